@@ -1,0 +1,206 @@
+// Package country is the contract of a country: what a pack is, what a channel
+// to an authority promises, and the atlas of packs a program has.
+//
+// It owns the business document ([Transaction]), its arithmetic ([Calculate]),
+// the facts and checks of countries, and the wire to authorities with its
+// simulators. It does not own storage, retries, idempotency or clients: those
+// who call it do. Law: outcome is data, error is ignorance (see [Channel]).
+package country
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"tributary/internal/fault"
+)
+
+// Pack is one country as a value. Optional abilities are nil fields.
+type Pack struct {
+	Code    string   // ISO 3166 alpha-2, upper case
+	Name    string   // English short name
+	Version string   // stored with every operation
+	Sources []string // the law, as URLs
+	Facts   Facts    // everything about the country that is data
+
+	// Check finds what Facts cannot say. It sees a transaction that already
+	// passed shape and facts, and must decide from the Case alone.
+	Check func(Case) []fault.Fault
+
+	// Classify derives the type of every tax entry the client left open, by
+	// the rules shown in Facts.Derivations. It changes nothing but Tax.Type
+	// and Tax.Code of the copy it returns. Nil: see [ClassifyTaxes].
+	Classify func(Case) []Item
+
+	// Connect returns the channel to the authority behind an endpoint. Nil: documents only.
+	Connect func(Endpoint) (Channel, error)
+
+	// Enrol does what the authority asks of a new supplier. Nil: nothing to do.
+	Enrol func(ctx context.Context, at Endpoint, s Supplier, c Credentials) []fault.Fault
+
+	// CheckCompany finds what is wrong with an onboarding, beyond required fields. Nil: nothing more.
+	CheckCompany func(Supplier, Credentials) []fault.Fault
+
+	// Simulator is a strict double of the authority, speaking its own wire
+	// protocol below "/". Nil: no authority.
+	Simulator func(*Desk) http.Handler
+}
+
+// Case is what a check may look at: the body and the client's configuration, no stored state.
+type Case struct {
+	Transaction *Transaction
+	Totals      Totals
+	UseCase     UseCase
+	Now         time.Time
+}
+
+// Live tells real filing from testing. It is decided by the API key and never crosses over.
+type Live bool
+
+// Endpoint is one authority's address for one environment.
+type Endpoint struct {
+	BaseURL string
+	Live    Live
+	HTTP    *http.Client // never follows redirects; the caller sets time-outs
+}
+
+// Credentials are a supplier's secrets, opened for one signing or one call.
+// Failure policy: nothing of this type is logged, stored or returned.
+type Credentials struct {
+	PKCS12   []byte
+	Password string // of the PKCS#12
+	Username string // of the authority or its provider
+	Secret   string // password or token of the authority or its provider
+}
+
+// Draft is everything Prepare may use. It must leave it untouched.
+type Draft struct {
+	OperationID  string
+	UniqueNumber string // service-wide number of this transaction
+	Transaction  Transaction
+	Totals       Totals
+	Supplier     Supplier
+	Original     *Original      // corrections: the document that is corrected
+	Previous     Link           // chains: the link before this one; zero at the beginning
+	Location     *time.Location // of the supplier's address; decides the day on the document
+	Now          time.Time
+	Live         Live
+	Late         bool // the authority could not be reached for a while; some filings must say so
+	Credentials  Credentials
+}
+
+// Original is what is known of a corrected document.
+type Original struct {
+	Transaction  Transaction
+	Totals       Totals
+	UniqueNumber string
+	AuthorityID1 string
+	AuthorityID2 string
+	Report       []byte // its filing, where it was filed here
+	Backfilled   bool
+}
+
+// Link is a chain position as plain data that the caller stores.
+type Link struct {
+	Position int64  `json:"position,omitempty"`
+	Hash     string `json:"hash,omitempty"`
+	Extra    string `json:"extra,omitempty"` // the pack's own, e.g. number and date of the record
+}
+
+// Filing is a document ready to send: exact bytes, fixed for ever.
+type Filing struct {
+	OperationID string
+	Number      string // under which the authority knows it
+	Supplier    string // tax number of the supplier at the authority
+	Kind        Kind
+	Report      []byte // this transaction's own document, the REPORT attachment
+	Format      string // "XML" or "JSON"
+	SHA256      string // of Report, lower-case hex; what Find compares
+	DedupeKey   string // the client-chosen handle, where the authority has one
+	Link        Link   // the chain's new head; zero without a chain
+	AuthorityID string // an id known before sending (e.g. an own hash); becomes tax_authority_id_2
+	QRCode      string // known before sending
+	Extra       []byte // what the pack needs at Send beyond Report; opaque to the caller
+	PreparedAt  time.Time
+	Late        bool
+}
+
+// Outcome is the authority's decision.
+type Outcome string
+
+// The outcomes. The zero value is no outcome: see [Channel].
+const (
+	Accepted Outcome = "accepted"
+	Rejected Outcome = "rejected"
+	Pending  Outcome = "pending"   // received; the decision comes later: Poll
+	NotTaken Outcome = "not_taken" // the authority says it took nothing of this filing; the same bytes go again
+	Absent   Outcome = "absent"    // Find only: the authority does not know the number
+)
+
+// Receipt is what the authority said about one filing.
+type Receipt struct {
+	Outcome      Outcome
+	AuthorityID1 string
+	AuthorityID2 string
+	QRCode       string
+	At           time.Time // the authority's own time; zero if it gave none
+	SHA256       string    // Find and duplicates: hash of what the authority holds; "" when it cannot say
+	Handle       string    // Pending: what Poll needs
+	Document     []byte    // what the authority gave back, the RECEIPT attachment
+	Format       string    // "XML" or "JSON"
+	Raw          []byte    // the exchange as received, for the operator
+	Faults       []fault.Fault
+	Wait         time.Duration // flow control: nothing more for this supplier before that
+	Awaiting     bool          // Pending: somebody else must agree first (awaiting_acceptance)
+	Duplicate    bool          // "already received": compare SHA256 before believing it
+}
+
+// Channel is the wire to one authority. It has several true implementations
+// and one conformance suite, packtest.Exercise.
+//
+// Outcome is data, error is ignorance: a Receipt carries what the authority
+// decided; an error means only "not known". A 503, an HTML page with status
+// 200, a SOAP fault "busy" or a truncated body are never rejections. An error
+// that wraps [ErrNotTaken] says that the authority certainly took nothing of
+// the call (connection refused, or an answer documented so): the same bytes go
+// again without asking. One that wraps [ErrCredentials] pauses the supplier.
+type Channel interface {
+	// Prepare is pure: equal drafts give equal bytes, random signature values
+	// excepted. A fault.Error of kind Invalid ends the attempt in FAILURE.
+	Prepare(in Draft) (Filing, error)
+	// Send files up to Limits().Batch filings and answers one receipt each, in order.
+	Send(ctx context.Context, filings []Filing, c Credentials) ([]Receipt, error)
+	// Poll asks for the decision on a pending filing.
+	Poll(ctx context.Context, f Filing, last Receipt, c Credentials) (Receipt, error)
+	// Find asks "did you get this?" after a lost answer. Accepted, Rejected or
+	// Pending when the authority holds a document under the number, with its
+	// hash where it can say; Absent when it holds none.
+	Find(ctx context.Context, f Filing, c Credentials) (Receipt, error)
+	// Limits says how the authority wants to be treated.
+	Limits() Limits
+}
+
+// Class is how an authority recognises what it already has.
+type Class string
+
+// The classes of authorities.
+const (
+	ByNumber  Class = "Q" // query by number
+	ByHash    Class = "H" // echoes the hash or UUID: resend the same bytes
+	ByKey     Class = "K" // a key chosen by the client: resend the same key
+	ByChain   Class = "C" // a chain: resend the same record, never rebuild the link
+	ByNothing Class = "N" // none: at most once, then a person decides
+)
+
+// Limits are an authority's habits.
+type Limits struct {
+	Batch        int           // filings per call, at least 1
+	Parallel     int           // calls at a time per supplier, at least 1; more than 1 gives up order
+	Wait         time.Duration // between two calls of one supplier
+	Chain        bool          // filings of a supplier are linked; implies Parallel 1
+	Class        Class
+	VisibleAfter time.Duration // when "not found" can be believed
+	PollEvery    time.Duration // pending: first poll after, doubling up to 5 min
+	PendingMax   time.Duration // pending: the pack's own deadline; 0 means none
+	CallTimeout  time.Duration
+}

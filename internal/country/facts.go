@@ -1,0 +1,115 @@
+package country
+
+// UseCase is what a client wants of a country.
+type UseCase string
+
+// The use cases.
+const (
+	Reporting UseCase = "REPORTING" // files with the authority, makes no visual document
+	Invoicing UseCase = "INVOICING" // makes the document, and files where the country obliges
+	Both      UseCase = "BOTH"
+)
+
+// Facts are a country as data. /v1/countries serves them and validation reads
+// them, so the two cannot disagree.
+type Facts struct {
+	Currency       string       `json:"currency"`
+	Languages      []string     `json:"languages"` // upper case; the first is the default
+	TimeZone       string       `json:"time_zone"` // IANA
+	UseCases       []UseCase    `json:"use_cases"`
+	Obliged        bool         `json:"filing_obligatory"` // Invoicing files as well
+	NumberOptional bool         `json:"transaction_number_optional"`
+	Required       []FieldRule  `json:"required_fields"`
+	Forbidden      []FieldRule  `json:"forbidden_fields"`
+	Allowed        []ValueRule  `json:"allowed_values"`
+	MaxLengths     []LengthRule `json:"max_lengths"`
+	Regimes        []string     `json:"tax_regimes"`
+	ReasonCodes    []Meaning    `json:"tax_codes"`
+	Rates          []Rate       `json:"tax_rates"`
+	StrictRates    bool         `json:"tax_rates_enforced"` // the authority refuses others: an error instead of a warning
+	StrictNumbers  bool         `json:"tax_numbers_enforced"`
+	Corrections    []Correction `json:"corrections"`
+	Settings       []Setting    `json:"settings"`
+	Credentials    []string     `json:"credentials"` // tax_credentials members that onboarding needs
+	Formats        []string     `json:"formats"`
+	Authority      *Authority   `json:"authority"`
+	Derivations    []string     `json:"derivation_rules"`
+	DeadlineDays   int          `json:"reporting_deadline_days,omitempty"`
+	OwnCurrency    bool         `json:"exchange_rate_required"` // the document is in the country's currency: others need exchange_rate
+}
+
+// FieldRule asks for, or forbids, a member of the body. Field is a dotted path
+// with "*" for any index. The conditions are joined; empty ones always hold.
+type FieldRule struct {
+	Field         string  `json:"field"`
+	UseCase       UseCase `json:"use_case,omitempty"`
+	BusinessModel string  `json:"business_model,omitempty"`
+	Kind          Kind    `json:"kind,omitempty"`
+	Reason        string  `json:"reason"`
+}
+
+// ValueRule narrows a member to some values.
+type ValueRule struct {
+	Field  string   `json:"field"`
+	Values []string `json:"values"`
+	Reason string   `json:"reason"`
+}
+
+// LengthRule narrows a member's length, counted in characters.
+type LengthRule struct {
+	Field  string `json:"field"`
+	Max    int    `json:"max"`
+	Reason string `json:"reason"`
+}
+
+// Meaning is a code with what it stands for.
+type Meaning struct {
+	Code    string `json:"code"`
+	Meaning string `json:"meaning"`
+}
+
+// Rate is one rate of a country's table, with the days between which it holds.
+type Rate struct {
+	Regime  string `json:"regime"`
+	Type    string `json:"type"`
+	Percent string `json:"percent"`
+	Since   string `json:"since,omitempty"` // YYYY-MM-DD
+	Until   string `json:"until,omitempty"` // exclusive
+}
+
+// Correction is an operation the country knows, and until when.
+type Correction struct {
+	Kind           Kind      `json:"kind"`
+	Deadline       string    `json:"deadline,omitempty"`      // in words, for people
+	Days           int       `json:"deadline_days,omitempty"` // after the original's date; 0: no deadline
+	Reasons        []Meaning `json:"reasons,omitempty"`
+	ReasonRequired bool      `json:"reason_required,omitempty"`
+}
+
+// Setting is one of the country's own keys in a company's settings.
+type Setting struct {
+	Key         string   `json:"key"`
+	Type        string   `json:"type"` // "string", "boolean", "integer", "object"
+	Default     any      `json:"default"`
+	Values      []string `json:"values,omitempty"`
+	Pattern     string   `json:"pattern,omitempty"`
+	Required    bool     `json:"required"`
+	Description string   `json:"description"`
+}
+
+// Authority names who receives filings.
+type Authority struct {
+	Name     string `json:"name"`
+	System   string `json:"system"`
+	Protocol string `json:"protocol"`
+}
+
+// Correction returns what the country knows of a kind of correction.
+func (f Facts) Correction(k Kind) (Correction, bool) {
+	for _, c := range f.Corrections {
+		if c.Kind == k {
+			return c, true
+		}
+	}
+	return Correction{}, false
+}

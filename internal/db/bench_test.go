@@ -1,0 +1,233 @@
+package db_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+)
+
+// intakeTables have the shape of a submit: three rows per write.
+func intakeTables(b testing.TB, d *db.DB) {
+	b.Helper()
+	blob := "BLOB"
+	if d.Engine() == "postgres" {
+		blob = "BYTEA"
+	}
+	for _, text := range []string{
+		"CREATE TABLE bench_a (id TEXT PRIMARY KEY, client TEXT NOT NULL, stage TEXT NOT NULL, due_at BIGINT)",
+		"CREATE TABLE bench_b (id TEXT PRIMARY KEY, body " + blob + " NOT NULL)",
+		"CREATE TABLE bench_c (client TEXT NOT NULL, id TEXT NOT NULL, attempts BIGINT NOT NULL, PRIMARY KEY (client, id))",
+	} {
+		must(b, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec(text) }))
+	}
+}
+
+var benchBody = make([]byte, 1000)
+
+func intakeWrite(id string) func(tx *db.Tx) error {
+	return func(tx *db.Tx) error {
+		if err := tx.Insert("bench_c", "client,id,attempts", []any{"client", id, 1}); err != nil {
+			return err
+		}
+		if err := tx.Insert("bench_a", "id,client,stage,due_at", []any{id, "client", "received", db.Micros(tx.Now())}); err != nil {
+			return err
+		}
+		return tx.Insert("bench_b", "id,body", []any{id, benchBody})
+	}
+}
+
+// parallelWrites does n intake writes from many goroutines, each waiting for its own commit.
+func parallelWrites(b testing.TB, d *db.DB, prefix string, goroutines, n int) time.Duration {
+	b.Helper()
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	start := time.Now()
+	for range goroutines {
+		wg.Go(func() {
+			for {
+				i := next.Add(1)
+				if i > int64(n) {
+					return
+				}
+				if err := d.Write(context.Background(), intakeWrite(fmt.Sprintf("%s-%09d", prefix, i))); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(start)
+}
+
+// BenchmarkSQLiteGroupCommit compares 64 writers that share commits with the
+// same writes committed one by one, and a lone write with a bare commit.
+func BenchmarkSQLiteGroupCommit(b *testing.B) {
+	const n, alone = 20_000, 500
+	for b.Loop() {
+		grouped := dbtest.SQLite(b)
+		intakeTables(b, grouped)
+		single := dbtest.Open(b, db.Config{URL: dbtest.SQLiteURL(b), NoGroups: true})
+		intakeTables(b, single)
+		bare := bareCommit(b, alone)
+		lone := parallelWrites(b, grouped, "warm", 1, alone) / alone
+		lone = parallelWrites(b, grouped, "lone", 1, alone) / alone
+		together := float64(n) / parallelWrites(b, grouped, "together", 64, n).Seconds()
+		oneByOne := float64(n/10) / parallelWrites(b, single, "single", 64, n/10).Seconds()
+		b.ReportMetric(together, "writes/s")
+		b.ReportMetric(together/oneByOne, "x-one-by-one")
+		b.ReportMetric(float64(bare.Microseconds()), "µs-bare-commit")
+		b.ReportMetric(float64(lone)/float64(bare), "x-lone-to-bare")
+	}
+}
+
+// bareCommit is what the engine itself needs for the same three rows in one commit.
+func bareCommit(b testing.TB, n int) time.Duration {
+	path := filepath.Join(b.TempDir(), "bare.db")
+	raw, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	must(b, err)
+	defer raw.Close()
+	raw.SetMaxOpenConns(1)
+	for _, text := range []string{"CREATE TABLE c (client TEXT NOT NULL, id TEXT NOT NULL, attempts BIGINT NOT NULL, PRIMARY KEY (client, id))",
+		"CREATE TABLE a (id TEXT PRIMARY KEY, client TEXT NOT NULL, stage TEXT NOT NULL, due_at BIGINT)", "CREATE TABLE b (id TEXT PRIMARY KEY, body BLOB NOT NULL)"} {
+		_, err := raw.Exec(text)
+		must(b, err)
+	}
+	var stmts [3]*sql.Stmt
+	for i, text := range []string{"INSERT INTO c VALUES ($1,$2,$3)", "INSERT INTO a VALUES ($1,$2,$3,$4)", "INSERT INTO b VALUES ($1,$2)"} {
+		stmts[i], err = raw.Prepare(text)
+		must(b, err)
+	}
+	run := func(prefix string) time.Duration {
+		start := time.Now()
+		for i := range n {
+			id := fmt.Sprintf("%s-%09d", prefix, i)
+			tx, err := raw.Begin()
+			must(b, err)
+			_, err = tx.Stmt(stmts[0]).Exec("client", id, 1)
+			must(b, err)
+			_, err = tx.Stmt(stmts[1]).Exec(id, "client", "received", 1)
+			must(b, err)
+			_, err = tx.Stmt(stmts[2]).Exec(id, benchBody)
+			must(b, err)
+			must(b, tx.Commit())
+		}
+		return time.Since(start) / time.Duration(n)
+	}
+	run("warm")
+	return run("bare")
+}
+
+// BenchmarkPostgresIntake compares 64 writers with pgbench running one such
+// transaction per commit with 32 clients on the same server.
+func BenchmarkPostgresIntake(b *testing.B) {
+	const n = 40_000
+	for b.Loop() {
+		url := dbtest.PostgresURL(b)
+		d := dbtest.Open(b, db.Config{URL: url})
+		intakeTables(b, d)
+		parallelWrites(b, d, "warm", 64, n/10)
+		ours := float64(n) / parallelWrites(b, d, "together", 64, n).Seconds()
+		theirs := pgbench(b, url)
+		b.ReportMetric(ours, "writes/s")
+		b.ReportMetric(theirs, "pgbench/s")
+		b.ReportMetric(ours/theirs, "x-pgbench")
+	}
+}
+
+func pgbench(b testing.TB, url string) float64 {
+	b.Helper()
+	script := filepath.Join(b.TempDir(), "intake.sql")
+	must(b, os.WriteFile(script, []byte(`\set n random(1, 9000000000000)
+BEGIN;
+INSERT INTO bench_c VALUES ('pgbench', :client_id || '-' || :n, 1);
+INSERT INTO bench_a VALUES (:client_id || '-' || :n, 'client', 'received', 1);
+INSERT INTO bench_b VALUES (:client_id || '-' || :n, decode(repeat('00', 1000), 'hex'));
+COMMIT;
+`), 0o644))
+	out, err := exec.Command(filepath.Join(dbtest.Binaries(b), "pgbench"), "-n", "-M", "prepared", "-c", "32", "-j", "2", "-T", "5", "-f", script, url).CombinedOutput()
+	if err != nil {
+		b.Fatalf("pgbench: %v\n%s", err, out)
+	}
+	m := regexp.MustCompile(`tps = ([0-9.]+)`).FindSubmatch(out)
+	if m == nil {
+		b.Fatalf("pgbench said nothing of tps:\n%s", out)
+	}
+	tps, err := strconv.ParseFloat(string(m[1]), 64)
+	must(b, err)
+	return tps
+}
+
+// BenchmarkLeases claims rows, works nothing and completes them, on an empty
+// queue and with half a million rows that wait for later.
+func BenchmarkLeases(b *testing.B) {
+	for name, open := range map[string]func(testing.TB) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				const n = 30_000
+				d := open(b)
+				q := leaseTable(b, d)
+				leaseRows(b, d, "warm", 2000, d.Now())
+				drain(b, d, q, 2000)
+				leaseRows(b, d, "now", n, d.Now())
+				empty := drain(b, d, q, n)
+				leaseRows(b, d, "later", 500_000, d.Now().Add(time.Hour))
+				leaseRows(b, d, "again", n, d.Now())
+				loaded := drain(b, d, q, n)
+				b.ReportMetric(empty, "rows/s")
+				b.ReportMetric(loaded, "rows/s-500k-waiting")
+				b.ReportMetric(loaded/empty, "x-loaded")
+			}
+		})
+	}
+}
+
+func drain(b testing.TB, d *db.DB, q *db.Queue[struct{}], n int) float64 {
+	b.Helper()
+	start := time.Now()
+	for done := 0; done < n; {
+		leases, _, err := q.Due(context.Background(), d, db.Claim{Max: 500})
+		must(b, err)
+		must(b, d.Write(context.Background(), func(tx *db.Tx) error { return q.FinishAll(tx, leases, time.Time{}) }))
+		done += len(leases)
+	}
+	return float64(n) / time.Since(start).Seconds()
+}
+
+func leaseTable(b testing.TB, d *db.DB) *db.Queue[struct{}] {
+	b.Helper()
+	for _, text := range dbtest.LeaseTable("work") {
+		must(b, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec(text) }))
+	}
+	return &db.Queue[struct{}]{Table: "work", ID: "id", Key: "fair"}
+}
+
+func leaseRows(b testing.TB, d *db.DB, prefix string, n int, due time.Time) {
+	b.Helper()
+	for from := 0; from < n; from += 5000 {
+		rows := make([][]any, 0, 5000)
+		for i := from; i < min(n, from+5000); i++ {
+			rows = append(rows, []any{fmt.Sprintf("%s-%09d", prefix, i), "key" + strconv.Itoa(i%10), db.Micros(due) + int64(i)})
+		}
+		must(b, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert("work", "id,fair,due_at", rows...) }))
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,103 @@
+// Package dbtest gives any test a fresh, migrated database on every engine,
+// and holds the conformance suite that every engine passes ([Exercise]).
+//
+// PostgreSQL runs as a private server on a free port, started once per test
+// binary as an ordinary user, even when the tests run as root. Without its
+// binaries the PostgreSQL half is skipped with a clear line, unless
+// TRIBUTARY_TEST_POSTGRES=required, which is how `make test` runs.
+package dbtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"tributary/internal/db"
+)
+
+// Each runs fn once per engine on a fresh, migrated database.
+func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { fn(t, SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { fn(t, Postgres(t)) })
+}
+
+// EachURL runs fn once per engine with the address of a fresh, empty database.
+func EachURL(t *testing.T, fn func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { fn(t, SQLiteURL(t)) })
+	t.Run("postgres", func(t *testing.T) { fn(t, PostgresURL(t)) })
+}
+
+// SQLite opens a fresh, migrated SQLite database.
+func SQLite(t testing.TB) *db.DB { return Open(t, db.Config{URL: SQLiteURL(t)}) }
+
+// Postgres opens a fresh, migrated database on the private server.
+func Postgres(t testing.TB) *db.DB { return Open(t, db.Config{URL: PostgresURL(t)}) }
+
+// SQLiteURL is the address of a SQLite file that does not exist yet.
+func SQLiteURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "tributary.db") }
+
+// Open opens and migrates a database and closes it when the test ends.
+func Open(t testing.TB, cfg db.Config) *db.DB {
+	t.Helper()
+	ctx := context.Background()
+	d, err := db.Open(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("close the database: %v", err)
+		}
+	})
+	if _, err := d.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// PostgresURL makes an empty database on the private server and drops it when the test ends.
+func PostgresURL(t testing.TB) string {
+	t.Helper()
+	s := server(t)
+	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
+	s.command(t, "CREATE DATABASE "+name)
+	t.Cleanup(func() { s.command(t, "DROP DATABASE "+name+" WITH (FORCE)") })
+	return s.url(name)
+}
+
+var databases atomic.Int64
+
+func (s *Server) command(t testing.TB, sql string) {
+	t.Helper()
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, s.url("postgres"))
+	if err != nil {
+		t.Fatalf("connect to the test server: %v", err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // a test's own connection
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// LeaseTable is the schema of a table worked under leases, for tests of the
+// mechanism: id, fair, payload and the lease's own columns.
+func LeaseTable(name string) []string {
+	return []string{
+		"CREATE TABLE " + name + ` (id TEXT PRIMARY KEY, fair TEXT NOT NULL, payload TEXT NOT NULL DEFAULT '',
+			due_at BIGINT, lease_until BIGINT, lease_token BIGINT NOT NULL DEFAULT 0, lease_node TEXT)`,
+		"CREATE INDEX " + name + "_due ON " + name + " (due_at) WHERE due_at IS NOT NULL",
+		"CREATE INDEX " + name + "_fair ON " + name + " (fair, due_at) WHERE due_at IS NOT NULL",
+		"CREATE INDEX " + name + "_node ON " + name + " (lease_node) WHERE lease_node IS NOT NULL",
+	}
+}
+
+// Binaries is the folder of the PostgreSQL programs.
+func Binaries(t testing.TB) string { return server(t).bin }

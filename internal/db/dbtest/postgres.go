@@ -1,0 +1,190 @@
+package dbtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Server is a private PostgreSQL of one test binary.
+type Server struct {
+	bin  string
+	data string
+	port int
+	cred *syscall.Credential // nil: as ourselves
+	cmd  *exec.Cmd
+	log  bytes.Buffer
+}
+
+var shared struct {
+	once sync.Once
+	s    *Server
+	err  error
+}
+
+var errNoBinaries = errors.New("PostgreSQL server binaries are not installed (Debian package postgresql)")
+
+// server returns the test binary's server; it starts with the first caller and
+// ends with the process: the kernel kills it when its parent is gone.
+func server(t testing.TB) *Server {
+	t.Helper()
+	shared.once.Do(func() { shared.s, shared.err = StartServer(os.TempDir()) })
+	if errors.Is(shared.err, errNoBinaries) && os.Getenv("TRIBUTARY_TEST_POSTGRES") != "required" {
+		t.Skipf("PostgreSQL half skipped: %v", shared.err)
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.s
+}
+
+// StartServer makes a cluster in a new folder below dir and starts it on a free port.
+func StartServer(dir string) (*Server, error) {
+	bin, err := findBinaries()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin}
+	if s.cred, err = ordinaryUser(); err != nil {
+		return nil, err
+	}
+	if s.data, err = os.MkdirTemp(dir, "tributary-pg-"); err != nil {
+		return nil, err
+	}
+	if s.cred != nil {
+		if err := os.Chown(s.data, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	sweep(dir)
+	init := s.command0("initdb", "-D", filepath.Join(s.data, "db"), "-U", "tributary", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	if out, err := init.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	if s.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	return s, s.Start()
+}
+
+// Start runs the server; after Kill it runs on the same data and port again.
+func (s *Server) Start() error {
+	s.cmd = s.command0("postgres", "-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
+		"-c", "max_connections=300", "-c", "shared_buffers=128MB", "-c", "fsync=on", "-c", "synchronous_commit=on")
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		return fmt.Errorf("start postgres: %w", err)
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		conn, err := pgx.Connect(ctx, s.url("postgres"))
+		if err == nil {
+			err = conn.Close(ctx)
+			cancel()
+			return err
+		}
+		cancel()
+		if time.Now().After(deadline) {
+			return fmt.Errorf("postgres did not come up: %w\n%s", err, s.log.String())
+		}
+		time.Sleep(20 * time.Millisecond) // waiting for another program, which has no signal to give
+	}
+}
+
+// Kill ends the server as a power cut would: SIGKILL to the postmaster and its children.
+func (s *Server) Kill() error {
+	err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+	s.cmd.Wait() //nolint:errcheck // killed on purpose
+	return err
+}
+
+// Stop ends the server and removes its folder.
+func (s *Server) Stop() error {
+	return errors.Join(s.Kill(), os.RemoveAll(s.data))
+}
+
+// URL is the address of the server's default database.
+func (s *Server) URL() string { return s.url("postgres") }
+
+// Bin is the folder of the server's binaries; benchmarks find pgbench there.
+func (s *Server) Bin() string { return s.bin }
+
+// url goes through the Unix socket: it is what a production node on the same machine would use.
+func (s *Server) url(name string) string {
+	return fmt.Sprintf("postgres://tributary@127.0.0.1:%d/%s?sslmode=disable", s.port, name)
+}
+
+func (s *Server) command0(name string, args ...string) *exec.Cmd {
+	c := exec.Command(filepath.Join(s.bin, name), args...)
+	c.Dir = s.data
+	c.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Setpgid: true, Pdeathsig: syscall.SIGQUIT}
+	return c
+}
+
+func findBinaries() (string, error) {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path), nil
+		}
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) == 0 {
+		return "", errNoBinaries
+	}
+	sort.Strings(found)
+	return filepath.Dir(found[len(found)-1]), nil
+}
+
+// ordinaryUser is whom the server runs as when we are root: PostgreSQL refuses root.
+func ordinaryUser() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err1 == nil && err2 == nil {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		}
+	}
+	return nil, errors.New("running as root and neither user postgres nor nobody exists")
+}
+
+// sweep removes folders of servers whose owner is long gone.
+func sweep(dir string) {
+	old, _ := filepath.Glob(filepath.Join(dir, "tributary-pg-*"))
+	for _, path := range old {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > 6*time.Hour {
+			os.RemoveAll(path) //nolint:errcheck // left-overs
+		}
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close() //nolint:errcheck // only its number is wanted
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

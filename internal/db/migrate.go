@@ -1,0 +1,180 @@
+package db
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+)
+
+//go:embed migrations
+var migrationFiles embed.FS
+
+// ErrSchemaOld reports a database whose schema is older than this program.
+var ErrSchemaOld = errors.New("the database has an older schema: run `tributary migrate`, or start with --migrate")
+
+// ErrSchemaNew reports a database whose schema is newer than this program.
+var ErrSchemaNew = errors.New("the database has a newer schema than this program knows: use the newer program")
+
+// migration is one step of the schema. Steps are additive: a node of the
+// version before goes on working beside nodes of the new one, so columns are
+// added with defaults, and nothing is renamed or dropped while such nodes may run.
+type migration struct {
+	version int
+	name    string
+	script  string
+}
+
+func (m migration) digest() string {
+	sum := sha256.Sum256([]byte(m.script))
+	return hex.EncodeToString(sum[:8])
+}
+
+// migrations reads the embedded steps of an engine, in order.
+func migrations(engine string) ([]migration, error) {
+	entries, err := fs.ReadDir(migrationFiles, "migrations/"+engine)
+	if err != nil {
+		return nil, err
+	}
+	var all []migration
+	for i, e := range entries {
+		number, name, ok := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
+		version, err := strconv.Atoi(number)
+		if !ok || err != nil || version != i+1 {
+			return nil, fmt.Errorf("migration %s/%s: want names like %04d_what.sql without gaps", engine, e.Name(), i+1)
+		}
+		script, err := fs.ReadFile(migrationFiles, "migrations/"+engine+"/"+e.Name())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, migration{version, name, string(script)})
+	}
+	return all, nil
+}
+
+// Migrate brings the schema up to this program's version and returns how many
+// steps it took. Several nodes may call it at the same time.
+func (d *DB) Migrate(ctx context.Context) (int, error) { return d.migrateTo(ctx, 0) }
+
+// migrateTo stops after a version; 0 means the last. Tests stop in between.
+func (d *DB) migrateTo(ctx context.Context, last int) (steps int, err error) {
+	all, err := migrations(d.Engine())
+	if err != nil {
+		return 0, err
+	}
+	if err := d.eng.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)"); err != nil {
+		return 0, fmt.Errorf("make the table of schema versions: %w", err)
+	}
+	for _, m := range all {
+		if last > 0 && m.version > last {
+			return steps, nil
+		}
+		done, err := d.step(ctx, m)
+		if err != nil {
+			return steps, fmt.Errorf("migration %04d_%s: %w", m.version, m.name, err)
+		}
+		if done {
+			steps++
+		}
+	}
+	if err := d.newer(ctx, len(all)); err != nil {
+		return steps, err
+	}
+	if err := d.eng.jobs().migrate(ctx); err != nil {
+		return steps, fmt.Errorf("migrate the job engine's tables: %w", err)
+	}
+	return steps, nil
+}
+
+// step applies one migration unless it is there already; false if it was.
+func (d *DB) step(ctx context.Context, m migration) (bool, error) {
+	digest, err := d.digestOf(ctx, m.version)
+	switch {
+	case err != nil:
+		return false, err
+	case digest == m.digest():
+		return false, nil
+	case digest != "":
+		return false, fmt.Errorf("applied in another form (digest %s, this program has %s): a published step was edited", digest, m.digest())
+	}
+	record := fmt.Sprintf("INSERT INTO schema_version VALUES (%d, '%s', '%s', %d)", m.version, m.name, m.digest(), Micros(d.Now()))
+	guard := ""
+	if d.Engine() == "postgres" {
+		// Two nodes migrating at once: the second waits, then fails on the primary key, and sees the first's work.
+		guard = "SELECT pg_advisory_xact_lock(7420431);"
+	}
+	if err := d.eng.exec(ctx, guard+record+";"+m.script); err != nil {
+		if digest, again := d.digestOf(ctx, m.version); again == nil && digest == m.digest() {
+			return false, nil
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+func (d *DB) digestOf(ctx context.Context, version int) (digest string, err error) {
+	err = d.Read(ctx, func(r Reader) error {
+		err := r.Row("SELECT digest FROM schema_version WHERE version = $1", version).Scan(&digest)
+		if errors.Is(err, ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return digest, err
+}
+
+func (d *DB) newer(ctx context.Context, known int) error {
+	var last int
+	err := d.Read(ctx, func(r Reader) error {
+		return r.Row("SELECT coalesce(max(version), 0) FROM schema_version").Scan(&last)
+	})
+	if err == nil && last > known {
+		return fmt.Errorf("%w (version %d, known up to %d)", ErrSchemaNew, last, known)
+	}
+	return err
+}
+
+// CheckSchema reports ErrSchemaOld or ErrSchemaNew when program and database do not fit.
+func (d *DB) CheckSchema(ctx context.Context) error {
+	all, err := migrations(d.Engine())
+	if err != nil {
+		return err
+	}
+	exists, err := d.hasTable(ctx, "schema_version")
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return fmt.Errorf("%w (it is empty)", ErrSchemaOld)
+	}
+	if err := d.newer(ctx, len(all)); err != nil {
+		return err
+	}
+	last := all[len(all)-1]
+	digest, err := d.digestOf(ctx, last.version)
+	if err != nil {
+		return err
+	}
+	if digest == "" {
+		return fmt.Errorf("%w (version %d is missing)", ErrSchemaOld, last.version)
+	}
+	behind, err := d.eng.jobs().behind(ctx)
+	if err == nil && behind {
+		return fmt.Errorf("%w (the job engine's tables)", ErrSchemaOld)
+	}
+	return err
+}
+
+func (d *DB) hasTable(ctx context.Context, name string) (found bool, err error) {
+	text := "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = $1"
+	if d.Engine() == "postgres" {
+		text = "SELECT to_regclass($1) IS NOT NULL"
+	}
+	err = d.Read(ctx, func(r Reader) error { return r.Row(text, name).Scan(&found) })
+	return found, err
+}

@@ -1,0 +1,153 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// peers is this node's line to the others on PostgreSQL: one session that
+// holds the node's advisory lock and listens for wake-ups.
+//
+// Failure policy: the lock falls with the session, so when a process dies the
+// others see it at once instead of waiting for its leases to run out; when a
+// whole machine vanishes they run out. A lost wake-up costs at most one poll
+// interval. When this session breaks, leases of this node may be taken over
+// although it lives; the fencing token keeps that safe.
+type peers struct {
+	e       *pgEngine
+	key     int64
+	conn    *pgx.Conn
+	mu      sync.Mutex
+	pending map[string]bool
+	kick    chan struct{}
+}
+
+const (
+	notifyChannel  = "tributary_wake"
+	notifyEvery    = 10 * time.Millisecond // NOTIFY takes a server-wide lock at commit: spend few of them
+	clockEvery     = 10 * time.Second
+	reconnectEvery = 500 * time.Millisecond
+)
+
+func newPeers(e *pgEngine) *peers {
+	key, _ := strconv.ParseInt(e.d.node, 10, 64)
+	return &peers{e: e, key: key, pending: map[string]bool{}, kick: make(chan struct{}, 1)}
+}
+
+func (p *peers) connect(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, p.e.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", p.key); err != nil {
+		conn.Close(ctx) //nolint:errcheck // the first error tells more
+		return fmt.Errorf("take the node's lock: %w", err)
+	}
+	if _, err := conn.Exec(ctx, "LISTEN "+notifyChannel); err != nil {
+		conn.Close(ctx) //nolint:errcheck // the first error tells more
+		return err
+	}
+	p.conn = conn
+	return nil
+}
+
+func (p *peers) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { p.sendLoop(ctx) })
+	wg.Go(func() { p.clockLoop(ctx) })
+	defer wg.Wait()
+	for ctx.Err() == nil {
+		n, err := p.conn.WaitForNotification(ctx)
+		if err == nil {
+			p.e.d.wakes.wake(n.Payload)
+			continue
+		}
+		p.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is broken or we are leaving
+		for ctx.Err() == nil {
+			if err := p.connect(ctx); err == nil {
+				p.e.d.wakes.all() // whatever was said meanwhile is lost
+				break
+			}
+			pause(ctx, reconnectEvery)
+		}
+	}
+}
+
+// notify asks sendLoop to tell the other nodes.
+func (p *peers) notify(queue string) {
+	p.mu.Lock()
+	p.pending[queue] = true
+	p.mu.Unlock()
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (p *peers) sendLoop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.kick:
+		}
+		p.mu.Lock()
+		queues := p.pending
+		p.pending = map[string]bool{}
+		p.mu.Unlock()
+		for q := range queues {
+			if _, err := p.e.pool.Exec(ctx, "SELECT pg_notify($1, $2)", notifyChannel, q); err != nil && ctx.Err() == nil {
+				p.e.d.log.Warn("tell other nodes", "queue", q, "error", err)
+			}
+		}
+		pause(ctx, notifyEvery)
+	}
+}
+
+func (p *peers) clockLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause(ctx, clockEvery)
+		if err := p.e.sampleClock(ctx); err != nil && ctx.Err() == nil {
+			p.e.d.log.Warn("sample the database's clock", "error", err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (e *pgEngine) notify(queue string) {
+	if e.peers != nil {
+		e.peers.notify(queue)
+	}
+}
+
+// alive lists the nodes whose session lives, by their advisory locks.
+func (e *pgEngine) alive() (liveNodes, error) {
+	rows, err := e.pool.Query(context.Background(), `SELECT ((classid::bigint << 32) | objid::bigint)::text FROM pg_locks
+		WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+	if err != nil {
+		return nil, err
+	}
+	live := liveNodes{}
+	for rows.Next() {
+		var node string
+		if err := rows.Scan(&node); err != nil {
+			return nil, err
+		}
+		live[node] = true
+	}
+	live[e.d.node] = true
+	return live, rows.Err()
+}

@@ -1,0 +1,220 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"tributary/internal/fault"
+)
+
+// Pump moves due rows of a queue to a handler: it claims, calls Work for each
+// row in a goroutine of its own, renews what is in work, and sleeps until a
+// commit, another node or the next due time wakes it.
+type Pump[T any] struct {
+	DB    *DB
+	Queue *Queue[T]
+	Log   *slog.Logger
+
+	// Work handles one row. It ends by calling lease.Finish inside the write
+	// that stores the outcome; when it returns without, the row is due again
+	// once the lease ran out. ctx is cancelled when the lease is lost and, on
+	// shutdown, after Grace.
+	Work func(ctx context.Context, lease *Lease[T])
+
+	// Room limits rows of one key in work at the same time. Nil: no limit.
+	Room func(key string) int
+
+	InFlight int           // rows in work at the same time
+	Poll     time.Duration // looks for due rows at least that often; default 1 s
+	Grace    time.Duration // how long work in progress may go on after Run's ctx ended; default 5 s
+
+	mu    sync.Mutex
+	held  map[*Lease[T]]context.CancelFunc
+	freed chan struct{}
+	fair  bool
+	from  string
+}
+
+const (
+	pollDefault  = time.Second
+	graceDefault = 5 * time.Second
+	// claimAtLeast keeps claims from trickling: with most slots busy, a claim
+	// waits until this share of them is free.
+	claimAtLeast = 8
+)
+
+// Run works until ctx ends, then waits for the work in progress.
+//
+// Failure policy: rows still in work after Grace are abandoned, not lost: they
+// become due again when their lease ends, or at once when this node restarts.
+func (p *Pump[T]) Run(ctx context.Context) error {
+	p.held, p.freed = map[*Lease[T]]context.CancelFunc{}, make(chan struct{}, 1)
+	if p.Poll == 0 {
+		p.Poll = pollDefault
+	}
+	if p.Grace == 0 {
+		p.Grace = graceDefault
+	}
+	if p.Log == nil {
+		p.Log = p.DB.log
+	}
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	wake := p.DB.wakes.listen(p.Queue.Table)
+	defer p.DB.wakes.leave(p.Queue.Table, wake)
+
+	var wg sync.WaitGroup
+	wg.Go(func() { p.renewLoop(ctx, work) })
+	wg.Go(func() { p.releaseLoop(ctx) })
+	for ctx.Err() == nil {
+		full := p.claim(ctx, work, &wg)
+		if !full {
+			p.sleep(ctx, wake)
+		}
+	}
+	grace := time.AfterFunc(p.Grace, cancel)
+	defer grace.Stop()
+	wg.Wait()
+	return nil
+}
+
+// claim takes rows for the free slots; true when there may be more at once.
+func (p *Pump[T]) claim(ctx, work context.Context, wg *sync.WaitGroup) (more bool) {
+	free := p.free()
+	if free < max(1, p.InFlight/claimAtLeast) {
+		return false
+	}
+	leases, next, err := p.Queue.Due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), Fair: p.fair, From: p.from})
+	if err != nil {
+		if ctx.Err() == nil {
+			p.Log.Error("claim due rows", "queue", p.Queue.Table, "error", err)
+			pause(ctx, p.Poll/4)
+		}
+		return false
+	}
+	p.from = next
+	// A claim that could not take everything means a backlog: go round the keys
+	// until it is gone, so that the oldest backlog does not starve the others.
+	p.fair = len(leases) == free || (p.fair && len(leases) > 0)
+	for _, l := range leases {
+		ctx, cancel := context.WithCancel(work)
+		p.mu.Lock()
+		p.held[l] = cancel
+		p.mu.Unlock()
+		wg.Go(func() {
+			defer p.done(l, cancel)
+			p.Work(ctx, l)
+		})
+	}
+	return len(leases) > 0 && p.free() >= max(1, p.InFlight/claimAtLeast)
+}
+
+func (p *Pump[T]) free() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.InFlight - len(p.held)
+}
+
+// roomNow is the room per key less what is in work.
+func (p *Pump[T]) roomNow() func(string) int {
+	if p.Room == nil {
+		return nil
+	}
+	p.mu.Lock()
+	busy := make(map[string]int, len(p.held))
+	for l := range p.held {
+		busy[l.Key]++
+	}
+	p.mu.Unlock()
+	return func(key string) int { return p.Room(key) - busy[key] }
+}
+
+func (p *Pump[T]) done(l *Lease[T], cancel context.CancelFunc) {
+	cancel()
+	p.mu.Lock()
+	delete(p.held, l)
+	p.mu.Unlock()
+	signal(p.freed)
+}
+
+// sleep waits for a reason to claim again.
+func (p *Pump[T]) sleep(ctx context.Context, wake chan struct{}) {
+	wait := p.Poll
+	if p.free() > 0 {
+		if at, err := p.Queue.nextDue(ctx, p.DB); err == nil && !at.IsZero() {
+			wait = min(wait, max(at.Sub(p.DB.Now()), time.Millisecond))
+		}
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-p.freed:
+	case <-t.C:
+	}
+}
+
+func (p *Pump[T]) renewLoop(ctx, work context.Context) {
+	for {
+		pause(ctx, LeaseFor/3)
+		held := p.heldNow()
+		if ctx.Err() != nil && len(held) == 0 {
+			return
+		}
+		if work.Err() != nil {
+			return
+		}
+		if ctx.Err() != nil {
+			pause(work, LeaseFor/30) // draining: keep what is left, look again soon
+			held = p.heldNow()
+		}
+		if len(held) > 0 {
+			p.renew(work, held)
+		}
+	}
+}
+
+func (p *Pump[T]) heldNow() []*Lease[T] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	held := make([]*Lease[T], 0, len(p.held))
+	for l := range p.held {
+		held = append(held, l)
+	}
+	return held
+}
+
+func (p *Pump[T]) renew(ctx context.Context, held []*Lease[T]) {
+	lost, err := p.Queue.Renew(ctx, p.DB, held)
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, ErrStale) {
+			p.Log.Warn("renew leases", "queue", p.Queue.Table, "rows", len(held), "error", err, "kind", fault.KindOf(err))
+		}
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range lost {
+		if cancel := p.held[l]; cancel != nil {
+			// Either another holder took it over, or Finish has just committed
+			// and the handler is about to return: cancelling is right for both.
+			cancel()
+		}
+	}
+}
+
+// releaseLoop frees rows of dead nodes, at the start and then every poll interval.
+func (p *Pump[T]) releaseLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		if n, err := p.Queue.release(ctx, p.DB); err != nil && ctx.Err() == nil {
+			p.Log.Warn("free rows of dead nodes", "queue", p.Queue.Table, "error", err)
+		} else if n > 0 {
+			p.Log.Info("took over rows of dead nodes", "queue", p.Queue.Table, "nodes", n)
+		}
+		pause(ctx, p.Poll)
+	}
+}

@@ -1,0 +1,281 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"tributary/internal/fault"
+)
+
+// Reader reads from one snapshot. A function that reads takes a Reader, one
+// that writes takes a *Tx: the signature says who may write.
+type Reader interface {
+	// Query returns rows; close them before the next call.
+	Query(sql string, args ...any) (*Rows, error)
+	// Row returns the first row; its Scan answers ErrNoRows when there is none.
+	Row(sql string, args ...any) *Row
+	// Now is the database's time, fixed for this snapshot.
+	Now() time.Time
+	// Context carries the caller's values; it is not cancelled in a write.
+	Context() context.Context
+}
+
+// Tx is a Reader that can write.
+type Tx struct {
+	ctx   context.Context
+	now   time.Time
+	conn  txConn
+	d     *DB
+	jobs  []river.InsertManyParams
+	wakes []string
+	after []func()
+}
+
+// txConn is the engine's side of a Tx.
+type txConn interface {
+	query(sql string, args []any) (*Rows, error)
+	exec(sql string, args []any, want int64) error // want < 0: any number of rows
+	execEach(sql string, rows [][]any, want int64) error
+	insert(in Insert, rows [][]any, each func(*Rows) error) error
+	lock(name string) error
+}
+
+// Query reads inside the write. On PostgreSQL it first sends what Exec has queued.
+func (t *Tx) Query(sql string, args ...any) (*Rows, error) { return t.conn.query(sql, args) }
+
+// Row reads one row inside the write.
+func (t *Tx) Row(sql string, args ...any) *Row {
+	rows, err := t.conn.query(sql, args)
+	return &Row{rows: rows, err: err}
+}
+
+// Now is fixed once per commit, so everything of one write carries one instant.
+func (t *Tx) Now() time.Time { return t.now }
+
+// Context carries the caller's values. It is never cancelled: a member of a
+// group must not be able to spoil the others.
+func (t *Tx) Context() context.Context { return t.ctx }
+
+// Exec changes rows. PostgreSQL may send it later, together with others: its
+// error can come from Write instead, so never act on it, return it.
+func (t *Tx) Exec(sql string, args ...any) error { return t.conn.exec(sql, args, -1) }
+
+// ExecOne is Exec for a statement that must change exactly one row. Otherwise
+// the whole write fails with ErrStale, here or at commit.
+func (t *Tx) ExecOne(sql string, args ...any) error { return t.conn.exec(sql, args, 1) }
+
+// ExecEach runs one statement for many argument lists, in one round trip.
+func (t *Tx) ExecEach(sql string, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return t.conn.execEach(sql, rows, -1)
+}
+
+// ExecEachOne is ExecEach where each must change exactly one row, or ErrStale.
+func (t *Tx) ExecEachOne(sql string, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return t.conn.execEach(sql, rows, 1)
+}
+
+// Insert describes a set-based insert. Suffix may hold ON CONFLICT and
+// RETURNING clauses; what RETURNING gives arrives in no particular order.
+type Insert struct {
+	Table   string
+	Columns string // comma separated
+	Suffix  string
+}
+
+// Insert adds rows; on PostgreSQL as one statement whatever their number.
+func (t *Tx) Insert(table, columns string, rows ...[]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return t.conn.insert(Insert{Table: table, Columns: columns}, rows, nil)
+}
+
+// InsertReturning adds rows and hands each returned row to fn.
+func (t *Tx) InsertReturning(in Insert, rows [][]any, fn func(*Rows) error) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return t.conn.insert(in, rows, fn)
+}
+
+// Lock orders writes by name until the commit: per supplier, per chain. SQLite
+// has one writer and needs nothing.
+func (t *Tx) Lock(name string) error { return t.conn.lock(name) }
+
+// Enqueue adds a job that exists if and only if the write commits.
+func (t *Tx) Enqueue(job river.JobArgs, o *river.InsertOpts) {
+	t.jobs = append(t.jobs, river.InsertManyParams{Args: job, InsertOpts: o})
+}
+
+// Wake tells the workers of a queue, here and on other nodes, after the commit.
+func (t *Tx) Wake(queue string) { t.wakes = append(t.wakes, queue) }
+
+// OnCommit runs fn in this process after the commit. It is a hint, not a
+// promise: a crash in between loses it.
+func (t *Tx) OnCommit(fn func()) { t.after = append(t.after, fn) }
+
+// Rows is the result of a query.
+type Rows struct {
+	std *sql.Rows
+	pgx pgx.Rows
+}
+
+// Next advances to the next row.
+func (r *Rows) Next() bool {
+	if r.std != nil {
+		return r.std.Next()
+	}
+	return r.pgx.Next()
+}
+
+// Scan reads the row's columns.
+func (r *Rows) Scan(dest ...any) error {
+	if r.std != nil {
+		return r.std.Scan(dest...)
+	}
+	return r.pgx.Scan(dest...)
+}
+
+// Close ends the result and tells what went wrong.
+func (r *Rows) Close() error {
+	if r.std != nil {
+		return errors.Join(r.std.Err(), r.std.Close())
+	}
+	r.pgx.Close()
+	return r.pgx.Err()
+}
+
+// Each scans every row with fn and closes.
+func (r *Rows) Each(fn func(scan func(...any) error) error) error {
+	for r.Next() {
+		if err := fn(r.Scan); err != nil {
+			return errors.Join(err, r.Close())
+		}
+	}
+	return r.Close()
+}
+
+// Row is the first row of a query.
+type Row struct {
+	rows *Rows
+	err  error
+}
+
+// Scan reads the row, or answers ErrNoRows.
+func (r *Row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	if !r.rows.Next() {
+		if err := r.rows.Close(); err != nil {
+			return err
+		}
+		return ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return errors.Join(err, r.rows.Close())
+	}
+	return r.rows.Close()
+}
+
+// Collect reads all rows of a query into values.
+func Collect[T any](r Reader, scan func(scan func(...any) error) (T, error), sql string, args ...any) ([]T, error) {
+	rows, err := r.Query(sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	err = rows.Each(func(s func(...any) error) error {
+		v, err := scan(s)
+		all = append(all, v)
+		return err
+	})
+	return all, err
+}
+
+// The life of a queued write.
+const (
+	waiting int32 = iota
+	running
+	abandoned
+)
+
+// write is one call of DB.Write on its way.
+type write struct {
+	ctx      context.Context
+	fn       func(*Tx) error
+	state    atomic.Int32
+	err      error
+	panicked any
+	done     chan struct{}
+	tx       *Tx
+}
+
+// begin claims the write for running; false when its caller went away.
+func (w *write) begin() bool {
+	return w.state.CompareAndSwap(waiting, running) || w.state.Load() == running
+}
+
+func (w *write) finish(err error) {
+	w.err = err
+	close(w.done)
+}
+
+// run calls fn on tx; a panic is kept for the caller's goroutine.
+func (w *write) run(tx *Tx) (err error) {
+	w.tx = tx
+	defer func() {
+		if p := recover(); p != nil {
+			w.panicked = fmt.Sprintf("in a write function: %v", p)
+			err = errors.New("the write function panicked")
+		}
+	}()
+	return w.fn(tx)
+}
+
+// committed tells the workers and runs the hints of every write of a group.
+func (d *DB) committed(group []*write) {
+	var queues []string
+	for _, w := range group {
+		if w.err != nil || w.tx == nil {
+			continue
+		}
+		queues = append(queues, w.tx.wakes...)
+		for _, fn := range w.tx.after {
+			fn()
+		}
+	}
+	d.wakeAll(queues)
+}
+
+// unavailable is what a client may hear of a storage problem.
+func unavailable(err error) error {
+	return (&fault.Error{
+		Kind: fault.Unavailable, Message: "the service cannot store anything at the moment, please retry", RetryAfter: 2 * time.Second,
+		Faults: []fault.Fault{{Code: fault.CodeOverloaded, Type: fault.General, Message: "storage is not available"}},
+	}).Because(err)
+}
+
+// redactURL drops the password of a database URL before it is shown.
+func redactURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" {
+		return strings.SplitN(text, ":", 2)[0] + ":…"
+	}
+	return u.Redacted()
+}
