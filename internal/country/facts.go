@@ -30,7 +30,8 @@ type Facts struct {
 	StrictNumbers  bool         `json:"tax_numbers_enforced"`
 	Corrections    []Correction `json:"corrections"`
 	Settings       []Setting    `json:"settings"`
-	Credentials    []string     `json:"credentials"` // tax_credentials members that onboarding needs
+	Credentials    []string     `json:"credentials"`               // tax_credentials members that onboarding needs
+	CertificateKey string       `json:"certificate_key,omitempty"` // "RSA" or "EC": the only kind of key that certificates may have; empty: either
 	Formats        []string     `json:"formats"`
 	Authority      *Authority   `json:"authority"`
 	Derivations    []string     `json:"derivation_rules"`

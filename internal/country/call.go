@@ -1,0 +1,188 @@
+package country
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// ErrBodyTooLarge says that an authority's answer is longer than the caller reads.
+var ErrBodyTooLarge = errors.New("the answer is too large")
+
+const (
+	dialTimeout         = 10 * time.Second
+	tlsTimeout          = 10 * time.Second
+	callTimeout         = 2 * time.Minute // the last resort; calls have their own deadline in ctx
+	idleTimeout         = 90 * time.Second
+	idlePerHostMax      = 32
+	responseHeaderBytes = 64 << 10
+)
+
+// newTransport returns how we dial authorities. Compression is off, so that a
+// small answer cannot unfold into a large one behind the size limit.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    tlsTimeout,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    idlePerHostMax,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: responseHeaderBytes,
+	}
+}
+
+// newClient returns a client that never follows a redirect and never repeats a
+// request by itself.
+func newClient(through http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport:     once{through},
+		Timeout:       callTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// once takes away the headers that make Go's transport resend a request whose
+// answer was lost: to an authority only the caller may decide that.
+type once struct{ next http.RoundTripper }
+
+func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, short := r.Header["Idempotency-Key"]
+	_, long := r.Header["X-Idempotency-Key"]
+	if short || long {
+		r = r.Clone(r.Context())
+		r.Header.Del("Idempotency-Key")
+		r.Header.Del("X-Idempotency-Key")
+	}
+	return o.next.RoundTrip(r)
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections through.
+func (o once) CloseIdleConnections() {
+	if c, ok := o.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// clientCertHeader carries the certificate where TLS ends before the simulator (RFC 9440, section 2.2).
+const clientCertHeader = "Client-Cert"
+
+// MutualTLS returns a client like at.HTTP that identifies itself with a
+// certificate. It has its own connections: keep it, and close its idle ones.
+// To a plain http address, which only a simulator has, the certificate goes in
+// the Client-Cert header of RFC 9440, as from a proxy that ended TLS.
+func MutualTLS(at Endpoint, cert tls.Certificate) *http.Client {
+	base := at.HTTP.Transport
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	if strings.HasPrefix(at.BaseURL, "http://") {
+		return newClient(headerCert{next: base, leaf: cert.Certificate[0]})
+	}
+	if own, ok := base.(once); ok {
+		base = own.next
+	}
+	transport := newTransport()
+	if own, ok := base.(*http.Transport); ok {
+		transport = own.Clone()
+	}
+	if transport.TLSClientConfig == nil {
+		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	transport.TLSClientConfig.Certificates = []tls.Certificate{cert}
+	return newClient(transport)
+}
+
+type headerCert struct {
+	next http.RoundTripper
+	leaf []byte
+}
+
+func (h headerCert) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set(clientCertHeader, ":"+base64.StdEncoding.EncodeToString(h.leaf)+":")
+	return h.next.RoundTrip(r)
+}
+
+// ClientCertificate is a simulator's view of who calls: the certificate of the
+// TLS connection, or on a plain listener that of the Client-Cert header. Nil
+// without an error means that the caller showed none.
+func ClientCertificate(r *http.Request) (*x509.Certificate, error) {
+	if r.TLS != nil {
+		if len(r.TLS.PeerCertificates) == 0 {
+			return nil, nil
+		}
+		return r.TLS.PeerCertificates[0], nil
+	}
+	text := r.Header.Get(clientCertHeader)
+	if text == "" {
+		return nil, nil
+	}
+	der, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(text, ":"), ":"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the %s header: %w", clientCertHeader, err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate of the %s header: %w", clientCertHeader, err)
+	}
+	return cert, nil
+}
+
+// Reply is an authority's answer, read to its end.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Exchange makes one call and reads the whole answer, at most bytesMax of it.
+//
+// Failure policy: an error wraps [ErrNotTaken] exactly when no connection was
+// had, so that not one byte of the request can have left: a refused
+// connection, an unknown name, a failed handshake, a deadline while dialling.
+// Every other error, a body cut short or too long included, is ambiguous.
+func Exchange(client *http.Client, r *http.Request, bytesMax int64) (Reply, error) {
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	resp, err := client.Do(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	if err != nil {
+		if !connected.Load() {
+			return Reply{}, fmt.Errorf("calling the authority: %w: %w", ErrNotTaken, err)
+		}
+		return Reply{}, fmt.Errorf("calling the authority: %w", err)
+	}
+	body, err := ReadBody(resp, bytesMax)
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
+}
+
+// ReadBody reads and closes an answer's body. One longer than bytesMax is
+// [ErrBodyTooLarge], and no more of it is read.
+func ReadBody(resp *http.Response, bytesMax int64) ([]byte, error) {
+	defer resp.Body.Close()
+	if resp.ContentLength > bytesMax {
+		return nil, fmt.Errorf("reading the authority's answer of %d bytes: %w", resp.ContentLength, ErrBodyTooLarge)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, bytesMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the authority's answer: %w", err)
+	}
+	if int64(len(body)) > bytesMax {
+		return nil, fmt.Errorf("reading the authority's answer: %w", ErrBodyTooLarge)
+	}
+	return body, nil
+}

@@ -1,0 +1,266 @@
+package country
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/invopop/gobl/cal"
+	"github.com/invopop/gobl/l10n"
+
+	"tributary/internal/fault"
+)
+
+// DerivationRules are the rules of [ClassifyTaxes] as sentences, for
+// Facts.Derivations of every pack that leaves Pack.Classify nil.
+func DerivationRules() []string {
+	return []string{
+		"A tax entry that carries a type keeps it; a withheld entry (RET) without one gets the type RET.",
+		"A rate above 0 gets the type that the country's rate table gives it on the transaction's day; a rate the table does not have is REDUCED when it is below the standard rate of that day, otherwise STANDARD.",
+		"A rate of 0 to a customer whose address is in another country: EXPORT for goods that leave the country, INTRA_EU when both countries are in the European Union and the customer is a business with a tax number; for services REVERSE in that last case, OUTSIDE from a member state to a country outside the Union, EXPORT from any other country.",
+		"A rate of 0 otherwise: ZERO when the country's rate table has a rate of 0 for the tax or there is no table, else EXEMPT.",
+		"A discount line is read as services when every other line is, otherwise as goods.",
+	}
+}
+
+// TypedItems answers the items with a type on every tax entry, by the pack's
+// own rule or by [ClassifyTaxes]. The transaction stays as it is.
+func (p Pack) TypedItems(c Case) []Item {
+	if p.Classify != nil {
+		return p.Classify(c)
+	}
+	return ClassifyTaxes(p.Facts, c)
+}
+
+// ClassifyTaxes derives the type of every tax entry that the client left open,
+// by [DerivationRules]. It returns a copy and shares nothing it changes.
+func ClassifyTaxes(f Facts, c Case) []Item {
+	items := append([]Item(nil), c.Transaction.Items...)
+	abroad := destinationOf(c.Transaction)
+	for i := range items {
+		items[i].Taxes = append([]Tax(nil), items[i].Taxes...)
+		services := isServices(c.Transaction.Items, i)
+		for j := range items[i].Taxes {
+			tax := &items[i].Taxes[j]
+			switch {
+			case tax.Type != "":
+			case tax.Withheld():
+				tax.Type = Withholding
+			case !tax.Rate.IsZero():
+				tax.Type = f.taxedType(*tax, c.Transaction.Date)
+			case abroad != domestic:
+				tax.Type = abroad.untaxedType(services)
+			default:
+				tax.Type = f.zeroType(*tax, c.Transaction.Date)
+			}
+		}
+	}
+	return items
+}
+
+// destination is where the customer is, seen from the transaction's country.
+type destination int
+
+const (
+	domestic         destination = iota
+	withinUnion                  // both in the EU, the customer a business with a tax number
+	outOfUnion                   // from the EU to a country outside
+	betweenCountries             // from a country outside the EU
+)
+
+func destinationOf(t *Transaction) destination {
+	if t.Customer == nil || t.Customer.Address == nil || t.Customer.Address.CountryCode == "" {
+		return domestic
+	}
+	from, to := strings.ToUpper(t.CountryCode), strings.ToUpper(t.Customer.Address.CountryCode)
+	if from == to {
+		return domestic
+	}
+	eu, day := l10n.Union(l10n.EU), cal.DateOf(t.Date.UTC())
+	if !eu.HasMemberOn(day, l10n.Code(from)) {
+		return betweenCountries
+	}
+	if !eu.HasMemberOn(day, l10n.Code(to)) {
+		return outOfUnion
+	}
+	if t.Customer.Type == Business && t.Customer.TaxNumber != "" {
+		return withinUnion
+	}
+	return domestic // a consumer in the Union is taxed like one at home
+}
+
+func (d destination) untaxedType(services bool) string {
+	switch {
+	case d == withinUnion && services:
+		return TaxReverse
+	case d == withinUnion:
+		return TaxIntraEU
+	case d == outOfUnion && services:
+		return TaxOutside
+	}
+	return TaxExport
+}
+
+func isServices(items []Item, i int) bool {
+	if items[i].Type != Discount {
+		return items[i].Type == Services
+	}
+	others := 0
+	for j := range items {
+		if items[j].Type == Discount {
+			continue
+		}
+		if items[j].Type != Services {
+			return false
+		}
+		others++
+	}
+	return others > 0
+}
+
+func (f Facts) taxedType(tax Tax, at time.Time) string {
+	percent, reduced := tax.Rate.MinimalString(), false
+	found := ""
+	f.ratesOn(tax.Regime, at, func(r Rate) {
+		if r.Percent == percent && (found == "" || r.Type == TaxStandard) {
+			found = r.Type
+		}
+		if r.Type == TaxStandard && lower(percent, r.Percent) {
+			reduced = true
+		}
+	})
+	switch {
+	case found != "":
+		return found
+	case reduced:
+		return TaxReduced
+	}
+	return TaxStandard
+}
+
+func (f Facts) zeroType(tax Tax, at time.Time) string {
+	table, zero := false, false
+	f.ratesOn(tax.Regime, at, func(r Rate) {
+		table = true
+		zero = zero || r.Percent == "0"
+	})
+	if zero || !table {
+		return TaxZero
+	}
+	return TaxExempt
+}
+
+// ratesOn visits the rates of a regime that hold on the transaction's day.
+// Which day that is depends on the supplier's time zone, which is not known
+// yet: a rate counts when it holds anywhere on Earth at that instant.
+func (f Facts) ratesOn(regime string, at time.Time, visit func(Rate)) {
+	earliest := at.UTC().Add(-12 * time.Hour).Format(time.DateOnly)
+	latest := at.UTC().Add(14 * time.Hour).Format(time.DateOnly)
+	for _, r := range f.Rates {
+		if r.Regime == regime && r.Since <= latest && (r.Until == "" || r.Until > earliest) {
+			visit(r)
+		}
+	}
+}
+
+// lower compares two percentages in their shortest form.
+func lower(a, b string) bool {
+	wholeA, partA, _ := strings.Cut(a, ".")
+	wholeB, partB, _ := strings.Cut(b, ".")
+	if len(wholeA) != len(wholeB) {
+		return len(wholeA) < len(wholeB)
+	}
+	if wholeA != wholeB {
+		return wholeA < wholeB
+	}
+	return partA < partB
+}
+
+// CheckRates finds tax rates that the country's table does not have on the
+// transaction's day: errors where Facts.StrictRates, else warnings. A regime
+// without a standard rate in the table on that day is not checked, and neither
+// is a rate of 0, which needs no table to be lawful. Whoever validates calls it
+// for every pack; a pack's own Check does not.
+func CheckRates(f Facts, c Case) []fault.Fault {
+	var found []fault.Fault
+	for i, item := range c.Transaction.Items {
+		for j, tax := range item.Taxes {
+			if tax.Withheld() || tax.Rate.IsZero() {
+				continue
+			}
+			percent := tax.Rate.MinimalString()
+			standard, known := "", false
+			f.ratesOn(tax.Regime, c.Transaction.Date, func(r Rate) {
+				known = known || r.Percent == percent
+				if r.Type == TaxStandard && standard == "" {
+					standard = r.Percent
+				}
+			})
+			if known || standard == "" {
+				continue
+			}
+			field := fmt.Sprintf("items.%d.tax_breakdowns.%d.rate", i, j)
+			if f.StrictRates {
+				found = append(found, fault.At(field, fault.FieldNotValid, "%s is not a %s rate of the country on that day; the standard rate is %s", percent, tax.Regime, standard))
+			} else {
+				found = append(found, fault.Warn(field, fault.RateUnusual, "%s is not in the country's table of %s rates on that day; the standard rate is %s", percent, tax.Regime, standard))
+			}
+		}
+	}
+	return found
+}
+
+// BusinessModel is B2B when the customer is a business, otherwise B2C.
+func BusinessModel(t *Transaction) string {
+	if t.Customer != nil && t.Customer.Type == Business {
+		return B2B
+	}
+	return B2C
+}
+
+// DocumentType is SIMPLIFIED for a document that names no customer, otherwise FULL.
+func DocumentType(t *Transaction) string {
+	if t.Customer == nil {
+		return Simplified
+	}
+	return Full
+}
+
+// OperationRegime is SELF_BILLING when the customer issues the document
+// itself, EXPORT when every taxed line is exported, otherwise GENERAL. items
+// are those with types, of [Pack.TypedItems].
+func OperationRegime(t *Transaction, items []Item) string {
+	if t.Issuer != nil && t.Customer != nil && t.Issuer.TaxNumber != "" &&
+		bareNumber(t.Issuer.TaxNumber) == bareNumber(t.Customer.TaxNumber) {
+		return SelfBilling
+	}
+	entries := 0
+	for _, item := range items {
+		for _, tax := range item.Taxes {
+			if tax.Withheld() {
+				continue
+			}
+			if tax.Type != TaxExport {
+				return General
+			}
+			entries++
+		}
+	}
+	if entries == 0 {
+		return General
+	}
+	return Export
+}
+
+// bareNumber leaves letters and digits: people write one number in many ways.
+func bareNumber(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return -1
+	}, text)
+}

@@ -1,0 +1,30 @@
+package world_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tributary/internal/country"
+	"tributary/internal/country/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheWorldIsEveryCountryAndTheReferenceAuthority(t *testing.T) {
+	packs, err := world.Packs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer atlas.Close()
+	if n := len(atlas.Codes()); n != 250 {
+		t.Errorf("%d countries instead of 249 and XX", n)
+	}
+	if !atlas.Offers("xx", false) || atlas.Offers("XX", true) || !atlas.Offers("IE", true) {
+		t.Error("XX is offered with test keys only, a country with both")
+	}
+}

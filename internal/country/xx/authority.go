@@ -1,0 +1,267 @@
+package xx
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"tributary/internal/country"
+)
+
+// callBytesMax is more than a channel sends, so that one huge document still fits.
+const callBytesMax = 2 * batchBytesMax
+
+// authority is the other side of the protocol, on a desk that keeps its book
+// and its script. Keys of the book: "key/" a supplier's signing key, "chain/"
+// its chain's head, "open/" a document that waits for, or has had, a decision.
+type authority struct{ desk *country.Desk }
+
+func newAuthority(d *country.Desk) http.Handler {
+	a := &authority{desk: d}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+pathDocuments, a.file)
+	mux.HandleFunc("GET "+pathDocuments, a.find)
+	mux.HandleFunc("GET "+pathStatus, a.status)
+	mux.HandleFunc("PUT "+pathSuppliers, a.enrol)
+	return mux
+}
+
+// refusal is why a call is not worked on.
+type refusal struct {
+	status  int
+	code    string
+	message string
+}
+
+func (no refusal) write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(no.status)
+	taken := false
+	_ = json.NewEncoder(w).Encode(problem{Error: no.code, Message: no.message, Taken: &taken})
+}
+
+func busy(w http.ResponseWriter) {
+	refusal{http.StatusServiceUnavailable, codeUnavailable, "the authority is closed; nothing was taken"}.write(w)
+}
+
+// caller is a call whose signature was checked.
+type caller struct {
+	supplier string
+	key      []byte
+	body     []byte
+}
+
+func (a *authority) authenticate(w http.ResponseWriter, r *http.Request) (caller, bool) {
+	c, no := a.identify(w, r)
+	if no.code != "" {
+		no.write(w)
+		return caller{}, false
+	}
+	return c, true
+}
+
+func (a *authority) identify(w http.ResponseWriter, r *http.Request) (caller, refusal) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, callBytesMax))
+	if err != nil {
+		return caller{}, refusal{http.StatusRequestEntityTooLarge, codeCall, "the call is longer than " + strconv.Itoa(callBytesMax) + " bytes or broke off"}
+	}
+	supplier, err := url.QueryUnescape(r.Header.Get(headerSupplier))
+	if err != nil || supplier == "" {
+		return caller{}, refusal{http.StatusUnauthorized, codeCall, headerSupplier + " is missing or not readable"}
+	}
+	at, err := time.Parse(time.RFC3339, r.Header.Get(headerDate))
+	if skew := time.Since(at); err != nil || skew > skewMax || skew < -skewMax {
+		return caller{}, refusal{http.StatusUnauthorized, codeClock, headerDate + " is more than " + skewMax.String() + " away from the authority's clock"}
+	}
+	digest := sha256.Sum256(body)
+	if r.Header.Get(headerDigest) != hex.EncodeToString(digest[:]) {
+		return caller{}, refusal{http.StatusBadRequest, codeCall, headerDigest + " is not the hash of the body"}
+	}
+	key, ok := a.keyOf(supplier)
+	if !ok {
+		return caller{}, refusal{http.StatusUnauthorized, codeKeyUnknown, "no key is enrolled for the supplier"}
+	}
+	given, err := hex.DecodeString(r.Header.Get(headerSignature))
+	if err != nil || !hmac.Equal(given, mac(key, signedText(r, r.URL.Path))) {
+		return caller{}, refusal{http.StatusUnauthorized, codeSignature, "the signature is not made with the supplier's key"}
+	}
+	return caller{supplier: supplier, key: key, body: body}, refusal{}
+}
+
+func (a *authority) keyOf(supplier string) ([]byte, bool) {
+	var text string
+	var ok bool
+	a.desk.Read(func(b *country.Book) { text, ok = b.Get("key/" + supplier) })
+	if !ok {
+		return nil, false
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	return key, err == nil
+}
+
+// enrol serves PUT /v1/suppliers. It stands for the authority's own counter,
+// where a supplier would show papers; whoever reaches it is believed.
+func (a *authority) enrol(w http.ResponseWriter, r *http.Request) {
+	var in enrolment
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil || in.Supplier == "" {
+		refusal{http.StatusBadRequest, codeCall, "an enrolment has supplier, key and replace"}.write(w)
+		return
+	}
+	if key, err := base64.StdEncoding.DecodeString(in.Key); err != nil || len(key) != sha256.Size {
+		refusal{http.StatusBadRequest, codeCall, "a key has 32 bytes in base64"}.write(w)
+		return
+	}
+	another := false
+	err := a.desk.Write(func(b *country.Book) {
+		old, ok := b.Get("key/" + in.Supplier)
+		another = ok && old != in.Key && !in.Replace
+		if !another && old != in.Key {
+			b.Put("key/"+in.Supplier, in.Key)
+		}
+	})
+	switch {
+	case err != nil:
+		refusal{http.StatusInternalServerError, codeInternalError, "the book cannot be written"}.write(w)
+	case another:
+		refusal{http.StatusConflict, codeKeyEnrolled, "another key is enrolled for the supplier"}.write(w)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// arrival is one document of a call, read.
+type arrival struct {
+	document
+	raw    []byte
+	sha256 string
+	flaw   string // why it cannot be read as a document
+}
+
+// file serves POST /v1/documents.
+func (a *authority) file(w http.ResponseWriter, r *http.Request) {
+	from, ok := a.authenticate(w, r)
+	if !ok {
+		return
+	}
+	docs, names, no := readBatch(from)
+	if no.code != "" {
+		no.write(w)
+		return
+	}
+	turn := a.desk.TurnEach(names...)
+	if !turn.Begin(w, busy) {
+		return
+	}
+	answers := make([]receipt, len(docs))
+	err := a.desk.Write(func(b *country.Book) {
+		for i := range docs {
+			answers[i] = (&registrar{book: b, supplier: from.supplier}).take(&docs[i], turn.Steps[i])
+		}
+	})
+	if err != nil {
+		// The book may or may not hold it: an answer without "taken" says so.
+		http.Error(w, "the book cannot be written", http.StatusInternalServerError)
+		return
+	}
+	if turn.End(w, r) {
+		writeReceipts(w, from.key, turn.Wait, answers)
+	}
+}
+
+func readBatch(from caller) ([]arrival, []country.Arrival, refusal) {
+	count := bytes.Count(from.body, []byte{'\n'})
+	if count == 0 || count > batchMax || from.body[len(from.body)-1] != '\n' {
+		return nil, nil, refusal{http.StatusBadRequest, codeCall, fmt.Sprintf("a call has 1 to %d lines, each ended", batchMax)}
+	}
+	docs := make([]arrival, 0, count)
+	names := make([]country.Arrival, 0, count)
+	for raw := range bytes.SplitSeq(from.body[:len(from.body)-1], []byte{'\n'}) {
+		d := readArrival(raw)
+		docs = append(docs, d)
+		names = append(names, country.Arrival{Supplier: from.supplier, Number: d.Number})
+	}
+	return docs, names, refusal{}
+}
+
+func readArrival(raw []byte) arrival {
+	sum := sha256.Sum256(raw)
+	d := arrival{raw: raw, sha256: hex.EncodeToString(sum[:])}
+	if err := json.Unmarshal(raw, &d.document); err != nil {
+		d.flaw = "the line is no document: " + err.Error()
+	}
+	return d
+}
+
+func writeReceipts(w http.ResponseWriter, key []byte, wait time.Duration, answers []receipt) {
+	out := make([]byte, 0, 320*len(answers))
+	for _, r := range answers {
+		out = append(signReceipt(out, key, r), '\n')
+	}
+	w.Header().Set("Content-Type", typeLines)
+	if wait > 0 {
+		seconds := (wait + time.Second - 1) / time.Second
+		w.Header().Set(headerWait, strconv.Itoa(int(seconds)))
+	}
+	_, _ = w.Write(out) // a caller that left will ask again
+}
+
+// find serves GET /v1/documents?number=…
+func (a *authority) find(w http.ResponseWriter, r *http.Request) {
+	a.query(w, r, func(reg *registrar, number string) receipt {
+		if held, ok := reg.book.Find(reg.supplier, number); ok {
+			return registered(held)
+		}
+		if open, ok := reg.open(number); ok {
+			return open.receipt(number)
+		}
+		return receipt{Number: number, Outcome: outcomeAbsent}
+	})
+}
+
+// status serves GET /v1/documents/status?number=… It is the poll: a document
+// whose time has come is decided when somebody asks.
+func (a *authority) status(w http.ResponseWriter, r *http.Request) {
+	a.query(w, r, func(reg *registrar, number string) receipt {
+		if open, ok := reg.open(number); ok && !open.Rejected && !time.Now().Before(open.Due) {
+			reg.decide(number, open, a.desk.Decide())
+		}
+		if held, ok := reg.book.Find(reg.supplier, number); ok {
+			return registered(held)
+		}
+		if open, ok := reg.open(number); ok {
+			return open.receipt(number)
+		}
+		return receipt{Number: number, Outcome: outcomeAbsent}
+	})
+}
+
+func (a *authority) query(w http.ResponseWriter, r *http.Request, answer func(*registrar, string) receipt) {
+	from, ok := a.authenticate(w, r)
+	if !ok {
+		return
+	}
+	turn := a.desk.QueryTurn()
+	if !turn.Begin(w, busy) {
+		return
+	}
+	number := r.URL.Query().Get("number")
+	var said receipt
+	if err := a.desk.Write(func(b *country.Book) { said = answer(&registrar{book: b, supplier: from.supplier}, number) }); err != nil {
+		http.Error(w, "the book cannot be read", http.StatusInternalServerError)
+		return
+	}
+	if turn.End(w, r) {
+		writeReceipts(w, from.key, turn.Wait, []receipt{said})
+	}
+}

@@ -1,0 +1,254 @@
+package xx
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"tributary/internal/country"
+)
+
+// registrar decides about documents of one supplier, with the book open.
+type registrar struct {
+	book     *country.Book
+	supplier string
+}
+
+// take decides about one document, in the order in which an authority would:
+// can it be read, is it here already, do its sums, its reference and its chain
+// hold, and only then what the script wants.
+func (reg *registrar) take(d *arrival, step country.Step) receipt {
+	if step.Outcome == country.Unavailable {
+		return receipt{Number: d.Number, Outcome: outcomeNotTaken}
+	}
+	if code, message := reg.flawOf(d); code != "" {
+		return rejected(d.Number, code, message)
+	}
+	if held, ok := reg.known(d); ok {
+		return duplicate(held, d.Number)
+	}
+	if open, ok := reg.open(d.Number); ok && d.Class != country.ByNothing && (open.SHA256 == d.sha256 || !open.Rejected) {
+		return open.receiptFor(d)
+	}
+	if step.Outcome == country.Duplicate {
+		return reg.alreadyHere(d, step)
+	}
+	if code, message := reg.misfit(d); code != "" {
+		return rejected(d.Number, code, message)
+	}
+	if d.Chain != nil {
+		reg.book.Put("chain/"+reg.supplier, head(d.Chain.Position, d.sha256)) // a rejected record keeps its place
+	}
+	switch {
+	case step.Outcome == country.Reject:
+		return rejected(d.Number, codeRefused, "the authority does not accept the document")
+	case step.Outcome == country.Suspend || d.Acceptance:
+		open := openDocument{SHA256: d.sha256, Key: reg.keyOf(d), Due: time.Now().Add(step.Delay), Awaiting: d.Acceptance}
+		reg.keepOpen(d.Number, open)
+		return open.receipt(d.Number)
+	}
+	return registered(reg.register(d.Number, d.sha256, reg.keyOf(d)))
+}
+
+// flawOf finds what is wrong with a document by itself.
+func (reg *registrar) flawOf(d *arrival) (code, message string) {
+	if d.flaw != "" {
+		return codeStructure, d.flaw
+	}
+	switch {
+	case d.Number == "" || len(d.Number) > 400:
+		return codeStructure, "number is missing or too long"
+	case d.Supplier != reg.supplier:
+		return codeStructure, "supplier is not the one who signed"
+	case d.Key == "":
+		return codeStructure, "key is missing"
+	case len(d.Currency) != 3:
+		return codeStructure, "currency must have three letters"
+	case len(d.Lines) == 0:
+		return codeStructure, "lines are missing"
+	case (d.Chain != nil) != (d.Class == country.ByChain):
+		return codeStructure, "chain belongs to class C, and to it only"
+	}
+	switch d.Class {
+	case country.ByNumber, country.ByHash, country.ByKey, country.ByChain, country.ByNothing:
+	default:
+		return codeStructure, "class must be Q, H, K, C or N"
+	}
+	switch d.Kind {
+	case country.Invoice:
+	case country.Adjustment, country.Credit, country.Cancellation:
+		if d.Reference == nil {
+			return codeStructure, "reference is missing in a correction"
+		}
+	default:
+		return codeStructure, "kind must be INVOICE, ADJUSTMENT, CREDIT or CANCELLATION"
+	}
+	if _, err := time.Parse(time.DateOnly, d.Day); err != nil {
+		return codeStructure, "day must be like 2026-01-31"
+	}
+	if _, err := time.Parse(time.RFC3339, d.At); err != nil {
+		return codeStructure, "at must be like 2026-01-31T10:00:00Z"
+	}
+	return sumsOf(&d.document)
+}
+
+func sumsOf(d *document) (code, message string) {
+	var gross, net int64
+	for _, l := range d.Lines {
+		gross += l.Gross
+		net += l.Net
+	}
+	if gross != d.Gross || net != d.Net || d.Net+d.Tax != d.Gross {
+		return codeSums, fmt.Sprintf("gross %d, net %d and tax %d do not fit each other and the lines (%d, %d)", d.Gross, d.Net, d.Tax, gross, net)
+	}
+	return "", ""
+}
+
+// known looks for the document in the way of its class. Class H also knows
+// numbers, so that another document cannot take one that is in use.
+func (reg *registrar) known(d *arrival) (country.Registration, bool) {
+	switch d.Class {
+	case country.ByKey:
+		return reg.book.FindKey(reg.keyOf(d))
+	case country.ByHash:
+		if held, ok := reg.book.FindKey(reg.keyOf(d)); ok {
+			return held, true
+		}
+	case country.ByNothing:
+		return country.Registration{}, false
+	}
+	return reg.book.Find(reg.supplier, d.Number)
+}
+
+func (reg *registrar) keyOf(d *arrival) string {
+	switch d.Class {
+	case country.ByKey:
+		return "K\x00" + reg.supplier + "\x00" + d.Key
+	case country.ByHash:
+		return "H\x00" + reg.supplier + "\x00" + d.sha256
+	}
+	return ""
+}
+
+// alreadyHere plays a script's duplicate: somebody's document, or this one,
+// was registered before. Class N says so without knowing whose.
+func (reg *registrar) alreadyHere(d *arrival, step country.Step) receipt {
+	hash := d.sha256
+	if step.Of != country.OfOurs {
+		sum := sha256.Sum256(append([]byte("another's document\n"), d.raw...))
+		hash = hex.EncodeToString(sum[:])
+	}
+	held := reg.register(d.Number, hash, reg.keyOf(d))
+	if d.Class == country.ByNothing {
+		return receipt{Number: d.Number, Outcome: outcomeDuplicate}
+	}
+	return duplicate(held, d.Number)
+}
+
+// misfit finds what does not fit what the authority holds.
+func (reg *registrar) misfit(d *arrival) (code, message string) {
+	if d.Reference != nil && !d.Reference.Elsewhere {
+		if _, ok := reg.book.Find(reg.supplier, d.Reference.Number); !ok {
+			return codeReference, fmt.Sprintf("no document %q is registered", d.Reference.Number)
+		}
+	}
+	if d.Chain == nil {
+		return "", ""
+	}
+	last, _ := reg.book.Get("chain/" + reg.supplier)
+	if last != head(d.Chain.Position-1, d.Chain.Previous) && !(last == "" && d.Chain.Position == 1 && d.Chain.Previous == "") {
+		return codeChain, fmt.Sprintf("position %d does not follow the chain's head", d.Chain.Position)
+	}
+	return "", ""
+}
+
+func head(position int64, hash string) string { return fmt.Sprintf("%d %s", position, hash) }
+
+func (reg *registrar) register(number, hash, key string) country.Registration {
+	return reg.book.Register(country.Registration{
+		Supplier: reg.supplier, Number: number, SHA256: hash, Key: key,
+		AuthorityID: fmt.Sprintf("XX-%09d", reg.book.Count()+1),
+	})
+}
+
+// openDocument is one that is not decided, or was rejected after it had been pending.
+type openDocument struct {
+	SHA256   string    `json:"sha256"`
+	Key      string    `json:"key,omitempty"`
+	Due      time.Time `json:"due"`
+	Awaiting bool      `json:"awaiting,omitempty"`
+	Rejected bool      `json:"rejected,omitempty"`
+}
+
+func (reg *registrar) open(number string) (openDocument, bool) {
+	text, ok := reg.book.Get("open/" + reg.supplier + "\x00" + number)
+	if !ok {
+		return openDocument{}, false
+	}
+	var o openDocument
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		panic(fmt.Sprintf("reading the authority's own book: %v", err))
+	}
+	return o, true
+}
+
+func (reg *registrar) keepOpen(number string, o openDocument) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(fmt.Sprintf("writing the authority's own book: %v", err))
+	}
+	reg.book.Put("open/"+reg.supplier+"\x00"+number, string(text))
+}
+
+func (reg *registrar) decide(number string, o openDocument, step country.Step) {
+	switch step.Outcome {
+	case country.Reject:
+		o.Rejected = true
+		reg.keepOpen(number, o)
+	case country.Suspend:
+		o.Due = time.Now().Add(step.Delay)
+		reg.keepOpen(number, o)
+	default:
+		reg.register(number, o.SHA256, o.Key)
+		reg.book.Put("open/"+reg.supplier+"\x00"+number, "")
+	}
+}
+
+func (o openDocument) receipt(number string) receipt {
+	if o.Rejected {
+		r := rejected(number, codeRefused, "the authority has decided not to accept the document")
+		r.SHA256 = o.SHA256
+		return r
+	}
+	r := receipt{Number: number, Outcome: outcomePending, SHA256: o.SHA256}
+	if o.Awaiting {
+		r.Awaiting = "acceptance"
+	}
+	return r
+}
+
+// receiptFor answers a sending of a document whose number is open: its own
+// state to the same document, "already here" to another.
+func (o openDocument) receiptFor(d *arrival) receipt {
+	if o.SHA256 != d.sha256 {
+		return receipt{Number: d.Number, Outcome: outcomeDuplicate, SHA256: o.SHA256}
+	}
+	return o.receipt(d.Number)
+}
+
+func registered(r country.Registration) receipt {
+	return receipt{Number: r.Number, Outcome: outcomeAccepted, AuthorityID: r.AuthorityID, SHA256: r.SHA256, At: r.At.Format(time.RFC3339)}
+}
+
+// duplicate answers what is held, to a document that came under the name number.
+func duplicate(r country.Registration, number string) receipt {
+	answer := registered(r)
+	answer.Number, answer.Outcome = number, outcomeDuplicate
+	return answer
+}
+
+func rejected(number, code, message string) receipt {
+	return receipt{Number: number, Outcome: outcomeRejected, Code: code, Message: message, At: time.Now().UTC().Format(time.RFC3339)}
+}

@@ -1,0 +1,105 @@
+// Package xx is the reference authority: country XX, a small signed
+// JSON-over-HTTP protocol of our own with every habit that a real authority
+// can have. docs/countries/xx.md describes the protocol.
+//
+// It owns the protocol, on both sides: the channel and the authority that
+// answers it. It refuses to own any real country's law: any currency, rate and
+// party passes, and no live key ever reaches it. Law: what the authority
+// confirms it holds for ever, so exactly-once can be proved by counting.
+package xx
+
+import (
+	"context"
+	"net/http"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// version is stored with every operation; bytes made by one version are sent unchanged by the next.
+const version = "xx-1"
+
+// Names of the company's settings.
+const (
+	settingClass      = "class"
+	settingAcceptance = "acceptance"
+)
+
+// Pack is country XX. A company chooses by its setting "class" how the
+// authority recognises what it already has: by number (Q), by hash (H), by the
+// sender's key (K) or not at all (N).
+//
+// The class travels inside each filing, because Limits has no supplier: XX as
+// a whole calls itself Q, and Find of a filing of class H or K asks in the way
+// that class allows, by showing the same bytes again. Chains need order and
+// one writer for all filings of a supplier, which Limits must announce, so a
+// chained authority is a pack of its own: see [Variant].
+func Pack() country.Pack { return Variant(country.ReferenceCode, country.ByNumber) }
+
+// Variant is the reference authority under a code of its own (XA to XZ are
+// free for users), with a class for every company that chooses no other. Of
+// class C every filing is a link of the supplier's chain, whatever the company
+// chooses.
+func Variant(code string, class country.Class) country.Pack {
+	classes := []string{string(country.ByNumber), string(country.ByHash), string(country.ByKey), string(country.ByNothing)}
+	if class == country.ByChain {
+		classes = []string{string(country.ByChain)}
+	}
+	return country.Pack{
+		Code:    code,
+		Name:    "Reference authority",
+		Version: version,
+		Sources: []string{
+			"https://www.rfc-editor.org/rfc/rfc2104", // HMAC: the signatures of both sides
+			"https://www.rfc-editor.org/rfc/rfc8259", // JSON: documents and receipts, one a line
+		},
+		Facts:     facts(class, classes),
+		Connect:   func(at country.Endpoint) (country.Channel, error) { return connect(at, class) },
+		Enrol:     enrol,
+		Simulator: func(d *country.Desk) http.Handler { return newAuthority(d) },
+	}
+}
+
+func facts(class country.Class, classes []string) country.Facts {
+	return country.Facts{
+		Currency:  "EUR",
+		Languages: []string{"EN"},
+		TimeZone:  "UTC",
+		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
+		Obliged:   true,
+		Corrections: []country.Correction{
+			{Kind: country.Adjustment}, {Kind: country.Credit}, {Kind: country.Cancellation}, {Kind: country.Backfill},
+		},
+		Settings: []country.Setting{
+			{
+				Key: settingClass, Type: "string", Default: string(class), Values: classes,
+				Description: "How the authority recognises what it already has: by number (Q), by hash (H), by the sender's key (K), by chain (C) or not at all (N).",
+			},
+			{
+				Key: settingAcceptance, Type: "boolean", Default: false,
+				Description: "Cancellations stay pending until the buyer accepts them.",
+			},
+		},
+		Credentials: []string{},
+		Formats:     []string{"PDF", "JSON"},
+		Authority: &country.Authority{
+			Name: "Reference authority", System: "Simulated only", Protocol: "Signed JSON lines over HTTP",
+		},
+		Derivations: country.DerivationRules(),
+	}
+}
+
+// enrol makes the supplier's signing key known to the authority, in place of any before.
+func enrol(ctx context.Context, at country.Endpoint, s country.Supplier, c country.Credentials) []fault.Fault {
+	ch, err := connect(at, country.ByNumber)
+	if err == nil {
+		err = ch.enrol(ctx, supplierNumber(s), c, true)
+	}
+	if err != nil {
+		return []fault.Fault{{
+			Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority,
+			Message: "the reference authority could not enrol the supplier's key; please try again",
+		}}
+	}
+	return nil
+}

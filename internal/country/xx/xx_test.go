@@ -1,0 +1,89 @@
+package xx_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/invopop/gobl/num"
+
+	"tributary/internal/country"
+	"tributary/internal/country/packtest"
+	"tributary/internal/country/xx"
+)
+
+func TestMain(m *testing.M) { packtest.Main(m) }
+
+var day = time.Date(2026, 3, 31, 22, 30, 0, 0, time.UTC)
+
+// draft is an invoice of 227.10 with 25 % VAT inside, the contract's worked example.
+func draft(number string) country.Draft {
+	return country.Draft{
+		OperationID:  "018f6b2e-0000-7000-8000-" + number,
+		UniqueNumber: "U-" + number,
+		Transaction: country.Transaction{
+			Kind: country.Invoice, CountryCode: "XX", LanguageCode: "EN", CurrencyCode: "EUR", Date: day,
+			Number: number, ID: "tx-" + number, SupplierID: "s1",
+			Items: []country.Item{{
+				Number: 1, Name: "Tea & <biscuits>", Quantity: num.MakeAmount(3, 0), Unit: "pc", UnitPrice: 7570, Type: country.Goods,
+				Taxes: []country.Tax{{Rate: num.MakeAmount(25, 0), Regime: country.VAT, Mode: country.Included, Type: country.TaxStandard}},
+			}},
+			Customer: &country.Party{LegalName: "Ann Buyer", Type: country.Individual, Address: &country.Address{CountryCode: "XX"}},
+		},
+		Totals: country.Totals{
+			Gross: 22710, Net: 18168, Tax: 4542,
+			Lines: []country.Line{{Gross: 22710, Net: 18168, Taxes: []int64{4542}}},
+		},
+		Supplier: country.Supplier{ID: "s1", CountryCode: "XX", LegalName: "Shop Ltd", TaxNumber: "XX100", Settings: country.Settings{}},
+		Location: time.FixedZone("CEST", 2*60*60),
+		Now:      day.Add(time.Minute),
+	}
+}
+
+// correction is a document of another kind about an original.
+func correction(kind country.Kind, number string, original country.Draft) country.Draft {
+	d := draft(number)
+	d.Transaction.Kind = kind
+	d.Transaction.ReferenceID = original.Transaction.ID
+	d.Transaction.Items[0].UnitPrice = -7570
+	d.Totals = country.Totals{
+		Gross: -22710, Net: -18168, Tax: -4542,
+		Lines: []country.Line{{Gross: -22710, Net: -18168, Taxes: []int64{-4542}}},
+	}
+	d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals, UniqueNumber: original.UniqueNumber, AuthorityID1: "XX-000000001"}
+	return d
+}
+
+func cases() []packtest.Case {
+	invoice := draft("A-1")
+	elsewhere := correction(country.Adjustment, "A-5", draft("OLD-9"))
+	elsewhere.Original.Backfilled = true
+	elsewhere.Original.AuthorityID1 = ""
+	accepted := correction(country.Cancellation, "A-6", draft("A-1"))
+	accepted.Supplier.Settings = country.Settings{"acceptance": true}
+	unnumbered := correction(country.Cancellation, "A-4", invoice)
+	unnumbered.Transaction.Number = ""
+	return []packtest.Case{
+		{Name: "invoice", Draft: invoice},
+		{Name: "adjustment", Draft: correction(country.Adjustment, "A-2", invoice)},
+		{Name: "credit", Draft: correction(country.Credit, "A-3", invoice)},
+		{Name: "cancellation", Draft: unnumbered},
+		{Name: "adjustment of a backfill", Draft: elsewhere},
+		{Name: "cancellation that needs acceptance", Draft: accepted},
+	}
+}
+
+func TestReferenceAuthorityPassesTheSuite(t *testing.T) {
+	packtest.Exercise(t, xx.Pack(), packtest.Options{Cases: cases()})
+}
+
+func TestEveryClassPassesTheSuite(t *testing.T) {
+	for code, class := range map[string]country.Class{
+		"XH": country.ByHash, "XN": country.ByNothing, "XC": country.ByChain, "XY": country.ByKey,
+	} {
+		t.Run(string(class), func(t *testing.T) {
+			packtest.Exercise(t, xx.Variant(code, class), packtest.Options{
+				Name: "class " + string(class), Cases: cases()[:2], Credentials: country.Credentials{Secret: "a secret of its own"},
+			})
+		})
+	}
+}

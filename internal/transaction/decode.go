@@ -1,0 +1,286 @@
+package transaction
+
+import (
+	"fmt"
+
+	"github.com/invopop/gobl/num"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// Lengths in characters and other limits of a body, as the contract lists them.
+// What it leaves open has a limit here too: nothing in a document is unbounded.
+const (
+	itemsMax        = 5000
+	identifierMax   = 150
+	numberMax       = 50
+	nameMax         = 450
+	itemTextMax     = 200
+	itemCodeMax     = 60
+	eanMax          = 13
+	unitMax         = 20
+	noteMax         = 3000
+	regimeMax       = 10
+	taxCodeMax      = 10
+	paymentCodeMax  = 32
+	addressMax      = 200
+	entityNumberMax = 100
+	taxNumberMax    = 50
+	reasonMax       = 200
+	authorityIDMax  = 200
+	itemsFirst      = 4
+	taxesFirst      = 8
+	aliasTaxes      = "tax_breakdown" // is read like tax_breakdowns
+)
+
+// Decode reads a body and checks everything that the body alone decides: its
+// JSON, types, values, lengths and the members that the kind requires.
+//
+// The warnings name members nobody knows. The error is a [fault.Error] of kind
+// Invalid with all faults. The transaction is nil only when the JSON itself
+// could not be read; otherwise it has what was good, so that whoever reads
+// back a stored body that an earlier version accepted still gets it.
+func Decode(kind country.Kind, body []byte) (*country.Transaction, []fault.Fault, error) {
+	d := decodeBody(kind, body)
+	if d.broken != nil {
+		return nil, nil, d.broken
+	}
+	return d.tx, d.warned(), d.faults.err()
+}
+
+// decoder reads one transaction.
+type decoder struct {
+	scanner
+	tx            *country.Transaction
+	taxes         []country.Tax // of all items in one block
+	itemsFaulty   bool          // amounts cannot be worked out
+	paymentsFault bool
+	aliased       []int // items whose taxes came under the other name
+}
+
+func decodeBody(kind country.Kind, body []byte) *decoder {
+	d := &decoder{scanner: scanner{text: string(body)}, tx: &country.Transaction{Kind: kind}}
+	switch c := d.peek(); {
+	case c == 0 && d.pos == len(d.text):
+		d.fail(d.pos, "the body is empty")
+	case c != '{':
+		d.fail(d.pos, "the body must be an object")
+	default:
+		d.transaction()
+		d.end()
+	}
+	return d
+}
+
+// warned returns the warnings; when there are too many the last one says so.
+func (d *decoder) warned() []fault.Fault {
+	if d.warnings.count > faultsMax {
+		d.warnings.listed[faultsMax-1] = fault.Warn("", fault.FieldUnknown,
+			"%d more fields are not known and were ignored", d.warnings.count-faultsMax+1)
+	}
+	return d.warnings.listed
+}
+
+// err is nil without faults.
+func (l *faultList) err() error {
+	switch {
+	case l.count == 0:
+		return nil
+	case l.count == 1:
+		return fault.New(fault.Invalid, "the transaction is not valid: 1 fault").With(l.listed...)
+	case l.count > faultsMax:
+		return fault.New(fault.Invalid, "the transaction is not valid: %d faults, the first %d are listed", l.count, faultsMax).With(l.listed...)
+	}
+	return fault.New(fault.Invalid, "the transaction is not valid: %d faults", l.count).With(l.listed...)
+}
+
+// kinds is a set of kinds of transactions.
+type kinds uint8
+
+const (
+	invoices kinds = 1 << iota
+	adjustments
+	credits
+	cancellations
+	backfills
+
+	whole = invoices | adjustments // bring a whole document of their own
+	every = whole | credits | cancellations | backfills
+)
+
+func kindSet(k country.Kind) kinds {
+	switch k {
+	case country.Invoice:
+		return invoices
+	case country.Adjustment:
+		return adjustments
+	case country.Credit:
+		return credits
+	case country.Cancellation:
+		return cancellations
+	case country.Backfill:
+		return backfills
+	}
+	panic(fmt.Sprintf("transaction: kind %q has no body", k)) // a caller's defect, never a client's
+}
+
+// memberKinds says which kinds of bodies have a member; none: nobody knows it.
+func memberKinds(name string) kinds {
+	switch name {
+	case "country_code", "transaction_date", "transaction_id", "transaction_number":
+		return every
+	case "currency_code", "supplier", "customer", "items":
+		return whole | backfills
+	case "language_code", "issuer", "payments", "exchange_rate", "exchange_rate_date":
+		return whole
+	case "note":
+		return every &^ backfills
+	case "reference_transaction_id":
+		return adjustments | credits | cancellations
+	case "reason":
+		return cancellations
+	case "tax_authority_id_1":
+		return backfills
+	}
+	return 0
+}
+
+// given remembers which required members were there, refused ones included:
+// those have their own fault already.
+type given uint16
+
+const (
+	gotCountry given = 1 << iota
+	gotCurrency
+	gotDate
+	gotNumber
+	gotID
+	gotReference
+	gotSupplier
+	gotItems
+)
+
+func (g *given) note(bit given, st state) {
+	if st != absent {
+		*g |= bit
+	}
+}
+
+func (d *decoder) transaction() {
+	var got given
+	kind := kindSet(d.tx.Kind)
+	d.object(func(name string) {
+		switch in := memberKinds(name); {
+		case in == 0:
+			d.unknown()
+		case in&kind != 0:
+			d.member(name, &got)
+		case !d.null():
+			d.refuse(fault.UnsupportedField, "does not belong to this operation")
+			d.skip()
+		}
+	})
+	if d.broken != nil {
+		return
+	}
+	d.requireMembers(kind, got)
+}
+
+func (d *decoder) member(name string, got *given) {
+	tx := d.tx
+	switch name {
+	case "country_code":
+		got.note(gotCountry, d.code(&tx.CountryCode, 2, "two-letter country code"))
+	case "language_code":
+		d.code(&tx.LanguageCode, 2, "two-letter language code")
+	case "currency_code":
+		got.note(gotCurrency, d.currency())
+	case "transaction_date":
+		got.note(gotDate, d.instant(&tx.Date))
+	case "transaction_number":
+		got.note(gotNumber, d.line(&tx.Number, numberMax))
+	case "transaction_id":
+		got.note(gotID, d.identifier(&tx.ID))
+	case "reference_transaction_id":
+		got.note(gotReference, d.identifier(&tx.ReferenceID))
+	case "reason":
+		d.line(&tx.Reason, reasonMax)
+	case "note":
+		d.lines(&tx.Note, noteMax)
+	case "exchange_rate":
+		d.exchangeRate()
+	case "exchange_rate_date":
+		d.day(&tx.ExchangeRateDate)
+	case "tax_authority_id_1":
+		d.line(&tx.AuthorityID1, authorityIDMax)
+	case "supplier":
+		got.note(gotSupplier, d.supplier())
+	case "customer":
+		tx.Customer = d.party()
+	case "issuer":
+		tx.Issuer = d.party()
+	case "items":
+		got.note(gotItems, d.items())
+	case "payments":
+		d.payments()
+	}
+}
+
+// requireMembers names what the kind requires and the body lacks.
+// transaction_number of a whole document is the country's matter.
+func (d *decoder) requireMembers(kind kinds, got given) {
+	require := func(in kinds, bit given, name string) {
+		if in&kind != 0 && got&bit == 0 {
+			d.missing(name)
+		}
+	}
+	require(every, gotCountry, "country_code")
+	require(whole, gotCurrency, "currency_code")
+	if got&gotItems != 0 {
+		require(backfills, gotCurrency, "currency_code") // amounts without a currency say nothing
+	}
+	require(every, gotDate, "transaction_date")
+	require(backfills, gotNumber, "transaction_number")
+	require(every, gotID, "transaction_id")
+	require(adjustments|credits|cancellations, gotReference, "reference_transaction_id")
+	require(whole, gotSupplier, "supplier")
+	require(whole, gotItems, "items")
+}
+
+func (d *decoder) currency() state {
+	st := d.code(&d.tx.CurrencyCode, 3, "three-letter currency code")
+	if st != taken {
+		return st
+	}
+	if _, known := country.CurrencyExponent(upperCode(d.tx.CurrencyCode)); !known {
+		d.tx.CurrencyCode = ""
+		return d.refuse(fault.FieldNotValid, "must be a currency of ISO 4217 that has a minor unit")
+	}
+	return taken
+}
+
+func (d *decoder) exchangeRate() {
+	var rate num.Amount
+	if d.positive(&rate) == taken {
+		d.tx.ExchangeRate = &rate
+	}
+}
+
+func (d *decoder) supplier() state {
+	st := absent
+	if own := d.object(func(name string) {
+		switch name {
+		case "id":
+			st = d.line(&d.tx.SupplierID, identifierMax)
+		default:
+			d.unknown()
+		}
+	}); own != taken {
+		return own
+	}
+	if st == absent {
+		d.missing("id")
+	}
+	return taken
+}

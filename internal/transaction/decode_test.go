@@ -1,0 +1,557 @@
+package transaction_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/invopop/gobl/num"
+	"pgregory.net/rapid"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
+	body := editBody(t, typicalBody, map[string]any{
+		"country_code": "de", "currency_code": "eur", "transaction_date": "2026-03-01T12:30:00.25+02:00",
+		"items.0.description": "large", "items.0.code": "43232408", "items.0.ean": "4006381333931",
+		"items.0.tax_breakdowns.0.type": "STANDARD", "items.0.tax_breakdowns.0.code": "E5",
+		"items.0.tax_breakdowns.1": map[string]any{"rate": 15, "regime": "RET", "type": "IRPF", "application_mode": country.Added},
+		"items.1.type":             nil,
+		"exchange_rate":            json.Number("1.0850"), "exchange_rate_date": "2026-02-28", "note": "one\n\ttwo <b>",
+		"issuer": map[string]any{"legal_name": "Market", "type": "BUSINESS", "trade_name": "M", "entity_number": "HRB 1"},
+	})
+	tx, warnings, err := transaction.Decode(country.Invoice, body)
+	if err != nil || len(warnings) != 0 {
+		t.Fatal(err, warnings)
+	}
+	if tx.Kind != country.Invoice || tx.CountryCode != "de" || tx.CurrencyCode != "eur" || tx.LanguageCode != "EN" ||
+		tx.Number != "INV-2026-000123" || tx.ID != "7d0f6c1e-order-000123" || tx.SupplierID != "3f2a1b4c5d6e7f8091a2b3c4d5e6f708" {
+		t.Errorf("head: %+v", tx)
+	}
+	if !tx.Date.Equal(time.Date(2026, 3, 1, 10, 30, 0, 250e6, time.UTC)) {
+		t.Errorf("date %v", tx.Date)
+	}
+	if tx.Note != "one\n\ttwo <b>" || tx.ExchangeRate.String() != "1.085" || tx.ExchangeRateDate != "2026-02-28" {
+		t.Errorf("note %q, exchange rate %v of %s", tx.Note, tx.ExchangeRate, tx.ExchangeRateDate)
+	}
+	first := country.Item{
+		Number: 1, Name: "Widget, blue", Quantity: num.MakeAmount(3, 0), Unit: "piece", UnitPrice: 7570, Type: country.Goods,
+		Description: "large", Code: "43232408", EAN: "4006381333931", Taxes: []country.Tax{
+			{Rate: num.MakeAmount(25, 0), Regime: "VAT", Mode: country.Included, Type: "STANDARD", Code: "E5"},
+			{Rate: num.MakeAmount(15, 0), Regime: "RET", Type: "IRPF"},
+		},
+	}
+	if fmt.Sprintf("%+v", tx.Items[0]) != fmt.Sprintf("%+v", first) {
+		t.Errorf("item %+v, want %+v", tx.Items[0], first)
+	}
+	if tx.Items[1].Type != country.Goods || tx.Items[1].Quantity != num.MakeAmount(15, 1) || tx.Items[2].UnitPrice != -500 {
+		t.Errorf("items %+v", tx.Items)
+	}
+	customer := country.Party{
+		LegalName: "Müller & Söhne GmbH", Type: country.Business, TaxNumber: "DE123456789", TaxRegime: "VAT",
+		Address: tx.Customer.Address,
+	}
+	if *tx.Customer != customer || *tx.Customer.Address != (country.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Invalidenstraße 1"}) {
+		t.Errorf("customer %+v %+v", tx.Customer, tx.Customer.Address)
+	}
+	if *tx.Issuer != (country.Party{LegalName: "Market", Type: "BUSINESS", TradeName: "M", EntityNumber: "HRB 1"}) {
+		t.Errorf("issuer %+v", tx.Issuer)
+	}
+	if len(tx.Payments) != 1 || tx.Payments[0] != (country.Payment{Type: "CARD", Amount: 40210}) {
+		t.Errorf("payments %+v", tx.Payments)
+	}
+}
+
+// Every member of an address lands in the field of its own name.
+func TestDecodeReadsTheWholeAddress(t *testing.T) {
+	sent := map[string]any{"country_code": "FR"}
+	for _, path := range country.FieldPaths() {
+		if name, ok := strings.CutPrefix(path, "customer.address."); ok && name != "country_code" {
+			sent[name] = "the " + name
+		}
+	}
+	tx, _, err := transaction.Decode(country.Invoice, editBody(t, typicalBody, map[string]any{"customer.address": sent}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := json.Marshal(sent)
+	var back map[string]any
+	text, _ := json.Marshal(tx.Customer.Address)
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := json.Marshal(back); string(got) != string(want) || len(sent) != 15 {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What the caller does with its buffer afterwards must not reach the transaction.
+func TestDecodeKeepsNothingOfTheCallersBuffer(t *testing.T) {
+	body := []byte(typicalBody)
+	tx, _, err := transaction.Decode(country.Invoice, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(body)
+	if tx.ID != "7d0f6c1e-order-000123" || tx.Customer.LegalName != "Müller & Söhne GmbH" {
+		t.Errorf("got %q, %q", tx.ID, tx.Customer.LegalName)
+	}
+}
+
+func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
+	deep := func(n int) string { return `{"x":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}" }
+	cases := []struct{ name, body, message string }{
+		{"nothing", "", "line 1, column 1 (byte 0): the body is empty"},
+		{"blanks", " \n ", "line 2, column 2 (byte 3): the body is empty"},
+		{"NUL", "\x00", "line 1, column 1 (byte 0): the body must be an object"},
+		{"array", "[]", "line 1, column 1 (byte 0): the body must be an object"},
+		{"byte order mark", "\ufeff{}", "line 1, column 1 (byte 0): the body must be an object"},
+		{"UTF-16", "{\x00}\x00", "line 1, column 2 (byte 1): found '\\x00' where a name is expected"},
+		{"truncated", `{"note":"`, "line 1, column 10 (byte 9): the body ends inside a string"},
+		{"truncated escape", `{"note":"\`, "line 1, column 11 (byte 10): the body ends inside a string"},
+		{"truncated after name", `{"note"`, "line 1, column 8 (byte 7): the body ends where a colon is expected"},
+		{"truncated after value", `{"note":"a"`, "line 1, column 12 (byte 11): the body ends where a comma or the end of the object is expected"},
+		{"trailing comma", "{\"note\":\"é\",\n }", "line 2, column 2 (byte 15): found '}' where a name is expected"},
+		{"trailing comma in an array", `{"items":[1,]}`, "line 1, column 13 (byte 12): found ']' where a value is expected"},
+		{"two bodies", "{}{}", "line 1, column 3 (byte 2): something follows the end of the body's object"},
+		{"trailing NUL", "{}\x00", "line 1, column 3 (byte 2): something follows the end of the body's object"},
+		{"duplicate", `{"note":"a","note":"b"}`, `line 1, column 13 (byte 12): the name "note" stands twice in one object`},
+		{"duplicate by escape", `{"note":"a","no\u0074e":"b"}`, `line 1, column 13 (byte 12): the name "note" stands twice in one object`},
+		{"duplicate nobody knows", `{"x":1,"x":2}`, `line 1, column 8 (byte 7): the name "x" stands twice in one object`},
+		{"duplicate below what nobody knows", `{"x":[{"y":1,"y":1}]}`, `line 1, column 14 (byte 13): the name "y" stands twice in one object`},
+		{"duplicate after many", `{` + names(40) + `,"n7":1}`, `the name "n7" stands twice in one object`},
+		{"duplicate of a late one", `{` + names(40) + `,"n39":1}`, `the name "n39" stands twice in one object`},
+		{"too deep", deep(33), "nested more than 32 deep"},
+		{"far too deep", `{"x":` + strings.Repeat("[", 1_000_000), "nested more than 32 deep"},
+		{"invalid UTF-8", "{\"note\":\"ab\xff\"}", "line 1, column 12 (byte 11): the body is not valid UTF-8"},
+		{"invalid UTF-8 after an escape", "{\"note\":\"\\n\xc0\xaf\"}", "line 1, column 12 (byte 11): the body is not valid UTF-8"},
+		{"surrogate in UTF-8", "{\"note\":\"\xed\xa0\x80\"}", "the body is not valid UTF-8"},
+		{"invalid UTF-8 outside strings", "{\xff}", "line 1, column 2 (byte 1): the body is not valid UTF-8"},
+		{"invalid UTF-8 in a name", "{\"\xff\":1}", "the body is not valid UTF-8"},
+		{"half a surrogate pair", `{"note":"\ud83d"}`, "half of a surrogate pair"},
+		{"the wrong half", `{"note":"\ude00\ud83d"}`, "half of a surrogate pair"},
+		{"broken escape", `{"note":"\u12g4"}`, "broken \\u escape"},
+		{"unknown escape", `{"note":"\x41"}`, "an escape that JSON does not know"},
+		{"raw control character", "{\"note\":\"a\nb\"}", "control character stands unescaped in a string"},
+		{"raw control character after an escape", "{\"note\":\"\\t\x01\"}", "control character stands unescaped in a string"},
+		{"leading zero", `{"exchange_rate":01}`, "a number is not well formed"},
+		{"plus", `{"exchange_rate":+1}`, "found '+' where a value is expected"},
+		{"bare point", `{"exchange_rate":1.}`, "a number is not well formed"},
+		{"bare minus", `{"exchange_rate":-}`, "a number is not well formed"},
+		{"bare exponent", `{"exchange_rate":1e}`, "a number is not well formed"},
+		{"NaN", `{"exchange_rate":NaN}`, "found 'N' where a value is expected"},
+		{"hexadecimal", `{"exchange_rate":0x10}`, "found 'x' where a comma or the end of the object is expected"},
+		{"misspelt literal", `{"note":nul}`, "where a value is expected"},
+		{"single quotes", `{'note':1}`, "found '\\'' where a name is expected"},
+		{"comment", `{/* */}`, "found '/' where a name is expected"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			for _, kind := range []country.Kind{country.Invoice, country.Credit, country.Backfill} {
+				tx, _, err := transaction.Decode(kind, []byte(c.body))
+				if tx != nil {
+					t.Errorf("%s: got a transaction", kind)
+				}
+				got := faultsIn(t, err)
+				if len(got) != 1 || got[0].Code != fault.JSONNotValid || got[0].Field != "" || !strings.HasSuffix(got[0].Message, c.message) {
+					t.Errorf("%s: got %+v, want %s", kind, got, c.message)
+				}
+			}
+		})
+	}
+	if _, _, err := transaction.Decode(country.Invoice, []byte(deep(32))); strings.Contains(err.Error(), "deep") {
+		t.Errorf("a depth of 32 is refused: %v", err)
+	}
+}
+
+func names(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`"n%d":0`, i))
+	}
+	return strings.Join(all, ",")
+}
+
+// A body that is cut anywhere is refused as broken JSON, never with a panic.
+func TestEveryTruncationIsBrokenJSON(t *testing.T) {
+	for i := range len(typicalBody) - 1 {
+		_, _, err := transaction.Decode(country.Invoice, []byte(typicalBody[:i]))
+		if got := faultsIn(t, err); len(got) != 1 || got[0].Code != fault.JSONNotValid {
+			t.Fatalf("cut at %d: %v", i, err)
+		}
+	}
+}
+
+func TestFaultsOfMembers(t *testing.T) {
+	cases := []struct {
+		path  string
+		value any
+		want  string // "code message"; empty: accepted
+	}{
+		{"country_code", "DEU", "field_not_valid country_code must be a two-letter country code"},
+		{"country_code", "D1", "field_not_valid country_code must be a two-letter country code"},
+		{"country_code", "", "field_required country_code must not be empty"},
+		{"country_code", 12, "field_not_valid country_code must be a string"},
+		{"language_code", "eng", "field_not_valid language_code must be a two-letter language code"},
+		{"language_code", "pl", ""},
+		{"currency_code", "EURO", "field_not_valid currency_code must be a three-letter currency code"},
+		{"currency_code", "XYZ", "field_not_valid currency_code must be a currency of ISO 4217 that has a minor unit"},
+		{"currency_code", "XAU", "field_not_valid currency_code must be a currency of ISO 4217 that has a minor unit"},
+		{"transaction_date", "2026-03-01", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-02-30T00:00:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T24:00:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T12:00:00", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01 12:00:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T2:00:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T12:00:00,5Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2026-03-01T12:00:00+24:00", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "1969-12-31T23:59:59Z", "field_not_valid transaction_date must lie in the years 1970 to 2199"},
+		{"transaction_date", "2200-01-01T00:00:00Z", "field_not_valid transaction_date must lie in the years 1970 to 2199"},
+		{"transaction_date", "2026-03-01T12:00:00.123456789-11:30", ""},
+		{"transaction_date", 20260301, "field_not_valid transaction_date must be a string"},
+		{"transaction_id", " a", "field_not_valid transaction_id must not begin or end with a blank"},
+		{"transaction_id", "a\u00a0", "field_not_valid transaction_id must not begin or end with a blank"},
+		{"transaction_id", "a\u200db", "field_not_valid transaction_id must have printable characters only, but has U+200D"},
+		{"transaction_id", "a b/ç?%#\"日", ""},
+		{"transaction_id", "\t", "field_not_valid transaction_id must not contain the character U+0009"},
+		{"transaction_id", "  ", "field_required transaction_id must not be empty"},
+		{"supplier", []any{}, "field_not_valid supplier must be an object"},
+		{"supplier", nil, "field_required supplier must not be empty"},
+		{"supplier.id", "", "field_required supplier.id must not be empty"},
+		{"supplier.id", false, "field_not_valid supplier.id must be a string"},
+		{"items", nil, "field_required items must not be empty"},
+		{"items", []any{}, "field_required items must not be empty"},
+		{"items", "x", "field_not_valid items must be an array"},
+		{"items.0", nil, "field_not_valid items.0 must be an object"},
+		{"items.1", 5, "field_not_valid items.1 must be an object"},
+		{"items.0.number", 0, "field_not_valid items.0.number must be greater than 0"},
+		{"items.0.number", -1, "field_not_valid items.0.number must be greater than 0"},
+		{"items.0.number", json.Number("1.5"), "field_not_valid items.0.number must be an integer"},
+		{"items.0.number", "1", "field_not_valid items.0.number must be an integer"},
+		{"items.0.number", nil, "field_required items.0.number must not be empty"},
+		{"items.2.number", 1, "field_not_valid items.2.number must be unique, but items.0.number is 1 too"},
+		{"items.0.name", nil, "field_required items.0.name must not be empty"},
+		{"items.0.name", "a\u202eb", "field_not_valid items.0.name must not contain the character U+202E"},
+		{"items.0.name", "a\u2066b", "field_not_valid items.0.name must not contain the character U+2066"},
+		{"items.0.name", "a\u0000b", "field_not_valid items.0.name must not contain the character U+0000"},
+		{"items.0.name", "a\u007fb", "field_not_valid items.0.name must not contain the character U+007F"},
+		{"items.0.name", "a\u0085b", "field_not_valid items.0.name must not contain the character U+0085"},
+		{"items.0.name", "a\ufffeb", "field_not_valid items.0.name must not contain the character U+FFFE"},
+		{"items.0.name", "a\U0001ffffb", "field_not_valid items.0.name must not contain the character U+1FFFF"},
+		{"items.0.name", "a\ufdd0b", "field_not_valid items.0.name must not contain the character U+FDD0"},
+		{"items.0.name", "a\nb", "field_not_valid items.0.name must not contain the character U+000A"},
+		{"items.0.name", "a\u2028b", "field_not_valid items.0.name must not contain the character U+2028"},
+		{"items.0.name", "שלום\u200f ]]> 日本 👩\u200d🚀", ""},
+		{"note", "a\u202eb", "field_not_valid note must not contain the character U+202E"},
+		{"note", "a\u0000", "field_not_valid note must not contain the character U+0000"},
+		{"note", "\uffff", "field_not_valid note must not contain the character U+FFFF"},
+		{"note", "<script>\r\n\t]]></script>\u2028", ""},
+		{"items.0.quantity", 0, "field_not_valid items.0.quantity must be greater than 0"},
+		{"items.0.quantity", json.Number("-0"), "field_not_valid items.0.quantity must be greater than 0"},
+		{"items.0.quantity", json.Number("-0.5"), "field_not_valid items.0.quantity must be greater than 0"},
+		{"items.0.quantity", json.Number("1e400"), "field_not_valid items.0.quantity must have at most 12 digits before the point"},
+		{"items.0.quantity", json.Number("1e-400"), "field_not_valid items.0.quantity must have at most 6 decimals"},
+		{"items.0.quantity", json.Number("1e99999999999999999999"), "field_not_valid items.0.quantity must have at most 12 digits before the point"},
+		{"items.0.quantity", json.Number("0.12345678901234567"), "field_not_valid items.0.quantity must have at most 6 decimals"},
+		{"items.0.quantity", json.Number("1." + strings.Repeat("0", 100)), ""},
+		{"items.0.quantity", json.Number("1." + strings.Repeat("0", 100) + "1"), "field_not_valid items.0.quantity must have at most 6 decimals"},
+		{"items.0.quantity", json.Number(strings.Repeat("9", 100)), "field_not_valid items.0.quantity must have at most 12 digits before the point"},
+		{"items.0.quantity", json.Number("999999999999.999999"), ""},
+		{"items.0.quantity", json.Number("1000000000000"), "field_not_valid items.0.quantity must have at most 12 digits before the point"},
+		{"items.0.quantity", json.Number("0.000001"), ""},
+		{"items.0.quantity", json.Number("0.0000001"), "field_not_valid items.0.quantity must have at most 6 decimals"},
+		{"items.0.quantity", "3", "field_not_valid items.0.quantity must be a number"},
+		{"items.0.quantity", true, "field_not_valid items.0.quantity must be a number"},
+		{"items.0.unit_price", json.Number("7570.0"), ""},
+		{"items.0.unit_price", json.Number("7570.5"), "field_not_valid items.0.unit_price must be an integer"},
+		{"items.0.unit_price", json.Number("1e3"), ""},
+		{"items.0.unit_price", json.Number("1500e-2"), ""},
+		{"items.0.unit_price", json.Number("1550e-2"), "field_not_valid items.0.unit_price must be an integer"},
+		{"items.0.unit_price", json.Number("1e400"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("9007199254740991"), ""},
+		{"items.0.unit_price", json.Number("-9007199254740991"), ""},
+		{"items.0.unit_price", json.Number("9007199254740992"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("-9007199254740992"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("18446744073709551617"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("-0"), ""},
+		{"items.0.unit_price", nil, "field_required items.0.unit_price must not be empty"},
+		{"items.0.type", "goods", "field_not_valid items.0.type must be one of GOODS, SERVICES, DISCOUNT"},
+		{"items.0.tax_breakdowns", map[string]any{}, "field_not_valid items.0.tax_breakdowns must be an array"},
+		{"items.0.tax_breakdowns.0", nil, "field_not_valid items.0.tax_breakdowns.0 must be an object"},
+		{"items.0.tax_breakdowns.0.rate", nil, "field_required items.0.tax_breakdowns.0.rate must not be empty"},
+		{"items.0.tax_breakdowns.0.rate", "25", "field_not_valid items.0.tax_breakdowns.0.rate must be a number"},
+		{"items.0.tax_breakdowns.0.rate", 0, ""},
+		{"items.0.tax_breakdowns.0.rate", 100, ""},
+		{"items.0.tax_breakdowns.0.rate", json.Number("100.0001"), "field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
+		{"items.0.tax_breakdowns.0.rate", 1000, "field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
+		{"items.0.tax_breakdowns.0.rate", json.Number("-0.1"), "field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
+		{"items.0.tax_breakdowns.0.rate", json.Number("9.1234"), ""},
+		{"items.0.tax_breakdowns.0.rate", json.Number("9.12345"), "field_not_valid items.0.tax_breakdowns.0.rate must have at most 4 decimals"},
+		{"items.0.tax_breakdowns.0.rate", json.Number("1e400"), "field_not_valid items.0.tax_breakdowns.0.rate must be between 0 and 100"},
+		{"items.0.tax_breakdowns.0.regime", nil, "field_required items.0.tax_breakdowns.0.regime must not be empty"},
+		{"items.0.tax_breakdowns.0.regime", "vat", "field_not_valid items.0.tax_breakdowns.0.regime must have capital letters, digits, - and _ only"},
+		{"items.0.tax_breakdowns.0.application_mode", "ADDED", "field_not_valid items.0.tax_breakdowns.0.application_mode must be one of INCLUDED_IN_UNIT_PRICE, ADD_TO_UNIT_PRICE"},
+		{"items.0.tax_breakdowns.0.type", "IRPF", "field_not_valid items.0.tax_breakdowns.0.type must be one of STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU, OUTSIDE"},
+		{"items.0.tax_breakdowns.0.type", "INTRA_EU", ""},
+		{"customer", "x", "field_not_valid customer must be an object"},
+		{"customer.legal_name", nil, "field_required customer.legal_name must not be empty"},
+		{"customer.type", nil, "field_required customer.type must not be empty"},
+		{"customer.type", "PERSON", "field_not_valid customer.type must be one of INDIVIDUAL, BUSINESS"},
+		{"customer.address", []any{1}, "field_not_valid customer.address must be an object"},
+		{"customer.address.country_code", nil, "field_required customer.address.country_code must not be empty"},
+		{"customer.address.country_code", "ZZ", "field_not_valid customer.address.country_code must be a country code of ISO 3166-1"},
+		{"customer.address.country_code", "xx", ""},
+		{"customer.address.number", 5, "field_not_valid customer.address.number must be a string"},
+		{"customer.tax_information", 1, "field_not_valid customer.tax_information must be an object"},
+		{"payments", map[string]any{}, "field_not_valid payments must be an array"},
+		{"payments.0", nil, "field_not_valid payments.0 must be an object"},
+		{"payments.0.type", "card", "field_not_valid payments.0.type must be one of CREDIT, CARD, CASH, TRANSFER, CHECK, OTHER"},
+		{"payments.0.type", nil, "field_required payments.0.type must not be empty"},
+		{"payments.0.amount", nil, "field_required payments.0.amount must not be empty"},
+		{"payments.0.amount", json.Number("0.5"), "field_not_valid payments.0.amount must be an integer"},
+		{"exchange_rate", 0, "field_not_valid exchange_rate must be greater than 0"},
+		{"exchange_rate", json.Number("1.1234567"), "field_not_valid exchange_rate must have at most 6 decimals"},
+		{"exchange_rate_date", "2026-3-1", "field_not_valid exchange_rate_date must be a day like 2006-01-02"},
+		{"reason", "x", "unsupported_field reason does not belong to this operation"},
+		{"reference_transaction_id", "x", "unsupported_field reference_transaction_id does not belong to this operation"},
+		{"tax_authority_id_1", "x", "unsupported_field tax_authority_id_1 does not belong to this operation"},
+	}
+	for _, c := range cases {
+		t.Run(fmt.Sprintf("%s %.20v", c.path, c.value), func(t *testing.T) {
+			body := editBody(t, typicalBody, map[string]any{c.path: c.value})
+			tx, _, err := transaction.Decode(country.Invoice, body)
+			if tx == nil {
+				t.Fatalf("no transaction: %v", err)
+			}
+			got := faultsIn(t, err)
+			if c.want == "" {
+				if len(got) != 0 {
+					t.Fatalf("got %v", got)
+				}
+				return
+			}
+			if len(got) != 1 || string(got[0].Code)+" "+got[0].Message != c.want {
+				t.Fatalf("got %v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Lengths count characters, not bytes, and hold at the limit.
+func TestLengthsAtAndPastTheLimit(t *testing.T) {
+	limits := map[string]int{
+		"transaction_id": 150, "transaction_number": 50, "note": 3000, "supplier.id": 150,
+		"customer.legal_name": 450, "customer.trade_name": 450, "customer.entity_number": 100,
+		"customer.tax_information.tax_number": 50, "customer.tax_information.regime": 10, "customer.address.city": 200,
+		"items.0.name": 200, "items.0.description": 200, "items.0.unit": 20, "items.0.code": 60, "items.0.ean": 13,
+		"items.0.tax_breakdowns.0.code": 10, "payments.0.code": 32,
+	}
+	for path, limit := range limits {
+		for _, letter := range []string{"x", "é", "日", "😀"} {
+			if _, _, err := transaction.Decode(country.Invoice, editBody(t, typicalBody, map[string]any{path: strings.Repeat(letter, limit)})); err != nil {
+				t.Errorf("%s of %d %s: %v", path, limit, letter, err)
+			}
+			_, _, err := transaction.Decode(country.Invoice, editBody(t, typicalBody, map[string]any{path: strings.Repeat(letter, limit+1)}))
+			want := fmt.Sprintf("%s must be at most %d characters long", path, limit)
+			if got := faultsIn(t, err); len(got) != 1 || got[0].Message != want {
+				t.Errorf("%s past %d %s: %v", path, limit, letter, got)
+			}
+		}
+	}
+	for _, n := range []int{10, 11} {
+		_, _, err := transaction.Decode(country.Invoice, editBody(t, typicalBody, map[string]any{"items.0.tax_breakdowns.0.regime": strings.Repeat("A", n)}))
+		if (err == nil) != (n == 10) {
+			t.Errorf("regime of %d characters: %v", n, err)
+		}
+	}
+}
+
+func manyItems(n int) []byte {
+	var b strings.Builder
+	head, tail, _ := strings.Cut(typicalBody, `"items": [`)
+	_, tail, _ = strings.Cut(tail, "],\n  \"supplier\"")
+	b.WriteString(head + `"items":[`)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"number":%d,"name":"n","quantity":1,"unit_price":1}`, n-i)
+	}
+	b.WriteString("],\n  \"supplier\"" + tail)
+	return []byte(b.String())
+}
+
+func TestItemsAtAndPastTheLimit(t *testing.T) {
+	if tx, _, err := transaction.Decode(country.Invoice, manyItems(5000)); err != nil || len(tx.Items) != 5000 {
+		t.Errorf("5,000 items: %v", err)
+	}
+	for _, n := range []int{5001, 100_000} {
+		_, _, err := transaction.Decode(country.Invoice, manyItems(n))
+		if got := faultsIn(t, err); len(got) != 1 || got[0].Message != "items must not have more than 5000 entries" {
+			t.Errorf("%d items: %v", n, got)
+		}
+	}
+}
+
+func TestAllFaultsComeInOneAnswer(t *testing.T) {
+	_, _, err := transaction.Decode(country.Invoice, []byte(`{"transaction_id": "", "items": [{"number": 0, "quantity": "x", "tax_breakdown": [{"rate": 101}]}],
+		"customer": {"address": {}}, "payments": [{"amount": 1.5}], "supplier": {}}`))
+	wantFaults(t, faultsIn(t, err),
+		"field_not_valid items.0.number", "field_not_valid items.0.quantity", "field_not_valid items.0.tax_breakdown.0.rate",
+		"field_required items.0.tax_breakdown.0.regime", "field_required items.0.name", "field_required items.0.unit_price",
+		"field_required customer.address.country_code", "field_required customer.legal_name", "field_required customer.type",
+		"field_not_valid payments.0.amount", "field_required payments.0.type", "field_required supplier.id",
+		"field_required country_code", "field_required currency_code", "field_required transaction_date", "field_required transaction_id")
+	if !strings.Contains(err.Error(), "16 faults") {
+		t.Errorf("the message must say how many: %v", err)
+	}
+}
+
+func TestAtMostAHundredFaultsAreListed(t *testing.T) {
+	for _, n := range []int{25, 26, 4000} { // four faults each
+		body := editBody(t, typicalBody, map[string]any{"items": []any{}})
+		body = []byte(strings.Replace(string(body), `"items":[]`, `"items":[`+strings.TrimSuffix(strings.Repeat("{},", n), ",")+`]`, 1))
+		_, _, err := transaction.Decode(country.Invoice, body)
+		got := faultsIn(t, err)
+		var e *fault.Error
+		errors.As(err, &e)
+		want := fmt.Sprintf("the transaction is not valid: %d faults", 4*n)
+		if n > 25 {
+			want += ", the first 100 are listed"
+		}
+		if len(got) != 100 || e.Message != want {
+			t.Errorf("%d faults: %d listed, message %q, want %q", 4*n, len(got), e.Message, want)
+		}
+	}
+}
+
+func TestUnknownFieldsAreWarnings(t *testing.T) {
+	body := editBody(t, typicalBody, map[string]any{
+		"colour": map[string]any{"deep": []any{1, "x", nil, true}}, "items.1.weight": 5, "customer.address.planet": "Earth",
+		"items.0.tax_breakdowns.0.amount": 1, "payments.0.iban": "x", "supplier.name": "s", "customer.tax_information.x": 1,
+	})
+	_, warnings, err := transaction.Decode(country.Invoice, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFaults(t, warnings, "field_unknown colour", "field_unknown customer.address.planet", "field_unknown customer.tax_information.x",
+		"field_unknown items.0.tax_breakdowns.0.amount", "field_unknown items.1.weight", "field_unknown payments.0.iban", "field_unknown supplier.name")
+	if warnings[0].Type != fault.Warning || warnings[0].Message != "colour is not known and was ignored" {
+		t.Errorf("got %+v", warnings[0])
+	}
+}
+
+func TestUnknownNamesCannotFloodOrForgeTheAnswer(t *testing.T) {
+	body := strings.Replace(typicalBody, "{", `{"a\u202e\u0000\n`+strings.Repeat("x", 1000)+`":1,`+names(50_000)+",", 1)
+	started := time.Now()
+	_, warnings, err := transaction.Decode(country.Invoice, []byte(body))
+	if err != nil || len(warnings) != 100 {
+		t.Fatalf("%d warnings, %v", len(warnings), err)
+	}
+	if took := time.Since(started); took > 2*time.Second {
+		t.Errorf("50,000 names take %v", took)
+	}
+	if f := warnings[0].Field; f != "a\ufffd\ufffd\ufffd"+strings.Repeat("x", 60)+"…" {
+		t.Errorf("the name is repeated as %q", f)
+	}
+	if last := warnings[99]; last.Field != "" || last.Message != "49902 more fields are not known and were ignored" {
+		t.Errorf("the last warning is %+v", last)
+	}
+}
+
+func TestNullIsLikeAbsent(t *testing.T) {
+	body := strings.NewReplacer(`"note": "<p>Thank you</p>"`, `"note": null, "issuer": null, "exchange_rate": null, "reason": null, "payments": null`,
+		`"payments": [{"type": "CARD", "amount": 40210}]`, `"language_code": null`, `"language_code": "EN", `, "",
+		`"unit": "piece"`, `"unit": null, "description": null`, `"type": "SERVICES"`, `"type": null`).Replace(typicalBody)
+	tx, warnings, err := transaction.Decode(country.Invoice, []byte(body))
+	if err != nil || len(warnings) != 0 {
+		t.Fatal(err, warnings)
+	}
+	if tx.Note != "" || tx.Issuer != nil || tx.ExchangeRate != nil || tx.Payments != nil || tx.LanguageCode != "" || tx.Items[1].Type != country.Goods {
+		t.Errorf("got %+v", tx)
+	}
+}
+
+func TestTaxBreakdownIsReadLikeTaxBreakdowns(t *testing.T) {
+	tx, warnings, err := transaction.Decode(country.Invoice, []byte(strings.Replace(typicalBody, "tax_breakdowns", "tax_breakdown", 1)))
+	if err != nil || len(warnings) != 0 || len(tx.Items[0].Taxes) != 1 {
+		t.Fatal(err, warnings)
+	}
+	_, _, err = transaction.Decode(country.Invoice, []byte(strings.Replace(typicalBody, `"number": 1`, `"number": 1, "tax_breakdown": [{"rate": 1, "regime": "VAT"}]`, 1)))
+	wantFaults(t, faultsIn(t, err), "validation_match_invalid items.0.tax_breakdowns")
+}
+
+func TestEveryKindHasItsOwnMembers(t *testing.T) {
+	correction := `{"country_code": "ZZ", "transaction_date": "2026-03-01T12:30:00Z", "transaction_id": "c1", "reference_transaction_id": "o1", "note": "n", "transaction_number": "C-1"}`
+	backfill := `{"country_code": "ZZ", "transaction_date": "2026-03-01T12:30:00Z", "transaction_id": "b1", "transaction_number": "B-1", "tax_authority_id_1": "a"}`
+	with := func(body string, changes map[string]any) []byte { return editBody(t, body, changes) }
+	cases := []struct {
+		name string
+		kind country.Kind
+		body []byte
+		want []string
+	}{
+		{"credit", country.Credit, []byte(correction), nil},
+		{"credit with a reason", country.Credit, with(correction, map[string]any{"reason": "01"}), []string{"unsupported_field reason"}},
+		{"credit with items", country.Credit, with(typicalBody, map[string]any{"reference_transaction_id": "o1"}),
+			[]string{"unsupported_field currency_code", "unsupported_field customer", "unsupported_field items", "unsupported_field language_code", "unsupported_field payments", "unsupported_field supplier"}},
+		{"credit of nothing", country.Credit, []byte("{}"),
+			[]string{"field_required country_code", "field_required transaction_date", "field_required transaction_id", "field_required reference_transaction_id"}},
+		{"credit without note and number", country.Credit, with(correction, map[string]any{"note": nil, "transaction_number": nil}), nil},
+		{"cancellation", country.Cancellation, with(correction, map[string]any{"reason": "01"}), nil},
+		{"cancellation without a reason", country.Cancellation, []byte(correction), nil},
+		{"adjustment", country.Adjustment, with(typicalBody, map[string]any{"reference_transaction_id": "o1"}), nil},
+		{"adjustment without an original", country.Adjustment, []byte(typicalBody), []string{"field_required reference_transaction_id"}},
+		{"adjustment without items", country.Adjustment, []byte(correction), []string{"field_required currency_code", "field_required supplier", "field_required items"}},
+		{"backfill", country.Backfill, []byte(backfill), nil},
+		{"backfill without a number", country.Backfill, with(backfill, map[string]any{"transaction_number": nil}), []string{"field_required transaction_number"}},
+		{"backfill with a document", country.Backfill, with(typicalBody, map[string]any{"language_code": nil, "note": nil, "payments": nil}), nil},
+		{"backfill with items in no currency", country.Backfill, with(typicalBody, map[string]any{"language_code": nil, "note": nil, "payments": nil, "currency_code": nil}), []string{"field_required currency_code"}},
+		{"backfill with a reference", country.Backfill, with(backfill, map[string]any{"reference_transaction_id": "x", "note": "n"}),
+			[]string{"unsupported_field note", "unsupported_field reference_transaction_id"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			tx, warnings, err := transaction.Decode(c.kind, c.body)
+			wantFaults(t, faultsIn(t, err), c.want...)
+			if len(warnings) != 0 || tx.Kind != c.kind {
+				t.Errorf("kind %s, warnings %v", tx.Kind, warnings)
+			}
+		})
+	}
+}
+
+// Any JSON number is the fraction it says, or is refused for what it is.
+func TestNumbersAreReadExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,25})?([eE][+-]?[0-9]{1,2})?`).Draw(t, "number")
+		exact, ok := new(big.Rat).SetString(text)
+		if !ok {
+			t.Skip("no number")
+		}
+		body := strings.Replace(typicalBody, `"unit_price": 7570`, `"unit_price": `+text, 1)
+		tx, _, err := transaction.Decode(country.Invoice, []byte(body))
+		size := new(big.Rat).Abs(exact)
+		wanted := exact.IsInt() && size.Cmp(new(big.Rat).SetInt64(country.AmountMax)) <= 0
+		if wanted != (err == nil) || wanted && exact.Num().Int64() != tx.Items[0].UnitPrice {
+			t.Fatalf("unit_price %s: got %d, %v", text, tx.Items[0].UnitPrice, err)
+		}
+		body = strings.Replace(typicalBody, `"quantity": 3`, `"quantity": `+text, 1)
+		tx, _, err = transaction.Decode(country.Invoice, []byte(body))
+		scaled := new(big.Rat).Mul(exact, big.NewRat(1_000_000, 1))
+		wanted = scaled.IsInt() && scaled.Sign() > 0 && scaled.Cmp(big.NewRat(1_000_000_000_000_000_000, 1)) < 0
+		if wanted != (err == nil) {
+			t.Fatalf("quantity %s: %v", text, err)
+		}
+		if q := tx.Items[0].Quantity; wanted && q.Rescale(6).Value() != scaled.Num().Int64() {
+			t.Fatalf("quantity %s is read as %v", text, q)
+		}
+	})
+}
