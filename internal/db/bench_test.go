@@ -225,7 +225,10 @@ func leaseRows(b testing.TB, d *db.DB, prefix string, n int, due time.Time) {
 	}
 }
 
-func must(t testing.TB, err error) {
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -8,40 +8,82 @@ import (
 	"time"
 )
 
-// clock is the database's time. On SQLite it is the wall clock at Open plus
-// monotonic time since; on PostgreSQL the server's clock, sampled now and then
-// and carried on monotonically, so that all nodes agree without a round trip.
+// clock is the database's time: monotonic time that follows a reference. On
+// SQLite the reference is the wall clock, on PostgreSQL the server's clock,
+// sampled now and then, so that all nodes agree without a round trip.
 //
-// Failure policy: a jump of this machine's wall clock neither fires nor holds
-// back a retry or a lease, and the time handed out never goes back.
+// Failure policy: when the reference jumps (a step by NTP, an operator, a
+// resumed virtual machine) the clock neither jumps nor stands still. It runs
+// up to a tenth faster or slower until it is right again, so a jump of an hour
+// neither fires nor holds back a retry or a lease, and the time handed out
+// never goes back. Time the machine was asleep has really passed and counts at once.
 type clock struct {
 	mu     sync.Mutex
-	anchor time.Time     // with a monotonic reading
-	offset time.Duration // database time at anchor minus anchor's wall time
+	read   func() reading
+	sample time.Time     // the server's time when it was last asked; zero: the wall clock is the reference
+	at     time.Duration // instant of the sample: monotonic time and sleep
 	last   time.Time
+	seen   reading // the reading that gave last
 }
 
-func newClock() *clock { return &clock{anchor: time.Now()} }
+// reading is one look at this machine's clocks.
+type reading struct {
+	mono   time.Duration // since the clock was made, without sleep
+	wall   time.Time
+	asleep time.Duration // how long the machine has slept since it was started
+}
+
+const (
+	clockSlew  = 10              // the clock is off by a tenth at most while it catches up
+	clockStray = 2 * time.Second // a difference past which the machine may have slept
+)
+
+func newClock() *clock {
+	start := time.Now()
+	return &clock{read: func() reading {
+		now := time.Now()
+		return reading{mono: now.Sub(start), wall: now.Round(0), asleep: timeAsleep()}
+	}}
+}
 
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.anchor.Add(time.Since(c.anchor) + c.offset).UTC().Round(0).Truncate(time.Microsecond)
-	if t.Before(c.last) {
-		t = c.last
-	}
-	c.last = t
-	return t
+	return c.advance().UTC().Truncate(time.Microsecond)
 }
 
-// observe corrects the clock by a sample of the server's; asked and answered
-// bracket the round trip.
-func (c *clock) observe(server, asked, answered time.Time) {
+func (c *clock) advance() time.Time {
+	r := c.read()
+	reference := r.wall
+	if !c.sample.IsZero() {
+		reference = c.sample.Add(r.mono + r.asleep - c.at)
+	}
+	if c.last.IsZero() {
+		c.last, c.seen = reference, r
+		return c.last
+	}
+	passed := r.mono - c.seen.mono
+	t := c.last.Add(passed)
+	if reference.Sub(t) > clockStray {
+		t = t.Add(min(max(r.asleep-c.seen.asleep, 0), reference.Sub(t)))
+	}
+	most := passed / clockSlew
+	c.last, c.seen = t.Add(min(max(reference.Sub(t), -most), most)), r
+	return c.last
+}
+
+// observe gives the clock a sample of the server's; asked and answered bracket
+// the round trip. The first sample is taken as it is.
+func (c *clock) observe(server time.Time, asked, answered time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	middle := asked.Add(answered.Sub(asked) / 2)
-	c.anchor = middle
-	c.offset = server.Sub(middle.Round(0))
+	first := c.sample.IsZero()
+	r := c.read()
+	c.sample, c.at = server, r.mono+r.asleep-answered.Sub(asked)/2
+	if first {
+		c.last = time.Time{}
+	}
+	c.advance()
 }
 
 // newNode names this process. It is also the key of its advisory lock on

@@ -20,6 +20,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tributary/internal/fault"
@@ -67,6 +68,7 @@ type DB struct {
 	closed chan struct{}
 	once   sync.Once
 	fatal  sync.Once
+	dead   atomic.Pointer[error] // why nothing may be acknowledged any more
 }
 
 // engine is what the two databases do differently. It is not exported: nobody
@@ -76,11 +78,12 @@ type engine interface {
 	write(w *write) error // enqueue; the engine answers w.done
 	read(ctx context.Context, fn func(Reader) error) error
 	exec(ctx context.Context, sql string) error // migrations: a script outside of Write
+	lockSchema(ctx context.Context) (unlock func(), err error)
 	claimSQL() claimSQL
 	start(d *DB) error // background work: writers, listener
 	jobs() jobEngine
 	notify(queue string)
-	alive() (liveNodes, error)
+	alive() (live liveNodes, certain bool, err error) // certain: whoever is not among them is dead
 	close() error
 }
 
@@ -171,8 +174,10 @@ func (d *DB) Close() error {
 }
 
 // die reports a condition under which going on could lose acknowledged data.
+// From here on no write is acknowledged, even while Config.Fatal takes its time.
 func (d *DB) die(err error) {
 	d.fatal.Do(func() {
+		d.dead.Store(&err)
 		d.log.Error("storage can no longer be trusted, ending the process", "alert", "storage_failed", "error", err)
 		if d.cfg.Fatal != nil {
 			d.cfg.Fatal(err)

@@ -2,7 +2,9 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -56,16 +58,22 @@ type Lease[T any] struct {
 	queue *Queue[T]
 }
 
-// claimSQL are the texts that differ between the engines; %s is a SELECT of ids.
+// claimSQL is what differs between the engines in claims.
 type claimSQL struct {
-	in string // "is one of these": PostgreSQL must be kept from joining the whole table, and skips locked rows
+	in   string // "is one of these", %s is a SELECT of ids: PostgreSQL must be kept from joining the whole table, and skips locked rows
+	sets bool   // many keys in one statement: a round trip is dear, and unnest exists
 }
 
 // Finish gives the row up inside the write that stores its outcome. next is
-// when it is due again; the zero time means never. A lost lease fails the write.
+// when it is due again; the zero time means never. A lost lease fails the
+// write, and so does a second Finish: after ErrOutcomeUnknown the same write
+// may be tried again without storing its outcome twice.
 func (l *Lease[T]) Finish(tx *Tx, next time.Time) error {
-	return tx.ExecOne("UPDATE "+l.queue.Table+" SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE "+l.queue.ID+" = $2 AND lease_token = $3",
-		dueOf(next), l.ID, l.Token)
+	return tx.ExecOne(l.queue.finishText(), dueOf(next), l.ID, l.Token)
+}
+
+func (q *Queue[T]) finishText() string {
+	return "UPDATE " + q.Table + " SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE " + q.ID + " = $2 AND lease_token = $3 AND lease_until IS NOT NULL"
 }
 
 // Guard fails the write when the lease is lost, and renews it otherwise. Every
@@ -82,7 +90,7 @@ func (q *Queue[T]) FinishAll(tx *Tx, leases []*Lease[T], next time.Time) error {
 	for i, l := range leases {
 		rows[i] = []any{dueOf(next), l.ID, l.Token}
 	}
-	return tx.ExecEachOne("UPDATE "+q.Table+" SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE "+q.ID+" = $2 AND lease_token = $3", rows)
+	return tx.ExecEachOne(q.finishText(), rows)
 }
 
 func dueOf(next time.Time) any {
@@ -100,231 +108,100 @@ type Claim struct {
 	From string               // fair: begin behind this key
 }
 
-// keysPerClaim bounds how many keys one fair claim looks at; the next goes on behind them.
-const keysPerClaim = 256
-
-// Due claims rows that are due, oldest first, each with a fresh token. A fair
-// claim goes round the keys, so that one with a long backlog takes no more
-// than its share; it returns where the next one should begin.
-func (q *Queue[T]) Due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T], next string, err error) {
-	err = d.Write(ctx, func(tx *Tx) error {
-		leases, next = nil, ""
-		var err error
-		if q.Feed != nil {
-			leases, next, err = q.claimFed(tx, c)
-		} else if c.Fair || c.Room != nil {
-			leases, next, err = q.claimFair(tx, c)
-		} else {
-			leases, err = q.claimOldest(tx, c.Max)
-		}
-		return err
-	})
-	return leases, next, err
-}
-
-func (q *Queue[T]) claimOldest(tx *Tx, limit int) ([]*Lease[T], error) {
-	until := Micros(tx.Now().Add(LeaseFor))
-	return q.claimed(tx.Query(q.updateText("WHERE due_at <= $3 ORDER BY due_at LIMIT $4", tx.d.eng.claimSQL()),
-		until, tx.d.node, Micros(tx.Now()), limit))
-}
-
-// claimFair visits the keys behind c.From in order, wraps around once, and
-// takes an equal share of each.
-func (q *Queue[T]) claimFair(tx *Tx, c Claim) ([]*Lease[T], string, error) {
-	keys, err := q.keys(tx, c.From)
-	if err != nil || len(keys) == 0 {
-		return nil, "", err
-	}
-	share := max(1, c.Max/len(keys))
-	var all []*Lease[T]
-	var next string
-	text := q.updateText("WHERE "+q.Key+" = $3 AND due_at <= $4 ORDER BY due_at LIMIT $5", tx.d.eng.claimSQL())
-	until, now := Micros(tx.Now().Add(LeaseFor)), Micros(tx.Now())
-	for _, key := range keys {
-		n := min(share, c.Max-len(all))
-		if c.Room != nil {
-			n = min(n, c.Room(key))
-		}
-		if len(all) >= c.Max {
-			break
-		}
-		next = key
-		if n <= 0 {
-			continue
-		}
-		got, err := q.claimed(tx.Query(text, until, tx.d.node, key, now, n))
-		if err != nil {
-			return nil, "", err
-		}
-		all = append(all, got...)
-	}
-	return all, next, nil
-}
-
-// keys lists keys that have rows with a due time, by jumping through the index
-// from key to key: its cost is the number of keys, not of rows.
-func (q *Queue[T]) keys(tx *Tx, from string) ([]string, error) {
-	text := strings.NewReplacer("T", q.Table, "K", q.Key).Replace(
-		`with recursive k(key, n) as (
-			select (select K from T where due_at is not null and K > $1 order by K limit 1), 1
-			union all
-			select (select T.K from T where due_at is not null and T.K > k.key order by T.K limit 1), n + 1 from k where k.key is not null and n < $2
-		) select key from k where key is not null`)
-	scan := func(s func(...any) error) (key string, err error) { return key, s(&key) }
-	keys, err := Collect(tx, scan, text, from, keysPerClaim)
-	if err != nil || from == "" || len(keys) >= keysPerClaim {
-		return keys, err
-	}
-	start, err := Collect(tx, scan, text, "", keysPerClaim-len(keys))
-	for _, key := range start {
-		if key > from {
-			break
-		}
-		keys = append(keys, key)
-	}
-	return keys, err
-}
-
-func (q *Queue[T]) updateText(where string, engine claimSQL) string {
-	return "UPDATE " + q.Table + " SET due_at = $1, lease_until = $1, lease_token = lease_token + 1, lease_node = $2 WHERE " + q.ID +
-		fmt.Sprintf(engine.in, "SELECT "+q.ID+" FROM "+q.Table+" "+where) + " " + q.returning()
-}
-
-func (q *Queue[T]) returning() string {
-	columns := ""
-	if q.Columns != "" {
-		columns = ", " + q.Columns
-	}
-	return "RETURNING " + q.ID + ", " + q.Key + ", lease_token" + columns
-}
-
-func (q *Queue[T]) claimed(rows *Rows, err error) ([]*Lease[T], error) {
-	if err != nil {
-		return nil, fmt.Errorf("claim rows of %s: %w", q.Table, err)
-	}
-	var all []*Lease[T]
-	err = rows.Each(func(func(...any) error) error {
-		l := &Lease[T]{queue: q}
-		var err error
-		if q.Scan == nil {
-			err = rows.Scan(&l.ID, &l.Key, &l.Token)
-		} else {
-			l.Row, err = q.Scan(func(dest ...any) error {
-				return rows.Scan(append([]any{&l.ID, &l.Key, &l.Token}, dest...)...)
-			})
-		}
-		all = append(all, l)
-		return err
-	})
-	return all, err
-}
-
-// claimFed claims rows that the feed makes due and nobody holds.
-func (q *Queue[T]) claimFed(tx *Tx, c Claim) ([]*Lease[T], string, error) {
-	now := Micros(tx.Now())
-	keys, err := q.fedKeys(tx, c, now)
-	if err != nil || len(keys) == 0 {
-		return nil, "", err
-	}
-	text := "INSERT INTO " + q.Table + " (" + q.ID + ", due_at, lease_until, lease_token, lease_node) VALUES ($1, $2, $2, 1, $3) ON CONFLICT (" + q.ID +
-		") DO UPDATE SET due_at = $2, lease_until = $2, lease_token = " + q.Table + ".lease_token + 1, lease_node = $3 WHERE " +
-		q.Table + ".due_at IS NULL OR " + q.Table + ".due_at <= $4 " + q.returning()
-	var all []*Lease[T]
-	next := ""
-	for _, key := range keys {
-		if len(all) >= c.Max {
-			break
-		}
-		next = key
-		if c.Room != nil && c.Room(key) <= 0 {
-			continue
-		}
-		got, err := q.claimed(tx.Query(text, key, Micros(tx.Now().Add(LeaseFor)), tx.d.node, now))
-		if err != nil {
-			return nil, "", err
-		}
-		all = append(all, got...)
-	}
-	return all, next, nil
-}
-
-// fedKeys jumps through the feed's index from key to key and keeps those that
-// are due and free.
-func (q *Queue[T]) fedKeys(tx *Tx, c Claim, now int64) ([]string, error) {
-	text := strings.NewReplacer("F", q.Feed.Table, "C", q.Feed.Column, "Q", q.Table, "I", q.ID).Replace(
-		`with recursive k(key, n) as (
-			select (select C from F where due_at is not null and C > $1 order by C limit 1), 1
-			union all
-			select (select F.C from F where due_at is not null and F.C > k.key order by F.C limit 1), n + 1 from k where k.key is not null and n < $2
-		) select key from k where key is not null
-			and exists (select 1 from F where F.C = k.key and F.due_at <= $3)
-			and not exists (select 1 from Q where Q.I = k.key and Q.due_at > $3)`)
-	scan := func(s func(...any) error) (key string, err error) { return key, s(&key) }
-	keys, err := Collect(tx, scan, text, c.From, keysPerClaim, now)
-	if err != nil || c.From == "" || len(keys) >= c.Max {
-		return keys, err
-	}
-	start, err := Collect(tx, scan, text, "", keysPerClaim, now)
-	for _, key := range start {
-		if key > c.From {
-			break
-		}
-		keys = append(keys, key)
-	}
-	return keys, err
-}
-
 // Renew prolongs leases; those that were lost are returned.
 func (q *Queue[T]) Renew(ctx context.Context, d *DB, leases []*Lease[T]) (lost []*Lease[T], err error) {
-	err = d.Write(ctx, func(tx *Tx) error {
-		lost = nil
+	err = d.Write(ctx, func(tx *Tx) (err error) {
 		until := Micros(tx.Now().Add(LeaseFor))
-		for _, l := range leases {
-			var id string
-			err := tx.Row("UPDATE "+q.Table+" SET due_at = $1, lease_until = $1 WHERE "+q.ID+" = $2 AND lease_token = $3 AND lease_until IS NOT NULL RETURNING "+q.ID,
-				until, l.ID, l.Token).Scan(&id)
-			if err == ErrNoRows { //nolint:errorlint // our own sentinel, never wrapped by Scan
-				lost = append(lost, l)
-			} else if err != nil {
-				return fmt.Errorf("renew leases of %s: %w", q.Table, err)
-			}
+		if tx.d.eng.claimSQL().sets {
+			lost, err = q.renewSet(tx, leases, until)
+		} else {
+			lost, err = q.renewEach(tx, leases, until)
 		}
-		return nil
+		return err
 	})
-	return lost, err
+	if err != nil {
+		return nil, fmt.Errorf("renew leases of %s: %w", q.Table, err)
+	}
+	return lost, nil
 }
 
-// release frees the rows of nodes that are known to be dead.
-func (q *Queue[T]) release(ctx context.Context, d *DB) (int, error) {
+func (q *Queue[T]) renewEach(tx *Tx, leases []*Lease[T], until int64) (lost []*Lease[T], err error) {
+	for _, l := range leases {
+		var id string
+		err := tx.Row("UPDATE "+q.Table+" SET due_at = $1, lease_until = $1 WHERE "+q.ID+" = $2 AND lease_token = $3 AND lease_until IS NOT NULL RETURNING "+q.ID,
+			until, l.ID, l.Token).Scan(&id)
+		if errors.Is(err, ErrNoRows) {
+			lost = append(lost, l)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return lost, nil
+}
+
+// renewSet needs two round trips whatever the number of leases. It skips rows
+// that are locked: their holder is writing them at this moment, which prolongs
+// or ends the lease anyway, and waiting for it could deadlock.
+func (q *Queue[T]) renewSet(tx *Tx, leases []*Lease[T], until int64) (lost []*Lease[T], err error) {
+	ids, tokens := make([]string, len(leases)), make([]int64, len(leases))
+	for i, l := range leases {
+		ids[i], tokens[i] = l.ID, l.Token
+	}
+	text := strings.NewReplacer("T", q.Table, "I", q.ID)
+	err = tx.Exec(text.Replace(`update T set due_at = $1, lease_until = $1 where I = any(array(
+		select t.I from T t join unnest($2::text[], $3::bigint[]) as h(id, token) on t.I = h.id and t.lease_token = h.token
+		where t.lease_until is not null for update of t skip locked))`), until, ids, tokens)
+	if err != nil {
+		return nil, err
+	}
+	scan := func(s func(...any) error) (l *Lease[T], err error) {
+		var at int
+		if err := s(&at); err != nil {
+			return nil, err
+		}
+		return leases[at-1], nil
+	}
+	return Collect(tx, scan, text.Replace(`select h.at from unnest($1::text[], $2::bigint[]) with ordinality as h(id, token, at) where not exists (
+		select 1 from T t where t.I = h.id and t.lease_token = h.token and t.lease_until is not null)`), ids, tokens)
+}
+
+func scanText(scan func(...any) error) (text string, err error) { return text, scan(&text) }
+
+// release frees the rows of nodes that are known to be dead, and returns the
+// nodes that look dead for the first time. Where a node's sign of life can be
+// interrupted (its session is cut, the server restarts) it is believed to be
+// dead only when a second look finds it so.
+func (q *Queue[T]) release(ctx context.Context, d *DB, suspects []string) (freed int, missing []string, err error) {
 	var holders []string
-	scan := func(s func(...any) error) (node string, err error) { return node, s(&node) }
-	err := d.Read(ctx, func(r Reader) error {
-		var err error
-		holders, err = Collect(r, scan, "SELECT DISTINCT lease_node FROM "+q.Table+" WHERE lease_node IS NOT NULL")
+	err = d.Read(ctx, func(r Reader) error {
+		holders, err = Collect(r, scanText, "SELECT DISTINCT lease_node FROM "+q.Table+" WHERE lease_node IS NOT NULL AND lease_node <> $1", d.node)
 		return err
 	})
 	if err != nil || len(holders) == 0 {
-		return 0, err
+		return 0, nil, err
 	}
-	live, err := d.eng.alive()
+	live, certain, err := d.eng.alive()
 	if err != nil {
-		return 0, err
+		return 0, suspects, err
 	}
-	freed := 0
 	for _, node := range holders {
 		if live[node] {
 			continue
 		}
+		if !certain && !slices.Contains(suspects, node) {
+			missing = append(missing, node)
+			continue
+		}
 		err := d.Write(ctx, func(tx *Tx) error {
-			freed++
 			tx.Wake(q.Table)
 			return tx.Exec("UPDATE "+q.Table+" SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE lease_node = $2", Micros(tx.Now()), node)
 		})
 		if err != nil {
-			return freed, err
+			return freed, suspects, err
 		}
+		freed++
 	}
-	return freed, nil
+	return freed, missing, nil
 }
 
 // nextDue is when the next row may become due, or zero.
@@ -349,4 +226,6 @@ func (q *Queue[T]) nextDue(ctx context.Context, d *DB) (at time.Time, err error)
 }
 
 func (e *sqliteEngine) claimSQL() claimSQL { return claimSQL{in: " IN (%s)"} }
-func (e *pgEngine) claimSQL() claimSQL     { return claimSQL{in: " = ANY(ARRAY(%s FOR UPDATE SKIP LOCKED))"} }
+func (e *pgEngine) claimSQL() claimSQL {
+	return claimSQL{in: " = ANY(ARRAY(%s FOR UPDATE SKIP LOCKED))", sets: true}
+}

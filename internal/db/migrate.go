@@ -42,12 +42,14 @@ func migrations(engine string) ([]migration, error) {
 		return nil, err
 	}
 	var all []migration
-	for i, e := range entries {
+	last := 0
+	for _, e := range entries {
 		number, name, ok := strings.Cut(strings.TrimSuffix(e.Name(), ".sql"), "_")
 		version, err := strconv.Atoi(number)
-		if !ok || err != nil || version != i+1 {
-			return nil, fmt.Errorf("migration %s/%s: want names like %04d_what.sql without gaps", engine, e.Name(), i+1)
+		if !ok || err != nil || version <= last {
+			return nil, fmt.Errorf("migration %s/%s: want a name like %04d_what.sql", engine, e.Name(), last+1)
 		}
+		last = version
 		script, err := fs.ReadFile(migrationFiles, "migrations/"+engine+"/"+e.Name())
 		if err != nil {
 			return nil, err
@@ -67,8 +69,18 @@ func (d *DB) migrateTo(ctx context.Context, last int) (steps int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	// One node at a time: neither CREATE TABLE IF NOT EXISTS nor the job
+	// engine's own migrations stand two at once.
+	unlock, err := d.eng.lockSchema(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("wait for other nodes that migrate: %w", err)
+	}
+	defer unlock()
 	if err := d.eng.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)"); err != nil {
 		return 0, fmt.Errorf("make the table of schema versions: %w", err)
+	}
+	if err := d.newer(ctx, all[len(all)-1].version); err != nil {
+		return 0, err
 	}
 	for _, m := range all {
 		if last > 0 && m.version > last {
@@ -81,9 +93,6 @@ func (d *DB) migrateTo(ctx context.Context, last int) (steps int, err error) {
 		if done {
 			steps++
 		}
-	}
-	if err := d.newer(ctx, len(all)); err != nil {
-		return steps, err
 	}
 	if err := d.eng.jobs().migrate(ctx); err != nil {
 		return steps, fmt.Errorf("migrate the job engine's tables: %w", err)
@@ -103,15 +112,7 @@ func (d *DB) step(ctx context.Context, m migration) (bool, error) {
 		return false, fmt.Errorf("applied in another form (digest %s, this program has %s): a published step was edited", digest, m.digest())
 	}
 	record := fmt.Sprintf("INSERT INTO schema_version VALUES (%d, '%s', '%s', %d)", m.version, m.name, m.digest(), Micros(d.Now()))
-	guard := ""
-	if d.Engine() == "postgres" {
-		// Two nodes migrating at once: the second waits, then fails on the primary key, and sees the first's work.
-		guard = "SELECT pg_advisory_xact_lock(7420431);"
-	}
-	if err := d.eng.exec(ctx, guard+record+";"+m.script); err != nil {
-		if digest, again := d.digestOf(ctx, m.version); again == nil && digest == m.digest() {
-			return false, nil
-		}
+	if err := d.eng.exec(ctx, record+";"+m.script); err != nil {
 		return false, err
 	}
 	return true, nil
@@ -152,16 +153,17 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 	if !exists {
 		return fmt.Errorf("%w (it is empty)", ErrSchemaOld)
 	}
-	if err := d.newer(ctx, len(all)); err != nil {
+	if err := d.newer(ctx, all[len(all)-1].version); err != nil {
 		return err
 	}
-	last := all[len(all)-1]
-	digest, err := d.digestOf(ctx, last.version)
-	if err != nil {
-		return err
-	}
-	if digest == "" {
-		return fmt.Errorf("%w (version %d is missing)", ErrSchemaOld, last.version)
+	for _, m := range all {
+		digest, err := d.digestOf(ctx, m.version)
+		if err != nil {
+			return err
+		}
+		if digest == "" {
+			return fmt.Errorf("%w (version %d is missing)", ErrSchemaOld, m.version)
+		}
 	}
 	behind, err := d.eng.jobs().behind(ctx)
 	if err == nil && behind {

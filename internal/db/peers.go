@@ -44,7 +44,8 @@ func (p *peers) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", p.key); err != nil {
+	// Shared: after a cut the server may not have noticed that the old session is gone.
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", p.key); err != nil {
 		conn.Close(ctx) //nolint:errcheck // the first error tells more
 		return fmt.Errorf("take the node's lock: %w", err)
 	}
@@ -61,6 +62,7 @@ func (p *peers) run(ctx context.Context) {
 	wg.Go(func() { p.sendLoop(ctx) })
 	wg.Go(func() { p.clockLoop(ctx) })
 	defer wg.Wait()
+	defer func() { p.conn.Close(context.WithoutCancel(ctx)) }() //nolint:errcheck // we are leaving
 	for ctx.Err() == nil {
 		n, err := p.conn.WaitForNotification(ctx)
 		if err == nil {
@@ -133,21 +135,19 @@ func (e *pgEngine) notify(queue string) {
 	}
 }
 
-// alive lists the nodes whose session lives, by their advisory locks.
-func (e *pgEngine) alive() (liveNodes, error) {
+// alive lists the nodes whose session lives, by their advisory locks. Absence
+// is not certain death: a session can be cut and come back.
+func (e *pgEngine) alive() (live liveNodes, certain bool, err error) {
 	rows, err := e.pool.Query(context.Background(), `SELECT ((classid::bigint << 32) | objid::bigint)::text FROM pg_locks
 		WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	live := liveNodes{}
-	for rows.Next() {
-		var node string
-		if err := rows.Scan(&node); err != nil {
-			return nil, err
-		}
+	live = liveNodes{e.d.node: true}
+	var node string
+	_, err = pgx.ForEachRow(rows, []any{&node}, func() error {
 		live[node] = true
-	}
-	live[e.d.node] = true
-	return live, rows.Err()
+		return nil
+	})
+	return live, false, err
 }

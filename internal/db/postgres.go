@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -41,8 +42,18 @@ type pgEngine struct {
 const (
 	pgConnsMax       = 16
 	pgConnectTimeout = 5 * time.Second
-	pgAloneTries     = 3 // a write alone, against deadlocks and serialization failures
+	pgAloneTries     = 3                // a write alone, against deadlocks and serialization failures
+	pgGroupTimeout   = 30 * time.Second // a server that says nothing must not hold the committers for ever
+	schemaLock       = 7420431          // advisory lock of migrations; any number that nobody else uses
+	pgSilence        = 10 * time.Second // how long a vanished machine goes unnoticed
 )
+
+// dialServer connects so that a machine which vanished without a word is
+// noticed: otherwise a commit would wait for its answer for a quarter of an hour.
+func dialServer(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: pgSilence / 2, Interval: pgSilence / 4, Count: 2}}
+	return d.DialContext(ctx, network, addr)
+}
 
 func openPostgres(ctx context.Context, d *DB, url string) (*pgEngine, error) {
 	cfg, err := pgxpool.ParseConfig(url)
@@ -53,6 +64,7 @@ func openPostgres(ctx context.Context, d *DB, url string) (*pgEngine, error) {
 		cfg.MaxConns = pgConnsMax
 	}
 	cfg.ConnConfig.ConnectTimeout = pgConnectTimeout
+	cfg.ConnConfig.DialFunc = dialServer
 	set := cfg.ConnConfig.RuntimeParams
 	set["application_name"] = "tributary"
 	set["synchronous_commit"] = "on"
@@ -106,22 +118,41 @@ func (e *pgEngine) sampleClock(ctx context.Context) error {
 func (e *pgEngine) write(w *write) error { return e.queue.add(w) }
 
 func (e *pgEngine) commitLoop() {
+	over := false
+	defer func() {
+		if !over {
+			e.wg.Go(e.commitLoop) // a write function ended this goroutine: see write.run
+		}
+	}()
 	group := make([]*write, 0, e.d.cfg.GroupMax)
 	for e.queue.take(&group) {
-		live := startAll(group)
-		if len(live) == 0 {
-			continue
-		}
-		e.commit(live)
-		e.d.committed(live)
-		for _, w := range live {
-			close(w.done)
+		if live := startAll(group); len(live) > 0 {
+			e.commit(live)
 		}
 	}
+	over = true
 }
 
-// commit stores a group together, or each member alone when that fails.
+// commit stores a group together, or each member alone when that fails, and
+// answers everybody.
 func (e *pgEngine) commit(group []*write) {
+	answered := false
+	defer func() {
+		for _, w := range group {
+			if !answered && w.panicked == nil {
+				w.err = unavailable(errInterrupted)
+			}
+		}
+		e.d.committed(group)
+		for _, w := range group {
+			close(w.done)
+		}
+	}()
+	e.store(group)
+	answered = true
+}
+
+func (e *pgEngine) store(group []*write) {
 	if len(group) > 1 {
 		err := e.tryCommit(group)
 		if err == nil {
@@ -129,7 +160,9 @@ func (e *pgEngine) commit(group []*write) {
 		}
 		if errors.Is(err, ErrOutcomeUnknown) {
 			for _, w := range group {
-				w.err = err
+				if w.err == nil {
+					w.err = err
+				}
 			}
 			return
 		}
@@ -157,7 +190,8 @@ func (e *pgEngine) commitAlone(w *write) {
 // anything of theirs was sent drop out and keep their error; any other failure
 // is returned and nothing is stored.
 func (e *pgEngine) tryCommit(group []*write) error {
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(context.Background(), pgGroupTimeout)
+	defer cancel()
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
 		return unavailable(fmt.Errorf("get a connection: %w", err))
@@ -165,27 +199,41 @@ func (e *pgEngine) tryCommit(group []*write) error {
 	defer conn.Release()
 	tx, err := conn.Begin(ctx)
 	if err != nil {
-		return e.classify(fmt.Errorf("begin: %w", err))
+		// Nothing was sent but BEGIN: whatever went wrong, nothing is stored.
+		return e.classify(fmt.Errorf("begin: %w: %w", errLost, err))
 	}
+	ended := false
+	defer func() {
+		if !ended {
+			tx.Rollback(ctx) //nolint:errcheck // the connection is given up if it cannot
+		}
+	}()
 	c := &pgTx{e: e, tx: tx, ctx: ctx, shared: len(group) > 1}
 	stored, err := e.members(c, group)
 	if err == nil {
 		err = c.flush()
 	}
 	if err != nil || stored == 0 {
-		back := tx.Rollback(ctx)
-		if err == nil {
-			err = back
-		}
 		return e.classify(err)
 	}
+	ended = true
 	if err := tx.Commit(ctx); err != nil {
-		if _, answered := errors.AsType[*pgconn.PgError](err); answered {
-			return e.classify(fmt.Errorf("commit: %w", err)) // the server refused: certainly not stored
-		}
-		return unavailable(fmt.Errorf("commit: %w: %w", ErrOutcomeUnknown, err))
+		return e.commitError(err)
 	}
 	return nil
+}
+
+// commitError tells a refused commit from one whose answer was lost. Only an
+// answer to the COMMIT itself is proof: a session that is being ended may have
+// committed before it said so.
+func (e *pgEngine) commitError(err error) error {
+	if errors.Is(err, pgx.ErrTxCommitRollback) {
+		return fmt.Errorf("commit: a statement of this write had gone wrong: %w", err)
+	}
+	if pg, answered := errors.AsType[*pgconn.PgError](err); answered && pg.SeverityUnlocalized == "ERROR" {
+		return e.classify(fmt.Errorf("commit: %w", err))
+	}
+	return unavailable(fmt.Errorf("commit: %w: %w", ErrOutcomeUnknown, err))
 }
 
 func (e *pgEngine) members(c *pgTx, group []*write) (stored int, err error) {
@@ -213,7 +261,7 @@ func (e *pgEngine) members(c *pgTx, group []*write) (stored int, err error) {
 
 // repeatable reports errors after which the same write, alone, may succeed and was certainly not stored.
 func repeatable(err error) bool {
-	if errors.Is(err, ErrOutcomeUnknown) {
+	if errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -275,6 +323,22 @@ func (e *pgEngine) exec(ctx context.Context, script string) error {
 		return errors.Join(err, back)
 	}
 	return nil
+}
+
+// lockSchema holds back other nodes that migrate. The lock falls with the session.
+func (e *pgEngine) lockSchema(ctx context.Context) (unlock func(), err error) {
+	conn, err := e.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", schemaLock); err != nil {
+		conn.Release()
+		return nil, err
+	}
+	return func() {
+		conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", schemaLock) //nolint:errcheck // a broken session has none
+		conn.Release()
+	}, nil
 }
 
 func (e *pgEngine) jobs() jobEngine { return e.job }

@@ -2,8 +2,9 @@ package db
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,11 +32,18 @@ type Pump[T any] struct {
 	Poll     time.Duration // looks for due rows at least that often; default 1 s
 	Grace    time.Duration // how long work in progress may go on after Run's ctx ended; default 5 s
 
-	mu    sync.Mutex
-	held  map[*Lease[T]]context.CancelFunc
-	freed chan struct{}
-	fair  bool
-	from  string
+	mu     sync.Mutex
+	held   map[*Lease[T]]*inWork
+	freed  chan struct{}
+	fair   bool
+	from   string
+	rounds round // over the keys since a claim last found something
+}
+
+// inWork is what the pump knows of a row that is being worked.
+type inWork struct {
+	cancel context.CancelFunc
+	until  time.Time // the lease's end as far as is known
 }
 
 const (
@@ -44,6 +52,9 @@ const (
 	// claimAtLeast keeps claims from trickling: with most slots busy, a claim
 	// waits until this share of them is free.
 	claimAtLeast = 8
+	// missingAgain is when a node that looks dead gets its second look: longer
+	// than a living one needs to connect again.
+	missingAgain = reconnectEvery + 250*time.Millisecond
 )
 
 // Run works until ctx ends, then waits for the work in progress.
@@ -51,7 +62,7 @@ const (
 // Failure policy: rows still in work after Grace are abandoned, not lost: they
 // become due again when their lease ends, or at once when this node restarts.
 func (p *Pump[T]) Run(ctx context.Context) error {
-	p.held, p.freed = map[*Lease[T]]context.CancelFunc{}, make(chan struct{}, 1)
+	p.held, p.freed = map[*Lease[T]]*inWork{}, make(chan struct{}, 1)
 	if p.Poll == 0 {
 		p.Poll = pollDefault
 	}
@@ -66,28 +77,31 @@ func (p *Pump[T]) Run(ctx context.Context) error {
 	wake := p.DB.wakes.listen(p.Queue.Table)
 	defer p.DB.wakes.leave(p.Queue.Table, wake)
 
-	var wg sync.WaitGroup
-	wg.Go(func() { p.renewLoop(ctx, work) })
-	wg.Go(func() { p.releaseLoop(ctx) })
+	var loops, workers sync.WaitGroup
+	loops.Go(func() { p.renewLoop(work) })
+	loops.Go(func() { p.releaseLoop(ctx) })
 	for ctx.Err() == nil {
-		full := p.claim(ctx, work, &wg)
-		if !full {
+		more := p.claim(ctx, work, &workers)
+		if !more {
 			p.sleep(ctx, wake)
 		}
 	}
 	grace := time.AfterFunc(p.Grace, cancel)
 	defer grace.Stop()
-	wg.Wait()
+	workers.Wait()
+	cancel()
+	loops.Wait()
 	return nil
 }
 
 // claim takes rows for the free slots; true when there may be more at once.
-func (p *Pump[T]) claim(ctx, work context.Context, wg *sync.WaitGroup) (more bool) {
+func (p *Pump[T]) claim(ctx, work context.Context, workers *sync.WaitGroup) (more bool) {
 	free := p.free()
 	if free < max(1, p.InFlight/claimAtLeast) {
 		return false
 	}
-	leases, next, err := p.Queue.Due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), Fair: p.fair, From: p.from})
+	asked := p.DB.Now()
+	leases, next, seen, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), Fair: p.fair, From: p.from})
 	if err != nil {
 		if ctx.Err() == nil {
 			p.Log.Error("claim due rows", "queue", p.Queue.Table, "error", err)
@@ -100,16 +114,36 @@ func (p *Pump[T]) claim(ctx, work context.Context, wg *sync.WaitGroup) (more boo
 	// until it is gone, so that the oldest backlog does not starve the others.
 	p.fair = len(leases) == free || (p.fair && len(leases) > 0)
 	for _, l := range leases {
-		ctx, cancel := context.WithCancel(work)
-		p.mu.Lock()
-		p.held[l] = cancel
-		p.mu.Unlock()
-		wg.Go(func() {
-			defer p.done(l, cancel)
-			p.Work(ctx, l)
-		})
+		p.begin(work, l, asked.Add(LeaseFor), workers)
 	}
-	return len(leases) > 0 && p.free() >= max(1, p.InFlight/claimAtLeast)
+	switch p.rounds += seen; {
+	case len(leases) == free, len(leases) > 0 && p.fair:
+		p.rounds = partOfRound
+	case p.rounds >= wholeRound: // every key was looked at and has nothing for us
+		p.rounds = partOfRound
+		return false
+	}
+	return p.free() >= max(1, p.InFlight/claimAtLeast)
+}
+
+// begin works one row in a goroutine of its own.
+//
+// Failure policy: a panic in Work is logged and costs its row one lease, not
+// the process its life: others' work is in progress beside it.
+func (p *Pump[T]) begin(work context.Context, l *Lease[T], until time.Time, workers *sync.WaitGroup) {
+	ctx, cancel := context.WithCancel(work)
+	p.mu.Lock()
+	p.held[l] = &inWork{cancel: cancel, until: until}
+	p.mu.Unlock()
+	workers.Go(func() {
+		defer p.done(l, cancel)
+		defer func() {
+			if cause := recover(); cause != nil {
+				p.Log.Error("work on a row panicked", "alert", "worker_panic", "queue", p.Queue.Table, "row", l.ID, "panic", cause, "stack", string(debug.Stack()))
+			}
+		}()
+		p.Work(ctx, l)
+	})
 }
 
 func (p *Pump[T]) free() int {
@@ -158,21 +192,14 @@ func (p *Pump[T]) sleep(ctx context.Context, wake chan struct{}) {
 	}
 }
 
-func (p *Pump[T]) renewLoop(ctx, work context.Context) {
+// renewLoop keeps what is in work until work ends, also while draining.
+func (p *Pump[T]) renewLoop(work context.Context) {
 	for {
-		pause(ctx, LeaseFor/3)
-		held := p.heldNow()
-		if ctx.Err() != nil && len(held) == 0 {
-			return
-		}
+		pause(work, LeaseFor/3)
 		if work.Err() != nil {
 			return
 		}
-		if ctx.Err() != nil {
-			pause(work, LeaseFor/30) // draining: keep what is left, look again soon
-			held = p.heldNow()
-		}
-		if len(held) > 0 {
+		if held := p.heldNow(); len(held) > 0 {
 			p.renew(work, held)
 		}
 	}
@@ -188,33 +215,47 @@ func (p *Pump[T]) heldNow() []*Lease[T] {
 	return held
 }
 
+// renew prolongs leases and cancels work whose lease is lost: taken over by
+// another holder, or run out while the database could not be reached.
 func (p *Pump[T]) renew(ctx context.Context, held []*Lease[T]) {
+	asked := p.DB.Now()
 	lost, err := p.Queue.Renew(ctx, p.DB, held)
-	if err != nil {
-		if ctx.Err() == nil && !errors.Is(err, ErrStale) {
-			p.Log.Warn("renew leases", "queue", p.Queue.Table, "rows", len(held), "error", err, "kind", fault.KindOf(err))
-		}
-		return
+	if err != nil && ctx.Err() == nil {
+		p.Log.Warn("renew leases", "queue", p.Queue.Table, "rows", len(held), "error", err, "kind", fault.KindOf(err))
 	}
+	now := p.DB.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range lost {
-		if cancel := p.held[l]; cancel != nil {
-			// Either another holder took it over, or Finish has just committed
-			// and the handler is about to return: cancelling is right for both.
-			cancel()
+	for _, l := range held {
+		w := p.held[l]
+		switch {
+		case w == nil: // done meanwhile
+		case err == nil && !slices.Contains(lost, l):
+			w.until = asked.Add(LeaseFor)
+		case err == nil || now.After(w.until):
+			// Finish may just have committed, its handler about to return:
+			// cancelling is right for that, too.
+			w.cancel()
 		}
 	}
 }
 
 // releaseLoop frees rows of dead nodes, at the start and then every poll interval.
 func (p *Pump[T]) releaseLoop(ctx context.Context) {
+	var missing []string
 	for ctx.Err() == nil {
-		if n, err := p.Queue.release(ctx, p.DB); err != nil && ctx.Err() == nil {
+		var freed int
+		var err error
+		freed, missing, err = p.Queue.release(ctx, p.DB, missing)
+		if err != nil && ctx.Err() == nil {
 			p.Log.Warn("free rows of dead nodes", "queue", p.Queue.Table, "error", err)
-		} else if n > 0 {
-			p.Log.Info("took over rows of dead nodes", "queue", p.Queue.Table, "nodes", n)
+		} else if freed > 0 {
+			p.Log.Info("took over rows of dead nodes", "queue", p.Queue.Table, "nodes", freed)
 		}
-		pause(ctx, p.Poll)
+		if len(missing) > 0 {
+			pause(ctx, min(p.Poll, missingAgain))
+		} else {
+			pause(ctx, p.Poll)
+		}
 	}
 }

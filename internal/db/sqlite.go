@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -45,7 +44,7 @@ const (
 	sqliteBusyWait    = 10 * time.Second // another process (a guest, a backup) may hold the write lock that long
 	sqliteWriterCache = 32 << 10         // KiB of page cache of the writer
 	sqliteReaderCache = 4 << 10          // KiB of page cache of each reader
-	sqliteCheckpoint  = 4000             // pages of log after which a commit moves them into the file
+	sqliteCheckpoint  = 4000             // pages of log after which the writer moves them into the file
 )
 
 func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) {
@@ -76,7 +75,7 @@ func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) 
 func (e *sqliteEngine) connect(ctx context.Context) error {
 	var err error
 	pragmas := []string{"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(OFF)", "temp_store(MEMORY)",
-		fmt.Sprintf("wal_autocheckpoint(%d)", sqliteCheckpoint), fmt.Sprintf("cache_size(-%d)", sqliteWriterCache)}
+		"wal_autocheckpoint(0)", fmt.Sprintf("cache_size(-%d)", sqliteWriterCache)}
 	if e.writer, err = sql.Open("sqlite", sqliteDSN(e.path, "immediate", pragmas)); err != nil {
 		return fmt.Errorf("open %s: %w", e.path, err)
 	}
@@ -112,7 +111,9 @@ func (e *sqliteEngine) probe(ctx context.Context) error {
 	}
 	tx, err := e.writer.BeginTx(ctx, nil)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS db_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+		_, err = tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS db_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+			INSERT INTO db_meta (key, value) VALUES ('opened', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+			e.d.Now().Format(time.RFC3339Nano)+" "+e.d.node) // always something new, or nothing would be written
 		err = errors.Join(err, tx.Commit())
 	}
 	if err != nil {
@@ -160,7 +161,7 @@ func sqliteCode(err error) int {
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the lock file: %w", err)
+		return nil, fmt.Errorf("the folder of the database must be writable: open the lock file: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		text := make([]byte, 20)
@@ -189,44 +190,66 @@ func (e *sqliteEngine) write(w *write) error { return e.queue.add(w) }
 
 // writeLoop is the one writer. It takes what is waiting and never waits for company.
 func (e *sqliteEngine) writeLoop() {
-	defer close(e.stopped)
+	over := false
+	defer func() {
+		if over {
+			close(e.stopped)
+		} else {
+			go e.writeLoop() // a write function ended this goroutine: see write.run
+		}
+	}()
 	group := make([]*write, 0, e.d.cfg.GroupMax)
 	for e.queue.take(&group) {
 		e.commit(group)
 	}
+	over = true
 }
 
-// commit runs a group in one transaction, each member in its own savepoint.
+// commit runs a group in one transaction, each member in its own savepoint,
+// and answers everybody before it looks after the log.
 func (e *sqliteEngine) commit(group []*write) {
 	live := startAll(group)
 	if len(live) == 0 {
 		return
 	}
-	unprepared, err := e.tryCommit(live)
-	for _, text := range unprepared {
-		if e.wstmts.get(text) == nil {
-			if s, err := e.writer.PrepareContext(context.Background(), text); err == nil {
-				e.wstmts.put(text, s)
+	err := unavailable(errInterrupted)
+	c := &sqliteTx{ctx: context.Background(), cache: &e.wstmts}
+	defer func() {
+		for _, w := range live {
+			if err != nil && (w.err == nil || errors.Is(err, errSpoilt)) && w.panicked == nil {
+				w.err = err
 			}
 		}
-	}
-	for _, w := range live {
-		if err != nil && w.err == nil {
-			w.err = err
+		e.d.committed(live)
+		for _, w := range live {
+			close(w.done)
 		}
-	}
-	e.d.committed(live)
-	for _, w := range live {
-		close(w.done)
-	}
+		c.learn(e.writer)
+		e.checkpoint()
+	}()
+	err = e.tryCommit(c, live)
 }
 
-func (e *sqliteEngine) tryCommit(group []*write) (unprepared []string, err error) {
+var (
+	errInterrupted = errors.New("another write function ended the writer")
+	errSpoilt      = errors.New("the group was given up")
+)
+
+func (e *sqliteEngine) tryCommit(c *sqliteTx, group []*write) (err error) {
+	if cause := e.d.dead.Load(); cause != nil {
+		return unavailable(*cause)
+	}
 	tx, err := e.writer.BeginTx(context.Background(), nil)
 	if err != nil {
-		return nil, e.classify(fmt.Errorf("begin: %w", err))
+		return e.classify(fmt.Errorf("begin: %w", err))
 	}
-	c := &sqliteTx{e: e, tx: tx, ctx: context.Background()}
+	ended := false
+	defer func() {
+		if !ended {
+			err = errors.Join(err, ignoreDone(tx.Rollback()))
+		}
+	}()
+	c.tx = tx
 	now := e.d.Now()
 	stored := 0
 	for _, w := range group {
@@ -234,28 +257,41 @@ func (e *sqliteEngine) tryCommit(group []*write) (unprepared []string, err error
 		if w.err == nil {
 			stored++
 		}
-		if code := sqliteCode(w.err) & 0xff; code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR {
-			err := e.classify(w.err)
-			return nil, errors.Join(err, ignoreDone(tx.Rollback()))
+		if cause := spoils(w); cause != nil {
+			return fmt.Errorf("%w: %w", errSpoilt, e.classify(cause))
 		}
 	}
 	if stored == 0 {
-		return nil, ignoreDone(tx.Rollback())
+		return nil
 	}
+	ended = true
 	if err := tx.Commit(); err != nil {
-		return nil, errors.Join(e.classify(fmt.Errorf("commit: %w", err)), ignoreDone(tx.Rollback()))
+		return e.classify(fmt.Errorf("commit: %w", err))
 	}
-	return c.unprepared, nil
+	return nil
+}
+
+// spoils reports an error after which SQLite may have ended the whole
+// transaction by itself: whatever ran later would be committed alone.
+func spoils(w *write) error {
+	for _, err := range []error{w.err, w.tx.failed} {
+		switch sqliteCode(err) & 0xff {
+		case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_READONLY:
+			return err
+		}
+	}
+	return nil
 }
 
 // member runs one write. Alone it needs no savepoint: the transaction is its own.
 func (e *sqliteEngine) member(c *sqliteTx, w *write, now time.Time, shared bool) error {
+	tx := &Tx{ctx: context.WithoutCancel(w.ctx), now: now, conn: c, d: e.d}
+	w.tx = tx
 	if shared {
-		if err := c.exec("SAVEPOINT member", nil, -1); err != nil {
+		if err := tx.Exec("SAVEPOINT member"); err != nil {
 			return err
 		}
 	}
-	tx := &Tx{ctx: context.WithoutCancel(w.ctx), now: now, conn: c, d: e.d}
 	err := w.run(tx)
 	if err == nil && len(tx.jobs) > 0 {
 		err = e.job.insert(tx.ctx, c.tx, tx.jobs)
@@ -278,7 +314,7 @@ func (e *sqliteEngine) classify(err error) error {
 	switch {
 	case code == sqlite3.SQLITE_IOERR_FSYNC, code == sqlite3.SQLITE_IOERR_DIR_FSYNC, code&0xff == sqlite3.SQLITE_CORRUPT:
 		os.WriteFile(e.doubt(), []byte(err.Error()+"\n"), 0o600) //nolint:errcheck // best effort on a failing disk
-		e.d.die(err)
+		e.d.die(explain(err))
 	}
 	return unavailable(explain(err))
 }
@@ -295,12 +331,47 @@ func ignoreDone(err error) error {
 }
 
 func (e *sqliteEngine) read(ctx context.Context, fn func(Reader) error) error {
-	tx, err := e.readers.BeginTx(context.WithoutCancel(ctx), nil)
+	conn, err := e.readers.Conn(ctx) // waiting for a free reader can be given up, reading cannot
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return e.classify(fmt.Errorf("get a reading connection: %w", err))
+	}
+	c := &sqliteTx{ctx: ctx, now: e.d.Now(), cache: &e.rstmts}
+	defer func() {
+		conn.Close() //nolint:errcheck // gives it back to the pool
+		c.learn(e.readers)
+	}()
+	c.tx, err = conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return e.classify(fmt.Errorf("begin a read: %w", err))
 	}
-	defer tx.Rollback() //nolint:errcheck // a read has nothing to keep
-	return fn(&sqliteTx{e: e, tx: tx, ctx: ctx, now: e.d.Now(), reads: true})
+	defer c.tx.Rollback() //nolint:errcheck // a read has nothing to keep
+	return fn(c)
+}
+
+// checkpoint moves the log into the file when it has grown. SQLite would do it
+// by itself inside a commit, where callers wait for it and where it keeps a
+// failed sync to itself.
+func (e *sqliteEngine) checkpoint() {
+	if e.d.cfg.Guest {
+		return // it leaves the log to the server, or to SQLite when it closes the file last
+	}
+	frames, err := e.moveLog("NOOP")
+	if err == nil && frames >= sqliteCheckpoint {
+		_, err = e.moveLog("PASSIVE")
+	}
+	if err != nil {
+		e.d.log.Warn("move the log into the database file", "error", e.classify(err))
+	}
+}
+
+// moveLog runs a checkpoint and returns how many frames of the log are not in the file.
+func (e *sqliteEngine) moveLog(mode string) (left int, err error) {
+	var busy, frames, moved int
+	err = e.writer.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &moved)
+	return frames - moved, err
 }
 
 func (e *sqliteEngine) exec(ctx context.Context, script string) error {
@@ -314,11 +385,25 @@ func (e *sqliteEngine) exec(ctx context.Context, script string) error {
 	return tx.Commit()
 }
 
+// lockSchema holds back other processes that migrate, by a lock on the folder.
+func (e *sqliteEngine) lockSchema(context.Context) (unlock func(), err error) {
+	dir, err := os.Open(filepath.Dir(e.path))
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return func() { dir.Close() }, nil //nolint:errcheck // closing gives up a lock
+}
+
 func (e *sqliteEngine) jobs() jobEngine { return e.job }
 func (e *sqliteEngine) notify(string)   {}
 
 // alive: this process is the only one that leases, by the lock file.
-func (e *sqliteEngine) alive() (liveNodes, error) { return liveNodes{e.d.node: true}, nil }
+func (e *sqliteEngine) alive() (live liveNodes, certain bool, err error) {
+	return liveNodes{e.d.node: true}, true, nil
+}
 
 func (e *sqliteEngine) close() error {
 	e.queue.close()
@@ -326,162 +411,6 @@ func (e *sqliteEngine) close() error {
 	err := errors.Join(e.rstmts.close(), e.wstmts.close(), e.readers.Close(), e.writer.Close())
 	if e.lock != nil {
 		err = errors.Join(err, e.lock.Close())
-	}
-	return err
-}
-
-// sqliteTx is the engine's side of one transaction, reading or writing.
-type sqliteTx struct {
-	e     *sqliteEngine
-	tx    *sql.Tx
-	ctx   context.Context
-	now   time.Time
-	reads bool
-
-	unprepared []string // texts this transaction met for the first time
-}
-
-func (c *sqliteTx) stmt(text string) (*sql.Stmt, error) {
-	cache, pool := &c.e.wstmts, c.e.writer
-	if c.reads {
-		cache, pool = &c.e.rstmts, c.e.readers
-	}
-	if s := cache.get(text); s != nil {
-		return c.tx.StmtContext(context.Background(), s), nil
-	}
-	if !c.reads {
-		// The writer's only connection is inside this transaction: prepare on
-		// it now, and for later transactions once this one has ended.
-		s, err := c.tx.PrepareContext(context.Background(), text)
-		if err != nil {
-			return nil, fmt.Errorf("%w in %q", err, text)
-		}
-		c.unprepared = append(c.unprepared, text)
-		return s, nil
-	}
-	s, err := pool.PrepareContext(context.Background(), text)
-	if err != nil {
-		return nil, fmt.Errorf("%w in %q", err, text)
-	}
-	return c.tx.StmtContext(context.Background(), cache.put(text, s)), nil
-}
-
-func (c *sqliteTx) query(text string, args []any) (*Rows, error) {
-	s, err := c.stmt(text)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.QueryContext(context.Background(), args...)
-	if err != nil {
-		return nil, err
-	}
-	return &Rows{std: rows}, nil
-}
-
-func (c *sqliteTx) exec(text string, args []any, want int64) error {
-	s, err := c.stmt(text)
-	if err != nil {
-		return err
-	}
-	res, err := s.ExecContext(context.Background(), args...)
-	if err != nil || want < 0 {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n != want {
-		return errors.Join(err, ErrStale)
-	}
-	return nil
-}
-
-func (c *sqliteTx) execEach(text string, rows [][]any, want int64) error {
-	for _, args := range rows {
-		if err := c.exec(text, args, want); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *sqliteTx) insert(in Insert, rows [][]any, each func(*Rows) error) error {
-	text := insertValues(in)
-	for _, args := range rows {
-		if each == nil {
-			if err := c.exec(text, args, -1); err != nil {
-				return err
-			}
-			continue
-		}
-		result, err := c.query(text, args)
-		if err != nil {
-			return err
-		}
-		if err := result.Each(func(func(...any) error) error { return each(result) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *sqliteTx) lock(string) error { return nil }
-
-// Reader.
-func (c *sqliteTx) Query(text string, args ...any) (*Rows, error) { return c.query(text, args) }
-func (c *sqliteTx) Row(text string, args ...any) *Row {
-	rows, err := c.query(text, args)
-	return &Row{rows: rows, err: err}
-}
-func (c *sqliteTx) Now() time.Time           { return c.now }
-func (c *sqliteTx) Context() context.Context { return c.ctx }
-
-// insertValues is the text of a one-row insert.
-func insertValues(in Insert) string {
-	n := strings.Count(in.Columns, ",") + 1
-	var b strings.Builder
-	b.WriteString("INSERT INTO " + in.Table + " (" + in.Columns + ") VALUES (")
-	for i := 1; i <= n; i++ {
-		if i > 1 {
-			b.WriteByte(',')
-		}
-		b.WriteString("$" + strconv.Itoa(i))
-	}
-	b.WriteString(") " + in.Suffix)
-	return b.String()
-}
-
-// stmtCache keeps prepared statements for the life of the engine: the number
-// of SQL texts in the program is small and fixed.
-type stmtCache struct {
-	mu    sync.RWMutex
-	stmts map[string]*sql.Stmt
-}
-
-func (c *stmtCache) get(text string) *sql.Stmt {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.stmts[text]
-}
-
-// put keeps s, or closes it and returns the one that was first.
-func (c *stmtCache) put(text string, s *sql.Stmt) *sql.Stmt {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if first := c.stmts[text]; first != nil {
-		s.Close() //nolint:errcheck // an unused statement
-		return first
-	}
-	if c.stmts == nil {
-		c.stmts = map[string]*sql.Stmt{}
-	}
-	c.stmts[text] = s
-	return s
-}
-
-func (c *stmtCache) close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var err error
-	for _, s := range c.stmts {
-		err = errors.Join(err, s.Close())
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,11 @@ type Tx struct {
 	jobs  []river.InsertManyParams
 	wakes []string
 	after []func()
+
+	// failed is the first statement that went wrong. It fails the write even
+	// when fn swallows it: PostgreSQL has ended the transaction by then, and the
+	// engines must not differ in what they store.
+	failed error
 }
 
 // txConn is the engine's side of a Tx.
@@ -50,12 +56,23 @@ type txConn interface {
 }
 
 // Query reads inside the write. On PostgreSQL it first sends what Exec has queued.
-func (t *Tx) Query(sql string, args ...any) (*Rows, error) { return t.conn.query(sql, args) }
+func (t *Tx) Query(sql string, args ...any) (*Rows, error) {
+	rows, err := t.conn.query(sql, args)
+	return rows, t.keep(err)
+}
 
 // Row reads one row inside the write.
 func (t *Tx) Row(sql string, args ...any) *Row {
-	rows, err := t.conn.query(sql, args)
+	rows, err := t.Query(sql, args...)
 	return &Row{rows: rows, err: err}
+}
+
+// keep remembers the first failure of the write and returns err.
+func (t *Tx) keep(err error) error {
+	if err != nil && t.failed == nil {
+		t.failed = err
+	}
+	return err
 }
 
 // Now is fixed once per commit, so everything of one write carries one instant.
@@ -67,18 +84,18 @@ func (t *Tx) Context() context.Context { return t.ctx }
 
 // Exec changes rows. PostgreSQL may send it later, together with others: its
 // error can come from Write instead, so never act on it, return it.
-func (t *Tx) Exec(sql string, args ...any) error { return t.conn.exec(sql, args, -1) }
+func (t *Tx) Exec(sql string, args ...any) error { return t.keep(t.conn.exec(sql, args, -1)) }
 
 // ExecOne is Exec for a statement that must change exactly one row. Otherwise
 // the whole write fails with ErrStale, here or at commit.
-func (t *Tx) ExecOne(sql string, args ...any) error { return t.conn.exec(sql, args, 1) }
+func (t *Tx) ExecOne(sql string, args ...any) error { return t.keep(t.conn.exec(sql, args, 1)) }
 
 // ExecEach runs one statement for many argument lists, in one round trip.
 func (t *Tx) ExecEach(sql string, rows [][]any) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return t.conn.execEach(sql, rows, -1)
+	return t.keep(t.conn.execEach(sql, rows, -1))
 }
 
 // ExecEachOne is ExecEach where each must change exactly one row, or ErrStale.
@@ -86,7 +103,7 @@ func (t *Tx) ExecEachOne(sql string, rows [][]any) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return t.conn.execEach(sql, rows, 1)
+	return t.keep(t.conn.execEach(sql, rows, 1))
 }
 
 // Insert describes a set-based insert. Suffix may hold ON CONFLICT and
@@ -102,7 +119,7 @@ func (t *Tx) Insert(table, columns string, rows ...[]any) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return t.conn.insert(Insert{Table: table, Columns: columns}, rows, nil)
+	return t.keep(t.conn.insert(Insert{Table: table, Columns: columns}, rows, nil))
 }
 
 // InsertReturning adds rows and hands each returned row to fn.
@@ -110,12 +127,12 @@ func (t *Tx) InsertReturning(in Insert, rows [][]any, fn func(*Rows) error) erro
 	if len(rows) == 0 {
 		return nil
 	}
-	return t.conn.insert(in, rows, fn)
+	return t.keep(t.conn.insert(in, rows, fn))
 }
 
 // Lock orders writes by name until the commit: per supplier, per chain. SQLite
 // has one writer and needs nothing.
-func (t *Tx) Lock(name string) error { return t.conn.lock(name) }
+func (t *Tx) Lock(name string) error { return t.keep(t.conn.lock(name)) }
 
 // Enqueue adds a job that exists if and only if the write commits.
 func (t *Tx) Enqueue(job river.JobArgs, o *river.InsertOpts) {
@@ -125,8 +142,9 @@ func (t *Tx) Enqueue(job river.JobArgs, o *river.InsertOpts) {
 // Wake tells the workers of a queue, here and on other nodes, after the commit.
 func (t *Tx) Wake(queue string) { t.wakes = append(t.wakes, queue) }
 
-// OnCommit runs fn in this process after the commit. It is a hint, not a
-// promise: a crash in between loses it.
+// OnCommit runs fn in this process after the commit and before Write returns.
+// It is a hint, not a promise: a crash in between loses it. fn is quick and
+// calls neither Write nor Read: the writer waits for it.
 func (t *Tx) OnCommit(fn func()) { t.after = append(t.after, fn) }
 
 // Rows is the result of a query.
@@ -236,17 +254,34 @@ func (w *write) finish(err error) {
 	close(w.done)
 }
 
-// run calls fn on tx; a panic is kept for the caller's goroutine.
+// run calls fn on tx; a panic is kept for the caller's goroutine, with the
+// stack of where it happened. A fn that ends the goroutine (runtime.Goexit, a
+// test's FailNow) is kept as a panic, too: the committer that dies of it is replaced.
 func (w *write) run(tx *Tx) (err error) {
 	w.tx = tx
+	returned := false
 	defer func() {
-		if p := recover(); p != nil {
-			w.panicked = fmt.Sprintf("in a write function: %v", p)
-			err = errors.New("the write function panicked")
+		if returned {
+			return
 		}
+		cause := recover()
+		if cause == nil {
+			cause = "it ended the goroutine"
+		}
+		w.panicked = fmt.Sprintf("in a write function: %v\n%s", cause, debug.Stack())
+		err = errPanicked
+		w.err = err
 	}()
-	return w.fn(tx)
+	err = w.fn(tx)
+	returned = true
+	if err == nil {
+		err = tx.failed
+	}
+	return err
 }
+
+// errPanicked stands for a panic until the caller's goroutine raises it again.
+var errPanicked = errors.New("the write function panicked")
 
 // committed tells the workers and runs the hints of every write of a group.
 func (d *DB) committed(group []*write) {

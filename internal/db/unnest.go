@@ -2,10 +2,12 @@ package db
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"strings"
 	"sync"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -48,33 +50,28 @@ func (c *columnTypes) unnest(ctx context.Context, pool *pgxpool.Pool, in Insert,
 func (c *columnTypes) learn(ctx context.Context, pool *pgxpool.Pool, in Insert) (unnestText, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	types, ok := c.tables[in.Table]
-	if !ok {
-		types = map[string]string{}
-		rows, err := pool.Query(ctx, `SELECT attname, format_type(atttypid, NULL) FROM pg_attribute
-			WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped`, in.Table)
-		if err != nil {
-			return unnestText{}, fmt.Errorf("read the columns of %s: %w", in.Table, err)
-		}
-		for rows.Next() {
-			var name, typ string
-			if err := rows.Scan(&name, &typ); err != nil {
-				return unnestText{}, err
-			}
-			types[name] = typ
-		}
-		if err := rows.Err(); err != nil {
-			return unnestText{}, fmt.Errorf("read the columns of %s: %w", in.Table, err)
-		}
-		if c.tables == nil {
-			c.tables, c.texts = map[string]map[string]string{}, map[Insert]unnestText{}
-		}
-		c.tables[in.Table] = types
+	text, err := c.build(in)
+	if err == nil {
+		return text, nil
 	}
+	// Not read yet, or a migration has added columns since.
+	types, err := readColumns(ctx, pool, in.Table)
+	if err != nil {
+		return unnestText{}, fmt.Errorf("read the columns of %s: %w", in.Table, err)
+	}
+	if c.tables == nil {
+		c.tables, c.texts = map[string]map[string]string{}, map[Insert]unnestText{}
+	}
+	c.tables[in.Table] = types
+	return c.build(in)
+}
+
+// build makes the statement from the columns that are known.
+func (c *columnTypes) build(in Insert) (unnestText, error) {
 	text := unnestText{}
 	var casts []string
 	for i, name := range strings.Split(in.Columns, ",") {
-		typ, ok := types[strings.TrimSpace(name)]
+		typ, ok := c.tables[in.Table][strings.TrimSpace(name)]
 		if !ok {
 			return unnestText{}, fmt.Errorf("table %s has no column %q", in.Table, strings.TrimSpace(name))
 		}
@@ -86,17 +83,33 @@ func (c *columnTypes) learn(ctx context.Context, pool *pgxpool.Pool, in Insert) 
 	return text, nil
 }
 
+func readColumns(ctx context.Context, pool *pgxpool.Pool, table string) (map[string]string, error) {
+	rows, err := pool.Query(ctx, `SELECT attname, format_type(atttypid, NULL) FROM pg_attribute
+		WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped`, table)
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]string{}
+	var name, typ string
+	_, err = pgx.ForEachRow(rows, []any{&name, &typ}, func() error {
+		types[name] = typ
+		return nil
+	})
+	return types, err
+}
+
 // columnArray turns one column of the rows into a typed array; nil stays NULL.
+// It takes what database/sql takes on SQLite: named types, pointers, valuers.
 func columnArray(typ string, at int, rows [][]any) (any, error) {
 	switch typ {
 	case "text":
 		return column(rows, at, asText)
-	case "bigint":
-		return column(rows, at, asInt)
+	case "bigint", "integer", "smallint":
+		return column(rows, at, as[int64])
 	case "bytea":
-		return column(rows, at, func(v any) ([]byte, bool) { b, ok := v.([]byte); return b, ok })
+		return column(rows, at, as[[]byte])
 	case "boolean":
-		return column(rows, at, func(v any) (bool, bool) { b, ok := v.(bool); return b, ok })
+		return column(rows, at, as[bool])
 	}
 	return nil, fmt.Errorf("type %s is not supported in a set-based insert", typ)
 }
@@ -108,12 +121,15 @@ func column[T any](rows [][]any, at int, as func(any) (T, bool)) ([]*T, error) {
 		if at >= len(row) {
 			return nil, fmt.Errorf("row %d has only %d values", i, len(row))
 		}
-		if row[at] == nil {
-			continue
-		}
 		v, ok := as(row[at])
 		if !ok {
-			return nil, fmt.Errorf("row %d holds a %T", i, row[at])
+			plain, err := driver.DefaultParameterConverter.ConvertValue(row[at])
+			if b, isBytes := plain.([]byte); err == nil && (plain == nil || isBytes && b == nil) {
+				continue
+			}
+			if v, ok = as(plain); !ok || err != nil {
+				return nil, fmt.Errorf("row %d holds a %T", i, row[at])
+			}
 		}
 		values[i] = v
 		out[i] = &values[i]
@@ -121,26 +137,14 @@ func column[T any](rows [][]any, at int, as func(any) (T, bool)) ([]*T, error) {
 	return out, nil
 }
 
-func asText(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case *string:
-		if v != nil {
-			return *v, true
-		}
-	}
-	return "", false
+func as[T any](v any) (T, bool) {
+	t, ok := v.(T)
+	return t, ok
 }
 
-func asInt(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int64:
-		return v, true
-	case int:
-		return int64(v), true
-	case int32:
-		return int64(v), true
+func asText(v any) (string, bool) {
+	if b, ok := v.([]byte); ok && b != nil {
+		return string(b), true
 	}
-	return 0, false
+	return as[string](v)
 }

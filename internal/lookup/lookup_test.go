@@ -17,7 +17,14 @@ import (
 	"tributary/internal/lookup"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		workUntilKilled()
+		return
+	}
+	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+}
 
 // register is a simulated VIES on a real port with a client that never waits long.
 type register struct {

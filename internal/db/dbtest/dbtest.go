@@ -9,9 +9,13 @@ package dbtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -34,19 +38,56 @@ func EachURL(t *testing.T, fn func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { fn(t, PostgresURL(t)) })
 }
 
+// template is a migrated SQLite database, made once per test binary.
+var template struct {
+	once sync.Once
+	file []byte
+	err  error
+}
+
+func seed(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	template.once.Do(func() {
+		path := filepath.Join(t.TempDir(), "template.db")
+		d, err := db.Open(context.Background(), db.Config{URL: "sqlite:" + path})
+		if err == nil {
+			_, err = d.Migrate(context.Background())
+			err = errors.Join(err, d.Close())
+		}
+		if err == nil {
+			template.file, err = os.ReadFile(path)
+		}
+		template.err = err
+	})
+	if template.err != nil {
+		t.Fatalf("make a SQLite database to copy: %v", template.err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, template.file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // SQLite opens a fresh, migrated SQLite database.
 func SQLite(t testing.TB) *db.DB { return Open(t, db.Config{URL: SQLiteURL(t)}) }
 
 // Postgres opens a fresh, migrated database on the private server.
-func Postgres(t testing.TB) *db.DB { return Open(t, db.Config{URL: PostgresURL(t)}) }
+func Postgres(t testing.TB) *db.DB { return Open(t, db.Config{URL: MigratedURL(t)}) }
 
 // SQLiteURL is the address of a SQLite file that does not exist yet.
 func SQLiteURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "tributary.db") }
 
-// Open opens and migrates a database and closes it when the test ends.
+// Open opens and migrates a database and closes it when the test ends. A
+// SQLite file that does not exist yet begins as a copy of one that was
+// migrated before: the steps take longer than most tests.
 func Open(t testing.TB, cfg db.Config) *db.DB {
 	t.Helper()
 	ctx := context.Background()
+	if path, ok := strings.CutPrefix(cfg.URL, "sqlite:"); ok {
+		seed(t, path)
+	}
 	d, err := db.Open(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +106,32 @@ func Open(t testing.TB, cfg db.Config) *db.DB {
 // PostgresURL makes an empty database on the private server and drops it when the test ends.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
+	return server(t).create(t, "template0")
+}
+
+// MigratedURL is PostgresURL for a database that has its schema already, as a
+// copy of one that was migrated before.
+func MigratedURL(t testing.TB) string {
+	t.Helper()
 	s := server(t)
+	s.migrated.Do(func() {
+		s.command(t, "CREATE DATABASE migrated TEMPLATE template0")
+		d, err := db.Open(context.Background(), db.Config{URL: s.url("migrated")})
+		if err == nil {
+			_, err = d.Migrate(context.Background())
+			err = errors.Join(err, d.Close())
+		}
+		if err != nil {
+			t.Fatalf("make a PostgreSQL database to copy: %v", err)
+		}
+	})
+	return s.create(t, "migrated")
+}
+
+func (s *Server) create(t testing.TB, template string) string {
+	t.Helper()
 	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
-	s.command(t, "CREATE DATABASE "+name)
+	s.command(t, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	t.Cleanup(func() { s.command(t, "DROP DATABASE "+name+" WITH (FORCE)") })
 	return s.url(name)
 }

@@ -1,9 +1,9 @@
 package dbtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -26,8 +26,10 @@ type Server struct {
 	data string
 	port int
 	cred *syscall.Credential // nil: as ourselves
+	sync string              // fsync on or off
 	cmd  *exec.Cmd
-	log  bytes.Buffer
+
+	migrated sync.Once // the database that others are copied from
 }
 
 var shared struct {
@@ -42,7 +44,7 @@ var errNoBinaries = errors.New("PostgreSQL server binaries are not installed (De
 // ends with the process: the kernel kills it when its parent is gone.
 func server(t testing.TB) *Server {
 	t.Helper()
-	shared.once.Do(func() { shared.s, shared.err = StartServer(os.TempDir()) })
+	shared.once.Do(func() { shared.s, shared.err = startServer(os.TempDir(), fsyncWanted()) })
 	if errors.Is(shared.err, errNoBinaries) && os.Getenv("TRIBUTARY_TEST_POSTGRES") != "required" {
 		t.Skipf("PostgreSQL half skipped: %v", shared.err)
 	}
@@ -52,17 +54,30 @@ func server(t testing.TB) *Server {
 	return shared.s
 }
 
+// fsyncWanted: benchmarks pay for the disk. The shared server of tests does
+// not: no test cuts the power, and what a killed process wrote survives in the
+// page cache.
+func fsyncWanted() string {
+	if f := flag.Lookup("test.bench"); f != nil && f.Value.String() != "" {
+		return "on"
+	}
+	return "off"
+}
+
 // StartServer makes a cluster in a new folder below dir and starts it on a free port.
-func StartServer(dir string) (*Server, error) {
+func StartServer(dir string) (*Server, error) { return startServer(dir, "on") }
+
+func startServer(dir, sync string) (*Server, error) {
 	bin, err := findBinaries()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin}
+	s := &Server{bin: bin, sync: sync}
 	if s.cred, err = ordinaryUser(); err != nil {
 		return nil, err
 	}
-	if s.data, err = os.MkdirTemp(dir, "tributary-pg-"); err != nil {
+	sweep(dir)
+	if s.data, err = os.MkdirTemp(dir, fmt.Sprintf("tributary-pg-%d-", os.Getpid())); err != nil {
 		return nil, err
 	}
 	if s.cred != nil {
@@ -70,7 +85,6 @@ func StartServer(dir string) (*Server, error) {
 			return nil, err
 		}
 	}
-	sweep(dir)
 	init := s.command0("initdb", "-D", filepath.Join(s.data, "db"), "-U", "tributary", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	if out, err := init.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
@@ -84,8 +98,13 @@ func StartServer(dir string) (*Server, error) {
 // Start runs the server; after Kill it runs on the same data and port again.
 func (s *Server) Start() error {
 	s.cmd = s.command0("postgres", "-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
-		"-c", "max_connections=300", "-c", "shared_buffers=128MB", "-c", "fsync=on", "-c", "synchronous_commit=on")
-	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+		"-c", "max_connections=300", "-c", "shared_buffers=128MB", "-c", "fsync="+s.sync, "-c", "synchronous_commit=on")
+	log, err := os.OpenFile(filepath.Join(s.data, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the server's log: %w", err)
+	}
+	defer log.Close() //nolint:errcheck // the server has its own handle
+	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start postgres: %w", err)
 	}
@@ -100,7 +119,8 @@ func (s *Server) Start() error {
 		}
 		cancel()
 		if time.Now().After(deadline) {
-			return fmt.Errorf("postgres did not come up: %w\n%s", err, s.log.String())
+			said, _ := os.ReadFile(log.Name())
+			return fmt.Errorf("postgres did not come up: %w\n%s", err, said)
 		}
 		time.Sleep(20 * time.Millisecond) // waiting for another program, which has no signal to give
 	}
@@ -170,11 +190,13 @@ func ordinaryUser() (*syscall.Credential, error) {
 	return nil, errors.New("running as root and neither user postgres nor nobody exists")
 }
 
-// sweep removes folders of servers whose owner is long gone.
+// sweep removes folders of servers whose test binary is gone.
 func sweep(dir string) {
 	old, _ := filepath.Glob(filepath.Join(dir, "tributary-pg-*"))
 	for _, path := range old {
-		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > 6*time.Hour {
+		var owner int
+		_, err := fmt.Sscanf(filepath.Base(path), "tributary-pg-%d-", &owner)
+		if err == nil && errors.Is(syscall.Kill(owner, 0), syscall.ESRCH) {
 			os.RemoveAll(path) //nolint:errcheck // left-overs
 		}
 	}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"tributary/internal/bench"
+)
+
+type benchCommand struct {
+	Database string `help:"sqlite:PATH or postgres://…; default a temporary SQLite file." placeholder:"URL"`
+	Stored   int    `help:"First load this many settled transactions, and measure again with them." placeholder:"N"`
+	JSON     bool   `help:"Print one JSON object on standard output and nothing else there." name:"json"`
+	Compare  string `help:"Show the change against an earlier --json output." placeholder:"FILE"`
+	Plot     string `help:"Draw the figures." placeholder:"FILE.svg"`
+}
+
+// Run measures.
+func (b *benchCommand) Run(c *command) error {
+	return bench.Run(c.ctx, bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot, Out: c.out, Err: c.err})
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/secret"
+	"tributary/internal/server"
+)
+
+// bookFlags say which database a command works on. It may be in use by a
+// running server at the same time; the server notices changes within a second.
+type bookFlags struct {
+	Database  string `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
+	Data      string `help:"Folder of the database and the master key." placeholder:"DIR"`
+	MasterKey string `help:"Key that seals all secrets." placeholder:"SOURCE"`
+	JSON      bool   `help:"Print JSON." name:"json"`
+	Demo      bool   `help:"Allow webhook addresses as the demo does: loopback and plain http."`
+}
+
+// with opens the accounts for one command.
+func (f *bookFlags) with(c *command, do func(ctx context.Context, d *db.DB, a *account.Accounts) error) (err error) {
+	if f.Database == "" && f.Data == "" {
+		return fault.New(fault.Invalid, "--database is missing: give --database URL, or --data DIR of a SQLite installation")
+	}
+	database, master := f.Database, f.MasterKey
+	if database == "" {
+		database = "sqlite:" + filepath.Join(f.Data, "tributary.db")
+	}
+	if master == "" {
+		dir := f.Data
+		if dir == "" {
+			dir = filepath.Dir(strings.TrimPrefix(database, "sqlite:"))
+		}
+		master = "file:" + filepath.Join(dir, "master.key")
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, 30*time.Second)
+	defer cancel()
+	d, err := db.Open(ctx, db.Config{URL: database, Log: c.log, Guest: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := d.CheckSchema(ctx); err != nil {
+		return err
+	}
+	key, err := secret.OpenMaster(master)
+	if err != nil {
+		return fmt.Errorf("--master-key: %w", err)
+	}
+	a, err := server.OpenAccounts(ctx, server.Config{Demo: f.Demo, Log: c.log}, d, key)
+	if err != nil {
+		return err
+	}
+	return do(ctx, d, a)
+}
+
+// actor is who the audit log names for changes from the command line.
+func actor() account.Actor {
+	name := os.Getenv("USER")
+	if name == "" {
+		name = "unknown"
+	}
+	return account.Actor{Name: "command line (" + name + ")"}
+}
+
+// show prints a value as JSON, or what plain prints.
+func (f *bookFlags) show(c *command, v any, plain func(w *tabwriter.Writer)) error {
+	if f.JSON {
+		out := json.NewEncoder(c.out)
+		out.SetIndent("", "  ")
+		return out.Encode(v)
+	}
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	plain(w)
+	return w.Flush()
+}
+
+type clientCommand struct {
+	Create    clientCreate    `cmd:"" help:"Create a client and its first key."`
+	List      clientList      `cmd:"" help:"List clients."`
+	Show      clientShow      `cmd:"" help:"Show one client."`
+	Configure clientConfigure `cmd:"" help:"Change a client's configuration."`
+	Audit     clientAudit     `cmd:"" help:"Verify and print a client's audit log."`
+}
+
+// lookFlags are the parts of the configuration that have a flag of their own.
+type lookFlags struct {
+	Name          string            `help:"Name shown to people." placeholder:"NAME"`
+	Country       map[string]string `help:"Enable countries with a use case each: ES=BOTH;MX=REPORTING; * for all." placeholder:"CC=USECASE"`
+	WebhookURL    string            `help:"One receiver for all events; 'none' removes it." placeholder:"URL" name:"webhook-url"`
+	Webhook       map[string]string `help:"A receiver per event type." placeholder:"EVENT=URL"`
+	Logo          string            `help:"Logo on documents, PNG or JPEG; 'none' removes it." placeholder:"FILE"`
+	LogoPlacement string            `help:"left, center or right." placeholder:"PLACE"`
+	Accent        string            `help:"Accent colour, #RRGGBB." placeholder:"COLOUR"`
+	Ink           string            `help:"Colour of the text, #RRGGBB." placeholder:"COLOUR"`
+	Font          string            `help:"sans or serif." placeholder:"FONT"`
+	Rate          int               `help:"Requests per second; 0 keeps, -1 means no limit." placeholder:"N"`
+	Burst         int               `help:"Burst of requests." placeholder:"N"`
+	File          string            `help:"Whole configuration as JSON; flags apply on top." placeholder:"FILE"`
+}
+
+// apply edits a configuration by the flags that were given.
+func (l *lookFlags) apply(c *account.Config) error {
+	if l.File != "" {
+		text, err := os.ReadFile(l.File)
+		if err != nil {
+			return fault.New(fault.Invalid, "--file: %v", err)
+		}
+		logo := c.Logo
+		if *c, err = account.DecodeConfig(text); err != nil {
+			return err
+		}
+		c.Logo = logo
+	}
+	if l.Name != "" {
+		c.DisplayName = l.Name
+	}
+	for code, use := range l.Country {
+		if c.Countries == nil {
+			c.Countries = map[string]country.UseCase{}
+		}
+		if use == "" || strings.EqualFold(use, "none") {
+			delete(c.Countries, strings.ToUpper(code))
+			continue
+		}
+		c.Countries[strings.ToUpper(code)] = country.UseCase(strings.ToUpper(use))
+	}
+	switch l.WebhookURL {
+	case "":
+	case "none":
+		c.Webhooks = account.Webhooks{}
+	default:
+		c.Webhooks = account.Webhooks{All: l.WebhookURL}
+	}
+	if len(l.Webhook) > 0 {
+		c.Webhooks = account.Webhooks{ByEvent: l.Webhook}
+	}
+	set := func(flag string, to *string) {
+		if flag != "" {
+			*to = flag
+		}
+	}
+	set(l.LogoPlacement, (*string)(&c.LogoPlacement))
+	set(l.Accent, &c.Colours.Accent)
+	set(l.Ink, &c.Colours.Ink)
+	set(l.Font, (*string)(&c.Font))
+	switch {
+	case l.Rate < 0:
+		c.Rate = account.Rate{}
+	case l.Rate > 0:
+		c.Rate.PerSecond = l.Rate
+	}
+	if l.Burst > 0 {
+		c.Rate.Burst = l.Burst
+	}
+	return nil
+}
+
+func (l *lookFlags) logo() ([]byte, error) {
+	if l.Logo == "" || l.Logo == "none" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(l.Logo)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "--logo: %v", err)
+	}
+	return raw, nil
+}
+
+type clientCreate struct {
+	bookFlags
+	lookFlags
+	ID   string `arg:"" optional:"" help:"Id of the client; default random."`
+	Live bool   `help:"The client files with real authorities; its keys are trb_live_…"`
+	Key  string `help:"Fix the key's text." placeholder:"KEY"`
+}
+
+// createdClient is what a script reads after creating a client.
+type createdClient struct {
+	account.Client
+	Key string `json:"api_key"` // shown once
+}
+
+// Run creates the client and shows its key, once.
+func (cmd *clientCreate) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, _ *db.DB, a *account.Accounts) error {
+		cfg := account.Config{Rate: account.Rate{PerSecond: account.RatePerSecondDefault, Burst: account.RateBurstDefault}}
+		if err := cmd.apply(&cfg); err != nil {
+			return err
+		}
+		logo, err := cmd.logo()
+		if err != nil {
+			return err
+		}
+		made, key, err := a.CreateClient(ctx, actor(), account.NewClient{ID: cmd.ID, Live: cmd.Live, Config: cfg, Logo: logo, Key: secret.FromText(cmd.Key)})
+		if err != nil {
+			return err
+		}
+		return cmd.show(c, createdClient{made, key.RevealText()}, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "client\t%s\nAPI key\t%s\n\nThe key is shown only now. It is also the secret that signs webhooks.\n", made.ID, key.RevealText())
+		})
+	})
+}
+
+type clientList struct{ bookFlags }
+
+// Run lists clients.
+func (cmd *clientList) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		var list []account.Client
+		if err := d.Read(ctx, func(r db.Reader) (err error) { list, err = a.List(r); return err }); err != nil {
+			return err
+		}
+		return cmd.show(c, append([]account.Client{}, list...), func(w *tabwriter.Writer) {
+			fmt.Fprintln(w, "CLIENT\tENVIRONMENT\tNAME\tKEYS\tCREATED")
+			for _, l := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", l.ID, environment(l.Live), l.Config.DisplayName, len(l.Keys), l.CreatedAt.Format(time.RFC3339))
+			}
+		})
+	})
+}
+
+func environment(live bool) string {
+	if live {
+		return "live"
+	}
+	return "test"
+}
+
+type clientShow struct {
+	bookFlags
+	ID string `arg:"" help:"Id of the client."`
+}
+
+// Run shows a client.
+func (cmd *clientShow) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		var one account.Client
+		if err := d.Read(ctx, func(r db.Reader) (err error) { one, err = a.Client(r, cmd.ID); return err }); err != nil {
+			return err
+		}
+		return cmd.print(c, one)
+	})
+}
+
+func (f *bookFlags) print(c *command, one account.Client) error {
+	return f.show(c, one, func(w *tabwriter.Writer) {
+		text, _ := json.MarshalIndent(one.Config, "", "  ") // plain data always encodes
+		fmt.Fprintf(w, "client\t%s (%s)\nconfiguration\t%s\n\nKID\tSTATE\tCREATED\n", one.ID, environment(one.Live), text)
+		for _, k := range one.Keys {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", k.Kid, k.State, k.CreatedAt.Format(time.RFC3339))
+		}
+	})
+}
+
+type clientConfigure struct {
+	bookFlags
+	lookFlags
+	ID string `arg:"" help:"Id of the client."`
+}
+
+// Run changes a configuration.
+func (cmd *clientConfigure) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, _ *db.DB, a *account.Accounts) error {
+		one, err := a.Configure(ctx, actor(), cmd.ID, cmd.apply)
+		if err != nil {
+			return err
+		}
+		if cmd.Logo != "" {
+			raw, err := cmd.logo()
+			if err != nil {
+				return err
+			}
+			if one, err = a.SetLogo(ctx, actor(), cmd.ID, raw); err != nil {
+				return err
+			}
+		}
+		return cmd.print(c, one)
+	})
+}
+
+type clientAudit struct {
+	bookFlags
+	ID string `arg:"" help:"Id of the client."`
+}
+
+const auditPage = 1000
+
+// Run verifies the chain and prints the entries.
+func (cmd *clientAudit) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		var entries []account.Entry
+		var verdict account.Verdict
+		err := d.Read(ctx, func(r db.Reader) (err error) {
+			if verdict, err = a.VerifyAudit(r, cmd.ID); err != nil {
+				return err
+			}
+			entries, err = a.Audit(r, cmd.ID, 0, auditPage)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if verdict.Broken != nil {
+			return fmt.Errorf("the audit log of %s does not hold: %+v", cmd.ID, *verdict.Broken)
+		}
+		return cmd.show(c, entries, func(w *tabwriter.Writer) {
+			for _, e := range entries {
+				text, _ := json.Marshal(e) // plain data always encodes
+				fmt.Fprintf(w, "%s\n", text)
+			}
+			fmt.Fprintln(w, "the log holds")
+		})
+	})
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"tributary/internal/account"
+	"tributary/internal/db"
+	"tributary/internal/secret"
+)
+
+type keyCommand struct {
+	Create  keyCreate  `cmd:"" help:"Add a key beside the one in use."`
+	Rotate  keyRotate  `cmd:"" help:"Begin a rotation: add the next key; webhooks carry both signatures."`
+	Promote keyPromote `cmd:"" help:"Let the next key sign; the older one retires."`
+	Revoke  keyRevoke  `cmd:"" help:"End a key at once."`
+}
+
+// createdKey is what a script reads after making a key.
+type createdKey struct {
+	account.Key
+	Text string `json:"api_key"` // shown once
+}
+
+type keyCreate struct {
+	bookFlags
+	Client string `arg:"" help:"Id of the client."`
+}
+
+// Run adds a key.
+func (cmd *keyCreate) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, _ *db.DB, a *account.Accounts) error {
+		key, text, err := a.CreateKey(ctx, actor(), cmd.Client)
+		return cmd.made(c, key, text, err)
+	})
+}
+
+func (f *bookFlags) made(c *command, key account.Key, text secret.Secret, err error) error {
+	if err != nil {
+		return err
+	}
+	return f.show(c, createdKey{key, text.RevealText()}, func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "kid\t%s\nstate\t%s\nAPI key\t%s\n\nThe key is shown only now.\n", key.Kid, key.State, text.RevealText())
+	})
+}
+
+type keyRotate struct {
+	bookFlags
+	Client string `arg:"" help:"Id of the client."`
+}
+
+// Run begins a rotation.
+func (cmd *keyRotate) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, _ *db.DB, a *account.Accounts) error {
+		key, text, err := a.RotateKey(ctx, actor(), cmd.Client)
+		return cmd.made(c, key, text, err)
+	})
+}
+
+// kidArgs name a key; the client follows from it.
+type kidArgs struct {
+	Kid string `arg:"" help:"Key id, the third part of the key's text."`
+}
+
+func (k kidArgs) change(ctx context.Context, d *db.DB, a *account.Accounts, do func(ctx context.Context, by account.Actor, clientID, kid string) (account.Key, error)) (key account.Key, err error) {
+	var client string
+	if err := d.Read(ctx, func(r db.Reader) (err error) { client, err = a.ClientOf(r, k.Kid); return err }); err != nil {
+		return key, err
+	}
+	return do(ctx, actor(), client, k.Kid)
+}
+
+func (f *bookFlags) changed(c *command, key account.Key, err error) error {
+	if err != nil {
+		return err
+	}
+	return f.show(c, key, func(w *tabwriter.Writer) { fmt.Fprintf(w, "key %s is %s\n", key.Kid, key.State) })
+}
+
+type keyPromote struct {
+	bookFlags
+	kidArgs
+}
+
+// Run promotes the next key.
+func (cmd *keyPromote) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		key, err := cmd.change(ctx, d, a, a.PromoteKey)
+		return cmd.changed(c, key, err)
+	})
+}
+
+type keyRevoke struct {
+	bookFlags
+	kidArgs
+}
+
+// Run revokes a key.
+func (cmd *keyRevoke) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		key, err := cmd.change(ctx, d, a, a.RevokeKey)
+		return cmd.changed(c, key, err)
+	})
+}

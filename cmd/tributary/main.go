@@ -1,0 +1,149 @@
+// Command tributary is the whole service in one binary: API, workers,
+// webhooks, console, simulated authorities and the client's tools.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	_ "time/tzdata" // the binary is static: it brings the time zones along
+
+	"github.com/alecthomas/kong"
+
+	"tributary/internal/fault"
+)
+
+// version is set by the release build.
+var version = ""
+
+// program is the command line. Every flag is also an environment variable
+// (--listen is TRIBUTARY_LISTEN) and a key of the configuration file.
+type program struct {
+	Config  kong.ConfigFlag  `help:"Read flags from a JSON file." placeholder:"FILE"`
+	Log     string           `help:"Log format." enum:"text,json" default:"text" name:"log-format"`
+	Level   string           `help:"Log level." enum:"debug,info,warn,error" default:"info" name:"log-level"`
+	Version kong.VersionFlag `help:"Print the version."`
+
+	Demo     demoCommand     `cmd:"" help:"Run everything on this machine, with nothing to configure."`
+	Serve    serveCommand    `cmd:"" help:"Run in production."`
+	Migrate  migrateCommand  `cmd:"" help:"Bring the database's schema up to date."`
+	Client   clientCommand   `cmd:"" help:"Clients and their configuration."`
+	Key      keyCommand      `cmd:"" help:"API keys of a client."`
+	Simulate simulateCommand `cmd:"" help:"Run the simulated authorities alone."`
+	Verify   verifyCommand   `cmd:"" help:"Verify the signature of a webhook."`
+	Listen   listenCommand   `cmd:"" help:"Receive, verify, print and forward webhooks."`
+	Bench    benchCommand    `cmd:"" help:"Measure this machine."`
+}
+
+// streams are where a command reads and writes.
+type streams struct {
+	out, err io.Writer
+	in       io.Reader
+}
+
+// Exit codes: 1 something went wrong while running, 2 the call or the configuration is not valid.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr, os.Stdin}))
+}
+
+// run is main without the process, so that tests can call it.
+func run(ctx context.Context, args []string, io streams) int {
+	cli := &program{}
+	parser, err := kong.New(cli, kong.Name("tributary"), kong.Description("Transaction reporting and e-invoicing, self-hosted."),
+		kong.Vars{"version": versionText()}, kong.DefaultEnvars("TRIBUTARY"), kong.Configuration(kong.JSON),
+		kong.Writers(io.out, io.err), kong.UsageOnError(), kong.Exit(func(code int) { panic(exited(code)) }))
+	if err != nil {
+		fmt.Fprintln(io.err, "tributary:", err)
+		return exitFailed
+	}
+	code := 0
+	func() {
+		defer func() {
+			if p := recover(); p != nil {
+				e, ok := p.(exited)
+				if !ok {
+					panic(p)
+				}
+				code = int(e)
+				err = nil
+				parser = nil
+			}
+		}()
+		var parsed *kong.Context
+		if parsed, err = parser.Parse(args); err != nil {
+			code = exitUsage
+			return
+		}
+		err = parsed.Run(&command{ctx: ctx, streams: io, log: cli.logger(io.err)})
+	}()
+	if err == nil {
+		return code
+	}
+	explain(io.err, err)
+	if code == exitUsage || fault.KindOf(err) == fault.Invalid {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// exited carries kong's wish to exit (help, version) out of Parse.
+type exited int
+
+// command is what every subcommand gets.
+type command struct {
+	ctx context.Context
+	streams
+	log *slog.Logger
+}
+
+// explain prints an error for a person: every fault on its own line.
+func explain(w io.Writer, err error) {
+	var e *fault.Error
+	if !errors.As(err, &e) || len(e.Faults) == 0 {
+		fmt.Fprintln(w, "tributary:", err)
+		return
+	}
+	fmt.Fprintln(w, "tributary:", e.Message)
+	for _, f := range e.Faults {
+		fmt.Fprintln(w, "  "+f.Message)
+	}
+}
+
+func (p *program) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	level.UnmarshalText([]byte(p.Level)) //nolint:errcheck // the flag's enum allows only levels
+	options := &slog.HandlerOptions{Level: level}
+	if p.Log == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}
+
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "dev-" + s.Value[:12]
+		}
+	}
+	return "dev"
+}

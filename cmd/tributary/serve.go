@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/secret"
+	"tributary/internal/server"
+)
+
+// commonFlags are known to demo and serve alike.
+type commonFlags struct {
+	Listen             string        `help:"Address of the public API." default:"127.0.0.1:8080"`
+	Admin              string        `help:"Address of metrics and pprof; loopback unless you mean it." default:"127.0.0.1:8081"`
+	Data               string        `help:"Folder of the database, documents and keys." placeholder:"DIR"`
+	Database           string        `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
+	Documents          string        `help:"Store of documents: file:///DIR or s3://BUCKET." placeholder:"URL"`
+	PublicURL          string        `help:"Base of every address handed out; default http:// and the listen address." placeholder:"URL" name:"public-url"`
+	MasterKey          string        `help:"Key that seals all secrets: file:PATH, env:NAME or hcvault://HOST/MOUNT/keys/NAME." placeholder:"SOURCE"`
+	WebhookRetryBase   time.Duration `help:"First retry of a webhook; then doubling." default:"5s"`
+	WebhookCA          string        `help:"Trusted CA for receivers, PEM." placeholder:"FILE" name:"webhook-ca"`
+	WebhookAllow       []string      `help:"Private networks that receivers may stand in, as CIDRs." placeholder:"CIDR" name:"webhook-allow"`
+	WebhookProxy       string        `help:"HTTP proxy for webhooks; the environment is never asked." placeholder:"URL"`
+	AuthorityRetryBase time.Duration `help:"First retry to an authority; then doubling up to 5 minutes." default:"1s"`
+	DocumentTTL        time.Duration `help:"How long a document's address works." default:"15m" name:"document-ttl"`
+	TLSCert            string        `help:"Certificate of the public API, PEM." placeholder:"FILE" name:"tls-cert"`
+	TLSKey             string        `help:"Its private key, PEM." placeholder:"FILE" name:"tls-key"`
+	AdminToken         string        `help:"Bearer token of the admin listener, needed when it is not on loopback." placeholder:"TOKEN"`
+	TrustProxy         bool          `help:"Take the caller's address from X-Forwarded-For."`
+	VIES               string        `help:"Base address of the VAT register." placeholder:"URL" name:"vies"`
+}
+
+func (f *commonFlags) config(c *command) (server.Config, error) {
+	cfg := server.Config{
+		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
+		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase,
+		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, AdminToken: secret.FromText(f.AdminToken), TrustProxy: f.TrustProxy,
+		VIES: f.VIES, Log: c.log, Version: versionText(),
+	}
+	for _, text := range f.WebhookAllow {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return cfg, fault.New(fault.Invalid, "--webhook-allow: %q is not a network such as 10.1.0.0/16", text)
+		}
+		cfg.WebhookAllow = append(cfg.WebhookAllow, prefix)
+	}
+	return cfg, nil
+}
+
+type serveCommand struct {
+	commonFlags
+	Role       []string          `help:"What this node does: api, worker." default:"api,worker"`
+	Migrate    bool              `help:"Bring the schema up to date before serving."`
+	Authority  map[string]string `help:"Addresses of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
+	Simulators string            `help:"Base address of simulated authorities for test keys." placeholder:"URL"`
+}
+
+// Run serves until a signal.
+func (s *serveCommand) Run(c *command) error {
+	cfg, err := s.config(c)
+	if err != nil {
+		return err
+	}
+	for _, role := range s.Role {
+		switch role {
+		case "api":
+			cfg.API = true
+		case "worker":
+			cfg.Worker = true
+		default:
+			return fault.New(fault.Invalid, "--role: %q is not api or worker", role)
+		}
+	}
+	cfg.Migrate, cfg.SimulatorsURL = s.Migrate, s.Simulators
+	if cfg.Authorities, err = authorities(s.Authority); err != nil {
+		return err
+	}
+	return serve(c, cfg, func(srv *server.Server) {
+		fmt.Fprintln(c.out, "ready", srv.URL())
+	})
+}
+
+func authorities(flags map[string]string) (map[string]country.Addresses, error) {
+	all := map[string]country.Addresses{}
+	for key, address := range flags {
+		code, environment, _ := strings.Cut(key, ".")
+		at := all[strings.ToUpper(code)]
+		switch environment {
+		case "live":
+			at.Live = address
+		case "test":
+			at.Test = address
+		default:
+			return nil, fault.New(fault.Invalid, "--authority: %q is not of the form CC.live=URL or CC.test=URL", key)
+		}
+		all[strings.ToUpper(code)] = at
+	}
+	return all, nil
+}
+
+func serve(c *command, cfg server.Config, ready func(*server.Server)) error {
+	srv, err := server.Open(c.ctx, cfg)
+	if err != nil {
+		return err
+	}
+	go func() {
+		select {
+		case <-srv.Ready():
+			ready(srv)
+		case <-c.ctx.Done():
+		}
+	}()
+	err = srv.Run(c.ctx)
+	if closing := srv.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+type demoCommand struct {
+	commonFlags
+	Simulators string `help:"Address of the simulated authorities." default:"127.0.0.1:8090"`
+	APIKey     string `help:"Fix the demo client's key, trb_test_…" placeholder:"KEY" name:"api-key"`
+	WebhookURL string `help:"Where the demo client receives webhooks." placeholder:"URL" name:"webhook-url"`
+}
+
+// Run shows the whole product until Ctrl-C.
+func (d *demoCommand) Run(c *command) error {
+	cfg, err := d.config(c)
+	if err != nil {
+		return err
+	}
+	cfg.Demo, cfg.API, cfg.Worker = true, true, true
+	cfg.Simulators, cfg.APIKey, cfg.WebhookURL = d.Simulators, secret.FromText(d.APIKey), d.WebhookURL
+	return serve(c, cfg, func(srv *server.Server) { d.welcome(c, srv) })
+}
+
+// welcome prints what a newcomer needs, with a line that can be pasted.
+func (d *demoCommand) welcome(c *command, srv *server.Server) {
+	demo := srv.Demo()
+	fmt.Fprintf(c.out, "\nTributary demo\n\n  API          %s\n  reference    %s/docs\n  API key      %s\n  metrics      %s/metrics\n  simulators   %s\n\n  suppliers\n",
+		srv.URL(), srv.URL(), demo.APIKey, srv.AdminURL(), srv.SimulatorsURL())
+	codes := make([]string, 0, len(demo.Suppliers))
+	for code := range demo.Suppliers {
+		codes = append(codes, code)
+	}
+	slices.Sort(codes)
+	for _, code := range codes {
+		fmt.Fprintf(c.out, "    %s  %s\n", code, demo.Suppliers[code])
+	}
+	fmt.Fprintf(c.out, `
+  submit a sale:
+
+    curl -sS %[1]s/v1/transactions -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' -d '{"country_code":"XX","currency_code":"EUR","transaction_date":"%[4]s","transaction_number":"INV-1","transaction_id":"sale-1","supplier":{"id":"%[3]s"},"items":[{"number":1,"name":"Tea","quantity":3,"unit_price":7570,"tax_breakdowns":[{"rate":25,"regime":"VAT"}]}]}'
+
+  then GET %[1]s/v1/transactions/OPERATION_ID with the same key. Ctrl-C stops.
+
+`, srv.URL(), demo.APIKey, demo.Suppliers["XX"], time.Now().UTC().Format("2006-01-02T15:04:05Z"))
+	fmt.Fprintln(c.out, "ready", srv.URL())
+}
+
+type migrateCommand struct {
+	Database string `help:"sqlite:PATH or postgres://USER@HOST/NAME." required:"" placeholder:"URL"`
+}
+
+// Run applies the schema.
+func (m *migrateCommand) Run(c *command) error {
+	ctx, cancel := context.WithTimeout(c.ctx, 10*time.Minute)
+	defer cancel()
+	d, err := db.Open(ctx, db.Config{URL: m.Database, Log: c.log})
+	if err != nil {
+		return err
+	}
+	steps, err := d.Migrate(ctx)
+	if closing := d.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "the schema is up to date (%d steps applied)\n", steps)
+	return nil
+}

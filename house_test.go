@@ -1,0 +1,141 @@
+// Package tributary_test holds the rules of the house that no single package can see.
+package tributary_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// staircase lists the packages from left to right: a package imports only
+// packages that stand to its left. A new package must be put on it. Packages
+// on one step do not import each other.
+var staircase = [][]string{
+	{"fault"},
+	{"secret"},
+	{"country"},
+	{"country/taxid"},
+	{"country/xx", "country/generic"},
+	{"country/world"},
+	{"country/packtest"},
+	{"db"},
+	{"db/dbtest"},
+	{"alert"},
+	{"account"},
+	{"document"},
+	{"webhook"},
+	{"onboarding"},
+	{"lookup"},
+	{"transaction"},
+	{"api"},
+	{"server"},
+	{"bench"},
+}
+
+type listed struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p listed
+		if err := d.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func TestPackagesImportOnlyToTheirLeft(t *testing.T) {
+	step := map[string]int{}
+	for i, names := range staircase {
+		for _, name := range names {
+			step["tributary/internal/"+name] = i
+		}
+	}
+	seen := map[string]bool{}
+	for _, p := range packages(t) {
+		if !strings.HasPrefix(p.ImportPath, "tributary/internal/") {
+			continue
+		}
+		seen[p.ImportPath] = true
+		at, ok := step[p.ImportPath]
+		if !ok {
+			t.Errorf("%s is not on the staircase: put it where it belongs", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if left, ours := step[imported]; ours && left >= at {
+				t.Errorf("%s imports %s, which does not stand to its left", p.ImportPath, imported)
+			}
+		}
+	}
+	for name := range step {
+		if !seen[name] {
+			t.Errorf("%s is on the staircase but does not exist", name)
+		}
+	}
+}
+
+func TestCommandLineHasNoLogicOfItsOwn(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if imported == "tributary/cmd/tributary" {
+				t.Errorf("%s imports the command line", p.ImportPath)
+			}
+		}
+	}
+}
+
+var forbiddenNames = regexp.MustCompile(`^(util|utils|common|helpers?|models?|types|services?|repository|repositories|mocks?)$`)
+
+func TestHouseStyle(t *testing.T) {
+	const linesMax = 600
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if strings.HasPrefix(e.Name(), ".") && path != "." {
+				return fs.SkipDir
+			}
+			if forbiddenNames.MatchString(e.Name()) {
+				t.Errorf("%s: a package name must say what it owns", path)
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if n := bytes.Count(text, []byte("\n")); n > linesMax && !strings.HasSuffix(path, "_test.go") {
+			t.Errorf("%s has %d lines, more than %d", path, n, linesMax)
+		}
+		if regexp.MustCompile(`(?m)^func init\(\)`).Match(text) {
+			t.Errorf("%s has an init function", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,218 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// book is everything authentication needs, as of one version. It is never
+// changed, only replaced: readers take no lock.
+type book struct {
+	version int64
+	clients map[string]*card
+	keys    map[string]*entry // by kid; revoked keys are not here
+	changed chan struct{}     // closed when the book is replaced
+}
+
+// card is one client in the book.
+type card struct {
+	profile Profile
+	limiter *rate.Limiter // nil: no limit
+	keys    []bookKey
+}
+
+type bookKey struct {
+	kid    string
+	state  State
+	digest digest
+}
+
+type entry struct {
+	digest digest
+	caller Caller
+}
+
+// Profile is what the service needs to know of a client while it works for it.
+type Profile struct {
+	ClientID string
+	Live     bool
+	Config   *Config // shared by everyone: read only
+}
+
+// Caller is who a request comes from.
+type Caller struct {
+	Profile
+	Kid     string
+	limiter *rate.Limiter
+}
+
+// Allow spends one request of the client's rate limit at an instant, or
+// answers fault.Limited with the time to come back.
+func (c Caller) Allow(now time.Time) error {
+	if c.limiter == nil {
+		return nil
+	}
+	r := c.limiter.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait == 0 {
+		return nil
+	}
+	r.CancelAt(now)
+	return limited("too many requests of this client", wait)
+}
+
+func limited(message string, wait time.Duration) *fault.Error {
+	return &fault.Error{
+		Kind: fault.Limited, Message: message, RetryAfter: max(wait, time.Second),
+		Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Message: "wait before the next request"}},
+	}
+}
+
+const versionNone = -1 // before any: a look since then reads everything
+
+func emptyBook() *book {
+	return &book{version: versionNone, clients: map[string]*card{}, keys: map[string]*entry{}, changed: make(chan struct{})}
+}
+
+// readBook returns old when nothing has changed, else a new book.
+func (a *Accounts) readBook(ctx context.Context, old *book) (*book, error) {
+	base := old
+	var version int64
+	var cards []*card
+	err := a.db.Read(ctx, func(r db.Reader) error {
+		if err := r.Row("SELECT version FROM account_version WHERE one = 1").Scan(&version); err != nil {
+			return err
+		}
+		if version == old.version {
+			return nil
+		}
+		if version < old.version {
+			base = emptyBook() // a backup was restored under us: nothing we know can be trusted
+		}
+		var err error
+		cards, err = a.readCards(r, base.version)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if version == old.version {
+		return old, nil
+	}
+	return base.with(version, cards), nil
+}
+
+// readCards reads the clients that changed after a version, with their usable keys.
+func (a *Accounts) readCards(r db.Reader, since int64) ([]*card, error) {
+	byID := map[string]*card{}
+	cards, err := db.Collect(r, func(scan func(...any) error) (*card, error) {
+		c, text := &card{}, ""
+		if err := scan(&c.profile.ClientID, &c.profile.Live, &text); err != nil {
+			return nil, err
+		}
+		c.profile.Config = new(Config)
+		if err := json.Unmarshal([]byte(text), c.profile.Config); err != nil {
+			// One damaged row must not keep the revocation of another client's key from being seen.
+			a.log.Error("the configuration of a client cannot be read: its keys are refused", "client", c.profile.ClientID, "error", err)
+			c.profile.Config = nil
+		}
+		byID[c.profile.ClientID] = c
+		return c, nil
+	}, "SELECT client_id, live, config FROM clients WHERE version > $1", since)
+	if err != nil {
+		return nil, fmt.Errorf("read clients: %w", err)
+	}
+	rows, err := r.Query(`SELECT k.client_id, k.kid, k.state, k.digest FROM api_keys k JOIN clients c ON c.client_id = k.client_id
+		WHERE c.version > $1 AND k.state <> 'revoked'`, since)
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	err = rows.Each(func(scan func(...any) error) error {
+		var id string
+		var k bookKey
+		var sum []byte
+		if err := scan(&id, &k.kid, &k.state, &sum); err != nil {
+			return err
+		}
+		c := byID[id]
+		if copy(k.digest[:], sum) == len(k.digest) && len(sum) == len(k.digest) && c != nil && c.profile.Config != nil {
+			c.keys = append(c.keys, k)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	return cards, nil
+}
+
+// with returns the book of a later version, in which some clients have changed.
+func (b *book) with(version int64, cards []*card) *book {
+	next := &book{version: version, clients: maps.Clone(b.clients), keys: maps.Clone(b.keys), changed: make(chan struct{})}
+	for _, c := range cards {
+		before := next.clients[c.profile.ClientID]
+		if before != nil {
+			for _, k := range before.keys {
+				delete(next.keys, k.kid)
+			}
+		}
+		if c.profile.Config == nil {
+			delete(next.clients, c.profile.ClientID)
+			continue
+		}
+		c.limiter = limiterFor(c.profile.Config.Rate, before)
+		next.clients[c.profile.ClientID] = c
+		for _, k := range c.keys {
+			next.keys[k.kid] = &entry{digest: k.digest, caller: Caller{Profile: c.profile, Kid: k.kid, limiter: c.limiter}}
+		}
+	}
+	return next
+}
+
+// limiterFor keeps the bucket as full as it was unless the limit itself has
+// changed: configuring a logo is no way to a fresh burst.
+func limiterFor(r Rate, before *card) *rate.Limiter {
+	if r.PerSecond == 0 {
+		return nil
+	}
+	if before != nil && before.limiter != nil && before.profile.Config.Rate == r {
+		return before.limiter
+	}
+	return rate.NewLimiter(rate.Limit(r.PerSecond), r.Burst)
+}
+
+// Profile returns a client from memory; one that this process has not heard of
+// is looked for in the database. Unknown: fault.NotFound.
+func (a *Accounts) Profile(ctx context.Context, clientID string) (Profile, error) {
+	c, err := a.card(ctx, clientID)
+	if err != nil {
+		return Profile{}, err
+	}
+	return c.profile, nil
+}
+
+func (a *Accounts) card(ctx context.Context, clientID string) (*card, error) {
+	if c := a.book.Load().clients[clientID]; c != nil {
+		return c, nil
+	}
+	if err := a.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	if c := a.book.Load().clients[clientID]; c != nil {
+		return c, nil
+	}
+	return nil, unknownClient(clientID)
+}
+
+func unknownClient(id string) error {
+	return fault.New(fault.NotFound, "there is no client %q", id).
+		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the client is not known"})
+}

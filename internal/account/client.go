@@ -1,0 +1,234 @@
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/secret"
+)
+
+const clientIDMax = 64
+
+// Client is one client with its keys, revoked ones included, oldest first.
+type Client struct {
+	ID        string    `json:"client_id"`
+	Live      bool      `json:"live"`
+	Config    Config    `json:"configuration"`
+	Keys      []Key     `json:"keys"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// NewClient is what a client begins with.
+type NewClient struct {
+	ID     string // empty: 32 random hex characters
+	Live   bool
+	Config Config
+	Logo   []byte        // PNG or JPEG; empty: none
+	Key    secret.Secret // empty: a new key is made
+}
+
+// CreateClient stores a client with its first key, which is active at once. The
+// key text is returned here and never shown again.
+func (a *Accounts) CreateClient(ctx context.Context, by Actor, in NewClient) (Client, secret.Secret, error) {
+	if in.ID == "" {
+		in.ID = newID()
+	}
+	if !isClientID(in.ID) {
+		return Client{}, secret.Secret{}, invalid(fault.At("client_id", fault.FieldNotValid,
+			"must be 1 to %d of a-z, 0-9 and -, and begin with a letter or digit", clientIDMax))
+	}
+	key, err := firstKey(in)
+	if err != nil {
+		return Client{}, secret.Secret{}, err
+	}
+	if in.Config.Logo = nil; len(in.Logo) > 0 {
+		if in.Config.Logo, err = readLogo(in.Logo); err != nil {
+			return Client{}, secret.Secret{}, err
+		}
+	}
+	if err := a.rules.settle(&in.Config, in.Live); err != nil {
+		return Client{}, secret.Secret{}, err
+	}
+	if err := a.storeClient(ctx, by, in, key); err != nil {
+		return Client{}, secret.Secret{}, fmt.Errorf("create client %s: %w", in.ID, err)
+	}
+	c, err := a.client(ctx, in.ID)
+	return c, key.Text(), err
+}
+
+func firstKey(in NewClient) (secret.APIKey, error) {
+	if in.Key.IsZero() {
+		return secret.NewAPIKey(in.Live), nil
+	}
+	return parseKey(in.Key, in.Live)
+}
+
+// storeClient seals before it writes: a master key may be a network away, and
+// a write function does no network work.
+func (a *Accounts) storeClient(ctx context.Context, by Actor, in NewClient, key secret.APIKey) error {
+	if a.master == nil {
+		return errNoMaster
+	}
+	wrapped, err := a.master.NewKey(dataKey{in.ID, PurposeAPIKeys}.context())
+	if err != nil {
+		return err
+	}
+	sealer, err := a.master.Open(wrapped, dataKey{in.ID, PurposeAPIKeys}.context())
+	if err != nil {
+		return err
+	}
+	sealed, err := sealer.Seal(key.Text(), keyContext(in.ID, key.Kid()))
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(in.Config)
+	if err != nil {
+		return err
+	}
+	return a.edit(ctx, by, in.ID, func(e *edit) error {
+		if e.exists {
+			return fault.New(fault.Conflict, "there is a client %q already", in.ID)
+		}
+		now := db.Micros(e.tx.Now())
+		err := e.tx.Insert("clients", "client_id, live, config, created_at, updated_at, version, logo",
+			[]any{in.ID, in.Live, string(text), now, now, int64(0), logoColumn(in.Logo)})
+		if err != nil {
+			return err
+		}
+		e.exists, e.live = true, in.Live
+		e.record("client.created", subjectConfig, digest{}, configHash(in.Live, string(text)))
+		if err := e.addDataKey(PurposeAPIKeys, wrapped); err != nil {
+			return err
+		}
+		return e.addKey(key, sealed, Active)
+	})
+}
+
+// logoColumn is NULL for no logo: a nil slice in an interface is not nil to every driver.
+func logoColumn(raw []byte) any {
+	if len(raw) == 0 {
+		return nil
+	}
+	return raw
+}
+
+// Configure changes a client's configuration: change edits a copy, the result
+// is checked as a whole, and stored unless it is what was there. change may run
+// twice. The logo is not its business; see SetLogo.
+func (a *Accounts) Configure(ctx context.Context, by Actor, clientID string, change func(*Config) error) (Client, error) {
+	err := a.change(ctx, by, clientID, func(e *edit) error {
+		config, err := e.config()
+		if err != nil {
+			return err
+		}
+		logo := config.Logo
+		if err := change(&config); err != nil {
+			return err
+		}
+		config.Logo = logo
+		if err := a.rules.settle(&config, e.live); err != nil {
+			return err
+		}
+		return e.configure(config)
+	})
+	if err != nil {
+		return Client{}, fmt.Errorf("configure client %s: %w", clientID, err)
+	}
+	return a.client(ctx, clientID)
+}
+
+// client reads a client after a change of ours.
+func (a *Accounts) client(ctx context.Context, id string) (c Client, err error) {
+	err = a.db.Read(context.WithoutCancel(ctx), func(r db.Reader) error {
+		c, err = a.Client(r, id)
+		return err
+	})
+	return c, err
+}
+
+// Client reads one client. Unknown: fault.NotFound.
+func (a *Accounts) Client(r db.Reader, id string) (Client, error) {
+	all, err := readClients(r, "WHERE client_id = $1", id)
+	if err != nil {
+		return Client{}, fmt.Errorf("read client %s: %w", id, err)
+	}
+	if len(all) == 0 {
+		return Client{}, unknownClient(id)
+	}
+	return all[0], nil
+}
+
+// List reads every client, oldest first.
+func (a *Accounts) List(r db.Reader) ([]Client, error) {
+	all, err := readClients(r, "")
+	if err != nil {
+		return nil, fmt.Errorf("list clients: %w", err)
+	}
+	return all, nil
+}
+
+func readClients(r db.Reader, where string, args ...any) ([]Client, error) {
+	clients, err := db.Collect(r, scanClient, "SELECT client_id, live, config, created_at, updated_at FROM clients "+where+
+		" ORDER BY created_at, client_id", args...)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]int, len(clients))
+	for i, c := range clients {
+		at[c.ID] = i
+	}
+	rows, err := r.Query("SELECT client_id, "+keyColumns+" FROM api_keys "+where+" ORDER BY created_at, kid", args...)
+	if err != nil {
+		return nil, err
+	}
+	return clients, rows.Each(func(scan func(...any) error) error {
+		var id string
+		k, err := scanKey(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
+		if i, known := at[id]; known && err == nil {
+			clients[i].Keys = append(clients[i].Keys, k)
+		}
+		return err
+	})
+}
+
+func scanClient(scan func(...any) error) (Client, error) {
+	var c Client
+	var text string
+	var created, updated int64
+	if err := scan(&c.ID, &c.Live, &text, &created, &updated); err != nil {
+		return c, err
+	}
+	c.CreatedAt, c.UpdatedAt = db.FromMicros(created), db.FromMicros(updated)
+	if err := json.Unmarshal([]byte(text), &c.Config); err != nil {
+		return c, fmt.Errorf("read the configuration of client %s: %w", c.ID, err)
+	}
+	return c, nil
+}
+
+func isClientID(id string) bool {
+	if id == "" || len(id) > clientIDMax || id[0] == '-' {
+		return false
+	}
+	for i := range len(id) {
+		if c := id[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:]) //nolint:errcheck // never fails: the runtime ends the program instead
+	return hex.EncodeToString(b[:])
+}
+
+var errNoMaster = errors.New("no master key is configured")

@@ -1,0 +1,317 @@
+package account
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// Limits of a configuration.
+const (
+	DisplayNameMax      = 100 // characters
+	WebhookCIDRsMax     = 32
+	RatePerSecondMax    = 100_000
+	RateBurstMax        = 1_000_000
+	RetentionYearsMax   = 30
+	DiagnosticDaysMax   = 90 // what is not part of the legal record, such as replies of receivers
+	ConfigBytesMax      = 64 << 10
+	cidrBitsMin4        = 8
+	cidrBitsMin6        = 7  // fc00::/7, the unique local addresses
+	webhookAddressesMax = 64 // event types with an address of their own
+)
+
+// The rate limit of a client in production, by contract.
+const (
+	RatePerSecondDefault = 200
+	RateBurstDefault     = 400
+)
+
+// AllCountries enables every country that has no entry of its own.
+const AllCountries = "*"
+
+// Config is a client's product configuration. It is stored as JSON; its zero
+// value is a client that can sign in and has no country yet.
+type Config struct {
+	DisplayName   string                     `json:"display_name"`
+	Logo          *Logo                      `json:"logo,omitempty"` // set by SetLogo only
+	LogoPlacement Placement                  `json:"logo_placement,omitempty"`
+	Colours       Colours                    `json:"colours"`
+	Font          Font                       `json:"font,omitempty"`
+	Countries     map[string]country.UseCase `json:"countries,omitempty"` // by upper-case code, or AllCountries
+	Webhooks      Webhooks                   `json:"webhooks"`
+	WebhookCIDRs  []netip.Prefix             `json:"webhook_cidrs,omitempty"` // private networks its receivers may stand in
+	Rate          Rate                       `json:"rate"`
+	Retention     Retention                  `json:"retention"`
+}
+
+// Placement is where the logo stands on documents. Empty means left.
+type Placement string
+
+// The placements.
+const (
+	Left   Placement = "left"
+	Center Placement = "center"
+	Right  Placement = "right"
+)
+
+// Font is a family of the document renderer. Empty means sans.
+type Font string
+
+// The fonts.
+const (
+	Sans  Font = "sans"
+	Serif Font = "serif"
+)
+
+// Colours are #RRGGBB, or empty for the renderer's own.
+type Colours struct {
+	Accent string `json:"accent,omitempty"`
+	Ink    string `json:"ink,omitempty"`
+}
+
+// Webhooks are one address for all events, or one per event type; never both.
+type Webhooks struct {
+	All     string            `json:"all,omitempty"`
+	ByEvent map[string]string `json:"by_event,omitempty"`
+}
+
+// Rate is a token bucket. Both zero: no limit.
+type Rate struct {
+	PerSecond int `json:"per_second"`
+	Burst     int `json:"burst"`
+}
+
+// Retention is how long things are kept. Zero: the country's law, and DiagnosticDaysMax.
+type Retention struct {
+	Years          int `json:"years,omitempty"`
+	DiagnosticDays int `json:"diagnostic_days,omitempty"`
+}
+
+// UseCase says what the client wants of a country, by upper-case code; false: it is not enabled.
+func (c *Config) UseCase(code string) (country.UseCase, bool) {
+	if u, ok := c.Countries[code]; ok {
+		return u, true
+	}
+	u, ok := c.Countries[AllCountries]
+	return u, ok
+}
+
+// WebhookURL is where events of a type go; false: the client does not want them.
+func (c *Config) WebhookURL(event string) (string, bool) {
+	if c.Webhooks.All != "" {
+		return c.Webhooks.All, true
+	}
+	u, ok := c.Webhooks.ByEvent[event]
+	return u, ok
+}
+
+// DecodeConfig reads a configuration that a person wrote: a member it does not
+// know is an error, because a misspelt one would silently do nothing.
+func DecodeConfig(text []byte) (Config, error) {
+	if len(text) > ConfigBytesMax {
+		return Config{}, invalid(fault.At("configuration", fault.FieldNotValid, "has %d bytes, at most %d are allowed", len(text), ConfigBytesMax))
+	}
+	var c Config
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return Config{}, invalid(fault.At("configuration", fault.JSONNotValid, "cannot be read: %v", err))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Config{}, invalid(fault.At("configuration", fault.JSONNotValid, "goes on after its end"))
+	}
+	return c, nil
+}
+
+func invalid(faults ...fault.Fault) error {
+	return fault.New(fault.Invalid, "the configuration is not valid").With(faults...)
+}
+
+// rules are what a configuration is checked against besides itself.
+type rules struct {
+	checkURL func(string) (string, error)
+	events   []string
+	atlas    *country.Atlas
+}
+
+// settle brings a configuration into its stored form and finds everything that
+// is wrong with it.
+func (r rules) settle(c *Config, live bool) error {
+	var wrong []fault.Fault
+	found := func(field string, code fault.Code, format string, args ...any) {
+		wrong = append(wrong, fault.At(field, code, format, args...))
+	}
+	c.settleLook(found)
+	r.settleCountries(c, live, found)
+	r.settleWebhooks(c, found)
+	c.settleCIDRs(found)
+	c.settleLimits(found)
+	if len(wrong) > 0 {
+		return invalid(wrong...)
+	}
+	return nil
+}
+
+type finder func(field string, code fault.Code, format string, args ...any)
+
+func (c *Config) settleLook(found finder) {
+	c.DisplayName = strings.TrimSpace(c.DisplayName)
+	switch n := utf8.RuneCountInString(c.DisplayName); {
+	case n == 0:
+		found("display_name", fault.FieldRequired, "must not be empty")
+	case n > DisplayNameMax:
+		found("display_name", fault.FieldNotValid, "has %d characters, at most %d are allowed", n, DisplayNameMax)
+	case !printable(c.DisplayName):
+		found("display_name", fault.FieldNotValid, "has characters that cannot be printed")
+	}
+	if !slices.Contains([]Placement{"", Left, Center, Right}, c.LogoPlacement) {
+		found("logo_placement", fault.FieldNotValid, "must be %s, %s or %s", Left, Center, Right)
+	}
+	if !slices.Contains([]Font{"", Sans, Serif}, c.Font) {
+		found("font", fault.FieldNotValid, "must be %s or %s", Sans, Serif)
+	}
+	for field, colour := range map[string]*string{"colours.accent": &c.Colours.Accent, "colours.ink": &c.Colours.Ink} {
+		*colour = strings.ToUpper(*colour)
+		if *colour != "" && !isColour(*colour) {
+			found(field, fault.FieldNotValid, "must be of the form #RRGGBB")
+		}
+	}
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func isColour(text string) bool {
+	return len(text) == 7 && text[0] == '#' && strings.Trim(text[1:], "0123456789ABCDEF") == ""
+}
+
+func (r rules) settleCountries(c *Config, live bool, found finder) {
+	settled := make(map[string]country.UseCase, len(c.Countries))
+	for _, given := range slices.Sorted(maps.Keys(c.Countries)) {
+		code, use, field := strings.ToUpper(given), c.Countries[given], "countries."+given
+		use = country.UseCase(strings.ToUpper(string(use)))
+		if _, twice := settled[code]; twice {
+			found(field, fault.FieldNotValid, "is there twice")
+		}
+		settled[code] = use
+		if !slices.Contains([]country.UseCase{country.Reporting, country.Invoicing, country.Both}, use) {
+			found(field, fault.FieldNotValid, "must be %s, %s or %s", country.Reporting, country.Invoicing, country.Both)
+			continue
+		}
+		if code == AllCountries {
+			continue
+		}
+		if why := r.refuses(code, use, live); why != "" {
+			found(field, fault.UnsupportedCountry, "%s", why)
+		}
+	}
+	if len(settled) == 0 {
+		settled = nil
+	}
+	c.Countries = settled
+}
+
+// refuses says why a country cannot be enabled, or nothing.
+func (r rules) refuses(code string, use country.UseCase, live bool) string {
+	if !country.CountryKnown(code) {
+		return "is not a country code"
+	}
+	if r.atlas == nil {
+		return ""
+	}
+	pack, known := r.atlas.Pack(code)
+	switch {
+	case !known:
+		return "is not a country of this service"
+	case !r.atlas.Offers(code, country.Live(live)):
+		return "is offered to test clients only"
+	case use == country.Reporting && pack.Connect == nil:
+		return "has no authority to report to; use " + string(country.Invoicing)
+	}
+	return ""
+}
+
+func (r rules) settleWebhooks(c *Config, found finder) {
+	w := &c.Webhooks
+	if w.All != "" && len(w.ByEvent) > 0 {
+		found("webhooks", fault.ValidationMatchInvalid, "has one address for all events and others by event; choose one way")
+	}
+	if len(w.ByEvent) > webhookAddressesMax {
+		found("webhooks.by_event", fault.FieldNotValid, "has %d addresses, at most %d are allowed", len(w.ByEvent), webhookAddressesMax)
+		return
+	}
+	check := func(field, address string) string {
+		normal, err := r.checkURL(address)
+		if err != nil {
+			found(field, fault.FieldNotValid, "cannot be used: %v", err)
+			return address
+		}
+		return normal
+	}
+	if w.All != "" {
+		w.All = check("webhooks.all", w.All)
+	}
+	settled := make(map[string]string, len(w.ByEvent))
+	for _, event := range slices.Sorted(maps.Keys(w.ByEvent)) {
+		field := "webhooks.by_event." + event
+		if !slices.Contains(r.events, event) {
+			found(field, fault.FieldNotValid, "is not an event; there are %s", strings.Join(r.events, ", "))
+			continue
+		}
+		settled[event] = check(field, w.ByEvent[event])
+	}
+	if len(settled) == 0 {
+		settled = nil
+	}
+	w.ByEvent = settled
+}
+
+func (c *Config) settleCIDRs(found finder) {
+	if len(c.WebhookCIDRs) > WebhookCIDRsMax {
+		found("webhook_cidrs", fault.FieldNotValid, "has %d ranges, at most %d are allowed", len(c.WebhookCIDRs), WebhookCIDRsMax)
+	}
+	for i, p := range c.WebhookCIDRs {
+		field := fmt.Sprintf("webhook_cidrs.%d", i)
+		least := cidrBitsMin4
+		if p.Addr().Is6() {
+			least = cidrBitsMin6
+		}
+		switch {
+		case !p.IsValid() || p.Addr().Is4In6():
+			found(field, fault.FieldNotValid, "is not a plain IPv4 or IPv6 range")
+		case p.Bits() < least:
+			found(field, fault.FieldNotValid, "is too wide: at least /%d", least)
+		default:
+			c.WebhookCIDRs[i] = p.Masked()
+		}
+	}
+	if len(c.WebhookCIDRs) == 0 {
+		c.WebhookCIDRs = nil
+	}
+}
+
+func (c *Config) settleLimits(found finder) {
+	between := func(field string, value, least, most int) {
+		if value < least || value > most {
+			found(field, fault.FieldNotValid, "must be between %d and %d", least, most)
+		}
+	}
+	between("rate.per_second", c.Rate.PerSecond, 0, RatePerSecondMax)
+	between("rate.burst", c.Rate.Burst, 0, RateBurstMax)
+	if (c.Rate.PerSecond == 0) != (c.Rate.Burst == 0) {
+		found("rate", fault.ValidationMatchInvalid, "needs per_second and burst, or neither for no limit")
+	}
+	between("retention.years", c.Retention.Years, 0, RetentionYearsMax)
+	between("retention.diagnostic_days", c.Retention.DiagnosticDays, 0, DiagnosticDaysMax)
+}

@@ -1,0 +1,221 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/secret"
+)
+
+// edit is one change of one client: it collects the audit entries while the
+// rows change, so that no change can be stored without its entry.
+type edit struct {
+	tx       *db.Tx
+	by       Actor
+	clientID string
+	exists   bool
+	live     bool
+	text     string // the configuration as stored
+	seq      int64  // head of the audit log before this change
+	head     digest
+	keys     []Key
+	entries  []Entry
+}
+
+// change edits an existing client.
+func (a *Accounts) change(ctx context.Context, by Actor, clientID string, fn func(*edit) error) error {
+	return a.edit(ctx, by, clientID, func(e *edit) error {
+		if !e.exists {
+			return unknownClient(clientID)
+		}
+		return fn(e)
+	})
+}
+
+// edit runs fn in one write under the client's lock, and makes the change known
+// in this process. Where fn changes nothing, nothing is written.
+func (a *Accounts) edit(ctx context.Context, by Actor, clientID string, fn func(*edit) error) error {
+	by = by.settled()
+	if by.Name == "" {
+		return errors.New("a change of a client needs the name of who makes it")
+	}
+	changed := false
+	err := a.db.Write(ctx, func(tx *db.Tx) error {
+		e, err := begin(tx, by, clientID)
+		if err != nil {
+			return err
+		}
+		if err := fn(e); err != nil {
+			return err
+		}
+		changed = len(e.entries) > 0
+		return e.finish()
+	})
+	if err == nil && changed {
+		a.catchUp(ctx)
+	}
+	return err
+}
+
+func begin(tx *db.Tx, by Actor, clientID string) (*edit, error) {
+	e := &edit{tx: tx, by: by, clientID: clientID}
+	if err := tx.Lock("account " + clientID); err != nil {
+		return nil, err
+	}
+	var head []byte
+	err := tx.Row("SELECT live, config, audit_seq, audit_hash FROM clients WHERE client_id = $1", clientID).
+		Scan(&e.live, &e.text, &e.seq, &head)
+	if errors.Is(err, db.ErrNoRows) {
+		return e, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the client: %w", err)
+	}
+	e.exists = true
+	copy(e.head[:], head)
+	e.keys, err = db.Collect(tx, scanKey, "SELECT "+keyColumns+" FROM api_keys WHERE client_id = $1 ORDER BY created_at, kid", clientID)
+	if err != nil {
+		return nil, fmt.Errorf("read the client's keys: %w", err)
+	}
+	return e, nil
+}
+
+// finish stores the entries and counts up the version. The version row orders
+// all changes of all clients: whoever has counted holds it until the commit, so
+// a look "since version N" can miss nothing.
+func (e *edit) finish() error {
+	if len(e.entries) == 0 {
+		return nil
+	}
+	var version int64
+	if err := e.tx.Row("UPDATE account_version SET version = version + 1 WHERE one = 1 RETURNING version").Scan(&version); err != nil {
+		return fmt.Errorf("count up the version of accounts: %w", err)
+	}
+	seq, head := e.seq, e.head
+	rows := make([][]any, len(e.entries))
+	for i := range e.entries {
+		entry := &e.entries[i]
+		seq++
+		entry.Seq, entry.prev = seq, head
+		head = entry.compute()
+		entry.hash = head
+		rows[i] = entry.row()
+	}
+	if err := e.tx.Insert("account_audit", auditColumns, rows...); err != nil {
+		return fmt.Errorf("store the audit log: %w", err)
+	}
+	return e.tx.ExecOne(`UPDATE clients SET version = $1, updated_at = $2, audit_seq = $3, audit_hash = $4
+		WHERE client_id = $5 AND audit_seq = $6`, version, db.Micros(e.tx.Now()), seq, head[:], e.clientID, e.seq)
+}
+
+// record notes one change of one subject.
+func (e *edit) record(action, subject string, before, after digest) {
+	e.entries = append(e.entries, Entry{
+		ClientID: e.clientID, At: e.tx.Now(), Actor: e.by, Action: action, Subject: subject, before: before, after: after,
+	})
+}
+
+func (e *edit) config() (Config, error) {
+	var c Config
+	if err := json.Unmarshal([]byte(e.text), &c); err != nil {
+		return c, fmt.Errorf("read the stored configuration: %w", err)
+	}
+	return c, nil
+}
+
+func (e *edit) configure(c Config) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if string(text) == e.text {
+		return nil
+	}
+	if err := e.tx.ExecOne("UPDATE clients SET config = $1 WHERE client_id = $2", string(text), e.clientID); err != nil {
+		return err
+	}
+	e.record("client.configured", subjectConfig, configHash(e.live, e.text), configHash(e.live, string(text)))
+	e.text = string(text)
+	return nil
+}
+
+func (e *edit) addDataKey(purpose string, wrapped []byte) error {
+	err := e.tx.Insert("client_data_keys", "client_id, purpose, wrapped, created_at",
+		[]any{e.clientID, purpose, wrapped, db.Micros(e.tx.Now())})
+	if err != nil {
+		return err
+	}
+	e.record("data_key.created", subjectDataKey+purpose, digest{}, dataKeyHash(purpose, wrapped))
+	return nil
+}
+
+func (e *edit) addKey(key secret.APIKey, sealed []byte, state State) error {
+	now := e.tx.Now()
+	k := Key{Kid: key.Kid(), State: state, CreatedAt: now, digest: key.Digest()}
+	if state == Active {
+		k.PromotedAt = now
+	}
+	err := e.tx.Insert("api_keys", "kid, client_id, state, digest, sealed, created_at, promoted_at",
+		[]any{k.Kid, e.clientID, string(state), k.digest[:], sealed, db.Micros(now), microsOrNull(k.PromotedAt)})
+	if err != nil {
+		return err
+	}
+	e.record("key.created", subjectKey+k.Kid, digest{}, k.hash())
+	e.keys = append(e.keys, k)
+	return nil
+}
+
+// moveKey brings a key into another state.
+func (e *edit) moveKey(k *Key, to State) error {
+	from, before := k.State, k.hash()
+	k.State = to
+	action := "key.retired"
+	switch to {
+	case Active:
+		k.PromotedAt, k.RevokedAt = e.tx.Now(), time.Time{}
+		action = "key.promoted"
+	case Revoked:
+		k.RevokedAt = e.tx.Now()
+		action = "key.revoked"
+	}
+	err := e.tx.ExecOne("UPDATE api_keys SET state = $1, promoted_at = $2, revoked_at = $3 WHERE kid = $4 AND client_id = $5 AND state = $6",
+		string(to), microsOrNull(k.PromotedAt), microsOrNull(k.RevokedAt), k.Kid, e.clientID, string(from))
+	if err != nil {
+		return err
+	}
+	e.record(action, subjectKey+k.Kid, before, k.hash())
+	return nil
+}
+
+// key finds a key of the client by kid, or nil.
+func (e *edit) key(kid string) *Key {
+	for i := range e.keys {
+		if e.keys[i].Kid == kid {
+			return &e.keys[i]
+		}
+	}
+	return nil
+}
+
+// keyIn finds the client's key in a state, or nil. There is at most one in each but revoked.
+func (e *edit) keyIn(s State) *Key {
+	for i := range e.keys {
+		if e.keys[i].State == s {
+			return &e.keys[i]
+		}
+	}
+	return nil
+}
+
+func (e *edit) usable() (n int) {
+	for _, k := range e.keys {
+		if k.State != Revoked {
+			n++
+		}
+	}
+	return n
+}

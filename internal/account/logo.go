@@ -1,0 +1,126 @@
+package account
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// Limits of a logo. A few bytes can claim any number of pixels, so the size is
+// looked at before the picture is decoded.
+const (
+	LogoBytesMax  = 512 << 10
+	LogoSideMax   = 4096    // pixels
+	LogoPixelsMax = 4 << 20 // width times height
+
+	logosKept = 16 // per generation: at most 16 MiB of memory
+)
+
+// Logo describes a client's logo; [Accounts.Logo] has its bytes.
+type Logo struct {
+	MediaType string `json:"media_type"` // image/png or image/jpeg
+	SHA256    string `json:"sha256"`
+	Width     int    `json:"width"`
+	Height    int    `json:"height"`
+	Bytes     int    `json:"bytes"`
+}
+
+// readLogo decodes the whole picture once, so that no document fails on it later.
+func readLogo(raw []byte) (*Logo, error) {
+	if len(raw) > LogoBytesMax {
+		return nil, badLogo("has %d bytes, at most %d are allowed", len(raw), LogoBytesMax)
+	}
+	var media string
+	var head func([]byte) (image.Config, error)
+	var whole func([]byte) (image.Image, error)
+	switch {
+	case bytes.HasPrefix(raw, []byte("\x89PNG\r\n\x1a\n")):
+		media = "image/png"
+		head = func(b []byte) (image.Config, error) { return png.DecodeConfig(bytes.NewReader(b)) }
+		whole = func(b []byte) (image.Image, error) { return png.Decode(bytes.NewReader(b)) }
+	case bytes.HasPrefix(raw, []byte("\xFF\xD8\xFF")):
+		media = "image/jpeg"
+		head = func(b []byte) (image.Config, error) { return jpeg.DecodeConfig(bytes.NewReader(b)) }
+		whole = func(b []byte) (image.Image, error) { return jpeg.Decode(bytes.NewReader(b)) }
+	default:
+		return nil, badLogo("is neither a PNG nor a JPEG image")
+	}
+	size, err := head(raw)
+	if err != nil {
+		return nil, badLogo("cannot be read: %v", err)
+	}
+	if size.Width < 1 || size.Height < 1 || size.Width > LogoSideMax || size.Height > LogoSideMax || size.Width*size.Height > LogoPixelsMax {
+		return nil, badLogo("has %d × %d pixels, at most %d on a side and %d in all are allowed", size.Width, size.Height, LogoSideMax, LogoPixelsMax)
+	}
+	if _, err := whole(raw); err != nil {
+		return nil, badLogo("cannot be read: %v", err)
+	}
+	sum := sha256.Sum256(raw)
+	return &Logo{MediaType: media, SHA256: hex.EncodeToString(sum[:]), Width: size.Width, Height: size.Height, Bytes: len(raw)}, nil
+}
+
+func badLogo(format string, args ...any) error {
+	return invalid(fault.At("logo", fault.FieldNotValid, format, args...))
+}
+
+// SetLogo replaces a client's logo; empty bytes remove it.
+func (a *Accounts) SetLogo(ctx context.Context, by Actor, clientID string, raw []byte) (Client, error) {
+	var logo *Logo
+	if len(raw) > 0 {
+		var err error
+		if logo, err = readLogo(raw); err != nil {
+			return Client{}, err
+		}
+	}
+	err := a.change(ctx, by, clientID, func(e *edit) error {
+		config, err := e.config()
+		if err != nil {
+			return err
+		}
+		config.Logo = logo
+		if err := e.tx.Exec("UPDATE clients SET logo = $1 WHERE client_id = $2", logoColumn(raw), clientID); err != nil {
+			return err
+		}
+		return e.configure(config)
+	})
+	if err != nil {
+		return Client{}, fmt.Errorf("set the logo of client %s: %w", clientID, err)
+	}
+	return a.client(ctx, clientID)
+}
+
+// Logo returns the bytes of a client's logo, nil when it has none. The caller must not change them.
+func (a *Accounts) Logo(ctx context.Context, clientID string) ([]byte, error) {
+	p, err := a.Profile(ctx, clientID)
+	if err != nil || p.Config.Logo == nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	raw, kept := a.logos.get(p.Config.Logo.SHA256)
+	a.mu.Unlock()
+	if kept {
+		return raw, nil
+	}
+	err = a.db.Read(ctx, func(r db.Reader) error {
+		return r.Row("SELECT logo FROM clients WHERE client_id = $1", clientID).Scan(&raw)
+	})
+	if err != nil && !errors.Is(err, db.ErrNoRows) {
+		return nil, fmt.Errorf("read the logo of client %s: %w", clientID, err)
+	}
+	// By its own digest: between two looks the logo may have been replaced.
+	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) == p.Config.Logo.SHA256 {
+		a.mu.Lock()
+		a.logos.put(p.Config.Logo.SHA256, raw)
+		a.mu.Unlock()
+	}
+	return raw, nil
+}

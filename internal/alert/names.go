@@ -1,0 +1,96 @@
+package alert
+
+import "slices"
+
+// Name is the stable name of an alert: rules of a monitoring system match on
+// it, so a published name never changes its meaning.
+type Name string
+
+// The alerts of the service. Each has an entry in meanings.
+const (
+	StorageFailed           Name = "storage_failed"
+	AuthorityUnavailable24h Name = "authority_unavailable_24h"
+	AuthorityUnavailable48h Name = "authority_unavailable_48h"
+	OutcomeUnknown24h       Name = "outcome_unknown_24h"
+	OutcomeUnknown48h       Name = "outcome_unknown_48h"
+	AwaitingAcceptance24h   Name = "awaiting_acceptance_24h"
+	AwaitingAcceptance48h   Name = "awaiting_acceptance_48h"
+	OperationQuarantined    Name = "operation_quarantined"
+	LanePausedCredentials   Name = "lane_paused_credentials"
+	ChainMismatch           Name = "chain_mismatch"
+	WebhookBreakerOpen      Name = "webhook_breaker_open"
+	WebhookAddressRefused   Name = "webhook_address_refused"
+	WebhookDiscarded        Name = "webhook_discarded"
+	CredentialsExpiring30d  Name = "credentials_expiring_30d"
+	CredentialsExpiring7d   Name = "credentials_expiring_7d"
+	CredentialsExpiring1d   Name = "credentials_expiring_1d"
+	AuthFailuresSpike       Name = "auth_failures_spike"
+	AuditBroken             Name = "audit_broken"
+	SigningKeyMissing       Name = "signing_key_missing"
+	ClockSkew               Name = "clock_skew"
+	JobDiscarded            Name = "job_discarded"
+	DocumentDamaged         Name = "document_damaged"
+	DocumentFailed          Name = "document_failed"
+)
+
+// Meaning explains one alert to an operator.
+type Meaning struct {
+	Name    Name
+	Subject string // what the alert's subject names
+	Meaning string
+	Action  string
+}
+
+// Meanings lists every alert, in the order of the operations guide, which is made from it.
+func Meanings() []Meaning { return slices.Clone(meanings) }
+
+func known(n Name) bool {
+	return slices.ContainsFunc(meanings, func(m Meaning) bool { return m.Name == n })
+}
+
+var meanings = []Meaning{
+	{StorageFailed, "node", "The database could not sync to disk or is damaged; the process ended rather than lose data.",
+		"Check the disk, then start again: an integrity check runs first. Restore a backup if it fails."},
+	{AuthorityUnavailable24h, "supplier", "A tax authority has not answered for 24 hours; transactions wait.",
+		"Check the authority's own notices and our way to it."},
+	{AuthorityUnavailable48h, "supplier", "A tax authority has not answered for 48 hours; transactions that were never registered end in FAILURE.",
+		"Tell the client; what is in a chain is still sent when the authority returns."},
+	{OutcomeUnknown24h, "operation", "A filing was sent 24 hours ago and the authority has not said whether it holds it.",
+		"Look it up at the authority's portal; do not file it again elsewhere."},
+	{OutcomeUnknown48h, "operation", "A filing was sent 48 hours ago and its outcome is still unknown; the client sees a warning.",
+		"Resolve it with the authority; the operation stays PROCESSING until then."},
+	{AwaitingAcceptance24h, "operation", "A cancellation or filing has waited 24 hours for somebody else's acceptance.",
+		"Nothing, or ask the client to remind the buyer."},
+	{AwaitingAcceptance48h, "operation", "A cancellation or filing has waited 48 hours for somebody else's acceptance.",
+		"Ask the client to remind the buyer; it ends at the country's own deadline."},
+	{OperationQuarantined, "operation", "An operation crashed its worker three times and is set aside.",
+		"Look at the operation's error, fix the cause, then release it in the console."},
+	{LanePausedCredentials, "supplier", "The authority refuses a supplier's credentials; its filings wait and lose nothing.",
+		"Ask the client for new credentials."},
+	{ChainMismatch, "supplier", "The chain's head at the authority differs from ours; the chain is stopped so that it cannot fork.",
+		"Run reconcile; this follows a restored backup or a second system that files for the same supplier."},
+	{WebhookBreakerOpen, "client", "A receiver of webhooks keeps failing; it gets single probes until it answers.",
+		"Tell the client; the notifications are kept and sent again."},
+	{WebhookAddressRefused, "client", "A webhook address leads to a network that is not allowed.",
+		"Have the address corrected; if the network is meant, allow its range by name."},
+	{WebhookDiscarded, "client", "A notification was given up after its last retry.",
+		"Tell the client; events can be sent again in the console or by API."},
+	{CredentialsExpiring30d, "company", "A supplier's certificate ends within 30 days.", "Ask the client for a new one."},
+	{CredentialsExpiring7d, "company", "A supplier's certificate ends within 7 days.", "Ask the client for a new one."},
+	{CredentialsExpiring1d, "company", "A supplier's certificate ends within a day; afterwards its filings wait.",
+		"Ask the client for a new one now."},
+	{AuthFailuresSpike, "service", "Unusually many requests came with a wrong API key.",
+		"Find the addresses in the log: a client with an old key, or somebody guessing."},
+	{AuditBroken, "client", "The audit log of a client does not verify: a row was changed, removed or forged.",
+		"Treat it as an intrusion: compare with a backup, revoke the client's keys."},
+	{SigningKeyMissing, "client", "A client has no key that can sign its webhooks; deliveries wait.",
+		"Give the client a key and promote it, or restore the master key that sealed it."},
+	{ClockSkew, "authority", "Our clock and an authority's differ by more than 60 seconds.",
+		"Check time synchronisation on this machine: filings with a wrong time are refused."},
+	{JobDiscarded, "job", "A background job failed on its last attempt.",
+		"Look at its error in the console; periodic jobs run again at their next time."},
+	{DocumentDamaged, "document", "A stored document is missing or its bytes have changed; it is not served.",
+		"Restore the file from a backup of the document store: its place ends in the SHA-256 of its bytes."},
+	{DocumentFailed, "operation", "A document for people could not be made; the registration stands without it.",
+		"Read the log line of the operation; make the document again once the cause is mended."},
+}

@@ -1,0 +1,133 @@
+// Package api is the public HTTP face: routes, authentication, JSON and error
+// bodies, and the description of it all as OpenAPI.
+//
+// It owns the wire form of requests and answers. It does not own any rule
+// about what they mean: each handler hands over to the slice that does. Law:
+// one table of routes makes both the mux and the OpenAPI document, so they
+// cannot drift apart; and every refusal has one shape.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/swaggest/swgui/v5emb"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/document"
+	"tributary/internal/lookup"
+	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+// Config is what the API stands on.
+type Config struct {
+	Accounts     *account.Accounts
+	Atlas        *country.Atlas
+	Transactions *transaction.Service
+	Companies    *onboarding.Companies
+	Lookups      *lookup.Lookups
+	Documents    *document.Store
+	Hooks        *webhook.Hooks
+	BaseURL      string
+	Version      string
+	Ready        func(context.Context) error // nil error: requests can be served
+	Log          *slog.Logger
+	Metrics      prometheus.Registerer
+	TrustProxy   bool // the address of a request is the last of X-Forwarded-For
+}
+
+// bodyBytesMax is the largest request body; past it 413.
+const bodyBytesMax = 1 << 20
+
+// API is the public handler.
+type API struct {
+	cfg     Config
+	log     *slog.Logger
+	mux     *http.ServeMux
+	took    *prometheus.HistogramVec
+	openAPI []byte
+	pages   http.Handler // the browsable reference
+	now     func() time.Time
+}
+
+// New builds the handler.
+func New(cfg Config) (*API, error) {
+	a := &API{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: time.Now,
+		pages: v5emb.New("Tributary", "/openapi.json", "/docs/")}
+	a.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tributary_http_request_seconds", Help: "Time to answer a request of the public API.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+	}, []string{"route", "status"})
+	if cfg.Metrics != nil {
+		if err := cfg.Metrics.Register(a.took); err != nil {
+			return nil, err
+		}
+	}
+	routes := a.routes()
+	byPath := map[string]map[string]route{}
+	for _, r := range routes {
+		if byPath[r.path] == nil {
+			byPath[r.path] = map[string]route{}
+		}
+		byPath[r.path][r.method] = r
+	}
+	for path, methods := range byPath {
+		a.mux.Handle(path, a.serve(path, methods))
+	}
+	a.mux.Handle("/", a.serve("unknown", nil))
+	var err error
+	a.openAPI, err = a.describe(routes)
+	return a, err
+}
+
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// route is one line of the table.
+type route struct {
+	method string
+	path   string
+	open   bool // needs no key
+	handle func(*call) error
+	doc    operationDoc
+}
+
+// routes is the whole public API.
+func (a *API) routes() []route {
+	return []route{
+		{"POST", "/v1/transactions", false, a.submit(country.Invoice), docSubmit},
+		{"GET", "/v1/transactions", false, a.listTransactions, docList},
+		{"POST", "/v1/transactions/validate", false, a.validate, docValidate},
+		{"POST", "/v1/transactions/adjustment", false, a.submit(country.Adjustment), docAdjustment},
+		{"POST", "/v1/transactions/credit", false, a.submit(country.Credit), docCredit},
+		{"POST", "/v1/transactions/cancellation", false, a.submit(country.Cancellation), docCancellation},
+		{"POST", "/v1/transactions/backfill/reported", false, a.submit(country.Backfill), docBackfill},
+		{"GET", "/v1/transactions/history/{transaction_id}", false, a.history, docHistory},
+		{"GET", "/v1/transactions/{operation_id}", false, a.result, docResult},
+		{"GET", "/v1/countries", false, a.countries, docCountries},
+		{"GET", "/v1/countries/{code}", false, a.country, docCountry},
+		{"POST", "/onboarding/v2/companies", false, a.onboard, docOnboard},
+		{"GET", "/onboarding/v2/companies", false, a.listCompanies, docCompanies},
+		{"GET", "/onboarding/v2/companies/{id}", false, a.company, docCompany},
+		{"PATCH", "/onboarding/v2/companies/{id}", false, a.patchCompany, docPatchCompany},
+		{"GET", "/onboarding/v2/jobs/{job_id}", false, a.job, docJob},
+		{"POST", "/lookup/v2/batch-validations", false, a.createBatch, docCreateBatch},
+		{"GET", "/lookup/v2/batch-validations/{id}", false, a.batch, docBatch},
+		{"DELETE", "/lookup/v2/batch-validations/{id}", false, a.cancelBatch, docCancelBatch},
+		{"POST", "/lookup/v2/single-validations", false, a.createSingle, docCreateSingle},
+		{"GET", "/lookup/v2/single-validations/{id}", false, a.single, docSingle},
+		{"GET", "/v1/webhooks/events", false, a.events, docEvents},
+		{"POST", "/v1/webhooks/events/{webhook_id}/redeliver", false, a.redeliver, docRedeliver},
+		{"GET", "/invoicing/v1/invoices/{resource_id}/{format}", true, a.document, docDocument},
+		{"GET", "/openapi.json", true, a.openAPIDocument, docOpenAPI},
+		{"GET", "/docs", true, a.reference, docReference},
+		{"GET", "/docs/{asset}", true, a.reference, docAsset},
+		{"GET", "/healthz", true, a.healthz, docHealth},
+		{"GET", "/readyz", true, a.readyz, docReady},
+	}
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+// call is one request on its way to an answer.
+type call struct {
+	out http.ResponseWriter
+	*http.Request
+	caller account.Caller // zero on open routes without a key
+	id     string
+	status int
+}
+
+// noted keeps the status of an answer for log and metric.
+type noted struct {
+	http.ResponseWriter
+	status *int
+}
+
+// WriteHeader notes the status.
+func (n noted) WriteHeader(status int) {
+	*n.status = status
+	n.ResponseWriter.WriteHeader(status)
+}
+
+// serve answers every request of one path: method, key, rate, then the handler.
+func (a *API) serve(path string, methods map[string]route) http.Handler {
+	allowed := make([]string, 0, len(methods))
+	for m := range methods {
+		allowed = append(allowed, m)
+		if m == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	sort.Strings(allowed)
+	allow := strings.Join(allowed, ", ")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := a.now()
+		c := &call{Request: r, id: requestID(r), status: http.StatusOK}
+		c.out = noted{w, &c.status}
+		head := w.Header()
+		head.Set("X-Request-Id", c.id)
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Cache-Control", "no-store")
+		if r.TLS != nil {
+			head.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		defer a.finish(c, path, began)
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet // net/http drops the body
+		}
+		rt, ok := methods[method]
+		switch {
+		case methods == nil:
+			a.refuse(c, notFound("there is nothing at this address"))
+		case !ok:
+			head.Set("Allow", allow)
+			a.writeError(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "this address knows %s", allow).
+				With(fault.Fault{Code: fault.MethodNotAllowed, Type: fault.General, Message: "the method is not allowed here"}))
+		default:
+			if err := a.run(c, rt); err != nil {
+				a.refuse(c, err)
+			}
+		}
+	})
+}
+
+// run authenticates and calls the handler.
+func (a *API) run(c *call, rt route) error {
+	key := keyOf(c.Request)
+	if !rt.open || key != "" && rt.path == documentPath {
+		caller, err := a.cfg.Accounts.Authenticate(c.Context(), key, a.addressOf(c.Request))
+		if err != nil {
+			return err
+		}
+		if err := caller.Allow(a.now()); err != nil {
+			return err
+		}
+		c.caller = caller
+	}
+	return rt.handle(c)
+}
+
+// finish logs and measures; a panic becomes a 500 that tells nothing.
+func (a *API) finish(c *call, path string, began time.Time) {
+	if p := recover(); p != nil {
+		if p == http.ErrAbortHandler { //nolint:errorlint // a sentinel by contract of net/http
+			panic(p)
+		}
+		a.log.Error("panic in a handler", "request_id", c.id, "path", path, "panic", p, "stack", string(debug.Stack()))
+		a.refuse(c, errors.New("panic"))
+	}
+	a.took.WithLabelValues(path, strconv.Itoa(c.status)).Observe(a.now().Sub(began).Seconds())
+}
+
+// keyOf finds the API key wherever clients of this family of APIs put it.
+func keyOf(r *http.Request) string {
+	if scheme, key, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(key)
+	}
+	if key := r.Header.Get("X-Api-Key"); key != "" {
+		return key
+	}
+	return r.Header.Get("Ocp-Apim-Subscription-Key")
+}
+
+func (a *API) addressOf(r *http.Request) netip.Addr {
+	if a.cfg.TrustProxy {
+		hops := strings.Split(r.Header.Get("X-Forwarded-For"), ",")
+		if addr, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1])); err == nil {
+			return addr
+		}
+	}
+	from, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return from.Addr()
+}
+
+const requestIDMax = 128
+
+// requestID keeps the client's own id when it is harmless, else makes one.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	if id != "" && len(id) <= requestIDMax && strings.IndexFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) < 0 {
+		return id
+	}
+	var b [12]byte
+	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	return hex.EncodeToString(b[:])
+}
+
+// body reads a JSON request body within the limit.
+func (c *call) body() ([]byte, error) {
+	media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, fault.New(fault.MediaType, "the body must be sent as application/json").
+			With(fault.Fault{Code: fault.MediaTypeUnsupported, Type: fault.General, Message: "Content-Type must be application/json"})
+	}
+	if c.ContentLength > bodyBytesMax {
+		return nil, tooLarge()
+	}
+	size := max(c.ContentLength, 512)
+	buffer := make([]byte, 0, size+1)
+	limited := io.LimitReader(c.Body, bodyBytesMax+1)
+	for {
+		if len(buffer) == cap(buffer) {
+			buffer = append(buffer, 0)[:len(buffer)]
+		}
+		n, err := limited.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		if err == io.EOF { //nolint:errorlint // io.Reader returns it bare
+			break
+		}
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "the body could not be read").Because(err).
+				With(fault.Fault{Code: fault.JSONNotValid, Type: fault.Validation, Message: "the body ended early"})
+		}
+	}
+	if len(buffer) > bodyBytesMax {
+		return nil, tooLarge()
+	}
+	return buffer, nil
+}
+
+func tooLarge() error {
+	return fault.New(fault.TooLarge, "the body is larger than %d bytes", bodyBytesMax).
+		With(fault.Fault{Code: fault.BodyTooLarge, Type: fault.General, Message: fmt.Sprintf("the body is larger than %d bytes", bodyBytesMax)})
+}
+
+// answer writes v as JSON.
+func (c *call) answer(status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode an answer: %w", err)
+	}
+	c.raw(status, "application/json", text)
+	return nil
+}
+
+func (c *call) raw(status int, media string, text []byte) {
+	head := c.out.Header()
+	head.Set("Content-Type", media)
+	head.Set("Content-Length", strconv.Itoa(len(text)))
+	c.out.WriteHeader(status)
+	c.out.Write(text) //nolint:errcheck // the client went away
+}
+
+// actingAs is the transaction slice's view of the caller.
+func (c *call) actingAs() transaction.Caller {
+	return transaction.Caller{Scope: c.caller.ClientID, Live: country.Live(c.caller.Live), UseCase: c.caller.Config.UseCase}
+}
+
+func notFound(message string) *fault.Error {
+	return fault.New(fault.NotFound, "%s", message).With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: message})
+}

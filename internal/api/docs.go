@@ -1,0 +1,96 @@
+package api
+
+import (
+	"tributary/internal/lookup"
+	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+func text(max int) object { return object{"type": "string", "maxLength": max} }
+
+func pathParam(name, about string) param { return param{name, "path", about, object{"type": "string"}} }
+
+func queryParam(name, about string, schema object) param { return param{name, "query", about, schema} }
+
+var pageParams = []param{
+	queryParam("limit", "Entries per page.", object{"type": "integer", "minimum": 1, "maximum": limitMax, "default": limitDefault}),
+	queryParam("cursor", "next_cursor of the page before.", object{"type": "string"}),
+}
+
+func timeParams(what string) []param {
+	schema := object{"type": "string", "examples": []any{"2026-01-31T00:00:00Z", "2026-01-31"}}
+	return []param{queryParam("from", "Earliest "+what+".", schema), queryParam("to", "Latest "+what+".", schema)}
+}
+
+func params(lists ...[]param) (all []param) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+func accepted() map[int]any { return map[int]any{202: operationAnswer{}} }
+
+var (
+	docSubmit = operationDoc{tag: "Transactions", summary: "Submit a transaction", request: "Transaction", example: "invoice", answers: accepted(),
+		description: "Idempotent per transaction_id: submitting again is always safe. While an attempt has not ended, another waits behind it; after a success nothing is done but the webhook is sent again."}
+	docValidate = operationDoc{tag: "Transactions", summary: "Check a transaction without storing it", request: "Transaction", example: "invoice",
+		answers: map[int]any{200: validateAnswer{}}}
+	docAdjustment = operationDoc{tag: "Transactions", summary: "Adjust a transaction in part", request: "Adjustment", example: "adjustment", answers: accepted(),
+		description: "The whole payload with reference_transaction_id. Adjustments may not exceed the original in sum."}
+	docCredit       = operationDoc{tag: "Transactions", summary: "Credit a whole transaction", request: "Credit", example: "credit", answers: accepted()}
+	docCancellation = operationDoc{tag: "Transactions", summary: "Cancel a transaction", request: "Cancellation", example: "cancellation", answers: accepted()}
+	docBackfill     = operationDoc{tag: "Transactions", summary: "Make a document known that was issued elsewhere", request: "Backfill", example: "backfill", answers: accepted()}
+	docResult       = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{pathParam("operation_id", "As answered on submission.")},
+		answers: map[int]any{200: transaction.Result{}, 404: errorBody{}}}
+	docHistory = operationDoc{tag: "Transactions", summary: "Attempts of a transaction, oldest first", params: []param{pathParam("transaction_id", "The client's id, percent-encoded.")},
+		answers: map[int]any{200: historyAnswer{}, 404: historyUnknown{}}}
+	docList = operationDoc{tag: "Transactions", summary: "List operations, newest first", answers: map[int]any{200: page[transaction.Result]{}},
+		params: params([]param{
+			queryParam("status", "Only of this status.", object{"type": "string", "enum": []any{"SUCCESS", "PROCESSING", "FAILURE"}}),
+			queryParam("country_code", "Only of this country.", object{"type": "string"}), queryParam("supplier_id", "Only of this supplier.", object{"type": "string"}),
+			queryParam("transaction_number", "Only with this number.", object{"type": "string"}),
+		}, timeParams("transaction_date"), pageParams)}
+	docCountries = operationDoc{tag: "Countries", summary: "All countries", answers: map[int]any{200: page[countryAnswer]{}}}
+	docCountry   = operationDoc{tag: "Countries", summary: "One country: use cases, fields, rates, corrections, settings, sources",
+		params: []param{pathParam("code", "Two letters.")}, answers: map[int]any{200: countryAnswer{}, 404: errorBody{}}}
+
+	docOnboard = operationDoc{tag: "Onboarding", summary: "Onboard a company", request: "Company", example: "company",
+		answers: map[int]any{202: onboarding.Envelope{}, 409: errorBody{}}, description: "meta.external_id is the idempotency key."}
+	docCompanies = operationDoc{tag: "Onboarding", summary: "List companies", params: pageParams, answers: map[int]any{200: page[onboarding.Company]{}}}
+	docCompany   = operationDoc{tag: "Onboarding", summary: "One company", answers: map[int]any{200: onboarding.Company{}, 404: errorBody{}},
+		params: []param{pathParam("id", "The company's id."), queryParam("external-id", "true: the id is the client's own.", object{"type": "string", "enum": []any{"true", "false"}})}}
+	docPatchCompany = operationDoc{tag: "Onboarding", summary: "Change a company or its credentials", request: "CompanyPatch", params: []param{pathParam("id", "The company's id.")},
+		answers: map[int]any{202: onboarding.Envelope{}, 404: errorBody{}, 409: errorBody{}}}
+	docJob = operationDoc{tag: "Onboarding", summary: "Status of an onboarding job", params: []param{pathParam("job_id", "As answered on creation.")},
+		answers: map[int]any{200: onboarding.Envelope{}, 404: errorBody{}}}
+
+	docCreateBatch = operationDoc{tag: "Lookup", summary: "Validate up to 10,000 tax numbers", request: "BatchRequest", example: "batch", answers: map[int]any{202: lookup.Batch{}}}
+	docBatch       = operationDoc{tag: "Lookup", summary: "A batch and its results", params: params([]param{pathParam("id", "The batch's id.")}, pageParams),
+		answers: map[int]any{200: lookup.Batch{}, 404: errorBody{}}}
+	docCancelBatch  = operationDoc{tag: "Lookup", summary: "Cancel a batch", params: []param{pathParam("id", "The batch's id.")}, answers: map[int]any{204: nil, 404: errorBody{}}}
+	docCreateSingle = operationDoc{tag: "Lookup", summary: "Validate one tax number", request: "SingleRequest", answers: map[int]any{202: lookup.Single{}}}
+	docSingle       = operationDoc{tag: "Lookup", summary: "A single validation", params: []param{pathParam("id", "Its id.")}, answers: map[int]any{200: lookup.Single{}, 404: errorBody{}}}
+
+	docEvents = operationDoc{tag: "Webhooks", summary: "Events and their delivery, for reconciliation", answers: map[int]any{200: page[webhook.EventRow]{}},
+		params: params([]param{queryParam("status", "Only of this status.", object{"type": "string", "enum": []any{"pending", "delivered", "discarded", "unsubscribed"}})},
+			timeParams("created_at"), pageParams)}
+	docRedeliver = operationDoc{tag: "Webhooks", summary: "Send an event again", params: []param{pathParam("webhook_id", "As in the notification.")},
+		answers: map[int]any{202: redeliverAnswer{}, 404: errorBody{}}}
+	docDocument = operationDoc{tag: "Documents", summary: "A generated document", description: "With a signed, expiring address from a result, or with the owner's API key.",
+		params:  []param{pathParam("resource_id", "As in the attachment."), {"format", "path", "pdf, xml or json, as in the attachment.", object{"type": "string", "enum": []any{"pdf", "xml", "json"}}}},
+		answers: map[int]any{200: plain("application/pdf"), 401: errorBody{}, 403: errorBody{}, 404: errorBody{}, 410: errorBody{}}}
+	docOpenAPI   = operationDoc{tag: "Service", summary: "This document", answers: map[int]any{200: object{}}}
+	docReference = operationDoc{tag: "Service", summary: "Browsable reference", answers: map[int]any{200: plain("text/html")}}
+	docAsset     = operationDoc{tag: "Service", summary: "A file of the reference page", params: []param{pathParam("asset", "Its name.")}, answers: map[int]any{200: plain("text/plain"), 404: plain("text/plain")}}
+	docHealth    = operationDoc{tag: "Service", summary: "The process lives", answers: map[int]any{200: plain("text/plain")}}
+	docReady     = operationDoc{tag: "Service", summary: "Requests can be served", answers: map[int]any{200: plain("text/plain"), 503: errorBody{}}}
+)
+
+// reference serves the browsable page; everything it loads is embedded in the binary.
+func (a *API) reference(c *call) error {
+	c.out.Header().Set("Content-Security-Policy", "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; img-src 'self' data:")
+	a.pages.ServeHTTP(c.out, c.Request)
+	return nil
+}

@@ -1,0 +1,173 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"tributary/internal/country"
+	"tributary/internal/document"
+	"tributary/internal/webhook"
+)
+
+const documentPath = "/invoicing/v1/invoices/{resource_id}/{format}"
+
+// countryAnswer is a pack as clients see it: the very facts that validation reads.
+type countryAnswer struct {
+	Code    string   `json:"country_code"`
+	Name    string   `json:"name"`
+	Version string   `json:"version"`
+	Sources []string `json:"legal_sources"`
+	country.Facts
+}
+
+func countryOf(p country.Pack) countryAnswer {
+	return countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: append([]string{}, p.Sources...), Facts: p.Facts}
+}
+
+func (a *API) countries(c *call) error {
+	var list []countryAnswer
+	for _, code := range a.cfg.Atlas.Codes() {
+		if p, ok := a.cfg.Atlas.Pack(code); ok && a.cfg.Atlas.Offers(code, country.Live(c.caller.Live)) {
+			list = append(list, countryOf(p))
+		}
+	}
+	return c.answer(http.StatusOK, pageOf(list, ""))
+}
+
+func (a *API) country(c *call) error {
+	p, ok := a.cfg.Atlas.Pack(c.PathValue("code"))
+	if !ok || !a.cfg.Atlas.Offers(p.Code, country.Live(c.caller.Live)) {
+		return notFound("there is no such country")
+	}
+	return c.answer(http.StatusOK, countryOf(p))
+}
+
+func (a *API) onboard(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	envelope, err := a.cfg.Companies.Create(c.Context(), c.caller.ClientID, c.caller.Live, body)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusAccepted, envelope)
+}
+
+func (a *API) job(c *call) error {
+	envelope, err := a.cfg.Companies.Job(c.Context(), c.caller.ClientID, c.PathValue("job_id"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, envelope)
+}
+
+func (a *API) company(c *call) error {
+	q := c.query("external-id")
+	external := q.oneOf("external-id", "true", "false") == "true"
+	if err := q.err(); err != nil {
+		return err
+	}
+	company, err := a.cfg.Companies.Company(c.Context(), c.caller.ClientID, c.PathValue("id"), external)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, company)
+}
+
+func (a *API) listCompanies(c *call) error {
+	q := c.query("limit", "cursor")
+	limit, cursor := q.limit(), q.cursor()
+	if err := q.err(); err != nil {
+		return err
+	}
+	list, next, err := a.cfg.Companies.List(c.Context(), c.caller.ClientID, limit, cursor)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, pageOf(list, next))
+}
+
+func (a *API) patchCompany(c *call) error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	envelope, err := a.cfg.Companies.Patch(c.Context(), c.caller.ClientID, c.PathValue("id"), body)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusAccepted, envelope)
+}
+
+func (a *API) events(c *call) error {
+	q := c.query("status", "from", "to", "limit", "cursor")
+	f := webhook.Filter{
+		Status: q.oneOf("status", "pending", "delivered", "discarded", "unsubscribed"),
+		From:   q.time("from"), To: q.time("to"), Limit: q.limit(), After: q.cursor(),
+	}
+	if err := q.err(); err != nil {
+		return err
+	}
+	list, next, err := a.cfg.Hooks.List(c.Context(), c.caller.ClientID, f)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, pageOf(list, next))
+}
+
+type redeliverAnswer struct {
+	WebhookID string `json:"webhook_id"`
+}
+
+func (a *API) redeliver(c *call) error {
+	id := c.PathValue("webhook_id")
+	if err := a.cfg.Hooks.Redeliver(c.Context(), c.caller.ClientID, id); err != nil {
+		return err
+	}
+	return c.answer(http.StatusAccepted, redeliverAnswer{id})
+}
+
+// document serves an attachment: by the owner's key, or by a signed address.
+func (a *API) document(c *call) error {
+	content, err := a.cfg.Documents.Open(c.Context(), document.Request{
+		ResourceID: c.PathValue("resource_id"), Format: c.PathValue("format"), ClientID: c.caller.ClientID, Query: c.URL.Query(),
+	})
+	if err != nil {
+		return err
+	}
+	defer content.Close() //nolint:errcheck // only read
+	head := c.out.Header()
+	for name, values := range document.Headers(content) {
+		head[name] = values
+	}
+	head.Set("Content-Length", strconv.FormatInt(content.Size, 10))
+	c.out.WriteHeader(http.StatusOK)
+	if c.Method != http.MethodHead {
+		io.Copy(c.out, content) //nolint:errcheck // the client went away
+	}
+	return nil
+}
+
+func (a *API) openAPIDocument(c *call) error {
+	c.raw(http.StatusOK, "application/json", a.openAPI)
+	return nil
+}
+
+func (a *API) healthz(c *call) error {
+	c.raw(http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
+	return nil
+}
+
+func (a *API) readyz(c *call) error {
+	if err := a.cfg.Ready(c.Context()); err != nil {
+		return err
+	}
+	c.raw(http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
+	return nil
+}
+
+// trimBase is the base address without its last slash.
+func trimBase(base string) string { return strings.TrimSuffix(base, "/") }

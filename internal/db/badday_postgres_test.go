@@ -1,0 +1,274 @@
+package db_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/fault"
+)
+
+// load writes from several goroutines and keeps what was answered.
+type load struct {
+	t       *testing.T
+	d       *db.DB
+	stop    atomic.Bool
+	wg      sync.WaitGroup
+	mu      sync.Mutex
+	acked   map[string]bool
+	unknown map[string]bool
+	refused map[string]bool
+	answers atomic.Int64
+}
+
+func startLoad(t *testing.T, d *db.DB, writers int) *load {
+	t.Helper()
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	l := &load{t: t, d: d, acked: map[string]bool{}, unknown: map[string]bool{}, refused: map[string]bool{}}
+	for w := range writers {
+		l.wg.Go(func() {
+			for i := 0; !l.stop.Load(); i++ {
+				l.note(fmt.Sprintf("%d-%d", w, i), w%2 == 0)
+			}
+		})
+	}
+	return l
+}
+
+// note writes one id and keeps the answer. reads: the write looks before it stores.
+func (l *load) note(id string, reads bool) {
+	err := l.d.Write(context.Background(), func(tx *db.Tx) error {
+		if reads {
+			if err := tx.Row("SELECT count(*) FROM acked WHERE id = $1", id).Scan(new(int)); err != nil {
+				return err
+			}
+		}
+		return tx.Insert("acked", "id", []any{id})
+	})
+	l.mu.Lock()
+	switch {
+	case err == nil:
+		l.acked[id] = true
+	case errors.Is(err, db.ErrOutcomeUnknown):
+		l.unknown[id] = true
+	default:
+		l.refused[id] = true
+	}
+	l.mu.Unlock()
+	if err != nil && fault.KindOf(err) != fault.Unavailable {
+		l.t.Errorf("a write on a bad day answers %v (%v), want Unavailable", err, fault.KindOf(err))
+	}
+	l.answers.Add(1)
+	if err != nil {
+		time.Sleep(time.Millisecond) // as a client would
+	}
+}
+
+// until waits for so many more answers.
+func (l *load) until(more int64) {
+	for from := l.answers.Load(); l.answers.Load() < from+more; {
+		time.Sleep(time.Millisecond) // a load has no signal to give
+	}
+}
+
+// end stops the load and holds the answers against the table.
+func (l *load) end(d *db.DB) {
+	l.t.Helper()
+	l.stop.Store(true)
+	l.wg.Wait()
+	have := stored(l.t, d)
+	for id := range l.acked {
+		if !have[id] {
+			l.t.Errorf("%s was acknowledged and is lost", id)
+		}
+	}
+	for id := range l.refused {
+		if have[id] {
+			l.t.Errorf("%s was refused for certain and is stored", id)
+		}
+	}
+	l.t.Logf("%d acknowledged, %d unknown, %d refused", len(l.acked), len(l.unknown), len(l.refused))
+}
+
+func TestTerminatedSessionsLoseNothing(t *testing.T) {
+	t.Parallel()
+	address := dbtest.MigratedURL(t)
+	d := dbtest.Open(t, db.Config{URL: address})
+	l := startLoad(t, d, 12)
+	for range 8 {
+		l.until(60)
+		terminateSessions(t, address, "true")
+	}
+	l.until(60)
+	l.end(d)
+	must(t, addAcked(d, "healed"))
+}
+
+func TestKilledServerLosesNothing(t *testing.T) {
+	t.Parallel()
+	dbtest.PostgresURL(t) // skips where there is none
+	s, err := dbtest.StartServer(os.TempDir())
+	must(t, err)
+	defer s.Stop() //nolint:errcheck // a test's own server
+	d := dbtest.Open(t, db.Config{URL: s.URL()})
+	l := startLoad(t, d, 12)
+	l.until(200)
+	must(t, s.Kill())
+	l.until(30)
+	if err := d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) }); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a read without a server answers %v", err)
+	}
+	must(t, s.Start())
+	for healed := false; !healed; { // its connections are found broken one by one
+		healed = addAcked(d, "healed") == nil
+	}
+	l.end(d)
+}
+
+// proxy stands between the program and the server and can cut a connection in
+// the middle of a COMMIT.
+type proxy struct {
+	l      net.Listener
+	server string
+	// cut is how many bytes of the next COMMIT and its answer pass: up to the
+	// length of the message they are the client's, past it the server's. -1: all.
+	cut   atomic.Int64
+	fired atomic.Int64
+	wg    sync.WaitGroup
+}
+
+var commitMessage = []byte("Q\x00\x00\x00\x0bcommit\x00")
+
+func startProxy(t *testing.T, server string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	p := &proxy{l: l, server: server}
+	p.cut.Store(-1)
+	p.wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.wg.Go(func() { p.carry(client) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); p.wg.Wait() }) //nolint:errcheck // a test's own listener
+	return p
+}
+
+func (p *proxy) carry(client net.Conn) {
+	defer client.Close() //nolint:errcheck // cut on purpose
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer server.Close() //nolint:errcheck // cut on purpose
+	var answer atomic.Int64
+	answer.Store(-1) // bytes of the answer that still pass; -1: all
+	p.wg.Go(func() {
+		defer client.Close() //nolint:errcheck // cut on purpose
+		defer server.Close() //nolint:errcheck // cut on purpose
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(buf)
+			if left := answer.Load(); left >= 0 {
+				client.Write(buf[:min(int64(n), left)]) //nolint:errcheck // cut right after
+				return
+			}
+			if _, bad := client.Write(buf[:n]); err != nil || bad != nil {
+				return
+			}
+		}
+	})
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if at := bytes.Index(buf[:n], commitMessage); at >= 0 && p.cut.Load() >= 0 {
+			pass := p.cut.Swap(-1)
+			if pass >= 0 {
+				p.fired.Add(1)
+				answer.Store(max(pass-int64(len(commitMessage)), 0))
+				server.Write(buf[:int64(at)+min(pass, int64(len(commitMessage)))]) //nolint:errcheck // cut right after
+				if pass < int64(len(commitMessage)) {
+					return
+				}
+				io.Copy(io.Discard, client) //nolint:errcheck // until the answer's side cuts
+				return
+			}
+		}
+		if _, bad := server.Write(buf[:n]); err != nil || bad != nil {
+			return
+		}
+	}
+}
+
+// Hard case 13: the answer to COMMIT is lost. Nobody hears "stored" of
+// something that is not, and nobody hears "not stored" for certain.
+func TestConnectionCutInCommit(t *testing.T) {
+	t.Parallel()
+	address := dbtest.MigratedURL(t)
+	u, err := url.Parse(address)
+	must(t, err)
+	p := startProxy(t, u.Host)
+	direct := dbtest.Open(t, db.Config{URL: address})
+	u.Host = p.l.Addr().String()
+	d := dbtest.Open(t, db.Config{URL: u.String()})
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	whole := int64(len(commitMessage))
+	answerLength := int64(len("C\x00\x00\x00\x0bCOMMIT\x00") + len("Z\x00\x00\x00\x05I"))
+	for pass := range whole + answerLength + 1 {
+		id := fmt.Sprintf("cut-%02d", pass)
+		p.cut.Store(pass)
+		err := addAcked(d, id)
+		if p.fired.Load() != pass+1 {
+			t.Fatalf("cut %d did not happen", pass)
+		}
+		have := stored(t, direct)[id]
+		switch {
+		case err == nil && !have:
+			t.Errorf("cut after %d bytes: acknowledged and lost", pass)
+		case err == nil && pass < whole+answerLength:
+			t.Errorf("cut after %d bytes: acknowledged without an answer", pass)
+		case err != nil && (!errors.Is(err, db.ErrOutcomeUnknown) || fault.KindOf(err) != fault.Unavailable):
+			t.Errorf("cut after %d bytes: error %v, want ErrOutcomeUnknown", pass, err)
+		case pass < whole && have:
+			t.Errorf("cut after %d bytes of COMMIT: stored", pass)
+		case pass >= whole && !have:
+			t.Errorf("cut after the whole COMMIT: not stored")
+		}
+	}
+	must(t, addAcked(d, "healed"))
+}
+
+func TestConnectionsCutInCommitUnderLoad(t *testing.T) {
+	t.Parallel()
+	address := dbtest.MigratedURL(t)
+	u, err := url.Parse(address)
+	must(t, err)
+	p := startProxy(t, u.Host)
+	u.Host = p.l.Addr().String()
+	d := dbtest.Open(t, db.Config{URL: u.String()})
+	l := startLoad(t, d, 12)
+	for cut := range int64(20) {
+		p.cut.Store(cut * 2)
+		l.until(20)
+	}
+	p.cut.Store(-1)
+	l.end(d)
+	if p.fired.Load() < 10 || len(l.unknown) == 0 {
+		t.Errorf("%d connections were cut, %d outcomes unknown: the test tests nothing", p.fired.Load(), len(l.unknown))
+	}
+}

@@ -1,0 +1,76 @@
+package db
+
+import (
+	"context"
+	"time"
+)
+
+// ShiftClock moves a database's time on, as if by had passed.
+func ShiftClock(d *DB, by time.Duration) {
+	d.clock.mu.Lock()
+	defer d.clock.mu.Unlock()
+	read := d.clock.read
+	d.clock.read = func() reading {
+		r := read()
+		r.mono += by
+		r.wall = r.wall.Add(by)
+		return r
+	}
+}
+
+// Clock is the database's clock with hands that a test moves.
+type Clock struct {
+	c    *clock
+	hand reading
+}
+
+// NewClock returns a clock whose wall clock shows wall.
+func NewClock(wall time.Time) *Clock {
+	c := &Clock{hand: reading{wall: wall}}
+	c.c = &clock{read: func() reading { return c.hand }}
+	return c
+}
+
+// Pass lets time go by.
+func (c *Clock) Pass(d time.Duration) { c.hand.mono += d; c.hand.wall = c.hand.wall.Add(d) }
+
+// Jump sets the wall clock by d without time going by.
+func (c *Clock) Jump(d time.Duration) { c.hand.wall = c.hand.wall.Add(d) }
+
+// Sleep suspends the machine: the wall clock and the boot clock go on.
+func (c *Clock) Sleep(d time.Duration) { c.hand.asleep += d; c.hand.wall = c.hand.wall.Add(d) }
+
+// Server is a sample of the server's clock with an answer after half.
+func (c *Clock) Server(at time.Time, trip time.Duration) {
+	asked := c.hand.wall
+	c.Pass(trip)
+	c.c.observe(at, asked, c.hand.wall)
+}
+
+// Now is the clock's time.
+func (c *Clock) Now() time.Time { return c.c.now() }
+
+// MigrateTo stops after a version.
+func MigrateTo(ctx context.Context, d *DB, last int) (int, error) { return d.migrateTo(ctx, last) }
+
+// Step is one migration as the tests see it.
+type Step struct {
+	Version      int
+	Name, Script string
+}
+
+// Steps are the migrations of an engine.
+func Steps(engine string) ([]Step, error) {
+	all, err := migrations(engine)
+	steps := make([]Step, len(all))
+	for i, m := range all {
+		steps[i] = Step{m.version, m.name, m.script}
+	}
+	return steps, err
+}
+
+// Release frees the rows of dead nodes now; it returns how many nodes were
+// found dead, and those that only look so.
+func Release[T any](ctx context.Context, q *Queue[T], d *DB, suspects []string) (int, []string, error) {
+	return q.release(ctx, d, suspects)
+}

@@ -1,0 +1,173 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"tributary/internal/fault"
+)
+
+// Gather stores calls that wait at the same time with one write function, so
+// that it can use set-based statements. It never waits for company.
+//
+// Failure policy: when a set fails, each of its calls is stored alone, so that
+// one bad call never spoils another. When the outcome of the commit is unknown
+// or storage is unavailable, all hear so and nothing is repeated.
+type Gather[I, O any] struct {
+	d     *DB
+	store func(tx *Tx, in []I) ([]O, error)
+	calls chan *gathered[I, O]
+	wg    sync.WaitGroup
+	mu    sync.RWMutex
+	ended bool
+}
+
+type gathered[I, O any] struct {
+	ctx  context.Context
+	in   I
+	out  O
+	err  error
+	done chan struct{}
+
+	panicked any
+}
+
+const (
+	gatherMax            = 256  // calls in one set
+	gatherQueueMax       = 2048 // calls that wait; past it Do answers Unavailable
+	gatherParallelPG     = 4
+	gatherParallelSQLite = 2 // one commits while the other is put together
+)
+
+// NewGather starts the goroutines that store; end them with Close.
+func NewGather[I, O any](d *DB, store func(tx *Tx, in []I) ([]O, error)) *Gather[I, O] {
+	g := &Gather[I, O]{d: d, store: store, calls: make(chan *gathered[I, O], gatherQueueMax)}
+	n := gatherParallelSQLite
+	if d.Engine() == "postgres" {
+		n = gatherParallelPG
+	}
+	for range n {
+		g.wg.Go(g.loop)
+	}
+	return g
+}
+
+// Do stores one call and returns its answer once it is on disk.
+func (g *Gather[I, O]) Do(ctx context.Context, in I) (O, error) {
+	c := &gathered[I, O]{ctx: ctx, in: in, done: make(chan struct{})}
+	if err := g.add(c); err != nil {
+		return c.out, err
+	}
+	<-c.done
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
+	return c.out, c.err
+}
+
+func (g *Gather[I, O]) add(c *gathered[I, O]) error {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if g.ended {
+		return unavailable(errors.New("closing"))
+	}
+	select {
+	case g.calls <- c:
+		return nil
+	default:
+		return fault.Overloaded("the intake")
+	}
+}
+
+// Close stores what was accepted and ends.
+func (g *Gather[I, O]) Close() {
+	g.mu.Lock()
+	if !g.ended {
+		g.ended = true
+		close(g.calls)
+	}
+	g.mu.Unlock()
+	g.wg.Wait()
+}
+
+func (g *Gather[I, O]) loop() {
+	set := make([]*gathered[I, O], 0, gatherMax)
+	for c := range g.calls {
+		set = append(set[:0], c)
+		g.storeSet(g.more(set))
+	}
+}
+
+// more adds the calls that are waiting. It never waits for one: another loop
+// may take what was there a moment ago.
+func (g *Gather[I, O]) more(set []*gathered[I, O]) []*gathered[I, O] {
+	for len(set) < gatherMax {
+		select {
+		case c, ok := <-g.calls:
+			if !ok {
+				return set
+			}
+			set = append(set, c)
+		default:
+			return set
+		}
+	}
+	return set
+}
+
+func (g *Gather[I, O]) storeSet(set []*gathered[I, O]) {
+	live := set[:0]
+	for _, c := range set {
+		if c.err = c.ctx.Err(); c.err != nil {
+			close(c.done) // its caller went away before anything was stored
+			continue
+		}
+		live = append(live, c)
+	}
+	if len(live) == 0 {
+		return
+	}
+	err := g.storeTogether(live)
+	if err != nil && len(live) > 1 && fault.KindOf(err) != fault.Unavailable {
+		for _, c := range live {
+			c.err = g.storeTogether([]*gathered[I, O]{c})
+			close(c.done)
+		}
+		return
+	}
+	for _, c := range live {
+		c.err = err
+		close(c.done)
+	}
+}
+
+// storeTogether stores a set. A panic of the write function is for the caller
+// whose call caused it, not for this goroutine: that would end the process.
+func (g *Gather[I, O]) storeTogether(set []*gathered[I, O]) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = errPanicked
+			if len(set) == 1 {
+				set[0].panicked = cause
+			}
+		}
+	}()
+	in := make([]I, len(set))
+	for i, c := range set {
+		in[i] = c.in
+	}
+	var out []O
+	err = g.d.Write(context.WithoutCancel(set[0].ctx), func(tx *Tx) error {
+		var err error
+		out, err = g.store(tx, in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, c := range set {
+		c.out = out[i]
+	}
+	return nil
+}

@@ -1,0 +1,314 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+)
+
+// migrationCase is the before/after test of one version. Write runs on the
+// schema of the version before, as a node of that version would write, and
+// again on the new one and all later ones, because such a node may go on; {n}
+// is another number each time. After holds what is stored against the schema
+// of this version and all later ones.
+type migrationCase struct {
+	Write []string
+	After map[string]string // query of one text value → wanted
+}
+
+// migrationCases has an entry for every version that touches tables of an
+// earlier one. Versions that only add tables pass the generic checks.
+func migrationCases() map[int]migrationCase {
+	return map[int]migrationCase{
+		2: {
+			Write: []string{"INSERT INTO alerts (alert_id, name, subject, message, first_at, last_at) VALUES ('a{n}', 'storage_failed', 'disk {n}', 'Ünicode', 1, 2)"},
+			After: map[string]string{
+				"SELECT name || ' ' || subject || ' ' || message || ' ' || times FROM alerts WHERE alert_id = 'a1'":        "storage_failed disk 1 Ünicode 1",
+				"SELECT cast(count(*) AS text) FROM alerts WHERE first_at = 1 AND last_at = 2 AND acknowledged_at IS NULL": "{n}",
+			},
+		},
+	}
+}
+
+var (
+	newTable  = regexp.MustCompile(`(?is)create\s+table\s+(?:if\s+not\s+exists\s+)?([a-z_0-9]+)`)
+	oldTable  = regexp.MustCompile(`(?is)(?:alter\s+table|insert\s+into|delete\s+from|\bupdate|(?:create\s+(?:unique\s+)?index\s+(?:if\s+not\s+exists\s+)?[a-z_0-9]+\s+on)|trigger\s+[a-z_0-9]+\s+(?:before|after)\s+[a-z ,_]+?\s+on)\s+(?:only\s+)?([a-z_0-9]+)`)
+	comments  = regexp.MustCompile(`--[^\n]*`)
+	bodies    = regexp.MustCompile(`(?is)\$\$.*?\$\$|begin\s+select\s+raise.*?end`)
+	forbidden = map[string]*regexp.Regexp{
+		"drops something":                     regexp.MustCompile(`(?i)\bdrop\b`),
+		"renames something":                   regexp.MustCompile(`(?i)\brename\b`),
+		"changes a column's type":             regexp.MustCompile(`(?i)alter\s+(column\s+)?[a-z_0-9]+\s+(set\s+data\s+)?type\b`),
+		"makes an old column NOT NULL":        regexp.MustCompile(`(?i)set\s+not\s+null`),
+		"takes a default away":                regexp.MustCompile(`(?i)drop\s+default`),
+		"truncates":                           regexp.MustCompile(`(?i)(^|;)\s*truncate\b`),
+		"begins or ends a transaction itself": regexp.MustCompile(`(?i)(^|;)\s*(begin|commit|rollback)\s*(transaction|work)?\s*(;|$)`),
+	}
+	addColumn = regexp.MustCompile(`(?is)add\s+(?:column\s+)?[^;]*`)
+)
+
+// statements is a script without comments and without the bodies of triggers.
+func statements(script string) string {
+	return bodies.ReplaceAllString(comments.ReplaceAllString(script, ""), " ")
+}
+
+// A node of the version before must go on working beside the new schema.
+func TestMigrationsOnlyAdd(t *testing.T) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		steps, err := db.Steps(engine)
+		must(t, err)
+		for _, step := range steps {
+			name := fmt.Sprintf("%s/%04d_%s", engine, step.Version, step.Name)
+			text := statements(step.Script)
+			for what, pattern := range forbidden {
+				if found := pattern.FindString(text); found != "" {
+					t.Errorf("%s %s: %q. Steps are additive: a node of the version before goes on working", name, what, strings.TrimSpace(found))
+				}
+			}
+			for _, add := range addColumn.FindAllString(text, -1) {
+				lower := strings.ToLower(add)
+				if strings.Contains(lower, "not null") && !strings.Contains(lower, "default") {
+					t.Errorf("%s: %q is NOT NULL without a default: a node of the version before cannot insert any more", name, strings.TrimSpace(add))
+				}
+			}
+			if !strings.HasPrefix(strings.TrimSpace(step.Script), "-- Owner:") {
+				t.Errorf("%s does not begin with \"-- Owner:\": a table has exactly one owner", name)
+			}
+		}
+	}
+}
+
+func TestAdditiveCheckCatches(t *testing.T) {
+	for what, text := range map[string]string{
+		"drops something":              "ALTER TABLE a DROP COLUMN b",
+		"renames something":            "ALTER TABLE a RENAME COLUMN b TO c",
+		"makes an old column NOT NULL": "ALTER TABLE a ALTER COLUMN b SET NOT NULL",
+		"changes a column's type":      "ALTER TABLE a ALTER b TYPE TEXT",
+	} {
+		if !forbidden[what].MatchString(statements("CREATE TABLE x (y TEXT); -- harmless\n" + text)) {
+			t.Errorf("%q passes", text)
+		}
+	}
+	if add := addColumn.FindString("ALTER TABLE a ADD COLUMN b TEXT NOT NULL; CREATE TABLE c (d TEXT DEFAULT '')"); !strings.HasSuffix(add, "NOT NULL") {
+		t.Errorf("the added column is read as %q", add)
+	}
+}
+
+// Both engines have the same steps, numbered without gaps, with the same tables.
+func TestEnginesHaveTheSameSteps(t *testing.T) {
+	lite, err := db.Steps("sqlite")
+	must(t, err)
+	pg, err := db.Steps("postgres")
+	must(t, err)
+	if len(lite) != len(pg) {
+		t.Fatalf("%d steps for SQLite, %d for PostgreSQL", len(lite), len(pg))
+	}
+	for i := range lite {
+		if lite[i].Version != i+1 {
+			t.Errorf("step %d has number %d: numbers have no gaps", i+1, lite[i].Version)
+		}
+		if lite[i].Version != pg[i].Version || lite[i].Name != pg[i].Name {
+			t.Errorf("%04d_%s for SQLite, %04d_%s for PostgreSQL", lite[i].Version, lite[i].Name, pg[i].Version, pg[i].Name)
+		}
+		if a, b := tablesOf(lite[i]), tablesOf(pg[i]); !slices.Equal(a, b) {
+			t.Errorf("%04d_%s makes %v for SQLite and %v for PostgreSQL", lite[i].Version, lite[i].Name, a, b)
+		}
+	}
+}
+
+func tablesOf(s db.Step) (tables []string) {
+	for _, m := range newTable.FindAllStringSubmatch(statements(s.Script), -1) {
+		tables = append(tables, strings.ToLower(m[1]))
+	}
+	slices.Sort(tables)
+	return tables
+}
+
+func TestVersionsThatTouchOldTablesHaveACase(t *testing.T) {
+	steps, err := db.Steps("postgres")
+	must(t, err)
+	cases := migrationCases()
+	for _, s := range steps {
+		made := tablesOf(s)
+		for _, m := range oldTable.FindAllStringSubmatch(statements(s.Script), -1) {
+			table := strings.ToLower(m[1])
+			if _, ok := cases[s.Version]; !ok && !slices.Contains(made, table) {
+				t.Errorf("%04d_%s touches %s of an earlier version: add its before/after test to migrationCases", s.Version, s.Name, table)
+			}
+		}
+	}
+}
+
+// Each version on its own: what the version before wrote is there afterwards,
+// and the version before can still write.
+func TestEachVersionKeepsWhatWasThere(t *testing.T) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		ctx := context.Background()
+		d, err := db.Open(ctx, db.Config{URL: url})
+		must(t, err)
+		defer d.Close() //nolint:errcheck // tested elsewhere
+		steps, err := db.Steps(d.Engine())
+		must(t, err)
+		written := map[int]int{}
+		play := func(version int) {
+			written[version]++
+			for _, text := range migrationCases()[version].Write {
+				text = strings.ReplaceAll(text, "{n}", fmt.Sprint(written[version]))
+				must(t, d.Write(ctx, func(tx *db.Tx) error { return tx.Exec(text) }))
+			}
+		}
+		for i, s := range steps {
+			play(s.Version)
+			before := tableColumns(t, d)
+			n, err := db.MigrateTo(ctx, d, s.Version)
+			if err != nil || n != 1 {
+				t.Fatalf("version %d took %d steps: %v", s.Version, n, err)
+			}
+			after := tableColumns(t, d)
+			for column := range before {
+				if !after[column] {
+					t.Errorf("version %d took %s away", s.Version, column)
+				}
+			}
+			for _, earlier := range steps[:i+1] {
+				play(earlier.Version)
+				for query, want := range migrationCases()[earlier.Version].After {
+					want = strings.ReplaceAll(want, "{n}", fmt.Sprint(written[earlier.Version]))
+					var got string
+					must(t, d.Read(ctx, func(r db.Reader) error { return r.Row(query).Scan(&got) }))
+					if got != want {
+						t.Errorf("version %d: %s is %q, want %q", s.Version, query, got, want)
+					}
+				}
+			}
+			if err := d.CheckSchema(ctx); s.Version < steps[len(steps)-1].Version && !errors.Is(err, db.ErrSchemaOld) {
+				t.Errorf("version %d passes the check of a newer program: %v", s.Version, err)
+			}
+			if n, err := db.MigrateTo(ctx, d, s.Version); n != 0 || err != nil {
+				t.Errorf("version %d again took %d steps: %v", s.Version, n, err)
+			}
+		}
+		n, err := d.Migrate(ctx)
+		if n != 0 || err != nil {
+			t.Errorf("the whole after its parts took %d steps: %v", n, err)
+		}
+		must(t, d.CheckSchema(ctx))
+	})
+}
+
+// tableColumns are table.column, with every unique index and constraint left out.
+func tableColumns(t *testing.T, d *db.DB) map[string]bool {
+	t.Helper()
+	text := "SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = 'public'"
+	if d.Engine() == "sqlite" {
+		text = "SELECT m.name || '.' || p.name FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table'"
+	}
+	all := map[string]bool{}
+	must(t, d.Read(context.Background(), func(r db.Reader) error {
+		names, err := db.Collect(r, func(s func(...any) error) (name string, err error) { return name, s(&name) }, text)
+		for _, name := range names {
+			all[name] = true
+		}
+		return err
+	}))
+	return all
+}
+
+func TestNodesMigrateAtTheSameTime(t *testing.T) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		ctx := context.Background()
+		const nodes = 3
+		var wg sync.WaitGroup
+		total := make(chan int, nodes)
+		for i := range nodes {
+			d, err := db.Open(ctx, db.Config{URL: url, Guest: i > 0})
+			must(t, err)
+			defer d.Close() //nolint:errcheck // tested elsewhere
+			wg.Go(func() {
+				n, err := d.Migrate(ctx)
+				if err == nil {
+					err = d.CheckSchema(ctx)
+				}
+				if err != nil {
+					t.Errorf("node %d: %v", i, err)
+				}
+				total <- n
+			})
+		}
+		wg.Wait()
+		steps, err := db.Steps("sqlite")
+		must(t, err)
+		if taken := <-total + <-total + <-total; taken != len(steps) {
+			t.Errorf("%d steps were taken by all nodes, want each of %d once", taken, len(steps))
+		}
+	})
+}
+
+func TestForeignSchemasAreRefused(t *testing.T) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		ctx := context.Background()
+		d, err := db.Open(ctx, db.Config{URL: url})
+		must(t, err)
+		defer d.Close() //nolint:errcheck // tested elsewhere
+		if err := d.CheckSchema(ctx); !errors.Is(err, db.ErrSchemaOld) || !strings.Contains(err.Error(), "tributary migrate") {
+			t.Errorf("an empty database passes: %v", err)
+		}
+		_, err = d.Migrate(ctx)
+		must(t, err)
+		exec := func(text string) {
+			must(t, d.Write(ctx, func(tx *db.Tx) error { return tx.Exec(text) }))
+		}
+		exec("INSERT INTO schema_version VALUES (9999, 'future', 'x', 0)")
+		for name, err := range map[string]error{"check": d.CheckSchema(ctx), "migrate": second(d.Migrate(ctx))} {
+			if !errors.Is(err, db.ErrSchemaNew) || !strings.Contains(err.Error(), "9999") {
+				t.Errorf("%s of a newer schema: %v", name, err)
+			}
+		}
+		exec("DELETE FROM schema_version WHERE version = 9999")
+		exec("UPDATE schema_version SET digest = 'edited' WHERE version = 1")
+		if _, err := d.Migrate(ctx); err == nil || !strings.Contains(err.Error(), "a published step was edited") || !strings.Contains(err.Error(), "0001") {
+			t.Errorf("an edited step: %v", err)
+		}
+		exec("DELETE FROM schema_version WHERE version = 1")
+		if err := d.CheckSchema(ctx); !errors.Is(err, db.ErrSchemaOld) {
+			t.Errorf("a missing step passes: %v", err)
+		}
+		if _, err := d.Migrate(ctx); err == nil {
+			t.Error("a step that cannot be applied was applied")
+		}
+		if err := d.CheckSchema(ctx); !errors.Is(err, db.ErrSchemaOld) {
+			t.Errorf("a failed step is recorded as done: %v", err)
+		}
+	})
+}
+
+func second[A, B any](_ A, b B) B { return b }
+
+// A step file that is not called as it must be is refused by the program itself.
+func TestStepFilesAreNamedInOrder(t *testing.T) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		files, err := filepath.Glob("migrations/" + engine + "/*")
+		must(t, err)
+		steps, err := db.Steps(engine)
+		must(t, err)
+		if len(files) != len(steps) {
+			t.Errorf("%d files and %d steps", len(files), len(steps))
+		}
+		for i, s := range steps {
+			text, err := os.ReadFile(fmt.Sprintf("migrations/%s/%04d_%s.sql", engine, s.Version, s.Name))
+			if err != nil || string(text) != s.Script {
+				t.Errorf("step %d is not the file of its name: %v", i+1, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+)
+
+// twoNodes are two servers on one PostgreSQL, with a queue.
+func twoNodes(t *testing.T) (a, b *db.DB, url string, q *db.Queue[string]) {
+	t.Helper()
+	url = dbtest.MigratedURL(t)
+	a, b = dbtest.Open(t, db.Config{URL: url}), dbtest.Open(t, db.Config{URL: url})
+	return a, b, url, work(t, a)
+}
+
+func TestCommitWakesTheOtherNode(t *testing.T) {
+	t.Parallel()
+	a, b, url, q := twoNodes(t)
+	worked := make(chan string)
+	stop := pumping(&db.Pump[string]{DB: b, Queue: q, InFlight: 4, Poll: time.Hour, Work: finishing(t, b, worked)})
+	defer stop()
+	send := func(d *db.DB, id string) {
+		t.Helper()
+		must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+			tx.Wake("work")
+			return tx.Insert("work", "id,fair,due_at", []any{id, "key", db.Micros(tx.Now())})
+		}))
+		select {
+		case got := <-worked:
+			if got != id {
+				t.Errorf("worked %s, want %s", got, id)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s was not heard of on the other node", id)
+		}
+	}
+	send(a, "first")
+	// The line to the others is cut: it comes back and nothing said meanwhile is lost.
+	terminateSessions(t, url, "query LIKE 'LISTEN%'")
+	send(a, "second")
+	send(a, "third")
+}
+
+// terminateSessions ends our sessions on a server that match the condition.
+func terminateSessions(t *testing.T, url, where string) {
+	t.Helper()
+	d, err := db.Open(context.Background(), db.Config{URL: url, Guest: true})
+	must(t, err)
+	defer d.Close() //nolint:errcheck // a connection to end others
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tributary' AND datname = current_database() AND pid <> pg_backend_pid() AND " + where)
+	}))
+}
+
+func TestDeadNodesRowsAreTakenOver(t *testing.T) {
+	t.Parallel()
+	a, _, url, q := twoNodes(t)
+	addWork(t, a, []any{"row", "key", "", db.Micros(a.Now())})
+	c := startChild(t, "holder", url)
+	c.want("holds row 1")
+	c.signal(syscall.SIGKILL)
+	c.rest()
+	start := time.Now()
+	worked := make(chan string)
+	stop := pumping(&db.Pump[string]{DB: a, Queue: q, InFlight: 4, Work: finishing(t, a, worked)})
+	defer stop()
+	<-worked
+	if took := time.Since(start); took > db.LeaseFor-2*time.Second {
+		t.Errorf("a dead process's row was taken over after %s, only when its lease ended", took)
+	} else {
+		t.Logf("taken over after %s", took)
+	}
+}
+
+// A node whose session was cut for a moment is not dead: its rows stay with it.
+func TestLivingNodeIsNotTakenOverAfterOneLook(t *testing.T) {
+	a, b, _, q := twoNodes(t)
+	ctx := context.Background()
+	addWork(t, a, []any{"row", "key", "", db.Micros(a.Now())})
+	held := claim(t, q, a, db.Claim{Max: 1})
+	if freed, missing, err := db.Release(ctx, q, b, nil); freed != 0 || len(missing) != 0 || err != nil {
+		t.Errorf("a living node was found dead: %d freed, missing %v (%v)", freed, missing, err)
+	}
+	must(t, a.Write(ctx, func(tx *db.Tx) error { return tx.Exec("UPDATE work SET lease_node = '42' WHERE id = 'row'") })) // nobody has this name
+	freed, missing, err := db.Release(ctx, q, b, nil)
+	if freed != 0 || len(missing) != 1 || err != nil {
+		t.Fatalf("the first look at a missing node: %d freed, missing %v (%v)", freed, missing, err)
+	}
+	if freed, missing, err = db.Release(ctx, q, b, missing); freed != 1 || len(missing) != 0 || err != nil {
+		t.Fatalf("the second look at a missing node: %d freed, missing %v (%v)", freed, missing, err)
+	}
+	if err := a.Write(ctx, held[0].Guard); err == nil {
+		t.Error("the holder of a row that was freed can still guard it")
+	}
+}
+
+// Hard case 6: a node stalls, its row is taken over, and it wakes up.
+func TestStalledHolderCannotWriteWhenItWakesUp(t *testing.T) {
+	t.Parallel()
+	a, _, url, q := twoNodes(t)
+	addWork(t, a, []any{"row", "key", "new", db.Micros(a.Now())})
+	c := startChild(t, "holder", url)
+	c.want("holds row 1")
+	c.signal(syscall.SIGSTOP)
+	if got := claim(t, q, a, db.Claim{Max: 1}); len(got) != 0 {
+		t.Fatal("a lease that runs was taken over")
+	}
+	db.ShiftClock(a, db.LeaseFor+time.Second)
+	taken := claim(t, q, a, db.Claim{Max: 1})
+	if names(taken) != "row" || taken[0].Token != 2 {
+		t.Fatalf("took over %v", taken)
+	}
+	c.signal(syscall.SIGCONT)
+	c.say("write now")
+	c.want("stale: true")
+	if got := state(t, a, "row"); got != "new 2 true" {
+		t.Errorf("the row is %q: the stalled holder wrote", got)
+	}
+	must(t, a.Write(context.Background(), func(tx *db.Tx) error { return taken[0].Finish(tx, time.Time{}) }))
+}
+
+// Two nodes pump one queue with lanes: everything is worked, nothing deadlocks.
+func TestTwoNodesShareLanes(t *testing.T) {
+	url := dbtest.MigratedURL(t)
+	nodes := []*db.DB{dbtest.Open(t, db.Config{URL: url}), dbtest.Open(t, db.Config{URL: url})}
+	q := lanes(t, nodes[0])
+	const riders = 300
+	var rows [][]any
+	for i := range riders {
+		rows = append(rows, []any{fmt.Sprint("r", i), fmt.Sprint("lane", i%20), db.Micros(nodes[0].Now())})
+	}
+	done := make(chan int64, riders)
+	for _, d := range nodes {
+		stop := pumping(&db.Pump[struct{}]{DB: d, Queue: q, InFlight: 8, Work: func(ctx context.Context, l *db.Lease[struct{}]) {
+			var moved int64
+			err := d.Write(ctx, func(tx *db.Tx) error {
+				ids, err := db.Collect(tx, func(s func(...any) error) (id string, err error) { return id, s(&id) },
+					"UPDATE test_riders SET due_at = NULL WHERE id IN (SELECT id FROM test_riders WHERE lane = $1 AND due_at IS NOT NULL LIMIT 4) RETURNING id", l.ID)
+				moved = int64(len(ids))
+				if err != nil {
+					return err
+				}
+				tx.Wake("test_lanes")
+				return l.Finish(tx, time.Time{})
+			})
+			if err != nil {
+				t.Errorf("lane %s: %v", l.ID, err)
+			}
+			done <- moved
+		}})
+		defer stop()
+	}
+	addRiders(t, nodes[0], rows...)
+	for left := int64(riders); left > 0; {
+		left -= <-done
+	}
+}

@@ -1,0 +1,364 @@
+package db_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+)
+
+// pumping runs a pump until stop is called; stop waits for its end.
+func pumping[T any](p *db.Pump[T]) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		p.Run(ctx) //nolint:errcheck // it has none
+		close(done)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// finishing is a Work that ends the row for ever and tells which.
+func finishing(t *testing.T, d *db.DB, worked chan<- string) func(context.Context, *db.Lease[string]) {
+	return func(ctx context.Context, l *db.Lease[string]) {
+		if err := d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }); err != nil {
+			t.Errorf("finish %s: %v", l.ID, err)
+		}
+		worked <- l.ID
+	}
+}
+
+// bubble runs a test in synthetic time on a SQLite database of its own.
+func bubble(t *testing.T, test func(t *testing.T, d *db.DB)) {
+	url := dbtest.SQLiteURL(t)
+	synctest.Test(t, func(t *testing.T) {
+		d := dbtest.Open(t, db.Config{URL: url})
+		test(t, d)
+	})
+}
+
+func TestCommittedWorkIsWorkedAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		worked := make(chan string)
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 4, Poll: time.Hour, Work: finishing(t, d, worked)})
+		defer stop()
+		add := func(id string, err error) {
+			got := d.Write(context.Background(), func(tx *db.Tx) error {
+				tx.Wake("work")
+				if err := tx.Insert("work", "id,fair,due_at", []any{id, "key", db.Micros(tx.Now())}); err != nil {
+					return err
+				}
+				return err
+			})
+			if (got == nil) != (err == nil) {
+				t.Error(got)
+			}
+		}
+		for i := range 20 {
+			add(fmt.Sprint("lost", i), fmt.Errorf("no"))
+			id := fmt.Sprint("row", i)
+			add(id, nil)
+			if got := <-worked; got != id {
+				t.Errorf("worked %s, want %s", got, id)
+			}
+		}
+	})
+}
+
+func TestRetryGoesOutAtItsInstant(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		tried := make(chan time.Time, 10)
+		waits := []time.Duration{1500 * time.Millisecond, 7 * time.Second, 93 * time.Second, 0}
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 4, Work: func(ctx context.Context, l *db.Lease[string]) {
+			wait := waits[l.Token-1]
+			must(t, d.Write(ctx, func(tx *db.Tx) error {
+				tried <- tx.Now()
+				if wait == 0 {
+					return l.Finish(tx, time.Time{})
+				}
+				return l.Finish(tx, tx.Now().Add(wait))
+			}))
+		}})
+		defer stop()
+		first := d.Now().Add(2500 * time.Millisecond)
+		addWork(t, d, []any{"row", "key", "", db.Micros(first)})
+		due := first
+		for i, wait := range waits {
+			got := <-tried
+			if late := got.Sub(due); late < 0 || late > 20*time.Millisecond {
+				t.Errorf("try %d went out %s after its instant", i, late)
+			}
+			due = got.Add(wait)
+		}
+		time.Sleep(time.Minute)
+		if len(tried) > 0 {
+			t.Error("a row that is done was tried again")
+		}
+	})
+}
+
+func TestLongWorkKeepsItsLease(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		var begun atomic.Int32
+		ended := make(chan error, 1)
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 4, Work: func(ctx context.Context, l *db.Lease[string]) {
+			begun.Add(1)
+			time.Sleep(7 * db.LeaseFor)
+			ended <- d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) })
+		}})
+		defer stop()
+		addWork(t, d, []any{"row", "key", "", db.Micros(d.Now())})
+		if err := <-ended; err != nil || begun.Load() != 1 {
+			t.Errorf("the work ended with %v and was begun %d times", err, begun.Load())
+		}
+	})
+}
+
+func TestWorkThatLostItsLeaseIsCancelled(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		cancelled := make(chan time.Time)
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 4, Work: func(ctx context.Context, l *db.Lease[string]) {
+			if l.Token > 1 {
+				must(t, d.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
+				return
+			}
+			must(t, d.Write(ctx, func(tx *db.Tx) error { // somebody else takes it over
+				return tx.ExecOne("UPDATE work SET lease_token = lease_token + 1 WHERE id = $1", l.ID)
+			}))
+			<-ctx.Done()
+			cancelled <- d.Now()
+		}})
+		defer stop()
+		start := d.Now()
+		addWork(t, d, []any{"row", "key", "", db.Micros(start)})
+		if took := (<-cancelled).Sub(start); took > db.LeaseFor {
+			t.Errorf("work was cancelled %s after its lease was lost", took)
+		}
+	})
+}
+
+// A holder that says nothing any more: another takes over when the lease runs out.
+func TestForgottenRowIsTakenOverWhenItsLeaseEnds(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		addWork(t, d, []any{"row", "key", "", db.Micros(d.Now())})
+		if got := names(claim(t, q, d, db.Claim{Max: 1})); got != "row" { // and nobody works it
+			t.Fatal(got)
+		}
+		start := d.Now()
+		worked := make(chan string)
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 4, Work: finishing(t, d, worked)})
+		defer stop()
+		<-worked
+		if took := d.Now().Sub(start); took < db.LeaseFor-time.Second || took > 15*time.Second {
+			t.Errorf("a forgotten row was taken over after %s, want when its lease ended", took)
+		}
+	})
+}
+
+func TestRestartTakesItsRowsOverAtOnce(t *testing.T) {
+	url := dbtest.SQLiteURL(t)
+	first, err := db.Open(context.Background(), db.Config{URL: url})
+	must(t, err)
+	q := work(t, first)
+	addWork(t, first, []any{"row", "key", "", db.Micros(first.Now())})
+	claim(t, q, first, db.Claim{Max: 1})
+	must(t, first.Close())
+	synctest.Test(t, func(t *testing.T) {
+		second := dbtest.Open(t, db.Config{URL: url})
+		start := time.Now()
+		worked := make(chan string)
+		stop := pumping(&db.Pump[string]{DB: second, Queue: q, InFlight: 4, Work: finishing(t, second, worked)})
+		defer stop()
+		<-worked
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("a restarted node took its rows over after %s", took)
+		}
+	})
+}
+
+func TestShutdownDrains(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		begun, finished := make(chan string, 4), make(chan error, 4)
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 2, Grace: time.Minute, Work: func(ctx context.Context, l *db.Lease[string]) {
+			begun <- l.ID
+			time.Sleep(25 * time.Second) // longer than a lease: draining must renew
+			finished <- d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) })
+		}})
+		for i := range 4 {
+			addWork(t, d, []any{fmt.Sprint("row", i), "key", "", db.Micros(d.Now())})
+		}
+		<-begun
+		<-begun
+		start := time.Now()
+		stop()
+		if took := time.Since(start); took > 25*time.Second {
+			t.Errorf("draining took %s", took)
+		}
+		for range 2 {
+			if err := <-finished; err != nil {
+				t.Errorf("work in progress was not finished: %v", err)
+			}
+		}
+		if len(begun) > 0 {
+			t.Error("new work was begun while draining")
+		}
+	})
+}
+
+func TestShutdownCancelsWorkAfterItsGrace(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		begun := make(chan struct{})
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 2, Work: func(ctx context.Context, l *db.Lease[string]) {
+			close(begun)
+			<-ctx.Done()
+		}})
+		addWork(t, d, []any{"row", "key", "", db.Micros(d.Now())})
+		<-begun
+		start := time.Now()
+		stop()
+		if took := time.Since(start); took < 4*time.Second || took > 6*time.Second {
+			t.Errorf("a pump with stubborn work ended after %s, want the grace of 5 s", took)
+		}
+		if got := state(t, d, "row"); got != " 1 true" {
+			t.Errorf("the abandoned row is %q, want it to stay leased", got)
+		}
+	})
+}
+
+func TestPumpSurvivesClaimErrorsAndPanics(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		var log lockedBuffer
+		worked := make(chan string, 8)
+		finish := finishing(t, d, worked)
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 2, Log: slog.New(slog.NewTextHandler(&log, nil)), Work: func(ctx context.Context, l *db.Lease[string]) {
+			if l.Token == 1 {
+				panic("poison " + l.ID)
+			}
+			finish(ctx, l)
+		}})
+		defer stop()
+		exec := func(text string) {
+			must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec(text) }))
+		}
+		exec("ALTER TABLE work RENAME TO gone")
+		time.Sleep(5 * time.Second)
+		exec("ALTER TABLE gone RENAME TO work")
+		addWork(t, d, []any{"row", "key", "", db.Micros(d.Now())})
+		if got := <-worked; got != "row" {
+			t.Error(got)
+		}
+		for _, want := range []string{"claim due rows", "queue=work", "poison row", "alert=worker_panic"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log does not tell of %q:\n%s", want, log.String())
+			}
+		}
+	})
+}
+
+// lockedBuffer collects a log that several goroutines write.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// One receiver hangs and has a long backlog; the others' rows go through, and
+// the slow one never has more in work than its room.
+func TestSlowKeyHoldsNobodyBack(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		var rows [][]any
+		for i := range 400 {
+			rows = append(rows, []any{fmt.Sprintf("slow%04d", i), "slow", "", db.Micros(d.Now()) - 1000_000})
+		}
+		addWork(t, d, rows...)
+		var slow, most atomic.Int32
+		quick := make(chan string, 100)
+		finish := finishing(t, d, quick)
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 16, Room: func(string) int { return 4 }, Work: func(ctx context.Context, l *db.Lease[string]) {
+			if l.Key != "slow" {
+				finish(ctx, l)
+				return
+			}
+			most.Store(max(most.Load(), slow.Add(1)))
+			defer slow.Add(-1)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+		}})
+		defer stop()
+		time.Sleep(time.Second)
+		for i := range 20 {
+			start := time.Now()
+			must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+				tx.Wake("work")
+				return tx.Insert("work", "id,fair,due_at", []any{fmt.Sprint("quick", i), fmt.Sprint("quick", i%7), db.Micros(tx.Now())})
+			}))
+			<-quick
+			if took := time.Since(start); took > 10*time.Millisecond {
+				t.Errorf("row %d waited %s behind the slow key", i, took)
+			}
+		}
+		if most.Load() != 4 {
+			t.Errorf("the slow key had %d rows in work, room for 4", most.Load())
+		}
+	})
+}
+
+func TestEverythingIsWorkedOnceWithManyKeys(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		const rows = 400
+		var all [][]any
+		for i := range rows {
+			all = append(all, []any{fmt.Sprintf("%04d", i), fmt.Sprint("key", i%90), "", db.Micros(d.Now())})
+		}
+		addWork(t, d, all...)
+		worked := make(chan string, rows)
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 64, Room: func(string) int { return 2 }, Work: finishing(t, d, worked)})
+		seen := map[string]bool{}
+		for range rows {
+			id := <-worked
+			if seen[id] {
+				t.Errorf("%s was worked twice", id)
+			}
+			seen[id] = true
+		}
+		stop()
+		if len(worked) > 0 {
+			t.Error("rows were worked that do not exist")
+		}
+	})
+}

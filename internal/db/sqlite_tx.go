@@ -1,0 +1,172 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// sqliteTx is the engine's side of one transaction, reading or writing.
+type sqliteTx struct {
+	tx    *sql.Tx
+	ctx   context.Context
+	now   time.Time
+	cache *stmtCache
+	fresh map[string]*sql.Stmt // texts this transaction met first
+}
+
+// stmt returns a prepared statement. A text that is met for the first time is
+// prepared on this transaction's connection now, and for later transactions
+// once this one has ended: asking the pool for a second connection while
+// holding one would wait for ever when all others do the same.
+func (c *sqliteTx) stmt(text string) (*sql.Stmt, error) {
+	if s := c.cache.get(text); s != nil {
+		return c.tx.StmtContext(context.Background(), s), nil
+	}
+	if s := c.fresh[text]; s != nil {
+		return s, nil
+	}
+	s, err := c.tx.PrepareContext(context.Background(), text)
+	if err != nil {
+		return nil, fmt.Errorf("%w in %q", err, text)
+	}
+	if c.fresh == nil {
+		c.fresh = map[string]*sql.Stmt{}
+	}
+	c.fresh[text] = s
+	return s, nil
+}
+
+// learn prepares the texts of a transaction that has ended for those to come.
+func (c *sqliteTx) learn(pool *sql.DB) {
+	for text := range c.fresh {
+		if s, err := pool.PrepareContext(context.Background(), text); err == nil {
+			c.cache.put(text, s)
+		}
+	}
+}
+
+func (c *sqliteTx) query(text string, args []any) (*Rows, error) {
+	s, err := c.stmt(text)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(context.Background(), args...)
+	if err != nil {
+		return nil, err
+	}
+	return &Rows{std: rows}, nil
+}
+
+func (c *sqliteTx) exec(text string, args []any, want int64) error {
+	s, err := c.stmt(text)
+	if err != nil {
+		return err
+	}
+	res, err := s.ExecContext(context.Background(), args...)
+	if err != nil || want < 0 {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n != want {
+		return errors.Join(err, ErrStale)
+	}
+	return nil
+}
+
+func (c *sqliteTx) execEach(text string, rows [][]any, want int64) error {
+	for _, args := range rows {
+		if err := c.exec(text, args, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sqliteTx) insert(in Insert, rows [][]any, each func(*Rows) error) error {
+	text := insertValues(in)
+	for _, args := range rows {
+		if each == nil {
+			if err := c.exec(text, args, -1); err != nil {
+				return err
+			}
+			continue
+		}
+		result, err := c.query(text, args)
+		if err != nil {
+			return err
+		}
+		if err := result.Each(func(func(...any) error) error { return each(result) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sqliteTx) lock(string) error { return nil }
+
+// Reader.
+func (c *sqliteTx) Query(text string, args ...any) (*Rows, error) { return c.query(text, args) }
+func (c *sqliteTx) Row(text string, args ...any) *Row {
+	rows, err := c.query(text, args)
+	return &Row{rows: rows, err: err}
+}
+func (c *sqliteTx) Now() time.Time           { return c.now }
+func (c *sqliteTx) Context() context.Context { return c.ctx }
+
+// insertValues is the text of a one-row insert.
+func insertValues(in Insert) string {
+	n := strings.Count(in.Columns, ",") + 1
+	var b strings.Builder
+	b.WriteString("INSERT INTO " + in.Table + " (" + in.Columns + ") VALUES (")
+	for i := 1; i <= n; i++ {
+		if i > 1 {
+			b.WriteByte(',')
+		}
+		b.WriteString("$" + strconv.Itoa(i))
+	}
+	b.WriteString(") " + in.Suffix)
+	return b.String()
+}
+
+// stmtCache keeps prepared statements for the life of the engine: the number
+// of SQL texts in the program is small and fixed.
+type stmtCache struct {
+	mu    sync.RWMutex
+	stmts map[string]*sql.Stmt
+}
+
+func (c *stmtCache) get(text string) *sql.Stmt {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.stmts[text]
+}
+
+// put keeps s, or closes it and returns the one that was first.
+func (c *stmtCache) put(text string, s *sql.Stmt) *sql.Stmt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first := c.stmts[text]; first != nil {
+		s.Close() //nolint:errcheck // an unused statement
+		return first
+	}
+	if c.stmts == nil {
+		c.stmts = map[string]*sql.Stmt{}
+	}
+	c.stmts[text] = s
+	return s
+}
+
+func (c *stmtCache) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	for _, s := range c.stmts {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}

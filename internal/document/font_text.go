@@ -1,0 +1,82 @@
+package document
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// clean makes a text of a client safe to draw: composed (NFC), one blank for
+// every kind of white space, and without characters that have no form of their
+// own: controls, surrogates, noncharacters, joiners, tags, and the marks that
+// turn the direction of text, with which "gpj.exe" can be made to read
+// "exe.jpg" and an amount to read backwards.
+func clean(s string) string {
+	plain := true
+	for i := 0; i < len(s); i++ {
+		if s[i] < 0x20 || s[i] > 0x7E {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return strings.TrimSpace(s)
+	}
+	var out strings.Builder
+	out.Grow(len(s))
+	blank := true // drops leading blanks
+	for _, r := range norm.NFC.String(strings.ToValidUTF8(s, "\uFFFD")) {
+		switch {
+		case r == '\u00A0' || r == '\u202F': // no-break blanks stay
+			out.WriteRune('\u00A0')
+			blank = false
+		case unicode.IsSpace(r):
+			if !blank {
+				out.WriteByte(' ')
+			}
+			blank = true
+		case invisible(r):
+		default:
+			out.WriteRune(r)
+			blank = false
+		}
+	}
+	return strings.TrimRight(out.String(), " ")
+}
+
+// cleanLines is clean for text whose line breaks matter.
+func cleanLines(s string) []string {
+	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = clean(lines[i])
+	}
+	return lines
+}
+
+// invisible reports characters that no document shows.
+func invisible(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7F && r < 0xA0: // controls
+		return true
+	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x180E, r == 0x3164, r == 0xFFA0:
+		return true
+	case r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x206F: // joiners, direction
+		return true
+	case r >= 0xFE00 && r <= 0xFE0F, r == 0xFEFF, r >= 0xFFF0 && r <= 0xFFFB: // variation, byte order, annotation
+		return true
+	case r >= 0xFDD0 && r <= 0xFDEF, r&0xFFFE == 0xFFFE: // noncharacters
+		return true
+	case r >= 0xE0000 && r <= 0xE0FFF: // tags
+		return true
+	}
+	return unicode.Is(unicode.Cs, r) || unicode.Is(unicode.Co, r)
+}
+
+// drawable reports whether a character of a fallback face can be drawn as it
+// is: scripts written from right to left or joined would come out as nonsense
+// that looks like a name, which is worse than a sign for "not available".
+func drawable(r rune) bool {
+	return !unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko)
+}

@@ -1,0 +1,262 @@
+package document
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/microcosm-cc/bluemonday"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Limits of a note as it is drawn. The contract lets no longer one in; these
+// hold for whatever else comes this way.
+const (
+	noteBytesMax  = 64 << 10
+	noteLevelsMax = 4 // of lists within lists that are still indented
+)
+
+// notePolicy lets through the elements that a note may be marked up with, none
+// with attributes: nothing that names a resource, a style or a script.
+func notePolicy() *bluemonday.Policy {
+	return bluemonday.NewPolicy().AllowElements("b", "i", "u", "br", "p", "ul", "ol", "li", "strong", "em")
+}
+
+// noteRune is a character with its look.
+type noteRune struct {
+	char       rune
+	style      style
+	underlined bool
+}
+
+// paragraph is a piece of a note that begins on a line of its own.
+type paragraph struct {
+	text   []noteRune
+	level  int    // of the list it belongs to; 0 outside lists
+	marker string // bullet or number of a list item's first paragraph
+	apart  bool   // white space above
+}
+
+// noteReader builds paragraphs from sanitised markup.
+type noteReader struct {
+	done                    []paragraph
+	now                     paragraph
+	bold, italic, underline int
+	lists                   []noteList
+}
+
+type noteList struct {
+	ordered bool
+	items   int
+}
+
+// readNote sanitises a note and reads it into paragraphs. Markup that is not
+// well-formed is read as browsers read it; it cannot fail.
+func readNote(policy *bluemonday.Policy, raw string) []paragraph {
+	if len(raw) > noteBytesMax {
+		raw = strings.ToValidUTF8(raw[:noteBytesMax], "") + "…"
+	}
+	n := &noteReader{}
+	if !strings.ContainsAny(raw, "<&") {
+		for _, line := range cleanLines(raw) { // plain text: its line breaks are meant
+			n.write(line)
+			n.end()
+		}
+		return n.paragraphs()
+	}
+	tokens := html.NewTokenizer(strings.NewReader(policy.Sanitize(raw)))
+	for {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			n.end()
+			return n.paragraphs()
+		case html.TextToken:
+			n.writeFlowing(string(tokens.Text()))
+		case html.StartTagToken, html.SelfClosingTagToken:
+			name, _ := tokens.TagName()
+			n.open(atom.Lookup(name))
+		case html.EndTagToken:
+			name, _ := tokens.TagName()
+			n.close(atom.Lookup(name))
+		}
+	}
+}
+
+func (n *noteReader) open(tag atom.Atom) {
+	switch tag {
+	case atom.B, atom.Strong:
+		n.bold++
+	case atom.I, atom.Em:
+		n.italic++
+	case atom.U:
+		n.underline++
+	case atom.Br:
+		n.end()
+	case atom.P:
+		n.end()
+		n.now.apart = true
+	case atom.Ul, atom.Ol:
+		n.end()
+		n.lists = append(n.lists, noteList{ordered: tag == atom.Ol})
+	case atom.Li:
+		n.end()
+		if len(n.lists) == 0 {
+			n.lists = append(n.lists, noteList{})
+		}
+		list := &n.lists[len(n.lists)-1]
+		list.items++
+		n.now.level, n.now.marker = n.level(), "•"
+		if list.ordered {
+			n.now.marker = strconv.Itoa(list.items) + "."
+		}
+	}
+}
+
+func (n *noteReader) close(tag atom.Atom) {
+	switch tag {
+	case atom.B, atom.Strong:
+		n.bold = max(0, n.bold-1)
+	case atom.I, atom.Em:
+		n.italic = max(0, n.italic-1)
+	case atom.U:
+		n.underline = max(0, n.underline-1)
+	case atom.P:
+		n.end()
+		n.now.apart = true
+	case atom.Li:
+		n.end()
+	case atom.Ul, atom.Ol:
+		n.end()
+		if len(n.lists) > 0 {
+			n.lists = n.lists[:len(n.lists)-1]
+		}
+		n.now.apart, n.now.level = len(n.lists) == 0, n.level()
+	}
+}
+
+func (n *noteReader) level() int { return min(len(n.lists), noteLevelsMax) }
+
+// writeFlowing adds text in which a line break is a blank.
+func (n *noteReader) writeFlowing(s string) {
+	text := clean(s)
+	if before := strings.TrimLeft(s, " \t\r\n"); len(before) < len(s) && len(n.now.text) > 0 && n.now.text[len(n.now.text)-1].char != ' ' {
+		n.write(" ")
+	}
+	n.write(text)
+	if after := strings.TrimRight(s, " \t\r\n"); text != "" && len(after) < len(s) {
+		n.write(" ")
+	}
+}
+
+func (n *noteReader) write(s string) {
+	look := noteRune{style: regular, underlined: n.underline > 0}
+	switch {
+	case n.bold > 0 && n.italic > 0:
+		look.style = boldItalic
+	case n.bold > 0:
+		look.style = bold
+	case n.italic > 0:
+		look.style = italic
+	}
+	for _, r := range s {
+		look.char = r
+		n.now.text = append(n.now.text, look)
+	}
+}
+
+// end closes the paragraph. An empty one stands for an empty line, unless
+// nothing stands before it.
+func (n *noteReader) end() {
+	for len(n.now.text) > 0 && n.now.text[len(n.now.text)-1].char == ' ' {
+		n.now.text = n.now.text[:len(n.now.text)-1]
+	}
+	if len(n.now.text) == 0 && n.now.marker == "" {
+		n.now.apart = n.now.apart || len(n.done) > 0 && n.now.level == 0
+		return
+	}
+	n.done = append(n.done, n.now)
+	n.now = paragraph{level: n.level()}
+}
+
+func (n *noteReader) paragraphs() []paragraph {
+	if len(n.done) > 0 {
+		n.done[0].apart = false
+	}
+	return n.done
+}
+
+// drawNote draws the note below its heading.
+func (c *composition) drawNote() {
+	paragraphs := readNote(c.notes, c.v.Transaction.Note)
+	if len(paragraphs) == 0 {
+		return
+	}
+	c.heading(c.words.note)
+	const size = 8800
+	lead := pen{size: size}.lead()
+	for _, p := range paragraphs {
+		if p.apart {
+			c.y += lead / 2
+		}
+		indent := length(p.level) * 5 * millimetre
+		lines := c.wrapNote(p.text, size, noteWidth-indent)
+		for i, line := range lines {
+			c.need(lead)
+			if i == 0 && p.marker != "" {
+				c.textRight(pen{regular, size, c.accent}, marginSide+indent-4*point, c.y+size, p.marker)
+			}
+			c.drawNoteLine(line, marginSide+indent, size)
+			c.y += lead
+		}
+	}
+	c.y += sectionGap
+}
+
+// noteWidth is what can be read without losing the line.
+const noteWidth = 140 * millimetre
+
+// wrapNote is wrap for characters of several looks; it always gives a line.
+func (c *composition) wrapNote(text []noteRune, size, width length) [][]noteRune {
+	limit := int(width * 1000 / size)
+	var lines [][]noteRune
+	start, blank, atBlank, total := 0, -1, 0, 0
+	for i, r := range text {
+		f, glyph, _ := c.family.pick(r.style, r.char)
+		advance := int(f.widths[glyph])
+		if r.char == ' ' {
+			blank, atBlank = i, total+advance
+		}
+		if total+advance > limit && i > start && r.char != ' ' {
+			if blank > start {
+				lines = append(lines, text[start:blank])
+				start, total = blank+1, total-atBlank
+			} else {
+				lines = append(lines, text[start:i])
+				start, total = i, 0
+			}
+			blank = -1
+		}
+		total += advance
+	}
+	return append(lines, text[start:])
+}
+
+// drawNoteLine draws runs of one look after each other.
+func (c *composition) drawNoteLine(line []noteRune, x, size length) {
+	for len(line) > 0 {
+		look, n := line[0], 1
+		for n < len(line) && line[n].style == look.style && line[n].underlined == look.underlined {
+			n++
+		}
+		var run strings.Builder
+		for _, r := range line[:n] {
+			run.WriteRune(r.char)
+		}
+		width := c.text(pen{look.style, size, c.ink}, x, c.y+size, run.String())
+		if look.underlined {
+			c.rule(x, c.y+size+1200, width, stroke{500, c.ink})
+		}
+		x += width
+		line = line[n:]
+	}
+}

@@ -1,0 +1,218 @@
+package document
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf16"
+)
+
+// The file is written here, object by object, instead of by a PDF library:
+// docs/decisions/0007-pdf-writer.md has the measurements. It is ISO 32000-1
+// (PDF 1.7) within the limits of ISO 19005-3 (PDF/A-3), level U.
+
+// pdfFile collects the objects of a file. Numbers start at 1.
+type pdfFile struct {
+	out     []byte
+	offsets []int // by object number less 1; 0 while only reserved
+}
+
+func newPDFFile(sizeHint int) *pdfFile {
+	f := &pdfFile{out: make([]byte, 0, sizeHint)}
+	// Four bytes over 127 tell transports that the file is binary.
+	f.out = append(f.out, "%PDF-1.7\n%\xE2\xE3\xCF\xD3\n"...)
+	return f
+}
+
+// reserve returns the number of an object that is written later.
+func (f *pdfFile) reserve() int {
+	f.offsets = append(f.offsets, 0)
+	return len(f.offsets)
+}
+
+// object writes an object whose body is a format.
+func (f *pdfFile) object(number int, format string, args ...any) {
+	f.offsets[number-1] = len(f.out)
+	f.out = strconv.AppendInt(f.out, int64(number), 10)
+	f.out = append(f.out, " 0 obj\n"...)
+	f.out = fmt.Appendf(f.out, format, args...)
+	f.out = append(f.out, "\nendobj\n"...)
+}
+
+// add is object with a new number.
+func (f *pdfFile) add(format string, args ...any) int {
+	n := f.reserve()
+	f.object(n, format, args...)
+	return n
+}
+
+// stream writes a stream object; dict is what its dictionary has besides Length.
+func (f *pdfFile) stream(dict string, data []byte) int {
+	n := f.reserve()
+	f.offsets[n-1] = len(f.out)
+	f.out = fmt.Appendf(f.out, "%d 0 obj\n<<%s/Length %d>>\nstream\n", n, dict, len(data))
+	f.out = append(f.out, data...)
+	f.out = append(f.out, "\nendstream\nendobj\n"...)
+	return n
+}
+
+// finish writes the cross-reference table and the trailer. The file's ID is a
+// digest of its content, so that equal documents stay equal.
+func (f *pdfFile) finish(root, info int) []byte {
+	sum := sha256.Sum256(f.out)
+	start := len(f.out)
+	f.out = fmt.Appendf(f.out, "xref\n0 %d\n0000000000 65535 f \n", len(f.offsets)+1)
+	for _, offset := range f.offsets {
+		f.out = fmt.Appendf(f.out, "%010d 00000 n \n", offset)
+	}
+	id := hex.EncodeToString(sum[:16])
+	f.out = fmt.Appendf(f.out, "trailer\n<</Size %d/Root %d 0 R/Info %d 0 R/ID[<%s><%s>]>>\nstartxref\n%d\n%%%%EOF\n",
+		len(f.offsets)+1, root, info, id, id, start)
+	return f.out
+}
+
+// write turns composed pages into the file.
+func (r *Renderer) write(ctx context.Context, v *Visual, p *composition) ([]byte, error) {
+	f := newPDFFile(64<<10 + p.bytes()/3)
+	catalog, tree, info := f.reserve(), f.reserve(), f.reserve()
+	meta := p.metadata(v)
+	xmp := f.stream("/Type/Metadata/Subtype/XML", meta.xmp(v.FacturX))
+	profile := f.stream("/N 3/Filter/FlateDecode", r.profile)
+	resources, err := r.writeResources(f, p)
+	if err != nil {
+		return nil, err
+	}
+	kids := make([]byte, 0, 8*len(p.sheets))
+	for _, s := range p.sheets {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		content := f.stream("/Filter/FlateDecode", r.deflate.fast(s.out))
+		page := f.add("<</Type/Page/Parent %d 0 R/MediaBox[0 0 %s %s]/Resources %d 0 R/Contents %d 0 R>>",
+			tree, pageWidth, pageHeight, resources, content)
+		kids = fmt.Appendf(kids, "%d 0 R ", page)
+	}
+	f.object(tree, "<</Type/Pages/Count %d/Kids[%s]>>", len(p.sheets), kids)
+	f.object(info, "<</Title %s/Author %s/Creator %s/Producer %s/CreationDate %s/ModDate %s>>", pdfText(meta.title), pdfText(meta.author),
+		pdfText(producer), pdfText(producer), pdfDate(meta.at), pdfDate(meta.at))
+	f.object(catalog, "<</Type/Catalog/Pages %d 0 R/Metadata %d 0 R/Lang %s/ViewerPreferences<</DisplayDocTitle true>>"+
+		"/OutputIntents[<</Type/OutputIntent/S/GTS_PDFA1/OutputConditionIdentifier(sRGB IEC61966-2.1)/Info(sRGB IEC61966-2.1)/DestOutputProfile %d 0 R>>]%s>>",
+		tree, xmp, pdfText(p.words.tag), profile, r.writeFiles(f, v.Files))
+	return f.finish(catalog, info), nil
+}
+
+// writeResources writes fonts and logo, and returns the dictionary that all pages share.
+func (r *Renderer) writeResources(f *pdfFile, p *composition) (int, error) {
+	var fonts []byte
+	for id := range p.used {
+		if p.used[id] == nil {
+			continue
+		}
+		sub, err := r.subset(p.used[id].key(r.library.faces[id]))
+		if err != nil {
+			return 0, fmt.Errorf("cutting font %s: %w", r.library.faces[id].name, err)
+		}
+		fonts = fmt.Appendf(fonts, "/F%d %d 0 R", id, writeFont(f, sub))
+	}
+	pictures := ""
+	if p.logo != nil {
+		n := f.stream(fmt.Sprintf("/Type/XObject/Subtype/Image/Width %d/Height %d/ColorSpace/DeviceRGB/BitsPerComponent 8/Filter%s",
+			p.logo.width, p.logo.height, p.logo.filter), p.logo.data)
+		pictures = fmt.Sprintf("/XObject<</Logo %d 0 R>>", n)
+	}
+	return f.add("<</Font<<%s>>%s>>", fonts, pictures), nil
+}
+
+// writeFont writes a subset as a composite font whose codes are the glyph
+// numbers of the whole face: page contents do not depend on how it was cut.
+func writeFont(f *pdfFile, s *subset) int {
+	m := s.face.layout
+	program := f.stream(fmt.Sprintf("/Filter/FlateDecode/Length1 %d", s.length), s.program)
+	set := f.stream("/Filter/FlateDecode", s.cidSet)
+	descriptor := f.add("<</Type/FontDescriptor/FontName/%s/Flags %d/FontBBox[%d %d %d %d]/ItalicAngle %d/Ascent %d/Descent %d/CapHeight %d/StemV %d/FontFile2 %d 0 R/CIDSet %d 0 R>>",
+		s.name, m.flags(), m.box[0], m.box[1], m.box[2], m.box[3], m.italicAngle, m.ascent, m.descent, m.capHeight, m.stem(), program, set)
+	toGID := f.stream("/Filter/FlateDecode", s.cidToGID)
+	descendant := f.add("<</Type/Font/Subtype/CIDFontType2/BaseFont/%s/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>/FontDescriptor %d 0 R/W %s/CIDToGIDMap %d 0 R>>",
+		s.name, descriptor, s.widths, toGID)
+	unicode := f.stream("/Filter/FlateDecode", s.toUnicode)
+	return f.add("<</Type/Font/Subtype/Type0/BaseFont/%s/Encoding/Identity-H/DescendantFonts[%d 0 R]/ToUnicode %d 0 R>>", s.name, descendant, unicode)
+}
+
+// pdfText writes a text string: plain where it is printable ASCII, UTF-16 in
+// hexadecimal otherwise, so that no byte of a client stands raw in the file.
+func pdfText(s string) string {
+	var out bytes.Buffer
+	out.WriteByte('(')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c < 0x20 || c > 0x7E:
+			return pdfUTF16(s)
+		case c == '(' || c == ')' || c == '\\':
+			out.WriteByte('\\')
+			out.WriteByte(c)
+		default:
+			out.WriteByte(c)
+		}
+	}
+	out.WriteByte(')')
+	return out.String()
+}
+
+func pdfUTF16(s string) string {
+	out := []byte("<FEFF")
+	for _, unit := range utf16.Encode([]rune(s)) {
+		out = fmt.Appendf(out, "%04X", unit)
+	}
+	return string(append(out, '>'))
+}
+
+// pdfName writes a name object, everything unusual as #xx.
+func pdfName(s string) string {
+	out := []byte{'/'}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '+' {
+			out = append(out, c)
+		} else {
+			out = fmt.Appendf(out, "#%02X", c)
+		}
+	}
+	return string(out)
+}
+
+func pdfDate(t time.Time) string { return t.UTC().Format("(D:20060102150405Z)") }
+
+// deflaters keeps compressors: making one costs more than a page's worth of compressing.
+type deflaters struct {
+	quick, small sync.Pool // of *zlib.Writer
+}
+
+// fast compresses what is written once: page contents.
+func (d *deflaters) fast(data []byte) []byte { return deflate(&d.quick, contentLevel, data) }
+
+// best compresses what many documents share.
+func (d *deflaters) best(data []byte) []byte { return deflate(&d.small, zlib.BestCompression, data) }
+
+// contentLevel is where page contents stop getting smaller for their time.
+const contentLevel = 4
+
+func deflate(pool *sync.Pool, level int, data []byte) []byte {
+	out := bytes.NewBuffer(make([]byte, 0, len(data)/3+64))
+	w, ok := pool.Get().(*zlib.Writer)
+	if ok {
+		w.Reset(out)
+	} else {
+		w, _ = zlib.NewWriterLevel(out, level) // the levels above are valid
+	}
+	// A bytes.Buffer takes everything, so neither call can fail.
+	_, _ = w.Write(data)
+	_ = w.Close()
+	pool.Put(w)
+	return out.Bytes()
+}

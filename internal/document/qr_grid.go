@@ -1,0 +1,133 @@
+package document
+
+import "math/bits"
+
+// qrSideMax is the number of modules on a side of the largest code.
+const qrSideMax = 177
+
+// qrLine is a row or a column of modules, dark ones as ones, the first in the lowest bit.
+type qrLine [3]uint64
+
+// qrGrid is a code as rows and as columns, so that both are scored a word at a time.
+type qrGrid struct {
+	size          int
+	rows, columns [qrSideMax]qrLine
+}
+
+func newQRGrid(size int, dark func(x, y int) bool) *qrGrid {
+	g := &qrGrid{size: size}
+	for y := range size {
+		for x := range size {
+			if dark(x, y) {
+				g.rows[y][x/64] |= 1 << (x % 64)
+				g.columns[x][y/64] |= 1 << (y % 64)
+			}
+		}
+	}
+	return g
+}
+
+func (g *qrGrid) dark(x, y int) bool { return g.rows[y][x/64]>>(x%64)&1 != 0 }
+
+// combine sets g to the exclusive or of two grids.
+func (g *qrGrid) combine(a, b *qrGrid) {
+	g.size = a.size
+	for i := range a.size {
+		for w := range a.rows[i] {
+			g.rows[i][w] = a.rows[i][w] ^ b.rows[i][w]
+			g.columns[i][w] = a.columns[i][w] ^ b.columns[i][w]
+		}
+	}
+}
+
+// penalty scores a code by ISO/IEC 18004, 7.8.3.1.
+func (g *qrGrid) penalty() int {
+	all, pairs := ones(g.size), ones(g.size-1)
+	total, dark := 0, 0
+	if g.size <= 64 { // the codes of nearly all documents: one word does
+		for i := range g.size {
+			row, column := g.rows[i][0], g.columns[i][0]
+			total += wordPenalty(row, all[0], pairs[0]) + wordPenalty(column, all[0], pairs[0])
+			dark += bits.OnesCount64(row)
+			if i+1 < g.size {
+				next := g.rows[i+1][0]
+				total += 3 * bits.OnesCount64(^(row^row>>1)&^(next^next>>1)&^(row^next)&pairs[0])
+			}
+		}
+		return total + imbalance(dark, g.size)
+	}
+	for i := range g.size {
+		total += g.rows[i].penalty(all, pairs) + g.columns[i].penalty(all, pairs)
+		dark += g.rows[i].count()
+		if i+1 < g.size { // blocks of four alike
+			total += 3 * g.rows[i].alike(pairs).and(g.rows[i+1].alike(pairs)).and(g.rows[i].xor(g.rows[i+1]).not(pairs)).count()
+		}
+	}
+	return total + imbalance(dark, g.size)
+}
+
+// imbalance scores how far a code is from half dark.
+func imbalance(dark, size int) int {
+	off := dark*100/(size*size) - 50
+	return max(off, -off) / 5 * 10
+}
+
+// wordPenalty is qrLine.penalty for a line of one word.
+func wordPenalty(l, all, pairs uint64) int {
+	alike := ^(l ^ l>>1) & pairs
+	three := alike & (alike >> 1)
+	five := three & (three >> 2)
+	light := ^l & all
+	finder := l & (light >> 1) & (l >> 2) & (l >> 3) & (l >> 4) & (light >> 5) & (l >> 6)
+	two := light & (light >> 1)
+	four := two & (two >> 2)
+	return bits.OnesCount64(five) + 2*bits.OnesCount64(five&^(five<<1)) +
+		40*(bits.OnesCount64(finder&(four>>7))+bits.OnesCount64(four&(finder>>4)))
+}
+
+// penalty scores a line: three for a run of five alike and one for each module
+// more, forty for what looks like a finder with light beside it.
+func (l qrLine) penalty(all, pairs qrLine) int {
+	alike := l.alike(pairs)
+	three := alike.and(alike.shift(1))
+	five := three.and(three.shift(2)) // a run of n has n-4 of these
+	score := five.count() + 2*five.and(five.up().not(all)).count()
+
+	light := l.not(all)
+	finder := l.and(light.shift(1)).and(l.shift(2)).and(l.shift(3)).and(l.shift(4)).and(light.shift(5)).and(l.shift(6))
+	two := light.and(light.shift(1))
+	four := two.and(two.shift(2))
+	return score + 40*(finder.and(four.shift(7)).count()+four.and(finder.shift(4)).count())
+}
+
+// alike marks the modules that are as dark as the next one.
+func (l qrLine) alike(pairs qrLine) qrLine { return l.xor(l.shift(1)).not(pairs) }
+
+func (l qrLine) and(m qrLine) qrLine { return qrLine{l[0] & m[0], l[1] & m[1], l[2] & m[2]} }
+func (l qrLine) xor(m qrLine) qrLine { return qrLine{l[0] ^ m[0], l[1] ^ m[1], l[2] ^ m[2]} }
+
+// not inverts the bits of a mask and clears the others.
+func (l qrLine) not(mask qrLine) qrLine {
+	return qrLine{^l[0] & mask[0], ^l[1] & mask[1], ^l[2] & mask[2]}
+}
+
+// shift moves every module n places towards the first, 0 < n < 64.
+func (l qrLine) shift(n int) qrLine {
+	return qrLine{l[0]>>n | l[1]<<(64-n), l[1]>>n | l[2]<<(64-n), l[2] >> n}
+}
+
+// up moves every module one place away from the first.
+func (l qrLine) up() qrLine { return qrLine{l[0] << 1, l[1]<<1 | l[0]>>63, l[2]<<1 | l[1]>>63} }
+
+func (l qrLine) count() int {
+	return bits.OnesCount64(l[0]) + bits.OnesCount64(l[1]) + bits.OnesCount64(l[2])
+}
+
+// ones has the first n modules dark.
+func ones(n int) qrLine {
+	var l qrLine
+	for i := range n {
+		l[i/64] |= 1 << (i % 64)
+	}
+	return l
+}

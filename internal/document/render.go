@@ -1,0 +1,214 @@
+// Package document makes the documents that people and auditors keep: the
+// visual form of a transaction as PDF/A-3, its stored files and the
+// short-lived addresses they are fetched from.
+//
+// It owns how a document looks, reads and is kept. It does not own what a
+// document says: amounts come from country.Calculate, legal texts, codes and
+// captions from the country's pack, logo and colours from the client's
+// configuration.
+//
+// The law of Render: a document is a pure function of its [Visual]. Equal
+// visuals give equal bytes; nothing in one is fetched, opened, executed or
+// trusted to be short, printable or well-formed; and nothing in one can keep
+// the document of a registered transaction from being made.
+package document
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/microcosm-cc/bluemonday"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// Visual is everything a visual document is made from.
+type Visual struct {
+	Transaction country.Transaction // its Kind decides the title, its Note is sanitised here
+	Totals      country.Totals      // signs are drawn as given
+	Supplier    country.Supplier
+	Simplified  bool // a receipt instead of a full invoice
+
+	Language string         // two letters; "" means the transaction's. See [Speaks]
+	Location *time.Location // of the supplier's address: decides the days on the document; nil means UTC
+	IssuedAt time.Time      // document_generated_at: the only time in the metadata
+
+	Title        string // overrides the title of the kind where the law of the country has its own
+	UniqueNumber string
+	Authority    []Identifier // ids the authority assigned
+	QR           *QR
+	LegalTexts   []string
+	Original     *Reference // corrections: the document that is corrected
+
+	// LocalCurrency is the currency of the country when it is not the
+	// transaction's: with an exchange rate the tax is stated in it as well.
+	LocalCurrency string
+	// Specimen marks a document of the test environment, so that nobody books it.
+	Specimen bool
+
+	Branding Branding
+	Files    []EmbeddedFile
+	FacturX  *FacturX
+}
+
+// Identifier is a labelled id, for example the authority's own number of a document.
+type Identifier struct {
+	Label string // "" means the language's word for the authority's id
+	Value string
+}
+
+// QR is the country's code with the words it must be printed with.
+type QR struct {
+	Text    string // encoded byte for byte
+	Title   string // above the code
+	Caption string // below the code
+}
+
+// Reference names the document that a correction corrects.
+type Reference struct {
+	Number      string
+	Date        time.Time
+	AuthorityID string
+}
+
+// Branding is the look that a client or a company chose. Its zero value is a
+// sober document that carries the supplier's name in place of a logo.
+type Branding struct {
+	Logo      []byte // PNG or JPEG; see [CheckLogo]
+	Placement Placement
+	Accent    string // #RRGGBB; darkened until it can be read on white
+	Ink       string // #RRGGBB of the text, likewise
+	Font      string // one of [Fonts]
+}
+
+// Placement is where the logo stands in the head of the first page.
+type Placement string
+
+// The placements. The zero value means left.
+const (
+	Left   Placement = "left"
+	Center Placement = "center"
+	Right  Placement = "right"
+)
+
+// EmbeddedFile is a file inside the PDF.
+type EmbeddedFile struct {
+	Name         string // file name without a folder
+	MIME         string
+	Description  string
+	Relationship Relationship
+	ModifiedAt   time.Time
+	Content      []byte
+}
+
+// Relationship is how an attachment relates to the visual document (ISO 19005-3, AFRelationship).
+type Relationship string
+
+// The relationships of ISO 19005-3, annex E. The zero value means Unspecified.
+const (
+	Alternative Relationship = "Alternative" // the same document in another form: Factur-X, ZUGFeRD
+	Source      Relationship = "Source"
+	Data        Relationship = "Data"
+	Supplement  Relationship = "Supplement"
+	Unspecified Relationship = "Unspecified"
+)
+
+// FacturX says that one of the attachments is a Factur-X or ZUGFeRD invoice.
+type FacturX struct {
+	FileName string // factur-x.xml, or xrechnung.xml for that profile
+	Level    string // MINIMUM, BASIC WL, BASIC, EN 16931, EXTENDED, XRECHNUNG
+	Version  string // "" means 1.0
+}
+
+// Renderer makes PDFs. It parses fonts once and keeps the subsets, logos and
+// working memory that documents share, all within fixed bounds. It is safe for
+// concurrent use.
+type Renderer struct {
+	library *library
+	subsets *cache[subsetKey, *subset]
+	logos   *cache[[32]byte, *picture]
+	deflate deflaters
+	profile []byte // the sRGB output intent, deflated
+	places  *placeNames
+	codes   qrMaker
+	notes   *bluemonday.Policy
+}
+
+// NewRenderer parses the fonts.
+func NewRenderer() (*Renderer, error) {
+	lib, err := newLibrary()
+	if err != nil {
+		return nil, fmt.Errorf("parsing the document fonts: %w", err)
+	}
+	r := &Renderer{
+		library: lib,
+		notes:   notePolicy(),
+		subsets: newCache[subsetKey, *subset](subsetBytesMax),
+		logos:   newCache[[32]byte, *picture](logoCacheBytesMax),
+		places:  newPlaceNames(),
+	}
+	r.profile = r.deflate.best(srgbProfile())
+	return r, nil
+}
+
+// Render returns the document as PDF/A-3u, deterministic in v.
+//
+// Failure policy: the transaction may already be registered with an authority,
+// so whatever can be drawn is drawn. A logo that is no longer an image is left
+// out, an unknown colour, font or language falls back (see [Speaks]), a
+// character without a glyph becomes U+FFFD. The errors that remain are a code
+// that does not fit any QR size and attachments the format cannot hold, because
+// a document without them would be another document; and ctx's, asked page by page.
+func (r *Renderer) Render(ctx context.Context, v Visual) ([]byte, error) {
+	if err := v.check(); err != nil {
+		return nil, err
+	}
+	p, err := r.compose(ctx, &v)
+	if err != nil {
+		return nil, fmt.Errorf("laying out document %s: %w", v.Transaction.ID, err)
+	}
+	out, err := r.write(ctx, &v, p)
+	if err != nil {
+		return nil, fmt.Errorf("writing document %s: %w", v.Transaction.ID, err)
+	}
+	return out, nil
+}
+
+// check refuses what would make another document than the one that was meant.
+func (v *Visual) check() error {
+	items, lines := v.Transaction.Items, v.Totals.Lines
+	if len(items) != len(lines) {
+		return invalid("%d items have totals of %d lines", len(items), len(lines))
+	}
+	for i := range items {
+		if len(items[i].Taxes) != len(lines[i].Taxes) {
+			return invalid("item %d has %d taxes and amounts of %d", i, len(items[i].Taxes), len(lines[i].Taxes))
+		}
+	}
+	return v.checkFiles()
+}
+
+// language returns the code of the language asked for, upper case.
+func (v *Visual) language() string {
+	code := v.Language
+	if code == "" {
+		code = v.Transaction.LanguageCode
+	}
+	return strings.ToUpper(code)
+}
+
+// location never returns nil.
+func (v *Visual) location() *time.Location {
+	if v.Location == nil {
+		return time.UTC
+	}
+	return v.Location
+}
+
+// invalid is the one shape of the errors that Render and its checks return for what they were given.
+func invalid(format string, args ...any) error {
+	return fault.New(fault.Invalid, format, args...)
+}

@@ -1,0 +1,153 @@
+package document
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+
+	scale "golang.org/x/image/draw"
+)
+
+// Limits of logos. Within them the largest picture takes 32 MiB to decode,
+// once: documents share what is kept of it.
+const (
+	LogoBytesMax  = 512 << 10
+	LogoSideMax   = 4096    // pixels
+	LogoPixelsMax = 4 << 20 // width times height
+
+	logoCacheBytesMax = 16 << 20
+	logoWidthMax      = 52 * millimetre // on paper
+	logoHeightMax     = 18 * millimetre
+	logoDotsPerInch   = 300
+)
+
+// picture is a logo as documents embed it: opaque, as many pixels as can be
+// seen, and nothing left of the file it came from.
+type picture struct {
+	width, height int
+	filter        string // how data is encoded, as the image's dictionary says it
+	data          []byte
+}
+
+func (p *picture) size() int { return len(p.data) + 64 }
+
+// fit returns the size on paper: the whole box in one direction, true to the sides' ratio.
+func (p *picture) fit() (width, height length) {
+	width, height = logoWidthMax, logoWidthMax*length(p.height)/length(p.width)
+	if height > logoHeightMax {
+		width, height = logoHeightMax*length(p.width)/length(p.height), logoHeightMax
+	}
+	return width, height
+}
+
+// CheckLogo says why a file cannot be a logo: it is no PNG or JPEG, or larger
+// than LogoBytesMax, LogoSideMax or LogoPixelsMax. Configuration asks it, so
+// that rendering need not.
+func CheckLogo(raw []byte) error {
+	_, err := decodeLogo(raw)
+	return err
+}
+
+// decodeLogo looks at the head of the file before it decodes the rest: a few
+// bytes can claim any number of pixels.
+func decodeLogo(raw []byte) (image.Image, error) {
+	if len(raw) > LogoBytesMax {
+		return nil, invalid("a logo has at most %d bytes, not %d", LogoBytesMax, len(raw))
+	}
+	var config image.Config
+	var err error
+	decode := png.Decode
+	switch {
+	case bytes.HasPrefix(raw, []byte("\x89PNG\r\n\x1a\n")):
+		config, err = png.DecodeConfig(bytes.NewReader(raw))
+	case bytes.HasPrefix(raw, []byte("\xFF\xD8\xFF")):
+		config, err = jpeg.DecodeConfig(bytes.NewReader(raw))
+		decode = jpeg.Decode
+	default:
+		return nil, invalid("a logo is a PNG or a JPEG image")
+	}
+	if err != nil {
+		return nil, invalid("the logo cannot be read: %v", err)
+	}
+	if config.Width < 1 || config.Height < 1 || config.Width > LogoSideMax || config.Height > LogoSideMax || config.Width*config.Height > LogoPixelsMax {
+		return nil, invalid("a logo has at most %d pixels on a side and %d in all, not %d × %d", LogoSideMax, LogoPixelsMax, config.Width, config.Height)
+	}
+	img, err := decode(bytes.NewReader(raw))
+	if err != nil {
+		return nil, invalid("the logo cannot be read: %v", err)
+	}
+	return img, nil
+}
+
+// logo returns the picture of a file, nil when there is none or it is no image.
+func (r *Renderer) logo(raw []byte) *picture {
+	if len(raw) == 0 || len(raw) > LogoBytesMax {
+		return nil
+	}
+	pic, err := r.logos.get(sha256.Sum256(raw), func() (*picture, error) {
+		img, err := decodeLogo(raw)
+		if err != nil {
+			return nil, fmt.Errorf("reading a logo: %w", err)
+		}
+		return r.picture(img), nil
+	})
+	if err != nil {
+		return nil // Failure policy: see Render
+	}
+	return pic
+}
+
+// picture flattens an image on white, because transparency is a risk in print
+// and of no use on a white page, and scales it down to what paper shows.
+func (r *Renderer) picture(img image.Image) *picture {
+	from := img.Bounds()
+	w, h := from.Dx(), from.Dy()
+	dots := func(l length) int { return int(l * logoDotsPerInch / (72 * point)) }
+	if maxW := dots(logoWidthMax); w > maxW {
+		w, h = maxW, max(1, h*maxW/w)
+	}
+	if maxH := dots(logoHeightMax); h > maxH {
+		w, h = max(1, w*maxH/h), maxH
+	}
+	flat := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.Draw(flat, flat.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	if w == from.Dx() && h == from.Dy() {
+		draw.Draw(flat, flat.Bounds(), img, from.Min, draw.Over)
+	} else {
+		scale.CatmullRom.Scale(flat, flat.Bounds(), img, from, draw.Over, nil)
+	}
+	pic := &picture{width: w, height: h, data: r.deflate.best(predictRows(flat)),
+		filter: fmt.Sprintf("/FlateDecode/DecodeParms<</Predictor 15/Colors 3/Columns %d>>", w)}
+	if _, grainy := img.(*image.YCbCr); grainy { // a photograph deflates badly
+		var again bytes.Buffer
+		if err := jpeg.Encode(&again, flat, &jpeg.Options{Quality: 92}); err == nil && again.Len() < len(pic.data) {
+			pic.filter, pic.data = "/DCTDecode", again.Bytes()
+		}
+	}
+	return pic
+}
+
+// predictRows writes red, green and blue of every pixel less those of the pixel
+// above (PNG filter Up), which makes a logo's large areas vanish in deflation.
+func predictRows(img *image.RGBA) []byte {
+	w, h := img.Bounds().Dx(), img.Bounds().Dy()
+	out := make([]byte, 0, h*(1+3*w))
+	above := make([]byte, 3*w)
+	for y := range h {
+		out = append(out, 2)
+		for x := range w {
+			at := img.PixOffset(x, y)
+			for i := range 3 {
+				v := img.Pix[at+i]
+				out = append(out, v-above[3*x+i])
+				above[3*x+i] = v
+			}
+		}
+	}
+	return out
+}

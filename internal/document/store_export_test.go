@@ -1,0 +1,10 @@
+package document
+
+// SyncWith replaces how the store syncs its folder, so that tests can see, hold and fail a sync.
+func (s *Store) SyncWith(sync func(paths []string) error) { s.folder.syncer = sync }
+
+// SyncEach syncs files one by one, as on systems that cannot sync a whole file system.
+func (s *Store) SyncEach(paths []string) error { return s.folder.syncEach(paths) }
+
+// SyncWhole syncs the file system.
+func (s *Store) SyncWhole(paths []string) error { return s.folder.syncWhole(paths) }

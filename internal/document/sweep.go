@@ -1,0 +1,292 @@
+package document
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/riverqueue/river"
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"tributary/internal/db"
+)
+
+// Sweeping and retention.
+const (
+	sweepAfter  = time.Hour // a shelf is swept when its last file is at least this old
+	sweepEvery  = 30 * time.Minute
+	retireEvery = 24 * time.Hour
+
+	listMax       = 1000 // blobs or rows handled at once
+	shelvesCommit = 24   // shelves swept before that is recorded
+)
+
+// Sweep removes blobs that no attachment mentions and that are older than
+// olderThan, which is never less than an hour, and returns how many those were.
+// Several nodes may sweep at the same time.
+//
+// Failure policy: a shelf is closed in the database before it is looked at, so
+// that what is not mentioned then is never mentioned again. A sweep that is
+// cut off is done again from where the last one was recorded.
+func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (removed int, err error) {
+	to := shelfOf(s.now().Add(-max(olderThan, sweepAfter))) // shelves before it ended by then
+	var from string
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := s.closeShelves(tx, to); err != nil {
+			return err
+		}
+		return tx.Row(sweptSQL).Scan(&from)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("close shelves before %s: %w", to, err)
+	}
+	s.heard(to)
+	removed, err = s.sweepListed(ctx, to)
+	if err != nil {
+		return removed, err
+	}
+	count := 0
+	for shelf := from; shelf < to; shelf = shelfOf(shelfEnd(shelf)) {
+		n, err := s.sweepShelf(ctx, shelf)
+		removed += n
+		if err != nil {
+			return removed, fmt.Errorf("sweep shelf %s: %w", shelf, err)
+		}
+		if count++; count%shelvesCommit == 0 {
+			if err := s.advance(ctx, shelfOf(shelfEnd(shelf))); err != nil {
+				return removed, err
+			}
+		}
+	}
+	if from < to {
+		err = s.advance(ctx, to)
+	}
+	if removed > 0 {
+		s.log.Info("removed files that nothing mentions", "files", removed)
+	}
+	return removed, err
+}
+
+func (s *Store) advance(ctx context.Context, to string) error {
+	err := s.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(advanceSQL, to) })
+	if err != nil {
+		return fmt.Errorf("record that shelves before %s are swept: %w", to, err)
+	}
+	return nil
+}
+
+// sweepAgain has a shelf swept once more by the next sweep.
+func (s *Store) sweepAgain(ctx context.Context, shelf string) error {
+	err := s.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(repeatSQL, shelf) })
+	if err != nil {
+		return fmt.Errorf("have shelf %s swept again: %w", shelf, err)
+	}
+	return nil
+}
+
+// sweepListed sweeps closed shelves that were put on the list.
+func (s *Store) sweepListed(ctx context.Context, to string) (removed int, err error) {
+	var list []string
+	err = s.db.Read(ctx, func(r db.Reader) (err error) {
+		list, err = db.Collect(r, scanText, againSQL, to)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("list shelves to sweep again: %w", err)
+	}
+	for _, shelf := range list {
+		n, err := s.sweepShelf(ctx, shelf)
+		removed += n
+		if err == nil {
+			err = s.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(doneSQL, shelf) })
+		}
+		if err != nil {
+			return removed, fmt.Errorf("sweep shelf %s again: %w", shelf, err)
+		}
+	}
+	return removed, nil
+}
+
+// sweepShelf removes what no attachment mentions from a closed shelf. It goes
+// by folders where there are any: listing a folder's page reads all of it.
+func (s *Store) sweepShelf(ctx context.Context, shelf string) (removed int, err error) {
+	prefixes := []string{s.prefix + shelf + "/"}
+	if s.folder != nil {
+		if prefixes, err = s.folder.below(prefixes[0]); err != nil {
+			return 0, err
+		}
+	}
+	for _, prefix := range prefixes {
+		token := blob.FirstPageToken
+		for token != nil {
+			var page []*blob.ListObject
+			page, token, err = s.bucket.ListPage(ctx, token, listMax, &blob.ListOptions{Prefix: prefix})
+			if err != nil {
+				return removed, fmt.Errorf("list %s: %w", prefix, err)
+			}
+			n, err := s.removeUnmentioned(ctx, shelf, page)
+			removed += n
+			if err != nil {
+				return removed, err
+			}
+		}
+	}
+	if s.folder != nil {
+		s.folder.removeEmpty(append(prefixes, s.prefix+shelf))
+	}
+	return removed, nil
+}
+
+func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []*blob.ListObject) (removed int, err error) {
+	if len(page) == 0 {
+		return 0, nil
+	}
+	names := make([]string, len(page))
+	for i, object := range page {
+		names[i] = path.Base(object.Key)
+	}
+	mentioned := map[string]bool{}
+	err = s.db.Read(ctx, func(r db.Reader) error {
+		list, err := db.Collect(r, scanText, mentionedSQL+s.db.In("sha256", "$2"), shelf, db.Strings(names))
+		for _, sum := range list {
+			mentioned[s.key(shelf, sum)] = true
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read what is mentioned of shelf %s: %w", shelf, err)
+	}
+	for _, object := range page {
+		if mentioned[object.Key] {
+			continue
+		}
+		if err := s.bucket.Delete(ctx, object.Key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+			return removed, fmt.Errorf("remove %s: %w", object.Key, err)
+		}
+		removed++
+	}
+	return removed, nil
+}
+
+// Retire deletes attachments whose retention has ended, then their blobs, and
+// returns how many attachments those were. Without a retention setting it does
+// nothing. Files that attachments share lie on one shelf and expire together.
+//
+// Failure policy: the shelf is put on the sweeper's list in the commit that
+// deletes the first of its attachments, so a crash leaves nothing behind.
+func (s *Store) Retire(ctx context.Context) (deleted int, err error) {
+	if s.cfg.Retention == 0 {
+		return 0, nil
+	}
+	// An attachment may be younger than its shelf's last hour by as much as
+	// files wait for their attachments, so the shelf waits two hours longer.
+	to := shelfOf(s.now().AddDate(-s.cfg.Retention, 0, 0).Add(-2 * shelfLength))
+	for {
+		var shelf *string
+		err := s.db.Read(ctx, func(r db.Reader) error { return r.Row(oldestSQL, to).Scan(&shelf) })
+		if err != nil {
+			return deleted, fmt.Errorf("find documents whose retention has ended: %w", err)
+		}
+		if shelf == nil {
+			break
+		}
+		n, err := s.retireShelf(ctx, *shelf)
+		deleted += n
+		if err != nil {
+			return deleted, fmt.Errorf("retire shelf %s: %w", *shelf, err)
+		}
+	}
+	if deleted > 0 {
+		s.log.Info("deleted documents whose retention has ended", "attachments", deleted)
+	}
+	_, err = s.sweepListed(ctx, to)
+	return deleted, err
+}
+
+func (s *Store) retireShelf(ctx context.Context, shelf string) (deleted int, err error) {
+	for {
+		var gone []string
+		err := s.db.Write(ctx, func(tx *db.Tx) (err error) {
+			if err := s.closeShelves(tx, shelfOf(shelfEnd(shelf))); err != nil {
+				return err
+			}
+			if err := tx.Exec(repeatSQL, shelf); err != nil {
+				return err
+			}
+			gone, err = db.Collect(tx, scanText, expireSQL, shelf, listMax)
+			return err
+		})
+		if err != nil {
+			return deleted, err
+		}
+		if deleted += len(gone); len(gone) < listMax {
+			return deleted, nil
+		}
+	}
+}
+
+func scanText(scan func(...any) error) (text string, err error) {
+	err = scan(&text)
+	return text, err
+}
+
+// below lists the folders of a folder, as prefixes of keys; none if it is not there.
+func (f *folder) below(prefix string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(f.dir, filepath.FromSlash(prefix)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var prefixes []string
+	for _, e := range entries {
+		if e.IsDir() {
+			prefixes = append(prefixes, prefix+e.Name()+"/")
+		}
+	}
+	return prefixes, err
+}
+
+// removeEmpty removes folders that have nothing in them any more.
+func (f *folder) removeEmpty(prefixes []string) {
+	for _, prefix := range prefixes {
+		os.Remove(filepath.Join(f.dir, filepath.FromSlash(prefix))) //nolint:errcheck // one that is not empty stays
+	}
+}
+
+// sweepArgs is the periodic River job of the sweeper.
+type sweepArgs struct{}
+
+// Kind is stable: it is stored with every job.
+func (sweepArgs) Kind() string { return "document_sweep" }
+
+// retireArgs is the periodic River job of retention.
+type retireArgs struct{}
+
+// Kind is stable: it is stored with every job.
+func (retireArgs) Kind() string { return "document_retire" }
+
+// Workers registers what works our River jobs.
+func (s *Store) Workers(w *river.Workers) {
+	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[sweepArgs]) error {
+		_, err := s.Sweep(ctx, sweepAfter)
+		return err
+	}))
+	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[retireArgs]) error {
+		_, err := s.Retire(ctx)
+		return err
+	}))
+}
+
+// Periodic lists our periodic River jobs.
+func (s *Store) Periodic() []*river.PeriodicJob {
+	once := &river.PeriodicJobOpts{RunOnStart: true}
+	return []*river.PeriodicJob{
+		river.NewPeriodicJob(river.PeriodicInterval(sweepEvery), func() (river.JobArgs, *river.InsertOpts) { return sweepArgs{}, nil }, once),
+		river.NewPeriodicJob(river.PeriodicInterval(retireEvery), func() (river.JobArgs, *river.InsertOpts) { return retireArgs{}, nil }, once),
+	}
+}

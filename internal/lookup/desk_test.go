@@ -1,0 +1,376 @@
+package lookup_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/riverqueue/river"
+
+	"tributary/internal/alert"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/fault"
+	"tributary/internal/lookup"
+	"tributary/internal/webhook"
+)
+
+const (
+	base   = "https://api.example.test"
+	client = "c_ab12"
+)
+
+// gate is a simulated register that lets a number of questions through and
+// holds the others until it is opened.
+type gate struct {
+	*httptest.Server
+	sim     *lookup.VIESSimulator
+	pass    int64
+	asked   atomic.Int64
+	reached chan struct{} // closed when the first question is held
+	open    chan struct{}
+	once    sync.Once
+	opened  sync.Once
+}
+
+func newGate(t testing.TB, pass int64) *gate {
+	g := &gate{sim: lookup.NewVIESSimulator(lookup.VIESSimulatorConfig{Parallel: 100, ParallelPerState: 100}),
+		pass: pass, reached: make(chan struct{}), open: make(chan struct{})}
+	g.Server = httptest.NewServer(g)
+	t.Cleanup(g.Close)
+	t.Cleanup(g.release)
+	return g
+}
+
+func (g *gate) release() { g.opened.Do(func() { close(g.open) }) }
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.asked.Add(1) > g.pass {
+		g.once.Do(func() { close(g.reached) })
+		<-g.open
+	}
+	g.sim.ServeHTTP(w, r)
+}
+
+// register returns a client of the gate.
+func (g *gate) register(t testing.TB) *lookup.VIES {
+	return newVIES(t, lookup.VIESConfig{BaseURL: g.URL + lookup.VIESSimulatorPath})
+}
+
+// newLookups makes the slice as a server composes it, with nobody subscribed to events.
+func newLookups(d *db.DB, vies *lookup.VIES, claimFor time.Duration) (*lookup.Lookups, error) {
+	alerts, err := alert.New(d, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		return nil, err
+	}
+	guard, err := webhook.NewGuard(webhook.GuardConfig{})
+	if err != nil {
+		return nil, err
+	}
+	sender, err := webhook.NewSender(webhook.SenderConfig{Guard: guard})
+	if err != nil {
+		return nil, err
+	}
+	hooks, err := webhook.New(webhook.Config{
+		DB: d, Alerts: alerts, BaseURL: base, Sender: sender,
+		Target: func(context.Context, string, string) (string, bool, error) { return "", false, nil },
+		Keys:   func(context.Context, string) (webhook.Keys, error) { return webhook.Keys{}, webhook.ErrNoKey },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lookup.New(lookup.Config{DB: d, Hooks: hooks, Validator: lookup.NewValidator(vies, true), BaseURL: base + "/", ClaimFor: claimFor}), nil
+}
+
+// desk is the slice on a database, with what a test asks of it.
+type desk struct {
+	*lookup.Lookups
+	t testing.TB
+	d *db.DB
+}
+
+func newDesk(t testing.TB, d *db.DB, vies *lookup.VIES) *desk {
+	t.Helper()
+	l, err := newLookups(d, vies, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &desk{l, t, d}
+}
+
+func startJobs(d *db.DB, l *lookup.Lookups) error {
+	workers := river.NewWorkers()
+	l.Workers(workers)
+	return d.StartJobs(context.Background(), db.Jobs{Workers: workers, Periodic: l.Periodic()})
+}
+
+// start works jobs until the test ends.
+func (k *desk) start() *desk {
+	k.t.Helper()
+	if err := startJobs(k.d, k.Lookups); err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(k.halt)
+	return k
+}
+
+// halt stops the job engine as a server that has no time left does.
+func (k *desk) halt() {
+	k.t.Helper()
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := k.d.StopJobs(now); err != nil {
+		k.t.Errorf("stop the job engine: %v", err)
+	}
+}
+
+func (k *desk) create(entries []lookup.Entry) lookup.Batch {
+	k.t.Helper()
+	return k.createFor(client, entries)
+}
+
+func (k *desk) createFor(clientID string, entries []lookup.Entry) lookup.Batch {
+	k.t.Helper()
+	batch, err := k.CreateBatch(context.Background(), clientID, batchBody("", entries))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return batch
+}
+
+func batchBody(name string, entries []lookup.Entry) []byte {
+	type entry struct {
+		Country string `json:"country_iso_code"`
+		Number  string `json:"tax_identification_number"`
+	}
+	body := struct {
+		Name    string  `json:"batch_name,omitempty"`
+		Entries []entry `json:"validations"`
+	}{Name: name}
+	for _, e := range entries {
+		body.Entries = append(body.Entries, entry(e))
+	}
+	text, _ := json.Marshal(body)
+	return text
+}
+
+// all reads a batch by its pages.
+func (k *desk) all(id string) (lookup.Batch, []lookup.Validation) {
+	k.t.Helper()
+	var entries []lookup.Validation
+	cursor := ""
+	for {
+		page, err := k.Batch(context.Background(), client, id, 100, cursor)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		entries = append(entries, page.Validations...)
+		if *page.NextCursor == "" {
+			return page, entries
+		}
+		cursor = string(*page.NextCursor)
+	}
+}
+
+// finished waits until a batch is no longer running.
+func (k *desk) finished(clientID, id string) lookup.Progress {
+	k.t.Helper()
+	var status lookup.Progress
+	k.until("batch "+id+" ends", func() bool {
+		b, err := k.Batch(context.Background(), clientID, id, 1, "")
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		status = b.Status
+		return status != lookup.Running
+	})
+	return status
+}
+
+// until waits for another goroutine or process to make a condition true.
+func (k *desk) until(what string, ok func() bool) {
+	k.t.Helper()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	late := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-look.C:
+		case <-late:
+			k.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func (k *desk) number(sql string, args ...any) (n int) {
+	k.t.Helper()
+	if err := k.d.Read(context.Background(), func(r db.Reader) error { return r.Row(sql, args...).Scan(&n) }); err != nil {
+		k.t.Fatal(err)
+	}
+	return n
+}
+
+func (k *desk) answers(id string) int {
+	k.t.Helper()
+	return k.number("SELECT count(*) FROM lookup_answers WHERE lookup_id = $1", id)
+}
+
+func (k *desk) exec(sql string, args ...any) {
+	k.t.Helper()
+	if err := k.d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec(sql, args...) }); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// events are the stored events of a resource as type and path.
+func (k *desk) events(id string) (all []string) {
+	k.t.Helper()
+	err := k.d.Read(context.Background(), func(r db.Reader) (err error) {
+		all, err = db.Collect(r, func(scan func(...any) error) (string, error) {
+			var kind, path, owner string
+			err := scan(&kind, &path, &owner)
+			return kind + " " + path + " " + owner, err
+		}, "SELECT event_type, resource_path, client_id FROM webhook_events WHERE resource_id = $1", id)
+		return err
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return all
+}
+
+func (k *desk) wantOneEvent(id string) {
+	k.t.Helper()
+	want := "lookup.batch_validation_completed /lookup/v2/batch-validations/" + id + " " + client
+	if got := k.events(id); len(got) != 1 || got[0] != want {
+		k.t.Errorf("events %q, want one %q", got, want)
+	}
+}
+
+func wantKind(t testing.TB, err error, want fault.Kind) {
+	t.Helper()
+	if err == nil || fault.KindOf(err) != want {
+		t.Errorf("%v is %v, want %v", err, fault.KindOf(err), want)
+	}
+}
+
+// The part of a process that is killed while it works.
+const (
+	childVariable    = "TRIBUTARY_LOOKUP_TEST_CHILD" // its database
+	childVIES        = "TRIBUTARY_LOOKUP_TEST_VIES"  // its register
+	childClaimFor    = time.Second                   // so that nobody waits long for a dead node
+	childEntries     = 3000
+	childEntriesPass = 1200
+)
+
+func workUntilKilled() {
+	ctx := context.Background()
+	d, err := db.Open(ctx, db.Config{URL: os.Getenv(childVariable)})
+	if err == nil {
+		var vies *lookup.VIES
+		vies, err = lookup.NewVIES(lookup.VIESConfig{BaseURL: os.Getenv(childVIES)})
+		if err == nil {
+			var l *lookup.Lookups
+			if l, err = newLookups(d, vies, childClaimFor); err == nil {
+				err = startJobs(d, l)
+			}
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	select {}
+}
+
+func TestABatchSurvivesAKill(t *testing.T) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		ctx := context.Background()
+		g := newGate(t, childEntriesPass)
+		entries := manyEntries(t, childEntries-100)
+		entries = append(entries, entries[:100]...) // asked once, whichever process answers the twin
+		open := func() *desk {
+			d, err := db.Open(ctx, db.Config{URL: url})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := newLookups(d, g.register(t), childClaimFor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &desk{l, t, d}
+		}
+		before := open()
+		if _, err := before.d.Migrate(ctx); err != nil {
+			t.Fatal(err)
+		}
+		id := before.create(entries).BatchID
+		if err := before.d.Close(); err != nil {
+			t.Fatal(err)
+		}
+
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), childVariable+"="+url, childVIES+"="+g.URL+lookup.VIESSimulatorPath)
+		var said strings.Builder
+		child.Stderr = &said
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		died := make(chan error, 1)
+		go func() { died <- child.Wait() }()
+		select {
+		case <-g.reached:
+			child.Process.Kill() //nolint:errcheck // it is waited for
+			<-died
+		case err := <-died:
+			t.Fatalf("the worker ended by itself: %v %s", err, said.String())
+		}
+		g.release()
+
+		after := open()
+		defer after.d.Close() //nolint:errcheck // the test's last act
+		stored := after.answers(id)
+		if stored < 1000 || stored > childEntriesPass+100 {
+			t.Errorf("%d answers were stored before the kill", stored)
+		}
+		if err := startJobs(after.d, after.Lookups); err != nil {
+			t.Fatal(err)
+		}
+		defer after.halt()
+		after.until("the lost batch is found", func() bool {
+			n, err := after.Resume(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n > 0 || after.number("SELECT count(*) FROM lookups WHERE status = 'completed'") == 1
+		})
+		if got := after.finished(client, id); got != lookup.Completed {
+			t.Errorf("the batch is %s", got)
+		}
+		_, all := after.all(id)
+		for i, v := range all {
+			if v.Status != lookup.StatusRegistered || v.TaxIdentificationNumber != entries[i].Number {
+				t.Fatalf("entry %d: %+v", i, v)
+			}
+		}
+		if n := after.answers(id); len(all) != childEntries || n != childEntries {
+			t.Errorf("%d entries, %d answers", len(all), n)
+		}
+		after.wantOneEvent(id)
+		// Asked twice is only what had no stored answer at the kill: less than a group of them, with what was under way.
+		if n := int(g.asked.Load()); n < childEntries-100 || n > childEntries-100+500+32 {
+			t.Errorf("%d questions for %d numbers, %d answers stored before the kill", n, childEntries-100, stored)
+		}
+	})
+}

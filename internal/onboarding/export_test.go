@@ -1,0 +1,57 @@
+package onboarding
+
+import (
+	"context"
+	"time"
+)
+
+// What the tests of the external package may touch.
+
+const (
+	PKCS12BytesMax  = pkcs12BytesMax
+	IterationsMax   = iterationsMax
+	CrashesMax      = crashesMax
+	EnrolTries      = enrolTries
+	DepthMax        = depthMax
+	FaultsMax       = faultsMax
+	ClaimFor        = claimFor
+	MemberPassword  = memberPassword
+	ReferenceDigits = 32
+)
+
+// OnEnd calls fn after the end of every job.
+func (c *Companies) OnEnd(fn func(jobID string)) { c.ended = fn }
+
+// WorkNow is what River does with a job.
+func (c *Companies) WorkNow(ctx context.Context, jobID string) (time.Duration, error) {
+	return c.work(ctx, jobID)
+}
+
+// Abandon claims a job and does nothing with it, as a killed process does.
+func (c *Companies) Abandon(ctx context.Context, jobID string) (claimed bool, err error) {
+	job, _, err := c.claim(ctx, jobID)
+	return job != nil, err
+}
+
+// OpenPKCS12 opens a file as a job does; reason is empty when it opened.
+func OpenPKCS12(c *Companies, der []byte, password string) (subject, field, reason string, err error) {
+	cert, problem, err := c.openCertificate(context.Background(), der, password)
+	switch {
+	case err != nil:
+		return "", "", "", err
+	case problem != nil:
+		return "", problem.Field, problem.Message, nil
+	}
+	return cert.subject, "", "", nil
+}
+
+// ReadBody reads a body as Create does, without a country.
+func ReadBody(body []byte, patch bool) error {
+	var p profile
+	q, err := read(body, patch, &p)
+	if err != nil {
+		return err
+	}
+	q.digests()
+	return q.err()
+}

@@ -1,0 +1,398 @@
+package onboarding
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"tributary/internal/alert"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+const (
+	claimFor     = 90 * time.Second // longer than any work takes: opening a certificate and enrolling have limits of their own
+	enrolFor     = 30 * time.Second
+	releaseFor   = 5 * time.Second
+	crashesMax   = 3
+	enrolTries   = 6 // calls of an authority that cannot answer, 1, 2, 4 … s apart; then the client may repeat the onboarding
+	retryBase    = time.Second
+	rivalWait    = time.Second
+	resumeEvery  = 30 * time.Second
+	resumeAtOnce = 1000
+)
+
+// Work is the River job that looks at one onboarding job.
+type Work struct {
+	JobID string `json:"job_id"`
+}
+
+// Kind is stable: it is stored with every job.
+func (Work) Kind() string { return "onboarding_work" }
+
+// resumeArgs is the periodic River job that finds lost onboarding jobs.
+type resumeArgs struct{}
+
+// Kind is stable: it is stored with every job.
+func (resumeArgs) Kind() string { return "onboarding_resume" }
+
+// expiryArgs is the periodic River job of expiry alarms.
+type expiryArgs struct{}
+
+// Kind is stable: it is stored with every job.
+func (expiryArgs) Kind() string { return "onboarding_expiry" }
+
+// Workers registers what works our River jobs.
+func (c *Companies) Workers(w *river.Workers) {
+	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, j *river.Job[Work]) error {
+		again, err := c.work(ctx, j.Args.JobID)
+		if err == nil && again > 0 {
+			return river.JobSnooze(again)
+		}
+		return err
+	}))
+	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[resumeArgs]) error {
+		_, err := c.Resume(ctx)
+		return err
+	}))
+	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[expiryArgs]) error {
+		_, err := c.RaiseExpiryAlarms(ctx)
+		return err
+	}))
+}
+
+// Periodic lists our periodic River jobs.
+func (c *Companies) Periodic() []*river.PeriodicJob {
+	once := &river.PeriodicJobOpts{RunOnStart: true}
+	return []*river.PeriodicJob{
+		river.NewPeriodicJob(river.PeriodicInterval(resumeEvery), func() (river.JobArgs, *river.InsertOpts) { return resumeArgs{}, nil }, once),
+		river.NewPeriodicJob(river.PeriodicInterval(expiryEvery), func() (river.JobArgs, *river.InsertOpts) { return expiryArgs{}, nil }, once),
+	}
+}
+
+// Resume enqueues again what a killed process left behind and returns how many
+// jobs that were. Call it once after starting the job engine: on SQLite, where
+// no other process can hold a claim, a restart then goes on at once; elsewhere
+// claims run out.
+func (c *Companies) Resume(ctx context.Context) (int, error) {
+	var lost []string
+	err := c.db.Write(ctx, func(tx *db.Tx) error {
+		var err error
+		now := tx.Now()
+		lost, err = db.Collect(tx, func(scan func(...any) error) (id string, err error) {
+			err = scan(&id)
+			return id, err
+		}, stuckSQL, db.Micros(now), c.alone(), resumeAtOnce)
+		if err != nil {
+			return err
+		}
+		until := db.Micros(now.Add(startPatience))
+		for _, id := range lost {
+			if err := tx.Exec(requeueSQL, until, id); err != nil {
+				return err
+			}
+			tx.Enqueue(Work{JobID: id}, nil)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("resume onboarding jobs: %w", err)
+	}
+	if len(lost) > 0 {
+		c.log.Warn("onboarding jobs were left behind and go on", "jobs", len(lost))
+	}
+	return len(lost), nil
+}
+
+// alone is this node's name where no other process can be alive, else empty.
+func (c *Companies) alone() string {
+	if c.db.Engine() == "sqlite" {
+		return c.db.Node()
+	}
+	return ""
+}
+
+// claimed is a job in our hands.
+type claimed struct {
+	id         string
+	clientID   string
+	companyID  string
+	externalID string
+	kind       string
+	country    string
+	taxKey     string
+	live       bool
+	profile    profile
+	sealed     []byte
+	claim      int64
+	crashes    int64
+	tries      int64
+}
+
+// work brings a job to its end, unless somebody else does. again is how long
+// it must wait before another try.
+func (c *Companies) work(ctx context.Context, jobID string) (again time.Duration, err error) {
+	job, again, err := c.claim(ctx, jobID)
+	if err != nil || job == nil {
+		return again, err
+	}
+	if again, err = c.carryOut(ctx, job); err != nil {
+		c.release(ctx, job)
+	}
+	return again, err
+}
+
+// release gives a job back that a trouble of ours interrupted, so that it is no
+// crash and the next try need not wait for the claim to run out. It is a
+// courtesy: when it fails too, the claim runs out.
+func (c *Companies) release(ctx context.Context, job *claimed) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseFor)
+	defer cancel()
+	job.tries-- // this one did not reach the authority
+	if _, err := c.giveBack(ctx, job, 0); err != nil {
+		c.log.Warn("an interrupted onboarding job waits until its claim runs out", "job_id", job.id, "error", err)
+	}
+}
+
+// claim takes a job; nil when there is nothing to do, or nothing yet.
+func (c *Companies) claim(ctx context.Context, jobID string) (job *claimed, again time.Duration, err error) {
+	err = c.db.Write(ctx, func(tx *db.Tx) error {
+		job, again = nil, 0
+		found, err := c.take(tx, jobID)
+		if err != nil || found == nil {
+			return err
+		}
+		rival := ""
+		if found.kind == kindCreate {
+			// Two jobs with one tax number must not enrol at the same time: the
+			// second waits for the first and then finds its company.
+			if err := tx.Lock("onboarding-number:" + found.clientID + ":" + found.country + ":" + found.taxKey); err != nil {
+				return err
+			}
+			err := tx.Row(rivalSQL, found.clientID, found.country, found.taxKey, jobID).Scan(&rival)
+			if err != nil && !errors.Is(err, db.ErrNoRows) {
+				return err
+			}
+		}
+		now := tx.Now()
+		if false {
+			again = rivalWait
+			return tx.Exec(giveBackSQL, found.tries, db.Micros(now.Add(rivalWait+startPatience)), db.Micros(now), jobID, found.claim)
+		}
+		if err := tx.ExecOne(takeSQL, c.db.Node(), db.Micros(now.Add(claimFor)), db.Micros(now), jobID, found.claim); err != nil {
+			return err
+		}
+		found.claim++
+		job = found
+		return nil
+	})
+	if errors.Is(err, db.ErrStale) {
+		return nil, 0, nil // another worker took it first
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("claim onboarding job %s: %w", jobID, err)
+	}
+	return job, again, nil
+}
+
+func (c *Companies) take(tx *db.Tx, jobID string) (*claimed, error) {
+	job := &claimed{id: jobID}
+	var text string
+	err := tx.Row(claimSQL, db.Micros(tx.Now()), c.alone(), jobID).Scan(&job.clientID, &job.companyID, &job.externalID, &job.kind,
+		&job.country, &job.taxKey, &job.live, &text, &job.sealed, &job.claim, &job.crashes, &job.tries)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return job, decodeProfile(text, &job.profile)
+}
+
+// carryOut checks, enrols and ends a claimed job.
+func (c *Companies) carryOut(ctx context.Context, job *claimed) (again time.Duration, err error) {
+	if job.crashes >= crashesMax {
+		return 0, c.condemn(ctx, job)
+	}
+	e, err := c.examine(ctx, job)
+	if err != nil {
+		return 0, err
+	}
+	defer clear(e.credentials.PKCS12)
+	if len(e.faults) == 0 {
+		var transient bool
+		e.faults, transient = c.enrol(ctx, job, e)
+		if transient && job.tries+1 < enrolTries {
+			return c.giveBack(ctx, job, retryBase<<job.tries)
+		}
+	}
+	return 0, c.end(ctx, job, e)
+}
+
+// condemn fails a job that took its worker down again and again.
+func (c *Companies) condemn(ctx context.Context, job *claimed) error {
+	faults := []fault.Fault{{Code: fault.InternalError, Type: fault.General, Message: "the job could not be carried out; the operator has been told"}}
+	if err := c.end(ctx, job, &examined{faults: faults}); err != nil {
+		return err
+	}
+	return c.alarm(ctx, alert.JobDiscarded, job.id, fmt.Sprintf("onboarding job %s was given up after %d crashes", job.id, job.crashes))
+}
+
+func (c *Companies) alarm(ctx context.Context, name alert.Name, subject, message string) error {
+	if c.cfg.Alerts == nil {
+		c.log.Error(message, "alert", string(name), "subject", subject)
+		return nil
+	}
+	return c.cfg.Alerts.Raise(ctx, name, subject, message)
+}
+
+func (c *Companies) giveBack(ctx context.Context, job *claimed, wait time.Duration) (time.Duration, error) {
+	err := c.db.Write(ctx, func(tx *db.Tx) error {
+		now := tx.Now()
+		return tx.ExecOne(giveBackSQL, job.tries+1, db.Micros(now.Add(wait+startPatience)), db.Micros(now), job.id, job.claim)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("let onboarding job %s wait: %w", job.id, err)
+	}
+	return wait, nil
+}
+
+// enrol does what the authority asks. transient says that it could not answer.
+func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (faults []fault.Fault, transient bool) {
+	if e.pack.Enrol == nil || job.kind == kindPatch && !e.replaced {
+		return nil, false // nothing to do, or done when the credentials came
+	}
+	at, err := c.cfg.Atlas.Endpoint(job.country, country.Live(job.live))
+	if err != nil {
+		c.log.Error("a company cannot be enrolled", "country", job.country, "error", err)
+		return []fault.Fault{{
+			Code: fault.AuthorityUnavailable, Type: fault.General,
+			Message: "this service has no way to the country's authority; please tell its operator",
+		}}, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, enrolFor)
+	defer cancel()
+	faults = c.guarded(job, "enrolling", func() []fault.Fault { return e.pack.Enrol(ctx, at, e.supplier, e.credentials) })
+	faults = errorsOnly(faults)
+	transient = len(faults) > 0
+	for _, f := range faults {
+		transient = transient && f.Code == fault.AuthorityUnavailable
+	}
+	return faults, transient
+}
+
+// end writes the outcome: the company with everything that belongs to it, or
+// the list of what is wrong. A lost claim stores nothing.
+func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
+	var sealed []byte
+	if len(e.faults) == 0 && e.replaced && !empty(e.credentials) {
+		sealer, err := c.sealer(ctx, job.clientID)
+		if err != nil {
+			return err
+		}
+		if sealed, err = sealCredentials(sealer, e.credentials, bound(job.clientID, job.companyID, purposeCredentials)); err != nil {
+			return fmt.Errorf("seal the credentials of company %s: %w", job.companyID, err)
+		}
+	}
+	err := c.db.Write(ctx, func(tx *db.Tx) error { return c.store(tx, job, e, sealed) })
+	if errors.Is(err, db.ErrStale) {
+		c.log.Warn("an onboarding job was ended by another worker", "job_id", job.id)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("end onboarding job %s: %w", job.id, err)
+	}
+	if c.ended != nil {
+		c.ended(job.id)
+	}
+	return nil
+}
+
+func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) error {
+	faults := e.faults
+	if len(faults) == 0 && job.kind == kindCreate {
+		if err := tx.Lock("onboarding-number:" + job.clientID + ":" + job.country + ":" + job.taxKey); err != nil {
+			return err
+		}
+		var err error
+		if faults, err = twin(tx, job); err != nil {
+			return err
+		}
+	}
+	now := db.Micros(tx.Now())
+	if len(faults) > 0 {
+		text, err := json.Marshal(faults[:min(len(faults), faultsMax)])
+		if err != nil {
+			return fmt.Errorf("encode faults: %w", err)
+		}
+		return tx.ExecOne(endSQL, Failed, string(text), now, job.id, job.claim)
+	}
+	// The claim first: whoever lost it changes nothing.
+	if err := tx.ExecOne(endSQL, Success, nil, now, job.id, job.claim); err != nil {
+		return err
+	}
+	return c.storeCompany(tx, job, e, sealed)
+}
+
+func (c *Companies) storeCompany(tx *db.Tx, job *claimed, e *examined, sealed []byte) error {
+	now := db.Micros(tx.Now())
+	text, err := json.Marshal(job.profile)
+	if err != nil {
+		return fmt.Errorf("encode a company: %w", err)
+	}
+	if job.kind == kindCreate {
+		err = tx.Insert("companies", "client_id,company_id,external_id,country,tax_key,live,profile,created_at,updated_at",
+			[]any{job.clientID, job.companyID, job.externalID, job.country, job.taxKey, job.live, string(text), now, now})
+	} else {
+		err = tx.ExecOne(changeCompanySQL, string(text), now, job.clientID, job.companyID)
+	}
+	if err != nil || !e.replaced {
+		return err
+	}
+	if err := c.storeCredentials(tx, job, e, sealed); err != nil {
+		return err
+	}
+	if job.kind == kindPatch && c.cfg.CredentialsChanged != nil {
+		return c.cfg.CredentialsChanged(tx, job.clientID, job.companyID)
+	}
+	return nil
+}
+
+func (c *Companies) storeCredentials(tx *db.Tx, job *claimed, e *examined, sealed []byte) error {
+	if sealed == nil {
+		return tx.Exec("DELETE FROM company_credentials WHERE client_id = $1 AND company_id = $2", job.clientID, job.companyID)
+	}
+	var subject, fingerprint, ends any
+	if cert := e.certificate; cert != nil {
+		subject, fingerprint, ends = cert.subject, cert.fingerprint, db.Micros(cert.notAfter)
+	}
+	login := e.credentials.Username != "" || e.credentials.Secret != ""
+	return tx.Exec(putCredentialsSQL, job.clientID, job.companyID, sealed, login, subject, fingerprint, ends)
+}
+
+// twin finds the company that has the number already.
+func twin(r db.Reader, job *claimed) ([]fault.Fault, error) {
+	var external string
+	err := r.Row(twinSQL, job.clientID, job.country, job.taxKey, job.companyID).Scan(&external)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []fault.Fault{fault.At(fieldTaxNumber, fault.AlreadyOnboarded, "is already onboarded as the company with external_id %q", external)}, nil
+}
+
+// requested opens the credentials that came with the job.
+func (c *Companies) requested(ctx context.Context, job *claimed) (secrets, error) {
+	sealer, err := c.sealer(ctx, job.clientID)
+	if err != nil {
+		return secrets{}, err
+	}
+	return openSecrets(sealer, job.sealed, bound(job.clientID, job.companyID, purposeRequested))
+}

@@ -1,0 +1,106 @@
+// Package onboarding makes companies known: the client's own and, for
+// marketplaces, its sellers.
+//
+// It owns companies, the jobs that check and enrol them, their settings and
+// their tax credentials. It does not own clients and their keys, the rules of
+// countries (packs do), HTTP, or what is filed in a company's name. Law of
+// [Companies.Create]: when it answers, the job is on disk and will end in
+// success or in a list of everything that is wrong; one external_id has at
+// most one job that did not fail.
+//
+// A clientID is an opaque scope handed in by the caller: the test and live
+// keys of one client have different ones, so that their companies never meet.
+//
+// Failure policy: a job is a row of ours; River only says when to look at it.
+// A worker claims the row before it works and ends it in one commit that
+// carries the claim's number, so a job that runs twice, on one node or on two,
+// ends once. A claim that is not ended runs out ([Companies.Resume]); a row
+// that was claimed crashesMax times without an end is failed with
+// internal_error, so that a poisonous certificate cannot stop the service.
+// Enrolling at an authority comes before that commit and is therefore
+// repeatable by contract.
+package onboarding
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"runtime"
+	"strings"
+	"time"
+
+	"tributary/internal/alert"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/secret"
+)
+
+// Config is what Companies stand on. DB, Atlas and BaseURL are required;
+// Sealer as soon as a company has credentials.
+type Config struct {
+	DB      *db.DB
+	Atlas   *country.Atlas
+	BaseURL string // {base_url} of every address handed out, without a slash at the end
+
+	// Sealer answers the sealer of a client's tax credentials. It is called
+	// outside of writes and should keep what it made.
+	Sealer func(ctx context.Context, clientID string) (*secret.Sealer, error)
+
+	// Enabled reports whether a client may onboard companies of a country
+	// (upper case). Nil: every country of the atlas.
+	Enabled func(ctx context.Context, clientID, countryCode string) (bool, error)
+
+	// CredentialsChanged is called in the commit that replaces a company's
+	// credentials, so that what waits for them goes on. It may run twice.
+	CredentialsChanged func(tx *db.Tx, clientID, companyID string) error
+
+	Alerts *alert.Alerts    // nil: alarms are logged only
+	Log    *slog.Logger     // nil: nothing is logged
+	Now    func() time.Time // nil: time.Now; certificates are compared with it
+}
+
+// Companies is the onboarding slice of a running program. It is safe for concurrent use.
+type Companies struct {
+	cfg     Config
+	db      *db.DB
+	log     *slog.Logger
+	now     func() time.Time
+	opening chan struct{}      // one slot per certificate that is being opened: pure computing, so as many as there are cores
+	ended   func(jobID string) // tests wait for it; nil otherwise
+}
+
+// New returns the companies of a database. It starts nothing: see
+// [Companies.Workers], [Companies.Periodic] and [Companies.Resume].
+func New(cfg Config) *Companies {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Sealer == nil {
+		cfg.Sealer = func(context.Context, string) (*secret.Sealer, error) { return nil, errNoSealer }
+	}
+	cfg.BaseURL = strings.TrimSuffix(cfg.BaseURL, "/")
+	return &Companies{
+		cfg: cfg, db: cfg.DB, log: cfg.Log, now: cfg.Now,
+		opening: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
+}
+
+// errNoSealer is the operator's mistake: credentials came, and nothing can keep them.
+var errNoSealer = fault.New(fault.Internal, "no sealer of tax credentials is configured")
+
+// newID makes the id of a company or a job: 32 lower-case hex characters.
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:]) //nolint:errcheck // never fails: the runtime ends the program instead
+	return hex.EncodeToString(b[:])
+}
+
+func notFound(what string) *fault.Error {
+	return fault.New(fault.NotFound, "there is no such %s", what).
+		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the " + what + " is unknown"})
+}

@@ -1,0 +1,248 @@
+package onboarding
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+const (
+	pageDefault = 20
+	pageMax     = 100
+)
+
+// Supplier answers an onboarded company as packs see it, its settings with the
+// country's defaults; fault.NotFound when this client has none with the id.
+func (c *Companies) Supplier(r db.Reader, clientID, id string) (country.Supplier, error) {
+	var text string
+	err := r.Row(supplierSQL, clientID, id).Scan(&text)
+	if errors.Is(err, db.ErrNoRows) {
+		return country.Supplier{}, notFound("company")
+	}
+	if err != nil {
+		return country.Supplier{}, fmt.Errorf("read company %s: %w", id, err)
+	}
+	var p profile
+	if err := decodeProfile(text, &p); err != nil {
+		return country.Supplier{}, err
+	}
+	return c.supplier(id, &p), nil
+}
+
+func (c *Companies) supplier(id string, p *profile) country.Supplier {
+	pack, _ := c.cfg.Atlas.Pack(p.CountryCode)
+	s := country.Supplier{
+		ID: id, ExternalID: p.ExternalID, CountryCode: p.country(), LanguageCode: strings.ToUpper(p.LanguageCode),
+		LegalName: p.LegalName, CompanyNumber: p.CompanyNumber, Address: p.Address,
+		TaxNumber: p.TaxNumber, TaxRegime: p.Regime, Settings: withDefaults(p.Settings, pack.Facts),
+	}
+	if s.LanguageCode == "" && len(pack.Facts.Languages) > 0 {
+		s.LanguageCode = pack.Facts.Languages[0]
+	}
+	return s
+}
+
+// Credentials opens a company's tax credentials, for one signing or one call;
+// they are empty when the company has none. fault.NotFound as in Supplier.
+func (c *Companies) Credentials(ctx context.Context, clientID, id string) (country.Credentials, error) {
+	var sealed []byte
+	err := c.db.Read(ctx, func(r db.Reader) error { return r.Row(sealedSQL, clientID, id).Scan(&sealed) })
+	if errors.Is(err, db.ErrNoRows) {
+		return country.Credentials{}, notFound("company")
+	}
+	if err != nil {
+		return country.Credentials{}, fmt.Errorf("read the credentials of company %s: %w", id, err)
+	}
+	if len(sealed) == 0 {
+		return country.Credentials{}, nil
+	}
+	sealer, err := c.sealer(ctx, clientID)
+	if err != nil {
+		return country.Credentials{}, err
+	}
+	opened, err := openCredentials(sealer, sealed, bound(clientID, id, purposeCredentials))
+	if err != nil {
+		return country.Credentials{}, fmt.Errorf("open the credentials of company %s: %w", id, err)
+	}
+	return opened, nil
+}
+
+// Job answers a job's envelope; fault.NotFound when this client has no such job.
+func (c *Companies) Job(ctx context.Context, clientID, jobID string) (Envelope, error) {
+	var companyID, status string
+	var faults *string
+	err := c.db.Read(ctx, func(r db.Reader) error {
+		return r.Row(jobSQL, clientID, jobID).Scan(&companyID, &status, &faults)
+	})
+	if errors.Is(err, db.ErrNoRows) {
+		return Envelope{}, notFound("job")
+	}
+	if err != nil {
+		return Envelope{}, fmt.Errorf("read job %s: %w", jobID, err)
+	}
+	e := Envelope{Status: status}
+	switch status {
+	case Success:
+		e.Data = &Reference{ID: companyID, Location: c.companyLocation(companyID)}
+	case Failed:
+		e.Message = orNull("The job failed; errors lists everything that is wrong.")
+		if faults != nil {
+			if err := json.Unmarshal([]byte(*faults), &e.Errors); err != nil {
+				return Envelope{}, fmt.Errorf("read the errors of job %s: %w", jobID, err)
+			}
+		}
+	default:
+		e.Data = c.jobReference(jobID)
+	}
+	return e, nil
+}
+
+func (c *Companies) jobReference(jobID string) *Reference {
+	return &Reference{JobID: jobID, JobStatusLocation: c.cfg.BaseURL + "/onboarding/v2/jobs/" + jobID}
+}
+
+func (c *Companies) companyLocation(id string) string {
+	return c.cfg.BaseURL + "/onboarding/v2/companies/" + id
+}
+
+// storedCompany is a row with what may be told of its credentials.
+type storedCompany struct {
+	id          string
+	live        bool
+	profile     profile
+	createdAt   int64
+	updatedAt   int64
+	login       *bool
+	subject     *string
+	fingerprint *string
+	expiresAt   *int64
+}
+
+func scanCompany(scan func(...any) error) (storedCompany, error) {
+	var s storedCompany
+	var text string
+	err := scan(&s.id, &s.live, &text, &s.createdAt, &s.updatedAt, &s.login, &s.subject, &s.fingerprint, &s.expiresAt)
+	if err == nil {
+		err = decodeProfile(text, &s.profile)
+	}
+	return s, err
+}
+
+func (c *Companies) stored(ctx context.Context, clientID, id string, external bool) (storedCompany, error) {
+	text := companySelect + "c.company_id = $2"
+	if external {
+		text = companySelect + "c.external_id = $2"
+	}
+	var s storedCompany
+	err := c.db.Read(ctx, func(r db.Reader) error {
+		var err error
+		s, err = scanCompany(r.Row(text, clientID, id).Scan)
+		return err
+	})
+	if errors.Is(err, db.ErrNoRows) {
+		return s, notFound("company")
+	}
+	if err != nil {
+		return s, fmt.Errorf("read a company: %w", err)
+	}
+	return s, nil
+}
+
+// Company answers a company by its id or, with external, by the client's own.
+func (c *Companies) Company(ctx context.Context, clientID, id string, external bool) (Company, error) {
+	s, err := c.stored(ctx, clientID, id, external)
+	if err != nil {
+		return Company{}, err
+	}
+	return c.show(s), nil
+}
+
+// show is the company as a client reads it.
+func (c *Companies) show(s storedCompany) Company {
+	p := &s.profile
+	pack, _ := c.cfg.Atlas.Pack(p.CountryCode)
+	shown := Company{
+		ID: s.id, Status: statusActive,
+		Meta:      Meta{CountryCode: p.CountryCode, LanguageCode: orNull(p.LanguageCode), ExternalID: p.ExternalID},
+		LegalName: p.LegalName, CompanyNumber: orNull(p.CompanyNumber), Address: p.Address,
+		TaxInformation: TaxInformation{TaxNumber: p.TaxNumber, Regime: orNull(p.Regime)},
+		Settings:       withDefaults(p.Settings, pack.Facts),
+		Credentials:    []Credential{},
+		CreatedAt:      Timestamp(db.FromMicros(s.createdAt)), UpdatedAt: Timestamp(db.FromMicros(s.updatedAt)),
+	}
+	if s.fingerprint != nil {
+		shown.Credentials = append(shown.Credentials, Credential{
+			Kind: CertificateCredential, Subject: s.subject, Fingerprint: s.fingerprint, ExpiresAt: timestamp(s.expiresAt),
+		})
+	}
+	if s.login != nil && *s.login {
+		shown.Credentials = append(shown.Credentials, Credential{Kind: LoginCredential})
+	}
+	return shown
+}
+
+func timestamp(us *int64) *Timestamp {
+	if us == nil {
+		return nil
+	}
+	t := Timestamp(db.FromMicros(*us))
+	return &t
+}
+
+// List answers a page of a client's companies, newest first, and the cursor of
+// the next one, which is empty at the end. limit 0 is the default of 20.
+func (c *Companies) List(ctx context.Context, clientID string, limit int, cursor string) (page []Company, next string, err error) {
+	if limit == 0 {
+		limit = pageDefault
+	}
+	if limit < 1 || limit > pageMax {
+		return nil, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
+	}
+	before, id, err := readCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []storedCompany
+	err = c.db.Read(ctx, func(r db.Reader) error {
+		rows, err = db.Collect(r, scanCompany, listSQL, clientID, before, id, limit+1)
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("list companies: %w", err)
+	}
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = writeCursor(rows[limit-1])
+	}
+	page = make([]Company, len(rows))
+	for i, s := range rows {
+		page[i] = c.show(s)
+	}
+	return page, next, nil
+}
+
+func writeCursor(s storedCompany) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.createdAt, 10) + "." + s.id))
+}
+
+func readCursor(cursor string) (before int64, id string, err error) {
+	if cursor == "" {
+		return math.MaxInt64, "", nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	at, id, ok := strings.Cut(string(raw), ".")
+	before, wrong := strconv.ParseInt(at, 10, 64)
+	if err != nil || wrong != nil || !ok || len(id) != 32 || strings.ContainsFunc(id, func(r rune) bool { return r > 'f' }) {
+		return 0, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("cursor", fault.FieldNotValid, "is not one of ours"))
+	}
+	return before, id, nil
+}

@@ -1,0 +1,73 @@
+package onboarding
+
+// The statements of this slice. claimed_by is set while a worker has the job.
+
+const openCreateSQL = `SELECT job_id, company_id, digest, secret_digest FROM onboarding_jobs
+	WHERE client_id = $1 AND external_id = $2 AND kind = 'create' AND status <> 'failed'`
+
+const openChangeSQL = `SELECT job_id, company_id, digest, secret_digest FROM onboarding_jobs
+	WHERE client_id = $1 AND company_id = $2 AND status IN ('pending', 'processing')`
+
+const jobSQL = `SELECT company_id, status, errors FROM onboarding_jobs WHERE client_id = $1 AND job_id = $2`
+
+// claimableSQL is the condition under which a job may be taken: nobody has it,
+// its holder's time is over, or its holder was a process that is gone ($2 is
+// this node, or ” where other nodes may be alive).
+const claimableSQL = `status IN ('pending', 'processing') AND (claimed_by IS NULL OR claimed_until < $1 OR ($2 <> '' AND claimed_by <> $2))`
+
+const claimSQL = `SELECT client_id, company_id, external_id, kind, country, tax_key, live, profile, sealed, claim, crashes, tries
+	FROM onboarding_jobs WHERE job_id = $3 AND ` + claimableSQL
+
+const ownSQL = `SELECT client_id, company_id, external_id, kind, country, tax_key, live, profile, sealed, claim, crashes, tries
+	FROM onboarding_jobs WHERE job_id = $1 AND status = 'processing' AND claimed_by = $2 AND claim = 1`
+
+const takeSQL = `UPDATE onboarding_jobs SET status = 'processing', claim = claim + 1, crashes = crashes + 1,
+	claimed_by = $1, claimed_until = $2, updated_at = $3 WHERE job_id = $4 AND claim = $5`
+
+// giveBackSQL lets a job wait; it is in order, so the claim is no crash.
+const giveBackSQL = `UPDATE onboarding_jobs SET status = 'pending', crashes = 0, tries = $1,
+	claimed_by = NULL, claimed_until = $2, updated_at = $3 WHERE job_id = $4 AND claim = $5`
+
+// endSQL forgets the credentials: the company has them now, or nobody.
+const endSQL = `UPDATE onboarding_jobs SET status = $1, errors = $2, sealed = NULL,
+	claimed_by = NULL, updated_at = $3 WHERE job_id = $4 AND claim = $5 AND status = 'processing'`
+
+// rivalSQL finds another job that is about to make the same company.
+const rivalSQL = `SELECT job_id FROM onboarding_jobs
+	WHERE client_id = $1 AND country = $2 AND tax_key = $3 AND status = 'processing' AND kind = 'create' AND job_id <> $4`
+
+const twinSQL = `SELECT external_id FROM companies WHERE client_id = $1 AND country = $2 AND tax_key = $3 AND company_id <> $4`
+
+const stuckSQL = `SELECT job_id FROM onboarding_jobs
+	WHERE status IN ('pending', 'processing') AND (claimed_until < $1 OR ($2 <> '' AND claimed_by <> $2))
+	ORDER BY claimed_until LIMIT $3`
+
+const requeueSQL = `UPDATE onboarding_jobs SET claimed_by = NULL, claimed_until = $1 WHERE job_id = $2 AND status IN ('pending', 'processing')`
+
+const changeCompanySQL = `UPDATE companies SET profile = $1, updated_at = $2 WHERE client_id = $3 AND company_id = $4`
+
+const putCredentialsSQL = `INSERT INTO company_credentials (client_id, company_id, sealed, login, subject, fingerprint, expires_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7)
+	ON CONFLICT (client_id, company_id) DO UPDATE SET sealed = excluded.sealed, login = excluded.login, subject = excluded.subject,
+		fingerprint = excluded.fingerprint, expires_at = excluded.expires_at, alarmed = 0`
+
+const companySelect = `SELECT c.company_id, c.live, c.profile, c.created_at, c.updated_at,
+		k.login, k.subject, k.fingerprint, k.expires_at
+	FROM companies c LEFT JOIN company_credentials k ON k.client_id = c.client_id AND k.company_id = c.company_id
+	WHERE c.client_id = $1 AND `
+
+const listSQL = companySelect + `(c.created_at < $2 OR (c.created_at = $2 AND c.company_id < $3))
+	ORDER BY c.created_at DESC, c.company_id DESC LIMIT $4`
+
+const supplierSQL = `SELECT profile FROM companies WHERE client_id = $1 AND company_id = $2`
+
+const sealedSQL = `SELECT k.sealed FROM companies c
+	LEFT JOIN company_credentials k ON k.client_id = c.client_id AND k.company_id = c.company_id
+	WHERE c.client_id = $1 AND c.company_id = $2`
+
+// endingSQL lists certificates that end before an instant and have not raised
+// the alarm of that distance; $2 is its number of days.
+const endingSQL = `SELECT k.client_id, k.company_id, c.external_id, k.expires_at, k.alarmed
+	FROM company_credentials k JOIN companies c ON c.client_id = k.client_id AND c.company_id = k.company_id
+	WHERE k.expires_at IS NOT NULL AND k.expires_at < $1 AND (k.alarmed = 0 OR k.alarmed > $2)
+	ORDER BY k.expires_at LIMIT $3`

@@ -1,0 +1,227 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/api"
+	"tributary/internal/country"
+	"tributary/internal/country/world"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/lookup"
+	"tributary/internal/onboarding"
+	"tributary/internal/secret"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+// build makes every part, from left to right on the staircase.
+func (s *Server) build(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		s.buildCountries, s.buildAccounts, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildAPI,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) buildCountries(context.Context) (err error) {
+	packs, err := world.Packs()
+	if err != nil {
+		return err
+	}
+	if s.atlas, err = country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: s.cfg.Authorities, Simulators: s.cfg.SimulatorsURL}); err != nil {
+		return err
+	}
+	if s.sims != nil {
+		if s.simulators, err = openSimulators(filepath.Join(s.cfg.Data, "simulators"), packs); err != nil {
+			return err
+		}
+	}
+	s.alerts, err = alert.New(s.db, s.cfg.Log, s.metrics)
+	return err
+}
+
+// guard is the webhook address guard; accounts use it when a URL is saved.
+func (s *Server) guard() (*webhook.Guard, error) {
+	return webhook.NewGuard(webhook.GuardConfig{Allow: s.cfg.WebhookAllow, Demo: s.cfg.Demo, Own: []string{s.cfg.PublicURL}})
+}
+
+func (s *Server) master() (*secret.Master, error) {
+	path, isFile := strings.CutPrefix(s.cfg.MasterKey, "file:")
+	if isFile && s.cfg.Demo {
+		if err := secret.CreateMasterFile(path); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("make the master key: %w", err)
+		}
+	}
+	return secret.OpenMaster(s.cfg.MasterKey)
+}
+
+func (s *Server) buildAccounts(ctx context.Context) (err error) {
+	if s.masterKey, err = s.master(); err != nil {
+		return fmt.Errorf("--master-key: %w", err)
+	}
+	guard, err := s.guard()
+	if err != nil {
+		return err
+	}
+	s.accounts, err = account.Open(ctx, account.Options{
+		DB: s.db, Master: s.masterKey, Alerts: s.alerts, Log: s.cfg.Log, Metrics: s.metrics, Atlas: s.atlas,
+		CheckURL: guard.CheckURL, Events: webhook.EventTypes(), Failures: failureLimit(s.cfg.Demo),
+	})
+	return err
+}
+
+// OpenAccounts opens the book of clients alone, for the command line.
+func OpenAccounts(ctx context.Context, cfg Config, d *db.DB, master *secret.Master) (*account.Accounts, error) {
+	packs, err := world.Packs()
+	if err != nil {
+		return nil, err
+	}
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs})
+	if err != nil {
+		return nil, err
+	}
+	guard, err := webhook.NewGuard(webhook.GuardConfig{Allow: cfg.WebhookAllow, Demo: cfg.Demo})
+	if err != nil {
+		return nil, err
+	}
+	return account.Open(ctx, account.Options{DB: d, Master: master, Log: cfg.Log, Atlas: atlas, CheckURL: guard.CheckURL, Events: webhook.EventTypes()})
+}
+
+func (s *Server) buildWebhooks(context.Context) error {
+	guard, err := s.guard()
+	if err != nil {
+		return err
+	}
+	sending := webhook.SenderConfig{Guard: guard}
+	if s.cfg.WebhookCA != "" {
+		pem, err := os.ReadFile(s.cfg.WebhookCA)
+		if err != nil {
+			return fmt.Errorf("--webhook-ca: %w", err)
+		}
+		if sending.Roots, err = x509.SystemCertPool(); err != nil {
+			sending.Roots = x509.NewCertPool()
+		}
+		if !sending.Roots.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("--webhook-ca %s: no PEM certificate in it", s.cfg.WebhookCA)
+		}
+	}
+	if s.cfg.WebhookProxy != "" {
+		if sending.Proxy, err = url.Parse(s.cfg.WebhookProxy); err != nil {
+			return fmt.Errorf("--webhook-proxy: %w", err)
+		}
+	}
+	if s.sender, err = webhook.NewSender(sending); err != nil {
+		return err
+	}
+	s.hooks, err = webhook.New(webhook.Config{
+		DB: s.db, Alerts: s.alerts, Log: s.cfg.Log, BaseURL: s.cfg.PublicURL, Sender: s.sender, Metrics: s.metrics,
+		Ladder: webhook.Ladder{Base: s.cfg.WebhookRetryBase},
+		Target: s.webhookTarget, Keys: s.webhookKeys, Changed: s.accounts.Changed,
+	})
+	return err
+}
+
+// webhookTarget answers from memory where events of a type go.
+func (s *Server) webhookTarget(ctx context.Context, clientID, event string) (string, bool, error) {
+	p, err := s.accounts.Profile(ctx, clientID)
+	if err != nil {
+		return "", false, err
+	}
+	address, ok := p.Config.WebhookURL(event)
+	return address, ok, nil
+}
+
+func (s *Server) webhookKeys(ctx context.Context, clientID string) (webhook.Keys, error) {
+	older, newer, err := s.accounts.SigningKeys(ctx, clientID)
+	if err != nil {
+		return webhook.Keys{}, err
+	}
+	return webhook.Keys{Current: webhook.Key{ID: older.Kid, Text: older.Text}, Next: webhook.Key{ID: newer.Kid, Text: newer.Text}}, nil
+}
+
+func (s *Server) buildDocuments(ctx context.Context) (err error) {
+	key, err := s.documentKey(ctx)
+	if err != nil {
+		return fmt.Errorf("read the key of document addresses: %w", err)
+	}
+	s.docs, err = document.OpenStore(ctx, document.Config{
+		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key, Log: s.cfg.Log, Alerts: s.alerts,
+		Record: func(r db.Reader, a document.Attachment) ([]byte, error) { return s.service.Stored(r, a) },
+	})
+	return err
+}
+
+func (s *Server) buildParties(context.Context) (err error) {
+	s.company = onboarding.New(onboarding.Config{
+		DB: s.db, Atlas: s.atlas, BaseURL: s.cfg.PublicURL, Alerts: s.alerts, Log: s.cfg.Log,
+		Sealer: func(ctx context.Context, clientID string) (*secret.Sealer, error) {
+			return s.accounts.Sealer(ctx, clientID, "tax_credentials")
+		},
+		Enabled: func(ctx context.Context, clientID, code string) (bool, error) {
+			p, err := s.accounts.Profile(ctx, clientID)
+			if err != nil {
+				return false, err
+			}
+			_, ok := p.Config.UseCase(code)
+			return ok, nil
+		},
+		CredentialsChanged: transaction.ResumeLanes,
+	})
+	base := s.cfg.VIES
+	if base == "" {
+		base = lookup.VIESBaseURL
+		if s.sims != nil {
+			base = s.cfg.SimulatorsURL + lookup.VIESSimulatorPath
+		}
+	}
+	if s.vies, err = lookup.NewVIES(lookup.VIESConfig{BaseURL: base, HTTP: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}); err != nil {
+		return err
+	}
+	s.lookups = lookup.New(lookup.Config{DB: s.db, Hooks: s.hooks, Validator: lookup.NewValidator(s.vies, s.cfg.Demo), BaseURL: s.cfg.PublicURL, Log: s.cfg.Log})
+	return nil
+}
+
+func (s *Server) buildTransactions(context.Context) (err error) {
+	if s.renderer, err = document.NewRenderer(); err != nil {
+		return err
+	}
+	s.service = transaction.New(transaction.Config{
+		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Alerts: s.alerts, Log: s.cfg.Log,
+		RetryBase: s.cfg.AuthorityRetryBase, Render: s.render,
+	})
+	return nil
+}
+
+func (s *Server) buildAPI(context.Context) (err error) {
+	if !s.cfg.API {
+		return nil
+	}
+	s.api, err = api.New(api.Config{
+		Accounts: s.accounts, Atlas: s.atlas, Transactions: s.service, Companies: s.company, Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
+		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Log: s.cfg.Log, Metrics: s.metrics, TrustProxy: s.cfg.TrustProxy,
+	})
+	return err
+}
+
+// failureLimit slows down who guesses keys; the demo has nothing to guess.
+func failureLimit(demo bool) account.FailureLimit {
+	if demo {
+		return account.FailureLimit{}
+	}
+	return account.ServeFailureLimit()
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/secret"
+)
+
+// Config is everything that decides how the program runs. The command line
+// fills it; tests fill it by hand.
+type Config struct {
+	Demo    bool // simulators, a client and suppliers; loopback receivers
+	API     bool // serve the public API
+	Worker  bool // process operations, deliver webhooks, work jobs
+	Migrate bool // bring the schema up to date at start
+
+	Listen     string // of the public API
+	Admin      string // of metrics and pprof
+	Simulators string // of the simulated authorities; demo only
+	Data       string // folder of database, documents, key and simulators
+	Database   string // sqlite:PATH or postgres://…; default: a file in Data
+	Documents  string // address of the blob store; default: a folder in Data
+	PublicURL  string // {base_url} in every address handed out; default: http:// + Listen
+	MasterKey  string // file:PATH, env:NAME or hcvault://…; default: a file in Data, made in the demo
+	TLSCert    string
+	TLSKey     string
+	AdminToken secret.Secret // needed for metrics when Admin is not on loopback
+	TrustProxy bool
+
+	APIKey     secret.Secret // demo: the client's key
+	WebhookURL string        // demo: the client's receiver
+
+	WebhookRetryBase   time.Duration
+	WebhookCA          string
+	WebhookAllow       []netip.Prefix
+	WebhookProxy       string
+	AuthorityRetryBase time.Duration
+	DocumentTTL        time.Duration
+	Authorities        map[string]country.Addresses
+	SimulatorsURL      string // serve: where test keys file, if at all
+	VIES               string // base URL of the register; default the real one, in the demo the simulated
+
+	Log     *slog.Logger
+	Version string
+}
+
+// check completes the configuration and reports what is wrong with it: each
+// fault names the key and the fix.
+func (c *Config) check() error {
+	var faults []fault.Fault
+	wrong := func(key, format string, args ...any) {
+		faults = append(faults, fault.At("--"+key, fault.FieldNotValid, format, args...))
+	}
+	for key, address := range map[string]string{"listen": c.Listen, "admin": c.Admin, "simulators": c.Simulators} {
+		if address == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			wrong(key, "%q is not HOST:PORT, for example 127.0.0.1:8080", address)
+		}
+	}
+	if !c.API && !c.Worker {
+		wrong("role", "must name api, worker or both, for example --role api,worker")
+	}
+	if c.API && c.Listen == "" {
+		wrong("listen", "is missing, for example --listen 127.0.0.1:8080")
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		wrong("tls-cert", "and --tls-key belong together: give both or none")
+	}
+	if c.PublicURL != "" {
+		u, err := url.Parse(c.PublicURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			wrong("public-url", "%q is not of the form https://HOST", c.PublicURL)
+		}
+		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	}
+	if !c.Demo && c.Database == "" && c.Data == "" {
+		wrong("database", "is missing: give --database sqlite:PATH or --database postgres://USER@HOST/NAME")
+	}
+	for key, d := range map[string]time.Duration{"webhook-retry-base": c.WebhookRetryBase, "authority-retry-base": c.AuthorityRetryBase, "document-ttl": c.DocumentTTL} {
+		if d < 0 {
+			wrong(key, "must not be negative, for example --%s 5s", key)
+		}
+	}
+	for _, key := range []struct{ name, path string }{{"tls-cert", c.TLSCert}, {"tls-key", c.TLSKey}, {"webhook-ca", c.WebhookCA}} {
+		if key.path != "" {
+			if _, err := os.Stat(key.path); err != nil {
+				wrong(key.name, "cannot be read: %v", err)
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return fault.New(fault.Invalid, "the configuration is not valid").With(faults...)
+	}
+	return c.complete()
+}
+
+// complete fills in what follows from the rest.
+func (c *Config) complete() error {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Data == "" && c.Demo {
+		dir, err := os.MkdirTemp("", "tributary-demo-")
+		if err != nil {
+			return fmt.Errorf("make the demo's folder: %w", err)
+		}
+		c.Data = dir
+	}
+	if c.Data == "" {
+		c.Data = filepath.Dir(strings.TrimPrefix(c.Database, "sqlite:"))
+		if strings.HasPrefix(c.Database, "postgres") {
+			c.Data = "."
+		}
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return fmt.Errorf("make the folder --data: %w", err)
+	}
+	var err error
+	if c.Data, err = filepath.Abs(c.Data); err != nil {
+		return err
+	}
+	if c.Database == "" {
+		c.Database = "sqlite:" + filepath.Join(c.Data, "tributary.db")
+	}
+	if c.Documents == "" {
+		c.Documents = "file://" + filepath.ToSlash(filepath.Join(c.Data, "documents"))
+	}
+	if c.MasterKey == "" {
+		c.MasterKey = "file:" + filepath.Join(c.Data, "master.key")
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/onboarding"
+)
+
+// Demo is what a newcomer needs to begin.
+type Demo struct {
+	APIKey    string
+	ClientID  string
+	Suppliers map[string]string // company ids by country
+}
+
+const demoClient = "demo"
+
+// furnish makes the demo's client and suppliers, or finds them from last time.
+func (s *Server) furnish(ctx context.Context) (*Demo, error) {
+	by := account.Actor{Name: "demo"}
+	if _, err := s.accounts.Profile(ctx, demoClient); fault.KindOf(err) == fault.NotFound {
+		_, _, err := s.accounts.CreateClient(ctx, by, account.NewClient{ID: demoClient, Key: s.cfg.APIKey, Config: account.Config{
+			DisplayName: "Demo client", Countries: map[string]country.UseCase{account.AllCountries: country.Both},
+		}})
+		if err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	} else if !s.cfg.APIKey.IsZero() {
+		if _, err := s.accounts.FixKey(ctx, by, demoClient, s.cfg.APIKey); err != nil {
+			return nil, err
+		}
+	}
+	if s.cfg.WebhookURL != "" {
+		if _, err := s.accounts.Configure(ctx, by, demoClient, func(c *account.Config) error {
+			c.Webhooks = account.Webhooks{All: s.cfg.WebhookURL}
+			return nil
+		}); err != nil {
+			return nil, fmt.Errorf("--webhook-url: %w", err)
+		}
+	}
+	key, _, err := s.accounts.SigningKeys(ctx, demoClient)
+	if err != nil {
+		return nil, err
+	}
+	demo := &Demo{APIKey: key.Text.RevealText(), ClientID: demoClient, Suppliers: map[string]string{}}
+	for _, c := range demoCompanies {
+		id, err := s.company.Ensure(ctx, demoClient, c)
+		if err != nil {
+			return nil, fmt.Errorf("onboard %s: %w", c.ExternalID, err)
+		}
+		demo.Suppliers[c.CountryCode] = id
+	}
+	return demo, nil
+}
+
+// demoCompanies are suppliers with valid, invented identities.
+var demoCompanies = []onboarding.NewCompany{
+	demoCompany("XX", "Reference Trading Ltd", "XX123456789", country.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"}),
+	demoCompany("IE", "Liffey Books Limited", "IE6388047V", country.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D02 X285", AddressLine1: "5 Example Quay"}),
+	demoCompany("GB", "Thames Tea Company Ltd", "GB980780684", country.Address{CountryCode: "GB", City: "London", PostalCode: "SE1 9SG", AddressLine1: "8 Sample Lane"}),
+	demoCompany("ES", "Comercial Ejemplo SL", "B98602642", country.Address{CountryCode: "ES", City: "Valencia", PostalCode: "46001", AddressLine1: "Calle Muestra 3"}),
+	demoCompany("MX", "ESCUELA KEMPER URGATE", "EKU9003173C9", country.Address{CountryCode: "MX", City: "Ciudad de México", PostalCode: "06000", AddressLine1: "Avenida Muestra 10"}),
+	demoCompany("PL", "Przykład Sp. z o.o.", "PL5260001246", country.Address{CountryCode: "PL", City: "Warszawa", PostalCode: "00-001", AddressLine1: "ul. Przykładowa 1"}),
+	demoCompany("DE", "Muster Handel GmbH", "DE111111125", country.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Musterstraße 7"}),
+	demoCompany("FR", "Exemple SARL", "FR44732829320", country.Address{CountryCode: "FR", City: "Paris", PostalCode: "75001", AddressLine1: "1 rue de l'Exemple"}),
+	demoCompany("IT", "Esempio S.r.l.", "IT12345670785", country.Address{CountryCode: "IT", City: "Roma", PostalCode: "00184", AddressLine1: "Via Esempio 2"}),
+}
+
+func demoCompany(code, name, taxNumber string, at country.Address) onboarding.NewCompany {
+	return onboarding.NewCompany{
+		ExternalID: "demo-" + code, CountryCode: code, LanguageCode: "en", LegalName: name, CompanyNumber: "demo-" + code,
+		Address: at, TaxNumber: taxNumber, TaxRegime: country.VAT,
+	}
+}

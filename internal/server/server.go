@@ -1,0 +1,307 @@
+// Package server puts the parts together: a Config in, a running program out.
+// The command line and every end-to-end test use it.
+//
+// It owns composition, listeners and the order of start and stop. It does not
+// own any behaviour of the parts. Law of [Server.Run]: when it returns, nothing
+// of the program is running and nothing accepted is lost.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/riverqueue/river"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/api"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/lookup"
+	"tributary/internal/onboarding"
+	"tributary/internal/secret"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+// Time limits of start and stop.
+const (
+	openTimeout     = 10 * time.Second // to reach the database
+	drainHTTP       = 3 * time.Second  // for requests under way
+	drainJobs       = 2 * time.Second
+	headerTimeout   = 5 * time.Second
+	exchangeTimeout = 15 * time.Second
+	headerBytesMax  = 32 << 10
+)
+
+// Server is a program, opened but not yet running.
+type Server struct {
+	cfg       Config
+	db        *db.DB
+	metrics   *prometheus.Registry
+	alerts    *alert.Alerts
+	atlas     *country.Atlas
+	masterKey *secret.Master
+	accounts  *account.Accounts
+	hooks     *webhook.Hooks
+	sender    *webhook.Sender
+	docs      *document.Store
+	company   *onboarding.Companies
+	lookups   *lookup.Lookups
+	vies      *lookup.VIES
+	service   *transaction.Service
+	renderer  *document.Renderer
+	api       *api.API
+
+	public, admin, sims net.Listener
+	simulators          *simulators
+	demo                *Demo
+	ready               chan struct{}
+}
+
+// Open builds the program and takes its ports. Nothing is served before Run.
+func Open(ctx context.Context, cfg Config) (s *Server, err error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	s = &Server{cfg: cfg, metrics: prometheus.NewRegistry(), ready: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if err := s.listen(); err != nil {
+		return s, err
+	}
+	if err := s.openDatabase(ctx); err != nil {
+		return s, err
+	}
+	if err := s.build(ctx); err != nil {
+		return s, err
+	}
+	if s.simulators != nil {
+		s.simulators.serve(s.sims) // before anybody enrols with them
+	}
+	if cfg.Demo {
+		if s.demo, err = s.furnish(ctx); err != nil {
+			return s, fmt.Errorf("furnish the demo: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// listen takes the ports, so that URL is known and a taken port is found early.
+func (s *Server) listen() (err error) {
+	take := func(key, address string) (net.Listener, error) {
+		if address == "" {
+			return nil, nil
+		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, fmt.Errorf("--%s %s: %w", key, address, err)
+		}
+		return l, nil
+	}
+	if s.cfg.API {
+		if s.public, err = take("listen", s.cfg.Listen); err != nil {
+			return err
+		}
+	}
+	if s.admin, err = take("admin", s.cfg.Admin); err != nil {
+		return err
+	}
+	if s.cfg.Demo {
+		if s.sims, err = take("simulators", s.cfg.Simulators); err != nil {
+			return err
+		}
+		if s.sims != nil {
+			s.cfg.SimulatorsURL = "http://" + s.sims.Addr().String()
+		}
+	}
+	if s.cfg.PublicURL == "" && s.public != nil {
+		scheme := "http://"
+		if s.cfg.TLSCert != "" {
+			scheme = "https://"
+		}
+		s.cfg.PublicURL = scheme + s.public.Addr().String()
+	}
+	return nil
+}
+
+func (s *Server) openDatabase(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	var err error
+	if s.db, err = db.Open(ctx, db.Config{URL: s.cfg.Database, Log: s.cfg.Log}); err != nil {
+		return err
+	}
+	if s.cfg.Migrate || s.cfg.Demo {
+		if _, err := s.db.Migrate(ctx); err != nil {
+			return err
+		}
+		return nil
+	}
+	return s.db.CheckSchema(ctx)
+}
+
+// URL is the base address of the public API.
+func (s *Server) URL() string { return s.cfg.PublicURL }
+
+// AdminURL is the address of the admin listener, or "".
+func (s *Server) AdminURL() string { return urlOf(s.admin) }
+
+// SimulatorsURL is the address of the simulated authorities, or "".
+func (s *Server) SimulatorsURL() string { return urlOf(s.sims) }
+
+func urlOf(l net.Listener) string {
+	if l == nil {
+		return ""
+	}
+	return "http://" + l.Addr().String()
+}
+
+// Demo tells what the demo made, or nil.
+func (s *Server) Demo() *Demo { return s.demo }
+
+// Ready is closed when requests are served.
+func (s *Server) Ready() <-chan struct{} { return s.ready }
+
+// Run serves until ctx ends, then stops in order: no new requests, then the
+// workers, then the jobs, then storage.
+func (s *Server) Run(ctx context.Context) error {
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	failed := make(chan error, 8)
+	var wg sync.WaitGroup
+	background := func(what string, fn func(context.Context) error) {
+		wg.Go(func() {
+			if err := fn(work); err != nil && work.Err() == nil {
+				failed <- fmt.Errorf("%s: %w", what, err)
+			}
+		})
+	}
+	background("accounts", s.accounts.Run)
+	if s.cfg.Worker {
+		background("transactions", s.service.Run)
+		background("webhooks", s.hooks.Run)
+		if err := s.startJobs(work); err != nil {
+			stopWork()
+			wg.Wait()
+			return err
+		}
+	}
+	servers, err := s.serve(failed)
+	if err == nil {
+		close(s.ready)
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		}
+	}
+	s.cfg.Log.Info("stopping")
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainHTTP)
+	for _, h := range servers[:min(1, len(servers))] {
+		err = errors.Join(err, ignoreDeadline(h.Shutdown(drain)))
+	}
+	cancel()
+	stopWork()
+	jobs, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainJobs)
+	err = errors.Join(err, s.db.StopJobs(jobs))
+	cancel()
+	wg.Wait()
+	for _, h := range servers {
+		err = errors.Join(err, h.Close())
+	}
+	return err
+}
+
+func ignoreDeadline(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // slow clients are cut off
+	}
+	return err
+}
+
+func (s *Server) startJobs(ctx context.Context) error {
+	workers := river.NewWorkers()
+	s.company.Workers(workers)
+	s.lookups.Workers(workers)
+	s.docs.Workers(workers)
+	periodic := append(append(s.company.Periodic(), s.lookups.Periodic()...), s.docs.Periodic()...)
+	return s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic})
+}
+
+// serve starts the listeners; the public one is first in the answer.
+func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) {
+	start := func(l net.Listener, h http.Handler, limits bool) *http.Server {
+		srv := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytesMax}
+		if limits {
+			srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout = exchangeTimeout, exchangeTimeout, time.Minute
+		}
+		servers = append(servers, srv)
+		go func() {
+			if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		}()
+		return srv
+	}
+	if s.public != nil {
+		l := s.public
+		if s.cfg.TLSCert != "" {
+			cert, err := tls.LoadX509KeyPair(s.cfg.TLSCert, s.cfg.TLSKey)
+			if err != nil {
+				return nil, fmt.Errorf("--tls-cert: %w", err)
+			}
+			l = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}})
+		}
+		start(l, s.api, true)
+	}
+	if s.admin != nil {
+		start(s.admin, s.adminHandler(), false)
+	}
+	return servers, nil
+}
+
+// Close releases what Open took. It is safe after a failed Open and after Run.
+func (s *Server) Close() error {
+	var err error
+	if s.service != nil {
+		s.service.Close()
+	}
+	if s.docs != nil {
+		err = errors.Join(err, s.docs.Close())
+	}
+	if s.sender != nil {
+		s.sender.Close()
+	}
+	if s.vies != nil {
+		s.vies.Close()
+	}
+	if s.atlas != nil {
+		s.atlas.Close()
+	}
+	if s.db != nil {
+		err = errors.Join(err, s.db.Close())
+	}
+	if s.simulators != nil {
+		err = errors.Join(err, s.simulators.Close())
+	}
+	for _, l := range []net.Listener{s.public, s.admin, s.sims} {
+		if l != nil {
+			if e := l.Close(); e != nil && !errors.Is(e, net.ErrClosed) && !strings.Contains(e.Error(), "use of closed") {
+				err = errors.Join(err, e)
+			}
+		}
+	}
+	return err
+}

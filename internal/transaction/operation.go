@@ -1,0 +1,129 @@
+package transaction
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// laneQueue leases lanes; the operations that ride in them make them due.
+var laneQueue = &db.Queue[laneState]{
+	Table: "lanes", ID: "lane", Key: "lane", Columns: "failures, trouble",
+	Feed: &db.Feed{Table: "operations", Column: "lane"},
+	Scan: func(scan func(...any) error) (s laneState, err error) { return s, scan(&s.failures, &s.trouble) },
+}
+
+// laneState is what a lane remembers between visits.
+type laneState struct {
+	failures int64  // calls in a row that the authority did not answer
+	trouble  string // why it stands still, for the operator
+}
+
+// place is a lane's name taken apart.
+type place struct {
+	scope      string
+	code       string
+	live       country.Live
+	supplierID string
+}
+
+func parseLane(name string) (place, error) {
+	parts := strings.SplitN(name, "|", 5)
+	if len(parts) != 5 {
+		return place{}, fmt.Errorf("lane %q has no such form", name)
+	}
+	return place{scope: parts[0], code: parts[1], live: parts[2] == "live", supplierID: parts[4]}, nil
+}
+
+// operation is one processing attempt as the processor holds it.
+type operation struct {
+	id            string
+	scope         string
+	transactionID string
+	attempt       int64
+	kind          country.Kind
+	code          string
+	live          country.Live
+	useCase       country.UseCase
+	supplierID    string
+	referenceID   string
+	number        string
+	stage         Stage
+	tries         int64
+	crashes       int64
+	startedAt     time.Time
+	sentAt        time.Time
+	acceptedAt    time.Time
+	packVersion   string
+
+	warnings []fault.Fault
+	body     []byte
+	document *country.Transaction
+	totals   country.Totals
+	filing   country.Filing
+	receipt  country.Receipt
+	original *country.Original
+}
+
+const operationFields = `operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id,
+	coalesce(reference_id, ''), number, stage, tries, crashes, coalesce(started_at, 0), coalesce(sent_at, 0), accepted_at, pack_version`
+
+func scanOperation(scan func(...any) error) (*operation, error) {
+	o := &operation{}
+	var live bool
+	var started, sent, accepted int64
+	err := scan(&o.id, &o.scope, &o.transactionID, &o.attempt, &o.kind, &o.code, &live, &o.useCase, &o.supplierID,
+		&o.referenceID, &o.number, &o.stage, &o.tries, &o.crashes, &started, &sent, &accepted, &o.packVersion)
+	o.live = country.Live(live)
+	o.startedAt, o.sentAt, o.acceptedAt = db.FromMicros(started), db.FromMicros(sent), db.FromMicros(accepted)
+	return o, err
+}
+
+// correction reports whether the operation refers to an original.
+func (o *operation) correction() bool { return o.referenceID != "" }
+
+// decode reads the stored body again. An earlier version accepted it, so what
+// can be read counts, whatever this version would say about it today.
+func (o *operation) decode() error {
+	if o.document != nil {
+		return nil
+	}
+	t, _, err := Decode(o.kind, o.body)
+	if t == nil {
+		return fmt.Errorf("read the stored body of %s: %w", o.id, err)
+	}
+	o.document = t
+	o.totals, _ = country.Calculate(t.Items)
+	return nil
+}
+
+// uniqueNumber is the service's own number of a transaction: unique because
+// the operation's id is, and readable on paper.
+func uniqueNumber(code, operationID string) string {
+	return code + "-" + strings.ToUpper(strings.ReplaceAll(operationID, "-", ""))
+}
+
+func encodeFiling(f country.Filing) string {
+	f.Report = nil
+	text, _ := json.Marshal(f) // plain data always encodes
+	return string(text)
+}
+
+func decodeFiling(text string, report []byte) (f country.Filing, err error) {
+	if err = json.Unmarshal([]byte(text), &f); err != nil {
+		return f, fmt.Errorf("read a stored filing: %w", err)
+	}
+	f.Report = report
+	return f, nil
+}
+
+func encodeReceipt(r country.Receipt) string {
+	r.Raw, r.Document = nil, nil
+	text, _ := json.Marshal(r) // plain data always encodes
+	return string(text)
+}

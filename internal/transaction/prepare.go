@@ -1,0 +1,125 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// prepare builds the filing of a received operation in memory, or finds out
+// why there will be none.
+func (b *batch) prepare(ctx context.Context, o *operation) {
+	if err := o.decode(); err != nil {
+		b.log.Error("prepare", "operation", o.id, "error", err)
+		b.fail(o, internal())
+		return
+	}
+	if o.correction() {
+		if goOn, err := b.meetOriginal(ctx, o); err != nil {
+			b.log.Error("find the original", "operation", o.id, "error", err)
+			b.retry = append(b.retry, o)
+			return
+		} else if !goOn {
+			return
+		}
+	}
+	if o.kind == country.Backfill {
+		b.settle(outcome{op: o, status: Success})
+		return
+	}
+	if !b.known {
+		b.fail(o, fault.Fault{Code: fault.SupplierUnknown, Type: fault.Validation, Field: "supplier.id",
+			Message: "supplier.id is not the id of an onboarded company"})
+		return
+	}
+	if b.channel != nil && b.supplier.CountryCode != b.pack.Code {
+		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "belongs to a company onboarded in %s, not in %s", b.supplier.CountryCode, b.pack.Code))
+		return
+	}
+	if !b.files(o) {
+		b.ready = append(b.ready, o) // documents only
+		return
+	}
+	b.draft(ctx, o)
+}
+
+// files reports whether the operation goes to an authority.
+func (b *batch) files(o *operation) bool {
+	return b.channel != nil && (o.useCase != country.Invoicing || b.pack.Facts.Obliged)
+}
+
+// draft asks the pack for the exact bytes.
+func (b *batch) draft(ctx context.Context, o *operation) {
+	if b.chained {
+		if err := b.readChain(ctx); err != nil {
+			b.log.Error("read the chain", "lane", b.lease.ID, "error", err)
+			b.retry = append(b.retry, o)
+			return
+		}
+	}
+	var filing country.Filing
+	err := safely("prepare a filing", func() (err error) {
+		filing, err = b.channel.Prepare(country.Draft{
+			OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
+			Supplier: b.supplier, Original: o.original, Previous: b.chain, Location: b.location, Now: b.db.Now(),
+			Live: o.live, Late: b.lease.Row.failures > 0, Credentials: b.creds,
+		})
+		return err
+	})
+	var wrong *fault.Error
+	switch {
+	case err == nil:
+		filing.OperationID = o.id
+		filing.PreparedAt = b.db.Now()
+		o.filing = filing
+		if b.chained {
+			b.chain = filing.Link
+		}
+		b.ready = append(b.ready, o)
+	case errors.Is(err, country.ErrCredentials):
+		b.pause(ctx, err)
+		b.held = append(b.held, o)
+	case errors.As(err, &wrong) && wrong.Kind == fault.Invalid:
+		faults := wrong.Faults
+		if len(faults) == 0 {
+			faults = []fault.Fault{{Code: fault.FieldNotValid, Type: fault.Validation, Message: wrong.Message}}
+		}
+		b.fail(o, faults...)
+	default:
+		b.log.Error("prepare a filing", "operation", o.id, "error", err)
+		b.retry = append(b.retry, o)
+	}
+}
+
+func internal() fault.Fault {
+	return fault.Fault{Code: fault.InternalError, Type: fault.General, Message: "the transaction could not be processed; nothing was registered"}
+}
+
+// storeRetries puts off operations that could not be prepared. Their crash
+// count stays: a body that makes the pack panic ends in quarantine.
+func (b *batch) storeRetries(ctx context.Context) error {
+	if len(b.retry)+len(b.held) == 0 {
+		return nil
+	}
+	return b.db.Write(ctx, func(tx *db.Tx) error {
+		if err := b.lease.Guard(tx); err != nil {
+			return err
+		}
+		var rows [][]any
+		for _, o := range b.retry {
+			rows = append(rows, []any{o.id, db.Micros(tx.Now().Add(b.backoff(o.crashes)))})
+		}
+		if err := tx.ExecEachOne("UPDATE operations SET due_at = $2 WHERE operation_id = $1 AND status = 'PROCESSING'", rows); err != nil {
+			return fmt.Errorf("put off operations: %w", err)
+		}
+		rows = nil
+		for _, o := range b.held {
+			rows = append(rows, []any{o.id})
+		}
+		return tx.ExecEachOne("UPDATE operations SET crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+	})
+}

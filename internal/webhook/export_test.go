@@ -1,0 +1,13 @@
+package webhook
+
+// WatchReply feeds a reply in the given pieces to what watches a connection, for
+// the comparison with the standard library's parser.
+func WatchReply(pieces ...[]byte) (status int, within bool) {
+	var w replyWatch
+	for _, p := range pieces {
+		if !w.feed(p) {
+			return w.status, false
+		}
+	}
+	return w.status, true
+}

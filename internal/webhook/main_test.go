@@ -1,0 +1,277 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"tributary/internal/secret"
+	"tributary/internal/webhook"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(hostileEnv) != "" {
+		serveHostile()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// authority is a private CA as an operator would name it with --webhook-ca.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  []byte
+}
+
+func newAuthority() (authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return authority{}, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, caTemplate(), caTemplate(), key.Public(), key)
+	if err != nil {
+		return authority{}, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	return authority{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, err
+}
+
+func caTemplate() *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "receivers' CA"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+}
+
+// issue returns a server certificate for names and addresses.
+func (a authority) issue(names ...string) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	t := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, n := range names {
+		if ip := net.ParseIP(n); ip != nil {
+			t.IPAddresses = append(t.IPAddresses, ip)
+		} else {
+			t.DNSNames = append(t.DNSNames, n)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// serveTLS starts an HTTPS receiver on address with a certificate for names.
+func serveTLS(t testing.TB, ca authority, address string, h http.Handler, names ...string) *httptest.Server {
+	t.Helper()
+	s := &httptest.Server{
+		Listener: must(net.Listen("tcp", address))(t),
+		Config:   &http.Server{Handler: h},
+		TLS:      &tls.Config{Certificates: []tls.Certificate{must(ca.issue(names...))(t)}},
+	}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func portOf(s *httptest.Server) string {
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	return port
+}
+
+// zone is a DNS server that may change its mind: each name has one list of
+// addresses per lookup, the last one repeats.
+type zone struct {
+	mu      sync.Mutex
+	answers map[string][][]netip.Addr
+	asked   map[string]int
+	conn    net.PacketConn
+}
+
+func newZone(t testing.TB) *zone {
+	t.Helper()
+	z := &zone{answers: map[string][][]netip.Addr{}, asked: map[string]int{}, conn: must(net.ListenPacket("udp", "127.0.0.1:0"))(t)}
+	done := make(chan struct{})
+	go func() { defer close(done); z.serve() }()
+	t.Cleanup(func() { z.conn.Close(); <-done })
+	return z
+}
+
+func (z *zone) set(name string, lookups ...[]netip.Addr) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.answers[name+"."] = lookups
+}
+
+func addrs(texts ...string) []netip.Addr {
+	var list []netip.Addr
+	for _, s := range texts {
+		list = append(list, netip.MustParseAddr(s))
+	}
+	return list
+}
+
+func (z *zone) resolver() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "udp", z.conn.LocalAddr().String())
+	}}
+}
+
+func (z *zone) serve() {
+	buf := make([]byte, 2048)
+	for {
+		n, from, err := z.conn.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		if reply, ok := z.answer(buf[:n]); ok {
+			z.conn.WriteTo(reply, from)
+		}
+	}
+}
+
+func (z *zone) answer(query []byte) ([]byte, bool) {
+	var p dnsmessage.Parser
+	header, err := p.Start(query)
+	if err != nil {
+		return nil, false
+	}
+	q, err := p.Question()
+	if err != nil {
+		return nil, false
+	}
+	name := strings.ToLower(q.Name.String())
+	z.mu.Lock()
+	lookups, known := z.answers[name]
+	key := name + q.Type.String()
+	i := z.asked[key]
+	z.asked[key]++
+	z.mu.Unlock()
+	m := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: header.ID, Response: true, Authoritative: true, RecursionDesired: header.RecursionDesired, RecursionAvailable: true},
+		Questions: []dnsmessage.Question{q},
+	}
+	if !known {
+		m.RCode = dnsmessage.RCodeNameError
+	} else {
+		for _, a := range lookups[min(i, len(lookups)-1)] {
+			h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: dnsmessage.ClassINET}
+			switch {
+			case q.Type == dnsmessage.TypeA && a.Is4():
+				m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: a.As4()}})
+			case q.Type == dnsmessage.TypeAAAA && !a.Is4():
+				m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
+			}
+		}
+	}
+	reply, err := m.Pack()
+	return reply, err == nil
+}
+
+// forbidden is a listener on every local address that must not be connected to.
+type forbidden struct {
+	net.Listener
+	seen atomic.Int64
+}
+
+func newForbidden(t testing.TB, address string) *forbidden {
+	t.Helper()
+	f := &forbidden{Listener: must(net.Listen("tcp", address))(t)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := f.Accept()
+			if err != nil {
+				return
+			}
+			f.seen.Add(1)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { f.Close(); <-done })
+	return f
+}
+
+func (f *forbidden) port() string {
+	_, port, _ := net.SplitHostPort(f.Addr().String())
+	return port
+}
+
+func newGuard(t testing.TB, c webhook.GuardConfig) *webhook.Guard {
+	t.Helper()
+	return must(webhook.NewGuard(c))(t)
+}
+
+func newSender(t testing.TB, c webhook.SenderConfig) *webhook.Sender {
+	t.Helper()
+	s := must(webhook.NewSender(c))(t)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func roots(t testing.TB, ca authority) *x509.CertPool {
+	t.Helper()
+	return must(webhook.LoadRoots(ca.pem))(t)
+}
+
+func keyText(id string) secret.Secret {
+	return secret.FromText("trb_test_" + id + "_" + strings.Repeat("s", 43))
+}
+
+func key(id string) webhook.Key { return webhook.Key{ID: id, Text: keyText(id)} }
+
+func parcel(t testing.TB) webhook.Parcel {
+	t.Helper()
+	return must(webhook.Pack(notification(time.Now()), webhook.Keys{Current: key("k1")}))(t)
+}
+
+func notification(at time.Time) webhook.Notification {
+	return webhook.Notification{
+		EventType: webhook.EventTransactionCompleted, DeliveredAt: at,
+		ResourceID:  "0197f0a0-0000-7000-8000-000000000001",
+		ResourceURL: "https://api.example/v1/transactions/0197f0a0-0000-7000-8000-000000000001",
+		WebhookID:   "0123456789abcdef0123456789abcdef01234567",
+	}
+}
+
+// discardLog silences a server that is meant to see broken handshakes.
+func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }

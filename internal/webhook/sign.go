@@ -1,0 +1,200 @@
+package webhook
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"tributary/internal/secret"
+)
+
+// The headers of a notification. The second one is present only during a key
+// rotation and carries the signature of the newer key.
+const (
+	HeaderSignature     = "X-Service-Hmac-SHA256"
+	HeaderSignatureNext = "X-Service-Hmac-SHA256-Next"
+)
+
+// The events of the service.
+const (
+	EventTransactionCompleted      = "transactions.transaction_completed"
+	EventBatchValidationCompleted  = "lookup.batch_validation_completed"
+	EventSingleValidationCompleted = "lookup.single_validation_completed"
+)
+
+const (
+	timeLayout = "2006-01-02T15:04:05Z"
+	idBytes    = 20
+	// bodyBytesMax bounds what Verify parses; a real notification is far smaller.
+	bodyBytesMax = 64 << 10
+)
+
+// Why a received notification is not to be believed.
+var (
+	ErrSignature = errors.New("the signature does not belong to this body and key")
+	ErrStale     = errors.New("delivered_at is too far from now")
+	ErrBody      = errors.New("the body is not a notification")
+)
+
+// Notification is the body of a webhook. The order of its members is part of the
+// product: golden files and receivers' logs rely on it.
+type Notification struct {
+	EventType   string
+	DeliveredAt time.Time
+	ResourceID  string
+	ResourceURL string
+	WebhookID   string // opaque, the same on every try of one event
+}
+
+// wire is Notification as it is written, with the time in its strict form.
+type wire struct {
+	EventType   string `json:"event_type"`
+	DeliveredAt string `json:"delivered_at"`
+	ResourceID  string `json:"resource_id"`
+	ResourceURL string `json:"resource_url"`
+	WebhookID   string `json:"webhook_id"`
+}
+
+// MarshalJSON writes the members in their fixed order.
+func (n Notification) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // a resource_url with & in it stays readable
+	err := enc.Encode(wire{n.EventType, n.DeliveredAt.UTC().Format(timeLayout), n.ResourceID, n.ResourceURL, n.WebhookID})
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// UnmarshalJSON accepts only the strict time form.
+func (n *Notification) UnmarshalJSON(data []byte) error {
+	var w wire
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	at, err := time.Parse(timeLayout, w.DeliveredAt)
+	if err != nil || at.Format(timeLayout) != w.DeliveredAt {
+		return fmt.Errorf("delivered_at %q is not of the form YYYY-MM-DDTHH:mm:ssZ", w.DeliveredAt)
+	}
+	*n = Notification{w.EventType, at, w.ResourceID, w.ResourceURL, w.WebhookID}
+	return nil
+}
+
+// NewID returns a fresh webhook_id: 160 random bits as 40 lower-case hex characters.
+func NewID() string {
+	var b [idBytes]byte
+	rand.Read(b[:]) // never fails: the runtime ends the program instead
+	return hex.EncodeToString(b[:])
+}
+
+// ValidID reports whether id has the form of a webhook_id.
+func ValidID(id string) bool {
+	return len(id) == 2*idBytes && strings.Trim(id, "0123456789abcdef") == ""
+}
+
+// DeliveredAt is the time a try says it was made: now, but never earlier than the
+// try before it said, even when the wall clock was set back in between.
+func DeliveredAt(now, previous time.Time) time.Time {
+	if now.Before(previous) {
+		now = previous
+	}
+	return now.UTC().Truncate(time.Second)
+}
+
+// Key is one API key of a client. Its whole text is the HMAC secret.
+type Key struct {
+	ID   string // the kid, kept in the record of a try
+	Text secret.Secret
+}
+
+// Keys are the keys valid at the instant of a try. Next is the newer key during a
+// rotation and the zero Key otherwise.
+type Keys struct {
+	Current Key
+	Next    Key
+}
+
+// Parcel is one notification ready to be sent: the bytes and what was made from them.
+type Parcel struct {
+	Body          []byte
+	Signature     string
+	SignatureNext string // empty outside a rotation
+	KeyID         string
+}
+
+// Pack serialises a notification once and signs those very bytes.
+func Pack(n Notification, keys Keys) (Parcel, error) {
+	switch {
+	case !ValidID(n.WebhookID):
+		return Parcel{}, fmt.Errorf("packing notification: webhook_id %q is not 40 lower-case hex characters", n.WebhookID)
+	case n.EventType == "" || n.ResourceID == "" || n.ResourceURL == "":
+		return Parcel{}, fmt.Errorf("packing notification %s: event_type, resource_id and resource_url are needed", n.WebhookID)
+	case n.DeliveredAt.UTC().Year() < 1970 || n.DeliveredAt.UTC().Year() > 9999:
+		return Parcel{}, fmt.Errorf("packing notification %s: delivered_at is not set", n.WebhookID)
+	}
+	body, err := n.MarshalJSON()
+	if err != nil {
+		return Parcel{}, fmt.Errorf("packing notification %s: %w", n.WebhookID, err)
+	}
+	p := Parcel{Body: body, KeyID: keys.Current.ID}
+	if p.Signature, err = secret.HMACHex(keys.Current.Text, body); err != nil {
+		return Parcel{}, fmt.Errorf("packing notification %s: %w", n.WebhookID, err)
+	}
+	if !keys.Next.Text.IsZero() {
+		if p.SignatureNext, err = secret.HMACHex(keys.Next.Text, body); err != nil {
+			return Parcel{}, fmt.Errorf("packing notification %s: %w", n.WebhookID, err)
+		}
+	}
+	return p, nil
+}
+
+// Freshness bounds how far delivered_at may be from Now, in either direction.
+// A Max of zero does not look at the time.
+type Freshness struct {
+	Now time.Time
+	Max time.Duration
+}
+
+// Verify is the receiver's side: it compares the signature in constant time before
+// it looks into the body, then reads the notification and its age. The errors are
+// [ErrSignature], [ErrBody] and [ErrStale].
+func Verify(body []byte, signature string, key secret.Secret, fresh Freshness) (Notification, error) {
+	want, err := secret.HMACHex(key, body)
+	given := strings.ToLower(strings.TrimSpace(signature))
+	if err != nil || !hmac.Equal([]byte(given), []byte(want)) {
+		return Notification{}, ErrSignature
+	}
+	return read(body, fresh)
+}
+
+// VerifyHeaders accepts either of the two signature headers, so that a receiver
+// which knows one key is served without a gap through a whole rotation.
+func VerifyHeaders(body []byte, h http.Header, key secret.Secret, fresh Freshness) (Notification, error) {
+	n, err := Verify(body, h.Get(HeaderSignature), key, fresh)
+	if errors.Is(err, ErrSignature) && h.Get(HeaderSignatureNext) != "" {
+		return Verify(body, h.Get(HeaderSignatureNext), key, fresh)
+	}
+	return n, err
+}
+
+func read(body []byte, fresh Freshness) (Notification, error) {
+	if len(body) > bodyBytesMax {
+		return Notification{}, fmt.Errorf("%w: %d bytes", ErrBody, len(body))
+	}
+	var n Notification
+	if err := json.Unmarshal(body, &n); err != nil {
+		return Notification{}, fmt.Errorf("%w: %w", ErrBody, err)
+	}
+	if !ValidID(n.WebhookID) {
+		return Notification{}, fmt.Errorf("%w: webhook_id %q", ErrBody, n.WebhookID)
+	}
+	if age := fresh.Now.Sub(n.DeliveredAt); fresh.Max > 0 && (age > fresh.Max || age < -fresh.Max) {
+		return n, fmt.Errorf("%w: %s old, %s allowed", ErrStale, age.Truncate(time.Second), fresh.Max)
+	}
+	return n, nil
+}
