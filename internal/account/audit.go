@@ -85,8 +85,6 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 // Hash is the entry's own hash in hexadecimal; of the last entry it is the head of the log.
 func (e Entry) Hash() string { return hex.EncodeToString(e.hash[:]) }
 
-const auditColumns = "client_id, seq, at, actor, actor_kid, actor_ip, action, subject, before_hash, after_hash, prev_hash, hash"
-
 func (e *Entry) row() []any {
 	return []any{e.ClientID, e.Seq, db.Micros(e.At), e.Actor.Name, e.Actor.Kid, e.Actor.IP, e.Action, e.Subject,
 		e.before[:], e.after[:], e.prev[:], e.hash[:]}
@@ -150,8 +148,7 @@ func dataKeyHash(purpose string, wrapped []byte) digest {
 
 // Audit reads a client's log from an entry on, oldest first.
 func (a *Accounts) Audit(r db.Reader, clientID string, afterSeq int64, limit int) ([]Entry, error) {
-	all, err := db.Collect(r, scanEntry, "SELECT "+auditColumns+" FROM account_audit WHERE client_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
-		clientID, afterSeq, limit)
+	all, err := db.Collect(r, scanEntry, auditPageSQL, clientID, afterSeq, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log of client %s: %w", clientID, err)
 	}
@@ -179,7 +176,7 @@ type Break struct {
 // Head with one kept elsewhere.
 func (a *Accounts) VerifyAudit(r db.Reader, clientID string) (Verdict, error) {
 	v := Verdict{ClientID: clientID}
-	rows, err := r.Query("SELECT "+auditColumns+" FROM account_audit WHERE client_id = $1 ORDER BY seq", clientID)
+	rows, err := r.Query(auditSQL, clientID)
 	if err != nil {
 		return v, fmt.Errorf("read the audit log of client %s: %w", clientID, err)
 	}
@@ -229,7 +226,7 @@ func compare(r db.Reader, clientID string, last Entry, states map[string]digest)
 	var text string
 	var seq int64
 	var head []byte
-	err := r.Row("SELECT live, config, audit_seq, audit_hash FROM clients WHERE client_id = $1", clientID).Scan(&live, &text, &seq, &head)
+	err := r.Row(clientHeadSQL, clientID).Scan(&live, &text, &seq, &head)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, unknownClient(clientID)
 	}
@@ -240,14 +237,14 @@ func compare(r db.Reader, clientID string, last Entry, states map[string]digest)
 		return &Break{Seq: last.Seq + 1, Reason: fmt.Sprintf("the log ends at %d, the client was last changed at %d", last.Seq, seq)}, nil
 	}
 	now := map[string]digest{subjectConfig: configHash(live, text)}
-	keys, err := db.Collect(r, scanKey, "SELECT "+keyColumns+" FROM api_keys WHERE client_id = $1", clientID)
+	keys, err := db.Collect(r, scanKey, clientKeysSQL, clientID)
 	if err != nil {
 		return nil, fmt.Errorf("read the keys of client %s: %w", clientID, err)
 	}
 	for _, k := range keys {
 		now[subjectKey+k.Kid] = k.hash()
 	}
-	wrapped, err := readDataKeys(r, "WHERE client_id = $1", clientID)
+	wrapped, err := readDataKeys(r, ofClient, clientID)
 	if err != nil {
 		return nil, err
 	}
@@ -286,8 +283,7 @@ func (a *Accounts) VerifyAudits(ctx context.Context) ([]Verdict, error) {
 	var verdicts []Verdict
 	err := a.db.Read(ctx, func(r db.Reader) error {
 		verdicts = nil
-		ids, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) },
-			"SELECT client_id FROM clients ORDER BY client_id")
+		ids, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) }, clientIDsSQL)
 		if err != nil {
 			return fmt.Errorf("list clients: %w", err)
 		}

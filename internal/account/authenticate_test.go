@@ -439,7 +439,7 @@ func TestAuthenticationOfAWarmKeyTakesUnderFiveMicroseconds(t *testing.T) {
 		best = min(best, time.Since(began)/rounds)
 	}
 	t.Logf("%s per request", best)
-	if best > 5*time.Microsecond {
+	if best > 5*time.Microsecond && !raceDetector {
 		t.Errorf("%s per request", best)
 	}
 }

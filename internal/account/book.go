@@ -88,7 +88,7 @@ func (a *Accounts) readBook(ctx context.Context, old *book) (*book, error) {
 	var version int64
 	var cards []*card
 	err := a.db.Read(ctx, func(r db.Reader) error {
-		if err := r.Row("SELECT version FROM account_version WHERE one = 1").Scan(&version); err != nil {
+		if err := r.Row(versionSQL).Scan(&version); err != nil {
 			return err
 		}
 		if version == old.version {
@@ -126,12 +126,11 @@ func (a *Accounts) readCards(r db.Reader, since int64) ([]*card, error) {
 		}
 		byID[c.profile.ClientID] = c
 		return c, nil
-	}, "SELECT client_id, live, config FROM clients WHERE version > $1", since)
+	}, changedClientsSQL, since)
 	if err != nil {
 		return nil, fmt.Errorf("read clients: %w", err)
 	}
-	rows, err := r.Query(`SELECT k.client_id, k.kid, k.state, k.digest FROM api_keys k JOIN clients c ON c.client_id = k.client_id
-		WHERE c.version > $1 AND k.state <> 'revoked'`, since)
+	rows, err := r.Query(changedKeysSQL, since)
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}

@@ -72,7 +72,7 @@ func TestThePlantedKeyIsInNoFileNoLogAndNoError(t *testing.T) {
 		t.Fatal("the canary does not sing: ", err)
 	}
 
-	var texts []string
+	var texts []string // everything that was printed or said
 	note := func(values ...any) { texts = append(texts, fmt.Sprintf("%v %+v %#v", values, values, values)) }
 	refused := func(err error) {
 		if err == nil {

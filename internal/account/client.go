@@ -98,7 +98,7 @@ func (a *Accounts) storeClient(ctx context.Context, by Actor, in NewClient, key 
 			return fault.New(fault.Conflict, "there is a client %q already", in.ID)
 		}
 		now := db.Micros(e.tx.Now())
-		err := e.tx.Insert("clients", "client_id, live, config, created_at, updated_at, version, logo",
+		err := e.tx.Insert("clients", newClientColumns,
 			[]any{in.ID, in.Live, string(text), now, now, int64(0), logoColumn(in.Logo)})
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func (a *Accounts) client(ctx context.Context, id string) (c Client, err error) 
 
 // Client reads one client. Unknown: fault.NotFound.
 func (a *Accounts) Client(r db.Reader, id string) (Client, error) {
-	all, err := readClients(r, "WHERE client_id = $1", id)
+	all, err := readClients(r, ofClient, id)
 	if err != nil {
 		return Client{}, fmt.Errorf("read client %s: %w", id, err)
 	}
@@ -176,8 +176,7 @@ func (a *Accounts) List(r db.Reader) ([]Client, error) {
 }
 
 func readClients(r db.Reader, where string, args ...any) ([]Client, error) {
-	clients, err := db.Collect(r, scanClient, "SELECT client_id, live, config, created_at, updated_at FROM clients "+where+
-		" ORDER BY created_at, client_id", args...)
+	clients, err := db.Collect(r, scanClient, fmt.Sprintf(clientsSQL, where), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +184,7 @@ func readClients(r db.Reader, where string, args ...any) ([]Client, error) {
 	for i, c := range clients {
 		at[c.ID] = i
 	}
-	rows, err := r.Query("SELECT client_id, "+keyColumns+" FROM api_keys "+where+" ORDER BY created_at, kid", args...)
+	rows, err := r.Query(fmt.Sprintf(keysSQL, where), args...)
 	if err != nil {
 		return nil, err
 	}

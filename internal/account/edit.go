@@ -67,7 +67,7 @@ func begin(tx *db.Tx, by Actor, clientID string) (*edit, error) {
 		return nil, err
 	}
 	var head []byte
-	err := tx.Row("SELECT live, config, audit_seq, audit_hash FROM clients WHERE client_id = $1", clientID).
+	err := tx.Row(clientHeadSQL, clientID).
 		Scan(&e.live, &e.text, &e.seq, &head)
 	if errors.Is(err, db.ErrNoRows) {
 		return e, nil
@@ -77,7 +77,7 @@ func begin(tx *db.Tx, by Actor, clientID string) (*edit, error) {
 	}
 	e.exists = true
 	copy(e.head[:], head)
-	e.keys, err = db.Collect(tx, scanKey, "SELECT "+keyColumns+" FROM api_keys WHERE client_id = $1 ORDER BY created_at, kid", clientID)
+	e.keys, err = db.Collect(tx, scanKey, clientKeysSQL, clientID)
 	if err != nil {
 		return nil, fmt.Errorf("read the client's keys: %w", err)
 	}
@@ -92,7 +92,7 @@ func (e *edit) finish() error {
 		return nil
 	}
 	var version int64
-	if err := e.tx.Row("UPDATE account_version SET version = version + 1 WHERE one = 1 RETURNING version").Scan(&version); err != nil {
+	if err := e.tx.Row(nextVersionSQL).Scan(&version); err != nil {
 		return fmt.Errorf("count up the version of accounts: %w", err)
 	}
 	seq, head := e.seq, e.head
@@ -108,8 +108,7 @@ func (e *edit) finish() error {
 	if err := e.tx.Insert("account_audit", auditColumns, rows...); err != nil {
 		return fmt.Errorf("store the audit log: %w", err)
 	}
-	return e.tx.ExecOne(`UPDATE clients SET version = $1, updated_at = $2, audit_seq = $3, audit_hash = $4
-		WHERE client_id = $5 AND audit_seq = $6`, version, db.Micros(e.tx.Now()), seq, head[:], e.clientID, e.seq)
+	return e.tx.ExecOne(moveHeadSQL, version, db.Micros(e.tx.Now()), seq, head[:], e.clientID, e.seq)
 }
 
 // record notes one change of one subject.
@@ -135,7 +134,7 @@ func (e *edit) configure(c Config) error {
 	if string(text) == e.text {
 		return nil
 	}
-	if err := e.tx.ExecOne("UPDATE clients SET config = $1 WHERE client_id = $2", string(text), e.clientID); err != nil {
+	if err := e.tx.ExecOne(configureSQL, string(text), e.clientID); err != nil {
 		return err
 	}
 	e.record("client.configured", subjectConfig, configHash(e.live, e.text), configHash(e.live, string(text)))
@@ -144,7 +143,7 @@ func (e *edit) configure(c Config) error {
 }
 
 func (e *edit) addDataKey(purpose string, wrapped []byte) error {
-	err := e.tx.Insert("client_data_keys", "client_id, purpose, wrapped, created_at",
+	err := e.tx.Insert("client_data_keys", newDataKeyColumns,
 		[]any{e.clientID, purpose, wrapped, db.Micros(e.tx.Now())})
 	if err != nil {
 		return err
@@ -159,7 +158,7 @@ func (e *edit) addKey(key secret.APIKey, sealed []byte, state State) error {
 	if state == Active {
 		k.PromotedAt = now
 	}
-	err := e.tx.Insert("api_keys", "kid, client_id, state, digest, sealed, created_at, promoted_at",
+	err := e.tx.Insert("api_keys", newKeyColumns,
 		[]any{k.Kid, e.clientID, string(state), k.digest[:], sealed, db.Micros(now), microsOrNull(k.PromotedAt)})
 	if err != nil {
 		return err
@@ -182,8 +181,7 @@ func (e *edit) moveKey(k *Key, to State) error {
 		k.RevokedAt = e.tx.Now()
 		action = "key.revoked"
 	}
-	err := e.tx.ExecOne("UPDATE api_keys SET state = $1, promoted_at = $2, revoked_at = $3 WHERE kid = $4 AND client_id = $5 AND state = $6",
-		string(to), microsOrNull(k.PromotedAt), microsOrNull(k.RevokedAt), k.Kid, e.clientID, string(from))
+	err := e.tx.ExecOne(moveKeySQL, string(to), microsOrNull(k.PromotedAt), microsOrNull(k.RevokedAt), k.Kid, e.clientID, string(from))
 	if err != nil {
 		return err
 	}

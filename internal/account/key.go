@@ -42,8 +42,6 @@ type Key struct {
 	digest     digest
 }
 
-const keyColumns = "kid, state, digest, created_at, promoted_at, revoked_at"
-
 func scanKey(scan func(...any) error) (Key, error) {
 	var k Key
 	var sum []byte
@@ -227,7 +225,7 @@ func (e *edit) fixKey(key secret.APIKey, sealed []byte) error {
 	k := e.key(key.Kid())
 	if k == nil {
 		var owner string
-		err := e.tx.Row("SELECT client_id FROM api_keys WHERE kid = $1", key.Kid()).Scan(&owner)
+		err := e.tx.Row(ownerSQL, key.Kid()).Scan(&owner)
 		if err == nil {
 			return conflict("kid %s belongs to another client: use another kid", key.Kid())
 		}
@@ -239,7 +237,7 @@ func (e *edit) fixKey(key secret.APIKey, sealed []byte) error {
 	if !key.Matches(k.digest[:]) {
 		before := k.hash()
 		k.digest = key.Digest()
-		if err := e.tx.ExecOne("UPDATE api_keys SET digest = $1, sealed = $2 WHERE kid = $3", k.digest[:], sealed, k.Kid); err != nil {
+		if err := e.tx.ExecOne(replaceKeySQL, k.digest[:], sealed, k.Kid); err != nil {
 			return err
 		}
 		e.record("key.replaced", subjectKey+k.Kid, before, k.hash())
@@ -252,7 +250,7 @@ func (e *edit) fixKey(key secret.APIKey, sealed []byte) error {
 
 // ClientOf names the client that a kid belongs to. Unknown: fault.NotFound.
 func (a *Accounts) ClientOf(r db.Reader, kid string) (clientID string, err error) {
-	err = r.Row("SELECT client_id FROM api_keys WHERE kid = $1", kid).Scan(&clientID)
+	err = r.Row(ownerSQL, kid).Scan(&clientID)
 	if errors.Is(err, db.ErrNoRows) {
 		return "", unknownKey(kid)
 	}

@@ -87,7 +87,7 @@ func (a *Accounts) SetLogo(ctx context.Context, by Actor, clientID string, raw [
 			return err
 		}
 		config.Logo = logo
-		if err := e.tx.Exec("UPDATE clients SET logo = $1 WHERE client_id = $2", logoColumn(raw), clientID); err != nil {
+		if err := e.tx.Exec(setLogoSQL, logoColumn(raw), clientID); err != nil {
 			return err
 		}
 		return e.configure(config)
@@ -111,7 +111,7 @@ func (a *Accounts) Logo(ctx context.Context, clientID string) ([]byte, error) {
 		return raw, nil
 	}
 	err = a.db.Read(ctx, func(r db.Reader) error {
-		return r.Row("SELECT logo FROM clients WHERE client_id = $1", clientID).Scan(&raw)
+		return r.Row(logoSQL, clientID).Scan(&raw)
 	})
 	if err != nil && !errors.Is(err, db.ErrNoRows) {
 		return nil, fmt.Errorf("read the logo of client %s: %w", clientID, err)

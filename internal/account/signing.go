@@ -81,7 +81,7 @@ func (a *Accounts) openKey(ctx context.Context, clientID string, k bookKey) (Sig
 	}
 	var sealed []byte
 	err = a.db.Read(ctx, func(r db.Reader) error {
-		return r.Row("SELECT sealed FROM api_keys WHERE kid = $1 AND client_id = $2", k.kid, clientID).Scan(&sealed)
+		return r.Row(sealedSQL, k.kid, clientID).Scan(&sealed)
 	})
 	if err != nil {
 		return SigningKey{}, err
@@ -169,7 +169,7 @@ func (a *Accounts) openSealer(ctx context.Context, k dataKey) (*secret.Sealer, e
 
 func (a *Accounts) wrapped(ctx context.Context, k dataKey) (wrapped []byte, err error) {
 	err = a.db.Read(ctx, func(r db.Reader) error {
-		return r.Row("SELECT wrapped FROM client_data_keys WHERE client_id = $1 AND purpose = $2", k.clientID, k.purpose).Scan(&wrapped)
+		return r.Row(wrappedSQL, k.clientID, k.purpose).Scan(&wrapped)
 	})
 	return wrapped, err
 }
@@ -182,7 +182,7 @@ func (a *Accounts) makeDataKey(ctx context.Context, k dataKey) error {
 	}
 	return a.change(ctx, Actor{Name: "service"}, k.clientID, func(e *edit) error {
 		var there int
-		err := e.tx.Row("SELECT count(*) FROM client_data_keys WHERE client_id = $1 AND purpose = $2", k.clientID, k.purpose).Scan(&there)
+		err := e.tx.Row(countDataKeysSQL, k.clientID, k.purpose).Scan(&there)
 		if err != nil || there > 0 {
 			return err
 		}
@@ -198,7 +198,7 @@ type wrappedKey struct {
 func readDataKeys(r db.Reader, where string, args ...any) ([]wrappedKey, error) {
 	all, err := db.Collect(r, func(scan func(...any) error) (k wrappedKey, err error) {
 		return k, scan(&k.clientID, &k.purpose, &k.wrapped)
-	}, "SELECT client_id, purpose, wrapped FROM client_data_keys "+where+" ORDER BY client_id, purpose", args...)
+	}, fmt.Sprintf(dataKeysSQL, where), args...)
 	if err != nil {
 		return nil, fmt.Errorf("read data keys: %w", err)
 	}
@@ -255,8 +255,7 @@ func (a *Accounts) Adopt(ctx context.Context, by Actor, from *secret.Master) (mo
 
 func (a *Accounts) replaceDataKey(ctx context.Context, by Actor, k wrappedKey, again []byte) error {
 	return a.change(ctx, by, k.clientID, func(e *edit) error {
-		err := e.tx.ExecOne("UPDATE client_data_keys SET wrapped = $1 WHERE client_id = $2 AND purpose = $3 AND wrapped = $4",
-			again, k.clientID, k.purpose, k.wrapped)
+		err := e.tx.ExecOne(rewrapSQL, again, k.clientID, k.purpose, k.wrapped)
 		if err != nil {
 			return err
 		}

@@ -89,6 +89,20 @@ func (a *Alerts) RaiseIn(tx *db.Tx, name Name, subject, message string) error {
 	return nil
 }
 
+// RaiseOnceIn is RaiseIn for a condition that is met again and again: it does
+// nothing when the alert was raised for the subject at or after since, even if
+// somebody has acknowledged it meanwhile.
+func (a *Alerts) RaiseOnceIn(tx *db.Tx, since time.Time, what Alert) error {
+	var times int64
+	if err := tx.Row(raisedSinceSQL, string(what.Name), clip(what.Subject, SubjectBytesMax), db.Micros(since)).Scan(&times); err != nil {
+		return fmt.Errorf("look for alert %s of %q: %w", what.Name, what.Subject, err)
+	}
+	if times > 0 {
+		return nil
+	}
+	return a.RaiseIn(tx, what.Name, what.Subject, what.Message)
+}
+
 func (a *Alerts) store(tx *db.Tx, name Name, subject, message string) error {
 	if !known(name) {
 		return fmt.Errorf("%q is not in the list of alerts", name)
@@ -147,20 +161,19 @@ func scanAlert(scan func(...any) error) (Alert, error) {
 // already acknowledged: fault.NotFound.
 func Acknowledge(tx *db.Tx, id, who string) error {
 	var open int
-	if err := tx.Row("SELECT count(*) FROM alerts WHERE alert_id = $1 AND acknowledged_at IS NULL", id).Scan(&open); err != nil {
+	if err := tx.Row(countOpenSQL, id).Scan(&open); err != nil {
 		return fmt.Errorf("acknowledge alert %s: %w", id, err)
 	}
 	if open == 0 {
 		return fault.New(fault.NotFound, "there is no open alert with this id").
 			With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the alert is unknown or was acknowledged before"})
 	}
-	return tx.Exec("UPDATE alerts SET acknowledged_at = $1, acknowledged_by = $2 WHERE alert_id = $3 AND acknowledged_at IS NULL",
-		db.Micros(tx.Now()), clip(who, SubjectBytesMax), id)
+	return tx.Exec(acknowledgeSQL, db.Micros(tx.Now()), clip(who, SubjectBytesMax), id)
 }
 
 // Forget removes alerts that were acknowledged before an instant. Open ones stay.
 func Forget(tx *db.Tx, before time.Time) error {
-	return tx.Exec("DELETE FROM alerts WHERE acknowledged_at IS NOT NULL AND acknowledged_at < $1", db.Micros(before))
+	return tx.Exec(forgetSQL, db.Micros(before))
 }
 
 // clip makes a text fit for a column of either engine: valid UTF-8 without

@@ -6,6 +6,14 @@ const raiseSQL = `INSERT INTO alerts (alert_id, name, subject, message, first_at
 	ON CONFLICT (name, subject) WHERE acknowledged_at IS NULL
 	DO UPDATE SET times = alerts.times + 1, last_at = excluded.last_at, message = excluded.message`
 
+const raisedSinceSQL = "SELECT count(*) FROM alerts WHERE name = $1 AND subject = $2 AND last_at >= $3"
+
 const listSQL = `SELECT alert_id, name, subject, message, first_at, last_at, times, acknowledged_at, acknowledged_by FROM alerts
 	WHERE (NOT $1 OR acknowledged_at IS NULL) AND ($2 = '' OR name = $2)
 	ORDER BY last_at DESC, alert_id LIMIT $3`
+
+const (
+	countOpenSQL   = "SELECT count(*) FROM alerts WHERE alert_id = $1 AND acknowledged_at IS NULL"
+	acknowledgeSQL = "UPDATE alerts SET acknowledged_at = $1, acknowledged_by = $2 WHERE alert_id = $3 AND acknowledged_at IS NULL"
+	forgetSQL      = "DELETE FROM alerts WHERE acknowledged_at IS NOT NULL AND acknowledged_at < $1"
+)

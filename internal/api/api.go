@@ -11,10 +11,11 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/swaggest/swgui/v5emb"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
@@ -51,15 +52,15 @@ type API struct {
 	log     *slog.Logger
 	mux     *http.ServeMux
 	took    *prometheus.HistogramVec
+	unknown http.Handler // answers every path that is not ours
 	openAPI []byte
-	pages   http.Handler // the browsable reference
+	pages   *reference
 	now     func() time.Time
 }
 
 // New builds the handler.
 func New(cfg Config) (*API, error) {
-	a := &API{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: time.Now,
-		pages: v5emb.New("Tributary", "/openapi.json", "/docs/")}
+	a := &API{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: time.Now}
 	a.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tributary_http_request_seconds", Help: "Time to answer a request of the public API.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
@@ -77,16 +78,52 @@ func New(cfg Config) (*API, error) {
 		}
 		byPath[r.path][r.method] = r
 	}
-	for path, methods := range byPath {
-		a.mux.Handle(path, a.serve(path, methods))
+	for at, methods := range byPath {
+		handler := a.serve(at, methods)
+		a.mux.Handle(at, handler)
+		if before, parameter, ok := strings.Cut(at, "{"); ok && !strings.Contains(parameter, "/") {
+			a.mux.Handle(before+"{$}", a.slash(strings.TrimSuffix(parameter, "}"), handler))
+		}
 	}
-	a.mux.Handle("/", a.serve("unknown", nil))
+	a.unknown = a.serve("unknown", nil)
+	a.mux.Handle("/", a.unknown)
 	var err error
+	if a.pages, err = newReference(); err != nil {
+		return nil, err
+	}
 	a.openAPI, err = a.describe(routes)
 	return a, err
 }
 
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+// ServeHTTP answers a request. An address that is not in its plain form, such
+// as /v1//transactions, is unknown: the mux would redirect it, and a redirected
+// POST arrives as a GET.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if at := r.URL.EscapedPath(); !plainPath(at) {
+		a.unknown.ServeHTTP(w, r)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// slash answers for an id that is nothing but a slash: the mux takes the %2F of
+// such an address for its end.
+func (a *API) slash(parameter string, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(strings.ToUpper(r.URL.EscapedPath()), "%2F") {
+			a.unknown.ServeHTTP(w, r)
+			return
+		}
+		r.SetPathValue(parameter, "/")
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// plainPath reports whether the mux would leave the path as it is.
+func plainPath(at string) bool {
+	clean := path.Clean(at)
+	return at == clean || at == clean+"/" && clean != "/"
+}
 
 // route is one line of the table.
 type route struct {
@@ -107,7 +144,7 @@ func (a *API) routes() []route {
 		{"POST", "/v1/transactions/credit", false, a.submit(country.Credit), docCredit},
 		{"POST", "/v1/transactions/cancellation", false, a.submit(country.Cancellation), docCancellation},
 		{"POST", "/v1/transactions/backfill/reported", false, a.submit(country.Backfill), docBackfill},
-		{"GET", "/v1/transactions/history/{transaction_id}", false, a.history, docHistory},
+		{"GET", historyPath, false, a.history, docHistory},
 		{"GET", "/v1/transactions/{operation_id}", false, a.result, docResult},
 		{"GET", "/v1/countries", false, a.countries, docCountries},
 		{"GET", "/v1/countries/{code}", false, a.country, docCountry},
@@ -123,10 +160,10 @@ func (a *API) routes() []route {
 		{"GET", "/lookup/v2/single-validations/{id}", false, a.single, docSingle},
 		{"GET", "/v1/webhooks/events", false, a.events, docEvents},
 		{"POST", "/v1/webhooks/events/{webhook_id}/redeliver", false, a.redeliver, docRedeliver},
-		{"GET", "/invoicing/v1/invoices/{resource_id}/{format}", true, a.document, docDocument},
+		{"GET", documentPath, true, a.document, docDocument},
 		{"GET", "/openapi.json", true, a.openAPIDocument, docOpenAPI},
-		{"GET", "/docs", true, a.reference, docReference},
-		{"GET", "/docs/{asset}", true, a.reference, docAsset},
+		{"GET", "/docs", true, a.referencePage, docReference},
+		{"GET", "/docs/{asset}", true, a.referenceFile, docAsset},
 		{"GET", "/healthz", true, a.healthz, docHealth},
 		{"GET", "/readyz", true, a.readyz, docReady},
 	}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
@@ -28,7 +29,7 @@ type call struct {
 	*http.Request
 	caller account.Caller // zero on open routes without a key
 	id     string
-	status int
+	status int // 0: nothing has been written
 }
 
 // noted keeps the status of an answer for log and metric.
@@ -41,6 +42,14 @@ type noted struct {
 func (n noted) WriteHeader(status int) {
 	*n.status = status
 	n.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes the status that net/http assumes.
+func (n noted) Write(text []byte) (int, error) {
+	if *n.status == 0 {
+		*n.status = http.StatusOK
+	}
+	return n.ResponseWriter.Write(text)
 }
 
 // serve answers every request of one path: method, key, rate, then the handler.
@@ -56,7 +65,7 @@ func (a *API) serve(path string, methods map[string]route) http.Handler {
 	allow := strings.Join(allowed, ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := a.now()
-		c := &call{Request: r, id: requestID(r), status: http.StatusOK}
+		c := &call{Request: r, id: requestID(r)}
 		c.out = noted{w, &c.status}
 		head := w.Header()
 		head.Set("X-Request-Id", c.id)
@@ -99,6 +108,9 @@ func (a *API) run(c *call, rt route) error {
 		}
 		c.caller = caller
 	}
+	if !storable(c.URL.Path) && rt.path != historyPath {
+		return notFound("there is nothing at this address")
+	}
 	return rt.handle(c)
 }
 
@@ -109,10 +121,17 @@ func (a *API) finish(c *call, path string, began time.Time) {
 			panic(p)
 		}
 		a.log.Error("panic in a handler", "request_id", c.id, "path", path, "panic", p, "stack", string(debug.Stack()))
+		if c.status != 0 {
+			panic(http.ErrAbortHandler) // half an answer must not look whole
+		}
 		a.refuse(c, errors.New("panic"))
 	}
 	a.took.WithLabelValues(path, strconv.Itoa(c.status)).Observe(a.now().Sub(began).Seconds())
 }
+
+// storable reports whether a text could be stored at all: PostgreSQL keeps
+// neither NUL nor broken UTF-8, so nothing with them in it is ever known.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 // keyOf finds the API key wherever clients of this family of APIs put it.
 func keyOf(r *http.Request) string {

@@ -4,10 +4,7 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
-	"tributary/internal/webhook"
 )
-
-func text(max int) object { return object{"type": "string", "maxLength": max} }
 
 func pathParam(name, about string) param { return param{name, "path", about, object{"type": "string"}} }
 
@@ -61,36 +58,31 @@ var (
 	docCompanies = operationDoc{tag: "Onboarding", summary: "List companies", params: pageParams, answers: map[int]any{200: page[onboarding.Company]{}}}
 	docCompany   = operationDoc{tag: "Onboarding", summary: "One company", answers: map[int]any{200: onboarding.Company{}, 404: errorBody{}},
 		params: []param{pathParam("id", "The company's id."), queryParam("external-id", "true: the id is the client's own.", object{"type": "string", "enum": []any{"true", "false"}})}}
-	docPatchCompany = operationDoc{tag: "Onboarding", summary: "Change a company or its credentials", request: "CompanyPatch", params: []param{pathParam("id", "The company's id.")},
+	docPatchCompany = operationDoc{tag: "Onboarding", summary: "Change a company or its credentials", request: "CompanyPatch", example: "company-patch", params: []param{pathParam("id", "The company's id.")},
 		answers: map[int]any{202: onboarding.Envelope{}, 404: errorBody{}, 409: errorBody{}}}
 	docJob = operationDoc{tag: "Onboarding", summary: "Status of an onboarding job", params: []param{pathParam("job_id", "As answered on creation.")},
 		answers: map[int]any{200: onboarding.Envelope{}, 404: errorBody{}}}
 
 	docCreateBatch = operationDoc{tag: "Lookup", summary: "Validate up to 10,000 tax numbers", request: "BatchRequest", example: "batch", answers: map[int]any{202: lookup.Batch{}}}
 	docBatch       = operationDoc{tag: "Lookup", summary: "A batch and its results", params: params([]param{pathParam("id", "The batch's id.")}, pageParams),
-		answers: map[int]any{200: lookup.Batch{}, 404: errorBody{}}}
-	docCancelBatch  = operationDoc{tag: "Lookup", summary: "Cancel a batch", params: []param{pathParam("id", "The batch's id.")}, answers: map[int]any{204: nil, 404: errorBody{}}}
-	docCreateSingle = operationDoc{tag: "Lookup", summary: "Validate one tax number", request: "SingleRequest", answers: map[int]any{202: lookup.Single{}}}
+		answers: map[int]any{200: whole{lookup.Batch{}, []string{"next_cursor"}}, 404: errorBody{}}}
+	docCancelBatch = operationDoc{tag: "Lookup", summary: "Cancel a batch", params: []param{pathParam("id", "The batch's id.")}, answers: map[int]any{204: nil, 404: errorBody{}, 409: errorBody{}},
+		description: "Entries that were answered keep their answer. A canceled batch has no event; a completed one cannot be canceled."}
+	docCreateSingle = operationDoc{tag: "Lookup", summary: "Validate one tax number", request: "SingleRequest", example: "single", answers: map[int]any{202: lookup.Single{}}}
 	docSingle       = operationDoc{tag: "Lookup", summary: "A single validation", params: []param{pathParam("id", "Its id.")}, answers: map[int]any{200: lookup.Single{}, 404: errorBody{}}}
 
-	docEvents = operationDoc{tag: "Webhooks", summary: "Events and their delivery, for reconciliation", answers: map[int]any{200: page[webhook.EventRow]{}},
+	docEvents = operationDoc{tag: "Webhooks", summary: "Events and their delivery, for reconciliation", answers: map[int]any{200: page[eventAnswer]{}},
 		params: params([]param{queryParam("status", "Only of this status.", object{"type": "string", "enum": []any{"pending", "delivered", "discarded", "unsubscribed"}})},
 			timeParams("created_at"), pageParams)}
 	docRedeliver = operationDoc{tag: "Webhooks", summary: "Send an event again", params: []param{pathParam("webhook_id", "As in the notification.")},
-		answers: map[int]any{202: redeliverAnswer{}, 404: errorBody{}}}
+		answers: map[int]any{202: redeliverAnswer{}, 404: errorBody{}, 409: errorBody{}}}
 	docDocument = operationDoc{tag: "Documents", summary: "A generated document", description: "With a signed, expiring address from a result, or with the owner's API key.",
-		params:  []param{pathParam("resource_id", "As in the attachment."), {"format", "path", "pdf, xml or json, as in the attachment.", object{"type": "string", "enum": []any{"pdf", "xml", "json"}}}},
-		answers: map[int]any{200: plain("application/pdf"), 401: errorBody{}, 403: errorBody{}, 404: errorBody{}, 410: errorBody{}}}
+		params: []param{pathParam("resource_id", "As in the attachment."), queryParam("exp", "Expiry, as in the signed address.", object{"type": "string"}),
+			queryParam("kid", "Key of the signature.", object{"type": "string"}), queryParam("sig", "The signature.", object{"type": "string"}), {"format", "path", "pdf, xml or json, as in the attachment.", object{"type": "string", "enum": []any{"pdf", "xml", "json"}}}},
+		answers: map[int]any{200: media{"application/pdf", "application/xml", "application/json"}, 403: errorBody{}, 404: errorBody{}, 410: errorBody{}}}
 	docOpenAPI   = operationDoc{tag: "Service", summary: "This document", answers: map[int]any{200: object{}}}
-	docReference = operationDoc{tag: "Service", summary: "Browsable reference", answers: map[int]any{200: plain("text/html")}}
-	docAsset     = operationDoc{tag: "Service", summary: "A file of the reference page", params: []param{pathParam("asset", "Its name.")}, answers: map[int]any{200: plain("text/plain"), 404: plain("text/plain")}}
-	docHealth    = operationDoc{tag: "Service", summary: "The process lives", answers: map[int]any{200: plain("text/plain")}}
-	docReady     = operationDoc{tag: "Service", summary: "Requests can be served", answers: map[int]any{200: plain("text/plain"), 503: errorBody{}}}
+	docReference = operationDoc{tag: "Service", summary: "Browsable reference", answers: map[int]any{200: media{"text/html"}}}
+	docAsset     = operationDoc{tag: "Service", summary: "A file of the reference page", params: []param{pathParam("asset", "Its name.")}, answers: map[int]any{200: media{"text/css", "text/javascript", "image/png", "text/html"}, 404: errorBody{}}}
+	docHealth    = operationDoc{tag: "Service", summary: "The process lives", answers: map[int]any{200: media{"text/plain"}}}
+	docReady     = operationDoc{tag: "Service", summary: "Requests can be served", answers: map[int]any{200: media{"text/plain"}, 503: errorBody{}}}
 )
-
-// reference serves the browsable page; everything it loads is embedded in the binary.
-func (a *API) reference(c *call) error {
-	c.out.Header().Set("Content-Security-Policy", "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; img-src 'self' data:")
-	a.pages.ServeHTTP(c.out, c.Request)
-	return nil
-}

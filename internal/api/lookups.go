@@ -16,7 +16,7 @@ func (a *API) createBatch(c *call) error {
 
 func (a *API) batch(c *call) error {
 	q := c.query("limit", "cursor")
-	limit, cursor := q.limit(), q.cursor()
+	limit, cursor := q.limit(), q.values.Get("cursor") // in its own form: next_cursor is the slice's
 	if err := q.err(); err != nil {
 		return err
 	}

@@ -1,17 +1,19 @@
 package api
 
 import (
+	"encoding"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
+	"tributary/docs/examples"
 	"tributary/internal/fault"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
-	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -26,7 +28,7 @@ type operationDoc struct {
 	description string
 	params      []param
 	request     string // name of a request schema, or ""
-	example     string // file below docs/examples, or ""
+	example     string // file of docs/examples without its ending, or ""
 	answers     map[int]any
 }
 
@@ -38,13 +40,19 @@ type param struct {
 	schema object
 }
 
-// plain marks an answer that is not JSON.
-type plain string
+// media are the types of an answer that is not JSON.
+type media []string
+
+// whole is an answer with members that its Go type may leave out elsewhere.
+type whole struct {
+	answer   any
+	required []string
+}
 
 // describe makes the OpenAPI document from the table of routes.
 func (a *API) describe(routes []route) ([]byte, error) {
 	paths := object{}
-	schemas := &schemaBook{components: requestSchemas()}
+	schemas := &schemaBook{components: requestSchemas(), made: map[string]reflect.Type{}}
 	schemas.of(reflect.TypeFor[errorBody]())
 	for _, r := range routes {
 		entry, _ := paths[r.path].(object)
@@ -68,12 +76,19 @@ func (a *API) describe(routes []route) ([]byte, error) {
 			object{"name": "Service", "description": "The service itself."},
 		},
 		"paths":      paths,
-		"security":   []any{object{"bearer": []any{}}, object{"apiKey": []any{}}, object{"subscriptionKey": []any{}}},
+		"security":   security(),
 		"webhooks":   webhookDocs(),
 		"components": object{"schemas": schemas.components, "securitySchemes": securitySchemes()},
 		"x-codes":    codeTable(),
 	}
+	if schemas.err != nil {
+		return nil, schemas.err
+	}
 	return json.Marshal(doc)
+}
+
+func security() []any {
+	return []any{object{"bearer": []any{}}, object{"apiKey": []any{}}, object{"subscriptionKey": []any{}}}
 }
 
 func securitySchemes() object {
@@ -98,7 +113,7 @@ func webhookDocs() object {
 		all[event] = object{"post": object{
 			"summary":     "The resource is complete",
 			"description": "Signed: X-Service-Hmac-SHA256 is the lower-case hex HMAC-SHA256 of the raw body with your API key. Any 2xx is success.",
-			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Notification"}}}},
+			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": ref("Notification")}}},
 			"responses":   object{"2XX": object{"description": "Received."}},
 		}}
 	}
@@ -111,7 +126,10 @@ func (a *API) describeRoute(r route, schemas *schemaBook) object {
 	if d.description != "" {
 		op["description"] = d.description
 	}
-	if r.open {
+	switch {
+	case r.path == documentPath:
+		op["security"] = append([]any{object{}}, security()...)
+	case r.open:
 		op["security"] = []any{object{}}
 	}
 	var params []any
@@ -122,8 +140,8 @@ func (a *API) describeRoute(r route, schemas *schemaBook) object {
 		op["parameters"] = params
 	}
 	if d.request != "" {
-		content := object{"schema": object{"$ref": "#/components/schemas/" + d.request}}
-		if example, ok := requestExamples[d.example]; ok {
+		content := object{"schema": ref(d.request)}
+		if example, err := examples.Files.ReadFile(d.example + ".json"); err == nil {
 			content["example"] = json.RawMessage(example)
 		}
 		op["requestBody"] = object{"required": true, "content": object{"application/json": content}}
@@ -134,37 +152,62 @@ func (a *API) describeRoute(r route, schemas *schemaBook) object {
 // describeAnswers lists the answers of the route and those of every route.
 func (a *API) describeAnswers(r route, schemas *schemaBook) object {
 	answers := object{}
-	add := func(status int, content object) {
-		answers[strconv.Itoa(status)] = object{"description": http.StatusText(status),
-			"headers": object{"X-Request-Id": object{"schema": object{"type": "string"}}}, "content": content}
-	}
 	for status, v := range r.doc.answers {
-		if media, ok := v.(plain); ok {
-			add(status, object{string(media): object{"schema": object{"type": "string"}}})
-		} else if v == nil {
-			answers[strconv.Itoa(status)] = object{"description": http.StatusText(status)}
-		} else {
-			add(status, object{"application/json": object{"schema": schemas.of(reflect.TypeOf(v))}})
-		}
+		answers[strconv.Itoa(status)] = describeAnswer(status, schemas.content(v))
 	}
 	refusals := []int{405, 500}
-	if !r.open {
+	if !r.open || r.path == documentPath {
 		refusals = append(refusals, 401, 429, 503)
 	}
 	if r.doc.request != "" {
 		refusals = append(refusals, 400, 413, 415)
 	}
 	for _, p := range r.doc.params {
-		if p.in == "query" {
+		if p.in == "query" && r.path != documentPath {
 			refusals = append(refusals, 400)
 		}
 	}
 	for _, status := range refusals {
 		if _, ok := answers[strconv.Itoa(status)]; !ok {
-			add(status, object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Error"}}})
+			answers[strconv.Itoa(status)] = describeAnswer(status, schemas.content(errorBody{}))
 		}
 	}
 	return answers
+}
+
+// content is the body of an answer by media type; nil: there is none.
+func (b *schemaBook) content(v any) object {
+	switch v := v.(type) {
+	case nil:
+		return nil
+	case media:
+		all := object{}
+		for _, name := range v {
+			all[name] = object{} // bytes as they are
+		}
+		return all
+	case whole:
+		return object{"application/json": object{"schema": object{"allOf": []any{b.of(reflect.TypeOf(v.answer))}, "required": list(v.required...)}}}
+	}
+	return object{"application/json": object{"schema": b.of(reflect.TypeOf(v))}}
+}
+
+func describeAnswer(status int, content object) object {
+	header := func(about string) object { return object{"description": about, "schema": object{"type": "string"}} }
+	headers := object{"X-Request-Id": header("Of this exchange: yours if you sent one, else ours. Quote it when you ask for help.")}
+	switch status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		headers["Retry-After"] = object{"description": "Seconds to wait.", "schema": object{"type": "integer", "minimum": 1}}
+	case http.StatusMethodNotAllowed:
+		headers["Allow"] = header("Methods of the address.")
+	case http.StatusUnauthorized:
+		headers["WWW-Authenticate"] = header("Bearer.")
+	}
+	answer := object{"description": http.StatusText(status), "headers": headers}
+	if content != nil {
+		answer["content"] = content
+	}
+	return answer
 }
 
 func operationName(r route) string {
@@ -176,25 +219,23 @@ func operationName(r route) string {
 }
 
 // schemaBook turns Go types into schemas, each named type once.
-type schemaBook struct{ components object }
-
-// names gives types their names in the document where the Go name would not tell.
-var names = map[reflect.Type]string{
-	reflect.TypeFor[errorBody]():           "Error",
-	reflect.TypeFor[fault.Fault]():         "Fault",
-	reflect.TypeFor[transaction.Result]():  "TransactionResult",
-	reflect.TypeFor[onboarding.Envelope](): "JobEnvelope",
-	reflect.TypeFor[lookup.Batch]():        "BatchValidation",
-	reflect.TypeFor[lookup.Single]():       "SingleValidation",
-	reflect.TypeFor[webhook.EventRow]():    "WebhookEvent",
+type schemaBook struct {
+	components object
+	made       map[string]reflect.Type
+	err        error
 }
 
 func (b *schemaBook) of(t reflect.Type) object {
+	if values, ok := answerValues[t]; ok {
+		return object{"type": "string", "enum": values}
+	}
 	switch {
 	case t.Kind() == reflect.Pointer:
 		return nullable(b.of(t.Elem()))
-	case t == reflect.TypeFor[time.Time]():
-		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[lookup.Cursor]():
+		return object{"type": []any{"string", "null"}} // the empty one prints as null
+	case t == reflect.TypeFor[time.Time](), t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return object{"type": "string"}
 	case t.Kind() == reflect.Struct && t.Name() != "":
 		return b.named(t)
 	}
@@ -204,7 +245,7 @@ func (b *schemaBook) of(t reflect.Type) object {
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return object{"type": "integer"}
 	case reflect.String:
-		if _, exact := reflect.Zero(t).Interface().(json.Marshaler); exact {
+		if t.Implements(reflect.TypeFor[json.Marshaler]()) {
 			return object{"type": "number"} // digits kept exactly
 		}
 		return object{"type": "string"}
@@ -217,53 +258,80 @@ func (b *schemaBook) of(t reflect.Type) object {
 }
 
 func nullable(s object) object {
-	if ref, ok := s["$ref"]; ok {
-		return object{"anyOf": []any{object{"$ref": ref}, object{"type": "null"}}}
+	if reference, ok := s["$ref"]; ok {
+		return object{"anyOf": []any{object{"$ref": reference}, object{"type": "null"}}}
 	}
-	s["type"] = []any{s["type"], "null"}
+	if one, ok := s["type"].(string); ok {
+		s["type"] = []any{one, "null"}
+	}
+	if values, ok := s["enum"].([]any); ok {
+		s["enum"] = append(values[:len(values):len(values)], nil)
+	}
 	return s
 }
 
 func (b *schemaBook) named(t reflect.Type) object {
-	name := names[t]
+	name := answerNames[t]
 	if name == "" {
-		name = typeName(t)
+		name = t.Name()
 	}
-	ref := object{"$ref": "#/components/schemas/" + name}
-	if _, done := b.components[name]; done {
-		return ref
+	if _, known := b.components[name]; known {
+		if b.made[name] != t {
+			b.err = fmt.Errorf("describe the API: %s and %s are both called %s", b.made[name], t, name)
+		}
+		return ref(name)
 	}
+	b.made[name] = t
 	b.components[name] = object{} // a type may contain itself
 	properties, required := object{}, []any{}
-	b.members(t, properties, &required)
+	b.members(t, name, properties, &required)
 	b.components[name] = object{"type": "object", "properties": properties, "required": required}
-	return ref
+	if t == reflect.TypeFor[onboarding.Reference]() {
+		b.components[name].(object)["oneOf"] = []any{object{"required": list("job_id", "job_status_location")}, object{"required": list("id", "location")}}
+	}
+	return ref(name)
 }
 
-func (b *schemaBook) members(t reflect.Type, properties object, required *[]any) {
+func (b *schemaBook) members(t reflect.Type, owner string, properties object, required *[]any) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" {
-			b.members(f.Type, properties, required)
+			from := owner
+			if embedded := answerNames[f.Type]; embedded != "" {
+				from = embedded // described where it stands on its own
+			}
+			b.members(f.Type, from, properties, required)
 			continue
 		}
 		if !f.IsExported() || name == "-" || name == "" {
 			continue
 		}
-		properties[name] = b.of(f.Type)
+		properties[name] = b.member(owner+"."+name, f.Type)
 		if !strings.Contains(rest, "omit") {
 			*required = append(*required, name)
 		}
 	}
 }
 
-// typeName spells page[Company] as CompanyPage.
-func typeName(t reflect.Type) string {
-	name := t.Name()
-	if base, inner, ok := strings.Cut(name, "["); ok {
-		inner = strings.TrimSuffix(inner[strings.LastIndexAny(inner, "./*")+1:], "]")
-		name = inner + strings.ToUpper(base[:1]) + base[1:]
+// member is the schema of a type with what is known of the member beyond it.
+func (b *schemaBook) member(key string, t reflect.Type) object {
+	s := b.of(t)
+	d, ok := detailOf(key)
+	if !ok {
+		return s
 	}
-	return strings.ToUpper(name[:1]) + name[1:]
+	if d.about != "" {
+		s["description"] = d.about
+	}
+	for keyword, value := range d.with {
+		if values, ok := value.([]any); ok && keyword == "enum" && t.Kind() == reflect.Pointer {
+			value = append(values[:len(values):len(values)], nil)
+		}
+		s[keyword] = value
+	}
+	if d.orNull {
+		s = nullable(s)
+	}
+	return s
 }

@@ -8,6 +8,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/document"
+	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -22,8 +23,21 @@ type countryAnswer struct {
 	country.Facts
 }
 
+// countryOf shows a pack; a list without entries is empty, never null.
 func countryOf(p country.Pack) countryAnswer {
-	return countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: append([]string{}, p.Sources...), Facts: p.Facts}
+	f := p.Facts
+	f.Languages, f.UseCases, f.Required, f.Forbidden = orEmpty(f.Languages), orEmpty(f.UseCases), orEmpty(f.Required), orEmpty(f.Forbidden)
+	f.Allowed, f.MaxLengths, f.Regimes, f.ReasonCodes = orEmpty(f.Allowed), orEmpty(f.MaxLengths), orEmpty(f.Regimes), orEmpty(f.ReasonCodes)
+	f.Rates, f.Corrections, f.Settings, f.Credentials = orEmpty(f.Rates), orEmpty(f.Corrections), orEmpty(f.Settings), orEmpty(f.Credentials)
+	f.Formats, f.Derivations = orEmpty(f.Formats), orEmpty(f.Derivations)
+	return countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: orEmpty(p.Sources), Facts: f}
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 func (a *API) countries(c *call) error {
@@ -115,7 +129,37 @@ func (a *API) events(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, pageOf(list, next))
+	rows := make([]eventAnswer, len(list))
+	for i, e := range list {
+		rows[i] = eventOf(e)
+	}
+	return c.answer(http.StatusOK, pageOf(rows, next))
+}
+
+// eventAnswer is an event as clients read it.
+type eventAnswer struct {
+	WebhookID   string         `json:"webhook_id"`
+	EventType   string         `json:"event_type"`
+	ResourceID  string         `json:"resource_id"`
+	ResourceURL string         `json:"resource_url"`
+	Status      webhook.Status `json:"status"`
+	Tries       int            `json:"tries"`
+	NextTryAt   *string        `json:"next_try_at"`
+	LastStatus  *int           `json:"last_status"`
+	CreatedAt   string         `json:"created_at"`
+}
+
+func eventOf(e webhook.EventRow) eventAnswer {
+	row := eventAnswer{WebhookID: e.WebhookID, EventType: e.EventType, ResourceID: e.ResourceID, ResourceURL: e.ResourceURL,
+		Status: e.Status, Tries: e.Tries, CreatedAt: transaction.Stamp(e.CreatedAt)}
+	if !e.NextTryAt.IsZero() {
+		next := transaction.Stamp(e.NextTryAt)
+		row.NextTryAt = &next
+	}
+	if e.LastStatus != 0 {
+		row.LastStatus = &e.LastStatus
+	}
+	return row
 }
 
 type redeliverAnswer struct {

@@ -2,8 +2,11 @@ package api
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,8 +81,13 @@ type historyUnknown struct {
 	TransactionID string `json:"transaction_id"`
 }
 
+const historyPath = "/v1/transactions/history/{transaction_id}"
+
 func (a *API) history(c *call) error {
 	id := c.PathValue("transaction_id")
+	if !storable(id) {
+		return c.answer(http.StatusNotFound, historyUnknown{"the transaction is not known", id})
+	}
 	list, err := a.cfg.Transactions.History(c.Context(), c.caller.ClientID, id)
 	if err != nil {
 		return err
@@ -108,6 +116,8 @@ func pageOf[T any](data []T, next string) page[T] {
 const (
 	limitDefault = 20
 	limitMax     = 100
+
+	parameterShownMax = 64 // bytes of a client's own name that a message repeats
 )
 
 // query reads query parameters and collects what is wrong with them.
@@ -117,14 +127,19 @@ type query struct {
 }
 
 func (c *call) query(known ...string) *query {
-	q := &query{values: c.URL.Query()}
-	for name := range q.values {
-		ok := false
-		for _, k := range known {
-			ok = ok || k == name
-		}
-		if !ok {
-			q.wrong(name, "is not a parameter of this address; it knows %s", strings.Join(known, ", "))
+	values, err := url.ParseQuery(c.URL.RawQuery)
+	q := &query{values: values}
+	if err != nil {
+		q.faults = append(q.faults, fault.Fault{Code: fault.FieldNotValid, Type: fault.Validation, Message: "the query is not percent-encoded as it should be"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case !slices.Contains(known, name):
+			q.wrong(strings.ToValidUTF8(name[:min(len(name), parameterShownMax)], "\uFFFD"), "is not a parameter of this address; it knows %s", strings.Join(known, ", "))
+		case len(values[name]) > 1:
+			q.wrong(name, "must not stand twice")
+		case !storable(values.Get(name)):
+			q.wrong(name, "must be text in UTF-8")
 		}
 	}
 	return q
@@ -162,14 +177,27 @@ func (q *query) time(name string) time.Time {
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
-			if layout == time.DateOnly && name == "to" {
-				return t.AddDate(0, 0, 1).Add(-time.Microsecond) // the whole day
+			switch {
+			case name != "to":
+			case layout == time.DateOnly:
+				t = t.AddDate(0, 0, 1).Add(-time.Microsecond) // the whole day
+			case t.Nanosecond() == 0:
+				t = t.Add(time.Second - time.Microsecond) // the whole second that answers print
 			}
 			return t
 		}
 	}
 	q.wrong(name, "must be a time such as 2026-01-31T00:00:00Z or a day such as 2026-01-31")
 	return time.Time{}
+}
+
+// matching reads a parameter of a form.
+func (q *query) matching(name string, form *regexp.Regexp, what string) string {
+	text := q.values.Get(name)
+	if text != "" && !form.MatchString(text) {
+		q.wrong(name, "must be %s", what)
+	}
+	return text
 }
 
 func (q *query) oneOf(name string, allowed ...string) string {
@@ -193,12 +221,20 @@ func (q *query) err() error {
 	return fault.New(fault.Invalid, "the query is not valid").With(q.faults...)
 }
 
+var (
+	countryForm   = regexp.MustCompile(`^[A-Za-z]{2}$`)
+	operationForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+)
+
 func (a *API) listTransactions(c *call) error {
 	q := c.query("status", "country_code", "supplier_id", "transaction_number", "from", "to", "limit", "cursor")
 	f := transaction.Filter{
 		Status:  transaction.Status(q.oneOf("status", string(transaction.Success), string(transaction.Processing), string(transaction.Failure))),
-		Country: strings.ToUpper(q.values.Get("country_code")), SupplierID: q.values.Get("supplier_id"), Number: q.values.Get("transaction_number"),
+		Country: strings.ToUpper(q.matching("country_code", countryForm, "a two-letter country code")), SupplierID: q.values.Get("supplier_id"), Number: q.values.Get("transaction_number"),
 		From: q.time("from"), To: q.time("to"), Limit: q.limit(), After: q.cursor(),
+	}
+	if f.After != "" && !operationForm.MatchString(f.After) {
+		q.wrong("cursor", "must be a next_cursor of an earlier answer")
 	}
 	if err := q.err(); err != nil {
 		return err

@@ -1,21 +1,144 @@
-// Package bench measures the service on the machine it runs on.
+// Package bench measures the service on the machine it runs on: the real
+// server over real HTTP, with the load generator on the same cores.
+//
+// It owns the generator, the yardsticks and the report. Law: every figure is
+// taken in the same run as the yardstick it is compared with.
 package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/server"
 )
 
 // Config says what to measure.
 type Config struct {
-	Database string
-	Stored   int
+	Database string // empty: a temporary SQLite file
+	Stored   int    // settled transactions to load first
 	JSON     bool
 	Compare  string
 	Plot     string
+	Quick    bool // tests: a fraction of the load, to see that everything works
 	Out, Err io.Writer
 }
 
+// Report is the outcome; its JSON form is what --compare reads.
+type Report struct {
+	Engine    string   `json:"engine"`
+	CPUs      int      `json:"cpus"`
+	StartedAt string   `json:"started_at"`
+	Figures   []Figure `json:"figures"`
+}
+
+// Figure is one measured value.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+func (r *Report) add(name string, value float64, unit string) {
+	r.Figures = append(r.Figures, Figure{name, value, unit})
+}
+
+func (r *Report) find(name string) (float64, bool) {
+	for _, f := range r.Figures {
+		if f.Name == name {
+			return f.Value, true
+		}
+	}
+	return 0, false
+}
+
+// run is one benchmark under way.
+type run struct {
+	cfg    Config
+	dir    string
+	report *Report
+	rss    *rssWatch
+}
+
 // Run measures and prints.
-func Run(ctx context.Context, cfg Config) error { return errors.New("being written") }
+func Run(ctx context.Context, cfg Config) (err error) {
+	dir, err := os.MkdirTemp("", "tributary-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r := &run{cfg: cfg, dir: dir, report: &Report{CPUs: runtime.GOMAXPROCS(0), StartedAt: time.Now().UTC().Format(time.RFC3339)}}
+	r.rss = watchRSS()
+	defer r.rss.stop()
+	for _, phase := range []struct {
+		name string
+		do   func(context.Context) error
+	}{{"submits", r.submits}, {"whole journey", r.journeys}, {"deliveries", r.deliveries}, {"documents", r.documents}} {
+		fmt.Fprintf(cfg.Err, "measuring %s …\n", phase.name)
+		if err := phase.do(ctx); err != nil {
+			return fmt.Errorf("measure %s: %w", phase.name, err)
+		}
+	}
+	r.report.add("resident_memory_peak", float64(r.rss.peak())/(1<<20), "MiB")
+	return r.print()
+}
+
+func (r *run) print() error {
+	table(r.cfg.Err, r.report, r.cfg.Compare)
+	if r.cfg.Plot != "" {
+		if err := plot(r.cfg.Plot, r.report); err != nil {
+			return err
+		}
+	}
+	if !r.cfg.JSON {
+		return nil
+	}
+	return json.NewEncoder(r.cfg.Out).Encode(r.report)
+}
+
+// open starts a server of the demo kind on free ports. name keeps the data of
+// phases apart.
+func (r *run) open(ctx context.Context, name string, change func(*server.Config)) (*subject, error) {
+	cfg := server.Config{
+		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0",
+		Data: filepath.Join(r.dir, name), Database: r.cfg.Database, DemoUseCase: country.Reporting,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := server.Open(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	sub := &subject{Server: s, mark: fmt.Sprintf("b%x", time.Now().UnixNano()), stop: stop, ended: make(chan error, 1)}
+	go func() { sub.ended <- s.Run(ctx) }()
+	select {
+	case <-s.Ready():
+	case err := <-sub.ended:
+		stop()
+		return nil, errors.Join(err, s.Close())
+	}
+	r.report.Engine = s.Engine()
+	return sub, nil
+}
+
+// subject is a running server under test.
+type subject struct {
+	*server.Server
+	mark  string // tells the ids of this run from those of others in the same database
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func (s *subject) close() error {
+	s.stop()
+	return errors.Join(<-s.ended, s.Close())
+}

@@ -145,6 +145,7 @@ type proxy struct {
 	// length of the message they are the client's, past it the server's. -1: all.
 	cut   atomic.Int64
 	fired atomic.Int64
+	mute  atomic.Bool // the server's answers do not arrive
 	wg    sync.WaitGroup
 }
 
@@ -184,6 +185,9 @@ func (p *proxy) carry(client net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := server.Read(buf)
+			if p.mute.Load() {
+				n = 0
+			}
 			if left := answer.Load(); left >= 0 {
 				client.Write(buf[:min(int64(n), left)]) //nolint:errcheck // cut right after
 				return
@@ -251,6 +255,29 @@ func TestConnectionCutInCommit(t *testing.T) {
 		}
 	}
 	must(t, addAcked(d, "healed"))
+}
+
+// A server that hangs must not hold the writes for ever.
+func TestSilentServerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	address := dbtest.MigratedURL(t)
+	u, err := url.Parse(address)
+	must(t, err)
+	p := startProxy(t, u.Host)
+	u.Host = p.l.Addr().String()
+	d := dbtest.Open(t, db.Config{URL: u.String(), Guest: true})
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	db.SetPatience(d, 200*time.Millisecond)
+	p.mute.Store(true)
+	if err := addAcked(d, "lost"); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a write to a silent server answers %v", err)
+	}
+	p.mute.Store(false)
+	db.SetPatience(d, time.Minute)
+	must(t, addAcked(d, "healed"))
+	if have := stored(t, d); have["lost"] || !have["healed"] {
+		t.Errorf("stored %v", have)
+	}
 }
 
 func TestConnectionsCutInCommitUnderLoad(t *testing.T) {

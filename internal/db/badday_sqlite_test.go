@@ -313,3 +313,21 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The log must not grow without end, and must be moved while writes go on.
+func TestLogIsMovedIntoTheFile(t *testing.T) {
+	url := dbtest.SQLiteURL(t)
+	d := openAgain(t, url)
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE heavy (id TEXT PRIMARY KEY, body BLOB)") }))
+	body := make([]byte, 400<<10) // a hundred pages
+	for i := range 130 {
+		must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert("heavy", "id,body", []any{fmt.Sprint(i), body}) }))
+	}
+	log, err := os.Stat(dbtest.SQLitePath(url) + "-wal")
+	must(t, err)
+	file, err := os.Stat(dbtest.SQLitePath(url))
+	must(t, err)
+	if log.Size() > 20<<20 || file.Size() < 30<<20 {
+		t.Errorf("after 52 MB the log has %d MB and the file %d MB", log.Size()>>20, file.Size()>>20)
+	}
+}

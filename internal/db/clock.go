@@ -72,14 +72,14 @@ func (c *clock) advance() time.Time {
 	return c.last
 }
 
-// observe gives the clock a sample of the server's; asked and answered bracket
-// the round trip. The first sample is taken as it is.
-func (c *clock) observe(server time.Time, asked, answered time.Time) {
+// observe gives the clock a sample: what the server's clock showed age ago. The
+// first sample is taken as it is.
+func (c *clock) observe(server time.Time, age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := c.sample.IsZero()
 	r := c.read()
-	c.sample, c.at = server, r.mono+r.asleep-answered.Sub(asked)/2
+	c.sample, c.at = server, r.mono+r.asleep-age
 	if first {
 		c.last = time.Time{}
 	}

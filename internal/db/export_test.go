@@ -40,11 +40,10 @@ func (c *Clock) Jump(d time.Duration) { c.hand.wall = c.hand.wall.Add(d) }
 // Sleep suspends the machine: the wall clock and the boot clock go on.
 func (c *Clock) Sleep(d time.Duration) { c.hand.asleep += d; c.hand.wall = c.hand.wall.Add(d) }
 
-// Server is a sample of the server's clock with an answer after half.
+// Server is a sample of the server's clock that took a round trip.
 func (c *Clock) Server(at time.Time, trip time.Duration) {
-	asked := c.hand.wall
 	c.Pass(trip)
-	c.c.observe(at, asked, c.hand.wall)
+	c.c.observe(at, trip/2)
 }
 
 // Now is the clock's time.
@@ -74,3 +73,6 @@ func Steps(engine string) ([]Step, error) {
 func Release[T any](ctx context.Context, q *Queue[T], d *DB, suspects []string) (int, []string, error) {
 	return q.release(ctx, d, suspects)
 }
+
+// SetPatience says how long a group waits for a PostgreSQL server that says nothing.
+func SetPatience(d *DB, patience time.Duration) { d.eng.(*pgEngine).patience = patience }

@@ -84,13 +84,29 @@ func (l *Lease[T]) Guard(tx *Tx) error {
 		until, l.ID, l.Token)
 }
 
-// FinishAll gives many rows up at once.
+// FinishAll gives many rows up at once; one lost lease fails the whole write.
 func (q *Queue[T]) FinishAll(tx *Tx, leases []*Lease[T], next time.Time) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	if tx.d.eng.claimSQL().sets {
+		ids, tokens := idsAndTokens(leases)
+		return tx.execN(`UPDATE `+q.Table+` SET due_at = $1, lease_until = NULL, lease_node = NULL FROM unnest($2::text[], $3::bigint[]) AS h(id, token)
+			WHERE `+q.Table+`.`+q.ID+` = h.id AND lease_token = h.token AND lease_until IS NOT NULL`, len(leases), dueOf(next), ids, tokens)
+	}
 	rows := make([][]any, len(leases))
 	for i, l := range leases {
 		rows[i] = []any{dueOf(next), l.ID, l.Token}
 	}
 	return tx.ExecEachOne(q.finishText(), rows)
+}
+
+func idsAndTokens[T any](leases []*Lease[T]) (ids []string, tokens []int64) {
+	ids, tokens = make([]string, len(leases)), make([]int64, len(leases))
+	for i, l := range leases {
+		ids[i], tokens[i] = l.ID, l.Token
+	}
+	return ids, tokens
 }
 
 func dueOf(next time.Time) any {
@@ -143,10 +159,7 @@ func (q *Queue[T]) renewEach(tx *Tx, leases []*Lease[T], until int64) (lost []*L
 // that are locked: their holder is writing them at this moment, which prolongs
 // or ends the lease anyway, and waiting for it could deadlock.
 func (q *Queue[T]) renewSet(tx *Tx, leases []*Lease[T], until int64) (lost []*Lease[T], err error) {
-	ids, tokens := make([]string, len(leases)), make([]int64, len(leases))
-	for i, l := range leases {
-		ids[i], tokens[i] = l.ID, l.Token
-	}
+	ids, tokens := idsAndTokens(leases)
 	text := strings.NewReplacer("T", q.Table, "I", q.ID)
 	err = tx.Exec(text.Replace(`update T set due_at = $1, lease_until = $1 where I = any(array(
 		select t.I from T t join unnest($2::text[], $3::bigint[]) as h(id, token) on t.I = h.id and t.lease_token = h.token

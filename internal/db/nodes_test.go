@@ -61,7 +61,7 @@ func terminateSessions(t *testing.T, url, where string) {
 func TestDeadNodesRowsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	a, _, url, q := twoNodes(t)
-	addWork(t, a, []any{"row", "key", "", db.Micros(a.Now())})
+	addWork(t, a, []any{"row", "key", "", db.Micros(a.Now().Add(-time.Second))})
 	c := startChild(t, "holder", url)
 	c.want("holds row 1")
 	c.signal(syscall.SIGKILL)
@@ -82,7 +82,7 @@ func TestDeadNodesRowsAreTakenOver(t *testing.T) {
 func TestLivingNodeIsNotTakenOverAfterOneLook(t *testing.T) {
 	a, b, _, q := twoNodes(t)
 	ctx := context.Background()
-	addWork(t, a, []any{"row", "key", "", db.Micros(a.Now())})
+	addWork(t, a, []any{"row", "key", "", db.Micros(a.Now().Add(-time.Second))})
 	held := claim(t, q, a, db.Claim{Max: 1})
 	if freed, missing, err := db.Release(ctx, q, b, nil); freed != 0 || len(missing) != 0 || err != nil {
 		t.Errorf("a living node was found dead: %d freed, missing %v (%v)", freed, missing, err)
@@ -104,7 +104,7 @@ func TestLivingNodeIsNotTakenOverAfterOneLook(t *testing.T) {
 func TestStalledHolderCannotWriteWhenItWakesUp(t *testing.T) {
 	t.Parallel()
 	a, _, url, q := twoNodes(t)
-	addWork(t, a, []any{"row", "key", "new", db.Micros(a.Now())})
+	addWork(t, a, []any{"row", "key", "new", db.Micros(a.Now().Add(-time.Second))})
 	c := startChild(t, "holder", url)
 	c.want("holds row 1")
 	c.signal(syscall.SIGSTOP)
@@ -159,5 +159,16 @@ func TestTwoNodesShareLanes(t *testing.T) {
 	addRiders(t, nodes[0], rows...)
 	for left := int64(riders); left > 0; {
 		left -= <-done
+	}
+}
+
+// All nodes live on the server's time, so that they agree on what is due.
+func TestNodesAgreeOnTheTime(t *testing.T) {
+	a, b, _, _ := twoNodes(t)
+	for range 20 {
+		first, second, third := a.Now(), b.Now(), a.Now()
+		if second.Before(first.Add(-250*time.Millisecond)) || second.After(third.Add(250*time.Millisecond)) {
+			t.Errorf("one node's time is %s, the other's %s", first, second)
+		}
 	}
 }

@@ -31,6 +31,7 @@ const (
 	notifyChannel  = "tributary_wake"
 	notifyEvery    = 10 * time.Millisecond // NOTIFY takes a server-wide lock at commit: spend few of them
 	clockEvery     = 10 * time.Second
+	clockTries     = 4
 	reconnectEvery = 500 * time.Millisecond
 )
 

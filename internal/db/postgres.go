@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,8 @@ type pgEngine struct {
 	cols  columnTypes
 	job   *client[pgx.Tx]
 	peers *peers
+
+	patience time.Duration // pgGroupTimeout, but in tests
 }
 
 const (
@@ -74,7 +77,7 @@ func openPostgres(ctx context.Context, d *DB, url string) (*pgEngine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", redactURL(url), err)
 	}
-	e := &pgEngine{d: d, pool: pool, queue: newWriteQueue(d.cfg.QueueMax)}
+	e := &pgEngine{d: d, pool: pool, queue: newWriteQueue(d.cfg.QueueMax), patience: pgGroupTimeout}
 	if err := e.sampleClock(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("reach %s: %w", redactURL(url), err)
@@ -104,14 +107,27 @@ func (e *pgEngine) start(d *DB) error {
 	return nil
 }
 
-// sampleClock aligns the clock with the server's.
+// sampleClock aligns the clock with the server's. Of a few round trips the
+// quickest says best when the server looked at its clock.
 func (e *pgEngine) sampleClock(ctx context.Context) error {
-	asked := time.Now()
-	var server time.Time
-	if err := e.pool.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&server); err != nil {
+	conn, err := e.pool.Acquire(ctx) // connecting is no part of the round trip
+	if err != nil {
 		return err
 	}
-	e.d.clock.observe(server, asked, time.Now())
+	defer conn.Release()
+	var server, looked time.Time
+	var quickest time.Duration
+	for try := range clockTries {
+		asked := time.Now()
+		var at time.Time
+		if err := conn.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&at); err != nil {
+			return err
+		}
+		if trip := time.Since(asked); try == 0 || trip < quickest {
+			server, looked, quickest = at, asked.Add(trip/2), trip
+		}
+	}
+	e.d.clock.observe(server, time.Since(looked))
 	return nil
 }
 
@@ -190,13 +206,17 @@ func (e *pgEngine) commitAlone(w *write) {
 // anything of theirs was sent drop out and keep their error; any other failure
 // is returned and nothing is stored.
 func (e *pgEngine) tryCommit(group []*write) error {
-	ctx, cancel := context.WithTimeout(context.Background(), pgGroupTimeout)
-	defer cancel()
-	conn, err := e.pool.Acquire(ctx)
+	conn, err := e.acquire()
 	if err != nil {
 		return unavailable(fmt.Errorf("get a connection: %w", err))
 	}
 	defer conn.Release()
+	// A deadline of the connection, not of a context: pgx starts a goroutine
+	// per statement to watch one.
+	line := conn.Conn().PgConn().Conn()
+	line.SetDeadline(time.Now().Add(e.patience)) //nolint:errcheck // a broken connection says so soon enough
+	defer line.SetDeadline(time.Time{})          //nolint:errcheck // as above
+	ctx := context.Background()
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		// Nothing was sent but BEGIN: whatever went wrong, nothing is stored.
@@ -221,6 +241,12 @@ func (e *pgEngine) tryCommit(group []*write) error {
 		return e.commitError(err)
 	}
 	return nil
+}
+
+func (e *pgEngine) acquire() (*pgxpool.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), e.patience)
+	defer cancel()
+	return e.pool.Acquire(ctx)
 }
 
 // commitError tells a refused commit from one whose answer was lost. Only an
@@ -261,7 +287,7 @@ func (e *pgEngine) members(c *pgTx, group []*write) (stored int, err error) {
 
 // repeatable reports errors after which the same write, alone, may succeed and was certainly not stored.
 func repeatable(err error) bool {
-	if errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {

@@ -174,8 +174,7 @@ func TestForgottenRowIsTakenOverWhenItsLeaseEnds(t *testing.T) {
 
 func TestRestartTakesItsRowsOverAtOnce(t *testing.T) {
 	url := dbtest.SQLiteURL(t)
-	first, err := db.Open(context.Background(), db.Config{URL: url})
-	must(t, err)
+	first := dbtest.Open(t, db.Config{URL: url})
 	q := work(t, first)
 	addWork(t, first, []any{"row", "key", "", db.Micros(first.Now())})
 	claim(t, q, first, db.Claim{Max: 1})

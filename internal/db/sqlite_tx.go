@@ -17,7 +17,9 @@ type sqliteTx struct {
 	ctx   context.Context
 	now   time.Time
 	cache *stmtCache
-	fresh map[string]*sql.Stmt // texts this transaction met first
+	stmts map[string]*sql.Stmt // of this transaction, by text
+	fresh []string             // texts this transaction met first
+	dirty bool                 // something may have been changed
 }
 
 // stmt returns a prepared statement. A text that is met for the first time is
@@ -25,26 +27,27 @@ type sqliteTx struct {
 // once this one has ended: asking the pool for a second connection while
 // holding one would wait for ever when all others do the same.
 func (c *sqliteTx) stmt(text string) (*sql.Stmt, error) {
-	if s := c.cache.get(text); s != nil {
-		return c.tx.StmtContext(context.Background(), s), nil
-	}
-	if s := c.fresh[text]; s != nil {
+	if s := c.stmts[text]; s != nil {
 		return s, nil
+	}
+	if c.stmts == nil {
+		c.stmts = make(map[string]*sql.Stmt, 8)
+	}
+	if s := c.cache.get(text); s != nil {
+		c.stmts[text] = c.tx.StmtContext(context.Background(), s)
+		return c.stmts[text], nil
 	}
 	s, err := c.tx.PrepareContext(context.Background(), text)
 	if err != nil {
 		return nil, fmt.Errorf("%w in %q", err, text)
 	}
-	if c.fresh == nil {
-		c.fresh = map[string]*sql.Stmt{}
-	}
-	c.fresh[text] = s
+	c.stmts[text], c.fresh = s, append(c.fresh, text)
 	return s, nil
 }
 
 // learn prepares the texts of a transaction that has ended for those to come.
 func (c *sqliteTx) learn(pool *sql.DB) {
-	for text := range c.fresh {
+	for _, text := range c.fresh {
 		if s, err := pool.PrepareContext(context.Background(), text); err == nil {
 			c.cache.put(text, s)
 		}
@@ -52,6 +55,7 @@ func (c *sqliteTx) learn(pool *sql.DB) {
 }
 
 func (c *sqliteTx) query(text string, args []any) (*Rows, error) {
+	c.dirty = c.dirty || !strings.HasPrefix(text, "SELECT")
 	s, err := c.stmt(text)
 	if err != nil {
 		return nil, err
@@ -64,6 +68,7 @@ func (c *sqliteTx) query(text string, args []any) (*Rows, error) {
 }
 
 func (c *sqliteTx) exec(text string, args []any, want int64) error {
+	c.dirty = true
 	s, err := c.stmt(text)
 	if err != nil {
 		return err

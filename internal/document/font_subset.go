@@ -3,7 +3,9 @@ package document
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 )
 
 // subsetBytesMax bounds the memory of kept subsets. A subset of the common
@@ -17,25 +19,44 @@ const subsetBytesMax = 16 << 20
 // would pay for cutting and compressing fonts: most of its time. So a set is
 // rounded up to blocks of characters; documents of one language then share
 // their subsets, which are cut once, for a few kilobytes more in each file.
-// Characters outside the blocks, and faces that only fill gaps, are exact.
+// Characters outside the blocks become a second, exact subset of the face:
+// they are few, and a rare letter does not make the common ones be cut again.
 type subsetKey struct {
 	face   int
 	blocks uint32
-	others string // sorted characters outside the blocks
+	others string // sorted characters; empty where there are blocks
+}
+
+// fontUse is a face as a page names it: for characters of blocks, or for others.
+type fontUse struct {
+	face *face
+	rare bool
+}
+
+func (u fontUse) resource() string {
+	if u.rare {
+		return "R" + strconv.Itoa(u.face.id)
+	}
+	return "F" + strconv.Itoa(u.face.id)
 }
 
 // charBlock is a range of characters that is embedded as a whole.
 type charBlock struct{ first, last rune }
 
-// The blocks, by position in subsetKey.blocks. The first is part of every subset of a face with blocks.
-func charBlocks() [6]charBlock {
-	return [6]charBlock{
+// commonBlocks are part of every subset with blocks: ASCII, the euro and the minus sign.
+const commonBlocks = 1<<0 | 1<<6 | 1<<7
+
+// The blocks, by position in subsetKey.blocks.
+func charBlocks() [8]charBlock {
+	return [8]charBlock{
 		{0x20, 0x7E},     // ASCII
 		{0xA0, 0xFF},     // Latin-1
 		{0x100, 0x17F},   // Latin Extended-A
 		{0x384, 0x3CE},   // Greek
 		{0x400, 0x45F},   // Cyrillic
 		{0x2010, 0x2026}, // dashes, quotation marks, ellipsis
+		{0x20AC, 0x20AC}, // euro
+		{0x2212, 0x2212}, // minus
 	}
 }
 
@@ -62,12 +83,13 @@ type usage struct {
 	others map[rune]struct{}
 }
 
-func (u *usage) add(f *face, r rune) {
+// add notes a character, and reports whether it is one outside the blocks.
+func (u *usage) add(f *face, r rune) (rare bool) {
 	if f.blocks {
 		for i, b := range charBlocks() {
 			if r >= b.first && r <= b.last {
 				u.blocks |= 1 << i
-				return
+				return false
 			}
 		}
 	}
@@ -75,19 +97,20 @@ func (u *usage) add(f *face, r rune) {
 		u.others = make(map[rune]struct{})
 	}
 	u.others[r] = struct{}{}
+	return true
 }
 
-func (u *usage) key(f *face) subsetKey {
-	others := make([]rune, 0, len(u.others))
-	for r := range u.others {
-		others = append(others, r)
+// keys names the subsets that are needed, by the way pages name them.
+func (u *usage) keys(f *face) map[fontUse]subsetKey {
+	keys := make(map[fontUse]subsetKey, 2)
+	if u.blocks != 0 {
+		keys[fontUse{f, false}] = subsetKey{face: f.id, blocks: u.blocks | commonBlocks}
 	}
-	slices.Sort(others)
-	key := subsetKey{face: f.id, blocks: u.blocks, others: string(others)}
-	if f.blocks {
-		key.blocks |= 1
+	if len(u.others) > 0 {
+		others := slices.Sorted(maps.Keys(u.others))
+		keys[fontUse{f, true}] = subsetKey{face: f.id, others: string(others)}
 	}
-	return key
+	return keys
 }
 
 // characters lists what a key stands for, in order, without those the face lacks.
@@ -229,8 +252,8 @@ func (f *face) components(outline []byte, fn func(part []byte)) error {
 }
 
 // program writes the subset as a TrueType font with glyphs numbered from 0.
-// Instructions are left out with the tables they need: hinting is for screens
-// of another age, and costs a third of the file.
+// Instructions are left out with the tables they need: they grid-fit glyphs on
+// coarse screens, which paper and today's readers do not ask for.
 func (f *face) program(glyphs []uint16) ([]byte, error) {
 	renumbered := make(map[uint16]uint16, len(glyphs))
 	for i, g := range glyphs {

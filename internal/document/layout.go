@@ -57,7 +57,7 @@ func (p pen) lead() length { return p.size * 138 / 100 }
 // sheet is one page's content, written as it is drawn.
 type sheet struct {
 	out   []byte
-	font  *face // what the content stream has set
+	font  fontUse // what the content stream has set
 	size  length
 	fill  rgb
 	inked bool
@@ -173,12 +173,15 @@ func (c *composition) text(p pen, x, y length, s string) length {
 	started, open, width := false, false, 0
 	for _, r := range s {
 		f, glyph, drawn := c.family.pick(p.style, r)
-		if sh.font != f || sh.size != p.size {
+		if c.used[f.id] == nil {
+			c.used[f.id] = &usage{}
+		}
+		if use := (fontUse{f, c.used[f.id].add(f, drawn)}); sh.font != use || sh.size != p.size {
 			if open {
 				sh.out = append(sh.out, ")Tj "...)
 				open = false
 			}
-			sh.setFont(f, p.size)
+			sh.setFont(use, p.size)
 		}
 		if !started {
 			sh.out = x.append(sh.out)
@@ -191,10 +194,6 @@ func (c *composition) text(p pen, x, y length, s string) length {
 			sh.out = append(sh.out, '(')
 			open = true
 		}
-		if c.used[f.id] == nil {
-			c.used[f.id] = &usage{}
-		}
-		c.used[f.id].add(f, drawn)
 		sh.out = appendGlyph(sh.out, glyph)
 		width += int(f.widths[glyph])
 	}
@@ -288,10 +287,10 @@ func (s *sheet) setFill(ink rgb) {
 	s.out = append(s.out, "rg\n"...)
 }
 
-func (s *sheet) setFont(f *face, size length) {
-	s.font, s.size = f, size
-	s.out = append(s.out, "/F"...)
-	s.out = strconv.AppendInt(s.out, int64(f.id), 10)
+func (s *sheet) setFont(use fontUse, size length) {
+	s.font, s.size = use, size
+	s.out = append(s.out, '/')
+	s.out = append(s.out, use.resource()...)
 	s.out = append(s.out, ' ')
 	s.out = size.append(s.out)
 	s.out = append(s.out, " Tf "...)

@@ -18,7 +18,7 @@ type linesTable struct {
 	number, description, quantity, unit, price, tax, net, amount length
 	descriptionWidth, unitWidth                                  length
 	whole                                                        length // of the quantities, up to their decimal sign
-	taxed                                                        bool   // some item has a tax
+	taxed, units                                                 bool   // some item has a tax, a unit
 	mode                                                         string // how prices relate to tax, when all items agree
 	mixed                                                        bool   // they do not
 
@@ -106,6 +106,7 @@ func (t *linesTable) measure() {
 			whole = max(whole, c.width(t.body, left))
 			fraction = max(fraction, c.width(t.body, right))
 			unit = max(unit, c.width(t.body, f.unit))
+			t.units = t.units || f.unit != "" // one may have no width: a lone accent
 			price = max(price, c.width(t.body, f.price))
 			net = max(net, c.width(t.body, f.net))
 			amount = max(amount, c.width(t.body, f.amount))
@@ -142,7 +143,7 @@ func (t *linesTable) place(number, quantity length, figures [4]length) {
 	}
 	t.price = x
 	x -= figures[0] + columnGap
-	if t.unitWidth > 0 {
+	if t.units {
 		x -= t.unitWidth
 		t.unit = x
 		x -= 3500

@@ -114,11 +114,19 @@ func (r *Renderer) writeResources(f *pdfFile, p *composition) (int, error) {
 		if p.used[id] == nil {
 			continue
 		}
-		sub, err := r.subset(p.used[id].key(r.library.faces[id]))
-		if err != nil {
-			return 0, fmt.Errorf("cutting font %s: %w", r.library.faces[id].name, err)
+		face := r.library.faces[id]
+		keys := p.used[id].keys(face)
+		for _, use := range []fontUse{{face, false}, {face, true}} {
+			key, ok := keys[use]
+			if !ok {
+				continue
+			}
+			sub, err := r.subset(key)
+			if err != nil {
+				return 0, fmt.Errorf("cutting font %s: %w", face.name, err)
+			}
+			fonts = fmt.Appendf(fonts, "/%s %d 0 R", use.resource(), writeFont(f, sub))
 		}
-		fonts = fmt.Appendf(fonts, "/F%d %d 0 R", id, writeFont(f, sub))
 	}
 	pictures := ""
 	if p.logo != nil {

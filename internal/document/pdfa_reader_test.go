@@ -36,13 +36,16 @@ type file struct {
 	objects map[ref]any
 	offsets map[ref]int
 	trailer dict
+	ops     map[any][]op // by content stream, read once
+	cmaps   map[any]map[uint16]string
 }
 
 // lexer reads objects out of bytes.
 type lexer struct {
-	t   testing.TB
-	in  []byte
-	pos int
+	t          testing.TB
+	in         []byte
+	pos        int
+	references bool // a page's content has none
 }
 
 func (l *lexer) fail(format string, args ...any) {
@@ -51,8 +54,17 @@ func (l *lexer) fail(format string, args ...any) {
 	l.t.Fatalf("at byte %d (%q): %s", l.pos, l.in[min(l.pos, len(l.in)):end], fmt.Sprintf(format, args...))
 }
 
-func isSpace(c byte) bool     { return strings.IndexByte("\x00\t\n\f\r ", c) >= 0 }
-func isDelimiter(c byte) bool { return strings.IndexByte("()<>[]{}/%", c) >= 0 }
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' || c == 0
+}
+
+func isDelimiter(c byte) bool {
+	switch c {
+	case '(', ')', '<', '>', '[', ']', '{', '}', '/', '%':
+		return true
+	}
+	return false
+}
 
 func (l *lexer) skip() {
 	for l.pos < len(l.in) && isSpace(l.in[l.pos]) {
@@ -67,6 +79,10 @@ func (l *lexer) word() string {
 	}
 	return string(l.in[start:l.pos])
 }
+
+var mapping = regexp.MustCompile(`(?m)^<([0-9A-F]{4})> <([0-9A-F]+)>$`)
+
+var inUse = regexp.MustCompile(`^\d{10} 00000 n \n$`)
 
 var reference = regexp.MustCompile(`^(\d+) 0 R`)
 
@@ -122,10 +138,12 @@ func (l *lexer) next() any {
 		l.pos++
 		return keyword("]")
 	}
-	if m := reference.FindSubmatch(rest); m != nil {
-		l.pos += len(m[0])
-		n, _ := strconv.Atoi(string(m[1]))
-		return ref(n)
+	if c := rest[0]; l.references && c >= '0' && c <= '9' {
+		if m := reference.FindSubmatch(rest); m != nil {
+			l.pos += len(m[0])
+			n, _ := strconv.Atoi(string(m[1]))
+			return ref(n)
+		}
 	}
 	w := l.word()
 	if w == "" {
@@ -204,7 +222,7 @@ func (l *lexer) literal() string {
 // parsePDF reads a file by its cross-reference table.
 func parsePDF(t testing.TB, raw []byte) *file {
 	t.Helper()
-	f := &file{t: t, raw: raw, objects: map[ref]any{}, offsets: map[ref]int{}}
+	f := &file{t: t, raw: raw, objects: map[ref]any{}, offsets: map[ref]int{}, ops: map[any][]op{}, cmaps: map[any]map[uint16]string{}}
 	tail := regexp.MustCompile(`startxref\n(\d+)\n%%EOF\n$`).FindSubmatch(raw)
 	if tail == nil {
 		t.Fatal("the file does not end in startxref and the end mark")
@@ -224,14 +242,14 @@ func parsePDF(t testing.TB, raw []byte) *file {
 			}
 			continue
 		}
-		if !regexp.MustCompile(`^\d{10} 00000 n \n$`).MatchString(entry) {
+		if !inUse.MatchString(entry) {
 			t.Fatalf("entry %d is %q", n, entry)
 		}
 		offset, _ := strconv.Atoi(entry[:10])
 		f.offsets[ref(n)] = offset
 		f.objects[ref(n)] = f.object(n, offset)
 	}
-	l := &lexer{t: t, in: entries[20*count:]}
+	l := &lexer{t: t, in: entries[20*count:], references: true}
 	if l.next() != keyword("trailer") {
 		t.Fatal("no trailer after the table")
 	}
@@ -248,7 +266,7 @@ func (f *file) object(n, offset int) any {
 	if !bytes.HasPrefix(f.raw[offset:], []byte(start)) {
 		f.t.Fatalf("object %d is not at its offset", n)
 	}
-	l := &lexer{t: f.t, in: f.raw, pos: offset + len(start)}
+	l := &lexer{t: f.t, in: f.raw, pos: offset + len(start), references: true}
 	v := l.next()
 	if bytes.HasPrefix(l.in[l.pos:], []byte("\nstream\n")) {
 		d := v.(dict)
@@ -321,6 +339,9 @@ type op struct {
 
 func (f *file) operators(page dict) []op {
 	f.t.Helper()
+	if kept, ok := f.ops[page["Contents"]]; ok {
+		return kept
+	}
 	l := &lexer{t: f.t, in: f.data(page["Contents"])}
 	var out []op
 	var args []any
@@ -330,6 +351,7 @@ func (f *file) operators(page dict) []op {
 			if len(args) > 0 {
 				f.t.Fatalf("operands without an operator: %v", args)
 			}
+			f.ops[page["Contents"]] = out
 			return out
 		case keyword:
 			out = append(out, op{string(v), args})
@@ -343,8 +365,12 @@ func (f *file) operators(page dict) []op {
 // cmap reads a ToUnicode map.
 func (f *file) cmap(v any) map[uint16]string {
 	f.t.Helper()
+	if kept, ok := f.cmaps[v]; ok {
+		return kept
+	}
 	out := map[uint16]string{}
-	for _, m := range regexp.MustCompile(`(?m)^<([0-9A-F]{4})> <([0-9A-F]+)>$`).FindAllSubmatch(f.data(v), -1) {
+	f.cmaps[v] = out
+	for _, m := range mapping.FindAllSubmatch(f.data(v), -1) {
 		code, _ := strconv.ParseUint(string(m[1]), 16, 16)
 		var units []uint16
 		for i := 0; i < len(m[2]); i += 4 {

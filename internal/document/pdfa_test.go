@@ -473,7 +473,7 @@ func TestAttachmentLimits(t *testing.T) {
 		"without relationship":  attach(1, 1, func(a *document.EmbeddedFile) { a.Relationship = "" }),
 		"media type parameters": attach(1, 1, func(a *document.EmbeddedFile) { a.MIME = "text/xml; charset=utf-8" }),
 	} {
-		if _, err := newRenderer(t).Render(t.Context(), v); err != nil {
+		if _, err := sharedRenderer(t).Render(t.Context(), v); err != nil {
 			t.Errorf("%s: %v", title, err)
 		}
 	}

@@ -41,13 +41,18 @@ func newRenderer(t testing.TB) *document.Renderer {
 // shared is the renderer of tests that do not care for a fresh one.
 var shared = sync.OnceValues(document.NewRenderer)
 
-func render(t testing.TB, v document.Visual) []byte {
+func sharedRenderer(t testing.TB) *document.Renderer {
 	t.Helper()
 	r, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.Render(t.Context(), v)
+	return r
+}
+
+func render(t testing.TB, v document.Visual) []byte {
+	t.Helper()
+	out, err := sharedRenderer(t).Render(t.Context(), v)
 	if err != nil {
 		t.Fatal(err)
 	}

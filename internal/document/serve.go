@@ -58,6 +58,9 @@ func (s *Store) Open(ctx context.Context, req Request) (*Content, error) {
 		if a, err = s.authorize(r, req); err != nil || a.Place != InRecord {
 			return err
 		}
+		if s.cfg.Record == nil {
+			return fmt.Errorf("read document %s: nobody reads records", a.ResourceID)
+		}
 		data, err = s.cfg.Record(r, a)
 		return err
 	})

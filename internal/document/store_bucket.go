@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
@@ -82,13 +83,13 @@ func (s *Store) write(ctx context.Context, shelf string, files []File) error {
 		writers = writersLocal
 	}
 	errs := make([]error, len(files))
-	slots := make(chan struct{}, writers)
+	var next atomic.Int64
 	var wg sync.WaitGroup
-	for i, f := range files {
-		slots <- struct{}{}
+	for range min(writers, len(files)) {
 		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = s.putFile(ctx, s.key(shelf, f.SHA256), f)
+			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
+				errs[i] = s.putFile(ctx, s.key(shelf, files[i].SHA256), files[i])
+			}
 		})
 	}
 	wg.Wait()

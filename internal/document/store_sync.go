@@ -15,21 +15,23 @@ import (
 type folder struct {
 	dir    string
 	whole  *os.File // where the system can sync a whole file system and tells of errors; else nil
-	mu     sync.Mutex
-	next   *syncRound
-	turn   chan struct{} // holds a token while a round is running
 	syncer func(paths []string) error
+
+	mu   sync.Mutex
+	last *syncRound // running or over
+	next *syncRound // gathers while last is running
 }
 
 // syncRound is one sync and those who wait for it.
 type syncRound struct {
-	paths []string
-	done  chan struct{}
-	err   error
+	before *syncRound // the next one waits for it
+	paths  []string
+	done   chan struct{}
+	err    error
 }
 
 func newFolder(dir string) (*folder, error) {
-	f := &folder{dir: dir, turn: make(chan struct{}, 1)}
+	f := &folder{dir: dir}
 	f.syncer = f.syncEach
 	if canSyncWhole() {
 		whole, err := os.Open(dir)
@@ -54,18 +56,20 @@ func (f *folder) sync(paths []string) error {
 	f.mu.Lock()
 	r, leader := f.next, f.next == nil
 	if leader {
-		r = &syncRound{done: make(chan struct{})}
+		r = &syncRound{before: f.last, done: make(chan struct{})}
 		f.next = r
 	}
 	r.paths = append(r.paths, paths...)
 	f.mu.Unlock()
 	if leader {
-		f.turn <- struct{}{}
+		if r.before != nil {
+			<-r.before.done
+		}
 		f.mu.Lock()
-		f.next = nil // whoever writes from here on is too late for this round
+		f.last, f.next = r, nil // whoever writes from here on is too late for this round
+		r.before = nil
 		f.mu.Unlock()
 		r.err = f.syncer(r.paths)
-		<-f.turn
 		close(r.done)
 	}
 	<-r.done

@@ -115,6 +115,9 @@ func (s *shop) of(client, operation string) (list []document.Attachment) {
 func (s *shop) files() (list []string) {
 	s.t.Helper()
 	must(s.t, filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a sweeper was faster
+		}
 		if err == nil && !e.IsDir() {
 			list = append(list, path)
 		}

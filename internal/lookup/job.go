@@ -68,8 +68,10 @@ func (l *Lookups) Periodic() []*river.PeriodicJob {
 }
 
 // Resume hands on what a killed process left behind and returns how many
-// lookups that were. On SQLite, where no other process can hold a claim, a
-// restart goes on at once; elsewhere claims run out.
+// lookups that were. Call it once after starting the job engine: on SQLite,
+// where no other process can hold a claim, a restart then goes on at once;
+// elsewhere claims run out. The periodic job alone would first have to wait
+// until the job engine has noticed that its old leader is gone.
 func (l *Lookups) Resume(ctx context.Context) (int, error) {
 	alone := ""
 	if l.db.Engine() == "sqlite" {

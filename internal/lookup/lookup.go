@@ -2,8 +2,9 @@
 //
 // It owns the validation of numbers: format and check digits by
 // internal/country/taxid, existence by VIES, the European register of VAT
-// numbers, with its client, its cache and a simulated register. It refuses to
-// own the arithmetic of numbers and anything about onboarded companies.
+// numbers, with its client, its cache and a simulated register; and clients'
+// requests for it, with what was learnt ([Lookups]). It refuses to own the
+// arithmetic of numbers and anything about onboarded companies.
 //
 // The law of [Validator.Validate]: knowledge and ignorance never mix. A number
 // is refused only by its own text or by the register's plain "not valid"; a

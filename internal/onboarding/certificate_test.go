@@ -30,17 +30,13 @@ import (
 
 const spanish = "B98602642"
 
-// keys are made once: RSA keys are dear.
-var keys = sync.OnceValue(func() (k struct {
-	rsa, other, weak *rsa.PrivateKey
-	ec               *ecdsa.PrivateKey
-}) {
-	k.rsa = must(rsa.GenerateKey(rand.Reader, 2048))
-	k.other = must(rsa.GenerateKey(rand.Reader, 2048))
-	k.weak = must(rsa.GenerateKey(rand.Reader, 1024))
-	k.ec = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	return k
-})
+// Keys are made once, and only when a test asks for them: RSA keys are dear.
+var (
+	rsaKey   = sync.OnceValue(func() *rsa.PrivateKey { return must(rsa.GenerateKey(rand.Reader, 2048)) })
+	otherKey = sync.OnceValue(func() *rsa.PrivateKey { return must(rsa.GenerateKey(rand.Reader, 2048)) })
+	weakKey  = sync.OnceValue(func() *rsa.PrivateKey { return must(rsa.GenerateKey(rand.Reader, 1024)) })
+	ecKey    = sync.OnceValue(func() *ecdsa.PrivateKey { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) })
+)
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -67,7 +63,7 @@ type sample struct {
 
 func (s sample) certificate() *x509.Certificate {
 	if s.key == nil {
-		s.key = keys().rsa
+		s.key = rsaKey()
 	}
 	if s.subject.String() == "" {
 		s.subject = pkix.Name{CommonName: "Tienda Uno", SerialNumber: "IDCES-" + spanish}
@@ -88,7 +84,7 @@ func (s sample) file() []byte {
 		s.encoder = pkcs12.Modern2023
 	}
 	if s.key == nil {
-		s.key = keys().rsa
+		s.key = rsaKey()
 	}
 	if s.inFile == nil {
 		s.inFile = s.key
@@ -121,13 +117,13 @@ func TestCertificatesAreChecked(t *testing.T) {
 		{name: "good"},
 		{name: "no key usage at all", sample: sample{noUsage: true}},
 		{name: "nonRepudiation alone", sample: sample{usage: x509.KeyUsageContentCommitment}},
-		{name: "EC where any key will do", sample: sample{key: keys().ec}},
+		{name: "EC where any key will do", sample: sample{key: ecKey()}},
 		{name: "empty password", sample: sample{password: ""}},
 		{name: "legacy RC2", sample: sample{encoder: pkcs12.LegacyRC2, password: "clave"}},
 		{name: "legacy 3DES", sample: sample{encoder: pkcs12.LegacyDES, password: "contraseña ñandú"}},
 		{name: "PBMAC1", sample: sample{encoder: pkcs12.Modern2026, password: "clave"}},
 		{name: "no protection at all", sample: sample{encoder: pkcs12.Passwordless}},
-		{name: "behind its chain", sample: sample{chain: []*x509.Certificate{sample{key: keys().other}.certificate()}, last: true}},
+		{name: "behind its chain", sample: sample{chain: []*x509.Certificate{sample{key: otherKey()}.certificate()}, last: true}},
 		{name: "organizationIdentifier", sample: sample{subject: organization("VATES-" + spanish)}},
 		{name: "organizationIdentifier bare with prefix", sample: sample{subject: organization("ES" + spanish)}},
 		{name: "x500UniqueIdentifier", country: "XX", number: "AAA010101AAA", sample: sample{subject: pkix.Name{ExtraNames: []pkix.AttributeTypeAndValue{
@@ -141,11 +137,11 @@ func TestCertificatesAreChecked(t *testing.T) {
 		{name: "expired", sample: sample{from: today.AddDate(-2, 0, 0), to: today.Add(-time.Second)}, want: "expired on 2026-05-01"},
 		{name: "not valid yet", sample: sample{from: today.Add(time.Hour), to: today.AddDate(1, 0, 0)}, want: "is not valid before 2026-05-01"},
 		{name: "key usage", sample: sample{usage: x509.KeyUsageKeyEncipherment}, want: "key usage"},
-		{name: "weak RSA", sample: sample{key: keys().weak}, want: "1024 bits"},
+		{name: "weak RSA", sample: sample{key: weakKey()}, want: "1024 bits"},
 		{name: "somebody else's number", sample: sample{subject: organization("VATES-B12345674")}, want: "does not name the company's tax number"},
 		{name: "a longer number around ours", sample: sample{subject: organization("VATES-" + spanish + "1")}, want: "does not name"},
 		{name: "the number in the common name only", sample: sample{subject: pkix.Name{CommonName: spanish}}, want: "does not name"},
-		{name: "somebody else's key", sample: sample{inFile: keys().other}, want: "belongs to none"},
+		{name: "somebody else's key", sample: sample{inFile: otherKey()}, want: "belongs to none"},
 	}
 	w := newWorld(t, dbtest.SQLite(t))
 	for _, c := range cases {
@@ -185,7 +181,7 @@ func TestCertificatesAreChecked(t *testing.T) {
 func TestAnECKeyIsRefusedWhereRSAIsNeeded(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
 	body := company("meta.country_code", "mx", "tax_information.tax_number", "AAA010101AAA", "settings.fiscal_regime", "601",
-		"tax_credentials", credentials(sample{key: keys().ec, subject: pkix.Name{SerialNumber: "AAA010101AAA"}, password: "p"}.file(), "p"),
+		"tax_credentials", credentials(sample{key: ecKey(), subject: pkix.Name{SerialNumber: "AAA010101AAA"}, password: "p"}.file(), "p"),
 		"tax_credentials.username", "pac", "tax_credentials.password", "pac-secret")
 	e := w.settle(w.create(body))
 	if got := list(e.Errors); !slices.Equal(got, []string{"credentials_invalid tax_credentials.certificate_base64"}) || !strings.Contains(e.Errors[0].Message, "RSA") {
@@ -324,7 +320,7 @@ func TestEveryPasswordOpensItsOwnFile(t *testing.T) {
 		encoder := rapid.SampledFrom([]*pkcs12.Encoder{pkcs12.LegacyRC2, pkcs12.LegacyDES, pkcs12.Modern2023, pkcs12.Modern2026}).Draw(t, "encoder")
 		password := rapid.StringMatching(`[ -~ñéßЖ漢]{0,80}`).Draw(t, "password")
 		rounds := rapid.IntRange(1, 300).Draw(t, "rounds")
-		file := sample{key: keys().ec, encoder: encoder.WithIterations(rounds), password: password}.file()
+		file := sample{key: ecKey(), encoder: encoder.WithIterations(rounds), password: password}.file()
 		if _, _, reason, err := onboarding.OpenPKCS12(c, file, password); reason != "" || err != nil {
 			t.Fatalf("%s %v", reason, err)
 		}
@@ -336,9 +332,9 @@ func TestEveryPasswordOpensItsOwnFile(t *testing.T) {
 
 func FuzzPKCS12(f *testing.F) {
 	for _, e := range []*pkcs12.Encoder{pkcs12.LegacyRC2, pkcs12.LegacyDES, pkcs12.Modern2023, pkcs12.Modern2026} {
-		f.Add(sample{key: keys().ec, encoder: e.WithIterations(2), password: "p"}.file(), "p")
+		f.Add(sample{key: ecKey(), encoder: e.WithIterations(2), password: "p"}.file(), "p")
 	}
-	f.Add(sample{key: keys().ec, encoder: pkcs12.Passwordless}.file(), "")
+	f.Add(sample{key: ecKey(), encoder: pkcs12.Passwordless}.file(), "")
 	c := onboarding.New(onboarding.Config{})
 	f.Fuzz(func(t *testing.T, file []byte, password string) {
 		subject, field, reason, err := onboarding.OpenPKCS12(c, file, password)

@@ -64,18 +64,18 @@ func TestAJobSurvivesAKill(t *testing.T) {
 		}
 		asked, hang := make(chan string), make(chan struct{})
 		o := newOffice(t)
-		o.answer = func(call int64, supplier string) int {
+		o.answers(func(call int64, supplier string) int {
 			asked <- supplier
 			if call == 1 {
 				<-hang
 			}
 			return http.StatusOK
-		}
+		})
 		job, first := startAndKill(t, url, o, asked)
 		close(hang)
 
 		w := newWorld(t, dbtest.Open(t, db.Config{URL: url}))
-		w.office.answer = func(_ int64, supplier string) int { asked <- supplier; return http.StatusOK }
+		w.office.answers(func(_ int64, supplier string) int { asked <- supplier; return http.StatusOK })
 		if e, err := w.Job(t.Context(), client, job); err != nil || e.Status != onboarding.Processing {
 			t.Fatalf("after the kill: %+v %v", e, err)
 		}

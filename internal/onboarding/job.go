@@ -180,7 +180,7 @@ func (c *Companies) claim(ctx context.Context, jobID string) (job *claimed, agai
 			}
 		}
 		now := tx.Now()
-		if false {
+		if rival != "" {
 			again = rivalWait
 			return tx.Exec(giveBackSQL, found.tries, db.Micros(now.Add(rivalWait+startPatience)), db.Micros(now), jobID, found.claim)
 		}

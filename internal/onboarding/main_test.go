@@ -66,16 +66,19 @@ func (j *journal) String() string {
 type office struct {
 	*httptest.Server
 	calls  atomic.Int64
-	answer func(call int64, supplier string) int // nil: 200
+	answer atomic.Pointer[func(call int64, supplier string) int] // nil: 200
 }
+
+// answers makes the office answer in another way from now on.
+func (o *office) answers(fn func(call int64, supplier string) int) { o.answer.Store(&fn) }
 
 func newOffice(t testing.TB) *office {
 	o := &office{}
 	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		supplier, _ := io.ReadAll(r.Body)
 		call := o.calls.Add(1)
-		if o.answer != nil {
-			w.WriteHeader(o.answer(call, string(supplier)))
+		if answer := o.answer.Load(); answer != nil {
+			w.WriteHeader((*answer)(call, string(supplier)))
 		}
 	}))
 	t.Cleanup(o.Close)

@@ -239,8 +239,8 @@ func TestOfManyJobsForOneNumberOneEnrols(t *testing.T) {
 		for i := range jobs {
 			jobs[i] = w.create(company("meta.external_id", fmt.Sprint("shop-", i)))
 		}
-		entered, leave := make(chan string), make(chan struct{})
-		w.office.answer = func(_ int64, supplier string) int { entered <- supplier; <-leave; return http.StatusOK }
+		entered, leave := make(chan string, n), make(chan struct{})
+		w.office.answers(func(_ int64, supplier string) int { entered <- supplier; <-leave; return http.StatusOK })
 		var wg sync.WaitGroup
 		waiting := make(chan string, n)
 		for _, id := range jobs {
@@ -255,7 +255,12 @@ func TestOfManyJobsForOneNumberOneEnrols(t *testing.T) {
 		<-entered // one is at the authority; the others must not be
 		var others []string
 		for range n - 1 {
-			others = append(others, <-waiting)
+			select {
+			case id := <-waiting:
+				others = append(others, id)
+			case <-entered:
+				t.Error("two jobs enrol the same number at the same time")
+			}
 		}
 		close(leave)
 		wg.Wait()
@@ -266,6 +271,33 @@ func TestOfManyJobsForOneNumberOneEnrols(t *testing.T) {
 		}
 		if page, _, err := w.List(t.Context(), client, 0, ""); err != nil || len(page) != 1 || w.office.calls.Load() != 1 {
 			t.Errorf("%d companies, the authority was asked %d times: %v", len(page), w.office.calls.Load(), err)
+		}
+	})
+}
+
+// Ensure does not wait for rivals, so it can overtake a job that is enrolling.
+func TestACompanyMadeWhileAJobEnrolsIsNotMadeTwice(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newWorld(t, d)
+		w.office.answers(func(call int64, _ string) int {
+			if call > 1 {
+				return http.StatusOK
+			}
+			_, err := w.Ensure(t.Context(), client, onboarding.NewCompany{
+				ExternalID: "faster", CountryCode: "ES", LegalName: "Tienda", TaxNumber: spanish,
+				Address: country.Address{CountryCode: "ES", City: "Madrid", AddressLine1: "Calle Mayor 1"},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			return http.StatusOK
+		})
+		e := w.settle(w.create(company()))
+		if len(e.Errors) != 1 || e.Errors[0].Code != fault.AlreadyOnboarded || !strings.Contains(e.Errors[0].Message, `"faster"`) {
+			t.Errorf("%+v", e)
+		}
+		if page, _, err := w.List(t.Context(), client, 0, ""); err != nil || len(page) != 1 {
+			t.Errorf("%d companies %v", len(page), err)
 		}
 	})
 }
@@ -304,7 +336,7 @@ func TestManyEqualPostsAtOnceMakeOneJob(t *testing.T) {
 
 func TestEverythingThatIsWrongIsListedAtOnce(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
-	file := sample{key: keys().weak, usage: 4, from: today.AddDate(-2, 0, 0), to: today.AddDate(-1, 0, 0)}.file()
+	file := sample{key: weakKey(), usage: 4, from: today.AddDate(-2, 0, 0), to: today.AddDate(-1, 0, 0)}.file()
 	e := w.settle(w.create(company("meta.country_code", "ES", "tax_information.tax_number", "B00000001", "tax_credentials", credentials(file, ""))))
 	want := []string{"field_not_valid tax_information.tax_number"}
 	for range 4 { // expired, key usage, weak key, another number
@@ -341,12 +373,12 @@ func TestWrongCheckDigitsPassWhereNobodyEnforcesThem(t *testing.T) {
 
 func TestAnAuthorityThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
-	w.office.answer = func(call int64, _ string) int {
+	w.office.answers(func(call int64, _ string) int {
 		if call < 3 {
 			return http.StatusServiceUnavailable
 		}
 		return http.StatusOK
-	}
+	})
 	job := w.create(company())
 	for i, want := range []time.Duration{time.Second, 2 * time.Second, 0} {
 		again, err := w.WorkNow(t.Context(), job)
@@ -364,7 +396,7 @@ func TestAnAuthorityThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 
 func TestAnAuthorityThatNeverAnswersFailsTheJobInTheEnd(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
-	w.office.answer = func(int64, string) int { return http.StatusServiceUnavailable }
+	w.office.answers(func(int64, string) int { return http.StatusServiceUnavailable })
 	e := w.settle(w.create(company()))
 	if got := list(e.Errors); !slices.Equal(got, []string{"authority_unavailable "}) || w.office.calls.Load() != onboarding.EnrolTries {
 		t.Errorf("%+v after %d calls", e, w.office.calls.Load())
@@ -376,7 +408,7 @@ func TestAnAuthorityThatNeverAnswersFailsTheJobInTheEnd(t *testing.T) {
 
 func TestARejectionOfTheAuthorityIsFinal(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
-	w.office.answer = func(int64, string) int { return http.StatusUnprocessableEntity }
+	w.office.answers(func(int64, string) int { return http.StatusUnprocessableEntity })
 	e := w.settle(w.create(company()))
 	if got := list(e.Errors); !slices.Equal(got, []string{"authority_rejected "}) || w.office.calls.Load() != 1 {
 		t.Errorf("%+v after %d calls", e, w.office.calls.Load())

@@ -94,7 +94,7 @@ func TestNewCredentialsReplaceTheOldOnesInOneCommit(t *testing.T) {
 		})
 		old := sample{password: "old"}.file()
 		id := w.onboard(company("tax_credentials", credentials(old, "old"), "tax_credentials.username", "user", "tax_credentials.password", "token"))
-		fresh := sample{key: keys().other, password: "new"}.file()
+		fresh := sample{key: otherKey(), password: "new"}.file()
 		if e := w.patch(id, map[string]any{"tax_credentials": credentials(fresh, "new")}); e.Status != onboarding.Success {
 			t.Fatalf("%+v", e)
 		}
@@ -209,7 +209,7 @@ func TestOneChangeOfACompanyAtATime(t *testing.T) {
 func TestAFailedPatchLeavesTheCompanyAndItsAuthorityAlone(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
 	id := w.onboard(company("tax_credentials.password", "old"))
-	w.office.answer = func(int64, string) int { return http.StatusUnprocessableEntity }
+	w.office.answers(func(int64, string) int { return http.StatusUnprocessableEntity })
 	e := w.patch(id, map[string]any{"legal_name": "New", "tax_credentials": map[string]any{"password": "new"}})
 	shown, err := w.Company(t.Context(), client, id, false)
 	if e.Status != onboarding.Failed || err != nil || shown.LegalName != "Tienda Uno SL" || !strings.HasPrefix(asJSON(t, e), `{"status":"failed","data":null,"message":"`) {

@@ -37,8 +37,10 @@ type Config struct {
 	AdminToken secret.Secret // needed for metrics when Admin is not on loopback
 	TrustProxy bool
 
-	APIKey     secret.Secret // demo: the client's key
-	WebhookURL string        // demo: the client's receiver
+	APIKey      secret.Secret   // demo: the client's key
+	WebhookURL  string          // demo: the client's receiver
+	DemoUseCase country.UseCase // demo: of every country; default both
+	NoGroups    bool            // benchmarks: one commit per write
 
 	WebhookRetryBase   time.Duration
 	WebhookCA          string

@@ -22,9 +22,13 @@ const demoClient = "demo"
 // furnish makes the demo's client and suppliers, or finds them from last time.
 func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 	by := account.Actor{Name: "demo"}
+	use := country.Both
+	if s.cfg.DemoUseCase != "" {
+		use = s.cfg.DemoUseCase
+	}
 	if _, err := s.accounts.Profile(ctx, demoClient); fault.KindOf(err) == fault.NotFound {
 		_, _, err := s.accounts.CreateClient(ctx, by, account.NewClient{ID: demoClient, Key: s.cfg.APIKey, Config: account.Config{
-			DisplayName: "Demo client", Countries: map[string]country.UseCase{account.AllCountries: country.Both},
+			DisplayName: "Demo client", Countries: map[string]country.UseCase{account.AllCountries: use},
 		}})
 		if err != nil {
 			return nil, err
@@ -36,13 +40,8 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 			return nil, err
 		}
 	}
-	if s.cfg.WebhookURL != "" {
-		if _, err := s.accounts.Configure(ctx, by, demoClient, func(c *account.Config) error {
-			c.Webhooks = account.Webhooks{All: s.cfg.WebhookURL}
-			return nil
-		}); err != nil {
-			return nil, fmt.Errorf("--webhook-url: %w", err)
-		}
+	if err := s.configureDemo(ctx, by, use); err != nil {
+		return nil, err
 	}
 	key, _, err := s.accounts.SigningKeys(ctx, demoClient)
 	if err != nil {
@@ -57,6 +56,22 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 		demo.Suppliers[c.CountryCode] = id
 	}
 	return demo, nil
+}
+
+// configureDemo applies the flags to a client that may be from last time.
+func (s *Server) configureDemo(ctx context.Context, by account.Actor, use country.UseCase) error {
+	if s.cfg.WebhookURL == "" && s.cfg.DemoUseCase == "" {
+		return nil
+	}
+	_, err := s.accounts.Configure(ctx, by, demoClient, func(c *account.Config) error {
+		c.Countries = map[string]country.UseCase{account.AllCountries: use}
+		c.Webhooks = account.Webhooks{All: s.cfg.WebhookURL}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("--webhook-url: %w", err)
+	}
+	return nil
 }
 
 // demoCompanies are suppliers with valid, invented identities.

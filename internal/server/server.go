@@ -141,7 +141,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	var err error
-	if s.db, err = db.Open(ctx, db.Config{URL: s.cfg.Database, Log: s.cfg.Log}); err != nil {
+	if s.db, err = db.Open(ctx, db.Config{URL: s.cfg.Database, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups}); err != nil {
 		return err
 	}
 	if s.cfg.Migrate || s.cfg.Demo {
@@ -237,7 +237,15 @@ func (s *Server) startJobs(ctx context.Context) error {
 	s.lookups.Workers(workers)
 	s.docs.Workers(workers)
 	periodic := append(append(s.company.Periodic(), s.lookups.Periodic()...), s.docs.Periodic()...)
-	return s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic})
+	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic}); err != nil {
+		return err
+	}
+	// What a killed process left behind goes on now, not at the next sweep.
+	if _, err := s.company.Resume(ctx); err != nil {
+		return err
+	}
+	_, err := s.lookups.Resume(ctx)
+	return err
 }
 
 // serve starts the listeners; the public one is first in the answer.

@@ -18,27 +18,36 @@ import (
 // pollMax caps the doubling between two polls.
 const pollMax = 5 * time.Minute
 
-// poll asks for decisions on pending filings.
+// poll asks for decisions on pending filings. After a call without an answer
+// the others are not asked: they stay due and the lane rests.
 func (b *batch) poll(ctx context.Context) error {
 	asked := b.pending
 	b.pending = nil
 	for _, o := range asked {
+		if b.resting() {
+			break
+		}
 		call, cancel := b.callContext(ctx)
 		began := b.db.Now()
 		r, err := b.channel.Poll(call, o.filing, o.receipt, b.creds)
 		cancel()
-		b.record(ctx, exchange{verb: "poll", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err})
-		if err != nil {
+		b.record(exchange{verb: "poll", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err})
+		switch {
+		case errors.Is(err, country.ErrCredentials):
+			b.pause(ctx, err)
+			b.pending = append(b.pending, o)
+		case err != nil:
 			b.failed(err)
 			b.pending = append(b.pending, o)
-			continue
-		}
-		b.recovered()
-		if r.Outcome == country.Pending && r.Handle == "" {
-			r.Handle = o.receipt.Handle
-		}
-		if b.answered(o, r) {
-			b.pending = append(b.pending, o)
+		default:
+			b.recovered()
+			if r.Outcome == country.Pending && r.Handle == "" {
+				r.Handle = o.receipt.Handle
+			}
+			if b.answered(o, r) {
+				o.stage = Pending
+				b.pending = append(b.pending, o)
+			}
 		}
 	}
 	return b.storePending(ctx)
@@ -51,13 +60,13 @@ func (b *batch) storePending(ctx context.Context) error {
 	}
 	ops := b.pending
 	b.pending = nil
-	return b.db.Write(ctx, func(tx *db.Tx) error {
+	err := b.db.Write(ctx, func(tx *db.Tx) error {
 		if err := b.lease.Guard(tx); err != nil {
 			return err
 		}
 		var stages, receipts [][]any
 		for _, o := range ops {
-			stages = append(stages, []any{o.id, db.Micros(tx.Now().Add(b.pollPause(o))), doubtOf(o.receipt)})
+			stages = append(stages, []any{o.id, db.Micros(tx.Now().Add(b.pollPause(o))), b.doubtOf(tx, o)})
 			receipts = append(receipts, []any{o.id, encodeReceipt(o.receipt)})
 		}
 		if err := tx.ExecEachOne("UPDATE operations SET stage = 'pending', due_at = $2, doubts = $3, tries = tries + 1, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", stages); err != nil {
@@ -68,10 +77,20 @@ func (b *batch) storePending(ctx context.Context) error {
 		}
 		return b.raiseOverdue(tx, ops, alert.AwaitingAcceptance24h, alert.AwaitingAcceptance48h)
 	})
+	if err == nil {
+		uncount(ops)
+	}
+	return err
 }
 
-func doubtOf(r country.Receipt) string {
-	if r.Awaiting {
+// doubtOf is the warning a pending operation shows. Past the pack's own
+// deadline nobody waits for an acceptance any more: the outcome is unknown
+// until the authority says otherwise.
+func (b *batch) doubtOf(tx *db.Tx, o *operation) string {
+	switch {
+	case b.limits.PendingMax > 0 && !o.sentAt.IsZero() && tx.Now().Sub(o.sentAt) >= b.limits.PendingMax:
+		return string(fault.OutcomeUnknown)
+	case o.receipt.Awaiting:
 		return string(fault.AwaitingAcceptance)
 	}
 	return ""
@@ -93,7 +112,8 @@ func (b *batch) pollPause(o *operation) time.Duration {
 //
 // Failure policy: found with our hash is adopted; found with another is
 // FAILURE, never SUCCESS; not found, after the authority's own visibility
-// delay, sends the same bytes again; no answer leaves everything as it is.
+// delay, sends the same bytes again; no answer, or one that does not say what
+// is held, leaves everything as it is.
 func (b *batch) resolve(ctx context.Context) error {
 	asked := b.ambiguous
 	b.ambiguous = nil
@@ -101,9 +121,10 @@ func (b *batch) resolve(ctx context.Context) error {
 	for _, o := range asked {
 		switch {
 		case b.limits.Class == country.ByHash, b.limits.Class == country.ByKey:
+			o.doubtful = true
 			b.outgoing = append(b.outgoing, o) // the authority recognises the same bytes itself
 			continue
-		case b.limits.Class == country.ByNothing, b.rest.After(b.db.Now()) && b.failures > 0:
+		case b.limits.Class == country.ByNothing, b.resting():
 			unknown = append(unknown, o)
 			continue
 		}
@@ -118,9 +139,13 @@ func (b *batch) resolve(ctx context.Context) error {
 		case r.Outcome == country.Absent && b.db.Now().Before(o.sentAt.Add(b.limits.VisibleAfter)):
 			later = append(later, o)
 		case r.Outcome == country.Absent:
-			b.recovered()
 			b.outgoing = append(b.outgoing, o)
-		case !b.ours(o, r):
+		case r.Outcome == "", r.Outcome == country.NotTaken, r.SHA256 == "" && r.Outcome != country.Rejected:
+			if b.chained {
+				b.failed(errors.New("the authority does not say what it holds")) // nothing overtakes it
+			}
+			unknown = append(unknown, o)
+		case r.SHA256 != "" && !b.ours(o, r):
 			b.recovered()
 			b.fail(o, numberUsed(r))
 		default:
@@ -139,7 +164,7 @@ func (b *batch) find(ctx context.Context, o *operation) (r country.Receipt, err 
 	defer cancel()
 	began := b.db.Now()
 	r, err = b.channel.Find(call, o.filing, b.creds)
-	b.record(ctx, exchange{verb: "find", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err})
+	b.record(exchange{verb: "find", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err})
 	return r, err
 }
 
@@ -157,44 +182,78 @@ func (b *batch) stayUnknown(ctx context.Context, ops []*operation) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	return b.db.Write(ctx, func(tx *db.Tx) error {
+	err := b.db.Write(ctx, func(tx *db.Tx) error {
 		if err := b.lease.Guard(tx); err != nil {
 			return err
 		}
 		rows := make([][]any, 0, len(ops))
 		for _, o := range ops {
-			due := any(db.Micros(o.acceptedAt)) // the lane rests; it will ask again first thing
-			if b.limits.Class == country.ByNothing {
-				due = nil // nobody can be asked: a person decides
+			// A ladder of its own: one filing that cannot be found must not hold up its lane.
+			due, doubt := any(db.Micros(tx.Now().Add(b.backoff(max(1, o.tries))))), ""
+			if b.chained {
+				due = db.Micros(chainDue(o))
 			}
-			doubt := ""
-			if b.limits.Class == country.ByNothing || b.age(o, tx) >= hopelessAfter {
+			if b.age(o, tx) >= hopelessAfter {
 				doubt = string(fault.OutcomeUnknown)
+			}
+			if b.limits.Class == country.ByNothing {
+				due, doubt = b.nextAlert(tx, o), string(fault.OutcomeUnknown) // nobody can be asked: a person decides
 			}
 			rows = append(rows, []any{o.id, due, doubt})
 		}
-		if err := tx.ExecEachOne("UPDATE operations SET due_at = $2, doubts = $3, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows); err != nil {
+		if err := tx.ExecEachOne("UPDATE operations SET due_at = $2, doubts = $3, tries = tries + 1, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows); err != nil {
 			return err
 		}
 		return b.raiseOverdue(tx, ops, alert.OutcomeUnknown24h, alert.OutcomeUnknown48h)
 	})
+	if err == nil {
+		uncount(ops)
+	}
+	return err
 }
 
-// lookLater waits for the authority's visibility delay.
+// nextAlert is when an operation that only a person can end is looked at next.
+func (b *batch) nextAlert(tx *db.Tx, o *operation) any {
+	for _, after := range []time.Duration{doubtfulAfter, hopelessAfter} {
+		if at := o.startedAt.Add(after); at.After(tx.Now()) {
+			return db.Micros(at)
+		}
+	}
+	return nil
+}
+
+// lookLater waits for the authority's visibility delay. In a chain the lane
+// waits with it: nothing overtakes a link that may be missing.
 func (b *batch) lookLater(ctx context.Context, ops []*operation) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	return b.db.Write(ctx, func(tx *db.Tx) error {
+	err := b.db.Write(ctx, func(tx *db.Tx) error {
 		if err := b.lease.Guard(tx); err != nil {
 			return err
 		}
 		rows := make([][]any, 0, len(ops))
 		for _, o := range ops {
-			rows = append(rows, []any{o.id, db.Micros(o.sentAt.Add(b.limits.VisibleAfter))})
+			due := o.sentAt.Add(b.limits.VisibleAfter)
+			if b.chained {
+				b.rest = maxTime(b.rest, due)
+				due = chainDue(o)
+			}
+			rows = append(rows, []any{o.id, db.Micros(due)})
 		}
 		return tx.ExecEachOne("UPDATE operations SET due_at = $2, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
 	})
+	if err == nil {
+		uncount(ops)
+	}
+	return err
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (b *batch) age(o *operation, tx *db.Tx) time.Duration { return tx.Now().Sub(o.startedAt) }
@@ -210,7 +269,8 @@ func (b *batch) raiseOverdue(tx *db.Tx, ops []*operation, doubtful, hopeless ale
 		case age < doubtfulAfter:
 			continue
 		}
-		if err := b.cfg.Alerts.RaiseIn(tx, name, o.id, fmt.Sprintf("operation %s has been in stage %s for %s: %s", o.id, o.stage, age.Round(time.Minute), b.trouble)); err != nil {
+		if err := b.cfg.Alerts.RaiseOnceIn(tx, o.startedAt, alert.Alert{Name: name, Subject: o.id,
+			Message: fmt.Sprintf("operation %s has been in stage %s for %s: %s", o.id, o.stage, age.Round(time.Minute), b.trouble)}); err != nil {
 			return err
 		}
 	}
@@ -229,7 +289,7 @@ type exchange struct {
 const rawMax = 16 << 10 // of an answer, in the record of a call
 
 // record keeps a call. It is evidence, not state: without it nothing is lost.
-func (b *batch) record(ctx context.Context, x exchange) {
+func (b *batch) record(x exchange) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return
@@ -278,46 +338,38 @@ func (v *visit) loadFilings(r db.Reader, byID map[string]*operation, ids []strin
 	})
 }
 
-// expire ends operations of a resting lane that were never prepared in 48
-// hours, and warns about the others. It goes on until none is left: a long
-// outage must not be paid by the hour.
-func (b *batch) expire(ctx context.Context) error {
-	if b.failures == 0 {
-		return nil
+// expire ends operations of a failing lane that were provably not registered
+// in 48 hours; what is in a chain stays, its place is taken. It goes on until
+// none is left: a long outage must not be paid by the hour.
+func (v *visit) expire(ctx context.Context) error {
+	chained := 0
+	if v.chained {
+		chained = 1
 	}
-	code := fault.AuthorityUnavailable
-	text := "the tax authority could not be reached for 48 hours; nothing was registered"
-	if len(b.trouble) >= len(credentialsTrouble) && b.trouble[:len(credentialsTrouble)] == credentialsTrouble {
-		code, text = fault.CredentialsInvalid, "the supplier's credentials did not work for 48 hours; nothing was registered"
-	}
-	for ctx.Err() == nil {
+	for v.at.scope != "" && ctx.Err() == nil {
 		var old []*operation
-		err := b.db.Read(ctx, func(r db.Reader) (err error) {
+		err := v.db.Read(ctx, func(r db.Reader) (err error) {
 			limit := db.Micros(r.Now().Add(-hopelessAfter))
 			old, err = db.Collect(r, scanOperation, "SELECT "+operationFields+` FROM operations WHERE lane = $1 AND due_at <= $2
-				AND coalesce(started_at, due_at) <= $2 AND (stage = 'received' OR stage = 'prepared' AND $3 = 0) ORDER BY due_at LIMIT 200`, b.lease.ID, limit, chainedFlag(b.chained))
+				AND coalesce(started_at, due_at) <= $2 AND (stage = 'received' OR stage = 'prepared' AND $3 = 0) ORDER BY due_at LIMIT 200`, v.lease.ID, limit, chained)
 			if err != nil || len(old) == 0 {
 				return err
 			}
-			return b.load(r, old)
+			return v.load(r, old)
 		})
-		if err != nil || len(old) == 0 {
-			return err
+		if err != nil {
+			return fmt.Errorf("look for hopeless operations: %w", err)
 		}
-		next := &batch{visit: b.visit}
+		if len(old) == 0 {
+			return nil
+		}
+		next := &batch{visit: v}
 		for _, o := range old {
-			next.fail(o, fault.Fault{Code: code, Type: fault.TaxAuthority, Message: text})
+			next.fail(o, v.hopeless())
 		}
 		if err := next.storeOutcomes(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func chainedFlag(chained bool) int {
-	if chained {
-		return 1
-	}
-	return 0
+	return ctx.Err()
 }

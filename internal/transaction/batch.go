@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
-	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -17,8 +17,9 @@ import (
 // batch is a set of operations of one lane on their way through the stages.
 type batch struct {
 	*visit
+	ops       []*operation // all of them
 	ready     []*operation // bytes made in memory, not stored yet
-	outgoing  []*operation // stored as prepared
+	outgoing  []*operation // stored as prepared, or to be sent once more
 	ambiguous []*operation // sent, no clean answer
 	pending   []*operation // at the authority, undecided
 	outcomes  []outcome
@@ -45,78 +46,108 @@ func (b *batch) fail(o *operation, faults ...fault.Fault) {
 	b.settle(outcome{op: o, status: Failure, faults: faults})
 }
 
-// run takes every operation as far as it goes, one stored stage after the other.
-func (b *batch) run(ctx context.Context) error {
-	if err := b.storeRetries(ctx); err != nil {
-		return err
-	}
-	if err := b.storePrepared(ctx); err != nil {
-		return err
-	}
-	if err := b.poll(ctx); err != nil {
-		return err
-	}
-	if err := b.resolve(ctx); err != nil {
-		return err
-	}
-	if err := b.send(ctx); err != nil {
-		return err
-	}
-	if len(b.ambiguous) > 0 {
-		// The answer was lost just now: ask at once.
-		if err := b.resolve(ctx); err != nil {
-			return err
+// uncounted lists operations whose crash count no write has taken back yet,
+// besides those that are being settled.
+func (b *batch) uncounted(endings []ending) (ids []string) {
+	for _, o := range b.ops {
+		if o.counted && !slices.ContainsFunc(endings, func(e ending) bool { return e.op == o }) {
+			ids = append(ids, o.id)
 		}
 	}
-	if err := b.storePending(ctx); err != nil {
-		return err
-	}
-	return b.storeOutcomes(ctx)
+	return ids
 }
 
-// storePrepared fixes bytes and chain positions: from here on they never change.
-func (b *batch) storePrepared(ctx context.Context) error {
-	if len(b.ready) == 0 {
-		return nil
-	}
-	var kept []*operation
-	var refused []outcome
-	err := b.db.Write(ctx, func(tx *db.Tx) error {
-		kept, refused = nil, nil
-		if err := b.lease.Guard(tx); err != nil {
+// run takes every operation as far as it goes, one stored stage after the other.
+func (b *batch) run(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		b.storePrepared, b.storeRetries, b.poll, b.resolve, b.send, b.resolveLost, b.storePending, b.storeOutcomes,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
-		for _, o := range b.ready {
-			if f, err := b.reserve(tx, o); err != nil {
-				return err
-			} else if f != nil {
-				if b.chained {
-					return errChainBroken // later links were built on this one: build them again without it
-				}
-				refused = append(refused, outcome{op: o, status: Failure, faults: []fault.Fault{*f}})
-				continue
-			}
-			kept = append(kept, o)
-		}
-		return b.insertFilings(tx, kept)
-	})
-	if err != nil {
-		return fmt.Errorf("store prepared filings: %w", err)
-	}
-	b.outcomes = append(b.outcomes, refused...)
-	for _, o := range kept {
-		if o.filing.Report == nil {
-			b.settle(outcome{op: o, status: Success}) // nothing to file
-			continue
-		}
-		o.stage = Prepared
-		b.outgoing = append(b.outgoing, o)
 	}
 	return nil
 }
 
-// errChainBroken makes a visit start over; it is rare: two corrections of one original in one batch.
+// storePrepared fixes bytes and chain positions: from here on they never change.
+func (b *batch) storePrepared(ctx context.Context) error {
+	for len(b.ready) > 0 {
+		kept, refused, err := b.tryPrepared(ctx)
+		if err != nil && !errors.Is(err, errChainBroken) {
+			return fmt.Errorf("store prepared filings: %w", err)
+		}
+		b.outcomes = append(b.outcomes, refused...)
+		if err != nil {
+			if err := b.prepareAgain(ctx, refused); err != nil {
+				return err
+			}
+			continue
+		}
+		b.ready = nil
+		for _, o := range kept {
+			if o.filing.Report == nil {
+				b.settle(outcome{op: o, status: Success}) // nothing to file
+				continue
+			}
+			o.stage = Prepared
+			b.outgoing = append(b.outgoing, o)
+		}
+		b.reached(afterPrepared, b.lease.ID)
+	}
+	return nil
+}
+
+// tryPrepared stores what is ready. A correction that the original does not
+// allow is left out; in a chain that undoes the write, because later links
+// were built on it.
+func (b *batch) tryPrepared(ctx context.Context) (kept []*operation, refused []outcome, err error) {
+	err = b.db.Write(ctx, func(tx *db.Tx) error {
+		kept, refused = nil, nil
+		if err := b.lease.Guard(tx); err != nil {
+			return err
+		}
+		if err := lockOriginals(tx, b.ready); err != nil {
+			return err
+		}
+		for _, o := range b.ready {
+			f, err := b.reserve(tx, o)
+			if err != nil {
+				return err
+			}
+			if f == nil {
+				kept = append(kept, o)
+			} else {
+				refused = append(refused, outcome{op: o, status: Failure, faults: []fault.Fault{*f}})
+			}
+		}
+		if b.chained && len(refused) > 0 {
+			return errChainBroken
+		}
+		return b.insertFilings(tx, kept)
+	})
+	return kept, refused, err
+}
+
+// errChainBroken undoes a write of links; it is rare: two corrections of one original in one batch.
 var errChainBroken = errors.New("a correction was refused in the middle of a chain")
+
+// prepareAgain builds the links anew, from the stored head and without those refused.
+func (b *batch) prepareAgain(ctx context.Context, refused []outcome) error {
+	list := b.ready
+	b.ready, b.chain, b.chainRead, b.head = nil, country.Link{}, false, 0
+	for _, o := range list {
+		if slices.ContainsFunc(refused, func(r outcome) bool { return r.op == o }) {
+			continue
+		}
+		o.filing = country.Filing{}
+		if !b.files(o) {
+			b.ready = append(b.ready, o)
+		} else if err := b.draft(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (b *batch) insertFilings(tx *db.Tx, ops []*operation) error {
 	var filings, stages [][]any
@@ -125,7 +156,11 @@ func (b *batch) insertFilings(tx *db.Tx, ops []*operation) error {
 			continue
 		}
 		filings = append(filings, []any{o.id, o.filing.Report, o.filing.SHA256, encodeFiling(o.filing)})
-		stages = append(stages, []any{o.id, o.supplierID, b.pack.Version})
+		due := any(nil)
+		if b.chained {
+			due = db.Micros(chainDue(o))
+		}
+		stages = append(stages, []any{o.id, o.supplierID, b.pack.Version, due})
 	}
 	if len(filings) == 0 {
 		return nil
@@ -133,7 +168,7 @@ func (b *batch) insertFilings(tx *db.Tx, ops []*operation) error {
 	if err := tx.Insert("filings", "operation_id,report,sha256,filing", filings...); err != nil {
 		return err
 	}
-	if err := tx.ExecEachOne("UPDATE operations SET stage = 'prepared', crashes = 0, supplier_id = $2, pack_version = $3 WHERE operation_id = $1 AND stage = 'received'", stages); err != nil {
+	if err := tx.ExecEachOne("UPDATE operations SET stage = 'prepared', supplier_id = $2, pack_version = $3, due_at = coalesce($4, due_at) WHERE operation_id = $1 AND stage = 'received'", stages); err != nil {
 		return err
 	}
 	if !b.chained {
@@ -141,6 +176,10 @@ func (b *batch) insertFilings(tx *db.Tx, ops []*operation) error {
 	}
 	return b.storeChain(tx)
 }
+
+// chainDue makes links due in the order of the chain, before everything that
+// is not yet in it: an instant long ago, as many microseconds as its position.
+func chainDue(o *operation) time.Time { return db.FromMicros(o.filing.Link.Position) }
 
 // storeChain moves the head from where it was read; anything else would fork the chain.
 func (b *batch) storeChain(tx *db.Tx) error {
@@ -170,178 +209,58 @@ func (b *batch) readChain(ctx context.Context) error {
 		}
 		return json.Unmarshal([]byte(text), &b.chain)
 	})
-	b.chainRead = err == nil
-	return err
-}
-
-// send files what is prepared. Stage `sent` is on disk before the first byte leaves.
-func (b *batch) send(ctx context.Context) error {
-	if len(b.outgoing) == 0 || b.rest.After(b.db.Now()) {
-		return nil
-	}
-	sortByID(b.outgoing)
-	ops := b.outgoing[:min(len(b.outgoing), max(1, b.limits.Batch))]
-	b.outgoing = b.outgoing[len(ops):]
-	if err := b.markSent(ctx, ops); err != nil {
-		return err
-	}
-	filings := make([]country.Filing, len(ops))
-	for i, o := range ops {
-		filings[i] = o.filing
-	}
-	call, cancel := b.callContext(ctx)
-	began := b.db.Now()
-	receipts, err := b.channel.Send(call, filings, b.creds)
-	cancel()
-	if err == nil && len(receipts) != len(ops) {
-		err = fmt.Errorf("%d receipts for %d filings", len(receipts), len(ops))
-	}
-	b.record(ctx, exchange{verb: "send", at: began, ops: ops, receipts: receipts, err: err})
 	if err != nil {
-		return b.sendFailed(ctx, ops, err)
+		return fmt.Errorf("read the chain: %w", err)
 	}
-	b.recovered()
-	b.rest = b.db.Now().Add(b.limits.Wait)
-	var again []*operation
-	for i, o := range ops {
-		if retry := b.answered(o, receipts[i]); retry {
-			again = append(again, o)
-		}
-	}
-	return b.postpone(ctx, again, Prepared)
-}
-
-func (b *batch) markSent(ctx context.Context, ops []*operation) error {
-	return b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
-		}
-		rows := make([][]any, len(ops))
-		for i, o := range ops {
-			o.sentAt = tx.Now()
-			rows[i] = []any{o.id, db.Micros(tx.Now())}
-		}
-		return tx.ExecEachOne("UPDATE operations SET stage = 'sent', sent_at = $2, tries = tries + 1, crashes = 0 WHERE operation_id = $1 AND stage IN ('prepared', 'sent')", rows)
-	})
-}
-
-// answered turns a receipt into an outcome; true when the same bytes must go again.
-func (b *batch) answered(o *operation, r country.Receipt) (again bool) {
-	o.stage, o.receipt = Sent, r
-	if r.Wait > 0 {
-		if until := b.db.Now().Add(r.Wait); until.After(b.rest) {
-			b.rest = until
-		}
-	}
-	switch {
-	case r.Outcome == country.NotTaken:
-		return true
-	case r.Duplicate && !b.ours(o, r):
-		if r.SHA256 == "" && b.limits.Class == country.ByNumber {
-			b.ambiguous = append(b.ambiguous, o) // "already received" without content: ask which
-			return false
-		}
-		b.fail(o, numberUsed(r))
-	case r.Outcome == country.Accepted:
-		b.settle(outcome{op: o, status: Success, receipt: r, faults: r.Faults})
-	case r.Outcome == country.Rejected:
-		b.settle(outcome{op: o, status: Failure, receipt: r, faults: rejection(r)})
-	case r.Outcome == country.Pending:
-		b.pending = append(b.pending, o)
-		o.stage = Pending
-	default:
-		b.ambiguous = append(b.ambiguous, o)
-	}
-	return false
-}
-
-// ours reports whether what the authority holds is what we filed. Where the
-// handle itself is ours (a hash or a key of our making) the handle decides.
-func (b *batch) ours(o *operation, r country.Receipt) bool {
-	if r.SHA256 != "" {
-		return r.SHA256 == o.filing.SHA256
-	}
-	return b.limits.Class == country.ByHash || b.limits.Class == country.ByKey
-}
-
-func numberUsed(r country.Receipt) fault.Fault {
-	text := "the tax authority holds another document under this number"
-	if r.AuthorityID1 != "" {
-		text += " (" + r.AuthorityID1 + ")"
-	}
-	return fault.Fault{Code: fault.AuthorityNumberUsed, Type: fault.TaxAuthority, Field: "transaction_number", Message: text}
-}
-
-// rejection is never silent: a refusal without reasons still says that it was one.
-func rejection(r country.Receipt) []fault.Fault {
-	for _, f := range r.Faults {
-		if f.Type != fault.Warning {
-			return r.Faults
-		}
-	}
-	return append(r.Faults, fault.Fault{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: "the tax authority refused the document"})
-}
-
-// sendFailed decides what a call without answer means for its filings.
-func (b *batch) sendFailed(ctx context.Context, ops []*operation, err error) error {
-	switch {
-	case errors.Is(err, country.ErrCredentials):
-		b.pause(ctx, err)
-		return b.postpone(ctx, ops, Prepared)
-	case errors.Is(err, country.ErrNotTaken):
-		b.failed(err)
-		return b.postpone(ctx, ops, Prepared)
-	}
-	b.log.Warn("no clean answer from the authority", "lane", b.lease.ID, "filings", len(ops), "error", err)
-	b.ambiguous = append(b.ambiguous, ops...)
+	b.chainRead = true
 	return nil
 }
 
-// failed counts a call that brought nothing and lets the lane rest.
-func (b *batch) failed(err error) {
-	b.failures++
-	b.trouble = err.Error()
-	if until := b.db.Now().Add(b.backoff(b.failures)); until.After(b.rest) {
-		b.rest = until
-	}
-}
-
-func (b *batch) recovered() { b.failures, b.trouble = 0, "" }
-
-// pause stops the lane until somebody brings new credentials; it looks again now and then.
-func (b *batch) pause(ctx context.Context, err error) {
-	b.failures++
-	b.trouble = credentialsTrouble + ": " + err.Error()
-	b.rest = b.db.Now().Add(b.backoff(b.failures))
-	b.cfg.Alerts.Raise(ctx, alert.LanePausedCredentials, b.at.scope+"/"+b.at.supplierID, "filing is paused: "+err.Error())
-}
-
-// credentialsTrouble begins the trouble text of a lane that waits for credentials.
-const credentialsTrouble = "credentials"
-
-// postpone stores that operations go on later from a stage, or ends those that are hopeless.
-func (b *batch) postpone(ctx context.Context, ops []*operation, stage Stage) error {
+// postpone stores that operations go on later with the same bytes.
+func (b *batch) postpone(ctx context.Context, ops []*operation) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	return b.db.Write(ctx, func(tx *db.Tx) error {
+	err := b.db.Write(ctx, func(tx *db.Tx) error {
 		if err := b.lease.Guard(tx); err != nil {
 			return err
 		}
 		rows := make([][]any, 0, len(ops))
 		for _, o := range ops {
-			due := tx.Now().Add(b.backoff(o.tries + 1))
-			if b.chained || b.rest.After(due) {
-				due = o.acceptedAt // the lane rests as a whole; the operation keeps its place in it
-			}
-			rows = append(rows, []any{o.id, string(stage), db.Micros(due)})
+			rows = append(rows, []any{o.id, db.Micros(b.dueAgain(tx, o))})
 		}
-		return tx.ExecEachOne("UPDATE operations SET stage = $2, due_at = $3, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+		return tx.ExecEachOne("UPDATE operations SET stage = 'prepared', due_at = $2, doubts = '', crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
 	})
+	if err == nil {
+		uncount(ops)
+	}
+	return err
+}
+
+// dueAgain is when an operation goes on. While the lane rests as a whole the
+// operation keeps its place in it.
+func (b *batch) dueAgain(tx *db.Tx, o *operation) time.Time {
+	switch {
+	case b.chained && o.filing.Link.Position > 0:
+		return chainDue(o)
+	case b.until().After(tx.Now()):
+		return o.acceptedAt
+	}
+	return tx.Now().Add(b.backoff(o.tries + 1))
 }
 
 func sortByID(ops []*operation) {
 	sort.Slice(ops, func(i, j int) bool { return ops[i].id < ops[j].id })
+}
+
+// inOrder sorts filings as they are sent: along the chain, else by age.
+func inOrder(ops []*operation) {
+	sort.Slice(ops, func(i, j int) bool {
+		if a, b := ops[i].filing.Link.Position, ops[j].filing.Link.Position; a != b {
+			return a < b
+		}
+		return ops[i].id < ops[j].id
+	})
 }
 
 func (b *batch) callContext(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -161,6 +161,9 @@ func (c *checker) operation() {
 		}
 		return
 	}
+	if c.tx.ReferenceID != "" && c.tx.ReferenceID == c.tx.ID {
+		c.found(fault.At("reference_transaction_id", fault.ValidationMatchInvalid, "must not be the transaction_id of the correction itself"))
+	}
 	correction, known := facts.Correction(kind)
 	if !known {
 		c.found(fault.At("country_code", fault.UnsupportedOperation, "has no operation %s", kind))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -35,7 +36,6 @@ func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err 
 		b.fail(o, refers(fault.ReferenceUnknown, "is not known"))
 		return false, nil
 	case ref.op == nil && ref.open > 0:
-		b.moved = append(b.moved, o)
 		return false, b.block(ctx, o)
 	case ref.op == nil:
 		b.fail(o, refers(fault.ReferenceNotSuccessful, "did not succeed"))
@@ -75,24 +75,19 @@ func (b *batch) deadline(o, original *operation) *fault.Fault {
 // inherit completes a correction from its original: supplier, and for credits
 // and cancellations parties, items and currency.
 func (b *batch) inherit(ctx context.Context, o *operation, ref reference) (goOn bool, err error) {
-	whole := o.kind == country.Credit || o.kind == country.Cancellation
-	if whole && (ref.op.supplierID == "" || len(ref.op.document.Items) == 0) {
+	if o.whole() && (ref.op.supplierID == "" || len(ref.op.document.Items) == 0) {
 		b.fail(o, refers(fault.UnsupportedOperation, "was backfilled without supplier or items, so it can only be adjusted"))
 		return false, nil
 	}
 	if o.supplierID == "" {
 		return false, b.move(ctx, o, ref.op.supplierID)
 	}
-	if whole {
-		source := ref.op.document
-		o.document.SupplierID = o.supplierID
-		o.document.Items, o.document.CurrencyCode = source.Items, source.CurrencyCode
-		o.document.Customer, o.document.Issuer = source.Customer, source.Issuer
-		o.document.ExchangeRate, o.document.ExchangeRateDate = source.ExchangeRate, source.ExchangeRateDate
-		if o.document.LanguageCode == "" {
-			o.document.LanguageCode = source.LanguageCode
-		}
-		o.totals = ref.op.totals
+	if ref.op.supplierID != "" && ref.op.supplierID != o.supplierID {
+		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "is not the supplier of the original"))
+		return false, nil
+	}
+	if o.whole() {
+		o.complete(ref.op)
 	}
 	if o.document.Number == "" {
 		o.document.Number = uniqueNumber(o.code, o.id)
@@ -152,41 +147,79 @@ func (s *Service) operation(r db.Reader, scope, id string) (*operation, error) {
 	if err := o.decode(); err != nil {
 		return nil, err
 	}
-	if (o.kind == country.Credit || o.kind == country.Cancellation) && o.correction() {
+	if o.whole() && o.correction() {
 		ref, err := s.lookUp(r, scope, o.referenceID)
 		if err != nil || ref.op == nil {
 			return o, err
 		}
-		source := ref.op.document
-		o.document.SupplierID = o.supplierID
-		o.document.Items, o.document.CurrencyCode = source.Items, source.CurrencyCode
-		o.document.Customer, o.document.Issuer = source.Customer, source.Issuer
-		o.totals = ref.op.totals
+		o.complete(ref.op)
 	}
 	return o, nil
 }
 
-// block lets a correction wait until its original is settled.
+// block lets a correction wait until its original is settled. Its 48 hours
+// begin anew when it goes on.
 //
 // Failure policy: the original may settle between our look and this write; so
 // the write looks again, under the lock of the original's row, and otherwise
-// leaves the operation due.
+// leaves the operation due. Corrections that wait for each other would wait
+// for ever: blocks of one client are made one by one, and the one that would
+// close a circle fails.
 func (b *batch) block(ctx context.Context, o *operation) error {
-	return b.db.Write(ctx, func(tx *db.Tx) error {
+	circle := false
+	err := b.db.Write(ctx, func(tx *db.Tx) (err error) {
 		if err := b.lease.Guard(tx); err != nil {
+			return err
+		}
+		if err := tx.Lock("blocks|" + o.scope); err != nil {
+			return err
+		}
+		if circle, err = closesCircle(tx, o); err != nil || circle {
 			return err
 		}
 		if err := tx.Exec("UPDATE transactions SET open = open WHERE client_id = $1 AND transaction_id = $2", o.scope, o.referenceID); err != nil {
 			return err
 		}
-		return tx.Exec(`UPDATE operations SET stage = 'blocked', due_at = NULL, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'
+		return tx.Exec(`UPDATE operations SET stage = 'blocked', due_at = NULL, started_at = NULL, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'
 			AND EXISTS (SELECT 1 FROM transactions WHERE client_id = $2 AND transaction_id = $3 AND success_id IS NULL AND open > 0)`, o.id, o.scope, o.referenceID)
 	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("wait for the original: %w", err)
+	case circle:
+		b.fail(o, refers(fault.ReferenceNotSuccessful, "waits for this transaction itself"))
+	default:
+		// Not uncounted: where the original has just settled, the count is still raised.
+		b.moved = append(b.moved, o)
+	}
+	return nil
+}
+
+// closesCircle follows the originals of originals that wait themselves.
+func closesCircle(tx *db.Tx, o *operation) (bool, error) {
+	seen := map[string]bool{}
+	for id := o.referenceID; !seen[id]; {
+		seen[id] = true
+		var next string
+		err := tx.Row("SELECT reference_id FROM operations WHERE client_id = $1 AND transaction_id = $2 AND stage = 'blocked' LIMIT 1", o.scope, id).Scan(&next)
+		if errors.Is(err, db.ErrNoRows) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("follow references: %w", err)
+		}
+		if next == o.transactionID {
+			return true, nil
+		}
+		id = next
+	}
+	return false, nil
 }
 
 // move sends a correction that names no supplier to the lane of the original's.
 func (b *batch) move(ctx context.Context, o *operation, supplierID string) error {
 	b.moved = append(b.moved, o)
+	o.counted = false
 	lane := laneName(o.scope, o.code, o.live, supplierID, shardOf(o.id, lanesOf(b.cfg.Atlas, b.pack, o.live)))
 	return b.db.Write(ctx, func(tx *db.Tx) error {
 		if err := b.lease.Guard(tx); err != nil {
@@ -197,19 +230,35 @@ func (b *batch) move(ctx context.Context, o *operation, supplierID string) error
 	})
 }
 
+// lockOriginals orders the writes that enter corrections of the same originals;
+// always in one order, so that two of them never wait for each other.
+func lockOriginals(tx *db.Tx, ops []*operation) error {
+	var names []string
+	for _, o := range ops {
+		if o.correction() {
+			names = append(names, "original|"+o.scope+"|"+o.referenceID)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if err := tx.Lock(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // reserve enters a correction in the original's book, or says why it cannot
-// be: one full credit or one cancellation, and adjustments within its sum.
+// be: one full credit or one cancellation, and adjustments within its sum. The
+// caller holds the original's lock.
 func (b *batch) reserve(tx *db.Tx, o *operation) (*fault.Fault, error) {
 	if !o.correction() {
 		return nil, nil
 	}
-	if err := tx.Lock("original|" + o.scope + "|" + o.referenceID); err != nil {
-		return nil, err
-	}
-	var whole, adjusted, others int64
+	var whole, adjusted int64
 	err := tx.Row(`SELECT coalesce(sum(CASE WHEN kind IN ('CREDIT', 'CANCELLATION') THEN 1 ELSE 0 END), 0),
-		coalesce(sum(CASE WHEN kind = 'ADJUSTMENT' THEN amount ELSE 0 END), 0), count(*)
-		FROM corrections WHERE client_id = $1 AND original_id = $2 AND transaction_id <> $3`, o.scope, o.referenceID, o.transactionID).Scan(&whole, &adjusted, &others)
+		coalesce(sum(CASE WHEN kind = 'ADJUSTMENT' THEN amount ELSE 0 END), 0)
+		FROM corrections WHERE client_id = $1 AND original_id = $2 AND transaction_id <> $3`, o.scope, o.referenceID, o.transactionID).Scan(&whole, &adjusted)
 	if err != nil {
 		return nil, fmt.Errorf("read corrections: %w", err)
 	}
@@ -227,7 +276,7 @@ func (b *batch) reserve(tx *db.Tx, o *operation) (*fault.Fault, error) {
 		return &f, nil
 	}
 	return nil, tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (client_id, original_id, transaction_id) DO UPDATE SET operation_id = excluded.operation_id, amount = excluded.amount`,
+		ON CONFLICT (client_id, original_id, transaction_id) DO UPDATE SET operation_id = excluded.operation_id, kind = excluded.kind, amount = excluded.amount`,
 		o.scope, o.referenceID, o.transactionID, o.id, string(o.kind), amount)
 }
 

@@ -13,15 +13,25 @@ import (
 
 // laneQueue leases lanes; the operations that ride in them make them due.
 var laneQueue = &db.Queue[laneState]{
-	Table: "lanes", ID: "lane", Key: "lane", Columns: "failures, trouble",
+	Table: "lanes", ID: "lane", Key: "lane", Columns: "failures, trouble, trouble_at",
 	Feed: &db.Feed{Table: "operations", Column: "lane"},
-	Scan: func(scan func(...any) error) (s laneState, err error) { return s, scan(&s.failures, &s.trouble) },
+	Scan: scanLane,
+}
+
+func scanLane(scan func(...any) error) (s laneState, err error) {
+	var since *int64
+	err = scan(&s.failures, &s.trouble, &since)
+	if since != nil {
+		s.troubleAt = db.FromMicros(*since)
+	}
+	return s, err
 }
 
 // laneState is what a lane remembers between visits.
 type laneState struct {
-	failures int64  // calls in a row that the authority did not answer
-	trouble  string // why it stands still, for the operator
+	failures  int64     // visits in a row that the authority did not answer
+	trouble   string    // why it stands still, for the operator
+	troubleAt time.Time // since when; zero without trouble
 }
 
 // place is a lane's name taken apart.
@@ -60,6 +70,9 @@ type operation struct {
 	sentAt        time.Time
 	acceptedAt    time.Time
 	packVersion   string
+
+	counted  bool // its crash count is raised for the visit and not yet taken back
+	doubtful bool // sent before, unresolved, and sent again: "not taken" speaks of the last time only
 
 	warnings []fault.Fault
 	body     []byte
@@ -100,6 +113,29 @@ func (o *operation) decode() error {
 	o.document = t
 	o.totals, _ = country.Calculate(t.Items)
 	return nil
+}
+
+// whole reports whether the operation takes back all of an original.
+func (o *operation) whole() bool { return o.kind == country.Credit || o.kind == country.Cancellation }
+
+// complete gives a credit or cancellation what its body leaves to the original.
+func (o *operation) complete(source *operation) {
+	t, from := o.document, source.document
+	t.SupplierID = o.supplierID
+	t.Items, t.CurrencyCode = from.Items, from.CurrencyCode
+	t.Customer, t.Issuer = from.Customer, from.Issuer
+	t.ExchangeRate, t.ExchangeRateDate = from.ExchangeRate, from.ExchangeRateDate
+	if t.LanguageCode == "" {
+		t.LanguageCode = from.LanguageCode
+	}
+	o.totals = source.totals
+}
+
+// uncount notes that a write has taken back the crash counts.
+func uncount(ops []*operation) {
+	for _, o := range ops {
+		o.counted = false
+	}
 }
 
 // uniqueNumber is the service's own number of a transaction: unique because

@@ -12,39 +12,35 @@ import (
 
 // prepare builds the filing of a received operation in memory, or finds out
 // why there will be none.
-func (b *batch) prepare(ctx context.Context, o *operation) {
+func (b *batch) prepare(ctx context.Context, o *operation) error {
 	if err := o.decode(); err != nil {
 		b.log.Error("prepare", "operation", o.id, "error", err)
 		b.fail(o, internal())
-		return
+		return nil
 	}
 	if o.correction() {
-		if goOn, err := b.meetOriginal(ctx, o); err != nil {
-			b.log.Error("find the original", "operation", o.id, "error", err)
-			b.retry = append(b.retry, o)
-			return
-		} else if !goOn {
-			return
+		if goOn, err := b.meetOriginal(ctx, o); err != nil || !goOn {
+			return err
 		}
+	}
+	if !b.known && (o.kind != country.Backfill || o.supplierID != "") {
+		b.fail(o, fault.Fault{Code: fault.SupplierUnknown, Type: fault.Validation, Field: "supplier.id",
+			Message: "supplier.id is not the id of an onboarded company"})
+		return nil
 	}
 	if o.kind == country.Backfill {
 		b.settle(outcome{op: o, status: Success})
-		return
-	}
-	if !b.known {
-		b.fail(o, fault.Fault{Code: fault.SupplierUnknown, Type: fault.Validation, Field: "supplier.id",
-			Message: "supplier.id is not the id of an onboarded company"})
-		return
+		return nil
 	}
 	if b.channel != nil && b.supplier.CountryCode != b.pack.Code {
 		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "belongs to a company onboarded in %s, not in %s", b.supplier.CountryCode, b.pack.Code))
-		return
+		return nil
 	}
 	if !b.files(o) {
 		b.ready = append(b.ready, o) // documents only
-		return
+		return nil
 	}
-	b.draft(ctx, o)
+	return b.draft(ctx, o)
 }
 
 // files reports whether the operation goes to an authority.
@@ -53,12 +49,14 @@ func (b *batch) files(o *operation) bool {
 }
 
 // draft asks the pack for the exact bytes.
-func (b *batch) draft(ctx context.Context, o *operation) {
+func (b *batch) draft(ctx context.Context, o *operation) error {
+	if b.paused {
+		b.held = append(b.held, o) // the credentials were refused a moment ago
+		return nil
+	}
 	if b.chained {
 		if err := b.readChain(ctx); err != nil {
-			b.log.Error("read the chain", "lane", b.lease.ID, "error", err)
-			b.retry = append(b.retry, o)
-			return
+			return err
 		}
 	}
 	var filing country.Filing
@@ -93,6 +91,7 @@ func (b *batch) draft(ctx context.Context, o *operation) {
 		b.log.Error("prepare a filing", "operation", o.id, "error", err)
 		b.retry = append(b.retry, o)
 	}
+	return nil
 }
 
 func internal() fault.Fault {
@@ -100,12 +99,13 @@ func internal() fault.Fault {
 }
 
 // storeRetries puts off operations that could not be prepared. Their crash
-// count stays: a body that makes the pack panic ends in quarantine.
+// count stays: a body that makes the pack panic ends in quarantine. Those held
+// back for their supplier's credentials stay due; their lane rests.
 func (b *batch) storeRetries(ctx context.Context) error {
-	if len(b.retry)+len(b.held) == 0 {
+	if len(b.retry) == 0 {
 		return nil
 	}
-	return b.db.Write(ctx, func(tx *db.Tx) error {
+	err := b.db.Write(ctx, func(tx *db.Tx) error {
 		if err := b.lease.Guard(tx); err != nil {
 			return err
 		}
@@ -113,13 +113,11 @@ func (b *batch) storeRetries(ctx context.Context) error {
 		for _, o := range b.retry {
 			rows = append(rows, []any{o.id, db.Micros(tx.Now().Add(b.backoff(o.crashes)))})
 		}
-		if err := tx.ExecEachOne("UPDATE operations SET due_at = $2 WHERE operation_id = $1 AND status = 'PROCESSING'", rows); err != nil {
-			return fmt.Errorf("put off operations: %w", err)
-		}
-		rows = nil
-		for _, o := range b.held {
-			rows = append(rows, []any{o.id})
-		}
-		return tx.ExecEachOne("UPDATE operations SET crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+		return tx.ExecEachOne("UPDATE operations SET due_at = $2 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
 	})
+	if err != nil {
+		return fmt.Errorf("put off operations: %w", err)
+	}
+	uncount(b.retry)
+	return nil
 }

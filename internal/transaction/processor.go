@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"strings"
 	"time"
 
 	"tributary/internal/alert"
@@ -24,7 +24,7 @@ const (
 
 // Run processes operations until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: lanesAtOnce, Work: s.visit}
+	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: lanesAtOnce, Work: s.visit, Poll: s.poll}
 	return pump.Run(ctx)
 }
 
@@ -44,7 +44,12 @@ type visit struct {
 
 	failures int64
 	trouble  string
-	rest     time.Time // the lane rests until then
+	failing  bool      // this visit is counted in failures
+	paused   bool      // the credentials do not work
+	rest     time.Time // our own pause after a failure
+	wait     time.Time // the pause that the authority asked for
+	left     bool      // the lane was given back together with the outcomes
+	leftover []string  // operations whose crash count has to be taken back
 }
 
 // visit works a lane until nothing is due, the authority asks for a pause, or
@@ -54,6 +59,7 @@ type visit struct {
 // stage from which the next visit goes on; nothing is decided by the fact that
 // a visit ended.
 func (s *Service) visit(ctx context.Context, lease *db.Lease[laneState]) {
+	defer s.reached(afterVisit, lease.ID)
 	v := &visit{Service: s, lease: lease, failures: lease.Row.failures, trouble: lease.Row.trouble}
 	err := v.open(ctx)
 	for n := 0; err == nil && n < visitBatches && ctx.Err() == nil; n++ {
@@ -62,36 +68,122 @@ func (s *Service) visit(ctx context.Context, lease *db.Lease[laneState]) {
 			break
 		}
 	}
-	if errors.Is(err, db.ErrStale) {
-		return // somebody else holds the lane now
-	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrStale) {
 		s.log.Error("work a lane", "lane", lease.ID, "error", err)
-		v.failures++
-		v.trouble = err.Error()
-		v.rest = s.db.Now().Add(s.backoff(v.failures))
+		v.failed(err)
+		err = nil
 	}
-	if err := v.leave(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, db.ErrStale) {
+	if err == nil && ctx.Err() == nil && v.failures > 0 {
+		err = v.expire(ctx)
+	}
+	if v.left || errors.Is(err, db.ErrStale) {
+		return // given back already, or somebody else holds the lane now
+	}
+	if ctx.Err() != nil {
+		// Our own end cut the visit short; that says nothing about the authority.
+		v.failures, v.trouble, v.rest = lease.Row.failures, lease.Row.trouble, time.Time{}
+	}
+	if err := v.db.Write(context.WithoutCancel(ctx), v.leave); err != nil && !errors.Is(err, db.ErrStale) {
 		s.log.Error("leave a lane", "lane", lease.ID, "error", err)
 	}
 }
 
+// failed counts a visit in which the authority brought nothing, once, and lets the lane rest.
+func (v *visit) failed(err error) {
+	v.countFailure(err)
+	v.backOff()
+}
+
+func (v *visit) countFailure(err error) {
+	v.trouble = err.Error()
+	if !v.failing {
+		v.failing = true
+		v.failures++
+	}
+}
+
+func (v *visit) backOff() {
+	if until := v.db.Now().Add(v.backoff(max(1, v.failures))); until.After(v.rest) {
+		v.rest = until
+	}
+}
+
+func (v *visit) recovered() { v.failures, v.trouble, v.failing = 0, "", false }
+
+// pause stops the lane until somebody brings new credentials; it looks again now and then.
+func (v *visit) pause(ctx context.Context, err error) {
+	known := v.lacksCredentials()
+	v.failed(fmt.Errorf("%s: %w", credentialsTrouble, err))
+	v.paused = true
+	if !known {
+		v.cfg.Alerts.Raise(ctx, alert.LanePausedCredentials, v.subject(), "filing is paused: "+err.Error()) //nolint:errcheck // it is logged and counted in any case
+	}
+}
+
+// credentialsTrouble begins the trouble text of a lane that waits for credentials.
+const credentialsTrouble = "credentials"
+
+func (v *visit) lacksCredentials() bool { return strings.HasPrefix(v.trouble, credentialsTrouble) }
+
+// subject names the lane's supplier in alerts.
+func (v *visit) subject() string { return v.at.scope + "/" + v.at.supplierID }
+
+// until is when the lane may be visited next; zero: at once.
+func (v *visit) until() time.Time {
+	if v.wait.After(v.rest) {
+		return v.wait
+	}
+	return v.rest
+}
+
+func (v *visit) resting() bool { return v.until().After(v.db.Now()) }
+
 // leave gives the lane back and stores what it must remember.
-func (v *visit) leave(ctx context.Context) error {
-	return v.db.Write(ctx, func(tx *db.Tx) error {
-		if err := v.lease.Finish(tx, v.rest); err != nil {
+func (v *visit) leave(tx *db.Tx) error {
+	if err := v.lease.Finish(tx, v.until()); err != nil {
+		return err
+	}
+	if len(v.leftover) > 0 {
+		err := tx.Exec("UPDATE operations SET crashes = 0 WHERE "+v.db.In("operation_id", "$1")+" AND status = 'PROCESSING'", db.Strings(v.leftover))
+		if err != nil {
 			return err
 		}
-		if v.failures == v.lease.Row.failures && v.trouble == v.lease.Row.trouble {
-			return nil
+	}
+	if err := v.raiseTrouble(tx); err != nil {
+		return err
+	}
+	if v.failures == v.lease.Row.failures && v.trouble == v.lease.Row.trouble {
+		return nil
+	}
+	since := any(nil)
+	switch {
+	case v.failures > 0 && v.lease.Row.troubleAt.IsZero():
+		since = db.Micros(tx.Now())
+	case v.failures > 0:
+		since = db.Micros(v.lease.Row.troubleAt)
+	}
+	return tx.Exec("UPDATE lanes SET failures = $1, trouble = $2, trouble_at = $3 WHERE lane = $4", v.failures, v.trouble, since, v.lease.ID)
+}
+
+// raiseTrouble alerts once at 24 and once at 48 hours of a lane's trouble.
+func (v *visit) raiseTrouble(tx *db.Tx) error {
+	began := v.lease.Row.troubleAt
+	age := tx.Now().Sub(began)
+	if v.failures == 0 || began.IsZero() || age < doubtfulAfter {
+		return nil
+	}
+	since, what := began, alert.Alert{Name: alert.AuthorityUnavailable24h, Subject: v.subject(),
+		Message: fmt.Sprintf("nothing could be filed for %s: %s", age.Round(time.Minute), v.trouble)}
+	if age >= hopelessAfter {
+		what.Name = alert.AuthorityUnavailable48h
+	}
+	if v.lacksCredentials() {
+		what.Name, since = alert.LanePausedCredentials, began.Add(doubtfulAfter)
+		if age >= hopelessAfter {
+			since = began.Add(hopelessAfter)
 		}
-		var since any
-		if v.trouble != "" {
-			since = db.Micros(tx.Now())
-		}
-		return tx.Exec("UPDATE lanes SET failures = $1, trouble = $2, trouble_at = CASE WHEN trouble_at IS NULL OR $2 = '' THEN $3 ELSE trouble_at END WHERE lane = $4",
-			v.failures, v.trouble, since, v.lease.ID)
-	})
+	}
+	return v.cfg.Alerts.RaiseOnceIn(tx, since, what)
 }
 
 // open learns everything the lane's operations share.
@@ -137,14 +229,32 @@ func (v *visit) open(ctx context.Context) (err error) {
 // batch moves one set of operations as far as it will go now; true when more may be due.
 func (v *visit) batch(ctx context.Context) (more bool, err error) {
 	ops, full, err := v.take(ctx)
-	if err != nil || len(ops) == 0 {
-		return false, err
+	b := &batch{visit: v, ops: ops}
+	if err == nil {
+		err = b.begin(ctx)
 	}
-	b := &batch{visit: v}
-	for _, o := range ops {
+	if err == nil {
+		err = b.run(ctx)
+	}
+	v.leftover = append(v.leftover, b.uncounted(nil)...)
+	if err != nil {
+		// What the authority said is evidence, whoever holds the lane now.
+		return false, errors.Join(err, b.storeEvidence(context.WithoutCancel(ctx)))
+	}
+	if v.left || v.resting() {
+		return false, nil
+	}
+	return full || len(b.moved) > 0, nil
+}
+
+// begin gives every operation to the step that its stage asks for.
+func (b *batch) begin(ctx context.Context) error {
+	for _, o := range b.ops {
 		switch o.stage {
 		case Received:
-			b.prepare(ctx, o)
+			if err := b.prepare(ctx, o); err != nil {
+				return err
+			}
 		case Prepared:
 			b.outgoing = append(b.outgoing, o)
 		case Sent:
@@ -152,141 +262,13 @@ func (v *visit) batch(ctx context.Context) (more bool, err error) {
 		case Pending:
 			b.pending = append(b.pending, o)
 		case Quarantined:
-			b.settle(outcome{op: o, status: Failure, faults: []fault.Fault{{Code: fault.InternalError, Type: fault.General,
-				Message: "the transaction could not be processed; nothing was registered"}}})
+			b.fail(o, internal())
 		default:
-			return false, fmt.Errorf("operation %s is due in stage %s", o.id, o.stage)
+			return fmt.Errorf("operation %s is due in stage %s", o.id, o.stage)
 		}
 	}
-	if err := b.run(ctx); err != nil {
-		return false, err
-	}
-	if v.rest.After(v.db.Now()) {
-		return false, b.expire(ctx)
-	}
-	return full || len(b.moved) > 0, nil
+	return nil
 }
-
-// take claims what is due in the lane, oldest first, and counts the visit
-// before any work: an operation that kills the process is recognised by its
-// count, first among a few suspects, then alone.
-func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err error) {
-	limit := min(batchMax, max(1, v.limits.Batch))
-	if v.channel == nil {
-		limit = documentsBatch
-	}
-	err = v.db.Write(ctx, func(tx *db.Tx) error {
-		ops = nil
-		if err := v.lease.Guard(tx); err != nil {
-			return err
-		}
-		due := db.Micros(tx.Now())
-		n := limit
-		var worst int64
-		if err := tx.Row("SELECT coalesce(max(crashes), 0) FROM (SELECT crashes FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3) AS next",
-			v.lease.ID, due, limit).Scan(&worst); err != nil {
-			return fmt.Errorf("look for crashes: %w", err)
-		}
-		switch {
-		case worst >= 2:
-			n = 1
-		case worst == 1:
-			n = min(n, suspectBatch)
-		}
-		var err error
-		ops, err = db.Collect(tx, scanOperation, `UPDATE operations SET crashes = crashes + 1, started_at = coalesce(started_at, $1)
-			WHERE operation_id IN (SELECT operation_id FROM operations WHERE lane = $2 AND due_at <= $1 ORDER BY due_at, operation_id LIMIT $3)
-			RETURNING `+operationFields, due, v.lease.ID, n)
-		full = len(ops) == n
-		return err
-	})
-	if err != nil {
-		return nil, false, fmt.Errorf("take operations: %w", err)
-	}
-	sortByID(ops)
-	if ops, err = v.quarantine(ctx, ops); err != nil || len(ops) == 0 {
-		return ops, full, err
-	}
-	return ops, full, v.db.Read(ctx, func(r db.Reader) error { return v.load(r, ops) })
-}
-
-// load reads the bodies and, where there are any, the filings.
-func (v *visit) load(r db.Reader, ops []*operation) error {
-	byID := make(map[string]*operation, len(ops))
-	var all, filed []string
-	for _, o := range ops {
-		byID[o.id] = o
-		all = append(all, o.id)
-		if o.stage != Received {
-			filed = append(filed, o.id)
-		}
-	}
-	rows, err := r.Query("SELECT operation_id, body, warnings FROM bodies WHERE "+v.db.In("operation_id", "$1"), db.Strings(all))
-	if err != nil {
-		return fmt.Errorf("load bodies: %w", err)
-	}
-	if err := rows.Each(func(scan func(...any) error) error {
-		var id string
-		var body []byte
-		var warnings *string
-		if err := scan(&id, &body, &warnings); err != nil {
-			return err
-		}
-		byID[id].body, byID[id].warnings = body, decodeFaults(warnings)
-		return nil
-	}); err != nil || len(filed) == 0 {
-		return err
-	}
-	return v.loadFilings(r, byID, filed)
-}
-
-// quarantine sets aside operations that were in work when the process died too
-// often. One that certainly is not at the authority ends in FAILURE when it is
-// hopeless; one that may be there waits for a person.
-func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*operation, err error) {
-	var bad []*operation
-	for _, o := range ops {
-		if o.crashes > crashesMax && o.stage != Quarantined {
-			bad = append(bad, o)
-		} else {
-			rest = append(rest, o)
-		}
-	}
-	if len(bad) == 0 {
-		return ops, nil
-	}
-	return rest, v.db.Write(ctx, func(tx *db.Tx) error {
-		if err := v.lease.Guard(tx); err != nil {
-			return err
-		}
-		for _, o := range bad {
-			stage, due := o.stage, any(nil)
-			if o.stage == Received || o.stage == Prepared && !v.chained {
-				stage, due = Quarantined, db.Micros(o.startedAt.Add(hopelessAfter))
-			}
-			if err := tx.ExecOne("UPDATE operations SET stage = $1, due_at = $2 WHERE operation_id = $3 AND status = 'PROCESSING'", string(stage), due, o.id); err != nil {
-				return err
-			}
-			if err := v.cfg.Alerts.RaiseIn(tx, alert.OperationQuarantined, o.id,
-				fmt.Sprintf("operation %s was in work when the process ended %d times; it is set aside in stage %s", o.id, crashesMax, o.stage)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// safely turns a panic of a pack into an error: one transaction must not end the process.
-func safely(what string, fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: %w: %v\n%s", what, errPanic, p, debug.Stack())
-		}
-	}()
-	return fn()
-}
-
-var errPanic = errors.New("panic")
 
 // backoff is the pause after the n-th failure in a row: base, doubling, capped, ±20 %.
 func (s *Service) backoff(n int64) time.Duration {

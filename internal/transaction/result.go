@@ -257,6 +257,11 @@ func (b *batch) result(e *ending, visual bool, now time.Time) *Result {
 	return r
 }
 
+func encodeResult(r *Result) string {
+	text, _ := json.Marshal(r) // plain data always encodes
+	return string(text)
+}
+
 // unknownOperation is the one answer for ids that are not there and ids that are another client's.
 func unknownOperation() error {
 	return fault.New(fault.NotFound, "there is no such operation").With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Field: "operation_id", Message: "operation_id is not known"})

@@ -51,6 +51,28 @@ type Service struct {
 	log    *slog.Logger
 	intake *db.Gather[submission, accepted]
 	jitter func() float64 // 0 ≤ x < 1
+
+	// Tests only; zero in production.
+	signal func(point, string) // called where a stage has just been stored or a call made
+	poll   time.Duration       // between looks at idle lanes, see db.Pump
+}
+
+// point is a place in the journey of an operation at which a process may die.
+type point string
+
+// The crash windows of house.md, each named after what was done last.
+const (
+	afterPrepared point = "prepared" // bytes on disk, nothing marked as sent
+	afterMarked   point = "sent"     // marked as sent, no byte has left
+	afterAnswer   point = "answered" // the authority has decided, we have not stored it
+	afterSettled  point = "settled"  // outcome and event on disk, nothing delivered
+	afterVisit    point = "left"     // the lane is given back
+)
+
+func (s *Service) reached(p point, lane string) {
+	if s.signal != nil {
+		s.signal(p, lane)
+	}
 }
 
 // New returns a service that accepts submissions; [Service.Run] processes them.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -41,8 +43,17 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 	b.outcomes = nil
 	// One order for everybody who touches transactions, see Service.store.
 	sort.Slice(endings, func(i, j int) bool { return endings[i].op.transactionID < endings[j].op.transactionID })
+	// A pause that the authority asked for is stored with the answer that asked:
+	// a crash afterwards must not make us forget it.
+	last := b.wait.After(b.db.Now()) && b.failures == 0
 	err = b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
+		if last {
+			left := *b.visit
+			left.leftover = append(left.leftover, b.uncounted(endings)...)
+			if err := left.leave(tx); err != nil {
+				return err
+			}
+		} else if err := b.lease.Guard(tx); err != nil {
 			return err
 		}
 		if err := b.writeEndings(tx, endings); err != nil {
@@ -57,7 +68,11 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("settle %d operations: %w", len(endings), err)
 	}
-	b.evidence = nil
+	b.left, b.evidence = last, nil
+	for _, e := range endings {
+		e.op.counted = false
+	}
+	b.reached(afterSettled, b.lease.ID)
 	return nil
 }
 
@@ -205,6 +220,9 @@ func differs(a, b *operation) bool {
 
 // issue renders and stores the documents of successes and builds all results.
 func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error) {
+	if err := b.describable(ctx, outcomes); err != nil {
+		return nil, err
+	}
 	endings := make([]ending, len(outcomes))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -212,9 +230,6 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	for i := range outcomes {
 		endings[i].outcome = outcomes[i]
 		e := &endings[i]
-		if err := e.op.decode(); err != nil {
-			return nil, err
-		}
 		if e.status != Success || !b.visual(e.op) {
 			continue
 		}
@@ -245,6 +260,74 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 		e.result = string(text)
 	}
 	return endings, nil
+}
+
+// describable makes sure that every operation can be shown: its body is read, a
+// credit knows what it takes back, and successes learn whether their number
+// was used before.
+func (b *batch) describable(ctx context.Context, outcomes []outcome) error {
+	var incomplete []*operation
+	numbers := map[string]bool{}
+	for _, e := range outcomes {
+		o := e.op
+		if err := o.decode(); err != nil {
+			b.log.Error("settle an operation", "operation", o.id, "error", err)
+			o.document = &country.Transaction{Kind: o.kind, ID: o.transactionID, CountryCode: o.code, Number: o.number, SupplierID: o.supplierID}
+		}
+		if o.whole() && o.correction() && len(o.document.Items) == 0 {
+			incomplete = append(incomplete, o)
+		}
+		if e.status == Success && o.document.Number != "" {
+			numbers[o.document.Number] = true
+		}
+	}
+	if len(incomplete) == 0 && len(numbers) == 0 {
+		return nil
+	}
+	return b.db.Read(ctx, func(r db.Reader) error {
+		for _, o := range incomplete {
+			ref, err := b.lookUp(r, o.scope, o.referenceID)
+			if err != nil {
+				return err
+			}
+			if ref.op != nil {
+				o.complete(ref.op)
+			}
+		}
+		return b.warnReused(r, outcomes, slices.Collect(maps.Keys(numbers)))
+	})
+}
+
+// warnReused warns of numbers that the supplier used for another successful
+// transaction. It hinders nothing: some countries restart their numbers.
+func (b *batch) warnReused(r db.Reader, outcomes []outcome, numbers []string) error {
+	if len(numbers) == 0 || b.at.supplierID == "" {
+		return nil
+	}
+	type use struct{ number, first, last string }
+	used, err := db.Collect(r, func(scan func(...any) error) (u use, err error) { return u, scan(&u.number, &u.first, &u.last) },
+		"SELECT number, min(transaction_id), max(transaction_id) FROM operations WHERE client_id = $1 AND "+b.db.In("number", "$2")+
+			" AND supplier_id = $3 AND status = 'SUCCESS' GROUP BY number", b.at.scope, db.Strings(numbers), b.at.supplierID)
+	if err != nil {
+		return fmt.Errorf("look for numbers in use: %w", err)
+	}
+	users := map[string][]string{}
+	for _, u := range used {
+		users[u.number] = []string{u.first, u.last}
+	}
+	for i := range outcomes {
+		o := outcomes[i].op
+		if outcomes[i].status != Success || o.document.Number == "" {
+			continue
+		}
+		number := o.document.Number
+		if slices.ContainsFunc(users[number], func(id string) bool { return id != o.transactionID }) {
+			outcomes[i].faults = append(outcomes[i].faults, fault.Warn("transaction_number", fault.NumberReused,
+				"was used by this supplier for another successful transaction"))
+		}
+		users[number] = append(users[number], o.transactionID) // the next one in this very batch
+	}
+	return nil
 }
 
 func (b *batch) visual(o *operation) bool {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tributary/internal/alert"
@@ -33,6 +34,7 @@ type Hooks struct {
 	pauses    pauses
 	turns     turns
 	counts    *counts
+	serial    atomic.Uint32 // of events
 }
 
 // delivery is what a claim reads of a row.
@@ -100,7 +102,7 @@ func (h *Hooks) Run(ctx context.Context) error {
 		watching.Go(func() { h.watchChanges(ctx) })
 	}
 	pump := &db.Pump[delivery]{
-		DB: h.cfg.DB, Queue: h.queue, Log: h.cfg.Log, InFlight: h.cfg.InFlight, Poll: h.cfg.Poll, Room: h.room,
+		DB: h.cfg.DB, Queue: h.queue, Log: h.cfg.Log, InFlight: h.cfg.InFlight, Poll: h.cfg.Poll, Grace: h.cfg.Grace, Room: h.room,
 		Work: func(ctx context.Context, l *lease) { h.work(ctx, &attempt{lease: l, gather: g}) },
 	}
 	return pump.Run(ctx)
@@ -108,12 +110,13 @@ func (h *Hooks) Run(ctx context.Context) error {
 
 // watchChanges lets deliveries go on as soon as somebody has mended what they wait for.
 func (h *Hooks) watchChanges(ctx context.Context) {
+	changed := h.cfg.Changed()
 	for {
-		changed := h.cfg.Changed()
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
+			changed = h.cfg.Changed() // before looking, so that nothing in between is missed
 			h.pauses.lift()
 			h.cfg.DB.Wake(eventsTable)
 		}
@@ -126,6 +129,7 @@ type attempt struct {
 	gather *db.Gather[outcome, struct{}]
 	client string
 	event  string
+	gate   *gate // what later events of its series wait at; nil: nobody does
 
 	target   string
 	receiver *receiver
@@ -137,8 +141,8 @@ type attempt struct {
 func (h *Hooks) work(ctx context.Context, a *attempt) {
 	a.client, a.event = splitLane(a.Key)
 	if a.Row.inSeries {
-		h.turns.begin(a.ID)
-		defer h.turns.end(a.ID)
+		a.gate = h.turns.take(a.ID)
+		defer h.turns.done(a.ID, a.gate)
 	}
 	if a.Row.previous != "" && !h.turns.wait(ctx, a.Row.previous, h.tried) {
 		h.postpone(ctx, a, turnAgain)
@@ -169,8 +173,8 @@ func (h *Hooks) work(ctx context.Context, a *attempt) {
 		return
 	}
 	made = true
-	if a.Row.inSeries {
-		h.turns.tried(a.ID)
+	if a.gate != nil {
+		h.turns.tried(a.gate)
 	}
 	h.settle(ctx, a, try, deliveredAt)
 }

@@ -87,17 +87,29 @@ func fill(b testing.TB, o *office, n, clients int) {
 	}
 }
 
-// BenchmarkFirstTry measures event → first attempt at a steady 300 per second,
-// without and with 100,000 retries that wait.
+// BenchmarkFirstTry measures event → first attempt at a steady 300 per second:
+// alone, with 100,000 retries that wait for their instant, and with 100,000 that
+// are due but held back by the open breaker of another client's receiver.
 func BenchmarkFirstTry(b *testing.B) {
-	for _, waiting := range []int{0, 100_000} {
-		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
-			eachEngine(b, func(b *testing.B, d *db.DB) { benchFirstTry(b, d, waiting) })
+	for _, c := range []struct {
+		name  string
+		after time.Duration
+		n     int
+	}{{"alone", 0, 0}, {"waiting", 5 * time.Hour, 100_000}, {"paused", -time.Hour, 100_000}} {
+		b.Run(c.name, func(b *testing.B) {
+			eachEngine(b, func(b *testing.B, d *db.DB) {
+				benchFirstTry(b, d, func(o *office) {
+					o.change(func(targets map[string]string, keys map[string]webhook.Keys) {
+						targets["c_dead"], keys["c_dead"] = "https://127.0.0.1:1/nobody", webhook.Keys{Current: key("k1")}
+					})
+					fillWaiting(b, d, c.n, c.after)
+				})
+			})
 		})
 	}
 }
 
-func benchFirstTry(b *testing.B, d *db.DB, waiting int) {
+func benchFirstTry(b *testing.B, d *db.DB, before func(*office)) {
 	const rate, clients = 300, 20
 	var mu sync.Mutex
 	begun, took := map[string]time.Time{}, []time.Duration(nil)
@@ -111,10 +123,13 @@ func benchFirstTry(b *testing.B, d *db.DB, waiting int) {
 			close(all)
 		}
 	}
-	o, _ := newTown(b, d, clients, func(int) http.Handler { return inbox })
-	fillWaiting(b, d, waiting, clients)
+	o, _ := newTown(b, d, clients, func(int) http.Handler { return inbox }, func(c *webhook.Config) {
+		c.Ladder.Base, c.Pace.ProbeEvery = time.Hour, time.Hour
+	})
+	before(o)
 	stop := o.open(b)
 	b.ResetTimer()
+	cpu := cpuTime()
 	tick := time.NewTicker(time.Second / rate)
 	defer tick.Stop()
 	var writes sync.WaitGroup
@@ -130,6 +145,7 @@ func benchFirstTry(b *testing.B, d *db.DB, waiting int) {
 	}
 	<-all
 	b.StopTimer()
+	b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/float64(b.N), "cpu-us/op")
 	writes.Wait()
 	stop()
 	slices.Sort(took)
@@ -137,16 +153,16 @@ func benchFirstTry(b *testing.B, d *db.DB, waiting int) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// fillWaiting stores events whose fourth try is hours away.
-func fillWaiting(b testing.TB, d *db.DB, n, clients int) {
+// fillWaiting stores events of one client whose fourth try is due after some time.
+func fillWaiting(b testing.TB, d *db.DB, n int, after time.Duration) {
 	b.Helper()
-	created, later := d.Now(), db.Micros(d.Now().Add(5*time.Hour))
+	created, due := d.Now(), db.Micros(d.Now().Add(after))
 	for n > 0 {
 		rows := make([][]any, min(n, 2000))
 		for i := range rows {
-			id, lane := fmt.Sprintf("old-%d", n-i), clientNo(i%clients)
-			rows[i] = []any{fmt.Sprintf("%012x%028x", created.UnixMilli(), n-i), lane, webhook.TransactionCompleted, id, "/v1/transactions/" + id,
-				lane + " " + webhook.TransactionCompleted, "pending", int64(3), int64(3), db.Micros(created), later + int64(n-i)}
+			id := fmt.Sprintf("old-%d", n-i)
+			rows[i] = []any{fmt.Sprintf("%012x%028x", created.UnixMilli(), n-i), "c_dead", webhook.TransactionCompleted, id, "/v1/transactions/" + id,
+				"c_dead " + webhook.TransactionCompleted, "pending", int64(3), int64(3), db.Micros(created), due + int64(n-i)}
 		}
 		err := d.Write(b.Context(), func(tx *db.Tx) error {
 			return tx.Insert("webhook_events", "webhook_id,client_id,event_type,resource_id,resource_path,lane,status,tries,rung,created_at,due_at", rows...)
@@ -156,4 +172,95 @@ func fillWaiting(b testing.TB, d *db.DB, n, clients int) {
 		}
 		n -= len(rows)
 	}
+}
+
+// BenchmarkIsolation measures 99 receivers at a steady 300 events per second in
+// all, alone and beside one that answers one byte per second.
+func BenchmarkIsolation(b *testing.B) {
+	for _, slow := range []bool{false, true} {
+		b.Run(fmt.Sprintf("slow=%v", slow), func(b *testing.B) {
+			eachEngine(b, func(b *testing.B, d *db.DB) { benchIsolation(b, d, slow) })
+		})
+	}
+}
+
+// dribble answers one byte per second.
+func dribble(w http.ResponseWriter, r *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close() //nolint:errcheck // a test's receiver
+	for _, c := range "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" {
+		if _, err := conn.Write([]byte(string(c))); err != nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+func benchIsolation(b *testing.B, d *db.DB, slow bool) {
+	const rate, clients = 300, 100
+	var mu sync.Mutex
+	begun, took := map[string]time.Time{}, []time.Duration(nil)
+	all := make(chan struct{})
+	want := 0
+	for i := range b.N {
+		if i%clients != 0 {
+			want++
+		}
+	}
+	if want == 0 {
+		return // the trial run of one
+	}
+	o, _ := newTown(b, d, clients, func(i int) http.Handler {
+		if i == 0 && slow {
+			return http.HandlerFunc(dribble)
+		}
+		in := newInbox()
+		in.answer = func(_ int, r received, _ http.ResponseWriter, _ *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if took = append(took, r.at.Sub(begun[r.ResourceID])); i != 0 && len(took) >= want {
+				select {
+				case <-all:
+				default:
+					close(all)
+				}
+			}
+		}
+		return in
+	}, func(c *webhook.Config) { c.Grace = time.Millisecond })
+	var backlog []webhook.Event
+	for i := range 1000 {
+		id := fmt.Sprint("backlog-", i)
+		backlog = append(backlog, webhook.Event{ClientID: clientNo(0), Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/" + id})
+	}
+	if slow {
+		o.notify(b, backlog...)
+	}
+	stop := o.open(b)
+	b.ResetTimer()
+	tick := time.NewTicker(time.Second / rate)
+	defer tick.Stop()
+	var writes sync.WaitGroup
+	for i := range b.N {
+		<-tick.C
+		id := fmt.Sprintf("fresh-%d", i)
+		writes.Go(func() {
+			mu.Lock()
+			begun[id] = time.Now()
+			mu.Unlock()
+			o.notify(b, webhook.Event{ClientID: clientNo(i % clients), Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/" + id})
+		})
+	}
+	<-all
+	b.StopTimer()
+	writes.Wait()
+	stop()
+	mu.Lock()
+	defer mu.Unlock()
+	slices.Sort(took)
+	b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "deliveries/s")
+	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
 }

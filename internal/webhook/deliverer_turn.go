@@ -23,15 +23,18 @@ type turns struct {
 // gate stands behind the first try of one event. It is made by whoever comes
 // first: who makes the try or who waits for it.
 type gate struct {
-	worked bool // this node has the row in work
-	users  int
-	open   bool          // the try was made
-	over   chan struct{} // closed when it was made or given up
+	users int
+	made  bool          // the try was made
+	over  chan struct{} // closed when it was made or given up
+	ended bool          // over is closed
 }
 
 func newTurns() turns { return turns{mu: new(sync.Mutex), gates: map[string]*gate{}} }
 
+// take returns the gate of an event; every taker leaves it again.
 func (t *turns) take(id string) *gate {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	g := t.gates[id]
 	if g == nil {
 		g = &gate{over: make(chan struct{})}
@@ -42,50 +45,40 @@ func (t *turns) take(id string) *gate {
 }
 
 func (t *turns) leave(id string, g *gate) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if g.users--; g.users == 0 && t.gates[id] == g {
 		delete(t.gates, id)
 	}
 }
 
-// begin says that this node has the event in work.
-func (t *turns) begin(id string) {
+// tried opens the gate: the first try was made, its record may still be on its way.
+func (t *turns) tried(g *gate) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.take(id).worked = true
+	if g.made = true; !g.ended {
+		g.ended = true
+		close(g.over)
+	}
 }
 
-// tried says that the first try was made; its record may still be on its way.
-func (t *turns) tried(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	g := t.gates[id]
-	g.open = true
-	close(g.over)
-}
-
-// end says that the work is over. Without a try those who wait give up, too: they
+// done ends the work on an event. Without a try those who wait give up, too: they
 // would only stand in the way of the event they wait for.
-func (t *turns) end(id string) {
+func (t *turns) done(id string, g *gate) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	g := t.gates[id]
-	if !g.open {
+	if !g.ended {
+		g.ended = true
 		close(g.over)
 		delete(t.gates, id)
 	}
+	t.mu.Unlock()
 	t.leave(id, g)
 }
 
 // wait returns true when the first try of id was made.
 func (t *turns) wait(ctx context.Context, id string, recorded func(context.Context, string) bool) bool {
-	t.mu.Lock()
 	g := t.take(id)
-	t.mu.Unlock()
-	defer func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.leave(id, g)
-	}()
+	defer t.leave(id, g)
 	patience := time.NewTimer(turnWait)
 	defer patience.Stop()
 	look := time.NewTicker(turnLook)
@@ -95,7 +88,7 @@ func (t *turns) wait(ctx context.Context, id string, recorded func(context.Conte
 		case <-g.over:
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			return g.open
+			return g.made
 		default:
 		}
 		if recorded(ctx, id) {

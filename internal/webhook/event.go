@@ -72,15 +72,20 @@ func splitLane(lane string) (clientID, eventType string) {
 	return clientID, eventType
 }
 
-const idTimeBytes = 6
+// A webhook_id begins with its time and a serial number.
+const (
+	idTimeBytes   = 6 // milliseconds
+	idSerialBytes = 3
+)
 
-// newEventID returns a webhook_id that begins with the time in milliseconds, so
-// that new events are neighbours in the index and lists go by it; 112 random
-// bits follow.
-func newEventID(now time.Time) string {
+// newEventID returns a webhook_id that begins with the time and, within a
+// millisecond, a serial number: new events are neighbours in the index, and lists
+// go by it. 88 random bits follow, so that nodes never meet.
+func newEventID(now time.Time, serial uint32) string {
 	var b [idBytes]byte
 	binary.BigEndian.PutUint64(b[:], uint64(now.UnixMilli())<<16)
-	rand.Read(b[idTimeBytes:]) //nolint:errcheck // never fails: the runtime ends the program instead
+	binary.BigEndian.PutUint32(b[idTimeBytes:], serial<<8)
+	rand.Read(b[idTimeBytes+idSerialBytes:]) //nolint:errcheck // never fails: the runtime ends the program instead
 	return hex.EncodeToString(b[:])
 }
 

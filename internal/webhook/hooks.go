@@ -41,6 +41,7 @@ type Config struct {
 
 	InFlight int           // tries at the same time, over all receivers
 	Poll     time.Duration // how often to look for due deliveries besides being woken; default 1 s
+	Grace    time.Duration // how long tries in progress may go on at shutdown; default 5 s
 	Now      func() time.Time
 	Random   func(n int64) int64 // the ladder's jitter; default math/rand/v2
 }
@@ -66,7 +67,7 @@ func (h *Hooks) Notify(tx *db.Tx, events ...Event) error {
 			status, due, closed, series = Unsubscribed, nil, now, nil
 		}
 		wake = wake || status == Pending
-		rows[i] = []any{newEventID(tx.Now()), e.ClientID, e.Type, e.ResourceID, e.ResourcePath, laneOf(e.ClientID, e.Type), series, string(status), now, closed, due}
+		rows[i] = []any{newEventID(tx.Now(), h.serial.Add(1)), e.ClientID, e.Type, e.ResourceID, e.ResourcePath, laneOf(e.ClientID, e.Type), series, string(status), now, closed, due}
 	}
 	if err := tx.Insert(eventsTable, "webhook_id,client_id,event_type,resource_id,resource_path,lane,series,status,created_at,closed_at,due_at", rows...); err != nil {
 		return fmt.Errorf("store events: %w", err)

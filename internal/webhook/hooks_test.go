@@ -288,3 +288,40 @@ func TestRedeliveryDuringATryFollowsIt(t *testing.T) {
 	})
 	b.check(t)
 }
+
+func TestForgottenTriesLeaveTheEvent(t *testing.T) {
+	b := newInbox()
+	url, roots := b.receiver(t)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		seen := len(b.all())
+		b.set(func(n int, r received, w http.ResponseWriter, _ *http.Request) {
+			if n == seen+1 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		o := newOffice(t, d, roots)
+		o.setTarget(client, url)
+		stop := o.open(t)
+		o.notify(t, event("op-1"))
+		eventually(t, "delivered", func() bool { return o.one(t).Status == webhook.Delivered })
+		stop()
+		row := o.one(t)
+		forget := func(clientID string, from, to time.Time) int {
+			err := d.Write(t.Context(), func(tx *db.Tx) error { return o.Forget(tx, clientID, from, to) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(o.tries(t, row.WebhookID))
+		}
+		later := d.Now().Add(time.Second)
+		if n := forget("c_other", time.Time{}, later); n != 2 {
+			t.Errorf("another client's: %d left", n)
+		}
+		if n := forget(client, time.Time{}, row.CreatedAt.Add(-time.Second)); n != 2 {
+			t.Errorf("older ones: %d left", n)
+		}
+		if n := forget(client, time.Time{}, later); n != 0 || o.one(t).Status != webhook.Delivered || o.one(t).Tries != 2 {
+			t.Errorf("%d left of %+v", n, o.one(t))
+		}
+	})
+}

@@ -201,7 +201,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within 20 s: %s", what)
 		}
-		tick := time.NewTimer(2 * time.Millisecond)
+		tick := time.NewTimer(5 * time.Millisecond)
 		<-tick.C
 	}
 }

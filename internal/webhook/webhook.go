@@ -1,9 +1,13 @@
 // Package webhook tells clients what happened to their resources.
 //
-// It owns the notification and its signature, the sending of one notification
-// (dial guard, redirects, limits on what a receiver may do to us), the ladder of
-// retries and the pacing of each receiver. It does not own the resources it
+// It owns events and the record of every try, the notification and its signature,
+// the sending of one notification (dial guard, redirects, limits on what a receiver
+// may do to us), the ladder of retries and the pacing of each receiver. It does not own the resources it
 // speaks of, the clients' configuration or their keys; those are handed in.
+//
+// The law of [Hooks.Notify]: an event exists if and only if the write that made it
+// news does, and from then on it is sent until a receiver takes it, its ladder ends
+// or its address is removed; whatever became of it, it can be sent again.
 //
 // The law of [Sender.Send]: one call is one try. It always comes back within the
 // exchange time with a [Try] that says what happened, it never connects to an

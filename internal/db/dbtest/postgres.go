@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -97,27 +99,24 @@ func startServer(dir, sync string) (*Server, error) {
 
 // Start runs the server; after Kill it runs on the same data and port again.
 func (s *Server) Start() error {
-	s.cmd = s.command0("postgres", "-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
-		"-c", "max_connections=300", "-c", "shared_buffers=128MB", "-c", "fsync="+s.sync, "-c", "synchronous_commit=on")
 	log, err := os.OpenFile(filepath.Join(s.data, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("open the server's log: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // the server has its own handle
-	s.cmd.Stdout, s.cmd.Stderr = log, log
-	if err := s.cmd.Start(); err != nil {
-		return fmt.Errorf("start postgres: %w", err)
-	}
 	deadline := time.Now().Add(30 * time.Second)
-	for {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		conn, err := pgx.Connect(ctx, s.url("postgres"))
-		if err == nil {
-			err = conn.Close(ctx)
-			cancel()
-			return err
+	for s.cmd = nil; ; {
+		// After Kill its children take a moment to notice, and a new server
+		// refuses to start beside them.
+		if s.cmd == nil || s.ended() {
+			if err := s.spawn(log); err != nil {
+				return fmt.Errorf("start postgres: %w", err)
+			}
 		}
-		cancel()
+		err := s.ping()
+		if err == nil {
+			return nil
+		}
 		if time.Now().After(deadline) {
 			said, _ := os.ReadFile(log.Name())
 			return fmt.Errorf("postgres did not come up: %w\n%s", err, said)
@@ -126,11 +125,57 @@ func (s *Server) Start() error {
 	}
 }
 
-// Kill ends the server as a power cut would: SIGKILL to the postmaster and its children.
+func (s *Server) spawn(log *os.File) error {
+	s.cmd = s.command0("postgres", "-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
+		"-c", "max_connections=300", "-c", "shared_buffers=128MB", "-c", "fsync="+s.sync, "-c", "synchronous_commit=on")
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	return s.cmd.Start()
+}
+
+// ended: the server process is gone. Nobody waits for it in a goroutine: it
+// would outlive the tests and look like a leak.
+func (s *Server) ended() bool {
+	pid, err := syscall.Wait4(s.cmd.Process.Pid, nil, syscall.WNOHANG, nil)
+	return pid == s.cmd.Process.Pid || errors.Is(err, syscall.ECHILD)
+}
+
+func (s *Server) ping() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.url("postgres"))
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// Kill ends the server as a crash would: SIGKILL to the postmaster and to its
+// children, which have process groups of their own.
 func (s *Server) Kill() error {
-	err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+	children := childrenOf(s.cmd.Process.Pid)
+	err := s.cmd.Process.Kill()
 	s.cmd.Wait() //nolint:errcheck // killed on purpose
+	for _, pid := range children {
+		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have ended by itself
+	}
 	return err
+}
+
+// childrenOf lists the processes that a process has started, from /proc/PID/stat.
+func childrenOf(parent int) (pids []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, _ := os.ReadFile(path) // it may be gone
+		// The name stands in parentheses and may hold anything: the fields after it count.
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(parent) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // Stop ends the server and removes its folder.

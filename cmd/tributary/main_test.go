@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// childEnv makes the test binary behave as the program itself, so that tests
+// can start, kill and restart real processes without building another binary.
+const childEnv = "TRIBUTARY_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Unsetenv(childEnv) //nolint:errcheck // never fails on Linux
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// process is the program running for a test.
+type process struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	mu    sync.Mutex
+	out   bytes.Buffer
+	errs  bytes.Buffer
+	ready chan string // the URL of the line "ready URL"
+	ended chan error
+}
+
+// start runs the program; it is killed when the test ends.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, ready: make(chan string, 1), ended: make(chan error, 1)}
+	p.cmd = exec.Command(os.Args[0], args...)
+	p.cmd.Env = append(os.Environ(), childEnv+"=1")
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.Stderr = lockedWriter{&p.mu, &p.errs}
+	pipe, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for lines := bufio.NewScanner(pipe); lines.Scan(); {
+			p.mu.Lock()
+			p.out.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
+			if url, ok := strings.CutPrefix(lines.Text(), "ready "); ok {
+				p.ready <- url
+			}
+		}
+		p.ended <- p.cmd.Wait()
+	}()
+	t.Cleanup(func() { p.cmd.Process.Kill() }) //nolint:errcheck // it may have ended
+	return p
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+// waitReady returns the URL the program serves.
+func (p *process) waitReady() string {
+	p.t.Helper()
+	select {
+	case url := <-p.ready:
+		return url
+	case err := <-p.ended:
+		p.t.Fatalf("the program ended before it was ready: %v\n%s%s", err, p.output(), p.stderr())
+	case <-time.After(60 * time.Second):
+		p.t.Fatalf("the program was not ready within a minute\n%s%s", p.output(), p.stderr())
+	}
+	return ""
+}
+
+func (p *process) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+func (p *process) stderr() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.errs.String()
+}
+
+// kill ends the program as a power cut would.
+func (p *process) kill() {
+	p.cmd.Process.Kill() //nolint:errcheck // it may have ended
+	<-p.ended
+}
+
+// call runs a short command in this process and returns its exit code and output.
+func call(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	code = run(ctx, args, streams{&stdout, &stderr, strings.NewReader("")})
+	return code, stdout.String(), stderr.String()
+}
+
+// freeAddress is a loopback address that was free a moment ago.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // only its address is wanted
+	return l.Addr().String()
+}
+
+const testKey = "trb_test_clitest_0123456789012345678901234567890123456789012"
+
+// demoArgs start a demo on free ports.
+func demoArgs(t *testing.T, dir string, more ...string) []string {
+	return append([]string{"demo", "--data", dir, "--listen", freeAddress(t), "--admin", freeAddress(t), "--simulators", freeAddress(t),
+		"--api-key", testKey, "--log-level", "warn"}, more...)
+}
+
+// get reads a JSON answer of the API.
+func get(t *testing.T, url string, into any) int {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+testKey)
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	if err := json.NewDecoder(answer.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode
+}

@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// load drives one address from many kept connections. It writes ready-made
+// bytes and reads no more of an answer than it must, because it shares the
+// cores with what it measures.
+type load struct {
+	address     string
+	connections int
+	total       int           // requests; 0: until the time is over
+	lasts       time.Duration // 0: until total
+	every       time.Duration // pace over all connections; 0: as fast as it goes
+	request     func(i int) (path string, body []byte)
+	header      string
+	answered    func(i int, status int, body []byte, took time.Duration) // may be nil; called concurrently
+}
+
+// outcome of a load.
+type outcome struct {
+	requests int
+	refused  int // 429 and 503
+	failed   int // anything else that is not 2xx
+	took     time.Duration
+	times    []time.Duration // sorted
+}
+
+func (o outcome) rate() float64 { return float64(o.requests-o.refused-o.failed) / o.took.Seconds() }
+
+func (o outcome) percentile(p float64) time.Duration {
+	if len(o.times) == 0 {
+		return 0
+	}
+	return o.times[min(len(o.times)-1, int(p*float64(len(o.times))))]
+}
+
+func (l load) run(ctx context.Context) (outcome, error) {
+	var next atomic.Int64
+	var mu sync.Mutex
+	var all outcome
+	var failure error
+	var wg sync.WaitGroup
+	start := time.Now()
+	for range l.connections {
+		wg.Go(func() {
+			o, err := l.connection(ctx, start, &next)
+			mu.Lock()
+			defer mu.Unlock()
+			all.requests += o.requests
+			all.refused += o.refused
+			all.failed += o.failed
+			all.times = append(all.times, o.times...)
+			failure = errors.Join(failure, err)
+		})
+	}
+	wg.Wait()
+	all.took = time.Since(start)
+	slices.Sort(all.times)
+	return all, failure
+}
+
+func (l load) connection(ctx context.Context, start time.Time, next *atomic.Int64) (o outcome, err error) {
+	conn, err := net.Dial("tcp", l.address)
+	if err != nil {
+		return o, err
+	}
+	defer conn.Close() //nolint:errcheck // a test connection
+	in := bufio.NewReaderSize(conn, 8<<10)
+	var out bytes.Buffer
+	for ctx.Err() == nil {
+		i := int(next.Add(1)) - 1
+		if l.total > 0 && i >= l.total || l.lasts > 0 && time.Since(start) > l.lasts {
+			return o, nil
+		}
+		if l.every > 0 {
+			time.Sleep(time.Until(start.Add(time.Duration(i) * l.every)))
+		}
+		path, body := l.request(i)
+		out.Reset()
+		fmt.Fprintf(&out, "POST %s HTTP/1.1\r\nHost: bench\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", path, l.header, len(body))
+		out.Write(body)
+		began := time.Now()
+		if _, err := conn.Write(out.Bytes()); err != nil {
+			return o, err
+		}
+		status, answer, err := readAnswer(in)
+		if err != nil {
+			return o, err
+		}
+		took := time.Since(began)
+		o.requests++
+		o.times = append(o.times, took)
+		switch {
+		case status == 429 || status == 503:
+			o.refused++
+		case status/100 != 2:
+			o.failed++
+		}
+		if l.answered != nil {
+			l.answered(i, status, answer, took)
+		}
+	}
+	return o, ctx.Err()
+}
+
+// readAnswer reads one response with a Content-Length.
+func readAnswer(in *bufio.Reader) (status int, body []byte, err error) {
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(line) < 12 {
+		return 0, nil, fmt.Errorf("status line %q", line)
+	}
+	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return 0, nil, err
+	}
+	length := 0
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return 0, nil, err
+		}
+		if len(line) <= 2 {
+			break
+		}
+		if name, value, ok := bytes.Cut(line, []byte(":")); ok && len(name) == len("Content-Length") && bytes.EqualFold(name, []byte("Content-Length")) {
+			if length, err = strconv.Atoi(textproto.TrimString(string(value))); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
+	body = make([]byte, length)
+	_, err = io.ReadFull(in, body)
+	return status, body, err
+}

@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+)
+
+// table prints the figures, with the change against an earlier report.
+func table(w io.Writer, r *Report, compare string) {
+	var before Report
+	if compare != "" {
+		text, err := os.ReadFile(compare)
+		if err == nil {
+			err = json.Unmarshal(text, &before)
+		}
+		if err != nil {
+			fmt.Fprintf(w, "--compare %s: %v\n", compare, err)
+		}
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "\n%s, %d CPUs, %s\n\n", r.Engine, r.CPUs, r.StartedAt)
+	for _, f := range r.Figures {
+		change := ""
+		if old, ok := before.find(f.Name); ok && old != 0 {
+			change = fmt.Sprintf("%+.1f %%", 100*(f.Value-old)/old)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", f.Name, strconv.FormatFloat(f.Value, 'f', 2, 64), f.Unit, change)
+	}
+	t.Flush() //nolint:errcheck // a table on a terminal
+}
+
+// plot draws the figures as bars, each scaled within its unit.
+func plot(path string, r *Report) error {
+	const row, left, width = 26, 330, 420
+	largest := map[string]float64{}
+	for _, f := range r.Figures {
+		largest[f.Unit] = max(largest[f.Unit], f.Value)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`, left+width+130, row*len(r.Figures)+50)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="10" y="24" font-size="15">Tributary on %s, %d CPUs, %s</text>`, r.Engine, r.CPUs, r.StartedAt)
+	for i, f := range r.Figures {
+		y := 40 + i*row
+		length := 0.0
+		if top := largest[f.Unit]; top > 0 {
+			length = f.Value / top * width
+		}
+		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text><rect x="%d" y="%d" width="%.1f" height="16" fill="#2f6f8f"/><text x="%.1f" y="%d">%s %s</text>`,
+			left-8, y+13, f.Name, left, y, length, left+length+6, y+13, strconv.FormatFloat(f.Value, 'f', 1, 64), f.Unit)
+	}
+	b.WriteString("</svg>\n")
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		return fmt.Errorf("--plot: %w", err)
+	}
+	return nil
+}
+
+func sortTimes(times []time.Duration) { slices.Sort(times) }
+
+// rssWatch samples the process's resident memory.
+type rssWatch struct {
+	mu   sync.Mutex
+	most int64
+	quit chan struct{}
+	done chan struct{}
+}
+
+func watchRSS() *rssWatch {
+	w := &rssWatch{quit: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			w.mu.Lock()
+			w.most = max(w.most, residentBytes())
+			w.mu.Unlock()
+			select {
+			case <-w.quit:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return w
+}
+
+func (w *rssWatch) peak() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most
+}
+
+func (w *rssWatch) stop() {
+	close(w.quit)
+	<-w.done
+}
+
+// residentBytes reads the kernel's own figure; 0 where there is none.
+func residentBytes() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}

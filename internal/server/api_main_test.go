@@ -1,0 +1,201 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/secret"
+	"tributary/internal/server"
+	"tributary/internal/webhook"
+)
+
+// The README's key: its lines are run against the program of the tests.
+const demoKey = "trb_test_demo_0123456789012345678901234567890123456789012"
+
+const patience = 30 * time.Second // for what a machine under load does in the end
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, p := range []*program{started.busy, started.quiet} {
+		if p == nil {
+			continue
+		}
+		if err := p.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop:", err)
+			code = 1
+		}
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// program is a whole running demo with a receiver of its webhooks.
+type program struct {
+	*server.Server
+	inbox    *inbox
+	dir      string
+	cancel   context.CancelFunc
+	ended    chan error
+	stranger string // key of a second client
+	limited  string // key of a client with a rate limit as in serve
+}
+
+// started are the two programs that all tests share: starting one costs more
+// than most tests. busy does its work; quiet accepts and never works, so that
+// thousands of bodies leave nothing behind but rows.
+var started struct {
+	once        [2]sync.Once
+	busy, quiet *program
+	err         [2]error
+}
+
+func busy(t testing.TB) *program {
+	t.Helper()
+	started.once[0].Do(func() { started.busy, started.err[0] = start(true) })
+	if started.err[0] != nil {
+		t.Fatal(started.err[0])
+	}
+	return started.busy
+}
+
+func quiet(t testing.TB) *program {
+	t.Helper()
+	started.once[1].Do(func() { started.quiet, started.err[1] = start(false) })
+	if started.err[1] != nil {
+		t.Fatal(started.err[1])
+	}
+	return started.quiet
+}
+
+func start(worker bool) (*program, error) {
+	dir, err := os.MkdirTemp("", "tributary-api-test-")
+	if err != nil {
+		return nil, err
+	}
+	p := &program{dir: dir, inbox: newInbox(), ended: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	p.Server, err = server.Open(ctx, server.Config{
+		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: dir, Version: "test",
+		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, DocumentTTL: time.Second,
+		WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
+	})
+	if err != nil {
+		return nil, err
+	}
+	go func() { p.ended <- p.Run(ctx) }()
+	if p.stranger, err = p.newClient("stranger", account.Rate{}); err != nil {
+		return nil, err
+	}
+	if p.limited, err = p.newClient("limited", account.Rate{PerSecond: 1, Burst: 3}); err != nil {
+		return nil, err
+	}
+	p.inbox.trust(demoKey, p.stranger, p.limited)
+	select {
+	case <-p.Ready():
+		return p, nil
+	case err := <-p.ended:
+		return nil, fmt.Errorf("the program ended: %w", err)
+	}
+}
+
+func (p *program) newClient(id string, rate account.Rate) (string, error) {
+	_, key, err := p.Accounts().CreateClient(context.Background(), account.Actor{Name: "test"}, account.NewClient{ID: id, Config: account.Config{
+		DisplayName: id, Countries: map[string]country.UseCase{account.AllCountries: country.Both}, Rate: rate, Webhooks: account.Webhooks{All: p.inbox.server.URL},
+	}})
+	return key.RevealText(), err
+}
+
+func (p *program) stop() error {
+	p.cancel()
+	err := errors.Join(<-p.ended, p.Close())
+	p.inbox.server.Close()
+	return errors.Join(err, os.RemoveAll(p.dir))
+}
+
+// inbox is a client's receiver: it verifies and keeps every notification.
+type inbox struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	keys   []secret.Secret
+	got    map[string][]webhook.Notification // by resource_id
+	wrong  []error
+	change chan struct{} // closed at every arrival
+}
+
+func newInbox() *inbox {
+	b := &inbox{got: map[string][]webhook.Notification{}, change: make(chan struct{})}
+	b.server = httptest.NewServer(b)
+	return b
+}
+
+func (b *inbox) trust(keys ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range keys {
+		b.keys = append(b.keys, secret.New([]byte(k)))
+	}
+}
+
+func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var n webhook.Notification
+	if err == nil {
+		err = webhook.ErrSignature
+		for _, key := range b.keys {
+			if n, err = webhook.VerifyHeaders(body, r.Header, key, webhook.Freshness{Now: time.Now(), Max: time.Minute}); err == nil {
+				break
+			}
+		}
+	}
+	if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
+		b.wrong = append(b.wrong, fmt.Errorf("%s %s %q: %w", r.Method, r.Header, body, err))
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	b.got[n.ResourceID] = append(b.got[n.ResourceID], n)
+	close(b.change)
+	b.change = make(chan struct{})
+}
+
+// await returns the notifications of a resource once there are n of them.
+func (b *inbox) await(t testing.TB, resourceID string, n int) []webhook.Notification {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		b.mu.Lock()
+		got, change, wrong := b.got[resourceID], b.change, b.wrong
+		b.mu.Unlock()
+		if len(wrong) > 0 {
+			t.Fatalf("a notification could not be verified: %v", wrong[0])
+		}
+		if len(got) >= n {
+			return got
+		}
+		select {
+		case <-change:
+		case <-late:
+			t.Fatalf("%d notifications of %s after %s, want %d", len(got), resourceID, patience, n)
+		}
+	}
+}
