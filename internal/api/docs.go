@@ -82,7 +82,7 @@ var (
 		answers: map[int]any{200: media{"application/pdf", "application/xml", "application/json"}, 403: errorBody{}, 404: errorBody{}, 410: errorBody{}}}
 	docOpenAPI   = operationDoc{tag: "Service", summary: "This document", answers: map[int]any{200: object{}}}
 	docReference = operationDoc{tag: "Service", summary: "Browsable reference", answers: map[int]any{200: media{"text/html"}}}
-	docAsset     = operationDoc{tag: "Service", summary: "A file of the reference page", params: []param{pathParam("asset", "Its name.")}, answers: map[int]any{200: media{"text/css", "text/javascript", "image/png", "text/html"}, 404: errorBody{}}}
+	docAsset     = operationDoc{tag: "Service", summary: "A file of the reference page", params: []param{pathParam("asset", "Its name.")}, answers: map[int]any{200: media{"text/css", "text/javascript", "application/javascript", "image/png", "text/html"}, 404: errorBody{}}}
 	docHealth    = operationDoc{tag: "Service", summary: "The process lives", answers: map[int]any{200: media{"text/plain"}}}
 	docReady     = operationDoc{tag: "Service", summary: "Requests can be served", answers: map[int]any{200: media{"text/plain"}, 503: errorBody{}}}
 )

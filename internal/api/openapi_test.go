@@ -57,6 +57,10 @@ func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
 	if err := doc.Validate(t.Context()); err != nil { // of 3.1: schemas, references, operation ids, and every example against its schema
 		t.Error(err)
 	}
+	broken := strings.Replace(string(text), `"unit_price":7570`, `"unit_price":"7570"`, 1) // in an example: is anybody looking?
+	if other, err := openapi3.NewLoader().LoadFromData([]byte(broken)); err != nil || other.Validate(t.Context()) == nil {
+		t.Error("a document with a wrong example passes")
+	}
 	if doc.Info.Version != "1.2.3" || doc.Servers[0].URL != "https://api.example.com" {
 		t.Errorf("version %s, server %s", doc.Info.Version, doc.Servers[0].URL)
 	}

@@ -54,7 +54,7 @@ func riverConfig(j Jobs, log *slog.Logger) *river.Config {
 		Workers:           j.Workers,
 		PeriodicJobs:      j.Periodic,
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: j.Parallel}},
-		Logger:            log.With("part", "jobs"),
+		Logger:            slog.New(quiet{log.Handler()}).With("part", "jobs"),
 		FetchPollInterval: 500 * time.Millisecond,
 		JobTimeout:        -1, // jobs carry their own deadlines
 	}
@@ -145,3 +145,13 @@ func (c *client[TTx]) behind(ctx context.Context) (bool, error) {
 	res, err := m.Validate(ctx, nil)
 	return err == nil && !res.OK, err
 }
+
+// quiet passes on warnings and errors only: River tells a lot at level info.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+}
+
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }

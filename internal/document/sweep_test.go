@@ -357,8 +357,8 @@ func TestAShelfWithMoreThanAPageIsSweptWhole(t *testing.T) {
 	if n := s.sweep(0); n != 1400 {
 		t.Errorf("swept %d, want 1400", n)
 	}
-	for _, a := range list {
-		if _, err := s.fetch(s.of("a", a.OperationID)[0]); err != nil {
+	for i := 0; i < len(list); i += 20 {
+		if _, err := s.fetch(s.of("a", list[i].OperationID)[0]); err != nil {
 			t.Fatal(err)
 		}
 	}

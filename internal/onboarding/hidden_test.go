@@ -94,7 +94,16 @@ func hiddenKey(file []byte, password string, rounds int64, plainToo bool) []byte
 		list = append(list, testContent{Type: testOIDData, Value: explicitly(raw(bags))})
 	}
 	sealed := must(asn1.Marshal(list))
-	return must(asn1.Marshal(testPFX{Version: 3, Safe: testContent{Type: testOIDData, Value: explicitly(raw(sealed))}, MAC: raw(signature(sealed, password))}))
+	return must(asn1.Marshal(testPFX{Version: 3, Safe: testContent{Type: testOIDData, Value: explicitly(raw(sealed))}, MAC: raw(signature(sealed, password, 2))}))
+}
+
+// signedWith is the file with another MAC that costs so many rounds.
+func signedWith(file []byte, password string, rounds int) []byte {
+	var p testPFX
+	must(asn1.Unmarshal(file, &p))
+	var safe []byte
+	must(asn1.Unmarshal(p.Safe.Value.Bytes, &safe))
+	return must(asn1.Marshal(testPFX{Version: 3, Safe: testContent{Type: testOIDData, Value: explicitly(raw(safe))}, MAC: raw(signature(safe, password, rounds))}))
 }
 
 func encryptedContent(plain []byte, password string) testContent {
@@ -110,14 +119,14 @@ func encryptedContent(plain []byte, password string) testContent {
 	return testContent{Type: testOIDEncrypted, Value: explicitly(raw(testEncrypted{Content: testEncryptedContent{testOIDData, algorithm, padded}}))}
 }
 
-func signature(sealed []byte, password string) testMAC {
+func signature(sealed []byte, password string, rounds int) testMAC {
 	salt := []byte("saltsalt")
-	key := must(pbkdf2.Key(sha256.New, password, salt, 2, 32))
+	key := must(pbkdf2.Key(sha256.New, password, salt, rounds, 32))
 	mac := hmac.New(sha256.New, key)
 	mac.Write(sealed)
 	prf := pkix.AlgorithmIdentifier{Algorithm: testOIDHMAC}
 	algorithm := pkix.AlgorithmIdentifier{Algorithm: testOIDPBMAC1, Parameters: raw(testPBMAC1{
-		KDF: pkix.AlgorithmIdentifier{Algorithm: testOIDPBKDF2, Parameters: raw(testPBMAC1KDF{salt, 2, 32, prf})}, MAC: prf,
+		KDF: pkix.AlgorithmIdentifier{Algorithm: testOIDPBKDF2, Parameters: raw(testPBMAC1KDF{salt, rounds, 32, prf})}, MAC: prf,
 	})}
 	return testMAC{Digest: testDigestInfo{algorithm, mac.Sum(nil)}, Salt: []byte("NOT USED"), Rounds: 1}
 }

@@ -171,14 +171,6 @@ func invalidUTF8(body []byte) int {
 	return -1
 }
 
-// get is the member of an object; a null counts as absent.
-func (n *node) get(name string) *node {
-	if n == nil || n.members[name] == nil || n.members[name].kind == isNull {
-		return nil
-	}
-	return n.members[name]
-}
-
 // canonical writes the value so that equal contents give equal bytes, names in
 // order. Where a null says nothing it is left out, as if it was not sent.
 func (n *node) canonical(to *bytes.Buffer, nulls bool) {

@@ -69,7 +69,7 @@ var started struct {
 
 func busy(t testing.TB) *program {
 	t.Helper()
-	started.once[0].Do(func() { started.busy, started.err[0] = start(true) })
+	started.once[0].Do(func() { started.busy, started.err[0] = start(true, "") })
 	if started.err[0] != nil {
 		t.Fatal(started.err[0])
 	}
@@ -78,14 +78,15 @@ func busy(t testing.TB) *program {
 
 func quiet(t testing.TB) *program {
 	t.Helper()
-	started.once[1].Do(func() { started.quiet, started.err[1] = start(false) })
+	started.once[1].Do(func() { started.quiet, started.err[1] = start(false, "") })
 	if started.err[1] != nil {
 		t.Fatal(started.err[1])
 	}
 	return started.quiet
 }
 
-func start(worker bool) (*program, error) {
+// start runs a demo; database is empty for a file of its own.
+func start(worker bool, database string) (*program, error) {
 	dir, err := os.MkdirTemp("", "tributary-api-test-")
 	if err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func start(worker bool) (*program, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	p.Server, err = server.Open(ctx, server.Config{
-		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: dir, Version: "test",
+		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: dir, Database: database, Version: "test",
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, DocumentTTL: time.Second,
 		WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
 	})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -173,50 +174,109 @@ func changed(from any, path []string, v variant) any {
 func TestBodiesAreAcceptedExactlyWhenTheirSchemaSaysSo(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)
-	c, d := p.as(demoKey), describedBy(t, p)
-	schemas := d.doc["components"].(object)["schemas"].(object)
-	tried, accepted, ruled, known := 0, 0, map[string]int{}, map[string]bool{}
+	bodies := attempts(t, p)
+	var tally verdicts
+	inParts(t, len(bodies), func(t *testing.T, i int) { tally.add(bodies[i].try(t, p.as(demoKey))) })
+	wholeBodies(t, p)
+	t.Logf("%d bodies, %d accepted; refused by rules beyond the schemas: %v", tally.tried, tally.accepted, tally.ruled)
+	if tally.tried < 1000 || tally.accepted < tally.tried/10 || tally.accepted > tally.tried*9/10 {
+		t.Errorf("%d of %d bodies accepted: the test tries the wrong things", tally.accepted, tally.tried)
+	}
+}
+
+// attempt is one body for one reader.
+type attempt struct {
+	reader
+	what  string
+	value any // of the member that differs
+	text  []byte
+}
+
+// attempts are the full bodies and every variant of every member.
+func attempts(t testing.TB, p *program) (all []attempt) {
+	t.Helper()
+	schemas, known := describedBy(t, p).doc["components"].(object)["schemas"].(object), map[string]bool{}
 	for _, r := range readers(t, p) {
-		schema := d.schema(t, "/components/schemas/"+r.schema)
-		try := func(what string, value any, body any) {
+		add := func(what string, value, body any) {
 			text, err := json.Marshal(body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tried++
-			fits := validates(t, schema, text)
-			got := c.do(t, r.method, r.path, text)
-			taken := got.status < 300 || got.status == 409 || got.status == 429 // conflicts and limits come after the body was read
-			if taken {
-				accepted++
-			}
-			switch {
-			case !taken && got.status != 400:
-				t.Errorf("%s %s answers %d %.300s", r.schema, what, got.status, got.body)
-			case taken && !fits && !lenient(value):
-				t.Errorf("%s %s: accepted, but the schema refuses it: %v", r.schema, what, schema.Validate(mustJSON(t, text)))
-			case !taken && fits:
-				if name := rule(got.json(t)); name == "" {
-					t.Errorf("%s %s: the schema allows what is refused: %s", r.schema, what, got.body)
-				} else {
-					ruled[name]++
-				}
-			}
+			all = append(all, attempt{r, what, value, text})
 		}
-		try("in full", r.full, r.full)
+		add("in full", r.full, r.full)
 		each(schemas, schemas[r.schema].(object), nil, func(path []string, s object) {
-			alike, _ := json.Marshal(s)
+			kind := maps.Clone(s)
+			for _, keyword := range []string{"description", "examples", "maxLength"} {
+				delete(kind, keyword)
+			}
+			alike, _ := json.Marshal(kind)
 			key := fmt.Sprint(strings.HasPrefix(r.schema, "Company"), string(alike))
 			for _, v := range variants(s, known[key]) {
-				try(strings.Join(path, ".")+" "+v.what, v.value, changed(r.full, path, v))
+				add(strings.Join(path, ".")+" "+v.what, v.value, changed(r.full, path, v))
 			}
 			known[key] = true
 		})
 	}
-	t.Logf("%d bodies, %d accepted; refused by rules beyond the schemas: %v", tried, accepted, ruled)
-	if tried < 2000 || accepted < tried/10 || accepted > tried*9/10 {
-		t.Errorf("%d of %d bodies accepted: the test tries the wrong things", accepted, tried)
+	return all
+}
+
+// try compares the verdicts of schema and server on one body.
+func (a attempt) try(t *testing.T, c *caller) (taken bool, ruled string) {
+	t.Helper()
+	schema := describedBy(t, c.p).schema(t, "/components/schemas/"+a.schema)
+	fits := validates(t, schema, a.text)
+	got := c.do(t, a.method, a.path, a.text)
+	taken = got.status < 300 || got.status == 409 || got.status == 429 // conflicts and limits come after the body was read
+	switch {
+	case !taken && got.status != 400:
+		t.Errorf("%s %s answers %d %.300s", a.schema, a.what, got.status, got.body)
+	case taken && !fits && !lenient(a.value):
+		t.Errorf("%s %s: accepted, but the schema refuses it: %v", a.schema, a.what, schema.Validate(mustJSON(t, a.text)))
+	case !taken && fits:
+		if ruled = rule(got.json(t)); ruled == "" {
+			t.Errorf("%s %s: the schema allows what is refused: %s", a.schema, a.what, got.body)
+		}
 	}
+	return taken, ruled
+}
+
+// verdicts counts what became of the bodies.
+type verdicts struct {
+	mu              sync.Mutex
+	tried, accepted int
+	ruled           map[string]int
+}
+
+func (v *verdicts) add(taken bool, ruled string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.tried++; taken {
+		v.accepted++
+	}
+	if v.ruled == nil {
+		v.ruled = map[string]int{}
+	}
+	if ruled != "" {
+		v.ruled[ruled]++
+	}
+}
+
+// inParts does n things in a few parallel subtests and returns when all are
+// done: one caller alone would mostly wait for the disk.
+func inParts(t *testing.T, n int, do func(t *testing.T, i int)) {
+	t.Helper()
+	const parts = 8
+	t.Run("parts", func(t *testing.T) {
+		for part := range parts {
+			t.Run(fmt.Sprint(part), func(t *testing.T) {
+				t.Parallel()
+				for i := part; i < n; i += parts {
+					do(t, i)
+				}
+			})
+		}
+	})
 }
 
 func mustJSON(t testing.TB, text []byte) any {
@@ -277,4 +337,58 @@ func rule(refusal object) string {
 		}
 	}
 	return name
+}
+
+// wholeBodies tries what no single member shows; schema and server must agree.
+func wholeBodies(t *testing.T, p *program) {
+	t.Helper()
+	c, d := p.as(demoKey), describedBy(t, p)
+	items := func(n int) (all []any) {
+		for i := range n {
+			all = append(all, object{"number": i + 1, "name": "x", "quantity": 1, "unit_price": 1})
+		}
+		return all
+	}
+	entries := func(n int) []any {
+		return slices.Repeat([]any{object{"country_iso_code": "ie", "tax_identification_number": "1"}}, n)
+	}
+	taxed := func(item object) []any {
+		maps.Copy(item, object{"number": 1, "name": "x", "quantity": 1, "unit_price": 100})
+		return []any{item}
+	}
+	sale := func(changes object) object {
+		changes["payments"] = nil
+		return p.sale(t, "whole", changes)
+	}
+	vat := object{"rate": 25, "regime": "VAT"}
+	for _, try := range []struct {
+		what, schema, path string
+		body               object
+		good               bool
+	}{
+		{"5,000 items", "Transaction", "/v1/transactions/validate", sale(object{"items": items(5000)}), true},
+		{"5,001 items", "Transaction", "/v1/transactions/validate", sale(object{"items": items(5001)}), false},
+		{"an unknown member", "Transaction", "/v1/transactions/validate", sale(object{"colour": object{"deep": []any{1}}}), true},
+		{"a member of corrections", "Transaction", "/v1/transactions/validate", sale(object{"reference_transaction_id": "x"}), false},
+		{"a member of cancellations", "Credit", "/v1/transactions/credit", example(t, "credit", object{"reason": "01"}), false},
+		{"items in a credit", "Credit", "/v1/transactions/credit", example(t, "credit", object{"items": items(1)}), false},
+		{"items without a currency", "Backfill", "/v1/transactions/backfill/reported", example(t, "backfill", object{"items": items(1)}), false},
+		{"the other name of taxes", "Transaction", "/v1/transactions/validate", sale(object{"items": taxed(object{"tax_breakdown": []any{vat}})}), true},
+		{"both names of taxes", "Transaction", "/v1/transactions/validate", sale(object{"items": taxed(object{"tax_breakdown": []any{vat}, "tax_breakdowns": []any{vat}})}), false},
+		{"a withholding of its own type", "Transaction", "/v1/transactions/validate", sale(object{"items": taxed(object{"tax_breakdowns": []any{object{"rate": 15, "regime": "RET", "type": "IRPF"}}})}), true},
+		{"a tax of a withholding's type", "Transaction", "/v1/transactions/validate", sale(object{"items": taxed(object{"tax_breakdowns": []any{object{"rate": 15, "regime": "VAT", "type": "IRPF"}}})}), false},
+		{"10,000 numbers", "BatchRequest", "/lookup/v2/batch-validations", object{"validations": entries(10000)}, true},
+		{"10,001 numbers", "BatchRequest", "/lookup/v2/batch-validations", object{"validations": entries(10001)}, false},
+		{"a company of the reference country without a street", "Company", "/onboarding/v2/companies", example(t, "company", object{"meta": object{"country_code": "XX", "external_id": "bare"}, "address": object{"country_code": "XX"}}), true},
+		{"a company of Ireland without a street", "Company", "/onboarding/v2/companies", example(t, "company", object{"address": object{"country_code": "IE"}}), false},
+	} {
+		text, err := json.Marshal(try.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := c.do(t, "POST", try.path, text)
+		if fits := validates(t, d.schema(t, "/components/schemas/"+try.schema), text); fits != try.good || (got.status < 300 || got.status == 409) != try.good {
+			t.Errorf("%s: schema says %t, server %d %.300s, want %t", try.what, fits, got.status, got.body, try.good)
+		}
+	}
 }

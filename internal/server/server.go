@@ -41,6 +41,10 @@ const (
 	headerTimeout   = 5 * time.Second
 	exchangeTimeout = 15 * time.Second
 	headerBytesMax  = 32 << 10
+
+	// jobsParallel lets a marketplace onboard thousands of sellers: River
+	// fetches in rounds, so few slots would mean few jobs per round.
+	jobsParallel = 32
 )
 
 // Server is a program, opened but not yet running.
@@ -237,7 +241,7 @@ func (s *Server) startJobs(ctx context.Context) error {
 	s.lookups.Workers(workers)
 	s.docs.Workers(workers)
 	periodic := append(append(s.company.Periodic(), s.lookups.Periodic()...), s.docs.Periodic()...)
-	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic}); err != nil {
+	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic, Parallel: jobsParallel}); err != nil {
 		return err
 	}
 	// What a killed process left behind goes on now, not at the next sweep.

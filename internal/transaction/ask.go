@@ -15,9 +15,6 @@ import (
 	"tributary/internal/fault"
 )
 
-// pollMax caps the doubling between two polls.
-const pollMax = 5 * time.Minute
-
 // poll asks for decisions on pending filings. After a call without an answer
 // the others are not asked: they stay due and the lane rests.
 func (b *batch) poll(ctx context.Context) error {
@@ -96,15 +93,13 @@ func (b *batch) doubtOf(tx *db.Tx, o *operation) string {
 	return ""
 }
 
+// pollPause is between two polls: doubling up to the same five minutes as retries.
 func (b *batch) pollPause(o *operation) time.Duration {
 	pause := b.limits.PollEvery
 	if pause == 0 {
 		pause = b.cfg.RetryBase
 	}
-	for i := int64(1); i < o.tries && pause < pollMax; i++ {
-		pause *= 2
-	}
-	return min(pause, pollMax)
+	return b.doubled(pause, o.tries)
 }
 
 // resolve asks the authority about filings whose answer was lost. Nothing is

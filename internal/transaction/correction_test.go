@@ -104,7 +104,9 @@ func TestOfTwoCreditsOneSucceeds(t *testing.T) {
 			var ids [4]string
 			var wg sync.WaitGroup
 			for i := range ids {
-				wg.Go(func() { ids[i] = n.submit(country.Credit, correction(byNumber, original, fmt.Sprint(original, "-c", i))) })
+				wg.Go(func() {
+					ids[i] = n.submit(country.Credit, correction(byNumber, original, fmt.Sprint(original, "-c", i)))
+				})
 			}
 			wg.Wait()
 			won := 0

@@ -10,6 +10,9 @@ func (s *Service) Observe(fn func(point, lane string)) {
 // LookEvery sets how often idle lanes are looked at, so that virtual days are not spent looking. Before Run.
 func (s *Service) LookEvery(d time.Duration) { s.poll = d }
 
+// PauseAtMost lengthens the longest pause between retries and polls, for tests of virtual days. Before Run.
+func (s *Service) PauseAtMost(d time.Duration) { s.pauseMax = d }
+
 // Backoff is the pause after the n-th failure in a row, with a given jitter in [0, 1).
 func Backoff(base time.Duration, n int64, jitter float64) time.Duration {
 	s := &Service{cfg: Config{RetryBase: base}, jitter: func() float64 { return jitter }}

@@ -227,18 +227,16 @@ func TestHardCase16AnOperationThatKillsTheProcessIsIsolated(t *testing.T) {
 func die(t *testing.T, d *db.DB, o *office) {
 	t.Helper()
 	t.Run("", func(t *testing.T) {
-		dead := make(chan struct{})
-		mortal := &mortalOffice{office: o, dead: dead}
+		mortal := &mortalOffice{office: o}
 		p := o.pack()
 		s := o.setup()
 		p.Simulator = s.packs[0].Simulator
 		p.Connect = func(country.Endpoint) (country.Channel, error) { return mortal, nil }
 		s.packs = []country.Pack{p}
 		n := newNode(t, d, s).start()
-		select {
-		case <-dead:
-		case <-waitIdle(n):
-		}
+		n.until("it is dead or idle", func() bool {
+			return mortal.dead.Load() || one[int64](t, d, "SELECT count(*) FROM operations WHERE due_at <= $1", db.Micros(d.Now())) == 0
+		})
 		n.stop()
 		// The process is gone: nobody holds its lanes.
 		execSQL(t, d, "UPDATE lanes SET due_at = NULL, lease_until = NULL, lease_node = NULL")
@@ -249,29 +247,17 @@ func die(t *testing.T, d *db.DB, o *office) {
 // knows transactions recovers that panic, and no write comes after it.
 type mortalOffice struct {
 	*office
-	once sync.Once
-	dead chan struct{}
+	dead atomic.Bool
 }
 
 func (m *mortalOffice) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
 	for _, f := range filings {
 		if f.Number == "poison" {
-			m.once.Do(func() { close(m.dead) })
+			m.dead.Store(true)
 			panic("the process dies here")
 		}
 	}
 	return m.office.Send(ctx, filings, c)
-}
-
-func waitIdle(n *node) <-chan struct{} {
-	idle := make(chan struct{})
-	go func() {
-		defer close(idle)
-		n.until("nothing is due", func() bool {
-			return one[int64](n.t, n.d, "SELECT count(*) FROM operations WHERE due_at <= $1", db.Micros(n.d.Now())) == 0
-		})
-	}()
-	return idle
 }
 
 // One client's long backlog does not starve another's single transaction.

@@ -327,6 +327,10 @@ func (n *node) supplierOf(scope, code, name string, change ...func(*onboarding.N
 	return id
 }
 
+func taxNumber(number string) func(*onboarding.NewCompany) {
+	return func(c *onboarding.NewCompany) { c.TaxNumber = number }
+}
+
 // paper is a body in the making.
 type paper map[string]any
 

@@ -272,12 +272,20 @@ func (b *batch) begin(ctx context.Context) error {
 
 // backoff is the pause after the n-th failure in a row: base, doubling, capped, ±20 %.
 func (s *Service) backoff(n int64) time.Duration {
-	wait := s.cfg.RetryBase
-	for i := int64(1); i < n && wait < retryMax; i++ {
-		wait *= 2
-	}
-	wait = min(wait, retryMax)
+	wait := s.doubled(s.cfg.RetryBase, n)
 	return time.Duration(float64(wait) * (0.8 + 0.4*s.jitter()))
+}
+
+// doubled is a pause after doubling it for each time but the first, capped.
+func (s *Service) doubled(pause time.Duration, times int64) time.Duration {
+	most := time.Duration(retryMax)
+	if s.pauseMax > 0 {
+		most = s.pauseMax
+	}
+	for i := int64(1); i < times && pause < most; i++ {
+		pause *= 2
+	}
+	return min(pause, most)
 }
 
 // locate is the time zone of the supplier's address: it decides the day on a document.

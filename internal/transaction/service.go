@@ -53,8 +53,9 @@ type Service struct {
 	jitter func() float64 // 0 ≤ x < 1
 
 	// Tests only; zero in production.
-	signal func(point, string) // called where a stage has just been stored or a call made
-	poll   time.Duration       // between looks at idle lanes, see db.Pump
+	signal   func(point, string) // called where a stage has just been stored or a call made
+	poll     time.Duration       // between looks at idle lanes, see db.Pump
+	pauseMax time.Duration       // instead of retryMax
 }
 
 // point is a place in the journey of an operation at which a process may die.

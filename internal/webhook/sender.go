@@ -24,7 +24,7 @@ const (
 	ReplyBytesKept  = 4 << 10  // kept in the record of the try
 
 	headerBytesMax = 64 << 10
-	idlePerHost    = ReceiverTriesMax
+	idlePerHost    = 256 // many clients may share one host; each has its own cap of tries
 	idleMax        = 1024
 	// idleTimeout is short, so that a receiver that moves is followed soon.
 	idleTimeout    = 30 * time.Second
