@@ -113,6 +113,10 @@ func webhookDocs() object {
 		all[event] = object{"post": object{
 			"summary":     "The resource is complete",
 			"description": "Signed: X-Service-Hmac-SHA256 is the lower-case hex HMAC-SHA256 of the raw body with your API key. Any 2xx is success.",
+			"parameters": []any{
+				object{"name": webhook.HeaderSignature, "in": "header", "required": true, "description": "HMAC-SHA256 of the body with your API key; during a rotation with the older one.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+				object{"name": webhook.HeaderSignatureNext, "in": "header", "description": "The same with the newer key, during a rotation.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+			},
 			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": ref("Notification")}}},
 			"responses":   object{"2XX": object{"description": "Received."}},
 		}}

@@ -168,7 +168,9 @@ func bombard(t *testing.T, p *program, n int) {
 	c.want(t, 200, "GET", "/readyz", nil)
 }
 
-// FuzzTheHandler feeds any body to any reader, in process.
+// FuzzTheHandler feeds any body to any reader, in process. Run it with
+// -fuzzminimizetime=10x: the rest of the program makes coverage restless, and
+// the fuzzer would spend its time on shortening what is not interesting.
 func FuzzTheHandler(f *testing.F) {
 	p := quiet(f)
 	all := readers(f, p)

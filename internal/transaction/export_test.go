@@ -10,6 +10,9 @@ func (s *Service) Observe(fn func(point, lane string)) {
 // LookEvery sets how often idle lanes are looked at, so that virtual days are not spent looking. Before Run.
 func (s *Service) LookEvery(d time.Duration) { s.poll = d }
 
+// SuspectAtOnce lets a young process work on operations that were in work when others ended. Before Run.
+func (s *Service) SuspectAtOnce() { s.suspectsAfter = 0 }
+
 // PauseAtMost lengthens the longest pause between retries and polls, for tests of virtual days. Before Run.
 func (s *Service) PauseAtMost(d time.Duration) { s.pauseMax = d }
 

@@ -263,7 +263,7 @@ func (m *mortalOffice) Send(ctx context.Context, filings []country.Filing, c cou
 // One client's long backlog does not starve another's single transaction.
 func TestABacklogOfOneClientDoesNotStarveAnother(t *testing.T) {
 	t.Parallel()
-	const backlog = 300
+	const backlog = 60
 	o := newOffice(country.ByNumber)
 	o.limits.Batch = 1
 	var n *node

@@ -183,6 +183,7 @@ func newNode(t testing.TB, d *db.DB, s setup) *node {
 		DB: d, Atlas: atlas, Companies: n.companies, Documents: store, Hooks: n.hooks, Alerts: n.alerts, Log: log,
 		RetryBase: s.retryBase, Render: s.render,
 	})
+	n.SuspectAtOnce()
 	n.Observe(n.observe)
 	t.Cleanup(func() {
 		n.stop()

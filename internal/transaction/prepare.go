@@ -98,8 +98,9 @@ func internal() fault.Fault {
 	return fault.Fault{Code: fault.InternalError, Type: fault.General, Message: "the transaction could not be processed; nothing was registered"}
 }
 
-// storeRetries puts off operations that could not be prepared. Their crash
-// count stays: a body that makes the pack panic ends in quarantine. Those held
+// storeRetries puts off operations that could not be prepared. Each counts
+// twice, because it is known to be the cause: a body that makes the pack panic
+// ends in quarantine after the third time. Those held
 // back for their supplier's credentials stay due; their lane rests.
 func (b *batch) storeRetries(ctx context.Context) error {
 	if len(b.retry) == 0 {
@@ -111,9 +112,9 @@ func (b *batch) storeRetries(ctx context.Context) error {
 		}
 		var rows [][]any
 		for _, o := range b.retry {
-			rows = append(rows, []any{o.id, db.Micros(tx.Now().Add(b.backoff(o.crashes)))})
+			rows = append(rows, []any{o.id, db.Micros(tx.Now().Add(b.backoff((o.crashes + 1) / 2)))})
 		}
-		return tx.ExecEachOne("UPDATE operations SET due_at = $2 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+		return tx.ExecEachOne("UPDATE operations SET due_at = $2, crashes = crashes + 1 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
 	})
 	if err != nil {
 		return fmt.Errorf("put off operations: %w", err)

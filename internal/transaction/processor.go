@@ -14,12 +14,19 @@ import (
 )
 
 const (
-	lanesAtOnce    = 32  // lanes in work on this node
-	batchMax       = 200 // operations taken together, less where the authority wants less
-	visitBatches   = 16  // batches in one visit; then the lane goes to the back
-	crashesMax     = 3   // then an operation is quarantined
-	suspectBatch   = 14  // operations together after a first crash; after a second, one alone
-	documentsBatch = 40  // operations together where only documents are made
+	lanesAtOnce  = 32  // lanes in work on this node
+	batchMax     = 200 // operations taken together, less where the authority wants less
+	visitBatches = 16  // batches in one visit; then the lane goes to the back
+	suspectBatch = 14  // operations together after a first crash
+	aloneFrom    = 2   // crashes after which an operation is worked alone
+	crashesMax   = 3   // crashes alone; then an operation is quarantined
+
+	// suspectsAfterDefault is how long a process must have lived before it works on
+	// operations that were twice in work when a process ended. A process that is
+	// killed again and again by somebody else never gets that far, so it does not
+	// take the operations that happen to come first for the cause.
+	suspectsAfterDefault = 5 * time.Second
+	documentsBatch       = 40 // operations together where only documents are made
 )
 
 // Run processes operations until ctx ends.

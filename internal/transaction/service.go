@@ -51,6 +51,9 @@ type Service struct {
 	log    *slog.Logger
 	intake *db.Gather[submission, accepted]
 	jitter func() float64 // 0 ≤ x < 1
+	begun  time.Time
+
+	suspectsAfter time.Duration // tests shorten it
 
 	// Tests only; zero in production.
 	signal   func(point, string) // called where a stage has just been stored or a call made
@@ -81,7 +84,7 @@ func New(cfg Config) *Service {
 	if cfg.RetryBase == 0 {
 		cfg.RetryBase = retryBaseDefault
 	}
-	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter}
+	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), suspectsAfter: suspectsAfterDefault}
 	s.intake = db.NewGather(cfg.DB, s.store)
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 
 	"tributary/internal/alert"
@@ -22,22 +23,20 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 			return err
 		}
 		due := db.Micros(tx.Now())
-		n := limit
-		var worst int64
-		if err := tx.Row("SELECT coalesce(max(crashes), 0) FROM (SELECT crashes FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3) AS next",
-			v.lease.ID, due, limit).Scan(&worst); err != nil {
+		var worst, least int64
+		if err := tx.Row("SELECT coalesce(max(crashes), 0), coalesce(min(crashes), 0) FROM (SELECT crashes FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3) AS next",
+			v.lease.ID, due, limit).Scan(&worst, &least); err != nil {
 			return fmt.Errorf("look for crashes: %w", err)
 		}
-		switch {
-		case worst >= 2:
-			n = 1
-		case worst == 1:
-			n = min(n, suspectBatch)
+		n, below := v.suspicion(worst, limit)
+		if below <= least {
+			v.wait = v.begun.Add(v.suspectsAfter) // only suspects are left, and it is too early for them
+			return nil
 		}
 		var err error
 		ops, err = db.Collect(tx, scanOperation, `UPDATE operations SET crashes = crashes + 1, started_at = coalesce(started_at, $1)
-			WHERE operation_id IN (SELECT operation_id FROM operations WHERE lane = $2 AND due_at <= $1 ORDER BY due_at, operation_id LIMIT $3)
-			RETURNING `+operationFields, due, v.lease.ID, n)
+			WHERE operation_id IN (SELECT operation_id FROM operations WHERE lane = $2 AND due_at <= $1 AND crashes < $4 ORDER BY due_at, operation_id LIMIT $3)
+			RETURNING `+operationFields, due, v.lease.ID, n, below)
 		full = len(ops) == n
 		return err
 	})
@@ -53,6 +52,20 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 		return rest, full, err
 	}
 	return rest, full, v.db.Read(ctx, func(r db.Reader) error { return v.load(r, rest) })
+}
+
+// suspicion says how many operations to take together, and with fewer crashes
+// than how many, given the worst count among the next ones.
+func (v *visit) suspicion(worst int64, limit int) (n int, below int64) {
+	switch {
+	case worst >= aloneFrom && v.db.Now().Before(v.begun.Add(v.suspectsAfter)):
+		return min(limit, suspectBatch), aloneFrom
+	case worst >= aloneFrom:
+		return 1, math.MaxInt64
+	case worst > 0:
+		return min(limit, suspectBatch), math.MaxInt64
+	}
+	return limit, math.MaxInt64
 }
 
 // load reads the bodies and, where there are any, the filings.
@@ -91,7 +104,7 @@ func (v *visit) load(r db.Reader, ops []*operation) error {
 func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*operation, err error) {
 	var bad []*operation
 	for _, o := range ops {
-		if o.crashes > crashesMax && o.stage != Quarantined {
+		if o.crashes > aloneFrom+crashesMax && o.stage != Quarantined {
 			bad = append(bad, o)
 		} else {
 			rest = append(rest, o)
@@ -113,7 +126,7 @@ func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*opera
 				return err
 			}
 			if err := v.cfg.Alerts.RaiseIn(tx, alert.OperationQuarantined, o.id,
-				fmt.Sprintf("operation %s was in work when the process ended %d times; it is set aside in stage %s", o.id, crashesMax, o.stage)); err != nil {
+				fmt.Sprintf("operation %s was alone in work when the process ended %d times; it is set aside in stage %s", o.id, crashesMax, o.stage)); err != nil {
 				return err
 			}
 		}
