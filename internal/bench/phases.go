@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	connections   = 64
+	connections   = 128
 	submitSeconds = 5
 	journeyCount  = 6000
 	deliveryCount = 6000

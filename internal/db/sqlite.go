@@ -35,6 +35,7 @@ type sqliteEngine struct {
 	queue   writeQueue
 	stopped chan struct{}
 	careful int // groups that still begin with savepoints
+	log     *logKeeper
 	wstmts  stmtCache
 	rstmts  stmtCache
 	job     *client[*sql.Tx]
@@ -46,7 +47,6 @@ const (
 	sqliteBusyWait    = 10 * time.Second // another process (a guest, a backup) may hold the write lock that long
 	sqliteWriterCache = 32 << 10         // KiB of page cache of the writer
 	sqliteReaderCache = 4 << 10          // KiB of page cache of each reader
-	sqliteCheckpoint  = 4000             // pages of log after which the writer moves them into the file
 )
 
 func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) {
@@ -183,7 +183,11 @@ func lockFile(path string) (*os.File, error) {
 
 func (e *sqliteEngine) name() string { return "sqlite" }
 
-func (e *sqliteEngine) start(*DB) error {
+func (e *sqliteEngine) start(d *DB) error {
+	var err error
+	if e.log, err = startLogKeeper(e); err != nil {
+		return err
+	}
 	go e.writeLoop()
 	return nil
 }
@@ -233,7 +237,7 @@ func (e *sqliteEngine) commit(group []*write) {
 			close(w.done)
 		}
 		c.learn(e.writer)
-		e.checkpoint()
+		e.log.committed()
 	}()
 	e.careful = max(e.careful-1, 0)
 	answer := e.tryCommit(c, live, e.careful > 0)
@@ -374,29 +378,6 @@ func (e *sqliteEngine) read(ctx context.Context, fn func(Reader) error) error {
 	return fn(c)
 }
 
-// checkpoint moves the log into the file when it has grown. SQLite would do it
-// by itself inside a commit, where callers wait for it and where it keeps a
-// failed sync to itself.
-func (e *sqliteEngine) checkpoint() {
-	if e.d.cfg.Guest {
-		return // it leaves the log to the server, or to SQLite when it closes the file last
-	}
-	frames, err := e.moveLog("NOOP")
-	if err == nil && frames >= sqliteCheckpoint {
-		_, err = e.moveLog("PASSIVE")
-	}
-	if err != nil {
-		e.d.log.Warn("move the log into the database file", "error", e.classify(err))
-	}
-}
-
-// moveLog runs a checkpoint and returns how many frames of the log are not in the file.
-func (e *sqliteEngine) moveLog(mode string) (left int, err error) {
-	var busy, frames, moved int
-	err = e.writer.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &moved)
-	return frames - moved, err
-}
-
 func (e *sqliteEngine) exec(ctx context.Context, script string) error {
 	tx, err := e.writer.BeginTx(ctx, nil)
 	if err != nil {
@@ -431,7 +412,7 @@ func (e *sqliteEngine) alive() (live liveNodes, certain bool, err error) {
 func (e *sqliteEngine) close() error {
 	e.queue.close()
 	<-e.stopped
-	err := errors.Join(e.rstmts.close(), e.wstmts.close(), e.readers.Close(), e.writer.Close())
+	err := errors.Join(e.log.close(), e.rstmts.close(), e.wstmts.close(), e.readers.Close(), e.writer.Close())
 	if e.lock != nil {
 		err = errors.Join(err, e.lock.Close())
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -92,24 +91,44 @@ func (c *sqliteTx) execEach(text string, rows [][]any, want int64) error {
 	return nil
 }
 
+// insertTogether are the numbers of rows that one statement inserts. Calling
+// the driver costs as much as inserting a small row, so rows go in handfuls;
+// few sizes keep the number of prepared statements small.
+var insertTogether = [...]int{16, 4, 1}
+
 func (c *sqliteTx) insert(in Insert, rows [][]any, each func(*Rows) error) error {
-	text := insertValues(in)
-	for _, args := range rows {
-		if each == nil {
-			if err := c.exec(text, args, -1); err != nil {
+	for _, n := range insertTogether {
+		for len(rows) >= n {
+			if err := c.insertRows(in, rows[:n], each); err != nil {
 				return err
 			}
-			continue
-		}
-		result, err := c.query(text, args)
-		if err != nil {
-			return err
-		}
-		if err := result.Each(func(func(...any) error) error { return each(result) }); err != nil {
-			return err
+			rows = rows[n:]
 		}
 	}
 	return nil
+}
+
+func (c *sqliteTx) insertRows(in Insert, rows [][]any, each func(*Rows) error) error {
+	columns := strings.Count(in.Columns, ",") + 1
+	args := rows[0]
+	if len(rows) > 1 {
+		args = make([]any, 0, columns*len(rows))
+		for i, row := range rows {
+			if len(row) != columns {
+				return fmt.Errorf("insert into %s: row %d has %d values for %d columns", in.Table, i, len(row), columns)
+			}
+			args = append(args, row...)
+		}
+	}
+	text := c.cache.insertText(in, columns, len(rows))
+	if each == nil {
+		return c.exec(text, args, -1)
+	}
+	result, err := c.query(text, args)
+	if err != nil {
+		return err
+	}
+	return result.Each(func(func(...any) error) error { return each(result) })
 }
 
 func (c *sqliteTx) lock(string) error { return nil }
@@ -123,24 +142,29 @@ func (c *sqliteTx) Row(text string, args ...any) *Row {
 func (c *sqliteTx) Now() time.Time           { return c.now }
 func (c *sqliteTx) Context() context.Context { return c.ctx }
 
-// insertValues is the text of a one-row insert.
-func insertValues(in Insert) string {
-	n := strings.Count(in.Columns, ",") + 1
-	var b strings.Builder
-	b.WriteString("INSERT INTO " + in.Table + " (" + in.Columns + ") VALUES (")
-	for i := 1; i <= n; i++ {
-		if i > 1 {
-			b.WriteByte(',')
-		}
-		b.WriteString("$" + strconv.Itoa(i))
+// insertText is the text of an insert of some rows, made once. The engine binds
+// plain question marks faster than numbered parameters.
+func (c *stmtCache) insertText(in Insert, columns, rows int) string {
+	key := insertKey{in, rows}
+	if text, ok := c.inserts.Load(key); ok {
+		return text.(string)
 	}
-	b.WriteString(") " + in.Suffix)
-	return b.String()
+	row := "(?" + strings.Repeat(",?", columns-1) + ")"
+	text := "INSERT INTO " + in.Table + " (" + in.Columns + ") VALUES " + row + strings.Repeat(","+row, rows-1) + " " + in.Suffix
+	c.inserts.Store(key, text)
+	return text
+}
+
+type insertKey struct {
+	in   Insert
+	rows int
 }
 
 // stmtCache keeps prepared statements for the life of the engine: the number
 // of SQL texts in the program is small and fixed.
 type stmtCache struct {
+	inserts sync.Map // texts by insertKey
+
 	mu    sync.RWMutex
 	stmts map[string]*sql.Stmt
 }
