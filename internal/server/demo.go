@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
@@ -49,13 +50,30 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 	}
 	demo := &Demo{APIKey: key.Text.RevealText(), ClientID: demoClient, Suppliers: map[string]string{}}
 	for _, c := range demoCompanies {
-		id, err := s.company.Ensure(ctx, demoClient, c)
-		if err != nil {
+		if demo.Suppliers[c.CountryCode], err = s.furnishCompany(ctx, c); err != nil {
 			return nil, fmt.Errorf("onboard %s: %w", c.ExternalID, err)
 		}
-		demo.Suppliers[c.CountryCode] = id
 	}
 	return demo, nil
+}
+
+// furnishCompany onboards a supplier, or finds it from last time. Where the
+// authority knows suppliers by certificate it gets one of its own, made now and
+// never committed.
+func (s *Server) furnishCompany(ctx context.Context, c onboarding.NewCompany) (id string, err error) {
+	known, err := s.company.Company(ctx, demoClient, c.ExternalID, true)
+	if err == nil {
+		return known.ID, nil
+	}
+	if fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	if demoCertified[c.CountryCode] {
+		if c.Credentials.PKCS12, c.Credentials.Password, err = onboarding.TestCertificate(c.TaxNumber, c.LegalName, time.Now()); err != nil {
+			return "", err
+		}
+	}
+	return s.company.Ensure(ctx, demoClient, c)
 }
 
 // configureDemo applies the flags to a client that may be from last time.
@@ -73,6 +91,9 @@ func (s *Server) configureDemo(ctx context.Context, by account.Actor, use countr
 	}
 	return nil
 }
+
+// demoCertified are the countries whose authorities know suppliers by certificate.
+var demoCertified = map[string]bool{"ES": true, "MX": true, "PL": true}
 
 // demoCompanies are suppliers with valid, invented identities.
 var demoCompanies = []onboarding.NewCompany{
