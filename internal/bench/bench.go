@@ -106,25 +106,29 @@ func (r *run) print() error {
 // open starts a server of the demo kind on free ports. name keeps the data of
 // phases apart.
 func (r *run) open(ctx context.Context, name string, change func(*server.Config)) (*subject, error) {
+	database, drop, err := ownDatabase(ctx, r.cfg.Database, name)
+	if err != nil {
+		return nil, err
+	}
 	cfg := server.Config{
 		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0",
-		Data: filepath.Join(r.dir, name), Database: r.cfg.Database, DemoUseCase: country.Reporting,
+		Data: filepath.Join(r.dir, name), Database: database, DemoUseCase: country.Reporting,
 	}
 	if change != nil {
 		change(&cfg)
 	}
 	s, err := server.Open(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, drop())
 	}
 	ctx, stop := context.WithCancel(ctx)
-	sub := &subject{Server: s, mark: fmt.Sprintf("b%x", time.Now().UnixNano()), stop: stop, ended: make(chan error, 1)}
+	sub := &subject{Server: s, mark: fmt.Sprintf("b%x", time.Now().UnixNano()), drop: drop, stop: stop, ended: make(chan error, 1)}
 	go func() { sub.ended <- s.Run(ctx) }()
 	select {
 	case <-s.Ready():
 	case err := <-sub.ended:
 		stop()
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.Close(), drop())
 	}
 	r.report.Engine = s.Engine()
 	return sub, nil
@@ -133,12 +137,13 @@ func (r *run) open(ctx context.Context, name string, change func(*server.Config)
 // subject is a running server under test.
 type subject struct {
 	*server.Server
-	mark  string // tells the ids of this run from those of others in the same database
+	mark  string       // tells the ids of this run from those of others in the same database
+	drop  func() error // the phase's own database
 	stop  context.CancelFunc
 	ended chan error
 }
 
 func (s *subject) close() error {
 	s.stop()
-	return errors.Join(<-s.ended, s.Close())
+	return errors.Join(<-s.ended, s.Close(), s.drop())
 }

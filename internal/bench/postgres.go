@@ -1,0 +1,39 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ownDatabase makes a database for one phase on the server that --database
+// names, so that a run begins empty and leaves nothing behind.
+func ownDatabase(ctx context.Context, address, phase string) (own string, drop func() error, err error) {
+	if !strings.HasPrefix(address, "postgres") {
+		return address, func() error { return nil }, nil
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", nil, fmt.Errorf("--database: %w", err)
+	}
+	name := fmt.Sprintf("tributary_bench_%s_%x", strings.ReplaceAll(phase, "-", "_"), time.Now().UnixNano())
+	command := func(text string) error {
+		ctx := context.WithoutCancel(ctx)
+		conn, err := pgx.Connect(ctx, address)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(ctx) //nolint:errcheck // one command
+		_, err = conn.Exec(ctx, text)
+		return err
+	}
+	if err := command("CREATE DATABASE " + name); err != nil {
+		return "", nil, fmt.Errorf("make a database for the benchmark: %w", err)
+	}
+	u.Path = "/" + name
+	return u.String(), func() error { return command("DROP DATABASE " + name + " WITH (FORCE)") }, nil
+}
