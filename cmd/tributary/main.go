@@ -53,14 +53,7 @@ const (
 	exitUsage  = 2
 )
 
-// gcPercent trades some memory for fewer collections: a submit makes little
-// garbage that lives, and the heap is small beside the databases' caches.
-const gcPercent = 200
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr, os.Stdin}))
