@@ -29,7 +29,7 @@ conformance: setup ## documents against official schemas and tools
 	TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} $(GO) test -count=1 ./internal/country/...
 
 crash: setup ## kill runs against the real binary (long; KILLS=1000 for the full record)
-	TRIBUTARY_CRASH_KILLS=$${KILLS:-200} CGO_ENABLED=0 $(GO) test -count=1 -timeout 2h -run 'TestCrash' -v ./internal/server
+	TRIBUTARY_CRASH_KILLS=$${KILLS:-200} CGO_ENABLED=0 $(GO) test -count=1 -timeout 2h -run 'TestCrashRun' -v ./cmd/tributary
 
 release: ## static binaries into bin/
 	@scripts/release
