@@ -8,8 +8,8 @@
 // success or in a list of everything that is wrong; one external_id has at
 // most one job that did not fail.
 //
-// A clientID is an opaque scope handed in by the caller: the test and live
-// keys of one client have different ones, so that their companies never meet.
+// A clientID is opaque here. A client is live or test as a whole, so companies
+// with test credentials never meet live ones.
 //
 // Failure policy: a job is a row of ours; River only says when to look at it.
 // A worker claims the row before it works and ends it in one commit that

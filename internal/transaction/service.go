@@ -92,8 +92,8 @@ func New(cfg Config) *Service {
 // Close ends the intake after everything accepted is stored.
 func (s *Service) Close() { s.intake.Close() }
 
-// Caller is on whose behalf a call is made. Live and test keys of one client
-// have separate scopes, so that a test never stands in for a real filing.
+// Caller is on whose behalf a call is made. Scope is the client's id; a client
+// is live or test as a whole, so a test never stands in for a real filing.
 type Caller struct {
 	Scope   string
 	Live    country.Live
