@@ -184,18 +184,25 @@ func BenchmarkIsolation(b *testing.B) {
 	}
 }
 
-// dribble answers one byte per second.
-func dribble(w http.ResponseWriter, r *http.Request) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer conn.Close() //nolint:errcheck // a test's receiver
-	for _, c := range "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" {
-		if _, err := conn.Write([]byte(string(c))); err != nil {
+// dribble answers one byte per second until the benchmark is over: a hijacked
+// connection is not ended by its server.
+func dribble(over <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
 			return
 		}
-		time.Sleep(time.Second)
+		defer conn.Close() //nolint:errcheck // a test's receiver
+		for _, c := range "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" {
+			if _, err := conn.Write([]byte(string(c))); err != nil {
+				return
+			}
+			select {
+			case <-over:
+				return
+			case <-time.After(time.Second):
+			}
+		}
 	}
 }
 
@@ -215,7 +222,7 @@ func benchIsolation(b *testing.B, d *db.DB, slow bool) {
 	}
 	o, _ := newTown(b, d, clients, func(i int) http.Handler {
 		if i == 0 && slow {
-			return http.HandlerFunc(dribble)
+			return dribble(b.Context().Done())
 		}
 		in := newInbox()
 		in.answer = func(_ int, r received, _ http.ResponseWriter, _ *http.Request) {
