@@ -41,6 +41,10 @@ type Pack struct {
 	// CheckCompany finds what is wrong with an onboarding, beyond required fields. Nil: nothing more.
 	CheckCompany func(Supplier, Credentials) []fault.Fault
 
+	// Imprint says what the document for people must carry by the country's
+	// law. Nil: see [PlainImprint].
+	Imprint func(Issue) Imprint
+
 	// Simulator is a strict double of the authority, speaking its own wire
 	// protocol below "/". Nil: no authority.
 	Simulator func(*Desk) http.Handler
@@ -86,6 +90,7 @@ type Draft struct {
 	Now          time.Time
 	Live         Live
 	Late         bool // the authority could not be reached for a while; some filings must say so
+	Refused      bool // the authority refused an earlier attempt of this transaction; some filings must say so
 	Credentials  Credentials
 }
 

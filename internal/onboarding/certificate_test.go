@@ -25,6 +25,7 @@ import (
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
 
 	"tributary/internal/db/dbtest"
+	"tributary/internal/country/identity"
 	"tributary/internal/onboarding"
 )
 
@@ -352,11 +353,11 @@ func FuzzPKCS12(f *testing.F) {
 
 func TestTheTestCertificateIsAcceptedAndEveryOneIsFresh(t *testing.T) {
 	w := newWorld(t, dbtest.SQLite(t))
-	file, password, err := onboarding.TestCertificate(spanish, "Tienda Uno", today)
+	file, password, err := identity.Test(spanish, "Tienda Uno", today)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, other, err := onboarding.TestCertificate(spanish, "Tienda Uno", today)
+	again, other, err := identity.Test(spanish, "Tienda Uno", today)
 	if err != nil || bytes.Equal(file, again) || password == other || len(password) < 20 {
 		t.Errorf("two test certificates are alike: %v", err)
 	}

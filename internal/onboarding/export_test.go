@@ -3,13 +3,15 @@ package onboarding
 import (
 	"context"
 	"time"
+
+	"tributary/internal/country/identity"
 )
 
 // What the tests of the external package may touch.
 
 const (
 	PKCS12BytesMax  = pkcs12BytesMax
-	IterationsMax   = iterationsMax
+	IterationsMax   = identity.IterationsMax
 	CrashesMax      = crashesMax
 	EnrolTries      = enrolTries
 	DepthMax        = depthMax

@@ -7,6 +7,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/country"
+	"tributary/internal/country/identity"
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
 )
@@ -69,7 +70,7 @@ func (s *Server) furnishCompany(ctx context.Context, c onboarding.NewCompany) (i
 		return "", err
 	}
 	if demoCertified[c.CountryCode] {
-		if c.Credentials.PKCS12, c.Credentials.Password, err = onboarding.TestCertificate(c.TaxNumber, c.LegalName, time.Now()); err != nil {
+		if c.Credentials.PKCS12, c.Credentials.Password, err = identity.Test(c.TaxNumber, c.LegalName, time.Now()); err != nil {
 			return "", err
 		}
 	}

@@ -1,4 +1,4 @@
-package onboarding
+package identity
 
 import (
 	"crypto/hmac"
@@ -18,7 +18,7 @@ import (
 // Limits of a PKCS#12. Every one of them is read from the file before a single
 // key is derived, because a derivation cannot be interrupted.
 const (
-	iterationsMax    = 600_000 // what the most careful programs use today; 2,048 is common
+	IterationsMax    = 600_000 // what the most careful programs use today; 2,048 is common
 	derivedBytesMax  = 64      // of a MAC key
 	keyBytesMax      = 6 << 10 // an RSA key of 8,192 bits has about 4,700
 	safesMax         = 2       // one with certificates, one with the key: what everybody makes and the decoder reads
@@ -60,9 +60,9 @@ const (
 	unsupportedSafe = "has a structure that is not supported; export it again with a current program"
 )
 
-// pfx is a PKCS#12 file taken apart as far as it is readable without its
+// File is a PKCS#12 file taken apart as far as it is readable without its
 // password, every limit checked.
-type pfx struct {
+type File struct {
 	safe  []byte   // what the MAC is made over
 	plain [][]byte // contents that are not encrypted as a whole; the key is in one of them
 	dark  [][]byte // encrypted contents
@@ -80,12 +80,12 @@ type macData struct {
 	prf        func() hash.Hash // set for PBMAC1: RFC 9579
 }
 
-// readPFX reads the file's structure; reason says why it is refused.
+// Read reads the file's structure; reason says why it is refused.
 //
 // A key may hide inside an encrypted content, with rounds that cannot be seen
 // from outside. That is why exactly one key must stand in a readable one: see
-// [pfx.remade].
-func readPFX(der []byte) (p *pfx, reason string) {
+// [File.remade].
+func Read(der []byte) (p *File, reason string) {
 	file := cryptobyte.String(der)
 	var outer, info, wrapped, safe cryptobyte.String
 	var version int
@@ -100,7 +100,7 @@ func readPFX(der []byte) (p *pfx, reason string) {
 	if !info.ReadASN1(&wrapped, explicit(0)) || !wrapped.ReadASN1(&safe, tags.OCTET_STRING) {
 		return nil, notPKCS12
 	}
-	p = &pfx{safe: safe}
+	p = &File{safe: safe}
 	if reason := p.readSafes(safe); reason != "" {
 		return nil, reason
 	}
@@ -120,7 +120,7 @@ func readPFX(der []byte) (p *pfx, reason string) {
 
 func explicit(n uint8) tags.Tag { return tags.Tag(n).ContextSpecific().Constructed() }
 
-func (p *pfx) readSafes(safe cryptobyte.String) (reason string) {
+func (p *File) readSafes(safe cryptobyte.String) (reason string) {
 	var list cryptobyte.String
 	if !safe.ReadASN1(&list, tags.SEQUENCE) || !safe.Empty() {
 		return notPKCS12
@@ -167,7 +167,7 @@ func readEncrypted(wrapped cryptobyte.String) (reason string) {
 }
 
 // readBags counts the keys of a readable content and checks how they are encrypted.
-func (p *pfx) readBags(wrapped cryptobyte.String) (reason string) {
+func (p *File) readBags(wrapped cryptobyte.String) (reason string) {
 	var octets, list cryptobyte.String
 	if !wrapped.ReadASN1(&octets, tags.OCTET_STRING) || !octets.ReadASN1(&list, tags.SEQUENCE) {
 		return notPKCS12
@@ -243,7 +243,7 @@ func readIterations(from *cryptobyte.String) (rounds int, reason string) {
 	if n.Sign() <= 0 {
 		return 0, notSupported
 	}
-	if !n.IsInt64() || n.Int64() > iterationsMax {
+	if !n.IsInt64() || n.Int64() > IterationsMax {
 		return 0, tooDear
 	}
 	return int(n.Int64()), ""
@@ -384,7 +384,7 @@ func sum(h func() hash.Hash, key, message []byte) []byte {
 // costs nothing. The decoder takes one key only: having met ours first it
 // refuses any that hides in an encrypted content before it derives a key for
 // it. The true MAC was verified before.
-func (p *pfx) remade(form []byte) ([]byte, error) {
+func (p *File) remade(form []byte) ([]byte, error) {
 	var contents cryptobyte.Builder
 	contents.AddASN1(tags.SEQUENCE, func(b *cryptobyte.Builder) {
 		for _, list := range [][][]byte{p.plain, p.dark} {

@@ -1,4 +1,4 @@
-package onboarding
+package identity
 
 import (
 	"crypto/rand"
@@ -13,13 +13,16 @@ import (
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
 )
 
-const testCertificateFor = 2 * 365 * 24 * time.Hour
+const (
+	testCertificateFor = 2 * 365 * 24 * time.Hour
+	testKeyBits        = 2048
+)
 
-// TestCertificate makes a PKCS#12 with a fresh, self-signed RSA certificate
+// Test makes a PKCS#12 with a fresh, self-signed RSA certificate
 // whose subject carries a tax number, and its password. Simulated authorities
 // take it, real ones never: it is for demos and tests.
-func TestCertificate(taxNumber, name string, now time.Time) (file []byte, password string, err error) {
-	key, err := rsa.GenerateKey(rand.Reader, rsaBitsMin)
+func Test(taxNumber, name string, now time.Time) (file []byte, password string, err error) {
+	key, err := rsa.GenerateKey(rand.Reader, testKeyBits)
 	if err != nil {
 		return nil, "", fmt.Errorf("make a test certificate: %w", err)
 	}

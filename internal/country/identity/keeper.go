@@ -1,0 +1,105 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"tributary/internal/country"
+)
+
+const (
+	keptMax = 256              // identities held at a time
+	keptFor = 10 * time.Minute // after which a file is opened again
+)
+
+// Keeper opens suppliers' credentials and holds what it opened for a while:
+// deriving a key from a password is made slow on purpose, and a supplier signs
+// many documents in a row. It is safe for concurrent use.
+//
+// Failure policy: opened keys live in memory only, at most keptMax of them and
+// none longer than keptFor. They are found by a digest over file and password,
+// so other credentials never meet another's key.
+type Keeper struct {
+	mu   sync.Mutex
+	kept map[[sha256.Size]byte]*kept
+}
+
+type kept struct {
+	once    sync.Once
+	until   time.Time
+	id      *Identity
+	problem *Problem
+}
+
+// NewKeeper returns a keeper that holds nothing yet.
+func NewKeeper() *Keeper { return &Keeper{kept: map[[sha256.Size]byte]*kept{}} }
+
+// Open returns the identity of credentials that are valid now. An error wraps
+// [country.ErrCredentials]: only other credentials can mend it.
+func (k *Keeper) Open(c country.Credentials, now time.Time) (*Identity, error) {
+	if len(c.PKCS12) == 0 {
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: there is none", country.ErrCredentials)
+	}
+	held := k.find(c, now)
+	held.once.Do(func() {
+		file, reason := Read(c.PKCS12)
+		if reason != "" {
+			held.problem = &Problem{Reason: reason}
+			return
+		}
+		held.id, held.problem = file.Open(c.Password)
+	})
+	switch {
+	case held.problem != nil && held.problem.Password:
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: the password %s", country.ErrCredentials, held.problem.Reason)
+	case held.problem != nil:
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: it %s", country.ErrCredentials, held.problem.Reason)
+	case now.After(held.id.Leaf.NotAfter):
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: it expired on %s", country.ErrCredentials, held.id.Leaf.NotAfter.UTC().Format(time.DateOnly))
+	case now.Before(held.id.Leaf.NotBefore):
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: it is not valid before %s", country.ErrCredentials, held.id.Leaf.NotBefore.UTC().Format(time.DateOnly))
+	}
+	return held.id, nil
+}
+
+// find returns the place of credentials, dropping what is too old, and in need
+// of room whatever comes first: it is only opened again.
+func (k *Keeper) find(c country.Credentials, now time.Time) *kept {
+	key := digest(c)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if held, ok := k.kept[key]; ok && now.Before(held.until) {
+		return held
+	}
+	delete(k.kept, key)
+	if len(k.kept) >= keptMax {
+		for other, held := range k.kept {
+			if !now.Before(held.until) {
+				delete(k.kept, other)
+			}
+		}
+	}
+	for other := range k.kept {
+		if len(k.kept) < keptMax {
+			break
+		}
+		delete(k.kept, other)
+	}
+	held := &kept{until: now.Add(keptFor)}
+	k.kept[key] = held
+	return held
+}
+
+func digest(c country.Credentials) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	var size [8]byte
+	binary.BigEndian.PutUint64(size[:], uint64(len(c.PKCS12)))
+	h.Write(size[:])
+	h.Write(c.PKCS12)
+	h.Write([]byte(c.Password))
+	h.Sum(sum[:0])
+	return sum
+}

@@ -1,0 +1,67 @@
+package country
+
+import "time"
+
+// Issue is a registered transaction on its way to paper: what a pack may look
+// at when it says what the document for people must carry.
+type Issue struct {
+	Transaction  *Transaction // items with their taxes typed
+	Totals       Totals
+	Supplier     *Supplier
+	Original     *Original
+	UniqueNumber string
+	AuthorityID1 string
+	AuthorityID2 string
+	QRCode       string
+	Filing       *Filing // nil where nothing was filed
+	Receipt      []byte  // what the authority gave back, the RECEIPT attachment
+	Language     string  // two letters, upper case: of the document
+	Location     *time.Location
+	At           time.Time
+	Live         Live
+}
+
+// Imprint is what a country's law wants printed on a document besides the
+// transaction itself. Its zero value prints nothing.
+type Imprint struct {
+	Title       string       // in place of the language's own title
+	Codes       []Code       // in the order in which they stand, left to right
+	Identifiers []Identifier // the authority's, in place of unlabelled ids
+	Texts       []string     // legal texts, one paragraph each
+}
+
+// Code is a QR code with the words that stand above and below it.
+type Code struct {
+	Text    string
+	Title   string
+	Caption string
+}
+
+// Identifier is a labelled id.
+type Identifier struct {
+	Label string
+	Value string
+}
+
+// PlainImprint prints the authority's ids and its code without words: what a
+// pack without rules of its own gets.
+func PlainImprint(in Issue) Imprint {
+	var out Imprint
+	for _, id := range []string{in.AuthorityID1, in.AuthorityID2} {
+		if id != "" {
+			out.Identifiers = append(out.Identifiers, Identifier{Value: id})
+		}
+	}
+	if in.QRCode != "" {
+		out.Codes = []Code{{Text: in.QRCode}}
+	}
+	return out
+}
+
+// Printed is the pack's imprint of an issue.
+func (p Pack) Printed(in Issue) Imprint {
+	if p.Imprint == nil {
+		return PlainImprint(in)
+	}
+	return p.Imprint(in)
+}
