@@ -54,31 +54,6 @@ type Config struct {
 	Retention     Retention                  `json:"retention"`
 }
 
-// Placement is where the logo stands on documents. Empty means left.
-type Placement string
-
-// The placements.
-const (
-	Left   Placement = "left"
-	Center Placement = "center"
-	Right  Placement = "right"
-)
-
-// Font is a family of the document renderer. Empty means sans.
-type Font string
-
-// The fonts.
-const (
-	Sans  Font = "sans"
-	Serif Font = "serif"
-)
-
-// Colours are #RRGGBB, or empty for the renderer's own.
-type Colours struct {
-	Accent string `json:"accent,omitempty"`
-	Ink    string `json:"ink,omitempty"`
-}
-
 // Webhooks are one address for all events, or one per event type; never both.
 type Webhooks struct {
 	All     string            `json:"all,omitempty"`
@@ -174,26 +149,13 @@ func (c *Config) settleLook(found finder) {
 	case !printable(c.DisplayName):
 		found("display_name", fault.FieldNotValid, "has characters that cannot be printed")
 	}
-	if !slices.Contains([]Placement{"", Left, Center, Right}, c.LogoPlacement) {
-		found("logo_placement", fault.FieldNotValid, "must be %s, %s or %s", Left, Center, Right)
-	}
-	if !slices.Contains([]Font{"", Sans, Serif}, c.Font) {
-		found("font", fault.FieldNotValid, "must be %s or %s", Sans, Serif)
-	}
-	for field, colour := range map[string]*string{"colours.accent": &c.Colours.Accent, "colours.ink": &c.Colours.Ink} {
-		*colour = strings.ToUpper(*colour)
-		if *colour != "" && !isColour(*colour) {
-			found(field, fault.FieldNotValid, "must be of the form #RRGGBB")
-		}
-	}
+	look := c.look()
+	look.settle(found)
+	c.Colours = look.Colours
 }
 
 func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
-}
-
-func isColour(text string) bool {
-	return len(text) == 7 && text[0] == '#' && strings.Trim(text[1:], "0123456789ABCDEF") == ""
 }
 
 func (r rules) settleCountries(c *Config, live bool, found finder) {

@@ -34,8 +34,8 @@ type Logo struct {
 	Bytes     int    `json:"bytes"`
 }
 
-// readLogo decodes the whole picture once, so that no document fails on it later.
-func readLogo(raw []byte) (*Logo, error) {
+// ReadLogo describes a picture, or says why it cannot be a logo. It decodes the whole picture once, so that no document fails on it later.
+func ReadLogo(raw []byte) (*Logo, error) {
 	if len(raw) > LogoBytesMax {
 		return nil, badLogo("has %d bytes, at most %d are allowed", len(raw), LogoBytesMax)
 	}
@@ -77,7 +77,7 @@ func (a *Accounts) SetLogo(ctx context.Context, by Actor, clientID string, raw [
 	var logo *Logo
 	if len(raw) > 0 {
 		var err error
-		if logo, err = readLogo(raw); err != nil {
+		if logo, err = ReadLogo(raw); err != nil {
 			return Client{}, err
 		}
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"reflect"
 
+	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/lookup"
@@ -39,6 +40,9 @@ var answerNames = map[reflect.Type]string{
 	reflect.TypeFor[onboarding.Envelope]():         "JobEnvelope",
 	reflect.TypeFor[onboarding.Reference]():        "JobData",
 	reflect.TypeFor[onboarding.Company]():          "OnboardedCompany",
+	reflect.TypeFor[account.Look]():                "CompanyBranding",
+	reflect.TypeFor[account.Colours]():             "CompanyColours",
+	reflect.TypeFor[account.Logo]():                "CompanyLogo",
 	reflect.TypeFor[page[onboarding.Company]]():    "OnboardedCompanyPage",
 	reflect.TypeFor[onboarding.Meta]():             "CompanyMeta",
 	reflect.TypeFor[onboarding.TaxInformation]():   "CompanyTaxInformation",
@@ -163,6 +167,12 @@ var details = map[string]detail{
 	"OnboardedCompany.meta":   about("As submitted."), "OnboardedCompany.legal_name": about("As submitted."), "OnboardedCompany.company_number": about("As submitted."), "OnboardedCompany.address": about("As submitted."), "OnboardedCompany.tax_information": about("As submitted."),
 	"JobData.job_status_location": {about: "Where the job is asked about.", with: object{"format": "uri"}}, "JobData.location": {about: "Where the company is.", with: object{"format": "uri"}},
 	"OnboardedCompany.settings": about("The country's own keys, defaults filled in."), "OnboardedCompany.credentials": about("That there are some, never what they are."),
+	"OnboardedCompany.branding": about("Its own look of documents; absent when it has the client's."),
+	"CompanyBranding.logo":      about("That there is one, and which."), "CompanyBranding.logo_placement": aboutValues("Where the logo stands; absent: the client's choice.", "left", "center", "right"),
+	"CompanyBranding.colours": about("Of its documents."), "CompanyBranding.font": aboutValues("Family of the text; absent: the client's choice.", "sans", "serif"),
+	"CompanyColours.accent": about("Lines and titles, #RRGGBB."), "CompanyColours.ink": about("Text, #RRGGBB."),
+	"CompanyLogo.media_type": aboutValues("Of the picture.", "image/png", "image/jpeg"), "CompanyLogo.sha256": {about: "SHA-256 of the picture.", with: object{"pattern": `^[0-9a-f]{64}$`}},
+	"CompanyLogo.width": about("In pixels."), "CompanyLogo.height": about("In pixels."), "CompanyLogo.bytes": about("Size of the file."),
 	"OnboardedCompany.created_at": aboutStamp("When it was onboarded."), "OnboardedCompany.updated_at": aboutStamp("When it last changed."),
 	"CompanyMeta.country_code": about("As submitted."), "CompanyMeta.language_code": about("As submitted."), "CompanyMeta.external_id": about("Your own id."),
 	"CompanyTaxInformation.tax_number": about("As submitted."), "CompanyTaxInformation.regime": about("As submitted."),

@@ -222,7 +222,7 @@ func transactionSchemas() object {
 	backfill["dependentRequired"] = object{"items": list("currency_code")}
 	return object{
 		"Transaction": bodyOf("A sale."+rest, whole, wholeRequired),
-		"Adjustment":  bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id"), append(wholeRequired[:len(wholeRequired):len(wholeRequired)], "reference_transaction_id")),
+		"Adjustment":  bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id", "reason"), append(wholeRequired[:len(wholeRequired):len(wholeRequired)], "reference_transaction_id")),
 		"Credit":      bodyOf("A correction of the whole original, whose parties, items and currency it copies."+rest, short, shortRequired),
 		"Cancellation": bodyOf("The original should not exist."+rest,
 			append(short[:len(short):len(short)], "reason"), shortRequired),
@@ -259,6 +259,7 @@ func companySchemas() object {
 			}),
 			"legal_name": must("Full name.", 450), "company_number": text("Number in a register.", 100), "address": ref("CompanyAddress"), "tax_credentials": credentials,
 			"tax_information": record("How the company is known to its tax authority.", object{"tax_number": must("Tax number.", 50), "regime": text("Tax it is registered for, for example VAT.", 10)}),
+			"branding":        brandingSchema(),
 			"settings":        object{"type": []any{"object", "null"}, "description": "The country's own keys, listed with type and default at /v1/countries/{code}."},
 		}
 	}
@@ -274,6 +275,22 @@ func companySchemas() object {
 		"Company": company, "CompanyAddress": addressSchema(text),
 		"CompanyPatch": record("What is to change; null clears an optional member. Country, tax number and external_id may be repeated, not changed.", properties()),
 	}
+}
+
+// brandingSchema is how a company's documents look.
+func brandingSchema() object {
+	choice := func(about string, values ...any) object {
+		return object{"enum": append(values, "", nil), "description": about}
+	}
+	colour := func(about string) object {
+		return object{"type": []any{"string", "null"}, "pattern": "^(#[0-9A-Fa-f]{6})?$", "description": about, "examples": []any{"#0B5FFF"}}
+	}
+	return typed(record("How the company's documents look; what is absent is the client's own.", object{
+		"logo_base64":    object{"type": []any{"string", "null"}, "pattern": base64Pattern, "description": "A PNG or JPEG image, at most 512 KiB decoded, 4096 pixels on a side and 4194304 in all.", "writeOnly": true},
+		"logo_placement": choice("Where the logo stands.", "left", "center", "right"),
+		"colours":        typed(record("Colours of documents.", object{"accent": colour("Lines and titles."), "ink": colour("Text.")}), "object", "null"),
+		"font":           choice("Family of the text.", "sans", "serif"),
+	}), "object", "null")
 }
 
 func lookupSchemas() object {

@@ -29,7 +29,7 @@ func (r *run) documents(ctx context.Context) error {
 		return err
 	}
 	visual := document.Visual{Transaction: *sale, Totals: totals, Supplier: supplier, Language: "EN", IssuedAt: time.Now(), UniqueNumber: "XX-BENCH",
-		QR: &document.QR{Text: "https://authority.invalid/xx/check?s=XX123456789&n=bench"}}
+		Codes: []document.QR{{Text: "https://authority.invalid/xx/check?s=XX123456789&n=bench"}}}
 	perSecond, err := r.everywhere(2, func(int) error {
 		_, err := renderer.Render(ctx, visual)
 		return err

@@ -72,7 +72,7 @@ type Transaction struct {
 	Note             string // as sent; documents sanitise it
 	Payments         []Payment
 	ReferenceID      string // transaction_id of the original of a correction
-	Reason           string // cancellation only, where a country wants one
+	Reason           string // cancellations and adjustments, where a country has reasons to choose from
 	ExchangeRate     *num.Amount
 	ExchangeRateDate string
 	AuthorityID1     string // backfill only
@@ -153,6 +153,16 @@ type Supplier struct {
 	TaxNumber     string
 	TaxRegime     string
 	Settings      Settings // the country's own keys, defaults filled in
+	Branding      Branding // how its documents look; what is empty is the client's
+}
+
+// Branding is a company's own look of documents.
+type Branding struct {
+	LogoSHA256 string // whoever keeps the companies has its bytes
+	Placement  string
+	Accent     string // #RRGGBB
+	Ink        string // #RRGGBB
+	Font       string
 }
 
 // Settings are a company's values for the keys that a pack's Facts list.

@@ -176,20 +176,20 @@ func (c *composition) particulars(width length) (labels, values block) {
 	return labels, values
 }
 
-// drawParties draws who sells, who issues, who buys, and the code beside them.
+// drawParties draws who sells, who issues, who buys, and the codes beside them.
 func (c *composition) drawParties() error {
-	var code *qrBlock
-	right := contentRight
-	if c.v.QR != nil {
-		var err error
-		if code, err = c.newQRBlock(c.v.QR); err != nil {
-			return err
-		}
-		c.need(code.height)
-		right = contentRight - code.width - 7*millimetre
+	codes, height, err := c.newQRBlocks()
+	if err != nil {
+		return err
 	}
+	const apart = 7 * millimetre
+	right := contentRight
+	for _, code := range codes {
+		right -= code.width + apart
+	}
+	c.need(height)
 	top, page := c.y, len(c.sheets)
-	width := (right - marginSide - 7*millimetre) / 2
+	width := (right - marginSide - apart) / 2
 	var seller, buyer block
 	c.addParty(&seller, c.words.supplier, supplierParty(c.v.Supplier), width)
 	if c.v.Transaction.Issuer != nil {
@@ -198,15 +198,30 @@ func (c *composition) drawParties() error {
 	if c.v.Transaction.Customer != nil {
 		c.addParty(&buyer, c.words.customer, *c.v.Transaction.Customer, width)
 	}
-	if code != nil {
-		code.draw(c, contentRight-code.width, top)
+	x := right
+	for _, code := range codes {
+		x += apart
+		code.draw(c, x, top)
+		x += code.width
 	}
-	c.drawColumns(column{x: marginSide, lines: seller}, column{x: marginSide + width + 7*millimetre, lines: buyer})
-	if code != nil && page == len(c.sheets) {
-		c.y = max(c.y, top+code.height)
+	c.drawColumns(column{x: marginSide, lines: seller}, column{x: marginSide + width + apart, lines: buyer})
+	if page == len(c.sheets) {
+		c.y = max(c.y, top+height)
 	}
 	c.y += 9 * millimetre
 	return nil
+}
+
+// newQRBlocks measures the codes; height is that of the tallest.
+func (c *composition) newQRBlocks() (codes []*qrBlock, height length, err error) {
+	for i := range c.v.Codes[:min(len(c.v.Codes), codesMax)] {
+		code, err := c.newQRBlock(&c.v.Codes[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		codes, height = append(codes, code), max(height, code.height)
+	}
+	return codes, height, nil
 }
 
 func supplierParty(s country.Supplier) country.Party {

@@ -90,7 +90,7 @@ func TestQRCodeHasTheMaskOfTheLowestPenalty(t *testing.T) {
 		"short", "0000000000000000000000000000", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", strings.Repeat("x", 40), strings.Repeat("long and longer ", 70), "another one, to vary",
 	} {
 		v := spanishReceipt(t)
-		v.QR.Text = text
+		v.Codes[0].Text = text
 		drawn := drawnModules(t, v)
 		var data coding.Encoding = coding.String(text)
 		if coding.Num(text).Check() == nil {

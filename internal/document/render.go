@@ -39,7 +39,7 @@ type Visual struct {
 	Title        string // overrides the title of the kind where the law of the country has its own
 	UniqueNumber string
 	Authority    []Identifier // ids the authority assigned
-	QR           *QR
+	Codes        []QR         // left to right beside the parties; at most codesMax are drawn
 	LegalTexts   []string
 	Original     *Reference // corrections: the document that is corrected
 
@@ -60,7 +60,10 @@ type Identifier struct {
 	Value string
 }
 
-// QR is the country's code with the words it must be printed with.
+// codesMax codes stand beside the parties; no country prints more.
+const codesMax = 2
+
+// QR is a code of the country with the words it must be printed with.
 type QR struct {
 	Text    string // encoded byte for byte
 	Title   string // above the code

@@ -58,7 +58,7 @@ func BenchmarkOnePage(b *testing.B) {
 		change func(*document.Visual)
 	}{
 		{"full", nil},
-		{"without-code", func(v *document.Visual) { v.QR = nil }},
+		{"without-code", func(v *document.Visual) { v.Codes = nil }},
 		{"without-logo", func(v *document.Visual) { v.Branding.Logo = nil }},
 		{"without-note", func(v *document.Visual) { v.Transaction.Note = "" }},
 	} {

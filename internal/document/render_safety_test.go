@@ -35,7 +35,7 @@ func hostile(t testing.TB) document.Visual {
 	v.Supplier.LegalName = attack
 	v.Transaction.Items[0].Name, v.Transaction.Items[0].Unit = attack, attack
 	v.Title, v.UniqueNumber, v.LegalTexts = attack, attack, []string{attack}
-	v.QR.Caption, v.QR.Title = attack, attack
+	v.Codes[0].Caption, v.Codes[0].Title = attack, attack
 	v.Authority = []document.Identifier{{Label: attack, Value: attack}}
 	v.Original = &document.Reference{Number: attack, AuthorityID: attack}
 	return v
@@ -275,9 +275,9 @@ func bomb() []byte {
 
 func TestQRCodeLimits(t *testing.T) {
 	v := longInvoice(t, 1)
-	v.QR = &document.QR{Text: strings.Repeat("x", 2331)}
+	v.Codes = []document.QR{{Text: strings.Repeat("x", 2331)}}
 	render(t, v)
-	v.QR = &document.QR{Text: strings.Repeat("x", 2332)}
+	v.Codes = []document.QR{{Text: strings.Repeat("x", 2332)}}
 	refused(t, v)
 }
 

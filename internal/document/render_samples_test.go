@@ -132,8 +132,8 @@ func spanishInvoice(t testing.TB) document.Visual {
 		Location: location(t, "Europe/Madrid"), IssuedAt: time.Date(2025, 11, 14, 0, 0, 5, 0, time.UTC),
 		UniqueNumber: "ES-000000042-7",
 		Authority:    []document.Identifier{{Label: "CSV", Value: "A-7K3M9QX2LT4WPD"}, {Label: "Huella", Value: "3C464DAF61ACB827C65FDA19F352A4E3BDC2C640E9E9FC4CC058073F38F12F60"}},
-		QR: &document.QR{Title: "QR tributario:", Caption: "VERI*FACTU",
-			Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=B12345674&numserie=F-2025-00042&fecha=14-11-2025&importe=4339.50"},
+		Codes: []document.QR{{Title: "QR tributario:", Caption: "VERI*FACTU",
+			Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=B12345674&numserie=F-2025-00042&fecha=14-11-2025&importe=4339.50"}},
 		LegalTexts: []string{"Factura verificable en la sede electrónica de la AEAT. Inscrita en el Registro Mercantil de Madrid, tomo 12.345, folio 67, hoja M-123456."},
 		Branding:   document.Branding{Logo: logoPNG(t, "norte", color.RGBA{0xB4, 0x53, 0x09, 0xFF}), Accent: "#B45309"},
 	})
@@ -156,8 +156,8 @@ func spanishReceipt(t testing.TB) document.Visual {
 		Supplier: country.Supplier{CountryCode: "ES", LegalName: "Cafetería La Espiga, C.B.", TaxNumber: "E12345678",
 			Address: country.Address{CountryCode: "ES", City: "Salamanca", PostalCode: "37002", AddressLine1: "Plaza Mayor", Number: "14"}},
 		Location: location(t, "Europe/Madrid"), IssuedAt: time.Date(2025, 11, 14, 9, 12, 3, 0, time.UTC), UniqueNumber: "ES-000000043-5",
-		QR: &document.QR{Title: "QR tributario:", Caption: "VERI*FACTU",
-			Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=E12345678&numserie=T-88121&fecha=14-11-2025&importe=11.70"},
+		Codes: []document.QR{{Title: "QR tributario:", Caption: "VERI*FACTU",
+			Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=E12345678&numserie=T-88121&fecha=14-11-2025&importe=11.70"}},
 	})
 }
 
@@ -182,7 +182,7 @@ func polishCreditNote(t testing.TB) document.Visual {
 		Location: location(t, "Europe/Warsaw"), IssuedAt: time.Date(2025, 11, 14, 10, 0, 4, 0, time.UTC), UniqueNumber: "PL-000000044-3",
 		Original:      &document.Reference{Number: "FV/2025/10/311", Date: time.Date(2025, 10, 28, 9, 0, 0, 0, time.UTC), AuthorityID: "7740001454-20251028-0B1C2D3E4F50-A1"},
 		Authority:     []document.Identifier{{Label: "Numer KSeF", Value: "7740001454-20251114-5265877635AB-6C"}},
-		QR:            &document.QR{Caption: "7740001454-20251114-5265877635AB-6C", Text: "https://qr.ksef.mf.gov.pl/invoice/7740001454/14-11-2025/UtQp9Gpc51y-u3xApZjIjgkpZ01js-J8KflSPW8WzIE"},
+		Codes:         []document.QR{{Caption: "7740001454-20251114-5265877635AB-6C", Text: "https://qr.ksef.mf.gov.pl/invoice/7740001454/14-11-2025/UtQp9Gpc51y-u3xApZjIjgkpZ01js-J8KflSPW8WzIE"}},
 		LocalCurrency: "PLN",
 		Branding:      document.Branding{Accent: "#7A1F3D"},
 	})
@@ -300,7 +300,7 @@ func greekInvoice(t testing.TB) document.Visual {
 			Address: country.Address{CountryCode: "GR", City: "Θεσσαλονίκη", PostalCode: "546 24", AddressLine1: "Τσιμισκή 43"}},
 		Location: location(t, "Europe/Athens"), IssuedAt: time.Date(2025, 11, 14, 9, 0, 2, 0, time.UTC), UniqueNumber: "GR-000000049-2",
 		Authority: []document.Identifier{{Label: "MARK", Value: "400001234567890"}},
-		QR:        &document.QR{Text: "https://mydataapi.aade.gr/myDATA/TimologioQR/QRInfo?q=abc123", Caption: "myDATA"},
+		Codes:     []document.QR{{Text: "https://mydataapi.aade.gr/myDATA/TimologioQR/QRInfo?q=abc123", Caption: "myDATA"}},
 	})
 }
 

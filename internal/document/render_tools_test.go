@@ -134,11 +134,11 @@ func TestPDFFontsShowsEmbeddedSubsetsOnly(t *testing.T) {
 
 func TestZBarReadsTheCodeBack(t *testing.T) {
 	zbarimg, pdftoppm := tool(t, "zbarimg", "zbar-tools"), tool(t, "pdftoppm", "poppler-utils")
-	texts := []string{spanishInvoice(t).QR.Text, polishCreditNote(t).QR.Text, greekInvoice(t).QR.Text,
+	texts := []string{spanishInvoice(t).Codes[0].Text, polishCreditNote(t).Codes[0].Text, greekInvoice(t).Codes[0].Text,
 		"0123456789012345678901234567890123456789", "HTTPS://EXAMPLE.COM/ALPHANUMERIC", "ñandú €uro", strings.Repeat("long text ", 60)}
 	for _, text := range texts {
 		v := spanishReceipt(t)
-		v.QR.Text = text
+		v.Codes[0].Text = text
 		page := filepath.Join(t.TempDir(), "page")
 		output(t, pdftoppm, "-r", "200", "-x", "1150", "-W", "504", "-y", "350", "-H", "500", "-gray", "-png", "-singlefile", written(t, v), page)
 		if got := strings.TrimSuffix(output(t, zbarimg, "-q", "--raw", page+".png"), "\n"); got != text {

@@ -9,6 +9,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -64,6 +65,9 @@ type Fault struct {
 func At(field string, code Code, format string, args ...any) Fault {
 	return Fault{Code: code, Type: Validation, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
 }
+
+// Reason is the message without the path, for whoever says it of another field.
+func (f Fault) Reason() string { return strings.TrimPrefix(f.Message, f.Field+" ") }
 
 // Warn returns a fault that hinders nothing. field may be empty.
 func Warn(field string, code Code, format string, args ...any) Fault {

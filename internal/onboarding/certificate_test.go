@@ -24,8 +24,8 @@ import (
 	"pgregory.net/rapid"
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
 
-	"tributary/internal/db/dbtest"
 	"tributary/internal/country/identity"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/onboarding"
 )
 

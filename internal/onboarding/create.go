@@ -248,6 +248,9 @@ func (j *job) insert(tx *db.Tx) error {
 	if err != nil {
 		return err
 	}
+	if err := j.insertLogo(tx); err != nil {
+		return err
+	}
 	if j.node == "" {
 		tx.Enqueue(Work{JobID: j.id}, nil)
 	}

@@ -3,6 +3,7 @@ package onboarding
 import (
 	"time"
 
+	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -46,6 +47,7 @@ type Company struct {
 	CompanyNumber  *string          `json:"company_number"`
 	Address        country.Address  `json:"address"`
 	TaxInformation TaxInformation   `json:"tax_information"`
+	Branding       *account.Look    `json:"branding,omitempty"`
 	Settings       country.Settings `json:"settings"`
 	Credentials    []Credential     `json:"credentials"`
 	CreatedAt      Timestamp        `json:"created_at"`

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/killpoint"
 )
 
 const (
@@ -227,6 +228,7 @@ func (c *Companies) carryOut(ctx context.Context, job *claimed) (again time.Dura
 	if len(e.faults) == 0 {
 		var transient bool
 		e.faults, transient = c.enrol(ctx, job, e)
+		killpoint.Reach(killpoint.Enrolled)
 		if transient && job.tries+1 < enrolTries {
 			return c.giveBack(ctx, job, retryBase<<job.tries)
 		}
@@ -330,7 +332,14 @@ func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) e
 		if err != nil {
 			return fmt.Errorf("encode faults: %w", err)
 		}
-		return tx.ExecOne(endSQL, Failed, string(text), now, job.id, job.claim)
+		if err := tx.ExecOne(endSQL, Failed, string(text), now, job.id, job.claim); err != nil {
+			return err
+		}
+		kept, err := keptLook(tx, job)
+		if err != nil {
+			return err
+		}
+		return pruneLogos(tx, job, kept)
 	}
 	// The claim first: whoever lost it changes nothing.
 	if err := tx.ExecOne(endSQL, Success, nil, now, job.id, job.claim); err != nil {
@@ -350,6 +359,9 @@ func (c *Companies) storeCompany(tx *db.Tx, job *claimed, e *examined, sealed []
 			[]any{job.clientID, job.companyID, job.externalID, job.country, job.taxKey, job.live, string(text), now, now})
 	} else {
 		err = tx.ExecOne(changeCompanySQL, string(text), now, job.clientID, job.companyID)
+	}
+	if err == nil {
+		err = pruneLogos(tx, job, job.profile.Branding)
 	}
 	if err != nil || !e.replaced {
 		return err

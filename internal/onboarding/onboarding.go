@@ -28,6 +28,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"tributary/internal/alert"
@@ -69,6 +70,9 @@ type Companies struct {
 	now     func() time.Time
 	opening chan struct{}      // one slot per certificate that is being opened: pure computing, so as many as there are cores
 	ended   func(jobID string) // tests wait for it; nil otherwise
+
+	logosMu sync.Mutex
+	logos   map[string][]byte // by digest, see Logo
 }
 
 // New returns the companies of a database. It starts nothing: see
@@ -87,6 +91,7 @@ func New(cfg Config) *Companies {
 	return &Companies{
 		cfg: cfg, db: cfg.DB, log: cfg.Log, now: cfg.Now,
 		opening: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		logos:   map[string][]byte{},
 	}
 }
 

@@ -43,7 +43,7 @@ func (c *Companies) supplier(id string, p *profile) country.Supplier {
 	s := country.Supplier{
 		ID: id, ExternalID: p.ExternalID, CountryCode: p.country(), LanguageCode: strings.ToUpper(p.LanguageCode),
 		LegalName: p.LegalName, CompanyNumber: p.CompanyNumber, Address: p.Address,
-		TaxNumber: p.TaxNumber, TaxRegime: p.Regime, Settings: withDefaults(p.Settings, pack.Facts),
+		TaxNumber: p.TaxNumber, TaxRegime: p.Regime, Settings: withDefaults(p.Settings, pack.Facts), Branding: brandingOf(p.Branding),
 	}
 	if s.LanguageCode == "" && len(pack.Facts.Languages) > 0 {
 		s.LanguageCode = pack.Facts.Languages[0]
@@ -175,6 +175,7 @@ func (c *Companies) show(s storedCompany) Company {
 		Meta:      Meta{CountryCode: p.CountryCode, LanguageCode: orNull(p.LanguageCode), ExternalID: p.ExternalID},
 		LegalName: p.LegalName, CompanyNumber: orNull(p.CompanyNumber), Address: p.Address,
 		TaxInformation: TaxInformation{TaxNumber: p.TaxNumber, Regime: orNull(p.Regime)},
+		Branding:       p.Branding,
 		Settings:       withDefaults(p.Settings, pack.Facts),
 		Credentials:    []Credential{},
 		CreatedAt:      Timestamp(db.FromMicros(s.createdAt)), UpdatedAt: Timestamp(db.FromMicros(s.updatedAt)),

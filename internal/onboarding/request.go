@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
@@ -36,6 +37,7 @@ const (
 	fieldCountry     = "meta.country_code"
 	fieldExternalID  = "meta.external_id"
 	fieldTaxNumber   = "tax_information.tax_number"
+	fieldBranding    = "branding"
 	fieldCredentials = "tax_credentials"
 	fieldCertificate = "tax_credentials.certificate_base64"
 	fieldPassword    = "tax_credentials.certificate_password"
@@ -52,6 +54,7 @@ type profile struct {
 	Address       country.Address  `json:"address"`
 	TaxNumber     string           `json:"tax_number"`
 	Regime        string           `json:"regime,omitempty"`
+	Branding      *account.Look    `json:"branding,omitempty"`
 	Settings      country.Settings `json:"settings,omitempty"` // only what was sent; defaults are the pack's and may change
 }
 
@@ -75,6 +78,7 @@ type request struct {
 	externalID  *string
 	taxNumber   *string
 	credentials secrets
+	logo        []byte   // that came with the body
 	ignored     []string // names nobody knows
 	faults      []fault.Fault
 	count       int
@@ -103,6 +107,8 @@ func read(body []byte, patch bool, into *profile) (*request, error) {
 			q.object(n, name, func(member, path string, n *node) bool { return q.taxInformation(member, path, n, into) })
 		case fieldCredentials:
 			q.taxCredentials(n)
+		case fieldBranding:
+			q.branding(n, into)
 		case "settings": // checked when the country is known
 		default:
 			q.ignored = append(q.ignored, printable(name))
@@ -347,18 +353,11 @@ func (q *request) taxCredentials(n *node) {
 	})
 }
 
-// certificate reads base64, with the line breaks that openssl makes and with
-// or without padding.
+// certificate reads a PKCS#12.
 func (q *request) certificate(text, path string) {
-	compact := strings.TrimRight(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
-			return -1
-		}
-		return r
-	}, text), "=")
-	raw, err := base64.RawStdEncoding.DecodeString(compact)
+	raw, ok := decodeBase64(text)
 	switch {
-	case err != nil:
+	case !ok:
 		q.refuse(path, fault.FieldNotValid, "must be base64")
 	case len(raw) > pkcs12BytesMax:
 		q.refuse(path, fault.FieldNotValid, "must be at most %d bytes long when decoded", pkcs12BytesMax)
@@ -367,6 +366,19 @@ func (q *request) certificate(text, path string) {
 	case q.patch:
 		q.credentials.set(memberCertificate, "")
 	}
+}
+
+// decodeBase64 reads base64 with the line breaks that openssl makes and with
+// or without padding.
+func decodeBase64(text string) (raw []byte, ok bool) {
+	compact := strings.TrimRight(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == ' ' || r == '\t' {
+			return -1
+		}
+		return r
+	}, text), "=")
+	raw, err := base64.RawStdEncoding.DecodeString(compact)
+	return raw, err == nil
 }
 
 // note tells the client which of its names were ignored.

@@ -71,3 +71,8 @@ const endingSQL = `SELECT k.client_id, k.company_id, c.external_id, k.expires_at
 	FROM company_credentials k JOIN companies c ON c.client_id = k.client_id AND c.company_id = k.company_id
 	WHERE k.expires_at IS NOT NULL AND k.expires_at < $1 AND (k.alarmed = 0 OR k.alarmed > $2)
 	ORDER BY k.expires_at LIMIT $3`
+
+const putLogoSQL = `INSERT INTO company_logos (client_id, company_id, sha256, logo) VALUES ($1, $2, $3, $4)
+	ON CONFLICT (client_id, company_id, sha256) DO NOTHING`
+
+const logoSQL = `SELECT logo FROM company_logos WHERE client_id = $1 AND company_id = $2 AND sha256 = $3`

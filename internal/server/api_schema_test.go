@@ -330,6 +330,8 @@ func rule(refusal object) string {
 			name = "identity stays"
 		case f["code"] == "field_required" && (field == "address.city" || field == "address.address_line_1"):
 			name = "a patched company stays complete"
+		case field == "branding.logo_base64" && strings.Contains(message, "image"):
+			name = "a logo is a picture"
 		case strings.HasPrefix(field, "settings.") || strings.HasPrefix(field, "tax_credentials"):
 			name = "the country's settings and credentials"
 		default:

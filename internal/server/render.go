@@ -1,11 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
+	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/document"
+	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
 
@@ -16,13 +19,9 @@ func (s *Server) render(ctx context.Context, in transaction.Issued) (pdf []byte,
 	if err != nil {
 		return nil, false, err
 	}
-	look := document.Branding{
-		Placement: document.Placement(profile.Config.LogoPlacement), Accent: profile.Config.Colours.Accent, Ink: profile.Config.Colours.Ink, Font: string(profile.Config.Font),
-	}
-	if profile.Config.Logo != nil {
-		if look.Logo, err = s.accounts.Logo(ctx, in.Scope); err != nil {
-			return nil, false, err
-		}
+	look, err := s.look(ctx, in.Scope, profile.Config, &in.Supplier)
+	if err != nil {
+		return nil, false, err
 	}
 	v := document.Visual{
 		Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Simplified: country.DocumentType(&in.Transaction) == country.Simplified,
@@ -34,13 +33,13 @@ func (s *Server) render(ctx context.Context, in transaction.Issued) (pdf []byte,
 	if v.Language == "" {
 		v.Language = "EN"
 	}
-	for _, id := range []string{in.AuthorityID1, in.AuthorityID2} {
-		if id != "" {
-			v.Authority = append(v.Authority, document.Identifier{Value: id})
-		}
+	printed := in.Pack.Printed(in.Country(v.Language))
+	v.Title, v.LegalTexts = printed.Title, printed.Texts
+	for _, id := range printed.Identifiers {
+		v.Authority = append(v.Authority, document.Identifier(id))
 	}
-	if in.QRCode != "" {
-		v.QR = &document.QR{Text: in.QRCode}
+	for _, code := range printed.Codes {
+		v.Codes = append(v.Codes, document.QR(code))
 	}
 	if in.Original != nil {
 		v.Original = &document.Reference{Number: in.Original.Transaction.Number, Date: in.Original.Transaction.Date, AuthorityID: in.Original.AuthorityID1}
@@ -50,4 +49,24 @@ func (s *Server) render(ctx context.Context, in transaction.Issued) (pdf []byte,
 	}
 	pdf, err = s.renderer.Render(ctx, v)
 	return pdf, !document.Speaks(v.Language), err
+}
+
+// look is how a document looks: what the company chose, and the client's for the rest.
+func (s *Server) look(ctx context.Context, clientID string, client *account.Config, supplier *country.Supplier) (document.Branding, error) {
+	own := supplier.Branding
+	look := document.Branding{
+		Placement: document.Placement(cmp.Or(own.Placement, string(client.LogoPlacement))), Font: cmp.Or(own.Font, string(client.Font)),
+		Accent: cmp.Or(own.Accent, client.Colours.Accent), Ink: cmp.Or(own.Ink, client.Colours.Ink),
+	}
+	var err error
+	switch {
+	case own.LogoSHA256 != "":
+		look.Logo, err = s.company.Logo(ctx, clientID, supplier.ID, own.LogoSHA256)
+		if fault.KindOf(err) == fault.NotFound { // replaced a moment ago: the next document has the new one
+			look.Logo, err = nil, nil
+		}
+	case client.Logo != nil:
+		look.Logo, err = s.accounts.Logo(ctx, clientID)
+	}
+	return look, err
 }

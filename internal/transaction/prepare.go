@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -59,12 +60,16 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 			return err
 		}
 	}
+	refused, err := b.refusedBefore(ctx, o)
+	if err != nil {
+		return err
+	}
 	var filing country.Filing
-	err := safely("prepare a filing", func() (err error) {
+	err = safely("prepare a filing", func() (err error) {
 		filing, err = b.channel.Prepare(country.Draft{
 			OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
 			Supplier: b.supplier, Original: o.original, Previous: b.chain, Location: b.location, Now: b.db.Now(),
-			Live: o.live, Late: b.lease.Row.failures > 0, Credentials: b.creds,
+			Live: o.live, Late: b.lease.Row.failures > 0, Refused: refused, Credentials: b.creds,
 		})
 		return err
 	})
@@ -92,6 +97,35 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 		b.retry = append(b.retry, o)
 	}
 	return nil
+}
+
+// refusedBefore reports whether the authority refused an earlier attempt: some
+// must be told that this is the mended one.
+func (b *batch) refusedBefore(ctx context.Context, o *operation) (refused bool, err error) {
+	if o.attempt <= 1 {
+		return false, nil
+	}
+	err = b.db.Read(ctx, func(r db.Reader) error {
+		receipts, err := db.Collect(r, func(scan func(...any) error) (text string, err error) { return text, scan(&text) },
+			`SELECT f.receipt FROM operations o JOIN filings f ON f.operation_id = o.operation_id
+				WHERE o.client_id = $1 AND o.transaction_id = $2 AND o.attempt < $3 AND o.status = 'FAILURE' AND f.receipt IS NOT NULL`,
+			o.scope, o.transactionID, o.attempt)
+		if err != nil {
+			return err
+		}
+		for _, text := range receipts {
+			var before country.Receipt
+			if err := json.Unmarshal([]byte(text), &before); err != nil {
+				return err
+			}
+			refused = refused || before.Outcome == country.Rejected
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for refusals of %s: %w", o.id, err)
+	}
+	return refused, nil
 }
 
 func internal() fault.Fault {

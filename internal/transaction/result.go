@@ -379,6 +379,8 @@ type Issued struct {
 	AuthorityID2 string
 	QRCode       string
 	Filing       *country.Filing // nil where nothing was filed
+	Receipt      []byte          // what the authority gave back
+	Live         country.Live
 	Location     *time.Location
 	At           time.Time
 }
@@ -390,7 +392,7 @@ func (b *batch) issued(e *ending) Issued {
 	in := Issued{
 		Scope: o.scope, OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: t, Totals: o.totals, Supplier: b.supplier,
 		Original: o.original, Pack: b.pack, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2, QRCode: e.receipt.QRCode,
-		Location: b.location, At: b.db.Now(),
+		Receipt: e.receipt.Document, Live: o.live, Location: b.location, At: b.db.Now(),
 	}
 	if o.filing.Report != nil {
 		in.Filing = &o.filing
@@ -402,6 +404,16 @@ func (b *batch) issued(e *ending) Issued {
 		in.QRCode = o.filing.QRCode
 	}
 	return in
+}
+
+// Country is what the pack may look at when it says what a document in a
+// language must carry.
+func (in *Issued) Country(language string) country.Issue {
+	return country.Issue{
+		Transaction: &in.Transaction, Totals: in.Totals, Supplier: &in.Supplier, Original: in.Original, UniqueNumber: in.UniqueNumber,
+		AuthorityID1: in.AuthorityID1, AuthorityID2: in.AuthorityID2, QRCode: in.QRCode, Filing: in.Filing, Receipt: in.Receipt,
+		Language: strings.ToUpper(language), Location: in.Location, At: in.At, Live: in.Live,
+	}
 }
 
 // Stored reads the bytes of an attachment that lives in this slice's records.
