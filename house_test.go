@@ -17,7 +17,7 @@ import (
 // packages that stand to its left. A new package must be put on it. Packages
 // on one step do not import each other.
 var staircase = [][]string{
-	{"fault"},
+	{"fault", "killpoint"},
 	{"secret"},
 	{"country"},
 	{"country/taxid"},

@@ -44,10 +44,16 @@ type process struct {
 // start runs the program; it is killed when the test ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, ready: make(chan string, 1), ended: make(chan error, 1)}
-	p.cmd = exec.Command(os.Args[0], args...)
-	p.cmd.Env = append(os.Environ(), childEnv+"=1")
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), childEnv+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return begin(t, cmd)
+}
+
+// begin starts a command that behaves as the program does.
+func begin(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, ready: make(chan string, 1), ended: make(chan error, 1)}
 	p.cmd.Stderr = lockedWriter{&p.mu, &p.errs}
 	pipe, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -66,6 +72,7 @@ func start(t *testing.T, args ...string) *process {
 			}
 		}
 		p.ended <- p.cmd.Wait()
+		close(p.ended) // whoever asks later hears that it is over
 	}()
 	t.Cleanup(func() { p.cmd.Process.Kill() }) //nolint:errcheck // it may have ended
 	return p
@@ -112,6 +119,26 @@ func (p *process) stderr() string {
 func (p *process) kill() {
 	p.cmd.Process.Kill() //nolint:errcheck // it may have ended
 	<-p.ended
+}
+
+// gone reports whether the program has ended.
+func (p *process) gone() bool { return p.endsWithin(0) }
+
+// endsWithin waits for the program's end.
+func (p *process) endsWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+		return true
+	case <-timer.C:
+	}
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // call runs a short command in this process and returns its exit code and output.

@@ -41,6 +41,13 @@ type outcome struct {
 
 func (o outcome) rate() float64 { return float64(o.requests-o.refused-o.failed) / o.took.Seconds() }
 
+// and adds up two runs of one load, without their times.
+func (o outcome) and(other outcome) outcome {
+	return outcome{
+		requests: o.requests + other.requests, refused: o.refused + other.refused, failed: o.failed + other.failed, took: o.took + other.took,
+	}
+}
+
 func (o outcome) percentile(p float64) time.Duration {
 	if len(o.times) == 0 {
 		return 0

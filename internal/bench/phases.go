@@ -64,29 +64,24 @@ func submitLoad(s *subject, prefix string) load {
 }
 
 // submits measures durable submits against two yardsticks: the same HTTP
-// server that only decodes and answers, and one commit per request.
+// server that only decodes and answers, and one commit per request. The first
+// takes turns with what it is compared to, because machines have moods.
 func (r *run) submits(ctx context.Context) error {
-	bare, err := r.bareHandler(ctx)
+	bare, stop, err := r.bareHandler()
 	if err != nil {
 		return err
 	}
+	defer stop()
 	apiOnly := func(c *server.Config) { c.Worker = false }
 	s, err := r.open(ctx, "submits", apiOnly)
 	if err != nil {
 		return err
 	}
-	l := submitLoad(s, "warm")
-	l.lasts = r.seconds(1)
-	if _, err := l.run(ctx); err != nil {
-		return errors.Join(err, s.close())
-	}
-	l = submitLoad(s, "submit")
-	l.lasts = r.seconds(submitSeconds)
-	full, err := l.run(ctx)
+	decoded, full, err := r.turns(ctx, bare, submitLoad(s, "submit"))
 	if err != nil {
 		return errors.Join(err, s.close())
 	}
-	l = submitLoad(s, "half")
+	l := submitLoad(s, "half")
 	l.lasts, l.every = r.seconds(3), time.Duration(2*float64(time.Second)/full.rate())
 	half, err := l.run(ctx)
 	if err != nil {
@@ -101,13 +96,43 @@ func (r *run) submits(ctx context.Context) error {
 	}
 	r.report.add("submits_per_second", full.rate(), "1/s")
 	r.report.add("submits_refused", float64(full.refused+full.failed), "")
-	r.report.add("decode_only_per_second", bare, "1/s")
-	r.report.add("submits_to_decode_only", full.rate()/bare, "x")
+	r.report.add("decode_only_per_second", decoded.rate(), "1/s")
+	r.report.add("submits_to_decode_only", full.rate()/decoded.rate(), "x")
 	r.report.add("one_commit_per_request_per_second", single, "1/s")
 	r.report.add("submits_to_one_commit", full.rate()/single, "x")
 	r.report.add("submit_p50_half_load", ms(half.percentile(.5)), "ms")
 	r.report.add("submit_p99_half_load", ms(half.percentile(.99)), "ms")
 	return nil
+}
+
+const (
+	turnCount   = 5
+	turnSeconds = 1
+)
+
+// turns lets two loads run one after the other, several times. The first turn
+// of each warms up and does not count.
+func (r *run) turns(ctx context.Context, yardstick, measured load) (a, b outcome, err error) {
+	yardstick.lasts, measured.lasts = r.seconds(turnSeconds), r.seconds(turnSeconds)
+	sent := 0
+	for turn := range turnCount + 1 {
+		x, err := yardstick.run(ctx)
+		if err != nil {
+			return a, b, err
+		}
+		from := sent
+		turned := measured
+		turned.request = func(i int) (string, []byte) { return measured.request(from + i) }
+		y, err := turned.run(ctx)
+		if err != nil {
+			return a, b, err
+		}
+		sent += y.requests + measured.connections // each connection may have drawn one more
+		if turn > 0 {
+			a, b = a.and(x), b.and(y)
+		}
+	}
+	return a, b, nil
 }
 
 // submitsStored loads settled transactions and measures again.
@@ -142,11 +167,11 @@ func (r *run) fill(ctx context.Context, s *subject, n int) error {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// bareHandler is the first yardstick.
-func (r *run) bareHandler(ctx context.Context) (float64, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// bareHandler is the first yardstick, ready to be called.
+func (r *run) bareHandler() (l load, stop func(), err error) {
+	at, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return load{}, nil, err
 	}
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		text, err := io.ReadAll(req.Body)
@@ -162,13 +187,11 @@ func (r *run) bareHandler(ctx context.Context) (float64, error) {
 		w.WriteHeader(http.StatusAccepted)
 		fmt.Fprintf(w, `{"operation_id":"%s"}`, id)
 	})}
-	go srv.Serve(l)   //nolint:errcheck // ends with Close
-	defer srv.Close() //nolint:errcheck // a yardstick
-	o, err := load{
-		address: l.Addr().String(), connections: connections, lasts: r.seconds(3),
+	go srv.Serve(at) //nolint:errcheck // ends with Close
+	return load{
+		address: at.Addr().String(), connections: connections,
 		request: func(i int) (string, []byte) { return "/", body(fmt.Sprintf("bare-%08d", i), "supplier") },
-	}.run(ctx)
-	return o.rate(), err
+	}, func() { srv.Close() }, nil //nolint:errcheck // a yardstick
 }
 
 // oneCommitEach is the second yardstick: the same program without groups.

@@ -18,6 +18,7 @@ type Gather[I, O any] struct {
 	d     *DB
 	store func(tx *Tx, in []I) ([]O, error)
 	calls chan *gathered[I, O]
+	max   int // calls in one set
 	wg    sync.WaitGroup
 	mu    sync.RWMutex
 	ended bool
@@ -37,15 +38,19 @@ const (
 	gatherMax            = 256  // calls in one set
 	gatherQueueMax       = 2048 // calls that wait; past it Do answers Unavailable
 	gatherParallelPG     = 4
-	gatherParallelSQLite = 2 // one commits while the other is put together
+	gatherParallelSQLite = 2  // one commits while the other is put together
+	gatherParallelAlone  = 16 // benchmarks: one commit per call
 )
 
 // NewGather starts the goroutines that store; end them with Close.
 func NewGather[I, O any](d *DB, store func(tx *Tx, in []I) ([]O, error)) *Gather[I, O] {
-	g := &Gather[I, O]{d: d, store: store, calls: make(chan *gathered[I, O], gatherQueueMax)}
+	g := &Gather[I, O]{d: d, store: store, calls: make(chan *gathered[I, O], gatherQueueMax), max: gatherMax}
 	n := gatherParallelSQLite
 	if d.Engine() == "postgres" {
 		n = gatherParallelPG
+	}
+	if d.cfg.NoGroups {
+		g.max, n = 1, gatherParallelAlone
 	}
 	for range n {
 		g.wg.Go(g.loop)
@@ -92,7 +97,7 @@ func (g *Gather[I, O]) Close() {
 }
 
 func (g *Gather[I, O]) loop() {
-	set := make([]*gathered[I, O], 0, gatherMax)
+	set := make([]*gathered[I, O], 0, g.max)
 	for c := range g.calls {
 		set = append(set[:0], c)
 		g.storeSet(g.more(set))
@@ -102,7 +107,7 @@ func (g *Gather[I, O]) loop() {
 // more adds the calls that are waiting. It never waits for one: another loop
 // may take what was there a moment ago.
 func (g *Gather[I, O]) more(set []*gathered[I, O]) []*gathered[I, O] {
-	for len(set) < gatherMax {
+	for len(set) < g.max {
 		select {
 		case c, ok := <-g.calls:
 			if !ok {

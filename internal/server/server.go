@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -240,7 +241,8 @@ func (s *Server) startJobs(ctx context.Context) error {
 	s.company.Workers(workers)
 	s.lookups.Workers(workers)
 	s.docs.Workers(workers)
-	periodic := append(append(s.company.Periodic(), s.lookups.Periodic()...), s.docs.Periodic()...)
+	s.hooks.Workers(workers)
+	periodic := slices.Concat(s.company.Periodic(), s.lookups.Periodic(), s.docs.Periodic(), s.hooks.Periodic())
 	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic, Parallel: jobsParallel}); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/killpoint"
 )
 
 // batch is a set of operations of one lane on their way through the stages.
@@ -92,7 +93,7 @@ func (b *batch) storePrepared(ctx context.Context) error {
 			o.stage = Prepared
 			b.outgoing = append(b.outgoing, o)
 		}
-		b.reached(afterPrepared, b.lease.ID)
+		b.reached(killpoint.Prepared, b.lease.ID)
 	}
 	return nil
 }

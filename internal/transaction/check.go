@@ -1,6 +1,7 @@
 package transaction
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,7 +170,13 @@ func (c *checker) operation() {
 		c.found(fault.At("country_code", fault.UnsupportedOperation, "has no operation %s", kind))
 		return
 	}
-	if kind != country.Cancellation {
+	if kind == country.Credit {
+		return // its body has no reason
+	}
+	if kind == country.Adjustment && len(correction.Reasons) == 0 {
+		if c.tx.Reason != "" {
+			c.found(fault.At("reason", fault.UnsupportedField, "does not belong to this operation in this country"))
+		}
 		return
 	}
 	codes := make([]string, len(correction.Reasons))
@@ -177,6 +184,10 @@ func (c *checker) operation() {
 		codes[i] = r.Code
 	}
 	switch {
+	case c.tx.Reason != "" && correction.ReasonPattern != "":
+		if fits, err := regexp.MatchString(correction.ReasonPattern, c.tx.Reason); err != nil || !fits {
+			c.found(fault.At("reason", fault.FieldNotValid, "must be one of %s, written as %s", strings.Join(codes, ", "), correction.ReasonPattern))
+		}
 	case c.tx.Reason == "" && correction.ReasonRequired:
 		c.found(fault.At("reason", fault.FieldRequired, "must not be empty: it is one of %s", strings.Join(codes, ", ")))
 	case c.tx.Reason != "" && len(codes) > 0 && !slices.Contains(codes, c.tx.Reason):

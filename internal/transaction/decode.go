@@ -139,7 +139,7 @@ func memberKinds(name string) kinds {
 	case "reference_transaction_id":
 		return adjustments | credits | cancellations
 	case "reason":
-		return cancellations
+		return adjustments | cancellations
 	case "tax_authority_id_1":
 		return backfills
 	}

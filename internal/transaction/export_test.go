@@ -1,10 +1,14 @@
 package transaction
 
-import "time"
+import (
+	"time"
 
-// Observe calls fn at the points of an operation's journey, see point. Before Run.
+	"tributary/internal/killpoint"
+)
+
+// Observe calls fn at the points of an operation's journey, see [killpoint.Point]. Before Run.
 func (s *Service) Observe(fn func(point, lane string)) {
-	s.signal = func(p point, lane string) { fn(string(p), lane) }
+	s.signal = func(p killpoint.Point, lane string) { fn(string(p), lane) }
 }
 
 // LookEvery sets how often idle lanes are looked at, so that virtual days are not spent looking. Before Run.

@@ -15,6 +15,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/killpoint"
 	"tributary/internal/webhook"
 )
 
@@ -51,6 +52,7 @@ func (s *Service) Submit(ctx context.Context, caller Caller, kind country.Kind, 
 	if err != nil {
 		return "", err
 	}
+	killpoint.Reach(killpoint.Accepted)
 	if answer.refused {
 		return "", &fault.Error{Kind: fault.Limited, RetryAfter: 10 * time.Second,
 			Message: fmt.Sprintf("%d attempts of this transaction are already waiting", waitingMax),
@@ -116,6 +118,7 @@ func (s *Service) store(tx *db.Tx, set []submission) ([]accepted, error) {
 	if err := s.cfg.Hooks.Notify(tx, in.events...); err != nil {
 		return nil, err
 	}
+	s.tally.onCommit(tx, in.acceptedEvents())
 	tx.Wake(laneQueue.Table)
 	return in.answers, nil
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/killpoint"
 )
 
 const (
@@ -29,8 +31,11 @@ const (
 	documentsBatch       = 40 // operations together where only documents are made
 )
 
-// Run processes operations until ctx ends.
+// Run processes operations, and makes them findable, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
+	var index sync.WaitGroup
+	index.Go(func() { s.runIndex(ctx) })
+	defer index.Wait()
 	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: lanesAtOnce, Work: s.visit, Poll: s.poll}
 	return pump.Run(ctx)
 }
@@ -66,7 +71,7 @@ type visit struct {
 // stage from which the next visit goes on; nothing is decided by the fact that
 // a visit ended.
 func (s *Service) visit(ctx context.Context, lease *db.Lease[laneState]) {
-	defer s.reached(afterVisit, lease.ID)
+	defer s.reached(killpoint.Left, lease.ID)
 	v := &visit{Service: s, lease: lease, failures: lease.Row.failures, trouble: lease.Row.trouble}
 	err := v.open(ctx)
 	for n := 0; err == nil && n < visitBatches && ctx.Err() == nil; n++ {

@@ -10,6 +10,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/killpoint"
 )
 
 // send files what is prepared. Stage `sent` is on disk before the first byte leaves.
@@ -23,7 +24,7 @@ func (b *batch) send(ctx context.Context) error {
 	if err := b.markSent(ctx, ops); err != nil {
 		return err
 	}
-	b.reached(afterMarked, b.lease.ID)
+	b.reached(killpoint.Sent, b.lease.ID)
 	filings := make([]country.Filing, len(ops))
 	for i, o := range ops {
 		filings[i] = o.filing
@@ -32,7 +33,7 @@ func (b *batch) send(ctx context.Context) error {
 	began, wall := b.db.Now(), time.Now()
 	receipts, err := b.channel.Send(call, filings, b.creds)
 	cancel()
-	b.reached(afterAnswer, b.lease.ID)
+	b.reached(killpoint.Answered, b.lease.ID)
 	if err == nil && len(receipts) != len(ops) {
 		err = fmt.Errorf("%d receipts for %d filings", len(receipts), len(ops))
 	}

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/killpoint"
 	"tributary/internal/onboarding"
 	"tributary/internal/webhook"
 )
@@ -52,28 +53,19 @@ type Service struct {
 	intake *db.Gather[submission, accepted]
 	jitter func() float64 // 0 ≤ x < 1
 	begun  time.Time
+	tally  *tally
 
 	suspectsAfter time.Duration // tests shorten it
 
 	// Tests only; zero in production.
-	signal   func(point, string) // called where a stage has just been stored or a call made
-	poll     time.Duration       // between looks at idle lanes, see db.Pump
-	pauseMax time.Duration       // instead of retryMax
+	signal   func(killpoint.Point, string) // called where a stage has just been stored or a call made
+	poll     time.Duration                 // between looks at idle lanes, see db.Pump
+	pauseMax time.Duration                 // instead of retryMax
 }
 
-// point is a place in the journey of an operation at which a process may die.
-type point string
-
-// The crash windows of house.md, each named after what was done last.
-const (
-	afterPrepared point = "prepared" // bytes on disk, nothing marked as sent
-	afterMarked   point = "sent"     // marked as sent, no byte has left
-	afterAnswer   point = "answered" // the authority has decided, we have not stored it
-	afterSettled  point = "settled"  // outcome and event on disk, nothing delivered
-	afterVisit    point = "left"     // the lane is given back
-)
-
-func (s *Service) reached(p point, lane string) {
+// reached passes a place at which a process may die.
+func (s *Service) reached(p killpoint.Point, lane string) {
+	killpoint.Reach(p)
 	if s.signal != nil {
 		s.signal(p, lane)
 	}
@@ -85,12 +77,16 @@ func New(cfg Config) *Service {
 		cfg.RetryBase = retryBaseDefault
 	}
 	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), suspectsAfter: suspectsAfterDefault}
+	s.tally = newTally(cfg.DB, cfg.Log.Warn)
 	s.intake = db.NewGather(cfg.DB, s.store)
 	return s
 }
 
 // Close ends the intake after everything accepted is stored.
-func (s *Service) Close() { s.intake.Close() }
+func (s *Service) Close() {
+	s.intake.Close()
+	s.tally.close()
+}
 
 // Caller is on whose behalf a call is made. Scope is the client's id; a client
 // is live or test as a whole, so a test never stands in for a real filing.

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/killpoint"
 	"tributary/internal/webhook"
 )
 
@@ -72,7 +73,7 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 	for _, e := range endings {
 		e.op.counted = false
 	}
-	b.reached(afterSettled, b.lease.ID)
+	b.reached(killpoint.Settled, b.lease.ID)
 	return nil
 }
 
@@ -165,6 +166,7 @@ func (b *batch) followUp(tx *db.Tx, endings []ending) (events []webhook.Event, e
 	if err := b.join(tx, joined, ended); err != nil {
 		return nil, err
 	}
+	b.tally.onCommit(tx, settledEvents(endings, joined))
 	if err := tx.ExecEachOne("UPDATE operations SET stage = 'received', due_at = $2 WHERE operation_id = $1 AND stage = 'waiting'", next); err != nil {
 		return nil, err
 	}
@@ -249,6 +251,7 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	if err := b.cfg.Documents.Keep(ctx, keep...); err != nil {
 		return nil, fmt.Errorf("store documents: %w", err)
 	}
+	killpoint.Reach(killpoint.Rendered)
 	now := b.db.Now()
 	for i := range endings {
 		e := &endings[i]

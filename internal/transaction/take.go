@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
+	"tributary/internal/killpoint"
 )
 
 // take claims what is due in the lane, oldest first, and counts the visit
@@ -43,6 +44,7 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 	if err != nil {
 		return nil, false, fmt.Errorf("take operations: %w", err)
 	}
+	killpoint.Reach(killpoint.Taken)
 	for _, o := range ops {
 		o.counted = true
 	}

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/killpoint"
 )
 
 const (
@@ -267,6 +268,7 @@ func (h *Hooks) settle(ctx context.Context, a *attempt, try Try, deliveredAt tim
 	}
 	change := a.receiver.done(a.permit, Outcome{Event: a.ID, Delivered: try.Delivered()})
 	h.counts.try(try.Class)
+	killpoint.Reach(killpoint.Delivered)
 	h.record(ctx, a, o)
 	switch change {
 	case Opened:

@@ -9,13 +9,19 @@ import (
 	"fmt"
 
 	"tributary/internal/country"
+	"tributary/internal/country/es"
 	"tributary/internal/country/generic"
+	"tributary/internal/country/mx"
+	"tributary/internal/country/pl"
 	"tributary/internal/country/xx"
 )
 
 // Packs returns every country.
 func Packs() ([]country.Pack, error) {
 	return complete(
+		es.Pack(), // Spain, VERI*FACTU
+		mx.Pack(), // Mexico, CFDI 4.0
+		pl.Pack(), // Poland, KSeF 2.0
 		xx.Pack(), // reference authority
 	)
 }

@@ -31,6 +31,7 @@ func newAuthority(d *country.Desk) http.Handler {
 	mux.HandleFunc("POST "+pathDocuments, a.file)
 	mux.HandleFunc("GET "+pathDocuments, a.find)
 	mux.HandleFunc("GET "+pathStatus, a.status)
+	mux.HandleFunc("GET "+pathList, a.list)
 	mux.HandleFunc("PUT "+pathSuppliers, a.enrol)
 	return mux
 }

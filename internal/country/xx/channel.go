@@ -143,7 +143,8 @@ func readReceipt(line, key []byte, number string) (country.Receipt, error) {
 	if given.Number != number {
 		return country.Receipt{}, fmt.Errorf("it speaks of %q instead of %q", given.Number, number)
 	}
-	r := country.Receipt{AuthorityID1: given.AuthorityID, SHA256: given.SHA256, Document: bytes.Clone(line), Format: "JSON"}
+	said := bytes.Clone(line)
+	r := country.Receipt{AuthorityID1: given.AuthorityID, SHA256: given.SHA256, Document: said, Format: "JSON", Raw: said}
 	if given.At != "" {
 		if r.At, err = time.Parse(time.RFC3339, given.At); err != nil {
 			return country.Receipt{}, fmt.Errorf("reading its time: %w", err)

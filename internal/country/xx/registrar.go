@@ -45,11 +45,11 @@ func (reg *registrar) take(d *arrival, step country.Step) receipt {
 	case step.Outcome == country.Reject:
 		return rejected(d.Number, codeRefused, "the authority does not accept the document")
 	case step.Outcome == country.Suspend || d.Acceptance:
-		open := openDocument{SHA256: d.sha256, Key: reg.keyOf(d), Due: time.Now().Add(step.Delay), Awaiting: d.Acceptance}
+		open := openDocument{SHA256: d.sha256, Key: reg.keyOf(d), Note: d.note(), Due: time.Now().Add(step.Delay), Awaiting: d.Acceptance}
 		reg.keepOpen(d.Number, open)
 		return open.receipt(d.Number)
 	}
-	return registered(reg.register(d.Number, d.sha256, reg.keyOf(d)))
+	return registered(reg.register(d.Number, d.sha256, reg.keyOf(d), d.note()))
 }
 
 // flawOf finds what is wrong with a document by itself.
@@ -140,7 +140,7 @@ func (reg *registrar) alreadyHere(d *arrival, step country.Step) receipt {
 		sum := sha256.Sum256(append([]byte("another's document\n"), d.raw...))
 		hash = hex.EncodeToString(sum[:])
 	}
-	held := reg.register(d.Number, hash, reg.keyOf(d))
+	held := reg.register(d.Number, hash, reg.keyOf(d), d.note())
 	if d.Class == country.ByNothing {
 		return receipt{Number: d.Number, Outcome: outcomeDuplicate}
 	}
@@ -166,9 +166,9 @@ func (reg *registrar) misfit(d *arrival) (code, message string) {
 
 func head(position int64, hash string) string { return fmt.Sprintf("%d %s", position, hash) }
 
-func (reg *registrar) register(number, hash, key string) country.Registration {
+func (reg *registrar) register(number, hash, key, note string) country.Registration {
 	return reg.book.Register(country.Registration{
-		Supplier: reg.supplier, Number: number, SHA256: hash, Key: key,
+		Supplier: reg.supplier, Number: number, SHA256: hash, Key: key, Note: note,
 		AuthorityID: fmt.Sprintf("XX-%09d", reg.book.Count()+1),
 	})
 }
@@ -177,6 +177,7 @@ func (reg *registrar) register(number, hash, key string) country.Registration {
 type openDocument struct {
 	SHA256   string    `json:"sha256"`
 	Key      string    `json:"key,omitempty"`
+	Note     string    `json:"note,omitempty"`
 	Due      time.Time `json:"due"`
 	Awaiting bool      `json:"awaiting,omitempty"`
 	Rejected bool      `json:"rejected,omitempty"`
@@ -211,7 +212,7 @@ func (reg *registrar) decide(number string, o openDocument, step country.Step) {
 		o.Due = time.Now().Add(step.Delay)
 		reg.keepOpen(number, o)
 	default:
-		reg.register(number, o.SHA256, o.Key)
+		reg.register(number, o.SHA256, o.Key, o.Note)
 		reg.book.Put("open/"+reg.supplier+"\x00"+number, "")
 	}
 }

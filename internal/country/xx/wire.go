@@ -23,6 +23,7 @@ const (
 const (
 	pathDocuments = "/v1/documents"
 	pathStatus    = "/v1/documents/status"
+	pathList      = "/v1/documents/list"
 	pathSuppliers = "/v1/suppliers"
 
 	headerSupplier  = "XX-Supplier"
@@ -30,6 +31,7 @@ const (
 	headerDigest    = "XX-Digest"
 	headerSignature = "XX-Signature"
 	headerWait      = "XX-Wait"
+	headerNext      = "XX-Next"
 
 	typeLines = "application/x-ndjson"
 )
@@ -70,6 +72,7 @@ type receipt struct {
 	Awaiting    string `json:"awaiting,omitempty"`
 	Code        string `json:"code,omitempty"`
 	Message     string `json:"message,omitempty"`
+	Cancelled   bool   `json:"cancelled,omitempty"` // lists only
 }
 
 // problem is the body of a refused call. Taken false is the authority's

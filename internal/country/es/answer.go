@@ -1,0 +1,281 @@
+package es
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// States of a record in an answer, and of one that is held.
+const (
+	stateCorrect  = "Correcto"
+	stateFlawed   = "AceptadoConErrores"
+	stateRefused  = "Incorrecto"
+	stateAnnulled = "Anulado" // of a held record
+)
+
+// answer is a RespuestaRegFactuSistemaFacturacion, read.
+type answer struct {
+	csv       string
+	presenter string
+	at        time.Time
+	atText    string
+	name, nif string
+	late      bool
+	wait      time.Duration
+	waitText  string
+	state     string
+	lines     []answerLine
+}
+
+// answerLine is AEAT's word on one record.
+type answerLine struct {
+	id                        invoiceID
+	operation                 string // Alta or Anulacion
+	amends, rejected, unknown string
+	reference                 string
+	state                     string
+	code, text                string
+	duplicate                 bool
+	request, heldState        string
+	heldCode, heldText        string
+}
+
+// readAnswer reads an answer strictly: what the schema requires must be there.
+func readAnswer(e *element) (answer, error) {
+	if !e.is(nsAnswer, "RespuestaRegFactuSistemaFacturacion") {
+		return answer{}, fmt.Errorf("reading AEAT's answer: it is a %s", e.name)
+	}
+	a := answer{
+		csv: e.value("CSV"), presenter: e.value("DatosPresentacion", "NIFPresentador"),
+		atText: e.value("DatosPresentacion", "TimestampPresentacion"),
+		name:   e.value("Cabecera", "ObligadoEmision", "NombreRazon"), nif: e.value("Cabecera", "ObligadoEmision", "NIF"),
+		late:     e.value("Cabecera", "RemisionVoluntaria", "Incidencia") == "S",
+		waitText: e.value("TiempoEsperaEnvio"), state: e.value("EstadoEnvio"),
+	}
+	var err error
+	if a.atText != "" {
+		if a.at, err = time.Parse(time.RFC3339, a.atText); err != nil {
+			return answer{}, fmt.Errorf("reading AEAT's answer: %w", err)
+		}
+	}
+	if a.waitText != "" {
+		seconds, err := strconv.ParseUint(a.waitText, 10, 16)
+		if err != nil {
+			return answer{}, fmt.Errorf("reading AEAT's answer: TiempoEsperaEnvio: %w", err)
+		}
+		a.wait = time.Duration(seconds) * time.Second
+	}
+	switch a.state {
+	case stateCorrect, "ParcialmenteCorrecto", stateRefused:
+	default:
+		return answer{}, fmt.Errorf("reading AEAT's answer: EstadoEnvio is %q", a.state)
+	}
+	for _, l := range e.all("RespuestaLinea") {
+		line, err := readLine(l)
+		if err != nil {
+			return answer{}, err
+		}
+		a.lines = append(a.lines, line)
+	}
+	return a, nil
+}
+
+func readLine(l *element) (answerLine, error) {
+	out := answerLine{
+		id: invoiceID{
+			Issuer: l.value("IDFactura", "IDEmisorFactura"), Number: l.value("IDFactura", "NumSerieFactura"), Day: l.value("IDFactura", "FechaExpedicionFactura"),
+		},
+		operation: l.value("Operacion", "TipoOperacion"), amends: l.value("Operacion", "Subsanacion"),
+		rejected: l.value("Operacion", "RechazoPrevio"), unknown: l.value("Operacion", "SinRegistroPrevio"),
+		reference: l.value("RefExterna"), state: l.value("EstadoRegistro"),
+		code: l.value("CodigoErrorRegistro"), text: l.value("DescripcionErrorRegistro"),
+	}
+	if d := l.at("RegistroDuplicado"); d != nil {
+		out.duplicate = true
+		out.request, out.heldState = d.value("IdPeticionRegistroDuplicado"), d.value("EstadoRegistroDuplicado")
+		out.heldCode, out.heldText = d.value("CodigoErrorRegistro"), d.value("DescripcionErrorRegistro")
+	}
+	switch out.state {
+	case stateCorrect, stateFlawed, stateRefused:
+		return out, nil
+	}
+	return out, fmt.Errorf("reading AEAT's answer: EstadoRegistro of %s is %q", out.id.Number, out.state)
+}
+
+// name is what a line and a record have in common, where AEAT gives our own
+// reference back and where it does not.
+func lineName(id invoiceID, cancels bool) string {
+	kind := "Alta"
+	if cancels {
+		kind = "Anulacion"
+	}
+	return kind + "\x00" + id.Number + "\x00" + id.Day
+}
+
+// receipts gives every filing its line. One without a line makes the whole
+// answer unknown: better asked again than believed.
+func (a *answer) receipts(filings []country.Filing, own []enclosure, raw []byte) ([]country.Receipt, error) {
+	byReference := make(map[string]*answerLine, len(a.lines))
+	byName := make(map[string]*answerLine, len(a.lines))
+	for i := range a.lines {
+		l := &a.lines[i]
+		if l.reference != "" {
+			byReference[l.reference] = l
+		} else {
+			byName[lineName(l.id, l.operation == "Anulacion")] = l
+		}
+	}
+	out := make([]country.Receipt, len(filings))
+	for i := range filings {
+		l, ok := byReference[own[i].Ref]
+		if !ok {
+			l, ok = byName[lineName(own[i].ID, own[i].Cancels)]
+		}
+		if !ok || l.id != own[i].ID {
+			return nil, fmt.Errorf("reading AEAT's answer: %d lines, none of them of %s", len(a.lines), filings[i].Number)
+		}
+		r, err := a.receipt(l)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			r.Raw = raw // one exchange, kept once
+		}
+		out[i] = r
+	}
+	return out, nil
+}
+
+func (a *answer) receipt(l *answerLine) (country.Receipt, error) {
+	r := country.Receipt{At: a.at, Wait: a.wait, Document: a.document(l), Format: "XML"}
+	switch {
+	case l.duplicate || l.state == stateRefused && (l.code == "3000" || l.code == "3001"):
+		// Whose it is, only the huella tells; there is no CSV of it in this answer.
+		r.Outcome, r.Duplicate = country.Accepted, true
+	case l.state == stateRefused && technical(l.code):
+		r.Outcome = country.NotTaken
+	case l.state == stateRefused:
+		r.Outcome, r.Faults = country.Rejected, rejection(l.code, l.text)
+	case a.csv == "":
+		return r, errors.New("reading AEAT's answer: a record is accepted and there is no CSV")
+	default:
+		r.Outcome, r.AuthorityID1 = country.Accepted, a.csv
+		if l.state == stateFlawed {
+			r.Faults = flaw(l.code, l.text)
+		}
+	}
+	return r, nil
+}
+
+// technical reports whether a refusal speaks of AEAT's own trouble ("Error
+// técnico …" in its list): the record is as good as before and goes again.
+func technical(code string) bool {
+	switch code {
+	case "1129", "1241", "1243", "1256", "1288", "3500", "3501":
+		return true
+	}
+	return false
+}
+
+// rejection is AEAT's own code and text.
+func rejection(code, text string) []fault.Fault {
+	f := fault.Fault{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: text}
+	if code != "" {
+		f.Message = code + ": " + text
+	}
+	return []fault.Fault{f}
+}
+
+// flaw is AEAT's code and text of a record that it took all the same. 2001
+// says that nobody holds the customer's number.
+func flaw(code, text string) []fault.Fault {
+	if code == "2001" {
+		return []fault.Fault{fault.Warn("", fault.TaxNumberDoubtful, "%s: %s", code, text)}
+	}
+	return []fault.Fault{fault.Warn("", fault.AuthorityRejected, "accepted with errors, %s: %s", code, text)}
+}
+
+func idLost() fault.Fault {
+	return fault.Warn("", fault.AuthorityIDUnavailable, "the record is registered; its CSV was in an answer that got lost, and AEAT does not give it again")
+}
+
+// document is the answer with this record's line alone: the CSV, the time and
+// AEAT's word on it, and nothing of the records that went with it.
+func (a *answer) document(l *answerLine) []byte {
+	w := writer{out: make([]byte, 0, 1600)}
+	w.out = append(w.out, xmlStart...)
+	a.write(&w, envelopeState(l.state), *l)
+	return w.out
+}
+
+// write appends the element RespuestaRegFactuSistemaFacturacion.
+func (a *answer) write(w *writer, state string, lines ...answerLine) {
+	const tag = "sfR:RespuestaRegFactuSistemaFacturacion"
+	w.open(tag + ` xmlns:sfR="` + nsAnswer + `" xmlns:sf="` + nsInfo + `"`)
+	w.maybe("sfR:CSV", a.csv)
+	if a.atText != "" {
+		w.open("sfR:DatosPresentacion")
+		w.leaf("sf:NIFPresentador", a.presenter)
+		w.leaf("sf:TimestampPresentacion", a.atText)
+		w.close("sfR:DatosPresentacion")
+	}
+	w.open("sfR:Cabecera")
+	w.open("sf:ObligadoEmision")
+	w.leaf("sf:NombreRazon", a.name)
+	w.leaf("sf:NIF", a.nif)
+	w.close("sf:ObligadoEmision")
+	if a.late {
+		w.open("sf:RemisionVoluntaria")
+		w.leaf("sf:Incidencia", "S")
+		w.close("sf:RemisionVoluntaria")
+	}
+	w.close("sfR:Cabecera")
+	w.leaf("sfR:TiempoEsperaEnvio", a.waitText)
+	w.leaf("sfR:EstadoEnvio", state)
+	for i := range lines {
+		lines[i].write(w)
+	}
+	w.close(tag)
+}
+
+// envelopeState is the state of an answer that has one line.
+func envelopeState(line string) string {
+	switch line {
+	case stateFlawed:
+		return "ParcialmenteCorrecto"
+	case stateRefused:
+		return stateRefused
+	}
+	return stateCorrect
+}
+
+func (l *answerLine) write(w *writer) {
+	w.open("sfR:RespuestaLinea")
+	w.open("sfR:IDFactura")
+	l.id.write(w, "")
+	w.close("sfR:IDFactura")
+	w.open("sfR:Operacion")
+	w.leaf("sf:TipoOperacion", l.operation)
+	w.maybe("sf:Subsanacion", l.amends)
+	w.maybe("sf:RechazoPrevio", l.rejected)
+	w.maybe("sf:SinRegistroPrevio", l.unknown)
+	w.close("sfR:Operacion")
+	w.maybe("sfR:RefExterna", l.reference)
+	w.leaf("sfR:EstadoRegistro", l.state)
+	w.maybe("sfR:CodigoErrorRegistro", l.code)
+	w.maybe("sfR:DescripcionErrorRegistro", l.text)
+	if l.duplicate {
+		w.open("sfR:RegistroDuplicado")
+		w.leaf("sf:IdPeticionRegistroDuplicado", l.request)
+		w.leaf("sf:EstadoRegistroDuplicado", l.heldState)
+		w.maybe("sf:CodigoErrorRegistro", l.heldCode)
+		w.maybe("sf:DescripcionErrorRegistro", l.heldText)
+		w.close("sfR:RegistroDuplicado")
+	}
+	w.close("sfR:RespuestaLinea")
+}

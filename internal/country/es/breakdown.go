@@ -1,0 +1,283 @@
+package es
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/gobl/num"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+const (
+	detailsMax  = 12                 // DetalleDesglose in a record
+	amountMax   = 99_999_999_999_999 // cents: twelve digits before the point
+	largeAmount = 10_000_000_000     // cents: from here on a record is a Macrodato
+	tolerance   = 1000               // cents: by which the authority lets sums differ
+	simpleMax   = 300_000            // cents: of a simplified invoice
+)
+
+// detail is one line of Desglose: everything of one tax, regime, grade and rate.
+type detail struct {
+	tax       string // Impuesto
+	regime    string // ClaveRegimen
+	grade     string // CalificacionOperacion, or OperacionExenta when it begins with E
+	rate      string // TipoImpositivo; "" where the grade has none
+	surcharge string // TipoRecargoEquivalencia; "" without one
+
+	base, amount, extra int64 // cents; extra is CuotaRecargoEquivalencia
+}
+
+// breakdown is what a transaction amounts to, in euro cents.
+type breakdown struct {
+	details          []detail
+	base, tax, extra int64
+}
+
+func (b *breakdown) total() int64 { return b.base + b.tax + b.extra }
+func (b *breakdown) quota() int64 { return b.tax + b.extra }
+
+// negated is the same with every sign turned.
+func (b breakdown) negated() breakdown {
+	b.details = slices.Clone(b.details)
+	for i := range b.details {
+		d := &b.details[i]
+		d.base, d.amount, d.extra = -d.base, -d.amount, -d.extra
+	}
+	b.base, b.tax, b.extra = -b.base, -b.tax, -b.extra
+	return b
+}
+
+func (d *detail) exempt() bool { return strings.HasPrefix(d.grade, "E") }
+
+func (d *detail) write(w *writer) {
+	w.open("sf:DetalleDesglose")
+	w.leaf("sf:Impuesto", d.tax)
+	w.leaf("sf:ClaveRegimen", d.regime)
+	if d.exempt() {
+		w.leaf("sf:OperacionExenta", d.grade)
+	} else {
+		w.leaf("sf:CalificacionOperacion", d.grade)
+	}
+	w.maybe("sf:TipoImpositivo", d.rate)
+	w.leaf("sf:BaseImponibleOimporteNoSujeto", euros(d.base))
+	if d.rate != "" {
+		w.leaf("sf:CuotaRepercutida", euros(d.amount))
+	}
+	if d.surcharge != "" {
+		w.leaf("sf:TipoRecargoEquivalencia", d.surcharge)
+		w.leaf("sf:CuotaRecargoEquivalencia", euros(d.extra))
+	}
+	w.close("sf:DetalleDesglose")
+}
+
+// euros writes cents as the authority wants amounts: 1234.50, -0.05.
+func euros(cents int64) string {
+	sign := ""
+	if cents < 0 {
+		sign, cents = "-", -cents
+	}
+	return sign + strconv.FormatInt(cents/100, 10) + "." + strconv.Itoa(int(cents%100/10)) + strconv.Itoa(int(cents%10))
+}
+
+// money turns a transaction's amounts into euro cents.
+type money struct {
+	numerator, denominator *big.Int // nil: they are cents already
+}
+
+func moneyOf(t *country.Transaction) money {
+	code := strings.ToUpper(t.CurrencyCode)
+	if code == "EUR" || t.ExchangeRate == nil {
+		return money{}
+	}
+	decimals, _ := country.CurrencyExponent(code)
+	ten := big.NewInt(10)
+	up := new(big.Int).Exp(ten, big.NewInt(2), nil)
+	down := new(big.Int).Exp(ten, big.NewInt(int64(decimals)+int64(t.ExchangeRate.Exp())), nil)
+	return money{numerator: up.Mul(up, big.NewInt(t.ExchangeRate.Value())), denominator: down}
+}
+
+// cents rounds half away from zero. What is too large for a record becomes
+// something that is too large as well.
+func (m money) cents(amount int64) int64 {
+	if m.numerator == nil {
+		return amount
+	}
+	v := new(big.Int).Mul(big.NewInt(amount), m.numerator)
+	negative := v.Sign() < 0
+	v.Abs(v).Mul(v, big.NewInt(2)).Add(v, m.denominator)
+	v.Quo(v, new(big.Int).Mul(m.denominator, big.NewInt(2)))
+	if !v.IsInt64() || v.Int64() > country.AmountMax {
+		v.SetInt64(country.AmountMax)
+	}
+	if negative {
+		v.Neg(v)
+	}
+	return v.Int64()
+}
+
+// tally is a detail in the transaction's own minor units, with its place in the order of lines.
+type tally struct {
+	detail
+	place int
+}
+
+// breakDown groups typed items by tax, regime, grade and rate. The faults are
+// those of lines that no record can carry.
+func breakDown(t *country.Transaction, items []country.Item, totals country.Totals) (breakdown, []fault.Fault) {
+	groups := make(map[detail]*tally, 4)
+	var faults []fault.Fault
+	for i := range items {
+		key, main, extra, wrong := detailOf(t, items[i], i)
+		if len(wrong) > 0 {
+			faults = append(faults, wrong...)
+			continue
+		}
+		g, ok := groups[key]
+		if !ok {
+			g = &tally{detail: key, place: len(groups)}
+			groups[key] = g
+		}
+		line := &totals.Lines[i]
+		g.base += line.Net
+		g.amount += line.Taxes[main]
+		if extra >= 0 {
+			g.extra += line.Taxes[extra]
+		}
+	}
+	if len(faults) > 0 {
+		return breakdown{}, faults
+	}
+	if len(groups) > detailsMax {
+		return breakdown{}, []fault.Fault{fault.At("items", fault.FieldNotValid,
+			"must not have more than %d different combinations of tax, rate and reason: a record has room for no more", detailsMax)}
+	}
+	return sumUp(groups, moneyOf(t))
+}
+
+func sumUp(groups map[detail]*tally, in money) (breakdown, []fault.Fault) {
+	out := breakdown{details: make([]detail, len(groups))}
+	for _, g := range groups {
+		d := g.detail
+		d.base, d.amount, d.extra = in.cents(g.base), in.cents(g.amount), in.cents(g.extra)
+		out.details[g.place] = d
+	}
+	for i := range out.details {
+		d := &out.details[i]
+		if size(d.base) > amountMax || size(d.amount) > amountMax || size(d.extra) > amountMax {
+			return out, tooLarge()
+		}
+		out.base, out.tax, out.extra = out.base+d.base, out.tax+d.amount, out.extra+d.extra
+	}
+	if size(out.total()) > amountMax || size(out.quota()) > amountMax {
+		return out, tooLarge()
+	}
+	return out, nil
+}
+
+func tooLarge() []fault.Fault {
+	return []fault.Fault{fault.At("items", fault.FieldNotValid, "must not add up to more than %s euros", euros(amountMax))}
+}
+
+func size(v int64) int64 {
+	if v < 0 {
+		return -v
+	}
+	return v
+}
+
+// detailOf decides what a line is to the authority: the detail it belongs to
+// and the indices of its tax and of its surcharge (-1: none).
+func detailOf(t *country.Transaction, item country.Item, i int) (key detail, main, extra int, faults []fault.Fault) {
+	main, extra = -1, -1
+	for j := range item.Taxes {
+		switch regime := item.Taxes[j].Regime; {
+		case regime == country.Withholding:
+		case regime == regimeSurcharge && extra < 0:
+			extra = j
+		case main < 0 && taxOf(regime) != "":
+			main = j
+		default:
+			return key, 0, 0, []fault.Fault{fault.At(taxPath(i, j, "regime"), fault.ValidationMatchInvalid,
+				"does not fit: a line has one of %s, and besides it %s and %s at most", strings.Join(mainRegimes(), ", "), regimeSurcharge, country.Withholding)}
+		}
+	}
+	if main < 0 {
+		return key, 0, 0, []fault.Fault{fault.At(fmt.Sprintf("items.%d.tax_breakdowns", i), fault.FieldRequired,
+			"must have an entry of %s: a record says of every line how it is taxed", strings.Join(mainRegimes(), ", "))}
+	}
+	key, reason := gradeOf(t, item.Taxes[main])
+	if reason != "" {
+		return key, 0, 0, []fault.Fault{fault.At(taxPath(i, main, "code"), fault.ValidationMatchInvalid, "%s", reason)}
+	}
+	if faults = checkRate(key, item.Taxes[main], taxPath(i, main, "rate")); len(faults) > 0 {
+		return key, 0, 0, faults
+	}
+	if extra >= 0 {
+		key.surcharge = item.Taxes[extra].Rate.MinimalString()
+		if reason := checkSurcharge(key); reason != "" {
+			return key, 0, 0, []fault.Fault{fault.At(taxPath(i, extra, "rate"), fault.ValidationMatchInvalid, "%s", reason)}
+		}
+		if item.Taxes[main].Code == "" {
+			key.regime = "18" // list L8A: recargo de equivalencia
+		}
+	}
+	return key, main, extra, nil
+}
+
+func taxPath(item, tax int, member string) string {
+	return fmt.Sprintf("items.%d.tax_breakdowns.%d.%s", item, tax, member)
+}
+
+// checkRate finds a rate that the grade has no room for.
+func checkRate(d detail, tax country.Tax, field string) []fault.Fault {
+	if d.grade != "S1" && !tax.Rate.IsZero() {
+		return []fault.Fault{fault.At(field, fault.ValidationMatchInvalid, "must be 0 where the line is %s", d.grade)}
+	}
+	if tax.Rate.Exp() > 2 && !tax.Rate.Rescale(2).Equals(tax.Rate) {
+		return []fault.Fault{fault.At(field, fault.FieldNotValid, "must have at most 2 decimals")}
+	}
+	return nil
+}
+
+// checkSurcharge knows which surcharge goes with which rate of IVA (AEAT,
+// "Validaciones" 1.2.0, section 15.3, as it stands since 2025).
+func checkSurcharge(d detail) string {
+	if d.tax != taxIVA || d.grade != "S1" {
+		return "belongs to lines that bear IVA"
+	}
+	allowed := map[string][]string{"21": {"5.2", "1.75"}, "10": {"1.4"}, "7.5": {"1"}, "5": {"0.62"}, "4": {"0.5"}, "2": {"0.26"}, "0": {"0"}}[d.rate]
+	if !slices.Contains(allowed, d.surcharge) {
+		return fmt.Sprintf("is no surcharge of the rate %s: allowed is %s", d.rate, strings.Join(allowed, " or "))
+	}
+	return ""
+}
+
+// misfits finds sums that the authority would refuse: rounding line by line
+// may carry a tax away from base × rate, or to the other side of zero. It does
+// not look at corrections by difference.
+func misfits(b breakdown) []fault.Fault {
+	for _, d := range b.details {
+		if d.grade != "S1" {
+			continue
+		}
+		rate, err := num.AmountFromString(d.rate)
+		if err != nil {
+			continue // our own text
+		}
+		expected := num.MakeAmount(d.base, 2).RescaleUp(6).Multiply(rate).Divide(num.MakeAmount(100, 0)).Rescale(2)
+		if size(d.amount-expected.Value()) > tolerance {
+			return []fault.Fault{fault.At("items", fault.FieldNotValid,
+				"have a tax of %s at %s %%, and their net is %s: rounded line by line the two differ by more than 10.00, which the tax authority refuses", euros(d.amount), d.rate, euros(d.base))}
+		}
+		if d.base > 0 && d.amount < 0 || d.base < 0 && d.amount > 0 {
+			return []fault.Fault{fault.At("items", fault.FieldNotValid,
+				"have a tax of %s on a net of %s at %s %%: the tax authority refuses opposite signs", euros(d.amount), euros(d.base), d.rate)}
+		}
+	}
+	return nil
+}

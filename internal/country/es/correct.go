@@ -1,0 +1,134 @@
+package es
+
+import (
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// Suffix of a reason that asks for a correction by substitution.
+const bySubstitution = "-S"
+
+// corrections are the operations of Spain. An invoice of an operation that
+// took place is corrected by another invoice; only one that should never have
+// existed is cancelled (Real Decreto 1619/2012, article 15; Real Decreto
+// 1007/2023, article 11).
+func corrections() []country.Correction {
+	return []country.Correction{
+		{
+			Kind: country.Adjustment, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1,
+			Reasons: []country.Meaning{
+				{Code: "R1", Meaning: "Founded error in law and articles 80.1, 80.2 and 80.6 (the default where the original is not simplified), by difference"},
+				{Code: "R2", Meaning: "Article 80.3: insolvency of the customer, by difference"},
+				{Code: "R3", Meaning: "Article 80.4: bad debts, by difference"},
+				{Code: "R4", Meaning: "Other reasons, by difference"},
+				{Code: "R5", Meaning: "Of a simplified invoice, by difference"},
+				{Code: "R1" + bySubstitution, Meaning: "R1 by substitution: the items are the whole corrected invoice"},
+				{Code: "R2" + bySubstitution, Meaning: "R2 by substitution"},
+				{Code: "R3" + bySubstitution, Meaning: "R3 by substitution"},
+				{Code: "R4" + bySubstitution, Meaning: "R4 by substitution"},
+				{Code: "R5" + bySubstitution, Meaning: "R5 by substitution"},
+				{Code: "F3", Meaning: "A full invoice in place of a simplified one"},
+			},
+		},
+		{Kind: country.Credit, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1},
+		{Kind: country.Cancellation, Deadline: "None; only for an invoice that should not have been issued at all."},
+		{Kind: country.Backfill},
+	}
+}
+
+// correct makes a credit or an adjustment of the record.
+func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error {
+	if in.Original == nil {
+		return invalid(fault.At("reference_transaction_id", fault.ReferenceUnknown, "is not known"))
+	}
+	about := readOriginal(in.Original, r.id.Issuer, where)
+	if r.customer == nil {
+		r.customer = about.customer // an adjustment may leave the customer to its original
+	}
+	if in.Transaction.Kind == country.Credit {
+		r.sums = r.sums.negated()
+		r.kind, r.method, r.rectified = "R1", "I", &about.id
+		if about.simplified || r.customer == nil {
+			r.kind = "R5"
+		}
+		return nil
+	}
+	kind, method := chooseCorrection(r, in.Transaction.Reason, about)
+	r.kind = kind
+	if kind == "F3" {
+		r.replaced = &about.id
+		return nil
+	}
+	r.method, r.rectified = method, &about.id
+	if method != "S" {
+		return nil
+	}
+	if len(in.Original.Transaction.Items) == 0 {
+		return invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation,
+			"was backfilled without items: a substitution must say what it takes back"))
+	}
+	before, faults := p.amounts(&in.Original.Transaction, in.Original.Totals)
+	if len(faults) > 0 {
+		return invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "has amounts that cannot be stated to the authority"))
+	}
+	if in.Original.Transaction.Kind == country.Credit {
+		before = before.negated()
+	}
+	r.substitute = &before
+	return nil
+}
+
+// chooseCorrection decides type and method of an adjustment: see derivations.
+func chooseCorrection(r *record, reason string, about original) (kind, method string) {
+	kind, found := strings.CutSuffix(reason, bySubstitution)
+	method = "I"
+	if found {
+		method = "S"
+	}
+	switch {
+	case kind != "":
+		return kind, method
+	case about.simplified && r.customer != nil && r.sums.total() > 0:
+		return "F3", ""
+	case about.simplified || r.customer == nil:
+		return "R5", method
+	}
+	return "R1", method
+}
+
+// contradictions finds what the authority would refuse in a record whose type
+// is known (AEAT, "Validaciones" 1.2.0, sections 3.1.3.13, 15.4 to 15.8).
+func (r *record) contradictions() []fault.Fault {
+	var found []fault.Fault
+	if r.method != "I" {
+		found = misfits(r.sums)
+	}
+	full := r.kind != "F2" && r.kind != "R5"
+	const number = "customer.tax_information.tax_number"
+	if full && r.customer == nil {
+		found = append(found, fault.At(number, fault.FieldRequired, "must not be empty: an invoice of type %s names its customer", r.kind))
+	}
+	if r.kind == "F2" && !r.unnamed && r.sums.base+r.sums.tax > simpleMax+tolerance {
+		found = append(found, fault.At("customer", fault.FieldRequired, "must not be empty: a simplified invoice may not exceed %s euros", euros(simpleMax)))
+	}
+	if r.customer != nil && r.customer.NIF == "" && (r.kind == "R3" || r.kind == "R2" && r.customer.IDType != idVAT) {
+		found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be a Spanish NIF for an invoice of type %s", r.kind))
+	}
+	for _, d := range r.sums.details {
+		switch {
+		case d.grade == "S2" && !full:
+			found = append(found, fault.At(number, fault.FieldRequired, "must not be empty where the customer is liable for the tax"))
+		case d.grade == "E5" && d.tax == taxIVA && (r.customer == nil || r.customer.NIF != ""):
+			found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be that of a business in another member state: the supply is exempt by article 25"))
+		case d.regime == "10" && (r.kind != "F1" || r.customer == nil || r.customer.NIF == ""):
+			found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be a Spanish NIF for collections for third parties"))
+		default:
+			continue
+		}
+		break
+	}
+	return found
+}

@@ -1,0 +1,246 @@
+package es
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// firstDay is the first day that may stand on a filed invoice, the one on
+// which Orden HAC/1177/2024 came into force (AEAT, "Validaciones" 1.2.0,
+// section 3.1.3).
+const firstDay = "2024-10-28"
+
+// invalid ends an attempt: the document cannot be filed as it is.
+func invalid(faults ...fault.Fault) error {
+	return fault.New(fault.Invalid, "the document cannot be filed with the tax authority").With(faults...)
+}
+
+// enclosure is what Send and Find need of a filing beyond its report.
+type enclosure struct {
+	ID      invoiceID `json:"id"`
+	Cancels bool      `json:"cancels,omitempty"`
+	Huella  string    `json:"huella"`
+	At      time.Time `json:"at"`
+	Name    string    `json:"name"` // of the supplier, for the header
+	Late    bool      `json:"late,omitempty"`
+	Ref     string    `json:"ref"`
+}
+
+func enclosed(f country.Filing) (enclosure, error) {
+	var e enclosure
+	if err := json.Unmarshal(f.Extra, &e); err != nil {
+		return e, fmt.Errorf("reading filing %s: %w", f.Number, err)
+	}
+	return e, nil
+}
+
+// Prepare writes the record and takes the next place in the supplier's chain.
+// It is pure: the same draft gives the same bytes.
+func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
+	r, err := ch.pack.record(&in)
+	if err != nil {
+		return country.Filing{}, err
+	}
+	r.seal()
+	w := writer{out: make([]byte, 0, 3<<10)}
+	r.write(&w)
+	h := header{name: r.issuerName, nif: r.id.Issuer, late: r.late}
+	text := report(h, w.out)
+	own, err := json.Marshal(enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.name, Late: r.late, Ref: r.reference})
+	if err != nil {
+		return country.Filing{}, fmt.Errorf("writing the record of %s: %w", in.Transaction.ID, err)
+	}
+	f := country.Filing{
+		OperationID: in.OperationID,
+		Number:      r.id.Number,
+		Supplier:    r.id.Issuer,
+		Kind:        in.Transaction.Kind,
+		Report:      text,
+		Format:      "XML",
+		SHA256:      sha256Hex(text),
+		DedupeKey:   r.reference,
+		Link:        country.Link{Position: in.Previous.Position + 1, Hash: r.huella, Extra: r.id.Day + " " + r.id.Number},
+		AuthorityID: r.huella,
+		Extra:       own,
+		PreparedAt:  in.Now,
+		Late:        in.Late,
+	}
+	if r.cancels {
+		f.Number = numberOf(&in)
+	} else {
+		f.QRCode = qrText(bool(in.Live), r.id, euros(r.sums.total()))
+	}
+	return f, nil
+}
+
+// numberOf is the number of the document itself; credits and cancellations may
+// come without one.
+func numberOf(in *country.Draft) string {
+	if in.Transaction.Number != "" {
+		return in.Transaction.Number
+	}
+	return in.UniqueNumber
+}
+
+// record turns a draft into a record without its huella.
+func (p *pack) record(in *country.Draft) (*record, error) {
+	if in.Transaction.Kind == country.Backfill {
+		return nil, invalid(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "a backfill is known here and filed nowhere"})
+	}
+	nif := nifOf(in.Supplier.TaxNumber)
+	if nif == "" {
+		return nil, invalid(fault.At("supplier.id", fault.FieldNotValid, "names a company whose tax number is not a Spanish NIF"))
+	}
+	where := in.Location
+	if where == nil {
+		where = p.madrid
+	}
+	r := &record{
+		late: in.Late, issuerName: plain(in.Supplier.LegalName, nameMax), software: softwareOf(in.Supplier),
+		at: in.Now.In(where).Format(instantForm),
+	}
+	if err := r.follow(in.Previous, nif); err != nil {
+		return nil, err
+	}
+	own := invoiceID{Issuer: nif, Number: numberOf(in), Day: day(in.Transaction.Date, where)}
+	if in.Transaction.Kind == country.Cancellation {
+		return r, r.cancel(in, own, where)
+	}
+	r.id, r.reference = own, referenceText(in.Late, in.OperationID)
+	if faults := slices.Concat(checkNumber(own.Number), checkDay(in.Transaction.Date, in.Now, where)); len(faults) > 0 {
+		return nil, invalid(faults...)
+	}
+	if in.Refused { // "alta por rechazo": AEAT, "Validaciones" 1.2.0, annex 6.1
+		r.amends, r.rejected = true, "X"
+	}
+	return r, p.fill(r, in, where)
+}
+
+// follow links the record to the one before. A refused record keeps its place:
+// its huella is the previous one of the next (AEAT, annex 6.1; Orden
+// HAC/1177/2024, article 7).
+func (r *record) follow(last country.Link, nif string) error {
+	if last == (country.Link{}) {
+		return nil
+	}
+	day, number, ok := strings.Cut(last.Extra, " ")
+	if !ok || !wellFormedHuella(last.Hash) {
+		return fmt.Errorf("linking a record to position %d: the link is not one of this chain", last.Position)
+	}
+	r.previous, r.before = &invoiceID{Issuer: nif, Number: number, Day: day}, last.Hash
+	return nil
+}
+
+// cancel makes the record a RegistroAnulacion of the original.
+func (r *record) cancel(in *country.Draft, own invoiceID, where *time.Location) error {
+	if in.Original == nil {
+		return invalid(fault.At("reference_transaction_id", fault.ReferenceUnknown, "is not known"))
+	}
+	original := readOriginal(in.Original, own.Issuer, where)
+	r.cancels, r.id = true, original.id
+	r.reference = referenceText(in.Late, own.Number)
+	// What was issued elsewhere, and of which nobody knows an id at the
+	// authority, is cancelled without a record there (annex 6.2).
+	r.unknown = in.Original.Backfilled && in.Original.AuthorityID1 == "" && in.Original.Transaction.AuthorityID1 == ""
+	if in.Refused {
+		r.rejected = "S"
+	}
+	return nil
+}
+
+// original is what a correction must know of the document it corrects.
+type original struct {
+	id         invoiceID
+	simplified bool
+	customer   *person
+}
+
+// readOriginal reads the original's own record where it was filed here: what
+// stands there is what the authority knows.
+func readOriginal(o *country.Original, nif string, where *time.Location) original {
+	number := o.Transaction.Number
+	if number == "" {
+		number = o.UniqueNumber
+	}
+	customer, _ := partyID(o.Transaction.Customer, "customer")
+	out := original{
+		id:         invoiceID{Issuer: nif, Number: number, Day: day(o.Transaction.Date, where)},
+		simplified: customer == nil, customer: customer,
+	}
+	root, err := readXML(o.Report)
+	if err != nil {
+		return out
+	}
+	filed := root.at("RegistroFactura", "RegistroAlta")
+	if filed == nil {
+		return out
+	}
+	out.id.Number = filed.value("IDFactura", "NumSerieFactura")
+	out.id.Day = filed.value("IDFactura", "FechaExpedicionFactura")
+	kind := filed.value("TipoFactura")
+	out.simplified = kind == "F2" || kind == "R5"
+	return out
+}
+
+// fill completes a RegistroAlta.
+func (p *pack) fill(r *record, in *country.Draft, where *time.Location) error {
+	t := &in.Transaction
+	sums, faults := p.amounts(t, in.Totals)
+	customer, wrong := partyID(t.Customer, "customer")
+	faults = append(faults, wrong...)
+	if len(faults) > 0 {
+		return invalid(faults...)
+	}
+	r.sums, r.customer, r.text = sums, customer, describe(t.Items)
+	if r.text == "" {
+		r.text = "Factura " + r.id.Number
+	}
+	if t.Kind == country.Invoice {
+		r.kind = "F1"
+		if customer == nil {
+			r.kind = "F2"
+		}
+	} else if err := p.correct(r, in, where); err != nil {
+		return err
+	}
+	if r.kind == "F2" || r.kind == "R5" {
+		r.customer, r.unnamed = nil, t.Customer != nil
+	}
+	if err := r.issue(t); err != nil {
+		return err
+	}
+	if faults := r.contradictions(); len(faults) > 0 {
+		return invalid(faults...)
+	}
+	return nil
+}
+
+func (p *pack) amounts(t *country.Transaction, totals country.Totals) (breakdown, []fault.Fault) {
+	if len(totals.Lines) != len(t.Items) {
+		return breakdown{}, []fault.Fault{fault.At("items", fault.FieldNotValid, "do not have the amounts that belong to them")}
+	}
+	return breakDown(t, p.classify(country.Case{Transaction: t}), totals)
+}
+
+// issue names who issued the invoice in the supplier's place: the customer
+// (D), or a third party such as a marketplace (T).
+func (r *record) issue(t *country.Transaction) error {
+	issuer, faults := partyID(t.Issuer, "issuer")
+	if len(faults) > 0 {
+		return invalid(faults...)
+	}
+	switch {
+	case issuer == nil || issuer.NIF == r.id.Issuer:
+	case r.customer.same(issuer):
+		r.issuedBy = "D"
+	default:
+		r.issuedBy, r.third = "T", issuer
+	}
+	return nil
+}

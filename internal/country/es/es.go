@@ -1,0 +1,74 @@
+// Package es is Spain: VERI*FACTU, the chained records of invoices that the
+// Agencia Estatal de Administración Tributaria (AEAT) receives as they are
+// issued. docs/countries/es.md says what is filed and how.
+//
+// It owns Spain's rules, the records (RegistroAlta, RegistroAnulacion) with
+// their huella, the SOAP wire to AEAT, and a strict double of AEAT. It refuses
+// to own the chain's storage, retries and waiting, which the caller does by
+// Limits and Receipt.Wait, and the Basque TicketBAI. Law: a record's bytes and
+// its place in the chain are fixed by Prepare, whatever becomes of it; what
+// AEAT holds is recognised by its huella and by nothing else.
+package es
+
+import (
+	"net/http"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/country/identity"
+)
+
+// version is stored with every operation; bytes made by one version are sent unchanged by the next.
+const version = "es-1"
+
+// simulatedWait is the TiempoEsperaEnvio of the double unless a script says otherwise.
+const simulatedWait = 2 * time.Second
+
+// Pack is Spain.
+func Pack() country.Pack { return newPack(habits{wait: simulatedWait, page: 10_000}) }
+
+// habits are what differs between doubles.
+type habits struct {
+	wait time.Duration // stated in every answer
+	page int           // records in an answer to a query
+}
+
+// pack holds what all channels of a program share.
+type pack struct {
+	facts  country.Facts
+	madrid *time.Location
+	keeper *identity.Keeper
+}
+
+func newPack(h habits) country.Pack {
+	p := &pack{facts: facts(), madrid: madrid(), keeper: identity.NewKeeper()}
+	return country.Pack{
+		Code:    "ES",
+		Name:    "Spain",
+		Version: version,
+		Sources: []string{
+			"https://www.boe.es/eli/es/rd/2023/12/05/1007/con",   // requirements of billing systems
+			"https://www.boe.es/eli/es/o/2024/10/17/hac1177/con", // records, chain, transmission, QR
+			"https://www.boe.es/eli/es/rd/2012/11/30/1619/con",   // invoicing: types, content, corrections
+			"https://www.boe.es/eli/es/l/1992/12/28/37/con",      // IVA: rates, exemptions, correction of the tax
+			"https://sede.agenciatributaria.gob.es/Sede/iva/sistemas-informaticos-facturacion-verifactu.html",
+			"https://www.agenciatributaria.es/AEAT.desarrolladores/Desarrolladores/_menu_/Documentacion/Sistemas_Informaticos_de_Facturacion_y_Sistemas_VERI_FACTU/Sistemas_Informaticos_de_Facturacion_y_Sistemas_VERI_FACTU.html",
+		},
+		Facts:        p.facts,
+		Check:        p.check,
+		Classify:     p.classify,
+		Connect:      p.connect,
+		CheckCompany: checkCompany,
+		Imprint:      p.imprint,
+		Simulator:    func(d *country.Desk) http.Handler { return newAuthority(d, h) },
+	}
+}
+
+// madrid is the time of the Spanish mainland.
+func madrid() *time.Location {
+	where, err := time.LoadLocation(timeZone)
+	if err != nil {
+		return time.FixedZone("CET", 3600) // a machine without time zones
+	}
+	return where
+}

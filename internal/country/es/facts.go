@@ -1,0 +1,70 @@
+package es
+
+import "tributary/internal/country"
+
+const timeZone = "Europe/Madrid"
+
+func facts() country.Facts {
+	return country.Facts{
+		Currency:  "EUR",
+		Languages: []string{"ES", "CA", "GL", "EU", "EN"},
+		TimeZone:  timeZone,
+		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
+		Obliged:   true,
+		Required: []country.FieldRule{
+			{Field: "items.*.tax_breakdowns", Reason: "a record says of every line how it is taxed"},
+			{Field: "customer.tax_information.tax_number", BusinessModel: country.B2B, Reason: "an invoice to a business carries its NIF or foreign tax number"},
+			{Field: "issuer.tax_information.tax_number", Reason: "whoever issues for the supplier is named in the record"},
+		},
+		MaxLengths: []country.LengthRule{
+			{Field: "customer.legal_name", Max: nameMax, Reason: "NombreRazon has room for no more"},
+			{Field: "issuer.legal_name", Max: nameMax, Reason: "NombreRazon has room for no more"},
+			{Field: "transaction_number", Max: referenceMax, Reason: "NumSerieFactura has room for no more"},
+		},
+		Regimes:       []string{country.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeSurcharge},
+		ReasonCodes:   reasonCodes(),
+		Rates:         rates(),
+		StrictRates:   true,
+		StrictNumbers: true,
+		Corrections:   corrections(),
+		Settings: []country.Setting{{
+			Key: settingSoftware, Type: "object", Default: softwareDefaults(),
+			Description: "The billing software in every record (SistemaInformatico): name and tax_number of its producer (default: the company itself; country_code where the producer is foreign), " +
+				"system_name (Tributary), system_id (two characters, TR), version (1.0), installation (default: the company's id; the chain belongs to it), " +
+				"verifactu_only, multiple_taxpayers and serves_many (true).",
+		}},
+		Credentials: []string{"certificate_base64", "certificate_password"},
+		Formats:     []string{"PDF", "XML"},
+		Authority: &country.Authority{
+			Name: "Agencia Estatal de Administración Tributaria", System: "VERI*FACTU", Protocol: "SOAP 1.1 over mutual TLS",
+		},
+		Derivations: derivations(),
+		OwnCurrency: true,
+	}
+}
+
+// rates are those that AEAT takes with IVA since its first day, and the
+// equivalence surcharges (AEAT, "Validaciones" 1.2.0, sections 15.1 and 15.3).
+// It takes any rate of IGIC and IPSI, which islands and cities set themselves.
+func rates() []country.Rate {
+	var all []country.Rate
+	for _, regime := range []string{country.VAT, regimeIVA} {
+		all = append(all,
+			country.Rate{Regime: regime, Type: country.TaxStandard, Percent: "21"},
+			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "10"},
+			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "4"},
+			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "7.5", Since: "2024-10-01", Until: "2025-01-01"},
+			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "5", Since: "2022-07-01", Until: "2024-10-01"},
+			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "2", Since: "2024-10-01", Until: "2025-01-01"},
+		)
+	}
+	return append(all,
+		country.Rate{Regime: regimeSurcharge, Type: country.TaxStandard, Percent: "5.2"},
+		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "1.75"},
+		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "1.4"},
+		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "0.5"},
+		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "1", Since: "2024-10-01", Until: "2025-01-01"},
+		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "0.62", Since: "2023-01-01", Until: "2024-10-01"},
+		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "0.26", Since: "2024-10-01", Until: "2025-01-01"},
+	)
+}

@@ -1,0 +1,137 @@
+package es
+
+import (
+	"slices"
+	"time"
+
+	"tributary/internal/country"
+)
+
+// imprint is what Spanish law wants on an invoice: the tax QR code under its
+// fixed title with the fixed phrase below (Orden HAC/1177/2024, article 20;
+// AEAT, code QR 0.4.7, section 3), and the words of Real Decreto 1619/2012,
+// articles 6.1 and 15.5. Those words are law in Spanish whatever the
+// document's language; only the title follows it.
+func (p *pack) imprint(in country.Issue) country.Imprint {
+	var out country.Imprint
+	if in.QRCode != "" {
+		out.Codes = []country.Code{{
+			Text: in.QRCode, Title: "QR tributario:", Caption: "Factura verificable en la sede electrónica de la AEAT (VERI*FACTU)",
+		}}
+	}
+	if in.AuthorityID1 != "" {
+		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "CSV", Value: in.AuthorityID1})
+	}
+	if in.AuthorityID2 != "" {
+		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "Huella", Value: in.AuthorityID2})
+	}
+	if in.Transaction == nil {
+		return out
+	}
+	kind := p.filedKind(in)
+	if in.Language == "ES" {
+		out.Title = title(kind, in.Transaction.Kind)
+	}
+	out.Texts = p.words(in, kind)
+	return out
+}
+
+// filedKind is the TipoFactura of the record, read from the record.
+func (p *pack) filedKind(in country.Issue) string {
+	if in.Filing == nil {
+		return ""
+	}
+	root, err := readXML(in.Filing.Report)
+	if err != nil {
+		return ""
+	}
+	return root.value("RegistroFactura", "RegistroAlta", "TipoFactura")
+}
+
+func title(kind string, of country.Kind) string {
+	switch {
+	case of == country.Cancellation:
+		return "Anulación de factura"
+	case kind == "F2":
+		return "Factura simplificada"
+	case kind == "R5":
+		return "Factura simplificada rectificativa"
+	case kind != "" && kind[0] == 'R':
+		return "Factura rectificativa"
+	}
+	return "Factura"
+}
+
+// words are the mentions that the content of the invoice calls for.
+func (p *pack) words(in country.Issue, kind string) []string {
+	var out []string
+	add := func(text string) {
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	where := in.Location
+	if where == nil {
+		where = p.madrid
+	}
+	if in.Original != nil {
+		number := in.Original.Transaction.Number
+		if number == "" {
+			number = in.Original.UniqueNumber
+		}
+		about := number + " de fecha " + in.Original.Transaction.Date.In(where).Format("02/01/2006")
+		switch {
+		case in.Transaction.Kind == country.Cancellation:
+			add("Anula la factura " + about)
+		case kind == "F3":
+			add("Sustituye a la factura simplificada " + about)
+		default:
+			add("Rectifica la factura " + about)
+		}
+	}
+	if in.Transaction.Issuer != nil && in.Transaction.Customer != nil && in.Transaction.Issuer.TaxNumber != "" &&
+		in.Transaction.Issuer.TaxNumber == in.Transaction.Customer.TaxNumber {
+		add("Facturación por el destinatario")
+	}
+	for _, item := range p.classify(country.Case{Transaction: in.Transaction, Now: time.Time{}}) {
+		for _, tax := range item.Taxes {
+			if taxOf(tax.Regime) == "" {
+				continue
+			}
+			if d, reason := gradeOf(in.Transaction, tax); reason == "" {
+				for _, text := range d.mentions() {
+					add(text)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// mentions are those of Real Decreto 1619/2012, article 6.1, letters j to p.
+func (d *detail) mentions() []string {
+	var out []string
+	law := map[string]string{taxIVA: "Ley 37/1992 del IVA", taxIGIC: "Ley 20/1991 del IGIC", taxIPSI: "Ley 8/1991 del IPSI"}[d.tax]
+	switch {
+	case d.grade == "S2":
+		out = append(out, "Inversión del sujeto pasivo")
+	case d.grade == "N1", d.grade == "N2":
+		out = append(out, "Operación no sujeta ("+law+")")
+	case d.exempt():
+		article := ""
+		if d.tax == taxIVA {
+			article = map[string]string{"E1": "artículo 20 de la ", "E2": "artículo 21 de la ", "E3": "artículo 22 de la ",
+				"E4": "artículos 23 y 24 de la ", "E5": "artículo 25 de la "}[d.grade]
+		}
+		out = append(out, "Operación exenta ("+article+law+")")
+	}
+	switch d.regime {
+	case "03":
+		out = append(out, "Régimen especial de los bienes usados")
+	case "05":
+		out = append(out, "Régimen especial de las agencias de viajes")
+	case "07":
+		out = append(out, "Régimen especial del criterio de caja")
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package es
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/invopop/gobl/cal"
+	"github.com/invopop/gobl/l10n"
+
+	"tributary/internal/country"
+	"tributary/internal/country/taxid"
+	"tributary/internal/fault"
+)
+
+const (
+	nameMax = 120 // NombreRazon
+	idMax   = 20  // IDOtro/ID
+)
+
+// Types of identification other than a Spanish NIF (list L7).
+const (
+	idVAT      = "02" // NIF-IVA
+	idOfficial = "04" // official document of the country of residence
+)
+
+// person is somebody as the authority wants them named: by NIF, or by another id.
+type person struct {
+	Name    string
+	NIF     string
+	Country string // of the other id; empty for NIF-IVA
+	IDType  string
+	ID      string
+}
+
+func (p person) write(w *writer) {
+	w.leaf("sf:NombreRazon", p.Name)
+	if p.NIF != "" {
+		w.leaf("sf:NIF", p.NIF)
+		return
+	}
+	w.open("sf:IDOtro")
+	w.maybe("sf:CodigoPais", p.Country)
+	w.leaf("sf:IDType", p.IDType)
+	w.leaf("sf:ID", p.ID)
+	w.close("sf:IDOtro")
+}
+
+// identify decides how a tax number of a country is told to the authority. The
+// reason says why it cannot be told.
+//
+// A Spanish number is a NIF. A business of another member state has a NIF-IVA,
+// which the authority looks up; everybody else an official document of their
+// country.
+func identify(name, from, number string, business bool) (person, string) {
+	from = strings.ToUpper(from)
+	if from == "" {
+		from = "ES"
+	}
+	if from == "ES" {
+		if nif := nifOf(number); nif != "" {
+			return person{Name: name, NIF: nif}, ""
+		}
+		return person{}, "is not a Spanish NIF: " + taxid.Check("ES", number).Reason
+	}
+	if from == "GB" && strings.HasPrefix(strings.ToUpper(strings.TrimSpace(number)), "XI") {
+		from = "XI" // Northern Ireland
+	}
+	if inUnion(from) && business || from == "XI" {
+		v := taxid.Check(from, number)
+		if !v.Valid {
+			return person{}, "is not a VAT number of " + from + ": " + v.Reason
+		}
+		return person{Name: name, IDType: idVAT, ID: vatPrefix(from) + v.Number}, ""
+	}
+	id := plain(number, idMax+1)
+	if id == "" || len([]rune(id)) > idMax {
+		return person{}, "must have 1 to 20 printable characters"
+	}
+	return person{Name: name, Country: placeOf(from), IDType: idOfficial, ID: id}, ""
+}
+
+// inUnion reports whether a country other than Spain is a member of the
+// European Union. No member has left since the first day that can be filed.
+func inUnion(code string) bool {
+	return code != "ES" && l10n.Union(l10n.EU).HasMemberOn(cal.MakeDate(2024, 10, 28), l10n.Code(code))
+}
+
+func vatPrefix(code string) string {
+	if code == "GR" {
+		return "EL"
+	}
+	return code
+}
+
+// placeOf is the authority's name of a country: its list (CountryType2) counts
+// some territories to their states and calls what it does not have QU.
+func placeOf(code string) string {
+	switch code {
+	case "BL", "GF", "GP", "MF", "MQ", "RE":
+		return "FR"
+	case "AX":
+		return "FI"
+	case "SJ":
+		return "NO"
+	case "EH", "XK", country.ReferenceCode:
+		return "QU"
+	}
+	return code
+}
+
+// homeOf is the country that a party's tax number belongs to.
+func homeOf(p *country.Party) string {
+	if p == nil || p.Address == nil || p.Address.CountryCode == "" {
+		return "ES"
+	}
+	return strings.ToUpper(p.Address.CountryCode)
+}
+
+// partyID identifies a customer or an issuer; field is its path. Nil without
+// faults: the party carries no number.
+func partyID(p *country.Party, field string) (*person, []fault.Fault) {
+	if p == nil || p.TaxNumber == "" {
+		return nil, nil
+	}
+	who, reason := identify(plain(p.LegalName, nameMax), homeOf(p), p.TaxNumber, p.Type == country.Business)
+	if reason != "" {
+		return nil, []fault.Fault{fault.At(field+".tax_information.tax_number", fault.FieldNotValid, "%s", reason)}
+	}
+	return &who, nil
+}
+
+func (p *person) same(q *person) bool {
+	return p != nil && q != nil && p.NIF == q.NIF && p.IDType == q.IDType && p.ID == q.ID
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

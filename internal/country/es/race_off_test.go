@@ -1,0 +1,5 @@
+//go:build !race
+
+package es_test
+
+const raced = false

@@ -1,0 +1,207 @@
+package mx
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha1"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/country/identity"
+	"tributary/internal/fault"
+)
+
+// Namespaces and algorithms of a cancellation request (Anexo 20, "Estándar del
+// servicio de cancelación"; the service takes RSA-SHA1 over canonical XML 1.0).
+const (
+	spaceCancel    = "http://cancelacfd.sat.gob.mx"
+	spaceXSD       = "http://www.w3.org/2001/XMLSchema"
+	spaceSignature = "http://www.w3.org/2000/09/xmldsig#"
+	algorithmC14N  = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315"
+)
+
+// request asks for one voucher to be cancelled.
+type request struct {
+	rfc         string
+	at          string // local time of central Mexico
+	uuid        string
+	motive      string
+	replacement string // UUID, with motive 01
+}
+
+// canonical is the request as canonical XML: attributes by name, namespaces
+// first, no empty-element tags. What is signed is these bytes.
+func (r request) canonical() string {
+	var b strings.Builder
+	b.WriteString(`<Cancelacion xmlns="` + spaceCancel + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + spaceXSI + `" Fecha="` + r.at +
+		`" RfcEmisor="` + c14n(r.rfc) + `"><Folios><Folio`)
+	if r.replacement != "" {
+		b.WriteString(` FolioSustitucion="` + r.replacement + `"`)
+	}
+	b.WriteString(` Motivo="` + r.motive + `" UUID="` + r.uuid + `"></Folio></Folios></Cancelacion>`)
+	return b.String()
+}
+
+// c14n escapes an attribute as canonical XML does: > stays.
+func c14n(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&quot;").Replace(text)
+}
+
+// signedInfo is canonical too. In the document it inherits the namespaces of
+// the request, so the bytes that are signed repeat them.
+func signedInfo(digest string, inherited bool) string {
+	space := ""
+	if inherited {
+		space = ` xmlns="` + spaceSignature + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + spaceXSI + `"`
+	}
+	return `<SignedInfo` + space + `><CanonicalizationMethod Algorithm="` + algorithmC14N + `"></CanonicalizationMethod>` +
+		`<SignatureMethod Algorithm="` + spaceSignature + `rsa-sha1"></SignatureMethod><Reference URI=""><Transforms>` +
+		`<Transform Algorithm="` + spaceSignature + `enveloped-signature"></Transform></Transforms>` +
+		`<DigestMethod Algorithm="` + spaceSignature + `sha1"></DigestMethod><DigestValue>` + digest + `</DigestValue></Reference></SignedInfo>`
+}
+
+func (r request) digest() string {
+	sum := sha1.Sum([]byte(r.canonical()))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// signed is the request with its enveloped signature.
+func (r request) signed(with *identity.Identity) ([]byte, error) {
+	digest := r.digest()
+	signature, err := sign(with.Key, crypto.SHA1, []byte(signedInfo(digest, true)))
+	if err != nil {
+		return nil, fmt.Errorf("signing a cancellation: %w", err)
+	}
+	key, ok := with.Leaf.PublicKey.(*rsa.PublicKey)
+	if !ok {
+		return nil, errors.New("signing a cancellation: the certificate has no RSA key")
+	}
+	encoded := base64.StdEncoding.EncodeToString
+	envelope := strings.TrimSuffix(r.canonical(), `</Cancelacion>`) + `<Signature xmlns="` + spaceSignature + `">` + signedInfo(digest, false) +
+		`<SignatureValue>` + signature + `</SignatureValue><KeyInfo><X509Data><X509IssuerSerial><X509IssuerName>` +
+		string(appendEscaped(nil, with.Leaf.Issuer.String())) + `</X509IssuerName><X509SerialNumber>` + certificateNumber(with.Leaf) +
+		`</X509SerialNumber></X509IssuerSerial><X509Certificate>` + encoded(with.Leaf.Raw) + `</X509Certificate></X509Data>` +
+		`<KeyValue><RSAKeyValue><Modulus>` + encoded(key.N.Bytes()) + `</Modulus><Exponent>` + encoded(big.NewInt(int64(key.E)).Bytes()) +
+		`</Exponent></RSAKeyValue></KeyValue></KeyInfo></Signature></Cancelacion>`
+	return []byte(xmlHeader + envelope), nil
+}
+
+// readRequest reads a cancellation request and verifies its signature over
+// what it read, not over what stood there.
+func readRequest(raw []byte) (request, *x509.Certificate, error) {
+	root, err := parse(raw)
+	if err != nil {
+		return request{}, nil, err
+	}
+	if root.name != "{"+spaceCancel+"}Cancelacion" || len(root.kids) != 2 {
+		return request{}, nil, errors.New("it is no cancellation of one voucher")
+	}
+	folio := root.kid("{" + spaceCancel + "}Folios")
+	if folio == nil || len(folio.kids) != 1 || local(folio.kids[0].name) != "Folio" {
+		return request{}, nil, errors.New("it names no voucher")
+	}
+	folio = folio.kids[0]
+	r := request{rfc: root.attr("RfcEmisor"), at: root.attr("Fecha"), uuid: folio.attr("UUID"), motive: folio.attr("Motivo"), replacement: folio.attr("FolioSustitucion")}
+	signature := root.kid("{" + spaceSignature + "}Signature")
+	if signature == nil {
+		return r, nil, errors.New("it is not signed")
+	}
+	der, err := base64.StdEncoding.DecodeString(strings.TrimSpace(textOf(signature, "X509Certificate")))
+	if err != nil {
+		return r, nil, fmt.Errorf("reading its certificate: %w", err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return r, nil, fmt.Errorf("reading its certificate: %w", err)
+	}
+	digest := strings.TrimSpace(textOf(signature, "DigestValue"))
+	if digest != r.digest() {
+		return r, leaf, errors.New("its digest is not that of its contents")
+	}
+	if err := verify(leaf, crypto.SHA1, []byte(signedInfo(digest, true)), strings.TrimSpace(textOf(signature, "SignatureValue"))); err != nil {
+		return r, leaf, fmt.Errorf("its signature: %w", err)
+	}
+	return r, leaf, nil
+}
+
+func textOf(n *node, name string) string {
+	if found := n.named(name); found != nil {
+		return found.text
+	}
+	return ""
+}
+
+// errand is what Send, Poll and Find need beside the report.
+type errand struct {
+	PAC      string `json:"pac"`
+	UUID     string `json:"uuid,omitempty"` // the voucher that is cancelled
+	Receiver string `json:"receiver,omitempty"`
+	Total    string `json:"total,omitempty"`
+	Tail     string `json:"tail,omitempty"` // last eight characters of its seal
+}
+
+// cancellation makes the request for a draft.
+func (ch *channel) cancellation(in *country.Draft, with *identity.Identity) (country.Filing, error) {
+	if in.Original == nil || !uuidPattern.MatchString(in.Original.AuthorityID1) {
+		return country.Filing{}, invalid(fault.At("reference_transaction_id", fault.ReferenceNotSuccessful,
+			"has no folio fiscal (UUID): a document issued elsewhere is backfilled with it as tax_authority_id_1"))
+	}
+	motive, replacement, _ := strings.Cut(in.Transaction.Reason, ":")
+	switch {
+	case motive == "":
+		return country.Filing{}, invalid(fault.At("reason", fault.FieldRequired, "must not be empty: 02, 03, 04, or 01:UUID"))
+	case motive == "01" && !uuidPattern.MatchString(replacement):
+		return country.Filing{}, invalid(fault.At("reason", fault.FieldNotValid, "must name the replacement, as in 01:UUID"))
+	}
+	rfc := rfcOf(in.Supplier.TaxNumber)
+	zone := ch.cat.zone(placeOf(&in.Supplier), in.Location)
+	if last := cancelUntil(rfc, in.Original.Transaction.Date.In(zone)); in.Now.After(last) {
+		return country.Filing{}, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "could be cancelled only until %s", last.Add(-time.Second).Format(time.DateOnly)))
+	}
+	r := request{rfc: rfc, at: in.Now.In(ch.cat.zone("", in.Location)).Format(localTime),
+		uuid: strings.ToUpper(in.Original.AuthorityID1), motive: motive, replacement: strings.ToUpper(replacement)}
+	report, err := r.signed(with)
+	if err != nil {
+		return country.Filing{}, err
+	}
+	return country.Filing{
+		OperationID: in.OperationID, Number: r.uuid, Supplier: rfc, Kind: country.Cancellation, Report: report, Format: "XML",
+		SHA256: hashOf(report), DedupeKey: r.uuid, Extra: ch.errandOf(in, r.uuid).encoded(), PreparedAt: in.Now, Late: in.Late,
+	}, nil
+}
+
+// errandOf remembers what SAT asks for when it is asked about a voucher.
+func (ch *channel) errandOf(in *country.Draft, uuid string) errand {
+	e := errand{PAC: in.Supplier.Settings.Text(settingPAC), UUID: uuid}
+	if voucher, err := parse(in.Original.Report); err == nil && voucher.name == "cfdi:Comprobante" {
+		e.Total, e.Tail = voucher.attr("Total"), tail(voucher.attr("Sello"), 8)
+		if receiver := voucher.kid("cfdi:Receptor"); receiver != nil {
+			e.Receiver = receiver.attr("Rfc")
+		}
+		return e
+	}
+	// Issued elsewhere: from what the backfill said.
+	t := &in.Original.Transaction
+	decimals, _ := country.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
+	total := in.Original.Totals.Payable()
+	e.Total = money(max(total, -total), decimals)
+	e.Receiver = receiverOf(t.Customer, "", typeIncome, "").rfc
+	return e
+}
+
+// cancelUntil is the first moment in which a voucher can no longer be
+// cancelled: after the month of the annual return for its year (CFF 29-A,
+// fourth paragraph; RMF 2.7.1.47), which is March for companies, April for people.
+func cancelUntil(rfc string, issued time.Time) time.Time {
+	month := time.May
+	if len([]rune(rfc)) == 12 {
+		month = time.April
+	}
+	return time.Date(issued.Year()+1, month, 1, 0, 0, 0, 0, issued.Location())
+}

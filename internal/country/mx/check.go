@@ -1,0 +1,267 @@
+package mx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// typed gives every tax entry its type. Entries that are not withheld follow
+// the rules of all countries; a withheld one is ISR or IVA by its rate.
+func typed(cat *catalog, t *country.Transaction, totals country.Totals) []country.Item {
+	items := country.ClassifyTaxes(cat.facts, country.Case{Transaction: t, Totals: totals})
+	for i := range items {
+		for j := range items[i].Taxes {
+			tax := &items[i].Taxes[j]
+			if tax.Withheld() && tax.Type == country.Withholding {
+				tax.Type = withheldType(tax.Rate.MinimalString())
+			}
+		}
+	}
+	return items
+}
+
+// withheldType tells ISR from IVA by the rates at which each is withheld
+// (LISR articles 106, 113-A, 113-J, 116; LIVA article 1-A and RLIVA article 3).
+func withheldType(percent string) string {
+	switch percent {
+	case "4", "5.3333", "5.33", "6", "8", "10.6666", "10.6667", "10.67", "16":
+		return regimeIVA
+	case "1", "1.25", "2.1", "2.5", "10", "20", "25", "30", "35":
+		return regimeISR
+	}
+	return country.Withholding
+}
+
+// checker gathers what is wrong with one transaction.
+type checker struct {
+	cat   *catalog
+	in    country.Case
+	found []fault.Fault
+}
+
+func (c *checker) add(field string, code fault.Code, format string, args ...any) {
+	c.found = append(c.found, fault.At(field, code, format, args...))
+}
+
+// check finds what SAT would refuse and the body alone shows.
+func check(cat *catalog, in country.Case) []fault.Fault {
+	c := &checker{cat: cat, in: in}
+	t := in.Transaction
+	c.date(t.Date)
+	c.bars()
+	c.customer(t.Customer)
+	c.money(t)
+	c.payments(t.Payments)
+	items := typed(cat, t, in.Totals)
+	for i := range items {
+		c.line(i, &items[i])
+	}
+	if len(c.found) > 0 {
+		return c.found
+	}
+	decimals, _ := country.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
+	_, sign := direction(t.Kind, in.Totals)
+	_, faults := lay(items, in.Totals, sign, decimals)
+	return faults
+}
+
+func (c *checker) date(date time.Time) {
+	switch {
+	case date.IsZero():
+	case date.After(c.in.Now.Add(aheadMax)):
+		c.add("transaction_date", fault.FieldNotValid, "must not be in the future: SAT stamps nothing before its date (error 401)")
+	case date.Before(c.in.Now.Add(-stampWithin)):
+		c.add("transaction_date", fault.FieldNotValid, "must be within the last 72 hours: SAT stamps nothing later (error 401)")
+	}
+}
+
+// bars refuses the one character that the texts of a voucher cannot have,
+// because the original string separates its parts by it.
+func (c *checker) bars() {
+	for _, path := range []string{"transaction_number", "customer.legal_name", "customer.tax_information.tax_number",
+		"items.*.name", "items.*.description", "items.*.unit", "items.*.ean"} {
+		c.in.Transaction.EachField(path, func(at country.Place, text string) {
+			if strings.Contains(text, "|") {
+				c.add(at.Path(path), fault.FieldNotValid, "must not contain the character |")
+			}
+		})
+	}
+}
+
+func (c *checker) customer(p *country.Party) {
+	if p == nil {
+		return
+	}
+	if utf8.RuneCountInString(tidy(p.LegalName)) > 300 {
+		c.add("customer.legal_name", fault.FieldNotValid, "must be at most 300 characters long")
+	}
+	rfc := rfcOf(p.TaxNumber)
+	switch {
+	case abroad(p) && !rfcPattern.MatchString(rfc), rfc == rfcPublic, rfc == rfcForeign:
+		return
+	case rfc == "":
+		if p.Type == country.Business {
+			c.add("customer.tax_information.tax_number", fault.FieldRequired, "must not be empty: an invoice to a business in Mexico names its RFC")
+		}
+		return
+	case !rfcPattern.MatchString(rfc):
+		c.add("customer.tax_information.tax_number", fault.FieldNotValid, "is not an RFC: three letters and a date and three characters for companies, four letters for people")
+		return
+	}
+	c.registered(p, rfc)
+}
+
+func (c *checker) registered(p *country.Party, rfc string) {
+	code := ""
+	if p.Address != nil {
+		code = strings.TrimSpace(p.Address.PostalCode)
+	}
+	switch {
+	case code == "":
+		c.add("customer.address.postal_code", fault.FieldRequired, "must not be empty: SAT compares it with the one it has on file for the RFC")
+	case !postalPattern.MatchString(code):
+		c.add("customer.address.postal_code", fault.FieldNotValid, "must have five digits")
+	}
+	said := regimePattern.FindStringSubmatch(p.TaxRegime)
+	if said == nil {
+		return // "VAT" and the like: the usual regime of such a person
+	}
+	const field = "customer.tax_information.regime"
+	switch meaning, _ := regimeMeaning(said[1]); {
+	case meaning == "":
+		c.add(field, fault.FieldNotValid, "is not a fiscal regime of SAT's catalogue: %s", strings.Join(regimes(), ", "))
+	case !regimeFits(rfc, said[1]):
+		c.add(field, fault.ValidationMatchInvalid, "is a regime that a person with such an RFC cannot be in")
+	case said[2] != "" && !slices.Contains(uses(), said[2]):
+		c.add(field, fault.FieldNotValid, "names a use that SAT's catalogue does not have: %s", strings.Join(uses(), ", "))
+	case said[2] != "" && !useFits(said[2], rfc, said[1]):
+		c.add(field, fault.ValidationMatchInvalid, "names a use that the regime does not have")
+	}
+}
+
+func (c *checker) money(t *country.Transaction) {
+	code := strings.ToUpper(t.CurrencyCode)
+	if !currency(code) {
+		c.add("currency_code", fault.FieldNotValid, "is not a currency of SAT's catalogue")
+	}
+	switch {
+	case code == "MXN" || code == "":
+	case t.ExchangeRate == nil:
+		c.add("exchange_rate", fault.FieldRequired, "must not be empty: SAT asks for the pesos of one unit of a foreign currency")
+	case !t.ExchangeRate.IsPositive():
+		c.add("exchange_rate", fault.FieldNotValid, "must be more than 0")
+	}
+	switch {
+	case t.Kind == country.Invoice && c.in.Totals.Gross < 0:
+		c.add("items", fault.FieldNotValid, "must not come to less than nothing: what is given back goes to /v1/transactions/adjustment")
+	case t.Kind == country.Adjustment && c.in.Totals.Gross == 0:
+		c.add("items", fault.FieldNotValid, "must come to more or less than nothing")
+	}
+}
+
+func (c *checker) payments(payments []country.Payment) {
+	once, partial := false, false
+	for i := range payments {
+		field := fmt.Sprintf("payments.%d.code", i)
+		said := codePattern.FindStringSubmatch(payments[i].Code)
+		switch {
+		case payments[i].Code == "":
+		case said == nil:
+			c.add(field, fault.FieldNotValid, "must be PUE or PPD, or either with a form of payment like PUE:03")
+		case said[2] != "" && (!paymentForm(said[2]) || said[1] == methodOnce && said[2] == formUndefined):
+			c.add(field, fault.FieldNotValid, "names a form of payment that SAT's catalogue does not have, or that is not one yet")
+		case said[1] == methodPartial && said[2] != "" && said[2] != formUndefined:
+			c.add(field, fault.ValidationMatchInvalid, "must be PPD alone: what is paid later has the form 99 (CFDI40105)")
+		}
+		method, _ := methodOf(&payments[i])
+		once, partial = once || method == methodOnce, partial || method == methodPartial
+	}
+	if once && partial {
+		c.add("payments", fault.ValidationMatchInvalid, "must be all PUE or all PPD: a voucher has one MetodoPago")
+	}
+}
+
+func (c *checker) line(i int, item *country.Item) {
+	at := func(member string) string { return fmt.Sprintf("items.%d.%s", i, member) }
+	if item.Code != "" && !c.cat.product(item.Code) {
+		c.add(at("code"), fault.FieldNotValid, "is not a product or service of SAT's catalogue c_ClaveProdServ: eight digits, 01010101 where none fits")
+	}
+	if item.UnitPrice == 0 {
+		c.add(at("unit_price"), fault.FieldNotValid, "must not be 0: SAT takes no line without a price (CFDI40166)")
+	}
+	iva, ieps, taxed := 0, 0, false
+	for j := range item.Taxes {
+		tax, field := &item.Taxes[j], fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j)
+		switch {
+		case tax.Withheld():
+			c.withheld(tax, field)
+			continue
+		case tax.Regime == regimeIEPS:
+			ieps++
+		default:
+			iva++
+			taxed = taxed || !tax.Rate.IsZero()
+		}
+		switch tax.Type {
+		case country.TaxReverse, country.TaxIntraEU:
+			c.add(field+".type", fault.FieldNotValid, "is not a kind of tax in Mexico: STANDARD, REDUCED, ZERO, EXEMPT, EXPORT, OUTSIDE")
+		case country.TaxExempt, country.TaxOutside:
+			if !tax.Rate.IsZero() {
+				c.add(field+".rate", fault.ValidationMatchInvalid, "must be 0 where nothing is taxed")
+			}
+		}
+	}
+	if iva > 1 || ieps > 1 {
+		c.add(at("tax_breakdowns"), fault.ValidationMatchInvalid, "must have at most one entry of IVA and one of IEPS")
+	}
+	if ieps > 0 && taxed {
+		c.add(at("tax_breakdowns"), fault.ValidationMatchInvalid,
+			"must not have IEPS beside a rate of IVA above 0: IVA is due on the price with IEPS (LIVA, article 12), which rates on one price cannot say")
+	}
+}
+
+func (c *checker) withheld(tax *country.Tax, field string) {
+	switch rate := scaled(tax.Rate); {
+	case tax.Type == country.Withholding:
+		c.add(field+".type", fault.FieldRequired, "must say which tax is withheld at this rate: ISR or IVA")
+	case tax.Type == regimeISR && rate > 350_000:
+		c.add(field+".rate", fault.FieldNotValid, "must be at most 35 where ISR is withheld (c_TasaOCuota)")
+	case tax.Type == regimeIVA && rate > 160_000:
+		c.add(field+".rate", fault.FieldNotValid, "must be at most 16 where IVA is withheld (c_TasaOCuota)")
+	case tax.Type != regimeISR && tax.Type != regimeIVA:
+		c.add(field+".type", fault.FieldNotValid, "must be ISR or IVA where a tax is withheld")
+	}
+}
+
+// checkCompany finds what is wrong with a supplier. The certificate itself,
+// its key and its subject are looked at by whoever onboards.
+func checkCompany(cat *catalog, s country.Supplier, _ country.Credentials) []fault.Fault {
+	var found []fault.Fault
+	rfc := rfcOf(s.TaxNumber)
+	if !rfcPattern.MatchString(rfc) || rfc == rfcPublic || rfc == rfcForeign {
+		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "is not the RFC of a company or a person"))
+		return found
+	}
+	if name := official(s.LegalName); strings.Contains(name, "|") || utf8.RuneCountInString(name) > 300 {
+		found = append(found, fault.At("legal_name", fault.FieldNotValid, "must be at most 300 characters long, without the character |"))
+	}
+	if regime := s.Settings.Text(settingRegime); regime != "" && !regimeFits(rfc, regime) {
+		found = append(found, fault.At("settings."+settingRegime, fault.ValidationMatchInvalid, "is a regime that a person with such an RFC cannot be in"))
+	}
+	if !postalPattern.MatchString(placeOf(&s)) {
+		found = append(found, fault.At("address.postal_code", fault.FieldRequired, "must have five digits: it is the place of issue unless settings.place_of_issue names another"))
+	}
+	if key := s.Settings.Text(settingProduct); key != "" && !cat.product(key) {
+		found = append(found, fault.At("settings."+settingProduct, fault.FieldNotValid, "is not in SAT's catalogue c_ClaveProdServ"))
+	}
+	if key := s.Settings.Text(settingUnit); key != "" && !cat.units[key] {
+		found = append(found, fault.At("settings."+settingUnit, fault.FieldNotValid, "is not in SAT's catalogue c_ClaveUnidad"))
+	}
+	return found
+}

@@ -1,0 +1,76 @@
+package mx
+
+import (
+	"strings"
+
+	"tributary/internal/country"
+)
+
+// imprint is what a printed CFDI must carry (RMF 2.7.1.7 and Anexo 20, II.D
+// and II.E): the code, the folio fiscal, both certificates, both seals, the
+// original string of the stamp, its time, and the words that it is a printed
+// representation. The words are Spanish by law, whatever the language of the rest.
+func imprint(in country.Issue) country.Imprint {
+	got, err := readStamped(in.Receipt)
+	if err != nil {
+		return cancelledImprint(in)
+	}
+	v := got.voucher
+	out := country.Imprint{Title: "Factura (CFDI de ingreso)"}
+	if v.attr("TipoDeComprobante") == typeExpense {
+		out.Title = "Nota de crédito (CFDI de egreso)"
+	}
+	out.Codes = []country.Code{{Text: got.address(), Caption: "verificacfdi.facturaelectronica.sat.gob.mx"}}
+	label := func(name, value string) {
+		if value != "" {
+			out.Identifiers = append(out.Identifiers, country.Identifier{Label: name, Value: value})
+		}
+	}
+	label("Folio fiscal (UUID)", got.uuid())
+	label("Serie y folio", strings.TrimSpace(v.attr("Serie")+" "+v.attr("Folio")))
+	label("No. de serie del CSD del emisor", v.attr("NoCertificado"))
+	label("No. de serie del certificado del SAT", got.number())
+	label("Fecha y hora de certificación", got.stamp.attr("FechaTimbrado"))
+	label("RFC del proveedor de certificación", got.stamp.attr("RfcProvCertif"))
+	label("Lugar y fecha de expedición", v.attr("LugarExpedicion")+" "+v.attr("Fecha"))
+	if issuer := v.kid("cfdi:Emisor"); issuer != nil {
+		label("Régimen fiscal del emisor", named(issuer.attr("RegimenFiscal")))
+	}
+	if receiver := v.kid("cfdi:Receptor"); receiver != nil {
+		label("RFC del receptor", receiver.attr("Rfc"))
+		label("Régimen fiscal del receptor", named(receiver.attr("RegimenFiscalReceptor")))
+		label("Domicilio fiscal del receptor", receiver.attr("DomicilioFiscalReceptor"))
+		label("Uso del CFDI", receiver.attr("UsoCFDI"))
+	}
+	label("Método y forma de pago", strings.TrimSpace(v.attr("MetodoPago")+" "+v.attr("FormaPago")))
+	v.all(func(n *node) {
+		label("CFDI relacionado ("+v.kid("cfdi:CfdiRelacionados").attr("TipoRelacion")+")", n.attr("UUID"))
+	}, "cfdi:CfdiRelacionados", "cfdi:CfdiRelacionado")
+	out.Texts = []string{
+		"Sello digital del CFDI: " + v.attr("Sello"),
+		"Sello digital del SAT: " + got.stamp.attr("SelloSAT"),
+		"Cadena original del complemento de certificación digital del SAT: " + string(originalOfStamp(got.stamp)),
+		"Este documento es una representación impresa de un CFDI.",
+	}
+	return out
+}
+
+func named(regime string) string {
+	meaning, _ := regimeMeaning(regime)
+	return strings.TrimSpace(regime + " " + meaning)
+}
+
+// cancelledImprint is that of a cancellation, whose receipt is SAT's Acuse.
+func cancelledImprint(in country.Issue) country.Imprint {
+	if in.Transaction == nil || in.Transaction.Kind != country.Cancellation {
+		return country.PlainImprint(in)
+	}
+	motive, replacement, _ := strings.Cut(in.Transaction.Reason, ":")
+	out := country.Imprint{Title: "Cancelación de CFDI", Identifiers: []country.Identifier{
+		{Label: "Folio fiscal cancelado (UUID)", Value: in.AuthorityID1}, {Label: "Motivo de cancelación", Value: motive},
+	}}
+	if replacement != "" {
+		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "Folio fiscal que sustituye", Value: replacement})
+	}
+	return out
+}

@@ -1,0 +1,173 @@
+// Package mx is Mexico: vouchers in the form CFDI 4.0, sealed with the
+// taxpayer's certificate and stamped by a provider whom SAT authorised (PAC).
+//
+// It owns the voucher, its original string and seal, the request that cancels
+// one, the wire to two kinds of providers (SOAP as Finkok documents it, REST as
+// SW does), and a strict double of both. It refuses to own payments after the
+// sale (complement Pagos), payroll, waybills and foreign trade. Law: a
+// transaction is registered when a stamp is held whose SelloCFD is our seal and
+// whose SelloSAT was verified with SAT's certificate; nothing less is believed.
+//
+// Failure policy: a provider recognises what it stamped by its content (error
+// 307), so a lost answer is settled by showing the same bytes again: class H.
+// The seal decides whether what it holds is ours. A cancellation is settled by
+// SAT's own state of the voucher, and stays pending while the receiver may
+// still refuse it.
+package mx
+
+import (
+	"net/http"
+	"strings"
+
+	"tributary/internal/country"
+	"tributary/internal/country/identity"
+	"tributary/internal/fault"
+)
+
+// version is stored with every operation; bytes made by one version are sent unchanged by the next.
+const version = "mx-cfdi40-1"
+
+// Names of the company's settings.
+const (
+	settingRegime  = "fiscal_regime"
+	settingPlace   = "place_of_issue"
+	settingUse     = "cfdi_use"
+	settingProduct = "product_key"
+	settingUnit    = "unit_key"
+	settingPAC     = "pac"
+)
+
+// Kinds of providers, values of settingPAC.
+const (
+	pacSOAP = "soap"
+	pacREST = "rest"
+)
+
+// productNone is the key of what SAT's catalogue does not have.
+const productNone = "01010101"
+
+// Pack is Mexico.
+func Pack() country.Pack {
+	cat, keys, mint := openCatalog(), identity.NewKeeper(), &mint{}
+	return country.Pack{
+		Code:    "MX",
+		Name:    "Mexico",
+		Version: version,
+		Sources: sources(),
+		Facts:   cat.facts,
+		Check:   func(in country.Case) []fault.Fault { return check(cat, in) },
+		Classify: func(in country.Case) []country.Item {
+			return typed(cat, in.Transaction, in.Totals)
+		},
+		Connect: func(at country.Endpoint) (country.Channel, error) { return connect(at, cat, keys) },
+		CheckCompany: func(s country.Supplier, c country.Credentials) []fault.Fault {
+			return checkCompany(cat, s, c)
+		},
+		Imprint:   imprint,
+		Simulator: func(d *country.Desk) http.Handler { return newAuthority(d, cat, mint) },
+	}
+}
+
+func sources() []string {
+	return []string{
+		"https://www.diputados.gob.mx/LeyesBiblio/pdf/CFF.pdf",                                                                      // articles 29 and 29-A: vouchers, their contents, cancellation
+		"https://www.diputados.gob.mx/LeyesBiblio/pdf/LIVA.pdf",                                                                     // rates, base, withholding
+		"https://www.sat.gob.mx/minisitio/NormatividadRMFyRGCE/normatividad_rmf_rgce2026.html",                                      // RMF 2.7.1.7, 2.7.1.21, 2.7.1.34, 2.7.1.35, 2.7.1.47, 2.7.2.9
+		"http://omawww.sat.gob.mx/tramitesyservicios/Paginas/anexo_20.htm",                                                          // Anexo 20, CFDI 4.0
+		"http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd",                                                                     // the schema
+		"http://www.sat.gob.mx/sitio_internet/cfd/4/cadenaoriginal_4_0/cadenaoriginal_4_0.xslt",                                     // the original string
+		"http://www.sat.gob.mx/sitio_internet/cfd/TimbreFiscalDigital/TimbreFiscalDigitalv11.xsd",                                   // the stamp
+		"http://omawww.sat.gob.mx/tramitesyservicios/Paginas/documentos/Esquema_cancelacion.pdf",                                    // cancellation
+		"https://wiki.finkok.com/home/webservices/ws_timbrado/stamp", "https://developers.sw.com.mx/knowledge-base/timbradov4-cfdi", // two providers
+	}
+}
+
+func facts() country.Facts {
+	return country.Facts{
+		Currency: "MXN", Languages: []string{"ES", "EN"}, TimeZone: zoneCentre,
+		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
+		Obliged:  true, NumberOptional: true,
+		Allowed: []country.ValueRule{
+			{Field: "items.*.tax_breakdowns.*.regime", Values: []string{country.VAT, regimeIVA, regimeIEPS, country.Withholding}, Reason: "VAT and IVA are the same tax"},
+		},
+		MaxLengths: []country.LengthRule{
+			{Field: "customer.legal_name", Max: 300, Reason: "Nombre has at most 300 characters"},
+		},
+		Regimes: []string{country.VAT, regimeIVA, regimeIEPS},
+		ReasonCodes: []country.Meaning{
+			{Code: taxISR, Meaning: "ISR, withheld: tax_breakdowns with regime RET and type ISR"},
+			{Code: taxIVA, Meaning: "IVA: regime VAT or IVA; withheld: regime RET and type IVA"},
+			{Code: taxIEPS, Meaning: "IEPS: regime IEPS"},
+		},
+		Rates: rates(), StrictRates: true, StrictNumbers: true,
+		Corrections: corrections(), Settings: settings(),
+		Credentials:    []string{"certificate_base64", "certificate_password", "username", "password"},
+		CertificateKey: "RSA",
+		Formats:        []string{"PDF", "XML"},
+		Authority: &country.Authority{
+			Name: "Servicio de Administración Tributaria (SAT)", System: "CFDI 4.0 through an authorised provider (PAC)",
+			Protocol: "SOAP or REST with the provider; RSA-SHA256 seals",
+		},
+		Derivations:  derivations(),
+		DeadlineDays: 3, // 72 hours, see stampWithin
+	}
+}
+
+// rates are those of c_TasaOCuota that are transferred. IEPS has many; the
+// table says which exist, not which goods have them.
+func rates() []country.Rate {
+	var list []country.Rate
+	for _, regime := range []string{country.VAT, regimeIVA} {
+		list = append(list,
+			country.Rate{Regime: regime, Type: country.TaxStandard, Percent: "16", Since: "2010-01-01"},
+			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "8", Since: "2019-01-01"}, // northern and southern border regions
+			country.Rate{Regime: regime, Type: country.TaxZero, Percent: "0"})
+	}
+	list = append(list, country.Rate{Regime: regimeIEPS, Type: country.TaxStandard, Percent: "8"})
+	for percent := range strings.FieldsSeq("53 50 30.4 30 26.5 25 9 7 6 3") {
+		list = append(list, country.Rate{Regime: regimeIEPS, Type: country.TaxReduced, Percent: percent})
+	}
+	return append(list, country.Rate{Regime: regimeIEPS, Type: country.TaxZero, Percent: "0"})
+}
+
+func corrections() []country.Correction {
+	const until = "until the end of the month in which the issuer's annual income tax return for the year of issue is due: March for companies, April for people (CFF 29-A; RMF 2.7.1.47)"
+	return []country.Correction{
+		{Kind: country.Adjustment, Deadline: "none: below nothing it is a voucher of type E, above it a type I that replaces the original (relation 04)"},
+		{Kind: country.Credit, Deadline: "none: a voucher of type E for the whole"},
+		{Kind: country.Cancellation, Deadline: until, Reasons: motives(), ReasonRequired: true, ReasonPattern: motivePattern},
+		{Kind: country.Backfill},
+	}
+}
+
+func settings() []country.Setting {
+	return []country.Setting{
+		{Key: settingRegime, Type: "string", Default: "", Values: append([]string{""}, regimes()...),
+			Description: "RegimenFiscal of the issuer (c_RegimenFiscal). Empty: 601 for companies, 612 for people."},
+		{Key: settingPlace, Type: "string", Default: "", Pattern: `^([0-9]{5})?$`,
+			Description: "LugarExpedicion, the postal code of the place of issue; it decides the time zone. Empty: that of the company's address."},
+		{Key: settingUse, Type: "string", Default: "G03", Values: uses(),
+			Description: "UsoCFDI of customers with an RFC who name none. Where the customer's regime does not have it: S01."},
+		{Key: settingProduct, Type: "string", Default: productNone, Pattern: `^[0-9]{8}$`,
+			Description: "ClaveProdServ of items without a code."},
+		{Key: settingUnit, Type: "string", Default: "", Pattern: `^[0-9A-Z]{0,3}$`,
+			Description: "ClaveUnidad of items whose unit is no key of c_ClaveUnidad. Empty: H87 for goods, E48 for services."},
+		{Key: settingPAC, Type: "string", Default: pacSOAP, Values: []string{pacSOAP, pacREST},
+			Description: "The provider's protocol: soap (Finkok) or rest (SW). Its address is the installation's."},
+	}
+}
+
+func derivations() []string {
+	return append(country.DerivationRules(),
+		"A withheld entry (RET) without a type is IVA at 4, 5.3333, 6, 8, 10.6667 or 16 %, and ISR at 1, 1.25, 2.1, 2.5, 10, 20, 25, 30 or 35 %; at any other rate the type must be given.",
+		"Exempt lines say so with type EXEMPT, lines that are no object of the tax with OUTSIDE or without tax_breakdowns; a rate of 0 alone is the rate of 0 %.",
+		"TipoDeComprobante is I for invoices, E for credits and for adjustments below nothing (all signs change), I with relation 04 for adjustments above it.",
+		"TipoRelacion of an E is 03 when every line of an adjustment is of type GOODS and takes back an item of the original of the same name and unit price, in no larger quantity; otherwise 01.",
+		"A negative line of an invoice (a positive one of an adjustment below nothing) becomes Descuento of the lines with the same taxes, in proportion to their net amounts, the largest remainders first; the total stays exact.",
+		"MetodoPago is payments.code: PUE or PPD, also with a form as in PUE:03; without a code CREDIT is PPD and everything else PUE; without payments PPD, or PUE in cash where the receiver is the general public. FormaPago is 99 with PPD, else that of the largest payment: CASH 01, CHECK 02, TRANSFER 03, CARD and CREDIT 04, OTHER 31. A type E is PUE in its own form, else the original's, else 15.",
+		"Folio is transaction_number; of one longer than 40 characters the first ones are Serie. Without a number Folio is the service's own unique number.",
+		"Receptor: a customer with an RFC is named by it, with RegimenFiscalReceptor and UsoCFDI from tax_information.regime written 601 or 601/G01, else 601 for companies, 616 for individuals, 612 for other people, and settings.cfdi_use (G02 in a type E), or S01 where the regime does not have it. A customer abroad is XEXX010101000, any other XAXX010101000, both 616 and S01 at the place of issue.",
+		"A receiver XAXX010101000 named PUBLICO EN GENERAL, which is also the customer of a transaction without one, makes a global invoice of one day (InformacionGlobal 01).",
+		"Fecha is transaction_date in the time zone of the place of issue; a date up to five minutes ahead of the service's clock becomes the moment of sealing.",
+	)
+}

@@ -1,0 +1,330 @@
+package mx
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/invopop/gobl/l10n"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// aheadMax is how far a client's clock may be ahead of ours; such a document
+// is dated with the moment in which it is sealed.
+const aheadMax = 5 * time.Minute
+
+// stampWithin is how old a document may be when it is stamped (RMF 2.7.2.9:
+// the provider refuses what was issued more than 72 hours ago, error 401).
+const stampWithin = 72 * time.Hour
+
+var (
+	rfcPattern    = regexp.MustCompile(`^[A-Z&Ñ]{3,4}[0-9]{2}(0[1-9]|1[012])(0[1-9]|[12][0-9]|3[01])[A-Z0-9]{2}[0-9A]$`)
+	postalPattern = regexp.MustCompile(`^[0-9]{5}$`)
+	uuidPattern   = regexp.MustCompile(`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`)
+	regimePattern = regexp.MustCompile(`^([0-9]{3})(?:[/ :-]([GDIS][0-9]{2}))?$`)
+	codePattern   = regexp.MustCompile(`^(PUE|PPD)(?::([0-9]{2}))?$`)
+)
+
+// rfcOf is a tax number as SAT writes it: capitals without blanks, dashes and
+// a country's prefix.
+func rfcOf(number string) string {
+	text := strings.ToUpper(strings.NewReplacer(" ", "", "-", "", ".", "", "/", "").Replace(number))
+	if bare, prefixed := strings.CutPrefix(text, "MX"); prefixed && rfcPattern.MatchString(bare) && !rfcPattern.MatchString(text) {
+		return bare
+	}
+	return text
+}
+
+// direction says which voucher a transaction becomes, and whether its amounts
+// change their sign.
+func direction(kind country.Kind, totals country.Totals) (voucher string, sign int64) {
+	switch {
+	case kind == country.Credit:
+		return typeExpense, 1
+	case totals.Gross < 0:
+		return typeExpense, -1
+	}
+	return typeIncome, 1
+}
+
+// planOf decides everything about the voucher of a draft.
+func planOf(cat *catalog, in *country.Draft) (*plan, error) {
+	t := &in.Transaction
+	kind, sign := direction(t.Kind, in.Totals)
+	if t.Kind == country.Credit && in.Totals.Gross < 0 {
+		return nil, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "is a credit note, which is cancelled and not credited"))
+	}
+	decimals, known := country.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
+	if !known {
+		return nil, invalid(fault.At("currency_code", fault.FieldNotValid, "is not a currency of SAT's catalogue"))
+	}
+	settings := in.Supplier.Settings
+	p := &plan{
+		kind: kind, currency: strings.ToUpper(t.CurrencyCode), items: typed(cat, t, in.Totals),
+		defaults: defaults{product: settings.Text(settingProduct), unit: settings.Text(settingUnit)}, units: cat.units,
+		place: placeOf(&in.Supplier), issuer: issuerOf(&in.Supplier),
+	}
+	if p.defaults.product == "" {
+		p.defaults.product = productNone
+	}
+	var found []fault.Fault
+	p.book, found = lay(p.items, in.Totals, sign, decimals)
+	if !postalPattern.MatchString(p.place) {
+		found = append(found, fault.At("supplier.id", fault.ValidationMatchInvalid, "needs a postal code of five digits, in its address or its setting place_of_issue"))
+	}
+	if len(found) > 0 {
+		return nil, invalid(found...)
+	}
+	number := t.Number
+	if number == "" {
+		number = in.UniqueNumber
+	}
+	p.serie, p.folio = split(number)
+	p.at = issued(t.Date, in.Now).In(cat.zone(p.place, in.Location))
+	p.receiver = receiverOf(t.Customer, p.place, kind, settings.Text(settingUse))
+	if p.currency != "MXN" && t.ExchangeRate != nil {
+		p.rate = t.ExchangeRate.MinimalString()
+	}
+	p.method, p.form = p.paid(in)
+	return p, p.relate(in)
+}
+
+// issued is the moment on the document: the client's, but never in the future.
+func issued(date, now time.Time) time.Time {
+	if date.After(now) {
+		return now
+	}
+	return date
+}
+
+// relate names the corrected document.
+func (p *plan) relate(in *country.Draft) error {
+	if in.Transaction.Kind == country.Invoice {
+		return nil
+	}
+	uuid := ""
+	if in.Original != nil {
+		uuid = in.Original.AuthorityID1
+	}
+	if !uuidPattern.MatchString(uuid) {
+		return invalid(fault.At("reference_transaction_id", fault.ReferenceNotSuccessful,
+			"has no folio fiscal (UUID): a document issued elsewhere is backfilled with it as tax_authority_id_1"))
+	}
+	p.related = strings.ToUpper(uuid)
+	switch {
+	case p.kind == typeIncome:
+		p.relation = relationReplace
+	case in.Transaction.Kind == country.Adjustment && returns(in):
+		p.relation = relationReturn
+	default:
+		p.relation = relationCredit
+	}
+	return nil
+}
+
+// returns reports whether an adjustment gives goods back: every line is of
+// type GOODS and takes back an item of the original, of the same name and unit
+// price, in no larger quantity. Anything else lowers what was owed.
+func returns(in *country.Draft) bool {
+	for i := range in.Transaction.Items {
+		item, sold := &in.Transaction.Items[i], false
+		if item.Type != country.Goods {
+			return false
+		}
+		for k := range in.Original.Transaction.Items {
+			from := &in.Original.Transaction.Items[k]
+			sold = sold || from.Type == country.Goods && from.Name == item.Name && from.UnitPrice == -item.UnitPrice &&
+				item.Quantity.Compare(from.Quantity) <= 0
+		}
+		if !sold {
+			return false
+		}
+	}
+	return true
+}
+
+func placeOf(s *country.Supplier) string {
+	if place := s.Settings.Text(settingPlace); place != "" {
+		return place
+	}
+	return strings.TrimSpace(s.Address.PostalCode)
+}
+
+func issuerOf(s *country.Supplier) taxpayer {
+	rfc := rfcOf(s.TaxNumber)
+	regime := s.Settings.Text(settingRegime)
+	if regime == "" {
+		regime = usualRegime(rfc)
+	}
+	return taxpayer{rfc: rfc, name: official(s.LegalName), regime: regime}
+}
+
+// usualRegime is what a business is in unless it says otherwise.
+func usualRegime(rfc string) string {
+	if len([]rune(rfc)) == 12 {
+		return "601"
+	}
+	return "612"
+}
+
+// abroad reports whether a party lives outside Mexico.
+func abroad(p *country.Party) bool {
+	return p != nil && p.Address != nil && p.Address.CountryCode != "" && !strings.EqualFold(p.Address.CountryCode, "MX")
+}
+
+// receiverOf is the customer as SAT wants to see it: registered with an RFC,
+// from abroad, or the general public.
+func receiverOf(c *country.Party, place, kind, use string) taxpayer {
+	if c == nil {
+		return taxpayer{rfc: rfcPublic, name: namePublic, regime: "616", use: "S01", domicile: place}
+	}
+	rfc := rfcOf(c.TaxNumber)
+	switch {
+	case rfcPattern.MatchString(rfc) && rfc != rfcPublic && rfc != rfcForeign && (!abroad(c) || len(rfc) >= 12):
+		return registered(c, rfc, kind, use)
+	case abroad(c):
+		r := taxpayer{rfc: rfcForeign, name: official(c.LegalName), regime: "616", use: "S01", domicile: place}
+		r.residence, r.foreign = residenceOf(c)
+		return r
+	}
+	name := official(c.LegalName)
+	if isPublic(name) {
+		name = namePublic
+	}
+	return taxpayer{rfc: rfcPublic, name: name, regime: "616", use: "S01", domicile: place}
+}
+
+func isPublic(name string) bool {
+	return strings.Map(func(r rune) rune {
+		if r == 'Ú' {
+			return 'U'
+		}
+		return r
+	}, name) == namePublic
+}
+
+// registered is a customer with an RFC. The regime, and after a slash the use,
+// come from tax_information.regime where it names them ("601" or "601/G01").
+func registered(c *country.Party, rfc, kind, use string) taxpayer {
+	r := taxpayer{rfc: rfc, name: official(c.LegalName), use: use}
+	if c.Address != nil {
+		r.domicile = strings.TrimSpace(c.Address.PostalCode)
+	}
+	if said := regimePattern.FindStringSubmatch(c.TaxRegime); said != nil {
+		r.regime = said[1]
+		if said[2] != "" {
+			r.use = said[2]
+		}
+	}
+	if r.regime == "" {
+		r.regime = usualRegime(rfc)
+		if c.Type == country.Individual && len([]rune(rfc)) == 13 {
+			r.regime = "616"
+		}
+	}
+	if kind == typeExpense {
+		r.use = "G02" // returns, discounts and allowances
+	}
+	if !useFits(r.use, rfc, r.regime) {
+		r.use = "S01" // every regime has it
+	}
+	return r
+}
+
+// residenceOf is the country of a foreigner and its number there, where SAT
+// takes it: both or none, and for the United States and Canada nine digits
+// (c_Pais, "Formato de Registro de Identidad Tributaria").
+func residenceOf(c *country.Party) (residence, number string) {
+	residence = l10n.ISOCountryCode(strings.ToUpper(c.Address.CountryCode)).Alpha3()
+	number = tidy(c.TaxNumber)
+	if residence == "" || number == "" || len([]rune(number)) > 40 || strings.Contains(number, "|") {
+		return "", ""
+	}
+	if residence == "USA" || residence == "CAN" {
+		number = strings.NewReplacer("-", "", " ", "").Replace(number)
+		if len(number) != 9 || strings.Trim(number, "0123456789") != "" {
+			return "", ""
+		}
+	}
+	return residence, number
+}
+
+// Keys of c_MetodoPago, and the form of a payment that is still to come.
+const (
+	methodOnce    = "PUE"
+	methodPartial = "PPD"
+	formUndefined = "99"
+	formWaived    = "15"
+	formCash      = "01"
+)
+
+// paid finds MetodoPago and FormaPago.
+func (p *plan) paid(in *country.Draft) (method, form string) {
+	payments := in.Transaction.Payments
+	switch {
+	case p.kind == typeIncome && len(payments) == 0 && p.receiver.rfc == rfcPublic:
+		return methodOnce, formCash // a sale over the counter is paid
+	case p.kind == typeIncome:
+		return paymentOf(payments)
+	}
+	// A credit note is settled at once: in the way it says, else in the way the
+	// original was paid; what was never paid is waived.
+	if len(payments) == 0 && in.Original != nil {
+		payments = in.Original.Transaction.Payments
+	}
+	if _, form = paymentOf(payments); form == formUndefined {
+		form = formWaived
+	}
+	return methodOnce, form
+}
+
+// paymentOf reads the payments: PPD where one says so or nothing is paid yet,
+// else PUE in the form of the largest payment, the first of equals.
+func paymentOf(payments []country.Payment) (method, form string) {
+	var largest int64 = -1
+	for i := range payments {
+		m, f := methodOf(&payments[i])
+		if m == methodPartial {
+			return methodPartial, formUndefined
+		}
+		size := payments[i].Amount
+		if size < 0 {
+			size = -size
+		}
+		if size > largest {
+			largest, form = size, f
+		}
+	}
+	if form == "" {
+		return methodPartial, formUndefined
+	}
+	return methodOnce, form
+}
+
+func methodOf(p *country.Payment) (method, form string) {
+	said := codePattern.FindStringSubmatch(p.Code)
+	if said == nil {
+		if p.Type == "CREDIT" {
+			return methodPartial, formUndefined
+		}
+		said = []string{"", methodOnce, ""}
+	}
+	if said[2] != "" {
+		return said[1], said[2]
+	}
+	switch p.Type {
+	case "CASH":
+		form = "01"
+	case "CHECK":
+		form = "02"
+	case "TRANSFER":
+		form = "03"
+	case "CARD", "CREDIT":
+		form = "04"
+	default:
+		form = "31" // through an intermediary
+	}
+	return said[1], form
+}

@@ -1,0 +1,261 @@
+package mx
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// SAT's own services, which need no provider: the state of a voucher and the
+// repository of certificates. A simulator has both below its own address.
+const (
+	hostState     = "https://consultaqr.facturaelectronica.sat.gob.mx"
+	hostStateTest = "https://pruebacfdiconsultaqr.cloudapp.net"
+	hostRecords   = "https://rdc.sat.gob.mx"
+
+	pathState   = "/ConsultaCFDIService.svc"
+	actionState = "http://tempuri.org/IConsultaCFDIService/Consulta"
+	spaceState  = "http://tempuri.org/"
+	pathRecords = "/rccf/"
+
+	certificateBytesMax = 64 << 10
+	certificatesMax     = 1024
+)
+
+// Words of SAT about a voucher.
+const (
+	voucherValid     = "Vigente"
+	voucherCancelled = "Cancelado"
+	voucherUnknown   = "No Encontrado"
+
+	cancelWaiting = "En proceso"
+	cancelRefused = "Solicitud rechazada"
+	needsAccept   = "Cancelable con aceptación"
+	needsNoAccept = "Cancelable sin aceptación"
+)
+
+// state is what SAT says of a voucher.
+type state struct {
+	code       string // CodigoEstatus
+	voucher    string // Estado
+	cancelable string // EsCancelable
+	cancelling string // EstatusCancelacion
+	raw        []byte
+}
+
+func stateIn(n *node, raw []byte) (state, error) {
+	s := state{code: n.member("CodigoEstatus"), voucher: n.member("Estado"), cancelable: n.member("EsCancelable"), cancelling: n.member("EstatusCancelacion"), raw: raw}
+	if s.voucher == "" {
+		return state{}, fmt.Errorf("%w: SAT names no state: %s", errAwkward, s.code)
+	}
+	return s, nil
+}
+
+// receipt is what a state means for a cancellation; false when SAT knows of none.
+func (s state) receipt(f country.Filing, e errand, acknowledged string) (country.Receipt, bool) {
+	r := country.Receipt{AuthorityID1: e.UUID, SHA256: f.SHA256, Raw: s.raw, Handle: acknowledged}
+	switch {
+	case s.voucher == voucherCancelled:
+		r.Outcome, r.Document, r.Format = country.Accepted, []byte(acknowledged), "XML"
+		if acknowledged == "" {
+			r.Document = s.raw
+		}
+		r.Handle = ""
+	case s.voucher == voucherValid && strings.HasPrefix(s.cancelling, cancelRefused):
+		r.Outcome, r.Handle = country.Rejected, ""
+		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: cancelRefused + ": the receiver did not accept the cancellation; the voucher stays valid"}}
+	case s.voucher == voucherValid && strings.HasPrefix(s.cancelling, cancelWaiting):
+		r.Outcome, r.Awaiting = country.Pending, true
+	default:
+		return country.Receipt{}, false
+	}
+	return r, true
+}
+
+// stateOf asks SAT about the voucher of an errand.
+func (ch *channel) stateOf(ctx context.Context, f country.Filing, e errand, c country.Credentials) (state, error) {
+	if e.PAC != pacREST {
+		return ch.stateSOAP(ctx, f, e, c)
+	}
+	host := hostState
+	switch {
+	case ch.simulated():
+		host = ch.base
+	case !bool(ch.at.Live):
+		host = hostStateTest
+	}
+	expression := "?id=" + e.UUID + "&re=" + f.Supplier + "&rr=" + e.Receiver + "&tt=" + plain(e.Total)
+	if e.Tail != "" {
+		expression += "&fe=" + e.Tail
+	}
+	result, raw, err := ch.ask(ctx, call{url: host + pathState, space: spaceState, method: "Consulta", action: actionState,
+		args: []attr{{"expresionImpresa", expression}}}, "ConsultaResult")
+	if err != nil {
+		return state{}, err
+	}
+	return stateIn(result, raw)
+}
+
+// meaningOf is SAT's text for a code of a cancellation.
+func meaningOf(status string) string {
+	switch status {
+	case "no_cancelable", "NoCancelable":
+		return "El UUID contiene CFDI relacionados vigentes"
+	case "203":
+		return "No corresponde el RFC del emisor y de quien solicita la cancelación"
+	case "204":
+		return "Folio fiscal no aplicable a cancelación"
+	case "205":
+		return "Folio fiscal no existente"
+	case "206":
+		return "UUID no corresponde a un CFDI del sector primario"
+	case "207":
+		return "No se especificó el motivo de cancelación o el motivo no es válido"
+	case "208":
+		return "Folio sustitución inválido"
+	case "209":
+		return "Folio sustitución no requerido"
+	case "210":
+		return "La fecha de solicitud de cancelación es mayor a la fecha de declaración"
+	case "211":
+		return "La fecha de solicitud de cancelación límite para factura global"
+	case "212":
+		return "Relación no válida o inexistente"
+	case "301":
+		return "XML mal formado"
+	case "302":
+		return "Sello mal formado o inválido"
+	case "303":
+		return "Sello no corresponde a emisor"
+	case "304":
+		return "Certificado revocado o caduco"
+	case "305":
+		return "La fecha de la solicitud no está dentro de la vigencia del certificado"
+	}
+	return "la solicitud de cancelación no fue aceptada"
+}
+
+// cancel asks for a cancellation and looks at what SAT makes of it.
+func (ch *channel) cancel(ctx context.Context, f country.Filing, e errand, c country.Credentials) (country.Receipt, error) {
+	var said cancelled
+	var err error
+	if e.PAC == pacREST {
+		said, err = ch.cancelREST(ctx, f, e, c)
+	} else {
+		said, err = ch.cancelSOAP(ctx, f, e, c)
+	}
+	if err != nil {
+		return country.Receipt{}, err
+	}
+	switch said.status {
+	case "201", "202": // taken now, or before
+	case codeNoSAT:
+		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
+	case codeNoAccess:
+		return country.Receipt{}, fmt.Errorf("%w: %w: %s", country.ErrNotTaken, country.ErrCredentials, said.message)
+	case "205":
+		// SAT's cancellation service learns of a voucher later than its state does.
+		if now, err := ch.stateOf(ctx, f, e, c); err == nil && now.voucher == voucherValid {
+			return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
+		}
+		return said.refused(), nil
+	default:
+		return said.refused(), nil
+	}
+	now, err := ch.stateOf(ctx, f, e, c)
+	if err != nil {
+		if errors.Is(err, country.ErrCredentials) {
+			return country.Receipt{}, err
+		}
+		now = state{} // the request is in: its state can be asked for later
+	}
+	if r, decided := now.receipt(f, e, said.receipt); decided {
+		return r, nil
+	}
+	return country.Receipt{Outcome: country.Pending, Handle: said.receipt, Raw: said.raw, AuthorityID1: e.UUID, SHA256: f.SHA256, Awaiting: now.cancelable == needsAccept}, nil
+}
+
+func (c cancelled) refused() country.Receipt {
+	message := tidy(c.message)
+	if message == "" {
+		message = meaningOf(c.status)
+	}
+	return country.Receipt{Outcome: country.Rejected, Raw: c.raw, Faults: []fault.Fault{{
+		Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: c.status + ": " + message,
+	}}}
+}
+
+// certificate is one of SAT's, or the knowledge that it cannot be had.
+type certificate struct{ leaf *x509.Certificate }
+
+// certificateOf answers SAT's certificate with a number, from SAT's repository.
+//
+// Failure policy: with live keys a stamp is believed only with the certificate
+// at hand; while the repository cannot be reached the outcome is unknown and
+// the same bytes go again later. Providers' test systems seal with
+// certificates that no repository publishes: there, and only there, a missing
+// certificate lets the stamp pass on SelloCFD alone.
+func (ch *channel) certificateOf(ctx context.Context, number string) (*x509.Certificate, error) {
+	if len(number) != 20 || strings.Trim(number, "0123456789") != "" {
+		return nil, errors.New("checking the stamp: it names no certificate")
+	}
+	ch.mu.Lock()
+	held, ok := ch.certificates[number]
+	ch.mu.Unlock()
+	if ok {
+		return held.leaf, nil
+	}
+	leaf, err := ch.fetchCertificate(ctx, number)
+	if err != nil {
+		if !bool(ch.at.Live) && !ch.simulated() {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("fetching SAT's certificate %s: %w", number, err)
+	}
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if len(ch.certificates) >= certificatesMax {
+		clear(ch.certificates)
+	}
+	ch.certificates[number] = &certificate{leaf: leaf}
+	return leaf, nil
+}
+
+// recordPath is where the repository keeps a certificate.
+func recordPath(number string) string {
+	return pathRecords + number[:6] + "/" + number[6:12] + "/" + number[12:14] + "/" + number[14:16] + "/" + number[16:18] + "/" + url.PathEscape(number) + ".cer"
+}
+
+func (ch *channel) fetchCertificate(ctx context.Context, number string) (*x509.Certificate, error) {
+	host := hostRecords
+	if ch.simulated() {
+		host = ch.base
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, host+recordPath(number), nil)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := country.Exchange(ch.at.HTTP, r, certificateBytesMax)
+	if err != nil {
+		// That no connection was had says nothing of the voucher, which left before.
+		return nil, errors.New(err.Error())
+	}
+	if reply.Status != http.StatusOK {
+		return nil, fmt.Errorf("status %d", reply.Status)
+	}
+	leaf, err := x509.ParseCertificate(reply.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading it: %w", err)
+	}
+	if certificateNumber(leaf) != number {
+		return nil, errors.New("the repository gave another one")
+	}
+	return leaf, nil
+}

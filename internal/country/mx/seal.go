@@ -1,0 +1,163 @@
+package mx
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"strings"
+	"time"
+
+	"tributary/internal/country/identity"
+)
+
+// certificateNumber is a certificate's number as SAT writes it: its certificates have
+// twenty digits in ASCII as their serial number. Any other certificate, which
+// only a simulator takes, has the last twenty digits of its serial number in
+// decimal.
+func certificateNumber(leaf *x509.Certificate) string {
+	serial := leaf.SerialNumber.Bytes()
+	if len(serial) == 20 && strings.Trim(string(serial), "0123456789") == "" {
+		return string(serial)
+	}
+	twenty := new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)
+	text := new(big.Int).Mod(leaf.SerialNumber, twenty).String()
+	return strings.Repeat("0", 20-len(text)) + text
+}
+
+// seal puts certificate and seal into a voucher.
+func seal(voucher *node, with *identity.Identity) error {
+	voucher.set("NoCertificado", certificateNumber(with.Leaf))
+	voucher.set("Certificado", base64.StdEncoding.EncodeToString(with.Leaf.Raw))
+	text, err := original(voucher)
+	if err != nil {
+		return err
+	}
+	signature, err := sign(with.Key, crypto.SHA256, text)
+	if err != nil {
+		return fmt.Errorf("sealing a voucher: %w", err)
+	}
+	voucher.set("Sello", signature)
+	return nil
+}
+
+func sign(key crypto.Signer, hash crypto.Hash, text []byte) (string, error) {
+	if _, ok := key.Public().(*rsa.PublicKey); !ok {
+		return "", errors.New("the key is not an RSA key")
+	}
+	h := hash.New()
+	h.Write(text)
+	signature, err := key.Sign(rand.Reader, h.Sum(nil), hash)
+	return base64.StdEncoding.EncodeToString(signature), err
+}
+
+// verify checks an RSA signature in base64.
+func verify(leaf *x509.Certificate, hash crypto.Hash, text []byte, signature string) error {
+	key, ok := leaf.PublicKey.(*rsa.PublicKey)
+	if !ok {
+		return errors.New("the certificate has no RSA key")
+	}
+	raw, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		return fmt.Errorf("reading a signature: %w", err)
+	}
+	h := hash.New()
+	h.Write(text)
+	return rsa.VerifyPKCS1v15(key, hash, h.Sum(nil), raw)
+}
+
+// stamped is a voucher with its stamp, read from a provider's answer.
+type stamped struct {
+	voucher *node
+	stamp   *node
+	raw     []byte
+}
+
+// readStamped reads a stamped voucher without believing it yet.
+func readStamped(raw []byte) (*stamped, error) {
+	voucher, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	s := &stamped{voucher: voucher, raw: raw}
+	voucher.all(func(n *node) { s.stamp = n }, "cfdi:Complemento", "tfd:TimbreFiscalDigital")
+	if voucher.name != "cfdi:Comprobante" || s.stamp == nil {
+		return nil, errors.New("it is no stamped voucher")
+	}
+	if !uuidPattern.MatchString(s.uuid()) || len(s.number()) != 20 {
+		return nil, errors.New("its stamp has no UUID or no certificate")
+	}
+	return s, nil
+}
+
+func (s *stamped) uuid() string   { return strings.ToUpper(s.stamp.attr("UUID")) }
+func (s *stamped) number() string { return s.stamp.attr("NoCertificadoSAT") }
+
+// believe checks the stamp: it must be of the voucher that it stands in, and
+// signed by the holder of SAT's certificate.
+func (s *stamped) believe(sat *x509.Certificate) error {
+	if s.stamp.attr("SelloCFD") != s.voucher.attr("Sello") {
+		return errors.New("the stamp is of another voucher: SelloCFD differs from Sello")
+	}
+	if sat == nil {
+		return nil
+	}
+	if certificateNumber(sat) != s.number() {
+		return errors.New("the stamp names another certificate than SAT's repository gave")
+	}
+	if err := verify(sat, crypto.SHA256, originalOfStamp(s.stamp), s.stamp.attr("SelloSAT")); err != nil {
+		return fmt.Errorf("the stamp is not SAT's: %w", err)
+	}
+	return nil
+}
+
+// at is the moment of the stamp, which is written in the time of central Mexico.
+func (s *stamped) at(cat *catalog) time.Time {
+	at, err := time.ParseInLocation(localTime, s.stamp.attr("FechaTimbrado"), cat.zone("", nil))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// address is the one under which anybody can verify the voucher (Anexo 20, II.D):
+// UUID, both RFCs, the total without needless zeros, the end of the seal.
+func (s *stamped) address() string {
+	rfc := func(party string) string {
+		if n := s.voucher.kid(party); n != nil {
+			return url.QueryEscape(n.attr("Rfc"))
+		}
+		return ""
+	}
+	seal := s.voucher.attr("Sello")
+	return verifyAddress + "?id=" + s.uuid() + "&re=" + rfc("cfdi:Emisor") + "&rr=" + rfc("cfdi:Receptor") +
+		"&tt=" + plain(s.voucher.attr("Total")) + "&fe=" + strings.ReplaceAll(tail(seal, 8), "+", "%2B")
+}
+
+const verifyAddress = "https://verificacfdi.facturaelectronica.sat.gob.mx/default.aspx"
+
+func tail(text string, n int) string { return text[max(0, len(text)-n):] }
+
+// plain is a total without needless zeros, with one decimal at least.
+func plain(total string) string {
+	if !strings.Contains(total, ".") {
+		return total + ".0"
+	}
+	total = strings.TrimRight(total, "0")
+	if strings.HasSuffix(total, ".") {
+		return total + "0"
+	}
+	return total
+}
+
+func hashOf(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

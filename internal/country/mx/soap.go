@@ -1,0 +1,144 @@
+package mx
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"tributary/internal/country"
+)
+
+// Paths and namespaces of a SOAP provider, as Finkok publishes them.
+const (
+	pathSOAPStamp  = "/servicios/soap/stamp"
+	pathSOAPCancel = "/servicios/soap/cancel"
+
+	spaceSOAP       = "http://schemas.xmlsoap.org/soap/envelope/"
+	spaceSOAPStamp  = "http://facturacion.finkok.com/stamp"
+	spaceSOAPCancel = "http://facturacion.finkok.com/cancel"
+	spaceSOAPViews  = "apps.services.soap.core.views"
+
+	answerBytesMax = 16 << 20
+)
+
+// call is one SOAP call.
+type call struct {
+	url    string
+	space  string
+	method string
+	action string // empty: the method
+	args   []attr // in order
+}
+
+// envelope writes a call. Values are escaped; their names are ours.
+func (c call) envelope() []byte {
+	body := element("q:" + c.method)
+	for _, a := range c.args {
+		body.add(&node{name: "q:" + a.name, text: a.value})
+	}
+	e := element("soapenv:Envelope", "xmlns:soapenv", spaceSOAP, "xmlns:q", c.space)
+	e.add(element("soapenv:Header"))
+	e.add(element("soapenv:Body")).add(body)
+	return document(e)
+}
+
+// fault in an answer: the call went wrong, and nothing is known of its effect.
+var errSOAPFault = errors.New("the provider answered with a SOAP fault")
+
+// ask makes a SOAP call and answers the element named result in its answer.
+//
+// Failure policy: only an answer of the right form counts. Any other status
+// than 200, a page, a SOAP fault, a body cut short: nothing is known.
+func (ch *channel) ask(ctx context.Context, c call, result string) (*node, []byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(c.envelope()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("calling %s: %w: %w", c.method, country.ErrNotTaken, err)
+	}
+	action := c.action
+	if action == "" {
+		action = c.method
+	}
+	r.Header.Set("Content-Type", "text/xml; charset=utf-8")
+	r.Header.Set("SOAPAction", `"`+action+`"`)
+	reply, err := country.Exchange(ch.at.HTTP, r, answerBytesMax)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := parse(reply.Body)
+	if err != nil || local(root.name) != "Envelope" {
+		return nil, nil, fmt.Errorf("calling %s: status %d without an answer of the protocol", c.method, reply.Status)
+	}
+	if f := root.named("Fault"); f != nil {
+		return nil, nil, fmt.Errorf("calling %s: %w with status %d: %s %s", c.method, errSOAPFault, reply.Status, f.member("faultcode"), f.member("faultstring"))
+	}
+	found := root.named(result)
+	if reply.Status != http.StatusOK || found == nil {
+		return nil, nil, fmt.Errorf("calling %s: status %d without a %s", c.method, reply.Status, result)
+	}
+	return found, reply.Body, nil
+}
+
+// stampSOAP calls stamp or stamped with a voucher.
+func (ch *channel) stampSOAP(ctx context.Context, method string, f country.Filing, c country.Credentials) (answer, error) {
+	result, raw, err := ch.ask(ctx, call{url: ch.base + pathSOAPStamp, space: spaceSOAPStamp, method: method, args: []attr{
+		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret},
+	}}, method+"Result")
+	if err != nil {
+		return answer{}, err
+	}
+	said := answer{document: []byte(result.member("xml")), raw: raw}
+	if incident := result.named("Incidencia"); incident != nil {
+		said.code, said.message = incident.member("CodigoError"), tidy(incident.member("MensajeIncidencia")+" "+incident.member("ExtraInfo"))
+	}
+	if said.code == "" && len(said.document) == 0 {
+		return answer{}, fmt.Errorf("%w: neither a voucher nor a reason", errAwkward)
+	}
+	return said, nil
+}
+
+// cancelled is what a provider said of a cancellation, in either protocol.
+type cancelled struct {
+	status  string // EstatusUUID, or the code of the call when it has none
+	state   string // EstatusCancelacion
+	message string
+	receipt string // SAT's Acuse
+	raw     []byte
+}
+
+func (ch *channel) cancelSOAP(ctx context.Context, f country.Filing, e errand, c country.Credentials) (cancelled, error) {
+	result, raw, err := ch.ask(ctx, call{url: ch.base + pathSOAPCancel, space: spaceSOAPCancel, method: "cancel_signature", args: []attr{
+		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret}, {"store_pending", "false"},
+	}}, "cancel_signatureResult")
+	if err != nil {
+		return cancelled{}, err
+	}
+	said := cancelled{receipt: result.member("Acuse"), raw: raw}
+	if folio := result.named("Folio"); folio != nil && strings.EqualFold(folio.member("UUID"), e.UUID) {
+		said.status, said.state = folio.member("EstatusUUID"), folio.member("EstatusCancelacion")
+	}
+	if said.status == "" {
+		said.status, said.message, _ = strings.Cut(result.member("CodEstatus"), " ")
+	}
+	if said.status == "" {
+		return cancelled{}, fmt.Errorf("%w: no state of %s", errAwkward, e.UUID)
+	}
+	return said, nil
+}
+
+// stateSOAP asks SAT about a voucher through the provider.
+func (ch *channel) stateSOAP(ctx context.Context, f country.Filing, e errand, c country.Credentials) (state, error) {
+	result, raw, err := ch.ask(ctx, call{url: ch.base + pathSOAPCancel, space: spaceSOAPCancel, method: "get_sat_status", args: []attr{
+		{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", f.Supplier}, {"rtaxpayer_id", e.Receiver}, {"uuid", e.UUID}, {"total", e.Total},
+	}}, "get_sat_statusResult")
+	if err != nil {
+		return state{}, err
+	}
+	if text := result.member("error"); text != "" {
+		return state{}, fmt.Errorf("%w: %s", errAwkward, text)
+	}
+	return stateIn(result.named("sat"), raw)
+}

@@ -1,0 +1,351 @@
+package pl
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"tributary/internal/country"
+)
+
+const (
+	accountsMax = 4096
+
+	// margins before an end at which something new is asked for.
+	tokenMargin   = 30 * time.Second
+	sessionMargin = 10 * time.Minute
+
+	sessionInvoicesMax = 10_000 // ksef-docs, limity.md
+	closeTimeout       = 5 * time.Second
+
+	// How KSeF is asked whether an authentication is through: it is decided at
+	// once for tokens and KSeF certificates, later for qualified ones.
+	authPauseFirst = 100 * time.Millisecond
+	authPauseMax   = 2 * time.Second
+)
+
+// account is one supplier at KSeF with one set of credentials: its tokens and
+// its open session. It lives in memory only; whatever is lost is asked for again.
+//
+// Failure policy: one call authenticates or opens a session at a time and the
+// others wait for it, so that a crowd of filings makes one session. Filings
+// then go in parallel.
+type account struct {
+	ch   *channel
+	nip  string
+	auth string
+
+	mu      sync.Mutex
+	access  timedToken
+	refresh timedToken
+	session *session
+}
+
+// visit is an account with the credentials of one call. They are never kept:
+// the account is found by a digest over them.
+type visit struct {
+	*account
+	creds country.Credentials
+}
+
+// session is an interactive session of KSeF with the key of its invoices.
+type session struct {
+	reference string
+	key       []byte
+	iv        []byte
+	until     time.Time
+	sent      int
+}
+
+// visit answers the account of credentials. A way of authentication that the
+// credentials do not allow gives place to the one they do.
+func (ch *channel) visit(nip, auth string, c country.Credentials) (visit, error) {
+	switch {
+	case c.Secret == "" && len(c.PKCS12) == 0:
+		return visit{}, fmt.Errorf("%w: %w: there is neither a KSeF token nor a certificate", country.ErrNotTaken, country.ErrCredentials)
+	case len(c.PKCS12) == 0:
+		auth = authToken
+	case c.Secret == "":
+		auth = authXAdES
+	case auth != authXAdES:
+		auth = authToken
+	}
+	key := accountKey(nip, auth, c)
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if a, ok := ch.accounts[key]; ok {
+		return visit{a, c}, nil
+	}
+	for other := range ch.accounts {
+		if len(ch.accounts) < accountsMax {
+			break
+		}
+		delete(ch.accounts, other) // it only authenticates again
+	}
+	a := &account{ch: ch, nip: nip, auth: auth}
+	ch.accounts[key] = a
+	return visit{a, c}, nil
+}
+
+func accountKey(nip, auth string, c country.Credentials) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, part := range []string{nip, auth, c.Secret, c.Password, string(c.PKCS12)} {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// bearer answers an access token that holds for a while.
+func (a visit) bearer(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bearerLocked(ctx)
+}
+
+func (a visit) bearerLocked(ctx context.Context) (string, error) {
+	soon := a.ch.now().Add(tokenMargin)
+	if a.access.Token != "" && soon.Before(a.access.ValidUntil) {
+		return a.access.Token, nil
+	}
+	if a.refresh.Token != "" && soon.Before(a.refresh.ValidUntil) {
+		var out tokensResponse
+		_, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathRefresh, bearer: a.refresh.Token, want: http.StatusOK}, nil, &out)
+		var no *refusal
+		switch {
+		case err == nil && out.Access.Token != "":
+			a.access = out.Access
+			return a.access.Token, nil
+		case !errors.As(err, &no) || no.status == http.StatusTooManyRequests:
+			return "", fmt.Errorf("refreshing the access token: %w", err)
+		}
+	}
+	a.access, a.refresh = timedToken{}, timedToken{}
+	tokens, err := a.authenticate(ctx)
+	if errors.As(err, new(*refusal)) && keyRefused(err) {
+		a.ch.forgetKeys()
+		tokens, err = a.authenticate(ctx)
+	}
+	if err != nil {
+		return "", fmt.Errorf("authenticating to KSeF: %w", classified(err))
+	}
+	a.access = tokens.Access
+	if tokens.Refresh != nil {
+		a.refresh = *tokens.Refresh
+	}
+	return a.access.Token, nil
+}
+
+func keyRefused(err error) bool {
+	var no *refusal
+	return errors.As(err, &no) && no.has(errKey)
+}
+
+// forget drops an access token that KSeF refused.
+func (a visit) forget(bearer string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.access.Token == bearer {
+		a.access = timedToken{}
+	}
+}
+
+// authenticate goes from a challenge to a pair of tokens (ksef-docs,
+// uwierzytelnianie.md).
+func (a visit) authenticate(ctx context.Context) (tokensResponse, error) {
+	var challenge challengeResponse
+	if _, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathChallenge, want: http.StatusOK}, nil, &challenge); err != nil {
+		return tokensResponse{}, fmt.Errorf("asking for a challenge: %w", err)
+	}
+	begin := a.byToken
+	if a.auth == authXAdES {
+		begin = a.bySignature
+	}
+	begun, err := begin(ctx, challenge)
+	if err != nil {
+		return tokensResponse{}, err
+	}
+	if err := a.awaitAuthentication(ctx, begun); err != nil {
+		return tokensResponse{}, err
+	}
+	var tokens tokensResponse
+	redeem := request{method: http.MethodPost, path: pathRedeem, bearer: begun.Authentication.Token, want: http.StatusOK}
+	if _, err := a.ch.callJSON(ctx, redeem, nil, &tokens); err != nil {
+		return tokensResponse{}, fmt.Errorf("redeeming the tokens: %w", err)
+	}
+	if tokens.Access.Token == "" {
+		return tokensResponse{}, errors.New("KSeF gave no access token")
+	}
+	return tokens, nil
+}
+
+// byToken sends the KSeF token with the challenge's time, encrypted.
+func (a visit) byToken(ctx context.Context, c challengeResponse) (begun authResponse, err error) {
+	text := a.creds.Secret + "|" + strconv.FormatInt(c.TimestampMs, 10)
+	cipher, keyID, err := a.ch.encrypt(ctx, usageToken, []byte(text))
+	if err != nil {
+		return begun, err
+	}
+	in := tokenRequest{
+		Challenge: c.Challenge, Context: contextIdentifier{Type: "Nip", Value: a.nip},
+		EncryptedToken: base64.StdEncoding.EncodeToString(cipher), PublicKeyID: keyID,
+	}
+	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathToken, want: http.StatusAccepted}, in, &begun)
+	if err != nil {
+		return begun, fmt.Errorf("authenticating with the token: %w", err)
+	}
+	return begun, nil
+}
+
+// bySignature sends the challenge signed with the supplier's certificate.
+func (a visit) bySignature(ctx context.Context, c challengeResponse) (begun authResponse, err error) {
+	now := a.ch.now()
+	id, err := a.ch.identities.Open(a.creds, now)
+	if err != nil {
+		return begun, err
+	}
+	if !authenticates(id.Leaf) {
+		return begun, fmt.Errorf("%w: the KSeF certificate is of type Offline and cannot authenticate", country.ErrCredentials)
+	}
+	body, err := signedRequest(c.Challenge, a.nip, id, now)
+	if err != nil {
+		return begun, err
+	}
+	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathXAdES, body: body, media: typeXML, want: http.StatusAccepted}, nil, &begun)
+	if err != nil {
+		return begun, fmt.Errorf("authenticating with the certificate: %w", err)
+	}
+	return begun, nil
+}
+
+// refusedStatus is the status with which KSeF ended an authentication.
+type refusedStatus struct{ statusInfo }
+
+func (r *refusedStatus) Error() string { return r.text() }
+
+// awaitAuthentication asks until KSeF has decided, or the call's time is up.
+func (a visit) awaitAuthentication(ctx context.Context, begun authResponse) error {
+	ask := request{method: http.MethodGet, path: "/auth/" + url.PathEscape(begun.ReferenceNumber), bearer: begun.Authentication.Token, want: http.StatusOK}
+	for pause := authPauseFirst; ; pause = min(2*pause, authPauseMax) {
+		var state authStatus
+		if _, err := a.ch.callJSON(ctx, ask, nil, &state); err != nil {
+			return fmt.Errorf("asking for the authentication: %w", err)
+		}
+		switch code := state.Status.Code; {
+		case code == statusSuccess:
+			return nil
+		case code >= 400 && code < 500:
+			return fmt.Errorf("%w: %w", country.ErrCredentials, &refusedStatus{state.Status})
+		case code >= 500:
+			return fmt.Errorf("KSeF could not authenticate: %s", state.Status.text())
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("waiting for the authentication: %w", ctx.Err())
+		}
+	}
+}
+
+// seat answers the open session and counts one more invoice in it. A session
+// near its end or full gives place to a new one.
+func (a visit) seat(ctx context.Context) (session, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.session; s != nil && s.sent < sessionInvoicesMax && a.ch.now().Add(sessionMargin).Before(s.until) {
+		s.sent++
+		return *s, nil
+	}
+	if a.session != nil {
+		a.close(ctx, a.session.reference)
+		a.session = nil
+	}
+	opened, err := a.open(ctx)
+	if keyRefused(err) {
+		a.ch.forgetKeys()
+		opened, err = a.open(ctx)
+	}
+	if err != nil {
+		return session{}, fmt.Errorf("opening a session: %w", classified(err))
+	}
+	opened.sent = 1
+	a.session = opened
+	return *opened, nil
+}
+
+// open opens a session with a key of its own. The lock is held.
+func (a visit) open(ctx context.Context) (*session, error) {
+	s := &session{key: make([]byte, 32), iv: make([]byte, 16)}
+	rand.Read(s.key) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(s.iv)  //nolint:errcheck // likewise
+	for again := false; ; again = true {
+		bearer, err := a.bearerLocked(ctx)
+		if err != nil {
+			return nil, err
+		}
+		cipher, keyID, err := a.ch.encrypt(ctx, usageSession, s.key)
+		if err != nil {
+			return nil, err
+		}
+		in := sessionRequest{
+			FormCode:   formCodeInfo{SystemCode: systemCode, SchemaVersion: schema, Value: formCode},
+			Encryption: encryptionInfo{Key: cipher, IV: s.iv, PublicKeyID: keyID},
+		}
+		var out sessionResponse
+		_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathOnline, bearer: bearer, want: http.StatusCreated}, in, &out)
+		var no *refusal
+		if errors.As(err, &no) && no.status == http.StatusUnauthorized && !again {
+			a.access = timedToken{}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.reference, s.until = out.ReferenceNumber, out.ValidUntil
+		return s, nil
+	}
+}
+
+// close ends a session that is left. KSeF ends it by itself as well, so an
+// answer is not needed. The lock is held.
+func (a visit) close(ctx context.Context, reference string) {
+	if a.access.Token == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	_, _ = a.ch.call(ctx, request{method: http.MethodPost, path: pathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.access.Token, want: http.StatusNoContent})
+}
+
+// leave drops a session that KSeF does not take invoices for any more.
+func (a visit) leave(reference string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.session != nil && a.session.reference == reference {
+		a.session = nil
+	}
+}
+
+// current is the reference of the open session, or "".
+func (a visit) current() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.session == nil {
+		return ""
+	}
+	return a.session.reference
+}

@@ -1,0 +1,358 @@
+package pl
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tributary/internal/country"
+)
+
+// How long what the double hands out is valid, as KSeF has it.
+const (
+	challengeFor = 10 * time.Minute
+	accessFor    = 15 * time.Minute
+	refreshFor   = 7 * 24 * time.Hour
+	sessionFor   = 12 * time.Hour
+)
+
+// authority is a strict double of KSeF, on a desk that keeps its book and its
+// script. Keys of the book: "key" the Ministry's private key, "secret" that of
+// its tokens, "session/" a session, "sessions/" those of a taxpayer, "invoice/"
+// what was sent, by reference, "number/" the reference of a KSeF number.
+//
+// What it keeps in memory only are challenges and the counts of sessions: a
+// caller whose challenge got lost asks for another.
+type authority struct {
+	desk    *country.Desk
+	zone    *time.Location
+	grammar *grammar
+	now     func() time.Time
+	access  time.Duration
+	session time.Duration
+
+	mu         sync.Mutex
+	key        *rsa.PrivateKey
+	secret     []byte
+	challenges map[string]time.Time
+	redeemed   map[string]bool
+	counts     map[string]int // by session
+}
+
+func newAuthority(d *country.Desk) http.Handler {
+	g, err := newGrammar()
+	if err != nil {
+		panic(fmt.Sprintf("the grammar of FA(3) in this program: %v", err)) // it is embedded, and a test reads it
+	}
+	return newDouble(d, g).routes()
+}
+
+func newDouble(d *country.Desk, g *grammar) *authority {
+	return &authority{
+		desk: d, zone: warsaw(), grammar: g, now: time.Now, access: accessFor, session: sessionFor,
+		challenges: map[string]time.Time{}, redeemed: map[string]bool{}, counts: map[string]int{},
+	}
+}
+
+func (k *authority) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+apiVersion+pathChallenge, k.challenge)
+	mux.HandleFunc("POST "+apiVersion+pathToken, k.byToken)
+	mux.HandleFunc("POST "+apiVersion+pathXAdES, k.bySignature)
+	mux.HandleFunc("GET "+apiVersion+"/auth/{reference}", k.authentication)
+	mux.HandleFunc("POST "+apiVersion+pathRedeem, k.redeem)
+	mux.HandleFunc("POST "+apiVersion+pathRefresh, k.refresh)
+	mux.HandleFunc("GET "+apiVersion+pathKeys, k.publicKeys)
+	mux.HandleFunc("POST "+apiVersion+pathOnline, k.openSession)
+	mux.HandleFunc("POST "+apiVersion+pathOnline+"/{session}/invoices", k.takeInvoice)
+	mux.HandleFunc("POST "+apiVersion+pathOnline+"/{session}/close", k.closeSession)
+	mux.HandleFunc("GET "+apiVersion+pathSessions, k.listSessions)
+	mux.HandleFunc("GET "+apiVersion+pathSessions+"/{session}", k.sessionStatus)
+	mux.HandleFunc("GET "+apiVersion+pathSessions+"/{session}/invoices/{invoice}", k.invoiceStatus)
+	mux.HandleFunc("GET "+apiVersion+pathSessions+"/{session}/invoices/{invoice}/upo", k.upo)
+	mux.HandleFunc("GET "+apiVersion+pathSessions+"/{session}/invoices/ksef/{number}/upo", k.upoByNumber)
+	mux.HandleFunc("POST "+apiVersion+pathMetadata, k.query)
+	return mux
+}
+
+// refuse answers a refused call: in the form that the caller asked for, and
+// where only one exists in that.
+func refuse(w http.ResponseWriter, r *http.Request, status int, faults ...problemError) {
+	asked := r.Header.Get(headerErrorFormat) == problemDetails
+	if status == http.StatusBadRequest && !asked {
+		refuseOld(w, faults)
+		return
+	}
+	detail := ""
+	if len(faults) > 0 {
+		detail = faults[0].Description
+	}
+	p := problem{
+		Title: http.StatusText(status), Status: status, Instance: r.URL.Path, Detail: detail, Timestamp: time.Now().UTC(), TraceID: randomHex(32),
+	}
+	switch status {
+	case http.StatusBadRequest:
+		p.Errors = faults
+	case http.StatusForbidden:
+		p.ReasonCode = "insufficient-resource-access"
+	}
+	writeJSON(w, status, typeProblem, p)
+}
+
+func refuseOld(w http.ResponseWriter, faults []problemError) {
+	type detail struct {
+		Code        int      `json:"exceptionCode"`
+		Description string   `json:"exceptionDescription"`
+		Details     []string `json:"details,omitempty"`
+	}
+	type exception struct {
+		List        []detail  `json:"exceptionDetailList"`
+		ServiceCode string    `json:"serviceCode"`
+		Timestamp   time.Time `json:"timestamp"`
+	}
+	body := exception{ServiceCode: randomHex(32), Timestamp: time.Now().UTC()}
+	for _, f := range faults {
+		body.List = append(body.List, detail(f))
+	}
+	writeJSON(w, http.StatusBadRequest, typeJSON, map[string]exception{"exception": body})
+}
+
+func writeJSON(w http.ResponseWriter, status int, media string, body any) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(fmt.Sprintf("writing an answer: %v", err)) // plain data always encodes
+	}
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // a caller that left will ask again
+}
+
+// broken answers when the book cannot be written: what was done is not known.
+func broken(w http.ResponseWriter) {
+	http.Error(w, "the book cannot be written", http.StatusInternalServerError)
+}
+
+func readJSON(w http.ResponseWriter, r *http.Request, into any) bool {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, callBytesMax))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		refuse(w, r, http.StatusBadRequest, invalidInput(err.Error()))
+		return false
+	}
+	return true
+}
+
+func invalidInput(detail string) problemError {
+	return problemError{errInput, "Błąd walidacji danych wejściowych.", []string{detail}}
+}
+
+func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, callBytesMax))
+}
+
+func randomHex(length int) string {
+	raw := make([]byte, (length+1)/2)
+	rand.Read(raw) //nolint:errcheck // never fails: the runtime ends the program instead
+	return strings.ToUpper(hex.EncodeToString(raw))[:length]
+}
+
+// newReference is a reference number: day, kind, twenty random digits, checksum.
+func (k *authority) newReference(kind string) string {
+	data := k.now().In(k.zone).Format("20060102") + "-" + kind + "-" + randomHex(10) + "-" + randomHex(10)
+	return data + "-" + checksum(data)
+}
+
+// prepareKeys reads the private keys from the book, or makes them once.
+func (k *authority) prepareKeys() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.key != nil {
+		return nil
+	}
+	var key, secret string
+	k.desk.Read(func(b *country.Book) {
+		key, _ = b.Get("key")
+		secret, _ = b.Get("secret")
+	})
+	if key == "" {
+		made, err := rsa.GenerateKey(rand.Reader, keyBitsMin)
+		if err != nil {
+			return fmt.Errorf("making the Ministry's key: %w", err)
+		}
+		der, err := x509.MarshalPKCS8PrivateKey(made)
+		if err != nil {
+			return fmt.Errorf("making the Ministry's key: %w", err)
+		}
+		key, secret = base64.StdEncoding.EncodeToString(der), randomHex(64)
+		if err := k.desk.Write(func(b *country.Book) {
+			b.Put("key", key)
+			b.Put("secret", secret)
+		}); err != nil {
+			return err
+		}
+	}
+	der, err := base64.StdEncoding.DecodeString(key)
+	if err != nil {
+		return fmt.Errorf("reading the Ministry's key: %w", err)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return fmt.Errorf("reading the Ministry's key: %w", err)
+	}
+	k.key, k.secret = parsed.(*rsa.PrivateKey), []byte(secret)
+	return nil
+}
+
+// publicKeys serves GET /security/public-key-certificates: one key, certified
+// for each use.
+func (k *authority) publicKeys(w http.ResponseWriter, _ *http.Request) {
+	if err := k.prepareKeys(); err != nil {
+		broken(w)
+		return
+	}
+	var list []publicKey
+	for i, usage := range []string{usageToken, usageSession} {
+		made, err := k.certify(int64(i + 1))
+		if err != nil {
+			broken(w)
+			return
+		}
+		made.Usage = []string{usage}
+		list = append(list, made)
+	}
+	writeJSON(w, http.StatusOK, typeJSON, list)
+}
+
+func (k *authority) certify(number int64) (publicKey, error) {
+	now := k.now().UTC().Truncate(time.Second)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(number), Subject: pkix.Name{CommonName: "Ministerstwo Finansów", Country: []string{"PL"}},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(2 * 365 * 24 * time.Hour), KeyUsage: x509.KeyUsageKeyEncipherment,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.key.PublicKey, k.key)
+	if err != nil {
+		return publicKey{}, fmt.Errorf("certifying the Ministry's key: %w", err)
+	}
+	sum := sha256.Sum256(der)
+	return publicKey{
+		Certificate: der, CertificateID: base64.StdEncoding.EncodeToString(sum[:]), PublicKeyID: k.keyID(),
+		ValidFrom: template.NotBefore, ValidTo: template.NotAfter,
+	}, nil
+}
+
+// keyID is the hash of the public key, by which callers say which they used.
+func (k *authority) keyID() string {
+	der, err := x509.MarshalPKIXPublicKey(&k.key.PublicKey)
+	if err != nil {
+		panic(fmt.Sprintf("writing a public key: %v", err)) // an RSA key always encodes
+	}
+	sum := sha256.Sum256(der)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// claims are the content of the double's tokens. They are signed and carry all
+// that is known of an authentication, so a restart forgets nobody.
+type claims struct {
+	Kind      string `json:"typ"` // "authentication", "access" or "refresh"
+	NIP       string `json:"nip"`
+	Reference string `json:"ref"`
+	Method    string `json:"met"`
+	Document  string `json:"doc"` // hash of what authenticated
+	Code      int    `json:"code"`
+	Text      string `json:"text,omitempty"`
+	Detail    string `json:"detail,omitempty"`
+	Started   int64  `json:"iat"`
+	Expires   int64  `json:"exp"`
+}
+
+const jwtHeader = `{"alg":"HS256","typ":"JWT"}`
+
+// sign makes a JSON Web Token.
+func (k *authority) sign(c claims) timedToken {
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("writing a token: %v", err)) // plain data always encodes
+	}
+	signed := base64.RawURLEncoding.EncodeToString([]byte(jwtHeader)) + "." + base64.RawURLEncoding.EncodeToString(text)
+	return timedToken{Token: signed + "." + base64.RawURLEncoding.EncodeToString(k.mac(signed)), ValidUntil: time.Unix(c.Expires, 0).UTC()}
+}
+
+func (k *authority) mac(text string) []byte {
+	h := hmac.New(sha256.New, k.secret)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+// caller reads the token of a call. Without a valid one of the right kind the
+// call is answered with 401.
+func (k *authority) caller(w http.ResponseWriter, r *http.Request, kind string) (claims, bool) {
+	var c claims
+	if err := k.prepareKeys(); err != nil {
+		broken(w)
+		return c, false
+	}
+	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	last := strings.LastIndexByte(text, '.')
+	if ok && last > 0 {
+		given, err := base64.RawURLEncoding.DecodeString(text[last+1:])
+		_, payload, _ := strings.Cut(text[:last], ".")
+		body, err2 := base64.RawURLEncoding.DecodeString(payload)
+		if err == nil && err2 == nil && hmac.Equal(given, k.mac(text[:last])) && json.Unmarshal(body, &c) == nil &&
+			c.Kind == kind && k.now().Unix() < c.Expires {
+			return c, true
+		}
+	}
+	refuse(w, r, http.StatusUnauthorized, problemError{Description: "Brak lub nieprawidłowy token dostępu."})
+	return c, false
+}
+
+// challenge serves POST /auth/challenge.
+func (k *authority) challenge(w http.ResponseWriter, r *http.Request) {
+	now := k.now()
+	made := k.newReference("CR")
+	k.mu.Lock()
+	for old, at := range k.challenges {
+		if now.Sub(at) > challengeFor {
+			delete(k.challenges, old)
+		}
+	}
+	k.challenges[made] = now
+	k.mu.Unlock()
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = "127.0.0.1"
+	}
+	writeJSON(w, http.StatusOK, typeJSON, challengeResponse{Challenge: made, Timestamp: now.UTC(), TimestampMs: now.UnixMilli(), ClientIP: host})
+}
+
+// meet takes a challenge out of the list. It is used once.
+func (k *authority) meet(challenge string) (at time.Time, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, ok = k.challenges[challenge]
+	delete(k.challenges, challenge)
+	return at, ok && k.now().Sub(at) <= challengeFor
+}
+
+func parseMillis(text string) int64 {
+	value, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return -1
+	}
+	return value
+}

@@ -1,0 +1,223 @@
+package pl
+
+import (
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"tributary/internal/country/identity"
+)
+
+var nipPattern = regexp.MustCompile(`^[1-9](\d[1-9]|[1-9]\d)\d{7}$`)
+
+// Endings of a KSeF token by which a client asks the double to refuse it.
+const (
+	tokenRevoked = "-REVOKED"
+	tokenInvalid = "-INVALID"
+	tokenPowers  = "-POWERLESS"
+)
+
+// verdict is how an authentication ends.
+type verdict struct {
+	code   int
+	text   string
+	detail string
+}
+
+func authenticated() verdict {
+	return verdict{statusSuccess, "Uwierzytelnianie zakończone sukcesem", ""}
+}
+
+func wrongToken(detail string) verdict {
+	return verdict{statusSemantics, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędnego tokenu", detail}
+}
+
+func powerless() verdict {
+	return verdict{statusAttachment, "Uwierzytelnianie zakończone niepowodzeniem", "Brak przypisanych uprawnień"}
+}
+
+// byToken serves POST /auth/ksef-token.
+func (k *authority) byToken(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		tokenRequest
+		Policy any `json:"authorizationPolicy"`
+	}
+	if !readJSON(w, r, &in) {
+		return
+	}
+	if err := k.prepareKeys(); err != nil {
+		broken(w)
+		return
+	}
+	if in.Context.Type != "Nip" || !nipPattern.MatchString(in.Context.Value) {
+		refuse(w, r, http.StatusBadRequest, invalidInput("contextIdentifier must be a Nip"))
+		return
+	}
+	if in.PublicKeyID != "" && in.PublicKeyID != k.keyID() {
+		refuse(w, r, http.StatusBadRequest, unknownKey(in.PublicKeyID))
+		return
+	}
+	at, ok := k.meet(in.Challenge)
+	if !ok {
+		refuse(w, r, http.StatusBadRequest, problemError{errChallenge, "Nieprawidłowe wyzwanie autoryzacyjne.", nil})
+		return
+	}
+	cipher, err := base64.StdEncoding.DecodeString(in.EncryptedToken)
+	if err != nil {
+		refuse(w, r, http.StatusBadRequest, invalidInput("encryptedToken is no Base64"))
+		return
+	}
+	sum := sha256.Sum256(cipher)
+	k.begin(w, claims{
+		NIP: in.Context.Value, Method: "Token", Document: base64.StdEncoding.EncodeToString(sum[:]),
+	}, k.judgeToken(cipher, in.Context.Value, at))
+}
+
+func unknownKey(id string) problemError {
+	return problemError{errKey, "Przesłany identyfikator klucza jest nieznany lub wskazuje na wycofany klucz.",
+		[]string{"Klucz o identyfikatorze " + id + " nie jest wspierany."}}
+}
+
+// judgeToken decrypts and reads "token|milliseconds". Any token is good, but
+// one that names another taxpayer and those with the endings above.
+func (k *authority) judgeToken(cipher []byte, nip string, at time.Time) verdict {
+	text, err := rsa.DecryptOAEP(sha256.New(), nil, k.key, cipher, nil)
+	if err != nil {
+		return wrongToken("Nieprawidłowy token")
+	}
+	last := strings.LastIndexByte(string(text), '|')
+	if last < 0 || parseMillis(string(text[last+1:])) != at.UnixMilli() {
+		return wrongToken("Nieprawidłowy czas tokena")
+	}
+	token := string(text[:last])
+	for part := range strings.SplitSeq(token, "|") {
+		if named, ok := strings.CutPrefix(part, "nip-"); ok && named != nip {
+			return wrongToken("Nieprawidłowy token")
+		}
+	}
+	switch {
+	case token == "" || strings.HasSuffix(token, tokenInvalid):
+		return wrongToken("Nieprawidłowy token")
+	case strings.HasSuffix(token, tokenRevoked):
+		return wrongToken("Token unieważniony")
+	case strings.HasSuffix(token, tokenPowers):
+		return powerless()
+	}
+	return authenticated()
+}
+
+// bySignature serves POST /auth/xades-signature.
+func (k *authority) bySignature(w http.ResponseWriter, r *http.Request) {
+	body, err := readAll(w, r)
+	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), typeXML) {
+		refuse(w, r, http.StatusBadRequest, problemError{errUnreadable, "Nieczytelna treść.", nil})
+		return
+	}
+	signed, flaw := verifySigned(body)
+	if flaw != nil {
+		refuse(w, r, http.StatusBadRequest, *flaw)
+		return
+	}
+	if _, ok := k.meet(signed.challenge); !ok {
+		refuse(w, r, http.StatusBadRequest, problemError{errChallenge, "Nieprawidłowe wyzwanie autoryzacyjne.", nil})
+		return
+	}
+	if err := k.prepareKeys(); err != nil {
+		broken(w)
+		return
+	}
+	v := authenticated()
+	now := k.now()
+	switch {
+	case now.After(signed.leaf.NotAfter), now.Before(signed.leaf.NotBefore):
+		v = verdict{statusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu", "Nieważny certyfikat"}
+	case !authenticates(signed.leaf):
+		v = verdict{statusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu", "Niepoprawny certyfikat"}
+	case !identity.Names(signed.leaf, "PL", signed.nip):
+		v = powerless()
+	}
+	sum := sha256.Sum256(body)
+	k.begin(w, claims{NIP: signed.nip, Method: "QualifiedSeal", Document: base64.StdEncoding.EncodeToString(sum[:])}, v)
+}
+
+// begin answers the start of an authentication. It is decided already; the
+// caller learns it when it asks.
+func (k *authority) begin(w http.ResponseWriter, c claims, v verdict) {
+	now := k.now()
+	c.Kind, c.Reference = "authentication", k.newReference("AU")
+	c.Code, c.Text, c.Detail = v.code, v.text, v.detail
+	c.Started, c.Expires = now.Unix(), now.Add(refreshFor).Unix()
+	writeJSON(w, http.StatusAccepted, typeJSON, authResponse{ReferenceNumber: c.Reference, Authentication: k.sign(c)})
+}
+
+// authentication serves GET /auth/{reference}.
+func (k *authority) authentication(w http.ResponseWriter, r *http.Request) {
+	c, ok := k.caller(w, r, "authentication")
+	if !ok {
+		return
+	}
+	if r.PathValue("reference") != c.Reference {
+		refuse(w, r, http.StatusBadRequest, unknownAuthentication(r.PathValue("reference")))
+		return
+	}
+	category := "XadesSignature"
+	if c.Method == "Token" {
+		category = "Token"
+	}
+	out := authStatus{
+		StartDate: time.Unix(c.Started, 0).UTC(), Method: c.Method,
+		MethodInfo: methodInfo{Category: category, Code: strings.ToLower(c.Method), DisplayName: c.Method},
+		Status:     statusInfo{Code: c.Code, Description: c.Text},
+	}
+	if c.Detail != "" {
+		out.Status.Details = []string{c.Detail}
+	}
+	writeJSON(w, http.StatusOK, typeJSON, out)
+}
+
+func unknownAuthentication(reference string) problemError {
+	return problemError{errNotAuthenticated, "Brak uwierzytelnienia.",
+		[]string{"Operacja uwierzytelniania o numerze referencyjnym " + reference + " nie została znaleziona."}}
+}
+
+// redeem serves POST /auth/token/redeem, once for each authentication.
+func (k *authority) redeem(w http.ResponseWriter, r *http.Request) {
+	c, ok := k.caller(w, r, "authentication")
+	if !ok {
+		return
+	}
+	no := problemError{errNotAuthorised, "Brak autoryzacji.", nil}
+	if c.Code != statusSuccess {
+		no.Details = []string{"Status uwierzytelniania nie pozwala na pobranie tokenów."}
+		refuse(w, r, http.StatusBadRequest, no)
+		return
+	}
+	k.mu.Lock()
+	again := k.redeemed[c.Reference]
+	k.redeemed[c.Reference] = true
+	k.mu.Unlock()
+	if again {
+		no.Details = []string{"Tokeny dla operacji uwierzytelniania " + c.Reference + " zostały już pobrane."}
+		refuse(w, r, http.StatusBadRequest, no)
+		return
+	}
+	c.Kind, c.Expires = "refresh", k.now().Add(refreshFor).Unix()
+	refresh := k.sign(c)
+	writeJSON(w, http.StatusOK, typeJSON, tokensResponse{Access: k.accessToken(c), Refresh: &refresh})
+}
+
+// refresh serves POST /auth/token/refresh.
+func (k *authority) refresh(w http.ResponseWriter, r *http.Request) {
+	if c, ok := k.caller(w, r, "refresh"); ok {
+		writeJSON(w, http.StatusOK, typeJSON, tokensResponse{Access: k.accessToken(c)})
+	}
+}
+
+func (k *authority) accessToken(c claims) timedToken {
+	c.Kind, c.Expires = "access", k.now().Add(k.access).Unix()
+	return k.sign(c)
+}

@@ -1,0 +1,201 @@
+package pl
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+)
+
+const (
+	queryShownMax  = 10_000
+	queryMonthsMax = 3
+)
+
+// sum adds decimals exactly.
+type sum struct{ total big.Rat }
+
+func (s *sum) add(text string) {
+	if value, ok := new(big.Rat).SetString(strings.TrimSpace(text)); ok {
+		s.total.Add(&s.total, value)
+	}
+}
+
+func (s *sum) String() string { return s.total.FloatString(2) }
+
+func noteOf(s summary) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("writing the book of KSeF's double: %v", err)) // plain data always encodes
+	}
+	return string(text)
+}
+
+func readNote(text string) summary {
+	var s summary
+	if text == "" {
+		return s
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		panic(fmt.Sprintf("reading the book of KSeF's double: %v", err))
+	}
+	return s
+}
+
+// filter is a query with its instants read.
+type filter struct {
+	metadataRequest
+	from, to     time.Time
+	offset, size int
+}
+
+// query serves POST /invoices/query/metadata. It knows the filters that an
+// issuer needs to find its own invoices and refuses the others.
+func (k *authority) query(w http.ResponseWriter, r *http.Request) {
+	k.asked(w, r, func(c claims) (any, bool) {
+		var in metadataRequest
+		if !readJSON(w, r, &in) {
+			return nil, false
+		}
+		f, err := k.readFilter(r, in)
+		if err != nil {
+			refuse(w, r, http.StatusBadRequest, invalidInput(err.Error()))
+			return nil, false
+		}
+		return k.page(f, k.matching(f, c.NIP)), true
+	})
+}
+
+func (k *authority) readFilter(r *http.Request, in metadataRequest) (filter, error) {
+	f := filter{metadataRequest: in, size: 10}
+	var err error
+	if f.from, err = k.readInstant(in.DateRange.From, time.Time{}); err != nil {
+		return f, err
+	}
+	if f.to, err = k.readInstant(in.DateRange.To, k.now()); err != nil {
+		return f, err
+	}
+	switch in.DateRange.DateType {
+	case "Issue", "Invoicing", "PermanentStorage":
+	default:
+		return f, fmt.Errorf("dateType %q", in.DateRange.DateType)
+	}
+	if f.from.IsZero() || f.to.Before(f.from) || f.to.After(f.from.AddDate(0, queryMonthsMax, 0)) {
+		return f, fmt.Errorf("dateRange must be at most %d months long", queryMonthsMax)
+	}
+	switch in.SubjectType {
+	case "Subject1", "Subject2", "Subject3", "SubjectAuthorized":
+	default:
+		return f, fmt.Errorf("subjectType %q", in.SubjectType)
+	}
+	q := r.URL.Query()
+	if text := q.Get("pageSize"); text != "" {
+		if f.size, err = strconv.Atoi(text); err != nil || f.size < 10 || f.size > 250 {
+			return f, fmt.Errorf("pageSize %q", text)
+		}
+	}
+	if text := q.Get("pageOffset"); text != "" {
+		if f.offset, err = strconv.Atoi(text); err != nil || f.offset < 0 {
+			return f, fmt.Errorf("pageOffset %q", text)
+		}
+	}
+	return f, nil
+}
+
+// readInstant reads an instant; without an offset it is one of Warsaw.
+func (k *authority) readInstant(text string, otherwise time.Time) (time.Time, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	return time.ParseInLocation("2006-01-02T15:04:05", text, k.zone)
+}
+
+// matching lists the registrations that a filter shows to a taxpayer, oldest first.
+func (k *authority) matching(f filter, nip string) []country.Registration {
+	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip || f.FormType != "" && f.FormType != formCode {
+		return nil
+	}
+	var found []country.Registration
+	if f.InvoiceNumber != "" {
+		k.desk.Read(func(b *country.Book) {
+			for _, kind := range []string{"VAT", "KOR", "ZAL", "ROZ", "UPR", "KOR_ZAL", "KOR_ROZ"} {
+				if held, ok := b.FindKey(uniqueKey(nip, kind, f.InvoiceNumber)); ok {
+					found = append(found, held)
+				}
+			}
+		})
+	} else if all, err := k.desk.Registrations(); err == nil {
+		found = all
+	}
+	var shown []country.Registration
+	for _, held := range found {
+		if held.Supplier == nip && (f.KSeFNumber == "" || held.AuthorityID == f.KSeFNumber) && k.shows(f, held) {
+			shown = append(shown, held)
+		}
+	}
+	return shown
+}
+
+func (k *authority) shows(f filter, held country.Registration) bool {
+	about := readNote(held.Note)
+	if len(f.InvoiceTypes) > 0 {
+		wanted := false
+		for _, kind := range f.InvoiceTypes {
+			wanted = wanted || strings.EqualFold(strings.ReplaceAll(about.Type, "_", ""), kind)
+		}
+		if !wanted {
+			return false
+		}
+	}
+	at := about.Sent
+	switch f.DateRange.DateType {
+	case "Issue":
+		day, err := time.ParseInLocation(time.DateOnly, about.Issued, k.zone)
+		if err != nil {
+			return false
+		}
+		at = day
+	case "PermanentStorage":
+		at = held.At
+	}
+	return !at.Before(f.from) && !at.After(f.to)
+}
+
+// page cuts a list into pages; past 10,000 nothing is shown.
+func (k *authority) page(f filter, all []country.Registration) metadataResponse {
+	out := metadataResponse{Invoices: []metadata{}}
+	start := f.offset * f.size
+	end := min(start+f.size, len(all), queryShownMax)
+	for i := start; i < end; i++ {
+		out.Invoices = append(out.Invoices, metadataOf(all[i]))
+	}
+	out.HasMore = end < len(all) && start < len(all)
+	out.Truncated = out.HasMore && end >= queryShownMax
+	return out
+}
+
+func metadataOf(held country.Registration) metadata {
+	about := readNote(held.Note)
+	hash, _ := hex.DecodeString(held.SHA256)
+	kind := ""
+	for part := range strings.SplitSeq(about.Type, "_") {
+		kind += part[:1] + strings.ToLower(part[1:])
+	}
+	return metadata{
+		KSeFNumber: held.AuthorityID, InvoiceNumber: held.Number, IssueDate: about.Issued,
+		InvoicingDate: about.Sent, AcquisitionDate: held.At, StorageDate: held.At,
+		Seller: partyInfo{NIP: held.Supplier, Name: about.Seller}, Buyer: partyInfo{Identifier: &about.Buyer, Name: about.BuyerIs},
+		Net: json.Number(about.Net), Gross: json.Number(about.Gross), VAT: json.Number(about.VAT), Currency: about.Currency,
+		InvoicingMode: mode(about.Offline), InvoiceType: kind,
+		FormCode: formCodeInfo{systemCode, schema, formCode}, SelfInvoicing: about.Self, Hash: hash,
+	}
+}

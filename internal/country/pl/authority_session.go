@@ -1,0 +1,302 @@
+package pl
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+)
+
+// sessionRecord is a session in the book.
+type sessionRecord struct {
+	NIP      string    `json:"nip"`
+	Key      []byte    `json:"key"`
+	IV       []byte    `json:"iv"`
+	Created  time.Time `json:"created"`
+	Until    time.Time `json:"until"`
+	Closed   bool      `json:"closed,omitempty"`
+	Document string    `json:"document"` // hash of what authenticated
+}
+
+// state is the session's status at an instant.
+func (s sessionRecord) state(now time.Time) statusInfo {
+	if s.Closed || !now.Before(s.Until) {
+		return statusInfo{Code: 170, Description: "Sesja interaktywna zamknięta"}
+	}
+	return statusInfo{Code: 100, Description: "Sesja interaktywna otwarta"}
+}
+
+// openSession serves POST /sessions/online.
+func (k *authority) openSession(w http.ResponseWriter, r *http.Request) {
+	c, ok := k.caller(w, r, "access")
+	if !ok {
+		return
+	}
+	var in sessionRequest
+	if !readJSON(w, r, &in) {
+		return
+	}
+	if in.FormCode != (formCodeInfo{systemCode, schema, formCode}) {
+		refuse(w, r, http.StatusBadRequest, invalidInput("formCode is not that of FA (3)"))
+		return
+	}
+	if in.Encryption.PublicKeyID != "" && in.Encryption.PublicKeyID != k.keyID() {
+		refuse(w, r, http.StatusBadRequest, unknownKey(in.Encryption.PublicKeyID))
+		return
+	}
+	key, err := rsa.DecryptOAEP(sha256.New(), nil, k.key, in.Encryption.Key, nil)
+	if err != nil || len(key) != 32 || len(in.Encryption.IV) != aes.BlockSize {
+		refuse(w, r, http.StatusBadRequest, invalidInput("encryption is no key of 32 bytes with an initialization vector of 16"))
+		return
+	}
+	now := k.now()
+	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: now.Add(k.session).UTC(), Document: c.Document}
+	reference := k.newReference("SO")
+	err = k.desk.Write(func(b *country.Book) {
+		put(b, "session/"+reference, s)
+		all, _ := b.Get("sessions/" + c.NIP)
+		b.Put("sessions/"+c.NIP, strings.TrimSpace(all+" "+reference))
+	})
+	if err != nil {
+		broken(w)
+		return
+	}
+	writeJSON(w, http.StatusCreated, typeJSON, sessionResponse{ReferenceNumber: reference, ValidUntil: s.Until})
+}
+
+// put keeps a record as JSON.
+func put(b *country.Book, key string, record any) {
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(fmt.Sprintf("writing the book of KSeF's double: %v", err)) // plain data always encodes
+	}
+	b.Put(key, string(text))
+}
+
+// get reads a record of the double's own.
+func get(b *country.Book, key string, into any) bool {
+	text, ok := b.Get(key)
+	if !ok {
+		return false
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		panic(fmt.Sprintf("reading the book of KSeF's double: %v", err))
+	}
+	return true
+}
+
+// ownSession finds a session of the caller; another's is unknown to it.
+func (k *authority) ownSession(w http.ResponseWriter, r *http.Request, nip string) (string, sessionRecord, bool) {
+	reference := r.PathValue("session")
+	var s sessionRecord
+	var ok bool
+	k.desk.Read(func(b *country.Book) { ok = get(b, "session/"+reference, &s) })
+	if !ok || s.NIP != nip {
+		refuse(w, r, http.StatusBadRequest, problemError{errSessionUnknown, "Brak sesji o wskazanym numerze referencyjnym.",
+			[]string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
+		return "", s, false
+	}
+	return reference, s, true
+}
+
+// closeSession serves POST /sessions/online/{session}/close.
+func (k *authority) closeSession(w http.ResponseWriter, r *http.Request) {
+	c, ok := k.caller(w, r, "access")
+	if !ok {
+		return
+	}
+	reference, s, ok := k.ownSession(w, r, c.NIP)
+	if !ok {
+		return
+	}
+	if state := s.state(k.now()); state.Code != 100 {
+		refuse(w, r, http.StatusBadRequest, problemError{errSessionState, "Status sesji nie pozwala na wykonanie operacji.",
+			[]string{"Status sesji " + strconv.Itoa(state.Code) + " uniemożliwia jej zamknięcie."}})
+		return
+	}
+	s.Closed = true
+	if k.desk.Write(func(b *country.Book) { put(b, "session/"+reference, s) }) != nil {
+		broken(w)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// sessionStatus serves GET /sessions/{session}.
+func (k *authority) sessionStatus(w http.ResponseWriter, r *http.Request) {
+	k.asked(w, r, func(c claims) (any, bool) {
+		reference, s, ok := k.ownSession(w, r, c.NIP)
+		if !ok {
+			return nil, false
+		}
+		return struct {
+			Status      statusInfo `json:"status"`
+			DateCreated time.Time  `json:"dateCreated"`
+			DateUpdated time.Time  `json:"dateUpdated"`
+			ValidUntil  time.Time  `json:"validUntil"`
+			Count       int        `json:"invoiceCount"`
+		}{s.state(k.now()), s.Created, s.Created, s.Until, k.count(reference, 0)}, true
+	})
+}
+
+// listSessions serves GET /sessions, all on one page.
+func (k *authority) listSessions(w http.ResponseWriter, r *http.Request) {
+	k.asked(w, r, func(c claims) (any, bool) {
+		q := r.URL.Query()
+		from, err := queryTime(q.Get("dateCreatedFrom"), time.Time{})
+		to, err2 := queryTime(q.Get("dateCreatedTo"), k.now())
+		if err := errors.Join(err, err2); err != nil || q.Get("sessionType") != "Online" {
+			refuse(w, r, http.StatusBadRequest, invalidInput("sessionType must be Online, and days instants"))
+			return nil, false
+		}
+		out := sessionsResponse{Sessions: []sessionItem{}}
+		k.desk.Read(func(b *country.Book) {
+			all, _ := b.Get("sessions/" + c.NIP)
+			for _, reference := range strings.Fields(all) {
+				var s sessionRecord
+				if !get(b, "session/"+reference, &s) || s.Created.Before(from) || s.Created.After(to) {
+					continue
+				}
+				out.Sessions = append(out.Sessions, sessionItem{
+					ReferenceNumber: reference, Status: s.state(k.now()), DateCreated: s.Created, DateUpdated: s.Created, ValidUntil: &s.Until,
+					Total: k.count(reference, 0),
+				})
+			}
+		})
+		return out, true
+	})
+}
+
+func queryTime(text string, otherwise time.Time) (time.Time, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	return time.Parse(time.RFC3339, text)
+}
+
+// count adds to the invoices of a session and answers how many there are.
+func (k *authority) count(reference string, more int) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.counts[reference] += more
+	return k.counts[reference]
+}
+
+// asked serves a call that asks and changes nothing: it authenticates, takes
+// the script's turn and answers as JSON.
+func (k *authority) asked(w http.ResponseWriter, r *http.Request, answer func(claims) (any, bool)) {
+	c, ok := k.caller(w, r, "access")
+	if !ok {
+		return
+	}
+	turn := k.desk.QueryTurn()
+	if !turn.Begin(w, busy(r, turn.Wait)) {
+		return
+	}
+	out, ok := answer(c)
+	if ok && turn.End(w, r) {
+		writeJSON(w, http.StatusOK, typeJSON, out)
+	}
+}
+
+// busy is how KSeF is unavailable: with a wait it has a limit of calls and
+// says so; without one a gateway answers in its place.
+func busy(r *http.Request, wait time.Duration) func(http.ResponseWriter) {
+	if wait <= 0 {
+		return nil
+	}
+	return func(w http.ResponseWriter) {
+		seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+		w.Header().Set("Retry-After", seconds)
+		refuse(w, r, http.StatusTooManyRequests, problemError{Description: "Przekroczono limit żądań. Spróbuj ponownie po " + seconds + " sekundach."})
+	}
+}
+
+// takeInvoice serves POST /sessions/online/{session}/invoices.
+func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
+	c, ok := k.caller(w, r, "access")
+	if !ok {
+		return
+	}
+	reference, s, ok := k.ownSession(w, r, c.NIP)
+	if !ok {
+		return
+	}
+	var in struct {
+		invoiceRequest
+		Corrected []byte `json:"hashOfCorrectedInvoice"`
+	}
+	if !readJSON(w, r, &in) {
+		return
+	}
+	if no := k.refusalOf(reference, s, &in.invoiceRequest); no != nil {
+		refuse(w, r, http.StatusBadRequest, *no)
+		return
+	}
+	arrived := k.open(s, &in.invoiceRequest)
+	turn := k.desk.Turn(country.Arrival{Supplier: c.NIP, Number: arrived.number})
+	if !turn.Begin(w, busy(r, turn.Wait)) {
+		return
+	}
+	invoice := k.newReference("EE")
+	arrived.session, arrived.reference, arrived.ordinal = reference, invoice, k.count(reference, 1)
+	if k.desk.Write(func(b *country.Book) { k.take(b, arrived, turn.Steps[0]) }) != nil {
+		broken(w)
+		return
+	}
+	if turn.End(w, r) {
+		writeJSON(w, http.StatusAccepted, typeJSON, invoiceResponse{ReferenceNumber: invoice})
+	}
+}
+
+// refusalOf finds why a call is refused before its invoice is looked at.
+func (k *authority) refusalOf(reference string, s sessionRecord, in *invoiceRequest) *problemError {
+	if state := s.state(k.now()); state.Code != 100 {
+		return &problemError{errSessionState, "Status sesji nie pozwala na wykonanie operacji.",
+			[]string{"Status sesji " + strconv.Itoa(state.Code) + " uniemożliwia wysyłkę faktur."}}
+	}
+	if k.count(reference, 0) >= sessionInvoicesMax {
+		return &problemError{errSessionFull, "Przekroczono dozwoloną liczbę faktur w sesji.",
+			[]string{fmt.Sprintf("Sesja o numerze referencyjnym %s osiągnęła dozwolony limit liczby faktur %d.", reference, sessionInvoicesMax)}}
+	}
+	if len(in.Hash) != sha256.Size || len(in.EncryptedHash) != sha256.Size || in.Size < 1 || in.EncryptedSize < 1 || len(in.Content) == 0 {
+		no := invalidInput("hashes, sizes and content are required")
+		return &no
+	}
+	if int64(len(in.Content)) != in.EncryptedSize {
+		return &problemError{errSize, "Nieprawidłowy rozmiar pliku.", []string{"Długość treści nie zgadza się z rozmiarem pliku."}}
+	}
+	if sum := sha256.Sum256(in.Content); string(sum[:]) != string(in.EncryptedHash) {
+		return &problemError{errHash, "Nieprawidłowy skrót pliku.", []string{"Skrót treści nie zgadza się ze skrótem pliku."}}
+	}
+	return nil
+}
+
+// unsealed decrypts an invoice and takes its padding off.
+func unsealed(content, key, iv []byte) ([]byte, bool) {
+	block, err := aes.NewCipher(key)
+	if err != nil || len(content) == 0 || len(content)%aes.BlockSize != 0 {
+		return nil, false
+	}
+	out := make([]byte, len(content))
+	cipher.NewCBCDecrypter(block, iv).CryptBlocks(out, content)
+	padding := int(out[len(out)-1])
+	if padding < 1 || padding > aes.BlockSize || padding > len(out) {
+		return nil, false
+	}
+	for _, b := range out[len(out)-padding:] {
+		if int(b) != padding {
+			return nil, false
+		}
+	}
+	return out[:len(out)-padding], true
+}

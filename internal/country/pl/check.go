@@ -1,0 +1,185 @@
+package pl
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/microcosm-cc/bluemonday"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+const (
+	// priceDigits is what FA(3) has for the whole part of a price (TKwotowy2).
+	priceDigits = 100_000_000_000_000
+	// sizedFrom is from how many lines on a document is written once to be
+	// measured: below it cannot reach KSeF's limit.
+	sizedFrom = 350
+)
+
+// checker finds what KSeF would refuse and the body already shows.
+type checker struct {
+	facts country.Facts
+	zone  *time.Location
+	plain *bluemonday.Policy
+}
+
+func (c *checker) check(in country.Case) []fault.Fault {
+	t := in.Transaction
+	if t.Kind == country.Backfill {
+		return nil
+	}
+	var found []fault.Fault
+	found = append(found, c.day(in)...)
+	found = append(found, money(t)...)
+	found = append(found, parties(t)...)
+	found = append(found, texts(t)...)
+	items := classify(c.facts, in)
+	for i := range items {
+		found = append(found, taxes(i, &items[i])...)
+	}
+	if len(found) == 0 && len(items) >= sizedFrom {
+		found = append(found, c.size(in)...)
+	}
+	return found
+}
+
+// day checks P_1: KSeF refuses one after the day of receipt, and FA(3) those
+// before 2006 and after 2049.
+func (c *checker) day(in country.Case) []fault.Fault {
+	issued := in.Transaction.Date.In(c.zone).Format(time.DateOnly)
+	switch {
+	case !in.Now.IsZero() && issued > in.Now.In(c.zone).Format(time.DateOnly):
+		return []fault.Fault{fault.At("transaction_date", fault.FieldNotValid, "is on a later day than today: KSeF refuses invoices from the future (P_1)")}
+	case issued < "2006-01-01" || issued > "2050-01-01":
+		return []fault.Fault{fault.At("transaction_date", fault.FieldNotValid, "must be from 2006 to 2049 (P_1 of FA(3))")}
+	}
+	return nil
+}
+
+// money checks what FA(3) cannot write: a few currencies, thousandths, and
+// prices of sixteen digits.
+func money(t *country.Transaction) []fault.Fault {
+	code := strings.ToUpper(t.CurrencyCode)
+	decimals, _ := country.CurrencyExponent(code)
+	switch {
+	case !writes(code):
+		return []fault.Fault{fault.At("currency_code", fault.FieldNotValid, "is not a currency that FA(3) knows")}
+	case decimals > 2:
+		return []fault.Fault{fault.At("currency_code", fault.FieldNotValid, "has more than two decimals, which FA(3) cannot write")}
+	}
+	var found []fault.Fault
+	if t.ExchangeRate != nil && t.ExchangeRate.Value() <= 0 {
+		found = append(found, fault.At("exchange_rate", fault.FieldNotValid, "must be greater than 0"))
+	}
+	if decimals == 0 {
+		for i := range t.Items {
+			if price := t.Items[i].UnitPrice; price >= priceDigits || price <= -priceDigits {
+				found = append(found, fault.At(fmt.Sprintf("items.%d.unit_price", i), fault.FieldNotValid, "has more than 14 digits, which FA(3) cannot write"))
+			}
+		}
+	}
+	return found
+}
+
+// writes reports whether FA(3) has a currency: of those with amounts it lacks
+// the newest and some withdrawn ones (TKodWaluty).
+func writes(code string) bool {
+	switch code {
+	case "MRO", "SLE", "STD", "VED", "VEF", "XAD", "ZWG":
+		return false
+	}
+	return true
+}
+
+func parties(t *country.Transaction) []fault.Fault {
+	var found []fault.Fault
+	check := func(name string, p *country.Party) {
+		if p == nil {
+			return
+		}
+		if flaw := identify(p).flaw; flaw != "" {
+			found = append(found, fault.At(name+".tax_information.tax_number", fault.FieldNotValid, "%s", flaw))
+		}
+		if p.Address != nil && strings.EqualFold(p.Address.CountryCode, country.ReferenceCode) {
+			found = append(found, fault.At(name+".address.country_code", fault.FieldNotValid, "is not a country that FA(3) knows"))
+		}
+	}
+	check("customer", t.Customer)
+	check("issuer", t.Issuer)
+	if c := t.Customer; c != nil && c.Type == country.Business && strings.TrimSpace(c.TaxNumber) == "" && partyCountry(c) == "PL" {
+		found = append(found, fault.At("customer.tax_information.tax_number", fault.FieldRequired,
+			"must not be empty: a business in Poland is named by its NIP (art. 106e sec. 1 point 5 of the VAT act)"))
+	}
+	return found
+}
+
+// texts checks the characters of everything that is filed as text.
+func texts(t *country.Transaction) []fault.Fault {
+	var found []fault.Fault
+	for _, path := range filedTexts() {
+		t.EachField(path, func(at country.Place, text string) {
+			if !takes(text) {
+				found = append(found, fault.At(at.Path(path), fault.FieldNotValid, "has characters that KSeF refuses: control characters or such that are none"))
+			}
+		})
+	}
+	return found
+}
+
+func filedTexts() []string {
+	paths := []string{"transaction_number", "items.*.name", "items.*.unit", "items.*.description", "items.*.code", "items.*.ean", "payments.*.code"}
+	for _, party := range []string{"customer", "issuer"} {
+		paths = append(paths, party+".legal_name", party+".trade_name", party+".entity_number", party+".tax_information.tax_number")
+		for _, member := range []string{"address_line_1", "address_line_2", "city", "postal_code", "number", "prefix", "suffix", "district",
+			"province", "region", "state", "canton", "neighbourhood"} {
+			paths = append(paths, party+".address."+member)
+		}
+	}
+	return paths
+}
+
+// taxes checks one line: exactly one VAT entry, of a rate, a type and a code
+// that belong together. The rate itself is checked against the country's table.
+func taxes(i int, item *country.Item) []fault.Fault {
+	at := fmt.Sprintf("items.%d.tax_breakdowns", i)
+	j := vatOf(item)
+	if j < 0 {
+		return []fault.Fault{fault.At(at, fault.FieldNotValid, "must have exactly one entry that is not withheld: a line of FA(3) has one rate (P_12)")}
+	}
+	tax := item.Taxes[j]
+	at = fmt.Sprintf("%s.%d", at, j)
+	var found []fault.Fault
+	rated := tax.Type == country.TaxStandard || tax.Type == country.TaxReduced
+	if rated == tax.Rate.IsZero() {
+		found = append(found, fault.At(at+".type", fault.ValidationMatchInvalid, "does not fit the rate: %s has %s", tax.Type, map[bool]string{true: "a rate above 0", false: "the rate 0"}[rated]))
+	}
+	if tax.Code == "" {
+		return found
+	}
+	meant, known := typeOf(strings.ToUpper(tax.Code))
+	switch {
+	case !known:
+		found = append(found, fault.At(at+".code", fault.FieldNotValid, "must be 0KR, 0WDT, 0EX, NP1, NP2, OO, ZW, 113, 82.3, DIR or 43.1.N"))
+	case meant != tax.Type:
+		found = append(found, fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant, tax.Type))
+	}
+	return found
+}
+
+// size writes a long document once: whether KSeF has room for it follows from
+// the body but for the supplier, who gets the room of its longest texts.
+func (c *checker) size(in country.Case) []fault.Fault {
+	d := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Location: c.zone, Now: in.Now}
+	if len(d.Totals.Lines) != len(d.Transaction.Items) {
+		return nil
+	}
+	const supplierBytes = 4096
+	size := len(compose(&d, &c.facts, c.plain).write()) + supplierBytes
+	if size <= documentBytesMax {
+		return nil
+	}
+	return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of about %d bytes; KSeF takes at most %d", size, documentBytesMax)}
+}

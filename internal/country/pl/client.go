@@ -1,0 +1,135 @@
+package pl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"tributary/internal/country"
+)
+
+// request is one call of the API.
+type request struct {
+	method string
+	path   string
+	query  string
+	bearer string
+	header map[string]string
+	body   []byte
+	media  string // of the body
+	want   int    // the status of success
+	limit  int64
+}
+
+// call makes one call. A refusal in KSeF's own words is a *refusal; every other
+// error says nothing about what KSeF did, unless it wraps [country.ErrNotTaken].
+func (ch *channel) call(ctx context.Context, req request) (country.Reply, error) {
+	target := ch.base + req.path
+	if req.query != "" {
+		target += "?" + req.query
+	}
+	r, err := http.NewRequestWithContext(ctx, req.method, target, bytes.NewReader(req.body))
+	if err != nil {
+		return country.Reply{}, fmt.Errorf("calling KSeF: %w: %w", country.ErrNotTaken, err)
+	}
+	r.Header.Set(headerErrorFormat, problemDetails)
+	if len(req.body) > 0 {
+		r.Header.Set("Content-Type", req.media)
+	}
+	if req.bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+req.bearer)
+	}
+	for name, value := range req.header {
+		r.Header.Set(name, value)
+	}
+	limit := req.limit
+	if limit == 0 {
+		limit = answerBytesMax
+	}
+	reply, err := country.Exchange(ch.at.HTTP, r, limit)
+	if err != nil {
+		return country.Reply{}, err
+	}
+	if reply.Status == req.want {
+		return reply, nil
+	}
+	if no, ok := readRefusal(reply); ok {
+		return reply, no
+	}
+	return reply, fmt.Errorf("KSeF answered with status %d and no answer of its own", reply.Status)
+}
+
+// callJSON makes a call whose answer is JSON.
+func (ch *channel) callJSON(ctx context.Context, req request, in, out any) (country.Reply, error) {
+	if in != nil {
+		body, err := json.Marshal(in)
+		if err != nil {
+			return country.Reply{}, fmt.Errorf("writing a call: %w: %w", country.ErrNotTaken, err)
+		}
+		req.body, req.media = body, typeJSON
+	}
+	reply, err := ch.call(ctx, req)
+	if err != nil {
+		return reply, err
+	}
+	if !strings.HasPrefix(reply.Header.Get("Content-Type"), typeJSON) {
+		return reply, fmt.Errorf("KSeF answered with %q instead of JSON", reply.Header.Get("Content-Type"))
+	}
+	if err := json.Unmarshal(reply.Body, out); err != nil {
+		return reply, fmt.Errorf("reading KSeF's answer: %w", err)
+	}
+	return reply, nil
+}
+
+// authorised makes a call with the account's access token. A token that KSeF
+// does not take any more is replaced once: nothing was done then.
+func (a visit) authorised(ctx context.Context, req request, in, out any) (country.Reply, error) {
+	for again := false; ; again = true {
+		bearer, err := a.bearer(ctx)
+		if err != nil {
+			return country.Reply{}, unsent(err)
+		}
+		req.bearer = bearer
+		var reply country.Reply
+		if out != nil {
+			reply, err = a.ch.callJSON(ctx, req, in, out)
+		} else {
+			reply, err = a.ch.call(ctx, req)
+		}
+		var no *refusal
+		if !errors.As(err, &no) || no.status != http.StatusUnauthorized {
+			return reply, err
+		}
+		a.forget(bearer)
+		if again {
+			return reply, fmt.Errorf("%w: %w: a fresh access token is refused: %w", country.ErrNotTaken, country.ErrCredentials, err)
+		}
+	}
+}
+
+// unsent marks an error of a step before the one that counts: whatever KSeF
+// made of it, the call itself never left.
+func unsent(err error) error {
+	if errors.Is(err, country.ErrNotTaken) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", country.ErrNotTaken, err)
+}
+
+// classified tells refusals that only other credentials mend from the others.
+func classified(err error) error {
+	var no *refusal
+	if !errors.As(err, &no) {
+		return err
+	}
+	switch {
+	case no.status == http.StatusForbidden && no.reason != "insufficient-resource-access",
+		no.has(errCertificate, errContext, errSignatureType, errSignature, errSignatureMissing, errNotAuthorised):
+		return fmt.Errorf("%w: %w: %w", country.ErrNotTaken, country.ErrCredentials, err)
+	}
+	return err
+}

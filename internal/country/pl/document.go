@@ -1,0 +1,240 @@
+package pl
+
+import (
+	"html"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/microcosm-cc/bluemonday"
+
+	"tributary/internal/country"
+)
+
+const (
+	namespace  = "http://crd.gov.pl/wzor/2025/06/25/13775/"
+	systemCode = "FA (3)"
+	schema     = "1-0E"
+	formCode   = "FA"
+	systemInfo = "Tributary"
+	ownMoney   = "PLN"
+
+	// documentBytesMax is KSeF's limit of an invoice without attachments
+	// (ksef-docs, limity.md).
+	documentBytesMax = 1_000_000
+
+	typeInvoice    = "VAT"
+	typeCorrection = "KOR"
+)
+
+// rowMax is the largest number of a line: TNaturalny has 14 digits.
+const rowMax = 99_999_999_999_999
+
+// splitPaymentOver is the total above which sales of annex 15 must carry the
+// words "mechanizm podzielonej płatności", in grosz (art. 106e sec. 1 point 18a).
+const splitPaymentOver = 15_000_00
+
+// line is one FaWiersz with everything that the sums need.
+type line struct {
+	item     *country.Item
+	column   column
+	mark     string // P_12
+	net      int64
+	tax      int64
+	gross    int64
+	withheld int64
+	included bool // the price contains the tax
+}
+
+// document is one invoice on its way to FA(3).
+type document struct {
+	in       *country.Draft
+	t        *country.Transaction
+	facts    *country.Facts
+	nip      string
+	buyer    identifier
+	day      time.Time // P_1
+	zone     *time.Location
+	decimals int
+	sign     int64 // -1 where a credit turns the original's amounts around
+	lines    []line
+	net, tax [columnsCount]int64
+	used     [columnsCount]bool
+	grounds  []basis
+	note     string // without markup
+	reason   string
+
+	renumbered bool // a line's own number is too large for FA(3)
+}
+
+// compose gathers what the document says. The transaction has passed Check.
+func compose(in *country.Draft, facts *country.Facts, plain *bluemonday.Policy) *document {
+	t := &in.Transaction
+	d := &document{in: in, t: t, facts: facts, nip: supplierNIP(&in.Supplier), buyer: identify(t.Customer), zone: in.Location, sign: 1}
+	if d.zone == nil {
+		d.zone = time.UTC
+	}
+	if t.Kind == country.Credit {
+		d.sign = -1 // a credit comes with the original's own amounts
+	}
+	d.day = t.Date.In(d.zone)
+	d.decimals, _ = country.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
+	d.note = plainText(plain, t.Note)
+	d.reason = t.Reason
+	if d.reason == "" {
+		d.reason = d.note
+	}
+	items := classify(*facts, country.Case{Transaction: t, Totals: in.Totals, Now: in.Now})
+	d.lines = make([]line, len(items))
+	for i := range items {
+		d.add(i, &items[i])
+		d.renumbered = d.renumbered || items[i].Number > rowMax
+	}
+	return d
+}
+
+// plainText takes the markup out of a note. Blocks become lines.
+func plainText(policy *bluemonday.Policy, note string) string {
+	if note == "" {
+		return ""
+	}
+	if strings.Contains(note, "<") {
+		note = breaks.Replace(note)
+		note = policy.Sanitize(note)
+	}
+	return paragraphs(html.UnescapeString(note), footerMax)
+}
+
+var breaks = strings.NewReplacer("<br>", "\n", "<br/>", "\n", "<br />", "\n", "</p>", "\n", "</li>", "\n")
+
+func (d *document) add(i int, item *country.Item) {
+	amounts := d.in.Totals.Lines[i]
+	l := line{item: item, net: d.sign * amounts.Net, gross: d.sign * amounts.Gross, column: exempt, mark: exempt.mark(), included: true}
+	l.tax = l.gross - l.net
+	if at := vatOf(item); at >= 0 {
+		tax := item.Taxes[at]
+		if c, mark, ok := lineColumn(tax, d); ok {
+			l.column, l.mark = c, mark
+		}
+		l.included = tax.Mode != country.Added
+		if l.column == exempt {
+			d.ground(strings.ToUpper(tax.Code))
+		}
+	}
+	for j := range item.Taxes {
+		if item.Taxes[j].Withheld() && j < len(amounts.Taxes) {
+			l.withheld += d.sign * amounts.Taxes[j]
+		}
+	}
+	d.net[l.column] += l.net
+	d.tax[l.column] += l.tax
+	d.used[l.column] = true
+	d.lines[i] = l
+}
+
+// ground notes the legal ground of an exempt line: its code's, else the company's.
+func (d *document) ground(code string) {
+	ground, _ := exemption(code)
+	if ground.field == "" {
+		ground = basis{"P_19A", token(d.in.Supplier.Settings.Text(settingExemption), textMax)}
+	}
+	if ground.text == "" {
+		ground.text = exemptionDefault
+	}
+	for _, known := range d.grounds {
+		if known == ground {
+			return
+		}
+	}
+	d.grounds = append(d.grounds, ground)
+}
+
+func (d *document) correction() bool { return d.t.Kind != country.Invoice }
+
+func (d *document) foreign() bool { return !strings.EqualFold(d.t.CurrencyCode, ownMoney) }
+
+// selfBilled reports whether the buyer issues the invoice itself.
+func (d *document) selfBilled() bool {
+	return d.t.Issuer != nil && d.t.Customer != nil && sameParty(d.t.Issuer.TaxNumber, d.t.Customer.TaxNumber)
+}
+
+// splitPayment reports whether the invoice carries the words of the split
+// payment mechanism: the company asked for it, the buyer is a business, the
+// total is above the law's limit.
+func (d *document) splitPayment() bool {
+	chosen, _ := d.in.Supplier.Settings[settingSplitPayment].(bool)
+	if !chosen || d.t.Customer == nil || d.t.Customer.Type != country.Business {
+		return false
+	}
+	total, ok := d.inOwnMoney(d.in.Totals.Gross)
+	return ok && (total > splitPaymentOver || total < -splitPaymentOver)
+}
+
+func (d *document) cashMethod() bool {
+	chosen, _ := d.in.Supplier.Settings[settingCashMethod].(bool)
+	return chosen
+}
+
+// reversed reports whether the words "odwrotne obciążenie" belong on the invoice.
+func (d *document) reversed() bool { return d.used[reverse] || d.used[outsideToEU] }
+
+// inOwnMoney converts minor units of the invoice's currency to grosz, rounded
+// half away from zero, as art. 106e sec. 11 asks for the tax.
+func (d *document) inOwnMoney(minor int64) (int64, bool) {
+	if !d.foreign() {
+		return minor, true
+	}
+	if d.t.ExchangeRate == nil {
+		return 0, false
+	}
+	return exchanged(minor, d.decimals, *d.t.ExchangeRate)
+}
+
+// ownTax is the tax in grosz: what P_14_xW add up to.
+func (d *document) ownTax() int64 {
+	var sum int64
+	for _, tax := range d.tax {
+		if own, ok := d.inOwnMoney(tax); ok {
+			sum += own
+		}
+	}
+	return sum
+}
+
+// money writes minor units as a decimal with the currency's decimals.
+func (d *document) money(minor int64) string { return decimal(minor, d.decimals) }
+
+// decimal writes an integer with some of its digits behind the point.
+func decimal(minor int64, decimals int) string {
+	text := strconv.FormatInt(minor, 10)
+	if decimals == 0 {
+		return text
+	}
+	sign := ""
+	if minor < 0 {
+		sign, text = "-", text[1:]
+	}
+	if short := decimals + 1 - len(text); short > 0 {
+		text = strings.Repeat("0", short) + text
+	}
+	point := len(text) - decimals
+	return sign + text[:point] + "." + text[point:]
+}
+
+// number is the document's own, as P_2 has it.
+func (d *document) number() string { return documentNumber(d.t, d.in.UniqueNumber) }
+
+func documentNumber(t *country.Transaction, unique string) string {
+	if number := token(t.Number, textMax); number != "" {
+		return number
+	}
+	return token(unique, textMax)
+}
+
+// kind is RodzajFaktury.
+func (d *document) kind() string {
+	if d.correction() {
+		return typeCorrection
+	}
+	return typeInvoice
+}

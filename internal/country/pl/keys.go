@@ -1,0 +1,86 @@
+package pl
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	keysFor    = 6 * time.Hour // after which the Ministry's keys are asked for again
+	keyBitsMin = 2048
+)
+
+// keyring holds the Ministry's public keys. They change without notice, so a
+// refused one is dropped and the list is read again.
+type keyring struct {
+	mu    sync.Mutex
+	list  []publicKey
+	until time.Time
+}
+
+// encrypt encrypts a text for KSeF with RSA-OAEP and SHA-256, and says with
+// which key.
+func (ch *channel) encrypt(ctx context.Context, usage string, text []byte) (cipher []byte, keyID string, err error) {
+	chosen, err := ch.publicKey(ctx, usage)
+	if err != nil {
+		return nil, "", err
+	}
+	cert, err := x509.ParseCertificate(chosen.Certificate)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the Ministry's certificate: %w", err)
+	}
+	key, ok := cert.PublicKey.(*rsa.PublicKey)
+	if !ok || key.N.BitLen() < keyBitsMin {
+		return nil, "", fmt.Errorf("the Ministry's key for %s is no RSA key of %d bits or more", usage, keyBitsMin)
+	}
+	cipher, err = rsa.EncryptOAEP(sha256.New(), rand.Reader, key, text, nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("encrypting for KSeF: %w", err)
+	}
+	return cipher, chosen.PublicKeyID, nil
+}
+
+// publicKey chooses as ksef-docs asks (klucze-publiczne-do-szyfrowania.md,
+// section 4.1): of those for the usage that are valid now, the one that became
+// valid last.
+func (ch *channel) publicKey(ctx context.Context, usage string) (publicKey, error) {
+	ch.keys.mu.Lock()
+	defer ch.keys.mu.Unlock()
+	now := ch.now()
+	if !now.Before(ch.keys.until) {
+		var list []publicKey
+		if _, err := ch.callJSON(ctx, request{method: http.MethodGet, path: pathKeys, want: http.StatusOK}, nil, &list); err != nil {
+			return publicKey{}, fmt.Errorf("asking for the Ministry's keys: %w", err)
+		}
+		ch.keys.list, ch.keys.until = list, now.Add(keysFor)
+	}
+	var chosen publicKey
+	for _, k := range ch.keys.list {
+		if !slices.Contains(k.Usage, usage) || now.Before(k.ValidFrom) || now.After(k.ValidTo) {
+			continue
+		}
+		if chosen.PublicKeyID == "" || k.ValidFrom.After(chosen.ValidFrom) {
+			chosen = k
+		}
+	}
+	if chosen.PublicKeyID == "" {
+		ch.keys.until = time.Time{}
+		return publicKey{}, fmt.Errorf("KSeF publishes no valid key for %s", usage)
+	}
+	return chosen, nil
+}
+
+// forgetKeys makes the next use read the list again.
+func (ch *channel) forgetKeys() {
+	ch.keys.mu.Lock()
+	defer ch.keys.mu.Unlock()
+	ch.keys.until = time.Time{}
+}

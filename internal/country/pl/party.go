@@ -1,0 +1,168 @@
+package pl
+
+import (
+	"strings"
+
+	"tributary/internal/country"
+	"tributary/internal/country/taxid"
+)
+
+// Lengths of FA(3)'s texts: TZnakowy, TZnakowy512, TTekstowy.
+const (
+	textMax    = 256
+	nameMax    = 512
+	footerMax  = 3500
+	foreignMax = 50 // NrID
+	unionMax   = 12 // NrVatUE
+)
+
+// identifier says in which of FA(3)'s ways a party is named.
+type identifier struct {
+	nip     string
+	union   string // KodUE, with number
+	country string // KodKraju, with number
+	number  string
+	flaw    string // why the tax number cannot be filed, for the client
+}
+
+// write writes NIP, KodUE and NrVatUE, KodKraju and NrID, or BrakID.
+func (id identifier) write(w *xmlWriter) {
+	switch {
+	case id.nip != "":
+		w.element("NIP", id.nip)
+	case id.union != "":
+		w.element("KodUE", id.union)
+		w.element("NrVatUE", id.number)
+	case id.number != "":
+		w.element("KodKraju", id.country)
+		w.element("NrID", id.number)
+	default:
+		w.element("BrakID", "1")
+	}
+}
+
+// identify finds how a party is named. A number with the prefix of a member
+// state is read as that state's, otherwise as one of the address's country,
+// and without an address as Polish. A Polish number must be a NIP, which KSeF
+// checks; a person may have a PESEL instead, for which FA(3) has no place.
+func identify(p *country.Party) identifier {
+	if p == nil || strings.TrimSpace(p.TaxNumber) == "" {
+		return identifier{}
+	}
+	if code := unionPrefix(p.TaxNumber); code == "PL" {
+		return identifyAtHome(p)
+	} else if code != "" {
+		if state, number, ok := taxid.Check(code, p.TaxNumber).VIES(); ok && len(number) <= unionMax {
+			return identifier{union: state, number: number}
+		}
+	}
+	where := partyCountry(p)
+	if where == "PL" {
+		return identifyAtHome(p)
+	}
+	if state, number, ok := taxid.Check(where, p.TaxNumber).VIES(); ok && len(number) <= unionMax {
+		return identifier{union: state, number: number}
+	}
+	number := token(p.TaxNumber, foreignMax+1)
+	if len([]rune(number)) > foreignMax {
+		return identifier{flaw: "must be at most 50 characters long: that is all FA(3) has room for (NrID)"}
+	}
+	return identifier{country: where, number: number}
+}
+
+func identifyAtHome(p *country.Party) identifier {
+	verdict := taxid.Check("PL", p.TaxNumber)
+	switch {
+	case verdict.Valid:
+		return identifier{nip: verdict.Number}
+	case p.Type == country.Individual && len(bare(p.TaxNumber)) == len("PPPPPPPPPPP"):
+		return identifier{}
+	}
+	return identifier{flaw: "is not a NIP: " + verdict.Reason}
+}
+
+// unionPrefix is the member state whose letters begin a number.
+func unionPrefix(number string) string {
+	text := bare(number)
+	if len(text) < 3 {
+		return ""
+	}
+	code, ok := taxid.CountryCode(text[:2])
+	if !ok || !taxid.InVIES(code) {
+		return ""
+	}
+	return code
+}
+
+// bare leaves letters and digits.
+func bare(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// partyCountry is where a party is at home: its address, else Poland.
+func partyCountry(p *country.Party) string {
+	if p != nil && p.Address != nil && p.Address.CountryCode != "" {
+		return strings.ToUpper(p.Address.CountryCode)
+	}
+	return "PL"
+}
+
+// at is where a party is taxed: by its number's prefix, else by its address.
+func (id identifier) at(p *country.Party) string {
+	if id.union != "" {
+		if code, ok := taxid.CountryCode(id.union); ok {
+			return code
+		}
+	}
+	return partyCountry(p)
+}
+
+// sameParty reports whether two parties carry the same tax number.
+func sameParty(a, b string) bool {
+	trim := func(text string) string { return strings.TrimPrefix(bare(text), "PL") }
+	return trim(a) != "" && trim(a) == trim(b)
+}
+
+// writeAddress writes TAdres: the street on the first line, postal code and
+// town on the second. Nothing is written where nothing is known.
+func writeAddress(w *xmlWriter, a country.Address, home string) {
+	street := join(" ", a.AddressLine1, join(" ", a.Prefix, a.Number, a.Suffix))
+	street = join(", ", street, a.AddressLine2, a.Neighbourhood)
+	town := join(" ", a.PostalCode, a.City)
+	town = join(", ", town, a.District, a.Province, a.Region, a.State, a.Canton)
+	first, second := token(street, nameMax), token(town, nameMax)
+	if first == "" {
+		first, second = second, ""
+	}
+	if first == "" {
+		return
+	}
+	code := strings.ToUpper(a.CountryCode)
+	if code == "" {
+		code = home
+	}
+	w.start("Adres")
+	w.element("KodKraju", code)
+	w.element("AdresL1", first)
+	w.element("AdresL2", second)
+	w.end()
+}
+
+// join puts a separator between the texts that are there.
+func join(between string, texts ...string) string {
+	var there []string
+	for _, text := range texts {
+		if text = strings.TrimSpace(text); text != "" {
+			there = append(there, text)
+		}
+	}
+	return strings.Join(there, between)
+}

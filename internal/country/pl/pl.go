@@ -1,0 +1,248 @@
+// Package pl is Poland: structured invoices FA(3) in KSeF 2.0, the National
+// System of e-Invoices. docs/countries/pl.md tells clients and operators about it.
+//
+// It owns the mapping to FA(3), the wire to KSeF (authentication, encrypted
+// interactive sessions, status, UPO, queries), the verification codes of
+// printed invoices, and a strict double of KSeF. It refuses to own certificates
+// as files, retries and storage. Law: an invoice exists when KSeF has given it
+// a number; whatever was lost on the way is asked for by number and compared by
+// hash, and the same bytes sent twice are one invoice, because KSeF knows
+// seller, type and number.
+package pl
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/microcosm-cc/bluemonday"
+
+	"tributary/internal/country"
+	"tributary/internal/country/taxid"
+	"tributary/internal/fault"
+)
+
+// version is stored with every operation; bytes made by one version are sent unchanged by the next.
+const version = "pl-1"
+
+// Names of the company's settings.
+const (
+	settingAuth         = "auth"
+	settingExemption    = "exemption_basis"
+	settingCashMethod   = "cash_method"
+	settingSplitPayment = "split_payment"
+	settingBankAccount  = "bank_account"
+
+	authToken = "token"
+	authXAdES = "xades"
+
+	exemptionDefault = "art. 43 ust. 1 ustawy o podatku od towarów i usług"
+)
+
+// Pack is Poland.
+func Pack() country.Pack {
+	f := facts()
+	c := &checker{facts: f, zone: warsaw(), plain: bluemonday.StrictPolicy()}
+	return country.Pack{
+		Code:    "PL",
+		Name:    "Poland",
+		Version: version,
+		Sources: []string{
+			"https://isap.sejm.gov.pl/isap.nsf/DocDetails.xsp?id=WDU20040540535",             // VAT act: art. 106a–106s
+			"https://isap.sejm.gov.pl/isap.nsf/DocDetails.xsp?id=WDU20230001598",             // act of 16 June 2023 on KSeF
+			"https://ksef.podatki.gov.pl/informacje-ogolne-ksef-20/struktura-logiczna-fa-3/", // FA(3)
+			"https://github.com/CIRFMF/ksef-docs",                                            // KSeF API 2.0
+			"https://api.ksef.mf.gov.pl/docs/v2",                                             // its OpenAPI
+		},
+		Facts:        f,
+		Check:        c.check,
+		Classify:     func(in country.Case) []country.Item { return classify(f, in) },
+		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
+		Enrol:        enrol,
+		CheckCompany: checkCompany,
+		Imprint:      imprint,
+		Simulator:    func(d *country.Desk) http.Handler { return newAuthority(d) },
+	}
+}
+
+// warsaw is KSeF's own time zone: days are compared and numbers dated in it.
+func warsaw() *time.Location {
+	zone, err := time.LoadLocation("Europe/Warsaw")
+	if err != nil {
+		return time.FixedZone("CET", 60*60) // a machine without time zones: an hour off in summer
+	}
+	return zone
+}
+
+func facts() country.Facts {
+	return country.Facts{
+		Currency:  ownMoney,
+		Languages: []string{"PL", "EN"},
+		TimeZone:  "Europe/Warsaw",
+		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
+		Obliged:   true,
+		Required: []country.FieldRule{
+			{Field: "items.*.tax_breakdowns", Kind: country.Invoice, Reason: "every line has a rate (P_12 of FA(3))"},
+			{Field: "items.*.tax_breakdowns", Kind: country.Adjustment, Reason: "every line has a rate (P_12 of FA(3))"},
+		},
+		MaxLengths: []country.LengthRule{
+			{Field: "items.*.code", Max: foreignMax, Reason: "Indeks of FA(3)"},
+		},
+		Regimes:       []string{country.VAT},
+		ReasonCodes:   reasonCodes(),
+		Rates:         rates(),
+		StrictRates:   true,
+		StrictNumbers: true,
+		Corrections:   corrections(),
+		Settings:      settings(),
+		Credentials:   []string{}, // a token or a certificate: see checkCompany
+		Formats:       []string{"PDF", "XML"},
+		Authority: &country.Authority{
+			Name: "Ministerstwo Finansów", System: "KSeF 2.0 (API 2.6.0)", Protocol: "REST; FA(3) encrypted in interactive sessions",
+		},
+		Derivations:  derivations(),
+		DeadlineDays: 1,
+		OwnCurrency:  true,
+	}
+}
+
+// rates are those of TStawkaPodatku with the days on which the law had them
+// (art. 41 and 146ea–146ef of the VAT act; before 2011 art. 41 as it was).
+func rates() []country.Rate {
+	const change = "2011-01-01"
+	return []country.Rate{
+		{Regime: country.VAT, Type: country.TaxStandard, Percent: "23", Since: change},
+		{Regime: country.VAT, Type: country.TaxReduced, Percent: "8", Since: change},
+		{Regime: country.VAT, Type: country.TaxReduced, Percent: "5", Since: change},
+		{Regime: country.VAT, Type: country.TaxReduced, Percent: "4", Since: change},
+		{Regime: country.VAT, Type: country.TaxZero, Percent: "0"},
+		{Regime: country.VAT, Type: country.TaxStandard, Percent: "22", Until: change},
+		{Regime: country.VAT, Type: country.TaxReduced, Percent: "7", Until: change},
+		{Regime: country.VAT, Type: country.TaxReduced, Percent: "3", Until: change},
+	}
+}
+
+func reasonCodes() []country.Meaning {
+	return []country.Meaning{
+		{Code: codeZeroAtHome, Meaning: "0 % in Poland (0 KR)"},
+		{Code: codeZeroIntraEU, Meaning: "0 %, intra-Community supply of goods (0 WDT)"},
+		{Code: codeZeroExport, Meaning: "0 %, export of goods (0 EX)"},
+		{Code: codeOutside, Meaning: "place of supply outside Poland (np I)"},
+		{Code: codeOutsideToEU, Meaning: "services to a business of another member state, art. 100 sec. 1 point 4 (np II)"},
+		{Code: codeReverse, Meaning: "domestic reverse charge (oo)"},
+		{Code: codeExempt, Meaning: "exempt (zw) on the ground in the company's setting exemption_basis"},
+		{Code: codeSmall, Meaning: "exempt, art. 113 sec. 1 and 9: small taxpayer"},
+		{Code: codeDecree, Meaning: "exempt, decree under art. 82 sec. 3"},
+		{Code: codeDirective, Meaning: "exempt, art. 132 of directive 2006/112/EC"},
+		{Code: "43.1.N", Meaning: "exempt, art. 43 sec. 1 point N, for example 43.1.18 or 43.1.33A"},
+	}
+}
+
+func corrections() []country.Correction {
+	const limitation = "no deadline in KSeF; the tax can be corrected until it is time-barred, five years after the end of the year in which it was due (Tax Ordinance, art. 70 § 1)"
+	return []country.Correction{
+		{Kind: country.Adjustment, Deadline: limitation},
+		{Kind: country.Credit, Deadline: limitation},
+		{Kind: country.Backfill},
+	}
+}
+
+func settings() []country.Setting {
+	return []country.Setting{
+		{
+			Key: settingAuth, Type: "string", Default: authToken, Values: []string{authToken, authXAdES},
+			Description: "How the service authenticates to KSeF: token (tax_credentials.password is a KSeF token) or xades (a signature with the certificate).",
+		},
+		{
+			Key: settingExemption, Type: "string", Default: exemptionDefault, Pattern: `^.{3,200}$`,
+			Description: "Legal ground of exempt sales whose tax entry names none (P_19A).",
+		},
+		{
+			Key: settingCashMethod, Type: "boolean", Default: false,
+			Description: "The company accounts for VAT by the cash method (P_16, metoda kasowa).",
+		},
+		{
+			Key: settingSplitPayment, Type: "boolean", Default: false,
+			Description: "The company sells goods or services of annex 15: invoices to businesses above 15,000 PLN carry the split payment mechanism (P_18A).",
+		},
+		{
+			Key: settingBankAccount, Type: "string", Default: "", Pattern: `^[A-Za-z0-9 ]{10,42}$`,
+			Description: "Bank account printed in the invoice (NrRB), 10 to 34 letters and digits.",
+		},
+	}
+}
+
+func derivations() []string {
+	return append([]string{
+		"A tax entry of rate 0 without a type gets the type of its code: 0KR ZERO, 0WDT INTRA_EU, 0EX EXPORT, NP1 OUTSIDE, NP2 and OO REVERSE, every exemption EXEMPT.",
+		"P_12 and P_13 follow from the type: ZERO 0 KR, INTRA_EU 0 WDT, EXPORT 0 EX, EXEMPT zw, OUTSIDE np I; REVERSE is oo for a buyer in Poland, np II for one in another member state, np I elsewhere.",
+		"P_19A of an exempt line is the ground that its code names, else the company's exemption_basis.",
+		"The buyer is named by NIP, by the VAT number of a member state (the number's prefix, else the address's country), by a foreign number with its country, or not at all (BrakID).",
+		"An issuer with the buyer's tax number is self-billing (P_17); any other issuer that is not the supplier is a third party with role 5 (Podmiot3).",
+	}, country.DerivationRules()...)
+}
+
+// enrol tries the credentials once, so that a mistyped token is told at
+// onboarding and not with the first invoice. KSeF itself asks for nothing; when
+// it cannot be reached the company is onboarded all the same.
+func enrol(ctx context.Context, at country.Endpoint, s country.Supplier, c country.Credentials) []fault.Fault {
+	ch, err := connect(at)
+	if err != nil {
+		return nil
+	}
+	a, err := ch.visit(supplierNIP(&s), s.Settings.Text(settingAuth), c)
+	if err == nil {
+		_, err = a.bearer(ctx)
+	}
+	if !errors.Is(err, country.ErrCredentials) {
+		return nil
+	}
+	field := "tax_credentials.password"
+	if a.account != nil && a.auth == authXAdES {
+		field = "tax_credentials.certificate_base64"
+	}
+	return []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field, Message: field + " is refused by KSeF: " + plainCause(err)}}
+}
+
+// plainCause is KSeF's own status where there is one.
+func plainCause(err error) string {
+	var no *refusal
+	if errors.As(err, &no) {
+		return no.text
+	}
+	var told *refusedStatus
+	if errors.As(err, &told) {
+		return told.text()
+	}
+	return "the credentials do not work"
+}
+
+// checkCompany asks for one way to authenticate and for what FA(3) must have
+// of a seller.
+func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
+	var found []fault.Fault
+	switch auth := s.Settings.Text(settingAuth); {
+	case c.Secret == "" && len(c.PKCS12) == 0:
+		found = append(found, fault.At("tax_credentials.password", fault.FieldRequired, "must be a KSeF token, or tax_credentials.certificate_base64 a certificate"))
+	case auth == authXAdES && len(c.PKCS12) == 0:
+		found = append(found, fault.At("tax_credentials.certificate_base64", fault.FieldRequired, "must not be empty with the setting auth = xades"))
+	}
+	if v := taxid.Check("PL", s.TaxNumber); !v.Valid {
+		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "is not a NIP: %s", v.Reason))
+	}
+	if join(" ", s.Address.AddressLine1, s.Address.City, s.Address.PostalCode) == "" {
+		found = append(found, fault.At("address.address_line_1", fault.FieldRequired, "must not be empty: FA(3) has the seller's address (AdresL1)"))
+	}
+	if token(s.LegalName, nameMax) == "" {
+		found = append(found, fault.At("legal_name", fault.FieldRequired, "must not be empty"))
+	}
+	if account := bare(s.Settings.Text(settingBankAccount)); account != "" && (len(account) < 10 || len(account) > 34) {
+		found = append(found, fault.At("settings."+settingBankAccount, fault.FieldNotValid, "must have 10 to 34 letters and digits"))
+	}
+	if strings.EqualFold(s.Address.CountryCode, country.ReferenceCode) {
+		found = append(found, fault.At("address.country_code", fault.FieldNotValid, "is not a country that FA(3) knows"))
+	}
+	return found
+}

@@ -1,0 +1,123 @@
+package pl
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+)
+
+// extra is what a filing carries beyond its document. It is stored with the
+// filing, so names once used keep their meaning.
+type extra struct {
+	Auth    string `json:"auth,omitempty"`
+	Issued  string `json:"issued"`          // P_1
+	Type    string `json:"type"`            // RodzajFaktury
+	CodeTwo string `json:"code2,omitempty"` // KOD II: the invoice is declared offline
+}
+
+func (x extra) offline() bool { return x.CodeTwo != "" }
+
+func readExtra(f country.Filing) (extra, error) {
+	var x extra
+	if err := json.Unmarshal(f.Extra, &x); err != nil {
+		return x, fmt.Errorf("reading what the filing of %s carries: %w", f.Number, err)
+	}
+	return x, nil
+}
+
+// Prepare writes FA(3) and the codes of its printed form.
+//
+// A late filing is declared as issued offline (offline24, art. 106nda) when a
+// certificate can sign the second code; without one it goes as any other, and
+// KSeF itself marks it as offline when its day has passed.
+func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
+	t := &in.Transaction
+	if err := prepares(&in); err != nil {
+		return country.Filing{}, err
+	}
+	d := compose(&in, &ch.facts, ch.plain)
+	report := d.write()
+	if len(report) > documentBytesMax {
+		return country.Filing{}, tooLarge(len(report))
+	}
+	sum := sha256.Sum256(report)
+	x := extra{Auth: in.Supplier.Settings.Text(settingAuth), Issued: d.day.Format(time.DateOnly), Type: d.kind()}
+	if in.Late {
+		code, err := ch.offlineCode(&in, d.nip, sum)
+		if err != nil {
+			return country.Filing{}, err
+		}
+		x.CodeTwo = code
+	}
+	carried, err := json.Marshal(x)
+	if err != nil {
+		return country.Filing{}, fmt.Errorf("writing the filing of %s: %w", t.ID, err)
+	}
+	return country.Filing{
+		OperationID: in.OperationID,
+		Number:      d.number(),
+		Supplier:    d.nip,
+		Kind:        t.Kind,
+		Report:      report,
+		Format:      "XML",
+		SHA256:      hex.EncodeToString(sum[:]),
+		QRCode:      codeOne(ch.qr, d.nip, d.day, sum),
+		Extra:       carried,
+		PreparedAt:  in.Now,
+		Late:        x.offline(),
+	}, nil
+}
+
+// prepares refuses what never becomes an invoice.
+func prepares(in *country.Draft) error {
+	t := &in.Transaction
+	switch t.Kind {
+	case country.Invoice:
+	case country.Adjustment, country.Credit:
+		if in.Original == nil {
+			return fmt.Errorf("preparing %s: a correction without its original", t.ID)
+		}
+		if id := in.Original.AuthorityID1; looksLikeKSeF(id) && !validKSeF(id) {
+			return fault.New(fault.Invalid, "the original cannot be named to KSeF").With(fault.At("reference_transaction_id", fault.FieldNotValid,
+				"refers to a document whose tax_authority_id_1 is no KSeF number: its last two characters do not fit the others"))
+		}
+	default:
+		return fault.New(fault.Invalid, "KSeF has no document for the operation").With(fault.Fault{
+			Code: fault.UnsupportedOperation, Type: fault.General, Message: "an invoice in KSeF cannot be cancelled, only corrected to zero: use a credit"})
+	}
+	if len(in.Totals.Lines) != len(t.Items) {
+		return fmt.Errorf("preparing %s: %d lines with %d amounts", t.ID, len(t.Items), len(in.Totals.Lines))
+	}
+	return nil
+}
+
+func tooLarge(size int) error {
+	return fault.New(fault.Invalid, "the document is too large for KSeF").With(fault.At("items", fault.FieldNotValid,
+		"make a document of %d bytes; KSeF takes at most %d", size, documentBytesMax))
+}
+
+// offlineCode is KOD II, or "" where no certificate can sign it.
+//
+// Failure policy: the code is an addition. A certificate that cannot be opened
+// does not hold the invoice back when a token does the filing.
+func (ch *channel) offlineCode(in *country.Draft, nip string, sum [sha256.Size]byte) (string, error) {
+	if len(in.Credentials.PKCS12) == 0 {
+		return "", nil
+	}
+	id, err := ch.identities.Open(in.Credentials, in.Now)
+	if err != nil {
+		if in.Credentials.Secret != "" {
+			return "", nil
+		}
+		return "", err
+	}
+	if !signsOffline(id.Leaf) {
+		return "", nil
+	}
+	return codeTwo(ch.qr, nip, sum, id)
+}

@@ -1,0 +1,243 @@
+package pl
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"tributary/internal/country"
+)
+
+const (
+	pageSize   = 250 // the largest that the query takes
+	sessionAge = 13 * time.Hour
+)
+
+// duplicate looks at the invoice that KSeF holds in place of ours: KSeF matches
+// seller, type and number, never content, so hashes decide.
+func (a visit) duplicate(ctx context.Context, f country.Filing, r country.Receipt, s statusInfo) (country.Receipt, error) {
+	number := s.Extensions[extensionNumber]
+	if !looksLikeKSeF(number) {
+		return country.Receipt{}, fmt.Errorf("KSeF calls the invoice a duplicate and does not say of which: %q", number)
+	}
+	held, ok, err := a.byKSeFNumber(ctx, number)
+	if err != nil {
+		return country.Receipt{}, err
+	}
+	if !ok {
+		return country.Receipt{}, fmt.Errorf("KSeF does not show the original %s yet", number)
+	}
+	r.Outcome, r.Duplicate, r.Handle = country.Accepted, true, ""
+	r.AuthorityID1, r.SHA256, r.At = number, hex.EncodeToString(held.Hash), held.AcquisitionDate
+	if r.SHA256 != f.SHA256 {
+		return r, nil
+	}
+	return a.confirmed(ctx, r, held, s.Extensions[extensionSession])
+}
+
+// confirmed adds the UPO to a registered invoice. Where its session is not
+// known, the open one is asked, then all in which it can have come. Only
+// KSeF's own word that none has it leaves the UPO out.
+func (a visit) confirmed(ctx context.Context, r country.Receipt, held metadata, reference string) (country.Receipt, error) {
+	sessions := []string{reference}
+	if reference == "" {
+		sessions = []string{a.current()}
+	}
+	for listed := reference != ""; ; listed = true {
+		for _, s := range sessions {
+			upo, err := a.upoOf(ctx, s, held.KSeFNumber)
+			if err != nil {
+				return country.Receipt{}, err
+			}
+			if upo == nil {
+				continue
+			}
+			r.Document, r.Format = upo, "XML"
+			if r.AuthorityID2 == "" {
+				r.AuthorityID2 = s
+			}
+			return r, nil
+		}
+		if listed {
+			return r, nil
+		}
+		var err error
+		if sessions, err = a.sessionsAround(ctx, held.InvoicingDate); err != nil {
+			return country.Receipt{}, err
+		}
+	}
+}
+
+// upoOf fetches the UPO of a KSeF number from a session; nil without an error
+// when the session does not have it.
+func (a visit) upoOf(ctx context.Context, reference, number string) ([]byte, error) {
+	if reference == "" {
+		return nil, nil
+	}
+	upo, err := a.upo(ctx, pathSessions+"/"+url.PathEscape(reference)+"/invoices/ksef/"+url.PathEscape(number)+"/upo")
+	var no *refusal
+	if errors.As(err, &no) && (no.has(errReceiptUnknown, errSessionUnknown, errInput) || no.status == http.StatusForbidden) {
+		return nil, nil
+	}
+	return upo, err
+}
+
+// sessionsAround lists the sessions in which an invoice of an instant can have
+// come: a session lives for twelve hours.
+func (a visit) sessionsAround(ctx context.Context, at time.Time) ([]string, error) {
+	query := url.Values{
+		"sessionType":     {"Online"},
+		"pageSize":        {"1000"},
+		"dateCreatedFrom": {at.Add(-sessionAge).UTC().Format(time.RFC3339)},
+		"dateCreatedTo":   {at.Add(time.Minute).UTC().Format(time.RFC3339)},
+	}
+	var out sessionsResponse
+	if _, err := a.authorised(ctx, request{method: http.MethodGet, path: pathSessions, query: query.Encode(), want: http.StatusOK}, nil, &out); err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	var references []string
+	for _, s := range out.Sessions {
+		references = append(references, s.ReferenceNumber)
+	}
+	return references, nil
+}
+
+// Find asks KSeF for an invoice by seller, number and type on its day. An
+// invoice that is still in work is not shown: sent again it becomes either the
+// first or a duplicate of itself, never a second one.
+func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
+	x, a, err := ch.open(f, c)
+	if err != nil {
+		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
+	}
+	day, err := time.ParseInLocation(time.DateOnly, x.Issued, ch.zone)
+	if err != nil {
+		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
+	}
+	held, err := a.list(ctx, metadataRequest{
+		SubjectType: "Subject1", DateRange: dayRange("Issue", day), InvoiceNumber: f.Number, SellerNIP: f.Supplier,
+		FormType: formCode, InvoiceTypes: []string{invoiceType(x.Type)},
+	})
+	if err != nil {
+		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, classified(err))
+	}
+	for _, m := range held {
+		if m.InvoiceNumber != f.Number {
+			continue
+		}
+		r := country.Receipt{Outcome: country.Accepted, AuthorityID1: m.KSeFNumber, SHA256: hex.EncodeToString(m.Hash), At: m.AcquisitionDate}
+		if r.SHA256 != f.SHA256 {
+			return r, nil
+		}
+		return a.confirmed(ctx, r, m, "")
+	}
+	return country.Receipt{Outcome: country.Absent}, nil
+}
+
+// Registered lists what KSeF holds of a supplier by day of issue.
+func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+	nip := supplierNIP(&s)
+	a, err := ch.visit(nip, s.Settings.Text(settingAuth), c)
+	if err != nil {
+		return nil, fmt.Errorf("listing the invoices of %s: %w", nip, err)
+	}
+	start := time.Date(day.Year, day.Month, day.Day, 0, 0, 0, 0, ch.zone)
+	held, err := a.list(ctx, metadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", start), SellerNIP: nip})
+	if err != nil {
+		return nil, fmt.Errorf("listing the invoices of %s on %s: %w", nip, day, classified(err))
+	}
+	entries := make([]country.Entry, 0, len(held))
+	for _, m := range held {
+		entries = append(entries, country.Entry{Number: m.InvoiceNumber, AuthorityID1: m.KSeFNumber, At: m.AcquisitionDate})
+	}
+	return entries, nil
+}
+
+// byKSeFNumber asks for one invoice. The query wants a range of days, and a
+// KSeF number carries the day of receipt.
+func (a visit) byKSeFNumber(ctx context.Context, number string) (metadata, bool, error) {
+	day, err := time.ParseInLocation("20060102", number[11:19], a.ch.zone)
+	if err != nil {
+		return metadata{}, false, fmt.Errorf("reading the day of %s: %w", number, err)
+	}
+	held, err := a.list(ctx, metadataRequest{SubjectType: "Subject1", DateRange: dayRange("Invoicing", day), KSeFNumber: number})
+	if err != nil {
+		return metadata{}, false, err
+	}
+	for _, m := range held {
+		if m.KSeFNumber == number {
+			return m, true, nil
+		}
+	}
+	return metadata{}, false, nil
+}
+
+// dayRange is one day of KSeF's time zone.
+func dayRange(kind string, day time.Time) dateRange {
+	return dateRange{DateType: kind, From: day.Format(time.RFC3339), To: day.AddDate(0, 0, 1).Add(-time.Second).Format(time.RFC3339)}
+}
+
+// invoiceType is RodzajFaktury as the query spells it.
+func invoiceType(kind string) string {
+	if kind == typeCorrection {
+		return "Kor"
+	}
+	return "Vat"
+}
+
+// list reads all pages of a query. KSeF shows at most 10,000 invoices of one
+// query; a list that is cut there is not known.
+func (a visit) list(ctx context.Context, in metadataRequest) ([]metadata, error) {
+	var all []metadata
+	for page := 0; ; page++ {
+		query := url.Values{"pageOffset": {strconv.Itoa(page)}, "pageSize": {strconv.Itoa(pageSize)}, "sortOrder": {"Asc"}}
+		var out metadataResponse
+		req := request{method: http.MethodPost, path: pathMetadata, query: query.Encode(), want: http.StatusOK}
+		if _, err := a.authorised(ctx, req, in, &out); err != nil {
+			return nil, fmt.Errorf("querying invoices: %w", err)
+		}
+		all = append(all, out.Invoices...)
+		switch {
+		case !out.HasMore:
+			return all, nil
+		case out.Truncated || len(out.Invoices) == 0:
+			return nil, fmt.Errorf("querying invoices: there are more than KSeF shows (%d)", len(all))
+		}
+	}
+}
+
+// checkUPO looks whether an answer is a confirmation at all: XML without a
+// document type whose root is Potwierdzenie.
+func checkUPO(body []byte) error {
+	dec := xml.NewDecoder(bytes.NewReader(body))
+	root := ""
+	for {
+		t, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("it is no XML: %w", err)
+		}
+		switch t := t.(type) {
+		case xml.Directive:
+			return errors.New("it has a document type")
+		case xml.StartElement:
+			if root == "" {
+				root = t.Name.Local
+			}
+		}
+	}
+	if root != "Potwierdzenie" {
+		return fmt.Errorf("it is no UPO: its root is %q", root)
+	}
+	return nil
+}

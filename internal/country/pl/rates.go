@@ -1,0 +1,235 @@
+package pl
+
+import (
+	"strings"
+	"time"
+
+	"github.com/invopop/gobl/cal"
+	"github.com/invopop/gobl/l10n"
+
+	"tributary/internal/country"
+)
+
+// column is a place in the sums of FA(3): P_13_x, with P_14_x where tax is due.
+type column int
+
+const (
+	standard     column = iota // 23 %, before 2011 22 %
+	reduced                    // 8 %, before 2011 7 %
+	lowest                     // 5 %
+	taxi                       // lump sum of taxis, 4 %, before 2011 3 %
+	zeroAtHome                 // 0 KR
+	zeroIntraEU                // 0 WDT
+	zeroExport                 // 0 EX
+	exempt                     // zw
+	outside                    // np I: the place of supply is not in Poland
+	outsideToEU                // np II: services of art. 100 sec. 1 point 4
+	reverse                    // oo: the buyer in Poland owes the tax
+	columnsCount = iota
+)
+
+// fields are the elements of a column; no tax element where no tax is due.
+func (c column) fields() (net, tax string) {
+	switch c {
+	case standard:
+		return "P_13_1", "P_14_1"
+	case reduced:
+		return "P_13_2", "P_14_2"
+	case lowest:
+		return "P_13_3", "P_14_3"
+	case taxi:
+		return "P_13_4", "P_14_4"
+	case zeroAtHome:
+		return "P_13_6_1", ""
+	case zeroIntraEU:
+		return "P_13_6_2", ""
+	case zeroExport:
+		return "P_13_6_3", ""
+	case exempt:
+		return "P_13_7", ""
+	case outside:
+		return "P_13_8", ""
+	case outsideToEU:
+		return "P_13_9", ""
+	}
+	return "P_13_10", ""
+}
+
+// mark is the value of P_12 for a column without tax.
+func (c column) mark() string {
+	switch c {
+	case zeroAtHome:
+		return "0 KR"
+	case zeroIntraEU:
+		return "0 WDT"
+	case zeroExport:
+		return "0 EX"
+	case exempt:
+		return "zw"
+	case outside:
+		return "np I"
+	case outsideToEU:
+		return "np II"
+	}
+	return "oo"
+}
+
+// The country's own codes of a tax entry. Codes of the form 43.1.N name the
+// exemption of art. 43 sec. 1 point N.
+const (
+	codeZeroAtHome  = "0KR"
+	codeZeroIntraEU = "0WDT"
+	codeZeroExport  = "0EX"
+	codeExempt      = "ZW"
+	codeOutside     = "NP1"
+	codeOutsideToEU = "NP2"
+	codeReverse     = "OO"
+	codeSmall       = "113"
+	codeDecree      = "82.3"
+	codeDirective   = "DIR"
+)
+
+// basis is a legal ground of an exemption: the element of P_19 that carries it
+// and its words.
+type basis struct {
+	field string
+	text  string
+}
+
+// exemption is the legal ground that a code names. The zero basis: the code
+// names none, so the company's own stands.
+func exemption(code string) (basis, bool) {
+	switch code {
+	case codeExempt:
+		return basis{}, true
+	case codeSmall:
+		return basis{"P_19A", "art. 113 ust. 1 i 9 ustawy o podatku od towarów i usług"}, true
+	case codeDecree:
+		return basis{"P_19A", "przepisy wydane na podstawie art. 82 ust. 3 ustawy o podatku od towarów i usług"}, true
+	case codeDirective:
+		return basis{"P_19B", "art. 132 dyrektywy 2006/112/WE"}, true
+	}
+	point, ok := strings.CutPrefix(code, "43.1.")
+	if !ok || !isPoint(point) {
+		return basis{}, false
+	}
+	return basis{"P_19A", "art. 43 ust. 1 pkt " + strings.ToLower(point) + " ustawy o podatku od towarów i usług"}, true
+}
+
+// isPoint reports whether a text numbers a point of a law: 2, 18, 26, 33A.
+func isPoint(text string) bool {
+	digits := strings.TrimRight(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	return digits != "" && len(digits) <= 2 && len(text)-len(digits) <= 1 && strings.Trim(digits, "0123456789") == "" && digits[0] != '0'
+}
+
+// typeOf is the type of a tax entry that a code stands for.
+func typeOf(code string) (string, bool) {
+	switch code {
+	case codeZeroAtHome:
+		return country.TaxZero, true
+	case codeZeroIntraEU:
+		return country.TaxIntraEU, true
+	case codeZeroExport:
+		return country.TaxExport, true
+	case codeOutside:
+		return country.TaxOutside, true
+	case codeOutsideToEU, codeReverse:
+		return country.TaxReverse, true
+	}
+	if _, ok := exemption(code); ok {
+		return country.TaxExempt, true
+	}
+	return "", false
+}
+
+// classify derives the types that the client left open: from a code of the
+// country first, then as everywhere.
+func classify(f country.Facts, c country.Case) []country.Item {
+	items := append([]country.Item(nil), c.Transaction.Items...)
+	for i := range items {
+		items[i].Taxes = append([]country.Tax(nil), items[i].Taxes...)
+		for j := range items[i].Taxes {
+			tax := &items[i].Taxes[j]
+			if tax.Type != "" || tax.Withheld() || !tax.Rate.IsZero() {
+				continue
+			}
+			tax.Type, _ = typeOf(strings.ToUpper(tax.Code))
+		}
+	}
+	typed := *c.Transaction
+	typed.Items = items
+	c.Transaction = &typed
+	return country.ClassifyTaxes(f, c)
+}
+
+// lineColumn is the column of a typed tax entry and the line's value of P_12.
+// It is false for a rate that FA(3) does not have.
+func lineColumn(tax country.Tax, d *document) (c column, mark string, ok bool) {
+	if !tax.Rate.IsZero() {
+		mark = tax.Rate.MinimalString()
+		switch mark {
+		case "23", "22":
+			return standard, mark, true
+		case "8", "7":
+			return reduced, mark, true
+		case "5":
+			return lowest, mark, true
+		case "4", "3":
+			return taxi, mark, true
+		}
+		return 0, "", false
+	}
+	switch tax.Type {
+	case country.TaxIntraEU:
+		c = zeroIntraEU
+	case country.TaxExport:
+		c = zeroExport
+	case country.TaxExempt:
+		c = exempt
+	case country.TaxOutside:
+		c = outside
+	case country.TaxReverse:
+		c = reverseColumn(tax, d)
+	default:
+		c = zeroAtHome
+	}
+	return c, c.mark(), true
+}
+
+// reverseColumn tells who owes the tax: a buyer in Poland (oo), a business in
+// another member state (np II), or somebody elsewhere (np I).
+func reverseColumn(tax country.Tax, d *document) column {
+	switch strings.ToUpper(tax.Code) {
+	case codeOutsideToEU:
+		return outsideToEU
+	case codeReverse:
+		return reverse
+	}
+	where := d.buyer.at(d.t.Customer)
+	switch {
+	case where == "PL":
+		return reverse
+	case inUnion(where, d.t.Date):
+		return outsideToEU
+	}
+	return outside
+}
+
+func inUnion(code string, day time.Time) bool {
+	return l10n.Union(l10n.EU).HasMemberOn(cal.DateOf(day.UTC()), l10n.Code(code))
+}
+
+// vatOf is the index of a line's only entry that is not withheld, or -1.
+func vatOf(item *country.Item) int {
+	at := -1
+	for j := range item.Taxes {
+		if item.Taxes[j].Withheld() {
+			continue
+		}
+		if at >= 0 {
+			return -1
+		}
+		at = j
+	}
+	return at
+}

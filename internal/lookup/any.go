@@ -1,0 +1,95 @@
+package lookup
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// What the operator sees: requests of all clients.
+
+// AnyFilter narrows the operator's list. Zero members do not narrow.
+type AnyFilter struct {
+	ClientID string
+	Status   Progress
+	Limit    int // 1 to 100; 0: 20
+	Cursor   string
+}
+
+// AnyBatch is a request with whose it is and how far it has come.
+type AnyBatch struct {
+	ID, ClientID         string
+	Kind                 string // batch or single
+	Name                 string
+	Status               Progress
+	Entries, Answered    int64 // Answered: those a register was asked for
+	RequestedAt, EndedAt time.Time
+}
+
+// ListAny answers a page of the requests of all clients, newest first, and the
+// cursor of the next page.
+func (l *Lookups) ListAny(ctx context.Context, f AnyFilter) (page []AnyBatch, next string, err error) {
+	if f.Limit == 0 {
+		f.Limit = pageDefault
+	}
+	if f.Limit < 1 || f.Limit > pageMax {
+		return nil, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
+	}
+	at, id, err := readAnyCursor(f.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	where, args := "(requested_at, lookup_id) < ($1, $2)", []any{at, id}
+	for _, narrow := range [][2]string{{"client_id", f.ClientID}, {"status", string(f.Status)}} {
+		if narrow[1] != "" {
+			args = append(args, narrow[1])
+			where += " AND " + narrow[0] + " = $" + strconv.Itoa(len(args))
+		}
+	}
+	err = l.db.Read(ctx, func(r db.Reader) error {
+		page, err = db.Collect(r, scanAny, `SELECT lookup_id, client_id, kind, coalesce(name, ''), status, entries, requested_at, ended_at,
+			(SELECT count(*) FROM lookup_answers a WHERE a.lookup_id = lookups.lookup_id)
+			FROM lookups WHERE `+where+" ORDER BY requested_at DESC, lookup_id DESC LIMIT "+strconv.Itoa(f.Limit+1), args...)
+		return err
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("list validations of all clients: %w", err)
+	}
+	if len(page) > f.Limit {
+		page = page[:f.Limit]
+		last := page[f.Limit-1]
+		next = base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(db.Micros(last.RequestedAt), 10) + "." + last.ID))
+	}
+	return page, next, nil
+}
+
+func scanAny(scan func(...any) error) (b AnyBatch, err error) {
+	var requested int64
+	var ended *int64
+	err = scan(&b.ID, &b.ClientID, &b.Kind, &b.Name, &b.Status, &b.Entries, &requested, &ended, &b.Answered)
+	b.RequestedAt = db.FromMicros(requested)
+	if ended != nil {
+		b.EndedAt = db.FromMicros(*ended)
+	}
+	return b, err
+}
+
+func readAnyCursor(cursor string) (before int64, id string, err error) {
+	if cursor == "" {
+		return math.MaxInt64, "", nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	at, id, ok := strings.Cut(string(raw), ".")
+	before, wrong := strconv.ParseInt(at, 10, 64)
+	if err != nil || wrong != nil || !ok {
+		return 0, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("cursor", fault.FieldNotValid, "is not one of ours"))
+	}
+	return before, id, nil
+}

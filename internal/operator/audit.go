@@ -1,0 +1,298 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// Limits of the log.
+const (
+	auditDefault = 50
+	auditMax     = 500
+	stateMax     = 8 << 10 // bytes of before and of after; a longer one is replaced by its digest
+)
+
+// AuditScope names this log among the audit logs.
+const AuditScope = "operators"
+
+// Act is one action of an operator.
+type Act struct {
+	Action   string // "transaction.retried"
+	Subject  string // what it was done to
+	ClientID string // whose, where it is a client's
+	Before   any    // encoded as JSON; never a secret. nil: nothing
+	After    any
+}
+
+// Entry is one line of the log. Each holds the hash of the one before it, so a
+// changed, removed or inserted line shows. Unlike a client's log in package
+// account, which proves by hashes that the stored state is what it should be,
+// this one says in words what somebody did, also to things that have no state.
+type Entry struct {
+	Seq      int64         `json:"seq"`
+	At       time.Time     `json:"at"`
+	Actor    account.Actor `json:"actor"`
+	Action   string        `json:"action"`
+	Subject  string        `json:"subject"`
+	ClientID string        `json:"client_id,omitempty"`
+	Before   string        `json:"before,omitempty"` // JSON
+	After    string        `json:"after,omitempty"`
+	Outcome  string        `json:"outcome,omitempty"` // empty: done; else why not
+	Hash     string        `json:"hash"`
+
+	prev, hash []byte
+}
+
+func scanEntry(scan func(...any) error) (Entry, error) {
+	var e Entry
+	var at int64
+	err := scan(&e.Seq, &at, &e.Actor.Name, &e.Actor.IP, &e.Action, &e.Subject, &e.ClientID, &e.Before, &e.After, &e.Outcome, &e.prev, &e.hash)
+	e.At, e.Hash = db.FromMicros(at), hex.EncodeToString(e.hash)
+	return e, err
+}
+
+// compute is the hash of everything but the hash. The encoding is part of what
+// is stored: it never changes, a new form gets a new label.
+func (e *Entry) compute() []byte {
+	h := sha256.New()
+	write := func(b []byte) { // with its length, so that no two lists of fields give the same bytes
+		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b)))) //nolint:errcheck // a hash never fails
+		h.Write(b)                                                  //nolint:errcheck // a hash never fails
+	}
+	write([]byte("tributary operator audit v1"))
+	write(binary.BigEndian.AppendUint64(nil, uint64(e.Seq)))
+	write(binary.BigEndian.AppendUint64(nil, uint64(db.Micros(e.At))))
+	for _, text := range []string{e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.ClientID, e.Before, e.After, e.Outcome} {
+		write([]byte(text))
+	}
+	write(e.prev)
+	return h.Sum(nil)
+}
+
+// RecordIn notes an action in the action's own write: the one is stored if and
+// only if the other is.
+func (o *Operators) RecordIn(tx *db.Tx, by account.Actor, a Act) error {
+	return recordIn(tx, by, a, "")
+}
+
+// Record notes an action in a write of its own, for actions that are not ours
+// to write: a call to another service, a change that has a log of its own.
+func (o *Operators) Record(ctx context.Context, by account.Actor, a Act) error {
+	return o.record(ctx, by, a, "")
+}
+
+// Do runs an action and notes it, also when it fails. fn answers the state
+// afterwards, for the log.
+//
+// Failure policy: the note follows the action. When the note cannot be stored
+// the action stands and the caller hears of it; the log line of this process
+// says what was done.
+func (o *Operators) Do(ctx context.Context, by account.Actor, a Act, fn func(context.Context) (after any, err error)) error {
+	after, err := fn(ctx)
+	outcome := ""
+	if err != nil {
+		outcome = clipTo(err.Error(), stateMax)
+	} else if after != nil {
+		a.After = after
+	}
+	noted := o.record(context.WithoutCancel(ctx), by, a, outcome)
+	if noted != nil {
+		o.log.Error("record an operator's action", "operator", by.Name, "action", a.Action, "subject", a.Subject, "outcome", outcome, "error", noted)
+	}
+	if err != nil {
+		return err
+	}
+	return noted
+}
+
+func (o *Operators) record(ctx context.Context, by account.Actor, a Act, outcome string) error {
+	return o.db.Write(ctx, func(tx *db.Tx) error { return recordIn(tx, by, a, outcome) })
+}
+
+func recordIn(tx *db.Tx, by account.Actor, a Act, outcome string) error {
+	if by.Name == "" || a.Action == "" {
+		return errors.New("an action in the log needs a name and who did it")
+	}
+	before, err := stateText(a.Before)
+	if err != nil {
+		return fmt.Errorf("record %s of %s: %w", a.Action, a.Subject, err)
+	}
+	after, err := stateText(a.After)
+	if err != nil {
+		return fmt.Errorf("record %s of %s: %w", a.Action, a.Subject, err)
+	}
+	// One chain, one writer at a time.
+	if err := tx.Lock("operator audit"); err != nil {
+		return err
+	}
+	e := Entry{
+		At: db.FromMicros(db.Micros(tx.Now())), Actor: account.Actor{Name: clip(by.Name), IP: clip(by.IP)}, Action: clip(a.Action), Subject: clip(a.Subject),
+		ClientID: clip(a.ClientID), Before: before, After: after, Outcome: clipTo(outcome, stateMax),
+	}
+	if err := tx.Row(headSQL).Scan(&e.Seq, &e.prev); err != nil {
+		return fmt.Errorf("read the head of the audit log: %w", err)
+	}
+	last := e.Seq
+	e.Seq++
+	e.hash = e.compute()
+	if err := tx.Insert("operator_audit", auditColumns, []any{e.Seq, db.Micros(e.At), e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.ClientID,
+		e.Before, e.After, e.Outcome, e.prev, e.hash}); err != nil {
+		return fmt.Errorf("store the audit log: %w", err)
+	}
+	return tx.ExecOne(moveHeadSQL, e.Seq, e.hash, last)
+}
+
+// stateText is a state as the log keeps it.
+func stateText(state any) (string, error) {
+	if state == nil {
+		return "", nil
+	}
+	text, err := json.Marshal(state)
+	if err != nil {
+		return "", err
+	}
+	if len(text) > stateMax {
+		sum := sha256.Sum256(text)
+		return fmt.Sprintf(`{"bytes":%d,"sha256":"%x"}`, len(text), sum), nil
+	}
+	return clipTo(string(text), stateMax), nil
+}
+
+func clipTo(text string, most int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+// AuditFilter narrows the log. Zero members do not narrow.
+type AuditFilter struct {
+	Actor, Action, Subject, ClientID string
+	From, To                         time.Time // From inclusive, To exclusive
+	Before                           int64     // seq of the last entry seen
+	Limit                            int       // default 50, at most 500
+}
+
+// Audit reads the log, newest first, and where to go on; 0 at the end.
+func (o *Operators) Audit(r db.Reader, f AuditFilter) (list []Entry, next int64, err error) {
+	if f.Limit <= 0 {
+		f.Limit = auditDefault
+	}
+	if f.Limit > auditMax {
+		return nil, 0, fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", auditMax))
+	}
+	where, args := f.conditions()
+	list, err = db.Collect(r, scanEntry, auditSQL+where+" ORDER BY seq DESC LIMIT "+strconv.Itoa(f.Limit+1), args...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the audit log: %w", err)
+	}
+	if len(list) > f.Limit {
+		list = list[:f.Limit]
+		next = list[f.Limit-1].Seq
+	}
+	return list, next, nil
+}
+
+func (f AuditFilter) conditions() (string, []any) {
+	var where []string
+	var args []any
+	add := func(condition string, value any) {
+		args = append(args, value)
+		where = append(where, condition+" $"+strconv.Itoa(len(args)))
+	}
+	for _, narrow := range [][2]string{{"actor =", f.Actor}, {"action =", f.Action}, {"subject =", f.Subject}, {"client_id =", f.ClientID}} {
+		if narrow[1] != "" {
+			add(narrow[0], narrow[1])
+		}
+	}
+	if f.ClientID != "" {
+		where = append(where, "client_id <> ''") // the words of its index
+	}
+	if !f.From.IsZero() {
+		add("at >=", db.Micros(f.From))
+	}
+	if !f.To.IsZero() {
+		add("at <", db.Micros(f.To))
+	}
+	if f.Before > 0 {
+		add("seq <", f.Before)
+	}
+	if len(where) == 0 {
+		return "", nil
+	}
+	return " WHERE " + strings.Join(where, " AND "), args
+}
+
+// VerifyAudit walks the log and reports the first entry that was changed,
+// removed, inserted or reordered, or a tail that was cut off. Whoever can
+// rewrite every table can rewrite the whole log; against that, compare Head
+// with one kept elsewhere.
+func (o *Operators) VerifyAudit(r db.Reader) (account.Verdict, error) {
+	v := account.Verdict{ClientID: AuditScope}
+	last := Entry{hash: make([]byte, sha256.Size)}
+	rows, err := r.Query(auditSQL + " ORDER BY seq")
+	if err != nil {
+		return v, fmt.Errorf("read the audit log: %w", err)
+	}
+	err = rows.Each(func(scan func(...any) error) error {
+		e, err := scanEntry(scan)
+		if err != nil || v.Broken != nil {
+			return err
+		}
+		if why := e.follows(&last); why != "" {
+			v.Broken = &account.Break{Seq: e.Seq, Reason: why}
+			return nil
+		}
+		last = e
+		v.Entries, v.Head = e.Seq, e.Hash
+		return nil
+	})
+	if err != nil || v.Broken != nil {
+		return v, err
+	}
+	var seq int64
+	var head []byte
+	if err := r.Row(headSQL).Scan(&seq, &head); err != nil {
+		return v, fmt.Errorf("read the head of the audit log: %w", err)
+	}
+	if seq != last.Seq || string(head) != string(last.hash) {
+		v.Broken = &account.Break{Seq: last.Seq + 1, Reason: fmt.Sprintf("the log ends at %d, its head says %d", last.Seq, seq)}
+	}
+	return v, nil
+}
+
+// CheckAudit verifies the log and raises an alert when it does not hold.
+func (o *Operators) CheckAudit(ctx context.Context) (v account.Verdict, err error) {
+	err = o.db.Read(ctx, func(r db.Reader) error {
+		v, err = o.VerifyAudit(r)
+		return err
+	})
+	if err != nil || v.Broken == nil || o.alerts == nil {
+		return v, err
+	}
+	return v, o.alerts.Raise(ctx, alert.AuditBroken, AuditScope, fmt.Sprintf("the audit log of operators breaks at entry %d: %s", v.Broken.Seq, v.Broken.Reason))
+}
+
+// follows says why an entry cannot stand after the last one, or nothing.
+func (e *Entry) follows(last *Entry) string {
+	switch {
+	case e.Seq != last.Seq+1:
+		return fmt.Sprintf("entry %d is missing", last.Seq+1)
+	case string(e.prev) != string(last.hash):
+		return "it does not continue the entry before it"
+	case string(e.compute()) != string(e.hash):
+		return "its content is not what was hashed"
+	}
+	return ""
+}

@@ -1,0 +1,173 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// realAuthority is a country with an authority of its own, as its demo supplier uses it.
+type realAuthority struct {
+	currency string
+	rate     int
+	customer object
+	refusal  string // begins the message of a refusal
+	report   string // is in every filing
+	cancels  object // members of a cancellation besides the usual ones; nil: there is none
+}
+
+func realAuthorities() map[string]realAuthority {
+	party := func(name, number, regime, code, city, postal string) object {
+		tax := object{"tax_number": number}
+		if regime != "" {
+			tax["regime"] = regime
+		}
+		return object{"legal_name": name, "type": "BUSINESS", "tax_information": tax,
+			"address": object{"country_code": code, "city": city, "postal_code": postal, "address_line_1": "1"}}
+	}
+	return map[string]realAuthority{
+		"ES": {"EUR", 21, party("Cliente Uno SA", "A58818501", "", "ES", "Madrid", "28001"), "1109: ", "RegFactuSistemaFacturacion", object{}},
+		"MX": {"MXN", 16, party("UNIVERSIDAD ROBOTICA ESPAÑOLA", "URE180429TM6", "601/G03", "MX", "Ciudad de México", "86991"), "CFDI40145: ", "cfdi:Comprobante", object{"reason": "02"}},
+		"PL": {"PLN", 23, party("Klient Sp. z o.o.", "5265877635", "", "PL", "Kraków", "30-001"), "KSeF: ", "FA (3)", nil},
+	}
+}
+
+// abroad is a sale of the country's demo supplier.
+func (p *program) abroad(t *testing.T, code string, a realAuthority, id string) object {
+	t.Helper()
+	supplier, ok := p.Demo().Suppliers[code]
+	if !ok {
+		t.Fatalf("the demo has no supplier in %s", code)
+	}
+	return object{
+		"country_code": code, "currency_code": a.currency, "transaction_date": time.Now().UTC().Add(-time.Minute).Format(time.RFC3339),
+		"transaction_id": id, "transaction_number": id, "supplier": object{"id": supplier}, "customer": a.customer,
+		"items": []any{object{"number": 1, "name": "Té, 100 g", "quantity": 2, "unit_price": 12100, "tax_breakdowns": []any{object{"rate": a.rate, "regime": "VAT"}}}},
+	}
+}
+
+func TestEachAuthorityFilesRejectsLosesAndRecovers(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	for code, a := range realAuthorities() {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			ops := map[string]string{}
+			for _, suffix := range []string{"", "-REJECT", "-LOST", "-OUTAGE"} {
+				ops[suffix] = c.submit(t, "/v1/transactions", p.abroad(t, code, a, code+"-E2E"+suffix))
+			}
+			for suffix, op := range ops {
+				got := c.outcome(t, op)
+				if suffix == "-REJECT" {
+					a.checkRefusal(t, got)
+					continue
+				}
+				a.checkSuccess(t, c, code+suffix, got)
+			}
+			credit := object{"country_code": code, "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": code + "-E2E-C", "transaction_number": code + "-E2E-C",
+				"reference_transaction_id": code + "-E2E", "note": "returned"}
+			a.checkSuccess(t, c, code+" credit", c.outcome(t, c.submit(t, "/v1/transactions/credit", credit)))
+			cancel := maps.Clone(credit)
+			cancel["transaction_id"], cancel["transaction_number"], cancel["reference_transaction_id"] = code+"-E2E-X", code+"-E2E-X", code+"-E2E-LOST"
+			maps.Copy(cancel, a.cancels)
+			if a.cancels == nil {
+				c.want(t, http.StatusBadRequest, "POST", "/v1/transactions/cancellation", cancel)
+			} else if got := c.outcome(t, c.submit(t, "/v1/transactions/cancellation", cancel)); got["status"] != "SUCCESS" {
+				t.Errorf("cancellation: %v", got["errors"])
+			}
+			p.registeredOnce(t, code)
+		})
+	}
+}
+
+func (a realAuthority) checkRefusal(t *testing.T, got object) {
+	t.Helper()
+	list := got["errors"].([]any)
+	if got["status"] != "FAILURE" || len(list) == 0 || list[0].(object)["code"] != "authority_rejected" || !strings.HasPrefix(list[0].(object)["message"].(string), a.refusal) {
+		t.Errorf("a refusal: %v %v", got["status"], list)
+	}
+}
+
+func (a realAuthority) checkSuccess(t *testing.T, c *caller, what string, got object) {
+	t.Helper()
+	if got["status"] != "SUCCESS" || got["tax_authority_id_2"] == nil || got["qr_code"] == nil {
+		t.Fatalf("%s: %v, ids %v %v, code %v, errors %v", what, got["status"], got["tax_authority_id_1"], got["tax_authority_id_2"], got["qr_code"], got["errors"])
+	}
+	if got["tax_authority_id_1"] == nil && !strings.Contains(what, "LOST") {
+		t.Errorf("%s: no id", what)
+	}
+	kinds := []string{}
+	for _, entry := range got["attachments"].([]any) {
+		at := entry.(object)
+		kinds = append(kinds, at["kind"].(string)+"/"+at["type"].(string))
+		body := c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/"+strings.ToLower(at["type"].(string)), nil).body
+		if at["kind"] == "REPORT" && !bytes.Contains(body, []byte(a.report)) {
+			t.Errorf("%s: the report is another document: %.200s", what, body)
+		}
+	}
+	slices.Sort(kinds)
+	if !slices.Equal(kinds, []string{"RECEIPT/XML", "REPORT/XML", "VISUAL/PDF"}) {
+		t.Errorf("%s: attachments %v", what, kinds)
+	}
+}
+
+// registeredOnce asks the simulated authority's own book.
+func (p *program) registeredOnce(t *testing.T, code string) {
+	t.Helper()
+	times := map[string]int{}
+	for _, entry := range p.book(t, code) {
+		times[entry.(object)["number"].(string)]++
+	}
+	for _, suffix := range []string{"", "-LOST", "-OUTAGE", "-C"} {
+		if n := times[code+"-E2E"+suffix]; n != 1 {
+			t.Errorf("%s-E2E%s is registered %d times", code, suffix, n)
+		}
+	}
+	if times[code+"-E2E-REJECT"] != 0 {
+		t.Error("a refused document is registered")
+	}
+}
+
+func TestARefusedSpanishRecordIsMendedBySubsanacion(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	a := realAuthorities()["ES"]
+	first := p.abroad(t, "ES", a, "ES-MENDED")
+	first["transaction_number"] = "ES-MENDED-REJECT"
+	if got := c.outcome(t, c.submit(t, "/v1/transactions", first)); got["status"] != "FAILURE" {
+		t.Fatalf("%v", got)
+	}
+	again := p.abroad(t, "ES", a, "ES-MENDED")
+	got := c.outcome(t, c.submit(t, "/v1/transactions", again))
+	a.checkSuccess(t, c, "mended", got)
+	for _, entry := range got["attachments"].([]any) {
+		if at := entry.(object); at["kind"] == "REPORT" {
+			body := c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body
+			if !bytes.Contains(body, []byte("Subsanacion>S<")) || !bytes.Contains(body, []byte("RechazoPrevio>X<")) {
+				t.Errorf("the new record does not say that it mends a refused one: %s", body)
+			}
+		}
+	}
+}
+
+// book lists what a simulated authority holds.
+func (p *program) book(t *testing.T, code string) []any {
+	t.Helper()
+	answer, err := http.Get(p.SimulatorsURL() + "/_control/" + strings.ToLower(code) + "/registrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	var held object
+	if err := json.NewDecoder(answer.Body).Decode(&held); err != nil {
+		t.Fatal(err)
+	}
+	return held["registrations"].([]any)
+}

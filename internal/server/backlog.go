@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tributary/internal/db"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+// backlog tells, whenever metrics are asked for, how much work is open and since
+// when. It speaks of the whole service, so every node says the same: rules take
+// the maximum, never the sum.
+//
+// Failure policy: while the database does not answer, its metrics are absent
+// rather than zero; a rule on absence sees that, and zero would look like peace.
+type backlog struct {
+	db   *db.DB
+	open []*prometheus.Desc // by queue
+	age  []*prometheus.Desc
+}
+
+const backlogTimeout = 2 * time.Second
+
+func newBacklog(d *db.DB) *backlog {
+	b := &backlog{db: d}
+	for _, of := range []struct{ name, what string }{{"operations", "Operations that have not ended."}, {"webhooks", "Webhook events that wait for a try."}} {
+		b.open = append(b.open, prometheus.NewDesc("tributary_"+of.name+"_open", of.what, nil, nil))
+		b.age = append(b.age, prometheus.NewDesc("tributary_"+of.name+"_oldest_seconds", "Age of the oldest: "+of.what, nil, nil))
+	}
+	return b
+}
+
+// Describe lists the metrics.
+func (b *backlog) Describe(to chan<- *prometheus.Desc) {
+	for i := range b.open {
+		to <- b.open[i]
+		to <- b.age[i]
+	}
+}
+
+// Collect asks the database.
+func (b *backlog) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
+	defer cancel()
+	var counts [2]int
+	var oldest [2]time.Time
+	var now time.Time
+	err := b.db.Read(ctx, func(r db.Reader) (err error) {
+		now = r.Now()
+		if counts[0], oldest[0], err = transaction.Open(r); err != nil {
+			return err
+		}
+		counts[1], oldest[1], err = webhook.Backlog(r)
+		return err
+	})
+	if err != nil {
+		return
+	}
+	for i := range counts {
+		age := 0.0
+		if !oldest[i].IsZero() {
+			age = max(0, now.Sub(oldest[i]).Seconds())
+		}
+		to <- prometheus.MustNewConstMetric(b.open[i], prometheus.GaugeValue, float64(counts[i]))
+		to <- prometheus.MustNewConstMetric(b.age[i], prometheus.GaugeValue, age)
+	}
+}

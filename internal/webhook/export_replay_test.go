@@ -1,0 +1,44 @@
+package webhook
+
+import (
+	"context"
+	"time"
+)
+
+// ReplaySet is how many events one step of a replay sends again.
+const ReplaySet = replaySet
+
+// ReplayNow works on a replay as its job does.
+func (h *Hooks) ReplayNow(ctx context.Context, id string) error { return h.replay(ctx, id) }
+
+// ReplayStep takes one step of a replay.
+func (h *Hooks) ReplayStep(ctx context.Context, id string) (done bool, err error) {
+	return h.replayStep(ctx, id)
+}
+
+// ResumeReplays goes on with what was left behind.
+func (h *Hooks) ResumeReplays(ctx context.Context) error { return h.resumeReplays(ctx) }
+
+// Statement is one query with its arguments.
+type Statement struct {
+	Text string
+	Args []any
+}
+
+// PageStatements are the queries of the operator's pages.
+func PageStatements() []Statement {
+	w := Window{ClientID: "c", From: time.Unix(0, 0), To: time.Unix(1e9, 0)}
+	plain, plainArgs := w.conditions("")
+	w.Status, w.EventType = Discarded, TransactionCompleted
+	narrow, narrowArgs := w.conditions("00")
+	list := func(clientID string, f Filter) Statement {
+		where, args := f.conditions(clientID)
+		return Statement{"SELECT " + rowColumns + " FROM webhook_events WHERE " + where + " ORDER BY webhook_id DESC LIMIT 20", args}
+	}
+	return []Statement{
+		{pendingSQL, nil}, {discardedSQL, []any{"c", 10}}, {sinceSQL + "10", []any{"", "f"}},
+		{"SELECT webhook_id FROM webhook_events WHERE " + plain + " ORDER BY webhook_id LIMIT 500", plainArgs},
+		{"SELECT webhook_id FROM webhook_events WHERE " + narrow + " ORDER BY webhook_id LIMIT 500", narrowArgs},
+		list("c", Filter{}), list("c", Filter{Status: string(Discarded)}), list(AnyClient, Filter{After: "ff"}),
+	}
+}
