@@ -4,7 +4,7 @@ export CGO_ENABLED ?= 0
 SCHEMAS ?= $(abspath ../shared/schemas)
 GO ?= go
 
-.PHONY: help run test check bench conformance crash release setup
+.PHONY: help run test check bench conformance crash soak simulate fuzz release setup
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ check: ## formatting, vet, staticcheck, house rules
 
 test: setup check ## everything, on SQLite and PostgreSQL, with the race detector
 	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} CGO_ENABLED=1 \
-		$(GO) test -race -timeout 20m ./...
+		$(GO) test -race -tags killpoints -timeout 20m ./...
 
 bench: setup ## the benchmarks of the packages, one run each
 	TRIBUTARY_TEST_POSTGRES=required $(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/transaction ./internal/lookup
@@ -28,8 +28,18 @@ bench: setup ## the benchmarks of the packages, one run each
 conformance: setup ## documents against official schemas and tools
 	TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} $(GO) test -count=1 ./internal/country/...
 
-crash: setup ## kill runs against the real binary (long; KILLS=1000 for the full record)
-	TRIBUTARY_CRASH_KILLS=$${KILLS:-200} CGO_ENABLED=0 $(GO) test -count=1 -timeout 2h -run 'TestCrashRun' -v ./cmd/tributary
+crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= CRASH_LOG=)
+	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$(SEED) TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(CRASH_LOG) \
+		$(GO) test -count=1 -tags killpoints -timeout 4h -run TestCrashRun -v ./cmd/tributary
+
+soak: setup ## half load for ten minutes: memory, goroutines and files must stay flat (SOAK=10m)
+	TRIBUTARY_SOAK=$${SOAK:-10m} $(GO) test -count=1 -timeout 4h -run TestSoak -v ./cmd/tributary
+
+simulate: setup ## state machines under seeded faults in virtual time (SEEDS=10000)
+	TRIBUTARY_SIM_SEEDS=$${SEEDS:-10000} $(GO) test -count=1 -timeout 4h -run Simulation ./internal/...
+
+fuzz: ## every fuzz target for a while (TIME=30s)
+	@scripts/fuzz $${TIME:-30s}
 
 release: ## static binaries into bin/
 	@scripts/release

@@ -29,25 +29,17 @@ type bookFlags struct {
 	Demo      bool   `help:"Allow webhook addresses as the demo does: loopback and plain http."`
 }
 
-// with opens the accounts for one command.
-func (f *bookFlags) with(c *command, do func(ctx context.Context, d *db.DB, a *account.Accounts) error) (err error) {
+// withDatabase opens the database for one command.
+func (f *bookFlags) withDatabase(c *command, do func(ctx context.Context, d *db.DB) error) (err error) {
 	if f.Database == "" && f.Data == "" {
 		return fault.New(fault.Invalid, "--database is missing: give --database URL, or --data DIR of a SQLite installation")
 	}
-	database, master := f.Database, f.MasterKey
-	if database == "" {
-		database = "sqlite:" + filepath.Join(f.Data, "tributary.db")
-	}
-	if master == "" {
-		dir := f.Data
-		if dir == "" {
-			dir = filepath.Dir(strings.TrimPrefix(database, "sqlite:"))
-		}
-		master = "file:" + filepath.Join(dir, "master.key")
+	if f.Database == "" {
+		f.Database = "sqlite:" + filepath.Join(f.Data, "tributary.db")
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, 30*time.Second)
 	defer cancel()
-	d, err := db.Open(ctx, db.Config{URL: database, Log: c.log, Guest: true})
+	d, err := db.Open(ctx, db.Config{URL: f.Database, Log: c.log, Guest: true})
 	if err != nil {
 		return err
 	}
@@ -55,15 +47,30 @@ func (f *bookFlags) with(c *command, do func(ctx context.Context, d *db.DB, a *a
 	if err := d.CheckSchema(ctx); err != nil {
 		return err
 	}
-	key, err := secret.OpenMaster(master)
-	if err != nil {
-		return fmt.Errorf("--master-key: %w", err)
-	}
-	a, err := server.OpenAccounts(ctx, server.Config{Demo: f.Demo, Log: c.log}, d, key)
-	if err != nil {
-		return err
-	}
-	return do(ctx, d, a)
+	return do(ctx, d)
+}
+
+// with opens the accounts for one command.
+func (f *bookFlags) with(c *command, do func(ctx context.Context, d *db.DB, a *account.Accounts) error) error {
+	return f.withDatabase(c, func(ctx context.Context, d *db.DB) error {
+		master := f.MasterKey
+		if master == "" {
+			dir := f.Data
+			if dir == "" {
+				dir = filepath.Dir(strings.TrimPrefix(f.Database, "sqlite:"))
+			}
+			master = "file:" + filepath.Join(dir, "master.key")
+		}
+		key, err := secret.OpenMaster(master)
+		if err != nil {
+			return fmt.Errorf("--master-key: %w", err)
+		}
+		a, err := server.OpenAccounts(ctx, server.Config{Demo: f.Demo, Log: c.log}, d, key)
+		if err != nil {
+			return err
+		}
+		return do(ctx, d, a)
+	})
 }
 
 // actor is who the audit log names for changes from the command line.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -102,6 +103,7 @@ func TestWrongCallsNameTheFlagAndTheFix(t *testing.T) {
 		"bad role":         {[]string{"serve", "--database", "sqlite:x", "--role", "cook"}, "--role"},
 		"bad network":      {[]string{"serve", "--database", "sqlite:x", "--webhook-allow", "10.0.0.0/99"}, "--webhook-allow"},
 		"bad duration":     {[]string{"demo", "--document-ttl", "soon"}, "document-ttl"},
+		"worker's URL":     {[]string{"serve", "--database", "sqlite:x", "--role", "worker"}, "--public-url"},
 		"unknown flag":     {[]string{"demo", "--colour", "red"}, "--colour"},
 		"unknown command":  {[]string{"dance"}, "dance"},
 		"half a TLS pair":  {[]string{"serve", "--database", "sqlite:x", "--tls-cert", "x.pem"}, "--tls-key"},
@@ -176,5 +178,51 @@ func TestVerifyTellsRightFromWrong(t *testing.T) {
 	bad := run(t.Context(), []string{"verify", "--api-key", testKey, "--signature", signature}, streams{&out, &errs, strings.NewReader(body + " ")})
 	if good != 0 || bad != exitFailed {
 		t.Fatalf("exit codes %d and %d\n%s%s", good, bad, out.String(), errs.String())
+	}
+}
+
+func TestTheMasterKeyIsMadeOnceAndRotatedWhileKeysKeepOpening(t *testing.T) {
+	dir := t.TempDir()
+	key := filepath.Join(dir, "master.key")
+	if code, out, errs := call(t, "master-key", "create", key); code != 0 || !strings.Contains(out, "Keep a copy") {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	before, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := call(t, "master-key", "create", key)
+	after, _ := os.ReadFile(key)
+	if code != exitUsage || string(before) != string(after) || strings.Contains(errs, string(before)) {
+		t.Fatalf("a second time: exit code %d\n%s", code, errs)
+	}
+	if code, _, errs := call(t, "migrate", "--database", "sqlite:"+filepath.Join(dir, "tributary.db")); code != 0 {
+		t.Fatal(errs)
+	}
+	if code, _, errs := call(t, "client", "create", "acme", "--name", "Acme", "--data", dir); code != 0 {
+		t.Fatal(errs)
+	}
+	code, out, errs := call(t, "master-key", "rotate", "--data", dir, "--json")
+	var got rotated
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 || got.KeyID == "" || got.Moved != 1 {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
+	}
+	// In two steps, for nodes with copies of the file: nothing moves before it is asked for.
+	var second, moved rotated
+	if code, out, errs := call(t, "master-key", "rotate", "--file-only", "--data", dir, "--json"); code != 0 || json.Unmarshal([]byte(out), &second) != nil {
+		t.Fatalf("rotate: exit code %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs := call(t, "master-key", "rewrap", "--data", dir, "--json"); code != 0 || json.Unmarshal([]byte(out), &moved) != nil {
+		t.Fatalf("rewrap: exit code %d\n%s%s", code, out, errs)
+	}
+	if second.KeyID == got.KeyID || second.Moved != 0 || moved.KeyID != second.KeyID || moved.Moved != 1 {
+		t.Errorf("rotated %+v, then moved %+v", second, moved)
+	}
+	got = moved
+	_, findings := diagnose(t, "--data", dir)
+	expect(t, findings, allRight, "master key", got.KeyID)
+	expect(t, findings, allRight, "signing keys")
+	if code, _, errs := call(t, "master-key", "rotate", "--data", dir, "--master-key", "env:X"); code != exitUsage || !strings.Contains(errs, "--master-key") {
+		t.Fatalf("env: exit code %d\n%s", code, errs)
 	}
 }

@@ -27,7 +27,17 @@ func crashCountries() map[string]crashCountry {
 	return map[string]crashCountry{
 		"XX": {code: "XX", name: "Crash Tea", taxNumber: "XX-CRASH-1", address: map[string]any{"country_code": "XX"}, currency: "EUR",
 			sale: map[string]any{"items": item(25, nil)}, credit: true},
+		"ES": {code: "ES", name: "Comercial Ejemplo SL", taxNumber: "B98602642", address: seat("ES", "Valencia", "46001"), certificate: true, currency: "EUR",
+			sale: map[string]any{"items": item(21, nil)}, credit: true},
+		"MX": {code: "MX", name: "ESCUELA KEMPER URGATE", taxNumber: "EKU9003173C9", address: seat("MX", "Ciudad de México", "06000"), certificate: true, login: true, currency: "MXN",
+			sale: map[string]any{"items": item(16, nil)}, credit: true},
+		"PL": {code: "PL", name: "Przykład Sp. z o.o.", taxNumber: "5260001246", address: seat("PL", "Warszawa", "00-001"), certificate: true, currency: "PLN",
+			sale: map[string]any{"items": item(23, nil)}, credit: true},
 	}
+}
+
+func seat(code, city, postal string) map[string]any {
+	return map[string]any{"country_code": code, "city": city, "postal_code": postal, "address_line_1": "1"}
 }
 
 // body is one sale.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -62,6 +63,9 @@ func (l *listenCommand) Run(c *command) error {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	if u, err := url.Parse(l.Forward); l.Forward != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return errors.Join(fault.New(fault.Invalid, "--forward: %q is not of the form http://HOST/PATH", l.Forward), listener.Close())
+	}
 	fmt.Fprintf(c.err, "listening on http://%s/ for webhooks\n", listener.Addr())
 	srv := &http.Server{Handler: l.handler(c), ReadHeaderTimeout: 5 * time.Second}
 	go func() {
@@ -78,7 +82,8 @@ func (l *listenCommand) Run(c *command) error {
 
 func (l *listenCommand) handler(c *command) http.Handler {
 	key := secret.FromText(l.APIKey)
-	client := &http.Client{Timeout: 15 * time.Second}
+	// A redirect would turn the notification into a GET without a body.
+	client := &http.Client{Timeout: 15 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, receivedBytesMax))
 		if err != nil {
@@ -104,6 +109,8 @@ func (l *listenCommand) handler(c *command) http.Handler {
 		if err != nil {
 			fmt.Fprintf(c.err, "forward: %v\n", err)
 			status = http.StatusBadGateway
+		} else if status < 200 || status > 299 {
+			fmt.Fprintf(c.err, "forward: %s answered %d; it is sent again later\n", l.Forward, status)
 		}
 		w.WriteHeader(status)
 	})

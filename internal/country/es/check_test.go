@@ -243,3 +243,15 @@ func TestForeignCurrencyIsFiledInEuros(t *testing.T) {
 		}
 	}
 }
+
+// From a hundred million euros on a record says so, on either side of zero.
+func TestLargeInvoicesAreMarked(t *testing.T) {
+	o := open(t, es.Pack())
+	acme := business("Acme", "ES", "A28015865")
+	for cents, marked := range map[int64]bool{10_000_000_000: true, 9_999_999_999: false, -10_000_000_000: true, -9_999_999_999: false} {
+		f := o.prepare(draft("A-1", acme, line("Buque", cents, "21")), country.Link{})
+		if strings.Contains(string(f.Report), "<sf:Macrodato>S<") != marked {
+			t.Errorf("%d: %s", cents, f.Report)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// backupCommand copies a SQLite database while it is served.
+type backupCommand struct {
+	Database string `help:"sqlite:PATH." placeholder:"URL"`
+	Data     string `help:"Folder of the database." placeholder:"DIR"`
+	To       string `arg:"" help:"File to make. An existing one is never touched."`
+}
+
+// Run makes the copy.
+func (b *backupCommand) Run(c *command) error {
+	if b.Database == "" && b.Data == "" {
+		return fault.New(fault.Invalid, "--database is missing: give --database sqlite:PATH, or --data DIR")
+	}
+	from := databaseOf(&bookFlags{Database: b.Database, Data: b.Data})
+	if err := db.Backup(c.ctx, from, b.To); err != nil {
+		return err
+	}
+	info, err := os.Stat(b.To)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%s has %d bytes and passed the integrity check\n", b.To, info.Size())
+	return nil
+}

@@ -1,0 +1,413 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
+)
+
+// Bounds that keep the doctor quick on a large deployment; what is left out is said.
+const (
+	companiesMax    = 2000
+	receiversMax    = 200
+	receiversAtOnce = 8
+	listedMax       = 20
+)
+
+// checkSealedKeys opens every client's signing key.
+func (d *doctor) checkSealedKeys(ctx context.Context) {
+	opened := 0
+	for _, c := range d.clients {
+		_, _, err := d.parts.Accounts.SigningKeys(ctx, c.ID)
+		switch {
+		case errors.Is(err, account.ErrNoSigningKey):
+			d.say(doubtful, about{check: "signing keys", subject: c.ID, fix: "tributary key create " + c.ID + ", then tributary key promote"}, "the client has no active key: its webhooks wait")
+		case err != nil:
+			d.say(broken, about{check: "signing keys", subject: c.ID, fix: "give the --master-key that sealed it, or revoke the key and create another"}, "%v", err)
+		default:
+			opened++
+		}
+	}
+	if opened > 0 {
+		d.say(allRight, about{check: "signing keys"}, "%d clients' keys open", opened)
+	}
+}
+
+// checkCompanies opens suppliers' credentials and looks at their certificates.
+func (d *doctor) checkCompanies(ctx context.Context) {
+	seen, sealed := 0, 0
+	for _, c := range d.clients {
+		for cursor := ""; seen < companiesMax; {
+			page, next, err := d.parts.Companies.List(ctx, c.ID, 100, cursor)
+			if err != nil {
+				d.say(broken, about{check: "suppliers", subject: c.ID, fix: "look at the database's log"}, "%v", err)
+				return
+			}
+			for _, company := range page {
+				seen++
+				sealed += d.checkCompany(ctx, c.ID, company)
+			}
+			if cursor = next; next == "" {
+				break
+			}
+		}
+	}
+	more := ""
+	if seen >= companiesMax {
+		more = "; there are more, which were not looked at"
+	}
+	d.say(allRight, about{check: "suppliers"}, "%d looked at, credentials of %d open%s", seen, sealed, more)
+}
+
+func (d *doctor) checkCompany(ctx context.Context, clientID string, c onboarding.Company) (opened int) {
+	if len(c.Credentials) == 0 {
+		return 0
+	}
+	if _, err := d.parts.Companies.Credentials(ctx, clientID, c.ID); err != nil {
+		d.say(broken, about{check: "tax credentials", subject: c.Meta.ExternalID, fix: "give the --master-key that sealed them, or have the client send them again"}, "%v", err)
+	} else {
+		opened = 1
+	}
+	for _, credential := range c.Credentials {
+		if credential.ExpiresAt == nil {
+			continue
+		}
+		end := time.Time(*credential.ExpiresAt)
+		d.sayEnd("supplier certificate", c.Meta.ExternalID, end, "ask the client for a new certificate; PATCH the company with it")
+	}
+	return opened
+}
+
+// Certificates are worth a word this long before their end.
+const (
+	endDoubtful = 30 * 24 * time.Hour
+	endBroken   = 24 * time.Hour
+)
+
+// sayEnd tells of certificates that end soon; those that do not are not listed.
+func (d *doctor) sayEnd(check, subject string, end time.Time, fix string) (told bool) {
+	switch left := end.Sub(d.now()); {
+	case left <= 0:
+		d.say(broken, about{check: check, subject: subject, fix: fix}, "ended on %s", end.UTC().Format(time.DateOnly))
+	case left <= endBroken:
+		d.say(broken, about{check: check, subject: subject, fix: fix}, "ends in %s", left.Round(time.Minute))
+	case left <= endDoubtful:
+		d.say(doubtful, about{check: check, subject: subject, fix: fix}, "ends in %d days", int(left.Hours()/24))
+	default:
+		return false
+	}
+	return true
+}
+
+// checkEnabledCountries finds clients that could submit what cannot be filed.
+func (d *doctor) checkEnabledCountries(context.Context) {
+	missing := map[string]bool{}
+	for _, c := range d.clients {
+		for _, code := range d.parts.Atlas.Codes() {
+			if _, enabled := c.Config.UseCase(code); !enabled || !d.parts.Atlas.Offers(code, country.Live(c.Live)) {
+				continue
+			}
+			if _, err := d.parts.Atlas.Endpoint(code, country.Live(c.Live)); errors.Is(err, country.ErrNoAddress) {
+				missing[code+"."+environment(c.Live)] = true
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(missing)) {
+		d.say(doubtful, about{check: "authority", subject: key, fix: "--authority " + key + "=https://…, or for test keys --simulators"}, "is enabled for a client but has no address: nothing can be filed there")
+	}
+}
+
+// checkReceivers connects to the clients' webhook addresses and sends nothing.
+func (d *doctor) checkReceivers(ctx context.Context) {
+	owners := map[string][]string{}
+	for _, c := range d.clients {
+		addresses := slices.Collect(maps.Values(c.Config.Webhooks.ByEvent))
+		if c.Config.Webhooks.All != "" {
+			addresses = append(addresses, c.Config.Webhooks.All)
+		}
+		if len(addresses) == 0 {
+			d.say(doubtful, about{check: "webhooks", subject: c.ID, fix: "tributary client configure " + c.ID + " --webhook-url https://…"}, "the client has no webhook address: it is not told of results")
+		}
+		for _, address := range addresses {
+			if !slices.Contains(owners[address], c.ID) {
+				owners[address] = append(owners[address], c.ID)
+			}
+		}
+	}
+	list := slices.Sorted(maps.Keys(owners))
+	if len(list) > receiversMax {
+		d.say(doubtful, about{check: "webhooks"}, "%d addresses, of which %d were tried", len(list), receiversMax)
+		list = list[:receiversMax]
+	}
+	errs := make([]error, len(list))
+	var group errgroup.Group
+	group.SetLimit(receiversAtOnce)
+	for i, address := range list {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, d.timeout)
+			defer cancel()
+			errs[i] = d.parts.Sender.Reach(ctx, address)
+			return nil
+		})
+	}
+	group.Wait() //nolint:errcheck // the functions answer nil
+	for i, address := range list {
+		subject := strings.Join(owners[address], ", ") + " " + hostOf(address)
+		if errs[i] != nil {
+			d.say(broken, about{check: "webhooks", subject: subject, fix: "have the client correct the address or its certificate; a private network is allowed with --webhook-allow CIDR, a private CA with --webhook-ca"}, "%v", errs[i])
+			continue
+		}
+		d.say(allRight, about{check: "webhooks", subject: subject}, "can be reached")
+	}
+}
+
+// hostOf leaves out the path, which some receivers keep a secret in.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "?"
+	}
+	if u.Scheme == "file" {
+		return u.Path
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+func (d *doctor) checkAlerts(ctx context.Context) {
+	var open []alert.Alert
+	err := d.db.Read(ctx, func(r db.Reader) (err error) { open, err = alert.List(r, alert.Filter{Open: true}); return err })
+	if err != nil {
+		d.say(broken, about{check: "alerts", fix: "look at the database's log"}, "%v", err)
+		return
+	}
+	fixes := map[alert.Name]string{}
+	for _, m := range alert.Meanings() {
+		fixes[m.Name] = m.Action
+	}
+	for i, a := range open {
+		if i == listedMax {
+			d.say(doubtful, about{check: "alerts"}, "and %d more", len(open)-listedMax)
+			break
+		}
+		d.say(doubtful, about{check: "alerts", subject: string(a.Name) + " " + a.Subject, fix: fixes[a.Name]}, "open since %s, %d times: %s", a.FirstAt.UTC().Format(time.DateTime), a.Times, a.Message)
+	}
+	if len(open) == 0 {
+		d.say(allRight, about{check: "alerts"}, "none is open")
+	}
+}
+
+// How long work may lie about.
+const (
+	untakenAfter = 2 * time.Minute
+	oldAfter     = 24 * time.Hour
+	tooOldAfter  = 48 * time.Hour
+)
+
+func (d *doctor) checkBacklog(ctx context.Context) {
+	var b transaction.Backlog
+	var now time.Time
+	err := d.db.Read(ctx, func(r db.Reader) (err error) {
+		now = r.Now()
+		b, err = transaction.Overdue(r, now.Add(-untakenAfter), now.Add(-oldAfter))
+		return err
+	})
+	switch {
+	case err != nil:
+		d.say(broken, about{check: "operations", fix: "look at the database's log"}, "%v", err)
+		return
+	case b.Untaken > 0:
+		d.say(broken, about{check: "operations", fix: "start a node with --role worker, or look why the running one does not work"}, "%d are due since %s and nobody takes them", b.Untaken, now.Sub(b.UntakenSince).Round(time.Second))
+	}
+	switch {
+	case b.Old == 0 && b.Untaken == 0:
+		d.say(allRight, about{check: "operations"}, "none is stuck")
+	case b.Old > 0 && now.Sub(b.OldSince) > tooOldAfter:
+		d.say(broken, about{check: "operations", fix: "see the alerts: an authority that does not answer, or credentials that it refuses"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
+	case b.Old > 0:
+		d.say(doubtful, about{check: "operations", fix: "see the alerts"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
+	}
+}
+
+func (d *doctor) checkDocuments(ctx context.Context) {
+	subject := hostOf(d.cfg.Documents)
+	switch err := document.Probe(ctx, d.cfg.Documents); {
+	case errors.Is(err, fs.ErrNotExist):
+		d.say(doubtful, about{check: "documents", subject: subject, fix: "nothing, if the service has never run here; else restore the folder or correct --documents"}, "%v", err)
+	case err != nil:
+		d.say(broken, about{check: "documents", subject: subject, fix: "let the service's user write there, or correct --documents and its credentials"}, "%v", err)
+	default:
+		d.say(allRight, about{check: "documents", subject: subject}, "a file can be written, read and deleted")
+	}
+}
+
+// Free space: a document takes about 100 KiB, an operation about 10.
+const (
+	freeDoubtful = 5 << 30
+	freeBroken   = 200 << 20
+)
+
+func (d *doctor) checkDisk() {
+	folders := map[string]bool{}
+	if path, isFile := strings.CutPrefix(d.cfg.Database, "sqlite:"); isFile {
+		folders[filepath.Dir(path)] = true
+	}
+	if u, err := url.Parse(d.cfg.Documents); err == nil && u.Scheme == "file" {
+		folders[filepath.Dir(u.Path)] = true
+	}
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		var s unix.Statfs_t
+		if err := unix.Statfs(folder, &s); err != nil {
+			d.say(broken, about{check: "disk", subject: folder, fix: "correct the folder"}, "%v", err)
+			continue
+		}
+		d.sayDisk(folder, uint64(s.Bavail)*uint64(s.Bsize)) //nolint:unconvert // the types differ between systems
+	}
+}
+
+func (d *doctor) sayDisk(folder string, free uint64) {
+	verdict, fix := allRight, ""
+	if free < freeDoubtful {
+		verdict, fix = doubtful, "make room: on a full disk nothing is accepted any more"
+	}
+	if free < freeBroken {
+		verdict = broken
+	}
+	d.say(verdict, about{check: "disk", subject: folder, fix: fix}, "%.1f GiB free", float64(free)/(1<<30))
+}
+
+// checkOwnCertificate looks at the certificate of the public API.
+func (d *doctor) checkOwnCertificate() {
+	if d.cfg.TLSCert == "" {
+		return
+	}
+	const check, fix = "own certificate", "give a --tls-cert and --tls-key that belong together and are valid for --public-url"
+	pair, err := tls.LoadX509KeyPair(d.cfg.TLSCert, d.cfg.TLSKey)
+	if err != nil {
+		d.say(broken, about{check: check, subject: d.cfg.TLSCert, fix: fix}, "%v", err)
+		return
+	}
+	leaf := pair.Leaf
+	if u, err := url.Parse(d.cfg.PublicURL); err == nil && d.cfg.PublicURL != "" {
+		if err := leaf.VerifyHostname(u.Hostname()); err != nil {
+			d.say(broken, about{check: check, subject: d.cfg.TLSCert, fix: fix}, "%v", err)
+			return
+		}
+	}
+	if !d.sayEnd(check, d.cfg.TLSCert, leaf.NotAfter, "renew it, then restart the nodes") {
+		d.say(allRight, about{check: check, subject: d.cfg.TLSCert}, "valid until %s", leaf.NotAfter.UTC().Format(time.DateOnly))
+	}
+}
+
+// checkAuthorities connects to every configured address, the simulators included.
+func (d *doctor) checkAuthorities(ctx context.Context) {
+	type target struct{ name, address string }
+	var targets []target
+	for code, at := range d.cfg.Authorities {
+		for environment, address := range map[string]string{"live": at.Live, "test": at.Test} {
+			if address != "" {
+				targets = append(targets, target{code + "." + environment, address})
+			}
+		}
+	}
+	if d.cfg.SimulatorsURL != "" {
+		targets = append(targets, target{"simulators", d.cfg.SimulatorsURL})
+	}
+	slices.SortFunc(targets, func(a, b target) int { return strings.Compare(a.name, b.name) })
+	if len(targets) == 0 {
+		d.say(doubtful, about{check: "authority", fix: "--authority CC.live=https://…"}, "no address is configured: only documents can be made")
+	}
+	var told sync.Once
+	for _, t := range targets {
+		d.within(ctx, func(ctx context.Context) { d.checkAuthority(ctx, t.name, t.address, &told) })
+	}
+}
+
+// checkAuthority connects, looks at the certificate and, once per run, compares
+// clocks by the Date header. The request carries nothing; what the authority
+// answers to it does not matter, and one that wants a client's certificate may
+// not answer at all.
+func (d *doctor) checkAuthority(ctx context.Context, name, address string, clock *sync.Once) {
+	const fix = "open the way to this address in the firewall, correct --authority, or wait if the authority is down"
+	u, err := url.Parse(address)
+	if err != nil {
+		d.say(broken, about{check: "authority", subject: name, fix: fix}, "%v", err)
+		return
+	}
+	end, err := connect(ctx, u)
+	if err != nil {
+		d.say(broken, about{check: "authority", subject: name, fix: fix}, "%v", err)
+		return
+	}
+	if end.IsZero() || !d.sayEnd("authority", name, end, "the authority has to renew it; watch its notices") {
+		d.say(allRight, about{check: "authority", subject: name}, "%s can be reached", u.Host)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
+	if err != nil {
+		return
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	answer, err := transport.RoundTrip(req)
+	if err != nil {
+		return
+	}
+	answer.Body.Close() //nolint:errcheck // has none
+	if theirs, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		// The header has whole seconds: half of one is expected.
+		clock.Do(func() { d.sayClock("authority "+name, theirs.Add(time.Second/2).Sub(d.now())) })
+	}
+}
+
+// connect makes a connection, with TLS where the address says so, and answers
+// when the certificate ends.
+func connect(ctx context.Context, u *url.URL) (end time.Time, err error) {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	at := net.JoinHostPort(u.Hostname(), port)
+	if u.Scheme != "https" {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
+		if err != nil {
+			return end, err
+		}
+		return end, conn.Close()
+	}
+	conn, err := (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}}).DialContext(ctx, "tcp", at)
+	if err != nil {
+		return end, certificateError(err)
+	}
+	chain := conn.(*tls.Conn).ConnectionState().PeerCertificates
+	return chain[0].NotAfter, conn.Close()
+}
+
+func certificateError(err error) error {
+	var invalid x509.CertificateInvalidError
+	if errors.As(err, &invalid) && invalid.Reason == x509.Expired {
+		return fmt.Errorf("its certificate is expired or our clock is wrong: %w", err)
+	}
+	return err
+}

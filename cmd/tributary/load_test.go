@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost asks for far more than
+// the program can store: whoever is not served hears so at once and when to
+// come back, and every 202 is kept.
+func TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in short mode")
+	}
+	s := newStage(t, 1, false)
+	s.nodes[0].process.waitReady()
+	land := crashCountries()["XX"]
+	supplier := s.onboard(land)
+	s.client.Transport = &http.Transport{MaxIdleConnsPerHost: 4096, MaxConnsPerHost: 4096}
+	const callers, each = 3500, 4 // more at a time than the intake lets wait
+	var accepted sync.Map
+	var taken, refused atomic.Int64
+	var slowest atomic.Int64
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for n := range each {
+				id := fmt.Sprintf("over-%d-%d", i, n)
+				began := time.Now()
+				status, answer, err := s.post(s.nodes[0].base, "/v1/transactions", land.body(id, id, supplier, "2026-03-31T10:00:00Z"))
+				switch {
+				case err != nil:
+					t.Errorf("%s: %v", id, err)
+				case status == http.StatusAccepted:
+					var got struct {
+						OperationID string `json:"operation_id"`
+					}
+					if json.Unmarshal(answer, &got) != nil {
+						t.Errorf("%s: %s", id, answer)
+					}
+					accepted.Store(got.OperationID, id)
+					taken.Add(1)
+				case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
+					refused.Add(1)
+					slowest.Store(max(slowest.Load(), int64(time.Since(began))))
+				default:
+					t.Errorf("%s: %d %s", id, status, answer)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d accepted, %d refused, the slowest refusal after %s", taken.Load(), refused.Load(), time.Duration(slowest.Load()).Round(time.Millisecond))
+	if taken.Load() == 0 {
+		t.Error("nothing was accepted")
+	}
+	s.eventually("every accepted sale announced", func() bool {
+		open := 0
+		accepted.Range(func(op, _ any) bool {
+			if s.receiver.told(op.(string)) == 0 {
+				open++
+			}
+			return open < 1
+		})
+		return open == 0
+	})
+}
+
+// TestSoak submits at half of what the program settles, for TRIBUTARY_SOAK
+// (make soak: ten minutes), and wants memory, goroutines and file descriptors
+// to stay flat. The suite runs it for a few seconds, to know that it works.
+func TestSoak(t *testing.T) {
+	lasts := 6 * time.Second
+	if text := os.Getenv("TRIBUTARY_SOAK"); text != "" {
+		var err error
+		if lasts, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newStage(t, 1, false)
+	n := s.nodes[0]
+	n.process.waitReady()
+	land := crashCountries()["XX"]
+	supplier := s.onboard(land)
+	var next atomic.Int64
+	one := func() {
+		id := fmt.Sprintf("soak-%07d", next.Add(1))
+		status, answer, err := s.post(n.base, "/v1/transactions", land.body(id, id, supplier, "2026-03-31T10:00:00Z"))
+		if err != nil || status != http.StatusAccepted {
+			t.Errorf("%s: %d %s %v", id, status, answer, err)
+		}
+	}
+	every := 2 * s.pace(one, &next)
+	t.Logf("one sale every %s for %s", every.Round(10*time.Microsecond), lasts)
+	samples := s.sample(lasts, every, one)
+	if len(samples) < 9 {
+		t.Logf("%d samples: too short to judge", len(samples))
+		return
+	}
+	warm, third := len(samples)/10, len(samples)/3
+	for _, name := range []string{"process_resident_memory_bytes", "go_goroutines", "process_open_fds"} {
+		early, late := middle(samples[warm:warm+third], name), middle(samples[len(samples)-third:], name)
+		t.Logf("%s: %.0f at first, %.0f at last", name, early, late)
+		if late > early*1.15+16 {
+			t.Errorf("%s grows: %.0f at first, %.0f at last", name, early, late)
+		}
+	}
+}
+
+// pace measures how fast sales are settled and told, and answers the time for one.
+func (s *stage) pace(one func(), next *atomic.Int64) time.Duration {
+	const sample = 400
+	began := time.Now()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range sample / 8 {
+				one()
+			}
+		})
+	}
+	wg.Wait()
+	s.eventually("the sample settled", func() bool { return s.receiver.count() >= int(next.Load()) })
+	return time.Since(began) / sample
+}
+
+// sample submits at a pace and reads the program's own figures meanwhile.
+func (s *stage) sample(lasts, every time.Duration, one func()) (list []map[string]float64) {
+	stop := time.After(lasts)
+	submit, look := time.NewTicker(every), time.NewTicker(max(lasts/60, 500*time.Millisecond))
+	defer submit.Stop()
+	defer look.Stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, 64)
+	for {
+		select {
+		case <-stop:
+			return list
+		case <-submit.C:
+			slots <- struct{}{}
+			wg.Go(func() { one(); <-slots })
+		case <-look.C:
+			list = append(list, s.metrics())
+		}
+	}
+}
+
+// metrics reads the plain figures of the admin listener.
+func (s *stage) metrics() map[string]float64 {
+	answer, err := s.client.Get("http://" + flag(s.nodes[0].args, "--admin") + "/metrics")
+	if err != nil {
+		s.t.Error(err)
+		return nil
+	}
+	defer answer.Body.Close() //nolint:errcheck // only read
+	all := map[string]float64{}
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		name, value, ok := strings.Cut(lines.Text(), " ")
+		if f, err := strconv.ParseFloat(value, 64); ok && err == nil {
+			all[name] = f
+		}
+	}
+	return all
+}
+
+// middle is the median of a figure.
+func middle(samples []map[string]float64, name string) float64 {
+	var list []float64
+	for _, s := range samples {
+		list = append(list, s[name])
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// count is how many resources were announced.
+func (r *receiver) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.times)
+}
+
+func flag(args []string, name string) string {
+	for i, a := range args {
+		if a == name {
+			return args[i+1]
+		}
+	}
+	return ""
+}

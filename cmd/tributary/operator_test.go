@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/operator"
+	"tributary/internal/secret"
+)
+
+// tell calls a command with something on its standard input.
+func tell(t *testing.T, input string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = run(t.Context(), args, streams{&stdout, &stderr, strings.NewReader(input)})
+	return code, stdout.String(), stderr.String()
+}
+
+// signsIn reports whether a password opens the console of a database.
+func signsIn(t *testing.T, url, name, password string) bool {
+	t.Helper()
+	d := dbtest.Open(t, db.Config{URL: url, Guest: true})
+	_, _, err := operator.New(operator.Config{DB: d}).SignIn(context.Background(), operator.Attempt{Name: name, Password: secret.FromText(password)})
+	return err == nil
+}
+
+func TestOperatorsFromTheCommandLine(t *testing.T) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		if code, _, errs := call(t, "migrate", "--database", url); code != 0 {
+			t.Fatalf("migrate: %d %s", code, errs)
+		}
+		do := func(into any, input string, args ...string) {
+			t.Helper()
+			code, out, errs := tell(t, input, append(args, "--database", url, "--json")...)
+			if code != 0 {
+				t.Fatalf("%v: %d %s", args, code, errs)
+			}
+			if err := json.Unmarshal([]byte(out), into); err != nil {
+				t.Fatalf("%v printed no JSON: %v\n%s", args, err, out)
+			}
+		}
+		var made struct {
+			Name, Role string
+			Password   bool
+			New        string `json:"new_password"`
+			Disabled   string `json:"disabled_at"`
+		}
+		do(&made, "", "operator", "create", "Root", "--role", "admin")
+		if made.Name != "root" || made.Role != "admin" || !made.Password || !signsIn(t, url, "root", made.New) {
+			t.Fatalf("created %+v", made)
+		}
+		first := made.New
+		made.New = ""
+		do(&made, "a pass phrase of mine\n", "operator", "create", "ana", "--password-stdin")
+		if made.Role != "viewer" || made.New != "" || !signsIn(t, url, "ana", "a pass phrase of mine") {
+			t.Fatalf("created %+v", made)
+		}
+		do(&made, "", "operator", "create", "bea@example.test", "--oidc")
+		if made.Password || made.New != "" {
+			t.Fatalf("created %+v", made)
+		}
+		if do(&made, "", "operator", "role", "ana", "operator"); made.Role != "operator" {
+			t.Fatalf("changed %+v", made)
+		}
+		if do(&made, "", "operator", "disable", "ana"); made.Disabled == "" || signsIn(t, url, "ana", "a pass phrase of mine") {
+			t.Fatalf("disabled %+v", made)
+		}
+		made.Disabled = ""
+		if do(&made, "", "operator", "enable", "ana"); made.Disabled != "" || !signsIn(t, url, "ana", "a pass phrase of mine") {
+			t.Fatalf("enabled %+v", made)
+		}
+		do(&made, "", "operator", "password", "root")
+		if signsIn(t, url, "root", first) || !signsIn(t, url, "root", made.New) {
+			t.Fatal("a new password replaces the old one")
+		}
+		var list []struct{ Name string }
+		if do(&list, "", "operator", "list"); len(list) != 3 || list[0].Name != "ana" {
+			t.Fatalf("listed %+v", list)
+		}
+		var log []struct{ Action, Subject string }
+		if do(&log, "", "operator", "audit"); len(log) < 7 || log[len(log)-1].Action != "operator.created" {
+			t.Fatalf("the log: %+v", log)
+		}
+	})
+}
+
+func TestOperatorCommandsThatAreRefused(t *testing.T) {
+	url := dbtest.SQLiteURL(t)
+	for _, args := range [][]string{{"migrate"}, {"operator", "create", "root", "--role", "admin"}, {"operator", "create", "ana"}} {
+		if code, _, errs := call(t, append(args, "--database", url)...); code != 0 {
+			t.Fatalf("%v: %d %s", args, code, errs)
+		}
+	}
+	for what, args := range map[string][]string{
+		"the last admin":   {"operator", "disable", "root"},
+		"an unknown one":   {"operator", "disable", "nobody"},
+		"another role":     {"operator", "create", "x", "--role", "owner"},
+		"an empty line":    {"operator", "create", "x", "--password-stdin"},
+		"a short password": {"operator", "password", "ana", "--password-stdin"},
+	} {
+		input := "\n"
+		if what == "a short password" {
+			input = "short\n"
+		}
+		if code, out, errs := tell(t, input, append(args, "--database", url)...); code == 0 || out != "" && !strings.Contains(out, "Usage") || errs == "" {
+			t.Errorf("%s: %d %q %q", what, code, out, errs)
+		}
+	}
+}
+
+func TestOperatorListForPeople(t *testing.T) {
+	dir := t.TempDir()
+	url := "sqlite:" + filepath.Join(dir, "tributary.db")
+	if code, _, errs := call(t, "migrate", "--database", url); code != 0 {
+		t.Fatal(errs)
+	}
+	code, out, errs := call(t, "operator", "create", "ana", "--data", dir)
+	if code != 0 || !strings.Contains(out, "password") || !strings.Contains(out, "only now") {
+		t.Fatalf("%d %s %s", code, out, errs)
+	}
+	if code, out, errs = call(t, "operator", "list", "--data", dir); code != 0 || !strings.Contains(out, "ana") || !strings.Contains(out, "enabled") {
+		t.Fatalf("%d %s %s", code, out, errs)
+	}
+	if code, out, errs = call(t, "operator", "audit", "--data", dir); code != 0 || !strings.Contains(out, "the log holds: 1 entries") {
+		t.Fatalf("%d %s %s", code, out, errs)
+	}
+	if code, _, _ = call(t, "operator", "list"); code != 2 {
+		t.Errorf("without a database: %d", code)
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"tributary/internal/fault"
+)
+
+// How an entry ended. The first three are the service's own words.
+const (
+	rowSuccess    = "SUCCESS"
+	rowFailure    = "FAILURE"
+	rowProcessing = "PROCESSING"    // accepted, and waited for in vain
+	rowAccepted   = "ACCEPTED"      // accepted, and not waited for
+	rowRefused    = "REFUSED"       // answered with 400: nothing is stored
+	rowNotSent    = "NOT_SUBMITTED" // no answer; run again
+)
+
+// reportRow is one line of the report.
+type reportRow struct {
+	Source        string        `json:"source"`
+	TransactionID string        `json:"transaction_id"`
+	Number        string        `json:"transaction_number"`
+	Status        string        `json:"status"`
+	OperationID   string        `json:"operation_id"`
+	UniqueNumber  string        `json:"unique_transaction_number"`
+	AuthorityID   string        `json:"tax_authority_id_1"`
+	Currency      string        `json:"currency_code"`
+	Total         *int64        `json:"total_amount"`
+	Message       string        `json:"message"`
+	Errors        []fault.Fault `json:"errors"`
+}
+
+// rows is the report, in the order of the input.
+func (s *submission) rows() []reportRow {
+	rows := make([]reportRow, len(s.entries))
+	for i, e := range s.entries {
+		r := reportRow{Source: e.source, TransactionID: e.id, Number: e.number, Status: rowNotSent, Errors: []fault.Fault{}}
+		o := s.outcomes[i]
+		switch {
+		case o.result != nil:
+			r.Status, r.UniqueNumber, r.AuthorityID = o.result.Status, o.result.UniqueNumber, o.result.AuthorityID
+			r.Currency, r.Total = o.result.Currency, o.result.Total
+			r.Errors = append(r.Errors, o.result.Errors...)
+		case o.refused != nil:
+			r.Status, r.Message = rowRefused, o.refused.Message
+			r.Errors = append(r.Errors, o.refused.Errors...)
+		case o.operation != "":
+			r.Status = rowAccepted
+			if s.waited {
+				r.Status = rowProcessing
+			}
+		}
+		r.OperationID = o.operation
+		if o.trouble != nil {
+			r.Message = o.trouble.Error()
+		}
+		rows[i] = r
+	}
+	return rows
+}
+
+// what says in one line why a row is as it is.
+func (r *reportRow) what() string {
+	parts := make([]string, 0, len(r.Errors)+1)
+	for _, f := range r.Errors {
+		parts = append(parts, string(f.Code)+": "+f.Message)
+	}
+	if len(parts) == 0 && r.Message != "" {
+		parts = append(parts, r.Message)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// summary counts rows by status.
+func summary(rows []reportRow) string {
+	counts := map[string]int{}
+	for _, r := range rows {
+		counts[r.Status]++
+	}
+	var parts []string
+	for _, status := range []string{rowSuccess, rowFailure, rowProcessing, rowAccepted, rowRefused, rowNotSent} {
+		if n := counts[status]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// tableRowsMax is how many rows a terminal is shown; past it only those that
+// did not end well, and past that again the report has them.
+const tableRowsMax = 50
+
+func printRows(w io.Writer, rows []reportRow) error {
+	shown := rows
+	if len(rows) > tableRowsMax {
+		shown = nil
+		for _, r := range rows {
+			if r.Status != rowSuccess && r.Status != rowAccepted && len(shown) < tableRowsMax {
+				shown = append(shown, r)
+			}
+		}
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(shown) > 0 {
+		fmt.Fprintln(table, "TRANSACTION\tSTATUS\tTOTAL\tAUTHORITY\tWHAT")
+	}
+	for _, r := range shown {
+		total := ""
+		if r.Total != nil {
+			total = strconv.FormatInt(*r.Total, 10) + " " + r.Currency
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", printable(r.TransactionID), r.Status, total, printable(r.AuthorityID), printable(r.what()))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d transactions: %s\n", len(rows), summary(rows))
+	return err
+}
+
+// printable keeps content from steering the terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '�'
+		}
+		return r
+	}, text)
+}
+
+// writeReport writes all rows to a file, CSV or JSON by its name. The file is
+// replaced as a whole: a half-written report is never there.
+func writeReport(path string, rows []reportRow) (err error) {
+	draft, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("--report: %w", err), os.Remove(draft.Name()))
+		}
+	}()
+	write := writeJSONReport
+	if strings.EqualFold(filepath.Ext(path), ".csv") {
+		write = writeCSVReport
+	}
+	if err := errors.Join(write(draft, rows), draft.Close()); err != nil {
+		return err
+	}
+	return os.Rename(draft.Name(), path)
+}
+
+func writeJSONReport(w io.Writer, rows []reportRow) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	return out.Encode(rows)
+}
+
+func writeCSVReport(w io.Writer, rows []reportRow) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"source", "transaction_id", "transaction_number", "status", "operation_id", "unique_transaction_number", //nolint:errcheck // told by Error
+		"tax_authority_id_1", "currency_code", "total_amount", "what"})
+	for _, r := range rows {
+		total := ""
+		if r.Total != nil {
+			total = strconv.FormatInt(*r.Total, 10) // a number, never a text somebody chose
+		}
+		out.Write([]string{defused(r.Source), defused(r.TransactionID), defused(r.Number), r.Status, r.OperationID, defused(r.UniqueNumber), //nolint:errcheck // told by Error
+			defused(r.AuthorityID), defused(r.Currency), total, defused(r.what())})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// defused keeps a spreadsheet from taking a text for a formula.
+func defused(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}

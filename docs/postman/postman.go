@@ -1,0 +1,219 @@
+// Package postman makes the Postman collection from the OpenAPI document that
+// the service describes itself with.
+//
+// It owns the form of the collection (v2.1.0) and nothing of its content. Law of
+// [Generate]: equal descriptions give equal bytes, whatever address or version
+// they were served with, and every operation is in the collection once.
+package postman
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Schema is the address that names the form of the collection.
+const Schema = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
+
+// Collection is a Postman collection, as far as this one uses it.
+type Collection struct {
+	Info     Info       `json:"info"`
+	Auth     *Auth      `json:"auth"`
+	Variable []Variable `json:"variable"`
+	Item     []Folder   `json:"item"`
+}
+
+// Info names the collection.
+type Info struct {
+	ID          string `json:"_postman_id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Schema      string `json:"schema"`
+}
+
+// Auth says how requests sign in.
+type Auth struct {
+	Type   string     `json:"type"`
+	Bearer []Variable `json:"bearer,omitempty"`
+}
+
+// Variable is a named value: of the collection, a path or a query.
+type Variable struct {
+	Key         string `json:"key"`
+	Value       string `json:"value"`
+	Type        string `json:"type,omitempty"`
+	Description string `json:"description,omitempty"`
+	Disabled    bool   `json:"disabled,omitempty"`
+}
+
+// Folder holds the requests of one tag.
+type Folder struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Item        []Item `json:"item"`
+}
+
+// Item is one request.
+type Item struct {
+	Name     string   `json:"name"`
+	Request  Request  `json:"request"`
+	Response []string `json:"response"` // always empty: examples are in the reference
+}
+
+// Request is what is sent.
+type Request struct {
+	Auth        *Auth      `json:"auth,omitempty"` // nil: the collection's
+	Method      string     `json:"method"`
+	Header      []Variable `json:"header"`
+	Body        *Body      `json:"body,omitempty"`
+	URL         URL        `json:"url"`
+	Description string     `json:"description,omitempty"`
+}
+
+// Body is a JSON text.
+type Body struct {
+	Mode    string  `json:"mode"`
+	Raw     string  `json:"raw"`
+	Options Options `json:"options"`
+}
+
+// Options say how the body is shown.
+type Options struct {
+	Raw struct {
+		Language string `json:"language"`
+	} `json:"raw"`
+}
+
+// URL is an address in its parts.
+type URL struct {
+	Raw      string     `json:"raw"`
+	Host     []string   `json:"host"`
+	Path     []string   `json:"path"`
+	Query    []Variable `json:"query,omitempty"`
+	Variable []Variable `json:"variable,omitempty"`
+}
+
+// description is the part of an OpenAPI document that is read.
+type description struct {
+	Info struct{ Title, Description string }
+	Tags []struct{ Name, Description string }
+	// Paths by path and method.
+	Paths map[string]map[string]operation
+}
+
+type operation struct {
+	Tags                 []string
+	Summary, Description string
+	Parameters           []struct {
+		Name, In, Description string
+	}
+	RequestBody *struct {
+		Content map[string]struct{ Example json.RawMessage }
+	}
+	Security *[]map[string]any
+}
+
+// Generate makes the collection of an OpenAPI document.
+func Generate(openAPI []byte) ([]byte, error) {
+	methods := []string{"get", "post", "put", "patch", "delete"} // in the order a reader expects
+	var d description
+	if err := json.Unmarshal(openAPI, &d); err != nil {
+		return nil, fmt.Errorf("reading the description: %w", err)
+	}
+	c := Collection{
+		Info: Info{ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("tributary")).String(), Name: d.Info.Title, Description: d.Info.Description, Schema: Schema},
+		Auth: &Auth{Type: "bearer", Bearer: []Variable{{Key: "token", Value: "{{api_key}}", Type: "string"}}},
+		Variable: []Variable{
+			{Key: "base_url", Value: "http://127.0.0.1:8080", Type: "string"},
+			{Key: "api_key", Value: "", Type: "string"},
+		},
+	}
+	for _, tag := range d.Tags {
+		c.Item = append(c.Item, Folder{Name: tag.Name, Description: tag.Description, Item: []Item{}})
+	}
+	for _, path := range sortedKeys(d.Paths) {
+		for method := range d.Paths[path] {
+			if !slices.Contains(methods, method) {
+				return nil, fmt.Errorf("%s %s: the method is not known here", method, path)
+			}
+		}
+		for _, method := range methods {
+			op, ok := d.Paths[path][method]
+			if !ok {
+				continue
+			}
+			at := slices.IndexFunc(c.Item, func(f Folder) bool { return len(op.Tags) > 0 && f.Name == op.Tags[0] })
+			if at < 0 {
+				return nil, fmt.Errorf("%s %s has no tag that is described", method, path)
+			}
+			item, err := request(method, path, op)
+			if err != nil {
+				return nil, err
+			}
+			c.Item[at].Item = append(c.Item[at].Item, item)
+		}
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(c)
+	return out.Bytes(), err
+}
+
+func request(method, path string, op operation) (Item, error) {
+	r := Request{Method: strings.ToUpper(method), Header: []Variable{}, Description: op.Description, URL: URL{Host: []string{"{{base_url}}"}}}
+	for _, part := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+		if strings.HasPrefix(part, "{") {
+			part = ":" + strings.Trim(part, "{}")
+		}
+		r.URL.Path = append(r.URL.Path, part)
+	}
+	r.URL.Raw = "{{base_url}}/" + strings.Join(r.URL.Path, "/")
+	for _, p := range op.Parameters {
+		v := Variable{Key: p.Name, Description: p.Description}
+		switch p.In {
+		case "path":
+			r.URL.Variable = append(r.URL.Variable, v)
+		case "query":
+			v.Disabled = true
+			r.URL.Query = append(r.URL.Query, v)
+		case "header":
+			r.Header = append(r.Header, v)
+		}
+	}
+	if op.RequestBody != nil {
+		content, ok := op.RequestBody.Content["application/json"]
+		if !ok {
+			return Item{}, fmt.Errorf("%s %s: the body is not JSON", method, path)
+		}
+		var pretty bytes.Buffer
+		if len(content.Example) > 0 {
+			if err := json.Indent(&pretty, content.Example, "", "  "); err != nil {
+				return Item{}, fmt.Errorf("%s %s: the example: %w", method, path, err)
+			}
+		} else {
+			pretty.WriteString("{}")
+		}
+		r.Body = &Body{Mode: "raw", Raw: pretty.String()}
+		r.Body.Options.Raw.Language = "json"
+		r.Header = append(r.Header, Variable{Key: "Content-Type", Value: "application/json"})
+	}
+	if op.Security != nil && len(*op.Security) == 1 && len((*op.Security)[0]) == 0 {
+		r.Auth = &Auth{Type: "noauth"}
+	}
+	return Item{Name: op.Summary, Request: r, Response: []string{}}, nil
+}
+
+func sortedKeys(m map[string]map[string]operation) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
