@@ -27,6 +27,7 @@ var staircase = [][]string{
 	{"country/packtest"},
 	{"db"},
 	{"db/dbtest"},
+	{"simulation"},
 	{"alert"},
 	{"account"},
 	{"operator"},

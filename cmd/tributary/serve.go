@@ -13,12 +13,13 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/secret"
 	"tributary/internal/server"
+	"tributary/internal/transaction"
 )
 
 // commonFlags are known to demo and serve alike.
 type commonFlags struct {
 	Listen             string        `help:"Address of the public API." default:"127.0.0.1:8080"`
-	Admin              string        `help:"Address of metrics and pprof; loopback unless you mean it." default:"127.0.0.1:8081"`
+	Admin              string        `help:"Address of console, metrics and pprof; loopback unless you mean it." default:"127.0.0.1:8081"`
 	Data               string        `help:"Folder of the database, documents and keys." placeholder:"DIR"`
 	Database           string        `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
 	Documents          string        `help:"Store of documents: file:///DIR or s3://BUCKET." placeholder:"URL"`
@@ -34,7 +35,13 @@ type commonFlags struct {
 	TLSKey             string        `help:"Its private key, PEM." placeholder:"FILE" name:"tls-key"`
 	AdminToken         string        `help:"Bearer token of the admin listener, needed when it is not on loopback." placeholder:"TOKEN"`
 	TrustProxy         bool          `help:"Take the caller's address from X-Forwarded-For."`
+	AdminURL           string        `help:"Where browsers reach the console, for OIDC and secure cookies." placeholder:"URL" name:"admin-url"`
+	OIDCIssuer         string        `help:"OpenID Connect provider that may sign operators in." placeholder:"URL" name:"oidc-issuer"`
+	OIDCClientID       string        `help:"Our id at the provider." placeholder:"ID" name:"oidc-client-id"`
+	OIDCClientSecret   string        `help:"Our secret at the provider." placeholder:"SECRET" name:"oidc-client-secret"`
 	VIES               string        `help:"Base address of the VAT register." placeholder:"URL" name:"vies"`
+	Restored           bool          `help:"The database is a restored backup: accept transactions only after the authorities were asked what it does not know."`
+	RestoredSince      string        `help:"First document date to ask the authorities for; default: decided by what the backup knows." placeholder:"YYYY-MM-DD"`
 }
 
 func (f *commonFlags) config(c *command) (server.Config, error) {
@@ -42,7 +49,16 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
 		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase,
 		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, AdminToken: secret.FromText(f.AdminToken), TrustProxy: f.TrustProxy,
-		VIES: f.VIES, Log: c.log, Version: versionText(),
+		VIES: f.VIES, Log: c.log, Version: versionText(), Restored: f.Restored,
+	}
+	if f.RestoredSince != "" {
+		var err error
+		if cfg.RestoredSince, err = transaction.Day(f.RestoredSince); err != nil {
+			return cfg, fault.New(fault.Invalid, "--restored-since: %q is not a day of the form YYYY-MM-DD", f.RestoredSince)
+		}
+		if !f.Restored {
+			return cfg, fault.New(fault.Invalid, "--restored-since belongs to --restored")
+		}
 	}
 	for _, text := range f.WebhookAllow {
 		prefix, err := netip.ParsePrefix(text)
@@ -111,11 +127,14 @@ func serve(c *command, cfg server.Config, ready func(*server.Server)) error {
 		return err
 	}
 	go func() {
-		select {
-		case <-srv.Ready():
-			ready(srv)
-		case <-c.ctx.Done():
+		for _, reached := range []<-chan struct{}{srv.Ready(), srv.Opened()} {
+			select {
+			case <-reached:
+			case <-c.ctx.Done():
+				return
+			}
 		}
+		ready(srv)
 	}()
 	err = srv.Run(c.ctx)
 	if closing := srv.Close(); err == nil {
@@ -145,8 +164,8 @@ func (d *demoCommand) Run(c *command) error {
 // welcome prints what a newcomer needs, with a line that can be pasted.
 func (d *demoCommand) welcome(c *command, srv *server.Server) {
 	demo := srv.Demo()
-	fmt.Fprintf(c.out, "\nTributary demo\n\n  API          %s\n  reference    %s/docs\n  API key      %s\n  metrics      %s/metrics\n  simulators   %s\n\n  suppliers\n",
-		srv.URL(), srv.URL(), demo.APIKey, srv.AdminURL(), srv.SimulatorsURL())
+	fmt.Fprintf(c.out, "\nTributary demo\n\n  API          %s\n  reference    %s/docs\n  API key      %s\n  console      %s/console/ (operator %s, password %s)\n  metrics      %s/metrics\n  simulators   %s\n\n  suppliers\n",
+		srv.URL(), srv.URL(), demo.APIKey, srv.AdminURL(), demo.Operator, demo.Password, srv.AdminURL(), srv.SimulatorsURL())
 	codes := make([]string, 0, len(demo.Suppliers))
 	for code := range demo.Suppliers {
 		codes = append(codes, code)

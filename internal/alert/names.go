@@ -18,6 +18,9 @@ const (
 	OperationQuarantined    Name = "operation_quarantined"
 	LanePausedCredentials   Name = "lane_paused_credentials"
 	ChainMismatch           Name = "chain_mismatch"
+	Restoring               Name = "restoring"
+	RestoredUnasked         Name = "restored_unasked"
+	RestoredGaps            Name = "restored_gaps"
 	WebhookBreakerOpen      Name = "webhook_breaker_open"
 	WebhookAddressRefused   Name = "webhook_address_refused"
 	WebhookDiscarded        Name = "webhook_discarded"
@@ -70,6 +73,12 @@ var meanings = []Meaning{
 		"Ask the client for new credentials."},
 	{ChainMismatch, "supplier", "The chain's head at the authority differs from ours; the chain is stopped so that it cannot fork.",
 		"Run reconcile; this follows a restored backup or a second system that files for the same supplier."},
+	{Restoring, "service", "A backup was restored; transactions are refused until the authorities were asked what it does not know.",
+		"Wait; the log says which suppliers are left."},
+	{RestoredUnasked, "supplier", "After a restored backup the authority could not be asked what it holds of a supplier; nothing of it is filed.",
+		"Mend what the message names; it is asked again. Where the authority has no list, compare with its portal and release the supplier."},
+	{RestoredGaps, "supplier", "The authority holds documents that the restored backup does not know.",
+		"Ask the client to submit everything since the backup again: they are adopted, not filed twice."},
 	{WebhookBreakerOpen, "client", "A receiver of webhooks keeps failing; it gets single probes until it answers.",
 		"Tell the client; the notifications are kept and sent again."},
 	{WebhookAddressRefused, "client", "A webhook address leads to a network that is not allowed.",

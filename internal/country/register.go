@@ -2,16 +2,31 @@ package country
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
 // Register is the optional ability of a [Channel] whose authority can list
-// what it holds. Reconciliation compares the list with our own records.
+// what it holds. Reconciliation compares the list with our own records; after
+// an old backup was restored it says what the backup does not know.
 type Register interface {
 	// Registered lists everything the authority holds of a supplier whose
 	// document date is the given day, in the authority's order. It reads all
-	// pages; an error means that the list is not known.
+	// pages; an error means that the list is not known, and never will be where
+	// it wraps [ErrNoList].
 	Registered(ctx context.Context, s Supplier, day Day, c Credentials) ([]Entry, error)
+}
+
+// ErrNoList marks an error of [Register] after which asking again is useless:
+// this supplier's way to the authority has no list.
+var ErrNoList = errors.New("the authority does not list what it holds")
+
+// ChainKeeper is the optional ability of a chained [Channel] whose authority
+// can say where a supplier's chain stands.
+type ChainKeeper interface {
+	// Head is the last link that the authority holds of a supplier, as
+	// [Filing].Link had it; begun is false while it holds none.
+	Head(ctx context.Context, s Supplier, c Credentials) (head Link, begun bool, err error)
 }
 
 // Day is a calendar day in the supplier's own time zone.
@@ -26,11 +41,22 @@ func (d Day) String() string {
 	return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 }
 
-// Entry is one document that an authority holds.
+// Entry is one document that an authority holds. Beside the number every
+// member is optional: what an authority says helps to recognise a document of
+// which nothing else is left.
 type Entry struct {
 	Number       string // as [Filing].Number
 	AuthorityID1 string // "" where the list has none
 	AuthorityID2 string
-	Cancelled    bool // the authority holds it as cancelled
-	At           time.Time
+	Cancelled    bool      // the authority holds it as cancelled
+	At           time.Time // of the registration
+
+	// Kind is "" where the list does not say. A list that says it has
+	// cancellations as documents of their own; where it does not, Cancelled is
+	// all that is seen of them.
+	Kind      Kind
+	Reference string // number of the document that it corrects
+	SHA256    string // of the document
+	QRCode    string // as on the document
+	Gross     *int64 // as [Totals].Gross of the draft it was made from; nil where the list does not say
 }

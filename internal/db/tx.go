@@ -311,11 +311,18 @@ func unavailable(err error) error {
 	}).Because(err)
 }
 
-// redactURL drops the password of a database URL before it is shown.
+// redactURL drops the password of a database URL before it is shown. It may
+// stand in the query as well, and in an address that is mistyped nobody knows
+// where it stands: of that only the scheme is shown.
 func redactURL(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" {
-		return strings.SplitN(text, ":", 2)[0] + ":…"
+	if err != nil || u.Host == "" || strings.ContainsAny(u.Host, "@") || strings.ContainsAny(u.Path, "@:") {
+		scheme, _, _ := strings.Cut(text, ":")
+		return scheme + ":…"
 	}
-	return u.Redacted()
+	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	if u.User != nil {
+		plain.User = url.User(u.User.Username())
+	}
+	return plain.String()
 }

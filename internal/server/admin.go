@@ -12,12 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"tributary/internal/console"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
 
-// adminHandler serves what only the operator may see. It listens on loopback
-// by default; elsewhere every request needs the admin token.
+// adminHandler serves what only the operator may see. The console has its own
+// sign-in. The rest is open on loopback; elsewhere every request of it needs
+// the admin token.
 func (s *Server) adminHandler() http.Handler {
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newBacklog(s.db))
 	mux := http.NewServeMux()
@@ -28,6 +30,16 @@ func (s *Server) adminHandler() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the caller went away
+	front := http.NewServeMux()
+	front.Handle(console.Root+"/", s.console)
+	front.Handle("GET "+console.Root, http.RedirectHandler(console.Root+"/", http.StatusSeeOther))
+	front.Handle("GET /{$}", http.RedirectHandler(console.Root+"/", http.StatusSeeOther))
+	front.Handle("/", s.tokenGuard(mux))
+	return front
+}
+
+// tokenGuard asks for the admin token where others than this machine can call.
+func (s *Server) tokenGuard(mux http.Handler) http.Handler {
 	if onLoopback(s.admin.Addr()) {
 		return mux
 	}

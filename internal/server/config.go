@@ -24,8 +24,13 @@ type Config struct {
 	Worker  bool // process operations, deliver webhooks, work jobs
 	Migrate bool // bring the schema up to date at start
 
+	Restored      bool        // the database is a restored backup: the authorities are asked before transactions are accepted
+	RestoredSince country.Day // first document date to ask for; zero: decided by what the backup knows
+
 	Listen     string // of the public API
-	Admin      string // of metrics and pprof
+	Admin      string // of console, metrics and pprof
+	AdminURL   string // where browsers reach the console, for OIDC and secure cookies; empty: http:// and Admin
+	OIDC       OIDC   // zero: operators sign in with passwords alone
 	Simulators string // of the simulated authorities; demo only
 	Data       string // folder of database, documents, key and simulators
 	Database   string // sqlite:PATH or postgres://…; default: a file in Data
@@ -86,6 +91,9 @@ func (c *Config) check() error {
 			wrong("public-url", "%q is not of the form https://HOST", c.PublicURL)
 		}
 		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	}
+	if !c.API && c.Worker && c.PublicURL == "" {
+		wrong("public-url", "is missing: a worker alone has no listener to take it from, for example --public-url https://api.example.com")
 	}
 	if !c.Demo && c.Database == "" && c.Data == "" {
 		wrong("database", "is missing: give --database sqlite:PATH or --database postgres://USER@HOST/NAME")

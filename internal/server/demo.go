@@ -17,6 +17,9 @@ type Demo struct {
 	APIKey    string
 	ClientID  string
 	Suppliers map[string]string // company ids by country
+
+	Operator string // of the console
+	Password string
 }
 
 const demoClient = "demo"
@@ -50,6 +53,10 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 		return nil, err
 	}
 	demo := &Demo{APIKey: key.Text.RevealText(), ClientID: demoClient, Suppliers: map[string]string{}}
+	if demo.Password, err = s.furnishOperator(ctx, by); err != nil {
+		return nil, err
+	}
+	demo.Operator = demoOperator
 	for _, c := range demoCompanies {
 		if demo.Suppliers[c.CountryCode], err = s.furnishCompany(ctx, c); err != nil {
 			return nil, fmt.Errorf("onboard %s: %w", c.ExternalID, err)

@@ -24,11 +24,13 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/api"
+	"tributary/internal/console"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/operator"
 	"tributary/internal/secret"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
@@ -66,6 +68,8 @@ type Server struct {
 	service   *transaction.Service
 	renderer  *document.Renderer
 	api       *api.API
+	operators *operator.Operators
+	console   *console.Console
 
 	public, admin, sims net.Listener
 	simulators          *simulators
@@ -195,6 +199,7 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	background("accounts", s.accounts.Run)
+	background("restoration", s.runRestore)
 	if s.cfg.Worker {
 		background("transactions", s.service.Run)
 		background("webhooks", s.hooks.Run)
@@ -213,6 +218,9 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	s.cfg.Log.Info("stopping")
+	if s.console != nil {
+		s.console.Close() // open pages would hold the listener
+	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainHTTP)
 	for _, h := range servers[:min(1, len(servers))] {
 		err = errors.Join(err, ignoreDeadline(h.Shutdown(drain)))
@@ -289,6 +297,9 @@ func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) 
 // Close releases what Open took. It is safe after a failed Open and after Run.
 func (s *Server) Close() error {
 	var err error
+	if s.console != nil {
+		s.console.Close()
+	}
 	if s.service != nil {
 		s.service.Close()
 	}

@@ -86,6 +86,10 @@ func (b *batch) storePrepared(ctx context.Context) error {
 		}
 		b.ready = nil
 		for _, o := range kept {
+			if o.gap != nil {
+				b.settle(b.adopted(o))
+				continue
+			}
 			if o.filing.Report == nil {
 				b.settle(outcome{op: o, status: Success}) // nothing to file
 				continue
@@ -138,6 +142,10 @@ func (b *batch) prepareAgain(ctx context.Context, refused []outcome) error {
 	b.ready, b.chain, b.chainRead, b.head = nil, country.Link{}, false, 0
 	for _, o := range list {
 		if slices.ContainsFunc(refused, func(r outcome) bool { return r.op == o }) {
+			continue
+		}
+		if o.gap != nil {
+			b.ready = append(b.ready, o)
 			continue
 		}
 		o.filing = country.Filing{}

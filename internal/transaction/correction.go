@@ -249,8 +249,9 @@ func lockOriginals(tx *db.Tx, ops []*operation) error {
 }
 
 // reserve enters a correction in the original's book, or says why it cannot
-// be: one full credit or one cancellation, and adjustments within its sum. The
-// caller holds the original's lock.
+// be: one full credit or one cancellation, and adjustments within its sum; what
+// the authority holds already is entered in any case. The caller holds the
+// original's lock.
 func (b *batch) reserve(tx *db.Tx, o *operation) (*fault.Fault, error) {
 	if !o.correction() {
 		return nil, nil
@@ -266,12 +267,12 @@ func (b *batch) reserve(tx *db.Tx, o *operation) (*fault.Fault, error) {
 	if o.kind != country.Adjustment {
 		amount = -o.original.Totals.Gross
 	}
-	if whole > 0 {
+	if whole > 0 && o.gap == nil {
 		f := refers(fault.ReferenceAlreadyCorrected, "was already credited or cancelled")
 		return &f, nil
 	}
 	sum := o.original.Totals.Gross
-	if sized := !o.original.Backfilled || len(o.original.Transaction.Items) > 0; sized && exceeds(sum, adjusted+amount) {
+	if sized := !o.original.Backfilled || len(o.original.Transaction.Items) > 0; sized && exceeds(sum, adjusted+amount) && o.gap == nil {
 		f := refers(fault.ReferenceExceeded, fmt.Sprintf("amounts to %d and would be corrected by %d", sum, adjusted+amount))
 		return &f, nil
 	}

@@ -50,8 +50,14 @@ func (s *Service) SearchStatements(r db.Reader, q Query) (list []Statement, err 
 
 // OverviewStatements are the queries of the overview.
 func OverviewStatements() []Statement {
-	return []Statement{{queuedSQL, []any{queueLook}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueLook}}, {depthsIdleSQL, []any{queueLook}}}
+	return []Statement{{newestSQL, nil}, {openDueSQL, []any{openMax}}, {openIdleSQL, []any{openMax}}, {queuedSQL, []any{queueLook}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueLook}}, {depthsIdleSQL, []any{queueLook}}}
 }
+
+// CorrectionsStatement is the query of what corrects a transaction.
+func CorrectionsStatement() Statement { return Statement{correctionsSQL, []any{"c", "t", 10}} }
+
+// NextStatement is the query of the indexer.
+func NextStatement() Statement { return Statement{nextSQL, []any{"0190", indexSet}} }
 
 // Limits of the index and of searches.
 const (

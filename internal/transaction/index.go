@@ -112,6 +112,10 @@ func (x *indexer) round(ctx context.Context) error {
 
 const indexedColumns = "o.operation_id, o.transaction_id, o.country, o.supplier_id, o.number, o.kind, b.body FROM operations o JOIN bodies b ON b.operation_id = o.operation_id"
 
+// nextSQL says of both tables where to begin: PostgreSQL merges them and would
+// otherwise walk one of them from its start.
+const nextSQL = "SELECT " + indexedColumns + " WHERE o.operation_id > $1 AND b.operation_id > $1 ORDER BY o.operation_id LIMIT $2"
+
 func scanIndexed(scan func(...any) error) (o indexed, err error) {
 	return o, scan(&o.id, &o.transactionID, &o.country, &o.supplierID, &o.number, &o.kind, &o.body)
 }
@@ -124,7 +128,7 @@ func (x *indexer) indexNew(ctx context.Context) (more bool, err error) {
 		if from, err = readCursor(r, cursorNew); err != nil {
 			return err
 		}
-		ops, err = db.Collect(r, scanIndexed, "SELECT "+indexedColumns+" WHERE o.operation_id > $1 ORDER BY o.operation_id LIMIT $2", from, indexSet)
+		ops, err = db.Collect(r, scanIndexed, nextSQL, from, indexSet)
 		return err
 	})
 	if err != nil || len(ops) == 0 {
@@ -302,16 +306,20 @@ func (s *Service) IndexedTo(ctx context.Context) (at time.Time, err error) {
 	return at, err
 }
 
+// newestSQL is one look at the end of an index. Asking for one row behind the
+// cursor would read the whole table where there is none.
+const newestSQL = "SELECT coalesce(max(operation_id), '') FROM operations"
+
 func (s *Service) indexedTo(r db.Reader) (time.Time, error) {
 	position, err := readCursor(r, cursorNew)
 	if err != nil {
 		return time.Time{}, err
 	}
-	var behind int
-	if err := r.Row("SELECT count(*) FROM (SELECT 1 FROM operations WHERE operation_id > $1 LIMIT 1) AS o", position).Scan(&behind); err != nil {
+	var newest string
+	if err := r.Row(newestSQL).Scan(&newest); err != nil {
 		return time.Time{}, fmt.Errorf("read how far the index is: %w", err)
 	}
-	if behind == 0 {
+	if newest <= position {
 		return r.Now(), nil
 	}
 	if len(position) == 13 { // the time of a clock that is ahead, see indexNew

@@ -40,6 +40,9 @@ func (s submission) key() [2]string { return [2]string{s.caller.Scope, s.examine
 // its result: a new one, or the one that succeeded before. See contract.md
 // section 5 for the table it implements.
 func (s *Service) Submit(ctx context.Context, caller Caller, kind country.Kind, body []byte) (operationID string, err error) {
+	if s.closed.Load() {
+		return "", errClosed()
+	}
 	examined, err := Examine(kind, body, s.terms(caller))
 	if err != nil {
 		return "", err

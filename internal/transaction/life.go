@@ -173,9 +173,12 @@ func (s *Service) lifeFiling(r db.Reader, l *Life) error {
 	return nil
 }
 
+const correctionsSQL = "SELECT " + summaryColumns + " FROM operations o WHERE o.client_id = $1 AND o.reference_id = $2 LIMIT $3"
+
 func (s *Service) lifeCorrections(r db.Reader, l *Life) (err error) {
-	l.Corrections, err = db.Collect(r, scanSummary, "SELECT "+summaryColumns+
-		" FROM operations o WHERE o.client_id = $1 AND o.reference_id = $2 ORDER BY o.operation_id LIMIT "+strconv.Itoa(correctionsMax), l.ClientID, l.TransactionID)
+	l.Corrections, err = db.Collect(r, scanSummary, correctionsSQL, l.ClientID, l.TransactionID, correctionsMax)
+	// Sorted here: asked for an order, SQLite walks all of the client's operations in it.
+	slices.SortFunc(l.Corrections, func(a, b Summary) int { return cmp.Compare(a.OperationID, b.OperationID) })
 	if err != nil || l.ReferenceID == "" {
 		return err
 	}

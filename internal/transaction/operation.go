@@ -81,6 +81,7 @@ type operation struct {
 	filing   country.Filing
 	receipt  country.Receipt
 	original *country.Original
+	gap      *gap // what the authority holds of it since before a backup was restored
 }
 
 const operationFields = `operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id,
@@ -154,7 +155,9 @@ func decodeFiling(text string, report []byte) (f country.Filing, err error) {
 	if err = json.Unmarshal([]byte(text), &f); err != nil {
 		return f, fmt.Errorf("read a stored filing: %w", err)
 	}
-	f.Report = report
+	if len(report) > 0 { // of an adopted document nothing is left
+		f.Report = report
+	}
 	return f, nil
 }
 

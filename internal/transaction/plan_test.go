@@ -98,3 +98,22 @@ func TestPlanCheckNoticesAWholeTable(t *testing.T) {
 		t.Errorf("the plan of a query without an index looks fine: %v", lines)
 	})
 }
+
+func TestTheIndexerBeginsWhereItStopped(t *testing.T) {
+	d := dbtest.Postgres(t)
+	plan := strings.Join(planOf(t, d, transaction.NextStatement()), "\n")
+	for _, table := range []string{"operations", "bodies"} {
+		if !regexp.MustCompile(table + `_pkey[^\n]*\n *Index Cond:`).MatchString(plan) {
+			t.Errorf("%s is read from its start:\n%s", table, plan)
+		}
+	}
+}
+
+// With another index SQLite would walk all operations of the client.
+func TestCorrectionsAreReadByTheirReference(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		if plan := strings.Join(planOf(t, d, transaction.CorrectionsStatement()), "\n"); !strings.Contains(plan, "operations_by_reference") {
+			t.Error(plan)
+		}
+	})
+}

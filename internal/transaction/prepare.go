@@ -55,6 +55,11 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 		b.held = append(b.held, o) // the credentials were refused a moment ago
 		return nil
 	}
+	// By the client's own number first: what is registered needs no draft, which
+	// a law might refuse by now.
+	if decided, err := b.fillGap(ctx, o, o.document.Number); decided || err != nil {
+		return err
+	}
 	if b.chained {
 		if err := b.readChain(ctx); err != nil {
 			return err
@@ -76,6 +81,9 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 	var wrong *fault.Error
 	switch {
 	case err == nil:
+		if decided, err := b.fillGap(ctx, o, filing.Number); decided || err != nil {
+			return err
+		}
 		filing.OperationID = o.id
 		filing.PreparedAt = b.db.Now()
 		o.filing = filing

@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	lanesAtOnce  = 32  // lanes in work on this node
-	batchMax     = 200 // operations taken together, less where the authority wants less
-	visitBatches = 16  // batches in one visit; then the lane goes to the back
-	suspectBatch = 14  // operations together after a first crash
-	aloneFrom    = 2   // crashes after which an operation is worked alone
-	crashesMax   = 3   // crashes alone; then an operation is quarantined
+	lanesAtOnce  = 32   // lanes in work on this node
+	batchMax     = 1000 // operations taken together, less where the authority wants less
+	visitBatches = 16   // batches in one visit; then the lane goes to the back
+	suspectBatch = 14   // operations together after a first crash
+	suspectsLook = 32   // so far a lane that takes few looks behind suspects for others
+	aloneFrom    = 2    // crashes after which an operation is worked alone
+	crashesMax   = 3    // crashes alone; then an operation is quarantined
 
 	// suspectsAfterDefault is how long a process must have lived before it works on
 	// operations that were twice in work when a process ended. A process that is
@@ -54,14 +55,18 @@ type visit struct {
 	location *time.Location
 	creds    country.Credentials
 
-	failures int64
-	trouble  string
-	failing  bool      // this visit is counted in failures
-	paused   bool      // the credentials do not work
-	rest     time.Time // our own pause after a failure
-	wait     time.Time // the pause that the authority asked for
-	left     bool      // the lane was given back together with the outcomes
-	leftover []string  // operations whose crash count has to be taken back
+	failures   int64
+	trouble    string
+	failing    bool      // this visit is counted in failures
+	paused     bool      // the credentials do not work
+	rest       time.Time // our own pause after a failure
+	wait       time.Time // the pause that the authority asked for
+	heldBack   string    // why nothing may be filed after a restored backup; "": it may
+	adopting   bool      // gaps of a restored backup wait for their operations
+	restoredAt time.Time // when a backup was restored that does not know the supplier; zero: none
+	spoken     map[gapKey]bool // gaps that this visit has given to an operation
+	left       bool     // the lane was given back together with the outcomes
+	leftover   []string // operations whose crash count has to be taken back
 }
 
 // visit works a lane until nothing is due, the authority asks for a pause, or
@@ -74,7 +79,8 @@ func (s *Service) visit(ctx context.Context, lease *db.Lease[laneState]) {
 	defer s.reached(killpoint.Left, lease.ID)
 	v := &visit{Service: s, lease: lease, failures: lease.Row.failures, trouble: lease.Row.trouble}
 	err := v.open(ctx)
-	for n := 0; err == nil && n < visitBatches && ctx.Err() == nil; n++ {
+	held := err == nil && v.hold()
+	for n := 0; err == nil && !held && n < visitBatches && ctx.Err() == nil; n++ {
 		var more bool
 		if more, err = v.batch(ctx); !more {
 			break
@@ -85,7 +91,7 @@ func (s *Service) visit(ctx context.Context, lease *db.Lease[laneState]) {
 		v.failed(err)
 		err = nil
 	}
-	if err == nil && ctx.Err() == nil && v.failures > 0 {
+	if err == nil && !held && ctx.Err() == nil && v.failures > 0 {
 		err = v.expire(ctx)
 	}
 	if v.left || errors.Is(err, db.ErrStale) {
@@ -219,6 +225,11 @@ func (v *visit) open(ctx context.Context) (err error) {
 		return nil
 	}
 	err = v.db.Read(ctx, func(r db.Reader) error {
+		if v.channel != nil {
+			if err := v.learnRestored(r); err != nil {
+				return err
+			}
+		}
 		v.supplier, err = v.cfg.Companies.Supplier(r, v.at.scope, v.at.supplierID)
 		return err
 	})
@@ -229,6 +240,11 @@ func (v *visit) open(ctx context.Context) (err error) {
 		return fmt.Errorf("read the supplier: %w", err)
 	}
 	v.known = true
+	if !v.restoredAt.IsZero() {
+		if err := v.enlist(ctx); err != nil {
+			return err
+		}
+	}
 	v.location = locate(v.cfg.Atlas, v.supplier, v.pack)
 	if v.channel != nil {
 		if v.creds, err = v.cfg.Companies.Credentials(ctx, v.at.scope, v.at.supplierID); err != nil {

@@ -126,9 +126,11 @@ type ownFiling struct {
 	cancelled                  bool
 }
 
-const heldSQL = `SELECT o.operation_id, o.transaction_id, o.kind, o.status, f.filing, coalesce(f.receipt, '{}'),
-		(SELECT count(*) FROM corrections c JOIN operations x ON x.operation_id = c.operation_id
-			WHERE c.client_id = o.client_id AND c.original_id = o.transaction_id AND c.kind = 'CANCELLATION' AND x.status = 'SUCCESS')
+// cancellationsOf counts the successful cancellations of operation o.
+const cancellationsOf = `(SELECT count(*) FROM corrections c JOIN operations x ON x.operation_id = c.operation_id
+			WHERE c.client_id = o.client_id AND c.original_id = o.transaction_id AND c.kind = 'CANCELLATION' AND x.status = 'SUCCESS')`
+
+const heldSQL = `SELECT o.operation_id, o.transaction_id, o.kind, o.status, f.filing, coalesce(f.receipt, '{}'), ` + cancellationsOf + `
 	FROM operations o JOIN filings f ON f.operation_id = o.operation_id
 	WHERE o.client_id = $1 AND o.supplier_id = $2 AND o.dated_at >= $3 AND o.dated_at < $4 AND o.status IN ('SUCCESS', 'PROCESSING')
 		AND o.kind <> 'BACKFILL'`

@@ -31,6 +31,11 @@ func ResumeLanes(tx *db.Tx, clientID, companyID string) error {
 			return err
 		}
 	}
+	// An authority that refused the old ones may say now what it holds.
+	if err := tx.Exec("UPDATE restored_suppliers SET due_at = $1 WHERE supplier_id = $2 AND state = 'unasked' AND lease_until IS NULL", db.Micros(tx.Now()), companyID); err != nil {
+		return err
+	}
+	tx.Wake(askQueue.Table)
 	tx.Wake(laneQueue.Table)
 	return nil
 }

@@ -128,6 +128,9 @@ func (s *Service) Search(ctx context.Context, q Query) (page Page, err error) {
 		return page, err
 	}
 	err = s.db.Read(ctx, func(r db.Reader) error {
+		if err := s.db.PlanByValue(r); err != nil {
+			return err
+		}
 		page, err = s.search(r, q)
 		return err
 	})
@@ -241,6 +244,9 @@ func (s *Service) textSources(r db.Reader, text string, term func(string) source
 	if err != nil {
 		return nil, err
 	}
+	if id := strings.ToLower(text); len(id) == 32 && !slices.Contains(companies, id) {
+		companies = append(companies, id) // of a supplier that was never onboarded
+	}
 	for _, id := range companies {
 		list = append(list, term(supplierSign+id))
 	}
@@ -250,8 +256,8 @@ func (s *Service) textSources(r db.Reader, text string, term func(string) source
 // openOperations lists what is not settled, newest first; all is false when
 // there is too much of it.
 func openOperations(r db.Reader) (ids []string, all bool, err error) {
-	for _, where := range []string{"due_at IS NOT NULL", "status = 'PROCESSING' AND due_at IS NULL"} {
-		some, err := collectIDs(r, "SELECT operation_id FROM operations WHERE "+where+" LIMIT "+strconv.Itoa(openMax+1))
+	for _, text := range []string{openDueSQL, openIdleSQL} {
+		some, err := collectIDs(r, text, openMax+1)
 		if err != nil {
 			return nil, false, fmt.Errorf("list open operations: %w", err)
 		}
@@ -260,6 +266,12 @@ func openOperations(r db.Reader) (ids []string, all bool, err error) {
 	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
 	return ids, len(ids) <= openMax, nil
 }
+
+// The orders are those of the indexes: without one a planner may read the table.
+const (
+	openDueSQL  = "SELECT operation_id FROM operations WHERE due_at IS NOT NULL ORDER BY due_at LIMIT $1"
+	openIdleSQL = "SELECT operation_id FROM operations WHERE status = 'PROCESSING' AND due_at IS NULL ORDER BY operation_id LIMIT $1"
+)
 
 func collectIDs(r db.Reader, sql string, args ...any) ([]string, error) {
 	return db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) }, sql, args...)

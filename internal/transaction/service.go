@@ -11,6 +11,7 @@ package transaction
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"tributary/internal/alert"
@@ -55,6 +56,10 @@ type Service struct {
 	begun  time.Time
 	tally  *tally
 
+	closed atomic.Bool   // the intake, while a restored backup is being completed
+	opened chan struct{} // closed when it is open
+	asked  chan struct{} // a restored supplier's question has an answer
+
 	suspectsAfter time.Duration // tests shorten it
 
 	// Tests only; zero in production.
@@ -79,6 +84,8 @@ func New(cfg Config) *Service {
 	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), suspectsAfter: suspectsAfterDefault}
 	s.tally = newTally(cfg.DB, cfg.Log.Warn)
 	s.intake = db.NewGather(cfg.DB, s.store)
+	s.asked, s.opened = make(chan struct{}, 1), make(chan struct{})
+	close(s.opened)
 	return s
 }
 

@@ -113,6 +113,7 @@ func (b *batch) writeEndings(tx *db.Tx, endings []ending) error {
 		attachments = append(attachments, e.attachments...)
 	}
 	steps := []error{
+		b.writeAdopted(tx, endings),
 		tx.ExecEachOne(`UPDATE operations SET stage = 'settled', status = $2, settled_at = $3, due_at = NULL, crashes = 0, doubts = '', result = $4,
 			supplier_id = $5, number = $6 WHERE operation_id = $1 AND status = 'PROCESSING'`, operations),
 		tx.ExecEachOne("UPDATE transactions SET open = open - 1, success_id = coalesce(success_id, $3) WHERE client_id = $1 AND transaction_id = $2", transactions),

@@ -26,7 +26,7 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 		due := db.Micros(tx.Now())
 		var worst, least int64
 		if err := tx.Row("SELECT coalesce(max(crashes), 0), coalesce(min(crashes), 0) FROM (SELECT crashes FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3) AS next",
-			v.lease.ID, due, limit).Scan(&worst, &least); err != nil {
+			v.lease.ID, due, max(limit, suspectsLook)).Scan(&worst, &least); err != nil {
 			return fmt.Errorf("look for crashes: %w", err)
 		}
 		n, below := v.suspicion(worst, limit)

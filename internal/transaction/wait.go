@@ -28,6 +28,7 @@ const (
 	WhyOriginal   Why = "original"            // what it corrects is not settled
 	WhyQuarantine Why = "quarantined"         // set aside; a person must look
 	WhyPutOff     Why = "put_off"             // it could not be prepared or was not taken; tried again later
+	WhyRestored   Why = "restored"            // a backup was restored; the authority has not said what it holds
 )
 
 // Wait says why an operation is not settled, and what happens next.
@@ -127,6 +128,8 @@ func (w *Wait) explain(l *Life, lane laneNow, now time.Time) {
 	switch {
 	case l.quarantined():
 		w.Why, w.Text = WhyQuarantine, "was in work each time the process ended; it is set aside until somebody releases it"
+	case strings.HasPrefix(lane.trouble, heldTrouble):
+		w.Why, w.CanRetry, w.Text = WhyRestored, false, "a backup was restored, and nothing is filed for the supplier until its authority has said what it holds"
 	case lane.failures > 0 && strings.HasPrefix(lane.trouble, credentialsTrouble):
 		w.Why, w.Since, w.Text = WhyCredential, lane.troubleAt, "the authority refuses the supplier's credentials; filing goes on with new ones"
 	case w.InWork && !l.DueAt.After(now):

@@ -47,6 +47,9 @@ func (h *Hooks) Deliveries(ctx context.Context, clients []string) ([]Delivery, e
 	}
 	discarded := map[string]int{}
 	err := h.cfg.DB.Read(ctx, func(r db.Reader) error {
+		if err := h.cfg.DB.PlanByValue(r); err != nil {
+			return err
+		}
 		if err := pendingByLane(r, of); err != nil {
 			return err
 		}
@@ -123,7 +126,7 @@ const (
 	pendingSQL = "SELECT lane, count(*), min(due_at) FROM webhook_events WHERE due_at IS NOT NULL GROUP BY lane"
 
 	discardedSQL = `SELECT count(*) FROM (SELECT 1 FROM webhook_events
-		WHERE client_id = $1 AND status = 'discarded' AND status <> 'delivered' LIMIT $2) AS d`
+		WHERE client_id = $1 AND status = 'discarded' AND status <> 'delivered' ORDER BY webhook_id LIMIT $2) AS d`
 )
 
 // Window is a stretch of a client's events.
@@ -162,7 +165,10 @@ func (h *Hooks) CountWindow(ctx context.Context, w Window) (n int, more bool, er
 	}
 	where, args := w.conditions("")
 	err = h.cfg.DB.Read(ctx, func(r db.Reader) error {
-		return r.Row("SELECT count(*) FROM (SELECT 1 FROM "+eventsTable+" WHERE "+where+" LIMIT "+strconv.Itoa(windowCountMax+1)+") AS w", args...).Scan(&n)
+		if err := h.cfg.DB.PlanByValue(r); err != nil {
+			return err
+		}
+		return r.Row("SELECT count(*) FROM (SELECT 1 FROM "+eventsTable+" WHERE "+where+" ORDER BY webhook_id LIMIT "+strconv.Itoa(windowCountMax+1)+") AS w", args...).Scan(&n)
 	})
 	if err != nil {
 		return 0, false, fmt.Errorf("count events: %w", err)

@@ -32,6 +32,7 @@ func newAuthority(d *country.Desk) http.Handler {
 	mux.HandleFunc("GET "+pathDocuments, a.find)
 	mux.HandleFunc("GET "+pathStatus, a.status)
 	mux.HandleFunc("GET "+pathList, a.list)
+	mux.HandleFunc("GET "+pathChain, a.chainHead)
 	mux.HandleFunc("PUT "+pathSuppliers, a.enrol)
 	return mux
 }

@@ -3,6 +3,8 @@ package xx
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,10 +20,12 @@ type note struct {
 	Day       string       `json:"day"`
 	Kind      country.Kind `json:"kind"`
 	Reference string       `json:"reference,omitempty"` // number of the document it corrects
+	Currency  string       `json:"currency,omitempty"`
+	Gross     *int64       `json:"gross,omitempty"`
 }
 
 func (d *arrival) note() string {
-	n := note{Day: d.Day, Kind: d.Kind}
+	n := note{Day: d.Day, Kind: d.Kind, Currency: d.Currency, Gross: &d.Gross}
 	if d.Reference != nil {
 		n.Reference = d.Reference.Number
 	}
@@ -76,7 +80,9 @@ func listed(all []country.Registration, supplier, day string, after int) (page [
 			next = i
 			break
 		}
-		page = append(page, registered(r))
+		entry := registered(r)
+		entry.Kind, entry.Reference, entry.Currency, entry.Gross = n.Kind, n.Reference, n.Currency, n.Gross
+		page = append(page, entry)
 	}
 	for _, r := range all[max(next, 0):] { // a cancellation may stand behind the page
 		var n note
@@ -109,11 +115,70 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 			if err != nil {
 				return nil, fmt.Errorf("listing documents of %s: %w", day, err)
 			}
-			at, _ := time.Parse(time.RFC3339, r.At) // absent is zero
-			all = append(all, country.Entry{Number: r.Number, AuthorityID1: r.AuthorityID, Cancelled: r.Cancelled, At: at})
+			all = append(all, r.entry(supplier, day.String()))
 		}
 		if after = reply.Header.Get(headerNext); after == "" {
 			return all, nil
 		}
 	}
+}
+
+// entry is a line of a list in the words of the contract. The second id and
+// the code are what Prepare made of the same document.
+func (r *receipt) entry(supplier, day string) country.Entry {
+	at, _ := time.Parse(time.RFC3339, r.At) // absent is zero
+	e := country.Entry{
+		Number: r.Number, AuthorityID1: r.AuthorityID, AuthorityID2: r.SHA256, Cancelled: r.Cancelled, At: at,
+		Kind: r.Kind, Reference: r.Reference, SHA256: r.SHA256, Gross: r.Gross,
+	}
+	if r.Gross != nil && len(r.SHA256) == hex.EncodedLen(sha256.Size) {
+		e.QRCode = qrCode(document{Supplier: supplier, Number: r.Number, Day: day, Gross: *r.Gross, Currency: r.Currency}, r.SHA256)
+	}
+	return e
+}
+
+// chainHead serves GET /v1/chain: the last link of the supplier who signed.
+func (a *authority) chainHead(w http.ResponseWriter, r *http.Request) {
+	from, ok := a.authenticate(w, r)
+	if !ok {
+		return
+	}
+	turn := a.desk.QueryTurn()
+	if !turn.Begin(w, busy) {
+		return
+	}
+	said := receipt{Outcome: outcomeAbsent}
+	err := a.desk.Write(func(b *country.Book) {
+		if last, ok := b.Get("chain/" + from.supplier); ok {
+			said.Outcome = outcomeAccepted
+			fmt.Sscanf(last, "%d %s", &said.Position, &said.SHA256) //nolint:errcheck // written by head
+		}
+	})
+	if err != nil {
+		http.Error(w, "the book cannot be read", http.StatusInternalServerError)
+		return
+	}
+	if turn.End(w, r) {
+		writeReceipts(w, from.key, turn.Wait, []receipt{said})
+	}
+}
+
+// Head asks where a supplier's chain stands: see [country.ChainKeeper].
+func (ch *channel) Head(ctx context.Context, s country.Supplier, c country.Credentials) (country.Link, bool, error) {
+	supplier := supplierNumber(s)
+	reply, err := ch.call(ctx, request{method: http.MethodGet, path: pathChain, supplier: supplier}, c)
+	if err != nil {
+		return country.Link{}, false, fmt.Errorf("asking for the head of the chain: %w", err)
+	}
+	r, err := openReceipt(bytes.TrimSuffix(reply.Body, []byte{'\n'}), signingKey(supplier, c.Secret))
+	if err != nil {
+		return country.Link{}, false, fmt.Errorf("asking for the head of the chain: %w", err)
+	}
+	switch {
+	case r.Outcome == outcomeAbsent:
+		return country.Link{}, false, nil
+	case r.Outcome == outcomeAccepted && r.Position > 0 && r.SHA256 != "":
+		return country.Link{Position: r.Position, Hash: r.SHA256}, true, nil
+	}
+	return country.Link{}, false, fmt.Errorf("asking for the head of the chain: the answer is %q at position %d", r.Outcome, r.Position)
 }

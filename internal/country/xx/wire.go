@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"tributary/internal/country"
 )
 
 // The protocol's limits.
@@ -24,6 +26,7 @@ const (
 	pathDocuments = "/v1/documents"
 	pathStatus    = "/v1/documents/status"
 	pathList      = "/v1/documents/list"
+	pathChain     = "/v1/chain"
 	pathSuppliers = "/v1/suppliers"
 
 	headerSupplier  = "XX-Supplier"
@@ -72,7 +75,15 @@ type receipt struct {
 	Awaiting    string `json:"awaiting,omitempty"`
 	Code        string `json:"code,omitempty"`
 	Message     string `json:"message,omitempty"`
-	Cancelled   bool   `json:"cancelled,omitempty"` // lists only
+
+	// Lists only.
+	Cancelled bool         `json:"cancelled,omitempty"`
+	Kind      country.Kind `json:"kind,omitempty"`
+	Reference string       `json:"reference,omitempty"`
+	Currency  string       `json:"currency,omitempty"`
+	Gross     *int64       `json:"gross,omitempty"`
+
+	Position int64 `json:"position,omitempty"` // the head of a chain only
 }
 
 // problem is the body of a refused call. Taken false is the authority's

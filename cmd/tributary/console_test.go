@@ -1,0 +1,39 @@
+package main
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The demo prints who may sign in to the console; it must be true.
+func TestTheDemosOperatorSignsInToTheConsole(t *testing.T) {
+	demo := start(t, demoArgs(t, t.TempDir())...)
+	demo.waitReady()
+	printed := regexp.MustCompile(`console +(\S+)/ \(operator (\S+), password (\S+)\)`).FindStringSubmatch(demo.output())
+	if printed == nil {
+		t.Fatalf("no console in\n%s", demo.output())
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	overview := func(password string) string {
+		answer, err := browser.PostForm(printed[1]+"/sign-in", url.Values{"name": {printed[2]}, "password": {password}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close() //nolint:errcheck // only its address is wanted
+		return answer.Request.URL.Path
+	}
+	if at := overview("wrong"); !strings.HasSuffix(at, "/sign-in") {
+		t.Errorf("a wrong password leads to %s", at)
+	}
+	if at := overview(printed[3]); at != "/console/" {
+		t.Errorf("the printed password leads to %s", at)
+	}
+}

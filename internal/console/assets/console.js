@@ -1,0 +1,166 @@
+// The console works without this file. With it, pages follow what happens: the
+// server sends the changed part of a page as HTML it has made itself, and this
+// script puts it in place without losing focus or opened details.
+"use strict";
+
+(() => {
+  const region = document.querySelector("[data-live]");
+  const pulse = document.getElementById("pulse");
+  const announcer = document.getElementById("announcer");
+
+  const say = (text, state) => {
+    if (!pulse) return;
+    pulse.textContent = text;
+    pulse.className = "pulse " + state;
+  };
+
+  const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE && (node.id || (node.dataset.row ?? "").split(":")[0])) || "";
+
+  // morph makes a node equal to another with as few changes as it can: what
+  // stays the same stays in place, with its focus, its selection and a click
+  // that is under way. Rows are known by their key wherever they move.
+  const morph = (node, next) => {
+    if (node.isEqualNode(next)) return;
+    if (node.nodeType !== next.nodeType || node.nodeName !== next.nodeName) {
+      node.replaceWith(next);
+      return;
+    }
+    if (node.nodeType !== Node.ELEMENT_NODE) {
+      node.nodeValue = next.nodeValue;
+      return;
+    }
+    const kept = node.nodeName === "DETAILS" ? "open" : ""; // the reader's choice
+    for (const { name } of [...node.attributes]) if (name !== kept && !next.hasAttribute(name)) node.removeAttribute(name);
+    for (const { name, value } of next.attributes) if (name !== kept && node.getAttribute(name) !== value) node.setAttribute(name, value);
+    morphChildren(node, next);
+  };
+  const morphChildren = (node, next) => {
+    const keyed = new Map([...node.childNodes].map((c) => [keyOf(c), c]));
+    let at = node.firstChild;
+    for (const child of [...next.childNodes]) {
+      const key = keyOf(child);
+      const match = key ? keyed.get(key) : at && !keyOf(at) && at.nodeName === child.nodeName ? at : null;
+      if (!match) {
+        node.insertBefore(child, at);
+        continue;
+      }
+      if (match === at) at = at.nextSibling;
+      else node.insertBefore(match, at);
+      morph(match, child);
+    }
+    while (at) {
+      const gone = at;
+      at = at.nextSibling;
+      gone.remove();
+    }
+  };
+
+  // place puts a new version of the region into the page, marks the rows that
+  // are new or changed, and tells a screen reader the one sentence of news.
+  const place = (html) => {
+    const rows = () => [...region.querySelectorAll("[data-row]")];
+    const before = new Set(rows().map((e) => e.dataset.row));
+    const heard = region.querySelector("[data-announce]")?.textContent;
+    morphChildren(region, new DOMParser().parseFromString(html, "text/html").body);
+    for (const e of rows()) if (!before.has(e.dataset.row)) e.classList.add("fresh");
+    const news = region.querySelector("[data-announce]")?.textContent;
+    if (announcer && news && news !== heard) announcer.textContent = news;
+  };
+
+  // busy is true while somebody writes or presses a button in the region: what
+  // they do is worth more than our news, which waits.
+  let pressed = false;
+  const busy = () => {
+    const e = document.activeElement;
+    return pressed || (e && region.contains(e) && /^(INPUT|SELECT|TEXTAREA)$/.test(e.tagName));
+  };
+
+  if (region && window.EventSource) {
+    let source = null;
+    let waiting = null;
+    const settle = () => setTimeout(() => {
+      if (waiting === null || busy()) return;
+      place(waiting);
+      waiting = null;
+    }, 0);
+    const open = () => {
+      source = new EventSource(region.dataset.live);
+      source.onopen = () => say("Live", "on");
+      source.onerror = () => say(source.readyState === EventSource.CLOSED ? "Not live: reload the page" : "Reconnecting", "lost");
+      source.addEventListener("page", (e) => { waiting = e.data; settle(); });
+      source.addEventListener("over", (e) => { source.close(); source = null; say(e.data, "lost"); });
+    };
+    const close = () => { source?.close(); source = null; };
+    region.addEventListener("pointerdown", () => { pressed = true; });
+    document.addEventListener("pointerup", () => { pressed = false; settle(); });
+    document.addEventListener("pointercancel", () => { pressed = false; settle(); });
+    region.addEventListener("focusout", settle);
+    // A browser has few connections to one host: a page nobody sees gives its own back.
+    document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else if (!source) open(); });
+    window.addEventListener("pagehide", close);
+    if (!document.hidden) open();
+  }
+
+  // A notice belongs to one view of the page, not to its address.
+  const here = new URL(location.href);
+  if (here.searchParams.has("notice")) {
+    here.searchParams.delete("notice");
+    history.replaceState(null, "", here);
+  }
+
+  // A form that asks first.
+  document.addEventListener("submit", (e) => {
+    const question = e.submitter?.dataset.ask ?? e.target.dataset.ask;
+    if (question && !window.confirm(question)) e.preventDefault();
+  });
+
+  // Searches do not carry empty fields in their address.
+  for (const form of document.querySelectorAll("form[data-tidy]")) {
+    form.addEventListener("submit", () => {
+      for (const field of form.elements) if (field.name && field.value === "") field.disabled = true;
+      window.addEventListener("pageshow", () => { for (const field of form.elements) field.disabled = false; }, { once: true });
+    });
+  }
+
+  // The preview of a document follows the form beside it.
+  const look = document.querySelector("form[data-preview]");
+  const sheet = document.getElementById("preview");
+  if (look && sheet) {
+    let timer = 0;
+    const draw = () => {
+      const query = new URLSearchParams();
+      for (const name of ["accent", "ink", "font", "placement", "display_name"]) {
+        const field = look.elements.namedItem(name);
+        if (field) query.set(name, field.value);
+      }
+      const fresh = sheet.cloneNode(false); // an object does not reload by itself
+      const at = look.dataset.preview + "?" + query;
+      fresh.data = at + "#toolbar=0&navpanes=0&view=FitH";
+      document.getElementById("preview").replaceWith(fresh);
+      const link = document.getElementById("preview-link");
+      if (link) link.href = at;
+    };
+    look.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(draw, 350); });
+  }
+  for (const picker of document.querySelectorAll("input[type=color][data-for]")) {
+    const field = document.getElementById(picker.dataset.for);
+    picker.addEventListener("input", () => { field.value = picker.value.toUpperCase(); });
+    field.addEventListener("input", () => { if (/^#[0-9a-f]{6}$/i.test(field.value)) picker.value = field.value; });
+  }
+  for (const button of document.querySelectorAll("button[data-copy]")) {
+    button.hidden = !navigator.clipboard;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+      if (announcer) announcer.textContent = "Copied";
+      button.textContent = "Copied";
+    });
+  }
+
+  // "/" goes to the search of transactions, as operators expect.
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || /INPUT|SELECT|TEXTAREA/.test(document.activeElement?.tagName ?? "")) return;
+    const field = document.getElementById("q");
+    e.preventDefault();
+    if (field) field.focus(); else location.href = document.body.dataset.search;
+  });
+})();

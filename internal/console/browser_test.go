@@ -1,0 +1,324 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+
+	"tributary/internal/alert"
+	"tributary/internal/country"
+	"tributary/internal/db/dbtest"
+)
+
+// chromium is a real browser on the console. Whatever it complains about, and
+// every request that leaves the console, fails the test.
+type chromium struct {
+	t          testing.TB
+	h          *house
+	ctx        context.Context
+	mu         sync.Mutex
+	complaints []string
+}
+
+func (h *house) chromium() *chromium {
+	h.t.Helper()
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		h.t.Skip("the browser test needs Chromium: apt install chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.WindowSize(1280, 900), chromedp.DisableGPU)
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Chromium refuses to start as root with one
+	}
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	c := &chromium{t: h.t, h: h, ctx: ctx}
+	var wg sync.WaitGroup
+	h.t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			h.t.Errorf("close the browser: %v", err)
+		}
+		cancel()
+		stop()
+		wg.Wait()
+	})
+	messages, requests, dialogs := chromedp.Console(ctx), chromedp.Events(ctx, network.RequestWillBeSent), chromedp.Events(ctx, page.JavascriptDialogOpening)
+	wg.Go(func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			c.complain("%s: %s %s", m.Type, m.Text, m.URL)
+		}
+	})
+	wg.Go(func() {
+		for r, err := range requests {
+			if err != nil {
+				return
+			}
+			// data: and chrome-extension: are the browser's own pictures and PDF viewer.
+			if strings.HasPrefix(r.Request.URL, "data:") || strings.HasPrefix(r.Request.URL, "chrome-extension:") {
+				continue
+			}
+			if !strings.HasPrefix(r.Request.URL, h.url+"/console/") {
+				c.complain("a request to %s", r.Request.URL)
+			}
+		}
+	})
+	wg.Go(func() {
+		for _, err := range dialogs { // of actions that ask first
+			if err != nil {
+				return
+			}
+			if _, err := chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}); err != nil {
+				c.complain("answer a question: %v", err)
+			}
+		}
+	})
+	return c
+}
+
+func (c *chromium) complain(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.complaints = append(c.complaints, fmt.Sprintf(format, args...))
+}
+
+// content checks that the browser has had nothing to say.
+func (c *chromium) content() {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, text := range c.complaints {
+		c.t.Errorf("the browser says: %s", text)
+	}
+	c.complaints = nil
+}
+
+func (c *chromium) do(steps ...chromedp.Action[chromedp.Void]) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		c.shot("failed")
+		c.t.Fatal(err)
+	}
+}
+
+// value runs an action that has one.
+func value[T any](c *chromium, a chromedp.Action[T]) T {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, a)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return v
+}
+
+func (c *chromium) open(path string) {
+	c.t.Helper()
+	c.do(chromedp.Navigate(c.h.url + "/console" + path))
+}
+
+// sees waits until the page has a text, without reloading it. A page that is
+// just being left ends a look; then it looks again.
+func (c *chromium) sees(text string) {
+	c.t.Helper()
+	look := chromedp.Poll[bool](fmt.Sprintf(`document.body.innerText.includes(%q)`, text), chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(time.Second))
+	for late := time.Now().Add(patience); time.Now().Before(late); {
+		if there, err := chromedp.Run(c.ctx, look); err == nil && there {
+			return
+		}
+	}
+	c.shot("failed")
+	c.t.Fatalf("the page never had %q:\n%s", text, value(c, chromedp.Evaluate[string]("document.body.innerText")))
+}
+
+func (c *chromium) click(selector string) {
+	c.t.Helper()
+	c.do(chromedp.Click(selector))
+}
+
+// shot keeps a picture where TRIBUTARY_SCREENSHOTS names a folder.
+func (c *chromium) shot(name string) {
+	dir := os.Getenv("TRIBUTARY_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(c.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		c.t.Errorf("take a picture of %s: %v", name, err)
+		return
+	}
+	must(c.t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600))
+}
+
+// fits checks that a page needs no sideways scrolling.
+func (c *chromium) fits(path string) {
+	c.t.Helper()
+	width, room := value(c, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)), value(c, chromedp.Evaluate[int](`window.innerWidth`))
+	if width > room {
+		c.t.Errorf("%s is %d pixels wide in a window of %d", path, width, room)
+	}
+}
+
+// fair checks what a screen reader and a keyboard need of a page.
+func (c *chromium) fair(path string) {
+	c.t.Helper()
+	const look = `(() => {
+		const wrong = [];
+		const all = (selector) => [...document.querySelectorAll(selector)];
+		if (all("h1").length !== 1) wrong.push("one h1 is needed");
+		if (all("main").length !== 1 || all("nav").length === 0) wrong.push("a landmark is missing");
+		if (!document.querySelector("a.skip[href='#main']")) wrong.push("the skip link is missing");
+		if (document.documentElement.lang !== "en") wrong.push("the language is missing");
+		for (const e of all("input:not([type=hidden]), select, textarea")) if (!e.labels?.length && !e.getAttribute("aria-label") && !e.getAttribute("aria-hidden")) wrong.push("no label: " + e.outerHTML);
+		for (const e of all("button, a[href]")) if (!(e.innerText || e.textContent).trim() && !e.getAttribute("aria-label")) wrong.push("no name: " + e.outerHTML);
+		for (const e of all("table")) if (!e.caption || [...e.querySelectorAll("th")].some((h) => !h.scope)) wrong.push("a table without caption or scope");
+		for (const e of all("svg.plot")) if (!e.getAttribute("aria-label") && e.getAttribute("aria-hidden") !== "true") wrong.push("a plot without words");
+		const ids = all("[id]").map((e) => e.id);
+		for (const id of ids.filter((id, i) => ids.indexOf(id) !== i)) wrong.push("an id twice: " + id);
+		for (const e of all("[aria-labelledby]")) if (!document.getElementById(e.getAttribute("aria-labelledby"))) wrong.push("labelled by nothing: " + e.outerHTML.slice(0, 80));
+		return wrong;
+	})()`
+	for _, problem := range value(c, chromedp.Evaluate[[]string](look)) {
+		c.t.Errorf("%s: %s", path, problem)
+	}
+}
+
+func (c *chromium) signIn(name string) {
+	c.t.Helper()
+	c.open("/")
+	c.do(chromedp.WaitVisible("#password"))
+	c.shot("sign-in-1280")
+	c.do(chromedp.SendKeys("#name", name), chromedp.SendKeys("#password", password+"\r"), chromedp.WaitVisible("#places"))
+}
+
+// TestAnOperatorsDay is the console in a real browser: sign in, find a stuck
+// transaction, read why, retry it and see the page follow, replay a delivery,
+// rotate a key, acknowledge an alert.
+func TestAnOperatorsDay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes its time")
+	}
+	h := build(t, dbtest.SQLite(t))
+	h.script(country.Step{Outcome: country.Unavailable, Times: 1_000_000, On: country.OnAny})
+	h.run()
+	stuck := h.submit("INV-2026-0815")
+	must(t, h.alerts.Raise(t.Context(), alert.WebhookBreakerOpen, "acme", "20 tries in a row failed"))
+	c := h.chromium()
+	c.signIn("admin")
+	c.sees("In work now")
+	c.content()
+
+	// Find it with the keyboard alone, read why, retry, and see it happen.
+	c.do(chromedp.KeyEvent("/"), chromedp.WaitVisible("#q"), chromedp.SendKeys("#q", "INV-2026-0815\r"))
+	c.do(chromedp.WaitVisible("#o-" + stuck))
+	at := value(c, chromedp.Location())
+	if u, err := url.Parse(at); err != nil || u.RawQuery != "q=INV-2026-0815" {
+		t.Errorf("the search stands in the address as %s", at)
+	}
+	c.click("#o-" + stuck)
+	c.sees("1 failed call")
+	c.sees("Next try")
+	c.shot("stuck-1280")
+	h.script()
+	c.click("#retry")
+	c.sees("It succeeded") // by itself: nothing is reloaded
+	c.sees("delivered")
+	if at := value(c, chromedp.Location()); strings.Contains(at, "notice") {
+		t.Errorf("the notice stays in the address: %s", at)
+	}
+	c.content()
+
+	c.replayWindow()
+	c.rotateKey()
+
+	c.open("/alerts")
+	c.click("button[id^=a-]")
+	c.sees("Nothing needs a person")
+	c.content()
+	for i := range 12 { // something to look at
+		h.submit(fmt.Sprintf("INV-2026-%04d", 900+i))
+	}
+	h.script(country.Step{Outcome: country.Reject, Times: 2})
+	h.submit("INV-2026-1001")
+	h.submit("INV-2026-1002")
+	c.tour(stuck)
+}
+
+func (c *chromium) replayWindow() {
+	c.t.Helper()
+	sent := c.h.got.Load()
+	c.open("/deliveries/replay?client=acme")
+	c.do(chromedp.SetValue("#client", "acme"))
+	c.click(".search button[type=submit]")
+	c.sees("1 event")
+	c.shot("replay-1280")
+	c.click("#replay")
+	c.sees("The replay has started")
+	c.sees("completed")
+	for late := time.Now().Add(patience); c.h.got.Load() == sent; {
+		if time.Now().After(late) {
+			c.t.Fatal("nothing was sent again")
+		}
+		c.sees("Deliveries")
+	}
+	c.content()
+}
+
+func (c *chromium) rotateKey() {
+	c.t.Helper()
+	c.open("/clients/acme")
+	c.do(chromedp.SendKeys("#accent", "#7A1F3D"), chromedp.WaitReady(`#preview[data*="accent=%237A1F3D"]`)) // the sample follows before anything is saved
+	c.click("#rotate")
+	c.do(chromedp.WaitVisible("#secret"))
+	c.click("a.button")
+	c.click("#promote")
+	c.sees("it signs webhooks")
+	c.content()
+}
+
+// tour looks at every page in light and dark, wide and narrow.
+func (c *chromium) tour(operation string) {
+	c.t.Helper()
+	pages := map[string]string{
+		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation, "deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
+		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account", "simulators": "/simulators",
+	}
+	for _, view := range []struct {
+		name, scheme string
+		width        int64
+	}{{"1280", "light", 1280}, {"400-dark", "dark", 400}} {
+		_, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
+		must(c.t, err)
+		c.do(chromedp.EmulateViewport(view.width, 900))
+		for name, path := range pages {
+			c.open(path)
+			c.fits(path)
+			c.fair(path)
+			c.shot(name + "-" + view.name)
+		}
+	}
+	c.open("/")
+	c.click(".menu")
+	c.do(chromedp.WaitVisible("#places a[href='/console/queues']"))
+	c.shot("menu-400-dark")
+	c.click("#places a[href='/console/queues']")
+	c.sees("Operations by stage")
+	c.content()
+}

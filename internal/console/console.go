@@ -1,0 +1,147 @@
+// Package console is the operator's face of the service: pages that say what
+// happens, why something is stuck, and let a person do something about it.
+//
+// It owns the pages, their looks and their plots, the routes with the role each
+// one needs, and everything a browser has to be told to be safe. It does not
+// own any rule about what the pages show or set in motion: it reads and calls
+// the slices. It speaks to operators only; clients have the API.
+//
+// The law of the table of routes: whatever can be reached stands in it with the
+// role it needs; what changes something is a POST that carries the session's
+// token, and is in the audit log with who, what, before and after. Pages are
+// complete without scripts; text from transactions, authorities and receivers
+// is only ever inserted by html/template, which escapes it.
+//
+// Failure policy: where an action is one write of its slice, its record joins
+// that commit. Other actions are recorded after they were done, or refused, with
+// the outcome; one whose record cannot be stored answers an error although it
+// was done, because an operator who sees an error looks again.
+package console
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/lookup"
+	"tributary/internal/onboarding"
+	"tributary/internal/operator"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+// Root is where the console is to be mounted: it answers Root and everything below.
+const Root = "/console"
+
+// Config is what the console stands on. All parts are needed but those that say
+// otherwise.
+type Config struct {
+	DB           *db.DB
+	Operators    *operator.Operators
+	Accounts     *account.Accounts
+	Atlas        *country.Atlas
+	Transactions *transaction.Service
+	Companies    *onboarding.Companies
+	Lookups      *lookup.Lookups
+	Documents    *document.Store
+	Hooks        *webhook.Hooks
+	Renderer     *document.Renderer
+	OIDC         *operator.OIDC // nil: operators sign in with passwords alone
+
+	Simulators string // base address of the simulated authorities; "" where there are none
+	Version    string
+	Secure     bool // browsers reach the console by HTTPS: the cookie never travels without it
+	TrustProxy bool // the address of a request is the last of X-Forwarded-For
+
+	LiveEvery time.Duration         // how often an open page looks for news; default 2 s
+	LiveMax   int                   // open pages that follow, of all operators; default 256
+	Log       *slog.Logger          // nil: discarded
+	Metrics   prometheus.Registerer // nil: none
+	Now       func() time.Time      // default time.Now
+}
+
+// Console is the handler.
+type Console struct {
+	cfg    Config
+	log    *slog.Logger
+	mux    *http.ServeMux
+	pages  *template.Template
+	assets assets
+	took   *prometheus.HistogramVec
+	now    func() time.Time
+	cross  *http.CrossOriginProtection
+
+	streams  chan struct{} // a slot for each open stream of updates
+	stop     context.CancelFunc
+	stopping context.Context
+	calls    *http.Client // to the simulators' control plane
+	open     sync.WaitGroup
+}
+
+const (
+	liveEvery    = 2 * time.Second
+	liveMax      = 256
+	formBytesMax = 64 << 10
+	logoFormMax  = account.LogoBytesMax + formBytesMax
+)
+
+// New builds the handler.
+func New(cfg Config) (*Console, error) {
+	c := &Console{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: cfg.Now, cross: http.NewCrossOriginProtection()}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	if c.cfg.LiveEvery <= 0 {
+		c.cfg.LiveEvery = liveEvery
+	}
+	if c.cfg.LiveMax <= 0 {
+		c.cfg.LiveMax = liveMax
+	}
+	c.streams = make(chan struct{}, c.cfg.LiveMax)
+	c.stopping, c.stop = context.WithCancel(context.Background())
+	c.calls = &http.Client{Timeout: 5 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tributary_console_request_seconds", Help: "Time to answer a request of the console.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .2, .5, 1, 2.5, 10},
+	}, []string{"route", "status"})
+	if cfg.Metrics != nil {
+		if err := cfg.Metrics.Register(c.took); err != nil {
+			return nil, err
+		}
+	}
+	var errAssets, errPages error
+	c.assets, errAssets = readAssets()
+	c.pages, errPages = c.parsePages()
+	if err := errors.Join(errAssets, errPages); err != nil {
+		return nil, err
+	}
+	c.mount()
+	return c, nil
+}
+
+// ServeHTTP answers a request below Root.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.guardHeaders(w.Header())
+	c.mux.ServeHTTP(w, r)
+}
+
+// Close ends the open streams of updates and waits for them. Requests that
+// arrive later are still answered.
+func (c *Console) Close() {
+	c.stop()
+	c.open.Wait()
+	c.calls.CloseIdleConnections()
+}

@@ -1,0 +1,179 @@
+package console
+
+import (
+	"cmp"
+	"net/url"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/operator"
+	"tributary/internal/webhook"
+)
+
+const replaysShown = 5
+
+func eventStatuses() []webhook.Status {
+	return []webhook.Status{webhook.Pending, webhook.Delivered, webhook.Discarded, webhook.Unsubscribed}
+}
+
+type deliveriesBody struct {
+	Receivers []receiverRow
+	Events    []webhook.EventRow
+	NextAt    string
+	Client    string
+	Status    string
+	Clients   []account.Client
+	Replays   []webhook.Replay
+	Now       time.Time
+}
+
+func (c *Console) deliveries(v *visit) (page, error) {
+	query := v.r.URL.Query()
+	body := &deliveriesBody{Client: query.Get("client"), Status: query.Get("status"), Now: c.now()}
+	p := page{Title: "Deliveries", Place: "Deliveries", Body: body}
+	var err error
+	if body.Clients, err = c.clientList(v); err != nil {
+		return p, err
+	}
+	if body.Receivers, err = c.receivers(v); err != nil {
+		return p, err
+	}
+	if body.Replays, err = c.cfg.Hooks.Replays(v.ctx, replaysShown); err != nil {
+		return p, err
+	}
+	var next string
+	body.Events, next, err = c.cfg.Hooks.List(v.ctx, cmp.Or(body.Client, webhook.AnyClient), webhook.Filter{Status: body.Status, Limit: 50, After: query.Get("after")})
+	if next != "" {
+		query.Set("after", next)
+		query.Del("seen")
+		body.NextAt = Root + "/deliveries?" + query.Encode()
+	}
+	return p, err
+}
+
+type eventBody struct {
+	webhook.EventRow
+	ClientID string
+	Tries    []webhook.Try
+	Now      time.Time
+}
+
+func (c *Console) event(v *visit) (page, error) {
+	id := v.r.PathValue("event")
+	row, client, err := c.cfg.Hooks.Find(v.ctx, id)
+	if err != nil {
+		return page{}, err
+	}
+	tries, err := c.cfg.Hooks.Tries(v.ctx, webhook.AnyClient, id)
+	if err != nil {
+		return page{}, err
+	}
+	return page{Title: "Event " + short(id), Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}}, Body: &eventBody{EventRow: row, ClientID: client, Tries: tries, Now: c.now()}}, nil
+}
+
+// redeliver sends one event again and goes back to where it was asked for.
+func (c *Console) redeliver(v *visit) (string, error) {
+	id := v.r.PathValue("event")
+	row, client, err := c.cfg.Hooks.Find(v.ctx, id)
+	if err != nil {
+		return "", err
+	}
+	act := operator.Act{Action: "event.redelivered", Subject: id, ClientID: client, Before: map[string]any{"status": row.Status, "tries": row.Tries}}
+	err = c.do(v, act, func() (any, error) {
+		return map[string]any{"status": webhook.Pending}, c.cfg.Hooks.Redeliver(v.ctx, webhook.AnyClient, id)
+	})
+	if err != nil {
+		return "", err
+	}
+	back := local(v.r.PostFormValue("back"))
+	if back == Root+"/" {
+		back = Root + "/deliveries/events/" + url.PathEscape(id)
+	}
+	return back + "?notice=redelivered", nil
+}
+
+type replayBody struct {
+	Clients  []account.Client
+	Client   string
+	Event    string
+	Events   []string
+	Status   string
+	From, To string
+	Counted  bool
+	Count    int
+	More     bool
+	Faults   []fault.Fault
+}
+
+// replay asks for a window of time and says how many events stand in it, before
+// anything is sent.
+func (c *Console) replay(v *visit) (page, error) {
+	query := v.r.URL.Query()
+	body := &replayBody{Client: query.Get("client"), Event: query.Get("event"), Status: query.Get("status"), From: query.Get("from"), To: query.Get("to"), Events: webhook.EventTypes()}
+	p := page{Title: "Replay events", Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}}, Body: body}
+	var err error
+	if body.Clients, err = c.clientList(v); err != nil {
+		return p, err
+	}
+	if !query.Has("client") || !query.Has("from") {
+		now := c.now().UTC()
+		body.From, body.To = now.Add(-time.Hour).Format("2006-01-02T15:04"), now.Add(time.Minute).Format("2006-01-02T15:04")
+		return p, nil
+	}
+	w, faults := window(query)
+	if body.Faults = faults; len(faults) > 0 {
+		return p, nil
+	}
+	body.Count, body.More, err = c.cfg.Hooks.CountWindow(v.ctx, w)
+	if fault.KindOf(err) == fault.Invalid {
+		body.Faults = faultsOf(err)
+		return p, nil
+	}
+	body.Counted = err == nil
+	return p, err
+}
+
+// window reads a stretch of time of one client's events.
+func window(form url.Values) (w webhook.Window, faults []fault.Fault) {
+	w = webhook.Window{ClientID: form.Get("client"), EventType: form.Get("event"), Status: webhook.Status(form.Get("status"))}
+	if w.ClientID == "" {
+		faults = append(faults, fault.At("client", fault.FieldRequired, "is required"))
+	}
+	for name, to := range map[string]*time.Time{"from": &w.From, "to": &w.To} {
+		at, err := readMoment(form.Get(name))
+		if err != nil || at.IsZero() {
+			faults = append(faults, fault.At(name, fault.FieldNotValid, "must be a time such as 2026-11-15T08:30"))
+		}
+		*to = at
+	}
+	if len(faults) == 0 && !w.From.Before(w.To) {
+		faults = append(faults, fault.At("to", fault.ValidationMatchInvalid, "must be later than from"))
+	}
+	return w, faults
+}
+
+// startReplay starts what replay has counted, in one commit with its entry in the log.
+func (c *Console) startReplay(v *visit) (string, error) {
+	w, faults := window(v.r.PostForm)
+	if len(faults) > 0 {
+		return "", fault.New(fault.Invalid, "The window is not valid.").With(faults...)
+	}
+	n, more, err := c.cfg.Hooks.CountWindow(v.ctx, w)
+	if err != nil {
+		return "", err
+	}
+	if n == 0 {
+		return "", fault.New(fault.Conflict, "There are no events in this window any more.")
+	}
+	_, err = c.cfg.Hooks.Replay(v.ctx, w, v.session.Name, func(tx *db.Tx) error {
+		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "events.replayed", Subject: w.ClientID, ClientID: w.ClientID, After: map[string]any{
+			"event_type": w.EventType, "status": w.Status, "from": w.From, "to": w.To, "count": n, "at_least": more,
+		}})
+	})
+	if err != nil {
+		return "", err
+	}
+	return Root + "/deliveries?client=" + url.QueryEscape(w.ClientID) + "&notice=replaying", nil
+}

@@ -1,0 +1,47 @@
+package console
+
+import (
+	"html/template"
+	"time"
+
+	"tributary/internal/operator"
+)
+
+// Route is a line of the table, for tests that go through all of it.
+type Route struct {
+	Method, Path string
+	Role         operator.Role
+	Live         bool
+}
+
+// Routes lists the table.
+func (c *Console) Routes() (all []Route) {
+	for _, rt := range c.routes() {
+		all = append(all, Route{rt.method, rt.path, rt.role, rt.live})
+	}
+	return all
+}
+
+// What pages print and read.
+var (
+	Span       = span
+	Money      = money
+	MinorUnits = minorUnits
+	ReadMoment = readMoment
+	Local      = local
+	Readable   = readable
+	Short      = short
+	NiceMax    = niceMax
+)
+
+// Count prints a number.
+func Count(n int64) string { return count(n) }
+
+// Plot draws tallies of accepted, succeeded and failed.
+func Plot(title string, rows ...[3]int64) template.HTML {
+	s := series{From: time.Date(2026, 4, 2, 10, 0, 0, 0, time.UTC), Step: time.Minute}
+	for _, r := range rows {
+		s.Tally = append(s.Tally, tally{r[0], r[1], r[2]})
+	}
+	return plot(s, title)
+}

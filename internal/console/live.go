@@ -1,0 +1,134 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	beatEvery    = 15 * time.Second // a comment that keeps proxies and the connection awake
+	writeTimeout = 10 * time.Second // of one update to one reader
+	reconnect    = 3 * time.Second
+)
+
+// live serves the updates of a page as server-sent events: the page's own view
+// runs again and again, and its changing region is sent when it has changed.
+//
+// Failure policy: a stream is a convenience. It ends with the session, with the
+// reader, with the program and when there are too many; the page stays as it
+// was and says that it is no longer live. Looking on does not count as the
+// operator's activity, so an open page does not keep a session alive.
+func (c *Console) live(rt route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case c.streams <- struct{}{}:
+			defer func() { <-c.streams }()
+		default:
+			http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+			return
+		}
+		c.open.Add(1)
+		defer c.open.Done()
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(c.stopping, cancel)()
+		defer http.NewResponseController(w).SetWriteDeadline(time.Time{}) //nolint:errcheck // the connection may serve another request
+		s := &stream{w: w, out: http.NewResponseController(w), seen: r.URL.Query().Get("seen")}
+		h := w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("X-Accel-Buffering", "no")
+		if err := s.send(fmt.Sprintf("retry: %d\n\n", reconnect.Milliseconds())); err != nil {
+			return
+		}
+		c.follow(ctx, r.WithContext(ctx), rt, s)
+	}
+}
+
+// follow sends until something ends.
+func (c *Console) follow(ctx context.Context, r *http.Request, rt route, s *stream) {
+	tick := time.NewTicker(c.cfg.LiveEvery)
+	defer tick.Stop()
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for {
+		v, err := c.visitor(r, false)
+		if err != nil || !v.session.Role.Allows(rt.role) {
+			if ctx.Err() == nil {
+				s.event("over", "Signed out: sign in again") //nolint:errcheck // the stream ends either way
+			}
+			return
+		}
+		if err := c.update(v, rt, s); err != nil {
+			if ctx.Err() == nil {
+				c.log.Warn("live page", "route", rt.path, "error", err)
+				s.event("over", "Not live: reload the page") //nolint:errcheck // the stream ends either way
+			}
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			if s.send(":\n\n") != nil {
+				return
+			}
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *Console) update(v *visit, rt route, s *stream) error {
+	p, err := rt.show(v)
+	if err != nil {
+		return err
+	}
+	region, digest, err := c.region(v, rt, p)
+	if err != nil || digest == s.seen {
+		return err
+	}
+	s.seen = digest
+	return s.event("page", region)
+}
+
+// region renders the part of a page that changes, with a digest of it.
+func (c *Console) region(v *visit, rt route, p page) (html, digest string, err error) {
+	var b bytes.Buffer
+	if err := c.pages.ExecuteTemplate(&b, rt.template+".live", c.frame(v, rt, p)); err != nil {
+		return "", "", fmt.Errorf("render %s: %w", rt.template, err)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return b.String(), hex.EncodeToString(sum[:8]), nil
+}
+
+// stream is one open connection.
+type stream struct {
+	w    http.ResponseWriter
+	out  *http.ResponseController
+	seen string // digest of what the page shows
+}
+
+func (s *stream) event(name, data string) error {
+	var b strings.Builder
+	b.WriteString("event: " + name + "\n")
+	for line := range strings.Lines(strings.ReplaceAll(data, "\r", "")) {
+		b.WriteString("data: " + strings.TrimSuffix(line, "\n") + "\n")
+	}
+	b.WriteString("\n")
+	return s.send(b.String())
+}
+
+func (s *stream) send(text string) error {
+	if err := s.out.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.out.Flush()
+}

@@ -1,0 +1,407 @@
+package console_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/riverqueue/river"
+	"go.uber.org/goleak"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/console"
+	"tributary/internal/country"
+	"tributary/internal/country/generic"
+	"tributary/internal/country/xx"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/lookup"
+	"tributary/internal/onboarding"
+	"tributary/internal/operator"
+	"tributary/internal/secret"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+func TestMain(m *testing.M) {
+	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+}
+
+const (
+	clientID = "acme"
+	patience = 30 * time.Second
+	liveMax  = 8
+	password = "a river runs through it 1976"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// house is everything the console stands on, running, with one client, one
+// supplier, a receiver of webhooks and three operators.
+type house struct {
+	t         testing.TB
+	db        *db.DB
+	url       string
+	console   *console.Console
+	operators *operator.Operators
+	accounts  *account.Accounts
+	service   *transaction.Service
+	companies *onboarding.Companies
+	lookups   *lookup.Lookups
+	hooks     *webhook.Hooks
+	alerts    *alert.Alerts
+	sims      *country.Simulators
+	supplier  string
+	refuse    atomic.Bool // the receiver answers 500
+	got       atomic.Int64
+	log       *journal
+}
+
+// journal collects log lines from any goroutine.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// What is dear to make and never changes is made once.
+var (
+	renderer  = sync.OnceValues(document.NewRenderer)
+	countries = sync.OnceValues(func() ([]country.Pack, error) {
+		packs := []country.Pack{xx.Pack()}
+		all, err := generic.Packs()
+		for _, p := range all {
+			if p.Code == "IE" {
+				packs = append(packs, p)
+			}
+		}
+		return packs, err
+	})
+)
+
+func build(t testing.TB, d *db.DB) *house {
+	t.Helper()
+	h := &house{t: t, db: d, log: &journal{}}
+	log := slog.New(slog.NewTextHandler(h.log, nil))
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h.got.Add(1)
+		if h.refuse.Load() {
+			http.Error(w, "<script>alert('receiver')</script> not today", http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	packs, err := countries()
+	must(t, err)
+	h.sims, err = country.NewSimulators(t.TempDir(), packs...)
+	must(t, err)
+	sims := httptest.NewServer(h.sims)
+	t.Cleanup(func() { sims.Close(); must(t, h.sims.Close()) })
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs, Simulators: sims.URL})
+	must(t, err)
+	t.Cleanup(atlas.Close)
+	h.alerts, err = alert.New(d, log, prometheus.NewRegistry())
+	must(t, err)
+	guard, err := webhook.NewGuard(webhook.GuardConfig{Demo: true})
+	must(t, err)
+	h.openAccounts(guard, receiver.URL)
+	h.openHooks(guard, log)
+	store, err := document.OpenStore(t.Context(), document.Config{
+		DB: d, URL: "mem://", BaseURL: "https://api.example.test", SigningKey: secret.New([]byte(strings.Repeat("k", 32))), Log: log,
+		Record: func(r db.Reader, a document.Attachment) ([]byte, error) { return h.service.Stored(r, a) },
+	})
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	h.openParties(atlas)
+	renderer, err := renderer()
+	must(t, err)
+	h.service = transaction.New(transaction.Config{
+		DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Alerts: h.alerts, Log: log, RetryBase: time.Hour, // what is stuck stays stuck
+
+		Render: func(ctx context.Context, in transaction.Issued) ([]byte, bool, error) {
+			pdf, err := renderer.Render(ctx, document.Visual{Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Language: "EN", IssuedAt: in.At, UniqueNumber: in.UniqueNumber})
+			return pdf, false, err
+		},
+	})
+	t.Cleanup(h.service.Close)
+	h.operators = operator.New(operator.Config{DB: d, Cost: operator.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}})
+	for _, role := range []operator.Role{operator.Viewer, operator.Acting, operator.Admin} {
+		_, _, err := h.operators.Create(t.Context(), account.Actor{Name: "test"}, operator.NewOperator{Name: string(role), Role: role, Password: secret.New([]byte(password))})
+		must(t, err)
+	}
+	h.console, err = console.New(console.Config{
+		DB: d, Operators: h.operators, Accounts: h.accounts, Atlas: atlas, Transactions: h.service, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
+		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax, Log: log,
+	})
+	must(t, err)
+	server := httptest.NewServer(h.console)
+	h.url = server.URL
+	t.Cleanup(func() { h.console.Close(); server.Close() })
+	t.Cleanup(func() {
+		if t.Failed() && testing.Verbose() {
+			t.Log(h.log)
+		}
+	})
+	return h
+}
+
+func (h *house) openAccounts(guard *webhook.Guard, receiver string) {
+	path := filepath.Join(h.t.TempDir(), "master")
+	must(h.t, secret.CreateMasterFile(path))
+	master, err := secret.OpenMaster("file:" + path)
+	must(h.t, err)
+	h.accounts, err = account.Open(h.t.Context(), account.Options{DB: h.db, Master: master, Alerts: h.alerts, CheckURL: guard.CheckURL, Events: webhook.EventTypes()})
+	must(h.t, err)
+	_, _, err = h.accounts.CreateClient(h.t.Context(), account.Actor{Name: "test"}, account.NewClient{ID: clientID, Config: account.Config{
+		DisplayName: "Acme & <Sons>", Countries: map[string]country.UseCase{account.AllCountries: country.Both}, Webhooks: account.Webhooks{All: receiver},
+	}})
+	must(h.t, err)
+}
+
+func (h *house) openHooks(guard *webhook.Guard, log *slog.Logger) {
+	sender, err := webhook.NewSender(webhook.SenderConfig{Guard: guard})
+	must(h.t, err)
+	h.t.Cleanup(sender.Close)
+	h.hooks, err = webhook.New(webhook.Config{
+		DB: h.db, Alerts: h.alerts, Log: log, BaseURL: "https://api.example.test", Sender: sender, Ladder: webhook.Ladder{Base: time.Minute},
+		Target: func(ctx context.Context, clientID, event string) (string, bool, error) {
+			p, err := h.accounts.Profile(ctx, clientID)
+			if err != nil {
+				return "", false, err
+			}
+			at, ok := p.Config.WebhookURL(event)
+			return at, ok, nil
+		},
+		Keys: func(ctx context.Context, clientID string) (webhook.Keys, error) {
+			older, newer, err := h.accounts.SigningKeys(ctx, clientID)
+			return webhook.Keys{Current: webhook.Key{ID: older.Kid, Text: older.Text}, Next: webhook.Key{ID: newer.Kid, Text: newer.Text}}, err
+		},
+		Changed: h.accounts.Changed,
+	})
+	must(h.t, err)
+}
+
+func (h *house) openParties(atlas *country.Atlas) {
+	h.companies = onboarding.New(onboarding.Config{
+		DB: h.db, Atlas: atlas, BaseURL: "https://api.example.test", Alerts: h.alerts, CredentialsChanged: transaction.ResumeLanes,
+		Sealer: func(ctx context.Context, clientID string) (*secret.Sealer, error) {
+			return h.accounts.Sealer(ctx, clientID, account.PurposeTaxCredentials)
+		},
+	})
+	h.lookups = lookup.New(lookup.Config{DB: h.db, Hooks: h.hooks, Validator: lookup.NewValidator(nil, true), BaseURL: "https://api.example.test"})
+	var err error
+	h.supplier, err = h.companies.Ensure(h.t.Context(), clientID, onboarding.NewCompany{
+		ExternalID: "shop-1", CountryCode: "XX", LanguageCode: "en", LegalName: "Reference Trading Ltd", TaxNumber: "XX123456789", TaxRegime: country.VAT,
+		Address: country.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"},
+	})
+	must(h.t, err)
+}
+
+// run lets everything work until the test ends.
+func (h *house) run() {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, fn := range []func(context.Context) error{h.service.Run, h.hooks.Run, h.accounts.Run} {
+		wg.Go(func() {
+			if err := fn(ctx); err != nil && ctx.Err() == nil {
+				h.t.Error(err)
+			}
+		})
+	}
+	workers := river.NewWorkers()
+	h.companies.Workers(workers)
+	h.lookups.Workers(workers)
+	h.hooks.Workers(workers)
+	must(h.t, h.db.StartJobs(ctx, db.Jobs{Workers: workers}))
+	h.t.Cleanup(func() {
+		stop, done := context.WithTimeout(context.Background(), 5*time.Second)
+		defer done()
+		must(h.t, h.db.StopJobs(stop))
+		cancel()
+		wg.Wait()
+	})
+}
+
+// script tells the reference authority what to do.
+func (h *house) script(steps ...country.Step) {
+	h.t.Helper()
+	desk, _ := h.sims.Desk("XX")
+	must(h.t, desk.SetScript(steps))
+}
+
+// submit sends an invoice with a number and answers its operation.
+func (h *house) submit(number string) string {
+	h.t.Helper()
+	body := fmt.Sprintf(`{"country_code":"XX","currency_code":"EUR","transaction_date":"2026-04-02T10:00:00Z","transaction_number":%q,"transaction_id":%q,"supplier":{"id":%q},
+		"note":"<script>alert('note')</script>","customer":{"legal_name":"Jane <b>Doe</b>","type":"INDIVIDUAL"},
+		"items":[{"number":1,"name":"Tea <img src=x>","quantity":3,"unit_price":7570,"tax_breakdowns":[{"rate":25,"regime":"VAT"}]}]}`, number, "order-"+number, h.supplier)
+	id, err := h.service.Submit(h.t.Context(), transaction.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}, country.Invoice, []byte(body))
+	must(h.t, err)
+	return id
+}
+
+// await waits until a page has all of some texts, by the updates that the page
+// itself would follow, and answers the page.
+func (b *browser) await(path string, texts ...string) string {
+	b.t.Helper()
+	var page string
+	for late := time.Now().Add(patience); time.Now().Before(late); {
+		page = b.get(path)
+		missing := slices.IndexFunc(texts, func(text string) bool { return !strings.Contains(page, text) })
+		if missing < 0 {
+			return page
+		}
+		b.follow(page, texts[missing])
+	}
+	b.t.Fatalf("%s never had %q:\n%s", path, texts, gist(page))
+	return ""
+}
+
+var liveAt = regexp.MustCompile(`data-live="/console([^"]+)"`)
+
+// follow reads the updates of a page until one has a text.
+func (b *browser) follow(page, text string) {
+	b.t.Helper()
+	found := liveAt.FindStringSubmatch(page)
+	if found == nil {
+		b.t.Fatalf("the page does not follow anything:\n%s", gist(page))
+	}
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.h.url+console.Root+html.UnescapeString(found[1]), nil)
+	must(b.t, err)
+	resp, err := b.http.Do(req)
+	must(b.t, err)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() && !strings.Contains(lines.Text(), text) {
+	}
+}
+
+// browser is a client with cookies that does not follow redirects by itself.
+type browser struct {
+	t    testing.TB
+	h    *house
+	http *http.Client
+}
+
+func (h *house) browser() *browser {
+	jar, err := cookiejar.New(nil)
+	must(h.t, err)
+	transport := &http.Transport{}
+	h.t.Cleanup(transport.CloseIdleConnections)
+	return &browser{t: h.t, h: h, http: &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// as is a browser that is signed in with a role.
+func (h *house) as(role operator.Role) *browser {
+	h.t.Helper()
+	b := h.browser()
+	resp := b.do(http.MethodPost, "/sign-in", url.Values{"name": {string(role)}, "password": {password}})
+	if resp.StatusCode != http.StatusSeeOther {
+		h.t.Fatalf("sign in as %s: %d %s", role, resp.StatusCode, gist(read(h.t, resp)))
+	}
+	return b
+}
+
+// gist is the part of a page that a failed test should show.
+func gist(page string) string {
+	if _, rest, ok := strings.Cut(page, `<main`); ok {
+		page, _, _ = strings.Cut(rest, `</main>`)
+	}
+	return page
+}
+
+func read(t testing.TB, resp *http.Response) string {
+	t.Helper()
+	text, err := io.ReadAll(resp.Body)
+	must(t, err)
+	must(t, resp.Body.Close())
+	return string(text)
+}
+
+// do sends a request to a path below the console's root.
+func (b *browser) do(method, path string, form url.Values) *http.Response {
+	b.t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	req, err := http.NewRequestWithContext(b.t.Context(), method, b.h.url+console.Root+path, body)
+	must(b.t, err)
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	resp, err := b.http.Do(req)
+	must(b.t, err)
+	b.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// get answers a page.
+func (b *browser) get(path string) string {
+	b.t.Helper()
+	resp := b.do(http.MethodGet, path, nil)
+	text := read(b.t, resp)
+	if resp.StatusCode != http.StatusOK {
+		b.t.Fatalf("GET %s: %d\n%s", path, resp.StatusCode, gist(text))
+	}
+	return text
+}
+
+var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// token is what the forms of this session carry.
+func (b *browser) token() string {
+	b.t.Helper()
+	found := csrfField.FindStringSubmatch(b.get("/account"))
+	if found == nil {
+		b.t.Fatal("the page has no form with a token")
+	}
+	return found[1]
+}
+
+// post sends a form with the session's token.
+func (b *browser) post(path string, form url.Values) *http.Response {
+	b.t.Helper()
+	if form == nil {
+		form = url.Values{}
+	}
+	form.Set("csrf", b.token())
+	return b.do(http.MethodPost, path, form)
+}

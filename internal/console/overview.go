@@ -1,0 +1,230 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/db"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+const alertsShown = 100
+
+// period is a stretch of time that plots look back over.
+type period struct {
+	Key, Name string
+	step      time.Duration
+	steps     int
+}
+
+func periods() []period {
+	return []period{
+		{"hour", "Hour", time.Minute, 60},
+		{"day", "Day", 15 * time.Minute, 96},
+		{"week", "Week", 2 * time.Hour, 84},
+	}
+}
+
+type overviewBody struct {
+	Period     period
+	Periods    []period
+	All        series
+	Sum        tally
+	Processing int
+	More       bool
+	OldestAt   time.Time
+	Stuck      int // operations that a person must look at
+	Countries  []countryRow
+	Receivers  []receiverRow
+	Pending    int
+	Discarded  int
+	Alerts     []alert.Alert
+	Now        time.Time
+}
+
+// countryRow is a country's line: what happened there and how its authority is.
+type countryRow struct {
+	Code, Name string
+	Series     series
+	Sum        tally
+	Authority  *transaction.Authority
+}
+
+// Age is how long the oldest queued operation has waited.
+func (r countryRow) Age(now time.Time) time.Duration {
+	if r.Authority == nil || r.Authority.OldestAt.IsZero() {
+		return 0
+	}
+	return now.Sub(r.Authority.OldestAt).Truncate(time.Second)
+}
+
+// receiverRow is where a client's events go, with the client's name.
+type receiverRow struct {
+	webhook.Delivery
+	Client string
+}
+
+// State is one word for how a receiver is.
+func (r receiverRow) State() string {
+	switch {
+	case !r.Configured:
+		return "no address"
+	case r.Standing.Open:
+		return "open"
+	case r.Standing.Failures > 0:
+		return "failing"
+	case !r.Known:
+		return "quiet"
+	}
+	return "ok"
+}
+
+func (c *Console) overview(v *visit) (page, error) {
+	body := overviewBody{Period: choose(periods(), v.r.URL.Query().Get("over")), Periods: periods(), Now: c.now()}
+	p := page{Title: "Overview", Place: "Overview", Body: &body}
+	if err := c.countAll(v, &body); err != nil {
+		return p, err
+	}
+	depths, err := c.cfg.Transactions.Depths(v.ctx)
+	if err != nil {
+		return p, err
+	}
+	for _, d := range depths {
+		body.Processing += d.Count
+		body.More = body.More || d.More
+		if !d.OldestAt.IsZero() && (body.OldestAt.IsZero() || d.OldestAt.Before(body.OldestAt)) {
+			body.OldestAt = d.OldestAt
+		}
+		if d.Stage == transaction.Quarantined {
+			body.Stuck += d.Count
+		}
+	}
+	all, err := c.receivers(v)
+	if err != nil {
+		return p, err
+	}
+	for _, r := range all {
+		body.Pending += r.Pending
+		body.Discarded += r.Discarded
+		if s := r.State(); s == "open" || s == "failing" || r.Discarded > 0 {
+			body.Receivers = append(body.Receivers, r)
+		}
+	}
+	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
+		body.Alerts, err = alert.List(r, alert.Filter{Open: true, Limit: 8})
+		return err
+	})
+	return p, err
+}
+
+func choose(all []period, key string) period {
+	for _, p := range all {
+		if p.Key == key {
+			return p
+		}
+	}
+	return all[0]
+}
+
+// countAll reads what was counted and how authorities are, by country.
+func (c *Console) countAll(v *visit, body *overviewBody) error {
+	to := body.Now.UTC().Truncate(body.Period.step).Add(body.Period.step)
+	from := to.Add(-time.Duration(body.Period.steps) * body.Period.step)
+	counts, err := c.cfg.Transactions.Counts(v.ctx, from, to, body.Period.step)
+	if err != nil {
+		return err
+	}
+	empty := func() series {
+		return series{From: from, Step: body.Period.step, Tally: make([]tally, body.Period.steps)}
+	}
+	body.All = empty()
+	rows := map[string]*countryRow{}
+	row := func(code string) *countryRow {
+		if rows[code] == nil {
+			rows[code] = &countryRow{Code: code, Name: c.countryName(code), Series: empty()}
+		}
+		return rows[code]
+	}
+	for _, n := range counts {
+		i := int(n.At.Sub(from) / body.Period.step)
+		if i < 0 || i >= body.Period.steps {
+			continue
+		}
+		t := tally{n.Accepted, n.Succeeded, n.Failed}
+		body.All.Tally[i] = body.All.Tally[i].plus(t)
+		s := row(n.Country).Series
+		s.Tally[i] = s.Tally[i].plus(t)
+	}
+	health, err := c.cfg.Transactions.Health(v.ctx)
+	if err != nil {
+		return err
+	}
+	for i := range health {
+		row(health[i].Country).Authority = &health[i]
+	}
+	for _, r := range rows {
+		r.Sum = r.Series.sum()
+		body.Countries = append(body.Countries, *r)
+	}
+	slices.SortFunc(body.Countries, func(a, b countryRow) int { return strings.Compare(a.Code, b.Code) })
+	body.Sum = body.All.sum()
+	return nil
+}
+
+func (c *Console) countryName(code string) string {
+	if p, ok := c.cfg.Atlas.Pack(code); ok {
+		return p.Name
+	}
+	return code
+}
+
+// receivers lists where every client's events go, those in trouble first.
+func (c *Console) receivers(v *visit) ([]receiverRow, error) {
+	clients, err := c.clientList(v)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(clients))
+	names := map[string]string{}
+	for i, cl := range clients {
+		ids[i] = cl.ID
+		names[cl.ID] = cl.Config.DisplayName
+	}
+	list, err := c.cfg.Hooks.Deliveries(v.ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]receiverRow, len(list))
+	counted := map[string]bool{}
+	for i, d := range list {
+		rows[i] = receiverRow{Delivery: d, Client: names[d.ClientID]}
+		if counted[d.ClientID] { // what was given up is counted for a client as a whole
+			rows[i].Discarded, rows[i].DiscardedMore = 0, false
+		}
+		counted[d.ClientID] = true
+	}
+	rank := func(r receiverRow) int { return slices.Index([]string{"open", "failing"}, r.State()) }
+	slices.SortStableFunc(rows, func(a, b receiverRow) int {
+		ra, rb := rank(a), rank(b)
+		if ra < 0 {
+			ra = 2
+		}
+		if rb < 0 {
+			rb = 2
+		}
+		return ra - rb
+	})
+	return rows, nil
+}
+
+func (c *Console) clientList(v *visit) (list []account.Client, err error) {
+	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
+		list, err = c.cfg.Accounts.List(r)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,92 @@
+package console
+
+import (
+	"net/http"
+
+	"tributary/internal/operator"
+)
+
+// route is one line of the table: how it is reached, who may, and what it does.
+// Exactly one of show, act and serve is set.
+type route struct {
+	method string
+	path   string // below Root
+	role   operator.Role
+
+	template string                       // of show
+	live     bool                         // the page has a region that follows what happens
+	embeds   bool                         // the page shows a document of ours
+	show     func(*visit) (page, error)   // a page
+	act      func(*visit) (string, error) // changes something; answers where to go
+	serve    func(*visit) error           // answers by itself
+}
+
+// routes is everything an operator can reach after signing in.
+func (c *Console) routes() []route {
+	return []route{
+		{method: "GET", path: "/{$}", role: operator.Viewer, template: "overview", live: true, show: c.overview},
+
+		{method: "GET", path: "/transactions", role: operator.Viewer, template: "transactions", live: true, show: c.transactions},
+		{method: "GET", path: "/transactions/{operation}", role: operator.Viewer, template: "transaction", live: true, show: c.transaction},
+		{method: "POST", path: "/transactions/{operation}/retry", role: operator.Acting, act: c.retry},
+		{method: "GET", path: "/transactions/{operation}/documents/{resource}", role: operator.Viewer, serve: c.fetchDocument},
+
+		{method: "GET", path: "/deliveries", role: operator.Viewer, template: "deliveries", live: true, show: c.deliveries},
+		{method: "GET", path: "/deliveries/events/{event}", role: operator.Viewer, template: "event", live: true, show: c.event},
+		{method: "POST", path: "/deliveries/events/{event}/redeliver", role: operator.Acting, act: c.redeliver},
+		{method: "GET", path: "/deliveries/replay", role: operator.Acting, template: "replay", show: c.replay},
+		{method: "POST", path: "/deliveries/replay", role: operator.Acting, act: c.startReplay},
+
+		{method: "GET", path: "/clients", role: operator.Viewer, template: "clients", show: c.clients},
+		{method: "POST", path: "/clients", role: operator.Admin, serve: c.createClient},
+		{method: "GET", path: "/clients/{client}", role: operator.Viewer, template: "client", embeds: true, show: c.clientPage},
+		{method: "GET", path: "/clients/{client}/preview.pdf", role: operator.Viewer, serve: c.preview},
+		{method: "GET", path: "/clients/{client}/logo", role: operator.Viewer, serve: c.logo},
+		{method: "POST", path: "/clients/{client}/look", role: operator.Admin, act: c.configureLook},
+		{method: "POST", path: "/clients/{client}/logo", role: operator.Admin, act: c.setLogo},
+		{method: "POST", path: "/clients/{client}/configuration", role: operator.Admin, act: c.configure},
+		{method: "POST", path: "/clients/{client}/keys/rotate", role: operator.Admin, serve: c.rotateKey},
+		{method: "POST", path: "/clients/{client}/keys/{kid}/promote", role: operator.Admin, act: c.promoteKey},
+		{method: "POST", path: "/clients/{client}/keys/{kid}/revoke", role: operator.Admin, act: c.revokeKey},
+
+		{method: "GET", path: "/suppliers", role: operator.Viewer, template: "suppliers", show: c.suppliers},
+		{method: "GET", path: "/lookups", role: operator.Viewer, template: "lookups", live: true, show: c.lookups},
+		{method: "GET", path: "/lookups/{client}/{batch}", role: operator.Viewer, template: "batch", live: true, show: c.batch},
+		{method: "GET", path: "/queues", role: operator.Viewer, template: "queues", live: true, show: c.queues},
+
+		{method: "GET", path: "/alerts", role: operator.Viewer, template: "alerts", live: true, show: c.alerts},
+		{method: "POST", path: "/alerts/{alert}/acknowledge", role: operator.Acting, act: c.acknowledge},
+		{method: "GET", path: "/audit", role: operator.Viewer, template: "audit", show: c.audit},
+
+		{method: "GET", path: "/operators", role: operator.Admin, template: "operators", show: c.operators},
+		{method: "POST", path: "/operators", role: operator.Admin, serve: c.createOperator},
+		{method: "POST", path: "/operators/{name}/{change}", role: operator.Admin, serve: c.changeOperator},
+		{method: "POST", path: "/sessions/{session}/end", role: operator.Admin, act: c.endSession},
+		{method: "GET", path: "/account", role: operator.Viewer, template: "account", show: c.ownAccount},
+		{method: "POST", path: "/account/password", role: operator.Viewer, act: c.changePassword},
+
+		{method: "GET", path: "/simulators", role: operator.Viewer, template: "simulators", show: c.simulators},
+		{method: "POST", path: "/simulators/{country}/script", role: operator.Acting, act: c.setScript},
+
+		{method: "POST", path: "/sign-out", role: operator.Viewer, act: c.signOut},
+	}
+}
+
+// mount puts the table and what needs no session on the mux.
+func (c *Console) mount() {
+	for _, rt := range c.routes() {
+		c.mux.Handle(rt.method+" "+Root+rt.path, c.handle(rt))
+		if rt.live {
+			c.mux.HandleFunc("GET "+Root+"/live"+rt.path, c.live(rt))
+		}
+	}
+	c.mux.HandleFunc("GET "+Root+"/assets/{digest}/{name}", c.assets.serve)
+	c.mux.HandleFunc("GET "+Root+"/sign-in", c.signInPage)
+	c.mux.HandleFunc("POST "+Root+"/sign-in", c.signIn)
+	if c.cfg.OIDC != nil {
+		c.mux.HandleFunc("GET "+oidcPath+"/begin", c.oidcBegin)
+		c.mux.HandleFunc("GET "+oidcPath+"/finish", c.oidcFinish)
+	}
+	c.mux.HandleFunc(Root+"/", c.unknown)
+	c.mux.Handle(Root, http.RedirectHandler(Root+"/", http.StatusSeeOther))
+}

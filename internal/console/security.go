@@ -1,0 +1,91 @@
+package console
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// The policies of content. Nothing is loaded from anywhere but here, nothing
+// inline runs, nobody may frame a page. A page that shows a document may embed
+// one of our own, and that document may be embedded by us alone.
+const (
+	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+	pageWithDocumentPolicy = pagePolicy + "; object-src 'self'; frame-src 'self'"
+
+	// A viewer built into the browser brings styles of its own, so a PDF gets no
+	// style rule; it gets no script and no network.
+	documentPolicy = "script-src 'none'; connect-src 'none'; frame-ancestors 'self'"
+)
+
+func (c *Console) guardHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	// Not no-referrer: with it browsers send "Origin: null", by which a POST of
+	// our own page looks like a stranger's.
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), microphone=(), payment=(), usb=()")
+	h.Set("X-Robots-Tag", "noindex")
+	h.Set("Cache-Control", "no-store")
+	if c.cfg.Secure {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// cookieName has the prefix that binds a cookie to HTTPS, host and path, where
+// there is HTTPS.
+func (c *Console) cookieName() string {
+	if c.cfg.Secure {
+		return "__Secure-tributary_console"
+	}
+	return "tributary_console"
+}
+
+func (c *Console) setCookie(w http.ResponseWriter, token string, until time.Time) {
+	http.SetCookie(w, &http.Cookie{Name: c.cookieName(), Value: token, Path: Root, Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
+}
+
+func (c *Console) dropCookie(w http.ResponseWriter) {
+	http.SetCookie(w, &http.Cookie{Name: c.cookieName(), Path: Root, MaxAge: -1, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
+}
+
+func (c *Console) cookie(r *http.Request) string {
+	k, err := r.Cookie(c.cookieName())
+	if err != nil {
+		return ""
+	}
+	return k.Value
+}
+
+// address is where a request comes from. The last entry of X-Forwarded-For is
+// our own proxy's word; those before it are the caller's.
+func (c *Console) address(r *http.Request) string {
+	if c.cfg.TrustProxy {
+		if all := r.Header.Values("X-Forwarded-For"); len(all) > 0 {
+			list := strings.Split(all[len(all)-1], ",")
+			if a, err := netip.ParseAddr(strings.TrimSpace(list[len(list)-1])); err == nil {
+				return a.Unmap().String()
+			}
+		}
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return host
+}
+
+// local answers a path of the console that a form may lead back to. Anything
+// else, another host above all, becomes the overview.
+func local(path string) string {
+	if !strings.HasPrefix(path, Root+"/") || strings.ContainsAny(path, "\\\r\n\t") || strings.HasPrefix(path, Root+"/sign-") || strings.HasPrefix(path, Root+"/live/") {
+		return Root + "/"
+	}
+	return path
+}

@@ -1,0 +1,102 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"tributary/internal/fault"
+	"tributary/internal/operator"
+	"tributary/internal/secret"
+)
+
+// door is what the sign-in page shows.
+type door struct {
+	Name, Next, Message string
+	Wait                time.Duration
+	OIDC                bool
+}
+
+func (c *Console) entrance() door { return door{Next: Root + "/", OIDC: c.cfg.OIDC != nil} }
+
+func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request) {
+	at := Root + "/sign-in"
+	if next := local(r.URL.RequestURI()); r.Method == http.MethodGet && next != Root+"/" {
+		at += "?next=" + url.QueryEscape(next)
+	}
+	http.Redirect(w, r, at, http.StatusSeeOther)
+}
+
+func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
+	next := local(r.URL.Query().Get("next"))
+	if _, err := c.visitor(r, false); err == nil {
+		http.Redirect(w, r, next, http.StatusSeeOther)
+		return
+	}
+	d := c.entrance()
+	d.Next = next
+	c.door(w, http.StatusOK, d)
+}
+
+func (c *Console) door(w http.ResponseWriter, status int, d door) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	if err := c.pages.ExecuteTemplate(w, "sign-in", d); err != nil {
+		c.log.Error("console", "path", Root+"/sign-in", "error", err)
+	}
+}
+
+// signIn checks name and password. A session that a browser brings along is
+// never taken over: signing in makes a new one, so nobody can plant one.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	d := c.entrance()
+	if err := c.cross.Check(r); err != nil {
+		d.Message = "This form was sent from another site. Sign in here."
+		c.door(w, http.StatusForbidden, d)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, formBytesMax)
+	if err := r.ParseForm(); err != nil {
+		d.Message = "The form cannot be read."
+		c.door(w, http.StatusBadRequest, d)
+		return
+	}
+	d.Name, d.Next = r.PostFormValue("name"), local(r.PostFormValue("next"))
+	token, s, err := c.cfg.Operators.SignIn(r.Context(), operator.Attempt{
+		Name: d.Name, Password: secret.New([]byte(r.PostFormValue("password"))), IP: c.address(r), Agent: r.UserAgent(),
+	})
+	if err == nil {
+		c.setCookie(w, token.RevealText(), s.EndsAt)
+		http.Redirect(w, r, d.Next, http.StatusSeeOther)
+		return
+	}
+	switch kind := fault.KindOf(err); kind {
+	case fault.Unauthenticated, fault.Invalid:
+		d.Message = "Name or password is not right."
+		c.door(w, http.StatusUnauthorized, d)
+	case fault.Limited, fault.Unavailable:
+		if told := asFault(err); told.RetryAfter > 0 {
+			d.Wait = told.RetryAfter.Round(time.Second)
+			w.Header().Set("Retry-After", strconv.Itoa(int(max(told.RetryAfter.Seconds(), 1))))
+		}
+		d.Message = "Too many tries."
+		if kind == fault.Unavailable {
+			d.Message = "The service cannot answer now."
+		}
+		status, _ := statusOf(kind)
+		c.door(w, status, d)
+	default:
+		c.log.Error("console", "path", Root+"/sign-in", "error", err)
+		d.Message = "Something went wrong on our side. The program's log says what."
+		c.door(w, http.StatusInternalServerError, d)
+	}
+}
+
+func (c *Console) signOut(v *visit) (string, error) {
+	if err := c.cfg.Operators.SignOut(v.ctx, v.session); err != nil {
+		return "", err
+	}
+	c.dropCookie(v.w)
+	return Root + "/sign-in", nil
+}

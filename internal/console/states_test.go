@@ -1,0 +1,149 @@
+package console_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/country/identity"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/onboarding"
+	"tributary/internal/operator"
+	"tributary/internal/transaction"
+)
+
+func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
+	h.run()
+	id := h.submit("INV-1")
+	b := h.as(operator.Acting)
+	b.await("/transactions/"+id, "1 failed call", "Retry now")
+	for failed := 2; failed <= 4; failed++ { // an outage is a string of calls that fail alike
+		_, err := h.service.Retry(t.Context(), id, nil)
+		must(t, err)
+		b.await("/transactions/"+id, fmt.Sprintf("%d failed calls in a row", failed))
+	}
+	for path, wants := range map[string][]string{
+		"/":       {"not answering since", "nothing was taken", "/console/transactions?country=XX&amp;status=PROCESSING"},
+		"/queues": {"not answering since", "/console/transactions?status=PROCESSING&amp;stage="},
+		"/transactions?status=PROCESSING&country=XX": {id},
+	} {
+		page := b.get(path)
+		for _, want := range wants {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s has no %q:\n%s", path, want, gist(page))
+			}
+		}
+	}
+	if page := b.await("/transactions/"+id, "times more, last"); strings.Count(page, "nothing was taken.") > 2 { // once unmarked, once marked as sent
+		t.Errorf("calls that failed alike are not folded into one line:\n%s", gist(page))
+	}
+}
+
+func TestAReceiverThatFailsOpensItsBreakerOnThePages(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	h.refuse.Store(true)
+	h.run()
+	for i := range 25 {
+		h.submit(fmt.Sprintf("INV-%d", i))
+	}
+	b := h.as(operator.Viewer)
+	page := b.await("/deliveries", "breaker open")
+	if !strings.Contains(page, "probe <time") {
+		t.Errorf("the page does not say when the next probe goes out:\n%s", gist(page))
+	}
+	if page := b.get("/"); !strings.Contains(page, "breaker open") {
+		t.Errorf("the overview does not show it:\n%s", gist(page))
+	}
+	b.await("/alerts", "webhook breaker open")
+	if page := b.get("/queues"); !strings.Contains(page, "status=pending") {
+		t.Errorf("the queue does not show what waits:\n%s", gist(page))
+	}
+}
+
+func TestCredentialsShowTheirEndAndNothingElse(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	file, secretWord, err := identity.Test("XX987654321", "Certified Ltd", time.Now())
+	must(t, err)
+	_, err = h.companies.Ensure(t.Context(), clientID, onboarding.NewCompany{
+		ExternalID: "shop-2", CountryCode: "XX", LanguageCode: "en", LegalName: "Certified Ltd", TaxNumber: "XX987654321", TaxRegime: country.VAT,
+		Address:     country.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "2 Sample Street"},
+		Credentials: country.Credentials{PKCS12: file, Password: secretWord},
+	})
+	must(t, err)
+	b := h.as(operator.Admin)
+	page := b.get("/suppliers?ending=3650&country=XX")
+	if !strings.Contains(page, "Certified Ltd") || !strings.Contains(page, "until 20") && !strings.Contains(page, "ends in") || strings.Contains(page, "Reference Trading") {
+		t.Errorf("certificates that end are not listed with their end:\n%s", gist(page))
+	}
+	if strings.Contains(page, secretWord) {
+		t.Error("the page shows the password of a certificate")
+	}
+	if page := b.get("/suppliers?q=nobody"); !strings.Contains(page, "No suppliers found") {
+		t.Errorf("an unknown supplier:\n%s", gist(page))
+	}
+}
+
+func TestCorrectionsAreLinkedBothWaysAndAttemptsToEachOther(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	h.script(country.Step{Outcome: country.Reject, Times: 1})
+	h.run()
+	b := h.as(operator.Viewer)
+	failed := h.submit("INV-1")
+	b.await("/transactions/"+failed, "It failed")
+	original := h.submit("INV-1")
+	page := b.await("/transactions/"+original, "It succeeded")
+	if !strings.Contains(page, "/console/transactions/"+failed) || !strings.Contains(page, "Attempt 2: this one") {
+		t.Errorf("the attempts do not know each other:\n%s", gist(page))
+	}
+	body := fmt.Sprintf(`{"country_code":"XX","transaction_date":"2026-04-03T10:00:00Z","transaction_number":"CRE-1","transaction_id":"credit-1","reference_transaction_id":%q,"note":"returned"}`, "order-INV-1")
+	credit, err := h.service.Submit(t.Context(), transaction.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}, country.Credit, []byte(body))
+	must(t, err)
+	if page := b.await("/transactions/"+credit, "It succeeded"); !strings.Contains(page, `Corrects <a href="/console/transactions/`+original) {
+		t.Errorf("the credit does not lead to its original:\n%s", gist(page))
+	}
+	if page := b.get("/transactions/" + original); !strings.Contains(page, `Corrected by <a href="/console/transactions/`+credit) {
+		t.Errorf("the original does not lead to its credit:\n%s", gist(page))
+	}
+}
+
+func TestALookupIsFollowedToItsAnswers(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	h.run()
+	batch, err := h.lookups.CreateBatch(t.Context(), clientID, []byte(`{"batch_name":"<u>spring</u>","validations":[{"country_iso_code":"IE","tax_identification_number":"IE6388047V"},{"country_iso_code":"IE","tax_identification_number":"<i>7</i>"}]}`))
+	must(t, err)
+	b := h.as(operator.Viewer)
+	page := b.await("/lookups/"+clientID+"/"+batch.BatchID, "completed")
+	if !strings.Contains(page, "IE6388047V") || strings.Contains(page, "<i>7</i>") || strings.Contains(page, "<u>") {
+		t.Errorf("the batch:\n%s", gist(page))
+	}
+	if page := b.get("/lookups?status=completed&client=" + clientID); !strings.Contains(page, batch.BatchID) {
+		t.Errorf("the list:\n%s", gist(page))
+	}
+	if page := b.get("/lookups?status=running"); strings.Contains(page, batch.BatchID) {
+		t.Error("a completed batch is listed as running")
+	}
+}
+
+func TestTheLogShowsWhatWasRefused(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	b := h.as(operator.Admin)
+	b.post("/clients/acme/look", url.Values{"display_name": {"Acme"}, "accent": {"red"}}).Body.Close()
+	b.post("/clients/acme/look", url.Values{"display_name": {"Acme"}, "accent": {"#00AA00"}}).Body.Close()
+	page := b.get("/audit?action=client.look_changed&client=acme&actor=admin&subject=acme&from=2020-01-01&to=2999-12-31")
+	if strings.Count(page, "client.look_changed") < 2 || !strings.Contains(page, "not done") || !strings.Contains(page, "#00AA00") {
+		t.Errorf("the log:\n%s", gist(page))
+	}
+	if page := b.get("/audit?actor=nobody"); !strings.Contains(page, "Nothing was found") {
+		t.Errorf("a log of nobody:\n%s", gist(page))
+	}
+	for query, want := range map[string]string{"from=soon": "from must be", "to=late": "to must be", "before=x": "before must be"} {
+		if page := b.get("/audit?" + query); !strings.Contains(page, want) {
+			t.Errorf("%s:\n%s", query, gist(page))
+		}
+	}
+}

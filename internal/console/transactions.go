@@ -1,0 +1,314 @@
+package console
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/fault"
+	"tributary/internal/operator"
+	"tributary/internal/transaction"
+	"tributary/internal/webhook"
+)
+
+// searchForm is a search as it stands in the address.
+type searchForm struct {
+	Text, Status, Stage, Country, Client, Kind, Amount, From, To string
+}
+
+// Narrowed reports whether anything was asked for.
+func (f searchForm) Narrowed() bool { return f != searchForm{} }
+
+type transactionsBody struct {
+	Form      searchForm
+	Page      transaction.Page
+	Faults    []fault.Fault
+	Countries []countryOption
+	Clients   []account.Client
+	NextAt    string
+	First     bool
+}
+
+type countryOption struct{ Code, Name string }
+
+func statusOptions() []transaction.Status {
+	return []transaction.Status{transaction.Processing, transaction.Success, transaction.Failure}
+}
+
+func stageOptions() []transaction.Stage {
+	return []transaction.Stage{transaction.Received, transaction.Prepared, transaction.Sent, transaction.Pending, transaction.Waiting, transaction.Blocked, transaction.Quarantined}
+}
+
+func kindOptions() []country.Kind {
+	return []country.Kind{country.Invoice, country.Adjustment, country.Credit, country.Cancellation, country.Backfill}
+}
+
+// transactions is the search. Everything it depends on is in the address, so a
+// search can be kept and passed on.
+func (c *Console) transactions(v *visit) (page, error) {
+	query := v.r.URL.Query()
+	f := searchForm{Text: query.Get("q"), Status: query.Get("status"), Stage: query.Get("stage"), Country: query.Get("country"), Client: query.Get("client"),
+		Kind: query.Get("kind"), Amount: query.Get("amount"), From: query.Get("from"), To: query.Get("to")}
+	body := &transactionsBody{Form: f, First: query.Get("after") == ""}
+	p := page{Title: "Transactions", Place: "Transactions", Body: body}
+	var err error
+	if body.Clients, err = c.clientList(v); err != nil {
+		return p, err
+	}
+	for _, code := range c.cfg.Atlas.Codes() {
+		body.Countries = append(body.Countries, countryOption{code, c.countryName(code)})
+	}
+	q, faults := f.query()
+	q.After = query.Get("after")
+	if body.Faults = faults; len(faults) > 0 {
+		return p, nil
+	}
+	body.Page, err = c.cfg.Transactions.Search(v.ctx, q)
+	if fault.KindOf(err) == fault.Invalid {
+		body.Faults = faultsOf(err)
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	if body.Page.Next != "" {
+		query.Set("after", body.Page.Next)
+		query.Del("notice")
+		query.Del("seen")
+		body.NextAt = Root + "/transactions?" + query.Encode()
+	}
+	return p, nil
+}
+
+// query reads the form; a field that cannot be understood is told, not ignored.
+func (f searchForm) query() (q transaction.Query, faults []fault.Fault) {
+	q = transaction.Query{Text: strings.TrimSpace(f.Text), Status: transaction.Status(f.Status), Stage: transaction.Stage(f.Stage), Country: strings.ToUpper(f.Country),
+		ClientID: f.Client, Kind: country.Kind(f.Kind)}
+	if f.Amount != "" {
+		amount, err := minorUnits(f.Amount)
+		if err != nil {
+			faults = append(faults, fault.At("amount", fault.FieldNotValid, "must be a number such as 227.10; write all decimals of the currency"))
+		}
+		q.Amount = &amount
+	}
+	var err error
+	if q.From, err = readMoment(f.From); err != nil {
+		faults = append(faults, fault.At("from", fault.FieldNotValid, "must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
+	}
+	if q.To, err = readMoment(f.To); err != nil {
+		faults = append(faults, fault.At("to", fault.FieldNotValid, "must be a date or a time, such as 2026-11-15 or 2026-11-15T08:30"))
+	} else if len(f.To) == len(time.DateOnly) {
+		q.To = q.To.AddDate(0, 0, 1) // a day is meant whole
+	}
+	return q, faults
+}
+
+// minorUnits reads an amount as printed, 1 227.10 or 1227,10, into minor units:
+// the digits count, whatever the currency.
+func minorUnits(text string) (int64, error) {
+	text = strings.TrimLeft(strings.TrimSpace(text), "-−")
+	digits := strings.Map(func(r rune) rune {
+		switch r {
+		case ' ', '\u00a0', '\u202f', '.', ',', '\'':
+			return -1
+		}
+		return r
+	}, text)
+	return strconv.ParseInt(digits, 10, 64)
+}
+
+func readMoment(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	var err error
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.RFC3339} {
+		var t time.Time
+		if t, err = time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, err
+}
+
+func faultsOf(err error) []fault.Fault {
+	told := asFault(err)
+	if told == nil {
+		return nil
+	}
+	if len(told.Faults) > 0 {
+		return told.Faults
+	}
+	return []fault.Fault{{Message: told.Message}}
+}
+
+type transactionBody struct {
+	*transaction.Life
+	Client   string
+	Supplier string
+	Events   []eventWithTries
+	Country  string
+	Now      time.Time
+}
+
+type eventWithTries struct {
+	webhook.EventRow
+	List []webhook.Try
+}
+
+// Headline is the answer to "why is it stuck", or to "what became of it".
+func (b transactionBody) Headline() string {
+	switch {
+	case b.Wait != nil && b.Wait.Text != "":
+		switch b.Wait.Why {
+		case transaction.WhyAttempt, transaction.WhyOriginal, transaction.WhyQuarantine, transaction.WhyUnknown, transaction.WhyPutOff, transaction.WhyQueued:
+			return "it " + b.Wait.Text // these speak of the operation
+		}
+		return b.Wait.Text
+	case b.Status == transaction.Success:
+		return "It succeeded" + b.took() + "."
+	case b.Status == transaction.Failure:
+		return "It failed" + b.took() + "; the errors below are what the client was told."
+	}
+	return "It is being processed."
+}
+
+func (b transactionBody) took() string {
+	if b.SettledAt.IsZero() {
+		return ""
+	}
+	return " after " + span(b.SettledAt.Sub(b.AcceptedAt))
+}
+
+// Mood is the colour of the headline.
+func (b transactionBody) Mood() string { return mood(b.Status) }
+
+// timelineMoment is a line of the timeline.
+type timelineMoment struct {
+	transaction.Moment
+	Date   string // where a new day begins
+	Mood   string
+	Again  int // calls after it that ended the same way
+	LastAt time.Time
+}
+
+// Timeline folds calls that failed alike, one after the other, into one line:
+// an authority that was away for a night is one fact, not a hundred.
+func (b transactionBody) Timeline() []timelineMoment {
+	var lines []timelineMoment
+	day := ""
+	for _, m := range b.Moments {
+		if last := len(lines) - 1; last >= 0 && m.Exchange != nil && !m.Exchange.Answered && lines[last].Exchange != nil && lines[last].Text == m.Text {
+			lines[last].Again++
+			lines[last].LastAt = m.At
+			continue
+		}
+		line := timelineMoment{Moment: m, Mood: b.moodOf(m)}
+		if m.What == "next" {
+			line.Text = "next try"
+		}
+		if date := m.At.UTC().Format("2 January 2006"); date != day {
+			line.Date, day = date, date
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (b transactionBody) moodOf(m transaction.Moment) string {
+	switch {
+	case m.What == "settled":
+		return mood(b.Status)
+	case m.What == "next":
+		return "busy next"
+	case m.Exchange != nil && m.Exchange.Answered, m.What == "accepted":
+		return "good"
+	case m.Exchange != nil:
+		return "bad"
+	}
+	return ""
+}
+
+func (c *Console) transaction(v *visit) (page, error) {
+	life, err := c.cfg.Transactions.Life(v.ctx, v.r.PathValue("operation"))
+	if err != nil {
+		return page{}, err
+	}
+	body := &transactionBody{Life: life, Client: life.ClientID, Country: c.countryName(life.Country), Now: c.now()}
+	if profile, err := c.cfg.Accounts.Profile(v.ctx, life.ClientID); err == nil {
+		body.Client = cmp.Or(profile.Config.DisplayName, life.ClientID)
+	}
+	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) error {
+		supplier, err := c.cfg.Companies.Supplier(r, life.ClientID, life.SupplierID)
+		if fault.KindOf(err) == fault.NotFound {
+			return nil // an unknown supplier is a reason to look at a transaction
+		}
+		body.Supplier = supplier.LegalName
+		return err
+	})
+	if err != nil {
+		return page{}, err
+	}
+	for _, e := range life.Events {
+		tries, err := c.cfg.Hooks.Tries(v.ctx, webhook.AnyClient, e.WebhookID)
+		if err != nil && fault.KindOf(err) != fault.NotFound {
+			return page{}, err
+		}
+		body.Events = append(body.Events, eventWithTries{e, tries})
+	}
+	title := cmp.Or(life.Number, life.TransactionID)
+	return page{Title: title, Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}, nil
+}
+
+// retry makes an operation due now, in one commit with its entry in the log.
+func (c *Console) retry(v *visit) (string, error) {
+	id := v.r.PathValue("operation")
+	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after transaction.Summary) error {
+		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "transaction.retried", Subject: id, ClientID: before.ClientID, Before: standing(before), After: standing(after)})
+	})
+	if err != nil {
+		return "", err
+	}
+	return Root + "/transactions/" + url.PathEscape(id) + "?notice=retried", nil
+}
+
+// standing is the part of an operation that a retry changes.
+func standing(s transaction.Summary) map[string]any {
+	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": transaction.Stamp(s.DueAt)}
+}
+
+// fetchDocument answers a document of an operation, and records who read it:
+// documents hold customers' names and addresses.
+func (c *Console) fetchDocument(v *visit) error {
+	id, resource := v.r.PathValue("operation"), v.r.PathValue("resource")
+	life, err := c.cfg.Transactions.Life(v.ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, a := range life.Documents {
+		if a.ResourceID != resource {
+			continue
+		}
+		content, err := c.cfg.Documents.Open(v.ctx, document.Request{ResourceID: resource, Format: strings.ToLower(a.Type), ClientID: life.ClientID})
+		if err != nil {
+			return err
+		}
+		defer content.Close() //nolint:errcheck // it only reads
+		err = c.cfg.Operators.Record(v.ctx, v.by(), operator.Act{Action: "document.fetched", Subject: id, ClientID: life.ClientID, After: map[string]any{"resource_id": resource, "kind": a.Kind, "type": a.Type}})
+		if err != nil {
+			return err
+		}
+		maps.Copy(v.w.Header(), document.Headers(content)) // as a download: never part of a page of ours
+		io.Copy(v.w, content)                              //nolint:errcheck // the reader left; the length tells that it is cut
+		return nil
+	}
+	return fault.New(fault.NotFound, "This transaction has no such document.")
+}

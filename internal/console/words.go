@@ -1,0 +1,156 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"tributary/internal/country"
+)
+
+// Instants are printed in UTC everywhere, as the API does; the frame says so.
+const stampLayout = "2006-01-02 15:04:05"
+
+// instant is a time for people and machines. The zero time is a dash.
+func instant(t time.Time) template.HTML {
+	if t.IsZero() {
+		return `<span class="quiet">–</span>`
+	}
+	t = t.UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339Nano) + `">` + t.Format(stampLayout) + `</time>`)
+}
+
+// moment is an instant with its day, for records of tries.
+func moment(t time.Time) template.HTML {
+	t = t.UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339Nano) + `">` + t.Format("2 Jan 15:04:05") + `</time>`)
+}
+
+// clock is the time of day to the millisecond, where the day stands above.
+func clock(t time.Time) template.HTML {
+	t = t.UTC()
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339Nano) + `">` + t.Format("15:04:05.000") + `</time>`)
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
+}
+
+// span prints a duration with at most two units: 340 ms, 4.2 s, 3 min 20 s, 2 d 4 h.
+func span(d time.Duration) string {
+	if d < 0 {
+		d = 0
+	}
+	two := func(big int64, unit string, small int64, less string) string {
+		if small == 0 {
+			return fmt.Sprintf("%d %s", big, unit)
+		}
+		return fmt.Sprintf("%d %s %d %s", big, unit, small, less)
+	}
+	s := int64(d / time.Second)
+	switch {
+	case d < time.Millisecond:
+		return "under 1 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d/time.Millisecond)
+	case d < 10*time.Second:
+		return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return two(s/60, "min", s%60, "s")
+	case s < 86400:
+		return two(s/3600, "h", s%3600/60, "min")
+	}
+	return two(s/86400, "d", s%86400/3600, "h")
+}
+
+// count groups thousands by a thin blank, which no language takes for a decimal sign.
+func count[N int | int64 | uint64](n N) string {
+	text := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if text[0] == '-' {
+		sign, text = "−", text[1:]
+	}
+	var b strings.Builder
+	for i, d := range text {
+		if i > 0 && (len(text)-i)%3 == 0 {
+			b.WriteRune('\u202f')
+		}
+		b.WriteRune(d)
+	}
+	return sign + b.String()
+}
+
+// money prints minor units of a currency. No floating point touches it.
+func money(minor int64, currency string) string {
+	decimals, known := country.CurrencyExponent(strings.ToUpper(currency))
+	if !known {
+		decimals = 0
+	}
+	unit := int64(1)
+	for range decimals {
+		unit *= 10
+	}
+	whole, rest := minor/unit, minor%unit
+	sign := ""
+	if minor < 0 {
+		sign, whole, rest = "−", -whole, -rest
+	}
+	text := sign + count(whole)
+	if decimals > 0 {
+		text += fmt.Sprintf(".%0*d", decimals, rest)
+	}
+	return strings.TrimSpace(text + " " + strings.ToUpper(currency))
+}
+
+// readable is a body for people: JSON is indented, text stays, bytes are told by their number.
+func readable(body []byte) string {
+	trimmed := bytes.TrimSpace(body)
+	if len(trimmed) == 0 {
+		return ""
+	}
+	if trimmed[0] == '{' || trimmed[0] == '[' {
+		var b bytes.Buffer
+		if json.Indent(&b, trimmed, "", "  ") == nil {
+			return b.String()
+		}
+	}
+	if !utf8.Valid(body) {
+		return fmt.Sprintf("%s bytes that are not text", count(len(body)))
+	}
+	return string(body)
+}
+
+// short keeps both ends of a long id: ids of one hour begin alike.
+func short(id string) string {
+	r := []rune(id)
+	if len(r) <= 16 {
+		return id
+	}
+	return string(r[:8]) + "…" + string(r[len(r)-6:])
+}
+
+// mood is the class of a state's colour and shape.
+func mood(state any) string {
+	switch strings.ToLower(fmt.Sprint(state)) {
+	case "success", "delivered", "active", "completed", "ok", "accepted", "registered", "closed":
+		return "good"
+	case "failure", "failed", "discarded", "revoked", "quarantined", "rejected", "open", "expired", "disabled", "outage", "down":
+		return "bad"
+	case "processing", "pending", "running", "next", "retiring", "waiting", "blocked", "received", "prepared", "sent", "expiring", "resting", "unknown":
+		return "busy"
+	}
+	return "idle"
+}

@@ -1,0 +1,23 @@
+package server
+
+import "context"
+
+// buildRestore closes the intake where a backup was restored: because this
+// start says so, or because an earlier one did and the restoration has not
+// ended. It runs before anything is served or worked.
+func (s *Server) buildRestore(ctx context.Context) error {
+	if s.cfg.Restored {
+		s.cfg.Log.Warn("--restored: asking the authorities what the backup does not know; start without the flag from now on")
+		return s.service.BeginRestore(ctx, s.cfg.RestoredSince)
+	}
+	return s.service.LearnRestore(ctx)
+}
+
+// runRestore asks the authorities, or waits for the nodes that do.
+func (s *Server) runRestore(ctx context.Context) error {
+	return s.service.RunRestore(ctx, s.cfg.Worker)
+}
+
+// Opened is closed when transactions are accepted: together with Ready, or
+// later where a backup was restored. Reading works from Ready on.
+func (s *Server) Opened() <-chan struct{} { return s.service.Opened() }
