@@ -200,6 +200,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	background("accounts", s.accounts.Run)
 	background("restoration", s.runRestore)
+	background("operators", s.watchAudit)
 	if s.cfg.Worker {
 		background("transactions", s.service.Run)
 		background("webhooks", s.hooks.Run)

@@ -113,7 +113,7 @@ func Folder(t testing.TB) string {
 // Remains copies a SQLite database as a process that is killed at this instant
 // leaves it, and returns the address of the copy. It is called in a bubble
 // while the database is open: nothing else in the bubble is at work then, so
-// what is copied is what was written, the log of uncommitted moves included.
+// what is copied is what was written, the write-ahead log included.
 func Remains(t testing.TB, url string) string {
 	t.Helper()
 	synctest.Wait()

@@ -57,16 +57,16 @@ type visit struct {
 
 	failures   int64
 	trouble    string
-	failing    bool      // this visit is counted in failures
-	paused     bool      // the credentials do not work
-	rest       time.Time // our own pause after a failure
-	wait       time.Time // the pause that the authority asked for
-	heldBack   string    // why nothing may be filed after a restored backup; "": it may
-	adopting   bool      // gaps of a restored backup wait for their operations
-	restoredAt time.Time // when a backup was restored that does not know the supplier; zero: none
+	failing    bool            // this visit is counted in failures
+	paused     bool            // the credentials do not work
+	rest       time.Time       // our own pause after a failure
+	wait       time.Time       // the pause that the authority asked for
+	heldBack   string          // why nothing may be filed after a restored backup; "": it may
+	adopting   bool            // gaps of a restored backup wait for their operations
+	restoredAt time.Time       // when a backup was restored that does not know the supplier; zero: none
 	spoken     map[gapKey]bool // gaps that this visit has given to an operation
-	left       bool     // the lane was given back together with the outcomes
-	leftover   []string // operations whose crash count has to be taken back
+	left       bool            // the lane was given back together with the outcomes
+	leftover   []string        // operations whose crash count has to be taken back
 }
 
 // visit works a lane until nothing is due, the authority asks for a pause, or

@@ -212,6 +212,7 @@ func TestHardCase15AnotherDocumentDoesNotAdoptAGap(t *testing.T) {
 	}))
 	restored := copier(t, url)()
 	lost := authorityIDs(n.succeeds(n.file(invoice(byNumber, supplier, "t2"))))
+	n.succeeds(n.file(invoice(byNumber, supplier, "t3"))) // a gap that stays open
 	n.stop()
 	before := a.registered(byNumber)
 
@@ -668,4 +669,31 @@ func TestHardCase15WhereverTheBackupWasTaken(t *testing.T) {
 			t.Fatalf("backup %d: the authority held %v and holds %v", i, before, after)
 		}
 	}
+}
+
+// Where the authority knows documents under other numbers than the client's,
+// the filing's number is what counts, here and there.
+func TestAGapIsFoundUnderTheAuthoritysOwnNumber(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.prepare = func(o *office, in country.Draft) (country.Filing, error) {
+		in.Transaction.Number = "S/" + in.Transaction.Number
+		return o.draft(in)
+	}
+	l := &listing{office: o}
+	n := newNode(t, dbtest.SQLite(t), l.setup()).start()
+	supplier := n.supplier(officeCode, "s1")
+	n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
+	n.stop()
+	l.list = func(on country.Day) (list []country.Entry, err error) {
+		if on.String() == "2026-03-01" {
+			list = []country.Entry{{Number: "S/N-t1", AuthorityID1: "A-1", At: time.Now()}, {Number: "S/N-t2", AuthorityID1: "A-2", QRCode: "code", At: time.Now()}}
+		}
+		return list, nil
+	}
+	m := restore(t, n.d, l.setup()).start()
+	m.complete()
+	same(t, "gaps", one[int64](t, m.d, "SELECT count(*) FROM adoptions"), 1)
+	same(t, "ids", authorityIDs(m.succeeds(m.file(invoice(officeCode, supplier, "t2")))), [3]string{"A-2", "", "code"})
+	same(t, "sent", o.sent(), 1)
 }

@@ -167,8 +167,13 @@ func (a *authority) file(w http.ResponseWriter, r *http.Request) {
 	}
 	answers := make([]receipt, len(docs))
 	err := a.desk.Write(func(b *country.Book) {
+		gap := false // in a chain nothing is taken behind a link that was not
 		for i := range docs {
+			if gap {
+				turn.Steps[i].Outcome = country.Unavailable
+			}
 			answers[i] = (&registrar{book: b, supplier: from.supplier}).take(&docs[i], turn.Steps[i])
+			gap = gap || docs[i].Chain != nil && answers[i].Outcome == outcomeNotTaken
 		}
 	})
 	if err != nil {
