@@ -294,6 +294,28 @@ func (r *receiver) told(id string) int {
 	return r.times[id]
 }
 
+// untold are the resources that the receiver has not heard of.
+func (r *receiver) untold(ids []string) (list []string) {
+	for _, id := range ids {
+		if r.told(id) == 0 {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// awaitTold waits until everything is announced, and answers what is not once
+// nothing has moved for a minute.
+func (s *stage) awaitTold(ids []string) []string {
+	missing := s.receiver.untold(ids)
+	for last := time.Now(); len(missing) > 0 && time.Since(last) < time.Minute; pause(100 * time.Millisecond) {
+		if now := s.receiver.untold(missing); len(now) < len(missing) {
+			missing, last = now, time.Now() // as long as it goes on, it may take its time
+		}
+	}
+	return missing
+}
+
 // repeated counts deliveries of an event after its first.
 func (r *receiver) repeated() (n int) {
 	r.mu.Lock()

@@ -316,12 +316,7 @@ func (c *crashRun) audit(name string) {
 	if len(operations) == 0 {
 		t.Fatal("nothing was accepted: the run proves nothing")
 	}
-	missing := c.untold(operations)
-	for last := time.Now(); len(missing) > 0 && time.Since(last) < time.Minute; pause(100 * time.Millisecond) {
-		if now := c.untold(missing); len(now) < len(missing) {
-			missing, last = now, time.Now() // as long as it goes on, it may take its time
-		}
-	}
+	missing := c.awaitTold(operations)
 	for _, id := range missing[:min(len(missing), 10)] {
 		t.Errorf("operation %s was accepted and never announced: %+v", id, c.look(c.nodes[0].base, id))
 	}
@@ -353,16 +348,6 @@ func (c *crashRun) audit(name string) {
 		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations), lost, twice, repeated, c.flight, c.readied.Round(time.Millisecond), t.Failed())
 	t.Log(line)
 	keepLine(t, line)
-}
-
-// untold are the operations that the receiver has not heard of.
-func (c *crashRun) untold(operations []string) (list []string) {
-	for _, id := range operations {
-		if c.receiver.told(id) == 0 {
-			list = append(list, id)
-		}
-	}
-	return list
 }
 
 func (c *crashRun) operations() (list []string) {

@@ -56,6 +56,8 @@ type API struct {
 	openAPI []byte
 	pages   *reference
 	now     func() time.Time
+
+	refusals refusals
 }
 
 // New builds the handler.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"tributary/internal/fault"
@@ -57,7 +58,9 @@ func (a *API) refuse(c *call, err error) {
 		e = fault.New(fault.Internal, "an internal error occurred; quote request %s", c.id)
 	}
 	if e.Kind == fault.Unavailable {
-		a.log.Warn("request refused", "request_id", c.id, "path", c.URL.Path, "error", err)
+		if silent, speak := a.refusals.next(time.Now()); speak {
+			a.log.Warn("request refused", "request_id", c.id, "path", c.URL.Path, "error", err, "refused_before_silently", silent)
+		}
 	}
 	a.writeError(c, statuses[e.Kind], e)
 }
@@ -87,4 +90,20 @@ func (a *API) writeError(c *call, status int, e *fault.Error) {
 		text = []byte(`{"message":"an internal error occurred","errors":[]}`)
 	}
 	c.raw(status, "application/json", text)
+}
+
+// refusals lets one line a second into the log: under overload thousands of
+// requests are refused, and telling of each would cost more than serving it.
+type refusals struct {
+	last   atomic.Int64
+	silent atomic.Int64
+}
+
+func (r *refusals) next(now time.Time) (silent int64, speak bool) {
+	last := r.last.Load()
+	if now.UnixNano()-last < int64(time.Second) || !r.last.CompareAndSwap(last, now.UnixNano()) {
+		r.silent.Add(1)
+		return 0, false
+	}
+	return r.silent.Swap(0), true
 }

@@ -37,6 +37,22 @@ func migrationCases() map[int]migrationCase {
 				"SELECT cast(count(*) AS text) FROM alerts WHERE first_at = 1 AND last_at = 2 AND acknowledged_at IS NULL": "{n}",
 			},
 		},
+		10: {
+			Write: []string{
+				`INSERT INTO operations (operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id, number, dated_at, accepted_at, lane, stage, status, pack_version)
+					VALUES ('o{n}', 'c', 't{n}', 1, 'INVOICE', 'XX', false, 'BOTH', 's', 'N{n}', 1, 2, 'l{n}', 'settled', 'FAILURE', 'xx-1')`,
+				"INSERT INTO lanes (lane, failures) VALUES ('l{n}', 3)",
+				"INSERT INTO companies (client_id, company_id, external_id, country, tax_key, live, profile, created_at, updated_at) VALUES ('c', 'co{n}', 'e{n}', 'XX', 'k{n}', false, '{}', 1, 2)",
+				"INSERT INTO lookups (lookup_id, client_id, kind, status, entries, requested_at, claimed_until) VALUES ('u{n}', 'c', 'batch', 'running', 1, 1, 2)",
+			},
+			After: map[string]string{
+				"SELECT number || ' ' || status FROM operations WHERE operation_id = 'o1'": "N1 FAILURE",
+				"SELECT cast(count(*) AS text) FROM operations WHERE status = 'FAILURE'":   "{n}",
+				"SELECT cast(count(*) AS text) FROM lanes WHERE failures > 0":              "{n}",
+				"SELECT external_id FROM companies WHERE company_id = 'co1'":               "e1",
+				"SELECT cast(count(*) AS text) FROM lookups WHERE requested_at = 1":        "{n}",
+			},
+		},
 	}
 }
 

@@ -112,6 +112,7 @@ func (b *batch) pollPause(o *operation) time.Duration {
 func (b *batch) resolve(ctx context.Context) error {
 	asked := b.ambiguous
 	b.ambiguous = nil
+	inOrder(asked) // asking about a link is sending it again where a chain has no other question
 	var unknown, later []*operation
 	for _, o := range asked {
 		switch {

@@ -175,7 +175,7 @@ func (c *checker) operation() {
 	}
 	if kind == country.Adjustment && len(correction.Reasons) == 0 {
 		if c.tx.Reason != "" {
-			c.found(fault.At("reason", fault.UnsupportedField, "does not belong to this operation in this country"))
+			c.found(fault.Warn("reason", fault.FieldUnknown, "is not read in adjustments of this country"))
 		}
 		return
 	}

@@ -697,3 +697,24 @@ func TestAGapIsFoundUnderTheAuthoritysOwnNumber(t *testing.T) {
 	same(t, "ids", authorityIDs(m.succeeds(m.file(invoice(officeCode, supplier, "t2")))), [3]string{"A-2", "", "code"})
 	same(t, "sent", o.sent(), 1)
 }
+
+// What the authority holds is entered in its original's book, whatever today's
+// rules would say.
+func TestACorrectionThatIsRegisteredIsNotRefusedAfterwards(t *testing.T) {
+	t.Parallel()
+	a := newAuthorities(t)
+	url := dbtest.SQLiteURL(t)
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.setup()).start()
+	supplier := n.supplier(byNumber, "s1")
+	n.succeeds(n.file(invoice(byNumber, supplier, "t1")))
+	restored := copier(t, url)()
+	want := authorityIDs(n.succeeds(n.submit(country.Credit, correction(byNumber, "t1", "cr1"))))
+	n.stop()
+
+	m := restore(t, restored, a.setup()).start()
+	m.complete()
+	m.succeeds(m.submit(country.Credit, correction(byNumber, "t1", "other"))) // nobody here could know better
+	same(t, "ids", authorityIDs(m.succeeds(m.submit(country.Credit, correction(byNumber, "t1", "cr1")))), want)
+	m.fails(m.submit(country.Credit, correction(byNumber, "t1", "third")), fault.ReferenceAlreadyCorrected)
+	once(t, a.registered(byNumber))
+}
