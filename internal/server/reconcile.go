@@ -10,20 +10,54 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
+	"tributary/internal/operator"
 	"tributary/internal/secret"
 	"tributary/internal/transaction"
 )
 
 // Reconcile compares our successes of a supplier and day with its authority's
 // list, for the command line. A server may run on the same database meanwhile.
-func Reconcile(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, day country.Day) (transaction.Reconciliation, error) {
+func Reconcile(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, day country.Day) (found transaction.Reconciliation, err error) {
+	err = atDesk(ctx, cfg, d, accounts, supplierID, func(s *transaction.Service, clientID string, live country.Live) error {
+		found, err = s.Reconcile(ctx, clientID, supplierID, live, day)
+		return err
+	})
+	return found, err
+}
+
+// ReleaseRestored lets a supplier file again whose authority could not be
+// asked after a backup was restored: somebody has looked by other means.
+func ReleaseRestored(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, by account.Actor) error {
+	log := operator.New(operator.Config{DB: d, Log: cfg.Log})
+	return atDesk(ctx, cfg, d, accounts, supplierID, func(s *transaction.Service, clientID string, _ country.Live) error {
+		return s.Release(ctx, clientID, supplierID, func(tx *db.Tx) error {
+			return log.RecordIn(tx, by, operator.Act{Action: "restored.released", Subject: supplierID, ClientID: clientID})
+		})
+	})
+}
+
+// ResumeChain lets a chain go on that stood elsewhere than the backup knew.
+// The zero link asks the authority where it stands.
+func ResumeChain(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, head country.Link, by account.Actor) (chain transaction.Chain, err error) {
+	log := operator.New(operator.Config{DB: d, Log: cfg.Log})
+	err = atDesk(ctx, cfg, d, accounts, supplierID, func(s *transaction.Service, clientID string, _ country.Live) error {
+		chain, err = s.ResumeChain(ctx, clientID, supplierID, head, func(tx *db.Tx, c transaction.Chain) error {
+			return log.RecordIn(tx, by, operator.Act{Action: "restored.chain_resumed", Subject: supplierID, ClientID: clientID, After: c})
+		})
+		return err
+	})
+	return chain, err
+}
+
+// atDesk does one thing about a supplier's filings, beside a running server.
+func atDesk(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, do func(s *transaction.Service, clientID string, live country.Live) error) error {
 	packs, err := world.Packs()
 	if err != nil {
-		return transaction.Reconciliation{}, err
+		return err
 	}
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: cfg.Authorities, Simulators: cfg.SimulatorsURL})
 	if err != nil {
-		return transaction.Reconciliation{}, err
+		return err
 	}
 	defer atlas.Close()
 	companies := onboarding.New(onboarding.Config{
@@ -34,11 +68,11 @@ func Reconcile(ctx context.Context, cfg Config, d *db.DB, accounts *account.Acco
 	})
 	clientID, live, err := clientOf(ctx, d, accounts, companies, supplierID)
 	if err != nil {
-		return transaction.Reconciliation{}, err
+		return err
 	}
 	service := transaction.New(transaction.Config{DB: d, Atlas: atlas, Companies: companies, Log: cfg.Log})
 	defer service.Close()
-	return service.Reconcile(ctx, clientID, supplierID, live, day)
+	return do(service, clientID, live)
 }
 
 // clientOf finds the client of a company: its id is unique in the service.

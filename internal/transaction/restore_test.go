@@ -319,6 +319,7 @@ func TestHardCase10ALinkThatLeadsNowhereIsMadeAnew(t *testing.T) {
 	early := copier(t, url)()
 	var late *db.DB
 	blocked, release := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(release) }) // before the node is stopped
 	n.when("prepared", func(string) {
 		late = copier(t, url)()
 		close(blocked)
@@ -339,7 +340,6 @@ func TestHardCase10ALinkThatLeadsNowhereIsMadeAnew(t *testing.T) {
 	same(t, "made anew", c.Anew, 1)
 	m.succeeds(id)
 	same(t, "what the authority holds", fmt.Sprint(a.registered(byChain)), "[N-t1 N-t9 N-t2]")
-	close(release)
 }
 
 // An authority that does not answer holds up its own suppliers only, and only

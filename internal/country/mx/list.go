@@ -5,7 +5,6 @@ import (
 	"compress/flate"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,7 +20,7 @@ const (
 	spaceSOAPList = "http://facturacion.finkok.com/utilities"
 )
 
-var errNoList = errors.New("a REST provider does not list what it stamped")
+var errNoList = fmt.Errorf("%w: a REST provider does not list what it stamped", country.ErrNoList)
 
 // Registered lists what the provider stamped for a supplier with a date on a
 // day. The provider lists UUIDs by the time of their stamp, which is at most

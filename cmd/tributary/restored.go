@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/server"
+	"tributary/internal/transaction"
+)
+
+// restoredCommand is what a person decides after a backup was restored.
+type restoredCommand struct {
+	List    restoredList    `cmd:"" help:"Where the restoration of a backup stands, supplier by supplier."`
+	Release restoredRelease `cmd:"" help:"Let a supplier file again whose authority could not be asked."`
+	Resume  restoredResume  `cmd:"" help:"Let a chain go on from where the authority has it."`
+}
+
+type restoredList struct{ bookFlags }
+
+// Run lists.
+func (cmd *restoredList) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
+		var list []transaction.RestoredSupplier
+		var closed bool
+		err := d.Read(ctx, func(r db.Reader) (err error) {
+			list, closed, err = transaction.Restored(r)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		shown := struct {
+			Closed    bool                           `json:"intake_closed"`
+			Suppliers []transaction.RestoredSupplier `json:"suppliers"`
+		}{closed, list}
+		return cmd.show(c, shown, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "intake closed: %v\n\nSUPPLIER\tCLIENT\tCOUNTRY\tSTATE\tASKED UP TO\tFOUND\tADOPTED\tTROUBLE\n", closed)
+			for _, s := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", s.SupplierID, s.ClientID, s.Country, s.State, s.NextDay, s.Found, s.Adopted, s.Trouble)
+			}
+		})
+	})
+}
+
+// deskFlags reach a supplier's authority.
+type deskFlags struct {
+	bookFlags
+	Supplier   string            `arg:"" help:"Id of the company."`
+	Authority  map[string]string `help:"Addresses of authorities, as serve takes them." placeholder:"CC.ENV=URL"`
+	Simulators string            `help:"Base address of simulated authorities for test clients." placeholder:"URL"`
+}
+
+func (f *deskFlags) config(c *command) (cfg server.Config, err error) {
+	cfg = server.Config{Log: c.log, SimulatorsURL: f.Simulators}
+	cfg.Authorities, err = authorities(f.Authority)
+	return cfg, err
+}
+
+type restoredRelease struct{ deskFlags }
+
+// Run releases a supplier.
+func (cmd *restoredRelease) Run(c *command) error {
+	cfg, err := cmd.config(c)
+	if err != nil {
+		return err
+	}
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		if err := server.ReleaseRestored(ctx, cfg, d, a, cmd.Supplier, actor()); err != nil {
+			return err
+		}
+		return cmd.show(c, map[string]string{"released": cmd.Supplier}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s files again\n", cmd.Supplier) })
+	})
+}
+
+type restoredResume struct {
+	deskFlags
+	Position int64  `help:"Position of the authority's last link, where it cannot be asked." placeholder:"N"`
+	Hash     string `help:"Its hash." placeholder:"HASH"`
+	Extra    string `help:"What the country adds to a link, as a stored one shows it." placeholder:"TEXT"`
+}
+
+// Run resumes a chain.
+func (cmd *restoredResume) Run(c *command) error {
+	cfg, err := cmd.config(c)
+	if err != nil {
+		return err
+	}
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		chain, err := server.ResumeChain(ctx, cfg, d, a, cmd.Supplier, country.Link{Position: cmd.Position, Hash: cmd.Hash, Extra: cmd.Extra}, actor())
+		if err != nil {
+			return err
+		}
+		return cmd.show(c, chain, func(w *tabwriter.Writer) { fmt.Fprintf(w, "the chain of %s goes on\n", cmd.Supplier) })
+	})
+}
