@@ -37,7 +37,7 @@ type gathered[I, O any] struct {
 const (
 	gatherMax            = 256  // calls in one set
 	gatherQueueMax       = 2048 // calls that wait; past it Do answers Unavailable
-	gatherParallelPG     = 4
+	gatherParallelPG     = 2
 	gatherParallelSQLite = 2  // one commits while the other is put together
 	gatherParallelAlone  = 16 // benchmarks: one commit per call
 )
