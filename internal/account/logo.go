@@ -10,6 +10,7 @@ import (
 	"image"
 	"image/jpeg"
 	"image/png"
+	"io"
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -34,38 +35,42 @@ type Logo struct {
 	Bytes     int    `json:"bytes"`
 }
 
-// ReadLogo describes a picture, or says why it cannot be a logo. It decodes the whole picture once, so that no document fails on it later.
+// ReadLogo describes a picture, or says why it cannot be a logo. It decodes the
+// whole picture once, so that no document fails on it later.
 func ReadLogo(raw []byte) (*Logo, error) {
+	_, logo, err := DecodeLogo(raw)
+	return logo, err
+}
+
+// DecodeLogo is ReadLogo with the picture itself.
+func DecodeLogo(raw []byte) (image.Image, *Logo, error) {
 	if len(raw) > LogoBytesMax {
-		return nil, badLogo("has %d bytes, at most %d are allowed", len(raw), LogoBytesMax)
+		return nil, nil, badLogo("has %d bytes, at most %d are allowed", len(raw), LogoBytesMax)
 	}
 	var media string
-	var head func([]byte) (image.Config, error)
-	var whole func([]byte) (image.Image, error)
+	var head func(io.Reader) (image.Config, error)
+	var whole func(io.Reader) (image.Image, error)
 	switch {
 	case bytes.HasPrefix(raw, []byte("\x89PNG\r\n\x1a\n")):
-		media = "image/png"
-		head = func(b []byte) (image.Config, error) { return png.DecodeConfig(bytes.NewReader(b)) }
-		whole = func(b []byte) (image.Image, error) { return png.Decode(bytes.NewReader(b)) }
+		media, head, whole = "image/png", png.DecodeConfig, png.Decode
 	case bytes.HasPrefix(raw, []byte("\xFF\xD8\xFF")):
-		media = "image/jpeg"
-		head = func(b []byte) (image.Config, error) { return jpeg.DecodeConfig(bytes.NewReader(b)) }
-		whole = func(b []byte) (image.Image, error) { return jpeg.Decode(bytes.NewReader(b)) }
+		media, head, whole = "image/jpeg", jpeg.DecodeConfig, jpeg.Decode
 	default:
-		return nil, badLogo("is neither a PNG nor a JPEG image")
+		return nil, nil, badLogo("is neither a PNG nor a JPEG image")
 	}
-	size, err := head(raw)
+	size, err := head(bytes.NewReader(raw))
 	if err != nil {
-		return nil, badLogo("cannot be read: %v", err)
+		return nil, nil, badLogo("cannot be read: %v", err)
 	}
 	if size.Width < 1 || size.Height < 1 || size.Width > LogoSideMax || size.Height > LogoSideMax || size.Width*size.Height > LogoPixelsMax {
-		return nil, badLogo("has %d × %d pixels, at most %d on a side and %d in all are allowed", size.Width, size.Height, LogoSideMax, LogoPixelsMax)
+		return nil, nil, badLogo("has %d × %d pixels, at most %d on a side and %d in all are allowed", size.Width, size.Height, LogoSideMax, LogoPixelsMax)
 	}
-	if _, err := whole(raw); err != nil {
-		return nil, badLogo("cannot be read: %v", err)
+	picture, err := whole(bytes.NewReader(raw))
+	if err != nil {
+		return nil, nil, badLogo("cannot be read: %v", err)
 	}
 	sum := sha256.Sum256(raw)
-	return &Logo{MediaType: media, SHA256: hex.EncodeToString(sum[:]), Width: size.Width, Height: size.Height, Bytes: len(raw)}, nil
+	return picture, &Logo{MediaType: media, SHA256: hex.EncodeToString(sum[:]), Width: size.Width, Height: size.Height, Bytes: len(raw)}, nil
 }
 
 func badLogo(format string, args ...any) error {

@@ -1,6 +1,9 @@
 package api
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 // Routes lists the table as "METHOD path".
 func (a *API) Routes() (all []string) {
@@ -19,3 +22,6 @@ func Details() (all []string) {
 	}
 	return all
 }
+
+// Refusals is the memory that keeps the log quiet under overload.
+func Refusals() func(now time.Time) (silent int64, speak bool) { return new(refusals).next }

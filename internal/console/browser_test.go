@@ -36,7 +36,7 @@ func (h *house) chromium() *chromium {
 	h.t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
-		h.t.Skip("the browser test needs Chromium: apt install chromium")
+		h.t.Fatal("Chromium is missing: run scripts/setup")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.WindowSize(1280, 900), chromedp.DisableGPU)
 	if os.Getuid() == 0 {

@@ -34,9 +34,6 @@ var (
 	NiceMax    = niceMax
 )
 
-// Count prints a number.
-func Count(n int64) string { return count(n) }
-
 // Plot draws tallies of accepted, succeeded and failed.
 func Plot(title string, rows ...[3]int64) template.HTML {
 	s := series{From: time.Date(2026, 4, 2, 10, 0, 0, 0, time.UTC), Step: time.Minute}

@@ -132,3 +132,19 @@ func TestQRCodeHasTheMaskOfTheLowestPenalty(t *testing.T) {
 		t.Errorf("the samples are all masked alike: %v", chosen)
 	}
 }
+
+// Two codes stand side by side; a third is not drawn.
+func TestTwoCodesAreDrawnAndNoMore(t *testing.T) {
+	width := func(codes int) int {
+		v := spanishInvoice(t)
+		v.Codes = nil
+		for i := range codes {
+			v.Codes = append(v.Codes, document.QR{Text: "https://example.test/" + strings.Repeat("x", i), Caption: "code"})
+		}
+		return len(render(t, v))
+	}
+	none, one, two, three := width(0), width(1), width(2), width(3)
+	if !(none < one && one < two) || two != three {
+		t.Errorf("documents with 0 to 3 codes have %d, %d, %d and %d bytes", none, one, two, three)
+	}
+}

@@ -80,7 +80,7 @@ type Reference struct {
 // Branding is the look that a client or a company chose. Its zero value is a
 // sober document that carries the supplier's name in place of a logo.
 type Branding struct {
-	Logo      []byte // PNG or JPEG; see [CheckLogo]
+	Logo      []byte // PNG or JPEG within account's limits; another is left out
 	Placement Placement
 	Accent    string // #RRGGBB; darkened until it can be read on white
 	Ink       string // #RRGGBB of the text, likewise

@@ -8,18 +8,15 @@ import (
 	"image/color"
 	"image/draw"
 	"image/jpeg"
-	"image/png"
 
 	scale "golang.org/x/image/draw"
+
+	"tributary/internal/account"
 )
 
-// Limits of logos. Within them the largest picture takes 32 MiB to decode,
+// Within the limits of account the largest picture takes 32 MiB to decode,
 // once: documents share what is kept of it.
 const (
-	LogoBytesMax  = 512 << 10
-	LogoSideMax   = 4096    // pixels
-	LogoPixelsMax = 4 << 20 // width times height
-
 	logoCacheBytesMax = 16 << 20
 	logoWidthMax      = 52 * millimetre // on paper
 	logoHeightMax     = 18 * millimetre
@@ -45,52 +42,13 @@ func (p *picture) fit() (width, height length) {
 	return width, height
 }
 
-// CheckLogo says why a file cannot be a logo: it is no PNG or JPEG, or larger
-// than LogoBytesMax, LogoSideMax or LogoPixelsMax. Configuration asks it, so
-// that rendering need not.
-func CheckLogo(raw []byte) error {
-	_, err := decodeLogo(raw)
-	return err
-}
-
-// decodeLogo looks at the head of the file before it decodes the rest: a few
-// bytes can claim any number of pixels.
-func decodeLogo(raw []byte) (image.Image, error) {
-	if len(raw) > LogoBytesMax {
-		return nil, invalid("a logo has at most %d bytes, not %d", LogoBytesMax, len(raw))
-	}
-	var config image.Config
-	var err error
-	decode := png.Decode
-	switch {
-	case bytes.HasPrefix(raw, []byte("\x89PNG\r\n\x1a\n")):
-		config, err = png.DecodeConfig(bytes.NewReader(raw))
-	case bytes.HasPrefix(raw, []byte("\xFF\xD8\xFF")):
-		config, err = jpeg.DecodeConfig(bytes.NewReader(raw))
-		decode = jpeg.Decode
-	default:
-		return nil, invalid("a logo is a PNG or a JPEG image")
-	}
-	if err != nil {
-		return nil, invalid("the logo cannot be read: %v", err)
-	}
-	if config.Width < 1 || config.Height < 1 || config.Width > LogoSideMax || config.Height > LogoSideMax || config.Width*config.Height > LogoPixelsMax {
-		return nil, invalid("a logo has at most %d pixels on a side and %d in all, not %d × %d", LogoSideMax, LogoPixelsMax, config.Width, config.Height)
-	}
-	img, err := decode(bytes.NewReader(raw))
-	if err != nil {
-		return nil, invalid("the logo cannot be read: %v", err)
-	}
-	return img, nil
-}
-
 // logo returns the picture of a file, nil when there is none or it is no image.
 func (r *Renderer) logo(raw []byte) *picture {
-	if len(raw) == 0 || len(raw) > LogoBytesMax {
+	if len(raw) == 0 || len(raw) > account.LogoBytesMax {
 		return nil
 	}
 	pic, err := r.logos.get(sha256.Sum256(raw), func() (*picture, error) {
-		img, err := decodeLogo(raw)
+		img, _, err := account.DecodeLogo(raw)
 		if err != nil {
 			return nil, fmt.Errorf("reading a logo: %w", err)
 		}

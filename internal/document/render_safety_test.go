@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
+	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/document"
 	"tributary/internal/fault"
@@ -198,6 +199,9 @@ func TestHundredPagesStayWithinMemory(t *testing.T) {
 	}
 }
 
+// checkLogo is what configuration asks before a logo reaches the renderer.
+func checkLogo(raw []byte) error { _, err := account.ReadLogo(raw); return err }
+
 func TestLogoLimits(t *testing.T) {
 	pixels := func(w, h int) []byte {
 		var out bytes.Buffer
@@ -211,15 +215,15 @@ func TestLogoLimits(t *testing.T) {
 		return append(raw, make([]byte, size-len(raw))...)
 	}
 	for title, raw := range map[string][]byte{
-		"a long side":       pixels(document.LogoSideMax, 10),
-		"many pixels":       pixels(2048, document.LogoPixelsMax/2048),
-		"many bytes":        padded(document.LogoBytesMax),
+		"a long side":       pixels(account.LogoSideMax, 10),
+		"many pixels":       pixels(2048, account.LogoPixelsMax/2048),
+		"many bytes":        padded(account.LogoBytesMax),
 		"one pixel":         pixels(1, 1),
 		"a JPEG":            logoJPEG(t, "x", color.RGBA{A: 0xFF}),
 		"transparent":       logoPNG(t, "x", color.RGBA{A: 0xFF}),
 		"an extreme ribbon": pixels(4000, 1),
 	} {
-		if err := document.CheckLogo(raw); err != nil {
+		if err := checkLogo(raw); err != nil {
 			t.Errorf("%s: %v", title, err)
 		}
 		if title == "many pixels" { // a second of scaling under the race detector
@@ -235,14 +239,14 @@ func TestLogoLimits(t *testing.T) {
 	if err := jpeg.Encode(&cmyk, image.NewCMYK(image.Rect(0, 0, 8, 8)), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := document.CheckLogo(cmyk.Bytes()); err != nil {
+	if err := checkLogo(cmyk.Bytes()); err != nil {
 		t.Errorf("a JPEG made from CMYK: %v", err)
 	}
 	for title, raw := range map[string][]byte{
 		"nothing":          nil,
-		"a side too long":  pixels(document.LogoSideMax+1, 10),
-		"too many pixels":  pixels(2049, document.LogoPixelsMax/2048),
-		"too many bytes":   padded(document.LogoBytesMax + 1),
+		"a side too long":  pixels(account.LogoSideMax+1, 10),
+		"too many pixels":  pixels(2049, account.LogoPixelsMax/2048),
+		"too many bytes":   padded(account.LogoBytesMax + 1),
 		"a bomb":           bomb(),
 		"half a file":      pixels(64, 64)[:60],
 		"another format":   []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00"),
@@ -250,7 +254,7 @@ func TestLogoLimits(t *testing.T) {
 		"a JPEG's head":    []byte("\xFF\xD8\xFF\xE0\x00\x10JFIF"),
 		"a JPEG in pieces": logoJPEG(t, "x", color.RGBA{A: 0xFF})[:400],
 	} {
-		if err := document.CheckLogo(raw); fault.KindOf(err) != fault.Invalid {
+		if err := checkLogo(raw); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", title, err)
 		}
 		v := longInvoice(t, 1)
@@ -333,7 +337,7 @@ func FuzzLogo(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, logo []byte) {
-		valid := document.CheckLogo(logo) == nil
+		valid := checkLogo(logo) == nil
 		raw, err := r.Render(t.Context(), document.Visual{Branding: document.Branding{Logo: logo}})
 		if err != nil {
 			t.Fatal(err)

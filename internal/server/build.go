@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -113,11 +112,8 @@ func (s *Server) buildWebhooks(context.Context) error {
 		if err != nil {
 			return fmt.Errorf("--webhook-ca: %w", err)
 		}
-		if sending.Roots, err = x509.SystemCertPool(); err != nil {
-			sending.Roots = x509.NewCertPool()
-		}
-		if !sending.Roots.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("--webhook-ca %s: no PEM certificate in it", s.cfg.WebhookCA)
+		if sending.Roots, err = webhook.LoadRoots(pem); err != nil {
+			return fmt.Errorf("--webhook-ca %s: %w", s.cfg.WebhookCA, err)
 		}
 	}
 	if s.cfg.WebhookProxy != "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"tributary/internal/account"
 	"tributary/internal/console"
@@ -61,24 +60,4 @@ func (s *Server) furnishOperator(ctx context.Context, by account.Actor) (passwor
 		return "", fmt.Errorf("make the demo's operator: %w", err)
 	}
 	return made.RevealText(), nil
-}
-
-// auditEvery is how often the logs are read from their beginning.
-const auditEvery = 24 * time.Hour
-
-// watchAudit raises an alert when somebody changed a log: the operators' or a client's.
-func (s *Server) watchAudit(ctx context.Context) error {
-	for {
-		if _, err := s.operators.CheckAudit(ctx); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Error("check the operators' log", "error", err)
-		}
-		if _, err := s.accounts.VerifyAudits(ctx); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Error("check the clients' logs", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(auditEvery):
-		}
-	}
 }

@@ -1,13 +1,21 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"tributary/internal/account"
+	"tributary/internal/db"
 )
 
 // Accounts is the book of clients of a running program.
 func (s *Server) Accounts() *account.Accounts { return s.accounts }
+
+// Forget is a day's round of forgetting.
+func (s *Server) Forget(ctx context.Context) error { return s.forget(ctx) }
+
+// DB is the database of a running program.
+func (s *Server) DB() *db.DB { return s.db }
 
 // Handler is the public API without a listener.
 func (s *Server) Handler() http.Handler { return s.api }

@@ -200,7 +200,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	background("accounts", s.accounts.Run)
 	background("restoration", s.runRestore)
-	background("operators", s.watchAudit)
+	background("housekeeping", s.housekeep)
 	if s.cfg.Worker {
 		background("transactions", s.service.Run)
 		background("webhooks", s.hooks.Run)

@@ -81,9 +81,6 @@ func SearchWindow() (n int) {
 // TermOf is the form in which a text is looked for.
 func TermOf(text string) string { return termOf(text) }
 
-// IDAt is the smallest operation id of an instant.
-func IDAt(at time.Time) string { return idAt(at) }
-
 // OperationIn finds an operation id in a text.
 func OperationIn(text string) (string, bool) { return operationIn(text) }
 

@@ -13,7 +13,7 @@ import (
 // The commands of docs/countries/es.md make credentials that the double takes.
 func TestDocumentedCommandsMakeWorkingCredentials(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("openssl is missing: the documented commands cannot be run")
+		t.Fatal("openssl is missing: run scripts/setup")
 	}
 	dir := t.TempDir()
 	for _, args := range [][]string{

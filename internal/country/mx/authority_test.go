@@ -332,7 +332,7 @@ func TestRequestIsSignedAsCanonicalXML(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := exec.LookPath("xmllint"); err != nil {
-		t.Skip("no xmllint")
+		t.Fatal("xmllint is missing: run scripts/setup")
 	}
 	// The digest covers the document without its signature, the signature the
 	// canonical SignedInfo: another implementation must see the same bytes.
@@ -359,7 +359,7 @@ func TestProviderListsWhatItStamped(t *testing.T) {
 	b.send(t, stands)
 	zone, err := time.LoadLocation("America/Mexico_City")
 	if err != nil {
-		t.Skip("no time zones")
+		t.Fatal(err)
 	}
 	y, m, d := now.Add(-time.Minute).In(zone).Date()
 	list, err := b.channel.(country.Register).Registered(t.Context(), supplier("soap"), country.Day{Year: y, Month: m, Day: d}, credentials())

@@ -1,7 +1,6 @@
 package mx
 
 import (
-	"crypto/x509"
 	"strings"
 	"sync"
 	"time"
@@ -69,9 +68,7 @@ func Products() []uint32          { return benchCatalog().products }
 func Units() map[string]bool      { return benchCatalog().units }
 func ReadProducts(b []byte) error { _, err := readProducts(b); return err }
 
-// CertificateNumber, ReadRequest, ReadStamped and Expression are the readers that fuzzing asks.
-func CertificateNumber(leaf *x509.Certificate) string { return certificateNumber(leaf) }
-
+// ReadRequest, ReadStamped and Expression are the readers that fuzzing asks.
 func ReadRequest(raw []byte) error { _, _, err := readRequest(raw); return err }
 
 func ReadStamped(raw []byte) error { _, err := readStamped(raw); return err }

@@ -62,7 +62,7 @@ func TestDateIsThatOfThePlaceOfIssue(t *testing.T) {
 	ahead := draft("P-2", func(d *country.Draft) { d.Transaction.Date = now.Add(4 * time.Minute) })
 	zone, err := time.LoadLocation("America/Mexico_City")
 	if err != nil {
-		t.Skip("no time zones")
+		t.Fatal(err)
 	}
 	if got := mx.Attribute(report(t, ahead), "Fecha"); got != now.In(zone).Format("2006-01-02T15:04:05") {
 		t.Errorf("a clock that is ahead: %s", got)

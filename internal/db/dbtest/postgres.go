@@ -186,9 +186,6 @@ func (s *Server) Stop() error {
 // URL is the address of the server's default database.
 func (s *Server) URL() string { return s.url("postgres") }
 
-// Bin is the folder of the server's binaries; benchmarks find pgbench there.
-func (s *Server) Bin() string { return s.bin }
-
 // url goes through the Unix socket: it is what a production node on the same machine would use.
 func (s *Server) url(name string) string {
 	return fmt.Sprintf("postgres://tributary@127.0.0.1:%d/%s?sslmode=disable", s.port, name)
