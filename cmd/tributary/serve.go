@@ -122,6 +122,7 @@ func authorities(flags map[string]string) (map[string]country.Addresses, error) 
 }
 
 func serve(c *command, cfg server.Config, ready func(*server.Server)) error {
+	roomForGarbage()
 	srv, err := server.Open(c.ctx, cfg)
 	if err != nil {
 		return err

@@ -103,32 +103,56 @@ func (r *run) print() error {
 	return json.NewEncoder(r.cfg.Out).Encode(r.report)
 }
 
-// open starts a server of the demo kind on free ports. name keeps the data of
-// phases apart.
-func (r *run) open(ctx context.Context, name string, change func(*server.Config)) (*subject, error) {
+// place is where the data of one phase lives, so that a server can be closed
+// and opened again over it.
+type place struct {
+	name, database, data string
+	drop                 func() error
+}
+
+func (r *run) place(ctx context.Context, name string) (*place, error) {
 	database, drop, err := ownDatabase(ctx, r.cfg.Database, name)
 	if err != nil {
 		return nil, err
 	}
+	return &place{name: name, database: database, data: filepath.Join(r.dir, name), drop: drop}, nil
+}
+
+// open starts a server for one phase, with a place of its own.
+func (r *run) open(ctx context.Context, name string, change func(*server.Config)) (*subject, error) {
+	at, err := r.place(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.openAt(ctx, at, change)
+	if err != nil {
+		return nil, errors.Join(err, at.drop())
+	}
+	s.drop = at.drop
+	return s, nil
+}
+
+// openAt starts a server of the demo kind on free ports.
+func (r *run) openAt(ctx context.Context, at *place, change func(*server.Config)) (*subject, error) {
 	cfg := server.Config{
 		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0",
-		Data: filepath.Join(r.dir, name), Database: database, DemoUseCase: country.Reporting,
+		Data: at.data, Database: at.database, DemoUseCase: country.Reporting,
 	}
 	if change != nil {
 		change(&cfg)
 	}
 	s, err := server.Open(ctx, cfg)
 	if err != nil {
-		return nil, errors.Join(err, drop())
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	sub := &subject{Server: s, mark: fmt.Sprintf("b%x", time.Now().UnixNano()), drop: drop, stop: stop, ended: make(chan error, 1)}
+	sub := &subject{Server: s, mark: fmt.Sprintf("b%x", time.Now().UnixNano()), stop: stop, ended: make(chan error, 1)}
 	go func() { sub.ended <- s.Run(ctx) }()
 	select {
 	case <-s.Ready():
 	case err := <-sub.ended:
 		stop()
-		return nil, errors.Join(err, s.Close(), drop())
+		return nil, errors.Join(err, s.Close())
 	}
 	r.report.Engine = s.Engine()
 	return sub, nil
@@ -138,12 +162,16 @@ func (r *run) open(ctx context.Context, name string, change func(*server.Config)
 type subject struct {
 	*server.Server
 	mark  string       // tells the ids of this run from those of others in the same database
-	drop  func() error // the phase's own database
+	drop  func() error // the data, where nobody comes back to it
 	stop  context.CancelFunc
 	ended chan error
 }
 
 func (s *subject) close() error {
 	s.stop()
-	return errors.Join(<-s.ended, s.Close(), s.drop())
+	err := errors.Join(<-s.ended, s.Close())
+	if s.drop != nil {
+		err = errors.Join(err, s.drop())
+	}
+	return err
 }

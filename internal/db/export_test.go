@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+const GatherPace = gatherPace
+
 // ShiftClock moves a database's time on, as if by had passed.
 func ShiftClock(d *DB, by time.Duration) {
 	d.clock.mu.Lock()

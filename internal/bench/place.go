@@ -2,19 +2,26 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// ownDatabase makes a database for one phase on the server that --database
-// names, so that a run begins empty and leaves nothing behind.
+// ownDatabase makes a database for one phase on the server, or beside the file,
+// that --database names, so that a run begins empty and leaves nothing behind.
 func ownDatabase(ctx context.Context, address, phase string) (own string, drop func() error, err error) {
+	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+		path += "-" + phase
+		return "sqlite:" + path, func() error { return removeSQLite(path) }, nil
+	}
 	if !strings.HasPrefix(address, "postgres") {
-		return address, func() error { return nil }, nil
+		return address, func() error { return nil }, nil // none: the server makes one in its data folder; another kind: it will say so
 	}
 	u, err := url.Parse(address)
 	if err != nil {
@@ -36,4 +43,13 @@ func ownDatabase(ctx context.Context, address, phase string) (own string, drop f
 	}
 	u.Path = "/" + name
 	return u.String(), func() error { return command("DROP DATABASE " + name + " WITH (FORCE)") }, nil
+}
+
+func removeSQLite(path string) (err error) {
+	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
+		if gone := os.Remove(path + suffix); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
 }

@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tributary/internal/db/dbtest"
+)
+
+// A run at a fraction of the load gives every figure that contract.md section
+// 10 names, in each of the forms in which it can be asked for.
+func TestARunGivesEveryFigure(t *testing.T) {
+	dbtest.EachURL(t, func(t *testing.T, database string) {
+		engine, _, _ := strings.Cut(database, ":")
+		dir := t.TempDir()
+		old := filepath.Join(dir, "old.json")
+		write(t, old, `{"engine":"`+engine+`","figures":[{"name":"submits_per_second","value":1,"unit":"1/s"}]}`)
+		var out, progress bytes.Buffer
+		picture := filepath.Join(dir, "figures.svg")
+		err := Run(t.Context(), Config{Database: database, Stored: 1000, JSON: true, Compare: old, Plot: picture, Quick: true, Out: &out, Err: &progress})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, progress.String())
+		}
+		var report Report
+		decode := json.NewDecoder(&out)
+		if err := decode.Decode(&report); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decode.Token(); !errors.Is(err, io.EOF) {
+			t.Error("standard output has more than one JSON object")
+		}
+		if report.Engine != engine {
+			t.Errorf("engine is %q, want %q", report.Engine, engine)
+		}
+		for _, name := range []string{
+			"submits_per_second", "decode_only_per_second", "submits_to_decode_only", "one_commit_per_request_per_second",
+			"submit_p50_half_load", "submit_p99_half_load", "submits_per_second_stored", "submits_stored_to_empty",
+			"settled_per_second", "settled_per_second_stored", "settled_stored_to_empty", "submit_to_webhook_per_second",
+			"submit_to_webhook_p50", "submit_to_webhook_p99", "deliveries_per_second", "pdf_per_second", "filings_prepared_per_second", "resident_memory_peak",
+		} {
+			if value, ok := report.find(name); !ok || value <= 0 {
+				t.Errorf("%s is %v, want a measured value", name, value)
+			}
+		}
+		if !strings.Contains(progress.String(), " %") {
+			t.Errorf("no change against the earlier report is shown:\n%s", progress.String())
+		}
+		if text, err := os.ReadFile(picture); err != nil || xml.Unmarshal(text, new(struct {
+			XMLName xml.Name `xml:"svg"`
+		})) != nil {
+			t.Errorf("the plot is not an SVG: %v", err)
+		}
+		if left, _ := filepath.Glob(strings.TrimPrefix(database, "sqlite:") + "*"); len(left) > 0 {
+			t.Errorf("the run left %v behind", left)
+		}
+	})
+}
+
+// An earlier report that cannot be read is told and does not cost the figures.
+func TestAnUnreadableComparisonIsTold(t *testing.T) {
+	var told bytes.Buffer
+	table(&told, &Report{Figures: []Figure{{"submits_per_second", 10, "1/s"}}}, filepath.Join(t.TempDir(), "none.json"))
+	if !strings.Contains(told.String(), "--compare") || !strings.Contains(told.String(), "submits_per_second") {
+		t.Errorf("told %q", told.String())
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

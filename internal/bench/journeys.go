@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/server"
+)
+
+// journeys measures submit → authority → settled, and the same with document and webhook.
+func (r *run) journeys(ctx context.Context) error {
+	s, err := r.open(ctx, "settled", nil)
+	if err != nil {
+		return err
+	}
+	settled, err := r.settle(ctx, s, r.scale(journeyCount))
+	if err := errors.Join(err, s.close()); err != nil {
+		return err
+	}
+	r.report.add("settled_per_second", settled.rate(), "1/s")
+	if r.cfg.Stored > 0 {
+		err := r.oldAndEmpty(ctx, "settled", nil, func(s *subject) (outcome, error) { return r.settle(ctx, s, r.scale(journeyCount/turnCount*2)) })
+		if err != nil {
+			return err
+		}
+	}
+	return r.toldJourney(ctx)
+}
+
+// settle submits a number of sales and waits until all are settled.
+func (r *run) settle(ctx context.Context, s *subject, n int) (outcome, error) {
+	l := submitLoad(s, "settled")
+	l.total = n
+	start := time.Now()
+	done, err := l.run(ctx)
+	if err == nil {
+		err = s.WaitSettled(ctx)
+	}
+	done.took = time.Since(start)
+	return done, err
+}
+
+// toldJourney goes on to the document and the webhook.
+func (r *run) toldJourney(ctx context.Context) error {
+	box := newMailbox()
+	defer box.close()
+	s, err := r.open(ctx, "whole", func(c *server.Config) { c.DemoUseCase, c.WebhookURL = country.Both, box.url() })
+	if err != nil {
+		return err
+	}
+	l := submitLoad(s, "whole")
+	l.total = r.scale(journeyCount)
+	l.answered = func(_, status int, text []byte, took time.Duration) {
+		if status == http.StatusAccepted {
+			box.sent(operationOf(text), took)
+		}
+	}
+	start := time.Now()
+	whole, err := l.run(ctx)
+	if err == nil {
+		err = box.wait(ctx, l.total-whole.refused-whole.failed)
+	}
+	whole.took = time.Since(start)
+	arrivals := box.outcome()
+	if err := errors.Join(err, s.close()); err != nil {
+		return err
+	}
+	r.report.add("submit_to_webhook_per_second", whole.rate(), "1/s")
+	r.report.add("submit_to_webhook_p50", ms(arrivals.percentile(.5)), "ms")
+	r.report.add("submit_to_webhook_p99", ms(arrivals.percentile(.99)), "ms")
+	return nil
+}
+
+func operationOf(text []byte) string {
+	var answer struct {
+		OperationID string `json:"operation_id"`
+	}
+	json.Unmarshal(text, &answer) //nolint:errcheck // an empty id is missed by the mailbox
+	return answer.OperationID
+}
