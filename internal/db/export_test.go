@@ -78,3 +78,12 @@ func Release[T any](ctx context.Context, q *Queue[T], d *DB, suspects []string) 
 
 // SetPatience says how long a group waits for a PostgreSQL server that says nothing.
 func SetPatience(d *DB, patience time.Duration) { d.eng.(*pgEngine).patience = patience }
+
+// OrderTurns puts keys into the order of their turns; had are the keys that had one before.
+func OrderTurns(group string, had, keys []string) []string {
+	t := newTurns(group)
+	for _, key := range had {
+		t.had(key)
+	}
+	return t.order(keys)
+}

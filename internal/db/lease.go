@@ -39,6 +39,7 @@ type Queue[T any] struct {
 	Columns string                                   // more columns to read with the claim
 	Scan    func(scan func(...any) error) (T, error) // reads Columns
 	Feed    *Feed                                    // what makes rows due, where it is not the row itself; Key equals ID then
+	Group   string                                   // one character: keys that are alike up to it have one owner, and owners get equal shares; needs a column in byte order
 }
 
 // Feed is another table whose due rows make a row of the queue due. It has a
@@ -60,6 +61,7 @@ type Lease[T any] struct {
 
 // claimSQL is what differs between the engines in claims.
 type claimSQL struct {
+	find string // the function that finds a text in another
 	in   string // "is one of these", %s is a SELECT of ids: PostgreSQL must be kept from joining the whole table, and skips locked rows
 	sets bool   // many keys in one statement: a round trip is dear, and unnest exists
 }
@@ -122,6 +124,8 @@ type Claim struct {
 	Room func(key string) int // rows of one key at most; nil: no limit per key
 	Fair bool                 // go round the keys instead of by due time alone
 	From string               // fair: begin behind this key
+
+	turns *turns // of a queue with groups: who had a turn last
 }
 
 // Renew prolongs leases; those that were lost are returned.
@@ -238,7 +242,7 @@ func (q *Queue[T]) nextDue(ctx context.Context, d *DB) (at time.Time, err error)
 	return at, err
 }
 
-func (e *sqliteEngine) claimSQL() claimSQL { return claimSQL{in: " IN (%s)"} }
+func (e *sqliteEngine) claimSQL() claimSQL { return claimSQL{find: "instr", in: " IN (%s)"} }
 func (e *pgEngine) claimSQL() claimSQL {
-	return claimSQL{in: " = ANY(ARRAY(%s FOR UPDATE SKIP LOCKED))", sets: true}
+	return claimSQL{find: "strpos", in: " = ANY(ARRAY(%s FOR UPDATE SKIP LOCKED))", sets: true}
 }

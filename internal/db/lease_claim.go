@@ -38,6 +38,9 @@ func (q *Queue[T]) due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T],
 	var found foundKeys
 	err = d.Read(ctx, func(r Reader) (err error) {
 		found, err = q.dueKeys(r, c)
+		if err == nil && q.Group != "" {
+			err = q.takeTurns(r, d.eng.claimSQL(), c, &found)
+		}
 		return err
 	})
 	if err != nil {
@@ -154,6 +157,9 @@ type foundKeys struct {
 	ring int    // so many of them stand in the order of the round, others have only the oldest rows
 	next string // where the next claim should begin when all of them had their turn
 	seen round
+	all  bool // there are no others
+
+	turned bool // the order is that of turns, not of the round
 }
 
 // share gives each key an equal part of what may be claimed.
@@ -166,7 +172,10 @@ func (f *foundKeys) share(c Claim, single bool) (keys []string, rooms []int64) {
 	for i, key := range f.keys {
 		if left == 0 {
 			f.seen = partOfRound
-			if i <= f.ring {
+			switch {
+			case f.turned:
+				f.next = c.From
+			case i <= f.ring:
 				f.next = f.keys[i-1]
 			}
 			break
@@ -176,9 +185,28 @@ func (f *foundKeys) share(c Claim, single bool) (keys []string, rooms []int64) {
 			n = min(n, c.Room(key))
 		}
 		keys, rooms, left = append(keys, key), append(rooms, int64(n)), left-n
+		c.turns.had(key)
 	}
 	return keys, rooms
 }
+
+// keysText puts a queue's names into the texts that look for keys.
+func (q *Queue[T]) keysText() *strings.Replacer {
+	source, column := q.Table, q.Key
+	free := ""
+	if q.Feed != nil {
+		source, column = q.Feed.Table, q.Feed.Column
+		free = " and not exists (select 1 from " + q.Table + " where " + q.Table + "." + q.ID + " = k.key and " + q.Table + ".due_at > $1)"
+	}
+	return strings.NewReplacer("F", source, "C", column, "AND_FREE", free)
+}
+
+// jumpSQL goes from key to key: those behind $2, up to $4, and whether they are due and free.
+const jumpSQL = `with recursive k(key, n) as (
+		select (select C from F where due_at is not null and C > $2 order by C limit 1), 1
+		union all
+		select (select F.C from F where due_at is not null and F.C > k.key order by F.C limit 1), n + 1 from k where k.key is not null and n < $3
+	) select key, exists (select 1 from F where F.C = k.key and F.due_at <= $1)AND_FREE from k where key is not null and ($4 = '' or key <= $4)`
 
 // dueKeys finds keys with due rows. With few due rows it reads them. With a
 // backlog it also jumps through the index from key to key, which costs the
@@ -186,13 +214,7 @@ func (f *foundKeys) share(c Claim, single bool) (keys []string, rooms []int64) {
 // others are found, and however many keys only wait for later, the next claim
 // goes on where this one stopped.
 func (q *Queue[T]) dueKeys(r Reader, c Claim) (foundKeys, error) {
-	source, column := q.Table, q.Key
-	free := ""
-	if q.Feed != nil {
-		source, column = q.Feed.Table, q.Feed.Column
-		free = " and not exists (select 1 from " + q.Table + " where " + q.Table + "." + q.ID + " = k.key and " + q.Table + ".due_at > $1)"
-	}
-	text := strings.NewReplacer("F", source, "C", column, "AND_FREE", free)
+	text := q.keysText()
 	oldest, all, err := oldestKeys(r, c, text.Replace("select key, many, 1 = 1 AND_FREE from (select key, count(*) as many from (select C as key from F where due_at <= $1 order by due_at limit $2) as o group by key) as k"))
 	if err != nil {
 		return foundKeys{}, err
@@ -200,14 +222,9 @@ func (q *Queue[T]) dueKeys(r Reader, c Claim) (foundKeys, error) {
 	if all {
 		slices.Sort(oldest)
 		behind, _ := slices.BinarySearch(oldest, c.From+"\x00")
-		return foundKeys{keys: append(oldest[behind:len(oldest):len(oldest)], oldest[:behind]...), ring: len(oldest), next: c.From, seen: wholeRound}, nil
+		return foundKeys{keys: append(oldest[behind:len(oldest):len(oldest)], oldest[:behind]...), ring: len(oldest), next: c.From, seen: wholeRound, all: true}, nil
 	}
-	jump := text.Replace(`with recursive k(key, n) as (
-			select (select C from F where due_at is not null and C > $2 order by C limit 1), 1
-			union all
-			select (select F.C from F where due_at is not null and F.C > k.key order by F.C limit 1), n + 1 from k where k.key is not null and n < $3
-		) select key, exists (select 1 from F where F.C = k.key and F.due_at <= $1)AND_FREE from k where key is not null and ($4 = '' or key <= $4)`)
-	found, err := jumpKeys(r, c, jump)
+	found, err := jumpKeys(r, c, text.Replace(jumpSQL))
 	found.ring = len(found.keys)
 	for _, key := range oldest {
 		if len(found.keys) < keysPerClaim && !slices.Contains(found.keys, key) {

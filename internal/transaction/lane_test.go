@@ -292,6 +292,55 @@ func TestABacklogOfOneClientDoesNotStarveAnother(t *testing.T) {
 	})
 }
 
+// A client with hundreds of suppliers, all of them waiting for a slow authority,
+// gets no more than its share of the slots: another client's one sale waits for
+// those that are under way and not for the backlog.
+func TestAClientOfManySuppliersDoesNotStarveAnother(t *testing.T) {
+	t.Parallel()
+	const suppliers = 300
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := newOffice(country.ByNumber)
+		o.limits.Batch = 1
+		under, gate := make(chan struct{}, suppliers), make(chan struct{})
+		o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+			if strings.HasPrefix(f.Number, "N-big") {
+				under <- struct{}{}
+				<-gate // each of the big client's calls waits for a token
+			}
+			return o.take(f), nil
+		}
+		n := newNode(t, d, o.setup())
+		small := n.supplierOf("c_small", officeCode, "small") // behind c_big in every order but that of turns
+		for i := range suppliers {
+			n.submitAs("c_big", country.Invoice, invoice(officeCode, n.supplierOf("c_big", officeCode, fmt.Sprintf("big%03d", i)), fmt.Sprint("big", i)))
+		}
+		n.start()
+		for range transaction.LanesAtOnce {
+			<-under
+		}
+		id := n.submitAs("c_small", country.Invoice, invoice(officeCode, small, "t1"))
+		released := 0
+		for done := false; !done; released++ {
+			if released == suppliers-1 {
+				t.Fatal("the small client's sale came last")
+			}
+			select {
+			case gate <- struct{}{}:
+			case <-under: // the next of the big client's
+				released--
+			}
+			done = one[string](t, d, "SELECT status FROM operations WHERE operation_id = $1", id) == "SUCCESS"
+		}
+		if most := 3 * transaction.LanesAtOnce; released > most {
+			t.Errorf("the small client's sale came after %d of the backlog of %d, want at most %d", released, suppliers, most)
+		}
+		close(gate)
+		n.until("the backlog is done", func() bool {
+			return one[int64](t, d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
+		})
+	})
+}
+
 // New credentials: what was never sent is signed again, what was sent is not.
 func TestHardCase12NewCredentialsSignAgainOnlyWhatWasNeverSent(t *testing.T) {
 	t.Parallel()

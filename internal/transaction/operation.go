@@ -14,8 +14,9 @@ import (
 // laneQueue leases lanes; the operations that ride in them make them due.
 var laneQueue = &db.Queue[laneState]{
 	Table: "lanes", ID: "lane", Key: "lane", Columns: "failures, trouble, trouble_at",
-	Feed: &db.Feed{Table: "operations", Column: "lane"},
-	Scan: scanLane,
+	Feed:  &db.Feed{Table: "operations", Column: "lane"},
+	Scan:  scanLane,
+	Group: "|", // a lane begins with its client
 }
 
 func scanLane(scan func(...any) error) (s laneState, err error) {

@@ -1,0 +1,174 @@
+package db
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// turns remembers whose turn it was, so that a pump that has fewer slots than
+// there is work goes round the owners of the keys, and round the keys of each.
+// It is memory of one process: losing it costs somebody a place in a round.
+type turns struct {
+	group string
+	last  string            // owner that had the last turn
+	keys  map[string]string // by owner: its key that had the last turn
+}
+
+const (
+	ownersPerClaim  = 32   // owners one claim looks for keys of; the next goes on behind them
+	ownersKnownMost = 4096 // owners whose place is remembered
+)
+
+func newTurns(group string) *turns {
+	if group == "" {
+		return nil
+	}
+	return &turns{group: group, keys: map[string]string{}}
+}
+
+func (t *turns) owner(key string) string {
+	owner, _, _ := strings.Cut(key, t.group)
+	return owner
+}
+
+// had notes a turn.
+func (t *turns) had(key string) {
+	if t == nil {
+		return
+	}
+	if len(t.keys) >= ownersKnownMost {
+		clear(t.keys)
+	}
+	t.last = t.owner(key)
+	t.keys[t.last] = key
+}
+
+// order puts keys into the order of their turns: one of each owner, beginning
+// behind the owner and the keys that had the last ones, then another of each.
+func (t *turns) order(keys []string) []string {
+	byOwner := map[string][]string{}
+	var owners []string
+	for _, key := range slices.Sorted(slices.Values(keys)) {
+		owner := t.owner(key)
+		if byOwner[owner] == nil {
+			owners = append(owners, owner)
+		}
+		byOwner[owner] = append(byOwner[owner], key)
+	}
+	owners = behind(owners, t.last)
+	for owner, own := range byOwner {
+		byOwner[owner] = behind(own, t.keys[owner])
+	}
+	ordered := make([]string, 0, len(keys))
+	for n := 0; len(ordered) < len(keys); n++ {
+		for _, owner := range owners {
+			if own := byOwner[owner]; n < len(own) {
+				ordered = append(ordered, own[n])
+			}
+		}
+	}
+	return ordered
+}
+
+// behind turns a sorted list so that it begins behind one of its members.
+func behind(list []string, last string) []string {
+	at, found := slices.BinarySearch(list, last)
+	if found {
+		at++
+	}
+	return slices.Concat(list[at:], list[:at])
+}
+
+// takeTurns gives every owner a share of a claim. Behind an owner with
+// thousands of keys, each with work, the others would wait for all of them.
+func (q *Queue[T]) takeTurns(r Reader, engine claimSQL, c Claim, found *foundKeys) error {
+	if c.turns == nil {
+		return nil
+	}
+	if !found.all {
+		owners, err := q.waitingOwners(r, engine, c.turns)
+		if err != nil || len(owners) < 2 {
+			return err
+		}
+		share := max(1, min(keysPerClaim, c.Max)/len(owners))
+		for _, owner := range owners {
+			own, err := q.keysOf(r, c, owner, share)
+			if err != nil {
+				return err
+			}
+			for _, key := range own {
+				if !slices.Contains(found.keys, key) {
+					found.keys = append(found.keys, key)
+				}
+			}
+		}
+	}
+	found.keys, found.turned = c.turns.order(found.keys), true
+	return nil
+}
+
+// waitingOwners jumps from owner to owner, beginning behind the one that had the last turn.
+func (q *Queue[T]) waitingOwners(r Reader, engine claimSQL, t *turns) (owners []string, err error) {
+	text := strings.NewReplacer("NEXT", fmt.Sprintf("substr(k.key, 1, %s(k.key, '%s') - 1) || '%s'", engine.find, t.group, t.pastGroup())).Replace(q.keysText().Replace(
+		`with recursive k(key, n) as (
+			select (select C from F where due_at is not null and C > $1 order by C limit 1), 1
+			union all
+			select (select F.C from F where due_at is not null and F.C > NEXT order by F.C limit 1), n + 1 from k where k.key is not null and n < $2
+		) select key from k where key is not null`))
+	for _, from := range []string{t.last + t.pastGroup(), ""} {
+		rows, err := r.Query(text, from, ownersPerClaim)
+		if err != nil {
+			return nil, err
+		}
+		err = rows.Each(func(scan func(...any) error) error {
+			var key string
+			err := scan(&key)
+			if owner := t.owner(key); len(owners) < ownersPerClaim && !slices.Contains(owners, owner) {
+				owners = append(owners, owner)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return owners, nil
+}
+
+// pastGroup is what follows the group's character: every key of an owner is less than the owner with it.
+func (t *turns) pastGroup() string { return string(t.group[0] + 1) }
+
+// keysOf finds due keys of one owner, beginning behind the one that had the last turn.
+func (q *Queue[T]) keysOf(r Reader, c Claim, owner string, limit int) (keys []string, err error) {
+	first, end := owner+c.turns.group, owner+c.turns.pastGroup()
+	last := c.turns.keys[owner]
+	if last == "" {
+		last = end
+	}
+	text := q.keysText().Replace(jumpSQL)
+	look, looked, key := keysLook/ownersPerClaim+limit, 0, ""
+	for _, span := range [][2]string{{last, end}, {first, last}} {
+		rows, err := r.Query(text, Micros(r.Now()), span[0], look, span[1])
+		if err != nil {
+			return nil, err
+		}
+		err = rows.Each(func(scan func(...any) error) error {
+			var due bool
+			err := scan(&key, &due)
+			looked++
+			if due && len(keys) < limit && c.hasRoom(key) {
+				keys = append(keys, key)
+			}
+			return err
+		})
+		if err != nil || len(keys) > 0 {
+			return keys, err
+		}
+		if looked >= look {
+			c.turns.keys[owner] = key // all of these wait for later: the next look begins behind them
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
