@@ -80,7 +80,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	for _, phase := range []struct {
 		name string
 		do   func(context.Context) error
-	}{{"submits", r.submits}, {"whole journey", r.journeys}, {"deliveries", r.deliveries}, {"documents", r.documents}} {
+	}{{"submits", r.submits}, {"whole journey", r.journeys}, {"growth", r.growth}, {"deliveries", r.deliveries}, {"documents", r.documents}} {
+		if phase.name == "growth" && cfg.Stored == 0 {
+			continue
+		}
 		fmt.Fprintf(cfg.Err, "measuring %s …\n", phase.name)
 		if err := phase.do(ctx); err != nil {
 			return fmt.Errorf("measure %s: %w", phase.name, err)

@@ -61,7 +61,7 @@ func (r *run) everywhere(seconds int, fn func(i int) error) (float64, error) {
 	var n atomic.Int64
 	var failure atomic.Pointer[error]
 	var wg sync.WaitGroup
-	start, lasts := time.Now(), r.seconds(seconds)
+	start, lasts := time.Now(), time.Duration(r.scale(seconds*1000))*time.Millisecond
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for time.Since(start) < lasts {

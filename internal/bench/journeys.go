@@ -22,12 +22,6 @@ func (r *run) journeys(ctx context.Context) error {
 		return err
 	}
 	r.report.add("settled_per_second", settled.rate(), "1/s")
-	if r.cfg.Stored > 0 {
-		err := r.oldAndEmpty(ctx, "settled", nil, func(s *subject) (outcome, error) { return r.settle(ctx, s, r.scale(journeyCount/turnCount*2)) })
-		if err != nil {
-			return err
-		}
-	}
 	return r.toldJourney(ctx)
 }
 

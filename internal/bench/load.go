@@ -124,6 +124,9 @@ func (l load) connection(ctx context.Context, start time.Time, next *atomic.Int6
 	return o, ctx.Err()
 }
 
+// answerBytesMax is far beyond what the service answers in a measurement.
+const answerBytesMax = 64 << 20
+
 // readAnswer reads one response with a Content-Length.
 func readAnswer(in *bufio.Reader) (status int, body []byte, err error) {
 	line, err := in.ReadSlice('\n')
@@ -146,8 +149,8 @@ func readAnswer(in *bufio.Reader) (status int, body []byte, err error) {
 			break
 		}
 		if name, value, ok := bytes.Cut(line, []byte(":")); ok && len(name) == len("Content-Length") && bytes.EqualFold(name, []byte("Content-Length")) {
-			if length, err = strconv.Atoi(textproto.TrimString(string(value))); err != nil {
-				return 0, nil, err
+			if length, err = strconv.Atoi(textproto.TrimString(string(value))); err != nil || length < 0 || length > answerBytesMax {
+				return 0, nil, fmt.Errorf("an answer of %q bytes: %w", textproto.TrimBytes(value), err)
 			}
 		}
 	}

@@ -22,7 +22,16 @@ func (r *run) scale(n int) int {
 	return n
 }
 
-func (r *run) seconds(n int) time.Duration { return time.Duration(r.scale(n*1000)) * time.Millisecond }
+// lasting is a load for so many seconds. In tests it is so many requests: a
+// moment may be too short for a single one where other tests run, too.
+func (r *run) lasting(l load, seconds int) load {
+	if r.cfg.Quick {
+		l.total = connections * seconds
+	} else {
+		l.lasts = time.Duration(seconds) * time.Second
+	}
+	return l
+}
 
 // body is a typical sale of about one kilobyte.
 func body(id, supplier string) []byte {

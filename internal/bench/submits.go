@@ -54,15 +54,14 @@ func (r *run) submits(ctx context.Context) error {
 	}
 	r.report.add("one_commit_per_request_per_second", single, "1/s")
 	r.report.add("submits_to_one_commit", full/single, "x")
-	return r.submitsStored(ctx)
+	return nil
 }
 
 func apiOnly(c *server.Config) { c.Worker = false }
 
 // againstDecoding lets submits and the bare handler take turns.
 func (r *run) againstDecoding(ctx context.Context, s *subject, bare load) (rate float64, err error) {
-	measured := submitLoad(s, "submit")
-	bare.lasts, measured.lasts = r.seconds(turnSeconds), r.seconds(turnSeconds)
+	bare, measured := r.lasting(bare, turnSeconds), r.lasting(submitLoad(s, "submit"), turnSeconds)
 	var decoded, full outcome
 	err = r.turns(func(counts bool) error {
 		a, err := bare.run(ctx)
@@ -90,8 +89,8 @@ func (r *run) againstDecoding(ctx context.Context, s *subject, bare load) (rate 
 // A single stall of the disk decides the 99th percentile of a short run, so
 // there are several: the middle one is the figure, and the worst is told.
 func (r *run) halfLoad(ctx context.Context, s *subject, full float64) error {
-	l := submitLoad(s, "half")
-	l.lasts, l.every = r.seconds(halfSeconds), time.Duration(2*float64(time.Second)/full)
+	l := r.lasting(submitLoad(s, "half"), halfSeconds)
+	l.every = time.Duration(2 * float64(time.Second) / full)
 	var p50, p99 []time.Duration
 	err := r.turns(func(counts bool) error {
 		o, err := l.run(ctx)
@@ -139,79 +138,6 @@ func (l load) behind(o outcome) load {
 	return l
 }
 
-// submitsStored measures submits with many settled transactions in the store,
-// in turns with an empty one. One server runs at a time.
-func (r *run) submitsStored(ctx context.Context) error {
-	if r.cfg.Stored == 0 {
-		return nil
-	}
-	return r.oldAndEmpty(ctx, "submits", apiOnly, func(s *subject) (outcome, error) {
-		l := submitLoad(s, "stored")
-		l.lasts = r.seconds(turnSeconds)
-		return l.run(ctx)
-	})
-}
-
-// oldAndEmpty measures over a store with many settled transactions and over an
-// empty one, in turns, and reports the rate and its ratio.
-func (r *run) oldAndEmpty(ctx context.Context, name string, change func(*server.Config), measure func(*subject) (outcome, error)) (err error) {
-	var rates [2]outcome
-	var places [2]*place
-	for i, suffix := range []string{"-empty", "-stored"} {
-		at, err := r.place(ctx, name+suffix)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, at.drop()) }()
-		places[i] = at
-	}
-	visit := func(at *place, do func(*subject) error) error {
-		s, err := r.openAt(ctx, at, change)
-		if err != nil {
-			return err
-		}
-		return errors.Join(do(s), s.close())
-	}
-	if err := visit(places[1], func(s *subject) error { return r.fill(ctx, s, r.cfg.Stored) }); err != nil {
-		return err
-	}
-	err = r.turns(func(counts bool) error {
-		for i, at := range places {
-			err := visit(at, func(s *subject) error {
-				o, err := measure(s)
-				if counts {
-					rates[i] = rates[i].and(o)
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	r.report.add(name+"_per_second_stored", rates[1].rate(), "1/s")
-	r.report.add(name+"_stored_to_empty", rates[1].rate()/rates[0].rate(), "x")
-	return nil
-}
-
-// fill loads settled transactions directly, with progress on standard error.
-func (r *run) fill(ctx context.Context, s *subject, n int) error {
-	supplier := s.Demo().Suppliers["XX"]
-	const step = 20_000
-	for from := 0; from < n; from += step {
-		fmt.Fprintf(r.cfg.Err, "\rloading %d of %d settled transactions", from, n)
-		if err := s.LoadSettled(ctx, min(step, n-from), func(i int) []byte { return body(fmt.Sprintf("%s-old-%09d", s.mark, from+i), supplier) }); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(r.cfg.Err, "\rloaded %d settled transactions            \n", n)
-	return nil
-}
-
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // bareHandler is the first yardstick, ready to be called.
@@ -247,8 +173,6 @@ func (r *run) oneCommitEach(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	l := submitLoad(s, "single")
-	l.lasts = r.seconds(2)
-	o, err := l.run(ctx)
+	o, err := r.lasting(submitLoad(s, "single"), 2).run(ctx)
 	return o.rate(), errors.Join(err, s.close())
 }
