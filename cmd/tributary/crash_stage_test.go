@@ -11,12 +11,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,6 +28,7 @@ import (
 // disk before it answers.
 type stage struct {
 	t        *testing.T
+	binary   string // of the nodes and the simulators
 	dir      string
 	database string
 	sims     string
@@ -47,10 +46,10 @@ type node struct {
 	started time.Time
 }
 
-// newStage sets everything up and starts it; database is empty for SQLite.
-func newStage(t *testing.T, nodes int, postgres bool) *stage {
+// newStage sets everything up and starts it from a binary.
+func newStage(t *testing.T, binary string, nodes int, postgres bool) *stage {
 	t.Helper()
-	s := &stage{t: t, dir: t.TempDir(), client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	s := &stage{t: t, binary: binary, dir: t.TempDir(), client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	s.database = "sqlite:" + filepath.Join(s.dir, "tributary.db")
 	if postgres {
 		s.database = dbtest.PostgresURL(t)
@@ -74,7 +73,7 @@ func (s *stage) masterKey() string { return "file:" + filepath.Join(s.dir, "mast
 func (s *stage) startSimulators() {
 	address := freeAddress(s.t)
 	s.sims = "http://" + address
-	s.simsProc = start(s.t, "simulate", "--simulators", address, "--data", filepath.Join(s.dir, "authority"))
+	s.simsProc = begin(s.t, child(s.binary, "simulate", "--simulators", address, "--data", filepath.Join(s.dir, "authority")))
 	s.eventually("the simulators", func() bool {
 		answer, err := s.client.Get(s.sims + "/_control/xx/registrations")
 		if err != nil {
@@ -108,9 +107,8 @@ func (s *stage) addNode() {
 // launch starts a node; killAt names a place and a count at which it ends itself.
 func (s *stage) launch(n *node, killAt string) {
 	s.t.Helper()
-	cmd := exec.Command(os.Args[0], n.args...)
-	cmd.Env = append(os.Environ(), childEnv+"=1", "TRIBUTARY_KILL_AT="+killAt)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd := child(s.binary, n.args...)
+	cmd.Env = append(cmd.Env, "TRIBUTARY_KILL_AT="+killAt)
 	n.started = time.Now()
 	n.process = begin(s.t, cmd)
 }
@@ -285,6 +283,22 @@ func (r *receiver) inFlight() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return int(r.flying.Load()) + len(r.since(time.Second))
+}
+
+// firstAfter waits for the first announcement after a time; clients submit all
+// the while, so there is one.
+func (r *receiver) firstAfter(start time.Time) time.Time {
+	for ; time.Since(start) < time.Minute; pause(2 * time.Millisecond) {
+		r.mu.Lock()
+		recent := r.since(time.Minute)
+		r.mu.Unlock()
+		for _, at := range recent {
+			if at.After(start) {
+				return at
+			}
+		}
+	}
+	return time.Now()
 }
 
 // told is how often a resource was announced.

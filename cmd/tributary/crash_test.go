@@ -75,6 +75,8 @@ type crashRun struct {
 	next     atomic.Int64
 	killed   map[string]int // by how
 	readied  time.Duration  // the longest start
+	resumed  time.Duration  // the longest from a start of the only node to its first announcement
+	moved    time.Duration  // the longest from a node's death until another had announced everything accepted before
 	flight   int            // deliveries that kills have met under way
 
 	mu       sync.Mutex
@@ -90,7 +92,7 @@ func runCrash(t *testing.T, name string, plan crashPlan) {
 		t.Fatalf("no sales for %s", plan.country)
 	}
 	c := &crashRun{
-		plan: plan, land: land, stage: newStage(t, plan.nodes, plan.postgres), random: rand.New(rand.NewPCG(plan.seed, 1)),
+		plan: plan, land: land, stage: newStage(t, fastBinary(t), plan.nodes, plan.postgres), random: rand.New(rand.NewPCG(plan.seed, 1)),
 		killed: map[string]int{}, accepted: map[string][]string{}, credited: map[string]bool{}, seen: map[string]string{},
 	}
 	for _, n := range c.nodes {
@@ -132,6 +134,7 @@ func (c *crashRun) strike() {
 		c.launch(n, fmt.Sprintf("%s:%d", point, 1+c.random.IntN(5)))
 		if n.process.endsWithin(4 * time.Second) {
 			c.flight += c.receiver.inFlight()
+			c.leaveDead()
 		} else {
 			c.kill(n)
 			point = "random"
@@ -153,7 +156,23 @@ func (c *crashRun) strike() {
 	if c.random.IntN(5) > 0 {
 		n.process.waitReady()
 		c.readied = max(c.readied, time.Since(n.started))
+		if len(c.nodes) == 1 {
+			c.resumed = max(c.resumed, c.receiver.firstAfter(n.started).Sub(n.started))
+		}
 	}
+}
+
+// leaveDead lets a node that died in the middle of its work stay dead, now and
+// then, until the others have announced what was accepted before.
+func (c *crashRun) leaveDead() {
+	if len(c.nodes) == 1 || c.random.IntN(4) > 0 {
+		return
+	}
+	died := time.Now()
+	if missing := c.awaitTold(c.operations()); len(missing) > 0 {
+		c.t.Errorf("%d operations were not taken over from a dead node, among them %s", len(missing), missing[0])
+	}
+	c.moved = max(c.moved, time.Since(died))
 }
 
 func (c *crashRun) kill(n *node) {
@@ -344,13 +363,16 @@ func (c *crashRun) audit(name string) {
 	if repeated > c.flight {
 		t.Errorf("%d notifications were repeated, at most %d were in flight", repeated, c.flight)
 	}
-	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d repeated_webhooks=%d (in flight %d) slowest_start=%s failed=%v",
-		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations), lost, twice, repeated, c.flight, c.readied.Round(time.Millisecond), t.Failed())
+	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d repeated_webhooks=%d (in flight %d) slowest_start=%s resumed_within=%s moved_within=%s failed=%v",
+		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations), lost, twice, repeated, c.flight,
+		c.readied.Round(time.Millisecond), c.resumed.Round(time.Millisecond), c.moved.Round(time.Millisecond), t.Failed())
 	t.Log(line)
 	keepLine(t, line)
 }
 
 func (c *crashRun) operations() (list []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	seen := map[string]bool{}
 	for _, ids := range c.accepted {
 		for _, id := range ids {

@@ -27,7 +27,9 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	os.RemoveAll(built) //nolint:errcheck // a temporary folder
+	os.Exit(code)
 }
 
 // process is the program running for a test.
@@ -44,10 +46,16 @@ type process struct {
 // start runs the program; it is killed when the test ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
+	return begin(t, child(os.Args[0], args...))
+}
+
+// child is a command that runs the program from a binary: the test binary or
+// what fastBinary answers.
+func child(binary string, args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, args...)
 	cmd.Env = append(os.Environ(), childEnv+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return begin(t, cmd)
+	return cmd
 }
 
 // begin starts a command that behaves as the program does.
@@ -74,7 +82,13 @@ func begin(t *testing.T, cmd *exec.Cmd) *process {
 		p.ended <- p.cmd.Wait()
 		close(p.ended) // whoever asks later hears that it is over
 	}()
-	t.Cleanup(func() { p.cmd.Process.Kill() }) //nolint:errcheck // it may have ended
+	t.Cleanup(func() {
+		p.cmd.Process.Kill() //nolint:errcheck // it may have ended
+		p.endsWithin(10 * time.Second)
+		if _, race, found := strings.Cut(p.stderr(), "WARNING: DATA RACE"); found {
+			t.Errorf("two goroutines of the program raced:%s", race)
+		}
+	})
 	return p
 }
 

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"tributary/internal/killpoint"
+)
+
+// fastBinary is the program at the speed at which it is shipped, with its kill
+// points if the tests have them. The tests whose subject is load and timing run
+// it: with the race detector the machine would be busy with the detector and
+// hardly anything would be under way when a kill comes. Races are looked for
+// by the tests that start the test binary itself.
+func fastBinary(t *testing.T) string {
+	t.Helper()
+	if !raceDetector {
+		return os.Args[0]
+	}
+	path, err := builtOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// built is the folder of the binary, removed by TestMain.
+var built string
+
+var builtOnce = sync.OnceValues(func() (path string, err error) {
+	if built, err = os.MkdirTemp("", "tributary-program-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(built, "tributary")
+	args := []string{"build", "-o", path}
+	if killpoint.Armed {
+		args = append(args, "-tags=killpoints")
+	}
+	build := exec.Command("go", append(args, ".")...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=") // as the release is built
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program without the race detector: %w\n%s", err, out)
+	}
+	return path, nil
+})
