@@ -44,7 +44,7 @@ type program struct {
 	Doctor    doctorCommand    `cmd:"" help:"Check a deployment and say what to fix. Takes the flags of serve."`
 	Reconcile reconcileCommand `cmd:"" help:"Compare our successes with what an authority holds, per supplier and day."`
 	Backup    backupCommand    `cmd:"" help:"Copy a SQLite database while it is served."`
-	Restored  restoredCommand  `cmd:"" help:"Decide about suppliers after a backup was restored."`
+	Restored  restoredCommand  `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
 	Bench     benchCommand     `cmd:"" help:"Measure this machine."`
 }
 

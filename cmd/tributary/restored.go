@@ -14,7 +14,7 @@ import (
 
 // restoredCommand is what a person decides after a backup was restored.
 type restoredCommand struct {
-	List    restoredList    `cmd:"" help:"Where the restoration of a backup stands, supplier by supplier."`
+	List    restoredList    `cmd:"" help:"Where the restoration of a backup stands, supplier by supplier, and which chains are stopped."`
 	Release restoredRelease `cmd:"" help:"Let a supplier file again whose authority could not be asked."`
 	Resume  restoredResume  `cmd:"" help:"Let a chain go on from where the authority has it."`
 }

@@ -18,6 +18,7 @@ const (
 	OperationQuarantined    Name = "operation_quarantined"
 	LanePausedCredentials   Name = "lane_paused_credentials"
 	ChainMismatch           Name = "chain_mismatch"
+	ChainRemarked           Name = "chain_remarked"
 	Restoring               Name = "restoring"
 	RestoredUnasked         Name = "restored_unasked"
 	RestoredGaps            Name = "restored_gaps"
@@ -72,7 +73,9 @@ var meanings = []Meaning{
 	{LanePausedCredentials, "supplier", "The authority refuses a supplier's credentials; its filings wait and lose nothing.",
 		"Ask the client for new credentials."},
 	{ChainMismatch, "supplier", "The chain's head at the authority differs from ours; the chain is stopped so that it cannot fork.",
-		"Run reconcile; this follows a restored backup or a second system that files for the same supplier."},
+		"Run reconcile and find out who added the links: this follows a restored backup or a second system that files for the same supplier. Then `tributary restored resume`."},
+	{ChainRemarked, "supplier", "The authority took a link of a chain and remarks that it does not follow the last one it held; the chain goes on behind it.",
+		"Find out whether a second system files for the same supplier: each needs a chain of its own."},
 	{Restoring, "service", "A backup was restored; transactions are refused until the authorities were asked what it does not know.",
 		"Wait; the log says which suppliers are left."},
 	{RestoredUnasked, "supplier", "After a restored backup the authority could not be asked what it holds of a supplier; nothing of it is filed.",

@@ -158,6 +158,13 @@ type Receipt struct {
 	Wait         time.Duration // flow control: nothing more for this supplier before that
 	Awaiting     bool          // Pending: somebody else must agree first (awaiting_acceptance)
 	Duplicate    bool          // "already received": compare SHA256 before believing it
+
+	// ChainBroken says that the link does not follow the last one that the
+	// authority holds, whatever the document is worth. With Rejected nothing was
+	// registered, and no later link can be: the caller stops the chain instead of
+	// ending the attempt. With Accepted the link is held all the same and the
+	// chain goes on behind it; somebody is told.
+	ChainBroken bool `json:",omitempty"`
 }
 
 // Channel is the wire to one authority. It has several true implementations

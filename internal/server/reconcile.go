@@ -36,7 +36,7 @@ func ReleaseRestored(ctx context.Context, cfg Config, d *db.DB, accounts *accoun
 	})
 }
 
-// ResumeChain lets a chain go on that stood elsewhere than the backup knew.
+// ResumeChain lets a chain go on that stood elsewhere than we knew.
 // The zero link asks the authority where it stands.
 func ResumeChain(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, head country.Link, by account.Actor) (chain transaction.Chain, err error) {
 	log := operator.New(operator.Config{DB: d, Log: cfg.Log})

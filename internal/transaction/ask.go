@@ -135,6 +135,7 @@ func (b *batch) resolve(ctx context.Context) error {
 		case r.Outcome == country.Absent && b.db.Now().Before(o.sentAt.Add(b.limits.VisibleAfter)):
 			later = append(later, o)
 		case r.Outcome == country.Absent:
+			o.told = true
 			b.outgoing = append(b.outgoing, o)
 		case r.Outcome == "", r.Outcome == country.NotTaken, r.SHA256 == "" && r.Outcome != country.Rejected:
 			if b.chained {
@@ -170,6 +171,7 @@ func (b *batch) adopt(o *operation, r country.Receipt) {
 		r.Faults = append(r.Faults, fault.Warn("", fault.AuthorityIDUnavailable, "the document is registered; its id was in an answer that got lost"))
 	}
 	r.Duplicate = false
+	o.told = r.Outcome == country.Rejected
 	b.answered(o, r)
 }
 

@@ -23,6 +23,7 @@ type batch struct {
 	outgoing  []*operation // stored as prepared, or to be sent once more
 	ambiguous []*operation // sent, no clean answer
 	pending   []*operation // at the authority, undecided
+	broken    []*operation // refused because their links do not follow the authority's last one
 	outcomes  []outcome
 	moved     []*operation // to another lane, or behind their original
 	retry     []*operation // could not be prepared now
@@ -61,7 +62,7 @@ func (b *batch) uncounted(endings []ending) (ids []string) {
 // run takes every operation as far as it goes, one stored stage after the other.
 func (b *batch) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		b.storePrepared, b.storeRetries, b.poll, b.resolve, b.send, b.resolveLost, b.storePending, b.storeOutcomes,
+		b.storePrepared, b.storeRetries, b.poll, b.resolve, b.send, b.resolveLost, b.storePending, b.storeOutcomes, b.mendChain,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -61,7 +61,7 @@ type visit struct {
 	paused     bool            // the credentials do not work
 	rest       time.Time       // our own pause after a failure
 	wait       time.Time       // the pause that the authority asked for
-	heldBack   string          // why nothing may be filed after a restored backup; "": it may
+	heldBack   string          // why nothing may be filed: a restored backup, a stopped chain; "": it may
 	adopting   bool            // gaps of a restored backup wait for their operations
 	restoredAt time.Time       // when a backup was restored that does not know the supplier; zero: none
 	spoken     map[gapKey]bool // gaps that this visit has given to an operation

@@ -2,7 +2,6 @@ package transaction
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,7 +30,7 @@ const (
 	stateAsking   askState = "asking"   // not answered yet; the intake stays closed
 	stateUnasked  askState = "unasked"  // the authority did not answer; it is asked on, and the intake does not wait for it
 	stateUnlisted askState = "unlisted" // the authority cannot be asked; a person decides
-	stateChain    askState = "chain"    // the authority's chain is not ours; a person decides
+	stateChain    askState = "chain"    // the authority's chain is not ours, after a backup or without one; a person decides
 	stateAsked    askState = "asked"    // everything is known
 )
 
@@ -337,14 +336,10 @@ type RestoredSupplier struct {
 	Trouble    string `json:"trouble"`
 }
 
-// Restored lists where the latest restoration stands. closed tells whether the
-// intake is; nothing was ever restored when the list is empty and it is not.
+// Restored lists where the latest restoration stands, and suppliers whose chain
+// was stopped without one. closed tells whether the intake is.
 func Restored(r db.Reader) (list []RestoredSupplier, closed bool, err error) {
-	var ended *int64
-	switch err := r.Row("SELECT ended_at FROM restorations").Scan(&ended); {
-	case errors.Is(err, db.ErrNoRows):
-		return nil, false, nil
-	case err != nil:
+	if err := r.Row("SELECT count(*) > 0 FROM restorations WHERE ended_at IS NULL").Scan(&closed); err != nil {
 		return nil, false, fmt.Errorf("read the restoration: %w", err)
 	}
 	list, err = db.Collect(r, func(scan func(...any) error) (v RestoredSupplier, err error) {
@@ -355,5 +350,5 @@ func Restored(r db.Reader) (list []RestoredSupplier, closed bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("read the restoration: %w", err)
 	}
-	return list, ended == nil, nil
+	return list, closed, nil
 }

@@ -113,7 +113,7 @@ func (q *question) open(ctx context.Context) (err error) {
 		if q.supplier, err = q.cfg.Companies.Supplier(r, q.scope, q.lease.ID); err != nil {
 			return err
 		}
-		return r.Row("SELECT known_to FROM restorations").Scan(&known)
+		return r.Row("SELECT coalesce(max(known_to), 0) FROM restorations").Scan(&known)
 	})
 	if err != nil {
 		return fmt.Errorf("read the supplier: %w", err)
@@ -372,17 +372,18 @@ func letGo(tx *db.Tx, scope, supplierID string) error {
 		rows = append(rows, []any{lane})
 	}
 	tx.Wake(laneQueue.Table)
-	return tx.ExecEach("UPDATE lanes SET due_at = NULL, trouble = '' WHERE lane = $1 AND lease_until IS NULL AND trouble LIKE '"+heldTrouble+"%'", rows)
+	return tx.ExecEach("UPDATE lanes SET due_at = NULL, trouble = '' WHERE lane = $1 AND lease_until IS NULL AND (trouble LIKE '"+heldTrouble+"%' OR trouble LIKE '"+stoppedTrouble+"%')", rows)
 }
 
 // learnRestored finds out whether anything of the supplier may be filed, and
 // whether gaps wait for their operations.
 func (v *visit) learnRestored(r db.Reader) error {
-	var state *string
+	var state, trouble *string
 	var gaps int
 	err := r.Row(`SELECT (SELECT state FROM restored_suppliers WHERE supplier_id = $2 AND client_id = $1),
+		(SELECT trouble FROM restored_suppliers WHERE supplier_id = $2 AND client_id = $1),
 		(SELECT count(*) FROM (SELECT 1 FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL LIMIT 1) AS one)`,
-		v.at.scope, v.at.supplierID).Scan(&state, &gaps)
+		v.at.scope, v.at.supplierID).Scan(&state, &trouble, &gaps)
 	if err != nil {
 		return fmt.Errorf("look for a restoration: %w", err)
 	}
@@ -390,6 +391,8 @@ func (v *visit) learnRestored(r db.Reader) error {
 	switch {
 	case state == nil:
 		v.restoredAt, err = restoredAt(r)
+	case *state == string(stateChain) && strings.HasPrefix(*trouble, stoppedTrouble):
+		v.heldBack = *trouble
 	case *state != string(stateAsked):
 		v.heldBack = heldTrouble + ": the authority has not said yet what it holds (" + *state + ")"
 	}
@@ -402,7 +405,7 @@ const heldTrouble = "restored"
 // hold lets the lane of a held supplier rest; true when it is held.
 func (v *visit) hold() bool {
 	if v.heldBack == "" {
-		if strings.HasPrefix(v.trouble, heldTrouble) {
+		if strings.HasPrefix(v.trouble, heldTrouble) || strings.HasPrefix(v.trouble, stoppedTrouble) {
 			v.trouble = ""
 		}
 		return false
@@ -445,7 +448,7 @@ func heldState(r db.Reader, scope, supplierID string) (askState, error) {
 	var state string
 	err := r.Row("SELECT state FROM restored_suppliers WHERE supplier_id = $1 AND client_id = $2", supplierID, scope).Scan(&state)
 	if errors.Is(err, db.ErrNoRows) {
-		return "", fault.New(fault.NotFound, "no restored backup holds this supplier")
+		return "", fault.New(fault.NotFound, "this supplier is not held")
 	}
 	return askState(state), err
 }

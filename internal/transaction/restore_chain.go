@@ -18,8 +18,15 @@ const linksLook = 2000
 // ownChain is a supplier's chain as the database has it.
 type ownChain struct {
 	lane string
-	head country.Link            // zero: not begun
-	open map[int64]*country.Link // of operations that have not ended, by position
+	head country.Link        // zero: not begun
+	open map[int64]*openLink // of operations that have not ended, by position
+}
+
+// openLink is a link whose operation has not ended.
+type openLink struct {
+	country.Link
+	id    string
+	stage Stage
 }
 
 func (q *question) chainLane() string {
@@ -27,7 +34,7 @@ func (q *question) chainLane() string {
 }
 
 func readOwnChain(r db.Reader, lane string) (c ownChain, err error) {
-	c = ownChain{lane: lane, open: map[int64]*country.Link{}}
+	c = ownChain{lane: lane, open: map[int64]*openLink{}}
 	var text string
 	switch err := r.Row("SELECT link FROM chains WHERE lane = $1", lane).Scan(&text); {
 	case errors.Is(err, db.ErrNoRows):
@@ -38,44 +45,65 @@ func readOwnChain(r db.Reader, lane string) (c ownChain, err error) {
 	if err := json.Unmarshal([]byte(text), &c.head); err != nil {
 		return c, fmt.Errorf("read the chain: %w", err)
 	}
-	links, err := db.Collect(r, scanLink, `SELECT f.filing FROM operations o JOIN filings f ON f.operation_id = o.operation_id
+	links, err := db.Collect(r, func(scan func(...any) error) (l *openLink, err error) {
+		var text string
+		l = &openLink{}
+		if err := scan(&l.id, &l.stage, &text); err != nil {
+			return nil, err
+		}
+		l.Link, err = linkIn(text)
+		return l, err
+	}, `SELECT o.operation_id, o.stage, f.filing FROM operations o JOIN filings f ON f.operation_id = o.operation_id
 		WHERE o.lane = $1 AND o.due_at IS NOT NULL AND o.stage IN ('prepared', 'sent', 'pending')`, lane)
 	if err != nil {
 		return c, fmt.Errorf("read the open links: %w", err)
 	}
-	for i := range links {
-		c.open[links[i].Position] = &links[i]
+	for _, l := range links {
+		c.open[l.Position] = l
 	}
 	return c, nil
 }
 
-func scanLink(scan func(...any) error) (country.Link, error) {
-	var text string
-	if err := scan(&text); err != nil {
-		return country.Link{}, err
-	}
-	f, err := decodeFiling(text, nil)
+func linkIn(filing string) (country.Link, error) {
+	f, err := decodeFiling(filing, nil)
 	return f.Link, err
 }
 
-// at is our link at a position, open or ended.
-func (c ownChain) at(r db.Reader, scope string, position int64) (country.Link, bool, error) {
-	if link := c.open[position]; link != nil {
-		return *link, true, nil
-	}
-	if c.head.Position == position {
-		return c.head, true, nil
-	}
-	links, err := db.Collect(r, scanLink, `SELECT f.filing FROM operations o JOIN filings f ON f.operation_id = o.operation_id
+// ownLink is a link of ours, with what became of its operation.
+type ownLink struct {
+	country.Link
+	status Status
+}
+
+// lastLinks are our last links, open or ended, newest first. A position can
+// stand there twice: with a link that the authority did not take, and with the
+// one that took its place.
+func (c ownChain) lastLinks(r db.Reader, scope string) ([]ownLink, error) {
+	links, err := db.Collect(r, func(scan func(...any) error) (l ownLink, err error) {
+		var text string
+		if err := scan(&l.status, &text); err != nil {
+			return l, err
+		}
+		l.Link, err = linkIn(text)
+		return l, err
+	}, `SELECT o.status, f.filing FROM operations o JOIN filings f ON f.operation_id = o.operation_id
 		WHERE o.client_id = $1 AND o.lane = $2 ORDER BY o.operation_id DESC LIMIT $3`, scope, c.lane, linksLook)
 	if err != nil {
-		return country.Link{}, false, fmt.Errorf("look for a link: %w", err)
+		return nil, fmt.Errorf("look for links: %w", err)
 	}
-	i := slices.IndexFunc(links, func(l country.Link) bool { return l.Position == position })
+	return links, nil
+}
+
+// has finds the authority's head among our links.
+func (c ownChain) has(links []ownLink, head country.Link) (country.Link, bool) {
+	if c.head.Position == head.Position && c.head.Hash == head.Hash {
+		return c.head, true
+	}
+	i := slices.IndexFunc(links, func(l ownLink) bool { return l.Position == head.Position && l.Hash == head.Hash })
 	if i < 0 {
-		return country.Link{}, false, nil
+		return country.Link{}, false
 	}
-	return links[i], true, nil
+	return links[i].Link, true
 }
 
 // compareChain says whether the chain may go on where the backup left it: the
@@ -112,8 +140,8 @@ func (q *question) compareChain(ctx context.Context) (askState, error) {
 			state = stateAsked // not begun there, nothing of ours has ended
 			return nil
 		}
-		link, found, err := own.at(r, q.scope, head.Position)
-		if err == nil && found && link.Hash == head.Hash {
+		links, err := own.lastLinks(r, q.scope)
+		if _, found := own.has(links, head); found && err == nil {
 			state = stateAsked
 		}
 		return err
@@ -142,8 +170,8 @@ type Chain struct {
 	Anew   int          `json:"prepared_anew"` // filings that the authority does not hold and that get new links
 }
 
-// ResumeChain lets the chain of a supplier go on that was stopped after a
-// restored backup. head is the link on which the next one is built; zero asks
+// ResumeChain lets the chain of a supplier go on that was stopped: after a
+// restored backup, or because the authority refused a link. head is the link on which the next one is built; zero asks
 // the authority, and is fault.Invalid where that cannot say. Filings of ours
 // that the authority does not hold get new links behind it; those it holds stay
 // as they are and are asked for. also joins the commit, for whoever keeps a
@@ -209,34 +237,35 @@ func notStopped(state askState) error {
 }
 
 // absent lists the open operations of the chain whose documents the authority
-// does not hold, as far as it can be asked for each.
+// does not hold. One without a list is taken at its word: what it refused, and
+// what was never sent, it does not hold.
 func (q *question) absent(ctx context.Context) (ids []string, err error) {
-	register, ok := q.channel.(country.Register)
-	if !ok {
-		return nil, nil
+	type open struct {
+		id, number, day string
+		stage           Stage
 	}
-	type open struct{ id, number, day string }
 	var list []open
 	err = q.db.Read(ctx, func(r db.Reader) error {
 		list, err = db.Collect(r, func(scan func(...any) error) (o open, err error) {
 			var text string
 			var dated int64
-			if err := scan(&o.id, &dated, &text); err != nil {
+			if err := scan(&o.id, &o.stage, &dated, &text); err != nil {
 				return o, err
 			}
 			f, err := decodeFiling(text, nil)
 			o.number, o.day = f.Number, db.FromMicros(dated).In(q.zone).Format("2006-01-02")
 			return o, err
-		}, `SELECT o.operation_id, o.dated_at, f.filing FROM operations o JOIN filings f ON f.operation_id = o.operation_id
+		}, `SELECT o.operation_id, o.stage, o.dated_at, f.filing FROM operations o JOIN filings f ON f.operation_id = o.operation_id
 			WHERE o.lane = $1 AND o.due_at IS NOT NULL AND o.stage IN ('prepared', 'sent')`, q.chainLane())
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the open links: %w", err)
 	}
+	register, listed := q.channel.(country.Register)
 	byDay := map[string]map[string]bool{}
 	for _, o := range list {
-		if byDay[o.day] == nil {
+		if listed && byDay[o.day] == nil {
 			day, err := Day(o.day)
 			if err != nil {
 				return nil, err
@@ -244,7 +273,8 @@ func (q *question) absent(ctx context.Context) (ids []string, err error) {
 			call, cancel := context.WithTimeout(ctx, askTimeout)
 			theirs, err := register.Registered(call, q.supplier, day, q.creds)
 			cancel()
-			if err != nil {
+			listed = !errors.Is(err, country.ErrNoList)
+			if err != nil && listed {
 				return nil, fmt.Errorf("ask the authority what it holds: %w", err)
 			}
 			byDay[o.day] = map[string]bool{}
@@ -252,7 +282,7 @@ func (q *question) absent(ctx context.Context) (ids []string, err error) {
 				byDay[o.day][e.Number] = true
 			}
 		}
-		if !byDay[o.day][o.number] {
+		if listed && !byDay[o.day][o.number] || !listed && o.stage == Prepared {
 			ids = append(ids, o.id)
 		}
 	}
@@ -272,24 +302,8 @@ func (q *question) rebuild(tx *db.Tx, head country.Link, absent []string) (Chain
 	if err != nil {
 		return Chain{}, err
 	}
-	text, err := json.Marshal(head)
-	if err != nil {
-		return Chain{}, err
-	}
-	ids := db.Strings(absent)
 	steps := []func() error{
-		func() error { return tx.Exec("DELETE FROM filings WHERE "+q.db.In("operation_id", "$1"), ids) },
-		func() error {
-			return tx.Exec("UPDATE operations SET stage = 'received', due_at = accepted_at, sent_at = NULL, tries = 0, doubts = '' WHERE "+
-				q.db.In("operation_id", "$1")+" AND status = 'PROCESSING'", ids)
-		},
-		func() error { return tx.Exec("DELETE FROM chains WHERE lane = $1", own.lane) },
-		func() error {
-			if head.Position == 0 {
-				return nil // it begins anew
-			}
-			return tx.Insert("chains", "lane,position,link", []any{own.lane, head.Position, string(text)})
-		},
+		func() error { return q.relink(tx, own.lane, head, absent) },
 		func() error {
 			return tx.Exec("UPDATE restored_suppliers SET state = 'asked', trouble = '' WHERE supplier_id = $1", q.lease.ID)
 		},
@@ -301,4 +315,25 @@ func (q *question) rebuild(tx *db.Tx, head country.Link, absent []string) (Chain
 		}
 	}
 	return Chain{Lane: own.lane, Before: own.head, After: head, Anew: len(absent)}, nil
+}
+
+// relink sets the head on which the next link is built, and lets operations be
+// prepared anew behind it.
+func (s *Service) relink(tx *db.Tx, lane string, head country.Link, absent []string) error {
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	ids := db.Strings(absent)
+	if err := tx.Exec("DELETE FROM filings WHERE "+s.db.In("operation_id", "$1"), ids); err != nil {
+		return err
+	}
+	if err := tx.Exec("UPDATE operations SET stage = 'received', due_at = accepted_at, sent_at = NULL, tries = 0, doubts = '' WHERE "+
+		s.db.In("operation_id", "$1")+" AND status = 'PROCESSING'", ids); err != nil {
+		return err
+	}
+	if err := tx.Exec("DELETE FROM chains WHERE lane = $1", lane); err != nil || head.Position == 0 {
+		return err // at position 0 it begins anew
+	}
+	return tx.Insert("chains", "lane,position,link", []any{lane, head.Position, string(text)})
 }

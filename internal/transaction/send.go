@@ -15,7 +15,7 @@ import (
 
 // send files what is prepared. Stage `sent` is on disk before the first byte leaves.
 func (b *batch) send(ctx context.Context) error {
-	if len(b.outgoing) == 0 || b.resting() {
+	if len(b.outgoing) == 0 || b.resting() || len(b.broken) > 0 {
 		return nil
 	}
 	inOrder(b.outgoing)
@@ -117,7 +117,12 @@ func (b *batch) answered(o *operation, r country.Receipt) (again bool) {
 		}
 		b.fail(o, numberUsed(r))
 	case r.Outcome == country.Accepted:
+		if r.ChainBroken {
+			b.remarkChain(o)
+		}
 		b.settle(outcome{op: o, status: Success, receipt: r, faults: r.Faults})
+	case r.Outcome == country.Rejected && r.ChainBroken && b.chained:
+		b.broken = append(b.broken, o)
 	case r.Outcome == country.Rejected:
 		b.settle(outcome{op: o, status: Failure, receipt: r, faults: rejection(r)})
 	case r.Outcome == country.Pending:

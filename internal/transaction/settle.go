@@ -46,7 +46,7 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 	sort.Slice(endings, func(i, j int) bool { return endings[i].op.transactionID < endings[j].op.transactionID })
 	// A pause that the authority asked for is stored with the answer that asked:
 	// a crash afterwards must not make us forget it.
-	last := b.wait.After(b.db.Now()) && b.failures == 0
+	last := b.wait.After(b.db.Now()) && b.failures == 0 && len(b.broken) == 0
 	err = b.db.Write(ctx, func(tx *db.Tx) error {
 		if last {
 			left := *b.visit

@@ -29,6 +29,7 @@ const (
 	WhyQuarantine Why = "quarantined"         // set aside; a person must look
 	WhyPutOff     Why = "put_off"             // it could not be prepared or was not taken; tried again later
 	WhyRestored   Why = "restored"            // a backup was restored; the authority has not said what it holds
+	WhyChain      Why = "chain"               // the authority refused a link of the chain; a person decides
 )
 
 // Wait says why an operation is not settled, and what happens next.
@@ -128,6 +129,8 @@ func (w *Wait) explain(l *Life, lane laneNow, now time.Time) {
 	switch {
 	case l.quarantined():
 		w.Why, w.Text = WhyQuarantine, "was in work each time the process ended; it is set aside until somebody releases it"
+	case strings.HasPrefix(lane.trouble, stoppedTrouble):
+		w.Why, w.CanRetry, w.Text = WhyChain, false, "the authority refused a link that does not follow the last one it holds; nothing is filed for the supplier until somebody resumes the chain"
 	case strings.HasPrefix(lane.trouble, heldTrouble):
 		w.Why, w.CanRetry, w.Text = WhyRestored, false, "a backup was restored, and nothing is filed for the supplier until its authority has said what it holds"
 	case lane.failures > 0 && strings.HasPrefix(lane.trouble, credentialsTrouble):

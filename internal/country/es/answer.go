@@ -160,17 +160,22 @@ func (a *answer) receipt(l *answerLine) (country.Receipt, error) {
 	case l.state == stateRefused && technical(l.code):
 		r.Outcome = country.NotTaken
 	case l.state == stateRefused:
-		r.Outcome, r.Faults = country.Rejected, rejection(l.code, l.text)
+		r.Outcome, r.Faults, r.ChainBroken = country.Rejected, rejection(l.code, l.text), ofLink(l.code)
 	case a.csv == "":
 		return r, errors.New("reading AEAT's answer: a record is accepted and there is no CSV")
 	default:
 		r.Outcome, r.AuthorityID1 = country.Accepted, a.csv
 		if l.state == stateFlawed {
-			r.Faults = flaw(l.code, l.text)
+			r.Faults, r.ChainBroken = flaw(l.code, l.text), ofLink(l.code)
 		}
 	}
 	return r, nil
 }
+
+// ofLink reports whether a code speaks of the link to the record before: its
+// huella has no such form (2002, 2003), or there should be one (2007). AEAT
+// publishes them as remarks about records that it takes.
+func ofLink(code string) bool { return code == "2002" || code == "2003" || code == "2007" }
 
 // technical reports whether a refusal speaks of AEAT's own trouble ("Error
 // técnico …" in its list): the record is as good as before and goes again.

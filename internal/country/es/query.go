@@ -156,7 +156,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 		case h.huella == own.Huella:
 			r.SHA256, r.Wait = f.SHA256, ch.restOf(f.Supplier, h.at)
 			if h.state == stateFlawed {
-				r.Faults = flaw(h.code, h.text)
+				r.Faults, r.ChainBroken = flaw(h.code, h.text), ofLink(h.code)
 			}
 		case h.huella != "":
 			r.SHA256 = strings.ToLower(h.huella) // of another record: never that of our report

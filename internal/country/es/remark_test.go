@@ -79,14 +79,14 @@ func TestChannelTellsOfErrorsInAnAcceptedRecord(t *testing.T) {
 	second := o.prepare(byName(t, "several rates"), country.Link{}) // as if it were the first
 	o.send(first)
 	r := o.send(second)[0]
-	if r.Outcome != country.Accepted || r.AuthorityID1 == "" || len(r.Faults) != 1 {
+	if r.Outcome != country.Accepted || r.AuthorityID1 == "" || len(r.Faults) != 1 || !r.ChainBroken {
 		t.Fatalf("%s", asJSON(r))
 	}
 	if w := r.Faults[0]; w.Type != fault.Warning || !strings.Contains(w.Message, "2007: No debe informarse como primer registro") {
 		t.Errorf("%+v", w)
 	}
 	found, err := o.channel.Find(t.Context(), second, credentials())
-	if err != nil || found.SHA256 != second.SHA256 || len(found.Faults) != 1 || !strings.Contains(found.Faults[0].Message, "2007") {
+	if err != nil || found.SHA256 != second.SHA256 || len(found.Faults) != 1 || !found.ChainBroken || !strings.Contains(found.Faults[0].Message, "2007") {
 		t.Errorf("found %s, %v", asJSON(found), err)
 	}
 }

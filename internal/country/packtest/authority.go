@@ -285,6 +285,29 @@ func (s suite) batch(t *testing.T) {
 	}
 }
 
+// misfit begins a chain a second time. Whatever the authority does with such a
+// link, the channel marks its answer; an ordinary refusal has no mark.
+func (s suite) misfit(t *testing.T) {
+	w := s.wired(t)
+	if !w.channel.Limits().Chain {
+		return // nothing follows anything
+	}
+	draft := s.o.Cases[0].Draft
+	if e := w.file(t, s.prepare(t, w, draft)); e.verdict != accepted {
+		t.Fatalf("%s %v", e.verdict, e.errors)
+	}
+	draft.OperationID += "-2"
+	draft.Transaction.Number += "2"
+	draft.UniqueNumber += "2"
+	e := w.file(t, s.prepare(t, w, draft))
+	if !e.receipt.ChainBroken || e.verdict != accepted && e.verdict != refused {
+		t.Errorf("a second beginning: %s, %+v", e.verdict, e.receipt)
+	}
+	if held := w.registrations(t); (len(held) == 2) != (e.verdict == accepted) {
+		t.Errorf("%s, and the authority holds %+v", e.verdict, held)
+	}
+}
+
 // unreachable closes the authority: not one byte can have left, and the
 // channel must know it.
 func (s suite) unreachable(t *testing.T) {

@@ -82,6 +82,7 @@ func Exercise(t *testing.T, pack country.Pack, o Options) {
 	t.Run("limits", s.limits)
 	t.Run("every case is accepted", s.everyCase)
 	t.Run("batch keeps its order", s.batch)
+	t.Run("link that does not fit", s.misfit)
 	t.Run("authority that cannot be reached", s.unreachable)
 	t.Run("authority restarts", s.restart)
 	s.scripts(t)

@@ -78,6 +78,9 @@ func rejectedWithReasons(t *testing.T, _ suite, e ending) {
 	if len(e.receipt.Faults) == 0 || e.receipt.Faults[0].Message == "" {
 		t.Errorf("a rejection without a reason: %+v", e.receipt)
 	}
+	if e.receipt.ChainBroken {
+		t.Errorf("a rejection of the document speaks of its link: %+v", e.receipt)
+	}
 	noErrors(t, suite{}, e)
 }
 

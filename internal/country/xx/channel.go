@@ -154,7 +154,7 @@ func readReceipt(line, key []byte, number string) (country.Receipt, error) {
 	case outcomeAccepted:
 		r.Outcome = country.Accepted
 	case outcomeRejected:
-		r.Outcome = country.Rejected
+		r.Outcome, r.ChainBroken = country.Rejected, given.Code == codeChain
 		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: given.Code + ": " + given.Message}}
 	case outcomePending:
 		r.Outcome, r.Handle, r.Awaiting = country.Pending, number, given.Awaiting != ""
