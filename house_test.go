@@ -142,3 +142,29 @@ func TestHouseStyle(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// The short fuzzing of CI mutates what the corpora hold: a target without one is
+// hardly fuzzed at all, and a corpus without its target is one whose name changed.
+func TestEveryFuzzTargetHasACorpus(t *testing.T) {
+	wanted := map[string]bool{}
+	target := regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
+	walk(t, "_test.go", func(path string, text []byte) {
+		for _, m := range target.FindAllSubmatch(text, -1) {
+			wanted[filepath.Join(filepath.Dir(path), "testdata", "fuzz", string(m[1]))] = true
+		}
+	})
+	for folder := range wanted {
+		if inputs, err := os.ReadDir(folder); err != nil || len(inputs) == 0 {
+			t.Errorf("%s has no inputs: %v", folder, err)
+		}
+	}
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && strings.HasSuffix(filepath.Dir(path), filepath.Join("testdata", "fuzz")) && !wanted[path] {
+			t.Errorf("%s belongs to no fuzz target", path)
+		}
+		return err
+	})
+	if err != nil || len(wanted) < 50 {
+		t.Errorf("only %d targets were found: %v", len(wanted), err)
+	}
+}

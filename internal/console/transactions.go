@@ -122,7 +122,8 @@ func minorUnits(text string) (int64, error) {
 		}
 		return r
 	}, text)
-	return strconv.ParseInt(digits, 10, 64)
+	n, err := strconv.ParseUint(digits, 10, 63) // a sign behind a separator is no amount
+	return int64(n), err
 }
 
 func readMoment(text string) (time.Time, error) {

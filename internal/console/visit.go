@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -115,6 +116,10 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, rt route) {
 			return
 		}
 	}
+	if err := checkText(r); err != nil {
+		c.fail(w, r, v, err)
+		return
+	}
 	switch {
 	case rt.serve != nil:
 		err = rt.serve(v)
@@ -176,6 +181,23 @@ func (c *Console) checkForm(v *visit) error {
 	}
 	if !v.session.CheckCSRF(v.r.PostFormValue("csrf")) {
 		return stale
+	}
+	return nil
+}
+
+// checkText refuses what could not be looked for: PostgreSQL reads neither NUL
+// nor broken UTF-8, so nothing with them in it was ever stored.
+func checkText(r *http.Request) error {
+	texts := []string{r.URL.Path}
+	for _, values := range []url.Values{r.URL.Query(), r.PostForm} {
+		for name, list := range values {
+			texts = append(append(texts, name), list...)
+		}
+	}
+	for _, text := range texts {
+		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+			return fault.New(fault.Invalid, "The address or the form has bytes in it that are no text.")
+		}
 	}
 	return nil
 }

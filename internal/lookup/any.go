@@ -88,7 +88,7 @@ func readAnyCursor(cursor string) (before int64, id string, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	at, id, ok := strings.Cut(string(raw), ".")
 	before, wrong := strconv.ParseInt(at, 10, 64)
-	if err != nil || wrong != nil || !ok {
+	if err != nil || wrong != nil || !ok || len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" {
 		return 0, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("cursor", fault.FieldNotValid, "is not one of ours"))
 	}
 	return before, id, nil

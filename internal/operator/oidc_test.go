@@ -167,8 +167,14 @@ type desk struct {
 
 func newDesk(t testing.TB) *desk {
 	t.Helper()
+	return newDeskFor(t, 100)
+}
+
+// newDeskFor is a desk that takes so many wrong identities before it slows down.
+func newDeskFor(t testing.TB, guesses int) *desk {
+	t.Helper()
 	d := &desk{book: open(t, dbtest.SQLite(t), func(c *operator.Config) {
-		c.Limit = operator.Limit{NameBurst: 100, NameEvery: time.Second, AddressBurst: 100, AddressEvery: time.Second}
+		c.Limit = operator.Limit{NameBurst: guesses, NameEvery: time.Second, AddressBurst: guesses, AddressEvery: time.Second}
 	}), p: newProvider(t)}
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)

@@ -19,3 +19,6 @@ func (s *Server) DB() *db.DB { return s.db }
 
 // Handler is the public API without a listener.
 func (s *Server) Handler() http.Handler { return s.api }
+
+// Check completes a configuration, or says what is wrong with it.
+func (c *Config) Check() error { return c.check() }

@@ -251,6 +251,9 @@ func (g *Guard) hostname(u *url.URL) (string, error) {
 	if addr, err := netip.ParseAddr(raw); err == nil {
 		return addr.String(), nil
 	}
+	if !utf8.ValidString(raw) { // written with %: the mapping would make a name of it that it refuses itself
+		return "", &Refusal{ReasonHost, strings.ToValidUTF8(raw, "\uFFFD")}
+	}
 	host, err := g.names.ToASCII(raw)
 	if err != nil && strings.HasSuffix(raw, ".") {
 		host, err = g.names.ToASCII(strings.TrimSuffix(raw, "."))

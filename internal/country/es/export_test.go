@@ -43,6 +43,32 @@ func ReadList(source []byte) error {
 	return err
 }
 
+// Element is an element as it was read, with the bytes that it stands in.
+type Element struct {
+	Space, Name, Text string
+	Depth, From, To   int
+}
+
+// Elements lists what readXML finds in the order of the document.
+func Elements(source []byte) (all []Element, err error) {
+	root, err := readXML(source)
+	if err != nil {
+		return nil, err
+	}
+	var visit func(e *element, depth int)
+	visit = func(e *element, depth int) {
+		all = append(all, Element{e.space, e.name, e.text, depth, e.from, e.to})
+		for _, c := range e.children {
+			visit(c, depth+1)
+		}
+	}
+	visit(root, 1)
+	return all, nil
+}
+
+// DepthMax is how deep a document may be.
+const DepthMax = depthMax
+
 // RecordOf cuts the record out of a report.
 func RecordOf(report []byte) ([]byte, bool) { return recordOf(report) }
 

@@ -36,12 +36,79 @@ func seeds(f *testing.F) {
 	f.Add([]byte(strings.Repeat("<a>", 40)))
 }
 
-// FuzzAnswers: whatever comes from outside is read or refused, never more.
+// FuzzAnswers: whatever comes from outside is an answer or a list of AEAT's own
+// namespaces, or refused; never both, and never with a document type.
 func FuzzAnswers(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, source []byte) {
-		_ = es.ReadAnswer(source)
-		_ = es.ReadList(source)
+		answer, list := es.ReadAnswer(source), es.ReadList(source)
+		if answer == nil && list == nil {
+			t.Error("it is read as an answer and as a list")
+		}
+		if (answer == nil || list == nil) && (!bytes.Contains(source, []byte("schemas.xmlsoap.org/soap/envelope/")) || doctype(source)) {
+			t.Errorf("it is believed without an envelope, or with a document type: %q", source)
+		}
+	})
+}
+
+// doctype reports whether the standard library sees a directive.
+func doctype(source []byte) bool {
+	dec := xml.NewDecoder(bytes.NewReader(source))
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		if _, ok := token.(xml.Directive); ok {
+			return true
+		}
+	}
+}
+
+// FuzzElements: what is read has the names that the standard library reads, in
+// its order, and every element stands where it says, inside its parent.
+func FuzzElements(f *testing.F) {
+	seeds(f)
+	f.Add([]byte("<a>x<!---->y<b c='d'/> </a>"))
+	f.Fuzz(func(t *testing.T, source []byte) {
+		all, err := es.Elements(source)
+		if err != nil {
+			return
+		}
+		if doctype(source) {
+			t.Fatal("a document type is taken")
+		}
+		var names []xml.Name
+		for dec := xml.NewDecoder(bytes.NewReader(source)); ; {
+			token, err := dec.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("taken although %v", err)
+			}
+			if start, ok := token.(xml.StartElement); ok {
+				names = append(names, start.Name)
+			}
+		}
+		if len(names) != len(all) {
+			t.Fatalf("%d elements, not %d", len(all), len(names))
+		}
+		open := []es.Element{{To: len(source)}}
+		for i, e := range all {
+			open = open[:e.Depth]
+			around := open[e.Depth-1]
+			if e.Space != names[i].Space || e.Name != names[i].Local || e.Depth > es.DepthMax || e.From < around.From || e.To > around.To || e.From >= e.To {
+				t.Fatalf("%+v, but %v within %+v", e, names[i], around)
+			}
+			if source[e.From] != '<' || source[e.To-1] != '>' {
+				t.Fatalf("%+v is %q", e, source[e.From:e.To])
+			}
+			if strings.TrimSpace(e.Text) != e.Text {
+				t.Fatalf("blanks around %q", e.Text)
+			}
+			open = append(open, e)
+		}
 	})
 }
 

@@ -50,7 +50,7 @@ func readXML(source []byte) (*element, error) {
 	dec := xml.NewDecoder(bytes.NewReader(source))
 	var root *element
 	var open []*element
-	var texts []string
+	var texts [][]byte // a text that comments cut into pieces is joined in linear time
 	for count := 0; ; {
 		from := int(dec.InputOffset())
 		token, err := dec.Token()
@@ -76,16 +76,16 @@ func readXML(source []byte) (*element, error) {
 			} else {
 				root = e
 			}
-			open, texts = append(open, e), append(texts, "")
+			open, texts = append(open, e), append(texts, nil)
 		case xml.CharData:
 			if len(open) > 0 && len(open[len(open)-1].children) == 0 {
-				texts[len(open)-1] += string(t)
+				texts[len(open)-1] = append(texts[len(open)-1], t...)
 			}
 		case xml.EndElement:
 			e := open[len(open)-1]
 			e.to = int(dec.InputOffset())
 			if len(e.children) == 0 {
-				e.text = strings.TrimSpace(texts[len(open)-1])
+				e.text = string(bytes.TrimSpace(texts[len(open)-1]))
 			}
 			open, texts = open[:len(open)-1], texts[:len(texts)-1]
 		}

@@ -30,6 +30,8 @@ type node struct {
 	attrs []attr
 	kids  []*node
 	text  string
+
+	raw []byte // the text while it is read: comments may cut it into pieces
 }
 
 type attr struct{ name, value string }
@@ -178,10 +180,13 @@ func parse(raw []byte) (*node, error) {
 				return nil, fmt.Errorf("reading XML: deeper than %d elements", xmlDepthMax)
 			}
 		case xml.EndElement:
+			top := open[len(open)-1]
+			top.text, top.raw = string(top.raw), nil
 			open = open[:len(open)-1]
 		case xml.CharData:
 			if len(open) > 0 {
-				open[len(open)-1].text += string(t)
+				top := open[len(open)-1]
+				top.raw = append(top.raw, t...)
 			} else if len(bytes.TrimSpace(t)) > 0 && !bytes.Equal(t, []byte("\uFEFF")) {
 				return nil, errShape
 			}

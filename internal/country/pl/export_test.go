@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/xml"
 	"net/http"
 	"sync"
 	"time"
@@ -122,3 +123,26 @@ func FillSession(ch country.Channel) {
 }
 
 const DocumentBytesMax = documentBytesMax
+
+// Names reads a document and lists the names of its elements in their order, and
+// how deep the deepest one is.
+func Names(document []byte) (names []xml.Name, depth int, err error) {
+	root, err := parse(document)
+	if err != nil {
+		return nil, 0, err
+	}
+	var visit func(n *node, at int)
+	visit = func(n *node, at int) {
+		names, depth = append(names, xml.Name{Space: n.space, Local: n.name}), max(depth, at)
+		for _, c := range n.children {
+			visit(c, at+1)
+		}
+	}
+	visit(root, 1)
+	return names, depth, nil
+}
+
+const (
+	DepthMax = depthMax
+	PagesMax = pagesMax
+)

@@ -18,6 +18,7 @@ import (
 
 const (
 	pageSize   = 250 // the largest that the query takes
+	pagesMax   = 40  // of 10,000 invoices, the most that one query shows
 	sessionAge = 13 * time.Hour
 )
 
@@ -197,7 +198,7 @@ func invoiceType(kind string) string {
 // query; a list that is cut there is not known.
 func (a visit) list(ctx context.Context, in metadataRequest) ([]metadata, error) {
 	var all []metadata
-	for page := 0; ; page++ {
+	for page := range pagesMax {
 		query := url.Values{"pageOffset": {strconv.Itoa(page)}, "pageSize": {strconv.Itoa(pageSize)}, "sortOrder": {"Asc"}}
 		var out metadataResponse
 		req := request{method: http.MethodPost, path: pathMetadata, query: query.Encode(), want: http.StatusOK}
@@ -212,6 +213,7 @@ func (a visit) list(ctx context.Context, in metadataRequest) ([]metadata, error)
 			return nil, fmt.Errorf("querying invoices: there are more than KSeF shows (%d)", len(all))
 		}
 	}
+	return nil, fmt.Errorf("querying invoices: there is more after %d pages", pagesMax)
 }
 
 // checkUPO looks whether an answer is a confirmation at all: XML without a
