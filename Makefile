@@ -33,9 +33,9 @@ bench: setup ## the benchmarks of the packages, one run each
 conformance: setup ## documents against official schemas and tools
 	TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} $(GO) test -count=1 ./internal/country/...
 
-crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= CRASH_LOG=)
-	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$(SEED) TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(CRASH_LOG) \
-		$(GO) test -count=1 -tags killpoints -timeout 4h -run TestCrashRun -v ./cmd/tributary
+crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= ENGINE= CRASH_LOG=)
+	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$(SEED) TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(abspath $(CRASH_LOG)) \
+		$(GO) test -count=1 -tags killpoints -timeout 4h -run '^TestCrashRun$$/^$(ENGINE)' -v ./cmd/tributary
 
 soak: setup ## half load for ten minutes: memory, goroutines and files must stay flat (SOAK=10m)
 	TRIBUTARY_SOAK=$${SOAK:-10m} $(GO) test -count=1 -timeout 4h -run TestSoak -v ./cmd/tributary

@@ -97,7 +97,9 @@ func (x *OIDC) Begin(next string) (redirect, ticketText string, err error) {
 // back with. Whatever is wrong with the identity is fault.Unauthenticated; a
 // provider that cannot be reached is fault.Unavailable.
 func (x *OIDC) Finish(ctx context.Context, ticketText string, query url.Values, a Attempt) (token secret.Secret, s Session, next string, err error) {
-	if wait := x.operators.guesses.begin("oidc", a.IP); wait > 0 {
+	// There is no name yet: one that all shared would let anybody keep everybody out.
+	name := "oidc from " + a.IP
+	if wait := x.operators.guesses.begin(name, a.IP); wait > 0 {
 		return token, s, "", x.operators.limited(ctx, "oidc", a.IP, wait)
 	}
 	t, err := x.readTicket(ticketText)
@@ -112,7 +114,7 @@ func (x *OIDC) Finish(ctx context.Context, ticketText string, query url.Values, 
 	if err := x.admit(ctx, who, a); err != nil {
 		return token, s, "", err
 	}
-	x.operators.guesses.forgive("oidc", a.IP)
+	x.operators.guesses.forgive(name, a.IP)
 	token, s, err = x.operators.begin(ctx, who.name, a, "signin.oidc")
 	return token, s, t.Next, err
 }

@@ -233,6 +233,21 @@ func TestAnIdentityProviderSignsOperatorsIn(t *testing.T) {
 	}))
 }
 
+// Whoever sends wrong answers of a provider slows down himself and nobody else.
+func TestWrongAnswersFromOneAddressKeepNobodyElseOut(t *testing.T) {
+	d := newDeskFor(t, 3)
+	refused := error(nil)
+	for range 10 {
+		_, _, _, refused = d.x.Finish(t.Context(), "no ticket", url.Values{}, operator.Attempt{IP: "198.51.100.7"})
+	}
+	if fault.KindOf(refused) != fault.Limited {
+		t.Errorf("ten wrong answers end with %v", refused)
+	}
+	if _, _, err := d.signIn(); err != nil {
+		t.Errorf("another address: %v", err)
+	}
+}
+
 func TestAnIdentityThatDoesNotHoldIsRefused(t *testing.T) {
 	d := newDesk(t)
 	set := func(name string, value any) func(map[string]any) {
