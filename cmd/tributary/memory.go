@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	heapFloor   = 64 << 20 // bytes of heap below which collecting garbage is not worth while
+	heapFloor   = 48 << 20 // bytes of heap below which collecting garbage is not worth while
 	percentMin  = 100      // the runtime's own setting: from half the floor on nothing changes
 	percentMost = 1000
 )

@@ -56,15 +56,25 @@ func (o outcome) percentile(p float64) time.Duration {
 }
 
 func (l load) run(ctx context.Context) (outcome, error) {
+	// Connections are made before the clock starts: that is not what is measured.
+	connections := make([]net.Conn, l.connections)
+	for i := range connections {
+		conn, err := net.Dial("tcp", l.address)
+		if err != nil {
+			return outcome{}, err
+		}
+		defer conn.Close() //nolint:errcheck // a test connection
+		connections[i] = conn
+	}
 	var next atomic.Int64
 	var mu sync.Mutex
 	var all outcome
 	var failure error
 	var wg sync.WaitGroup
 	start := time.Now()
-	for range l.connections {
+	for _, conn := range connections {
 		wg.Go(func() {
-			o, err := l.connection(ctx, start, &next)
+			o, err := l.connection(ctx, conn, start, &next)
 			mu.Lock()
 			defer mu.Unlock()
 			all.requests += o.requests
@@ -80,12 +90,7 @@ func (l load) run(ctx context.Context) (outcome, error) {
 	return all, failure
 }
 
-func (l load) connection(ctx context.Context, start time.Time, next *atomic.Int64) (o outcome, err error) {
-	conn, err := net.Dial("tcp", l.address)
-	if err != nil {
-		return o, err
-	}
-	defer conn.Close() //nolint:errcheck // a test connection
+func (l load) connection(ctx context.Context, conn net.Conn, start time.Time, next *atomic.Int64) (o outcome, err error) {
 	in := bufio.NewReaderSize(conn, 8<<10)
 	var out bytes.Buffer
 	for ctx.Err() == nil {
