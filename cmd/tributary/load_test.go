@@ -124,7 +124,8 @@ func (s *stage) hold(full <-chan struct{}) (release func()) {
 
 // TestSoak submits at half of what the program settles, for TRIBUTARY_SOAK
 // (make soak: ten minutes), and wants memory, goroutines and file descriptors
-// to stay flat. The suite runs it for a few seconds, to know that it works.
+// to stay flat. The suite runs it for a few seconds, to know that it works, and
+// does not judge memory by them.
 func TestSoak(t *testing.T) {
 	lasts := 6 * time.Second
 	if text := os.Getenv("TRIBUTARY_SOAK"); text != "" {
@@ -157,6 +158,9 @@ func TestSoak(t *testing.T) {
 	for _, name := range []string{"process_resident_memory_bytes", "go_goroutines", "process_open_fds"} {
 		early, late := middle(samples[warm:warm+third], name), middle(samples[len(samples)-third:], name)
 		t.Logf("%s: %.0f at first, %.0f at last", name, early, late)
+		if lasts < time.Minute && name == "process_resident_memory_bytes" {
+			continue // seconds after its start a process still fills its caches and the heap up to its floor
+		}
 		if late > early*1.15+16 {
 			t.Errorf("%s grows: %.0f at first, %.0f at last", name, early, late)
 		}
