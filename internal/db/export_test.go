@@ -87,3 +87,6 @@ func OrderTurns(group string, had, keys []string) []string {
 	}
 	return t.order(keys)
 }
+
+// ClassifyPostgres is what callers hear of an error of PostgreSQL.
+func ClassifyPostgres(err error) error { return (&pgEngine{}).classify(err) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -319,10 +320,16 @@ func (e *pgEngine) classify(err error) error {
 		}
 		return err
 	}
-	if errors.Is(err, errLost) || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {
+	if errors.Is(err, errLost) || pgconn.SafeToRetry(err) || pgconn.Timeout(err) || cutOff(err) {
 		return unavailable(err)
 	}
 	return err
+}
+
+// cutOff: the line broke while rows were read. Nothing else in a write or a read talks to a network.
+func cutOff(err error) bool {
+	_, line := errors.AsType[*net.OpError](err)
+	return line || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
 func (e *pgEngine) read(ctx context.Context, fn func(Reader) error) error {
