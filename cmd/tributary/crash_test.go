@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -73,11 +74,11 @@ type crashRun struct {
 	supplier string
 	random   *rand.Rand
 	next     atomic.Int64
-	killed   map[string]int // by how
-	readied  time.Duration  // the longest start
-	resumed  time.Duration  // the longest from a start of the only node to its first announcement
-	moved    time.Duration  // the longest from a node's death until another had announced everything accepted before
-	flight   int            // deliveries that kills have met under way
+	killed   map[string]int  // by how
+	readied  time.Duration   // the longest start
+	resumed  []time.Duration // from a start of the only node to its first announcement
+	moved    time.Duration   // the longest from a node's death until another had announced everything accepted before
+	flight   int             // deliveries that kills have met under way
 
 	mu       sync.Mutex
 	accepted map[string][]string // operation ids by transaction id
@@ -157,7 +158,7 @@ func (c *crashRun) strike() {
 		n.process.waitReady()
 		c.readied = max(c.readied, time.Since(n.started))
 		if len(c.nodes) == 1 {
-			c.resumed = max(c.resumed, c.receiver.firstAfter(n.started).Sub(n.started))
+			c.resumed = append(c.resumed, c.receiver.firstAfter(n.started).Sub(n.started))
 		}
 	}
 }
@@ -363,11 +364,21 @@ func (c *crashRun) audit(name string) {
 	if repeated > c.flight {
 		t.Errorf("%d notifications were repeated, at most %d were in flight", repeated, c.flight)
 	}
-	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d repeated_webhooks=%d (in flight %d) slowest_start=%s resumed_within=%s moved_within=%s failed=%v",
+	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d repeated_webhooks=%d (in flight %d) slowest_start=%s resumed=%s moved_within=%s failed=%v",
 		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations), lost, twice, repeated, c.flight,
-		c.readied.Round(time.Millisecond), c.resumed.Round(time.Millisecond), c.moved.Round(time.Millisecond), t.Failed())
+		c.readied.Round(time.Millisecond), spread(c.resumed), c.moved.Round(time.Millisecond), t.Failed())
 	t.Log(line)
 	keepLine(t, line)
+}
+
+// spread is the middle, the ninth of ten and the longest.
+func spread(times []time.Duration) string {
+	if len(times) == 0 {
+		return "-"
+	}
+	slices.Sort(times)
+	show := func(i int) time.Duration { return times[i].Round(time.Millisecond) }
+	return fmt.Sprintf("%s/%s/%s", show(len(times)/2), show(len(times)*9/10), show(len(times)-1))
 }
 
 func (c *crashRun) operations() (list []string) {
