@@ -17,6 +17,9 @@ func (s *Service) LookEvery(d time.Duration) { s.poll = d }
 // SuspectAtOnce lets a young process work on operations that were in work when others ended. Before Run.
 func (s *Service) SuspectAtOnce() { s.suspectsAfter = 0 }
 
+// SuspectLater lets suspects wait for so long after the start.
+func (s *Service) SuspectLater(d time.Duration) { s.suspectsAfter = d }
+
 // PauseAtMost lengthens the longest pause between retries and polls, for tests of virtual days. Before Run.
 func (s *Service) PauseAtMost(d time.Duration) { s.pauseMax = d }
 
@@ -28,10 +31,11 @@ func Backoff(base time.Duration, n int64, jitter float64) time.Duration {
 
 // Limits that tests go to and past.
 const (
-	WaitingMax  = waitingMax
-	CrashesMax  = crashesMax
-	BatchMax    = batchMax
-	RetryMax    = retryMax
-	RetryBase   = retryBaseDefault
-	LanesAtOnce = lanesAtOnce
+	WaitingMax   = waitingMax
+	CrashesMax   = crashesMax
+	BatchMax     = batchMax
+	RetryMax     = retryMax
+	RetryBase    = retryBaseDefault
+	LanesAtOnce  = lanesAtOnce
+	SuspectsLook = suspectsLook
 )

@@ -186,6 +186,31 @@ func TestHardCase16APanickingTransactionIsQuarantined(t *testing.T) {
 
 // Hard case 16: an operation that kills the whole process is found by the count
 // that is raised before any work, first among others, then alone.
+// What was in work when the process ended twice waits until the process has
+// lived for a while; what comes meanwhile does not wait with it, however many
+// suspects there are.
+func TestNewcomersDoNotWaitForSuspects(t *testing.T) {
+	t.Parallel()
+	for _, suspects := range []int{1, transaction.SuspectsLook, transaction.SuspectsLook + 1} {
+		o := newOffice(country.ByNumber)
+		o.limits.Batch = 1
+		n := newNode(t, dbtest.SQLite(t), o.setup())
+		n.SuspectLater(time.Hour)
+		supplier := n.supplier(officeCode, "s1")
+		for i := range suspects {
+			n.file(invoice(officeCode, supplier, fmt.Sprint("suspect", i)))
+		}
+		execSQL(t, n.d, "UPDATE operations SET crashes = 2")
+		n.start()
+		n.until("the suspects are put off", func() bool {
+			return one[int64](t, n.d, "SELECT count(*) FROM operations WHERE due_at > $1", db.Micros(n.d.Now().Add(time.Minute))) == int64(suspects)
+		})
+		n.succeeds(n.file(invoice(officeCode, supplier, "newcomer")))
+		n.stop()
+		same(t, "registered", len(o.registered()), 1)
+	}
+}
+
 func TestHardCase16AnOperationThatKillsTheProcessIsIsolated(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)

@@ -31,8 +31,10 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 		}
 		n, below := v.suspicion(worst, limit)
 		if below <= least {
-			v.wait = v.begun.Add(v.suspectsAfter) // only suspects are left, and it is too early for them
-			return nil
+			// Only suspects are left, and it is too early for them. They wait, not
+			// the lane: whatever comes meanwhile did not kill anything.
+			return tx.Exec("UPDATE operations SET due_at = $1 WHERE lane = $2 AND due_at <= $3 AND crashes >= $4",
+				db.Micros(v.begun.Add(v.suspectsAfter)), v.lease.ID, due, below)
 		}
 		var err error
 		ops, err = db.Collect(tx, scanOperation, `UPDATE operations SET crashes = crashes + 1, started_at = coalesce(started_at, $1)
