@@ -15,10 +15,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
+	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -108,7 +108,7 @@ func (a *API) run(c *call, rt route) error {
 		}
 		c.caller = caller
 	}
-	if !storable(c.URL.Path) && rt.path != historyPath {
+	if !db.Storable(c.URL.Path) && rt.path != historyPath {
 		return notFound("there is nothing at this address")
 	}
 	return rt.handle(c)
@@ -128,10 +128,6 @@ func (a *API) finish(c *call, path string, began time.Time) {
 	}
 	a.took.WithLabelValues(path, strconv.Itoa(c.status)).Observe(a.now().Sub(began).Seconds())
 }
-
-// storable reports whether a text could be stored at all: PostgreSQL keeps
-// neither NUL nor broken UTF-8, so nothing with them in it is ever known.
-func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 // keyOf finds the API key wherever clients of this family of APIs put it.
 func keyOf(r *http.Request) string {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -85,7 +86,7 @@ const historyPath = "/v1/transactions/history/{transaction_id}"
 
 func (a *API) history(c *call) error {
 	id := c.PathValue("transaction_id")
-	if !storable(id) {
+	if !db.Storable(id) {
 		return c.answer(http.StatusNotFound, historyUnknown{"the transaction is not known", id})
 	}
 	list, err := a.cfg.Transactions.History(c.Context(), c.caller.ClientID, id)
@@ -138,7 +139,7 @@ func (c *call) query(known ...string) *query {
 			q.wrong(strings.ToValidUTF8(name[:min(len(name), parameterShownMax)], "\uFFFD"), "is not a parameter of this address; it knows %s", strings.Join(known, ", "))
 		case len(values[name]) > 1:
 			q.wrong(name, "must not stand twice")
-		case !storable(values.Get(name)):
+		case !db.Storable(values.Get(name)):
 			q.wrong(name, "must be text in UTF-8")
 		}
 	}

@@ -46,11 +46,14 @@ func (r *run) visit(ctx context.Context, at *place, change func(*server.Config),
 func (r *run) oldAndEmpty(ctx context.Context, name string, stored, empty *place, change func(*server.Config), measure func(*subject) (outcome, error)) error {
 	var old, fresh outcome
 	err := r.turns(func(counts bool) error {
-		for at, sum := range map[*place]*outcome{stored: &old, empty: &fresh} {
-			err := r.visit(ctx, at, change, func(s *subject) error {
+		for _, turn := range []struct {
+			at  *place
+			sum *outcome
+		}{{empty, &fresh}, {stored, &old}} {
+			err := r.visit(ctx, turn.at, change, func(s *subject) error {
 				o, err := measure(s)
 				if counts {
-					*sum = sum.and(o)
+					*turn.sum = turn.sum.and(o)
 				}
 				return err
 			})

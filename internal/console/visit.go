@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -185,8 +184,7 @@ func (c *Console) checkForm(v *visit) error {
 	return nil
 }
 
-// checkText refuses what could not be looked for: PostgreSQL reads neither NUL
-// nor broken UTF-8, so nothing with them in it was ever stored.
+// checkText refuses what could not be looked for.
 func checkText(r *http.Request) error {
 	texts := []string{r.URL.Path}
 	for _, values := range []url.Values{r.URL.Query(), r.PostForm} {
@@ -195,7 +193,7 @@ func checkText(r *http.Request) error {
 		}
 	}
 	for _, text := range texts {
-		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+		if !db.Storable(text) {
 			return fault.New(fault.Invalid, "The address or the form has bytes in it that are no text.")
 		}
 	}

@@ -5,7 +5,11 @@ import (
 	"time"
 )
 
-const GatherPace = gatherPace
+const (
+	GatherPace      = gatherPace
+	OwnersPerClaim  = ownersPerClaim
+	OwnersKnownMost = ownersKnownMost
+)
 
 // ShiftClock moves a database's time on, as if by had passed.
 func ShiftClock(d *DB, by time.Duration) {

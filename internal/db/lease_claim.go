@@ -205,7 +205,7 @@ func (q *Queue[T]) keysText() *strings.Replacer {
 const jumpSQL = `with recursive k(key, n) as (
 		select (select C from F where due_at is not null and C > $2 order by C limit 1), 1
 		union all
-		select (select F.C from F where due_at is not null and F.C > k.key order by F.C limit 1), n + 1 from k where k.key is not null and n < $3
+		select (select F.C from F where due_at is not null and F.C > k.key order by F.C limit 1), n + 1 from k where k.key is not null and n < $3 and ($4 = '' or k.key <= $4)
 	) select key, exists (select 1 from F where F.C = k.key and F.due_at <= $1)AND_FREE from k where key is not null and ($4 = '' or key <= $4)`
 
 // dueKeys finds keys with due rows. With few due rows it reads them. With a

@@ -110,12 +110,11 @@ func (q *Queue[T]) takeTurns(r Reader, engine claimSQL, c Claim, found *foundKey
 
 // waitingOwners jumps from owner to owner, beginning behind the one that had the last turn.
 func (q *Queue[T]) waitingOwners(r Reader, engine claimSQL, t *turns) (owners []string, err error) {
-	text := strings.NewReplacer("NEXT", fmt.Sprintf("substr(k.key, 1, %s(k.key, '%s') - 1) || '%s'", engine.find, t.group, t.pastGroup())).Replace(q.keysText().Replace(
-		`with recursive k(key, n) as (
+	text := fmt.Sprintf(q.keysText().Replace(`with recursive k(key, n) as (
 			select (select C from F where due_at is not null and C > $1 order by C limit 1), 1
 			union all
-			select (select F.C from F where due_at is not null and F.C > NEXT order by F.C limit 1), n + 1 from k where k.key is not null and n < $2
-		) select key from k where key is not null`))
+			select (select F.C from F where due_at is not null and F.C > substr(k.key, 1, %s(k.key, '%s') - 1) || '%s' order by F.C limit 1), n + 1 from k where k.key is not null and n < $2
+		) select key from k where key is not null`), engine.find, t.group, t.pastGroup())
 	for _, from := range []string{t.last + t.pastGroup(), ""} {
 		rows, err := r.Query(text, from, ownersPerClaim)
 		if err != nil {
@@ -142,13 +141,13 @@ func (t *turns) pastGroup() string { return string(t.group[0] + 1) }
 // keysOf finds due keys of one owner, beginning behind the one that had the last turn.
 func (q *Queue[T]) keysOf(r Reader, c Claim, owner string, limit int) (keys []string, err error) {
 	first, end := owner+c.turns.group, owner+c.turns.pastGroup()
-	last := c.turns.keys[owner]
-	if last == "" {
-		last = end
+	spans := [][2]string{{first, end}}
+	if last := c.turns.keys[owner]; last != "" {
+		spans = [][2]string{{last, end}, {first, last}}
 	}
 	text := q.keysText().Replace(jumpSQL)
 	look, looked, key := keysLook/ownersPerClaim+limit, 0, ""
-	for _, span := range [][2]string{{last, end}, {first, last}} {
+	for _, span := range spans {
 		rows, err := r.Query(text, Micros(r.Now()), span[0], look, span[1])
 		if err != nil {
 			return nil, err

@@ -57,6 +57,65 @@ func TestAnOwnerOfManyKeysDoesNotHoldUpOthers(t *testing.T) {
 	})
 }
 
+// More owners than one claim looks at, and one whose first keys all wait for
+// later, more of them than one look sees: everybody is served all the same.
+func TestEveryOwnerHasATurnHoweverManyThereAre(t *testing.T) {
+	const slots, many, owners, later = 8, 1200, db.OwnersPerClaim + 1, 200
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		q := work(t, d)
+		q.Group = "|"
+		fillWork(t, d, many, "m", "'many|' || i", "1")
+		fillWork(t, d, later, "l", "'waits|' || (1000 + i)", fmt.Sprint(db.Micros(d.Now().Add(time.Hour))))
+		rows := [][]any{{"due", "waits|9", "", int64(2)}} // behind all that wait
+		for owner := range owners {
+			rows = append(rows, []any{fmt.Sprint("s", owner), fmt.Sprintf("zz%03d|0", owner), "", int64(2)})
+		}
+		addWork(t, d, rows...)
+		var mu sync.Mutex
+		var order []string
+		done := make(chan struct{})
+		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: slots, Poll: time.Hour, Work: func(ctx context.Context, l *db.Lease[string]) {
+			mu.Lock()
+			if order = append(order, l.Key); len(order) == many+len(rows) {
+				close(done)
+			}
+			mu.Unlock()
+			must(t, d.Write(ctx, func(tx *db.Tx) error { return l.Finish(tx, time.Time{}) }))
+		}})
+		defer stop()
+		<-done
+		mu.Lock()
+		defer mu.Unlock()
+		last := 0
+		for i, key := range order {
+			if !strings.HasPrefix(key, "many|") {
+				last = i
+			}
+		}
+		if most := many / 2; last > most {
+			t.Errorf("the last key of the others was worked as number %d of %d, want within the first %d", last, len(order), most)
+		}
+	})
+}
+
+// What is remembered of turns has a bound; past it only places in a round are lost.
+func TestTurnsOfManyOwnersAreForgottenAtOnce(t *testing.T) {
+	for _, owners := range []int{db.OwnersKnownMost, db.OwnersKnownMost + 1} {
+		var had []string
+		for i := range owners {
+			had = append(had, fmt.Sprintf("o%05d|a", i))
+		}
+		got := db.OrderTurns("|", had, []string{"o00000|a", "o00000|b"})
+		want := []string{"o00000|b", "o00000|a"} // a had its turn
+		if owners > db.OwnersKnownMost {
+			want = []string{"o00000|a", "o00000|b"}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after turns of %d owners: %v, want %v", owners, got, want)
+		}
+	}
+}
+
 // Whatever had a turn before: turns lose no key, and as long as an owner has
 // keys left it is at most one turn behind any other.
 func TestTurnsAreEqual(t *testing.T) {
