@@ -8,9 +8,16 @@ import (
 	"time"
 )
 
-// clock is the database's time: monotonic time that follows a reference. On
-// SQLite the reference is the wall clock, on PostgreSQL the server's clock,
-// sampled now and then, so that all nodes agree without a round trip.
+// clock tells three times, each for something else.
+//
+//   - now, the database's time, is for leases, due times and every comparison
+//     with an instant that was stored by it: monotonic time that follows a
+//     reference. On SQLite the reference is the wall clock, on PostgreSQL the
+//     server's clock, sampled now and then, so that all nodes agree without a
+//     round trip.
+//   - wall is the reference itself, as it is: for what people and authorities
+//     read, such as the date of a document. It can be set, and then jumps.
+//   - elapsed is for distances and waits inside this process. Nobody sets it.
 //
 // Failure policy: when the reference jumps (a step by NTP, an operator, a
 // resumed virtual machine) the clock neither jumps nor stands still. It runs
@@ -52,12 +59,30 @@ func (c *clock) now() time.Time {
 	return c.advance().UTC().Truncate(time.Microsecond)
 }
 
+// wall is the time of day: see [DB.Wall].
+func (c *clock) wall() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reference(c.read()).UTC().Truncate(time.Microsecond)
+}
+
+// elapsed is how long this process has been at work, without sleep.
+func (c *clock) elapsed() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read().mono
+}
+
+func (c *clock) reference(r reading) time.Time {
+	if c.sample.IsZero() {
+		return r.wall
+	}
+	return c.sample.Add(r.mono + r.asleep - c.at)
+}
+
 func (c *clock) advance() time.Time {
 	r := c.read()
-	reference := r.wall
-	if !c.sample.IsZero() {
-		reference = c.sample.Add(r.mono + r.asleep - c.at)
-	}
+	reference := c.reference(r)
 	if c.last.IsZero() {
 		c.last, c.seen = reference, r
 		return c.last

@@ -36,6 +36,40 @@ func TestWallClockJumpsByAnHour(t *testing.T) {
 	}
 }
 
+// A document is dated by the corrected clock at once, while leases take hours to come round.
+func TestDocumentsAreDatedByTheWallClock(t *testing.T) {
+	for _, jump := range []time.Duration{20 * time.Minute, -20 * time.Minute, 5 * time.Hour, -5 * time.Hour} {
+		c := db.NewClock(noon)
+		c.Now()
+		c.Jump(jump)
+		if got := c.Wall(); !got.Equal(noon.Add(jump)) {
+			t.Errorf("right after a correction of %s the time of day is %s", jump, got)
+		}
+		const passed = 2 * time.Hour
+		c.Pass(passed)
+		if got, want := c.Wall(), noon.Add(passed+jump); !got.Equal(want) {
+			t.Errorf("after a correction of %s the time of day is %s, want %s", jump, got, want)
+		}
+		if off := c.Now().Sub(noon.Add(passed)); off.Abs() > passed/10+time.Second {
+			t.Errorf("after a correction of %s leases are off by %s", jump, off)
+		}
+		if c.Elapsed() != passed {
+			t.Errorf("after a correction of %s %s went by, want %s", jump, c.Elapsed(), passed)
+		}
+	}
+	served := db.NewClock(noon)
+	served.Server(noon.Add(time.Hour), 0)
+	served.Jump(3 * time.Hour) // this machine's clock is not the one that nodes share
+	served.Pass(time.Minute)
+	if got, want := served.Wall(), noon.Add(time.Hour+time.Minute); !got.Equal(want) {
+		t.Errorf("beside a server the time of day is %s, want %s", got, want)
+	}
+	served.Server(noon.Add(-time.Hour), 0) // the server's clock was corrected
+	if got := served.Wall(); !got.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("after a correction of the server's clock the time of day is %s", got)
+	}
+}
+
 func TestTimeAsleepCountsAtOnce(t *testing.T) {
 	c := db.NewClock(noon)
 	c.Now()

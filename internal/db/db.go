@@ -124,8 +124,16 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 func (d *DB) Engine() string { return d.eng.name() }
 
 // Now is the database's time: it never goes back, whatever the wall clock does.
-// Due times and leases live on it; see clock.
+// Due times and leases live on it, and whatever is compared with an instant that
+// it gave. After a correction of the wall clock it is wrong for hours, so it
+// never stands in a document: that is what [DB.Wall] is for. See clock.
 func (d *DB) Now() time.Time { return d.clock.now() }
+
+// Wall is the time of day, for what people and authorities read: dates and
+// times in documents, chains, reports. It is this machine's clock on SQLite and
+// the server's on PostgreSQL, so that nodes agree on it, at most ten seconds
+// after somebody set it. It may go back: never wait for it, never order by it.
+func (d *DB) Wall() time.Time { return d.clock.wall() }
 
 // Node is this process's name among the holders of leases.
 func (d *DB) Node() string { return d.node }

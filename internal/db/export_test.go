@@ -24,6 +24,18 @@ func ShiftClock(d *DB, by time.Duration) {
 	}
 }
 
+// JumpWall sets a database's wall clock by so much without time going by.
+func JumpWall(d *DB, by time.Duration) {
+	d.clock.mu.Lock()
+	defer d.clock.mu.Unlock()
+	read := d.clock.read
+	d.clock.read = func() reading {
+		r := read()
+		r.wall = r.wall.Add(by)
+		return r
+	}
+}
+
 // Clock is the database's clock with hands that a test moves.
 type Clock struct {
 	c    *clock
@@ -54,6 +66,12 @@ func (c *Clock) Server(at time.Time, trip time.Duration) {
 
 // Now is the clock's time.
 func (c *Clock) Now() time.Time { return c.c.now() }
+
+// Wall is the time of day by the clock.
+func (c *Clock) Wall() time.Time { return c.c.wall() }
+
+// Elapsed is how long the process was at work.
+func (c *Clock) Elapsed() time.Duration { return c.c.elapsed() }
 
 // MigrateTo stops after a version.
 func MigrateTo(ctx context.Context, d *DB, last int) (int, error) { return d.migrateTo(ctx, last) }

@@ -27,7 +27,7 @@ type Gather[I, O any] struct {
 	mu    sync.RWMutex
 	ended bool
 
-	began atomic.Int64 // microseconds: when the last set was taken
+	began atomic.Int64 // when the last set was taken, on the clock that nobody sets: see clock.elapsed
 	many  atomic.Bool  // it had so many calls that the next one may wait for company
 }
 
@@ -116,15 +116,17 @@ func (g *Gather[I, O]) loop() {
 
 // company lets a set wait until it keeps its distance to the one before, where
 // that one shows that others will come. At half load this halves the commits,
-// and with them what is written to disk.
+// and with them what is written to disk. The wait has an upper bound whatever a
+// clock says: a wall clock that is set back must not hold up the intake.
 func (g *Gather[I, O]) company(set []*gathered[I, O]) []*gathered[I, O] {
 	if g.many.Load() && len(set) < g.max {
-		if early := time.Until(time.UnixMicro(g.began.Load()).Add(gatherPace)); early > 0 {
+		passed := g.d.clock.elapsed() - time.Duration(g.began.Load())
+		if early := min(gatherPace-passed, gatherPace); early > 0 {
 			time.Sleep(early)
 			set = g.more(set)
 		}
 	}
-	g.began.Store(time.Now().UnixMicro())
+	g.began.Store(int64(g.d.clock.elapsed()))
 	g.many.Store(len(set) >= gatherMany && g.max > 1)
 	return set
 }

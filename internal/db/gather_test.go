@@ -47,3 +47,31 @@ func TestALoneCallIsStoredAtOnceAndACrowdInSets(t *testing.T) {
 		}
 	})
 }
+
+// A wall clock that is set by hours, forth and back, under load: no call waits
+// for longer than the distance between two sets.
+func TestWallClockSetUnderLoadHoldsUpNoCall(t *testing.T) {
+	bubble(t, func(t *testing.T, d *db.DB) {
+		g := db.NewGather(d, func(tx *db.Tx, in []int) ([]int, error) { return in, nil })
+		defer g.Close()
+		var wg sync.WaitGroup
+		for caller := range 20 {
+			wg.Go(func() {
+				for i := range 40 {
+					asked := time.Now()
+					if _, err := g.Do(context.Background(), i); err != nil {
+						t.Error(err)
+					}
+					if took := time.Since(asked); took > 2*db.GatherPace {
+						t.Errorf("call %d of caller %d waited %s", i, caller, took)
+					}
+				}
+			})
+		}
+		for _, jump := range []time.Duration{-3 * time.Hour, 7 * time.Hour, -12 * time.Hour, time.Hour} {
+			time.Sleep(3 * db.GatherPace)
+			db.JumpWall(d, jump)
+		}
+		wg.Wait()
+	})
+}

@@ -264,10 +264,10 @@ func (e *pgEngine) commitError(err error) error {
 }
 
 func (e *pgEngine) members(c *pgTx, group []*write) (stored int, err error) {
-	now := e.d.Now()
+	at := e.d.instant()
 	for _, w := range group {
 		mark := c.mark()
-		tx := &Tx{ctx: context.WithoutCancel(w.ctx), now: now, conn: c, d: e.d}
+		tx := &Tx{ctx: context.WithoutCancel(w.ctx), instant: at, conn: c, d: e.d}
 		w.err = w.run(tx)
 		if w.err == nil && len(tx.jobs) > 0 {
 			if w.err = c.flush(); w.err == nil {
@@ -341,7 +341,7 @@ func (e *pgEngine) read(ctx context.Context, fn func(Reader) error) error {
 		return unavailable(fmt.Errorf("begin a read: %w", err))
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // a read has nothing to keep
-	return e.classify(fn(&pgTx{e: e, tx: tx, ctx: ctx, now: e.d.Now()}))
+	return e.classify(fn(&pgTx{e: e, tx: tx, ctx: ctx, instant: e.d.instant()}))
 }
 
 func (e *pgEngine) exec(ctx context.Context, script string) error {
@@ -387,10 +387,10 @@ func (e *pgEngine) close() error {
 // pgTx is the engine's side of one transaction. Statements that return nothing
 // are queued and go out together at the first read or at the commit.
 type pgTx struct {
-	e      *pgEngine
-	tx     pgx.Tx
-	ctx    context.Context
-	now    time.Time
+	e   *pgEngine
+	tx  pgx.Tx
+	ctx context.Context
+	instant
 	shared bool // a group: locks must not wait
 	queued []pgStmt
 	sent   int // statements that left the queue so far
@@ -533,7 +533,6 @@ func (c *pgTx) Row(sql string, args ...any) *Row {
 	rows, err := c.query(sql, args)
 	return &Row{rows: rows, err: err}
 }
-func (c *pgTx) Now() time.Time           { return c.now }
 func (c *pgTx) Context() context.Context { return c.ctx }
 
 // mergeInserts joins set-based inserts on the same table as long as only

@@ -34,8 +34,9 @@ type yard struct {
 	turn  int
 }
 
-// Leases under stalls, lost workers, slow work and killed processes: every row
-// is finished as often as it must be, and of its holders only the latest writes.
+// Leases under stalls, lost workers, slow work, killed processes and wall clocks
+// that are set by hours: every row is finished as often as it must be, of its
+// holders only the latest writes, and no intake waits.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	simulation.Run(t, seedsHere, func(t *testing.T, dice simulation.Dice) {
@@ -49,7 +50,7 @@ func TestSimulation(t *testing.T) {
 	})
 }
 
-// open starts a process: two pumps and two workers that do not renew.
+// open starts a process: two pumps, two workers that do not renew, and an intake.
 func (y *yard) open(fresh bool) {
 	d, err := db.Open(context.Background(), db.Config{URL: y.url})
 	must(y.t, err)
@@ -70,6 +71,33 @@ func (y *yard) open(fresh bool) {
 	for range 2 {
 		y.flights.Go(func() { y.stall(ctx, d) })
 	}
+	y.intake(ctx, d)
+}
+
+// intake takes crowds of calls, each of which must be answered soon: in virtual
+// time only waiting takes time, and sets wait for no longer than their distance.
+func (y *yard) intake(ctx context.Context, d *db.DB) {
+	g := db.NewGather(d, func(tx *db.Tx, in []int) ([]int, error) { return in, nil })
+	y.flights.Go(func() {
+		defer g.Close()
+		r := y.luck()
+		for ctx.Err() == nil {
+			rest(ctx, simulation.Between(r, 0, 5*time.Second))
+			var crowd sync.WaitGroup
+			for n := range 12 {
+				crowd.Go(func() {
+					asked := time.Now()
+					if _, err := g.Do(context.Background(), n); err != nil {
+						y.t.Error(err)
+					}
+					if took := time.Since(asked); took > 2*db.GatherPace {
+						y.t.Errorf("a call of the intake took %s", took)
+					}
+				})
+			}
+			crowd.Wait()
+		}
+	})
 }
 
 // luck numbers the pieces of work, so that each has dice of its own.
@@ -170,9 +198,12 @@ func (y *yard) run() {
 	r := y.dice.Of("plan")
 	for i := range 3 + r.IntN(8) {
 		time.Sleep(simulation.Between(r, 0, 10*time.Second))
-		if r.IntN(8) == 0 {
+		switch r.IntN(8) {
+		case 0:
 			y.die()
 			continue
+		case 1: // an operator or NTP sets the wall clock
+			db.JumpWall(y.d, simulation.Between(r, -12*time.Hour, 12*time.Hour))
 		}
 		var rows [][]any
 		for n := range 1 + r.IntN(4) {

@@ -270,11 +270,11 @@ func (e *sqliteEngine) tryCommit(c *sqliteTx, group []*write, careful bool) (err
 		}
 	}()
 	c.tx = tx
-	now := e.d.Now()
+	at := e.d.instant()
 	stored := 0
 	for _, w := range group {
 		c.dirty, w.panicked = false, nil
-		w.err = e.member(c, w, now, careful && len(group) > 1)
+		w.err = e.member(c, w, at, careful && len(group) > 1)
 		if cause := spoils(w); cause != nil {
 			return fmt.Errorf("%w: %w", errSpoilt, e.classify(cause))
 		}
@@ -307,8 +307,8 @@ func spoils(w *write) error {
 }
 
 // member runs one write, in a savepoint if it must be possible to undo it alone.
-func (e *sqliteEngine) member(c *sqliteTx, w *write, now time.Time, savepoint bool) error {
-	tx := &Tx{ctx: context.WithoutCancel(w.ctx), now: now, conn: c, d: e.d}
+func (e *sqliteEngine) member(c *sqliteTx, w *write, at instant, savepoint bool) error {
+	tx := &Tx{ctx: context.WithoutCancel(w.ctx), instant: at, conn: c, d: e.d}
 	w.tx = tx
 	if savepoint {
 		if err := tx.Exec("SAVEPOINT member"); err != nil {
@@ -365,7 +365,7 @@ func (e *sqliteEngine) read(ctx context.Context, fn func(Reader) error) error {
 		}
 		return e.classify(fmt.Errorf("get a reading connection: %w", err))
 	}
-	c := &sqliteTx{ctx: ctx, now: e.d.Now(), cache: &e.rstmts}
+	c := &sqliteTx{ctx: ctx, instant: e.d.instant(), cache: &e.rstmts}
 	defer func() {
 		conn.Close() //nolint:errcheck // gives it back to the pool
 		c.learn(e.readers)

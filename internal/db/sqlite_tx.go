@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 )
 
 // sqliteTx is the engine's side of one transaction, reading or writing.
 type sqliteTx struct {
-	tx    *sql.Tx
-	ctx   context.Context
-	now   time.Time
+	tx  *sql.Tx
+	ctx context.Context
+	instant
 	cache *stmtCache
 	stmts map[string]*sql.Stmt // of this transaction, by text
 	fresh []string             // texts this transaction met first
@@ -139,7 +138,6 @@ func (c *sqliteTx) Row(text string, args ...any) *Row {
 	rows, err := c.query(text, args)
 	return &Row{rows: rows, err: err}
 }
-func (c *sqliteTx) Now() time.Time           { return c.now }
 func (c *sqliteTx) Context() context.Context { return c.ctx }
 
 // insertText is the text of an insert of some rows, made once. The engine binds

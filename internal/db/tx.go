@@ -24,16 +24,30 @@ type Reader interface {
 	Query(sql string, args ...any) (*Rows, error)
 	// Row returns the first row; its Scan answers ErrNoRows when there is none.
 	Row(sql string, args ...any) *Row
-	// Now is the database's time, fixed for this snapshot.
+	// Now is the database's time, fixed for this snapshot: see DB.Now.
 	Now() time.Time
+	// Wall is the time of day, fixed for this snapshot: see DB.Wall.
+	Wall() time.Time
 	// Context carries the caller's values; it is not cancelled in a write.
 	Context() context.Context
 }
 
+// instant is when a snapshot was taken, on both clocks. It is fixed once per
+// commit, so that everything of one write carries one instant.
+type instant struct{ now, wall time.Time }
+
+func (d *DB) instant() instant { return instant{now: d.clock.now(), wall: d.clock.wall()} }
+
+// Now is the database's time, for leases and due times: see [DB.Now].
+func (i instant) Now() time.Time { return i.now }
+
+// Wall is the time of day, for documents: see [DB.Wall].
+func (i instant) Wall() time.Time { return i.wall }
+
 // Tx is a Reader that can write.
 type Tx struct {
-	ctx   context.Context
-	now   time.Time
+	ctx context.Context
+	instant
 	conn  txConn
 	d     *DB
 	jobs  []river.InsertManyParams
@@ -74,9 +88,6 @@ func (t *Tx) keep(err error) error {
 	}
 	return err
 }
-
-// Now is fixed once per commit, so everything of one write carries one instant.
-func (t *Tx) Now() time.Time { return t.now }
 
 // Context carries the caller's values. It is never cancelled: a member of a
 // group must not be able to spoil the others.

@@ -170,12 +170,15 @@ func timeIsFixed(t *testing.T, d *db.DB, table string) {
 	last := before
 	for range 20 {
 		write(t, d, func(tx *db.Tx) error {
-			now := tx.Now()
+			now, wall := tx.Now(), tx.Wall()
 			if err := insertID(table, fmt.Sprint(db.Micros(now)))(tx); err != nil {
 				return err
 			}
-			if !tx.Now().Equal(now) {
-				return fmt.Errorf("now was %s and became %s in one write", now, tx.Now())
+			if !tx.Now().Equal(now) || !tx.Wall().Equal(wall) {
+				return fmt.Errorf("now was %s and became %s in one write, the time of day was %s and became %s", now, tx.Now(), wall, tx.Wall())
+			}
+			if away := time.Since(wall); away.Abs() > time.Minute || !db.FromMicros(db.Micros(wall)).Equal(wall) || wall.Location() != time.UTC {
+				return fmt.Errorf("the time of day is %s, %s away from this machine's", wall, away)
 			}
 			if now.Before(last) {
 				return fmt.Errorf("now went back from %s to %s", last, now)
@@ -219,7 +222,7 @@ func readIsSnapshot(t *testing.T, d *db.DB, table string) {
 		if n, err := count(); err != nil || n != 1 {
 			return fmt.Errorf("a read beside a writer sees %d rows, want 1: %w", n, err)
 		}
-		now := r.Now()
+		now, wall := r.Now(), r.Wall()
 		close(release)
 		if err := <-done; err != nil { // the writer does not wait for the reader either
 			return err
@@ -227,7 +230,7 @@ func readIsSnapshot(t *testing.T, d *db.DB, table string) {
 		if n, err := count(); err != nil || n != 1 {
 			return fmt.Errorf("the snapshot changed to %d rows: %w", n, err)
 		}
-		if !r.Now().Equal(now) || r.Context() != ctx {
+		if !r.Now().Equal(now) || !r.Wall().Equal(wall) || r.Context() != ctx {
 			return errors.New("time or context changed within a read")
 		}
 		return nil
