@@ -28,6 +28,10 @@ type Imprint struct {
 	Codes       []Code       // in the order in which they stand, left to right
 	Identifiers []Identifier // the authority's, in place of unlabelled ids
 	Texts       []string     // legal texts, one paragraph each
+
+	// Negated says that the amounts were filed with the opposite sign of the
+	// transaction's, a credit of Spain for one: paper shows what was filed.
+	Negated bool
 }
 
 // Code is a QR code with the words that stand above and below it.

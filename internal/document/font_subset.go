@@ -68,13 +68,12 @@ type subset struct {
 	program   []byte // deflated TrueType
 	length    int    // of the program before deflation
 	cidToGID  []byte // deflated
-	cidSet    []byte // deflated
 	toUnicode []byte // deflated
 	widths    []byte // the W array
 }
 
 func (s *subset) size() int {
-	return len(s.program) + len(s.cidToGID) + len(s.cidSet) + len(s.toUnicode) + len(s.widths) + 256
+	return len(s.program) + len(s.cidToGID) + len(s.toUnicode) + len(s.widths) + 256
 }
 
 // usage collects the characters of one face that a document draws.
@@ -157,10 +156,9 @@ func (r *Renderer) cut(f *face, runes []rune) (*subset, error) {
 		return nil, err
 	}
 	last := int(glyphs[len(glyphs)-1])
-	toGID, set := make([]byte, 2*(last+1)), make([]byte, last/8+1)
+	toGID := make([]byte, 2*(last+1))
 	for i, g := range glyphs {
 		binary.BigEndian.PutUint16(toGID[2*int(g):], uint16(i))
-		set[g/8] |= 0x80 >> (g % 8)
 	}
 	return &subset{
 		face:      f,
@@ -168,7 +166,6 @@ func (r *Renderer) cut(f *face, runes []rune) (*subset, error) {
 		program:   r.deflate.best(program),
 		length:    len(program),
 		cidToGID:  r.deflate.best(toGID),
-		cidSet:    r.deflate.best(set),
 		toUnicode: r.deflate.best(toUnicodeMap(glyphs, unicode)),
 		widths:    f.widthArray(glyphs),
 	}, nil

@@ -142,9 +142,8 @@ func (r *Renderer) writeResources(f *pdfFile, p *composition) (int, error) {
 func writeFont(f *pdfFile, s *subset) int {
 	m := s.face.layout
 	program := f.stream(fmt.Sprintf("/Filter/FlateDecode/Length1 %d", s.length), s.program)
-	set := f.stream("/Filter/FlateDecode", s.cidSet)
-	descriptor := f.add("<</Type/FontDescriptor/FontName/%s/Flags %d/FontBBox[%d %d %d %d]/ItalicAngle %d/Ascent %d/Descent %d/CapHeight %d/StemV %d/FontFile2 %d 0 R/CIDSet %d 0 R>>",
-		s.name, m.flags(), m.box[0], m.box[1], m.box[2], m.box[3], m.italicAngle, m.ascent, m.descent, m.capHeight, m.stem(), program, set)
+	descriptor := f.add("<</Type/FontDescriptor/FontName/%s/Flags %d/FontBBox[%d %d %d %d]/ItalicAngle %d/Ascent %d/Descent %d/CapHeight %d/StemV %d/FontFile2 %d 0 R>>",
+		s.name, m.flags(), m.box[0], m.box[1], m.box[2], m.box[3], m.italicAngle, m.ascent, m.descent, m.capHeight, m.stem(), program)
 	toGID := f.stream("/Filter/FlateDecode", s.cidToGID)
 	descendant := f.add("<</Type/Font/Subtype/CIDFontType2/BaseFont/%s/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>/FontDescriptor %d 0 R/W %s/CIDToGIDMap %d 0 R>>",
 		s.name, descriptor, s.widths, toGID)

@@ -242,16 +242,10 @@ func checkFont(t *testing.T, f *file, font dict, used map[uint16]bool) {
 	if got := f.get(descriptor["FontFile2"]).(stream).dict["Length1"]; got != float64(len(program.raw)) {
 		t.Errorf("Length1 is %v, the program has %d bytes", got, len(program.raw))
 	}
-	toGID, cidSet := f.data(descendant["CIDToGIDMap"]), f.data(descriptor["CIDSet"])
+	toGID := f.data(descendant["CIDToGIDMap"])
 	unicode, widths := f.cmap(font["ToUnicode"]), cidWidths(f, descendant)
-	listed := 0
-	for _, b := range cidSet {
-		for ; b != 0; b &= b - 1 {
-			listed++
-		}
-	}
-	if listed != program.glyphs {
-		t.Errorf("6.2.11.4.2: %s has %d glyphs and lists %d", base, program.glyphs, listed)
+	if descriptor["CIDSet"] != nil { // optional, and validators disagree on what it must list
+		t.Errorf("6.2.11.4.2: %s has a CIDSet", base)
 	}
 	if len(used) == 0 {
 		t.Errorf("font %s is embedded and not used", base)
@@ -260,9 +254,6 @@ func checkFont(t *testing.T, f *file, font dict, used map[uint16]bool) {
 		gid := binary.BigEndian.Uint16(toGID[2*int(cid):])
 		if gid == 0 {
 			t.Errorf("6.2.11.8: %s shows .notdef", base)
-		}
-		if cidSet[cid/8]&(0x80>>(cid%8)) == 0 {
-			t.Errorf("6.2.11.4.2: %s shows glyph %d, which is not listed", base, cid)
 		}
 		if math.Abs(widths[cid]-program.width(int(gid))) > 1 {
 			t.Errorf("6.2.11.5: glyph %d of %s is %v wide, its program says %v", cid, base, widths[cid], program.width(int(gid)))

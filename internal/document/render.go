@@ -28,7 +28,8 @@ import (
 // Visual is everything a visual document is made from.
 type Visual struct {
 	Transaction country.Transaction // its Kind decides the title, its Note is sanitised here
-	Totals      country.Totals      // signs are drawn as given
+	Totals      country.Totals
+	Negated     bool // quantities, amounts and payments are printed with the opposite sign, see country.Imprint
 	Supplier    country.Supplier
 	Simplified  bool // a receipt instead of a full invoice
 
@@ -169,6 +170,7 @@ func (r *Renderer) Render(ctx context.Context, v Visual) ([]byte, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
+	v.sign()
 	p, err := r.compose(ctx, &v)
 	if err != nil {
 		return nil, fmt.Errorf("laying out document %s: %w", v.Transaction.ID, err)

@@ -34,7 +34,7 @@ func (s *Server) render(ctx context.Context, in transaction.Issued) (pdf []byte,
 		v.Language = "EN"
 	}
 	printed := in.Pack.Printed(in.Country(v.Language))
-	v.Title, v.LegalTexts = printed.Title, printed.Texts
+	v.Title, v.LegalTexts, v.Negated = printed.Title, printed.Texts, printed.Negated
 	for _, id := range printed.Identifiers {
 		v.Authority = append(v.Authority, document.Identifier(id))
 	}

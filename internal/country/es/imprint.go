@@ -29,6 +29,7 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 		return out
 	}
 	kind := p.filedKind(in)
+	out.Negated = in.Transaction.Kind == country.Credit // see correct
 	if in.Language == "ES" {
 		out.Title = title(kind, in.Transaction.Kind)
 	}

@@ -17,6 +17,10 @@ func imprint(in country.Issue) country.Imprint {
 	}
 	v := got.voucher
 	out := country.Imprint{Title: "Factura (CFDI de ingreso)"}
+	if in.Transaction != nil {
+		_, sign := direction(in.Transaction.Kind, in.Totals)
+		out.Negated = sign < 0
+	}
 	if v.attr("TipoDeComprobante") == typeExpense {
 		out.Title = "Nota de crédito (CFDI de egreso)"
 	}

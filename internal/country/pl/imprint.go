@@ -42,6 +42,7 @@ func imprint(in country.Issue) country.Imprint {
 	if in.AuthorityID1 != "" {
 		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "Numer KSeF", Value: in.AuthorityID1})
 	}
+	out.Negated = in.Transaction != nil && in.Transaction.Kind == country.Credit // see compose
 	polish := in.Language == "" || in.Language == "PL"
 	if polish && in.Transaction != nil && in.Transaction.Kind != country.Invoice {
 		out.Title = "Faktura korygująca"

@@ -1,0 +1,49 @@
+package document
+
+import (
+	"slices"
+
+	"tributary/internal/country"
+)
+
+// sign gives quantities and amounts the signs that they are printed with. The
+// caller's slices stay as they are.
+//
+// A correction that takes something back is stated as a negative quantity at
+// the price that was charged: that is how people read it, and how Poland's
+// FA(3) has it.
+func (v *Visual) sign() {
+	back := v.Transaction.Kind == country.Credit || v.Transaction.Kind == country.Adjustment
+	if !v.Negated && !back {
+		return
+	}
+	v.Transaction.Items = slices.Clone(v.Transaction.Items)
+	for i := range v.Transaction.Items {
+		item := &v.Transaction.Items[i]
+		if v.Negated {
+			item.Quantity = item.Quantity.Negate()
+		}
+		if back && item.UnitPrice < 0 {
+			item.UnitPrice, item.Quantity = -item.UnitPrice, item.Quantity.Negate()
+		}
+	}
+	if !v.Negated {
+		return
+	}
+	v.Totals = negated(v.Totals)
+	v.Transaction.Payments = slices.Clone(v.Transaction.Payments)
+	for i := range v.Transaction.Payments {
+		v.Transaction.Payments[i].Amount *= -1
+	}
+}
+
+func negated(t country.Totals) country.Totals {
+	lines := make([]country.Line, len(t.Lines))
+	for i, l := range t.Lines {
+		lines[i] = country.Line{Gross: -l.Gross, Net: -l.Net, Taxes: make([]int64, len(l.Taxes))}
+		for j, tax := range l.Taxes {
+			lines[i].Taxes[j] = -tax
+		}
+	}
+	return country.Totals{Lines: lines, Gross: -t.Gross, Net: -t.Net, Tax: -t.Tax, Withheld: -t.Withheld}
+}
