@@ -19,6 +19,7 @@ import (
 var staircase = [][]string{
 	{"fault", "killpoint"},
 	{"secret"},
+	{"strictjson"},
 	{"country"},
 	{"country/taxid"},
 	{"country/identity"},

@@ -12,12 +12,13 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // branding reads how the company's documents look, over what it has. A patch
 // changes the members it has; null gives them, or the whole, back to the client's.
-func (q *request) branding(n *node, into *profile) {
-	if n.kind == isNull {
+func (q *request) branding(n *strictjson.Value, into *profile) {
+	if n.Kind == strictjson.Null {
 		into.Branding = nil
 		return
 	}
@@ -26,7 +27,7 @@ func (q *request) branding(n *node, into *profile) {
 		look = *into.Branding
 	}
 	into.Branding = &look
-	q.object(n, fieldBranding, func(name, path string, n *node) bool { return q.brandingMember(name, path, n, &look) })
+	q.object(n, fieldBranding, func(name, path string, n *strictjson.Value) bool { return q.brandingMember(name, path, n, &look) })
 	for _, f := range look.Settle() {
 		q.refuse(fieldBranding+"."+f.Field, f.Code, "%s", f.Reason())
 	}
@@ -35,7 +36,7 @@ func (q *request) branding(n *node, into *profile) {
 	}
 }
 
-func (q *request) brandingMember(name, path string, n *node, look *account.Look) bool {
+func (q *request) brandingMember(name, path string, n *strictjson.Value, look *account.Look) bool {
 	const wordMax = 20
 	var text string
 	switch name {
@@ -50,10 +51,10 @@ func (q *request) brandingMember(name, path string, n *node, look *account.Look)
 			look.Font = account.Font(text)
 		}
 	case "colours":
-		if n.kind == isNull {
+		if n.Kind == strictjson.Null {
 			look.Colours = account.Colours{}
 		}
-		q.object(n, path, func(name, path string, n *node) bool {
+		q.object(n, path, func(name, path string, n *strictjson.Value) bool {
 			into, known := map[string]*string{"accent": &look.Colours.Accent, "ink": &look.Colours.Ink}[name]
 			if known {
 				q.line(n, path, wordMax, into)
@@ -66,16 +67,16 @@ func (q *request) brandingMember(name, path string, n *node, look *account.Look)
 	return true
 }
 
-func (q *request) logoMember(n *node, path string, look *account.Look) {
+func (q *request) logoMember(n *strictjson.Value, path string, look *account.Look) {
 	switch {
-	case n.kind == isNull, n.kind == isText && strings.TrimSpace(n.text) == "":
+	case n.Kind == strictjson.Null, n.Kind == strictjson.Text && strings.TrimSpace(n.Text) == "":
 		look.Logo, q.logo = nil, nil
 		return
-	case n.kind != isText:
+	case n.Kind != strictjson.Text:
 		q.refuse(path, fault.FieldNotValid, "must be a string")
 		return
 	}
-	raw, ok := decodeBase64(n.text)
+	raw, ok := decodeBase64(n.Text)
 	if !ok || len(raw) == 0 {
 		q.refuse(path, fault.FieldNotValid, "must be a PNG or JPEG image in base64")
 		return

@@ -15,6 +15,7 @@ import (
 
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 const (
@@ -169,7 +170,7 @@ func subjectText(leaf *x509.Certificate) string {
 // shown makes a certificate's text fit to be stored and printed.
 func shown(text string) string {
 	return strings.Map(func(r rune) rune {
-		if _, bad := unfit(string(r)); bad {
+		if _, bad := strictjson.Unfit(string(r), false); bad {
 			return unicode.ReplacementChar
 		}
 		return r

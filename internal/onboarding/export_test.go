@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"tributary/internal/country/identity"
+	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // What the tests of the external package may touch.
@@ -14,8 +16,8 @@ const (
 	IterationsMax   = identity.IterationsMax
 	CrashesMax      = crashesMax
 	EnrolTries      = enrolTries
-	DepthMax        = depthMax
-	FaultsMax       = faultsMax
+	DepthMax        = strictjson.DepthMax
+	FaultsMax       = fault.ListMax
 	ClaimFor        = claimFor
 	MemberPassword  = memberPassword
 	ReferenceDigits = 32

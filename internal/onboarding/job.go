@@ -328,7 +328,7 @@ func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) e
 	}
 	now := db.Micros(tx.Now())
 	if len(faults) > 0 {
-		text, err := json.Marshal(faults[:min(len(faults), faultsMax)])
+		text, err := json.Marshal(faults[:min(len(faults), fault.ListMax)])
 		if err != nil {
 			return fmt.Errorf("encode faults: %w", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // Limits of a body, in characters where nothing else is said.
@@ -29,7 +30,6 @@ const (
 	usernameMax      = 200
 	secretMax        = 4000 // a password, or a token as long as some authorities make them
 	pkcs12BytesMax   = 64 << 10
-	faultsMax        = 100 // listed in one answer
 )
 
 // Paths that more than one place names.
@@ -72,7 +72,7 @@ func (p *profile) taxKey() string {
 
 // request is a body that was read. A patch has only what was sent.
 type request struct {
-	root        *node
+	root        *strictjson.Value
 	patch       bool
 	country     *string // as sent, for the comparison of a patch
 	externalID  *string
@@ -80,70 +80,57 @@ type request struct {
 	credentials secrets
 	logo        []byte   // that came with the body
 	ignored     []string // names nobody knows
-	faults      []fault.Fault
-	count       int
+	faults      fault.List
 }
 
 // read reads a body over a profile: what was sent takes the place of what was
 // there, null clears. A new company begins with an empty profile.
 func read(body []byte, patch bool, into *profile) (*request, error) {
-	root, err := parse(body)
+	root, err := strictjson.Parse(body, bodyBytesMax)
 	if err != nil {
 		return nil, err
 	}
 	q := &request{root: root, patch: patch}
-	for _, name := range root.names {
-		n := root.members[name]
+	for _, name := range root.Names {
+		n := root.Members[name]
 		switch name {
 		case "meta":
-			q.object(n, name, func(member, path string, n *node) bool { return q.meta(member, path, n, into) })
+			q.object(n, name, func(member, path string, n *strictjson.Value) bool { return q.meta(member, path, n, into) })
 		case "legal_name":
 			q.line(n, name, nameMax, &into.LegalName)
 		case "company_number":
 			q.line(n, name, companyNumberMax, &into.CompanyNumber)
 		case "address":
-			q.object(n, name, func(member, path string, n *node) bool { return q.address(member, path, n, into) })
+			q.object(n, name, func(member, path string, n *strictjson.Value) bool { return q.address(member, path, n, into) })
 		case "tax_information":
-			q.object(n, name, func(member, path string, n *node) bool { return q.taxInformation(member, path, n, into) })
+			q.object(n, name, func(member, path string, n *strictjson.Value) bool { return q.taxInformation(member, path, n, into) })
 		case fieldCredentials:
 			q.taxCredentials(n)
 		case fieldBranding:
 			q.branding(n, into)
 		case "settings": // checked when the country is known
 		default:
-			q.ignored = append(q.ignored, printable(name))
+			q.ignored = append(q.ignored, strictjson.Printable(name))
 		}
 	}
 	return q, nil
 }
 
 func (q *request) refuse(path string, code fault.Code, format string, args ...any) {
-	if q.count++; q.count <= faultsMax {
-		q.faults = append(q.faults, fault.At(path, code, format, args...))
-	}
+	q.faults.At(path, code, format, args...)
 }
 
 // err is everything that is wrong with the body, or nil.
-func (q *request) err() error {
-	switch {
-	case q.count == 0:
-		return nil
-	case q.count == 1:
-		return fault.New(fault.Invalid, "the company is not valid: 1 fault").With(q.faults...)
-	case q.count > faultsMax:
-		return fault.New(fault.Invalid, "the company is not valid: %d faults, the first %d are listed", q.count, faultsMax).With(q.faults...)
-	}
-	return fault.New(fault.Invalid, "the company is not valid: %d faults", q.count).With(q.faults...)
-}
+func (q *request) err() error { return q.faults.Err("the company") }
 
 // object hands every member to fn; what fn does not know is ignored.
-func (q *request) object(n *node, path string, fn func(name, path string, n *node) bool) {
-	switch n.kind {
-	case isNull:
-	case isObject:
-		for _, name := range n.names {
-			at := path + "." + printable(name)
-			if !fn(name, at, n.members[name]) {
+func (q *request) object(n *strictjson.Value, path string, fn func(name, path string, n *strictjson.Value) bool) {
+	switch n.Kind {
+	case strictjson.Null:
+	case strictjson.Object:
+		for _, name := range n.Names {
+			at := path + "." + strictjson.Printable(name)
+			if !fn(name, at, n.Members[name]) {
 				q.ignored = append(q.ignored, at)
 			}
 		}
@@ -153,32 +140,32 @@ func (q *request) object(n *node, path string, fn func(name, path string, n *nod
 }
 
 // line reads one line of text; null and blanks clear it. false when it was refused.
-func (q *request) line(n *node, path string, max int, into *string) bool {
-	if n.kind == isNull {
+func (q *request) line(n *strictjson.Value, path string, max int, into *string) bool {
+	if n.Kind == strictjson.Null {
 		*into = ""
 		return true
 	}
-	if n.kind != isText {
+	if n.Kind != strictjson.Text {
 		q.refuse(path, fault.FieldNotValid, "must be a string")
 		return false
 	}
-	if r, bad := unfit(n.text); bad {
+	if r, bad := strictjson.Unfit(n.Text, false); bad {
 		q.refuse(path, fault.FieldNotValid, "must not contain the character U+%04X", r)
 		return false
 	}
-	if utf8.RuneCountInString(n.text) > max {
+	if utf8.RuneCountInString(n.Text) > max {
 		q.refuse(path, fault.FieldNotValid, "must be at most %d characters long", max)
 		return false
 	}
-	*into = n.text
-	if strings.TrimSpace(n.text) == "" {
+	*into = n.Text
+	if strings.TrimSpace(n.Text) == "" {
 		*into = ""
 	}
 	return true
 }
 
 // letters reads a code of letters in either case.
-func (q *request) letters(n *node, path, what string, into *string) bool {
+func (q *request) letters(n *strictjson.Value, path, what string, into *string) bool {
 	var code string
 	if !q.line(n, path, externalIDMax, &code) {
 		return false
@@ -191,7 +178,7 @@ func (q *request) letters(n *node, path, what string, into *string) bool {
 	return true
 }
 
-func (q *request) meta(name, path string, n *node, into *profile) bool {
+func (q *request) meta(name, path string, n *strictjson.Value, into *profile) bool {
 	var text string
 	switch name {
 	case "country_code":
@@ -235,7 +222,7 @@ func (q *request) identifier(path, text string) bool {
 	return true
 }
 
-func (q *request) address(name, path string, n *node, into *profile) bool {
+func (q *request) address(name, path string, n *strictjson.Value, into *profile) bool {
 	member := into.Address.Member(name)
 	if member == nil {
 		return false
@@ -250,7 +237,7 @@ func (q *request) address(name, path string, n *node, into *profile) bool {
 	return true
 }
 
-func (q *request) taxInformation(name, path string, n *node, into *profile) bool {
+func (q *request) taxInformation(name, path string, n *strictjson.Value, into *profile) bool {
 	var text string
 	switch name {
 	case "tax_number":
@@ -287,7 +274,7 @@ func (q *request) complete(p *profile, pack country.Pack) {
 
 // faulty reports whether a field, or an object around it, has been refused already.
 func (q *request) faulty(path string) bool {
-	return slices.ContainsFunc(q.faults, func(f fault.Fault) bool {
+	return slices.ContainsFunc(q.faults.Listed(), func(f fault.Fault) bool {
 		return f.Field == path || strings.HasPrefix(path, f.Field+".")
 	})
 }
@@ -298,56 +285,56 @@ func reference(code string) bool { return len(code) == 2 && code[0] == 'X' && co
 // digests are what two bodies are compared by. That of the credentials is for
 // sealing: in the open, the digest of a weak password could be guessed.
 func (q *request) digests() (open []byte, secret []byte) {
-	rest := &node{kind: isObject, members: q.root.members}
-	for _, name := range q.root.names {
+	rest := &strictjson.Value{Kind: strictjson.Object, Members: q.root.Members}
+	for _, name := range q.root.Names {
 		if name != fieldCredentials {
-			rest.names = append(rest.names, name)
+			rest.Names = append(rest.Names, name)
 		}
 	}
 	var b bytes.Buffer
-	rest.canonical(&b, q.patch)
+	canonical(rest, &b, q.patch)
 	sum := sha256.Sum256(b.Bytes())
 	if !q.credentials.sent() {
 		return sum[:], nil
 	}
 	b.Reset()
-	q.root.members[fieldCredentials].canonical(&b, q.patch)
+	canonical(q.root.Members[fieldCredentials], &b, q.patch)
 	sum2 := sha256.Sum256(b.Bytes())
 	clear(b.Bytes())
 	return sum[:], sum2[:]
 }
 
 // taxCredentials reads the members of tax_credentials. No fault repeats a value.
-func (q *request) taxCredentials(n *node) {
-	if n.kind == isNull {
+func (q *request) taxCredentials(n *strictjson.Value) {
+	if n.Kind == strictjson.Null {
 		if q.patch {
 			q.credentials = clearAll()
 		}
 		return
 	}
-	q.object(n, fieldCredentials, func(name, path string, n *node) bool {
+	q.object(n, fieldCredentials, func(name, path string, n *strictjson.Value) bool {
 		limit, known := map[string]int{
 			memberCertificate: bodyBytesMax, memberPassword: passwordMax, memberUsername: usernameMax, memberSecret: secretMax,
 		}[name]
 		if !known {
 			return false
 		}
-		if n.kind == isNull {
+		if n.Kind == strictjson.Null {
 			if q.patch {
 				q.credentials.set(name, "")
 			}
 			return true
 		}
-		if n.kind != isText || utf8.RuneCountInString(n.text) > limit || strings.ContainsRune(n.text, utf8.RuneError) {
+		if n.Kind != strictjson.Text || utf8.RuneCountInString(n.Text) > limit || strings.ContainsRune(n.Text, utf8.RuneError) {
 			q.refuse(path, fault.FieldNotValid, "must be a string of at most %d characters", limit)
 			return true
 		}
 		if name == memberCertificate {
-			q.certificate(n.text, path)
+			q.certificate(n.Text, path)
 			return true
 		}
-		if n.text != "" || q.patch {
-			q.credentials.set(name, n.text)
+		if n.Text != "" || q.patch {
+			q.credentials.set(name, n.Text)
 		}
 		return true
 	})

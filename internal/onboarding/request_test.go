@@ -110,10 +110,11 @@ func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
 	nested := func(n int) string { return `{"x":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}` }
 	for body, want := range map[string]string{
 		``:                                   "line 1, column 1",
-		`{"a":1`:                             "unexpected end",
+		`{"a":1`:                             "line 1, column 7 (byte 6): the body ends",
 		"{\n\"a\":1,\n\"a\":2}":              "line 3",
 		`{"meta":{"x":1,"x":2}}`:             `"x" stands twice`,
 		`{"a":"` + "\xff" + `"}`:             "not valid UTF-8",
+		`{"a":"\ud800"}`:                     "half of a surrogate pair",
 		`{} {}`:                              "line 1, column 4",
 		`[]`:                                 "must be an object",
 		`{"a":01}`:                           "line 1",

@@ -12,14 +12,15 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // settings reads the country's own keys over those a company has; null gives
 // a key back to its default. A key the country does not have is refused: it
 // would silently do nothing.
 func (q *request) settings(p *profile, facts country.Facts) {
-	n := q.root.members["settings"]
-	if n != nil && n.kind != isObject && n.kind != isNull {
+	n := q.root.Members["settings"]
+	if n != nil && n.Kind != strictjson.Object && n.Kind != strictjson.Null {
 		q.refuse("settings", fault.FieldNotValid, "must be an object")
 		return
 	}
@@ -27,12 +28,12 @@ func (q *request) settings(p *profile, facts country.Facts) {
 	for key, value := range p.Settings {
 		chosen[key] = value
 	}
-	if n != nil && n.kind == isNull {
+	if n != nil && n.Kind == strictjson.Null {
 		clear(chosen)
 	}
 	if n != nil {
-		for _, key := range n.names {
-			q.setting(chosen, key, n.members[key], facts)
+		for _, key := range n.Names {
+			q.setting(chosen, key, n.Members[key], facts)
 		}
 	}
 	for _, s := range facts.Settings {
@@ -44,14 +45,14 @@ func (q *request) settings(p *profile, facts country.Facts) {
 	p.Settings = chosen
 }
 
-func (q *request) setting(chosen country.Settings, key string, n *node, facts country.Facts) {
-	path := "settings." + printable(key)
+func (q *request) setting(chosen country.Settings, key string, n *strictjson.Value, facts country.Facts) {
+	path := "settings." + strictjson.Printable(key)
 	i := slices.IndexFunc(facts.Settings, func(s country.Setting) bool { return s.Key == key })
 	if i < 0 {
 		q.refuse(path, fault.UnsupportedField, "is not a setting of the country")
 		return
 	}
-	if n.kind == isNull {
+	if n.Kind == strictjson.Null {
 		delete(chosen, key)
 		return
 	}
@@ -64,26 +65,26 @@ func (q *request) setting(chosen country.Settings, key string, n *node, facts co
 }
 
 // settingValue is a value of the setting's type, or the reason why it is not.
-func settingValue(s country.Setting, n *node) (value any, reason string) {
+func settingValue(s country.Setting, n *strictjson.Value) (value any, reason string) {
 	switch {
-	case s.Type == "string" && n.kind == isText:
-		return n.text, textReason(s, n.text)
-	case s.Type == "boolean" && n.kind == isBool:
-		return n.text == "true", ""
-	case s.Type == "integer" && n.kind == isNumber:
-		i, err := strconv.ParseInt(n.text, 10, 64)
+	case s.Type == "string" && n.Kind == strictjson.Text:
+		return n.Text, textReason(s, n.Text)
+	case s.Type == "boolean" && n.Kind == strictjson.Bool:
+		return n.Text == "true", ""
+	case s.Type == "integer" && n.Kind == strictjson.Number:
+		i, err := strconv.ParseInt(n.Text, 10, 64)
 		if err != nil {
 			return nil, "must be an integer"
 		}
 		return i, ""
-	case s.Type == "object" && n.kind == isObject:
-		return n.plain(), ""
+	case s.Type == "object" && n.Kind == strictjson.Object:
+		return plain(n), ""
 	}
 	return nil, fmt.Sprintf("must be of type %s", s.Type)
 }
 
 func textReason(s country.Setting, text string) string {
-	if r, bad := unfit(text); bad {
+	if r, bad := strictjson.Unfit(text, false); bad {
 		return fmt.Sprintf("must not contain the character U+%04X", r)
 	}
 	if utf8.RuneCountInString(text) > settingMax {
@@ -101,24 +102,24 @@ func textReason(s country.Setting, text string) string {
 }
 
 // plain is the value as packs read it; integers are int64.
-func (n *node) plain() any {
-	switch n.kind {
-	case isText:
-		return n.text
-	case isBool:
-		return n.text == "true"
-	case isNumber:
-		return number(json.Number(n.text))
-	case isArray:
-		list := make([]any, len(n.entries))
-		for i, entry := range n.entries {
-			list[i] = entry.plain()
+func plain(n *strictjson.Value) any {
+	switch n.Kind {
+	case strictjson.Text:
+		return n.Text
+	case strictjson.Bool:
+		return n.Text == "true"
+	case strictjson.Number:
+		return number(json.Number(n.Text))
+	case strictjson.Array:
+		list := make([]any, len(n.Entries))
+		for i, entry := range n.Entries {
+			list[i] = plain(entry)
 		}
 		return list
-	case isObject:
-		all := make(map[string]any, len(n.names))
-		for _, name := range n.names {
-			all[name] = n.members[name].plain()
+	case strictjson.Object:
+		all := make(map[string]any, len(n.Names))
+		for _, name := range n.Names {
+			all[name] = plain(n.Members[name])
 		}
 		return all
 	}
