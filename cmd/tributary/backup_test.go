@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,8 +73,8 @@ func backupUnderLoad(t *testing.T, args []string, backup func()) (before map[str
 	base := program.waitReady()
 	var company struct{ ID string }
 	get(t, base+"/onboarding/v2/companies/demo-XX?external-id=true", &company)
-	client := newSubmitClient(&submitCommand{URL: base, APIKey: testKey, Operation: "transaction", Concurrency: 4})
-	defer client.http.CloseIdleConnections()
+	caller := &stage{t: t, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
+	defer caller.client.CloseIdleConnections()
 	var mu sync.Mutex
 	accepted := map[string]string{}
 	ctx, stop := context.WithCancel(context.Background())
@@ -85,12 +86,15 @@ func backupUnderLoad(t *testing.T, args []string, backup func()) (before map[str
 		clients.Go(func() {
 			for ctx.Err() == nil {
 				id := fmt.Sprintf("backup-%05d", next.Add(1))
-				op, _, err := client.submit(ctx, []byte(sale(company.ID, id, id)))
-				if err != nil || op == "" {
+				status, answer, err := caller.post(base, "/v1/transactions", []byte(sale(company.ID, id, id)))
+				var said struct {
+					OperationID string `json:"operation_id"`
+				}
+				if err != nil || status != http.StatusAccepted || json.Unmarshal(answer, &said) != nil {
 					continue
 				}
 				mu.Lock()
-				accepted[id] = op
+				accepted[id] = said.OperationID
 				if len(accepted) == 60 {
 					close(enough)
 				}
@@ -127,10 +131,10 @@ func lookUp(t *testing.T, args []string, operations map[string]string) {
 				Status string
 				ID     string `json:"transaction_id"`
 			}
-			if status := get(t, base+"/v1/transactions/"+op, &r); status != http.StatusOK || r.ID != id || r.Status == rowFailure {
+			if status := get(t, base+"/v1/transactions/"+op, &r); status != http.StatusOK || r.ID != id || r.Status == "FAILURE" {
 				t.Fatalf("%s, operation %s: %d %+v", id, op, status, r)
 			}
-			if r.Status == rowSuccess {
+			if r.Status == "SUCCESS" {
 				break
 			}
 			if time.Now().After(deadline) {

@@ -233,17 +233,10 @@ func (cmd *clientList) Run(c *command) error {
 		return cmd.show(c, append([]account.Client{}, list...), func(w *tabwriter.Writer) {
 			fmt.Fprintln(w, "CLIENT\tENVIRONMENT\tNAME\tKEYS\tCREATED")
 			for _, l := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", l.ID, environment(l.Live), l.Config.DisplayName, len(l.Keys), l.CreatedAt.Format(time.RFC3339))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", l.ID, l.Environment(), l.Config.DisplayName, len(l.Keys), l.CreatedAt.Format(time.RFC3339))
 			}
 		})
 	})
-}
-
-func environment(live bool) string {
-	if live {
-		return "live"
-	}
-	return "test"
 }
 
 type clientShow struct {
@@ -265,7 +258,7 @@ func (cmd *clientShow) Run(c *command) error {
 func (f *bookFlags) print(c *command, one account.Client) error {
 	return f.show(c, one, func(w *tabwriter.Writer) {
 		text, _ := json.MarshalIndent(one.Config, "", "  ") // plain data always encodes
-		fmt.Fprintf(w, "client\t%s (%s)\nconfiguration\t%s\n\nKID\tSTATE\tCREATED\n", one.ID, environment(one.Live), text)
+		fmt.Fprintf(w, "client\t%s (%s)\nconfiguration\t%s\n\nKID\tSTATE\tCREATED\n", one.ID, one.Environment(), text)
 		for _, k := range one.Keys {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", k.Kid, k.State, k.CreatedAt.Format(time.RFC3339))
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/db/dbtest"
+	"tributary/internal/doctor"
 	"tributary/internal/secret"
 )
 
@@ -220,8 +221,8 @@ func TestTheMasterKeyIsMadeOnceAndRotatedWhileKeysKeepOpening(t *testing.T) {
 	}
 	got = moved
 	_, findings := diagnose(t, "--data", dir)
-	expect(t, findings, allRight, "master key", got.KeyID)
-	expect(t, findings, allRight, "signing keys")
+	expect(t, findings, doctor.OK, "master key", got.KeyID)
+	expect(t, findings, doctor.OK, "signing keys")
 	if code, _, errs := call(t, "master-key", "rotate", "--data", dir, "--master-key", "env:X"); code != exitUsage || !strings.Contains(errs, "--master-key") {
 		t.Fatalf("env: exit code %d\n%s", code, errs)
 	}

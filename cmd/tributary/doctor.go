@@ -1,21 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"text/tabwriter"
 	"time"
 
-	"tributary/internal/account"
-	"tributary/internal/db"
-	"tributary/internal/secret"
-	"tributary/internal/server"
+	"tributary/internal/doctor"
 )
 
 // doctorCommand takes the flags of serve, so that it sees what serve would.
@@ -23,44 +13,6 @@ type doctorCommand struct {
 	serveCommand
 	JSON    bool          `help:"Print one JSON object." name:"json"`
 	Timeout time.Duration `help:"How long one check may take." default:"10s"`
-}
-
-// severity is a verdict; the worst one decides the exit code.
-type severity string
-
-const (
-	allRight severity = "ok"
-	doubtful severity = "warn"
-	broken   severity = "fail"
-)
-
-// finding is one line of the doctor.
-type finding struct {
-	Check   string   `json:"check"`
-	Subject string   `json:"subject,omitempty"`
-	Verdict severity `json:"verdict"`
-	Found   string   `json:"found"`
-	Fix     string   `json:"fix,omitempty"`
-}
-
-// doctor examines one deployment from outside: it runs beside servers and
-// changes nothing but a probe that it takes back.
-type doctor struct {
-	cfg      server.Config
-	timeout  time.Duration
-	now      func() time.Time
-	findings []finding
-
-	db      *db.DB
-	parts   *server.Inspection
-	clients []account.Client
-}
-
-// about is what a finding speaks of, and what to do where it is not in order.
-type about struct{ check, subject, fix string }
-
-func (d *doctor) say(verdict severity, a about, format string, args ...any) {
-	d.findings = append(d.findings, finding{a.check, a.subject, verdict, fmt.Sprintf(format, args...), a.fix})
 }
 
 // Run examines and prints. Exit code 0: nothing is broken; 1: something is; 2:
@@ -74,227 +26,27 @@ func (cmd *doctorCommand) Run(c *command) error {
 	if cfg.Authorities, err = authorities(cmd.Authority); err != nil {
 		return err
 	}
-	d := &doctor{cfg: cfg, timeout: cmd.Timeout, now: time.Now}
-	if err := d.examine(c.ctx); err != nil {
+	findings, err := doctor.Examine(c.ctx, doctor.Options{Config: cfg, Timeout: cmd.Timeout})
+	if err != nil {
 		return err
 	}
-	if err := cmd.print(c, d.findings); err != nil {
+	if err := cmd.print(c, findings); err != nil {
 		return err
 	}
-	wrong := 0
-	for _, f := range d.findings {
-		if f.Verdict == broken {
-			wrong++
-		}
-	}
-	if wrong > 0 {
-		return fmt.Errorf("%d of %d checks failed", wrong, len(d.findings))
+	if n := doctor.Failed(findings); n > 0 {
+		return fmt.Errorf("%d of %d checks failed", n, len(findings))
 	}
 	return nil
 }
 
-func (cmd *doctorCommand) print(c *command, findings []finding) error {
-	if cmd.JSON {
-		out := json.NewEncoder(c.out)
-		out.SetIndent("", "  ")
-		return out.Encode(struct {
-			Version  string    `json:"version"`
-			Findings []finding `json:"findings"`
-		}{versionText(), findings})
+func (cmd *doctorCommand) print(c *command, findings []doctor.Finding) error {
+	if !cmd.JSON {
+		return doctor.Print(c.out, findings)
 	}
-	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	for _, f := range findings {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Verdict, f.Check, printable(f.Subject), printable(f.Found))
-		if f.Fix != "" {
-			fmt.Fprintf(w, "\t\t\t→ %s\n", printable(f.Fix))
-		}
-	}
-	return w.Flush()
-}
-
-// examine runs every check that can be run; a check that fails takes only
-// those with it that stand on it.
-func (d *doctor) examine(ctx context.Context) (err error) {
-	if dir := d.dataFolder(); dir != "" {
-		if _, err := os.Stat(dir); err != nil {
-			d.say(broken, about{check: "data", subject: dir, fix: "make the folder, owned by the service's user, or correct --data and --database"}, "%v", err)
-			return nil
-		}
-	}
-	if d.cfg, err = d.cfg.Completed(); err != nil {
-		return err
-	}
-	if d.openDatabase(ctx) {
-		defer func() { err = errors.Join(err, d.db.Close()) }()
-		d.within(ctx, d.checkWrites)
-		d.within(ctx, d.checkDatabaseClock)
-	}
-	if d.checkMasterKey() && d.db != nil {
-		d.within(ctx, d.openParts)
-	}
-	if d.parts != nil {
-		defer func() { err = errors.Join(err, d.parts.Close()) }()
-		for _, check := range []func(context.Context){d.checkSealedKeys, d.checkCompanies, d.checkEnabledCountries, d.checkReceivers} {
-			check(ctx)
-		}
-	}
-	if d.db != nil {
-		d.within(ctx, d.checkAlerts)
-		d.within(ctx, d.checkBacklog)
-	}
-	d.within(ctx, d.checkDocuments)
-	d.checkDisk()
-	d.checkOwnCertificate()
-	d.checkAuthorities(ctx)
-	return nil
-}
-
-// within gives a check its time.
-func (d *doctor) within(ctx context.Context, check func(context.Context)) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	defer cancel()
-	check(ctx)
-}
-
-// dataFolder is the folder that completing the configuration would make.
-func (d *doctor) dataFolder() string {
-	path, isFile := strings.CutPrefix(d.cfg.Database, "sqlite:")
-	switch {
-	case d.cfg.Data != "":
-		return d.cfg.Data
-	case isFile:
-		return filepath.Dir(path)
-	}
-	return ""
-}
-
-func (d *doctor) openDatabase(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
-	defer cancel()
-	const check = "database"
-	if path, isFile := strings.CutPrefix(d.cfg.Database, "sqlite:"); isFile {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { // opening would make it
-			d.say(broken, about{check: check, fix: "run tributary migrate with the same --database, or correct it"}, "%s does not exist", path)
-			return false
-		}
-	}
-	opened, err := db.Open(ctx, db.Config{URL: d.cfg.Database, Log: d.cfg.Log, Guest: true})
-	if err != nil {
-		d.say(broken, about{check: check, fix: "start the database, or correct --database, its password and the way to it"}, "%v", err)
-		return false
-	}
-	switch err := opened.CheckSchema(ctx); {
-	case errors.Is(err, db.ErrSchemaOld):
-		d.say(broken, about{check: "schema", subject: opened.Engine(), fix: "run tributary migrate with the same --database"}, "%v", err)
-	case errors.Is(err, db.ErrSchemaNew):
-		d.say(broken, about{check: "schema", subject: opened.Engine(), fix: "install the newer program on this machine"}, "%v", err)
-	case err != nil:
-		d.say(broken, about{check: check, subject: opened.Engine(), fix: "look at the database's log"}, "%v", err)
-	default:
-		d.db = opened
-		d.say(allRight, about{check: "schema", subject: opened.Engine()}, "fits this program")
-		return true
-	}
-	opened.Close() //nolint:errcheck // the finding is told
-	return false
-}
-
-// What a commit may take. Past the first a submit feels slow, past the second
-// the intake cannot keep up.
-const (
-	commitSlow    = 50 * time.Millisecond
-	commitTooSlow = time.Second
-	commitProbes  = 5
-)
-
-func (d *doctor) checkWrites(ctx context.Context) {
-	worst := time.Duration(0)
-	for range commitProbes {
-		began := time.Now()
-		if err := server.ProbeWrite(ctx, d.db); err != nil {
-			d.say(broken, about{check: "writes", subject: d.db.Engine(), fix: "make room on the disk, make the file writable for the service's user, or end the read-only mode of the database"}, "%v", err)
-			return
-		}
-		worst = max(worst, time.Since(began))
-	}
-	verdict, fix := allRight, ""
-	if worst > commitSlow {
-		verdict, fix = doubtful, "use a faster disk, or a database nearer to this machine"
-	}
-	if worst > commitTooSlow {
-		verdict = broken
-	}
-	d.say(verdict, about{check: "writes", subject: d.db.Engine(), fix: fix}, "a commit takes up to %s", worst.Round(100*time.Microsecond))
-}
-
-// Clocks further apart than this are worth a look, and refused by authorities.
-const (
-	skewDoubtful = 5 * time.Second
-	skewBroken   = 60 * time.Second
-)
-
-func (d *doctor) checkDatabaseClock(ctx context.Context) {
-	if d.db.Engine() != "postgres" {
-		return // it reads our own
-	}
-	var theirs int64
-	before := d.now()
-	err := d.db.Read(ctx, func(r db.Reader) error {
-		return r.Row("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&theirs)
-	})
-	if err != nil {
-		d.say(broken, about{check: "clock", subject: "database", fix: "look at the database's log"}, "%v", err)
-		return
-	}
-	// The server answered somewhere between the two readings.
-	d.sayClock("database", db.FromMicros(theirs).Sub(before.Add(d.now().Sub(before)/2)))
-}
-
-func (d *doctor) sayClock(whose string, ahead time.Duration) {
-	off := ahead.Abs()
-	switch found := fmt.Sprintf("differs from ours by %s", off.Round(time.Millisecond)); {
-	case off > skewBroken:
-		d.say(broken, about{check: "clock", subject: whose, fix: "set up time synchronisation (chrony, systemd-timesyncd) on this machine: filings with a wrong time are refused"}, "%s", found)
-	case off > skewDoubtful:
-		d.say(doubtful, about{check: "clock", subject: whose, fix: "check time synchronisation on both machines"}, "%s", found)
-	default:
-		d.say(allRight, about{check: "clock", subject: whose}, "%s", found)
-	}
-}
-
-func (d *doctor) checkMasterKey() bool {
-	key, err := secret.OpenMaster(d.cfg.MasterKey)
-	if err != nil {
-		d.say(broken, about{check: "master key", fix: "restore the key from its own backup, and let only the service's user read it (chmod 0400); without it nothing can be signed"}, "%v", err)
-		return false
-	}
-	id, err := key.KeyID()
-	if err != nil {
-		d.say(broken, about{check: "master key", fix: "check the way to the key service and its token"}, "%v", err)
-		return false
-	}
-	source, _, _ := strings.Cut(d.cfg.MasterKey, ":")
-	d.say(allRight, about{check: "master key", subject: source}, "opens, key %s", id)
-	return true
-}
-
-// openParts builds what the server would run with and reads the clients.
-func (d *doctor) openParts(ctx context.Context) {
-	parts, err := server.Inspect(ctx, d.cfg, d.db)
-	if err != nil {
-		d.say(broken, about{check: "configuration", fix: "correct the flag that is named"}, "%v", err)
-		return
-	}
-	err = d.db.Read(ctx, func(r db.Reader) (err error) { d.clients, err = parts.Accounts.List(r); return err })
-	if err != nil {
-		d.say(broken, about{check: "clients", fix: "look at the database's log"}, "%v", err)
-		parts.Close() //nolint:errcheck // the finding is told
-		return
-	}
-	d.parts = parts
-	if len(d.clients) == 0 {
-		d.say(doubtful, about{check: "clients", fix: "tributary client create"}, "there is no client yet")
-		return
-	}
-	d.say(allRight, about{check: "clients"}, "%d", len(d.clients))
+	out := json.NewEncoder(c.out)
+	out.SetIndent("", "  ")
+	return out.Encode(struct {
+		Version  string           `json:"version"`
+		Findings []doctor.Finding `json:"findings"`
+	}{versionText(), findings})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -25,23 +24,24 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/doctor"
 	"tributary/internal/secret"
 )
 
 // diagnose runs the doctor and returns its findings.
-func diagnose(t *testing.T, args ...string) (code int, findings []finding) {
+func diagnose(t *testing.T, args ...string) (code int, findings []doctor.Finding) {
 	t.Helper()
 	code, out, errs := call(t, append(append([]string{"doctor"}, args...), "--json", "--timeout", "5s", "--log-level", "error")...)
-	var report struct{ Findings []finding }
+	var report struct{ Findings []doctor.Finding }
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
 	worst := 0
 	for _, f := range report.Findings {
-		if f.Verdict == broken {
+		if f.Verdict == doctor.Fail {
 			worst = exitFailed
 		}
-		if f.Verdict != allRight && f.Fix == "" && !strings.Contains(f.Found, "more") {
+		if f.Verdict != doctor.OK && f.Fix == "" && !strings.Contains(f.Found, "more") {
 			t.Errorf("no fix for %+v", f)
 		}
 	}
@@ -52,21 +52,21 @@ func diagnose(t *testing.T, args ...string) (code int, findings []finding) {
 }
 
 // verdictOf is the worst verdict of a check's lines in which all texts occur, or "".
-func verdictOf(findings []finding, check string, texts ...string) severity {
-	worst := severity("")
+func verdictOf(findings []doctor.Finding, check string, texts ...string) doctor.Verdict {
+	worst := doctor.Verdict("")
 	for _, f := range findings {
 		whole := f.Subject + " " + f.Found + " " + f.Fix
 		if f.Check != check || slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(whole, text) }) {
 			continue
 		}
-		if worst == "" || f.Verdict == broken || f.Verdict == doubtful && worst == allRight {
+		if worst == "" || f.Verdict == doctor.Fail || f.Verdict == doctor.Warn && worst == doctor.OK {
 			worst = f.Verdict
 		}
 	}
 	return worst
 }
 
-func expect(t *testing.T, findings []finding, want severity, check string, texts ...string) {
+func expect(t *testing.T, findings []doctor.Finding, want doctor.Verdict, check string, texts ...string) {
 	t.Helper()
 	if got := verdictOf(findings, check, texts...); got != want {
 		t.Errorf("%s %v is %q, want %q in\n%+v", check, texts, got, want, findings)
@@ -82,10 +82,10 @@ func TestDoctorFindsARunningDeploymentWell(t *testing.T) {
 		t.Errorf("exit code %d: %+v", code, findings)
 	}
 	for _, check := range []string{"schema", "master key", "signing keys", "suppliers", "alerts", "operations", "documents", "authority"} {
-		expect(t, findings, allRight, check)
+		expect(t, findings, doctor.OK, check)
 	}
-	expect(t, findings, allRight, "clock", "authority simulators")
-	expect(t, findings, doubtful, "webhooks", "no webhook address")
+	expect(t, findings, doctor.OK, "clock", "authority simulators")
+	expect(t, findings, doctor.Warn, "webhooks", "no webhook address")
 	code, out, _ := call(t, "doctor", "--data", dir, "--simulators", "http://"+flagOf(args, "--simulators"), "--log-level", "error")
 	if code != 0 || !strings.Contains(out, "ok    schema") || !strings.Contains(out, "→ tributary client configure") {
 		t.Errorf("exit code %d\n%s", code, out)
@@ -119,34 +119,34 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 	noFolder := write(t, filepath.Join(t.TempDir(), "file"), "not a folder")
 
 	_, findings := diagnose(t, "--data", dir)
-	expect(t, findings, broken, "webhooks", "refused")                                  // loopback and plain http
-	expect(t, findings, doubtful, "alerts", "webhook_breaker_open", "planted")          // raised by age
-	expect(t, findings, broken, "operations", "nobody takes them", "--role worker")     // the program is dead
-	expect(t, findings, broken, "operations", "have not ended", "72h")                  // and it is old
-	expect(t, findings, doubtful, "authority", "XX.test", "--simulators")               // enabled, no address
-	expect(t, findings, doubtful, "authority", "no address is configured", "documents") // none at all
-	expect(t, findings, allRight, "schema")
+	expect(t, findings, doctor.Fail, "webhooks", "refused")                                // loopback and plain http
+	expect(t, findings, doctor.Warn, "alerts", "webhook_breaker_open", "planted")          // raised by age
+	expect(t, findings, doctor.Fail, "operations", "nobody takes them", "--role worker")   // the program is dead
+	expect(t, findings, doctor.Fail, "operations", "have not ended", "72h")                // and it is old
+	expect(t, findings, doctor.Warn, "authority", "XX.test", "--simulators")               // enabled, no address
+	expect(t, findings, doctor.Warn, "authority", "no address is configured", "documents") // none at all
+	expect(t, findings, doctor.OK, "schema")
 
 	for name, c := range map[string]struct {
 		args  []string
 		check string
 		texts []string
-		want  severity
+		want  doctor.Verdict
 	}{
-		"other master key":      {[]string{"--master-key", "file:" + other}, "signing keys", []string{"--master-key"}, broken},
-		"other key, suppliers":  {[]string{"--master-key", "file:" + other}, "tax credentials", []string{"--master-key"}, broken},
-		"no master key":         {[]string{"--master-key", "file:/nowhere/master.key"}, "master key", []string{"no such file"}, broken},
-		"public master key":     {[]string{"--master-key", "file:" + public}, "master key", []string{"0644", "chmod 0400"}, broken},
-		"documents in a file":   {[]string{"--documents", "file://" + noFolder}, "documents", nil, broken},
-		"documents missing":     {[]string{"--documents", "file:///nowhere/documents"}, "documents", []string{"no such file"}, doubtful},
-		"documents elsewhere":   {[]string{"--documents", "gopher://x"}, "documents", []string{"gopher"}, broken},
-		"no authority":          {[]string{"--authority", "XX.test=http://127.0.0.1:1"}, "authority", []string{"XX.test", "refused"}, broken},
-		"untrusted authority":   {[]string{"--authority", "XX.test=" + hook.URL}, "authority", []string{"XX.test", "certificate"}, broken},
-		"unknown authority":     {[]string{"--authority", "QQ.test=https://x.example"}, "configuration", []string{"QQ"}, broken},
-		"authority's clock":     {[]string{"--authority", "XX.test=" + late.URL}, "clock", []string{"authority XX.test", "time synchronisation"}, broken},
-		"expired certificate":   {append(expired, "--public-url", "https://api.example.com"), "own certificate", []string{"ended on"}, broken},
-		"certificate ends soon": {append(soon, "--public-url", "https://api.example.com"), "own certificate", []string{"ends in 9 days"}, doubtful},
-		"other host":            {append(soon, "--public-url", "https://other.example.com"), "own certificate", []string{"other.example.com"}, broken},
+		"other master key":      {[]string{"--master-key", "file:" + other}, "signing keys", []string{"--master-key"}, doctor.Fail},
+		"other key, suppliers":  {[]string{"--master-key", "file:" + other}, "tax credentials", []string{"--master-key"}, doctor.Fail},
+		"no master key":         {[]string{"--master-key", "file:/nowhere/master.key"}, "master key", []string{"no such file"}, doctor.Fail},
+		"public master key":     {[]string{"--master-key", "file:" + public}, "master key", []string{"0644", "chmod 0400"}, doctor.Fail},
+		"documents in a file":   {[]string{"--documents", "file://" + noFolder}, "documents", nil, doctor.Fail},
+		"documents missing":     {[]string{"--documents", "file:///nowhere/documents"}, "documents", []string{"no such file"}, doctor.Warn},
+		"documents elsewhere":   {[]string{"--documents", "gopher://x"}, "documents", []string{"gopher"}, doctor.Fail},
+		"no authority":          {[]string{"--authority", "XX.test=http://127.0.0.1:1"}, "authority", []string{"XX.test", "refused"}, doctor.Fail},
+		"untrusted authority":   {[]string{"--authority", "XX.test=" + hook.URL}, "authority", []string{"XX.test", "certificate"}, doctor.Fail},
+		"unknown authority":     {[]string{"--authority", "QQ.test=https://x.example"}, "configuration", []string{"QQ"}, doctor.Fail},
+		"authority's clock":     {[]string{"--authority", "XX.test=" + late.URL}, "clock", []string{"authority XX.test", "time synchronisation"}, doctor.Fail},
+		"expired certificate":   {append(expired, "--public-url", "https://api.example.com"), "own certificate", []string{"ended on"}, doctor.Fail},
+		"certificate ends soon": {append(soon, "--public-url", "https://api.example.com"), "own certificate", []string{"ends in 9 days"}, doctor.Warn},
+		"other host":            {append(soon, "--public-url", "https://other.example.com"), "own certificate", []string{"other.example.com"}, doctor.Fail},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, findings := diagnose(t, append([]string{"--data", dir}, c.args...)...)
@@ -220,17 +220,17 @@ func certificate(t *testing.T, host string, end time.Time) []string {
 func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 	empty := t.TempDir()
 	_, findings := diagnose(t, "--database", "sqlite:"+filepath.Join(empty, "none.db"))
-	expect(t, findings, broken, "database", "does not exist", "tributary migrate")
+	expect(t, findings, doctor.Fail, "database", "does not exist", "tributary migrate")
 	if left, _ := os.ReadDir(empty); len(left) > 0 {
 		t.Errorf("the doctor made %v", left)
 	}
 	_, findings = diagnose(t, "--database", "sqlite:/nowhere/none.db")
-	expect(t, findings, broken, "data", "/nowhere")
+	expect(t, findings, doctor.Fail, "data", "/nowhere")
 	_, findings = diagnose(t, "--database", "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
-	expect(t, findings, broken, "database", "start the database")
+	expect(t, findings, doctor.Fail, "database", "start the database")
 	old := write(t, filepath.Join(t.TempDir(), "old.db"), "")
 	_, findings = diagnose(t, "--database", "sqlite:"+old)
-	expect(t, findings, broken, "schema", "tributary migrate")
+	expect(t, findings, doctor.Fail, "schema", "tributary migrate")
 	if code, _, errs := call(t, "doctor"); code != exitUsage || !strings.Contains(errs, "--database") {
 		t.Errorf("without a database: exit code %d\n%s", code, errs)
 	}
@@ -238,62 +238,19 @@ func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		flags := book(t, url)
 		_, findings := diagnose(t, flags[:4]...)
-		expect(t, findings, allRight, "writes")
-		expect(t, findings, allRight, "operations")
-		expect(t, findings, allRight, "alerts")
-		expect(t, findings, doubtful, "clients", "no client yet")
+		expect(t, findings, doctor.OK, "writes")
+		expect(t, findings, doctor.OK, "operations")
+		expect(t, findings, doctor.OK, "alerts")
+		expect(t, findings, doctor.Warn, "clients", "no client yet")
 		if !strings.HasPrefix(url, "postgres") {
 			return
 		}
-		expect(t, findings, allRight, "clock", "database")
+		expect(t, findings, doctor.OK, "clock", "database")
 		separator := "?"
 		if strings.Contains(url, "?") {
 			separator = "&"
 		}
 		_, findings = diagnose(t, "--database", url+separator+"default_transaction_read_only=on", "--master-key", flags[3])
-		expect(t, findings, broken, "writes", "read-only")
-
-		d, err := db.Open(t.Context(), db.Config{URL: url, Guest: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close() //nolint:errcheck // a test's
-		patient := &doctor{db: d, now: func() time.Time { return time.Now().Add(2 * time.Minute) }}
-		patient.checkDatabaseClock(context.Background())
-		expect(t, patient.findings, broken, "clock", "database", "time synchronisation")
+		expect(t, findings, doctor.Fail, "writes", "read-only")
 	})
-}
-
-func TestDoctorsLimits(t *testing.T) {
-	now := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
-	d := &doctor{now: func() time.Time { return now }}
-	worst := func(say func()) severity {
-		d.findings = nil
-		if say(); len(d.findings) == 0 {
-			return allRight
-		}
-		return d.findings[0].Verdict
-	}
-	for _, c := range []struct {
-		got, want severity
-		what      string
-	}{
-		{worst(func() { d.sayDisk("/", freeDoubtful) }), allRight, "disk at the first limit"},
-		{worst(func() { d.sayDisk("/", freeDoubtful-1) }), doubtful, "disk past it"},
-		{worst(func() { d.sayDisk("/", freeBroken) }), doubtful, "disk at the second limit"},
-		{worst(func() { d.sayDisk("/", freeBroken-1) }), broken, "disk past it"},
-		{worst(func() { d.sayClock("x", skewDoubtful) }), allRight, "clock at the first limit"},
-		{worst(func() { d.sayClock("x", -skewDoubtful-1) }), doubtful, "clock past it"},
-		{worst(func() { d.sayClock("x", -skewBroken) }), doubtful, "clock at the second limit"},
-		{worst(func() { d.sayClock("x", skewBroken+1) }), broken, "clock past it"},
-		{worst(func() { d.sayEnd("c", "s", now.Add(endDoubtful+1), "f") }), allRight, "certificate before the first limit"},
-		{worst(func() { d.sayEnd("c", "s", now.Add(endDoubtful), "f") }), doubtful, "certificate at it"},
-		{worst(func() { d.sayEnd("c", "s", now.Add(endBroken+1), "f") }), doubtful, "certificate before the second limit"},
-		{worst(func() { d.sayEnd("c", "s", now.Add(endBroken), "f") }), broken, "certificate at it"},
-		{worst(func() { d.sayEnd("c", "s", now, "f") }), broken, "certificate at its end"},
-	} {
-		if c.got != c.want {
-			t.Errorf("%s: %s, want %s", c.what, c.got, c.want)
-		}
-	}
 }

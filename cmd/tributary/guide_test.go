@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/client"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/fault"
@@ -89,24 +90,12 @@ func TestTheGuideSaysOfEveryCodeWhereItAppears(t *testing.T) {
 
 func columnsTable() string {
 	out := "| Column | Goes to | Example |\n|---|---|---|\n"
-	for _, c := range csvColumns() {
-		to := strings.Join(c.path, ".")
-		switch c.part {
-		case ofItem:
-			to = "items[]." + to
-		case ofTax:
-			to = "items[].tax_breakdowns[" + c.path[0] + "]." + c.path[1]
-		case ofPayment:
-			to = "payments[]." + to
-		}
-		if c.number {
-			to += " (number)"
-		}
+	for _, c := range client.CSVColumns() {
 		example := ""
-		if c.example != "" {
-			example = "`" + c.example + "`"
+		if c.Example != "" {
+			example = "`" + c.Example + "`"
 		}
-		out += fmt.Sprintf("| `%s` | %s | %s |\n", c.name, to, example)
+		out += fmt.Sprintf("| `%s` | %s | %s |\n", c.Name, c.Target, example)
 	}
 	return out
 }

@@ -26,6 +26,14 @@ type Client struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
+// Environment is the name of the client's side: live or test.
+func (c Client) Environment() string {
+	if c.Live {
+		return "live"
+	}
+	return "test"
+}
+
 // NewClient is what a client begins with.
 type NewClient struct {
 	ID     string // empty: 32 random hex characters

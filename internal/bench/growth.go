@@ -26,11 +26,11 @@ func (r *run) growth(ctx context.Context) (err error) {
 		return err
 	}
 	settle := func(s *subject) (outcome, error) { return r.settle(ctx, s, r.scale(journeyCount/2)) }
-	if err := r.oldAndEmpty(ctx, "settled", stored, empty, nil, settle); err != nil {
+	if err := r.oldAndEmpty(ctx, "settled", places{stored, empty}, nil, settle); err != nil {
 		return err
 	}
 	submit := func(s *subject) (outcome, error) { return r.lasting(submitLoad(s, "growth"), turnSeconds).run(ctx) }
-	return r.oldAndEmpty(ctx, "submits", stored, empty, apiOnly, submit)
+	return r.oldAndEmpty(ctx, "submits", places{stored, empty}, apiOnly, submit)
 }
 
 // visit runs a server over a place for as long as do takes.
@@ -42,14 +42,17 @@ func (r *run) visit(ctx context.Context, at *place, change func(*server.Config),
 	return errors.Join(do(s), s.close())
 }
 
+// places are a store with a past and one without.
+type places struct{ stored, empty *place }
+
 // oldAndEmpty takes turns and reports the rate over the old store and its ratio to the other.
-func (r *run) oldAndEmpty(ctx context.Context, name string, stored, empty *place, change func(*server.Config), measure func(*subject) (outcome, error)) error {
+func (r *run) oldAndEmpty(ctx context.Context, name string, at places, change func(*server.Config), measure func(*subject) (outcome, error)) error {
 	var old, fresh outcome
 	err := r.turns(func(counts bool) error {
 		for _, turn := range []struct {
 			at  *place
 			sum *outcome
-		}{{empty, &fresh}, {stored, &old}} {
+		}{{at.empty, &fresh}, {at.stored, &old}} {
 			err := r.visit(ctx, turn.at, change, func(s *subject) error {
 				o, err := measure(s)
 				if counts {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Kind decides what the caller can do about a failure.
@@ -134,4 +135,15 @@ func Overloaded(what string) *Error {
 		Kind: Unavailable, Message: "the service is overloaded, please retry", RetryAfter: time.Second,
 		Faults: []Fault{{Code: CodeOverloaded, Type: General, Message: what + " is full"}},
 	}
+}
+
+// Printable is text as a terminal can be shown it: what others wrote may not
+// steer it.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }

@@ -316,7 +316,7 @@ func (l *Lookups) load(ctx context.Context, job *claimed) (*remainder, error) {
 		learnt := map[string]*Result{}
 		var open []int
 		var asked []Entry
-		err = eachEntry(r, job.id, 0, job.entries, func(position int, e storedEntry) {
+		err = eachEntry(r, span{job.id, 0, job.entries}, func(position int, e storedEntry) {
 			entry := Entry{Country: e.Country, Number: e.Number}
 			switch answer := answers[position]; {
 			case e.Status != "":

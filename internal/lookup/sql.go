@@ -76,11 +76,17 @@ func segments(id string, stored []storedEntry) (rows [][]any, err error) {
 	return rows, nil
 }
 
-// eachEntry hands over the stored entries from one position up to another.
-func eachEntry(r db.Reader, id string, from, to int, fn func(position int, e storedEntry)) error {
-	rows, err := r.Query(segmentsSQL, id, from-segmentEntries, to)
+// span is the entries of a batch from one position up to another.
+type span struct {
+	id       string
+	from, to int
+}
+
+// eachEntry hands over the stored entries of a span.
+func eachEntry(r db.Reader, s span, fn func(position int, e storedEntry)) error {
+	rows, err := r.Query(segmentsSQL, s.id, s.from-segmentEntries, s.to)
 	if err != nil {
-		return fmt.Errorf("read entries of %s: %w", id, err)
+		return fmt.Errorf("read entries of %s: %w", s.id, err)
 	}
 	return rows.Each(func(scan func(...any) error) error {
 		var first int
@@ -90,10 +96,10 @@ func eachEntry(r db.Reader, id string, from, to int, fn func(position int, e sto
 		}
 		var stored []storedEntry
 		if err := json.Unmarshal([]byte(text), &stored); err != nil {
-			return fmt.Errorf("read entries of %s from %d: %w", id, first, err)
+			return fmt.Errorf("read entries of %s from %d: %w", s.id, first, err)
 		}
 		for i, e := range stored {
-			if position := first + i; position >= from && position < to {
+			if position := first + i; position >= s.from && position < s.to {
 				fn(position, e)
 			}
 		}
@@ -139,7 +145,7 @@ func readPage(r db.Reader, head *header, from, to int) ([]Validation, error) {
 		return nil, err
 	}
 	page := make([]Validation, 0, to-from)
-	err = eachEntry(r, head.id, from, to, func(position int, e storedEntry) {
+	err = eachEntry(r, span{head.id, from, to}, func(position int, e storedEntry) {
 		page = append(page, validationOf(head, position, e, answers[position]))
 	})
 	if err == nil && len(page) != to-from {

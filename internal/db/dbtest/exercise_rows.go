@@ -102,39 +102,6 @@ func nullsAndTypes(t *testing.T, d *db.DB, table string) {
 		}
 		return nil
 	})
-	type stored struct {
-		n    *int64
-		raw  []byte
-		yes  *bool
-		note *string
-	}
-	scan := func(s func(...any) error) (string, error) {
-		var v stored
-		var none bool // an empty value is not NULL; reading it may give nil
-		err := s(&v.n, &v.raw, &v.yes, &v.note, &none)
-		show := func(p any) string {
-			switch p := p.(type) {
-			case *int64:
-				if p != nil {
-					return fmt.Sprint(*p)
-				}
-			case *bool:
-				if p != nil {
-					return fmt.Sprint(*p)
-				}
-			case *string:
-				if p != nil {
-					return *p
-				}
-			}
-			return "NULL"
-		}
-		raw := "NULL"
-		if !none {
-			raw = fmt.Sprintf("%x.", v.raw)
-		}
-		return strings.Join([]string{show(v.n), raw, show(v.yes), show(v.note)}, "|"), err
-	}
 	want := map[string]string{
 		"full":     fmt.Sprintf("%d|0001ff.|true|%s", long, text),
 		"pointers": fmt.Sprintf("%d|.|false|%s", long, text),
@@ -145,7 +112,7 @@ func nullsAndTypes(t *testing.T, d *db.DB, table string) {
 	err := d.Read(context.Background(), func(r db.Reader) error {
 		for id, want := range want {
 			for _, id := range []string{id, "exec " + id} {
-				got, err := db.Collect(r, scan, "SELECT n, raw, yes, note, raw IS NULL FROM "+table+" WHERE id = $1", id)
+				got, err := db.Collect(r, scanShown, "SELECT n, raw, yes, note, raw IS NULL FROM "+table+" WHERE id = $1", id)
 				if err != nil || len(got) != 1 || got[0] != want {
 					t.Errorf("%s: stored %q, want %q (%v)", id, got, want, err)
 				}
@@ -163,6 +130,28 @@ func nullsAndTypes(t *testing.T, d *db.DB, table string) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// scanShown reads a row of every type as one line.
+func scanShown(scan func(...any) error) (string, error) {
+	var n *int64
+	var raw []byte
+	var yes *bool
+	var note *string
+	var none bool // an empty value is not NULL; reading it may give nil
+	err := scan(&n, &raw, &yes, &note, &none)
+	shown := "NULL"
+	if !none {
+		shown = fmt.Sprintf("%x.", raw)
+	}
+	return strings.Join([]string{orNull(n), shown, orNull(yes), orNull(note)}, "|"), err
+}
+
+func orNull[T any](p *T) string {
+	if p == nil {
+		return "NULL"
+	}
+	return fmt.Sprint(*p)
 }
 
 func timeIsFixed(t *testing.T, d *db.DB, table string) {

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"bytes"
@@ -26,8 +26,8 @@ const (
 	backoffMax     = 10 * time.Second
 )
 
-// submitClient speaks to the service. It is safe for concurrent use.
-type submitClient struct {
+// service speaks to the service. It is safe for concurrent use.
+type service struct {
 	base, key, path string
 	http            *http.Client
 	retryFor        time.Duration
@@ -48,10 +48,10 @@ func submitPath(operation string) string {
 	}
 }
 
-func newSubmitClient(s *submitCommand) *submitClient {
+func newService(s *Submission) *service {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = s.Concurrency
-	return &submitClient{
+	return &service{
 		base: s.URL, key: s.APIKey, path: submitPath(s.Operation), retryFor: s.RetryFor,
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the key goes to nobody else
@@ -76,7 +76,7 @@ type result struct {
 }
 
 // submit hands an entry over: an operation id, or why it was refused.
-func (c *submitClient) submit(ctx context.Context, body []byte) (operation string, refused *refusal, err error) {
+func (c *service) submit(ctx context.Context, body []byte) (operation string, refused *refusal, err error) {
 	status, answer, err := c.exchange(ctx, http.MethodPost, c.path, body)
 	if err != nil {
 		return "", nil, err
@@ -98,7 +98,7 @@ func (c *submitClient) submit(ctx context.Context, body []byte) (operation strin
 }
 
 // result asks for an operation's result.
-func (c *submitClient) result(ctx context.Context, operation string) (*result, error) {
+func (c *service) result(ctx context.Context, operation string) (*result, error) {
 	status, answer, err := c.exchange(ctx, http.MethodGet, "/v1/transactions/"+url.PathEscape(operation), nil)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (e *fatalError) Error() string { return e.message }
 // every request here may be repeated, since a submit is idempotent by its
 // transaction_id; so a lost connection, 429 and any 5xx are tried again, no
 // earlier than the service's Retry-After, until retryFor is over.
-func (c *submitClient) exchange(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+func (c *service) exchange(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
 	deadline := time.Now().Add(c.retryFor)
 	for attempt := 0; ; attempt++ {
 		if err := c.waitTurn(ctx, deadline); err != nil {
@@ -151,7 +151,7 @@ func (c *submitClient) exchange(ctx context.Context, method, path string, body [
 }
 
 // fatal tells answers that speak of the whole run from those of one entry.
-func (c *submitClient) fatal(status int, answer []byte) error {
+func (c *service) fatal(status int, answer []byte) error {
 	var said refusal
 	json.Unmarshal(answer, &said) //nolint:errcheck // without a message the status must do
 	switch {
@@ -165,7 +165,7 @@ func (c *submitClient) fatal(status int, answer []byte) error {
 	return nil
 }
 
-func (c *submitClient) once(parent context.Context, method, path string, body []byte) (int, http.Header, []byte, error) {
+func (c *service) once(parent context.Context, method, path string, body []byte) (int, http.Header, []byte, error) {
 	// Ctrl-C lets a request that is under way have its answer, for a moment.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), requestTimeout)
 	defer cancel()
@@ -188,7 +188,7 @@ func (c *submitClient) once(parent context.Context, method, path string, body []
 }
 
 // pause keeps everybody from asking for a while.
-func (c *submitClient) pause(wait time.Duration) {
+func (c *service) pause(wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if until := time.Now().Add(wait); until.After(c.paused) {
@@ -197,7 +197,7 @@ func (c *submitClient) pause(wait time.Duration) {
 }
 
 // waitTurn waits until requests may go out again, unless that is after the deadline.
-func (c *submitClient) waitTurn(ctx context.Context, deadline time.Time) error {
+func (c *service) waitTurn(ctx context.Context, deadline time.Time) error {
 	c.mu.Lock()
 	paused := c.paused
 	c.mu.Unlock()

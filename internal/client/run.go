@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 type submission struct {
 	entries     []entry
 	state       *stateFile
-	client      *submitClient
+	service     *service
 	progress    io.Writer
 	retryFailed bool
 	waited      bool // results were asked for
@@ -60,7 +60,7 @@ func (s *submission) submitAll(ctx context.Context, parallel int) error {
 	defer bar.end()
 	return s.each(ctx, parallel, todo, func(ctx context.Context, i int) error {
 		e := &s.entries[i]
-		operation, refused, err := s.client.submit(ctx, e.body)
+		operation, refused, err := s.service.submit(ctx, e.body)
 		if err == nil && refused == nil {
 			if err := s.state.add(stateRecord{ID: e.id, Digest: e.digest, OperationID: operation}); err != nil {
 				return err
@@ -120,7 +120,7 @@ func (s *submission) waitAll(ctx context.Context, parallel int) error {
 
 func (s *submission) poll(ctx context.Context, i int, bar *progress) error {
 	e, o := &s.entries[i], s.outcomes[i]
-	got, err := s.client.result(ctx, o.operation)
+	got, err := s.service.result(ctx, o.operation)
 	switch {
 	case isFatal(err):
 		return err

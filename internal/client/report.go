@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"encoding/csv"
@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"tributary/internal/fault"
 )
@@ -26,8 +25,8 @@ const (
 	rowNotSent    = "NOT_SUBMITTED" // no answer; run again
 )
 
-// reportRow is one line of the report.
-type reportRow struct {
+// Row is one line of the report.
+type Row struct {
 	Source        string        `json:"source"`
 	TransactionID string        `json:"transaction_id"`
 	Number        string        `json:"transaction_number"`
@@ -42,10 +41,10 @@ type reportRow struct {
 }
 
 // rows is the report, in the order of the input.
-func (s *submission) rows() []reportRow {
-	rows := make([]reportRow, len(s.entries))
+func (s *submission) rows() []Row {
+	rows := make([]Row, len(s.entries))
 	for i, e := range s.entries {
-		r := reportRow{Source: e.source, TransactionID: e.id, Number: e.number, Status: rowNotSent, Errors: []fault.Fault{}}
+		r := Row{Source: e.source, TransactionID: e.id, Number: e.number, Status: rowNotSent, Errors: []fault.Fault{}}
 		o := s.outcomes[i]
 		switch {
 		case o.result != nil:
@@ -71,7 +70,7 @@ func (s *submission) rows() []reportRow {
 }
 
 // what says in one line why a row is as it is.
-func (r *reportRow) what() string {
+func (r *Row) what() string {
 	parts := make([]string, 0, len(r.Errors)+1)
 	for _, f := range r.Errors {
 		parts = append(parts, string(f.Code)+": "+f.Message)
@@ -83,7 +82,7 @@ func (r *reportRow) what() string {
 }
 
 // summary counts rows by status.
-func summary(rows []reportRow) string {
+func summary(rows []Row) string {
 	counts := map[string]int{}
 	for _, r := range rows {
 		counts[r.Status]++
@@ -101,7 +100,7 @@ func summary(rows []reportRow) string {
 // did not end well, and past that again the report has them.
 const tableRowsMax = 50
 
-func printRows(w io.Writer, rows []reportRow) error {
+func printRows(w io.Writer, rows []Row) error {
 	shown := rows
 	if len(rows) > tableRowsMax {
 		shown = nil
@@ -120,7 +119,7 @@ func printRows(w io.Writer, rows []reportRow) error {
 		if r.Total != nil {
 			total = strconv.FormatInt(*r.Total, 10) + " " + r.Currency
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", printable(r.TransactionID), r.Status, total, printable(r.AuthorityID), printable(r.what()))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", fault.Printable(r.TransactionID), r.Status, total, fault.Printable(r.AuthorityID), fault.Printable(r.what()))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -129,19 +128,9 @@ func printRows(w io.Writer, rows []reportRow) error {
 	return err
 }
 
-// printable keeps content from steering the terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '�'
-		}
-		return r
-	}, text)
-}
-
 // writeReport writes all rows to a file, CSV or JSON by its name. The file is
 // replaced as a whole: a half-written report is never there.
-func writeReport(path string, rows []reportRow) (err error) {
+func writeReport(path string, rows []Row) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".report-*")
 	if err != nil {
 		return fmt.Errorf("--report: %w", err)
@@ -161,13 +150,13 @@ func writeReport(path string, rows []reportRow) (err error) {
 	return os.Rename(draft.Name(), path)
 }
 
-func writeJSONReport(w io.Writer, rows []reportRow) error {
+func writeJSONReport(w io.Writer, rows []Row) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
 	return out.Encode(rows)
 }
 
-func writeCSVReport(w io.Writer, rows []reportRow) error {
+func writeCSVReport(w io.Writer, rows []Row) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"source", "transaction_id", "transaction_number", "status", "operation_id", "unique_transaction_number", //nolint:errcheck // told by Error
 		"tax_authority_id_1", "currency_code", "total_amount", "what"})

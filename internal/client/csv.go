@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"bufio"
@@ -92,8 +92,35 @@ func partyColumns(party string, examples map[string]string) (columns []column) {
 	return columns
 }
 
-// csvTemplate is a file to begin with: all columns and one row.
-func csvTemplate() []byte {
+// Column is a column as the guide lists it.
+type Column struct {
+	Name    string
+	Target  string // the member of the request it becomes
+	Example string
+}
+
+// CSVColumns are the columns of the CSV form, in the order of the template.
+func CSVColumns() (list []Column) {
+	for _, c := range csvColumns() {
+		target := strings.Join(c.path, ".")
+		switch c.part {
+		case ofItem:
+			target = "items[]." + target
+		case ofTax:
+			target = "items[].tax_breakdowns[" + c.path[0] + "]." + c.path[1]
+		case ofPayment:
+			target = "payments[]." + target
+		}
+		if c.number {
+			target += " (number)"
+		}
+		list = append(list, Column{c.name, target, c.example})
+	}
+	return list
+}
+
+// CSVTemplate is a file to begin with: all columns and one row.
+func CSVTemplate() []byte {
 	var header, example []string
 	for _, c := range csvColumns() {
 		header, example = append(header, c.name), append(example, c.example)

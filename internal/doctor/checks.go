@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -44,15 +44,15 @@ func (d *doctor) checkSealedKeys(ctx context.Context) {
 		_, _, err := d.parts.Accounts.SigningKeys(ctx, c.ID)
 		switch {
 		case errors.Is(err, account.ErrNoSigningKey):
-			d.say(doubtful, about{check: "signing keys", subject: c.ID, fix: "tributary key create " + c.ID + ", then tributary key promote"}, "the client has no active key: its webhooks wait")
+			d.say(Warn, about{check: "signing keys", subject: c.ID, fix: "tributary key create " + c.ID + ", then tributary key promote"}, "the client has no active key: its webhooks wait")
 		case err != nil:
-			d.say(broken, about{check: "signing keys", subject: c.ID, fix: "give the --master-key that sealed it, or revoke the key and create another"}, "%v", err)
+			d.say(Fail, about{check: "signing keys", subject: c.ID, fix: "give the --master-key that sealed it, or revoke the key and create another"}, "%v", err)
 		default:
 			opened++
 		}
 	}
 	if opened > 0 {
-		d.say(allRight, about{check: "signing keys"}, "%d clients' keys open", opened)
+		d.say(OK, about{check: "signing keys"}, "%d clients' keys open", opened)
 	}
 }
 
@@ -63,7 +63,7 @@ func (d *doctor) checkCompanies(ctx context.Context) {
 		for cursor := ""; seen < companiesMax; {
 			page, next, err := d.parts.Companies.List(ctx, c.ID, 100, cursor)
 			if err != nil {
-				d.say(broken, about{check: "suppliers", subject: c.ID, fix: "look at the database's log"}, "%v", err)
+				d.say(Fail, about{check: "suppliers", subject: c.ID, fix: "look at the database's log"}, "%v", err)
 				return
 			}
 			for _, company := range page {
@@ -79,7 +79,7 @@ func (d *doctor) checkCompanies(ctx context.Context) {
 	if seen >= companiesMax {
 		more = "; there are more, which were not looked at"
 	}
-	d.say(allRight, about{check: "suppliers"}, "%d looked at, credentials of %d open%s", seen, sealed, more)
+	d.say(OK, about{check: "suppliers"}, "%d looked at, credentials of %d open%s", seen, sealed, more)
 }
 
 func (d *doctor) checkCompany(ctx context.Context, clientID string, c onboarding.Company) (opened int) {
@@ -87,7 +87,7 @@ func (d *doctor) checkCompany(ctx context.Context, clientID string, c onboarding
 		return 0
 	}
 	if _, err := d.parts.Companies.Credentials(ctx, clientID, c.ID); err != nil {
-		d.say(broken, about{check: "tax credentials", subject: c.Meta.ExternalID, fix: "give the --master-key that sealed them, or have the client send them again"}, "%v", err)
+		d.say(Fail, about{check: "tax credentials", subject: c.Meta.ExternalID, fix: "give the --master-key that sealed them, or have the client send them again"}, "%v", err)
 	} else {
 		opened = 1
 	}
@@ -111,11 +111,11 @@ const (
 func (d *doctor) sayEnd(check, subject string, end time.Time, fix string) (told bool) {
 	switch left := end.Sub(d.now()); {
 	case left <= 0:
-		d.say(broken, about{check: check, subject: subject, fix: fix}, "ended on %s", end.UTC().Format(time.DateOnly))
+		d.say(Fail, about{check: check, subject: subject, fix: fix}, "ended on %s", end.UTC().Format(time.DateOnly))
 	case left <= endBroken:
-		d.say(broken, about{check: check, subject: subject, fix: fix}, "ends in %s", left.Round(time.Minute))
+		d.say(Fail, about{check: check, subject: subject, fix: fix}, "ends in %s", left.Round(time.Minute))
 	case left <= endDoubtful:
-		d.say(doubtful, about{check: check, subject: subject, fix: fix}, "ends in %d days", int(left.Hours()/24))
+		d.say(Warn, about{check: check, subject: subject, fix: fix}, "ends in %d days", int(left.Hours()/24))
 	default:
 		return false
 	}
@@ -131,12 +131,12 @@ func (d *doctor) checkEnabledCountries(context.Context) {
 				continue
 			}
 			if _, err := d.parts.Atlas.Endpoint(code, country.Live(c.Live)); errors.Is(err, country.ErrNoAddress) {
-				missing[code+"."+environment(c.Live)] = true
+				missing[code+"."+c.Environment()] = true
 			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(missing)) {
-		d.say(doubtful, about{check: "authority", subject: key, fix: "--authority " + key + "=https://…, or for test keys --simulators"}, "is enabled for a client but has no address: nothing can be filed there")
+		d.say(Warn, about{check: "authority", subject: key, fix: "--authority " + key + "=https://…, or for test keys --simulators"}, "is enabled for a client but has no address: nothing can be filed there")
 	}
 }
 
@@ -149,7 +149,7 @@ func (d *doctor) checkReceivers(ctx context.Context) {
 			addresses = append(addresses, c.Config.Webhooks.All)
 		}
 		if len(addresses) == 0 {
-			d.say(doubtful, about{check: "webhooks", subject: c.ID, fix: "tributary client configure " + c.ID + " --webhook-url https://…"}, "the client has no webhook address: it is not told of results")
+			d.say(Warn, about{check: "webhooks", subject: c.ID, fix: "tributary client configure " + c.ID + " --webhook-url https://…"}, "the client has no webhook address: it is not told of results")
 		}
 		for _, address := range addresses {
 			if !slices.Contains(owners[address], c.ID) {
@@ -159,7 +159,7 @@ func (d *doctor) checkReceivers(ctx context.Context) {
 	}
 	list := slices.Sorted(maps.Keys(owners))
 	if len(list) > receiversMax {
-		d.say(doubtful, about{check: "webhooks"}, "%d addresses, of which %d were tried", len(list), receiversMax)
+		d.say(Warn, about{check: "webhooks"}, "%d addresses, of which %d were tried", len(list), receiversMax)
 		list = list[:receiversMax]
 	}
 	errs := make([]error, len(list))
@@ -177,10 +177,10 @@ func (d *doctor) checkReceivers(ctx context.Context) {
 	for i, address := range list {
 		subject := strings.Join(owners[address], ", ") + " " + hostOf(address)
 		if errs[i] != nil {
-			d.say(broken, about{check: "webhooks", subject: subject, fix: "have the client correct the address or its certificate; a private network is allowed with --webhook-allow CIDR, a private CA with --webhook-ca"}, "%v", errs[i])
+			d.say(Fail, about{check: "webhooks", subject: subject, fix: "have the client correct the address or its certificate; a private network is allowed with --webhook-allow CIDR, a private CA with --webhook-ca"}, "%v", errs[i])
 			continue
 		}
-		d.say(allRight, about{check: "webhooks", subject: subject}, "can be reached")
+		d.say(OK, about{check: "webhooks", subject: subject}, "can be reached")
 	}
 }
 
@@ -200,7 +200,7 @@ func (d *doctor) checkAlerts(ctx context.Context) {
 	var open []alert.Alert
 	err := d.db.Read(ctx, func(r db.Reader) (err error) { open, err = alert.List(r, alert.Filter{Open: true}); return err })
 	if err != nil {
-		d.say(broken, about{check: "alerts", fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: "alerts", fix: "look at the database's log"}, "%v", err)
 		return
 	}
 	fixes := map[alert.Name]string{}
@@ -209,13 +209,13 @@ func (d *doctor) checkAlerts(ctx context.Context) {
 	}
 	for i, a := range open {
 		if i == listedMax {
-			d.say(doubtful, about{check: "alerts"}, "and %d more", len(open)-listedMax)
+			d.say(Warn, about{check: "alerts"}, "and %d more", len(open)-listedMax)
 			break
 		}
-		d.say(doubtful, about{check: "alerts", subject: string(a.Name) + " " + a.Subject, fix: fixes[a.Name]}, "open since %s, %d times: %s", a.FirstAt.UTC().Format(time.DateTime), a.Times, a.Message)
+		d.say(Warn, about{check: "alerts", subject: string(a.Name) + " " + a.Subject, fix: fixes[a.Name]}, "open since %s, %d times: %s", a.FirstAt.UTC().Format(time.DateTime), a.Times, a.Message)
 	}
 	if len(open) == 0 {
-		d.say(allRight, about{check: "alerts"}, "none is open")
+		d.say(OK, about{check: "alerts"}, "none is open")
 	}
 }
 
@@ -236,18 +236,18 @@ func (d *doctor) checkBacklog(ctx context.Context) {
 	})
 	switch {
 	case err != nil:
-		d.say(broken, about{check: "operations", fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: "operations", fix: "look at the database's log"}, "%v", err)
 		return
 	case b.Untaken > 0:
-		d.say(broken, about{check: "operations", fix: "start a node with --role worker, or look why the running one does not work"}, "%d are due since %s and nobody takes them", b.Untaken, now.Sub(b.UntakenSince).Round(time.Second))
+		d.say(Fail, about{check: "operations", fix: "start a node with --role worker, or look why the running one does not work"}, "%d are due since %s and nobody takes them", b.Untaken, now.Sub(b.UntakenSince).Round(time.Second))
 	}
 	switch {
 	case b.Old == 0 && b.Untaken == 0:
-		d.say(allRight, about{check: "operations"}, "none is stuck")
+		d.say(OK, about{check: "operations"}, "none is stuck")
 	case b.Old > 0 && now.Sub(b.OldSince) > tooOldAfter:
-		d.say(broken, about{check: "operations", fix: "see the alerts: an authority that does not answer, or credentials that it refuses"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
+		d.say(Fail, about{check: "operations", fix: "see the alerts: an authority that does not answer, or credentials that it refuses"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
 	case b.Old > 0:
-		d.say(doubtful, about{check: "operations", fix: "see the alerts"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
+		d.say(Warn, about{check: "operations", fix: "see the alerts"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
 	}
 }
 
@@ -255,11 +255,11 @@ func (d *doctor) checkDocuments(ctx context.Context) {
 	subject := hostOf(d.cfg.Documents)
 	switch err := document.Probe(ctx, d.cfg.Documents); {
 	case errors.Is(err, fs.ErrNotExist):
-		d.say(doubtful, about{check: "documents", subject: subject, fix: "nothing, if the service has never run here; else restore the folder or correct --documents"}, "%v", err)
+		d.say(Warn, about{check: "documents", subject: subject, fix: "nothing, if the service has never run here; else restore the folder or correct --documents"}, "%v", err)
 	case err != nil:
-		d.say(broken, about{check: "documents", subject: subject, fix: "let the service's user write there, or correct --documents and its credentials"}, "%v", err)
+		d.say(Fail, about{check: "documents", subject: subject, fix: "let the service's user write there, or correct --documents and its credentials"}, "%v", err)
 	default:
-		d.say(allRight, about{check: "documents", subject: subject}, "a file can be written, read and deleted")
+		d.say(OK, about{check: "documents", subject: subject}, "a file can be written, read and deleted")
 	}
 }
 
@@ -280,7 +280,7 @@ func (d *doctor) checkDisk() {
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		var s unix.Statfs_t
 		if err := unix.Statfs(folder, &s); err != nil {
-			d.say(broken, about{check: "disk", subject: folder, fix: "correct the folder"}, "%v", err)
+			d.say(Fail, about{check: "disk", subject: folder, fix: "correct the folder"}, "%v", err)
 			continue
 		}
 		d.sayDisk(folder, uint64(s.Bavail)*uint64(s.Bsize)) //nolint:unconvert // the types differ between systems
@@ -288,12 +288,12 @@ func (d *doctor) checkDisk() {
 }
 
 func (d *doctor) sayDisk(folder string, free uint64) {
-	verdict, fix := allRight, ""
+	verdict, fix := OK, ""
 	if free < freeDoubtful {
-		verdict, fix = doubtful, "make room: on a full disk nothing is accepted any more"
+		verdict, fix = Warn, "make room: on a full disk nothing is accepted any more"
 	}
 	if free < freeBroken {
-		verdict = broken
+		verdict = Fail
 	}
 	d.say(verdict, about{check: "disk", subject: folder, fix: fix}, "%.1f GiB free", float64(free)/(1<<30))
 }
@@ -306,18 +306,18 @@ func (d *doctor) checkOwnCertificate() {
 	const check, fix = "own certificate", "give a --tls-cert and --tls-key that belong together and are valid for --public-url"
 	pair, err := tls.LoadX509KeyPair(d.cfg.TLSCert, d.cfg.TLSKey)
 	if err != nil {
-		d.say(broken, about{check: check, subject: d.cfg.TLSCert, fix: fix}, "%v", err)
+		d.say(Fail, about{check: check, subject: d.cfg.TLSCert, fix: fix}, "%v", err)
 		return
 	}
 	leaf := pair.Leaf
 	if u, err := url.Parse(d.cfg.PublicURL); err == nil && d.cfg.PublicURL != "" {
 		if err := leaf.VerifyHostname(u.Hostname()); err != nil {
-			d.say(broken, about{check: check, subject: d.cfg.TLSCert, fix: fix}, "%v", err)
+			d.say(Fail, about{check: check, subject: d.cfg.TLSCert, fix: fix}, "%v", err)
 			return
 		}
 	}
 	if !d.sayEnd(check, d.cfg.TLSCert, leaf.NotAfter, "renew it, then restart the nodes") {
-		d.say(allRight, about{check: check, subject: d.cfg.TLSCert}, "valid until %s", leaf.NotAfter.UTC().Format(time.DateOnly))
+		d.say(OK, about{check: check, subject: d.cfg.TLSCert}, "valid until %s", leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
 }
 
@@ -337,7 +337,7 @@ func (d *doctor) checkAuthorities(ctx context.Context) {
 	}
 	slices.SortFunc(targets, func(a, b target) int { return strings.Compare(a.name, b.name) })
 	if len(targets) == 0 {
-		d.say(doubtful, about{check: "authority", fix: "--authority CC.live=https://…"}, "no address is configured: only documents can be made")
+		d.say(Warn, about{check: "authority", fix: "--authority CC.live=https://…"}, "no address is configured: only documents can be made")
 	}
 	var told sync.Once
 	for _, t := range targets {
@@ -353,16 +353,16 @@ func (d *doctor) checkAuthority(ctx context.Context, name, address string, clock
 	const fix = "open the way to this address in the firewall, correct --authority, or wait if the authority is down"
 	u, err := url.Parse(address)
 	if err != nil {
-		d.say(broken, about{check: "authority", subject: name, fix: fix}, "%v", err)
+		d.say(Fail, about{check: "authority", subject: name, fix: fix}, "%v", err)
 		return
 	}
 	end, err := connect(ctx, u)
 	if err != nil {
-		d.say(broken, about{check: "authority", subject: name, fix: fix}, "%v", err)
+		d.say(Fail, about{check: "authority", subject: name, fix: fix}, "%v", err)
 		return
 	}
 	if end.IsZero() || !d.sayEnd("authority", name, end, "the authority has to renew it; watch its notices") {
-		d.say(allRight, about{check: "authority", subject: name}, "%s can be reached", u.Host)
+		d.say(OK, about{check: "authority", subject: name}, "%s can be reached", u.Host)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
 	if err != nil {

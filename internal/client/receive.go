@@ -1,0 +1,134 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"tributary/internal/fault"
+	"tributary/internal/secret"
+	"tributary/internal/webhook"
+)
+
+// Limits of receiving.
+const (
+	receivedBytesMax = 1 << 20
+	receivedAgeMax   = 15 * time.Minute
+	forwardTimeout   = 15 * time.Second
+)
+
+// Verification looks at one notification that was received elsewhere.
+type Verification struct {
+	APIKey    string
+	Signature string        // value of the header
+	MaxAge    time.Duration // how far delivered_at may be from now; 0: any
+}
+
+// Run reads the raw body and says whose notification it is; the error says why
+// it is not to be believed.
+func (v Verification) Run(body io.Reader, out io.Writer) error {
+	text, err := io.ReadAll(io.LimitReader(body, receivedBytesMax))
+	if err != nil {
+		return err
+	}
+	n, err := webhook.Verify(text, v.Signature, secret.FromText(v.APIKey), webhook.Freshness{Now: time.Now(), Max: v.MaxAge})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "valid: %s for %s, webhook_id %s\n", n.EventType, n.ResourceID, n.WebhookID)
+	return err
+}
+
+// Receiver receives notifications, verifies and shows them, and sends them on.
+type Receiver struct {
+	APIKey  string
+	Listen  string // address to receive on
+	Forward string // where what verifies is sent on, unchanged; empty: nowhere
+	JSON    bool   // show bodies instead of lines
+}
+
+// Run receives until ctx ends. What does not verify is refused with 401 and shown as such.
+func (l Receiver) Run(ctx context.Context, to Streams) error {
+	if u, err := url.Parse(l.Forward); l.Forward != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return fault.New(fault.Invalid, "--forward: %q is not of the form http://HOST/PATH", l.Forward)
+	}
+	listener, err := net.Listen("tcp", l.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	fmt.Fprintf(to.Err, "listening on http://%s/ for webhooks\n", listener.Addr())
+	srv := &http.Server{Handler: l.Handler(to), ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		srv.Shutdown(stop) //nolint:errcheck // we are leaving
+	}()
+	if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Handler is the receiver without its listener.
+func (l Receiver) Handler(to Streams) http.Handler {
+	key := secret.FromText(l.APIKey)
+	// A redirect would turn the notification into a GET without a body.
+	onward := &http.Client{Timeout: forwardTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, receivedBytesMax))
+		if err != nil {
+			http.Error(w, "the body ended early", http.StatusBadRequest)
+			return
+		}
+		n, err := webhook.VerifyHeaders(body, r.Header, key, webhook.Freshness{Now: time.Now(), Max: receivedAgeMax})
+		if err != nil {
+			fmt.Fprintf(to.Err, "refused: %v\n", err)
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		if l.JSON {
+			fmt.Fprintf(to.Out, "%s\n", body)
+		} else {
+			fmt.Fprintf(to.Out, "%s  %-40s  %s  %s\n", n.DeliveredAt.Format("15:04:05"), n.EventType, n.ResourceID, n.ResourceURL)
+		}
+		if l.Forward == "" {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		status, err := forward(r.Context(), onward, l.Forward, r.Header, body)
+		if err != nil {
+			fmt.Fprintf(to.Err, "forward: %v\n", err)
+			status = http.StatusBadGateway
+		} else if status < 200 || status > 299 {
+			fmt.Fprintf(to.Err, "forward: %s answered %d; it is sent again later\n", l.Forward, status)
+		}
+		w.WriteHeader(status)
+	})
+}
+
+// forward sends a notification on with its body and signatures as they came.
+func forward(ctx context.Context, client *http.Client, to string, head http.Header, body []byte) (int, error) {
+	out, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range []string{"Content-Type", webhook.HeaderSignature, webhook.HeaderSignatureNext} {
+		if v := head.Get(name); v != "" {
+			out.Header.Set(name, v)
+		}
+	}
+	answer, err := client.Do(out)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()                                          //nolint:errcheck // only read
+	io.Copy(io.Discard, io.LimitReader(answer.Body, receivedBytesMax)) //nolint:errcheck // only the status counts
+	return answer.StatusCode, nil
+}

@@ -1,0 +1,91 @@
+package client_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/internal/client"
+	"tributary/internal/secret"
+)
+
+// heard is what stands behind `listen --forward`.
+type heard struct {
+	status int
+	bodies []string
+	heads  []http.Header
+}
+
+func (h *heard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) //nolint:errcheck // a short body shows below
+	h.bodies, h.heads = append(h.bodies, r.Method+" "+string(body)), append(h.heads, r.Header)
+	if h.status >= 300 && h.status < 400 {
+		w.Header().Set("Location", "/elsewhere")
+	}
+	w.WriteHeader(h.status)
+}
+
+func TestListenForwardsOnlyWhatVerifiesAndChangesNothing(t *testing.T) {
+	behind := &heard{status: http.StatusNoContent}
+	target := httptest.NewServer(behind)
+	defer target.Close()
+	var out, errs bytes.Buffer
+	l := client.Receiver{APIKey: testKey, Forward: target.URL + "/in"}
+	front := httptest.NewServer(l.Handler(client.Streams{Out: &out, Err: &errs}))
+	defer front.Close()
+
+	body := `{ "event_type":"transactions.transaction_completed", "delivered_at":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") +
+		`","resource_id":"op-1","resource_url":"https://x/y","webhook_id":"` + strings.Repeat("ab", 20) + `" }`
+	signature, err := secret.HMACHex(secret.FromText(testKey), []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(text, signature string) int {
+		req, err := http.NewRequest(http.MethodPost, front.URL, strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Service-Hmac-SHA256", signature)
+		req.Header.Set("X-Service-Hmac-SHA256-Next", "next-one")
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close() //nolint:errcheck // only the status counts
+		return answer.StatusCode
+	}
+	if got := send(body, signature); got != http.StatusNoContent {
+		t.Errorf("verified: %d\n%s", got, errs.String())
+	}
+	if got := send(body+" ", signature); got != http.StatusUnauthorized {
+		t.Errorf("changed on the way: %d", got)
+	}
+	if len(behind.bodies) != 1 || behind.bodies[0] != "POST "+body {
+		t.Fatalf("forwarded %q, want the one that verifies, unchanged", behind.bodies)
+	}
+	if h := behind.heads[0]; h.Get("X-Service-Hmac-SHA256") != signature || h.Get("X-Service-Hmac-SHA256-Next") != "next-one" || h.Get("Content-Type") != "application/json" {
+		t.Errorf("forwarded headers %v", h)
+	}
+	if !strings.Contains(out.String(), "op-1") || !strings.Contains(errs.String(), "refused") {
+		t.Errorf("printed %q %q", out.String(), errs.String())
+	}
+	// What the receiver behind says decides whether it is sent again.
+	for _, status := range []int{http.StatusInternalServerError, http.StatusFound} {
+		behind.status = status
+		if got := send(body, signature); got != status {
+			t.Errorf("the receiver answers %d, listen %d", status, got)
+		}
+	}
+	if n := len(behind.bodies); n != 3 {
+		t.Errorf("%d requests arrived: a redirect was followed", n)
+	}
+	target.Close()
+	if got := send(body, signature); got != http.StatusBadGateway {
+		t.Errorf("nobody behind: %d", got)
+	}
+}

@@ -1,0 +1,292 @@
+// Package doctor examines a deployment and says what to fix.
+//
+// It owns the checks and their verdicts. It does not own what it looks at: it
+// runs beside servers, with the configuration they would have, and changes
+// nothing but a probe that it takes back. The law of [Examine]: a check that
+// fails takes only those with it that stand on it, and whatever is not in order
+// is told with what to do about it.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/secret"
+	"tributary/internal/server"
+)
+
+// Verdict is how a check ended; the worst one decides about the deployment.
+type Verdict string
+
+// The verdicts.
+const (
+	OK   Verdict = "ok"
+	Warn Verdict = "warn"
+	Fail Verdict = "fail"
+)
+
+// Finding is one line of the examination.
+type Finding struct {
+	Check   string  `json:"check"`
+	Subject string  `json:"subject,omitempty"`
+	Verdict Verdict `json:"verdict"`
+	Found   string  `json:"found"`
+	Fix     string  `json:"fix,omitempty"`
+}
+
+// Options say what to examine.
+type Options struct {
+	Config  server.Config    // as serve would have it
+	Timeout time.Duration    // of one check
+	Now     func() time.Time // nil: time.Now
+}
+
+// Examine runs every check that can be run. The error says that the
+// configuration is not valid; what is wrong with the deployment is in the findings.
+func Examine(ctx context.Context, o Options) ([]Finding, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	d := &doctor{cfg: o.Config, timeout: o.Timeout, now: o.Now}
+	err := d.examine(ctx)
+	return d.findings, err
+}
+
+// Failed counts the findings that say something is broken.
+func Failed(findings []Finding) (n int) {
+	for _, f := range findings {
+		if f.Verdict == Fail {
+			n++
+		}
+	}
+	return n
+}
+
+// Print shows the findings to a person.
+func Print(to io.Writer, findings []Finding) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, f := range findings {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Verdict, f.Check, fault.Printable(f.Subject), fault.Printable(f.Found))
+		if f.Fix != "" {
+			fmt.Fprintf(w, "\t\t\t→ %s\n", fault.Printable(f.Fix))
+		}
+	}
+	return w.Flush()
+}
+
+// doctor is one examination.
+type doctor struct {
+	cfg      server.Config
+	timeout  time.Duration
+	now      func() time.Time
+	findings []Finding
+
+	db      *db.DB
+	parts   *server.Inspection
+	clients []account.Client
+}
+
+// about is what a finding speaks of, and what to do where it is not in order.
+type about struct{ check, subject, fix string }
+
+func (d *doctor) say(verdict Verdict, a about, format string, args ...any) {
+	d.findings = append(d.findings, Finding{a.check, a.subject, verdict, fmt.Sprintf(format, args...), a.fix})
+}
+
+// examine runs every check that can be run; a check that fails takes only
+// those with it that stand on it.
+func (d *doctor) examine(ctx context.Context) (err error) {
+	if dir := d.dataFolder(); dir != "" {
+		if _, err := os.Stat(dir); err != nil {
+			d.say(Fail, about{check: "data", subject: dir, fix: "make the folder, owned by the service's user, or correct --data and --database"}, "%v", err)
+			return nil
+		}
+	}
+	if d.cfg, err = d.cfg.Completed(); err != nil {
+		return err
+	}
+	if d.openDatabase(ctx) {
+		defer func() { err = errors.Join(err, d.db.Close()) }()
+		d.within(ctx, d.checkWrites)
+		d.within(ctx, d.checkDatabaseClock)
+	}
+	if d.checkMasterKey() && d.db != nil {
+		d.within(ctx, d.openParts)
+	}
+	if d.parts != nil {
+		defer func() { err = errors.Join(err, d.parts.Close()) }()
+		for _, check := range []func(context.Context){d.checkSealedKeys, d.checkCompanies, d.checkEnabledCountries, d.checkReceivers} {
+			check(ctx)
+		}
+	}
+	if d.db != nil {
+		d.within(ctx, d.checkAlerts)
+		d.within(ctx, d.checkBacklog)
+	}
+	d.within(ctx, d.checkDocuments)
+	d.checkDisk()
+	d.checkOwnCertificate()
+	d.checkAuthorities(ctx)
+	return nil
+}
+
+// within gives a check its time.
+func (d *doctor) within(ctx context.Context, check func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	check(ctx)
+}
+
+// dataFolder is the folder that completing the configuration would make.
+func (d *doctor) dataFolder() string {
+	path, isFile := strings.CutPrefix(d.cfg.Database, "sqlite:")
+	switch {
+	case d.cfg.Data != "":
+		return d.cfg.Data
+	case isFile:
+		return filepath.Dir(path)
+	}
+	return ""
+}
+
+func (d *doctor) openDatabase(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	const check = "database"
+	if path, isFile := strings.CutPrefix(d.cfg.Database, "sqlite:"); isFile {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { // opening would make it
+			d.say(Fail, about{check: check, fix: "run tributary migrate with the same --database, or correct it"}, "%s does not exist", path)
+			return false
+		}
+	}
+	opened, err := db.Open(ctx, db.Config{URL: d.cfg.Database, Log: d.cfg.Log, Guest: true})
+	if err != nil {
+		d.say(Fail, about{check: check, fix: "start the database, or correct --database, its password and the way to it"}, "%v", err)
+		return false
+	}
+	switch err := opened.CheckSchema(ctx); {
+	case errors.Is(err, db.ErrSchemaOld):
+		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "run tributary migrate with the same --database"}, "%v", err)
+	case errors.Is(err, db.ErrSchemaNew):
+		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "install the newer program on this machine"}, "%v", err)
+	case err != nil:
+		d.say(Fail, about{check: check, subject: opened.Engine(), fix: "look at the database's log"}, "%v", err)
+	default:
+		d.db = opened
+		d.say(OK, about{check: "schema", subject: opened.Engine()}, "fits this program")
+		return true
+	}
+	opened.Close() //nolint:errcheck // the finding is told
+	return false
+}
+
+// What a commit may take. Past the first a submit feels slow, past the second
+// the intake cannot keep up.
+const (
+	commitSlow    = 50 * time.Millisecond
+	commitTooSlow = time.Second
+	commitProbes  = 5
+)
+
+func (d *doctor) checkWrites(ctx context.Context) {
+	worst := time.Duration(0)
+	for range commitProbes {
+		began := time.Now()
+		if err := server.ProbeWrite(ctx, d.db); err != nil {
+			d.say(Fail, about{check: "writes", subject: d.db.Engine(), fix: "make room on the disk, make the file writable for the service's user, or end the read-only mode of the database"}, "%v", err)
+			return
+		}
+		worst = max(worst, time.Since(began))
+	}
+	verdict, fix := OK, ""
+	if worst > commitSlow {
+		verdict, fix = Warn, "use a faster disk, or a database nearer to this machine"
+	}
+	if worst > commitTooSlow {
+		verdict = Fail
+	}
+	d.say(verdict, about{check: "writes", subject: d.db.Engine(), fix: fix}, "a commit takes up to %s", worst.Round(100*time.Microsecond))
+}
+
+// Clocks further apart than this are worth a look, and refused by authorities.
+const (
+	skewDoubtful = 5 * time.Second
+	skewBroken   = 60 * time.Second
+)
+
+func (d *doctor) checkDatabaseClock(ctx context.Context) {
+	if d.db.Engine() != "postgres" {
+		return // it reads our own
+	}
+	var theirs int64
+	before := d.now()
+	err := d.db.Read(ctx, func(r db.Reader) error {
+		return r.Row("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&theirs)
+	})
+	if err != nil {
+		d.say(Fail, about{check: "clock", subject: "database", fix: "look at the database's log"}, "%v", err)
+		return
+	}
+	// The server answered somewhere between the two readings.
+	d.sayClock("database", db.FromMicros(theirs).Sub(before.Add(d.now().Sub(before)/2)))
+}
+
+func (d *doctor) sayClock(whose string, ahead time.Duration) {
+	off := ahead.Abs()
+	switch found := fmt.Sprintf("differs from ours by %s", off.Round(time.Millisecond)); {
+	case off > skewBroken:
+		d.say(Fail, about{check: "clock", subject: whose, fix: "set up time synchronisation (chrony, systemd-timesyncd) on this machine: filings with a wrong time are refused"}, "%s", found)
+	case off > skewDoubtful:
+		d.say(Warn, about{check: "clock", subject: whose, fix: "check time synchronisation on both machines"}, "%s", found)
+	default:
+		d.say(OK, about{check: "clock", subject: whose}, "%s", found)
+	}
+}
+
+func (d *doctor) checkMasterKey() bool {
+	key, err := secret.OpenMaster(d.cfg.MasterKey)
+	if err != nil {
+		d.say(Fail, about{check: "master key", fix: "restore the key from its own backup, and let only the service's user read it (chmod 0400); without it nothing can be signed"}, "%v", err)
+		return false
+	}
+	id, err := key.KeyID()
+	if err != nil {
+		d.say(Fail, about{check: "master key", fix: "check the way to the key service and its token"}, "%v", err)
+		return false
+	}
+	source, _, _ := strings.Cut(d.cfg.MasterKey, ":")
+	d.say(OK, about{check: "master key", subject: source}, "opens, key %s", id)
+	return true
+}
+
+// openParts builds what the server would run with and reads the clients.
+func (d *doctor) openParts(ctx context.Context) {
+	parts, err := server.Inspect(ctx, d.cfg, d.db)
+	if err != nil {
+		d.say(Fail, about{check: "configuration", fix: "correct the flag that is named"}, "%v", err)
+		return
+	}
+	err = d.db.Read(ctx, func(r db.Reader) (err error) { d.clients, err = parts.Accounts.List(r); return err })
+	if err != nil {
+		d.say(Fail, about{check: "clients", fix: "look at the database's log"}, "%v", err)
+		parts.Close() //nolint:errcheck // the finding is told
+		return
+	}
+	d.parts = parts
+	if len(d.clients) == 0 {
+		d.say(Warn, about{check: "clients", fix: "tributary client create"}, "there is no client yet")
+		return
+	}
+	d.say(OK, about{check: "clients"}, "%d", len(d.clients))
+}

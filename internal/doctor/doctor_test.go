@@ -1,0 +1,134 @@
+package doctor_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/doctor"
+	"tributary/internal/secret"
+	"tributary/internal/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// migrated is a configuration on a fresh database with its schema and a master key.
+func migrated(t *testing.T, url string) server.Config {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(t.TempDir(), "master.key")
+	if err := secret.CreateMasterFile(key); err != nil {
+		t.Fatal(err)
+	}
+	return server.Config{API: true, Worker: true, Listen: "127.0.0.1:0", Database: url, MasterKey: "file:" + key, Data: t.TempDir()}
+}
+
+// examine returns the findings of one check whose subject is given.
+func examine(t *testing.T, o doctor.Options, check, subject string) (found []doctor.Finding) {
+	t.Helper()
+	o.Timeout = 10 * time.Second
+	all, err := doctor.Examine(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if f.Check == check && f.Subject == subject {
+			found = append(found, f)
+		}
+	}
+	if len(found) == 0 {
+		t.Errorf("%s %s is not among %+v", check, subject, all)
+	}
+	return found
+}
+
+func TestExaminationChangesNothingAndNamesTheVerdicts(t *testing.T) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		cfg := migrated(t, url)
+		engine := "sqlite"
+		if strings.HasPrefix(url, "postgres") {
+			engine = "postgres"
+		}
+		for check, want := range map[string]doctor.Verdict{"schema": doctor.OK, "writes": doctor.OK} {
+			for _, f := range examine(t, doctor.Options{Config: cfg}, check, engine) {
+				if f.Verdict != want {
+					t.Errorf("%+v, want %s", f, want)
+				}
+			}
+		}
+		var probes int
+		d, err := db.Open(t.Context(), db.Config{URL: url, Guest: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = d.Read(t.Context(), func(r db.Reader) error { return r.Row("SELECT count(*) FROM service_keys").Scan(&probes) })
+		if err != nil || probes != 0 {
+			t.Errorf("the examination left %d rows behind: %v", probes, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if engine != "postgres" {
+			return
+		}
+		// Our clock is wrong by more than authorities take.
+		ahead := func() time.Time { return time.Now().Add(2 * time.Minute) }
+		for _, f := range examine(t, doctor.Options{Config: cfg, Now: ahead}, "clock", "database") {
+			if f.Verdict != doctor.Fail || !strings.Contains(f.Fix, "time synchronisation") {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
+}
+
+func TestFailedCountsWhatIsBrokenOnly(t *testing.T) {
+	all := []doctor.Finding{{Verdict: doctor.OK}, {Verdict: doctor.Warn}, {Verdict: doctor.Fail}, {Verdict: doctor.Fail}}
+	if n := doctor.Failed(all); n != 2 {
+		t.Errorf("%d", n)
+	}
+	var text strings.Builder
+	if err := doctor.Print(&text, []doctor.Finding{{"c", "s\x1b[2J", doctor.Warn, "found\nmore", "fix"}}); err != nil || strings.Contains(text.String(), "\x1b") || !strings.Contains(text.String(), "→ fix") {
+		t.Errorf("%q %v", text.String(), err)
+	}
+}
+
+func TestDoctorsLimits(t *testing.T) {
+	now := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+	at := func() time.Time { return now }
+	for _, c := range []struct {
+		got, want doctor.Verdict
+		what      string
+	}{
+		{doctor.OfDisk(doctor.FreeDoubtful), doctor.OK, "disk at the first limit"},
+		{doctor.OfDisk(doctor.FreeDoubtful - 1), doctor.Warn, "disk past it"},
+		{doctor.OfDisk(doctor.FreeBroken), doctor.Warn, "disk at the second limit"},
+		{doctor.OfDisk(doctor.FreeBroken - 1), doctor.Fail, "disk past it"},
+		{doctor.OfClock(doctor.SkewDoubtful), doctor.OK, "clock at the first limit"},
+		{doctor.OfClock(-doctor.SkewDoubtful - 1), doctor.Warn, "clock past it"},
+		{doctor.OfClock(-doctor.SkewBroken), doctor.Warn, "clock at the second limit"},
+		{doctor.OfClock(doctor.SkewBroken + 1), doctor.Fail, "clock past it"},
+		{doctor.OfEnd(at, now.Add(doctor.EndDoubtful+1)), doctor.OK, "certificate before the first limit"},
+		{doctor.OfEnd(at, now.Add(doctor.EndDoubtful)), doctor.Warn, "certificate at it"},
+		{doctor.OfEnd(at, now.Add(doctor.EndBroken+1)), doctor.Warn, "certificate before the second limit"},
+		{doctor.OfEnd(at, now.Add(doctor.EndBroken)), doctor.Fail, "certificate at it"},
+		{doctor.OfEnd(at, now), doctor.Fail, "certificate at its end"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, c.got, c.want)
+		}
+	}
+}
