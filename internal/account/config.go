@@ -1,10 +1,7 @@
 package account
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/netip"
 	"slices"
@@ -14,6 +11,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // Limits of a configuration.
@@ -91,19 +89,14 @@ func (c *Config) WebhookURL(event string) (string, bool) {
 }
 
 // DecodeConfig reads a configuration that a person wrote: a member it does not
-// know is an error, because a misspelt one would silently do nothing.
+// know, or one that stands twice, is an error, because it would silently do nothing.
 func DecodeConfig(text []byte) (Config, error) {
 	if len(text) > ConfigBytesMax {
 		return Config{}, invalid(fault.At("configuration", fault.FieldNotValid, "has %d bytes, at most %d are allowed", len(text), ConfigBytesMax))
 	}
 	var c Config
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return Config{}, invalid(fault.At("configuration", fault.JSONNotValid, "cannot be read: %v", err))
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return Config{}, invalid(fault.At("configuration", fault.JSONNotValid, "goes on after its end"))
+	if err := strictjson.Unmarshal(text, ConfigBytesMax, "the configuration", &c); err != nil {
+		return Config{}, err
 	}
 	return c, nil
 }

@@ -302,7 +302,7 @@ func TestAConfigurationFileIsReadStrictly(t *testing.T) {
 	if _, err := account.DecodeConfig(atLimit); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"", "[]", "{", `{"colour":"x"}`, `{} {}`, `{"rate":{"per_second":1.5}}`, `{"webhook_cidrs":["10.0.0.0"]}`, string(atLimit) + " "} {
+	for _, bad := range []string{"", "[]", "{", `{"colour":"x"}`, `{"Display_Name":"x"}`, `{"rate":{},"rate":{}}`, `{} {}`, `{"rate":{"per_second":1.5}}`, `{"webhook_cidrs":["10.0.0.0"]}`, string(atLimit) + " "} {
 		if _, err := account.DecodeConfig([]byte(bad)); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%.40q: %v", bad, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // scriptBytesMax bounds the body of a script.
@@ -159,14 +160,13 @@ func scriptOf(steps []Step) scriptBody {
 // readScript reads the JSON form strictly: a misspelt step that is silently
 // left out would let a test pass that tests nothing.
 func readScript(in io.Reader) ([]Step, error) {
-	var body scriptBody
-	dec := json.NewDecoder(in)
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&body); err != nil {
-		return nil, fault.New(fault.Invalid, "the script is not acceptable JSON: %s", err)
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the script cannot be read: %s", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fault.New(fault.Invalid, "the script is followed by something else")
+	var body scriptBody
+	if err := strictjson.Unmarshal(text, scriptBytesMax, "the script", &body); err != nil {
+		return nil, err
 	}
 	if body.Steps == nil {
 		return nil, fault.New(fault.Invalid, "the script is not valid").

@@ -152,14 +152,16 @@ func TestBadControlInputIsRefusedClearly(t *testing.T) {
 		`{`:                              "not acceptable JSON",
 		`{}`:                             "steps is required",
 		`[]`:                             "not acceptable JSON",
-		`{"steps":[]} x`:                 "followed by something else",
-		`{"steps":[{"outcom":"slow"}]}`:  "unknown field",
+		`{"steps":[]} x`:                 "something follows the end",
+		`{"steps":[{"outcom":"slow"}]}`:  "steps.0.outcom is not known",
+		`{"Steps":[]}`:                   "Steps is not known",
+		`{"steps":[],"steps":[]}`:        "stands twice",
 		`{"steps":[{"outcome":"sulk"}]}`: "steps.0.outcome must be",
 		`{"steps":[{}]}`:                 "steps.0.outcome must be",
 		`{"steps":[{"outcome":"accept"},{"outcome":"slow","times":-1}]}`:                        "steps.1.times must be",
 		`{"steps":[{"outcome":"slow","times":0}]}`:                                              "steps.0.times must be",
 		`{"steps":[{"outcome":"slow","times":1000001}]}`:                                        "steps.0.times must be",
-		`{"steps":[{"outcome":"slow","times":1.5}]}`:                                            "not acceptable JSON",
+		`{"steps":[{"outcome":"slow","times":1.5}]}`:                                            "steps.0.times must be an integer",
 		`{"steps":[{"outcome":"slow","delay":"soon"}]}`:                                         "steps.0.delay must be a duration",
 		`{"steps":[{"outcome":"slow","delay":"-2s"}]}`:                                          "steps.0.delay must be",
 		`{"steps":[{"outcome":"accept","wait":"25h"}]}`:                                         "steps.0.wait must be",
@@ -167,7 +169,7 @@ func TestBadControlInputIsRefusedClearly(t *testing.T) {
 		`{"steps":[{"outcome":"slow","on":"sundays"}]}`:                                         "steps.0.on must be",
 		`{"steps":[{"outcome":"accept","of":"ours"}]}`:                                          "steps.0.of must be",
 		`{"steps":[` + strings.Repeat(`{"outcome":"accept"},`, 1000) + `{"outcome":"accept"}]}`: "steps must be at most 1000",
-		`{"steps":[{"outcome":"` + strings.Repeat("x", 1<<20) + `"}]}`:                          "not acceptable JSON",
+		`{"steps":[{"outcome":"` + strings.Repeat("x", 1<<20) + `"}]}`:                          "the script cannot be read: http: request body too large",
 	} {
 		status, text, err := call(t, http.MethodPut, server.URL+"/_control/xa/script", body)
 		if err != nil || status != http.StatusBadRequest || !strings.Contains(text, want) {

@@ -1,12 +1,16 @@
 package lookup
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"time"
+
+	"tributary/internal/strictjson"
 )
+
+const scriptBytesMax = 64 << 10
 
 // viesScript is the body of PUT /_control/vies/script. A new script replaces
 // the old one whole; an empty one brings the register back to normal.
@@ -93,9 +97,10 @@ func (s *viesScript) prepare() error {
 
 func (s *VIESSimulator) putScript(w http.ResponseWriter, r *http.Request) {
 	var script viesScript
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&script)
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, scriptBytesMax))
+	if err == nil {
+		err = strictjson.Unmarshal(text, scriptBytesMax, "the script", &script)
+	}
 	if err == nil {
 		err = script.prepare()
 	}

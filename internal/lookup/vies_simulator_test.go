@@ -79,7 +79,7 @@ func TestSimulatorAnswersInTheRecordedShape(t *testing.T) {
 
 func TestScriptsThatAreNone(t *testing.T) {
 	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
-	for _, script := range []string{`{`, `[]`, `{"stepps":[]}`, `{"outages":["GB"]}`, `{"steps":[{}]}`, `{"steps":[{"outcome":"pending"}]}`,
+	for _, script := range []string{`{`, `[]`, `{"stepps":[]}`, `{"steps":[],"steps":[]}`, `{} {}`, `{"outages":["GB"]}`, `{"steps":[{}]}`, `{"steps":[{"outcome":"pending"}]}`,
 		`{"steps":[{"outcome":"duplicate"}]}`, `{"steps":[{"outcome":"ms_unavailable"}]}`, `{"steps":[{"outcome":"slow","delay":"soon"}]}`,
 		`{"steps":[{"outcome":"slow","delay":"-1s"}]}`, `{"steps":[{"outcome":"slow","times":-1}]}`, `{"steps":[{"outcome":"slow","country":"QQ"}]}`} {
 		if status, _ := r.do(http.MethodPut, "/_control/vies/script", script); status != http.StatusBadRequest {
