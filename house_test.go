@@ -23,6 +23,7 @@ var staircase = [][]string{
 	{"country"},
 	{"country/taxid"},
 	{"country/identity"},
+	{"country/en16931"},
 	{"country/xx", "country/generic", "country/es", "country/mx", "country/pl"},
 	{"country/world"},
 	{"country/packtest"},
