@@ -192,13 +192,13 @@ type migrateCommand struct {
 
 // Run applies the schema.
 func (m *migrateCommand) Run(c *command) error {
-	ctx, cancel := context.WithTimeout(c.ctx, 10*time.Minute)
+	opening, cancel := context.WithTimeout(c.ctx, time.Minute)
 	defer cancel()
-	d, err := db.Open(ctx, db.Config{URL: m.Database, Log: c.log})
+	d, err := db.Open(opening, db.Config{URL: m.Database, Log: c.log})
 	if err != nil {
 		return err
 	}
-	steps, err := d.Migrate(ctx)
+	steps, err := d.Migrate(c.ctx)
 	if closing := d.Close(); err == nil {
 		err = closing
 	}

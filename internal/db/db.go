@@ -77,8 +77,7 @@ type engine interface {
 	name() string
 	write(w *write) error // enqueue; the engine answers w.done
 	read(ctx context.Context, fn func(Reader) error) error
-	exec(ctx context.Context, sql string) error // migrations: a script outside of Write
-	lockSchema(ctx context.Context) (unlock func(), err error)
+	openSchema(ctx context.Context) (schema, error) // waits until no other node migrates
 	claimSQL() claimSQL
 	start(d *DB) error // background work: writers, listener
 	jobs() jobEngine

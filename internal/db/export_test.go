@@ -7,6 +7,7 @@ import (
 
 const (
 	GatherPace      = gatherPace
+	SchemaLock      = schemaLock
 	OwnersPerClaim  = ownersPerClaim
 	OwnersKnownMost = ownersKnownMost
 )
@@ -74,7 +75,22 @@ func (c *Clock) Wall() time.Time { return c.c.wall() }
 func (c *Clock) Elapsed() time.Duration { return c.c.elapsed() }
 
 // MigrateTo stops after a version.
-func MigrateTo(ctx context.Context, d *DB, last int) (int, error) { return d.migrateTo(ctx, last) }
+func MigrateTo(ctx context.Context, d *DB, last int) (int, error) {
+	all, err := migrations(d.Engine())
+	if err != nil {
+		return 0, err
+	}
+	return d.migrate(ctx, all[:last])
+}
+
+// MigrateSteps applies a test's own steps instead of the program's.
+func MigrateSteps(ctx context.Context, d *DB, steps ...Step) (int, error) {
+	all := make([]migration, len(steps))
+	for i, s := range steps {
+		all[i] = migration{s.Version, s.Name, s.Script}
+	}
+	return d.migrate(ctx, all)
+}
 
 // Step is one migration as the tests see it.
 type Step struct {

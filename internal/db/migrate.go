@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 )
 
 //go:embed migrations
@@ -21,9 +23,29 @@ var ErrSchemaOld = errors.New("the database has an older schema: run `tributary 
 // ErrSchemaNew reports a database whose schema is newer than this program.
 var ErrSchemaNew = errors.New("the database has a newer schema than this program knows: use the newer program")
 
+// schema is the engine's side of a migration, while no other node migrates.
+type schema interface {
+	exec(ctx context.Context, script string) error // one transaction
+	step(ctx context.Context, m migration, record string) error
+	migrateJobs(ctx context.Context) error
+	close()
+}
+
+// Time limits of migrations. They have nothing to do with those of a start: an
+// index over a hundred million rows takes its time.
+const (
+	migrateFor      = 12 * time.Hour
+	schemaLockEvery = 200 * time.Millisecond // a look whether another node still migrates
+	tellEvery       = 5 * time.Second        // a line about a step that takes long
+)
+
 // migration is one step of the schema. Steps are additive: a node of the
 // version before goes on working beside nodes of the new one, so columns are
 // added with defaults, and nothing is renamed or dropped while such nodes may run.
+//
+// On PostgreSQL a step may end with CREATE INDEX CONCURRENTLY statements, and
+// does so where it adds an index to a table of an earlier step: they are built
+// one by one, outside of the step's transaction, while others write.
 type migration struct {
 	version int
 	name    string
@@ -60,33 +82,38 @@ func migrations(engine string) ([]migration, error) {
 }
 
 // Migrate brings the schema up to this program's version and returns how many
-// steps it took. Several nodes may call it at the same time.
-func (d *DB) Migrate(ctx context.Context) (int, error) { return d.migrateTo(ctx, 0) }
-
-// migrateTo stops after a version; 0 means the last. Tests stop in between.
-func (d *DB) migrateTo(ctx context.Context, last int) (steps int, err error) {
+// steps it took. Several nodes may call it at the same time. It has a deadline
+// of its own and tells in the log what it does.
+//
+// Failure policy: a step that is interrupted is not recorded and is taken up
+// again by the next call; what it had finished for good (on PostgreSQL its
+// transaction, and indexes one by one) is not done twice.
+func (d *DB) Migrate(ctx context.Context) (int, error) {
 	all, err := migrations(d.Engine())
 	if err != nil {
 		return 0, err
 	}
+	return d.migrate(ctx, all)
+}
+
+func (d *DB) migrate(ctx context.Context, all []migration) (steps int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, migrateFor)
+	defer cancel()
 	// One node at a time: neither CREATE TABLE IF NOT EXISTS nor the job
 	// engine's own migrations stand two at once.
-	unlock, err := d.eng.lockSchema(ctx)
+	s, err := d.eng.openSchema(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("wait for other nodes that migrate: %w", err)
 	}
-	defer unlock()
-	if err := d.eng.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)"); err != nil {
+	defer s.close()
+	if err := s.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)"); err != nil {
 		return 0, fmt.Errorf("make the table of schema versions: %w", err)
 	}
 	if err := d.newer(ctx, all[len(all)-1].version); err != nil {
 		return 0, err
 	}
 	for _, m := range all {
-		if last > 0 && m.version > last {
-			return steps, nil
-		}
-		done, err := d.step(ctx, m)
+		done, err := d.step(ctx, s, m)
 		if err != nil {
 			return steps, fmt.Errorf("migration %04d_%s: %w", m.version, m.name, err)
 		}
@@ -94,14 +121,14 @@ func (d *DB) migrateTo(ctx context.Context, last int) (steps int, err error) {
 			steps++
 		}
 	}
-	if err := d.eng.jobs().migrate(ctx); err != nil {
+	if err := s.migrateJobs(ctx); err != nil {
 		return steps, fmt.Errorf("migrate the job engine's tables: %w", err)
 	}
 	return steps, nil
 }
 
 // step applies one migration unless it is there already; false if it was.
-func (d *DB) step(ctx context.Context, m migration) (bool, error) {
+func (d *DB) step(ctx context.Context, s schema, m migration) (bool, error) {
 	digest, err := d.digestOf(ctx, m.version)
 	switch {
 	case err != nil:
@@ -111,11 +138,33 @@ func (d *DB) step(ctx context.Context, m migration) (bool, error) {
 	case digest != "":
 		return false, fmt.Errorf("applied in another form (digest %s, this program has %s): a published step was edited", digest, m.digest())
 	}
+	begun := time.Now()
+	log := d.log.With("step", fmt.Sprintf("%04d_%s", m.version, m.name))
+	log.Info("migration begins")
 	record := fmt.Sprintf("INSERT INTO schema_version VALUES (%d, '%s', '%s', %d)", m.version, m.name, m.digest(), Micros(d.Now()))
-	if err := d.eng.exec(ctx, record+";"+m.script); err != nil {
+	err = telling(ctx, func() {
+		log.Info("migration goes on", "for", time.Since(begun).Round(time.Second))
+	}, func() error { return s.step(ctx, m, record) })
+	if err != nil {
 		return false, err
 	}
+	log.Info("migration is done", "took", time.Since(begun).Round(time.Millisecond))
 	return true, nil
+}
+
+// telling calls tell now and then while work goes on.
+func telling(ctx context.Context, tell func(), work func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for pause(ctx, tellEvery); ctx.Err() == nil; pause(ctx, tellEvery) {
+			tell()
+		}
+	})
+	err := work()
+	cancel()
+	wg.Wait()
+	return err
 }
 
 func (d *DB) digestOf(ctx context.Context, version int) (digest string, err error) {

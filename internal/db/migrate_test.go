@@ -72,7 +72,8 @@ func migrationCases() map[int]migrationCase {
 
 var (
 	newTable  = regexp.MustCompile(`(?is)create\s+table\s+(?:if\s+not\s+exists\s+)?([a-z_0-9]+)`)
-	oldTable  = regexp.MustCompile(`(?is)(?:alter\s+table|insert\s+into|delete\s+from|\bupdate|(?:create\s+(?:unique\s+)?index\s+(?:if\s+not\s+exists\s+)?[a-z_0-9]+\s+on)|trigger\s+[a-z_0-9]+\s+(?:before|after)\s+[a-z ,_]+?\s+on)\s+(?:only\s+)?([a-z_0-9]+)`)
+	oldTable  = regexp.MustCompile(`(?is)(?:alter\s+table|insert\s+into|delete\s+from|\bupdate|(?:create\s+(?:unique\s+)?index\s+(?:concurrently\s+)?(?:if\s+not\s+exists\s+)?[a-z_0-9]+\s+on)|trigger\s+[a-z_0-9]+\s+(?:before|after)\s+[a-z ,_]+?\s+on)\s+(?:only\s+)?([a-z_0-9]+)`)
+	newIndex  = regexp.MustCompile(`(?is)create\s+(?:unique\s+)?index\s+(concurrently\s+)?(?:if\s+not\s+exists\s+)?[a-z_0-9]+\s+on\s+([a-z_0-9]+)`)
 	comments  = regexp.MustCompile(`--[^\n]*`)
 	bodies    = regexp.MustCompile(`(?is)\$\$.*?\$\$|begin\s+select\s+raise.*?end`)
 	forbidden = map[string]*regexp.Regexp{
@@ -116,6 +117,30 @@ func TestMigrationsOnlyAdd(t *testing.T) {
 			if !strings.HasPrefix(strings.TrimSpace(step.Script), "-- Owner:") {
 				t.Errorf("%s does not begin with \"-- Owner:\": a table has exactly one owner", name)
 			}
+		}
+	}
+}
+
+// publishedLocked is the last step that was published before indexes were built
+// beside writers. A published step is never edited.
+const publishedLocked = 13
+
+// An index on a table with rows keeps every writer out for as long as it is
+// built, unless it is built concurrently.
+func TestIndexesOnOldTablesAreBuiltConcurrently(t *testing.T) {
+	steps, err := db.Steps("postgres")
+	must(t, err)
+	for _, s := range steps {
+		if s.Version <= publishedLocked {
+			continue
+		}
+		for _, m := range newIndex.FindAllStringSubmatch(statements(s.Script), -1) {
+			if table := strings.ToLower(m[2]); m[1] == "" && !slices.Contains(tablesOf(s), table) {
+				t.Errorf("%04d_%s builds an index on %s, a table of an earlier step, and keeps writers out: use CREATE INDEX CONCURRENTLY, at the end", s.Version, s.Name, table)
+			}
+		}
+		if byteOrder.MatchString(s.Script) {
+			t.Errorf("%04d_%s changes the order of a column: its indexes are built anew and keep writers out", s.Version, s.Name)
 		}
 	}
 }

@@ -48,7 +48,6 @@ const (
 	pgConnectTimeout = 5 * time.Second
 	pgAloneTries     = 3                // a write alone, against deadlocks and serialization failures
 	pgGroupTimeout   = 30 * time.Second // a server that says nothing must not hold the committers for ever
-	schemaLock       = 7420431          // advisory lock of migrations; any number that nobody else uses
 	pgSilence        = 10 * time.Second // how long a vanished machine goes unnoticed
 )
 
@@ -342,36 +341,6 @@ func (e *pgEngine) read(ctx context.Context, fn func(Reader) error) error {
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // a read has nothing to keep
 	return e.classify(fn(&pgTx{e: e, tx: tx, ctx: ctx, instant: e.d.instant()}))
-}
-
-func (e *pgEngine) exec(ctx context.Context, script string) error {
-	conn, err := e.pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	_, err = conn.Conn().PgConn().Exec(ctx, "BEGIN;"+script+";COMMIT").ReadAll()
-	if err != nil {
-		_, back := conn.Conn().PgConn().Exec(ctx, "ROLLBACK").ReadAll()
-		return errors.Join(err, back)
-	}
-	return nil
-}
-
-// lockSchema holds back other nodes that migrate. The lock falls with the session.
-func (e *pgEngine) lockSchema(ctx context.Context) (unlock func(), err error) {
-	conn, err := e.pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", schemaLock); err != nil {
-		conn.Release()
-		return nil, err
-	}
-	return func() {
-		conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", schemaLock) //nolint:errcheck // a broken session has none
-		conn.Release()
-	}, nil
 }
 
 func (e *pgEngine) jobs() jobEngine { return e.job }

@@ -378,29 +378,6 @@ func (e *sqliteEngine) read(ctx context.Context, fn func(Reader) error) error {
 	return fn(c)
 }
 
-func (e *sqliteEngine) exec(ctx context.Context, script string) error {
-	tx, err := e.writer.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, script); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	return tx.Commit()
-}
-
-// lockSchema holds back other processes that migrate, by a lock on the folder.
-func (e *sqliteEngine) lockSchema(context.Context) (unlock func(), err error) {
-	dir, err := os.Open(filepath.Dir(e.path))
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, errors.Join(err, dir.Close())
-	}
-	return func() { dir.Close() }, nil //nolint:errcheck // closing gives up a lock
-}
-
 func (e *sqliteEngine) jobs() jobEngine { return e.job }
 func (e *sqliteEngine) notify(string)   {}
 

@@ -8,6 +8,9 @@ import (
 	"tributary/internal/db"
 )
 
+// OpenTimeout is how long a database may take to answer at the start.
+const OpenTimeout = openTimeout
+
 // Accounts is the book of clients of a running program.
 func (s *Server) Accounts() *account.Accounts { return s.accounts }
 

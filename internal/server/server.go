@@ -147,19 +147,17 @@ func (s *Server) listen() (err error) {
 }
 
 func (s *Server) openDatabase(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	var err error
-	if s.db, err = db.Open(ctx, db.Config{URL: s.cfg.Database, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups}); err != nil {
+	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups}); err != nil {
 		return err
 	}
 	if s.cfg.Migrate || s.cfg.Demo {
-		if _, err := s.db.Migrate(ctx); err != nil {
-			return err
-		}
-		return nil
+		_, err := s.db.Migrate(ctx) // takes the time it needs: see its own deadline
+		return err
 	}
-	return s.db.CheckSchema(ctx)
+	return s.db.CheckSchema(opening)
 }
 
 // URL is the base address of the public API.

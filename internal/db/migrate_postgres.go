@@ -1,0 +1,231 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+)
+
+const (
+	schemaLock = 7420431 // advisory lock of migrations; any number that nobody else uses
+	// schemaSettings are those of a session that migrates: a second for a lock on
+	// a table, because whoever comes later waits behind us, and any time for the rest.
+	schemaSettings  = "SET lock_timeout = '1s'; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = '1min'"
+	schemaTell      = time.Second     // another node's migration that takes longer is worth a line
+	schemaPause     = 3 * time.Second // between two tries: those who wait get their turn
+	schemaQuestions = 5 * time.Second // for a question about how far a step has come
+)
+
+// pgSchema is the one who migrates, with a session of its own: it holds the
+// lock of migrations, and no statement of it runs into the time limits of
+// ordinary ones. The lock falls with the session.
+//
+// Failure policy: a statement that changes a table needs it for itself for a
+// moment. It waits for that for a second at most, because everybody else waits
+// behind it, and then steps back and tries again, until the deadline of the
+// whole migration. Indexes on tables with rows are built concurrently.
+type pgSchema struct {
+	e    *pgEngine
+	conn *pgx.Conn
+	pool *pgxpool.Pool // the job engine's own migrations want a pool
+}
+
+// openSchema never waits inside of the server: a session that died behind a
+// pooler could hold the lock for ever, and this node would hang without a word.
+func (e *pgEngine) openSchema(ctx context.Context) (schema, error) {
+	conn, err := pgx.ConnectConfig(ctx, e.pool.Config().ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	s := &pgSchema{e: e, conn: conn}
+	if err := s.run(ctx, schemaSettings); err != nil {
+		s.close()
+		return nil, err
+	}
+	waited := time.Now()
+	for told := false; ; {
+		var got bool
+		if err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", schemaLock).Scan(&got); err != nil {
+			s.close()
+			return nil, err
+		}
+		if got {
+			return s, nil
+		}
+		if !told && time.Since(waited) > schemaTell {
+			told = true
+			e.d.log.Info("waiting for another node that migrates", "lock", schemaLock)
+		}
+		pause(ctx, schemaLockEvery)
+	}
+}
+
+func (s *pgSchema) close() {
+	if s.pool != nil {
+		s.pool.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), schemaQuestions)
+	defer cancel()
+	s.conn.Close(ctx) //nolint:errcheck // the lock falls with the session, whoever ends it
+}
+
+// run sends a script as it is; several statements are one transaction unless they say otherwise.
+func (s *pgSchema) run(ctx context.Context, script string) error {
+	_, err := s.conn.PgConn().Exec(ctx, script).ReadAll()
+	return err
+}
+
+// exec runs a script in one transaction, as often as it takes to get its locks.
+func (s *pgSchema) exec(ctx context.Context, script string) error {
+	return s.patiently(ctx, func() error {
+		err := s.run(ctx, "BEGIN;"+script+";COMMIT")
+		if err != nil && !s.conn.IsClosed() {
+			err = errors.Join(err, s.run(ctx, "ROLLBACK"))
+		}
+		return err
+	})
+}
+
+// patiently repeats what did not get a lock in time.
+func (s *pgSchema) patiently(ctx context.Context, work func() error) error {
+	for try := 1; ; try++ {
+		err := work()
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != lockNotAvailable {
+			return err
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		s.e.d.log.Info("a table is in use, the migration steps back and tries again", "try", try, "error", err)
+		pause(ctx, schemaPause)
+	}
+}
+
+const lockNotAvailable = "55P03"
+
+// step applies a migration: its transaction, then its indexes one by one, then the record.
+func (s *pgSchema) step(ctx context.Context, m migration, record string) error {
+	script, indexes, err := m.split()
+	if err != nil {
+		return err
+	}
+	if len(indexes) == 0 {
+		return s.exec(ctx, record+";"+script)
+	}
+	if err := s.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_begun (version BIGINT PRIMARY KEY, digest TEXT NOT NULL)"); err != nil {
+		return fmt.Errorf("make the table of steps under way: %w", err)
+	}
+	if err := s.begin(ctx, m, script); err != nil {
+		return err
+	}
+	for i, ix := range indexes {
+		s.e.d.log.Info("building an index while others write", "index", ix.name, "table", ix.table, "number", i+1, "of", len(indexes))
+		if err := s.index(ctx, ix); err != nil {
+			return fmt.Errorf("index %s: %w", ix.name, err)
+		}
+	}
+	return s.exec(ctx, record+fmt.Sprintf(";DELETE FROM schema_begun WHERE version = %d", m.version))
+}
+
+// begin runs the transaction of a step that has more, once.
+func (s *pgSchema) begin(ctx context.Context, m migration, script string) error {
+	var digest string
+	err := s.conn.QueryRow(ctx, "SELECT digest FROM schema_begun WHERE version = $1", m.version).Scan(&digest)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return s.exec(ctx, script+fmt.Sprintf(";INSERT INTO schema_begun VALUES (%d, '%s')", m.version, m.digest()))
+	case err != nil:
+		return err
+	case digest != m.digest():
+		return fmt.Errorf("begun in another form (digest %s, this program has %s): finish it with the program that began it", digest, m.digest())
+	}
+	return nil
+}
+
+// index builds one index beside writers. What an interrupted build left is not valid and is removed.
+func (s *pgSchema) index(ctx context.Context, ix newIndex) error {
+	var valid bool
+	err := s.conn.QueryRow(ctx, "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)", ix.name).Scan(&valid)
+	switch {
+	case err == nil && valid:
+		return nil
+	case err == nil:
+		if err := s.patiently(ctx, func() error { return s.run(ctx, "DROP INDEX CONCURRENTLY "+ix.name) }); err != nil {
+			return fmt.Errorf("remove what an interrupted build left: %w", err)
+		}
+	case !errors.Is(err, pgx.ErrNoRows):
+		return err
+	}
+	// The build waits for transactions that are older than itself, which holds
+	// nobody up: here the time limit for locks would only break it off.
+	if err := s.run(ctx, "SET lock_timeout = 0"); err != nil {
+		return err
+	}
+	begun := time.Now()
+	err = telling(ctx, func() { s.tell(ctx, ix, begun) }, func() error { return s.run(ctx, ix.text) })
+	return errors.Join(err, s.run(ctx, schemaSettings))
+}
+
+// tell says how far the server has come with an index.
+func (s *pgSchema) tell(ctx context.Context, ix newIndex, begun time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, schemaQuestions)
+	defer cancel()
+	var phase string
+	var done, total int64
+	err := s.e.pool.QueryRow(ctx, "SELECT phase, greatest(blocks_done, tuples_done), greatest(blocks_total, tuples_total) FROM pg_stat_progress_create_index WHERE relid = to_regclass($1) LIMIT 1", ix.table).Scan(&phase, &done, &total)
+	if err == nil {
+		s.e.d.log.Info("building an index", "index", ix.name, "phase", phase, "done", done, "of", total, "for", time.Since(begun).Round(time.Second))
+	}
+}
+
+// migrateJobs runs River's own migrations under the same rules.
+func (s *pgSchema) migrateJobs(ctx context.Context) error {
+	cfg := s.e.pool.Config()
+	cfg.MaxConns, cfg.MinConns = 1, 0
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.PgConn().Exec(ctx, schemaSettings).ReadAll()
+		return err
+	}
+	var err error
+	if s.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
+		return err
+	}
+	jobs := &client[pgx.Tx]{driver: riverpgxv5.New(s.pool)}
+	return s.patiently(ctx, func() error { return jobs.migrate(ctx) })
+}
+
+// newIndex is an index that is built concurrently.
+type newIndex struct{ name, table, text string }
+
+var (
+	concurrently = regexp.MustCompile(`(?i)^create\s+(?:unique\s+)?index\s+concurrently\s+([a-z_0-9]+)\s+on\s+([a-z_0-9]+)`)
+	sqlComment   = regexp.MustCompile(`--[^\n]*`)
+)
+
+// split parts a script into its transaction and the indexes behind it.
+func (m migration) split() (script string, indexes []newIndex, err error) {
+	at := strings.Index(strings.ToLower(m.script), "index concurrently")
+	if at < 0 {
+		return m.script, nil, nil
+	}
+	at = strings.LastIndexByte(m.script[:at], '\n') + 1
+	for _, text := range strings.Split(sqlComment.ReplaceAllString(m.script[at:], ""), ";") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		parts := concurrently.FindStringSubmatch(text)
+		if parts == nil {
+			return "", nil, fmt.Errorf("only CREATE INDEX CONCURRENTLY may follow the first of them, not %q", text)
+		}
+		indexes = append(indexes, newIndex{name: parts[1], table: parts[2], text: text})
+	}
+	return m.script[:at], indexes, nil
+}
