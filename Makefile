@@ -24,11 +24,11 @@ check: ## formatting, vet, staticcheck, house rules
 test: setup check ## everything, on SQLite and PostgreSQL, with the race detector; a thousand simulations and a short fuzz without
 	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} CGO_ENABLED=1 \
 		$(GO) test $(RACE) -vet=off -timeout 20m ./...
-	CGO_ENABLED=0 TRIBUTARY_SIM_SEEDS=1000 $(GO) test -tags killpoints -vet=off -count=1 -timeout 20m -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/transaction ./internal/webhook
+	CGO_ENABLED=0 TRIBUTARY_SIM_SEEDS=1000 $(GO) test -tags killpoints -vet=off -count=1 -timeout 20m -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
 	CGO_ENABLED=0 GOFLAGS=-tags=killpoints scripts/fuzz quick
 
 bench: setup ## the benchmarks of the packages, one run each
-	TRIBUTARY_TEST_POSTGRES=required $(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/transaction ./internal/lookup
+	TRIBUTARY_TEST_POSTGRES=required $(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup
 
 conformance: setup ## documents against official schemas and tools
 	TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} $(GO) test -count=1 ./internal/country/...
@@ -41,7 +41,7 @@ soak: setup ## half load for ten minutes: memory, goroutines and files must stay
 	TRIBUTARY_SOAK=$${SOAK:-10m} $(GO) test -count=1 -timeout 4h -run TestSoak -v ./cmd/tributary
 
 simulate: setup ## state machines under seeded faults in virtual time (SEEDS=10000)
-	TRIBUTARY_SIM_SEEDS=$${SEEDS:-10000} $(GO) test -count=1 -timeout 4h -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/transaction ./internal/webhook
+	TRIBUTARY_SIM_SEEDS=$${SEEDS:-10000} $(GO) test -count=1 -timeout 4h -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
 
 fuzz: ## every fuzz target for a while, led by coverage (TIME=30s TARGETS=country/pl)
 	@scripts/fuzz $${TIME:-30s} $(TARGETS)

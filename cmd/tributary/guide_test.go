@@ -18,6 +18,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 var update = stdflag.Bool("update", false, "rewrite generated files and the generated parts of the guide")
@@ -107,7 +108,7 @@ func correctionsTable(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := []country.Kind{country.Adjustment, country.Credit, country.Cancellation}
+	kinds := []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation}
 	out := "| Country | Adjustment, until | Credit, until | Cancellation, until |\n|---|---|---|---|\n"
 	line := func(name string, f country.Facts) string {
 		row := "| " + name

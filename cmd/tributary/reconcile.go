@@ -7,12 +7,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/server"
-	"tributary/internal/transaction"
 )
 
 type reconcileCommand struct {
@@ -39,7 +40,7 @@ func (cmd *reconcileCommand) Run(c *command) error {
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
 		differs := false
-		var all []transaction.Reconciliation
+		var all []filing.Reconciliation
 		for _, day := range days {
 			found, err := server.Reconcile(ctx, cfg, d, a, cmd.Supplier, day)
 			if err != nil {
@@ -62,13 +63,13 @@ func (cmd *reconcileCommand) Run(c *command) error {
 const daysMax = 366
 
 func (cmd *reconcileCommand) days() (list []country.Day, err error) {
-	first, err := transaction.Day(cmd.Day)
+	first, err := filing.Day(cmd.Day)
 	if err != nil {
 		return nil, fmt.Errorf("--day: %w", err)
 	}
 	last := first
 	if cmd.Until != "" {
-		if last, err = transaction.Day(cmd.Until); err != nil {
+		if last, err = filing.Day(cmd.Until); err != nil {
 			return nil, fmt.Errorf("--until: %w", err)
 		}
 	}
@@ -86,7 +87,7 @@ func (cmd *reconcileCommand) days() (list []country.Day, err error) {
 	return list, nil
 }
 
-func printReconciliations(w *tabwriter.Writer, all []transaction.Reconciliation) {
+func printReconciliations(w *tabwriter.Writer, all []filing.Reconciliation) {
 	fmt.Fprintln(w, "DAY\tCOUNTRY\tOURS\tTHEIRS\tAGREED\tOPEN\tDIFFERENCES")
 	for _, r := range all {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", r.Day, r.Country, r.Ours, r.Theirs, r.Agreed, r.Open, len(r.Differing))

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/server"
-	"tributary/internal/transaction"
 )
 
 // restoredCommand is what a person decides after a backup was restored.
@@ -24,18 +25,18 @@ type restoredList struct{ bookFlags }
 // Run lists.
 func (cmd *restoredList) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
-		var list []transaction.RestoredSupplier
+		var list []filing.RestoredSupplier
 		var closed bool
 		err := d.Read(ctx, func(r db.Reader) (err error) {
-			list, closed, err = transaction.Restored(r)
+			list, closed, err = filing.Restored(r)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		shown := struct {
-			Closed    bool                           `json:"intake_closed"`
-			Suppliers []transaction.RestoredSupplier `json:"suppliers"`
+			Closed    bool                      `json:"intake_closed"`
+			Suppliers []filing.RestoredSupplier `json:"suppliers"`
 		}{closed, list}
 		return cmd.show(c, shown, func(w *tabwriter.Writer) {
 			fmt.Fprintf(w, "intake closed: %v\n\nSUPPLIER\tCLIENT\tCOUNTRY\tSTATE\tASKED UP TO\tFOUND\tADOPTED\tTROUBLE\n", closed)

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
 	"tributary/internal/server"
-	"tributary/internal/transaction"
 )
 
 // commonFlags are known to demo and serve alike.
@@ -53,7 +54,7 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 	}
 	if f.RestoredSince != "" {
 		var err error
-		if cfg.RestoredSince, err = transaction.Day(f.RestoredSince); err != nil {
+		if cfg.RestoredSince, err = filing.Day(f.RestoredSince); err != nil {
 			return cfg, fault.New(fault.Invalid, "--restored-since: %q is not a day of the form YYYY-MM-DD", f.RestoredSince)
 		}
 		if !f.Restored {

@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/strictjson"
@@ -179,7 +181,7 @@ func (r rules) settleCountries(c *Config, live bool, found finder) {
 
 // refuses says why a country cannot be enabled, or nothing.
 func (r rules) refuses(code string, use country.UseCase, live bool) string {
-	if !country.CountryKnown(code) {
+	if !transaction.CountryKnown(code) {
 		return "is not a country code"
 	}
 	if r.atlas == nil {

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/filing"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tributary/internal/account"
@@ -30,7 +32,7 @@ import (
 type Config struct {
 	Accounts     *account.Accounts
 	Atlas        *country.Atlas
-	Transactions *transaction.Service
+	Transactions *filing.Service
 	Companies    *onboarding.Companies
 	Lookups      *lookup.Lookups
 	Documents    *document.Store
@@ -139,13 +141,13 @@ type route struct {
 // routes is the whole public API.
 func (a *API) routes() []route {
 	return []route{
-		{"POST", "/v1/transactions", false, a.submit(country.Invoice), docSubmit},
+		{"POST", "/v1/transactions", false, a.submit(transaction.Invoice), docSubmit},
 		{"GET", "/v1/transactions", false, a.listTransactions, docList},
 		{"POST", "/v1/transactions/validate", false, a.validate, docValidate},
-		{"POST", "/v1/transactions/adjustment", false, a.submit(country.Adjustment), docAdjustment},
-		{"POST", "/v1/transactions/credit", false, a.submit(country.Credit), docCredit},
-		{"POST", "/v1/transactions/cancellation", false, a.submit(country.Cancellation), docCancellation},
-		{"POST", "/v1/transactions/backfill/reported", false, a.submit(country.Backfill), docBackfill},
+		{"POST", "/v1/transactions/adjustment", false, a.submit(transaction.Adjustment), docAdjustment},
+		{"POST", "/v1/transactions/credit", false, a.submit(transaction.Credit), docCredit},
+		{"POST", "/v1/transactions/cancellation", false, a.submit(transaction.Cancellation), docCancellation},
+		{"POST", "/v1/transactions/backfill/reported", false, a.submit(transaction.Backfill), docBackfill},
 		{"GET", historyPath, false, a.history, docHistory},
 		{"GET", "/v1/transactions/{operation_id}", false, a.result, docResult},
 		{"GET", "/v1/countries", false, a.countries, docCountries},

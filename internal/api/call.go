@@ -16,11 +16,12 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
-	"tributary/internal/transaction"
 )
 
 // call is one request on its way to an answer.
@@ -221,8 +222,8 @@ func (c *call) raw(status int, media string, text []byte) {
 }
 
 // actingAs is the transaction slice's view of the caller.
-func (c *call) actingAs() transaction.Caller {
-	return transaction.Caller{Scope: c.caller.ClientID, Live: country.Live(c.caller.Live), UseCase: c.caller.Config.UseCase}
+func (c *call) actingAs() filing.Caller {
+	return filing.Caller{Scope: c.caller.ClientID, Live: country.Live(c.caller.Live), UseCase: c.caller.Config.UseCase}
 }
 
 func notFound(message string) *fault.Error {

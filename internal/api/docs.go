@@ -1,9 +1,9 @@
 package api
 
 import (
+	"tributary/internal/filing"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
-	"tributary/internal/transaction"
 )
 
 func pathParam(name, about string) param { return param{name, "path", about, object{"type": "string"}} }
@@ -40,10 +40,10 @@ var (
 	docCancellation = operationDoc{tag: "Transactions", summary: "Cancel a transaction", request: "Cancellation", example: "cancellation", answers: accepted()}
 	docBackfill     = operationDoc{tag: "Transactions", summary: "Make a document known that was issued elsewhere", request: "Backfill", example: "backfill", answers: accepted()}
 	docResult       = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{pathParam("operation_id", "As answered on submission.")},
-		answers: map[int]any{200: transaction.Result{}, 404: errorBody{}}}
+		answers: map[int]any{200: filing.Result{}, 404: errorBody{}}}
 	docHistory = operationDoc{tag: "Transactions", summary: "Attempts of a transaction, oldest first", params: []param{pathParam("transaction_id", "The client's id, percent-encoded.")},
 		answers: map[int]any{200: historyAnswer{}, 404: historyUnknown{}}}
-	docList = operationDoc{tag: "Transactions", summary: "List operations, newest first", answers: map[int]any{200: page[transaction.Result]{}},
+	docList = operationDoc{tag: "Transactions", summary: "List operations, newest first", answers: map[int]any{200: page[filing.Result]{}},
 		params: params([]param{
 			queryParam("status", "Only of this status.", object{"type": "string", "enum": []any{"SUCCESS", "PROCESSING", "FAILURE"}}),
 			queryParam("country_code", "Only of this country.", object{"type": "string"}), queryParam("supplier_id", "Only of this supplier.", object{"type": "string"}),

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/transaction"
+
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"tributary/docs/examples"
 	"tributary/internal/api"
-	"tributary/internal/country"
 	"tributary/internal/fault"
 )
 
@@ -207,7 +208,7 @@ func TestRequestSchemasHaveTheMembersOfTheCountryContract(t *testing.T) {
 	got = slices.DeleteFunc(got, func(path string) bool { // the alias and what is below it
 		return strings.HasPrefix(path, "items.*.tax_breakdown") && !strings.HasPrefix(path, "items.*.tax_breakdowns")
 	})
-	if want := country.FieldPaths(); !slices.Equal(got, want) {
+	if want := transaction.FieldPaths(); !slices.Equal(got, want) {
 		t.Errorf("schemas have\n%s\nthe contract\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

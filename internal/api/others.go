@@ -6,9 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/country"
 	"tributary/internal/document"
-	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -151,9 +152,9 @@ type eventAnswer struct {
 
 func eventOf(e webhook.EventRow) eventAnswer {
 	row := eventAnswer{WebhookID: e.WebhookID, EventType: e.EventType, ResourceID: e.ResourceID, ResourceURL: e.ResourceURL,
-		Status: e.Status, Tries: e.Tries, CreatedAt: transaction.Stamp(e.CreatedAt)}
+		Status: e.Status, Tries: e.Tries, CreatedAt: filing.Stamp(e.CreatedAt)}
 	if !e.NextTryAt.IsZero() {
-		next := transaction.Stamp(e.NextTryAt)
+		next := filing.Stamp(e.NextTryAt)
 		row.NextTryAt = &next
 	}
 	if e.LastStatus != 0 {

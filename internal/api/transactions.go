@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/filing"
+
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
@@ -22,7 +23,7 @@ type operationAnswer struct {
 	OperationID string `json:"operation_id"`
 }
 
-func (a *API) submit(kind country.Kind) func(*call) error {
+func (a *API) submit(kind transaction.Kind) func(*call) error {
 	return func(c *call) error {
 		body, err := c.body()
 		if err != nil {
@@ -55,7 +56,7 @@ func (a *API) validate(c *call) error {
 	if err != nil {
 		return err
 	}
-	seen, err := a.cfg.Transactions.Validate(c.actingAs(), country.Invoice, body)
+	seen, err := a.cfg.Transactions.Validate(c.actingAs(), transaction.Invoice, body)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (a *API) result(c *call) error {
 }
 
 type historyAnswer struct {
-	History []transaction.HistoryEntry `json:"history"`
+	History []filing.HistoryEntry `json:"history"`
 }
 
 // historyUnknown keeps the shape that spec.md gives this one 404.
@@ -229,8 +230,8 @@ var (
 
 func (a *API) listTransactions(c *call) error {
 	q := c.query("status", "country_code", "supplier_id", "transaction_number", "from", "to", "limit", "cursor")
-	f := transaction.Filter{
-		Status:  transaction.Status(q.oneOf("status", string(transaction.Success), string(transaction.Processing), string(transaction.Failure))),
+	f := filing.Filter{
+		Status:  filing.Status(q.oneOf("status", string(filing.Success), string(filing.Processing), string(filing.Failure))),
 		Country: strings.ToUpper(q.matching("country_code", countryForm, "a two-letter country code")), SupplierID: q.values.Get("supplier_id"), Number: q.values.Get("transaction_number"),
 		From: q.time("from"), To: q.time("to"), Limit: q.limit(), After: q.cursor(),
 	}

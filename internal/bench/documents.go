@@ -17,13 +17,13 @@ import (
 
 // documents measures PDFs and filings made per second on all cores.
 func (r *run) documents(ctx context.Context) error {
-	sale, _, err := transaction.Decode(country.Invoice, body("bench-document", "supplier"))
+	sale, _, err := transaction.Decode(transaction.Invoice, body("bench-document", "supplier"))
 	if err != nil {
 		return err
 	}
-	totals, _ := country.Calculate(sale.Items)
+	totals, _ := transaction.Calculate(sale.Items)
 	supplier := country.Supplier{ID: "supplier", CountryCode: "XX", LegalName: "Reference Trading Ltd", TaxNumber: "XX123456789",
-		Address: country.Address{CountryCode: "XX", City: "Exampleton", AddressLine1: "1 Sample Street"}}
+		Address: transaction.Address{CountryCode: "XX", City: "Exampleton", AddressLine1: "1 Sample Street"}}
 	renderer, err := document.NewRenderer()
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"tributary/internal/country"
 	"tributary/internal/server"
 	"tributary/internal/transaction"
 )
@@ -157,7 +156,7 @@ func (r *run) bareHandler() (l load, stop func(), err error) {
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		text, err := io.ReadAll(req.Body)
 		if err == nil {
-			_, _, err = transaction.Decode(country.Invoice, text)
+			_, _, err = transaction.Decode(transaction.Invoice, text)
 		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)

@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/country"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/operator"
-	"tributary/internal/transaction"
 )
 
 const pageMax = 200 * time.Millisecond
@@ -28,7 +29,7 @@ func BenchmarkPages(b *testing.B) {
 		must(b, err)
 	}
 	h := build(b, dbtest.SQLite(b))
-	caller := transaction.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}
+	caller := filing.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}
 	must(b, h.service.LoadSettled(b.Context(), caller, n, func(i int) []byte {
 		return fmt.Appendf(nil, `{"country_code":"XX","currency_code":"EUR","transaction_date":"2026-04-02T10:00:00Z","transaction_number":"OLD-%d","transaction_id":"old-%d","supplier":{"id":%q},
 			"items":[{"number":1,"name":"Tea","quantity":3,"unit_price":%d,"tax_breakdowns":[{"rate":25,"regime":"VAT"}]}]}`, i, i, h.supplier, 1000+i%1000)

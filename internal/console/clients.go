@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
-	"tributary/internal/transaction"
 )
 
 const usageDays = 30
@@ -41,7 +42,7 @@ func (c *Console) clients(v *visit) (page, error) {
 	return p, err
 }
 
-func (c *Console) usage(v *visit, clientID string) ([]transaction.Usage, error) {
+func (c *Console) usage(v *visit, clientID string) ([]filing.Usage, error) {
 	to := c.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
 	return c.cfg.Transactions.Usage(v.ctx, clientID, to.AddDate(0, 0, -usageDays), to)
 }

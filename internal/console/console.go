@@ -27,6 +27,8 @@ import (
 	"sync"
 	"time"
 
+	"tributary/internal/filing"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tributary/internal/account"
@@ -36,7 +38,6 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
-	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -50,7 +51,7 @@ type Config struct {
 	Operators    *operator.Operators
 	Accounts     *account.Accounts
 	Atlas        *country.Atlas
-	Transactions *transaction.Service
+	Transactions *filing.Service
 	Companies    *onboarding.Companies
 	Lookups      *lookup.Lookups
 	Documents    *document.Store

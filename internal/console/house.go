@@ -6,18 +6,19 @@ import (
 	"strconv"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
-	"tributary/internal/transaction"
 )
 
 type queuesBody struct {
-	Depths      []transaction.Depth
-	Authorities []transaction.Authority
+	Depths      []filing.Depth
+	Authorities []filing.Authority
 	Receivers   []receiverRow
 	Jobs        []db.JobCount
 	IndexedTo   time.Time

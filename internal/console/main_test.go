@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/filing"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"go.uber.org/goleak"
@@ -68,7 +70,7 @@ type house struct {
 	console   *console.Console
 	operators *operator.Operators
 	accounts  *account.Accounts
-	service   *transaction.Service
+	service   *filing.Service
 	companies *onboarding.Companies
 	lookups   *lookup.Lookups
 	hooks     *webhook.Hooks
@@ -148,10 +150,10 @@ func build(t testing.TB, d *db.DB) *house {
 	h.openParties(atlas)
 	renderer, err := renderer()
 	must(t, err)
-	h.service = transaction.New(transaction.Config{
+	h.service = filing.New(filing.Config{
 		DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Alerts: h.alerts, Log: log, RetryBase: time.Hour, // what is stuck stays stuck
 
-		Render: func(ctx context.Context, in transaction.Issued) ([]byte, bool, error) {
+		Render: func(ctx context.Context, in filing.Issued) ([]byte, bool, error) {
 			pdf, err := renderer.Render(ctx, document.Visual{Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Language: "EN", IssuedAt: in.At, UniqueNumber: in.UniqueNumber})
 			return pdf, false, err
 		},
@@ -216,7 +218,7 @@ func (h *house) openHooks(guard *webhook.Guard, log *slog.Logger) {
 
 func (h *house) openParties(atlas *country.Atlas) {
 	h.companies = onboarding.New(onboarding.Config{
-		DB: h.db, Atlas: atlas, BaseURL: "https://api.example.test", Alerts: h.alerts, CredentialsChanged: transaction.ResumeLanes,
+		DB: h.db, Atlas: atlas, BaseURL: "https://api.example.test", Alerts: h.alerts, CredentialsChanged: filing.ResumeLanes,
 		Sealer: func(ctx context.Context, clientID string) (*secret.Sealer, error) {
 			return h.accounts.Sealer(ctx, clientID, account.PurposeTaxCredentials)
 		},
@@ -224,8 +226,8 @@ func (h *house) openParties(atlas *country.Atlas) {
 	h.lookups = lookup.New(lookup.Config{DB: h.db, Hooks: h.hooks, Validator: lookup.NewValidator(nil, true), BaseURL: "https://api.example.test"})
 	var err error
 	h.supplier, err = h.companies.Ensure(h.t.Context(), clientID, onboarding.NewCompany{
-		ExternalID: "shop-1", CountryCode: "XX", LanguageCode: "en", LegalName: "Reference Trading Ltd", TaxNumber: "XX123456789", TaxRegime: country.VAT,
-		Address: country.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"},
+		ExternalID: "shop-1", CountryCode: "XX", LanguageCode: "en", LegalName: "Reference Trading Ltd", TaxNumber: "XX123456789", TaxRegime: transaction.VAT,
+		Address: transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"},
 	})
 	must(h.t, err)
 }
@@ -269,7 +271,7 @@ func (h *house) submit(number string) string {
 	body := fmt.Sprintf(`{"country_code":"XX","currency_code":"EUR","transaction_date":"2026-04-02T10:00:00Z","transaction_number":%q,"transaction_id":%q,"supplier":{"id":%q},
 		"note":"<script>alert('note')</script>","customer":{"legal_name":"Jane <b>Doe</b>","type":"INDIVIDUAL"},
 		"items":[{"number":1,"name":"Tea <img src=x>","quantity":3,"unit_price":7570,"tax_breakdowns":[{"rate":25,"regime":"VAT"}]}]}`, number, "order-"+number, h.supplier)
-	id, err := h.service.Submit(h.t.Context(), transaction.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}, country.Invoice, []byte(body))
+	id, err := h.service.Submit(h.t.Context(), filing.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}, transaction.Invoice, []byte(body))
 	must(h.t, err)
 	return id
 }

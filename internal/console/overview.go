@@ -5,10 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/db"
-	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -51,7 +52,7 @@ type countryRow struct {
 	Code, Name string
 	Series     series
 	Sum        tally
-	Authority  *transaction.Authority
+	Authority  *filing.Authority
 }
 
 // Age is how long the oldest queued operation has waited.
@@ -99,7 +100,7 @@ func (c *Console) overview(v *visit) (page, error) {
 		if !d.OldestAt.IsZero() && (body.OldestAt.IsZero() || d.OldestAt.Before(body.OldestAt)) {
 			body.OldestAt = d.OldestAt
 		}
-		if d.Stage == transaction.Quarantined {
+		if d.Stage == filing.Quarantined {
 			body.Stuck += d.Count
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/account"
@@ -56,28 +58,28 @@ func (c *Console) preview(v *visit) error {
 // sample is an invoice that nobody issued: long enough to show every part of
 // the look, and marked as a specimen.
 func sample(name string, look document.Branding, now time.Time) document.Visual {
-	vat := func(rate string) []country.Tax {
+	vat := func(rate string) []transaction.Tax {
 		amount, _ := num.AmountFromString(rate) // constants below
-		return []country.Tax{{Rate: amount, Regime: country.VAT, Mode: country.Included, Type: "STANDARD"}}
+		return []transaction.Tax{{Rate: amount, Regime: transaction.VAT, Mode: transaction.Included, Type: "STANDARD"}}
 	}
-	items := []country.Item{
+	items := []transaction.Item{
 		{Number: 1, Name: "Fountain pen, medium nib", Quantity: num.MakeAmount(2, 0), UnitPrice: 4590, Type: "GOODS", Taxes: vat("23")},
 		{Number: 2, Name: "Ink, 50 ml, river blue", Quantity: num.MakeAmount(3, 0), UnitPrice: 1250, Type: "GOODS", Taxes: vat("23")},
 		{Number: 3, Name: "Paper, A5, dotted, 120 leaves", Description: "Stitched, lies flat", Quantity: num.MakeAmount(1, 0), UnitPrice: 1490, Type: "GOODS", Taxes: vat("13.5")},
 	}
-	totals, _ := country.Calculate(items) // the items above have no fault
+	totals, _ := transaction.Calculate(items) // the items above have no fault
 	if name == "" {
 		name = "Supplier of this client"
 	}
 	return document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "IE", LanguageCode: "en", CurrencyCode: "EUR", Date: now.UTC().Truncate(time.Hour), Number: "SAMPLE-0001", ID: "sample-1", Items: items,
-			Customer: &country.Party{LegalName: "A. Customer Ltd", Type: "BUSINESS", TaxNumber: "IE6388047V", Address: &country.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D02 X285", AddressLine1: "5 Example Quay"}},
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "IE", LanguageCode: "en", CurrencyCode: "EUR", Date: now.UTC().Truncate(time.Hour), Number: "SAMPLE-0001", ID: "sample-1", Items: items,
+			Customer: &transaction.Party{LegalName: "A. Customer Ltd", Type: "BUSINESS", TaxNumber: "IE6388047V", Address: &transaction.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D02 X285", AddressLine1: "5 Example Quay"}},
 			Note:     "A sample: nothing was sold, and nothing was filed.",
-			Payments: []country.Payment{{Type: "CARD", Amount: totals.Gross}},
+			Payments: []transaction.Payment{{Type: "CARD", Amount: totals.Gross}},
 		},
 		Totals:   totals,
-		Supplier: country.Supplier{CountryCode: "IE", LanguageCode: "en", LegalName: name, TaxNumber: "IE6388047V", TaxRegime: country.VAT, Address: country.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D02 X285", AddressLine1: "1 River Street"}},
+		Supplier: country.Supplier{CountryCode: "IE", LanguageCode: "en", LegalName: name, TaxNumber: "IE6388047V", TaxRegime: transaction.VAT, Address: transaction.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D02 X285", AddressLine1: "1 River Street"}},
 		Language: "en", IssuedAt: now.UTC().Truncate(time.Hour), UniqueNumber: "SAMPLE-0001", Specimen: true, Branding: look,
 	}
 }

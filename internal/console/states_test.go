@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/db/dbtest"
@@ -70,8 +72,8 @@ func TestCredentialsShowTheirEndAndNothingElse(t *testing.T) {
 	file, secretWord, err := identity.Test("XX987654321", "Certified Ltd", time.Now())
 	must(t, err)
 	_, err = h.companies.Ensure(t.Context(), clientID, onboarding.NewCompany{
-		ExternalID: "shop-2", CountryCode: "XX", LanguageCode: "en", LegalName: "Certified Ltd", TaxNumber: "XX987654321", TaxRegime: country.VAT,
-		Address:     country.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "2 Sample Street"},
+		ExternalID: "shop-2", CountryCode: "XX", LanguageCode: "en", LegalName: "Certified Ltd", TaxNumber: "XX987654321", TaxRegime: transaction.VAT,
+		Address:     transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "2 Sample Street"},
 		Credentials: country.Credentials{PKCS12: file, Password: secretWord},
 	})
 	must(t, err)
@@ -101,7 +103,7 @@ func TestCorrectionsAreLinkedBothWaysAndAttemptsToEachOther(t *testing.T) {
 		t.Errorf("the attempts do not know each other:\n%s", gist(page))
 	}
 	body := fmt.Sprintf(`{"country_code":"XX","transaction_date":"2026-04-03T10:00:00Z","transaction_number":"CRE-1","transaction_id":"credit-1","reference_transaction_id":%q,"note":"returned"}`, "order-INV-1")
-	credit, err := h.service.Submit(t.Context(), transaction.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}, country.Credit, []byte(body))
+	credit, err := h.service.Submit(t.Context(), filing.Caller{Scope: clientID, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}, transaction.Credit, []byte(body))
 	must(t, err)
 	if page := b.await("/transactions/"+credit, "It succeeded"); !strings.Contains(page, `Corrects <a href="/console/transactions/`+original) {
 		t.Errorf("the credit does not lead to its original:\n%s", gist(page))

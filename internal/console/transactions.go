@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
-	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
@@ -29,7 +30,7 @@ func (f searchForm) Narrowed() bool { return f != searchForm{} }
 
 type transactionsBody struct {
 	Form      searchForm
-	Page      transaction.Page
+	Page      filing.Page
 	Faults    []fault.Fault
 	Countries []countryOption
 	Clients   []account.Client
@@ -39,16 +40,16 @@ type transactionsBody struct {
 
 type countryOption struct{ Code, Name string }
 
-func statusOptions() []transaction.Status {
-	return []transaction.Status{transaction.Processing, transaction.Success, transaction.Failure}
+func statusOptions() []filing.Status {
+	return []filing.Status{filing.Processing, filing.Success, filing.Failure}
 }
 
-func stageOptions() []transaction.Stage {
-	return []transaction.Stage{transaction.Received, transaction.Prepared, transaction.Sent, transaction.Pending, transaction.Waiting, transaction.Blocked, transaction.Quarantined}
+func stageOptions() []filing.Stage {
+	return []filing.Stage{filing.Received, filing.Prepared, filing.Sent, filing.Pending, filing.Waiting, filing.Blocked, filing.Quarantined}
 }
 
-func kindOptions() []country.Kind {
-	return []country.Kind{country.Invoice, country.Adjustment, country.Credit, country.Cancellation, country.Backfill}
+func kindOptions() []transaction.Kind {
+	return []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}
 }
 
 // transactions is the search. Everything it depends on is in the address, so a
@@ -89,9 +90,9 @@ func (c *Console) transactions(v *visit) (page, error) {
 }
 
 // query reads the form; a field that cannot be understood is told, not ignored.
-func (f searchForm) query() (q transaction.Query, faults []fault.Fault) {
-	q = transaction.Query{Text: strings.TrimSpace(f.Text), Status: transaction.Status(f.Status), Stage: transaction.Stage(f.Stage), Country: strings.ToUpper(f.Country),
-		ClientID: f.Client, Kind: country.Kind(f.Kind)}
+func (f searchForm) query() (q filing.Query, faults []fault.Fault) {
+	q = filing.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage), Country: strings.ToUpper(f.Country),
+		ClientID: f.Client, Kind: transaction.Kind(f.Kind)}
 	if f.Amount != "" {
 		amount, err := minorUnits(f.Amount)
 		if err != nil {
@@ -152,7 +153,7 @@ func faultsOf(err error) []fault.Fault {
 }
 
 type transactionBody struct {
-	*transaction.Life
+	*filing.Life
 	Client   string
 	Supplier string
 	Events   []eventWithTries
@@ -170,13 +171,13 @@ func (b transactionBody) Headline() string {
 	switch {
 	case b.Wait != nil && b.Wait.Text != "":
 		switch b.Wait.Why {
-		case transaction.WhyAttempt, transaction.WhyOriginal, transaction.WhyQuarantine, transaction.WhyUnknown, transaction.WhyPutOff, transaction.WhyQueued:
+		case filing.WhyAttempt, filing.WhyOriginal, filing.WhyQuarantine, filing.WhyUnknown, filing.WhyPutOff, filing.WhyQueued:
 			return "it " + b.Wait.Text // these speak of the operation
 		}
 		return b.Wait.Text
-	case b.Status == transaction.Success:
+	case b.Status == filing.Success:
 		return "It succeeded" + b.took() + "."
-	case b.Status == transaction.Failure:
+	case b.Status == filing.Failure:
 		return "It failed" + b.took() + "; the errors below are what the client was told."
 	}
 	return "It is being processed."
@@ -194,7 +195,7 @@ func (b transactionBody) Mood() string { return mood(b.Status) }
 
 // timelineMoment is a line of the timeline.
 type timelineMoment struct {
-	transaction.Moment
+	filing.Moment
 	Date   string // where a new day begins
 	Mood   string
 	Again  int // calls after it that ended the same way
@@ -224,7 +225,7 @@ func (b transactionBody) Timeline() []timelineMoment {
 	return lines
 }
 
-func (b transactionBody) moodOf(m transaction.Moment) string {
+func (b transactionBody) moodOf(m filing.Moment) string {
 	switch {
 	case m.What == "settled":
 		return mood(b.Status)
@@ -272,7 +273,7 @@ func (c *Console) transaction(v *visit) (page, error) {
 // retry makes an operation due now, in one commit with its entry in the log.
 func (c *Console) retry(v *visit) (string, error) {
 	id := v.r.PathValue("operation")
-	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after transaction.Summary) error {
+	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after filing.Summary) error {
 		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "transaction.retried", Subject: id, ClientID: before.ClientID, Before: standing(before), After: standing(after)})
 	})
 	if err != nil {
@@ -282,8 +283,8 @@ func (c *Console) retry(v *visit) (string, error) {
 }
 
 // standing is the part of an operation that a retry changes.
-func standing(s transaction.Summary) map[string]any {
-	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": transaction.Stamp(s.DueAt)}
+func standing(s filing.Summary) map[string]any {
+	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": filing.Stamp(s.DueAt)}
 }
 
 // fetchDocument answers a document of an operation, and records who read it:

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // Instants are printed in UTC everywhere, as the API does; the frame says so.
@@ -95,7 +95,7 @@ func count[N int | int64 | uint64](n N) string {
 
 // money prints minor units of a currency. No floating point touches it.
 func money(minor int64, currency string) string {
-	decimals, known := country.CurrencyExponent(strings.ToUpper(currency))
+	decimals, known := transaction.CurrencyExponent(strings.ToUpper(currency))
 	if !known {
 		decimals = 0
 	}

@@ -19,10 +19,6 @@ var (
 	ErrTestOnly       = errors.New("the country is not offered with live keys")
 )
 
-// ReferenceCode is the country of the reference authority. The codes XA to XZ
-// are free for users in ISO 3166-1; none of them is a place with live taxes.
-const ReferenceCode = "XX"
-
 // Addresses are where one authority lives. Empty: not configured.
 type Addresses struct {
 	Live string

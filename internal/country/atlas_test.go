@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 )
 
@@ -184,9 +186,9 @@ func TestAPackThatContradictsItselfDiesAtTheStart(t *testing.T) {
 		"before it begins": func(p *country.Pack) {
 			p.Facts.Rates = []country.Rate{{Regime: "VAT", Type: "STANDARD", Percent: "20", Since: "2020-01-02", Until: "2020-01-01"}}
 		},
-		`kind "INVOICE"`: func(p *country.Pack) { p.Facts.Corrections = []country.Correction{{Kind: country.Invoice}} },
+		`kind "INVOICE"`: func(p *country.Pack) { p.Facts.Corrections = []country.Correction{{Kind: transaction.Invoice}} },
 		"required reason without": func(p *country.Pack) {
-			p.Facts.Corrections = []country.Correction{{Kind: country.Credit, ReasonRequired: true}}
+			p.Facts.Corrections = []country.Correction{{Kind: transaction.Credit, ReasonRequired: true}}
 		},
 	} {
 		p := goodPack("ES")

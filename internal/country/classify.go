@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/cal"
 	"github.com/invopop/gobl/l10n"
 
@@ -25,7 +27,7 @@ func DerivationRules() []string {
 
 // TypedItems answers the items with a type on every tax entry, by the pack's
 // own rule or by [ClassifyTaxes]. The transaction stays as it is.
-func (p Pack) TypedItems(c Case) []Item {
+func (p Pack) TypedItems(c Case) []transaction.Item {
 	if p.Classify != nil {
 		return p.Classify(c)
 	}
@@ -34,18 +36,18 @@ func (p Pack) TypedItems(c Case) []Item {
 
 // ClassifyTaxes derives the type of every tax entry that the client left open,
 // by [DerivationRules]. It returns a copy and shares nothing it changes.
-func ClassifyTaxes(f Facts, c Case) []Item {
-	items := append([]Item(nil), c.Transaction.Items...)
+func ClassifyTaxes(f Facts, c Case) []transaction.Item {
+	items := append([]transaction.Item(nil), c.Transaction.Items...)
 	abroad := destinationOf(c.Transaction)
 	for i := range items {
-		items[i].Taxes = append([]Tax(nil), items[i].Taxes...)
+		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
 		services := isServices(c.Transaction.Items, i)
 		for j := range items[i].Taxes {
 			tax := &items[i].Taxes[j]
 			switch {
 			case tax.Type != "":
 			case tax.Withheld():
-				tax.Type = Withholding
+				tax.Type = transaction.Withholding
 			case !tax.Rate.IsZero():
 				tax.Type = f.taxedType(*tax, c.Transaction.Date)
 			case abroad != domestic:
@@ -68,7 +70,7 @@ const (
 	betweenCountries             // from a country outside the EU
 )
 
-func destinationOf(t *Transaction) destination {
+func destinationOf(t *transaction.Transaction) destination {
 	if t.Customer == nil || t.Customer.Address == nil || t.Customer.Address.CountryCode == "" {
 		return domestic
 	}
@@ -83,7 +85,7 @@ func destinationOf(t *Transaction) destination {
 	if !eu.HasMemberOn(day, l10n.Code(to)) {
 		return outOfUnion
 	}
-	if t.Customer.Type == Business && t.Customer.TaxNumber != "" {
+	if t.Customer.Type == transaction.Business && t.Customer.TaxNumber != "" {
 		return withinUnion
 	}
 	return domestic // a consumer in the Union is taxed like one at home
@@ -92,25 +94,25 @@ func destinationOf(t *Transaction) destination {
 func (d destination) untaxedType(services bool) string {
 	switch {
 	case d == withinUnion && services:
-		return TaxReverse
+		return transaction.TaxReverse
 	case d == withinUnion:
-		return TaxIntraEU
+		return transaction.TaxIntraEU
 	case d == outOfUnion && services:
-		return TaxOutside
+		return transaction.TaxOutside
 	}
-	return TaxExport
+	return transaction.TaxExport
 }
 
-func isServices(items []Item, i int) bool {
-	if items[i].Type != Discount {
-		return items[i].Type == Services
+func isServices(items []transaction.Item, i int) bool {
+	if items[i].Type != transaction.Discount {
+		return items[i].Type == transaction.Services
 	}
 	others := 0
 	for j := range items {
-		if items[j].Type == Discount {
+		if items[j].Type == transaction.Discount {
 			continue
 		}
-		if items[j].Type != Services {
+		if items[j].Type != transaction.Services {
 			return false
 		}
 		others++
@@ -118,14 +120,14 @@ func isServices(items []Item, i int) bool {
 	return others > 0
 }
 
-func (f Facts) taxedType(tax Tax, at time.Time) string {
+func (f Facts) taxedType(tax transaction.Tax, at time.Time) string {
 	percent, reduced := tax.Rate.MinimalString(), false
 	found := ""
 	f.ratesOn(tax.Regime, at, func(r Rate) {
-		if r.Percent == percent && (found == "" || r.Type == TaxStandard) {
+		if r.Percent == percent && (found == "" || r.Type == transaction.TaxStandard) {
 			found = r.Type
 		}
-		if r.Type == TaxStandard && lower(percent, r.Percent) {
+		if r.Type == transaction.TaxStandard && lower(percent, r.Percent) {
 			reduced = true
 		}
 	})
@@ -133,21 +135,21 @@ func (f Facts) taxedType(tax Tax, at time.Time) string {
 	case found != "":
 		return found
 	case reduced:
-		return TaxReduced
+		return transaction.TaxReduced
 	}
-	return TaxStandard
+	return transaction.TaxStandard
 }
 
-func (f Facts) zeroType(tax Tax, at time.Time) string {
+func (f Facts) zeroType(tax transaction.Tax, at time.Time) string {
 	table, zero := false, false
 	f.ratesOn(tax.Regime, at, func(r Rate) {
 		table = true
 		zero = zero || r.Percent == "0"
 	})
 	if zero || !table {
-		return TaxZero
+		return transaction.TaxZero
 	}
-	return TaxExempt
+	return transaction.TaxExempt
 }
 
 // ratesOn visits the rates of a regime that hold on the transaction's day.
@@ -192,7 +194,7 @@ func CheckRates(f Facts, c Case) []fault.Fault {
 			standard, known := "", false
 			f.ratesOn(tax.Regime, c.Transaction.Date, func(r Rate) {
 				known = known || r.Percent == percent
-				if r.Type == TaxStandard && standard == "" {
+				if r.Type == transaction.TaxStandard && standard == "" {
 					standard = r.Percent
 				}
 			})
@@ -211,28 +213,28 @@ func CheckRates(f Facts, c Case) []fault.Fault {
 }
 
 // BusinessModel is B2B when the customer is a business, otherwise B2C.
-func BusinessModel(t *Transaction) string {
-	if t.Customer != nil && t.Customer.Type == Business {
-		return B2B
+func BusinessModel(t *transaction.Transaction) string {
+	if t.Customer != nil && t.Customer.Type == transaction.Business {
+		return transaction.B2B
 	}
-	return B2C
+	return transaction.B2C
 }
 
 // DocumentType is SIMPLIFIED for a document that names no customer, otherwise FULL.
-func DocumentType(t *Transaction) string {
+func DocumentType(t *transaction.Transaction) string {
 	if t.Customer == nil {
-		return Simplified
+		return transaction.Simplified
 	}
-	return Full
+	return transaction.Full
 }
 
 // OperationRegime is SELF_BILLING when the customer issues the document
 // itself, EXPORT when every taxed line is exported, otherwise GENERAL. items
 // are those with types, of [Pack.TypedItems].
-func OperationRegime(t *Transaction, items []Item) string {
+func OperationRegime(t *transaction.Transaction, items []transaction.Item) string {
 	if t.Issuer != nil && t.Customer != nil && t.Issuer.TaxNumber != "" &&
 		bareNumber(t.Issuer.TaxNumber) == bareNumber(t.Customer.TaxNumber) {
-		return SelfBilling
+		return transaction.SelfBilling
 	}
 	entries := 0
 	for _, item := range items {
@@ -240,16 +242,16 @@ func OperationRegime(t *Transaction, items []Item) string {
 			if tax.Withheld() {
 				continue
 			}
-			if tax.Type != TaxExport {
-				return General
+			if tax.Type != transaction.TaxExport {
+				return transaction.General
 			}
 			entries++
 		}
 	}
 	if entries == 0 {
-		return General
+		return transaction.General
 	}
-	return Export
+	return transaction.Export
 }
 
 // bareNumber leaves letters and digits: people write one number in many ways.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 	"pgregory.net/rapid"
 
@@ -16,11 +18,11 @@ import (
 // ratesOfNowhere has a standard rate that changed, two reduced ones and a zero rate.
 func ratesOfNowhere() country.Facts {
 	return country.Facts{Rates: []country.Rate{
-		{Regime: "VAT", Type: country.TaxStandard, Percent: "20", Since: "2020-01-01"},
-		{Regime: "VAT", Type: country.TaxStandard, Percent: "19", Since: "2010-01-01", Until: "2020-01-01"},
-		{Regime: "VAT", Type: country.TaxReduced, Percent: "5.5", Since: "2010-01-01"},
-		{Regime: "GST", Type: country.TaxStandard, Percent: "10"},
-		{Regime: "GST", Type: country.TaxZero, Percent: "0"},
+		{Regime: "VAT", Type: transaction.TaxStandard, Percent: "20", Since: "2020-01-01"},
+		{Regime: "VAT", Type: transaction.TaxStandard, Percent: "19", Since: "2010-01-01", Until: "2020-01-01"},
+		{Regime: "VAT", Type: transaction.TaxReduced, Percent: "5.5", Since: "2010-01-01"},
+		{Regime: "GST", Type: transaction.TaxStandard, Percent: "10"},
+		{Regime: "GST", Type: transaction.TaxZero, Percent: "0"},
 	}}
 }
 
@@ -29,41 +31,41 @@ func saleOf(regime, percent, itemType string) country.Case {
 	if err != nil {
 		panic(err)
 	}
-	return country.Case{Transaction: &country.Transaction{
+	return country.Case{Transaction: &transaction.Transaction{
 		CountryCode: "de", Date: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		Items: []country.Item{{Type: itemType, Taxes: []country.Tax{{Rate: rate, Regime: regime}}}},
+		Items: []transaction.Item{{Type: itemType, Taxes: []transaction.Tax{{Rate: rate, Regime: regime}}}},
 	}}
 }
 
-func buyer(code, kind, number string) *country.Party {
-	return &country.Party{Type: kind, TaxNumber: number, Address: &country.Address{CountryCode: code}}
+func buyer(code, kind, number string) *transaction.Party {
+	return &transaction.Party{Type: kind, TaxNumber: number, Address: &transaction.Address{CountryCode: code}}
 }
 
 func TestTaxTypesAreDerivedByTheRulesShown(t *testing.T) {
 	for _, c := range []struct {
 		name, from, regime, percent, item string
-		customer                          *country.Party
+		customer                          *transaction.Party
 		want                              string
 	}{
-		{"standard of the day", "de", "VAT", "20.00", country.Goods, nil, country.TaxStandard},
-		{"reduced", "de", "VAT", "5.5", country.Goods, nil, country.TaxReduced},
-		{"unknown below the standard", "de", "VAT", "6", country.Goods, nil, country.TaxReduced},
-		{"unknown above the standard", "de", "VAT", "25", country.Goods, nil, country.TaxStandard},
-		{"no table", "de", "IGIC", "7", country.Goods, nil, country.TaxStandard},
-		{"zero without a zero rate", "de", "VAT", "0", country.Goods, nil, country.TaxExempt},
-		{"zero with a zero rate", "de", "GST", "0", country.Goods, nil, country.TaxZero},
-		{"zero without a table", "de", "IGIC", "0.0", country.Goods, nil, country.TaxZero},
-		{"withheld", "de", "RET", "15", country.Goods, nil, "RET"},
-		{"goods within the Union", "DE", "VAT", "0", country.Goods, buyer("FR", country.Business, "1"), country.TaxIntraEU},
-		{"services within the Union", "DE", "VAT", "0", country.Services, buyer("fr", country.Business, "1"), country.TaxReverse},
-		{"to a consumer in the Union", "DE", "VAT", "0", country.Goods, buyer("FR", country.Individual, "1"), country.TaxExempt},
-		{"to a business without a number", "DE", "VAT", "0", country.Goods, buyer("FR", country.Business, ""), country.TaxExempt},
-		{"goods out of the Union", "DE", "VAT", "0", country.Goods, buyer("US", country.Individual, ""), country.TaxExport},
-		{"services out of the Union", "DE", "VAT", "0", country.Services, buyer("US", country.Business, ""), country.TaxOutside},
-		{"services from elsewhere", "CH", "VAT", "0", country.Services, buyer("DE", country.Business, "1"), country.TaxExport},
-		{"to Britain after it left", "DE", "VAT", "0", country.Goods, buyer("GB", country.Business, "1"), country.TaxExport},
-		{"at home", "DE", "VAT", "0", country.Goods, buyer("de", country.Business, "1"), country.TaxExempt},
-		{"taxed abroad", "DE", "VAT", "20", country.Goods, buyer("US", country.Business, "1"), country.TaxStandard},
+		{"standard of the day", "de", "VAT", "20.00", transaction.Goods, nil, transaction.TaxStandard},
+		{"reduced", "de", "VAT", "5.5", transaction.Goods, nil, transaction.TaxReduced},
+		{"unknown below the standard", "de", "VAT", "6", transaction.Goods, nil, transaction.TaxReduced},
+		{"unknown above the standard", "de", "VAT", "25", transaction.Goods, nil, transaction.TaxStandard},
+		{"no table", "de", "IGIC", "7", transaction.Goods, nil, transaction.TaxStandard},
+		{"zero without a zero rate", "de", "VAT", "0", transaction.Goods, nil, transaction.TaxExempt},
+		{"zero with a zero rate", "de", "GST", "0", transaction.Goods, nil, transaction.TaxZero},
+		{"zero without a table", "de", "IGIC", "0.0", transaction.Goods, nil, transaction.TaxZero},
+		{"withheld", "de", "RET", "15", transaction.Goods, nil, "RET"},
+		{"goods within the Union", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Business, "1"), transaction.TaxIntraEU},
+		{"services within the Union", "DE", "VAT", "0", transaction.Services, buyer("fr", transaction.Business, "1"), transaction.TaxReverse},
+		{"to a consumer in the Union", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Individual, "1"), transaction.TaxExempt},
+		{"to a business without a number", "DE", "VAT", "0", transaction.Goods, buyer("FR", transaction.Business, ""), transaction.TaxExempt},
+		{"goods out of the Union", "DE", "VAT", "0", transaction.Goods, buyer("US", transaction.Individual, ""), transaction.TaxExport},
+		{"services out of the Union", "DE", "VAT", "0", transaction.Services, buyer("US", transaction.Business, ""), transaction.TaxOutside},
+		{"services from elsewhere", "CH", "VAT", "0", transaction.Services, buyer("DE", transaction.Business, "1"), transaction.TaxExport},
+		{"to Britain after it left", "DE", "VAT", "0", transaction.Goods, buyer("GB", transaction.Business, "1"), transaction.TaxExport},
+		{"at home", "DE", "VAT", "0", transaction.Goods, buyer("de", transaction.Business, "1"), transaction.TaxExempt},
+		{"taxed abroad", "DE", "VAT", "20", transaction.Goods, buyer("US", transaction.Business, "1"), transaction.TaxStandard},
 	} {
 		in := saleOf(c.regime, c.percent, c.item)
 		in.Transaction.CountryCode, in.Transaction.Customer = c.from, c.customer
@@ -79,7 +81,7 @@ func TestTaxTypesAreDerivedByTheRulesShown(t *testing.T) {
 
 func TestATypeThatWasSentIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := saleOf(rapid.SampledFrom([]string{"VAT", "RET", "GST"}).Draw(t, "regime"), rapid.SampledFrom([]string{"0", "5", "20"}).Draw(t, "rate"), country.Goods)
+		in := saleOf(rapid.SampledFrom([]string{"VAT", "RET", "GST"}).Draw(t, "regime"), rapid.SampledFrom([]string{"0", "5", "20"}).Draw(t, "rate"), transaction.Goods)
 		in.Transaction.Items[0].Taxes[0].Type = rapid.SampledFrom([]string{"REVERSE", "ISR", "OUTSIDE"}).Draw(t, "type")
 		if got := country.ClassifyTaxes(ratesOfNowhere(), in); got[0].Taxes[0].Type != in.Transaction.Items[0].Taxes[0].Type {
 			t.Fatalf("%+v", got)
@@ -89,11 +91,11 @@ func TestATypeThatWasSentIsKept(t *testing.T) {
 
 func TestADiscountFollowsTheOtherLines(t *testing.T) {
 	for want, types := range map[string][]string{
-		country.TaxReverse: {country.Services, country.Discount, country.Services},
-		country.TaxIntraEU: {country.Services, country.Discount, country.Goods},
+		transaction.TaxReverse: {transaction.Services, transaction.Discount, transaction.Services},
+		transaction.TaxIntraEU: {transaction.Services, transaction.Discount, transaction.Goods},
 	} {
 		in := saleOf("VAT", "0", "")
-		in.Transaction.Customer = buyer("FR", country.Business, "1")
+		in.Transaction.Customer = buyer("FR", transaction.Business, "1")
 		line := in.Transaction.Items[0]
 		in.Transaction.Items = nil
 		for _, kind := range types {
@@ -108,15 +110,15 @@ func TestADiscountFollowsTheOtherLines(t *testing.T) {
 
 func TestUnusualRatesAreWarningsOrErrors(t *testing.T) {
 	facts := ratesOfNowhere()
-	if got := country.CheckRates(facts, saleOf("VAT", "19", country.Goods)); len(got) != 1 || got[0].Code != fault.RateUnusual || got[0].Type != fault.Warning {
+	if got := country.CheckRates(facts, saleOf("VAT", "19", transaction.Goods)); len(got) != 1 || got[0].Code != fault.RateUnusual || got[0].Type != fault.Warning {
 		t.Errorf("the old rate: %v", got)
 	}
 	facts.StrictRates = true
-	if got := country.CheckRates(facts, saleOf("VAT", "19", country.Goods)); len(got) != 1 || got[0].Code != fault.FieldNotValid || got[0].Type != fault.Validation {
+	if got := country.CheckRates(facts, saleOf("VAT", "19", transaction.Goods)); len(got) != 1 || got[0].Code != fault.FieldNotValid || got[0].Type != fault.Validation {
 		t.Errorf("the old rate where the authority refuses it: %v", got)
 	}
 	for _, fine := range []country.Case{
-		saleOf("VAT", "20", country.Goods), saleOf("VAT", "0", country.Goods), saleOf("IGIC", "9", country.Goods), saleOf("RET", "33", country.Goods),
+		saleOf("VAT", "20", transaction.Goods), saleOf("VAT", "0", transaction.Goods), saleOf("IGIC", "9", transaction.Goods), saleOf("RET", "33", transaction.Goods),
 	} {
 		if got := country.CheckRates(facts, fine); len(got) != 0 {
 			t.Errorf("%v", got)
@@ -136,7 +138,7 @@ func TestOnTheNightOfAChangeBothRatesHold(t *testing.T) {
 		}
 		usual := 0
 		for _, percent := range []string{"19", "20"} {
-			in := saleOf("VAT", percent, country.Goods)
+			in := saleOf("VAT", percent, transaction.Goods)
 			in.Transaction.Date = instant
 			if len(country.CheckRates(facts, in)) == 0 {
 				usual++
@@ -149,28 +151,28 @@ func TestOnTheNightOfAChangeBothRatesHold(t *testing.T) {
 }
 
 func TestModelTypeAndRegimeOfATransaction(t *testing.T) {
-	tx := &country.Transaction{}
-	if country.BusinessModel(tx) != country.B2C || country.DocumentType(tx) != country.Simplified || country.OperationRegime(tx, nil) != country.General {
+	tx := &transaction.Transaction{}
+	if country.BusinessModel(tx) != transaction.B2C || country.DocumentType(tx) != transaction.Simplified || country.OperationRegime(tx, nil) != transaction.General {
 		t.Error("a sale to nobody in particular")
 	}
-	tx.Customer = buyer("DE", country.Business, "DE 123")
-	if country.BusinessModel(tx) != country.B2B || country.DocumentType(tx) != country.Full {
+	tx.Customer = buyer("DE", transaction.Business, "DE 123")
+	if country.BusinessModel(tx) != transaction.B2B || country.DocumentType(tx) != transaction.Full {
 		t.Error("a sale to a business")
 	}
-	tx.Issuer = &country.Party{TaxNumber: "de-123"}
-	if country.OperationRegime(tx, nil) != country.SelfBilling {
+	tx.Issuer = &transaction.Party{TaxNumber: "de-123"}
+	if country.OperationRegime(tx, nil) != transaction.SelfBilling {
 		t.Error("the buyer issues")
 	}
 	tx.Issuer.TaxNumber = "DE124"
-	export := []country.Item{{Taxes: []country.Tax{{Regime: "VAT", Type: country.TaxExport}, {Regime: "RET", Type: "IRPF"}}}}
-	if country.OperationRegime(tx, export) != country.Export {
+	export := []transaction.Item{{Taxes: []transaction.Tax{{Regime: "VAT", Type: transaction.TaxExport}, {Regime: "RET", Type: "IRPF"}}}}
+	if country.OperationRegime(tx, export) != transaction.Export {
 		t.Error("every line is exported")
 	}
-	mixed := append(export, country.Item{Taxes: []country.Tax{{Regime: "VAT", Type: country.TaxStandard}}})
-	if country.OperationRegime(tx, mixed) != country.General {
+	mixed := append(export, transaction.Item{Taxes: []transaction.Tax{{Regime: "VAT", Type: transaction.TaxStandard}}})
+	if country.OperationRegime(tx, mixed) != transaction.General {
 		t.Error("one line stays")
 	}
-	if country.OperationRegime(tx, []country.Item{{}}) != country.General {
+	if country.OperationRegime(tx, []transaction.Item{{}}) != transaction.General {
 		t.Error("no tax at all")
 	}
 }
@@ -184,7 +186,7 @@ func TestTheRulesAreSentences(t *testing.T) {
 }
 
 func BenchmarkClassify(b *testing.B) {
-	in, facts := saleOf("VAT", "20", country.Goods), ratesOfNowhere()
+	in, facts := saleOf("VAT", "20", transaction.Goods), ratesOfNowhere()
 	b.ReportAllocs()
 	for b.Loop() {
 		country.ClassifyTaxes(facts, in)

@@ -1,9 +1,9 @@
 // Package country is the contract of a country: what a pack is, what a channel
 // to an authority promises, and the atlas of packs a program has.
 //
-// It owns the business document ([Transaction]), its arithmetic ([Calculate]),
-// the facts and checks of countries, and the wire to authorities with its
-// simulators. It does not own storage, retries, idempotency or clients: those
+// It owns the facts and checks of countries ([Examine]), and the wire to
+// authorities with its simulators. The business document and its arithmetic are
+// the package transaction's. It does not own storage, retries, idempotency or clients: those
 // who call it do. Law: outcome is data, error is ignorance (see [Channel]).
 package country
 
@@ -11,6 +11,9 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"tributary/internal/country/identity"
+	"tributary/internal/transaction"
 
 	"tributary/internal/fault"
 )
@@ -30,7 +33,7 @@ type Pack struct {
 	// Classify derives the type of every tax entry the client left open, by
 	// the rules shown in Facts.Derivations. It changes nothing but Tax.Type
 	// and Tax.Code of the copy it returns. Nil: see [ClassifyTaxes].
-	Classify func(Case) []Item
+	Classify func(Case) []transaction.Item
 
 	// Connect returns the channel to the authority behind an endpoint. Nil: documents only.
 	Connect func(Endpoint) (Channel, error)
@@ -52,8 +55,8 @@ type Pack struct {
 
 // Case is what a check may look at: the body and the client's configuration, no stored state.
 type Case struct {
-	Transaction *Transaction
-	Totals      Totals
+	Transaction *transaction.Transaction
+	Totals      transaction.Totals
 	UseCase     UseCase
 	Now         time.Time
 }
@@ -77,12 +80,17 @@ type Credentials struct {
 	Secret   string // password or token of the authority or its provider
 }
 
+// Certificate is the key with its certificates, as [identity.Keeper] opens it.
+func (c Credentials) Certificate() identity.PKCS12 {
+	return identity.PKCS12{File: c.PKCS12, Password: c.Password}
+}
+
 // Draft is everything Prepare may use. It must leave it untouched.
 type Draft struct {
 	OperationID  string
 	UniqueNumber string // service-wide number of this transaction
-	Transaction  Transaction
-	Totals       Totals
+	Transaction  transaction.Transaction
+	Totals       transaction.Totals
 	Supplier     Supplier
 	Original     *Original      // corrections: the document that is corrected
 	Previous     Link           // chains: the link before this one; zero at the beginning
@@ -96,8 +104,8 @@ type Draft struct {
 
 // Original is what is known of a corrected document.
 type Original struct {
-	Transaction  Transaction
-	Totals       Totals
+	Transaction  transaction.Transaction
+	Totals       transaction.Totals
 	UniqueNumber string
 	AuthorityID1 string
 	AuthorityID2 string
@@ -117,7 +125,7 @@ type Filing struct {
 	OperationID string
 	Number      string // under which the authority knows it
 	Supplier    string // tax number of the supplier at the authority
-	Kind        Kind
+	Kind        transaction.Kind
 	Report      []byte // this transaction's own document, the REPORT attachment
 	Format      string // "XML" or "JSON"
 	SHA256      string // of Report, lower-case hex; what Find compares

@@ -1,5 +1,9 @@
 package country
 
+import (
+	"tributary/internal/transaction"
+)
+
 // UseCase is what a client wants of a country.
 type UseCase string
 
@@ -42,11 +46,11 @@ type Facts struct {
 // FieldRule asks for, or forbids, a member of the body. Field is a dotted path
 // with "*" for any index. The conditions are joined; empty ones always hold.
 type FieldRule struct {
-	Field         string  `json:"field"`
-	UseCase       UseCase `json:"use_case,omitempty"`
-	BusinessModel string  `json:"business_model,omitempty"`
-	Kind          Kind    `json:"kind,omitempty"`
-	Reason        string  `json:"reason"`
+	Field         string           `json:"field"`
+	UseCase       UseCase          `json:"use_case,omitempty"`
+	BusinessModel string           `json:"business_model,omitempty"`
+	Kind          transaction.Kind `json:"kind,omitempty"`
+	Reason        string           `json:"reason"`
 }
 
 // ValueRule narrows a member to some values.
@@ -80,12 +84,12 @@ type Rate struct {
 
 // Correction is an operation the country knows, and until when.
 type Correction struct {
-	Kind           Kind      `json:"kind"`
-	Deadline       string    `json:"deadline,omitempty"`      // in words, for people
-	Days           int       `json:"deadline_days,omitempty"` // after the original's date; 0: no deadline
-	Reasons        []Meaning `json:"reasons,omitempty"`
-	ReasonRequired bool      `json:"reason_required,omitempty"`
-	ReasonPattern  string    `json:"reason_pattern,omitempty"` // how a reason is written where the code alone does not say enough
+	Kind           transaction.Kind `json:"kind"`
+	Deadline       string           `json:"deadline,omitempty"`      // in words, for people
+	Days           int              `json:"deadline_days,omitempty"` // after the original's date; 0: no deadline
+	Reasons        []Meaning        `json:"reasons,omitempty"`
+	ReasonRequired bool             `json:"reason_required,omitempty"`
+	ReasonPattern  string           `json:"reason_pattern,omitempty"` // how a reason is written where the code alone does not say enough
 }
 
 // Setting is one of the country's own keys in a company's settings.
@@ -107,7 +111,7 @@ type Authority struct {
 }
 
 // Correction returns what the country knows of a kind of correction.
-func (f Facts) Correction(k Kind) (Correction, bool) {
+func (f Facts) Correction(k transaction.Kind) (Correction, bool) {
 	for _, c := range f.Corrections {
 		if c.Kind == k {
 			return c, true

@@ -1,12 +1,16 @@
 package country
 
-import "time"
+import (
+	"time"
+
+	"tributary/internal/transaction"
+)
 
 // Issue is a registered transaction on its way to paper: what a pack may look
 // at when it says what the document for people must carry.
 type Issue struct {
-	Transaction  *Transaction // items with their taxes typed
-	Totals       Totals
+	Transaction  *transaction.Transaction // items with their taxes typed
+	Totals       transaction.Totals
 	Supplier     *Supplier
 	Original     *Original
 	UniqueNumber string

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"tributary/internal/transaction"
 )
 
 // Register is the optional ability of a [Channel] whose authority can list
@@ -54,7 +56,7 @@ type Entry struct {
 	// Kind is "" where the list does not say. A list that says it has
 	// cancellations as documents of their own; where it does not, Cancelled is
 	// all that is seen of them.
-	Kind      Kind
+	Kind      transaction.Kind
 	Reference string // number of the document that it corrects
 	SHA256    string // of the document
 	QRCode    string // as on the document

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 )
 
@@ -68,7 +70,7 @@ func (f Facts) validate(wrong *complaints) {
 	for _, r := range f.Rates {
 		r.validate(wrong)
 	}
-	kinds := []Kind{Adjustment, Credit, Cancellation, Backfill}
+	kinds := []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}
 	for i, c := range f.Corrections {
 		if !slices.Contains(kinds, c.Kind) || c.Days < 0 {
 			wrong.add("correction %d: kind %q with %d days", i, c.Kind, c.Days)
@@ -122,7 +124,7 @@ func (f Facts) validateRules(wrong *complaints) {
 	if len(f.Required)+len(f.Forbidden)+len(f.Allowed)+len(f.MaxLengths) == 0 {
 		return
 	}
-	known := FieldPaths()
+	known := transaction.FieldPaths()
 	field := func(list, name string) {
 		if !slices.Contains(known, name) {
 			wrong.add("%s names %q, which no transaction has", list, name)
@@ -152,8 +154,8 @@ func (f Facts) validateRules(wrong *complaints) {
 
 func (r FieldRule) validate(wrong *complaints) {
 	if !slices.Contains([]UseCase{"", Reporting, Invoicing, Both}, r.UseCase) ||
-		!slices.Contains([]string{"", B2B, B2C}, r.BusinessModel) ||
-		!slices.Contains([]Kind{"", Invoice, Adjustment, Credit, Cancellation, Backfill}, r.Kind) {
+		!slices.Contains([]string{"", transaction.B2B, transaction.B2C}, r.BusinessModel) ||
+		!slices.Contains([]transaction.Kind{"", transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}, r.Kind) {
 		wrong.add("the rule on %s has a condition that nothing can meet", r.Field)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"tributary/internal/filing"
+
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
@@ -26,7 +28,6 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/onboarding"
-	"tributary/internal/transaction"
 )
 
 // Bounds that keep the doctor quick on a large deployment; what is left out is said.
@@ -227,11 +228,11 @@ const (
 )
 
 func (d *doctor) checkBacklog(ctx context.Context) {
-	var b transaction.Backlog
+	var b filing.Backlog
 	var now time.Time
 	err := d.db.Read(ctx, func(r db.Reader) (err error) {
 		now = r.Now()
-		b, err = transaction.Overdue(r, now.Add(-untakenAfter), now.Add(-oldAfter))
+		b, err = filing.Overdue(r, now.Add(-untakenAfter), now.Add(-oldAfter))
 		return err
 	})
 	switch {

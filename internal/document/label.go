@@ -3,10 +3,10 @@ package document
 import (
 	"sync"
 
+	"tributary/internal/transaction"
+
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
-
-	"tributary/internal/country"
 )
 
 // words are a language's texts on documents, and how it writes dates, numbers and money.
@@ -51,13 +51,13 @@ func wordsFor(code, countryCode string) words {
 }
 
 // title is a document's name when its country has no other.
-func (w *words) title(kind country.Kind, simplified bool) string {
+func (w *words) title(kind transaction.Kind, simplified bool) string {
 	switch kind {
-	case country.Credit:
+	case transaction.Credit:
 		return w.credit
-	case country.Adjustment:
+	case transaction.Adjustment:
 		return w.adjustment
-	case country.Cancellation:
+	case transaction.Cancellation:
 		return w.cancellation
 	}
 	if simplified {
@@ -85,7 +85,7 @@ func (w *words) payment(kind string) string {
 
 // regime names a tax: VAT has a name in every language, others are shown as they were sent.
 func (w *words) regime(code string) string {
-	if code == country.VAT || code == "" {
+	if code == transaction.VAT || code == "" {
 		return w.vat
 	}
 	return clean(code)
@@ -94,17 +94,17 @@ func (w *words) regime(code string) string {
 // taxType says why a tax entry is not an ordinary one; "" for ordinary ones.
 func (w *words) taxType(kind string) string {
 	switch kind {
-	case country.TaxZero:
+	case transaction.TaxZero:
 		return w.zero
-	case country.TaxExempt:
+	case transaction.TaxExempt:
 		return w.exempt
-	case country.TaxReverse:
+	case transaction.TaxReverse:
 		return w.reverse
-	case country.TaxExport:
+	case transaction.TaxExport:
 		return w.export
-	case country.TaxIntraEU:
+	case transaction.TaxIntraEU:
 		return w.intraEU
-	case country.TaxOutside:
+	case transaction.TaxOutside:
 		return w.outside
 	}
 	return ""

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/invopop/gobl/num"
+	"tributary/internal/transaction"
 
-	"tributary/internal/country"
+	"github.com/invopop/gobl/num"
 )
 
 // format is how a language writes dates, numbers and money, after the Unicode
@@ -149,7 +149,7 @@ func currencySign(code string) string {
 
 // decimalsOf is two for a code that is no currency: it was accepted elsewhere, and is drawn.
 func decimalsOf(currency string) int {
-	if decimals, known := country.CurrencyExponent(currency); known {
+	if decimals, known := transaction.CurrencyExponent(currency); known {
 		return decimals
 	}
 	return 2

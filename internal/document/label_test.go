@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
+
 	"tributary/internal/document"
 )
 
@@ -18,7 +19,7 @@ func in(t *testing.T, language, countryCode, currency string) string {
 	v.Transaction.LanguageCode, v.Transaction.CurrencyCode, v.Supplier.CountryCode = language, currency, countryCode
 	v.Transaction.Date = time.Date(2025, 3, 4, 12, 0, 0, 0, time.UTC)
 	v.Transaction.Items[0].UnitPrice, v.Transaction.Items[0].Quantity = 123456789, amount(t, "1.250")
-	v.Transaction.Items[0].Taxes = []country.Tax{vat(t, "5.5", country.Added, country.TaxReduced)}
+	v.Transaction.Items[0].Taxes = []transaction.Tax{vat(t, "5.5", transaction.Added, transaction.TaxReduced)}
 	return strings.ReplaceAll(parsePDF(t, render(t, totalled(t, v))).allText(), "\u00A0", " ")
 }
 
@@ -98,7 +99,7 @@ func TestEveryLanguageHasEveryWord(t *testing.T) {
 		v.Transaction.Issuer = v.Transaction.Customer
 		v.Supplier.CompanyNumber = "1"
 		for _, kind := range []string{"CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"} {
-			v.Transaction.Payments = append(v.Transaction.Payments, country.Payment{Type: kind, Amount: 1})
+			v.Transaction.Payments = append(v.Transaction.Payments, transaction.Payment{Type: kind, Amount: 1})
 		}
 		item := v.Transaction.Items[0]
 		v.Transaction.Items = nil
@@ -106,10 +107,10 @@ func TestEveryLanguageHasEveryWord(t *testing.T) {
 			item.Number = int64(i + 1)
 			v.Transaction.Items = append(v.Transaction.Items, item)
 		}
-		for i, kind := range []string{country.TaxZero, country.TaxExempt, country.TaxReverse, country.TaxExport, country.TaxIntraEU, country.TaxOutside} {
-			v.Transaction.Items[i].Taxes = []country.Tax{vat(t, "0", country.Included, kind)}
+		for i, kind := range []string{transaction.TaxZero, transaction.TaxExempt, transaction.TaxReverse, transaction.TaxExport, transaction.TaxIntraEU, transaction.TaxOutside} {
+			v.Transaction.Items[i].Taxes = []transaction.Tax{vat(t, "0", transaction.Included, kind)}
 		}
-		v.Transaction.Items[7].Taxes = []country.Tax{vat(t, "7", country.Included, ""), {Rate: amount(t, "3"), Regime: country.Withholding}}
+		v.Transaction.Items[7].Taxes = []transaction.Tax{vat(t, "7", transaction.Included, ""), {Rate: amount(t, "3"), Regime: transaction.Withholding}}
 		return totalled(t, v)
 	}
 	count := func(language string) (lines int, text string) {
@@ -167,7 +168,7 @@ func TestPartiesShowTheirNumbersOnce(t *testing.T) {
 			t.Errorf("no line %q", want)
 		}
 	}
-	v.Transaction.Customer.Address = &country.Address{City: "Madrid", Province: "Madrid", CountryCode: "ES"}
+	v.Transaction.Customer.Address = &transaction.Address{City: "Madrid", Province: "Madrid", CountryCode: "ES"}
 	if text := parsePDF(t, render(t, v)).allText(); strings.Count(text, "Madrid") != 1 {
 		t.Error("a province of its capital's name is shown twice")
 	}

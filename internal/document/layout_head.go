@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 )
 
@@ -224,12 +226,12 @@ func (c *composition) newQRBlocks() (codes []*qrBlock, height length, err error)
 	return codes, height, nil
 }
 
-func supplierParty(s country.Supplier) country.Party {
-	return country.Party{LegalName: s.LegalName, EntityNumber: s.CompanyNumber, Address: &s.Address, TaxNumber: s.TaxNumber, TaxRegime: s.TaxRegime}
+func supplierParty(s country.Supplier) transaction.Party {
+	return transaction.Party{LegalName: s.LegalName, EntityNumber: s.CompanyNumber, Address: &s.Address, TaxNumber: s.TaxNumber, TaxRegime: s.TaxRegime}
 }
 
 // addParty writes a party below what the block already has.
-func (c *composition) addParty(b *block, role string, p country.Party, width length) {
+func (c *composition) addParty(b *block, role string, p transaction.Party, width length) {
 	first := len(*b)
 	b.add(c, c.labelPen(), role, width)
 	if first > 0 {
@@ -259,7 +261,7 @@ func (c *composition) addParty(b *block, role string, p country.Party, width len
 
 // taxNumberLabel is the name of a party's tax number: that of its country where
 // everybody there knows it by one, the language's words otherwise.
-func (c *composition) taxNumberLabel(p country.Party) string {
+func (c *composition) taxNumberLabel(p transaction.Party) string {
 	if p.Address != nil {
 		switch strings.ToUpper(p.Address.CountryCode) {
 		case "MX":
@@ -280,7 +282,7 @@ func (c *composition) taxNumberLabel(p country.Party) string {
 }
 
 // address writes an address as it stands on an envelope.
-func (c *composition) address(a country.Address) []string {
+func (c *composition) address(a transaction.Address) []string {
 	code := strings.ToUpper(clean(a.CountryCode))
 	town := joined(" ", a.PostalCode, a.City)
 	if clean(a.Province) == clean(a.City) { // a province is often named after its capital

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // linesTable is the table of items: the widths of its columns are those of its
@@ -70,7 +70,7 @@ type figures struct {
 	rates                                      []string
 }
 
-func (t *linesTable) figures(item *country.Item, line *country.Line) figures {
+func (t *linesTable) figures(item *transaction.Item, line *transaction.Line) figures {
 	f := &t.c.words.format
 	out := figures{
 		number:   f.decimalNumber(itoa(item.Number), 0),
@@ -156,7 +156,7 @@ func (t *linesTable) place(number, quantity length, figures [4]length) {
 }
 
 // note remembers whether items are taxed, and how their prices relate to tax.
-func (t *linesTable) note(item *country.Item) {
+func (t *linesTable) note(item *transaction.Item) {
 	mode := priceMode(item)
 	if mode == "" {
 		return
@@ -169,24 +169,24 @@ func (t *linesTable) note(item *country.Item) {
 }
 
 // priceMode says whether an item's price has its tax in it; "" for an item without one.
-func priceMode(item *country.Item) string {
+func priceMode(item *transaction.Item) string {
 	for _, tax := range item.Taxes {
 		if tax.Withheld() {
 			continue
 		}
-		if tax.Mode == country.Added {
-			return country.Added
+		if tax.Mode == transaction.Added {
+			return transaction.Added
 		}
-		return country.Included
+		return transaction.Included
 	}
 	return ""
 }
 
 func (t *linesTable) modeWord(mode string) string {
 	switch mode {
-	case country.Included:
+	case transaction.Included:
 		return t.c.words.taxIncluded
-	case country.Added:
+	case transaction.Added:
 		return t.c.words.taxExcluded
 	}
 	return ""
@@ -220,7 +220,7 @@ func (t *linesTable) drawHeader() {
 }
 
 // drawRow draws an item. A row that fits on a page is kept whole.
-func (t *linesTable) drawRow(item *country.Item, line *country.Line) {
+func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line) {
 	c := t.c
 	f := t.figures(item, line)
 	small := c.smallPen()
@@ -267,7 +267,7 @@ func (t *linesTable) drawRow(item *country.Item, line *country.Line) {
 	t.amountSum += line.Gross
 }
 
-func (t *linesTable) codes(item *country.Item) string {
+func (t *linesTable) codes(item *transaction.Item) string {
 	var parts []string
 	if code := clean(item.Code); code != "" {
 		parts = append(parts, t.c.words.code+" "+code)
@@ -310,7 +310,7 @@ type taxGroup struct {
 }
 
 // taxGroups sums lines by tax, what is withheld last, high rates first.
-func taxGroups(f *format, items []country.Item, lines []country.Line) []taxGroup {
+func taxGroups(f *format, items []transaction.Item, lines []transaction.Line) []taxGroup {
 	type key struct{ regime, kind, code, rate string }
 	index := make(map[key]int)
 	var groups []taxGroup

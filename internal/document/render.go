@@ -3,7 +3,7 @@
 // short-lived addresses they are fetched from.
 //
 // It owns how a document looks, reads and is kept. It does not own what a
-// document says: amounts come from country.Calculate, legal texts, codes and
+// document says: amounts come from transaction.Calculate, legal texts, codes and
 // captions from the country's pack, logo and colours from the client's
 // configuration.
 //
@@ -19,6 +19,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
@@ -27,8 +29,8 @@ import (
 
 // Visual is everything a visual document is made from.
 type Visual struct {
-	Transaction country.Transaction // its Kind decides the title, its Note is sanitised here
-	Totals      country.Totals
+	Transaction transaction.Transaction // its Kind decides the title, its Note is sanitised here
+	Totals      transaction.Totals
 	Negated     bool // quantities, amounts and payments are printed with the opposite sign, see country.Imprint
 	Supplier    country.Supplier
 	Simplified  bool // a receipt instead of a full invoice

@@ -15,11 +15,12 @@ import (
 	"time"
 	"unicode"
 
+	"tributary/internal/transaction"
+
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
 	"tributary/internal/account"
-	"tributary/internal/country"
 	"tributary/internal/document"
 	"tributary/internal/fault"
 )
@@ -74,7 +75,7 @@ func TestAnyTextMakesAWholeDocument(t *testing.T) {
 		v := base
 		v.Transaction.Note = text.Draw(rt, "note")
 		v.Transaction.Number = text.Draw(rt, "number")
-		v.Transaction.Items = append([]country.Item(nil), base.Transaction.Items...)
+		v.Transaction.Items = append([]transaction.Item(nil), base.Transaction.Items...)
 		for i := range v.Transaction.Items {
 			v.Transaction.Items[i].Name = text.Draw(rt, "name")
 			v.Transaction.Items[i].Unit = text.Draw(rt, "unit")
@@ -299,7 +300,7 @@ func TestLongTextsFlowOverPages(t *testing.T) {
 func TestManyTaxRatesFlowOverPages(t *testing.T) {
 	v := longInvoice(t, 300)
 	for i := range v.Transaction.Items {
-		v.Transaction.Items[i].Taxes = []country.Tax{vat(t, fmt.Sprintf("%d.%02d", i/100, i%100), country.Included, "")}
+		v.Transaction.Items[i].Taxes = []transaction.Tax{vat(t, fmt.Sprintf("%d.%02d", i/100, i%100), transaction.Included, "")}
 	}
 	v = totalled(t, v)
 	text := parsePDF(t, render(t, v)).allText()
@@ -316,7 +317,7 @@ func FuzzNote(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	v := document.Visual{Transaction: country.Transaction{Kind: country.Invoice, CurrencyCode: "EUR", Date: time.Unix(0, 0)}}
+	v := document.Visual{Transaction: transaction.Transaction{Kind: transaction.Invoice, CurrencyCode: "EUR", Date: time.Unix(0, 0)}}
 	f.Fuzz(func(t *testing.T, note string) {
 		v := v
 		v.Transaction.Note = note

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"eliasnaur.com/font/roboto/robotomedium"
 	"github.com/invopop/gobl/num"
 	"golang.org/x/image/font"
@@ -62,7 +64,7 @@ func render(t testing.TB, v document.Visual) []byte {
 // totalled fills in the totals as the service does.
 func totalled(t testing.TB, v document.Visual) document.Visual {
 	t.Helper()
-	totals, faults := country.Calculate(v.Transaction.Items)
+	totals, faults := transaction.Calculate(v.Transaction.Items)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -88,8 +90,8 @@ func location(t testing.TB, name string) *time.Location {
 	return loc
 }
 
-func vat(t testing.TB, rate, mode, kind string) country.Tax {
-	return country.Tax{Rate: amount(t, rate), Regime: country.VAT, Mode: mode, Type: kind}
+func vat(t testing.TB, rate, mode, kind string) transaction.Tax {
+	return transaction.Tax{Rate: amount(t, rate), Regime: transaction.VAT, Mode: mode, Type: kind}
 }
 
 func samples(t testing.TB) []sample {
@@ -108,27 +110,27 @@ func samples(t testing.TB) []sample {
 }
 
 func spanishInvoice(t testing.TB) document.Visual {
-	iva := vat(t, "21", country.Added, country.TaxStandard)
-	reduced := vat(t, "10", country.Added, country.TaxReduced)
-	irpf := country.Tax{Rate: amount(t, "15"), Regime: country.Withholding, Type: "IRPF"}
+	iva := vat(t, "21", transaction.Added, transaction.TaxStandard)
+	reduced := vat(t, "10", transaction.Added, transaction.TaxReduced)
+	irpf := transaction.Tax{Rate: amount(t, "15"), Regime: transaction.Withholding, Type: "IRPF"}
 	return totalled(t, document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "ES", LanguageCode: "ES", CurrencyCode: "EUR",
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "ES", LanguageCode: "ES", CurrencyCode: "EUR",
 			Date: time.Date(2025, 11, 13, 23, 30, 0, 0, time.UTC), Number: "F-2025-00042", ID: "t-1",
-			Items: []country.Item{
-				{Number: 1, Name: "Diseño de identidad corporativa", Description: "Logotipo, papelería y manual de uso en dos idiomas", Quantity: amount(t, "1"), Unit: "ud", UnitPrice: 185000, Type: country.Services, Taxes: []country.Tax{iva, irpf}},
-				{Number: 2, Name: "Consultoría de accesibilidad", Quantity: amount(t, "12.5"), Unit: "h", UnitPrice: 6800, Type: country.Services, Taxes: []country.Tax{iva, irpf}},
-				{Number: 3, Name: "Catálogo impreso, 48 páginas", Code: "CAT-48", EAN: "8412345678905", Quantity: amount(t, "250"), Unit: "ud", UnitPrice: 412, Type: country.Goods, Taxes: []country.Tax{reduced}},
-				{Number: 4, Name: "Descuento por pronto pago", Quantity: amount(t, "1"), UnitPrice: -5000, Type: country.Discount, Taxes: []country.Tax{iva}},
+			Items: []transaction.Item{
+				{Number: 1, Name: "Diseño de identidad corporativa", Description: "Logotipo, papelería y manual de uso en dos idiomas", Quantity: amount(t, "1"), Unit: "ud", UnitPrice: 185000, Type: transaction.Services, Taxes: []transaction.Tax{iva, irpf}},
+				{Number: 2, Name: "Consultoría de accesibilidad", Quantity: amount(t, "12.5"), Unit: "h", UnitPrice: 6800, Type: transaction.Services, Taxes: []transaction.Tax{iva, irpf}},
+				{Number: 3, Name: "Catálogo impreso, 48 páginas", Code: "CAT-48", EAN: "8412345678905", Quantity: amount(t, "250"), Unit: "ud", UnitPrice: 412, Type: transaction.Goods, Taxes: []transaction.Tax{reduced}},
+				{Number: 4, Name: "Descuento por pronto pago", Quantity: amount(t, "1"), UnitPrice: -5000, Type: transaction.Discount, Taxes: []transaction.Tax{iva}},
 			},
-			Customer: &country.Party{LegalName: "Museo de la Ciencia de Valdeluz, S.A.", TaxNumber: "A58818501", Type: country.Business,
-				Address: &country.Address{CountryCode: "ES", City: "Guadalajara", PostalCode: "19139", AddressLine1: "Avenida de la Ilustración", Number: "27", Province: "Guadalajara"}},
+			Customer: &transaction.Party{LegalName: "Museo de la Ciencia de Valdeluz, S.A.", TaxNumber: "A58818501", Type: transaction.Business,
+				Address: &transaction.Address{CountryCode: "ES", City: "Guadalajara", PostalCode: "19139", AddressLine1: "Avenida de la Ilustración", Number: "27", Province: "Guadalajara"}},
 			Note: "<p>Gracias por su confianza. Puede pagar por transferencia a <b>ES91 2100 0418 4502 0005 1332</b> <i>antes del 15 de diciembre</i>.</p>" +
 				"<ul><li>Indique el número de factura en el concepto.</li><li>Los originales se entregan <u>en formato vectorial</u>.</li></ul>",
-			Payments: []country.Payment{{Type: "TRANSFER", Amount: 393450}},
+			Payments: []transaction.Payment{{Type: "TRANSFER", Amount: 393450}},
 		},
 		Supplier: country.Supplier{CountryCode: "ES", LegalName: "Estudio Norte y Brújula, S.L.", TaxNumber: "B12345674", CompanyNumber: "M-123456",
-			Address: country.Address{CountryCode: "ES", City: "Madrid", PostalCode: "28014", AddressLine1: "Calle del Prado", Number: "8", AddressLine2: "3.º izquierda", Province: "Madrid"}},
+			Address: transaction.Address{CountryCode: "ES", City: "Madrid", PostalCode: "28014", AddressLine1: "Calle del Prado", Number: "8", AddressLine2: "3.º izquierda", Province: "Madrid"}},
 		Location: location(t, "Europe/Madrid"), IssuedAt: time.Date(2025, 11, 14, 0, 0, 5, 0, time.UTC),
 		UniqueNumber: "ES-000000042-7",
 		Authority:    []document.Identifier{{Label: "CSV", Value: "A-7K3M9QX2LT4WPD"}, {Label: "Huella", Value: "3C464DAF61ACB827C65FDA19F352A4E3BDC2C640E9E9FC4CC058073F38F12F60"}},
@@ -140,21 +142,21 @@ func spanishInvoice(t testing.TB) document.Visual {
 }
 
 func spanishReceipt(t testing.TB) document.Visual {
-	iva := vat(t, "10", country.Included, country.TaxReduced)
+	iva := vat(t, "10", transaction.Included, transaction.TaxReduced)
 	return totalled(t, document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "ES", LanguageCode: "ES", CurrencyCode: "EUR",
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "ES", LanguageCode: "ES", CurrencyCode: "EUR",
 			Date: time.Date(2025, 11, 14, 9, 12, 0, 0, time.UTC), Number: "T-88121", ID: "t-2",
-			Items: []country.Item{
-				{Number: 1, Name: "Café con leche", Quantity: amount(t, "2"), UnitPrice: 190, Taxes: []country.Tax{iva}},
-				{Number: 2, Name: "Tostada con tomate", Quantity: amount(t, "2"), UnitPrice: 320, Taxes: []country.Tax{iva}},
-				{Number: 3, Name: "Agua mineral 0,5 l", Quantity: amount(t, "1"), UnitPrice: 150, Taxes: []country.Tax{iva}},
+			Items: []transaction.Item{
+				{Number: 1, Name: "Café con leche", Quantity: amount(t, "2"), UnitPrice: 190, Taxes: []transaction.Tax{iva}},
+				{Number: 2, Name: "Tostada con tomate", Quantity: amount(t, "2"), UnitPrice: 320, Taxes: []transaction.Tax{iva}},
+				{Number: 3, Name: "Agua mineral 0,5 l", Quantity: amount(t, "1"), UnitPrice: 150, Taxes: []transaction.Tax{iva}},
 			},
-			Payments: []country.Payment{{Type: "CARD", Amount: 1170}},
+			Payments: []transaction.Payment{{Type: "CARD", Amount: 1170}},
 		},
 		Simplified: true,
 		Supplier: country.Supplier{CountryCode: "ES", LegalName: "Cafetería La Espiga, C.B.", TaxNumber: "E12345678",
-			Address: country.Address{CountryCode: "ES", City: "Salamanca", PostalCode: "37002", AddressLine1: "Plaza Mayor", Number: "14"}},
+			Address: transaction.Address{CountryCode: "ES", City: "Salamanca", PostalCode: "37002", AddressLine1: "Plaza Mayor", Number: "14"}},
 		Location: location(t, "Europe/Madrid"), IssuedAt: time.Date(2025, 11, 14, 9, 12, 3, 0, time.UTC), UniqueNumber: "ES-000000043-5",
 		Codes: []document.QR{{Title: "QR tributario:", Caption: "VERI*FACTU",
 			Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=E12345678&numserie=T-88121&fecha=14-11-2025&importe=11.70"}},
@@ -163,22 +165,22 @@ func spanishReceipt(t testing.TB) document.Visual {
 
 func polishCreditNote(t testing.TB) document.Visual {
 	rate := amount(t, "4.2536")
-	standard, reduced := vat(t, "23", country.Added, country.TaxStandard), vat(t, "8", country.Added, country.TaxReduced)
+	standard, reduced := vat(t, "23", transaction.Added, transaction.TaxStandard), vat(t, "8", transaction.Added, transaction.TaxReduced)
 	return totalled(t, document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Credit, CountryCode: "PL", LanguageCode: "PL", CurrencyCode: "EUR",
+		Transaction: transaction.Transaction{
+			Kind: transaction.Credit, CountryCode: "PL", LanguageCode: "PL", CurrencyCode: "EUR",
 			Date: time.Date(2025, 11, 14, 10, 0, 0, 0, time.UTC), Number: "KOR/2025/11/7", ID: "t-3",
-			Items: []country.Item{
-				{Number: 1, Name: "Żarówka LED 9 W, ciepła biel", Quantity: amount(t, "40"), Unit: "szt.", UnitPrice: -315, Taxes: []country.Tax{standard}},
-				{Number: 2, Name: "Książka „Źdźbło”", Quantity: amount(t, "3"), Unit: "szt.", UnitPrice: -1190, Taxes: []country.Tax{reduced}},
+			Items: []transaction.Item{
+				{Number: 1, Name: "Żarówka LED 9 W, ciepła biel", Quantity: amount(t, "40"), Unit: "szt.", UnitPrice: -315, Taxes: []transaction.Tax{standard}},
+				{Number: 2, Name: "Książka „Źdźbło”", Quantity: amount(t, "3"), Unit: "szt.", UnitPrice: -1190, Taxes: []transaction.Tax{reduced}},
 			},
-			Customer: &country.Party{LegalName: "Przedsiębiorstwo Handlowe Łódź sp. z o.o.", TaxNumber: "PL5260250274", Type: country.Business,
-				Address: &country.Address{CountryCode: "PL", City: "Łódź", PostalCode: "90-001", AddressLine1: "ul. Piotrkowska 102", State: "łódzkie"}},
+			Customer: &transaction.Party{LegalName: "Przedsiębiorstwo Handlowe Łódź sp. z o.o.", TaxNumber: "PL5260250274", Type: transaction.Business,
+				Address: &transaction.Address{CountryCode: "PL", City: "Łódź", PostalCode: "90-001", AddressLine1: "ul. Piotrkowska 102", State: "łódzkie"}},
 			Note:         "Zwrot towaru zgodnie z protokołem nr 18/2025.",
 			ExchangeRate: &rate, ExchangeRateDate: "2025-11-13",
 		},
 		Supplier: country.Supplier{CountryCode: "PL", LegalName: "Świetlik S.A.", TaxNumber: "PL7740001454",
-			Address: country.Address{CountryCode: "PL", City: "Kraków", PostalCode: "31-042", AddressLine1: "Rynek Główny 5"}},
+			Address: transaction.Address{CountryCode: "PL", City: "Kraków", PostalCode: "31-042", AddressLine1: "Rynek Główny 5"}},
 		Location: location(t, "Europe/Warsaw"), IssuedAt: time.Date(2025, 11, 14, 10, 0, 4, 0, time.UTC), UniqueNumber: "PL-000000044-3",
 		Original:      &document.Reference{Number: "FV/2025/10/311", Date: time.Date(2025, 10, 28, 9, 0, 0, 0, time.UTC), AuthorityID: "7740001454-20251028-0B1C2D3E4F50-A1"},
 		Authority:     []document.Identifier{{Label: "Numer KSeF", Value: "7740001454-20251114-5265877635AB-6C"}},
@@ -189,21 +191,21 @@ func polishCreditNote(t testing.TB) document.Visual {
 }
 
 func germanAdjustment(t testing.TB) document.Visual {
-	ust := vat(t, "19", country.Added, country.TaxStandard)
-	reverse := vat(t, "0", country.Added, country.TaxReverse)
+	ust := vat(t, "19", transaction.Added, transaction.TaxStandard)
+	reverse := vat(t, "0", transaction.Added, transaction.TaxReverse)
 	return totalled(t, document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Adjustment, CountryCode: "DE", LanguageCode: "DE", CurrencyCode: "EUR",
+		Transaction: transaction.Transaction{
+			Kind: transaction.Adjustment, CountryCode: "DE", LanguageCode: "DE", CurrencyCode: "EUR",
 			Date: time.Date(2025, 11, 14, 8, 0, 0, 0, time.UTC), Number: "RK-2025-118", ID: "t-4", ReferenceID: "t-0",
-			Items: []country.Item{
-				{Number: 1, Name: "Montage Schaltschrank, Minderung wegen Mängeln", Quantity: amount(t, "6.75"), Unit: "Std.", UnitPrice: -9400, Taxes: []country.Tax{ust}},
-				{Number: 2, Name: "Bauleistung nach § 13b UStG", Quantity: amount(t, "1"), Unit: "psch.", UnitPrice: -120000, Taxes: []country.Tax{reverse}},
+			Items: []transaction.Item{
+				{Number: 1, Name: "Montage Schaltschrank, Minderung wegen Mängeln", Quantity: amount(t, "6.75"), Unit: "Std.", UnitPrice: -9400, Taxes: []transaction.Tax{ust}},
+				{Number: 2, Name: "Bauleistung nach § 13b UStG", Quantity: amount(t, "1"), Unit: "psch.", UnitPrice: -120000, Taxes: []transaction.Tax{reverse}},
 			},
-			Customer: &country.Party{LegalName: "Müller & Söhne Großhandel GmbH & Co. KG", TradeName: "Müller Bau", TaxNumber: "DE136695976", Type: country.Business,
-				Address: &country.Address{CountryCode: "DE", City: "Köln", PostalCode: "50667", AddressLine1: "Hohe Straße", Number: "12a"}},
+			Customer: &transaction.Party{LegalName: "Müller & Söhne Großhandel GmbH & Co. KG", TradeName: "Müller Bau", TaxNumber: "DE136695976", Type: transaction.Business,
+				Address: &transaction.Address{CountryCode: "DE", City: "Köln", PostalCode: "50667", AddressLine1: "Hohe Straße", Number: "12a"}},
 		},
 		Supplier: country.Supplier{CountryCode: "DE", LegalName: "Elektro Weiß GmbH", TaxNumber: "DE123456788", CompanyNumber: "HRB 98765",
-			Address: country.Address{CountryCode: "DE", City: "Düsseldorf", PostalCode: "40213", AddressLine1: "Königsallee 60"}},
+			Address: transaction.Address{CountryCode: "DE", City: "Düsseldorf", PostalCode: "40213", AddressLine1: "Königsallee 60"}},
 		Location: location(t, "Europe/Berlin"), IssuedAt: time.Date(2025, 11, 14, 8, 0, 2, 0, time.UTC), UniqueNumber: "DE-000000045-1",
 		Original: &document.Reference{Number: "RE-2025-0977", Date: time.Date(2025, 10, 2, 9, 0, 0, 0, time.UTC)},
 		Branding: document.Branding{Logo: logoJPEG(t, "weiß", color.RGBA{0x1E, 0x3A, 0x8A, 0xFF}), Accent: "#1E3A8A", Placement: document.Right},
@@ -211,19 +213,19 @@ func germanAdjustment(t testing.TB) document.Visual {
 }
 
 func mexicanCancellation(t testing.TB) document.Visual {
-	iva := vat(t, "16", country.Added, country.TaxStandard)
+	iva := vat(t, "16", transaction.Added, transaction.TaxStandard)
 	return totalled(t, document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Cancellation, CountryCode: "MX", LanguageCode: "ES", CurrencyCode: "MXN",
+		Transaction: transaction.Transaction{
+			Kind: transaction.Cancellation, CountryCode: "MX", LanguageCode: "ES", CurrencyCode: "MXN",
 			Date: time.Date(2025, 11, 14, 17, 0, 0, 0, time.UTC), Number: "C-19", ID: "t-5", Reason: "02 · Comprobante emitido con errores sin relación",
-			Items: []country.Item{
-				{Number: 1, Name: "Servicio de hospedaje en la nube", Code: "81112105", Quantity: amount(t, "1"), Unit: "E48", UnitPrice: -1250000, Taxes: []country.Tax{iva}},
+			Items: []transaction.Item{
+				{Number: 1, Name: "Servicio de hospedaje en la nube", Code: "81112105", Quantity: amount(t, "1"), Unit: "E48", UnitPrice: -1250000, Taxes: []transaction.Tax{iva}},
 			},
-			Customer: &country.Party{LegalName: "UNIVERSIDAD ROBÓTICA ESPAÑOLA", TaxNumber: "URE180429TM6", Type: country.Business,
-				Address: &country.Address{CountryCode: "MX", City: "Ciudad de México", PostalCode: "86991"}},
+			Customer: &transaction.Party{LegalName: "UNIVERSIDAD ROBÓTICA ESPAÑOLA", TaxNumber: "URE180429TM6", Type: transaction.Business,
+				Address: &transaction.Address{CountryCode: "MX", City: "Ciudad de México", PostalCode: "86991"}},
 		},
 		Supplier: country.Supplier{CountryCode: "MX", LegalName: "ESCUELA KEMPER URGATE", TaxNumber: "EKU9003173C9",
-			Address: country.Address{CountryCode: "MX", City: "Monterrey", PostalCode: "64000", State: "Nuevo León"}},
+			Address: transaction.Address{CountryCode: "MX", City: "Monterrey", PostalCode: "64000", State: "Nuevo León"}},
 		Location: location(t, "America/Mexico_City"), IssuedAt: time.Date(2025, 11, 14, 17, 0, 9, 0, time.UTC), UniqueNumber: "MX-000000046-9",
 		Original:  &document.Reference{Number: "A-1188", Date: time.Date(2025, 11, 12, 18, 0, 0, 0, time.UTC), AuthorityID: "6F1B6A0C-9D0E-4B0A-8C55-1E0C9C1D2F3A"},
 		Authority: []document.Identifier{{Value: "6F1B6A0C-9D0E-4B0A-8C55-1E0C9C1D2F3A"}},
@@ -233,23 +235,23 @@ func mexicanCancellation(t testing.TB) document.Visual {
 }
 
 func longInvoice(t testing.TB, items int) document.Visual {
-	rates := []country.Tax{vat(t, "20", country.Included, country.TaxStandard), vat(t, "5", country.Included, country.TaxReduced), vat(t, "0", country.Included, country.TaxZero)}
+	rates := []transaction.Tax{vat(t, "20", transaction.Included, transaction.TaxStandard), vat(t, "5", transaction.Included, transaction.TaxReduced), vat(t, "0", transaction.Included, transaction.TaxZero)}
 	v := document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "GB", LanguageCode: "EN", CurrencyCode: "GBP",
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "GB", LanguageCode: "EN", CurrencyCode: "GBP",
 			Date: time.Date(2025, 11, 14, 9, 0, 0, 0, time.UTC), Number: "INV-10077", ID: "t-6",
-			Customer: &country.Party{LegalName: "Harbour & Vale Outfitters Ltd", TaxNumber: "GB980780684", Type: country.Business,
-				Address: &country.Address{CountryCode: "GB", City: "Bristol", PostalCode: "BS1 4DJ", AddressLine1: "12 Welsh Back"}},
+			Customer: &transaction.Party{LegalName: "Harbour & Vale Outfitters Ltd", TaxNumber: "GB980780684", Type: transaction.Business,
+				Address: &transaction.Address{CountryCode: "GB", City: "Bristol", PostalCode: "BS1 4DJ", AddressLine1: "12 Welsh Back"}},
 		},
 		Supplier: country.Supplier{CountryCode: "GB", LegalName: "Northwind Supplies plc", TaxNumber: "GB123456782", CompanyNumber: "01234567",
-			Address: country.Address{CountryCode: "GB", City: "Leeds", PostalCode: "LS1 5QS", AddressLine1: "7 Park Row"}},
+			Address: transaction.Address{CountryCode: "GB", City: "Leeds", PostalCode: "LS1 5QS", AddressLine1: "7 Park Row"}},
 		Location: location(t, "Europe/London"), IssuedAt: time.Date(2025, 11, 14, 9, 0, 1, 0, time.UTC), UniqueNumber: "GB-000000047-7",
 		Branding: document.Branding{Logo: logoPNG(t, "northwind", color.RGBA{0x1D, 0x4E, 0x5F, 0xFF})},
 	}
 	goods := []string{"Waxed canvas apron", "Brass hook, set of four", "Oak dowel 12 mm", "Linen thread, natural", "Enamel mug, midnight blue, with a handle that does not get hot", "Beeswax block"}
 	for i := range items {
-		item := country.Item{Number: int64(i + 1), Name: goods[i%len(goods)], Quantity: amount(t, []string{"1", "12", "2.5", "0.125", "1200"}[i%5]), Unit: []string{"pcs", "set", "m", "kg"}[i%4],
-			UnitPrice: int64(199 + 37*i%4000), Type: country.Goods, Taxes: []country.Tax{rates[i%3]}}
+		item := transaction.Item{Number: int64(i + 1), Name: goods[i%len(goods)], Quantity: amount(t, []string{"1", "12", "2.5", "0.125", "1200"}[i%5]), Unit: []string{"pcs", "set", "m", "kg"}[i%4],
+			UnitPrice: int64(199 + 37*i%4000), Type: transaction.Goods, Taxes: []transaction.Tax{rates[i%3]}}
 		if i%7 == 3 {
 			item.Description, item.Code = "Made to order, delivered with the second consignment", fmt.Sprintf("NW-%05d", i)
 		}
@@ -259,20 +261,20 @@ func longInvoice(t testing.TB, items int) document.Visual {
 }
 
 func frenchFacturX(t testing.TB) document.Visual {
-	tva := vat(t, "20", country.Added, country.TaxStandard)
+	tva := vat(t, "20", transaction.Added, transaction.TaxStandard)
 	return totalled(t, document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "FR", LanguageCode: "FR", CurrencyCode: "EUR",
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "FR", LanguageCode: "FR", CurrencyCode: "EUR",
 			Date: time.Date(2025, 11, 14, 9, 0, 0, 0, time.UTC), Number: "FA-2025-311", ID: "t-7",
-			Items: []country.Item{
-				{Number: 1, Name: "Mission d’audit énergétique", Description: "Visite sur site, mesures et rapport", Quantity: amount(t, "3"), Unit: "jour", UnitPrice: 89000, Taxes: []country.Tax{tva}},
-				{Number: 2, Name: "Frais de déplacement", Quantity: amount(t, "418"), Unit: "km", UnitPrice: 64, Taxes: []country.Tax{tva}},
+			Items: []transaction.Item{
+				{Number: 1, Name: "Mission d’audit énergétique", Description: "Visite sur site, mesures et rapport", Quantity: amount(t, "3"), Unit: "jour", UnitPrice: 89000, Taxes: []transaction.Tax{tva}},
+				{Number: 2, Name: "Frais de déplacement", Quantity: amount(t, "418"), Unit: "km", UnitPrice: 64, Taxes: []transaction.Tax{tva}},
 			},
-			Customer: &country.Party{LegalName: "Mairie de Saint-Étienne-du-Bois", TaxNumber: "FR40303265045", Type: country.Business,
-				Address: &country.Address{CountryCode: "FR", City: "Saint-Étienne-du-Bois", PostalCode: "85670", AddressLine1: "2 place de l’Église"}},
+			Customer: &transaction.Party{LegalName: "Mairie de Saint-Étienne-du-Bois", TaxNumber: "FR40303265045", Type: transaction.Business,
+				Address: &transaction.Address{CountryCode: "FR", City: "Saint-Étienne-du-Bois", PostalCode: "85670", AddressLine1: "2 place de l’Église"}},
 		},
 		Supplier: country.Supplier{CountryCode: "FR", LegalName: "Énergie Œuvrée SARL", TaxNumber: "FR23334175221", CompanyNumber: "334 175 221",
-			Address: country.Address{CountryCode: "FR", City: "Nantes", PostalCode: "44000", AddressLine1: "18 rue Crébillon"}},
+			Address: transaction.Address{CountryCode: "FR", City: "Nantes", PostalCode: "44000", AddressLine1: "18 rue Crébillon"}},
 		Location: location(t, "Europe/Paris"), IssuedAt: time.Date(2025, 11, 14, 9, 0, 2, 0, time.UTC), UniqueNumber: "FR-000000048-5",
 		LegalTexts: []string{"En cas de retard de paiement, pénalités au taux de trois fois l’intérêt légal et indemnité forfaitaire de recouvrement de 40 €."},
 		Files: []document.EmbeddedFile{{Name: "factur-x.xml", MIME: "text/xml", Description: "Factur-X invoice", Relationship: document.Alternative,
@@ -283,21 +285,21 @@ func frenchFacturX(t testing.TB) document.Visual {
 }
 
 func greekInvoice(t testing.TB) document.Visual {
-	fpa := vat(t, "24", country.Added, country.TaxStandard)
+	fpa := vat(t, "24", transaction.Added, transaction.TaxStandard)
 	return totalled(t, document.Visual{
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "GR", LanguageCode: "EL", CurrencyCode: "EUR",
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "GR", LanguageCode: "EL", CurrencyCode: "EUR",
 			Date: time.Date(2025, 11, 14, 9, 0, 0, 0, time.UTC), Number: "ΤΠΥ-145", ID: "t-8",
-			Items: []country.Item{
-				{Number: 1, Name: "Υπηρεσίες μετάφρασης", Quantity: amount(t, "14"), Unit: "σελ.", UnitPrice: 1850, Taxes: []country.Tax{fpa}},
-				{Number: 2, Name: "Επιμέλεια κειμένου — Αθῆναι, ἑλληνικὴ γλῶσσα", Quantity: amount(t, "1"), UnitPrice: 12000, Taxes: []country.Tax{fpa}},
+			Items: []transaction.Item{
+				{Number: 1, Name: "Υπηρεσίες μετάφρασης", Quantity: amount(t, "14"), Unit: "σελ.", UnitPrice: 1850, Taxes: []transaction.Tax{fpa}},
+				{Number: 2, Name: "Επιμέλεια κειμένου — Αθῆναι, ἑλληνικὴ γλῶσσα", Quantity: amount(t, "1"), UnitPrice: 12000, Taxes: []transaction.Tax{fpa}},
 			},
-			Customer: &country.Party{LegalName: "Търговска къща Пловдив ООД", TaxNumber: "BG831641791", Type: country.Business,
-				Address: &country.Address{CountryCode: "BG", City: "Пловдив", PostalCode: "4000", AddressLine1: "ул. „Иван Вазов“ 3"}},
+			Customer: &transaction.Party{LegalName: "Търговска къща Пловдив ООД", TaxNumber: "BG831641791", Type: transaction.Business,
+				Address: &transaction.Address{CountryCode: "BG", City: "Пловдив", PostalCode: "4000", AddressLine1: "ул. „Иван Вазов“ 3"}},
 			Note: "<b>Παράδοση:</b> ηλεκτρονικά.<br><ol><li>Αρχείο κειμένου</li><li>Αρχείο PDF</li></ol>",
 		},
 		Supplier: country.Supplier{CountryCode: "GR", LegalName: "Λέξις Μεταφραστική Ε.Π.Ε.", TaxNumber: "EL094259216",
-			Address: country.Address{CountryCode: "GR", City: "Θεσσαλονίκη", PostalCode: "546 24", AddressLine1: "Τσιμισκή 43"}},
+			Address: transaction.Address{CountryCode: "GR", City: "Θεσσαλονίκη", PostalCode: "546 24", AddressLine1: "Τσιμισκή 43"}},
 		Location: location(t, "Europe/Athens"), IssuedAt: time.Date(2025, 11, 14, 9, 0, 2, 0, time.UTC), UniqueNumber: "GR-000000049-2",
 		Authority: []document.Identifier{{Label: "MARK", Value: "400001234567890"}},
 		Codes:     []document.QR{{Text: "https://mydataapi.aade.gr/myDATA/TimologioQR/QRInfo?q=abc123", Caption: "myDATA"}},
@@ -307,10 +309,10 @@ func greekInvoice(t testing.TB) document.Visual {
 func marketplaceInvoice(t testing.TB) document.Visual {
 	v := longInvoice(t, 3)
 	v.Transaction.Number, v.UniqueNumber = "MKT-2025-5", "GB-000000050-0"
-	v.Transaction.Items[1].Taxes[0].Mode = country.Added // prices with and without tax
-	v.Transaction.Issuer = &country.Party{LegalName: "Agora Marketplace Ireland DAC", TradeName: "Agora", TaxNumber: "IE6388047V", Type: country.Business,
-		Address: &country.Address{CountryCode: "IE", City: "Dublin 2", PostalCode: "D02 X285", AddressLine1: "1 Grand Canal Square"}}
-	v.Transaction.Payments = []country.Payment{{Type: "CARD", Code: "VISA", Amount: 2000}, {Type: "CREDIT", Amount: 1856}}
+	v.Transaction.Items[1].Taxes[0].Mode = transaction.Added // prices with and without tax
+	v.Transaction.Issuer = &transaction.Party{LegalName: "Agora Marketplace Ireland DAC", TradeName: "Agora", TaxNumber: "IE6388047V", Type: transaction.Business,
+		Address: &transaction.Address{CountryCode: "IE", City: "Dublin 2", PostalCode: "D02 X285", AddressLine1: "1 Grand Canal Square"}}
+	v.Transaction.Payments = []transaction.Payment{{Type: "CARD", Code: "VISA", Amount: 2000}, {Type: "CREDIT", Amount: 1856}}
 	v.Branding.Font = document.Serif
 	return totalled(t, v)
 }

@@ -3,7 +3,7 @@ package document
 import (
 	"slices"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // sign gives quantities and amounts the signs that they are printed with. The
@@ -13,7 +13,7 @@ import (
 // the price that was charged: that is how people read it, and how Poland's
 // FA(3) has it.
 func (v *Visual) sign() {
-	back := v.Transaction.Kind == country.Credit || v.Transaction.Kind == country.Adjustment
+	back := v.Transaction.Kind == transaction.Credit || v.Transaction.Kind == transaction.Adjustment
 	if !v.Negated && !back {
 		return
 	}
@@ -37,13 +37,13 @@ func (v *Visual) sign() {
 	}
 }
 
-func negated(t country.Totals) country.Totals {
-	lines := make([]country.Line, len(t.Lines))
+func negated(t transaction.Totals) transaction.Totals {
+	lines := make([]transaction.Line, len(t.Lines))
 	for i, l := range t.Lines {
-		lines[i] = country.Line{Gross: -l.Gross, Net: -l.Net, Taxes: make([]int64, len(l.Taxes))}
+		lines[i] = transaction.Line{Gross: -l.Gross, Net: -l.Net, Taxes: make([]int64, len(l.Taxes))}
 		for j, tax := range l.Taxes {
 			lines[i].Taxes[j] = -tax
 		}
 	}
-	return country.Totals{Lines: lines, Gross: -t.Gross, Net: -t.Net, Tax: -t.Tax, Withheld: -t.Withheld}
+	return transaction.Totals{Lines: lines, Gross: -t.Gross, Net: -t.Net, Tax: -t.Tax, Withheld: -t.Withheld}
 }

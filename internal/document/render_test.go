@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
+
 	"tributary/internal/document"
 	"tributary/internal/fault"
 )
@@ -141,7 +142,7 @@ func TestDayOnTheDocumentIsTheSuppliers(t *testing.T) {
 
 func TestTitleTellsTheKind(t *testing.T) {
 	titles := map[string]bool{}
-	for _, kind := range []country.Kind{country.Invoice, country.Credit, country.Adjustment, country.Cancellation} {
+	for _, kind := range []transaction.Kind{transaction.Invoice, transaction.Credit, transaction.Adjustment, transaction.Cancellation} {
 		for _, simplified := range []bool{false, true} {
 			v := longInvoice(t, 1)
 			v.Transaction.Kind, v.Simplified = kind, simplified
@@ -290,7 +291,7 @@ func widest(t testing.TB) document.Visual {
 	v.Transaction.Customer.LegalName = strings.Repeat("W", 450)
 	v.Transaction.Customer.TaxNumber = strings.Repeat("9", 60)
 	v.Supplier.LegalName = strings.Repeat("M ", 225)
-	v.Transaction.Payments = []country.Payment{{Type: "OTHER", Code: strings.Repeat("W", 32), Amount: most}}
+	v.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Code: strings.Repeat("W", 32), Amount: most}}
 	v.UniqueNumber = strings.Repeat("8", 90)
 	v.Authority = []document.Identifier{{Label: strings.Repeat("L", 40), Value: strings.Repeat("A", 500)}}
 	return totalled(t, v)

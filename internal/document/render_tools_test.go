@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
+
 	"tributary/internal/document"
 )
 
@@ -69,7 +70,7 @@ func TestPDFToTextFindsEveryNameAndAmount(t *testing.T) {
 		flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "\u00A0", " ")), " ")
 		v := s.visual
 		wanted := []string{v.Supplier.LegalName, v.Supplier.TaxNumber, v.Transaction.Number, v.UniqueNumber}
-		for _, p := range []*country.Party{v.Transaction.Customer, v.Transaction.Issuer} {
+		for _, p := range []*transaction.Party{v.Transaction.Customer, v.Transaction.Issuer} {
 			if p != nil {
 				wanted = append(wanted, strings.Fields(p.LegalName)...) // a long name may be broken
 				wanted = append(wanted, p.TaxNumber)

@@ -1,5 +1,7 @@
 package fault
 
+import "slices"
+
 // ListMax is how many faults one answer lists.
 const ListMax = 100
 
@@ -13,6 +15,13 @@ type List struct {
 func (l *List) Add(f Fault) {
 	if l.count++; l.count <= ListMax {
 		l.listed = append(l.listed, f)
+	}
+}
+
+// AddNew leaves out what is listed with the same code at the same field.
+func (l *List) AddNew(f Fault) {
+	if f.Field == "" || !slices.ContainsFunc(l.listed, func(known Fault) bool { return known.Code == f.Code && known.Field == f.Field }) {
+		l.Add(f)
 	}
 }
 

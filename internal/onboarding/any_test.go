@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
+
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -37,7 +38,7 @@ func TestTheOperatorSeesCompaniesOfAllClients(t *testing.T) {
 		w.onboard(company("meta.country_code", "ie", "meta.external_id", "shop-2", "tax_information.tax_number", "IE-77", "tax_credentials.password", "token"))
 		for i := range 3 {
 			_, err := w.Ensure(t.Context(), "c_two", onboarding.NewCompany{ExternalID: fmt.Sprint("other-", i), CountryCode: "IE", LegalName: "Other",
-				Address: country.Address{CountryCode: "IE", City: "Dublin", AddressLine1: "1 Quay"}, TaxNumber: fmt.Sprint("IE-", i), TaxRegime: "VAT"})
+				Address: transaction.Address{CountryCode: "IE", City: "Dublin", AddressLine1: "1 Quay"}, TaxNumber: fmt.Sprint("IE-", i), TaxRegime: "VAT"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -21,7 +23,7 @@ type NewCompany struct {
 	LanguageCode  string
 	LegalName     string
 	CompanyNumber string
-	Address       country.Address
+	Address       transaction.Address
 	TaxNumber     string
 	TaxRegime     string
 	Settings      country.Settings

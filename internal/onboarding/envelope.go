@@ -3,6 +3,8 @@ package onboarding
 import (
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/fault"
@@ -40,18 +42,18 @@ type Reference struct {
 // without the credentials, and what we know about it. Absent texts are null;
 // the address has the members that were sent.
 type Company struct {
-	ID             string           `json:"id"`
-	Status         string           `json:"status"`
-	Meta           Meta             `json:"meta"`
-	LegalName      string           `json:"legal_name"`
-	CompanyNumber  *string          `json:"company_number"`
-	Address        country.Address  `json:"address"`
-	TaxInformation TaxInformation   `json:"tax_information"`
-	Branding       *account.Look    `json:"branding,omitempty"`
-	Settings       country.Settings `json:"settings"`
-	Credentials    []Credential     `json:"credentials"`
-	CreatedAt      Timestamp        `json:"created_at"`
-	UpdatedAt      Timestamp        `json:"updated_at"`
+	ID             string              `json:"id"`
+	Status         string              `json:"status"`
+	Meta           Meta                `json:"meta"`
+	LegalName      string              `json:"legal_name"`
+	CompanyNumber  *string             `json:"company_number"`
+	Address        transaction.Address `json:"address"`
+	TaxInformation TaxInformation      `json:"tax_information"`
+	Branding       *account.Look       `json:"branding,omitempty"`
+	Settings       country.Settings    `json:"settings"`
+	Credentials    []Credential        `json:"credentials"`
+	CreatedAt      Timestamp           `json:"created_at"`
+	UpdatedAt      Timestamp           `json:"updated_at"`
 }
 
 // Meta says who the company is to the client. Codes stand as submitted.

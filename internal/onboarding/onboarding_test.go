@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"pgregory.net/rapid"
 
 	"tributary/internal/country"
@@ -285,7 +287,7 @@ func TestACompanyMadeWhileAJobEnrolsIsNotMadeTwice(t *testing.T) {
 			}
 			_, err := w.Ensure(t.Context(), client, onboarding.NewCompany{
 				ExternalID: "faster", CountryCode: "ES", LegalName: "Tienda", TaxNumber: spanish,
-				Address: country.Address{CountryCode: "ES", City: "Madrid", AddressLine1: "Calle Mayor 1"},
+				Address: transaction.Address{CountryCode: "ES", City: "Madrid", AddressLine1: "Calle Mayor 1"},
 			})
 			if err != nil {
 				t.Error(err)
@@ -486,7 +488,7 @@ func TestEnsureMakesACompanyOnceAndFindsItAfterwards(t *testing.T) {
 		file := sample{password: "p"}.file()
 		n := onboarding.NewCompany{
 			ExternalID: "demo-es", CountryCode: "ES", LegalName: "Tienda", TaxNumber: spanish,
-			Address:     country.Address{CountryCode: "ES", City: "Madrid", AddressLine1: "Calle Mayor 1"},
+			Address:     transaction.Address{CountryCode: "ES", City: "Madrid", AddressLine1: "Calle Mayor 1"},
 			Credentials: country.Credentials{PKCS12: file, Password: "p"}, Settings: country.Settings{"level": 4},
 		}
 		var wg sync.WaitGroup

@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
@@ -46,16 +48,16 @@ const (
 // profile is a company as it is stored: the request without the credentials,
 // codes as submitted.
 type profile struct {
-	CountryCode   string           `json:"country_code"`
-	LanguageCode  string           `json:"language_code,omitempty"`
-	ExternalID    string           `json:"external_id"`
-	LegalName     string           `json:"legal_name"`
-	CompanyNumber string           `json:"company_number,omitempty"`
-	Address       country.Address  `json:"address"`
-	TaxNumber     string           `json:"tax_number"`
-	Regime        string           `json:"regime,omitempty"`
-	Branding      *account.Look    `json:"branding,omitempty"`
-	Settings      country.Settings `json:"settings,omitempty"` // only what was sent; defaults are the pack's and may change
+	CountryCode   string              `json:"country_code"`
+	LanguageCode  string              `json:"language_code,omitempty"`
+	ExternalID    string              `json:"external_id"`
+	LegalName     string              `json:"legal_name"`
+	CompanyNumber string              `json:"company_number,omitempty"`
+	Address       transaction.Address `json:"address"`
+	TaxNumber     string              `json:"tax_number"`
+	Regime        string              `json:"regime,omitempty"`
+	Branding      *account.Look       `json:"branding,omitempty"`
+	Settings      country.Settings    `json:"settings,omitempty"` // only what was sent; defaults are the pack's and may change
 }
 
 // country is the code in upper case.
@@ -231,7 +233,7 @@ func (q *request) address(name, path string, n *strictjson.Value, into *profile)
 		q.line(n, path, addressMax, member)
 		return true
 	}
-	if q.letters(n, path, "country", member) && *member != "" && !country.CountryKnown(strings.ToUpper(*member)) {
+	if q.letters(n, path, "country", member) && *member != "" && !transaction.CountryKnown(strings.ToUpper(*member)) {
 		q.refuse(path, fault.FieldNotValid, "must be a country code of ISO 3166-1")
 	}
 	return true

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// filing is what a country's document says: the amounts that paper must repeat
+// filedAmounts is what a country's document says: the amounts that paper must repeat
 // with their signs, in the order of the document.
-type filing struct {
+type filedAmounts struct {
 	must []string // totals and taxes: on every paper
 	may  []string // of single lines: paper has them where it has that column
 }
 
 // amountsOf reads the amounts of a filed document by the names of the country's
 // own format, without any code of the pack.
-func amountsOf(t *testing.T, code string, report []byte) filing {
+func amountsOf(t *testing.T, code string, report []byte) filedAmounts {
 	t.Helper()
 	if code == "XX" {
 		var doc struct {
@@ -33,7 +33,7 @@ func amountsOf(t *testing.T, code string, report []byte) filing {
 		if err := json.Unmarshal(report, &doc); err != nil {
 			t.Fatal(err)
 		}
-		out := filing{must: []string{cents(doc.Gross.String()), cents(doc.Net.String()), cents(doc.Tax.String())}}
+		out := filedAmounts{must: []string{cents(doc.Gross.String()), cents(doc.Net.String()), cents(doc.Tax.String())}}
 		for _, l := range doc.Lines {
 			out.must = append(out.must, cents(l.Gross.String()), cents(l.Net.String()))
 		}
@@ -44,7 +44,7 @@ func amountsOf(t *testing.T, code string, report []byte) filing {
 		"PL": {{"P_15", "P_13_1", "P_14_1"}, {"P_11", "P_11A", "P_11Vat"}},
 		"MX": {{"Comprobante/Total", "Impuestos/TotalImpuestosTrasladados"}, nil},
 	}[code]
-	var out filing
+	var out filedAmounts
 	d := xml.NewDecoder(bytes.NewReader(report))
 	var path []string
 	add := func(name, value string) {
@@ -184,7 +184,7 @@ func TestPaperSaysWhatWasFiled(t *testing.T) {
 
 // comparePaper wants what was filed on paper, and nothing on paper with the
 // sign that was not filed.
-func comparePaper(t *testing.T, name string, filed filing, paper []string, negative bool) {
+func comparePaper(t *testing.T, name string, filed filedAmounts, paper []string, negative bool) {
 	t.Helper()
 	if len(filed.must) < 2 {
 		t.Fatalf("%s: the filing has amounts %v", name, filed.must)

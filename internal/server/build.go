@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/api"
@@ -21,7 +23,6 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/secret"
-	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -176,7 +177,7 @@ func (s *Server) buildParties(context.Context) (err error) {
 			_, ok := p.Config.UseCase(code)
 			return ok, nil
 		},
-		CredentialsChanged: transaction.ResumeLanes,
+		CredentialsChanged: filing.ResumeLanes,
 	})
 	base := s.cfg.VIES
 	if base == "" {
@@ -196,7 +197,7 @@ func (s *Server) buildTransactions(context.Context) (err error) {
 	if s.renderer, err = document.NewRenderer(); err != nil {
 		return err
 	}
-	s.service = transaction.New(transaction.Config{
+	s.service = filing.New(filing.Config{
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Alerts: s.alerts, Log: s.cfg.Log,
 		RetryBase: s.cfg.AuthorityRetryBase, Render: s.render,
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
@@ -108,20 +110,20 @@ var demoCertified = map[string]bool{"ES": true, "MX": true, "PL": true}
 
 // demoCompanies are suppliers with valid, invented identities.
 var demoCompanies = []onboarding.NewCompany{
-	demoCompany("XX", "Reference Trading Ltd", "XX123456789", country.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"}),
-	demoCompany("IE", "Liffey Books Limited", "IE6388047V", country.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D02 X285", AddressLine1: "5 Example Quay"}),
-	demoCompany("GB", "Thames Tea Company Ltd", "GB980780684", country.Address{CountryCode: "GB", City: "London", PostalCode: "SE1 9SG", AddressLine1: "8 Sample Lane"}),
-	demoCompany("ES", "Comercial Ejemplo SL", "B98602642", country.Address{CountryCode: "ES", City: "Valencia", PostalCode: "46001", AddressLine1: "Calle Muestra 3"}),
-	demoCompany("MX", "ESCUELA KEMPER URGATE", "EKU9003173C9", country.Address{CountryCode: "MX", City: "Ciudad de México", PostalCode: "06000", AddressLine1: "Avenida Muestra 10"}),
-	demoCompany("PL", "Przykład Sp. z o.o.", "PL5260001246", country.Address{CountryCode: "PL", City: "Warszawa", PostalCode: "00-001", AddressLine1: "ul. Przykładowa 1"}),
-	demoCompany("DE", "Muster Handel GmbH", "DE111111125", country.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Musterstraße 7"}),
-	demoCompany("FR", "Exemple SARL", "FR44732829320", country.Address{CountryCode: "FR", City: "Paris", PostalCode: "75001", AddressLine1: "1 rue de l'Exemple"}),
-	demoCompany("IT", "Esempio S.r.l.", "IT12345670785", country.Address{CountryCode: "IT", City: "Roma", PostalCode: "00184", AddressLine1: "Via Esempio 2"}),
+	demoCompany("XX", "Reference Trading Ltd", "XX123456789", transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"}),
+	demoCompany("IE", "Liffey Books Limited", "IE6388047V", transaction.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D02 X285", AddressLine1: "5 Example Quay"}),
+	demoCompany("GB", "Thames Tea Company Ltd", "GB980780684", transaction.Address{CountryCode: "GB", City: "London", PostalCode: "SE1 9SG", AddressLine1: "8 Sample Lane"}),
+	demoCompany("ES", "Comercial Ejemplo SL", "B98602642", transaction.Address{CountryCode: "ES", City: "Valencia", PostalCode: "46001", AddressLine1: "Calle Muestra 3"}),
+	demoCompany("MX", "ESCUELA KEMPER URGATE", "EKU9003173C9", transaction.Address{CountryCode: "MX", City: "Ciudad de México", PostalCode: "06000", AddressLine1: "Avenida Muestra 10"}),
+	demoCompany("PL", "Przykład Sp. z o.o.", "PL5260001246", transaction.Address{CountryCode: "PL", City: "Warszawa", PostalCode: "00-001", AddressLine1: "ul. Przykładowa 1"}),
+	demoCompany("DE", "Muster Handel GmbH", "DE111111125", transaction.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Musterstraße 7"}),
+	demoCompany("FR", "Exemple SARL", "FR44732829320", transaction.Address{CountryCode: "FR", City: "Paris", PostalCode: "75001", AddressLine1: "1 rue de l'Exemple"}),
+	demoCompany("IT", "Esempio S.r.l.", "IT12345670785", transaction.Address{CountryCode: "IT", City: "Roma", PostalCode: "00184", AddressLine1: "Via Esempio 2"}),
 }
 
-func demoCompany(code, name, taxNumber string, at country.Address) onboarding.NewCompany {
+func demoCompany(code, name, taxNumber string, at transaction.Address) onboarding.NewCompany {
 	return onboarding.NewCompany{
 		ExternalID: "demo-" + code, CountryCode: code, LanguageCode: "en", LegalName: name, CompanyNumber: "demo-" + code,
-		Address: at, TaxNumber: taxNumber, TaxRegime: country.VAT,
+		Address: at, TaxNumber: taxNumber, TaxRegime: transaction.VAT,
 	}
 }

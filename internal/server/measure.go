@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -41,5 +42,5 @@ func (s *Server) LoadSettled(ctx context.Context, n int, body func(i int) []byte
 	if err != nil {
 		return err
 	}
-	return s.service.LoadSettled(ctx, transaction.Caller{Scope: demoClient, Live: country.Live(profile.Live), UseCase: profile.Config.UseCase}, n, body)
+	return s.service.LoadSettled(ctx, filing.Caller{Scope: demoClient, Live: country.Live(profile.Live), UseCase: profile.Config.UseCase}, n, body)
 }

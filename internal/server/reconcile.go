@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
@@ -12,13 +14,12 @@ import (
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
-	"tributary/internal/transaction"
 )
 
 // Reconcile compares our successes of a supplier and day with its authority's
 // list, for the command line. A server may run on the same database meanwhile.
-func Reconcile(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, day country.Day) (found transaction.Reconciliation, err error) {
-	err = atDesk(ctx, cfg, d, accounts, supplierID, func(s *transaction.Service, clientID string, live country.Live) error {
+func Reconcile(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, day country.Day) (found filing.Reconciliation, err error) {
+	err = atDesk(ctx, cfg, d, accounts, supplierID, func(s *filing.Service, clientID string, live country.Live) error {
 		found, err = s.Reconcile(ctx, clientID, supplierID, live, day)
 		return err
 	})
@@ -29,7 +30,7 @@ func Reconcile(ctx context.Context, cfg Config, d *db.DB, accounts *account.Acco
 // asked after a backup was restored: somebody has looked by other means.
 func ReleaseRestored(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, by account.Actor) error {
 	log := operator.New(operator.Config{DB: d, Log: cfg.Log})
-	return atDesk(ctx, cfg, d, accounts, supplierID, func(s *transaction.Service, clientID string, _ country.Live) error {
+	return atDesk(ctx, cfg, d, accounts, supplierID, func(s *filing.Service, clientID string, _ country.Live) error {
 		return s.Release(ctx, clientID, supplierID, func(tx *db.Tx) error {
 			return log.RecordIn(tx, by, operator.Act{Action: "restored.released", Subject: supplierID, ClientID: clientID})
 		})
@@ -38,10 +39,10 @@ func ReleaseRestored(ctx context.Context, cfg Config, d *db.DB, accounts *accoun
 
 // ResumeChain lets a chain go on that stood elsewhere than we knew.
 // The zero link asks the authority where it stands.
-func ResumeChain(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, head country.Link, by account.Actor) (chain transaction.Chain, err error) {
+func ResumeChain(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, head country.Link, by account.Actor) (chain filing.Chain, err error) {
 	log := operator.New(operator.Config{DB: d, Log: cfg.Log})
-	err = atDesk(ctx, cfg, d, accounts, supplierID, func(s *transaction.Service, clientID string, _ country.Live) error {
-		chain, err = s.ResumeChain(ctx, clientID, supplierID, head, func(tx *db.Tx, c transaction.Chain) error {
+	err = atDesk(ctx, cfg, d, accounts, supplierID, func(s *filing.Service, clientID string, _ country.Live) error {
+		chain, err = s.ResumeChain(ctx, clientID, supplierID, head, func(tx *db.Tx, c filing.Chain) error {
 			return log.RecordIn(tx, by, operator.Act{Action: "restored.chain_resumed", Subject: supplierID, ClientID: clientID, After: c})
 		})
 		return err
@@ -50,7 +51,7 @@ func ResumeChain(ctx context.Context, cfg Config, d *db.DB, accounts *account.Ac
 }
 
 // atDesk does one thing about a supplier's filings, beside a running server.
-func atDesk(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, do func(s *transaction.Service, clientID string, live country.Live) error) error {
+func atDesk(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, do func(s *filing.Service, clientID string, live country.Live) error) error {
 	packs, err := world.Packs()
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func atDesk(ctx context.Context, cfg Config, d *db.DB, accounts *account.Account
 	if err != nil {
 		return err
 	}
-	service := transaction.New(transaction.Config{DB: d, Atlas: atlas, Companies: companies, Log: cfg.Log})
+	service := filing.New(filing.Config{DB: d, Atlas: atlas, Companies: companies, Log: cfg.Log})
 	defer service.Close()
 	return do(service, clientID, live)
 }

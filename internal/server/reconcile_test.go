@@ -7,22 +7,23 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/country"
 	"tributary/internal/country/xx"
 	"tributary/internal/db"
 	"tributary/internal/server"
-	"tributary/internal/transaction"
 )
 
 // reconciled asks the way the command line does, beside the running program.
-func (p *program) reconciled(t *testing.T, simulators, supplier, day string) transaction.Reconciliation {
+func (p *program) reconciled(t *testing.T, simulators, supplier, day string) filing.Reconciliation {
 	t.Helper()
 	guest, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), Guest: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer guest.Close() //nolint:errcheck // read only
-	at, err := transaction.Day(day)
+	at, err := filing.Day(day)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestReconciliationFindsWhatOnlyOneSideHolds(t *testing.T) {
 	cancellation := object{"country_code": "XX", "transaction_id": "rec-cancel", "transaction_number": "REC-C", "transaction_date": "2026-02-05T10:00:00Z", "reference_transaction_id": "rec-7", "note": "cancelled"}
 	c.outcome(t, c.submit(t, "/v1/transactions/cancellation", cancellation))
 
-	var agreed transaction.Reconciliation
+	var agreed filing.Reconciliation
 	eventually(t, "every sale settled", func() bool {
 		agreed = p.reconciled(t, p.SimulatorsURL(), supplier, day)
 		return agreed.Open == 0 && agreed.Ours == sales
@@ -77,7 +78,7 @@ func TestReconciliationFindsWhatOnlyOneSideHolds(t *testing.T) {
 	for _, d := range differs.Differing {
 		kinds[d.Kind]++
 	}
-	if kinds[transaction.OnlyHere] != sales-1 || kinds[transaction.OnlyThere] != 1 || kinds[transaction.OtherID] != 1 || differs.Agreed != 0 {
+	if kinds[filing.OnlyHere] != sales-1 || kinds[filing.OnlyThere] != 1 || kinds[filing.OtherID] != 1 || differs.Agreed != 0 {
 		t.Errorf("%v, %d agreed", kinds, differs.Agreed)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/document"
@@ -14,7 +16,7 @@ import (
 
 // render makes the document for people from an issued transaction and the
 // client's look.
-func (s *Server) render(ctx context.Context, in transaction.Issued) (pdf []byte, fallback bool, err error) {
+func (s *Server) render(ctx context.Context, in filing.Issued) (pdf []byte, fallback bool, err error) {
 	profile, err := s.accounts.Profile(ctx, in.Scope)
 	if err != nil {
 		return nil, false, err
@@ -24,7 +26,7 @@ func (s *Server) render(ctx context.Context, in transaction.Issued) (pdf []byte,
 		return nil, false, err
 	}
 	v := document.Visual{
-		Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Simplified: country.DocumentType(&in.Transaction) == country.Simplified,
+		Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Simplified: country.DocumentType(&in.Transaction) == transaction.Simplified,
 		Language: in.Transaction.LanguageCode, Location: in.Location, IssuedAt: in.At, UniqueNumber: in.UniqueNumber, Branding: look, Specimen: !profile.Live,
 	}
 	if v.Language == "" && len(in.Pack.Facts.Languages) > 0 {

@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/filing"
+
 	"tributary/internal/db"
 	"tributary/internal/secret"
 	"tributary/internal/server"
-	"tributary/internal/transaction"
 )
 
 // demoIn opens a demo in a folder, which outlives it. Nothing runs before run.
@@ -206,7 +207,7 @@ func (p *program) restoredState(t *testing.T, supplier string) (state string) {
 	}
 	defer guest.Close() //nolint:errcheck // read only
 	err = guest.Read(t.Context(), func(r db.Reader) error {
-		list, _, err := transaction.Restored(r)
+		list, _, err := filing.Restored(r)
 		for _, s := range list {
 			if s.SupplierID == supplier {
 				state = s.State

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"tributary/internal/filing"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 
@@ -32,7 +34,6 @@ import (
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
-	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -65,7 +66,7 @@ type Server struct {
 	company   *onboarding.Companies
 	lookups   *lookup.Lookups
 	vies      *lookup.VIES
-	service   *transaction.Service
+	service   *filing.Service
 	renderer  *document.Renderer
 	api       *api.API
 	operators *operator.Operators

@@ -2,10 +2,11 @@ package transaction
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/invopop/gobl/num"
 
-	"tributary/internal/country"
 	"tributary/internal/fault"
 )
 
@@ -34,33 +35,66 @@ const (
 	aliasTaxes      = "tax_breakdown" // is read like tax_breakdowns
 )
 
-// Decode reads a body and checks everything that the body alone decides: its
-// JSON, types, values, lengths and the members that the kind requires.
-//
-// The warnings name members nobody knows. The error is a [fault.Error] of kind
-// Invalid with all faults. The transaction is nil only when the JSON itself
-// could not be read; otherwise it has what was good, so that whoever reads
-// back a stored body that an earlier version accepted still gets it.
-func Decode(kind country.Kind, body []byte) (*country.Transaction, []fault.Fault, error) {
+// Reading is what a body says, as far as it could be read, and what is wrong
+// with its shape. Whoever knows more than the body (a country) goes on from it.
+type Reading struct {
+	Transaction    *Transaction
+	Faults         fault.List    // of its shape: JSON types, values, lengths, members that the kind requires
+	Warnings       []fault.Fault // members nobody knows
+	ItemsFaulty    bool          // amounts cannot be worked out
+	PaymentsFaulty bool
+	aliased        []int // items whose taxes came under the other name
+}
+
+// Read reads a body and checks everything that the body alone decides. The
+// error is a [fault.Error] of kind Invalid, for what is no JSON that we accept.
+func Read(kind Kind, body []byte) (*Reading, error) {
 	d := decodeBody(kind, body)
 	if d.broken != nil {
-		return nil, nil, d.broken
+		return nil, d.broken
 	}
-	return d.tx, d.warned(), d.faults.err()
+	return &Reading{
+		Transaction: d.tx, Faults: d.faults, Warnings: d.warned(),
+		ItemsFaulty: d.itemsFaulty, PaymentsFaulty: d.paymentsFault, aliased: d.aliased,
+	}, nil
+}
+
+// Spelled turns the path of a tax entry into the name the client used.
+func (r *Reading) Spelled(f fault.Fault) fault.Fault {
+	for _, i := range r.aliased {
+		item := "items." + strconv.Itoa(i) + "."
+		if strings.HasPrefix(f.Field, item+"tax_breakdowns") {
+			f.Field = strings.Replace(f.Field, "tax_breakdowns", aliasTaxes, 1)
+			f.Message = strings.ReplaceAll(f.Message, item+"tax_breakdowns", item+aliasTaxes)
+		}
+	}
+	return f
+}
+
+// Decode is [Read] for whoever wants the transaction alone. It is nil only when
+// the JSON itself could not be read; otherwise it has what was good, so that a
+// stored body that an earlier version accepted is still read back. The error
+// has all faults.
+func Decode(kind Kind, body []byte) (*Transaction, []fault.Fault, error) {
+	r, err := Read(kind, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r.Transaction, r.Warnings, r.Faults.Err("the transaction")
 }
 
 // decoder reads one transaction.
 type decoder struct {
 	scanner
-	tx            *country.Transaction
-	taxes         []country.Tax // of all items in one block
-	itemsFaulty   bool          // amounts cannot be worked out
+	tx            *Transaction
+	taxes         []Tax // of all items in one block
+	itemsFaulty   bool  // amounts cannot be worked out
 	paymentsFault bool
 	aliased       []int // items whose taxes came under the other name
 }
 
-func decodeBody(kind country.Kind, body []byte) *decoder {
-	d := &decoder{scanner: scanner{text: string(body)}, tx: &country.Transaction{Kind: kind}}
+func decodeBody(kind Kind, body []byte) *decoder {
+	d := &decoder{scanner: scanner{text: string(body)}, tx: &Transaction{Kind: kind}}
 	switch c := d.peek(); {
 	case c == 0 && d.pos == len(d.text):
 		d.fail(d.pos, "the body is empty")
@@ -75,24 +109,10 @@ func decodeBody(kind country.Kind, body []byte) *decoder {
 
 // warned returns the warnings; when there are too many the last one says so.
 func (d *decoder) warned() []fault.Fault {
-	if d.warnings.count > faultsMax {
-		d.warnings.listed[faultsMax-1] = fault.Warn("", fault.FieldUnknown,
-			"%d more fields are not known and were ignored", d.warnings.count-faultsMax+1)
+	if more := d.warnings.Count() - fault.ListMax; more > 0 {
+		d.warnings.Listed()[fault.ListMax-1] = fault.Warn("", fault.FieldUnknown, "%d more fields are not known and were ignored", more+1)
 	}
-	return d.warnings.listed
-}
-
-// err is nil without faults.
-func (l *faultList) err() error {
-	switch {
-	case l.count == 0:
-		return nil
-	case l.count == 1:
-		return fault.New(fault.Invalid, "the transaction is not valid: 1 fault").With(l.listed...)
-	case l.count > faultsMax:
-		return fault.New(fault.Invalid, "the transaction is not valid: %d faults, the first %d are listed", l.count, faultsMax).With(l.listed...)
-	}
-	return fault.New(fault.Invalid, "the transaction is not valid: %d faults", l.count).With(l.listed...)
+	return d.warnings.Listed()
 }
 
 // kinds is a set of kinds of transactions.
@@ -109,17 +129,17 @@ const (
 	every = whole | credits | cancellations | backfills
 )
 
-func kindSet(k country.Kind) kinds {
+func kindSet(k Kind) kinds {
 	switch k {
-	case country.Invoice:
+	case Invoice:
 		return invoices
-	case country.Adjustment:
+	case Adjustment:
 		return adjustments
-	case country.Credit:
+	case Credit:
 		return credits
-	case country.Cancellation:
+	case Cancellation:
 		return cancellations
-	case country.Backfill:
+	case Backfill:
 		return backfills
 	}
 	panic(fmt.Sprintf("transaction: kind %q has no body", k)) // a caller's defect, never a client's
@@ -253,7 +273,7 @@ func (d *decoder) currency() state {
 	if st != taken {
 		return st
 	}
-	if _, known := country.CurrencyExponent(upperCode(d.tx.CurrencyCode)); !known {
+	if _, known := CurrencyExponent(upperCode(d.tx.CurrencyCode)); !known {
 		d.tx.CurrencyCode = ""
 		return d.refuse(fault.FieldNotValid, "must be a currency of ISO 4217 that has a minor unit")
 	}

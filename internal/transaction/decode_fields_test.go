@@ -12,37 +12,37 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
+	"tributary/internal/transaction/transactiontest"
 )
 
 // kindOf finds a kind whose body has the member, and a valid body of it.
-func kindOf(t *testing.T, path string) (country.Kind, string) {
+func kindOf(t *testing.T, path string) (transaction.Kind, string) {
 	head, _, _ := strings.Cut(path, ".")
 	switch head {
 	case "reason", "reference_transaction_id":
-		return country.Cancellation, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","reference_transaction_id":"o1"}`
+		return transaction.Cancellation, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","reference_transaction_id":"o1"}`
 	case "tax_authority_id_1":
-		return country.Backfill, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","transaction_number":"1"}`
+		return transaction.Backfill, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","transaction_number":"1"}`
 	}
-	return country.Invoice, string(editBody(t, typicalBody, map[string]any{"issuer": map[string]any{"legal_name": "i", "type": "BUSINESS"}}))
+	return transaction.Invoice, string(transactiontest.Edit(t, transactiontest.Typical, map[string]any{"issuer": map[string]any{"legal_name": "i", "type": "BUSINESS"}}))
 }
 
-func concrete(path string) string { return country.Place{}.Path(path) }
+func concrete(path string) string { return transaction.Place{}.Path(path) }
 
 // The list of fields that rules may name and the members that bodies may have
 // are the same, in both directions.
 func TestDecoderAndFieldPathsAgree(t *testing.T) {
-	paths := country.FieldPaths()
+	paths := transaction.FieldPaths()
 	if !slices.IsSorted(paths) || len(slices.Compact(slices.Clone(paths))) != len(paths) {
 		t.Error("the list must be sorted and without duplicates")
 	}
 	for _, path := range paths {
 		kind, body := kindOf(t, path)
 		// A boolean is the wrong type of every member, so a known one has a fault of its own.
-		_, _, err := transaction.Decode(kind, editBody(t, body, map[string]any{concrete(path): true}))
-		if got := faultsIn(t, err); !slices.ContainsFunc(got, func(f fault.Fault) bool { return f.Code == fault.FieldNotValid && f.Field == concrete(path) }) {
+		_, _, err := transaction.Decode(kind, transactiontest.Edit(t, body, map[string]any{concrete(path): true}))
+		if got := transactiontest.FaultsIn(t, err); !slices.ContainsFunc(got, func(f fault.Fault) bool { return f.Code == fault.FieldNotValid && f.Field == concrete(path) }) {
 			t.Errorf("%s is in the list, but the decoder does not read it: %v", path, got)
 		}
 	}
@@ -57,7 +57,7 @@ func TestDecoderAndFieldPathsAgree(t *testing.T) {
 				continue
 			}
 			kind, body := kindOf(t, path)
-			_, warnings, err := transaction.Decode(kind, editBody(t, body, map[string]any{concrete(path): true}))
+			_, warnings, err := transaction.Decode(kind, transactiontest.Edit(t, body, map[string]any{concrete(path): true}))
 			if !slices.ContainsFunc(warnings, func(f fault.Fault) bool { return f.Field == concrete(path) }) {
 				t.Errorf("the decoder reads %s, which is not in the list: %v", path, err)
 			}
@@ -71,7 +71,7 @@ func namesInSource(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, "../country/fields.go")
+	files = append(files, "fields.go")
 	word := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	found := []string{"anything"}
 	for _, file := range files {
@@ -104,7 +104,7 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"country_code": "ZZ", "language_code": "EN", "currency_code": "EUR", "transaction_date": "2026-03-01T12:30:00Z",
 		"items.*.number": json.Number("7"), "items.*.quantity": json.Number("1.5"), "items.*.unit_price": json.Number("-42"), "items.*.type": "SERVICES",
 		"items.*.tax_breakdowns.*.rate": json.Number("12.5"), "items.*.tax_breakdowns.*.regime": "IGIC",
-		"items.*.tax_breakdowns.*.type": "REDUCED", "items.*.tax_breakdowns.*.application_mode": country.Added,
+		"items.*.tax_breakdowns.*.type": "REDUCED", "items.*.tax_breakdowns.*.application_mode": transaction.Added,
 		"payments.*.type": "CASH", "payments.*.amount": json.Number("5"), "customer.type": "INDIVIDUAL", "issuer.type": "BUSINESS",
 		"customer.address.country_code": "FR", "issuer.address.country_code": "IT",
 		"exchange_rate": json.Number("1.25"), "exchange_rate_date": "2026-02-03",
@@ -113,19 +113,19 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"items": true, "items.*.tax_breakdowns": true, "payments": true, "supplier": true, "customer": true, "issuer": true,
 		"customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
 	}
-	for i, path := range country.FieldPaths() {
+	for i, path := range transaction.FieldPaths() {
 		kind, body := kindOf(t, path)
 		want, ok := sent[path]
 		if !ok && !containers[path] {
 			want = "v" + strconv.Itoa(i)
 		}
 		if want != nil {
-			body = string(editBody(t, body, map[string]any{concrete(path): want}))
+			body = string(transactiontest.Edit(t, body, map[string]any{concrete(path): want}))
 		}
 		tx, _, _ := transaction.Decode(kind, []byte(body))
 		visited := 0
-		known := tx.EachField(path, func(at country.Place, text string) {
-			if at != (country.Place{}) {
+		known := tx.EachField(path, func(at transaction.Place, text string) {
+			if at != (transaction.Place{}) {
 				return
 			}
 			visited++
@@ -136,8 +136,8 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		if !known || visited != 1 {
 			t.Errorf("%s: known %v, visited %d times", path, known, visited)
 		}
-		empty := &country.Transaction{}
-		if !empty.EachField(path, func(_ country.Place, text string) {
+		empty := &transaction.Transaction{}
+		if !empty.EachField(path, func(_ transaction.Place, text string) {
 			if text != "" {
 				t.Errorf("%s of an empty transaction is %q", path, text)
 			}
@@ -146,7 +146,7 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "x", "items.0.name", "items.name", "items.*.x", "items.*.tax_breakdowns.*.x", "customer.x", "customer.address.x", "supplier.x", "payments.*.x", "payments.type"} {
-		if (&country.Transaction{}).EachField(path, func(country.Place, string) {}) {
+		if (&transaction.Transaction{}).EachField(path, func(transaction.Place, string) {}) {
 			t.Errorf("%q must not be known", path)
 		}
 	}

@@ -8,18 +8,18 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
+	"tributary/internal/transaction/transactiontest"
 )
 
 // FuzzDecode: whatever arrives is answered with a transaction or with faults.
 // The standard library is the oracle for what is JSON at all, and for the
 // numbers and texts of what was accepted.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(typicalBody))
-	f.Add(manyItems(20))
-	kinds := []country.Kind{country.Invoice, country.Adjustment, country.Credit, country.Cancellation, country.Backfill}
+	f.Add([]byte(transactiontest.Typical))
+	f.Add(transactiontest.ManyItems(20))
+	kinds := []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, kind := range kinds {
 			before := bytes.Clone(body)
@@ -27,7 +27,7 @@ func FuzzDecode(f *testing.F) {
 			if !bytes.Equal(before, body) {
 				t.Fatal("the body was changed")
 			}
-			found := faultsIn(t, err)
+			found := transactiontest.FaultsIn(t, err)
 			if len(found) > 100 || len(warnings) > 100 {
 				t.Fatalf("%d faults, %d warnings", len(found), len(warnings))
 			}
@@ -47,13 +47,13 @@ func FuzzDecode(f *testing.F) {
 			}
 			if err == nil {
 				compareWithStandardLibrary(t, tx, body)
-				country.Calculate(tx.Items)
+				transaction.Calculate(tx.Items)
 			}
 		}
 	})
 }
 
-func compareWithStandardLibrary(t *testing.T, tx *country.Transaction, body []byte) {
+func compareWithStandardLibrary(t *testing.T, tx *transaction.Transaction, body []byte) {
 	var plain map[string]any
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -94,38 +94,4 @@ func exact(number any) (*big.Rat, bool) {
 		return nil, false
 	}
 	return new(big.Rat).SetString(text)
-}
-
-// FuzzExamine: the checks never panic, whatever passed the decoder.
-func FuzzExamine(f *testing.F) {
-	f.Add([]byte(typicalBody))
-	terms := termsOf(f, strictCountry())
-	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := transaction.Examine(country.Invoice, body, terms)
-		if found := faultsIn(t, err); (err == nil) != (got != nil) || len(found) > 100 {
-			t.Fatalf("got %v with %d faults", got, len(found))
-		}
-		if err == nil && got.Totals.Net+got.Totals.Tax != got.Totals.Gross {
-			t.Fatalf("totals %+v", got.Totals)
-		}
-	})
-}
-
-// A day is read as the standard library reads it, and printed as it was given.
-func FuzzDay(f *testing.F) {
-	for _, text := range []string{"2026-03-01", "2026-02-30", "0000-01-01", "9999-12-31", "2026-3-1", "", "\u06f2026-01-01"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		day, err := transaction.Day(text)
-		if err != nil {
-			if fault.KindOf(err) != fault.Invalid {
-				t.Fatal(err)
-			}
-			return
-		}
-		if day.String() != text {
-			t.Fatalf("%q is %s", text, day)
-		}
-	})
 }

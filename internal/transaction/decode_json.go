@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	depthMax       = 32  // of nested objects and arrays in a body
-	faultsMax      = 100 // listed in one answer
-	pathNameMax    = 64  // characters of a client's own name that a path repeats
-	keysByList     = 16  // names of one object that are compared one by one; more go through a map
+	depthMax       = 32 // of nested objects and arrays in a body
+	pathNameMax    = 64 // characters of a client's own name that a path repeats
+	keysByList     = 16 // names of one object that are compared one by one; more go through a map
 	duplicateNames = "the name %q stands twice in one object"
 )
 
@@ -34,8 +33,8 @@ type scanner struct {
 	depth    int
 	steps    [depthMax]step // the path of the value at hand is steps[:depth]
 	broken   *fault.Error
-	faults   faultList
-	warnings faultList
+	faults   fault.List
+	warnings fault.List
 }
 
 // step is a member's name or, when the name is empty and it stands in an array, an index.
@@ -52,18 +51,6 @@ const (
 	refused              // sent, but a fault was raised
 	taken
 )
-
-// faultList keeps the first faults and counts the rest: a hostile body can have very many.
-type faultList struct {
-	listed []fault.Fault
-	count  int
-}
-
-func (l *faultList) add(f fault.Fault) {
-	if l.count++; l.count <= faultsMax {
-		l.listed = append(l.listed, f)
-	}
-}
 
 // path is the dotted path of the value at hand.
 func (s *scanner) path() string {
@@ -83,11 +70,11 @@ func (s *scanner) path() string {
 
 // refuse collects a fault of the value at hand.
 func (s *scanner) refuse(code fault.Code, format string, args ...any) state {
-	if s.faults.count >= faultsMax {
-		s.faults.count++ // neither built nor kept
+	if s.faults.Full() {
+		s.faults.Skip()
 		return refused
 	}
-	s.faults.add(fault.At(s.path(), code, format, args...))
+	s.faults.Add(fault.At(s.path(), code, format, args...))
 	return refused
 }
 
@@ -104,10 +91,10 @@ func (s *scanner) missing(name string) {
 
 // unknown warns of a member nobody knows and passes over it.
 func (s *scanner) unknown() {
-	if s.warnings.count < faultsMax {
-		s.warnings.add(fault.Warn(s.path(), fault.FieldUnknown, "is not known and was ignored"))
+	if s.warnings.Full() {
+		s.warnings.Skip()
 	} else {
-		s.warnings.count++
+		s.warnings.Add(fault.Warn(s.path(), fault.FieldUnknown, "is not known and was ignored"))
 	}
 	s.skip()
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/invopop/gobl/num"
 
-	"tributary/internal/country"
 	"tributary/internal/fault"
 )
 
@@ -198,8 +197,8 @@ func (s *scanner) integer(into *int64) state {
 		return s.refuse(fault.FieldNotValid, "must be an integer")
 	}
 	value, ok := d.scaled(0)
-	if !ok || value > country.AmountMax {
-		return s.refuse(fault.FieldNotValid, "must not be more than %d in size", int64(country.AmountMax))
+	if !ok || value > AmountMax {
+		return s.refuse(fault.FieldNotValid, "must not be more than %d in size", int64(AmountMax))
 	}
 	*into = int64(value)
 	if d.negative {

@@ -3,14 +3,13 @@ package transaction
 import (
 	"strings"
 
-	"tributary/internal/country"
 	"tributary/internal/fault"
 )
 
 // items reads the lines. Beyond the limit they are passed over: a body of
 // 100,000 lines gives one fault, not 100,000.
 func (d *decoder) items() state {
-	before := d.faults.count
+	before := d.faults.Count()
 	st := d.array(func(i int) {
 		if i >= itemsMax {
 			d.skip()
@@ -27,14 +26,14 @@ func (d *decoder) items() state {
 		st = absent
 	}
 	d.uniqueNumbers()
-	d.itemsFaulty = d.faults.count > before
+	d.itemsFaulty = d.faults.Count() > before
 	return st
 }
 
 func (d *decoder) item() {
 	const gotNumber, gotName, gotQuantity, gotPrice given = 1, 2, 4, 8
 	var got given
-	item := country.Item{Type: country.Goods}
+	item := Item{Type: Goods}
 	breakdowns := "" // the name the client gave them
 	st := d.object(func(name string) {
 		switch name {
@@ -49,7 +48,7 @@ func (d *decoder) item() {
 		case "unit":
 			d.line(&item.Unit, unitMax)
 		case "type":
-			d.choice(&item.Type, country.Goods, country.Services, country.Discount)
+			d.choice(&item.Type, Goods, Services, Discount)
 		case "description":
 			d.line(&item.Description, itemTextMax)
 		case "code":
@@ -74,7 +73,7 @@ func (d *decoder) item() {
 		d.aliased = append(d.aliased, len(d.tx.Items))
 	}
 	if d.tx.Items == nil {
-		d.tx.Items = make([]country.Item, 0, itemsFirst)
+		d.tx.Items = make([]Item, 0, itemsFirst)
 	}
 	d.tx.Items = append(d.tx.Items, item) // a faulty one too: later items keep their index
 	if st != taken {
@@ -111,23 +110,23 @@ func (d *decoder) uniqueNumbers() {
 		if !twice {
 			seen[items[i].Number] = i
 		} else if items[i].Number > 0 {
-			d.refuseAt(country.Place{Entry: i}, "items.*.number", "must be unique, but items.%d.number is %d too", first, items[i].Number)
+			d.refuseAt(Place{Entry: i}, "items.*.number", "must be unique, but items.%d.number is %d too", first, items[i].Number)
 		}
 	}
 }
 
 // refuseAt collects a fault of a member that has been read already.
-func (s *scanner) refuseAt(at country.Place, path, format string, args ...any) {
-	if s.faults.count >= faultsMax {
-		s.faults.count++
+func (s *scanner) refuseAt(at Place, path, format string, args ...any) {
+	if s.faults.Full() {
+		s.faults.Skip()
 		return
 	}
-	s.faults.add(fault.At(at.Path(path), fault.FieldNotValid, format, args...))
+	s.faults.Add(fault.At(at.Path(path), fault.FieldNotValid, format, args...))
 }
 
-func (d *decoder) breakdowns(item *country.Item) state {
+func (d *decoder) breakdowns(item *Item) state {
 	if d.taxes == nil {
-		d.taxes = make([]country.Tax, 0, taxesFirst)
+		d.taxes = make([]Tax, 0, taxesFirst)
 	}
 	start := len(d.taxes)
 	st := d.array(func(int) { d.tax() })
@@ -140,7 +139,7 @@ func (d *decoder) breakdowns(item *country.Item) state {
 func (d *decoder) tax() {
 	const gotRate, gotRegime given = 1, 2
 	var got given
-	tax := country.Tax{Mode: country.Included}
+	tax := Tax{Mode: Included}
 	typeState := absent
 	st := d.object(func(name string) {
 		switch name {
@@ -149,7 +148,7 @@ func (d *decoder) tax() {
 		case "regime":
 			got.note(gotRegime, d.word(&tax.Regime, regimeMax))
 		case "application_mode":
-			d.choice(&tax.Mode, country.Included, country.Added)
+			d.choice(&tax.Mode, Included, Added)
 		case "type":
 			typeState = d.word(&tax.Type, regimeMax)
 		case "code":
@@ -185,18 +184,18 @@ func (d *decoder) tax() {
 
 func taxTypeKnown(t string) bool {
 	switch t {
-	case country.TaxStandard, country.TaxReduced, country.TaxZero, country.TaxExempt,
-		country.TaxReverse, country.TaxExport, country.TaxIntraEU, country.TaxOutside:
+	case TaxStandard, TaxReduced, TaxZero, TaxExempt,
+		TaxReverse, TaxExport, TaxIntraEU, TaxOutside:
 		return true
 	}
 	return false
 }
 
 // party reads a customer or an issuer; nil when there is none.
-func (d *decoder) party() *country.Party {
+func (d *decoder) party() *Party {
 	const gotName, gotType given = 1, 2
 	var got given
-	p := &country.Party{}
+	p := &Party{}
 	st := d.object(func(name string) {
 		switch name {
 		case "legal_name":
@@ -206,7 +205,7 @@ func (d *decoder) party() *country.Party {
 		case "entity_number":
 			d.line(&p.EntityNumber, entityNumberMax)
 		case "type":
-			got.note(gotType, d.choice(&p.Type, country.Individual, country.Business))
+			got.note(gotType, d.choice(&p.Type, Individual, Business))
 		case "address":
 			p.Address = d.address()
 		case "tax_information":
@@ -227,7 +226,7 @@ func (d *decoder) party() *country.Party {
 	return p
 }
 
-func (d *decoder) taxInformation(p *country.Party) {
+func (d *decoder) taxInformation(p *Party) {
 	d.object(func(name string) {
 		switch name {
 		case "tax_number":
@@ -240,8 +239,8 @@ func (d *decoder) taxInformation(p *country.Party) {
 	})
 }
 
-func (d *decoder) address() *country.Address {
-	a := &country.Address{}
+func (d *decoder) address() *Address {
+	a := &Address{}
 	code := absent
 	st := d.object(func(name string) {
 		switch into := a.Member(name); {
@@ -265,7 +264,7 @@ func (d *decoder) address() *country.Address {
 // countryCode reads the code of a place.
 func (d *decoder) countryCode(into *string) state {
 	st := d.code(into, 2, "two-letter country code")
-	if st == taken && !country.CountryKnown(upperCode(*into)) {
+	if st == taken && !CountryKnown(upperCode(*into)) {
 		*into = ""
 		return d.refuse(fault.FieldNotValid, "must be a country code of ISO 3166-1")
 	}
@@ -273,11 +272,11 @@ func (d *decoder) countryCode(into *string) state {
 }
 
 func (d *decoder) payments() {
-	before := d.faults.count
+	before := d.faults.Count()
 	d.array(func(int) {
 		const gotType, gotAmount given = 1, 2
 		var got given
-		var p country.Payment
+		var p Payment
 		st := d.object(func(name string) {
 			switch name {
 			case "type":
@@ -304,7 +303,7 @@ func (d *decoder) payments() {
 			d.missing("amount")
 		}
 	})
-	d.paymentsFault = d.faults.count > before
+	d.paymentsFault = d.faults.Count() > before
 }
 
 // upperCode is a code as it is compared: a copy only when it has small letters.

@@ -12,26 +12,26 @@ import (
 	"github.com/invopop/gobl/num"
 	"pgregory.net/rapid"
 
-	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
+	"tributary/internal/transaction/transactiontest"
 )
 
 func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
-	body := editBody(t, typicalBody, map[string]any{
+	body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{
 		"country_code": "de", "currency_code": "eur", "transaction_date": "2026-03-01T12:30:00.25+02:00",
 		"items.0.description": "large", "items.0.code": "43232408", "items.0.ean": "4006381333931",
 		"items.0.tax_breakdowns.0.type": "STANDARD", "items.0.tax_breakdowns.0.code": "E5",
-		"items.0.tax_breakdowns.1": map[string]any{"rate": 15, "regime": "RET", "type": "IRPF", "application_mode": country.Added},
+		"items.0.tax_breakdowns.1": map[string]any{"rate": 15, "regime": "RET", "type": "IRPF", "application_mode": transaction.Added},
 		"items.1.type":             nil,
 		"exchange_rate":            json.Number("1.0850"), "exchange_rate_date": "2026-02-28", "note": "one\n\ttwo <b>",
 		"issuer": map[string]any{"legal_name": "Market", "type": "BUSINESS", "trade_name": "M", "entity_number": "HRB 1"},
 	})
-	tx, warnings, err := transaction.Decode(country.Invoice, body)
+	tx, warnings, err := transaction.Decode(transaction.Invoice, body)
 	if err != nil || len(warnings) != 0 {
 		t.Fatal(err, warnings)
 	}
-	if tx.Kind != country.Invoice || tx.CountryCode != "de" || tx.CurrencyCode != "eur" || tx.LanguageCode != "EN" ||
+	if tx.Kind != transaction.Invoice || tx.CountryCode != "de" || tx.CurrencyCode != "eur" || tx.LanguageCode != "EN" ||
 		tx.Number != "INV-2026-000123" || tx.ID != "7d0f6c1e-order-000123" || tx.SupplierID != "3f2a1b4c5d6e7f8091a2b3c4d5e6f708" {
 		t.Errorf("head: %+v", tx)
 	}
@@ -41,30 +41,30 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 	if tx.Note != "one\n\ttwo <b>" || tx.ExchangeRate.String() != "1.085" || tx.ExchangeRateDate != "2026-02-28" {
 		t.Errorf("note %q, exchange rate %v of %s", tx.Note, tx.ExchangeRate, tx.ExchangeRateDate)
 	}
-	first := country.Item{
-		Number: 1, Name: "Widget, blue", Quantity: num.MakeAmount(3, 0), Unit: "piece", UnitPrice: 7570, Type: country.Goods,
-		Description: "large", Code: "43232408", EAN: "4006381333931", Taxes: []country.Tax{
-			{Rate: num.MakeAmount(25, 0), Regime: "VAT", Mode: country.Included, Type: "STANDARD", Code: "E5"},
+	first := transaction.Item{
+		Number: 1, Name: "Widget, blue", Quantity: num.MakeAmount(3, 0), Unit: "piece", UnitPrice: 7570, Type: transaction.Goods,
+		Description: "large", Code: "43232408", EAN: "4006381333931", Taxes: []transaction.Tax{
+			{Rate: num.MakeAmount(25, 0), Regime: "VAT", Mode: transaction.Included, Type: "STANDARD", Code: "E5"},
 			{Rate: num.MakeAmount(15, 0), Regime: "RET", Type: "IRPF"},
 		},
 	}
 	if fmt.Sprintf("%+v", tx.Items[0]) != fmt.Sprintf("%+v", first) {
 		t.Errorf("item %+v, want %+v", tx.Items[0], first)
 	}
-	if tx.Items[1].Type != country.Goods || tx.Items[1].Quantity != num.MakeAmount(15, 1) || tx.Items[2].UnitPrice != -500 {
+	if tx.Items[1].Type != transaction.Goods || tx.Items[1].Quantity != num.MakeAmount(15, 1) || tx.Items[2].UnitPrice != -500 {
 		t.Errorf("items %+v", tx.Items)
 	}
-	customer := country.Party{
-		LegalName: "Müller & Söhne GmbH", Type: country.Business, TaxNumber: "DE123456789", TaxRegime: "VAT",
+	customer := transaction.Party{
+		LegalName: "Müller & Söhne GmbH", Type: transaction.Business, TaxNumber: "DE123456789", TaxRegime: "VAT",
 		Address: tx.Customer.Address,
 	}
-	if *tx.Customer != customer || *tx.Customer.Address != (country.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Invalidenstraße 1"}) {
+	if *tx.Customer != customer || *tx.Customer.Address != (transaction.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Invalidenstraße 1"}) {
 		t.Errorf("customer %+v %+v", tx.Customer, tx.Customer.Address)
 	}
-	if *tx.Issuer != (country.Party{LegalName: "Market", Type: "BUSINESS", TradeName: "M", EntityNumber: "HRB 1"}) {
+	if *tx.Issuer != (transaction.Party{LegalName: "Market", Type: "BUSINESS", TradeName: "M", EntityNumber: "HRB 1"}) {
 		t.Errorf("issuer %+v", tx.Issuer)
 	}
-	if len(tx.Payments) != 1 || tx.Payments[0] != (country.Payment{Type: "CARD", Amount: 40210}) {
+	if len(tx.Payments) != 1 || tx.Payments[0] != (transaction.Payment{Type: "CARD", Amount: 40210}) {
 		t.Errorf("payments %+v", tx.Payments)
 	}
 }
@@ -72,12 +72,12 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 // Every member of an address lands in the field of its own name.
 func TestDecodeReadsTheWholeAddress(t *testing.T) {
 	sent := map[string]any{"country_code": "FR"}
-	for _, path := range country.FieldPaths() {
+	for _, path := range transaction.FieldPaths() {
 		if name, ok := strings.CutPrefix(path, "customer.address."); ok && name != "country_code" {
 			sent[name] = "the " + name
 		}
 	}
-	tx, _, err := transaction.Decode(country.Invoice, editBody(t, typicalBody, map[string]any{"customer.address": sent}))
+	tx, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{"customer.address": sent}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +94,8 @@ func TestDecodeReadsTheWholeAddress(t *testing.T) {
 
 // What the caller does with its buffer afterwards must not reach the transaction.
 func TestDecodeKeepsNothingOfTheCallersBuffer(t *testing.T) {
-	body := []byte(typicalBody)
-	tx, _, err := transaction.Decode(country.Invoice, body)
+	body := []byte(transactiontest.Typical)
+	tx, _, err := transaction.Decode(transaction.Invoice, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,19 +154,19 @@ func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			for _, kind := range []country.Kind{country.Invoice, country.Credit, country.Backfill} {
+			for _, kind := range []transaction.Kind{transaction.Invoice, transaction.Credit, transaction.Backfill} {
 				tx, _, err := transaction.Decode(kind, []byte(c.body))
 				if tx != nil {
 					t.Errorf("%s: got a transaction", kind)
 				}
-				got := faultsIn(t, err)
+				got := transactiontest.FaultsIn(t, err)
 				if len(got) != 1 || got[0].Code != fault.JSONNotValid || got[0].Field != "" || !strings.HasSuffix(got[0].Message, c.message) {
 					t.Errorf("%s: got %+v, want %s", kind, got, c.message)
 				}
 			}
 		})
 	}
-	if _, _, err := transaction.Decode(country.Invoice, []byte(deep(32))); strings.Contains(err.Error(), "deep") {
+	if _, _, err := transaction.Decode(transaction.Invoice, []byte(deep(32))); strings.Contains(err.Error(), "deep") {
 		t.Errorf("a depth of 32 is refused: %v", err)
 	}
 }
@@ -181,9 +181,9 @@ func names(n int) string {
 
 // A body that is cut anywhere is refused as broken JSON, never with a panic.
 func TestEveryTruncationIsBrokenJSON(t *testing.T) {
-	for i := range len(typicalBody) - 1 {
-		_, _, err := transaction.Decode(country.Invoice, []byte(typicalBody[:i]))
-		if got := faultsIn(t, err); len(got) != 1 || got[0].Code != fault.JSONNotValid {
+	for i := range len(transactiontest.Typical) - 1 {
+		_, _, err := transaction.Decode(transaction.Invoice, []byte(transactiontest.Typical[:i]))
+		if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Code != fault.JSONNotValid {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
 	}
@@ -325,12 +325,12 @@ func TestFaultsOfMembers(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(fmt.Sprintf("%s %.20v", c.path, c.value), func(t *testing.T) {
-			body := editBody(t, typicalBody, map[string]any{c.path: c.value})
-			tx, _, err := transaction.Decode(country.Invoice, body)
+			body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{c.path: c.value})
+			tx, _, err := transaction.Decode(transaction.Invoice, body)
 			if tx == nil {
 				t.Fatalf("no transaction: %v", err)
 			}
-			got := faultsIn(t, err)
+			got := transactiontest.FaultsIn(t, err)
 			if c.want == "" {
 				if len(got) != 0 {
 					t.Fatalf("got %v", got)
@@ -355,55 +355,40 @@ func TestLengthsAtAndPastTheLimit(t *testing.T) {
 	}
 	for path, limit := range limits {
 		for _, letter := range []string{"x", "é", "日", "😀"} {
-			if _, _, err := transaction.Decode(country.Invoice, editBody(t, typicalBody, map[string]any{path: strings.Repeat(letter, limit)})); err != nil {
+			if _, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{path: strings.Repeat(letter, limit)})); err != nil {
 				t.Errorf("%s of %d %s: %v", path, limit, letter, err)
 			}
-			_, _, err := transaction.Decode(country.Invoice, editBody(t, typicalBody, map[string]any{path: strings.Repeat(letter, limit+1)}))
+			_, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{path: strings.Repeat(letter, limit+1)}))
 			want := fmt.Sprintf("%s must be at most %d characters long", path, limit)
-			if got := faultsIn(t, err); len(got) != 1 || got[0].Message != want {
+			if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Message != want {
 				t.Errorf("%s past %d %s: %v", path, limit, letter, got)
 			}
 		}
 	}
 	for _, n := range []int{10, 11} {
-		_, _, err := transaction.Decode(country.Invoice, editBody(t, typicalBody, map[string]any{"items.0.tax_breakdowns.0.regime": strings.Repeat("A", n)}))
+		_, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{"items.0.tax_breakdowns.0.regime": strings.Repeat("A", n)}))
 		if (err == nil) != (n == 10) {
 			t.Errorf("regime of %d characters: %v", n, err)
 		}
 	}
 }
 
-func manyItems(n int) []byte {
-	var b strings.Builder
-	head, tail, _ := strings.Cut(typicalBody, `"items": [`)
-	_, tail, _ = strings.Cut(tail, "],\n  \"supplier\"")
-	b.WriteString(head + `"items":[`)
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, `{"number":%d,"name":"n","quantity":1,"unit_price":1}`, n-i)
-	}
-	b.WriteString("],\n  \"supplier\"" + tail)
-	return []byte(b.String())
-}
-
 func TestItemsAtAndPastTheLimit(t *testing.T) {
-	if tx, _, err := transaction.Decode(country.Invoice, manyItems(5000)); err != nil || len(tx.Items) != 5000 {
+	if tx, _, err := transaction.Decode(transaction.Invoice, transactiontest.ManyItems(5000)); err != nil || len(tx.Items) != 5000 {
 		t.Errorf("5,000 items: %v", err)
 	}
 	for _, n := range []int{5001, 100_000} {
-		_, _, err := transaction.Decode(country.Invoice, manyItems(n))
-		if got := faultsIn(t, err); len(got) != 1 || got[0].Message != "items must not have more than 5000 entries" {
+		_, _, err := transaction.Decode(transaction.Invoice, transactiontest.ManyItems(n))
+		if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Message != "items must not have more than 5000 entries" {
 			t.Errorf("%d items: %v", n, got)
 		}
 	}
 }
 
 func TestAllFaultsComeInOneAnswer(t *testing.T) {
-	_, _, err := transaction.Decode(country.Invoice, []byte(`{"transaction_id": "", "items": [{"number": 0, "quantity": "x", "tax_breakdown": [{"rate": 101}]}],
+	_, _, err := transaction.Decode(transaction.Invoice, []byte(`{"transaction_id": "", "items": [{"number": 0, "quantity": "x", "tax_breakdown": [{"rate": 101}]}],
 		"customer": {"address": {}}, "payments": [{"amount": 1.5}], "supplier": {}}`))
-	wantFaults(t, faultsIn(t, err),
+	transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err),
 		"field_not_valid items.0.number", "field_not_valid items.0.quantity", "field_not_valid items.0.tax_breakdown.0.rate",
 		"field_required items.0.tax_breakdown.0.regime", "field_required items.0.name", "field_required items.0.unit_price",
 		"field_required customer.address.country_code", "field_required customer.legal_name", "field_required customer.type",
@@ -416,10 +401,10 @@ func TestAllFaultsComeInOneAnswer(t *testing.T) {
 
 func TestAtMostAHundredFaultsAreListed(t *testing.T) {
 	for _, n := range []int{25, 26, 4000} { // four faults each
-		body := editBody(t, typicalBody, map[string]any{"items": []any{}})
+		body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{"items": []any{}})
 		body = []byte(strings.Replace(string(body), `"items":[]`, `"items":[`+strings.TrimSuffix(strings.Repeat("{},", n), ",")+`]`, 1))
-		_, _, err := transaction.Decode(country.Invoice, body)
-		got := faultsIn(t, err)
+		_, _, err := transaction.Decode(transaction.Invoice, body)
+		got := transactiontest.FaultsIn(t, err)
 		var e *fault.Error
 		errors.As(err, &e)
 		want := fmt.Sprintf("the transaction is not valid: %d faults", 4*n)
@@ -433,15 +418,15 @@ func TestAtMostAHundredFaultsAreListed(t *testing.T) {
 }
 
 func TestUnknownFieldsAreWarnings(t *testing.T) {
-	body := editBody(t, typicalBody, map[string]any{
+	body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{
 		"colour": map[string]any{"deep": []any{1, "x", nil, true}}, "items.1.weight": 5, "customer.address.planet": "Earth",
 		"items.0.tax_breakdowns.0.amount": 1, "payments.0.iban": "x", "supplier.name": "s", "customer.tax_information.x": 1,
 	})
-	_, warnings, err := transaction.Decode(country.Invoice, body)
+	_, warnings, err := transaction.Decode(transaction.Invoice, body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantFaults(t, warnings, "field_unknown colour", "field_unknown customer.address.planet", "field_unknown customer.tax_information.x",
+	transactiontest.WantFaults(t, warnings, "field_unknown colour", "field_unknown customer.address.planet", "field_unknown customer.tax_information.x",
 		"field_unknown items.0.tax_breakdowns.0.amount", "field_unknown items.1.weight", "field_unknown payments.0.iban", "field_unknown supplier.name")
 	if warnings[0].Type != fault.Warning || warnings[0].Message != "colour is not known and was ignored" {
 		t.Errorf("got %+v", warnings[0])
@@ -449,9 +434,9 @@ func TestUnknownFieldsAreWarnings(t *testing.T) {
 }
 
 func TestUnknownNamesCannotFloodOrForgeTheAnswer(t *testing.T) {
-	body := strings.Replace(typicalBody, "{", `{"a\u202e\u0000\n`+strings.Repeat("x", 1000)+`":1,`+names(50_000)+",", 1)
+	body := strings.Replace(transactiontest.Typical, "{", `{"a\u202e\u0000\n`+strings.Repeat("x", 1000)+`":1,`+names(50_000)+",", 1)
 	started := time.Now()
-	_, warnings, err := transaction.Decode(country.Invoice, []byte(body))
+	_, warnings, err := transaction.Decode(transaction.Invoice, []byte(body))
 	if err != nil || len(warnings) != 100 {
 		t.Fatalf("%d warnings, %v", len(warnings), err)
 	}
@@ -469,58 +454,58 @@ func TestUnknownNamesCannotFloodOrForgeTheAnswer(t *testing.T) {
 func TestNullIsLikeAbsent(t *testing.T) {
 	body := strings.NewReplacer(`"note": "<p>Thank you</p>"`, `"note": null, "issuer": null, "exchange_rate": null, "reason": null, "payments": null`,
 		`"payments": [{"type": "CARD", "amount": 40210}]`, `"language_code": null`, `"language_code": "EN", `, "",
-		`"unit": "piece"`, `"unit": null, "description": null`, `"type": "SERVICES"`, `"type": null`).Replace(typicalBody)
-	tx, warnings, err := transaction.Decode(country.Invoice, []byte(body))
+		`"unit": "piece"`, `"unit": null, "description": null`, `"type": "SERVICES"`, `"type": null`).Replace(transactiontest.Typical)
+	tx, warnings, err := transaction.Decode(transaction.Invoice, []byte(body))
 	if err != nil || len(warnings) != 0 {
 		t.Fatal(err, warnings)
 	}
-	if tx.Note != "" || tx.Issuer != nil || tx.ExchangeRate != nil || tx.Payments != nil || tx.LanguageCode != "" || tx.Items[1].Type != country.Goods {
+	if tx.Note != "" || tx.Issuer != nil || tx.ExchangeRate != nil || tx.Payments != nil || tx.LanguageCode != "" || tx.Items[1].Type != transaction.Goods {
 		t.Errorf("got %+v", tx)
 	}
 }
 
 func TestTaxBreakdownIsReadLikeTaxBreakdowns(t *testing.T) {
-	tx, warnings, err := transaction.Decode(country.Invoice, []byte(strings.Replace(typicalBody, "tax_breakdowns", "tax_breakdown", 1)))
+	tx, warnings, err := transaction.Decode(transaction.Invoice, []byte(strings.Replace(transactiontest.Typical, "tax_breakdowns", "tax_breakdown", 1)))
 	if err != nil || len(warnings) != 0 || len(tx.Items[0].Taxes) != 1 {
 		t.Fatal(err, warnings)
 	}
-	_, _, err = transaction.Decode(country.Invoice, []byte(strings.Replace(typicalBody, `"number": 1`, `"number": 1, "tax_breakdown": [{"rate": 1, "regime": "VAT"}]`, 1)))
-	wantFaults(t, faultsIn(t, err), "validation_match_invalid items.0.tax_breakdowns")
+	_, _, err = transaction.Decode(transaction.Invoice, []byte(strings.Replace(transactiontest.Typical, `"number": 1`, `"number": 1, "tax_breakdown": [{"rate": 1, "regime": "VAT"}]`, 1)))
+	transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), "validation_match_invalid items.0.tax_breakdowns")
 }
 
 func TestEveryKindHasItsOwnMembers(t *testing.T) {
 	correction := `{"country_code": "ZZ", "transaction_date": "2026-03-01T12:30:00Z", "transaction_id": "c1", "reference_transaction_id": "o1", "note": "n", "transaction_number": "C-1"}`
 	backfill := `{"country_code": "ZZ", "transaction_date": "2026-03-01T12:30:00Z", "transaction_id": "b1", "transaction_number": "B-1", "tax_authority_id_1": "a"}`
-	with := func(body string, changes map[string]any) []byte { return editBody(t, body, changes) }
+	with := func(body string, changes map[string]any) []byte { return transactiontest.Edit(t, body, changes) }
 	cases := []struct {
 		name string
-		kind country.Kind
+		kind transaction.Kind
 		body []byte
 		want []string
 	}{
-		{"credit", country.Credit, []byte(correction), nil},
-		{"credit with a reason", country.Credit, with(correction, map[string]any{"reason": "01"}), []string{"unsupported_field reason"}},
-		{"credit with items", country.Credit, with(typicalBody, map[string]any{"reference_transaction_id": "o1"}),
+		{"credit", transaction.Credit, []byte(correction), nil},
+		{"credit with a reason", transaction.Credit, with(correction, map[string]any{"reason": "01"}), []string{"unsupported_field reason"}},
+		{"credit with items", transaction.Credit, with(transactiontest.Typical, map[string]any{"reference_transaction_id": "o1"}),
 			[]string{"unsupported_field currency_code", "unsupported_field customer", "unsupported_field items", "unsupported_field language_code", "unsupported_field payments", "unsupported_field supplier"}},
-		{"credit of nothing", country.Credit, []byte("{}"),
+		{"credit of nothing", transaction.Credit, []byte("{}"),
 			[]string{"field_required country_code", "field_required transaction_date", "field_required transaction_id", "field_required reference_transaction_id"}},
-		{"credit without note and number", country.Credit, with(correction, map[string]any{"note": nil, "transaction_number": nil}), nil},
-		{"cancellation", country.Cancellation, with(correction, map[string]any{"reason": "01"}), nil},
-		{"cancellation without a reason", country.Cancellation, []byte(correction), nil},
-		{"adjustment", country.Adjustment, with(typicalBody, map[string]any{"reference_transaction_id": "o1"}), nil},
-		{"adjustment without an original", country.Adjustment, []byte(typicalBody), []string{"field_required reference_transaction_id"}},
-		{"adjustment without items", country.Adjustment, []byte(correction), []string{"field_required currency_code", "field_required supplier", "field_required items"}},
-		{"backfill", country.Backfill, []byte(backfill), nil},
-		{"backfill without a number", country.Backfill, with(backfill, map[string]any{"transaction_number": nil}), []string{"field_required transaction_number"}},
-		{"backfill with a document", country.Backfill, with(typicalBody, map[string]any{"language_code": nil, "note": nil, "payments": nil}), nil},
-		{"backfill with items in no currency", country.Backfill, with(typicalBody, map[string]any{"language_code": nil, "note": nil, "payments": nil, "currency_code": nil}), []string{"field_required currency_code"}},
-		{"backfill with a reference", country.Backfill, with(backfill, map[string]any{"reference_transaction_id": "x", "note": "n"}),
+		{"credit without note and number", transaction.Credit, with(correction, map[string]any{"note": nil, "transaction_number": nil}), nil},
+		{"cancellation", transaction.Cancellation, with(correction, map[string]any{"reason": "01"}), nil},
+		{"cancellation without a reason", transaction.Cancellation, []byte(correction), nil},
+		{"adjustment", transaction.Adjustment, with(transactiontest.Typical, map[string]any{"reference_transaction_id": "o1"}), nil},
+		{"adjustment without an original", transaction.Adjustment, []byte(transactiontest.Typical), []string{"field_required reference_transaction_id"}},
+		{"adjustment without items", transaction.Adjustment, []byte(correction), []string{"field_required currency_code", "field_required supplier", "field_required items"}},
+		{"backfill", transaction.Backfill, []byte(backfill), nil},
+		{"backfill without a number", transaction.Backfill, with(backfill, map[string]any{"transaction_number": nil}), []string{"field_required transaction_number"}},
+		{"backfill with a document", transaction.Backfill, with(transactiontest.Typical, map[string]any{"language_code": nil, "note": nil, "payments": nil}), nil},
+		{"backfill with items in no currency", transaction.Backfill, with(transactiontest.Typical, map[string]any{"language_code": nil, "note": nil, "payments": nil, "currency_code": nil}), []string{"field_required currency_code"}},
+		{"backfill with a reference", transaction.Backfill, with(backfill, map[string]any{"reference_transaction_id": "x", "note": "n"}),
 			[]string{"unsupported_field note", "unsupported_field reference_transaction_id"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			tx, warnings, err := transaction.Decode(c.kind, c.body)
-			wantFaults(t, faultsIn(t, err), c.want...)
+			transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), c.want...)
 			if len(warnings) != 0 || tx.Kind != c.kind {
 				t.Errorf("kind %s, warnings %v", tx.Kind, warnings)
 			}
@@ -536,15 +521,15 @@ func TestNumbersAreReadExactly(t *testing.T) {
 		if !ok {
 			t.Skip("no number")
 		}
-		body := strings.Replace(typicalBody, `"unit_price": 7570`, `"unit_price": `+text, 1)
-		tx, _, err := transaction.Decode(country.Invoice, []byte(body))
+		body := strings.Replace(transactiontest.Typical, `"unit_price": 7570`, `"unit_price": `+text, 1)
+		tx, _, err := transaction.Decode(transaction.Invoice, []byte(body))
 		size := new(big.Rat).Abs(exact)
-		wanted := exact.IsInt() && size.Cmp(new(big.Rat).SetInt64(country.AmountMax)) <= 0
+		wanted := exact.IsInt() && size.Cmp(new(big.Rat).SetInt64(transaction.AmountMax)) <= 0
 		if wanted != (err == nil) || wanted && exact.Num().Int64() != tx.Items[0].UnitPrice {
 			t.Fatalf("unit_price %s: got %d, %v", text, tx.Items[0].UnitPrice, err)
 		}
-		body = strings.Replace(typicalBody, `"quantity": 3`, `"quantity": `+text, 1)
-		tx, _, err = transaction.Decode(country.Invoice, []byte(body))
+		body = strings.Replace(transactiontest.Typical, `"quantity": 3`, `"quantity": `+text, 1)
+		tx, _, err = transaction.Decode(transaction.Invoice, []byte(body))
 		scaled := new(big.Rat).Mul(exact, big.NewRat(1_000_000, 1))
 		wanted = scaled.IsInt() && scaled.Sign() > 0 && scaled.Cmp(big.NewRat(1_000_000_000_000_000_000, 1)) < 0
 		if wanted != (err == nil) {

@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 
-	"tributary/internal/country"
 	"tributary/internal/fault"
 )
 
@@ -89,12 +90,12 @@ type money struct {
 	numerator, denominator *big.Int // nil: they are cents already
 }
 
-func moneyOf(t *country.Transaction) money {
+func moneyOf(t *transaction.Transaction) money {
 	code := strings.ToUpper(t.CurrencyCode)
 	if code == "EUR" || t.ExchangeRate == nil {
 		return money{}
 	}
-	decimals, _ := country.CurrencyExponent(code)
+	decimals, _ := transaction.CurrencyExponent(code)
 	ten := big.NewInt(10)
 	up := new(big.Int).Exp(ten, big.NewInt(2), nil)
 	down := new(big.Int).Exp(ten, big.NewInt(int64(decimals)+int64(t.ExchangeRate.Exp())), nil)
@@ -111,8 +112,8 @@ func (m money) cents(amount int64) int64 {
 	negative := v.Sign() < 0
 	v.Abs(v).Mul(v, big.NewInt(2)).Add(v, m.denominator)
 	v.Quo(v, new(big.Int).Mul(m.denominator, big.NewInt(2)))
-	if !v.IsInt64() || v.Int64() > country.AmountMax {
-		v.SetInt64(country.AmountMax)
+	if !v.IsInt64() || v.Int64() > transaction.AmountMax {
+		v.SetInt64(transaction.AmountMax)
 	}
 	if negative {
 		v.Neg(v)
@@ -128,7 +129,7 @@ type tally struct {
 
 // breakDown groups typed items by tax, regime, grade and rate. The faults are
 // those of lines that no record can carry.
-func breakDown(t *country.Transaction, items []country.Item, totals country.Totals) (breakdown, []fault.Fault) {
+func breakDown(t *transaction.Transaction, items []transaction.Item, totals transaction.Totals) (breakdown, []fault.Fault) {
 	groups := make(map[detail]*tally, 4)
 	var faults []fault.Fault
 	for i := range items {
@@ -192,18 +193,18 @@ func size(v int64) int64 {
 
 // detailOf decides what a line is to the authority: the detail it belongs to
 // and the indices of its tax and of its surcharge (-1: none).
-func detailOf(t *country.Transaction, item country.Item, i int) (key detail, main, extra int, faults []fault.Fault) {
+func detailOf(t *transaction.Transaction, item transaction.Item, i int) (key detail, main, extra int, faults []fault.Fault) {
 	main, extra = -1, -1
 	for j := range item.Taxes {
 		switch regime := item.Taxes[j].Regime; {
-		case regime == country.Withholding:
+		case regime == transaction.Withholding:
 		case regime == regimeSurcharge && extra < 0:
 			extra = j
 		case main < 0 && taxOf(regime) != "":
 			main = j
 		default:
 			return key, 0, 0, []fault.Fault{fault.At(taxPath(i, j, "regime"), fault.ValidationMatchInvalid,
-				"does not fit: a line has one of %s, and besides it %s and %s at most", strings.Join(mainRegimes(), ", "), regimeSurcharge, country.Withholding)}
+				"does not fit: a line has one of %s, and besides it %s and %s at most", strings.Join(mainRegimes(), ", "), regimeSurcharge, transaction.Withholding)}
 		}
 	}
 	if main < 0 {
@@ -234,7 +235,7 @@ func taxPath(item, tax int, member string) string {
 }
 
 // checkRate finds a rate that the grade has no room for.
-func checkRate(d detail, tax country.Tax, field string) []fault.Fault {
+func checkRate(d detail, tax transaction.Tax, field string) []fault.Fault {
 	if d.grade != "S1" && !tax.Rate.IsZero() {
 		return []fault.Fault{fault.At(field, fault.ValidationMatchInvalid, "must be 0 where the line is %s", d.grade)}
 	}

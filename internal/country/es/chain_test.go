@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"pgregory.net/rapid"
 
 	"tributary/internal/country"
@@ -129,7 +131,7 @@ func TestChainIsUnbrokenUnderAnyRunOfMishaps(t *testing.T) {
 				d := issued(rt, i, last, s.states)
 				f := s.office.prepare(d, s.head)
 				s.head, s.waiting = f.Link, append(s.waiting, f)
-				if d.Transaction.Kind == country.Invoice && !strings.HasSuffix(f.Number, "-REJECT") {
+				if d.Transaction.Kind == transaction.Invoice && !strings.HasSuffix(f.Number, "-REJECT") {
 					last = &d
 				} else {
 					last = nil
@@ -164,7 +166,7 @@ func issued(rt *rapid.T, i int, last *country.Draft, states map[string]string) c
 	number := fmt.Sprintf("N-%d", i)
 	kind := rapid.SampledFrom([]string{"invoice", "invoice", "rejected", "cancellation"}).Draw(rt, "document")
 	if kind == "cancellation" && last != nil && states[last.OperationID] == "accepted" {
-		return fresh(correction(country.Cancellation, number, *last, line("x", 1, "21")))
+		return fresh(correction(transaction.Cancellation, number, *last, line("x", 1, "21")))
 	}
 	if kind == "rejected" {
 		number += "-REJECT"

@@ -92,7 +92,7 @@ func (ch *channel) restOf(supplier string, answered time.Time) time.Duration {
 
 // client answers the HTTP client that shows the supplier's certificate.
 func (ch *channel) client(c country.Credentials) (*http.Client, error) {
-	id, err := ch.pack.keeper.Open(c, time.Now())
+	id, err := ch.pack.keeper.Open(c.Certificate(), time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -31,7 +33,7 @@ func (p *pack) check(c country.Case) []fault.Fault {
 		return found
 	}
 	r := &record{id: invoiceID{Number: t.Number}, customer: customer, sums: sums, kind: "F1"}
-	if t.Kind == country.Adjustment {
+	if t.Kind == transaction.Adjustment {
 		// The original decides between types; whatever it is, a named reason must fit.
 		if r.kind, r.method = adjustmentAhead(t); r.kind == "" {
 			return nil
@@ -47,7 +49,7 @@ func (p *pack) check(c country.Case) []fault.Fault {
 
 // adjustmentAhead is what a body alone tells of an adjustment's type: a reason
 // other than R5 with a customer. Everything else waits for the original.
-func adjustmentAhead(t *country.Transaction) (kind, method string) {
+func adjustmentAhead(t *transaction.Transaction) (kind, method string) {
 	if t.Reason == "" || t.Customer == nil {
 		return "", ""
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
@@ -24,20 +26,20 @@ func check(d country.Draft) []string {
 
 func TestWhatAEATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 	acme := business("Acme", "ES", "A28015865")
-	person := &country.Party{LegalName: "Ana", Type: country.Individual}
-	with := func(rate, regime, kind, code string) country.Item {
-		return line("x", 1000, "", country.Tax{Rate: percent(rate), Regime: regime, Mode: country.Included, Type: kind, Code: code})
+	person := &transaction.Party{LegalName: "Ana", Type: transaction.Individual}
+	with := func(rate, regime, kind, code string) transaction.Item {
+		return line("x", 1000, "", transaction.Tax{Rate: percent(rate), Regime: regime, Mode: transaction.Included, Type: kind, Code: code})
 	}
 	change := func(fn func(*country.Draft)) country.Draft {
 		d := draft("A-1", acme, line("x", 1210, "21"))
 		fn(&d)
 		return d
 	}
-	thirteen := make([]country.Item, 13)
+	thirteen := make([]transaction.Item, 13)
 	for i := range thirteen {
 		thirteen[i] = with(fmt.Sprint(i+1), "IGIC", "", "")
 	}
-	crumbs := make([]country.Item, 4000)
+	crumbs := make([]transaction.Item, 4000)
 	for i := range crumbs {
 		crumbs[i] = line("x", 2, "21") // net 2, tax 0
 	}
@@ -57,26 +59,26 @@ func TestWhatAEATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		{"long foreign number", draft("A-1", business("Acme", "US", strings.Repeat("1", 21)), line("x", 1210, "21")), "field_not_valid customer.tax_information.tax_number"},
 		{"wrong issuer", change(func(d *country.Draft) { d.Transaction.Issuer = business("M", "ES", "B1") }), "field_not_valid issuer.tax_information.tax_number"},
 		{"large simplified", draft("A-1", nil, line("x", 301_001, "21")), "field_required customer"},
-		{"reverse charge without a number", draft("A-1", person, with("0", "VAT", country.TaxReverse, "")), "field_required customer.tax_information.tax_number"},
-		{"union supply within Spain", draft("A-1", acme, with("0", "VAT", country.TaxIntraEU, "")), "validation_match_invalid customer.tax_information.tax_number"},
+		{"reverse charge without a number", draft("A-1", person, with("0", "VAT", transaction.TaxReverse, "")), "field_required customer.tax_information.tax_number"},
+		{"union supply within Spain", draft("A-1", acme, with("0", "VAT", transaction.TaxIntraEU, "")), "validation_match_invalid customer.tax_information.tax_number"},
 		{"collection for others to a foreigner", draft("A-1", business("X", "US", "1"), with("0", "VAT", "", "N1-10")), "validation_match_invalid customer.tax_information.tax_number"},
 		{"no tax", draft("A-1", acme, line("x", 1000, "")), "field_required items.0.tax_breakdowns"},
-		{"withholding alone", draft("A-1", acme, line("x", 1000, "", country.Tax{Rate: percent("15"), Regime: "RET"})), "field_required items.0.tax_breakdowns"},
-		{"two taxes", draft("A-1", acme, line("x", 1000, "21", country.Tax{Rate: percent("7"), Regime: "IGIC", Mode: country.Included})), "validation_match_invalid items.0.tax_breakdowns.1.regime"},
+		{"withholding alone", draft("A-1", acme, line("x", 1000, "", transaction.Tax{Rate: percent("15"), Regime: "RET"})), "field_required items.0.tax_breakdowns"},
+		{"two taxes", draft("A-1", acme, line("x", 1000, "21", transaction.Tax{Rate: percent("7"), Regime: "IGIC", Mode: transaction.Included})), "validation_match_invalid items.0.tax_breakdowns.1.regime"},
 		{"unknown code", draft("A-1", acme, with("21", "VAT", "", "Z9")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
 		{"regime of groups", draft("A-1", acme, with("21", "VAT", "", "06")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
 		{"exempt export in the general regime", draft("A-1", acme, with("0", "VAT", "", "E2-01")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
 		{"exemption of the islands", draft("A-1", acme, with("0", "VAT", "", "E7")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
 		{"lease at 10", draft("A-1", acme, with("10", "VAT", "", "11")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"exempt with a rate", draft("A-1", acme, with("21", "VAT", country.TaxExempt, "")), "validation_match_invalid items.0.tax_breakdowns.0.rate"},
+		{"exempt with a rate", draft("A-1", acme, with("21", "VAT", transaction.TaxExempt, "")), "validation_match_invalid items.0.tax_breakdowns.0.rate"},
 		{"three decimals", draft("A-1", acme, with("7.125", "IGIC", "", "")), "field_not_valid items.0.tax_breakdowns.0.rate"},
-		{"surcharge of another rate", draft("A-1", acme, line("x", 1000, "21", country.Tax{Rate: percent("1.4"), Regime: "RE", Mode: country.Included})), "validation_match_invalid items.0.tax_breakdowns.1.rate"},
+		{"surcharge of another rate", draft("A-1", acme, line("x", 1000, "21", transaction.Tax{Rate: percent("1.4"), Regime: "RE", Mode: transaction.Included})), "validation_match_invalid items.0.tax_breakdowns.1.rate"},
 		{"thirteen details", draft("A-1", acme, thirteen...), "field_not_valid items"},
 		{"thirteen digits", draft("A-1", acme, line("x", 100_000_000_000_000, "21")), "field_not_valid items"},
 		{"rounded away", draft("A-1", acme, crumbs...), "field_not_valid items"},
 		{"nothing printable", draft("A-1", acme, line("\u0001", 1210, "21")), "field_not_valid items.0.name"},
 		{"bad debt of a foreigner", change(func(d *country.Draft) {
-			d.Transaction.Kind, d.Transaction.Reason, d.Transaction.Customer = country.Adjustment, "R3", business("X", "US", "1")
+			d.Transaction.Kind, d.Transaction.Reason, d.Transaction.Customer = transaction.Adjustment, "R3", business("X", "US", "1")
 		}), "validation_match_invalid customer.tax_information.tax_number"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -97,7 +99,7 @@ func TestLimitsAreTakenAtThemselves(t *testing.T) {
 		"first day": atMidnight, "end of today": lateToday,
 		"number of 50":       draft(strings.Repeat("1", 50), acme, line("x", 1210, "21")),
 		"simplified of 3010": draft("T", nil, line("x", 301_000, "21")),
-		"individual, large":  draft("A-1", &country.Party{LegalName: "Ana", Type: country.Individual}, line("x", 9_999_999, "21")),
+		"individual, large":  draft("A-1", &transaction.Party{LegalName: "Ana", Type: transaction.Individual}, line("x", 9_999_999, "21")),
 		"largest amount":     draft("A-1", acme, line("x", 99_999_999_999_999, "21")),
 		"number of 20":       draft("A-1", business("Acme", "US", strings.Repeat("1", 20)), line("x", 1210, "21")),
 	} {
@@ -115,22 +117,22 @@ func TestDraftsThatCannotBeFiledFailWithFaults(t *testing.T) {
 		fn(&d)
 		return d
 	}
-	credit := correction(country.Credit, "R-1", invoice, line("x", 1, "21"))
-	substitution := correction(country.Adjustment, "R-2", invoice, line("x", 1210, "21"))
+	credit := correction(transaction.Credit, "R-1", invoice, line("x", 1, "21"))
+	substitution := correction(transaction.Adjustment, "R-2", invoice, line("x", 1210, "21"))
 	substitution.Transaction.Reason = "R1-S"
 	for name, d := range map[string]country.Draft{
-		"backfill":            change(invoice, func(d *country.Draft) { d.Transaction.Kind = country.Backfill }),
+		"backfill":            change(invoice, func(d *country.Draft) { d.Transaction.Kind = transaction.Backfill }),
 		"supplier is nobody":  change(invoice, func(d *country.Draft) { d.Supplier.TaxNumber = "X" }),
 		"credit in future":    change(credit, func(d *country.Draft) { d.Transaction.Date = d.Now.AddDate(0, 0, 2) }),
 		"credit with a quote": change(credit, func(d *country.Draft) { d.Transaction.Number = "R'1" }),
 		"credit of nothing":   change(credit, func(d *country.Draft) { d.Original = nil }),
 		"cancels nothing": change(invoice, func(d *country.Draft) {
-			d.Transaction.Kind = country.Cancellation
+			d.Transaction.Kind = transaction.Cancellation
 		}),
 		"substitutes the unknown": change(substitution, func(d *country.Draft) {
-			d.Original = &country.Original{Transaction: country.Transaction{Number: "OLD", Date: day}, Backfilled: true}
+			d.Original = &country.Original{Transaction: transaction.Transaction{Number: "OLD", Date: day}, Backfilled: true}
 		}),
-		"amounts are missing": change(invoice, func(d *country.Draft) { d.Totals = country.Totals{} }),
+		"amounts are missing": change(invoice, func(d *country.Draft) { d.Totals = transaction.Totals{} }),
 	} {
 		_, err := o.channel.Prepare(d)
 		var known *fault.Error

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 )
 
@@ -22,11 +24,11 @@ const (
 	taxIGIC = "03"
 )
 
-func mainRegimes() []string { return []string{country.VAT, regimeIVA, regimeIGIC, regimeIPSI} }
+func mainRegimes() []string { return []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI} }
 
 func taxOf(regime string) string {
 	switch regime {
-	case country.VAT, regimeIVA:
+	case transaction.VAT, regimeIVA:
 		return taxIVA
 	case regimeIPSI:
 		return taxIPSI
@@ -114,7 +116,7 @@ func derivations() []string {
 }
 
 // classify gives every tax entry a type: see derivations.
-func (p *pack) classify(c country.Case) []country.Item {
+func (p *pack) classify(c country.Case) []transaction.Item {
 	t := *c.Transaction
 	t.Items = slices.Clone(t.Items)
 	for i := range t.Items {
@@ -133,22 +135,22 @@ func (p *pack) classify(c country.Case) []country.Item {
 func typeOfGrade(grade string) string {
 	switch grade {
 	case "S2":
-		return country.TaxReverse
+		return transaction.TaxReverse
 	case "N1", "N2":
-		return country.TaxOutside
+		return transaction.TaxOutside
 	case "E2", "E3":
-		return country.TaxExport
+		return transaction.TaxExport
 	case "E5":
-		return country.TaxIntraEU
+		return transaction.TaxIntraEU
 	case "E1", "E4", "E6", "E7", "E8":
-		return country.TaxExempt
+		return transaction.TaxExempt
 	}
 	return ""
 }
 
 // gradeOf derives tax, regime, grade and rate of a typed entry. The reason
 // says what does not fit.
-func gradeOf(t *country.Transaction, tax country.Tax) (detail, string) {
+func gradeOf(t *transaction.Transaction, tax transaction.Tax) (detail, string) {
 	d := detail{tax: taxOf(tax.Regime)}
 	grade, regime, ok := readCode(tax.Code)
 	if !ok {
@@ -173,18 +175,18 @@ func gradeOf(t *country.Transaction, tax country.Tax) (detail, string) {
 
 func gradeOfType(kind string, abroad bool) string {
 	switch kind {
-	case country.TaxExempt:
+	case transaction.TaxExempt:
 		return "E1"
-	case country.TaxReverse:
+	case transaction.TaxReverse:
 		if abroad {
 			return "N2"
 		}
 		return "S2"
-	case country.TaxExport:
+	case transaction.TaxExport:
 		return "E2"
-	case country.TaxIntraEU:
+	case transaction.TaxIntraEU:
 		return "E5"
-	case country.TaxOutside:
+	case transaction.TaxOutside:
 		if abroad {
 			return "N2"
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -18,7 +20,7 @@ const bySubstitution = "-S"
 func corrections() []country.Correction {
 	return []country.Correction{
 		{
-			Kind: country.Adjustment, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1,
+			Kind: transaction.Adjustment, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1,
 			Reasons: []country.Meaning{
 				{Code: "R1", Meaning: "Founded error in law and articles 80.1, 80.2 and 80.6 (the default where the original is not simplified), by difference"},
 				{Code: "R2", Meaning: "Article 80.3: insolvency of the customer, by difference"},
@@ -33,9 +35,9 @@ func corrections() []country.Correction {
 				{Code: "F3", Meaning: "A full invoice in place of a simplified one"},
 			},
 		},
-		{Kind: country.Credit, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1},
-		{Kind: country.Cancellation, Deadline: "None; only for an invoice that should not have been issued at all."},
-		{Kind: country.Backfill},
+		{Kind: transaction.Credit, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1},
+		{Kind: transaction.Cancellation, Deadline: "None; only for an invoice that should not have been issued at all."},
+		{Kind: transaction.Backfill},
 	}
 }
 
@@ -48,7 +50,7 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	if r.customer == nil {
 		r.customer = about.customer // an adjustment may leave the customer to its original
 	}
-	if in.Transaction.Kind == country.Credit {
+	if in.Transaction.Kind == transaction.Credit {
 		r.sums = r.sums.negated()
 		r.kind, r.method, r.rectified = "R1", "I", &about.id
 		if about.simplified || r.customer == nil {
@@ -74,7 +76,7 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	if len(faults) > 0 {
 		return invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "has amounts that cannot be stated to the authority"))
 	}
-	if in.Original.Transaction.Kind == country.Credit {
+	if in.Original.Transaction.Kind == transaction.Credit {
 		before = before.negated()
 	}
 	r.substitute = &before

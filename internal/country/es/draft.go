@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -90,7 +92,7 @@ func numberOf(in *country.Draft) string {
 
 // record turns a draft into a record without its huella.
 func (p *pack) record(in *country.Draft) (*record, error) {
-	if in.Transaction.Kind == country.Backfill {
+	if in.Transaction.Kind == transaction.Backfill {
 		return nil, invalid(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "a backfill is known here and filed nowhere"})
 	}
 	nif := nifOf(in.Supplier.TaxNumber)
@@ -109,7 +111,7 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 		return nil, err
 	}
 	own := invoiceID{Issuer: nif, Number: numberOf(in), Day: day(in.Transaction.Date, where)}
-	if in.Transaction.Kind == country.Cancellation {
+	if in.Transaction.Kind == transaction.Cancellation {
 		return r, r.cancel(in, own, where)
 	}
 	r.id, r.reference = own, referenceText(in.Late, in.OperationID)
@@ -201,7 +203,7 @@ func (p *pack) fill(r *record, in *country.Draft, where *time.Location) error {
 	if r.text == "" {
 		r.text = "Factura " + r.id.Number
 	}
-	if t.Kind == country.Invoice {
+	if t.Kind == transaction.Invoice {
 		r.kind = "F1"
 		if customer == nil {
 			r.kind = "F2"
@@ -221,7 +223,7 @@ func (p *pack) fill(r *record, in *country.Draft, where *time.Location) error {
 	return nil
 }
 
-func (p *pack) amounts(t *country.Transaction, totals country.Totals) (breakdown, []fault.Fault) {
+func (p *pack) amounts(t *transaction.Transaction, totals transaction.Totals) (breakdown, []fault.Fault) {
 	if len(totals.Lines) != len(t.Items) {
 		return breakdown{}, []fault.Fault{fault.At("items", fault.FieldNotValid, "do not have the amounts that belong to them")}
 	}
@@ -230,7 +232,7 @@ func (p *pack) amounts(t *country.Transaction, totals country.Totals) (breakdown
 
 // issue names who issued the invoice in the supplier's place: the customer
 // (D), or a third party such as a marketplace (T).
-func (r *record) issue(t *country.Transaction) error {
+func (r *record) issue(t *transaction.Transaction) error {
 	issuer, faults := partyID(t.Issuer, "issuer")
 	if len(faults) > 0 {
 		return invalid(faults...)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
@@ -36,10 +38,10 @@ var credentials = sync.OnceValue(func() country.Credentials {
 })
 
 // line is an item with one tax entry.
-func line(name string, price int64, rate string, taxes ...country.Tax) country.Item {
-	item := country.Item{Number: 1, Name: name, Quantity: num.MakeAmount(1, 0), UnitPrice: price, Type: country.Goods}
+func line(name string, price int64, rate string, taxes ...transaction.Tax) transaction.Item {
+	item := transaction.Item{Number: 1, Name: name, Quantity: num.MakeAmount(1, 0), UnitPrice: price, Type: transaction.Goods}
 	if rate != "" {
-		item.Taxes = append(item.Taxes, country.Tax{Rate: percent(rate), Regime: country.VAT, Mode: country.Included})
+		item.Taxes = append(item.Taxes, transaction.Tax{Rate: percent(rate), Regime: transaction.VAT, Mode: transaction.Included})
 	}
 	item.Taxes = append(item.Taxes, taxes...)
 	return item
@@ -53,23 +55,23 @@ func percent(text string) num.Amount {
 	return a
 }
 
-func business(name, from, number string) *country.Party {
-	return &country.Party{LegalName: name, Type: country.Business, TaxNumber: number, Address: &country.Address{CountryCode: from}}
+func business(name, from, number string) *transaction.Party {
+	return &transaction.Party{LegalName: name, Type: transaction.Business, TaxNumber: number, Address: &transaction.Address{CountryCode: from}}
 }
 
 // draft is a document of the supplier. Items are numbered and summed up here.
-func draft(number string, customer *country.Party, items ...country.Item) country.Draft {
+func draft(number string, customer *transaction.Party, items ...transaction.Item) country.Draft {
 	for i := range items {
 		items[i].Number = int64(i + 1)
 	}
-	totals, faults := country.Calculate(items)
+	totals, faults := transaction.Calculate(items)
 	if len(faults) > 0 {
 		panic(fmt.Sprint(faults))
 	}
 	return country.Draft{
 		OperationID: "018f6b2e-0000-7000-8000-" + number, UniqueNumber: "ES-" + number,
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "ES", LanguageCode: "ES", CurrencyCode: "EUR", Date: day,
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "ES", LanguageCode: "ES", CurrencyCode: "EUR", Date: day,
 			Number: number, ID: "tx-" + number, SupplierID: "s1", Items: items, Customer: customer,
 		},
 		Totals: totals,
@@ -82,10 +84,10 @@ func draft(number string, customer *country.Party, items ...country.Item) countr
 }
 
 // correction is a document of another kind about an original.
-func correction(kind country.Kind, number string, of country.Draft, items ...country.Item) country.Draft {
+func correction(kind transaction.Kind, number string, of country.Draft, items ...transaction.Item) country.Draft {
 	d := draft(number, of.Transaction.Customer, items...)
 	d.Transaction.Kind, d.Transaction.ReferenceID = kind, of.Transaction.ID
-	if kind != country.Adjustment {
+	if kind != transaction.Adjustment {
 		d.Transaction.Items, d.Totals = of.Transaction.Items, of.Totals
 	}
 	d.Original = &country.Original{Transaction: of.Transaction, Totals: of.Totals, UniqueNumber: of.UniqueNumber, AuthorityID1: "A-ABCDEFGHIJKLMN"}
@@ -103,7 +105,7 @@ func cases() collection {
 	acme := business("Acme Ibérica, S.A.", "ES", "A28015865")
 	invoice := draft("A-1", acme, line("Café molido <1 kg>", 12100, "21"))
 	ticket := draft("T-1", nil, line("Menú del día", 1500, "10"))
-	person := &country.Party{LegalName: "Íñigo Muñoz Agüero", Type: country.Individual}
+	person := &transaction.Party{LegalName: "Íñigo Muñoz Agüero", Type: transaction.Individual}
 	named := draft("A-2", person, line("Bicicleta", 450000, "21"))
 	var list collection
 	list = list.add("business", invoice)
@@ -116,24 +118,24 @@ func cases() collection {
 	return append(list, edgeCases(acme)...)
 }
 
-func taxCases(acme *country.Party) (list collection) {
-	entry := func(regime, rate, kind, code string) country.Tax {
-		return country.Tax{Rate: percent(rate), Regime: regime, Mode: country.Included, Type: kind, Code: code}
+func taxCases(acme *transaction.Party) (list collection) {
+	entry := func(regime, rate, kind, code string) transaction.Tax {
+		return transaction.Tax{Rate: percent(rate), Regime: regime, Mode: transaction.Included, Type: kind, Code: code}
 	}
-	list = list.add("zero rated", draft("A-10", acme, line("Donativo", 1000, "", entry("VAT", "0", country.TaxZero, ""))))
+	list = list.add("zero rated", draft("A-10", acme, line("Donativo", 1000, "", entry("VAT", "0", transaction.TaxZero, ""))))
 	list = list.add("exempt", draft("A-11", acme, line("Curso", 1000, "0")))
-	list = list.add("reverse charge", draft("A-12", acme, line("Obra", 1000, "", entry("VAT", "0", country.TaxReverse, ""))))
+	list = list.add("reverse charge", draft("A-12", acme, line("Obra", 1000, "", entry("VAT", "0", transaction.TaxReverse, ""))))
 	list = list.add("not subject", draft("A-13", acme, line("Suplido", 1000, "", entry("IVA", "0", "", "N1"))))
 	list = list.add("igic and ipsi", draft("A-14", acme, line("Plátanos", 10700, "", entry("IGIC", "7", "", "")),
-		line("Exenta", 500, "", entry("IGIC", "0", country.TaxExempt, "E7")), line("Ceuta", 10400, "", entry("IPSI", "4", "", ""))))
+		line("Exenta", 500, "", entry("IGIC", "0", transaction.TaxExempt, "E7")), line("Ceuta", 10400, "", entry("IPSI", "4", "", ""))))
 	list = list.add("cash accounting", draft("A-15", acme, line("Servicio", 12100, "", entry("VAT", "21", "", "S1-07"))))
 	list = list.add("equivalence surcharge", draft("A-16", acme, line("Género", 12620, "21", entry("RE", "5.2", "", "")), line("Otro", 1114, "10", entry("RE", "1.4", "", ""))))
-	list = list.add("withholding", draft("A-17", acme, line("Asesoría", 12100, "21", country.Tax{Rate: percent("15"), Regime: country.Withholding, Type: "IRPF"})))
+	list = list.add("withholding", draft("A-17", acme, line("Asesoría", 12100, "21", transaction.Tax{Rate: percent("15"), Regime: transaction.Withholding, Type: "IRPF"})))
 	discount := line("Descuento", -1210, "21")
-	discount.Type = country.Discount
+	discount.Type = transaction.Discount
 	list = list.add("discount", draft("A-18", acme, line("Silla", 12100, "21"), discount))
 	added := line("Tornillos", 333, "21")
-	added.Quantity, added.Taxes[0].Mode = percent("3.5"), country.Added
+	added.Quantity, added.Taxes[0].Mode = percent("3.5"), transaction.Added
 	list = list.add("tax added", draft("A-19", acme, added))
 	dollars := draft("A-20", acme, line("Imported", 12100, "21"))
 	rate := percent("0.912345")
@@ -141,14 +143,14 @@ func taxCases(acme *country.Party) (list collection) {
 	return list.add("foreign currency", dollars)
 }
 
-func partyCases(acme *country.Party) (list collection) {
+func partyCases(acme *transaction.Party) (list collection) {
 	services := line("Hosting", 10000, "0")
-	services.Type = country.Services
+	services.Type = transaction.Services
 	list = list.add("union goods", draft("A-30", business("Müller GmbH", "DE", "DE111111125"), line("Aceite", 10000, "0")))
 	list = list.add("union services", draft("A-31", business("Ελλάδα Α.Ε.", "GR", "EL094259216"), services))
 	list = list.add("export", draft("A-32", business("Widgets Inc.", "US", "12-3456789"), line("Jamón", 10000, "0")))
 	individual := business("Marie Dupont", "FR", "0123456789")
-	individual.Type = country.Individual
+	individual.Type = transaction.Individual
 	list = list.add("foreign individual", draft("A-33", individual, line("Libro", 1040, "4")))
 	market := draft("A-34", acme, line("Zapatos", 6050, "21"))
 	market.Transaction.Issuer = business("Mercado Central, S.L.", "ES", "B12345674")
@@ -158,28 +160,28 @@ func partyCases(acme *country.Party) (list collection) {
 	return list.add("issued by the customer", self)
 }
 
-func correctionCases(invoice, ticket, named country.Draft, acme *country.Party) (list collection) {
-	difference := correction(country.Adjustment, "R-1", invoice, line("Café molido <1 kg>", -1210, "21"))
+func correctionCases(invoice, ticket, named country.Draft, acme *transaction.Party) (list collection) {
+	difference := correction(transaction.Adjustment, "R-1", invoice, line("Café molido <1 kg>", -1210, "21"))
 	list = list.add("adjustment by difference", difference)
-	substitution := correction(country.Adjustment, "R-2", invoice, line("Café molido <1 kg>", 10890, "21"))
+	substitution := correction(transaction.Adjustment, "R-2", invoice, line("Café molido <1 kg>", 10890, "21"))
 	substitution.Transaction.Reason = "R4-S"
 	list = list.add("adjustment by substitution", substitution)
-	insolvent := correction(country.Adjustment, "R-3", invoice, line("Concurso", -121, "21"))
+	insolvent := correction(transaction.Adjustment, "R-3", invoice, line("Concurso", -121, "21"))
 	insolvent.Transaction.Reason = "R2"
 	list = list.add("adjustment for insolvency", insolvent)
-	bad := correction(country.Adjustment, "R-4", invoice, line("Impago", -121, "21"))
+	bad := correction(transaction.Adjustment, "R-4", invoice, line("Impago", -121, "21"))
 	bad.Transaction.Reason = "R3"
 	list = list.add("adjustment for bad debt", bad)
-	full := correction(country.Adjustment, "R-5", ticket, line("Menú del día", 1500, "10"))
+	full := correction(transaction.Adjustment, "R-5", ticket, line("Menú del día", 1500, "10"))
 	full.Transaction.Customer = acme
 	list = list.add("full invoice for a simplified one", full)
-	list = list.add("adjustment of a simplified one", correction(country.Adjustment, "R-6", ticket, line("Menú", -150, "10")))
-	list = list.add("credit", correction(country.Credit, "R-7", draft("A-3", acme, line("Pan", 104, "4"), line("Agua", 110, "10")), line("x", 1, "21")))
-	list = list.add("credit of a simplified one", correction(country.Credit, "R-8", named, line("x", 1, "21")))
-	unnumbered := correction(country.Cancellation, "C-1", invoice, line("x", 1, "21"))
+	list = list.add("adjustment of a simplified one", correction(transaction.Adjustment, "R-6", ticket, line("Menú", -150, "10")))
+	list = list.add("credit", correction(transaction.Credit, "R-7", draft("A-3", acme, line("Pan", 104, "4"), line("Agua", 110, "10")), line("x", 1, "21")))
+	list = list.add("credit of a simplified one", correction(transaction.Credit, "R-8", named, line("x", 1, "21")))
+	unnumbered := correction(transaction.Cancellation, "C-1", invoice, line("x", 1, "21"))
 	unnumbered.Transaction.Number = ""
 	list = list.add("cancellation", unnumbered)
-	elsewhere := correction(country.Cancellation, "C-2", draft("OLD-9", acme, line("Antiguo", 12100, "21")), line("x", 1, "21"))
+	elsewhere := correction(transaction.Cancellation, "C-2", draft("OLD-9", acme, line("Antiguo", 12100, "21")), line("x", 1, "21"))
 	elsewhere.Original.Backfilled, elsewhere.Original.AuthorityID1 = true, ""
 	list = list.add("cancellation of what was never filed", elsewhere)
 	again := draft("A-40", acme, line("Corregida", 12100, "21"))
@@ -190,9 +192,9 @@ func correctionCases(invoice, ticket, named country.Draft, acme *country.Party) 
 	return list.add("late", late)
 }
 
-func edgeCases(acme *country.Party) (list collection) {
+func edgeCases(acme *transaction.Party) (list collection) {
 	long := business(strings.Repeat("Ñandú y Compañía ", 7)+"X", "ES", "A28015865")
-	items := make([]country.Item, 30)
+	items := make([]transaction.Item, 30)
 	for i := range items {
 		items[i] = line(strings.Repeat("ó", 199)+"€", 121, "21")
 	}
@@ -204,9 +206,9 @@ func edgeCases(acme *country.Party) (list collection) {
 		"installation": "000001", "verifactu_only": false, "multiple_taxpayers": true, "serves_many": false,
 	}}
 	list = list.add("odd characters", odd)
-	twelve := make([]country.Item, 12)
+	twelve := make([]transaction.Item, 12)
 	for i := range twelve {
-		twelve[i] = line("Tipo", 10000, "", country.Tax{Rate: num.MakeAmount(int64(i+1), 0), Regime: "IGIC", Mode: country.Included})
+		twelve[i] = line("Tipo", 10000, "", transaction.Tax{Rate: num.MakeAmount(int64(i+1), 0), Regime: "IGIC", Mode: transaction.Included})
 	}
 	return list.add("twelve rates", draft("A-53", acme, twelve...))
 }
@@ -239,7 +241,7 @@ func TestEveryRecordIsValidByTheOfficialSchema(t *testing.T) {
 func TestNoCaseIsRefusedByItsOwnCheck(t *testing.T) {
 	pack := es.Pack()
 	for _, c := range cases() {
-		if !slices.Contains([]country.Kind{country.Invoice, country.Adjustment}, c.Draft.Transaction.Kind) {
+		if !slices.Contains([]transaction.Kind{transaction.Invoice, transaction.Adjustment}, c.Draft.Transaction.Kind) {
 			continue
 		}
 		in := country.Case{Transaction: &c.Draft.Transaction, Totals: c.Draft.Totals, UseCase: country.Both, Now: c.Draft.Now}

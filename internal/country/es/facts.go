@@ -1,6 +1,9 @@
 package es
 
-import "tributary/internal/country"
+import (
+	"tributary/internal/country"
+	"tributary/internal/transaction"
+)
 
 const timeZone = "Europe/Madrid"
 
@@ -13,7 +16,7 @@ func facts() country.Facts {
 		Obliged:   true,
 		Required: []country.FieldRule{
 			{Field: "items.*.tax_breakdowns", Reason: "a record says of every line how it is taxed"},
-			{Field: "customer.tax_information.tax_number", BusinessModel: country.B2B, Reason: "an invoice to a business carries its NIF or foreign tax number"},
+			{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, Reason: "an invoice to a business carries its NIF or foreign tax number"},
 			{Field: "issuer.tax_information.tax_number", Reason: "whoever issues for the supplier is named in the record"},
 		},
 		MaxLengths: []country.LengthRule{
@@ -21,7 +24,7 @@ func facts() country.Facts {
 			{Field: "issuer.legal_name", Max: nameMax, Reason: "NombreRazon has room for no more"},
 			{Field: "transaction_number", Max: referenceMax, Reason: "NumSerieFactura has room for no more"},
 		},
-		Regimes:       []string{country.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeSurcharge},
+		Regimes:       []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeSurcharge},
 		ReasonCodes:   reasonCodes(),
 		Rates:         rates(),
 		StrictRates:   true,
@@ -48,23 +51,23 @@ func facts() country.Facts {
 // It takes any rate of IGIC and IPSI, which islands and cities set themselves.
 func rates() []country.Rate {
 	var all []country.Rate
-	for _, regime := range []string{country.VAT, regimeIVA} {
+	for _, regime := range []string{transaction.VAT, regimeIVA} {
 		all = append(all,
-			country.Rate{Regime: regime, Type: country.TaxStandard, Percent: "21"},
-			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "10"},
-			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "4"},
-			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "7.5", Since: "2024-10-01", Until: "2025-01-01"},
-			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "5", Since: "2022-07-01", Until: "2024-10-01"},
-			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "2", Since: "2024-10-01", Until: "2025-01-01"},
+			country.Rate{Regime: regime, Type: transaction.TaxStandard, Percent: "21"},
+			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "10"},
+			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "4"},
+			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "7.5", Since: "2024-10-01", Until: "2025-01-01"},
+			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "5", Since: "2022-07-01", Until: "2024-10-01"},
+			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "2", Since: "2024-10-01", Until: "2025-01-01"},
 		)
 	}
 	return append(all,
-		country.Rate{Regime: regimeSurcharge, Type: country.TaxStandard, Percent: "5.2"},
-		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "1.75"},
-		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "1.4"},
-		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "0.5"},
-		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "1", Since: "2024-10-01", Until: "2025-01-01"},
-		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "0.62", Since: "2023-01-01", Until: "2024-10-01"},
-		country.Rate{Regime: regimeSurcharge, Type: country.TaxReduced, Percent: "0.26", Since: "2024-10-01", Until: "2025-01-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxStandard, Percent: "5.2"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1.75"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1.4"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.5"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1", Since: "2024-10-01", Until: "2025-01-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.62", Since: "2023-01-01", Until: "2024-10-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.26", Since: "2024-10-01", Until: "2025-01-01"},
 	)
 }

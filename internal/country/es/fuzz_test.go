@@ -116,7 +116,7 @@ func FuzzElements(f *testing.F) {
 // nothing that it did not accept.
 func FuzzDouble(f *testing.F) {
 	seeds(f)
-	id, err := identity.NewKeeper().Open(credentials(), time.Now())
+	id, err := identity.NewKeeper().Open(credentials().Certificate(), time.Now())
 	if err != nil {
 		f.Fatal(err)
 	}

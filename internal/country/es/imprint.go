@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 )
 
@@ -29,7 +31,7 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 		return out
 	}
 	kind := p.filedKind(in)
-	out.Negated = in.Transaction.Kind == country.Credit // see correct
+	out.Negated = in.Transaction.Kind == transaction.Credit // see correct
 	if in.Language == "ES" {
 		out.Title = title(kind, in.Transaction.Kind)
 	}
@@ -49,9 +51,9 @@ func (p *pack) filedKind(in country.Issue) string {
 	return root.value("RegistroFactura", "RegistroAlta", "TipoFactura")
 }
 
-func title(kind string, of country.Kind) string {
+func title(kind string, of transaction.Kind) string {
 	switch {
-	case of == country.Cancellation:
+	case of == transaction.Cancellation:
 		return "Anulación de factura"
 	case kind == "F2":
 		return "Factura simplificada"
@@ -82,7 +84,7 @@ func (p *pack) words(in country.Issue, kind string) []string {
 		}
 		about := number + " de fecha " + in.Original.Transaction.Date.In(where).Format("02/01/2006")
 		switch {
-		case in.Transaction.Kind == country.Cancellation:
+		case in.Transaction.Kind == transaction.Cancellation:
 			add("Anula la factura " + about)
 		case kind == "F3":
 			add("Sustituye a la factura simplificada " + about)

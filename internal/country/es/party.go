@@ -4,10 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/cal"
 	"github.com/invopop/gobl/l10n"
 
-	"tributary/internal/country"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 )
@@ -102,14 +103,14 @@ func placeOf(code string) string {
 		return "FI"
 	case "SJ":
 		return "NO"
-	case "EH", "XK", country.ReferenceCode:
+	case "EH", "XK", transaction.ReferenceCode:
 		return "QU"
 	}
 	return code
 }
 
 // homeOf is the country that a party's tax number belongs to.
-func homeOf(p *country.Party) string {
+func homeOf(p *transaction.Party) string {
 	if p == nil || p.Address == nil || p.Address.CountryCode == "" {
 		return "ES"
 	}
@@ -118,11 +119,11 @@ func homeOf(p *country.Party) string {
 
 // partyID identifies a customer or an issuer; field is its path. Nil without
 // faults: the party carries no number.
-func partyID(p *country.Party, field string) (*person, []fault.Fault) {
+func partyID(p *transaction.Party, field string) (*person, []fault.Fault) {
 	if p == nil || p.TaxNumber == "" {
 		return nil, nil
 	}
-	who, reason := identify(plain(p.LegalName, nameMax), homeOf(p), p.TaxNumber, p.Type == country.Business)
+	who, reason := identify(plain(p.LegalName, nameMax), homeOf(p), p.TaxNumber, p.Type == transaction.Business)
 	if reason != "" {
 		return nil, []fault.Fault{fault.At(field+".tax_information.tax_number", fault.FieldNotValid, "%s", reason)}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 )
@@ -18,7 +20,7 @@ func TestFindKnowsAnAltaAndItsCancellationByHuella(t *testing.T) {
 	o := open(t, es.Patient(0, 100))
 	invoice := byName(t, "business")
 	alta := o.prepare(invoice, country.Link{})
-	cancellation := fresh(correction(country.Cancellation, "C-1", invoice, line("x", 1, "21")))
+	cancellation := fresh(correction(transaction.Cancellation, "C-1", invoice, line("x", 1, "21")))
 	annuls := o.prepare(cancellation, alta.Link)
 	expect := func(f country.Filing, outcome country.Outcome, ours bool) {
 		t.Helper()
@@ -62,7 +64,7 @@ func TestRegisteredListsADayOverAllPages(t *testing.T) {
 		f := o.prepare(d, last)
 		filings, last = append(filings, f), f.Link
 	}
-	cancelled := fresh(correction(country.Cancellation, "C-1", draft("L-3", nil, line("Café", 121, "21")), line("x", 1, "21")))
+	cancelled := fresh(correction(transaction.Cancellation, "C-1", draft("L-3", nil, line("Café", 121, "21")), line("x", 1, "21")))
 	filings = append(filings, o.prepare(cancelled, last))
 	o.send(filings...)
 	register, ok := o.channel.(country.Register)

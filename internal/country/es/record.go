@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 const (
@@ -236,7 +236,7 @@ func referenceText(late bool, own string) string {
 }
 
 // describe is DescripcionOperacion: the names of what is sold, in order.
-func describe(items []country.Item) string {
+func describe(items []transaction.Item) string {
 	var b strings.Builder
 	for i := range items {
 		if name := plain(items[i].Name, descriptionMax); name != "" {

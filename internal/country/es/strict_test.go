@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/country/identity"
@@ -16,7 +18,7 @@ import (
 // post sends a SOAP call as it is, with the supplier's certificate.
 func (o *office) post(body []byte, c country.Credentials) (int, string) {
 	o.t.Helper()
-	id, err := identity.NewKeeper().Open(c, time.Now())
+	id, err := identity.NewKeeper().Open(c.Certificate(), time.Now())
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -203,7 +205,7 @@ func TestDoubleRefusesWholeCalls(t *testing.T) {
 			}
 		})
 	}
-	if _, err := identity.NewKeeper().Open(country.Credentials{PKCS12: expired, Password: old}, time.Now()); err == nil {
+	if _, err := identity.NewKeeper().Open(country.Credentials{PKCS12: expired, Password: old}.Certificate(), time.Now()); err == nil {
 		t.Error("an expired certificate can be opened")
 	}
 	resp, err := http.Post(o.server.URL+"/es"+es.ServicePath, "text/xml", bytes.NewReader(good))
@@ -237,7 +239,7 @@ func TestDoubleAdmitsRecordsByTheTableOfAnnexSix(t *testing.T) {
 				o.send(f)
 				last = f.Link
 			}
-			cancellation := fresh(correction(country.Cancellation, "C-9", invoice, line("x", 1, "21")))
+			cancellation := fresh(correction(transaction.Cancellation, "C-9", invoice, line("x", 1, "21")))
 			if row.state == "annulled" {
 				f := o.prepare(cancellation, last)
 				o.send(f)

@@ -80,7 +80,7 @@ func (s *sender) expect(name string, records int, installation string, taken boo
 // AEAT's TiempoEsperaEnvio is stated in every answer and enforced, also after a
 // restart; a full call may come at any time; other installations are not concerned.
 func TestDoubleEnforcesTheWaitItStates(t *testing.T) {
-	real, err := identity.NewKeeper().Open(credentials(), time.Now())
+	real, err := identity.NewKeeper().Open(credentials().Certificate(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

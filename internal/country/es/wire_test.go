@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/fault"
@@ -263,7 +265,7 @@ func TestDuplicatesAreToldApartByTheirHuella(t *testing.T) {
 	}
 	other := byName(t, "business")
 	other.Transaction.Items[0].UnitPrice, other.Now = 24200, other.Now.Add(time.Second)
-	other.Totals, _ = country.Calculate(other.Transaction.Items)
+	other.Totals, _ = transaction.Calculate(other.Transaction.Items)
 	g := o.prepare(other, f.Link)
 	if r := o.send(g)[0]; !r.Duplicate || r.SHA256 == g.SHA256 || r.SHA256 == "" {
 		t.Errorf("another's: %s", asJSON(r))

@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"strings"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/l10n"
 	_ "github.com/invopop/gobl/regimes" // registers the rate tables
 	"github.com/invopop/gobl/tax"
@@ -51,7 +53,7 @@ func Packs() ([]country.Pack, error) {
 		return nil, err
 	}
 	corrections := []country.Correction{
-		{Kind: country.Adjustment}, {Kind: country.Credit}, {Kind: country.Cancellation}, {Kind: country.Backfill},
+		{Kind: transaction.Adjustment}, {Kind: transaction.Credit}, {Kind: transaction.Cancellation}, {Kind: transaction.Backfill},
 	}
 	derivations := country.DerivationRules()
 	packs := make([]country.Pack, 0, len(rows))
@@ -98,7 +100,7 @@ func ownRates() (map[string][]country.Rate, error) {
 	}
 	all := map[string][]country.Rate{}
 	for _, row := range rows {
-		all[row[0]] = append(all[row[0]], country.Rate{Regime: country.VAT, Type: row[1], Percent: row[2], Since: row[3], Until: row[4]})
+		all[row[0]] = append(all[row[0]], country.Rate{Regime: transaction.VAT, Type: row[1], Percent: row[2], Since: row[3], Until: row[4]})
 	}
 	return all, nil
 }
@@ -112,8 +114,8 @@ func check(c country.Case) []fault.Fault {
 
 // checkNumber doubts a business's tax number by the rules of the country of
 // its address. People's numbers are of other kinds, which nobody lists.
-func checkNumber(member, home string, p *country.Party) []fault.Fault {
-	if p == nil || p.TaxNumber == "" || p.Type == country.Individual {
+func checkNumber(member, home string, p *transaction.Party) []fault.Fault {
+	if p == nil || p.TaxNumber == "" || p.Type == transaction.Individual {
 		return nil
 	}
 	if p.Address != nil && p.Address.CountryCode != "" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/l10n"
 	"github.com/invopop/gobl/num"
 	"github.com/invopop/gobl/tax"
@@ -50,7 +52,7 @@ func TestEveryCountryOfISO3166IsThere(t *testing.T) {
 
 func TestEveryCountryHasACurrencyLanguagesAndATimeZone(t *testing.T) {
 	for code, p := range packs(t) {
-		if _, known := country.CurrencyExponent(p.Facts.Currency); !known {
+		if _, known := transaction.CurrencyExponent(p.Facts.Currency); !known {
 			t.Errorf("%s: currency %s", code, p.Facts.Currency)
 		}
 		for _, l := range p.Facts.Languages {
@@ -67,7 +69,7 @@ func TestEveryCountryHasACurrencyLanguagesAndATimeZone(t *testing.T) {
 		if p.Connect != nil || !slices.Equal(p.Facts.UseCases, []country.UseCase{country.Invoicing}) {
 			t.Errorf("%s: a documents-only country offers %v", code, p.Facts.UseCases)
 		}
-		for _, kind := range []country.Kind{country.Adjustment, country.Credit, country.Cancellation, country.Backfill} {
+		for _, kind := range []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill} {
 			if c, ok := p.Facts.Correction(kind); !ok || c.Days != 0 {
 				t.Errorf("%s: %s has a deadline or is missing", code, kind)
 			}
@@ -92,7 +94,7 @@ func TestEveryMemberStateHasAStandardRateToday(t *testing.T) {
 	for _, code := range strings.Fields("AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK") {
 		standard := 0
 		for _, r := range all[code].Facts.Rates {
-			if r.Regime == country.VAT && r.Type == country.TaxStandard && r.Until == "" {
+			if r.Regime == transaction.VAT && r.Type == transaction.TaxStandard && r.Until == "" {
 				standard++
 			}
 		}
@@ -108,20 +110,20 @@ func TestRatesChangeOnTheirDay(t *testing.T) {
 		code, day, percent string
 		kind               string // "": unusual
 	}{
-		{"DE", "2020-06-15", "19", country.TaxStandard},
+		{"DE", "2020-06-15", "19", transaction.TaxStandard},
 		{"DE", "2020-08-15", "19", ""},
-		{"DE", "2020-08-15", "16", country.TaxStandard},
+		{"DE", "2020-08-15", "16", transaction.TaxStandard},
 		{"DE", "2021-02-01", "16", ""},
-		{"DE", "2026-05-01", "7", country.TaxReduced},
-		{"EE", "2025-06-29", "22", country.TaxStandard},
+		{"DE", "2026-05-01", "7", transaction.TaxReduced},
+		{"EE", "2025-06-29", "22", transaction.TaxStandard},
 		{"EE", "2025-07-02", "22", ""},
-		{"EE", "2025-07-02", "24", country.TaxStandard},
-		{"FI", "2026-03-01", "25.5", country.TaxStandard},
-		{"FI", "2026-03-01", "13.5", country.TaxReduced},
+		{"EE", "2025-07-02", "24", transaction.TaxStandard},
+		{"FI", "2026-03-01", "25.5", transaction.TaxStandard},
+		{"FI", "2026-03-01", "13.5", transaction.TaxReduced},
 		{"FI", "2026-03-01", "14", ""},
-		{"PT", "2026-03-01", "22", country.TaxStandard}, // Madeira
+		{"PT", "2026-03-01", "22", transaction.TaxStandard}, // Madeira
 		{"BE", "2026-03-01", "20", ""},
-		{"US", "2026-03-01", "7.25", country.TaxStandard}, // no table: nothing is unusual
+		{"US", "2026-03-01", "7.25", transaction.TaxStandard}, // no table: nothing is unusual
 	} {
 		p := all[c.code]
 		rate, err := num.AmountFromString(c.percent)
@@ -153,11 +155,11 @@ func sale(code, day string, rate num.Amount) country.Case {
 	if err != nil {
 		panic(err)
 	}
-	return country.Case{UseCase: country.Invoicing, Now: at, Transaction: &country.Transaction{
-		Kind: country.Invoice, CountryCode: code, CurrencyCode: "EUR", Date: at.Add(12 * time.Hour),
-		Items: []country.Item{{
-			Number: 1, Name: "Tea", Quantity: num.MakeAmount(1, 0), UnitPrice: 100, Type: country.Goods,
-			Taxes: []country.Tax{{Rate: rate, Regime: country.VAT, Mode: country.Included}},
+	return country.Case{UseCase: country.Invoicing, Now: at, Transaction: &transaction.Transaction{
+		Kind: transaction.Invoice, CountryCode: code, CurrencyCode: "EUR", Date: at.Add(12 * time.Hour),
+		Items: []transaction.Item{{
+			Number: 1, Name: "Tea", Quantity: num.MakeAmount(1, 0), UnitPrice: 100, Type: transaction.Goods,
+			Taxes: []transaction.Tax{{Rate: rate, Regime: transaction.VAT, Mode: transaction.Included}},
 		}},
 	}}
 }
@@ -165,7 +167,7 @@ func sale(code, day string, rate num.Amount) country.Case {
 func TestADoubtfulNumberOfABusinessIsAWarning(t *testing.T) {
 	p := packs(t)["IE"]
 	in := sale("IE", "2026-03-01", num.MakeAmount(23, 0))
-	in.Transaction.Customer = &country.Party{LegalName: "Rot GmbH", Type: country.Business, TaxNumber: "DE123456789", Address: &country.Address{CountryCode: "de"}}
+	in.Transaction.Customer = &transaction.Party{LegalName: "Rot GmbH", Type: transaction.Business, TaxNumber: "DE123456789", Address: &transaction.Address{CountryCode: "de"}}
 	faults := p.Check(in)
 	if len(faults) != 1 || faults[0].Code != fault.TaxNumberDoubtful || faults[0].Type != fault.Warning || faults[0].Field != "customer.tax_information.tax_number" {
 		t.Errorf("a number with wrong check digits: %v", faults)
@@ -174,7 +176,7 @@ func TestADoubtfulNumberOfABusinessIsAWarning(t *testing.T) {
 	if faults := p.Check(in); len(faults) != 0 {
 		t.Errorf("a good number: %v", faults)
 	}
-	in.Transaction.Customer.TaxNumber, in.Transaction.Customer.Type = "anything", country.Individual
+	in.Transaction.Customer.TaxNumber, in.Transaction.Customer.Type = "anything", transaction.Individual
 	if faults := p.Check(in); len(faults) != 0 {
 		t.Errorf("a person's number: %v", faults)
 	}
@@ -191,9 +193,9 @@ func TestNoFindingIsAnError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		code := rapid.SampledFrom(codes).Draw(t, "country")
 		in := sale(code, "2026-03-01", num.MakeAmount(rapid.Int64Range(0, 1_000_000).Draw(t, "rate"), 4))
-		in.Transaction.Customer = &country.Party{
-			Type: rapid.SampledFrom([]string{"", country.Individual, country.Business}).Draw(t, "type"), TaxNumber: rapid.String().Draw(t, "number"),
-			Address: &country.Address{CountryCode: rapid.StringMatching(`[A-Za-z]{0,2}`).Draw(t, "address")},
+		in.Transaction.Customer = &transaction.Party{
+			Type: rapid.SampledFrom([]string{"", transaction.Individual, transaction.Business}).Draw(t, "type"), TaxNumber: rapid.String().Draw(t, "number"),
+			Address: &transaction.Address{CountryCode: rapid.StringMatching(`[A-Za-z]{0,2}`).Draw(t, "address")},
 		}
 		for _, f := range findings(all[code], in) {
 			if f.Type != fault.Warning {
@@ -257,7 +259,7 @@ func BenchmarkCheck(b *testing.B) {
 func BenchmarkCheckWithTaxNumber(b *testing.B) {
 	p := packs(b)["IE"]
 	in := sale("IE", "2026-03-01", num.MakeAmount(23, 0))
-	in.Transaction.Customer = &country.Party{Type: country.Business, TaxNumber: "DE111111125", Address: &country.Address{CountryCode: "DE"}}
+	in.Transaction.Customer = &transaction.Party{Type: transaction.Business, TaxNumber: "DE111111125", Address: &transaction.Address{CountryCode: "DE"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		findings(p, in)

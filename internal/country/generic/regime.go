@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 	"github.com/invopop/gobl/tax"
 
@@ -12,7 +14,7 @@ import (
 
 // regimeFacts reads what the tax library knows of a country.
 func regimeFacts(regime *tax.RegimeDef) (regimes []string, rates []country.Rate, sources []string) {
-	regimes = []string{country.VAT, country.Withholding}
+	regimes = []string{transaction.VAT, transaction.Withholding}
 	for _, s := range regime.Sources {
 		sources = addSource(sources, s.URL)
 	}
@@ -84,9 +86,9 @@ func rateType(key string) string {
 	first, _, _ := strings.Cut(key, "+")
 	switch first {
 	case "zero":
-		return country.TaxZero
+		return transaction.TaxZero
 	case "general", "increased":
-		return country.TaxStandard
+		return transaction.TaxStandard
 	}
-	return country.TaxReduced
+	return transaction.TaxReduced
 }

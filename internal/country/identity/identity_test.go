@@ -15,7 +15,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"tributary/internal/country"
 	"tributary/internal/country/identity"
 )
 
@@ -23,13 +22,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var today = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-func made(t testing.TB) country.Credentials {
+func made(t testing.TB) identity.PKCS12 {
 	t.Helper()
 	file, password, err := identity.Test("VATES-B12345674", "Ejemplo SL", today)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return country.Credentials{PKCS12: file, Password: password}
+	return identity.PKCS12{File: file, Password: password}
 }
 
 func TestKeeperOpensCredentialsThatSign(t *testing.T) {
@@ -53,19 +52,19 @@ func TestKeeperOpensCredentialsThatSign(t *testing.T) {
 func TestKeeperRefusesWhatOnlyNewCredentialsCanMend(t *testing.T) {
 	good := made(t)
 	for name, c := range map[string]struct {
-		credentials country.Credentials
+		credentials identity.PKCS12
 		now         time.Time
 		says        string
 	}{
-		"none":           {country.Credentials{}, today, "there is none"},
-		"wrong password": {country.Credentials{PKCS12: good.PKCS12, Password: good.Password + "x"}, today, "the password does not open"},
-		"not a file":     {country.Credentials{PKCS12: []byte("hello")}, today, "is not a PKCS#12"},
+		"none":           {identity.PKCS12{}, today, "there is none"},
+		"wrong password": {identity.PKCS12{File: good.File, Password: good.Password + "x"}, today, "the password does not open"},
+		"not a file":     {identity.PKCS12{File: []byte("hello")}, today, "is not a PKCS#12"},
 		"expired":        {good, today.AddDate(3, 0, 0), "expired on"},
 		"too early":      {good, today.AddDate(-1, 0, 0), "not valid before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := identity.NewKeeper().Open(c.credentials, c.now)
-			if !errors.Is(err, country.ErrCredentials) || !strings.Contains(fmt.Sprint(err), c.says) {
+			if !errors.Is(err, identity.ErrUnusable) || !strings.Contains(fmt.Sprint(err), c.says) {
 				t.Errorf("got %v, want ErrCredentials with %q", err, c.says)
 			}
 		})
@@ -82,7 +81,7 @@ func TestKeeperTellsAnExpiryWhileItHoldsTheIdentity(t *testing.T) {
 	if _, err := keeper.Open(c, last); err != nil {
 		t.Errorf("at its last instant: %v", err)
 	}
-	if _, err := keeper.Open(c, last.Add(time.Second)); !errors.Is(err, country.ErrCredentials) {
+	if _, err := keeper.Open(c, last.Add(time.Second)); !errors.Is(err, identity.ErrUnusable) {
 		t.Errorf("a second later: %v", err)
 	}
 }

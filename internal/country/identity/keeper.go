@@ -3,11 +3,10 @@ package identity
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
-
-	"tributary/internal/country"
 )
 
 const (
@@ -37,15 +36,25 @@ type kept struct {
 // NewKeeper returns a keeper that holds nothing yet.
 func NewKeeper() *Keeper { return &Keeper{kept: map[[sha256.Size]byte]*kept{}} }
 
-// Open returns the identity of credentials that are valid now. An error wraps
-// [country.ErrCredentials]: only other credentials can mend it.
-func (k *Keeper) Open(c country.Credentials, now time.Time) (*Identity, error) {
-	if len(c.PKCS12) == 0 {
-		return nil, fmt.Errorf("opening the supplier's certificate: %w: there is none", country.ErrCredentials)
+// PKCS12 is a key with its certificates as an authority hands it out.
+//
+// Failure policy: nothing of this type is logged, stored or returned to a client.
+type PKCS12 struct {
+	File     []byte
+	Password string
+}
+
+// ErrUnusable marks an error that only other credentials can fix.
+var ErrUnusable = errors.New("the supplier's credentials do not work")
+
+// Open returns the identity of a file that is valid now. An error wraps [ErrUnusable].
+func (k *Keeper) Open(c PKCS12, now time.Time) (*Identity, error) {
+	if len(c.File) == 0 {
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: there is none", ErrUnusable)
 	}
 	held := k.find(c, now)
 	held.once.Do(func() {
-		file, reason := Read(c.PKCS12)
+		file, reason := Read(c.File)
 		if reason != "" {
 			held.problem = &Problem{Reason: reason}
 			return
@@ -54,20 +63,20 @@ func (k *Keeper) Open(c country.Credentials, now time.Time) (*Identity, error) {
 	})
 	switch {
 	case held.problem != nil && held.problem.Password:
-		return nil, fmt.Errorf("opening the supplier's certificate: %w: the password %s", country.ErrCredentials, held.problem.Reason)
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: the password %s", ErrUnusable, held.problem.Reason)
 	case held.problem != nil:
-		return nil, fmt.Errorf("opening the supplier's certificate: %w: it %s", country.ErrCredentials, held.problem.Reason)
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: it %s", ErrUnusable, held.problem.Reason)
 	case now.After(held.id.Leaf.NotAfter):
-		return nil, fmt.Errorf("opening the supplier's certificate: %w: it expired on %s", country.ErrCredentials, held.id.Leaf.NotAfter.UTC().Format(time.DateOnly))
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: it expired on %s", ErrUnusable, held.id.Leaf.NotAfter.UTC().Format(time.DateOnly))
 	case now.Before(held.id.Leaf.NotBefore):
-		return nil, fmt.Errorf("opening the supplier's certificate: %w: it is not valid before %s", country.ErrCredentials, held.id.Leaf.NotBefore.UTC().Format(time.DateOnly))
+		return nil, fmt.Errorf("opening the supplier's certificate: %w: it is not valid before %s", ErrUnusable, held.id.Leaf.NotBefore.UTC().Format(time.DateOnly))
 	}
 	return held.id, nil
 }
 
 // find returns the place of credentials, dropping what is too old, and in need
 // of room whatever comes first: it is only opened again.
-func (k *Keeper) find(c country.Credentials, now time.Time) *kept {
+func (k *Keeper) find(c PKCS12, now time.Time) *kept {
 	key := digest(c)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -93,12 +102,12 @@ func (k *Keeper) find(c country.Credentials, now time.Time) *kept {
 	return held
 }
 
-func digest(c country.Credentials) (sum [sha256.Size]byte) {
+func digest(c PKCS12) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	var size [8]byte
-	binary.BigEndian.PutUint64(size[:], uint64(len(c.PKCS12)))
+	binary.BigEndian.PutUint64(size[:], uint64(len(c.File)))
 	h.Write(size[:])
-	h.Write(c.PKCS12)
+	h.Write(c.File)
 	h.Write([]byte(c.Password))
 	h.Sum(sum[:0])
 	return sum

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/mx"
@@ -74,7 +76,7 @@ func changed(t *testing.T, f country.Filing, old, replaced string) country.Filin
 	if !bytes.Contains(f.Report, []byte(old)) {
 		t.Fatalf("no %s in %s", old, f.Report)
 	}
-	with, err := identity.NewKeeper().Open(credentials(), now)
+	with, err := identity.NewKeeper().Open(credentials().Certificate(), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +198,7 @@ func (b bench) withdrawal(t *testing.T, pac, reason string, price int64) (countr
 	if r.Outcome != country.Accepted {
 		t.Fatalf("%+v", r)
 	}
-	d := correction(country.Cancellation, "W-2", original, func(d *country.Draft) { d.Transaction.Reason, d.Supplier = reason, supplier(pac) })
+	d := correction(transaction.Cancellation, "W-2", original, func(d *country.Draft) { d.Transaction.Reason, d.Supplier = reason, supplier(pac) })
 	d.Original.Report, d.Original.AuthorityID1 = f.Report, r.AuthorityID1
 	return f, b.prepare(t, d)
 }
@@ -280,7 +282,7 @@ func TestCancellationsAreRefusedWithSATsCodes(t *testing.T) {
 	voucher, good := b.withdrawal(t, "soap", "02", 100)
 	prepare := func(edit func(*country.Draft)) country.Filing {
 		original := draft("W-1", nil)
-		d := correction(country.Cancellation, "W-3", original, func(d *country.Draft) { d.Transaction.Reason = "02" })
+		d := correction(transaction.Cancellation, "W-3", original, func(d *country.Draft) { d.Transaction.Reason = "02" })
 		d.Original.Report, d.Original.AuthorityID1 = voucher.Report, good.Number
 		edit(&d)
 		return b.prepare(t, d)
@@ -316,7 +318,7 @@ func TestCancellationIsCheckedBeforeItLeaves(t *testing.T) {
 			d.Original.Transaction.Date = time.Date(now.Year()-2, 12, 31, 12, 0, 0, 0, time.UTC)
 		},
 	} {
-		d := correction(country.Cancellation, "W-2", original, func(d *country.Draft) { d.Transaction.Reason = "02" })
+		d := correction(transaction.Cancellation, "W-2", original, func(d *country.Draft) { d.Transaction.Reason = "02" })
 		edit(&d)
 		if _, err := ch.Prepare(d); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %v", name, err)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
@@ -171,7 +173,7 @@ func (ch *channel) cancellation(in *country.Draft, with *identity.Identity) (cou
 		return country.Filing{}, err
 	}
 	return country.Filing{
-		OperationID: in.OperationID, Number: r.uuid, Supplier: rfc, Kind: country.Cancellation, Report: report, Format: "XML",
+		OperationID: in.OperationID, Number: r.uuid, Supplier: rfc, Kind: transaction.Cancellation, Report: report, Format: "XML",
 		SHA256: hashOf(report), DedupeKey: r.uuid, Extra: ch.errandOf(in, r.uuid).encoded(), PreparedAt: in.Now, Late: in.Late,
 	}, nil
 }
@@ -188,7 +190,7 @@ func (ch *channel) errandOf(in *country.Draft, uuid string) errand {
 	}
 	// Issued elsewhere: from what the backfill said.
 	t := &in.Original.Transaction
-	decimals, _ := country.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
+	decimals, _ := transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	total := in.Original.Totals.Payable()
 	e.Total = money(max(total, -total), decimals)
 	e.Receiver = receiverOf(t.Customer, "", typeIncome, "").rfc

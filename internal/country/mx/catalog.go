@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 )
 
@@ -223,7 +225,7 @@ func currency(code string) bool {
 	case "BYN", "MRU", "SLE", "STN", "UYW", "VED", "XAD", "XCG", "ZWG":
 		return false
 	}
-	_, known := country.CurrencyExponent(code)
+	_, known := transaction.CurrencyExponent(code)
 	return known
 }
 

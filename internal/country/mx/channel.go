@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
@@ -60,7 +62,7 @@ func (ch *channel) Limits() country.Limits {
 // Prepare makes the sealed voucher or the signed request of a draft. RSA seals
 // of the first kind (PKCS #1 v1.5) have no random part: equal drafts give equal bytes.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
-	with, err := ch.keys.Open(in.Credentials, in.Now)
+	with, err := ch.keys.Open(in.Credentials.Certificate(), in.Now)
 	if err != nil {
 		return country.Filing{}, fmt.Errorf("preparing %s: %w", in.OperationID, err)
 	}
@@ -68,7 +70,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	if !identity.Names(with.Leaf, "MX", rfc) {
 		return country.Filing{}, fmt.Errorf("preparing %s: the certificate is not of %s: %w", in.OperationID, rfc, country.ErrCredentials)
 	}
-	if in.Transaction.Kind == country.Cancellation {
+	if in.Transaction.Kind == transaction.Cancellation {
 		return ch.cancellation(&in, with)
 	}
 	p, err := planOf(ch.cat, &in)
@@ -115,7 +117,7 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 			return nil, err
 		}
 		send := ch.stamp
-		if f.Kind == country.Cancellation {
+		if f.Kind == transaction.Cancellation {
 			send = ch.cancel
 		}
 		r, err := send(ctx, f, e, c)
@@ -227,7 +229,7 @@ func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Rece
 	if err != nil {
 		return country.Receipt{}, err
 	}
-	if f.Kind != country.Cancellation {
+	if f.Kind != transaction.Cancellation {
 		return country.Receipt{}, fmt.Errorf("polling %s: a stamp is given at once", f.Number)
 	}
 	state, err := ch.stateOf(ctx, f, e, c)
@@ -257,7 +259,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 }
 
 func (ch *channel) find(ctx context.Context, f country.Filing, e errand, c country.Credentials) (country.Receipt, error) {
-	if f.Kind == country.Cancellation {
+	if f.Kind == transaction.Cancellation {
 		state, err := ch.stateOf(ctx, f, e, c)
 		if err != nil {
 			return country.Receipt{}, err

@@ -7,18 +7,20 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
 
 // typed gives every tax entry its type. Entries that are not withheld follow
 // the rules of all countries; a withheld one is ISR or IVA by its rate.
-func typed(cat *catalog, t *country.Transaction, totals country.Totals) []country.Item {
+func typed(cat *catalog, t *transaction.Transaction, totals transaction.Totals) []transaction.Item {
 	items := country.ClassifyTaxes(cat.facts, country.Case{Transaction: t, Totals: totals})
 	for i := range items {
 		for j := range items[i].Taxes {
 			tax := &items[i].Taxes[j]
-			if tax.Withheld() && tax.Type == country.Withholding {
+			if tax.Withheld() && tax.Type == transaction.Withholding {
 				tax.Type = withheldType(tax.Rate.MinimalString())
 			}
 		}
@@ -35,7 +37,7 @@ func withheldType(percent string) string {
 	case "1", "1.25", "2.1", "2.5", "10", "20", "25", "30", "35":
 		return regimeISR
 	}
-	return country.Withholding
+	return transaction.Withholding
 }
 
 // checker gathers what is wrong with one transaction.
@@ -65,7 +67,7 @@ func check(cat *catalog, in country.Case) []fault.Fault {
 	if len(c.found) > 0 {
 		return c.found
 	}
-	decimals, _ := country.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
+	decimals, _ := transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	_, sign := direction(t.Kind, in.Totals)
 	_, faults := lay(items, in.Totals, sign, decimals)
 	return faults
@@ -86,7 +88,7 @@ func (c *checker) date(date time.Time) {
 func (c *checker) bars() {
 	for _, path := range []string{"transaction_number", "customer.legal_name", "customer.tax_information.tax_number",
 		"items.*.name", "items.*.description", "items.*.unit", "items.*.ean"} {
-		c.in.Transaction.EachField(path, func(at country.Place, text string) {
+		c.in.Transaction.EachField(path, func(at transaction.Place, text string) {
 			if strings.Contains(text, "|") {
 				c.add(at.Path(path), fault.FieldNotValid, "must not contain the character |")
 			}
@@ -94,7 +96,7 @@ func (c *checker) bars() {
 	}
 }
 
-func (c *checker) customer(p *country.Party) {
+func (c *checker) customer(p *transaction.Party) {
 	if p == nil {
 		return
 	}
@@ -106,7 +108,7 @@ func (c *checker) customer(p *country.Party) {
 	case abroad(p) && !rfcPattern.MatchString(rfc), rfc == rfcPublic, rfc == rfcForeign:
 		return
 	case rfc == "":
-		if p.Type == country.Business {
+		if p.Type == transaction.Business {
 			c.add("customer.tax_information.tax_number", fault.FieldRequired, "must not be empty: an invoice to a business in Mexico names its RFC")
 		}
 		return
@@ -117,7 +119,7 @@ func (c *checker) customer(p *country.Party) {
 	c.registered(p, rfc)
 }
 
-func (c *checker) registered(p *country.Party, rfc string) {
+func (c *checker) registered(p *transaction.Party, rfc string) {
 	code := ""
 	if p.Address != nil {
 		code = strings.TrimSpace(p.Address.PostalCode)
@@ -145,7 +147,7 @@ func (c *checker) registered(p *country.Party, rfc string) {
 	}
 }
 
-func (c *checker) money(t *country.Transaction) {
+func (c *checker) money(t *transaction.Transaction) {
 	code := strings.ToUpper(t.CurrencyCode)
 	if !currency(code) {
 		c.add("currency_code", fault.FieldNotValid, "is not a currency of SAT's catalogue")
@@ -158,14 +160,14 @@ func (c *checker) money(t *country.Transaction) {
 		c.add("exchange_rate", fault.FieldNotValid, "must be more than 0")
 	}
 	switch {
-	case t.Kind == country.Invoice && c.in.Totals.Gross < 0:
+	case t.Kind == transaction.Invoice && c.in.Totals.Gross < 0:
 		c.add("items", fault.FieldNotValid, "must not come to less than nothing: what is given back goes to /v1/transactions/adjustment")
-	case t.Kind == country.Adjustment && c.in.Totals.Gross == 0:
+	case t.Kind == transaction.Adjustment && c.in.Totals.Gross == 0:
 		c.add("items", fault.FieldNotValid, "must come to more or less than nothing")
 	}
 }
 
-func (c *checker) payments(payments []country.Payment) {
+func (c *checker) payments(payments []transaction.Payment) {
 	once, partial := false, false
 	for i := range payments {
 		field := fmt.Sprintf("payments.%d.code", i)
@@ -187,7 +189,7 @@ func (c *checker) payments(payments []country.Payment) {
 	}
 }
 
-func (c *checker) line(i int, item *country.Item) {
+func (c *checker) line(i int, item *transaction.Item) {
 	at := func(member string) string { return fmt.Sprintf("items.%d.%s", i, member) }
 	if item.Code != "" && !c.cat.product(item.Code) {
 		c.add(at("code"), fault.FieldNotValid, "is not a product or service of SAT's catalogue c_ClaveProdServ: eight digits, 01010101 where none fits")
@@ -209,9 +211,9 @@ func (c *checker) line(i int, item *country.Item) {
 			taxed = taxed || !tax.Rate.IsZero()
 		}
 		switch tax.Type {
-		case country.TaxReverse, country.TaxIntraEU:
+		case transaction.TaxReverse, transaction.TaxIntraEU:
 			c.add(field+".type", fault.FieldNotValid, "is not a kind of tax in Mexico: STANDARD, REDUCED, ZERO, EXEMPT, EXPORT, OUTSIDE")
-		case country.TaxExempt, country.TaxOutside:
+		case transaction.TaxExempt, transaction.TaxOutside:
 			if !tax.Rate.IsZero() {
 				c.add(field+".rate", fault.ValidationMatchInvalid, "must be 0 where nothing is taxed")
 			}
@@ -226,9 +228,9 @@ func (c *checker) line(i int, item *country.Item) {
 	}
 }
 
-func (c *checker) withheld(tax *country.Tax, field string) {
+func (c *checker) withheld(tax *transaction.Tax, field string) {
 	switch rate := scaled(tax.Rate); {
-	case tax.Type == country.Withholding:
+	case tax.Type == transaction.Withholding:
 		c.add(field+".type", fault.FieldRequired, "must say which tax is withheld at this rate: ISR or IVA")
 	case tax.Type == regimeISR && rate > 350_000:
 		c.add(field+".rate", fault.FieldNotValid, "must be at most 35 where ISR is withheld (c_TasaOCuota)")

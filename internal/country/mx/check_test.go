@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 	"pgregory.net/rapid"
 
@@ -19,7 +21,7 @@ func found(d country.Draft) []fault.Fault {
 }
 
 func TestWhatSATWouldRefuseIsRefusedAtOnce(t *testing.T) {
-	line := func(edit func(*country.Item)) func(*country.Draft) {
+	line := func(edit func(*transaction.Item)) func(*country.Draft) {
 		return func(d *country.Draft) { edit(&d.Transaction.Items[0]) }
 	}
 	for _, c := range []struct {
@@ -29,7 +31,7 @@ func TestWhatSATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 	}{
 		{"date in the future", "transaction_date", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Date = now.Add(5*time.Minute + time.Second) }},
 		{"date past 72 hours", "transaction_date", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Date = now.Add(-72*time.Hour - time.Second) }},
-		{"bar in a name", "items.0.name", fault.FieldNotValid, line(func(i *country.Item) { i.Name = "a|b" })},
+		{"bar in a name", "items.0.name", fault.FieldNotValid, line(func(i *transaction.Item) { i.Name = "a|b" })},
 		{"bar in the customer", "customer.legal_name", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Customer.LegalName = "a|b" }},
 		{"bar in the number", "transaction_number", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Number = "1|2" }},
 		{"business without RFC", "customer.tax_information.tax_number", fault.FieldRequired, func(d *country.Draft) { d.Transaction.Customer.TaxNumber = "" }},
@@ -42,29 +44,35 @@ func TestWhatSATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		{"name too long", "customer.legal_name", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Customer.LegalName = strings.Repeat("Ñ", 301) }},
 		{"dollars without a rate", "exchange_rate", fault.FieldRequired, func(d *country.Draft) { d.Transaction.CurrencyCode = "USD" }},
 		{"currency that SAT lacks", "currency_code", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.CurrencyCode = "BYN" }},
-		{"unknown product", "items.0.code", fault.FieldNotValid, line(func(i *country.Item) { i.Code = "12345678" })},
-		{"product in another form", "items.0.code", fault.FieldNotValid, line(func(i *country.Item) { i.Code = "SKU-1" })},
-		{"free line", "items.0.unit_price", fault.FieldNotValid, line(func(i *country.Item) { i.UnitPrice = 0 })},
-		{"rate of another country", "items.0.tax_breakdowns.0.rate", fault.FieldNotValid, line(func(i *country.Item) { i.Taxes[0].Rate = percent(21, 0) })},
-		{"exempt with a rate", "items.0.tax_breakdowns.0.rate", fault.ValidationMatchInvalid, line(func(i *country.Item) { i.Taxes[0].Type = country.TaxExempt })},
-		{"reverse charge", "items.0.tax_breakdowns.0.type", fault.FieldNotValid, line(func(i *country.Item) { i.Taxes[0] = tax(percent(0, 0), country.VAT, country.TaxReverse) })},
-		{"two IVA", "items.0.tax_breakdowns", fault.ValidationMatchInvalid, line(func(i *country.Item) { i.Taxes = []country.Tax{iva(16), iva(8)} })},
-		{"IVA beside IEPS", "items.0.tax_breakdowns", fault.ValidationMatchInvalid, line(func(i *country.Item) { i.Taxes = []country.Tax{iva(16), tax(percent(8, 0), "IEPS", "")} })},
-		{"withheld at an odd rate", "items.0.tax_breakdowns.1.type", fault.FieldRequired, line(func(i *country.Item) { i.Taxes = append(i.Taxes, tax(percent(7, 0), country.Withholding, "")) })},
-		{"too much ISR withheld", "items.0.tax_breakdowns.1.rate", fault.FieldNotValid, line(func(i *country.Item) { i.Taxes = append(i.Taxes, tax(percent(36, 0), country.Withholding, "ISR")) })},
-		{"too much IVA withheld", "items.0.tax_breakdowns.1.rate", fault.FieldNotValid, line(func(i *country.Item) { i.Taxes = append(i.Taxes, tax(percent(17, 0), country.Withholding, "IVA")) })},
-		{"another tax withheld", "items.0.tax_breakdowns.1.type", fault.FieldNotValid, line(func(i *country.Item) { i.Taxes = append(i.Taxes, tax(percent(10, 0), country.Withholding, "IRPF")) })},
+		{"unknown product", "items.0.code", fault.FieldNotValid, line(func(i *transaction.Item) { i.Code = "12345678" })},
+		{"product in another form", "items.0.code", fault.FieldNotValid, line(func(i *transaction.Item) { i.Code = "SKU-1" })},
+		{"free line", "items.0.unit_price", fault.FieldNotValid, line(func(i *transaction.Item) { i.UnitPrice = 0 })},
+		{"rate of another country", "items.0.tax_breakdowns.0.rate", fault.FieldNotValid, line(func(i *transaction.Item) { i.Taxes[0].Rate = percent(21, 0) })},
+		{"exempt with a rate", "items.0.tax_breakdowns.0.rate", fault.ValidationMatchInvalid, line(func(i *transaction.Item) { i.Taxes[0].Type = transaction.TaxExempt })},
+		{"reverse charge", "items.0.tax_breakdowns.0.type", fault.FieldNotValid, line(func(i *transaction.Item) { i.Taxes[0] = tax(percent(0, 0), transaction.VAT, transaction.TaxReverse) })},
+		{"two IVA", "items.0.tax_breakdowns", fault.ValidationMatchInvalid, line(func(i *transaction.Item) { i.Taxes = []transaction.Tax{iva(16), iva(8)} })},
+		{"IVA beside IEPS", "items.0.tax_breakdowns", fault.ValidationMatchInvalid, line(func(i *transaction.Item) { i.Taxes = []transaction.Tax{iva(16), tax(percent(8, 0), "IEPS", "")} })},
+		{"withheld at an odd rate", "items.0.tax_breakdowns.1.type", fault.FieldRequired, line(func(i *transaction.Item) { i.Taxes = append(i.Taxes, tax(percent(7, 0), transaction.Withholding, "")) })},
+		{"too much ISR withheld", "items.0.tax_breakdowns.1.rate", fault.FieldNotValid, line(func(i *transaction.Item) {
+			i.Taxes = append(i.Taxes, tax(percent(36, 0), transaction.Withholding, "ISR"))
+		})},
+		{"too much IVA withheld", "items.0.tax_breakdowns.1.rate", fault.FieldNotValid, line(func(i *transaction.Item) {
+			i.Taxes = append(i.Taxes, tax(percent(17, 0), transaction.Withholding, "IVA"))
+		})},
+		{"another tax withheld", "items.0.tax_breakdowns.1.type", fault.FieldNotValid, line(func(i *transaction.Item) {
+			i.Taxes = append(i.Taxes, tax(percent(10, 0), transaction.Withholding, "IRPF"))
+		})},
 		{"negative invoice", "items", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Items = items(100, -200) }},
 		{"discount larger than its lines", "items.1.unit_price", fault.FieldNotValid, func(d *country.Draft) {
 			d.Transaction.Items = items(10000, -200, 500)
-			d.Transaction.Items[1].Taxes, d.Transaction.Items[2].Taxes = []country.Tax{iva(0)}, []country.Tax{iva(8)}
+			d.Transaction.Items[1].Taxes, d.Transaction.Items[2].Taxes = []transaction.Tax{iva(0)}, []transaction.Tax{iva(8)}
 		}},
 		{"PUE beside PPD", "payments", fault.ValidationMatchInvalid, func(d *country.Draft) {
-			d.Transaction.Payments = []country.Payment{{Type: "CASH", Code: "PUE", Amount: 1}, {Type: "OTHER", Code: "PPD", Amount: 1}}
+			d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Code: "PUE", Amount: 1}, {Type: "OTHER", Code: "PPD", Amount: 1}}
 		}},
-		{"unknown method", "payments.0.code", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Payments = []country.Payment{{Type: "CASH", Code: "ABC"}} }},
-		{"unknown form", "payments.0.code", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Payments = []country.Payment{{Type: "CASH", Code: "PUE:07"}} }},
-		{"PPD with a form", "payments.0.code", fault.ValidationMatchInvalid, func(d *country.Draft) { d.Transaction.Payments = []country.Payment{{Type: "CASH", Code: "PPD:03"}} }},
+		{"unknown method", "payments.0.code", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Code: "ABC"}} }},
+		{"unknown form", "payments.0.code", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Code: "PUE:07"}} }},
+		{"PPD with a form", "payments.0.code", fault.ValidationMatchInvalid, func(d *country.Draft) { d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Code: "PPD:03"}} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			faults := found(draft("C-1", c.edit))
@@ -85,7 +93,7 @@ func TestWhatSATTakesIsNotRefused(t *testing.T) {
 		"300 letters":           func(d *country.Draft) { d.Transaction.Customer.LegalName = strings.Repeat("Ñ", 300) },
 		"ampersand in an RFC":   func(d *country.Draft) { d.Transaction.Customer.TaxNumber = "H&E951128469" },
 		"RFC with a prefix":     func(d *country.Draft) { d.Transaction.Customer.TaxNumber = "MX ure-180429-tm6" },
-		"a form of its own":     func(d *country.Draft) { d.Transaction.Payments = []country.Payment{{Type: "CARD", Code: "PUE:28"}} },
+		"a form of its own":     func(d *country.Draft) { d.Transaction.Payments = []transaction.Payment{{Type: "CARD", Code: "PUE:28"}} },
 		"everything discounted": func(d *country.Draft) { d.Transaction.Items = items(100, -100) },
 	} {
 		if faults := found(draft("C-2", edit)); len(faults) > 0 {
@@ -120,21 +128,21 @@ func TestSupplierIsChecked(t *testing.T) {
 func TestDiscountsNeverChangeWhatIsOwed(t *testing.T) {
 	ch := channelTo(t, "http://127.0.0.1:1")
 	rapid.Check(t, func(rt *rapid.T) {
-		mode := rapid.SampledFrom([]string{country.Included, country.Added}).Draw(rt, "mode")
+		mode := rapid.SampledFrom([]string{transaction.Included, transaction.Added}).Draw(rt, "mode")
 		rate := rapid.SampledFrom([]int64{16, 8, 0}).Draw(rt, "rate")
 		withheld := rapid.Bool().Draw(rt, "withheld")
-		var list []country.Item
+		var list []transaction.Item
 		for i := range rapid.IntRange(1, 6).Draw(rt, "lines") {
-			list = append(list, country.Item{Number: int64(i + 1), Name: "x", Type: country.Goods,
+			list = append(list, transaction.Item{Number: int64(i + 1), Name: "x", Type: transaction.Goods,
 				Quantity: num.MakeAmount(rapid.Int64Range(1, 5000).Draw(rt, "quantity"), rapid.Uint32Range(0, 3).Draw(rt, "decimals")), UnitPrice: rapid.Int64Range(100, 500000).Draw(rt, "price")})
 		}
 		for i := range rapid.IntRange(0, 5).Draw(rt, "discounts") {
-			list = append(list, country.Item{Number: int64(i + 10), Name: "y", Type: country.Discount, Quantity: num.MakeAmount(1, 0), UnitPrice: -rapid.Int64Range(1, 900).Draw(rt, "off")})
+			list = append(list, transaction.Item{Number: int64(i + 10), Name: "y", Type: transaction.Discount, Quantity: num.MakeAmount(1, 0), UnitPrice: -rapid.Int64Range(1, 900).Draw(rt, "off")})
 		}
 		for i := range list {
-			list[i].Taxes = []country.Tax{{Rate: percent(rate, 0), Regime: country.VAT, Mode: mode}}
+			list[i].Taxes = []transaction.Tax{{Rate: percent(rate, 0), Regime: transaction.VAT, Mode: mode}}
 			if withheld {
-				list[i].Taxes = append(list[i].Taxes, tax(percent(106667, 4), country.Withholding, "IVA"))
+				list[i].Taxes = append(list[i].Taxes, tax(percent(106667, 4), transaction.Withholding, "IVA"))
 			}
 		}
 		d := draft("P-1", func(d *country.Draft) { d.Transaction.Items = list })

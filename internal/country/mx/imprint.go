@@ -3,6 +3,8 @@ package mx
 import (
 	"strings"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 )
 
@@ -66,7 +68,7 @@ func named(regime string) string {
 
 // cancelledImprint is that of a cancellation, whose receipt is SAT's Acuse.
 func cancelledImprint(in country.Issue) country.Imprint {
-	if in.Transaction == nil || in.Transaction.Kind != country.Cancellation {
+	if in.Transaction == nil || in.Transaction.Kind != transaction.Cancellation {
 		return country.PlainImprint(in)
 	}
 	motive, replacement, _ := strings.Cut(in.Transaction.Reason, ":")

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
+
 	"tributary/internal/fault"
 )
 
@@ -17,7 +18,7 @@ const (
 	taxIEPS = "003"
 )
 
-// Regimes of a tax entry beside country.VAT, which is IVA by another name.
+// Regimes of a tax entry beside transaction.VAT, which is IVA by another name.
 const (
 	regimeIVA  = "IVA"
 	regimeIEPS = "IEPS"
@@ -57,7 +58,7 @@ type entry struct {
 
 // entriesOf translates the tax entries of a line, in the one order that lines
 // with the same taxes share.
-func entriesOf(item *country.Item, line *country.Line, sign int64) []entry {
+func entriesOf(item *transaction.Item, line *transaction.Line, sign int64) []entry {
 	entries := make([]entry, 0, len(item.Taxes))
 	for j := range item.Taxes {
 		tax := &item.Taxes[j]
@@ -71,12 +72,12 @@ func entriesOf(item *country.Item, line *country.Line, sign int64) []entry {
 			if tax.Type == regimeISR {
 				e.tax = taxISR
 			}
-		case tax.Type == country.TaxOutside:
+		case tax.Type == transaction.TaxOutside:
 			continue // not an object of the tax
 		case tax.Regime == regimeIEPS:
 			e.tax = taxIEPS
 		}
-		e.exempt = !e.withheld && tax.Type == country.TaxExempt
+		e.exempt = !e.withheld && tax.Type == transaction.TaxExempt
 		entries = append(entries, e)
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return strings.Compare(a.key(), b.key()) })
@@ -100,7 +101,7 @@ func (l levy) key() string {
 // what was negative becomes positive. Lines that are negative after that are
 // discounts; they go to the concepts with the same taxes, in proportion to
 // their amounts.
-func lay(items []country.Item, totals country.Totals, sign int64, decimals int) (*book, []fault.Fault) {
+func lay(items []transaction.Item, totals transaction.Totals, sign int64, decimals int) (*book, []fault.Fault) {
 	b := &book{decimals: decimals}
 	groups := map[string]*group{}
 	var order []*group

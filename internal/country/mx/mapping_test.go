@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/mx"
 	"tributary/internal/fault"
@@ -23,19 +25,19 @@ func report(t *testing.T, d country.Draft) []byte {
 func TestPaymentsBecomeMethodAndForm(t *testing.T) {
 	for _, c := range []struct {
 		name, method, form string
-		payments           []country.Payment
+		payments           []transaction.Payment
 	}{
 		{"none", "PPD", "99", nil},
-		{"cash", "PUE", "01", []country.Payment{{Type: "CASH", Code: "PUE", Amount: 1}}},
-		{"cheque", "PUE", "02", []country.Payment{{Type: "CHECK", Amount: 1}}},
-		{"transfer", "PUE", "03", []country.Payment{{Type: "TRANSFER", Code: "PUE", Amount: 1}}},
-		{"card", "PUE", "04", []country.Payment{{Type: "CARD", Code: "PUE", Amount: 1}}},
-		{"debit card", "PUE", "28", []country.Payment{{Type: "CARD", Code: "PUE:28", Amount: 1}}},
-		{"other", "PUE", "31", []country.Payment{{Type: "OTHER", Code: "PUE", Amount: 1}}},
-		{"on credit", "PPD", "99", []country.Payment{{Type: "CREDIT", Amount: 1}}},
-		{"credit at once", "PUE", "04", []country.Payment{{Type: "CREDIT", Code: "PUE", Amount: 1}}},
-		{"later", "PPD", "99", []country.Payment{{Type: "TRANSFER", Code: "PPD", Amount: 1}}},
-		{"the largest", "PUE", "03", []country.Payment{{Type: "CASH", Amount: 1}, {Type: "TRANSFER", Amount: 3}, {Type: "CARD", Amount: 3}}},
+		{"cash", "PUE", "01", []transaction.Payment{{Type: "CASH", Code: "PUE", Amount: 1}}},
+		{"cheque", "PUE", "02", []transaction.Payment{{Type: "CHECK", Amount: 1}}},
+		{"transfer", "PUE", "03", []transaction.Payment{{Type: "TRANSFER", Code: "PUE", Amount: 1}}},
+		{"card", "PUE", "04", []transaction.Payment{{Type: "CARD", Code: "PUE", Amount: 1}}},
+		{"debit card", "PUE", "28", []transaction.Payment{{Type: "CARD", Code: "PUE:28", Amount: 1}}},
+		{"other", "PUE", "31", []transaction.Payment{{Type: "OTHER", Code: "PUE", Amount: 1}}},
+		{"on credit", "PPD", "99", []transaction.Payment{{Type: "CREDIT", Amount: 1}}},
+		{"credit at once", "PUE", "04", []transaction.Payment{{Type: "CREDIT", Code: "PUE", Amount: 1}}},
+		{"later", "PPD", "99", []transaction.Payment{{Type: "TRANSFER", Code: "PPD", Amount: 1}}},
+		{"the largest", "PUE", "03", []transaction.Payment{{Type: "CASH", Amount: 1}, {Type: "TRANSFER", Amount: 3}, {Type: "CARD", Amount: 3}}},
 	} {
 		raw := report(t, draft("P-1", func(d *country.Draft) { d.Transaction.Payments = c.payments }))
 		if m, f := mx.Attribute(raw, "MetodoPago"), mx.Attribute(raw, "FormaPago"); m != c.method || f != c.form {
@@ -83,13 +85,13 @@ func TestNumberBecomesFolio(t *testing.T) {
 
 func TestUseFitsTheRegime(t *testing.T) {
 	for _, c := range []struct{ regime, kind, number, want string }{
-		{"601", country.Business, "URE180429TM6", `RegimenFiscalReceptor="601" UsoCFDI="G03"`},
-		{"601/G01", country.Business, "URE180429TM6", `RegimenFiscalReceptor="601" UsoCFDI="G01"`},
-		{"VAT", country.Business, "URE180429TM6", `RegimenFiscalReceptor="601" UsoCFDI="G03"`},
-		{"VAT", country.Business, "CACX7605101P8", `RegimenFiscalReceptor="612" UsoCFDI="G03"`},
-		{"VAT", country.Individual, "CACX7605101P8", `RegimenFiscalReceptor="616" UsoCFDI="S01"`},
-		{"605", country.Individual, "CACX7605101P8", `RegimenFiscalReceptor="605" UsoCFDI="S01"`},
-		{"605/D01", country.Individual, "CACX7605101P8", `RegimenFiscalReceptor="605" UsoCFDI="D01"`},
+		{"601", transaction.Business, "URE180429TM6", `RegimenFiscalReceptor="601" UsoCFDI="G03"`},
+		{"601/G01", transaction.Business, "URE180429TM6", `RegimenFiscalReceptor="601" UsoCFDI="G01"`},
+		{"VAT", transaction.Business, "URE180429TM6", `RegimenFiscalReceptor="601" UsoCFDI="G03"`},
+		{"VAT", transaction.Business, "CACX7605101P8", `RegimenFiscalReceptor="612" UsoCFDI="G03"`},
+		{"VAT", transaction.Individual, "CACX7605101P8", `RegimenFiscalReceptor="616" UsoCFDI="S01"`},
+		{"605", transaction.Individual, "CACX7605101P8", `RegimenFiscalReceptor="605" UsoCFDI="S01"`},
+		{"605/D01", transaction.Individual, "CACX7605101P8", `RegimenFiscalReceptor="605" UsoCFDI="D01"`},
 	} {
 		raw := report(t, draft("P-1", func(d *country.Draft) {
 			d.Transaction.Customer.TaxRegime, d.Transaction.Customer.Type, d.Transaction.Customer.TaxNumber = c.regime, c.kind, c.number
@@ -102,12 +104,12 @@ func TestUseFitsTheRegime(t *testing.T) {
 
 func TestOriginalWithoutFolioCannotBeCorrected(t *testing.T) {
 	ch := channelTo(t, "http://127.0.0.1:1")
-	d := correction(country.Adjustment, "N-1", draft("F-1", nil), func(d *country.Draft) { d.Transaction.Items = items(-100) })
+	d := correction(transaction.Adjustment, "N-1", draft("F-1", nil), func(d *country.Draft) { d.Transaction.Items = items(-100) })
 	d.Original.AuthorityID1 = ""
 	if _, err := ch.Prepare(d); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("adjustment: %v", err)
 	}
-	note := correction(country.Credit, "N-2", draft("F-1", nil), nil)
+	note := correction(transaction.Credit, "N-2", draft("F-1", nil), nil)
 	note.Totals.Gross = -note.Totals.Gross
 	if _, err := ch.Prepare(note); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("credit of a credit note: %v", err)
@@ -128,7 +130,7 @@ func TestAmpersandInAnRFCGoesThrough(t *testing.T) {
 		if r.Outcome != country.Accepted || !strings.Contains(r.QRCode, "&rr=H%26E951128469&tt=10.0&") {
 			t.Fatalf("%s: %+v", pac, r)
 		}
-		d := correction(country.Cancellation, "W-2", original, func(d *country.Draft) { d.Transaction.Reason, d.Supplier = "02", supplier(pac) })
+		d := correction(transaction.Cancellation, "W-2", original, func(d *country.Draft) { d.Transaction.Reason, d.Supplier = "02", supplier(pac) })
 		d.Original.Report, d.Original.AuthorityID1 = f.Report, r.AuthorityID1
 		if r := b.send(t, b.prepare(t, d)); r.Outcome != country.Accepted {
 			t.Errorf("%s: %+v", pac, r)

@@ -19,6 +19,8 @@ import (
 	"net/http"
 	"strings"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
@@ -56,7 +58,7 @@ func Pack() country.Pack {
 		Sources: sources(),
 		Facts:   cat.facts,
 		Check:   func(in country.Case) []fault.Fault { return check(cat, in) },
-		Classify: func(in country.Case) []country.Item {
+		Classify: func(in country.Case) []transaction.Item {
 			return typed(cat, in.Transaction, in.Totals)
 		},
 		Connect: func(at country.Endpoint) (country.Channel, error) { return connect(at, cat, keys) },
@@ -88,12 +90,12 @@ func facts() country.Facts {
 		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:  true, NumberOptional: true,
 		Allowed: []country.ValueRule{
-			{Field: "items.*.tax_breakdowns.*.regime", Values: []string{country.VAT, regimeIVA, regimeIEPS, country.Withholding}, Reason: "VAT and IVA are the same tax"},
+			{Field: "items.*.tax_breakdowns.*.regime", Values: []string{transaction.VAT, regimeIVA, regimeIEPS, transaction.Withholding}, Reason: "VAT and IVA are the same tax"},
 		},
 		MaxLengths: []country.LengthRule{
 			{Field: "customer.legal_name", Max: 300, Reason: "Nombre has at most 300 characters"},
 		},
-		Regimes: []string{country.VAT, regimeIVA, regimeIEPS},
+		Regimes: []string{transaction.VAT, regimeIVA, regimeIEPS},
 		ReasonCodes: []country.Meaning{
 			{Code: taxISR, Meaning: "ISR, withheld: tax_breakdowns with regime RET and type ISR"},
 			{Code: taxIVA, Meaning: "IVA: regime VAT or IVA; withheld: regime RET and type IVA"},
@@ -117,26 +119,26 @@ func facts() country.Facts {
 // table says which exist, not which goods have them.
 func rates() []country.Rate {
 	var list []country.Rate
-	for _, regime := range []string{country.VAT, regimeIVA} {
+	for _, regime := range []string{transaction.VAT, regimeIVA} {
 		list = append(list,
-			country.Rate{Regime: regime, Type: country.TaxStandard, Percent: "16", Since: "2010-01-01"},
-			country.Rate{Regime: regime, Type: country.TaxReduced, Percent: "8", Since: "2019-01-01"}, // northern and southern border regions
-			country.Rate{Regime: regime, Type: country.TaxZero, Percent: "0"})
+			country.Rate{Regime: regime, Type: transaction.TaxStandard, Percent: "16", Since: "2010-01-01"},
+			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "8", Since: "2019-01-01"}, // northern and southern border regions
+			country.Rate{Regime: regime, Type: transaction.TaxZero, Percent: "0"})
 	}
-	list = append(list, country.Rate{Regime: regimeIEPS, Type: country.TaxStandard, Percent: "8"})
+	list = append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxStandard, Percent: "8"})
 	for percent := range strings.FieldsSeq("53 50 30.4 30 26.5 25 9 7 6 3") {
-		list = append(list, country.Rate{Regime: regimeIEPS, Type: country.TaxReduced, Percent: percent})
+		list = append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxReduced, Percent: percent})
 	}
-	return append(list, country.Rate{Regime: regimeIEPS, Type: country.TaxZero, Percent: "0"})
+	return append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxZero, Percent: "0"})
 }
 
 func corrections() []country.Correction {
 	const until = "until the end of the month in which the issuer's annual income tax return for the year of issue is due: March for companies, April for people (CFF 29-A; RMF 2.7.1.47)"
 	return []country.Correction{
-		{Kind: country.Adjustment, Deadline: "none: below nothing it is a voucher of type E, above it a type I that replaces the original (relation 04)"},
-		{Kind: country.Credit, Deadline: "none: a voucher of type E for the whole"},
-		{Kind: country.Cancellation, Deadline: until, Reasons: motives(), ReasonRequired: true, ReasonPattern: motivePattern},
-		{Kind: country.Backfill},
+		{Kind: transaction.Adjustment, Deadline: "none: below nothing it is a voucher of type E, above it a type I that replaces the original (relation 04)"},
+		{Kind: transaction.Credit, Deadline: "none: a voucher of type E for the whole"},
+		{Kind: transaction.Cancellation, Deadline: until, Reasons: motives(), ReasonRequired: true, ReasonPattern: motivePattern},
+		{Kind: transaction.Backfill},
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/google/uuid"
 	"github.com/invopop/gobl/num"
 
@@ -38,27 +40,27 @@ var credentials = sync.OnceValue(func() country.Credentials {
 func supplier(pac string) country.Supplier {
 	return country.Supplier{
 		ID: "s1", CountryCode: "MX", LegalName: "Escuela Kemper Urgate", TaxNumber: supplierRFC,
-		Address:  country.Address{CountryCode: "MX", PostalCode: "06000"},
+		Address:  transaction.Address{CountryCode: "MX", PostalCode: "06000"},
 		Settings: country.Settings{"fiscal_regime": "601", "place_of_issue": "", "cfdi_use": "G03", "product_key": "01010101", "unit_key": "", "pac": pac},
 	}
 }
 
 func percent(value int64, decimals uint32) num.Amount { return num.MakeAmount(value, decimals) }
 
-func iva(rate int64) country.Tax {
-	return country.Tax{Rate: percent(rate, 0), Regime: country.VAT, Mode: country.Included}
+func iva(rate int64) transaction.Tax {
+	return transaction.Tax{Rate: percent(rate, 0), Regime: transaction.VAT, Mode: transaction.Included}
 }
 
-func business() *country.Party {
-	return &country.Party{LegalName: "Universidad Robótica Española", Type: country.Business, TaxNumber: "URE180429TM6", TaxRegime: "601",
-		Address: &country.Address{CountryCode: "MX", PostalCode: "86991"}}
+func business() *transaction.Party {
+	return &transaction.Party{LegalName: "Universidad Robótica Española", Type: transaction.Business, TaxNumber: "URE180429TM6", TaxRegime: "601",
+		Address: &transaction.Address{CountryCode: "MX", PostalCode: "86991"}}
 }
 
-func items(prices ...int64) []country.Item {
-	var list []country.Item
+func items(prices ...int64) []transaction.Item {
+	var list []transaction.Item
 	for i, price := range prices {
-		list = append(list, country.Item{Number: int64(i + 1), Name: "Café & <té> nº " + string(rune('A'+i)), Quantity: num.MakeAmount(1, 0), UnitPrice: price,
-			Type: country.Goods, Unit: "H87", Code: "50161509", Taxes: []country.Tax{iva(16)}})
+		list = append(list, transaction.Item{Number: int64(i + 1), Name: "Café & <té> nº " + string(rune('A'+i)), Quantity: num.MakeAmount(1, 0), UnitPrice: price,
+			Type: transaction.Goods, Unit: "H87", Code: "50161509", Taxes: []transaction.Tax{iva(16)}})
 	}
 	return list
 }
@@ -67,8 +69,8 @@ func items(prices ...int64) []country.Item {
 func draft(number string, edit func(*country.Draft)) country.Draft {
 	d := country.Draft{
 		OperationID: "018f6b2e-0000-7000-8000-" + number, UniqueNumber: "MX-" + number,
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "MX", LanguageCode: "ES", CurrencyCode: "MXN", Date: now.Add(-time.Minute), Number: number, ID: "tx-" + number,
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "MX", LanguageCode: "ES", CurrencyCode: "MXN", Date: now.Add(-time.Minute), Number: number, ID: "tx-" + number,
 			SupplierID: "s1", Items: items(116000), Customer: business(),
 		},
 		Supplier: supplier("soap"), Location: time.UTC, Now: now, Credentials: credentials(),
@@ -76,18 +78,18 @@ func draft(number string, edit func(*country.Draft)) country.Draft {
 	if edit != nil {
 		edit(&d)
 	}
-	totals, faults := country.Calculate(d.Transaction.Items)
+	totals, faults := transaction.Calculate(d.Transaction.Items)
 	if len(faults) > 0 {
 		panic(faults)
 	}
-	if d.Transaction.Kind != country.Credit && d.Transaction.Kind != country.Cancellation {
+	if d.Transaction.Kind != transaction.Credit && d.Transaction.Kind != transaction.Cancellation {
 		d.Totals = totals
 	}
 	return d
 }
 
 // correction is a document of another kind about an original.
-func correction(kind country.Kind, number string, original country.Draft, edit func(*country.Draft)) country.Draft {
+func correction(kind transaction.Kind, number string, original country.Draft, edit func(*country.Draft)) country.Draft {
 	return draft(number, func(d *country.Draft) {
 		d.Transaction.Kind, d.Transaction.ReferenceID = kind, original.Transaction.ID
 		d.Transaction.Items, d.Transaction.Customer, d.Totals = original.Transaction.Items, original.Transaction.Customer, original.Totals
@@ -121,10 +123,10 @@ func channelTo(t testing.TB, base string) country.Channel {
 	return ch
 }
 
-func tax(rate num.Amount, regime, kind string) country.Tax {
-	t := country.Tax{Rate: rate, Regime: regime, Type: kind}
-	if regime != country.Withholding {
-		t.Mode = country.Included
+func tax(rate num.Amount, regime, kind string) transaction.Tax {
+	t := transaction.Tax{Rate: rate, Regime: regime, Type: kind}
+	if regime != transaction.Withholding {
+		t.Mode = transaction.Included
 	}
 	return t
 }
@@ -152,20 +154,20 @@ func sales(pac string) []packtest.Case {
 	return []packtest.Case{
 		c("invoice", "F-1", nil),
 		c("paid at once", "F-2", func(d *country.Draft) {
-			d.Transaction.Payments = []country.Payment{{Type: "TRANSFER", Code: "PUE", Amount: 16000}, {Type: "CARD", Code: "PUE", Amount: 100000}}
+			d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Code: "PUE", Amount: 16000}, {Type: "CARD", Code: "PUE", Amount: 100000}}
 		}),
 		c("general public", "F-3", func(d *country.Draft) { d.Transaction.Customer = nil }),
 		c("consumer with a name", "F-4", func(d *country.Draft) {
-			d.Transaction.Customer = &country.Party{LegalName: "Óscar Núñez", Type: country.Individual, Address: &country.Address{CountryCode: "MX"}}
+			d.Transaction.Customer = &transaction.Party{LegalName: "Óscar Núñez", Type: transaction.Individual, Address: &transaction.Address{CountryCode: "MX"}}
 		}),
 		c("person with an RFC", "F-5", func(d *country.Draft) {
-			d.Transaction.Customer = &country.Party{LegalName: "Xochilt Casas Chávez", Type: country.Individual, TaxNumber: "CACX7605101P8", Address: &country.Address{CountryCode: "MX", PostalCode: "36257"}}
+			d.Transaction.Customer = &transaction.Party{LegalName: "Xochilt Casas Chávez", Type: transaction.Individual, TaxNumber: "CACX7605101P8", Address: &transaction.Address{CountryCode: "MX", PostalCode: "36257"}}
 		}),
 		c("foreign customer in dollars", "F-6", func(d *country.Draft) {
 			rate := num.MakeAmount(185432, 4)
 			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &rate
-			d.Transaction.Items[0].Taxes = []country.Tax{iva(0)}
-			d.Transaction.Customer = &country.Party{LegalName: "Acme Inc.", Type: country.Business, TaxNumber: "12-3456789", Address: &country.Address{CountryCode: "US", PostalCode: "10001"}}
+			d.Transaction.Items[0].Taxes = []transaction.Tax{iva(0)}
+			d.Transaction.Customer = &transaction.Party{LegalName: "Acme Inc.", Type: transaction.Business, TaxNumber: "12-3456789", Address: &transaction.Address{CountryCode: "US", PostalCode: "10001"}}
 		}),
 		c("longest texts", strings.Repeat("N", 49)+"9", func(d *country.Draft) {
 			d.Transaction.Customer.LegalName = strings.Repeat("Ñ", 300)
@@ -183,34 +185,36 @@ func sales(pac string) []packtest.Case {
 // lines differ in what is sold and how it is taxed.
 func lines(pac string) []packtest.Case {
 	c := sale(pac)
-	line := func(edit func(*country.Item)) func(*country.Draft) {
+	line := func(edit func(*transaction.Item)) func(*country.Draft) {
 		return func(d *country.Draft) { edit(&d.Transaction.Items[0]) }
 	}
 	return []packtest.Case{
 		c("several rates", "F-7", func(d *country.Draft) {
 			d.Transaction.Items = items(11600, 10800, 5000, 7000, 300)
-			d.Transaction.Items[1].Taxes = []country.Tax{iva(8)}
-			d.Transaction.Items[2].Taxes = []country.Tax{iva(0)}
-			d.Transaction.Items[3].Taxes = []country.Tax{tax(percent(0, 0), country.VAT, country.TaxExempt)}
+			d.Transaction.Items[1].Taxes = []transaction.Tax{iva(8)}
+			d.Transaction.Items[2].Taxes = []transaction.Tax{iva(0)}
+			d.Transaction.Items[3].Taxes = []transaction.Tax{tax(percent(0, 0), transaction.VAT, transaction.TaxExempt)}
 			d.Transaction.Items[4].Taxes = nil
 		}),
-		c("exempt only", "F-8", line(func(i *country.Item) { i.Taxes = []country.Tax{tax(percent(0, 0), "IVA", country.TaxExempt)} })),
-		c("withheld", "F-9", line(func(i *country.Item) {
-			i.Type, i.Unit, i.Name = country.Services, "", "Honorarios"
-			i.Taxes = append(i.Taxes, tax(percent(10, 0), country.Withholding, "ISR"), tax(percent(106667, 4), country.Withholding, ""))
+		c("exempt only", "F-8", line(func(i *transaction.Item) {
+			i.Taxes = []transaction.Tax{tax(percent(0, 0), "IVA", transaction.TaxExempt)}
+		})),
+		c("withheld", "F-9", line(func(i *transaction.Item) {
+			i.Type, i.Unit, i.Name = transaction.Services, "", "Honorarios"
+			i.Taxes = append(i.Taxes, tax(percent(10, 0), transaction.Withholding, "ISR"), tax(percent(106667, 4), transaction.Withholding, ""))
 		})),
 		c("discounts", "F-10", func(d *country.Draft) {
 			d.Transaction.Items = items(10000, 20000, 33333, -1234, -777)
-			d.Transaction.Items[3].Type = country.Discount
+			d.Transaction.Items[3].Type = transaction.Discount
 		}),
 		c("everything given away", "F-11", func(d *country.Draft) {
 			d.Transaction.Items = items(10000, 20000, -10000)
-			d.Transaction.Items[0].Taxes, d.Transaction.Items[2].Taxes = []country.Tax{iva(0)}, []country.Tax{iva(0)}
+			d.Transaction.Items[0].Taxes, d.Transaction.Items[2].Taxes = []transaction.Tax{iva(0)}, []transaction.Tax{iva(0)}
 		}),
-		c("ieps", "F-12", line(func(i *country.Item) { i.Taxes = []country.Tax{tax(percent(8, 0), "IEPS", ""), iva(0)} })),
-		c("price without tax and broken quantity", "F-13", line(func(i *country.Item) {
+		c("ieps", "F-12", line(func(i *transaction.Item) { i.Taxes = []transaction.Tax{tax(percent(8, 0), "IEPS", ""), iva(0)} })),
+		c("price without tax and broken quantity", "F-13", line(func(i *transaction.Item) {
 			i.Quantity, i.UnitPrice, i.Unit = num.MakeAmount(3333333, 6), 12345, "caja grande"
-			i.Taxes[0].Mode = country.Added
+			i.Taxes[0].Mode = transaction.Added
 		})),
 	}
 }
@@ -222,14 +226,14 @@ func corrections(pac string, invoice country.Draft) []packtest.Case {
 		d.Supplier = supplier(pac)
 		list = append(list, packtest.Case{Name: name, Draft: d})
 	}
-	add("adjustment", correction(country.Adjustment, "N-1", invoice, func(d *country.Draft) { d.Transaction.Items = items(-11600) }))
-	add("goods given back", correction(country.Adjustment, "N-2", invoice, func(d *country.Draft) {
+	add("adjustment", correction(transaction.Adjustment, "N-1", invoice, func(d *country.Draft) { d.Transaction.Items = items(-11600) }))
+	add("goods given back", correction(transaction.Adjustment, "N-2", invoice, func(d *country.Draft) {
 		d.Transaction.Items = items(-116000)
-		d.Transaction.Payments = []country.Payment{{Type: "CASH", Code: "PUE", Amount: -116000}}
+		d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Code: "PUE", Amount: -116000}}
 	}))
-	add("adjustment with a discount taken back", correction(country.Adjustment, "N-3", invoice, func(d *country.Draft) { d.Transaction.Items = items(-11600, 580) }))
-	add("replacement", correction(country.Adjustment, "N-4", invoice, func(d *country.Draft) { d.Transaction.Items = items(58000) }))
-	add("credit", correction(country.Credit, "N-5", invoice, nil))
+	add("adjustment with a discount taken back", correction(transaction.Adjustment, "N-3", invoice, func(d *country.Draft) { d.Transaction.Items = items(-11600, 580) }))
+	add("replacement", correction(transaction.Adjustment, "N-4", invoice, func(d *country.Draft) { d.Transaction.Items = items(58000) }))
+	add("credit", correction(transaction.Credit, "N-5", invoice, nil))
 	return list
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/country"
@@ -39,9 +41,9 @@ func rfcOf(number string) string {
 
 // direction says which voucher a transaction becomes, and whether its amounts
 // change their sign.
-func direction(kind country.Kind, totals country.Totals) (voucher string, sign int64) {
+func direction(kind transaction.Kind, totals transaction.Totals) (voucher string, sign int64) {
 	switch {
-	case kind == country.Credit:
+	case kind == transaction.Credit:
 		return typeExpense, 1
 	case totals.Gross < 0:
 		return typeExpense, -1
@@ -53,10 +55,10 @@ func direction(kind country.Kind, totals country.Totals) (voucher string, sign i
 func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 	t := &in.Transaction
 	kind, sign := direction(t.Kind, in.Totals)
-	if t.Kind == country.Credit && in.Totals.Gross < 0 {
+	if t.Kind == transaction.Credit && in.Totals.Gross < 0 {
 		return nil, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "is a credit note, which is cancelled and not credited"))
 	}
-	decimals, known := country.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
+	decimals, known := transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	if !known {
 		return nil, invalid(fault.At("currency_code", fault.FieldNotValid, "is not a currency of SAT's catalogue"))
 	}
@@ -101,7 +103,7 @@ func issued(date, now time.Time) time.Time {
 
 // relate names the corrected document.
 func (p *plan) relate(in *country.Draft) error {
-	if in.Transaction.Kind == country.Invoice {
+	if in.Transaction.Kind == transaction.Invoice {
 		return nil
 	}
 	uuid := ""
@@ -116,7 +118,7 @@ func (p *plan) relate(in *country.Draft) error {
 	switch {
 	case p.kind == typeIncome:
 		p.relation = relationReplace
-	case in.Transaction.Kind == country.Adjustment && returns(in):
+	case in.Transaction.Kind == transaction.Adjustment && returns(in):
 		p.relation = relationReturn
 	default:
 		p.relation = relationCredit
@@ -130,12 +132,12 @@ func (p *plan) relate(in *country.Draft) error {
 func returns(in *country.Draft) bool {
 	for i := range in.Transaction.Items {
 		item, sold := &in.Transaction.Items[i], false
-		if item.Type != country.Goods {
+		if item.Type != transaction.Goods {
 			return false
 		}
 		for k := range in.Original.Transaction.Items {
 			from := &in.Original.Transaction.Items[k]
-			sold = sold || from.Type == country.Goods && from.Name == item.Name && from.UnitPrice == -item.UnitPrice &&
+			sold = sold || from.Type == transaction.Goods && from.Name == item.Name && from.UnitPrice == -item.UnitPrice &&
 				item.Quantity.Compare(from.Quantity) <= 0
 		}
 		if !sold {
@@ -170,13 +172,13 @@ func usualRegime(rfc string) string {
 }
 
 // abroad reports whether a party lives outside Mexico.
-func abroad(p *country.Party) bool {
+func abroad(p *transaction.Party) bool {
 	return p != nil && p.Address != nil && p.Address.CountryCode != "" && !strings.EqualFold(p.Address.CountryCode, "MX")
 }
 
 // receiverOf is the customer as SAT wants to see it: registered with an RFC,
 // from abroad, or the general public.
-func receiverOf(c *country.Party, place, kind, use string) taxpayer {
+func receiverOf(c *transaction.Party, place, kind, use string) taxpayer {
 	if c == nil {
 		return taxpayer{rfc: rfcPublic, name: namePublic, regime: "616", use: "S01", domicile: place}
 	}
@@ -207,7 +209,7 @@ func isPublic(name string) bool {
 
 // registered is a customer with an RFC. The regime, and after a slash the use,
 // come from tax_information.regime where it names them ("601" or "601/G01").
-func registered(c *country.Party, rfc, kind, use string) taxpayer {
+func registered(c *transaction.Party, rfc, kind, use string) taxpayer {
 	r := taxpayer{rfc: rfc, name: official(c.LegalName), use: use}
 	if c.Address != nil {
 		r.domicile = strings.TrimSpace(c.Address.PostalCode)
@@ -220,7 +222,7 @@ func registered(c *country.Party, rfc, kind, use string) taxpayer {
 	}
 	if r.regime == "" {
 		r.regime = usualRegime(rfc)
-		if c.Type == country.Individual && len([]rune(rfc)) == 13 {
+		if c.Type == transaction.Individual && len([]rune(rfc)) == 13 {
 			r.regime = "616"
 		}
 	}
@@ -236,7 +238,7 @@ func registered(c *country.Party, rfc, kind, use string) taxpayer {
 // residenceOf is the country of a foreigner and its number there, where SAT
 // takes it: both or none, and for the United States and Canada nine digits
 // (c_Pais, "Formato de Registro de Identidad Tributaria").
-func residenceOf(c *country.Party) (residence, number string) {
+func residenceOf(c *transaction.Party) (residence, number string) {
 	residence = l10n.ISOCountryCode(strings.ToUpper(c.Address.CountryCode)).Alpha3()
 	number = tidy(c.TaxNumber)
 	if residence == "" || number == "" || len([]rune(number)) > 40 || strings.Contains(number, "|") {
@@ -282,7 +284,7 @@ func (p *plan) paid(in *country.Draft) (method, form string) {
 
 // paymentOf reads the payments: PPD where one says so or nothing is paid yet,
 // else PUE in the form of the largest payment, the first of equals.
-func paymentOf(payments []country.Payment) (method, form string) {
+func paymentOf(payments []transaction.Payment) (method, form string) {
 	var largest int64 = -1
 	for i := range payments {
 		m, f := methodOf(&payments[i])
@@ -303,7 +305,7 @@ func paymentOf(payments []country.Payment) (method, form string) {
 	return methodOnce, form
 }
 
-func methodOf(p *country.Payment) (method, form string) {
+func methodOf(p *transaction.Payment) (method, form string) {
 	said := codePattern.FindStringSubmatch(p.Code)
 	if said == nil {
 		if p.Type == "CREDIT" {

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
+
 	"tributary/internal/country/identity"
 )
 
@@ -252,7 +253,7 @@ func within(a, b factor, product int64, decimals int) bool {
 
 // sumRule compares the totals with the concepts.
 func sumRule(v *node) string {
-	decimals, _ := country.CurrencyExponent(v.attr("Moneda"))
+	decimals, _ := transaction.CurrencyExponent(v.attr("Moneda"))
 	var importe, discount, transferred, withheld int64
 	v.all(func(n *node) {
 		importe += decimalOf(n.attr("Importe"), 6)

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
+
 	"tributary/internal/fault"
 )
 
@@ -45,7 +46,7 @@ type plan struct {
 	issuer   taxpayer
 	receiver taxpayer
 	book     *book
-	items    []country.Item
+	items    []transaction.Item
 	defaults defaults
 	units    map[string]bool
 }
@@ -195,7 +196,7 @@ func (p *plan) taxes(s *sums) *node {
 	return n
 }
 
-func (p *plan) product(item *country.Item) string {
+func (p *plan) product(item *transaction.Item) string {
 	if item.Code != "" {
 		return item.Code
 	}
@@ -203,21 +204,21 @@ func (p *plan) product(item *country.Item) string {
 }
 
 // unit is ClaveUnidad, and the client's own word for it where it is no key.
-func (p *plan) unit(item *country.Item) (key, label string) {
+func (p *plan) unit(item *transaction.Item) (key, label string) {
 	if p.units[item.Unit] {
 		return item.Unit, ""
 	}
 	key = p.defaults.unit
 	if key == "" {
 		key = "H87" // piece
-		if item.Type == country.Services {
+		if item.Type == transaction.Services {
 			key = "E48" // unit of service
 		}
 	}
 	return key, tidy(item.Unit)
 }
 
-func description(item *country.Item) string {
+func description(item *transaction.Item) string {
 	text := tidy(item.Name)
 	if item.Description != "" {
 		text += " - " + tidy(item.Description)

@@ -212,7 +212,7 @@ func (a visit) byToken(ctx context.Context, c challengeResponse) (begun authResp
 // bySignature sends the challenge signed with the supplier's certificate.
 func (a visit) bySignature(ctx context.Context, c challengeResponse) (begun authResponse, err error) {
 	now := a.ch.now()
-	id, err := a.ch.identities.Open(a.creds, now)
+	id, err := a.ch.identities.Open(a.creds.Certificate(), now)
 	if err != nil {
 		return begun, err
 	}

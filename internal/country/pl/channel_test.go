@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
 	"tributary/internal/fault"
@@ -510,7 +512,7 @@ func TestFoundInvoiceBringsItsConfirmation(t *testing.T) {
 func TestInvoiceAndCorrectionMayShareANumber(t *testing.T) {
 	m := newMinistry(t)
 	first := m.mustSend("X/1")
-	kor := m.prepare(correct(country.Credit, invoice("X/1"), invoice("X/1")))
+	kor := m.prepare(correct(transaction.Credit, invoice("X/1"), invoice("X/1")))
 	r, err := m.sendFiling(kor, token())
 	if err != nil || r.Outcome != country.Accepted || r.AuthorityID1 == first.AuthorityID1 || m.held() != 2 {
 		t.Fatalf("%+v %v", r, err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
@@ -28,7 +30,7 @@ type checker struct {
 
 func (c *checker) check(in country.Case) []fault.Fault {
 	t := in.Transaction
-	if t.Kind == country.Backfill {
+	if t.Kind == transaction.Backfill {
 		return nil
 	}
 	var found []fault.Fault
@@ -61,9 +63,9 @@ func (c *checker) day(in country.Case) []fault.Fault {
 
 // money checks what FA(3) cannot write: a few currencies, thousandths, and
 // prices of sixteen digits.
-func money(t *country.Transaction) []fault.Fault {
+func money(t *transaction.Transaction) []fault.Fault {
 	code := strings.ToUpper(t.CurrencyCode)
-	decimals, _ := country.CurrencyExponent(code)
+	decimals, _ := transaction.CurrencyExponent(code)
 	switch {
 	case !writes(code):
 		return []fault.Fault{fault.At("currency_code", fault.FieldNotValid, "is not a currency that FA(3) knows")}
@@ -94,22 +96,22 @@ func writes(code string) bool {
 	return true
 }
 
-func parties(t *country.Transaction) []fault.Fault {
+func parties(t *transaction.Transaction) []fault.Fault {
 	var found []fault.Fault
-	check := func(name string, p *country.Party) {
+	check := func(name string, p *transaction.Party) {
 		if p == nil {
 			return
 		}
 		if flaw := identify(p).flaw; flaw != "" {
 			found = append(found, fault.At(name+".tax_information.tax_number", fault.FieldNotValid, "%s", flaw))
 		}
-		if p.Address != nil && strings.EqualFold(p.Address.CountryCode, country.ReferenceCode) {
+		if p.Address != nil && strings.EqualFold(p.Address.CountryCode, transaction.ReferenceCode) {
 			found = append(found, fault.At(name+".address.country_code", fault.FieldNotValid, "is not a country that FA(3) knows"))
 		}
 	}
 	check("customer", t.Customer)
 	check("issuer", t.Issuer)
-	if c := t.Customer; c != nil && c.Type == country.Business && strings.TrimSpace(c.TaxNumber) == "" && partyCountry(c) == "PL" {
+	if c := t.Customer; c != nil && c.Type == transaction.Business && strings.TrimSpace(c.TaxNumber) == "" && partyCountry(c) == "PL" {
 		found = append(found, fault.At("customer.tax_information.tax_number", fault.FieldRequired,
 			"must not be empty: a business in Poland is named by its NIP (art. 106e sec. 1 point 5 of the VAT act)"))
 	}
@@ -117,10 +119,10 @@ func parties(t *country.Transaction) []fault.Fault {
 }
 
 // texts checks the characters of everything that is filed as text.
-func texts(t *country.Transaction) []fault.Fault {
+func texts(t *transaction.Transaction) []fault.Fault {
 	var found []fault.Fault
 	for _, path := range filedTexts() {
-		t.EachField(path, func(at country.Place, text string) {
+		t.EachField(path, func(at transaction.Place, text string) {
 			if !takes(text) {
 				found = append(found, fault.At(at.Path(path), fault.FieldNotValid, "has characters that KSeF refuses: control characters or such that are none"))
 			}
@@ -143,7 +145,7 @@ func filedTexts() []string {
 
 // taxes checks one line: exactly one VAT entry, of a rate, a type and a code
 // that belong together. The rate itself is checked against the country's table.
-func taxes(i int, item *country.Item) []fault.Fault {
+func taxes(i int, item *transaction.Item) []fault.Fault {
 	at := fmt.Sprintf("items.%d.tax_breakdowns", i)
 	j := vatOf(item)
 	if j < 0 {
@@ -152,7 +154,7 @@ func taxes(i int, item *country.Item) []fault.Fault {
 	tax := item.Taxes[j]
 	at = fmt.Sprintf("%s.%d", at, j)
 	var found []fault.Fault
-	rated := tax.Type == country.TaxStandard || tax.Type == country.TaxReduced
+	rated := tax.Type == transaction.TaxStandard || tax.Type == transaction.TaxReduced
 	if rated == tax.Rate.IsZero() {
 		found = append(found, fault.At(at+".type", fault.ValidationMatchInvalid, "does not fit the rate: %s has %s", tax.Type, map[bool]string{true: "a rate above 0", false: "the rate 0"}[rated]))
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
@@ -61,30 +63,30 @@ func TestWhatKSeFWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		"a PESEL of a business": {func(d *country.Draft) { d.Transaction.Customer.TaxNumber = "44051401359" }, "field_not_valid customer.tax_information.tax_number"},
 		"a PESEL of a person": {func(d *country.Draft) {
 			d.Transaction.Customer.TaxNumber = "44051401359"
-			d.Transaction.Customer.Type = country.Individual
+			d.Transaction.Customer.Type = transaction.Individual
 		}, ""},
 		"50 characters of a number": {func(d *country.Draft) {
-			d.Transaction.Customer = foreignBuyer("US", strings.Repeat("7", 50), country.Business)
+			d.Transaction.Customer = foreignBuyer("US", strings.Repeat("7", 50), transaction.Business)
 		}, ""},
 		"51 characters of a number": {func(d *country.Draft) {
-			d.Transaction.Customer = foreignBuyer("US", strings.Repeat("7", 51), country.Business)
+			d.Transaction.Customer = foreignBuyer("US", strings.Repeat("7", 51), transaction.Business)
 		}, "field_not_valid customer.tax_information.tax_number"},
 		"an issuer's NIP": {func(d *country.Draft) {
-			d.Transaction.Issuer = &country.Party{LegalName: "X", TaxNumber: "PL7740001455"}
+			d.Transaction.Issuer = &transaction.Party{LegalName: "X", TaxNumber: "PL7740001455"}
 		}, "field_not_valid issuer.tax_information.tax_number"},
-		"the reference country":    {func(d *country.Draft) { d.Transaction.Customer = foreignBuyer("XX", "", country.Individual) }, "field_not_valid customer.address.country_code"},
+		"the reference country":    {func(d *country.Draft) { d.Transaction.Customer = foreignBuyer("XX", "", transaction.Individual) }, "field_not_valid customer.address.country_code"},
 		"a discouraged character":  {func(d *country.Draft) { d.Transaction.Items[0].Name = "a\u0085b\u0086" }, "field_not_valid items.0.name"},
 		"a character that is none": {func(d *country.Draft) { d.Transaction.Customer.Address.City = "\uFDD0" }, "field_not_valid customer.address.city"},
 		"no VAT entry":             {func(d *country.Draft) { d.Transaction.Items[0].Taxes = nil }, "field_not_valid items.0.tax_breakdowns"},
 		"two VAT entries": {func(d *country.Draft) {
-			d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, vat("23", country.Included))
+			d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, vat("23", transaction.Included))
 		}, "field_not_valid items.0.tax_breakdowns"},
-		"exempt with a rate":      {func(d *country.Draft) { d.Transaction.Items[0].Taxes[0].Type = country.TaxExempt }, "validation_match_invalid items.0.tax_breakdowns.0.type"},
-		"standard without a rate": {func(d *country.Draft) { set(d, "0"); d.Transaction.Items[0].Taxes[0].Type = country.TaxStandard }, "validation_match_invalid items.0.tax_breakdowns.0.type"},
+		"exempt with a rate":      {func(d *country.Draft) { d.Transaction.Items[0].Taxes[0].Type = transaction.TaxExempt }, "validation_match_invalid items.0.tax_breakdowns.0.type"},
+		"standard without a rate": {func(d *country.Draft) { set(d, "0"); d.Transaction.Items[0].Taxes[0].Type = transaction.TaxStandard }, "validation_match_invalid items.0.tax_breakdowns.0.type"},
 		"an unknown code":         {func(d *country.Draft) { set(d, "0"); d.Transaction.Items[0].Taxes[0].Code = "E5" }, "field_not_valid items.0.tax_breakdowns.0.code"},
 		"a code of another type": {func(d *country.Draft) {
 			set(d, "0")
-			d.Transaction.Items[0].Taxes[0].Type = country.TaxZero
+			d.Transaction.Items[0].Taxes[0].Type = transaction.TaxZero
 			d.Transaction.Items[0].Taxes[0].Code = "ZW"
 		}, "validation_match_invalid items.0.tax_breakdowns.0.code"},
 		"a point of the law":   {func(d *country.Draft) { set(d, "0"); d.Transaction.Items[0].Taxes[0].Code = "43.1.33a" }, ""},
@@ -99,14 +101,14 @@ func TestWhatKSeFWouldRefuseIsRefusedAtOnce(t *testing.T) {
 }
 
 func set(d *country.Draft, rate string) {
-	d.Transaction.Items[0].Taxes[0] = vat(rate, country.Included)
+	d.Transaction.Items[0].Taxes[0] = vat(rate, transaction.Included)
 }
 
 // long is an invoice of n lines with texts of the greatest length.
 func long(n int) country.Draft {
-	items := make([]country.Item, n)
+	items := make([]transaction.Item, n)
 	for i := range items {
-		items[i] = item(strings.Repeat("ż", 200), one(), 100, vat("23", country.Included))
+		items[i] = item(strings.Repeat("ż", 200), one(), 100, vat("23", transaction.Included))
 		items[i].Description = strings.Repeat("ó", 200)
 	}
 	return draft("FV/1", polishBuyer(), items...)
@@ -148,10 +150,10 @@ func TestOriginalWithAMistypedKSeFNumberEndsTheCorrection(t *testing.T) {
 }
 
 func TestThereIsNoCancellation(t *testing.T) {
-	if _, ok := pl.Pack().Facts.Correction(country.Cancellation); ok {
+	if _, ok := pl.Pack().Facts.Correction(transaction.Cancellation); ok {
 		t.Error("the facts offer a cancellation")
 	}
-	_, err := connect(t).Prepare(correct(country.Cancellation, invoice("FV/2"), invoice("FV/1")))
+	_, err := connect(t).Prepare(correct(transaction.Cancellation, invoice("FV/2"), invoice("FV/1")))
 	var known *fault.Error
 	if !errors.As(err, &known) || known.Faults[0].Code != fault.UnsupportedOperation {
 		t.Errorf("%v", err)
@@ -170,7 +172,7 @@ func TestCompanyNeedsOneWayToAuthenticate(t *testing.T) {
 		"nothing":                       {func(*country.Supplier) {}, country.Credentials{}, "tax_credentials.password"},
 		"a signature without a key":     {func(s *country.Supplier) { s.Settings = country.Settings{"auth": "xades"} }, token(), "tax_credentials.certificate_base64"},
 		"a number that is no NIP":       {func(s *country.Supplier) { s.TaxNumber = "5265877636" }, token(), "tax_information.tax_number"},
-		"no address":                    {func(s *country.Supplier) { s.Address = country.Address{CountryCode: "PL"} }, token(), "address.address_line_1"},
+		"no address":                    {func(s *country.Supplier) { s.Address = transaction.Address{CountryCode: "PL"} }, token(), "address.address_line_1"},
 		"an account of nine characters": {func(s *country.Supplier) { s.Settings = country.Settings{"bank_account": "123 456 789"} }, token(), "settings.bank_account"},
 		"an account of ten":             {func(s *country.Supplier) { s.Settings = country.Settings{"bank_account": "123 456 7890"} }, token(), ""},
 	} {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
@@ -36,7 +38,7 @@ const splitPaymentOver = 15_000_00
 
 // line is one FaWiersz with everything that the sums need.
 type line struct {
-	item     *country.Item
+	item     *transaction.Item
 	column   column
 	mark     string // P_12
 	net      int64
@@ -49,7 +51,7 @@ type line struct {
 // document is one invoice on its way to FA(3).
 type document struct {
 	in       *country.Draft
-	t        *country.Transaction
+	t        *transaction.Transaction
 	facts    *country.Facts
 	nip      string
 	buyer    identifier
@@ -74,11 +76,11 @@ func compose(in *country.Draft, facts *country.Facts, plain *bluemonday.Policy) 
 	if d.zone == nil {
 		d.zone = time.UTC
 	}
-	if t.Kind == country.Credit {
+	if t.Kind == transaction.Credit {
 		d.sign = -1 // a credit comes with the original's own amounts
 	}
 	d.day = t.Date.In(d.zone)
-	d.decimals, _ = country.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
+	d.decimals, _ = transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	d.note = plainText(plain, t.Note)
 	d.reason = t.Reason
 	if d.reason == "" {
@@ -107,7 +109,7 @@ func plainText(policy *bluemonday.Policy, note string) string {
 
 var breaks = strings.NewReplacer("<br>", "\n", "<br/>", "\n", "<br />", "\n", "</p>", "\n", "</li>", "\n")
 
-func (d *document) add(i int, item *country.Item) {
+func (d *document) add(i int, item *transaction.Item) {
 	amounts := d.in.Totals.Lines[i]
 	l := line{item: item, net: d.sign * amounts.Net, gross: d.sign * amounts.Gross, column: exempt, mark: exempt.mark(), included: true}
 	l.tax = l.gross - l.net
@@ -116,7 +118,7 @@ func (d *document) add(i int, item *country.Item) {
 		if c, mark, ok := lineColumn(tax, d); ok {
 			l.column, l.mark = c, mark
 		}
-		l.included = tax.Mode != country.Added
+		l.included = tax.Mode != transaction.Added
 		if l.column == exempt {
 			d.ground(strings.ToUpper(tax.Code))
 		}
@@ -149,7 +151,7 @@ func (d *document) ground(code string) {
 	d.grounds = append(d.grounds, ground)
 }
 
-func (d *document) correction() bool { return d.t.Kind != country.Invoice }
+func (d *document) correction() bool { return d.t.Kind != transaction.Invoice }
 
 func (d *document) foreign() bool { return !strings.EqualFold(d.t.CurrencyCode, ownMoney) }
 
@@ -163,7 +165,7 @@ func (d *document) selfBilled() bool {
 // total is above the law's limit.
 func (d *document) splitPayment() bool {
 	chosen, _ := d.in.Supplier.Settings[settingSplitPayment].(bool)
-	if !chosen || d.t.Customer == nil || d.t.Customer.Type != country.Business {
+	if !chosen || d.t.Customer == nil || d.t.Customer.Type != transaction.Business {
 		return false
 	}
 	total, ok := d.inOwnMoney(d.in.Totals.Gross)
@@ -224,7 +226,7 @@ func decimal(minor int64, decimals int) string {
 // number is the document's own, as P_2 has it.
 func (d *document) number() string { return documentNumber(d.t, d.in.UniqueNumber) }
 
-func documentNumber(t *country.Transaction, unique string) string {
+func documentNumber(t *transaction.Transaction, unique string) string {
 	if number := token(t.Number, textMax); number != "" {
 		return number
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/invopop/gobl/num"
 	"pgregory.net/rapid"
@@ -142,9 +144,9 @@ func TestWatchSeesABrokenCall(t *testing.T) {
 func TestSumsOfADocumentAreThoseOfTheTransaction(t *testing.T) {
 	ch := connect(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		var items []country.Item
+		var items []transaction.Item
 		for range rapid.IntRange(1, 8).Draw(rt, "lines") {
-			mode := rapid.SampledFrom([]string{country.Included, country.Added}).Draw(rt, "mode")
+			mode := rapid.SampledFrom([]string{transaction.Included, transaction.Added}).Draw(rt, "mode")
 			tax := vat(rapid.SampledFrom([]string{"23", "8", "5", "4", "0"}).Draw(rt, "rate"), mode)
 			if tax.Rate.IsZero() {
 				tax.Code = rapid.SampledFrom([]string{"", "0KR", "0WDT", "0EX", "ZW", "113", "NP1", "NP2", "OO"}).Draw(rt, "code")
@@ -155,7 +157,7 @@ func TestSumsOfADocumentAreThoseOfTheTransaction(t *testing.T) {
 		d := draft("FV/1", polishBuyer(), items...)
 		sign := int64(1)
 		if rapid.Bool().Draw(rt, "credit") {
-			d, sign = correct(country.Credit, d, d), -1
+			d, sign = correct(transaction.Credit, d, d), -1
 		}
 		f, err := ch.Prepare(d)
 		if err != nil {
@@ -281,9 +283,9 @@ func BenchmarkPrepare(b *testing.B) {
 }
 
 func BenchmarkPrepare1000Lines(b *testing.B) {
-	items := make([]country.Item, 1000)
+	items := make([]transaction.Item, 1000)
 	for i := range items {
-		items[i] = item("Herbata czarna liściasta", num.MakeAmount(3, 0), 7570, vat("23", country.Included))
+		items[i] = item("Herbata czarna liściasta", num.MakeAmount(3, 0), 7570, vat("23", transaction.Included))
 	}
 	ch, d := connect(b), draft("FV/1", polishBuyer(), items...)
 	b.ReportAllocs()

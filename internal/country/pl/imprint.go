@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
@@ -42,9 +44,9 @@ func imprint(in country.Issue) country.Imprint {
 	if in.AuthorityID1 != "" {
 		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "Numer KSeF", Value: in.AuthorityID1})
 	}
-	out.Negated = in.Transaction != nil && in.Transaction.Kind == country.Credit // see compose
+	out.Negated = in.Transaction != nil && in.Transaction.Kind == transaction.Credit // see compose
 	polish := in.Language == "" || in.Language == "PL"
-	if polish && in.Transaction != nil && in.Transaction.Kind != country.Invoice {
+	if polish && in.Transaction != nil && in.Transaction.Kind != transaction.Invoice {
 		out.Title = "Faktura korygująca"
 	}
 	if in.Transaction != nil && in.Supplier != nil {

@@ -3,7 +3,8 @@ package pl
 import (
 	"strings"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
+
 	"tributary/internal/country/taxid"
 )
 
@@ -45,7 +46,7 @@ func (id identifier) write(w *xmlWriter) {
 // state is read as that state's, otherwise as one of the address's country,
 // and without an address as Polish. A Polish number must be a NIP, which KSeF
 // checks; a person may have a PESEL instead, for which FA(3) has no place.
-func identify(p *country.Party) identifier {
+func identify(p *transaction.Party) identifier {
 	if p == nil || strings.TrimSpace(p.TaxNumber) == "" {
 		return identifier{}
 	}
@@ -70,12 +71,12 @@ func identify(p *country.Party) identifier {
 	return identifier{country: where, number: number}
 }
 
-func identifyAtHome(p *country.Party) identifier {
+func identifyAtHome(p *transaction.Party) identifier {
 	verdict := taxid.Check("PL", p.TaxNumber)
 	switch {
 	case verdict.Valid:
 		return identifier{nip: verdict.Number}
-	case p.Type == country.Individual && len(bare(p.TaxNumber)) == len("PPPPPPPPPPP"):
+	case p.Type == transaction.Individual && len(bare(p.TaxNumber)) == len("PPPPPPPPPPP"):
 		return identifier{}
 	}
 	return identifier{flaw: "is not a NIP: " + verdict.Reason}
@@ -108,7 +109,7 @@ func bare(text string) string {
 }
 
 // partyCountry is where a party is at home: its address, else Poland.
-func partyCountry(p *country.Party) string {
+func partyCountry(p *transaction.Party) string {
 	if p != nil && p.Address != nil && p.Address.CountryCode != "" {
 		return strings.ToUpper(p.Address.CountryCode)
 	}
@@ -116,7 +117,7 @@ func partyCountry(p *country.Party) string {
 }
 
 // at is where a party is taxed: by its number's prefix, else by its address.
-func (id identifier) at(p *country.Party) string {
+func (id identifier) at(p *transaction.Party) string {
 	if id.union != "" {
 		if code, ok := taxid.CountryCode(id.union); ok {
 			return code
@@ -133,7 +134,7 @@ func sameParty(a, b string) bool {
 
 // writeAddress writes TAdres: the street on the first line, postal code and
 // town on the second. Nothing is written where nothing is known.
-func writeAddress(w *xmlWriter, a country.Address, home string) {
+func writeAddress(w *xmlWriter, a transaction.Address, home string) {
 	street := join(" ", a.AddressLine1, join(" ", a.Prefix, a.Number, a.Suffix))
 	street = join(", ", street, a.AddressLine2, a.Neighbourhood)
 	town := join(" ", a.PostalCode, a.City)

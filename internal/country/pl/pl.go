@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
@@ -58,7 +60,7 @@ func Pack() country.Pack {
 		},
 		Facts:        f,
 		Check:        c.check,
-		Classify:     func(in country.Case) []country.Item { return classify(f, in) },
+		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
 		Enrol:        enrol,
 		CheckCompany: checkCompany,
@@ -84,13 +86,13 @@ func facts() country.Facts {
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:   true,
 		Required: []country.FieldRule{
-			{Field: "items.*.tax_breakdowns", Kind: country.Invoice, Reason: "every line has a rate (P_12 of FA(3))"},
-			{Field: "items.*.tax_breakdowns", Kind: country.Adjustment, Reason: "every line has a rate (P_12 of FA(3))"},
+			{Field: "items.*.tax_breakdowns", Kind: transaction.Invoice, Reason: "every line has a rate (P_12 of FA(3))"},
+			{Field: "items.*.tax_breakdowns", Kind: transaction.Adjustment, Reason: "every line has a rate (P_12 of FA(3))"},
 		},
 		MaxLengths: []country.LengthRule{
 			{Field: "items.*.code", Max: foreignMax, Reason: "Indeks of FA(3)"},
 		},
-		Regimes:       []string{country.VAT},
+		Regimes:       []string{transaction.VAT},
 		ReasonCodes:   reasonCodes(),
 		Rates:         rates(),
 		StrictRates:   true,
@@ -113,14 +115,14 @@ func facts() country.Facts {
 func rates() []country.Rate {
 	const change = "2011-01-01"
 	return []country.Rate{
-		{Regime: country.VAT, Type: country.TaxStandard, Percent: "23", Since: change},
-		{Regime: country.VAT, Type: country.TaxReduced, Percent: "8", Since: change},
-		{Regime: country.VAT, Type: country.TaxReduced, Percent: "5", Since: change},
-		{Regime: country.VAT, Type: country.TaxReduced, Percent: "4", Since: change},
-		{Regime: country.VAT, Type: country.TaxZero, Percent: "0"},
-		{Regime: country.VAT, Type: country.TaxStandard, Percent: "22", Until: change},
-		{Regime: country.VAT, Type: country.TaxReduced, Percent: "7", Until: change},
-		{Regime: country.VAT, Type: country.TaxReduced, Percent: "3", Until: change},
+		{Regime: transaction.VAT, Type: transaction.TaxStandard, Percent: "23", Since: change},
+		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "8", Since: change},
+		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "5", Since: change},
+		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "4", Since: change},
+		{Regime: transaction.VAT, Type: transaction.TaxZero, Percent: "0"},
+		{Regime: transaction.VAT, Type: transaction.TaxStandard, Percent: "22", Until: change},
+		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "7", Until: change},
+		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "3", Until: change},
 	}
 }
 
@@ -143,9 +145,9 @@ func reasonCodes() []country.Meaning {
 func corrections() []country.Correction {
 	const limitation = "no deadline in KSeF; the tax can be corrected until it is time-barred, five years after the end of the year in which it was due (Tax Ordinance, art. 70 § 1)"
 	return []country.Correction{
-		{Kind: country.Adjustment, Deadline: limitation},
-		{Kind: country.Credit, Deadline: limitation},
-		{Kind: country.Backfill},
+		{Kind: transaction.Adjustment, Deadline: limitation},
+		{Kind: transaction.Credit, Deadline: limitation},
+		{Kind: transaction.Backfill},
 	}
 }
 
@@ -241,7 +243,7 @@ func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 	if account := bare(s.Settings.Text(settingBankAccount)); account != "" && (len(account) < 10 || len(account) > 34) {
 		found = append(found, fault.At("settings."+settingBankAccount, fault.FieldNotValid, "must have 10 to 34 letters and digits"))
 	}
-	if strings.EqualFold(s.Address.CountryCode, country.ReferenceCode) {
+	if strings.EqualFold(s.Address.CountryCode, transaction.ReferenceCode) {
 		found = append(found, fault.At("address.country_code", fault.FieldNotValid, "is not a country that FA(3) knows"))
 	}
 	return found

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
@@ -61,60 +63,60 @@ func token() country.Credentials {
 func supplier() country.Supplier {
 	return country.Supplier{
 		ID: "s1", CountryCode: "PL", LegalName: "Żabka Testowa sp. z o.o.", TaxNumber: "PL" + supplierNIP, CompanyNumber: "0000123456",
-		Address:  country.Address{CountryCode: "PL", AddressLine1: "ul. Świętokrzyska", Number: "12", PostalCode: "00-916", City: "Warszawa"},
+		Address:  transaction.Address{CountryCode: "PL", AddressLine1: "ul. Świętokrzyska", Number: "12", PostalCode: "00-916", City: "Warszawa"},
 		Settings: country.Settings{"auth": "token", "exemption_basis": "art. 43 ust. 1 pkt 2 ustawy o podatku od towarów i usług"},
 	}
 }
 
-func vat(rate string, mode string) country.Tax {
+func vat(rate string, mode string) transaction.Tax {
 	amount, err := num.AmountFromString(rate)
 	if err != nil {
 		panic(err)
 	}
-	return country.Tax{Rate: amount, Regime: country.VAT, Mode: mode}
+	return transaction.Tax{Rate: amount, Regime: transaction.VAT, Mode: mode}
 }
 
-func item(name string, quantity num.Amount, price int64, taxes ...country.Tax) country.Item {
-	return country.Item{Name: name, Quantity: quantity, UnitPrice: price, Type: country.Goods, Unit: "szt.", Taxes: taxes}
+func item(name string, quantity num.Amount, price int64, taxes ...transaction.Tax) transaction.Item {
+	return transaction.Item{Name: name, Quantity: quantity, UnitPrice: price, Type: transaction.Goods, Unit: "szt.", Taxes: taxes}
 }
 
-func service(i country.Item) country.Item {
-	i.Type, i.Unit = country.Services, ""
+func service(i transaction.Item) transaction.Item {
+	i.Type, i.Unit = transaction.Services, ""
 	return i
 }
 
-func coded(t country.Tax, kind, code string) country.Tax {
+func coded(t transaction.Tax, kind, code string) transaction.Tax {
 	t.Type, t.Code = kind, code
 	return t
 }
 
-func polishBuyer() *country.Party {
-	return &country.Party{
-		LegalName: "Spółdzielnia „Łąka” & Synowie", Type: country.Business, TaxNumber: buyerNIP, TaxRegime: "VAT", EntityNumber: "K-77",
-		Address: &country.Address{CountryCode: "PL", AddressLine1: "Rynek 1", PostalCode: "31-042", City: "Kraków"},
+func polishBuyer() *transaction.Party {
+	return &transaction.Party{
+		LegalName: "Spółdzielnia „Łąka” & Synowie", Type: transaction.Business, TaxNumber: buyerNIP, TaxRegime: "VAT", EntityNumber: "K-77",
+		Address: &transaction.Address{CountryCode: "PL", AddressLine1: "Rynek 1", PostalCode: "31-042", City: "Kraków"},
 	}
 }
 
-func foreignBuyer(code, number, kind string) *country.Party {
-	return &country.Party{
+func foreignBuyer(code, number, kind string) *transaction.Party {
+	return &transaction.Party{
 		LegalName: "Buyer Abroad", Type: kind, TaxNumber: number,
-		Address: &country.Address{CountryCode: code, AddressLine1: "Main Street 1", City: "Somewhere", PostalCode: "12345"},
+		Address: &transaction.Address{CountryCode: code, AddressLine1: "Main Street 1", City: "Somewhere", PostalCode: "12345"},
 	}
 }
 
 // draft is an invoice with totals worked out as the service does.
-func draft(number string, customer *country.Party, items ...country.Item) country.Draft {
+func draft(number string, customer *transaction.Party, items ...transaction.Item) country.Draft {
 	for i := range items {
 		items[i].Number = int64(i + 1)
 	}
-	totals, faults := country.Calculate(items)
+	totals, faults := transaction.Calculate(items)
 	if len(faults) > 0 {
 		panic(faults)
 	}
 	return country.Draft{
 		OperationID: "0199b0de-0000-7000-8000-" + number, UniqueNumber: "PL-" + number,
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "PL", LanguageCode: "PL", CurrencyCode: "PLN", Date: day,
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "PL", LanguageCode: "PL", CurrencyCode: "PLN", Date: day,
 			Number: number, ID: "tx-" + number, SupplierID: "s1", Items: items, Customer: customer,
 		},
 		Totals: totals, Supplier: supplier(), Location: warsaw(), Now: day.Add(time.Minute),
@@ -122,7 +124,7 @@ func draft(number string, customer *country.Party, items ...country.Item) countr
 }
 
 // correct turns a draft into a correction of an original.
-func correct(kind country.Kind, d, original country.Draft) country.Draft {
+func correct(kind transaction.Kind, d, original country.Draft) country.Draft {
 	d.Transaction.Kind = kind
 	d.Transaction.ReferenceID = original.Transaction.ID
 	d.Original = &country.Original{
@@ -135,7 +137,7 @@ func correct(kind country.Kind, d, original country.Draft) country.Draft {
 func one() num.Amount { return num.MakeAmount(1, 0) }
 
 func invoice(number string) country.Draft {
-	return draft(number, polishBuyer(), item("Herbata <czarna> & zielona", num.MakeAmount(3, 0), 7570, vat("23", country.Included)))
+	return draft(number, polishBuyer(), item("Herbata <czarna> & zielona", num.MakeAmount(3, 0), 7570, vat("23", transaction.Included)))
 }
 
 func with(d country.Draft, change func(*country.Draft)) country.Draft {
@@ -150,26 +152,26 @@ func cases() []packtest.Case {
 func saleCases() []packtest.Case {
 	return []packtest.Case{
 		{Name: "B2B", Draft: invoice("FV/1")},
-		{Name: "B2C", Draft: draft("FV/2", &country.Party{LegalName: "Łucja Ćwikła", Type: country.Individual}, item("Książka", one(), 4200, vat("5", country.Included)))},
-		{Name: "no customer", Draft: draft("FV/3", nil, item("Kawa", one(), 1230, vat("23", country.Included)))},
+		{Name: "B2C", Draft: draft("FV/2", &transaction.Party{LegalName: "Łucja Ćwikła", Type: transaction.Individual}, item("Książka", one(), 4200, vat("5", transaction.Included)))},
+		{Name: "no customer", Draft: draft("FV/3", nil, item("Kawa", one(), 1230, vat("23", transaction.Included)))},
 		{Name: "several rates", Draft: draft("FV/4", polishBuyer(),
-			item("Komputer", num.MakeAmount(2, 0), 10001, vat("23", country.Added)),
-			service(item("Nocleg", num.MakeAmount(35, 1), 9999, vat("8", country.Added))),
-			item("Chleb", num.MakeAmount(12345678, 6), 333, vat("5", country.Added)),
-			item("Kontener", one(), 50000, vat("0", country.Added)),
-			service(item("Przejazd", one(), 3000, vat("4", country.Added))))},
+			item("Komputer", num.MakeAmount(2, 0), 10001, vat("23", transaction.Added)),
+			service(item("Nocleg", num.MakeAmount(35, 1), 9999, vat("8", transaction.Added))),
+			item("Chleb", num.MakeAmount(12345678, 6), 333, vat("5", transaction.Added)),
+			item("Kontener", one(), 50000, vat("0", transaction.Added)),
+			service(item("Przejazd", one(), 3000, vat("4", transaction.Added))))},
 		{Name: "exempt", Draft: draft("FV/5", polishBuyer(),
-			service(item("Leczenie", one(), 15000, coded(vat("0", country.Included), "", "43.1.18"))),
-			item("Używany wózek", one(), 5000, coded(vat("0", country.Included), country.TaxExempt, "")))},
-		{Name: "small taxpayer", Draft: draft("FV/6", polishBuyer(), service(item("Korepetycje", one(), 8000, coded(vat("0", country.Included), "", "113"))))},
-		{Name: "intra-EU goods", Draft: draft("FV/7", foreignBuyer("DE", "DE136695976", country.Business), item("Meble", num.MakeAmount(4, 0), 25000, vat("0", country.Added)))},
-		{Name: "export", Draft: draft("FV/8", foreignBuyer("US", "12-3456789", country.Business), item("Bursztyn", one(), 100000, vat("0", country.Added)))},
-		{Name: "services to the EU", Draft: draft("FV/9", foreignBuyer("GR", "EL094259216", country.Business), service(item("Programowanie", num.MakeAmount(8, 0), 20000, vat("0", country.Added))))},
-		{Name: "services outside the EU", Draft: draft("FV/10", foreignBuyer("CH", "", country.Business), service(item("Doradztwo", one(), 90000, vat("0", country.Added))))},
-		{Name: "reverse charge", Draft: draft("FV/11", polishBuyer(), item("Gaz", one(), 700000, coded(vat("0", country.Added), "", "OO")))},
+			service(item("Leczenie", one(), 15000, coded(vat("0", transaction.Included), "", "43.1.18"))),
+			item("Używany wózek", one(), 5000, coded(vat("0", transaction.Included), transaction.TaxExempt, "")))},
+		{Name: "small taxpayer", Draft: draft("FV/6", polishBuyer(), service(item("Korepetycje", one(), 8000, coded(vat("0", transaction.Included), "", "113"))))},
+		{Name: "intra-EU goods", Draft: draft("FV/7", foreignBuyer("DE", "DE136695976", transaction.Business), item("Meble", num.MakeAmount(4, 0), 25000, vat("0", transaction.Added)))},
+		{Name: "export", Draft: draft("FV/8", foreignBuyer("US", "12-3456789", transaction.Business), item("Bursztyn", one(), 100000, vat("0", transaction.Added)))},
+		{Name: "services to the EU", Draft: draft("FV/9", foreignBuyer("GR", "EL094259216", transaction.Business), service(item("Programowanie", num.MakeAmount(8, 0), 20000, vat("0", transaction.Added))))},
+		{Name: "services outside the EU", Draft: draft("FV/10", foreignBuyer("CH", "", transaction.Business), service(item("Doradztwo", one(), 90000, vat("0", transaction.Added))))},
+		{Name: "reverse charge", Draft: draft("FV/11", polishBuyer(), item("Gaz", one(), 700000, coded(vat("0", transaction.Added), "", "OO")))},
 		{Name: "discount", Draft: draft("FV/12", polishBuyer(),
-			item("Rower", one(), 200000, vat("23", country.Included)),
-			country.Item{Name: "Rabat", Quantity: one(), UnitPrice: -20000, Type: country.Discount, Taxes: []country.Tax{vat("23", country.Included)}})},
+			item("Rower", one(), 200000, vat("23", transaction.Included)),
+			transaction.Item{Name: "Rabat", Quantity: one(), UnitPrice: -20000, Type: transaction.Discount, Taxes: []transaction.Tax{vat("23", transaction.Included)}})},
 	}
 }
 
@@ -177,30 +179,30 @@ func specialCases() []packtest.Case {
 	rate := num.MakeAmount(426789, 5)
 	yen := num.MakeAmount(2543, 5)
 	return []packtest.Case{
-		{Name: "foreign currency", Draft: with(draft("FV/13", foreignBuyer("FR", "FR39356000000", country.Business),
-			item("Wino", num.MakeAmount(6, 0), 1199, vat("23", country.Included)), service(item("Montaż", one(), 10000, vat("8", country.Included)))), func(d *country.Draft) {
+		{Name: "foreign currency", Draft: with(draft("FV/13", foreignBuyer("FR", "FR39356000000", transaction.Business),
+			item("Wino", num.MakeAmount(6, 0), 1199, vat("23", transaction.Included)), service(item("Montaż", one(), 10000, vat("8", transaction.Included)))), func(d *country.Draft) {
 			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate = "eur", &rate, "2025-10-03"
 		})},
-		{Name: "currency without decimals", Draft: with(draft("FV/14", foreignBuyer("JP", "T1234567890123", country.Business), item("Ceramika", one(), 50000, vat("23", country.Included))), func(d *country.Draft) {
+		{Name: "currency without decimals", Draft: with(draft("FV/14", foreignBuyer("JP", "T1234567890123", transaction.Business), item("Ceramika", one(), 50000, vat("23", transaction.Included))), func(d *country.Draft) {
 			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate = "JPY", &yen, "2025-10-03"
 		})},
 		{Name: "marketplace", Draft: with(invoice("FV/15"), func(d *country.Draft) {
-			d.Transaction.Issuer = &country.Party{LegalName: "Targowisko S.A.", Type: country.Business, TaxNumber: "PL1060000062", Address: &country.Address{CountryCode: "PL", City: "Gdańsk"}}
+			d.Transaction.Issuer = &transaction.Party{LegalName: "Targowisko S.A.", Type: transaction.Business, TaxNumber: "PL1060000062", Address: &transaction.Address{CountryCode: "PL", City: "Gdańsk"}}
 		})},
 		{Name: "self-billing", Draft: with(invoice("FV/16"), func(d *country.Draft) { d.Transaction.Issuer = polishBuyer() })},
-		{Name: "split payment", Draft: with(draft("FV/17", polishBuyer(), item("Stal", one(), 1600000, vat("23", country.Added))), func(d *country.Draft) {
+		{Name: "split payment", Draft: with(draft("FV/17", polishBuyer(), item("Stal", one(), 1600000, vat("23", transaction.Added))), func(d *country.Draft) {
 			d.Supplier.Settings = country.Settings{"split_payment": true, "cash_method": true, "bank_account": "61 1090 1014 0000 0712 1981 2874"}
-			d.Transaction.Payments = []country.Payment{{Type: "TRANSFER", Amount: 1968000}}
+			d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: 1968000}}
 		})},
 		{Name: "several payments", Draft: with(invoice("FV/18"), func(d *country.Draft) {
-			d.Transaction.Payments = []country.Payment{{Type: "CASH", Amount: 10000}, {Type: "OTHER", Code: "BLIK", Amount: 12710}}
+			d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Amount: 10000}, {Type: "OTHER", Code: "BLIK", Amount: 12710}}
 		})},
-		{Name: "withholding", Draft: draft("FV/19", polishBuyer(), service(item("Licencja", one(), 100000, vat("23", country.Added),
-			country.Tax{Rate: num.MakeAmount(20, 0), Regime: country.Withholding, Type: "CIT"})))},
-		{Name: "long texts", Draft: with(draft("ŻÓŁĆ/"+strings.Repeat("9", 45), &country.Party{
-			LegalName: strings.Repeat("Ż", 450), TradeName: strings.Repeat("ą", 450), Type: country.Individual, TaxNumber: "44051401359",
-			Address: &country.Address{CountryCode: "PL", AddressLine1: strings.Repeat("ulica ", 100), City: strings.Repeat("Miasto ", 90)},
-		}, item(strings.Repeat("ę", 200), num.MakeAmount(999999, 6), country.AmountMax/2, vat("23", country.Included))), func(d *country.Draft) {
+		{Name: "withholding", Draft: draft("FV/19", polishBuyer(), service(item("Licencja", one(), 100000, vat("23", transaction.Added),
+			transaction.Tax{Rate: num.MakeAmount(20, 0), Regime: transaction.Withholding, Type: "CIT"})))},
+		{Name: "long texts", Draft: with(draft("ŻÓŁĆ/"+strings.Repeat("9", 45), &transaction.Party{
+			LegalName: strings.Repeat("Ż", 450), TradeName: strings.Repeat("ą", 450), Type: transaction.Individual, TaxNumber: "44051401359",
+			Address: &transaction.Address{CountryCode: "PL", AddressLine1: strings.Repeat("ulica ", 100), City: strings.Repeat("Miasto ", 90)},
+		}, item(strings.Repeat("ę", 200), num.MakeAmount(999999, 6), transaction.AmountMax/2, vat("23", transaction.Included))), func(d *country.Draft) {
 			d.Transaction.Items[0].Description = strings.Repeat("ó", 200)
 			d.Transaction.Items[0].Code = strings.Repeat("Z", 50)
 			d.Transaction.Items[0].EAN = "5901234123457"
@@ -213,21 +215,21 @@ func specialCases() []packtest.Case {
 func correctionCases() []packtest.Case {
 	original := invoice("FV/1")
 	less := func(number string) country.Draft {
-		return draft(number, polishBuyer(), item("Herbata", one(), -7570, vat("23", country.Included)))
+		return draft(number, polishBuyer(), item("Herbata", one(), -7570, vat("23", transaction.Included)))
 	}
 	return []packtest.Case{
-		{Name: "adjustment", Draft: with(correct(country.Adjustment, less("KOR/1"), original), func(d *country.Draft) {
+		{Name: "adjustment", Draft: with(correct(transaction.Adjustment, less("KOR/1"), original), func(d *country.Draft) {
 			d.Transaction.Note = "<b>Zwrot</b> jednej sztuki"
 		})},
-		{Name: "adjustment upwards", Draft: correct(country.Adjustment, draft("KOR/2", polishBuyer(), item("Dopłata", one(), 1000, vat("23", country.Added))), original)},
-		{Name: "credit", Draft: correct(country.Credit, invoice("KOR/3"), original)},
-		{Name: "credit of a discount", Draft: with(correct(country.Credit, saleCases()[11].Draft, saleCases()[11].Draft), func(d *country.Draft) {
+		{Name: "adjustment upwards", Draft: correct(transaction.Adjustment, draft("KOR/2", polishBuyer(), item("Dopłata", one(), 1000, vat("23", transaction.Added))), original)},
+		{Name: "credit", Draft: correct(transaction.Credit, invoice("KOR/3"), original)},
+		{Name: "credit of a discount", Draft: with(correct(transaction.Credit, saleCases()[11].Draft, saleCases()[11].Draft), func(d *country.Draft) {
 			d.Transaction.Number, d.Transaction.Items = "", saleCases()[11].Draft.Transaction.Items
 		})},
-		{Name: "adjustment of an invoice outside KSeF", Draft: with(correct(country.Adjustment, less("KOR/4"), original), func(d *country.Draft) {
+		{Name: "adjustment of an invoice outside KSeF", Draft: with(correct(transaction.Adjustment, less("KOR/4"), original), func(d *country.Draft) {
 			d.Original.Backfilled, d.Original.AuthorityID1 = true, ""
 		})},
-		{Name: "adjustment of a backfilled invoice", Draft: with(correct(country.Adjustment, less("KOR/5"), original), func(d *country.Draft) {
+		{Name: "adjustment of a backfilled invoice", Draft: with(correct(transaction.Adjustment, less("KOR/5"), original), func(d *country.Draft) {
 			d.Original.Backfilled, d.Original.AuthorityID1 = true, "5265877635-20250916-0200A0D6723E-C2"
 		})},
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -77,8 +79,8 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 func prepares(in *country.Draft) error {
 	t := &in.Transaction
 	switch t.Kind {
-	case country.Invoice:
-	case country.Adjustment, country.Credit:
+	case transaction.Invoice:
+	case transaction.Adjustment, transaction.Credit:
 		if in.Original == nil {
 			return fmt.Errorf("preparing %s: a correction without its original", t.ID)
 		}
@@ -109,7 +111,7 @@ func (ch *channel) offlineCode(in *country.Draft, nip string, sum [sha256.Size]b
 	if len(in.Credentials.PKCS12) == 0 {
 		return "", nil
 	}
-	id, err := ch.identities.Open(in.Credentials, in.Now)
+	id, err := ch.identities.Open(in.Credentials.Certificate(), in.Now)
 	if err != nil {
 		if in.Credentials.Secret != "" {
 			return "", nil

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/cal"
 	"github.com/invopop/gobl/l10n"
 
@@ -126,28 +128,28 @@ func isPoint(text string) bool {
 func typeOf(code string) (string, bool) {
 	switch code {
 	case codeZeroAtHome:
-		return country.TaxZero, true
+		return transaction.TaxZero, true
 	case codeZeroIntraEU:
-		return country.TaxIntraEU, true
+		return transaction.TaxIntraEU, true
 	case codeZeroExport:
-		return country.TaxExport, true
+		return transaction.TaxExport, true
 	case codeOutside:
-		return country.TaxOutside, true
+		return transaction.TaxOutside, true
 	case codeOutsideToEU, codeReverse:
-		return country.TaxReverse, true
+		return transaction.TaxReverse, true
 	}
 	if _, ok := exemption(code); ok {
-		return country.TaxExempt, true
+		return transaction.TaxExempt, true
 	}
 	return "", false
 }
 
 // classify derives the types that the client left open: from a code of the
 // country first, then as everywhere.
-func classify(f country.Facts, c country.Case) []country.Item {
-	items := append([]country.Item(nil), c.Transaction.Items...)
+func classify(f country.Facts, c country.Case) []transaction.Item {
+	items := append([]transaction.Item(nil), c.Transaction.Items...)
 	for i := range items {
-		items[i].Taxes = append([]country.Tax(nil), items[i].Taxes...)
+		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
 		for j := range items[i].Taxes {
 			tax := &items[i].Taxes[j]
 			if tax.Type != "" || tax.Withheld() || !tax.Rate.IsZero() {
@@ -164,7 +166,7 @@ func classify(f country.Facts, c country.Case) []country.Item {
 
 // lineColumn is the column of a typed tax entry and the line's value of P_12.
 // It is false for a rate that FA(3) does not have.
-func lineColumn(tax country.Tax, d *document) (c column, mark string, ok bool) {
+func lineColumn(tax transaction.Tax, d *document) (c column, mark string, ok bool) {
 	if !tax.Rate.IsZero() {
 		mark = tax.Rate.MinimalString()
 		switch mark {
@@ -180,15 +182,15 @@ func lineColumn(tax country.Tax, d *document) (c column, mark string, ok bool) {
 		return 0, "", false
 	}
 	switch tax.Type {
-	case country.TaxIntraEU:
+	case transaction.TaxIntraEU:
 		c = zeroIntraEU
-	case country.TaxExport:
+	case transaction.TaxExport:
 		c = zeroExport
-	case country.TaxExempt:
+	case transaction.TaxExempt:
 		c = exempt
-	case country.TaxOutside:
+	case transaction.TaxOutside:
 		c = outside
-	case country.TaxReverse:
+	case transaction.TaxReverse:
 		c = reverseColumn(tax, d)
 	default:
 		c = zeroAtHome
@@ -198,7 +200,7 @@ func lineColumn(tax country.Tax, d *document) (c column, mark string, ok bool) {
 
 // reverseColumn tells who owes the tax: a buyer in Poland (oo), a business in
 // another member state (np II), or somebody elsewhere (np I).
-func reverseColumn(tax country.Tax, d *document) column {
+func reverseColumn(tax transaction.Tax, d *document) column {
 	switch strings.ToUpper(tax.Code) {
 	case codeOutsideToEU:
 		return outsideToEU
@@ -220,7 +222,7 @@ func inUnion(code string, day time.Time) bool {
 }
 
 // vatOf is the index of a line's only entry that is not withheld, or -1.
-func vatOf(item *country.Item) int {
+func vatOf(item *transaction.Item) int {
 	at := -1
 	for j := range item.Taxes {
 		if item.Taxes[j].Withheld() {

@@ -78,7 +78,7 @@ func TestCodesPointToTheEnvironmentOfTheEndpoint(t *testing.T) {
 
 func opened(t testing.TB) *identity.Identity {
 	t.Helper()
-	id, err := identity.NewKeeper().Open(certificate(), time.Now())
+	id, err := identity.NewKeeper().Open(certificate().Certificate(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
@@ -246,11 +248,11 @@ func (d *document) writeLine(w *xmlWriter, i int) {
 	w.end()
 }
 
-func unit(item *country.Item) string {
+func unit(item *transaction.Item) string {
 	if text := token(item.Unit, textMax); text != "" {
 		return text
 	}
-	if item.Type == country.Services {
+	if item.Type == transaction.Services {
 		return "usł."
 	}
 	return "szt."
@@ -321,7 +323,7 @@ func (d *document) payment() (form, words string) {
 }
 
 // paymentForm is TFormaPlatnosci with its name.
-func paymentForm(p country.Payment) (code, name string) {
+func paymentForm(p transaction.Payment) (code, name string) {
 	switch p.Type {
 	case "CASH":
 		return "1", "gotówka"
@@ -381,7 +383,7 @@ func exchanged(minor int64, decimals int, rate num.Amount) (int64, bool) {
 	}
 	product.Add(product, half)
 	product.Quo(product, divisor)
-	if !product.IsInt64() || product.CmpAbs(big.NewInt(country.AmountMax)) > 0 {
+	if !product.IsInt64() || product.CmpAbs(big.NewInt(transaction.AmountMax)) > 0 {
 		return 0, false
 	}
 	return product.Int64(), true

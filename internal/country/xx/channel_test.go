@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/xx"
 	"tributary/internal/fault"
@@ -118,7 +120,7 @@ func TestADocumentWithAFlawIsRejectedByTheAuthority(t *testing.T) {
 	for code, spoil := range map[string]func(*country.Draft){
 		"sums":              func(d *country.Draft) { d.Totals.Net++ },
 		"structure":         func(d *country.Draft) { d.Transaction.CurrencyCode = "EURO" },
-		"reference_unknown": func(d *country.Draft) { *d = correction(country.Credit, "C-1", draft("NEVER-FILED")) },
+		"reference_unknown": func(d *country.Draft) { *d = correction(transaction.Credit, "C-1", draft("NEVER-FILED")) },
 		"refused":           func(d *country.Draft) { d.Transaction.Number = "A-1-REJECT" },
 	} {
 		d := draft("A-1")
@@ -186,7 +188,7 @@ func TestACompanysClassDecidesWhatASecondSendingDoes(t *testing.T) {
 func TestACancellationWaitsForAcceptance(t *testing.T) {
 	ch, desk, _ := open(t, xx.Pack())
 	send(t, ch, prepare(t, ch, draft("A-1")))
-	d := correction(country.Cancellation, "A-2", draft("A-1"))
+	d := correction(transaction.Cancellation, "A-2", draft("A-1"))
 	d.Supplier.Settings = country.Settings{"acceptance": true}
 	f := prepare(t, ch, d)
 	if err := desk.SetScript([]country.Step{{Outcome: country.Accept}, {Outcome: country.Suspend}, {Outcome: country.Reject}}); err != nil {
@@ -368,7 +370,7 @@ func TestXXIsNeverLive(t *testing.T) {
 func TestABackfillIsNotFiled(t *testing.T) {
 	ch, _, _ := open(t, xx.Pack())
 	d := draft("A-1")
-	d.Transaction.Kind = country.Backfill
+	d.Transaction.Kind = transaction.Backfill
 	if _, err := ch.Prepare(d); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("%v", err)
 	}

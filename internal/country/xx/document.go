@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -16,25 +18,25 @@ import (
 // document is what is filed: one line of JSON. The hash of a document is that
 // of the line, without the line break.
 type document struct {
-	Number     string        `json:"number"`
-	Supplier   string        `json:"supplier"`
-	Kind       country.Kind  `json:"kind"`
-	Class      country.Class `json:"class"`
-	Key        string        `json:"key"` // chosen by the sender, the same on every sending
-	Day        string        `json:"day"` // in the supplier's time zone
-	At         string        `json:"at"`
-	Currency   string        `json:"currency"`
-	Gross      int64         `json:"gross"`
-	Net        int64         `json:"net"`
-	Tax        int64         `json:"tax"`
-	Withheld   int64         `json:"withheld,omitempty"`
-	Customer   *party        `json:"customer,omitempty"`
-	Lines      []docLine     `json:"lines"`
-	Reference  *reference    `json:"reference,omitempty"`
-	Reason     string        `json:"reason,omitempty"`
-	Acceptance bool          `json:"acceptance,omitempty"` // the buyer must agree first
-	Late       bool          `json:"late,omitempty"`
-	Chain      *chain        `json:"chain,omitempty"`
+	Number     string           `json:"number"`
+	Supplier   string           `json:"supplier"`
+	Kind       transaction.Kind `json:"kind"`
+	Class      country.Class    `json:"class"`
+	Key        string           `json:"key"` // chosen by the sender, the same on every sending
+	Day        string           `json:"day"` // in the supplier's time zone
+	At         string           `json:"at"`
+	Currency   string           `json:"currency"`
+	Gross      int64            `json:"gross"`
+	Net        int64            `json:"net"`
+	Tax        int64            `json:"tax"`
+	Withheld   int64            `json:"withheld,omitempty"`
+	Customer   *party           `json:"customer,omitempty"`
+	Lines      []docLine        `json:"lines"`
+	Reference  *reference       `json:"reference,omitempty"`
+	Reason     string           `json:"reason,omitempty"`
+	Acceptance bool             `json:"acceptance,omitempty"` // the buyer must agree first
+	Late       bool             `json:"late,omitempty"`
+	Chain      *chain           `json:"chain,omitempty"`
 }
 
 type party struct {
@@ -122,7 +124,7 @@ func (ch *channel) draftDocument(in *country.Draft) (document, error) {
 	if doc.Number == "" {
 		doc.Number = in.UniqueNumber // credits and cancellations may come without a number of their own
 	}
-	if t.Kind == country.Backfill {
+	if t.Kind == transaction.Backfill {
 		return doc, fault.New(fault.Invalid, "a document issued elsewhere is not filed again").
 			With(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "a backfill is known here and filed nowhere"})
 	}
@@ -138,7 +140,7 @@ func (ch *channel) draftDocument(in *country.Draft) (document, error) {
 			doc.Reference.Number = o.UniqueNumber
 		}
 	}
-	if t.Kind == country.Cancellation {
+	if t.Kind == transaction.Cancellation {
 		doc.Acceptance, _ = in.Supplier.Settings[settingAcceptance].(bool)
 	}
 	if doc.Class == country.ByChain {
@@ -147,7 +149,7 @@ func (ch *channel) draftDocument(in *country.Draft) (document, error) {
 	return doc, nil
 }
 
-func lines(items []country.Item, amounts []country.Line) []docLine {
+func lines(items []transaction.Item, amounts []transaction.Line) []docLine {
 	all := make([]docLine, len(items))
 	for i := range items {
 		all[i] = docLine{Number: items[i].Number, Name: items[i].Name, Quantity: items[i].Quantity.MinimalString()}

@@ -12,16 +12,18 @@ import (
 	"strconv"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 )
 
 // note is what the authority keeps of a document besides its hash.
 type note struct {
-	Day       string       `json:"day"`
-	Kind      country.Kind `json:"kind"`
-	Reference string       `json:"reference,omitempty"` // number of the document it corrects
-	Currency  string       `json:"currency,omitempty"`
-	Gross     *int64       `json:"gross,omitempty"`
+	Day       string           `json:"day"`
+	Kind      transaction.Kind `json:"kind"`
+	Reference string           `json:"reference,omitempty"` // number of the document it corrects
+	Currency  string           `json:"currency,omitempty"`
+	Gross     *int64           `json:"gross,omitempty"`
 }
 
 func (d *arrival) note() string {
@@ -70,7 +72,7 @@ func listed(all []country.Registration, supplier, day string, after int) (page [
 		if r.Supplier != supplier || json.Unmarshal([]byte(r.Note), &n) != nil {
 			continue
 		}
-		if n.Kind == country.Cancellation {
+		if n.Kind == transaction.Cancellation {
 			cancelled[n.Reference] = true
 		}
 		if n.Day != day || i < after {
@@ -86,7 +88,7 @@ func listed(all []country.Registration, supplier, day string, after int) (page [
 	}
 	for _, r := range all[max(next, 0):] { // a cancellation may stand behind the page
 		var n note
-		if next > 0 && r.Supplier == supplier && json.Unmarshal([]byte(r.Note), &n) == nil && n.Kind == country.Cancellation {
+		if next > 0 && r.Supplier == supplier && json.Unmarshal([]byte(r.Note), &n) == nil && n.Kind == transaction.Cancellation {
 			cancelled[n.Reference] = true
 		}
 	}

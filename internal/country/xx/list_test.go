@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/country/xx"
 )
@@ -19,8 +21,8 @@ func TestAListedDocumentHasWhatItsFilingHad(t *testing.T) {
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	filing, err := ch.Prepare(country.Draft{OperationID: "op-1", Supplier: s, Now: at, Location: time.UTC,
-		Transaction: country.Transaction{Kind: country.Invoice, Number: "A-1", Date: at, CurrencyCode: "EUR", Items: []country.Item{{Number: 1, Name: "Tea"}}},
-		Totals:      country.Totals{Gross: 100, Net: 80, Tax: 20, Lines: []country.Line{{Gross: 100, Net: 80}}}})
+		Transaction: transaction.Transaction{Kind: transaction.Invoice, Number: "A-1", Date: at, CurrencyCode: "EUR", Items: []transaction.Item{{Number: 1, Name: "Tea"}}},
+		Totals:      transaction.Totals{Gross: 100, Net: 80, Tax: 20, Lines: []transaction.Line{{Gross: 100, Net: 80}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +36,7 @@ func TestAListedDocumentHasWhatItsFilingHad(t *testing.T) {
 	}
 	got := list[0]
 	if got.Number != "A-1" || got.AuthorityID1 != receipts[0].AuthorityID1 || got.AuthorityID2 != filing.AuthorityID || got.SHA256 != filing.SHA256 ||
-		got.QRCode != filing.QRCode || got.Kind != country.Invoice || got.Gross == nil || *got.Gross != 100 || got.Reference != "" || got.Cancelled {
+		got.QRCode != filing.QRCode || got.Kind != transaction.Invoice || got.Gross == nil || *got.Gross != 100 || got.Reference != "" || got.Cancelled {
 		t.Errorf("%+v", got)
 	}
 	head, begun, err := ch.(country.ChainKeeper).Head(t.Context(), s, country.Credentials{})

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 )
 
@@ -77,8 +79,8 @@ func (reg *registrar) flawOf(d *arrival) (code, message string) {
 		return codeStructure, "class must be Q, H, K, C or N"
 	}
 	switch d.Kind {
-	case country.Invoice:
-	case country.Adjustment, country.Credit, country.Cancellation:
+	case transaction.Invoice:
+	case transaction.Adjustment, transaction.Credit, transaction.Cancellation:
 		if d.Reference == nil {
 			return codeStructure, "reference is missing in a correction"
 		}

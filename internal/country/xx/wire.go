@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // The protocol's limits.
@@ -77,11 +77,11 @@ type receipt struct {
 	Message     string `json:"message,omitempty"`
 
 	// Lists only.
-	Cancelled bool         `json:"cancelled,omitempty"`
-	Kind      country.Kind `json:"kind,omitempty"`
-	Reference string       `json:"reference,omitempty"`
-	Currency  string       `json:"currency,omitempty"`
-	Gross     *int64       `json:"gross,omitempty"`
+	Cancelled bool             `json:"cancelled,omitempty"`
+	Kind      transaction.Kind `json:"kind,omitempty"`
+	Reference string           `json:"reference,omitempty"`
+	Currency  string           `json:"currency,omitempty"`
+	Gross     *int64           `json:"gross,omitempty"`
 
 	Position int64 `json:"position,omitempty"` // the head of a chain only
 }

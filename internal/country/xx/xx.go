@@ -12,6 +12,8 @@ import (
 	"context"
 	"net/http"
 
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -34,7 +36,7 @@ const (
 // that class allows, by showing the same bytes again. Chains need order and
 // one writer for all filings of a supplier, which Limits must announce, so a
 // chained authority is a pack of its own: see [Variant].
-func Pack() country.Pack { return Variant(country.ReferenceCode, country.ByNumber) }
+func Pack() country.Pack { return Variant(transaction.ReferenceCode, country.ByNumber) }
 
 // Variant is the reference authority under a code of its own (XA to XZ are
 // free for users), with a class for every company that chooses no other. Of
@@ -68,7 +70,7 @@ func facts(class country.Class, classes []string) country.Facts {
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:   true,
 		Corrections: []country.Correction{
-			{Kind: country.Adjustment}, {Kind: country.Credit}, {Kind: country.Cancellation}, {Kind: country.Backfill},
+			{Kind: transaction.Adjustment}, {Kind: transaction.Credit}, {Kind: transaction.Cancellation}, {Kind: transaction.Backfill},
 		},
 		Settings: []country.Setting{
 			{

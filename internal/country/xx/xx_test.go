@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/transaction"
+
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
@@ -20,18 +22,18 @@ func draft(number string) country.Draft {
 	return country.Draft{
 		OperationID:  "018f6b2e-0000-7000-8000-" + number,
 		UniqueNumber: "U-" + number,
-		Transaction: country.Transaction{
-			Kind: country.Invoice, CountryCode: "XX", LanguageCode: "EN", CurrencyCode: "EUR", Date: day,
+		Transaction: transaction.Transaction{
+			Kind: transaction.Invoice, CountryCode: "XX", LanguageCode: "EN", CurrencyCode: "EUR", Date: day,
 			Number: number, ID: "tx-" + number, SupplierID: "s1",
-			Items: []country.Item{{
-				Number: 1, Name: "Tea & <biscuits>", Quantity: num.MakeAmount(3, 0), Unit: "pc", UnitPrice: 7570, Type: country.Goods,
-				Taxes: []country.Tax{{Rate: num.MakeAmount(25, 0), Regime: country.VAT, Mode: country.Included, Type: country.TaxStandard}},
+			Items: []transaction.Item{{
+				Number: 1, Name: "Tea & <biscuits>", Quantity: num.MakeAmount(3, 0), Unit: "pc", UnitPrice: 7570, Type: transaction.Goods,
+				Taxes: []transaction.Tax{{Rate: num.MakeAmount(25, 0), Regime: transaction.VAT, Mode: transaction.Included, Type: transaction.TaxStandard}},
 			}},
-			Customer: &country.Party{LegalName: "Ann Buyer", Type: country.Individual, Address: &country.Address{CountryCode: "XX"}},
+			Customer: &transaction.Party{LegalName: "Ann Buyer", Type: transaction.Individual, Address: &transaction.Address{CountryCode: "XX"}},
 		},
-		Totals: country.Totals{
+		Totals: transaction.Totals{
 			Gross: 22710, Net: 18168, Tax: 4542,
-			Lines: []country.Line{{Gross: 22710, Net: 18168, Taxes: []int64{4542}}},
+			Lines: []transaction.Line{{Gross: 22710, Net: 18168, Taxes: []int64{4542}}},
 		},
 		Supplier: country.Supplier{ID: "s1", CountryCode: "XX", LegalName: "Shop Ltd", TaxNumber: "XX100", Settings: country.Settings{}},
 		Location: time.FixedZone("CEST", 2*60*60),
@@ -40,14 +42,14 @@ func draft(number string) country.Draft {
 }
 
 // correction is a document of another kind about an original.
-func correction(kind country.Kind, number string, original country.Draft) country.Draft {
+func correction(kind transaction.Kind, number string, original country.Draft) country.Draft {
 	d := draft(number)
 	d.Transaction.Kind = kind
 	d.Transaction.ReferenceID = original.Transaction.ID
 	d.Transaction.Items[0].UnitPrice = -7570
-	d.Totals = country.Totals{
+	d.Totals = transaction.Totals{
 		Gross: -22710, Net: -18168, Tax: -4542,
-		Lines: []country.Line{{Gross: -22710, Net: -18168, Taxes: []int64{-4542}}},
+		Lines: []transaction.Line{{Gross: -22710, Net: -18168, Taxes: []int64{-4542}}},
 	}
 	d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals, UniqueNumber: original.UniqueNumber, AuthorityID1: "XX-000000001"}
 	return d
@@ -55,17 +57,17 @@ func correction(kind country.Kind, number string, original country.Draft) countr
 
 func cases() []packtest.Case {
 	invoice := draft("A-1")
-	elsewhere := correction(country.Adjustment, "A-5", draft("OLD-9"))
+	elsewhere := correction(transaction.Adjustment, "A-5", draft("OLD-9"))
 	elsewhere.Original.Backfilled = true
 	elsewhere.Original.AuthorityID1 = ""
-	accepted := correction(country.Cancellation, "A-6", draft("A-1"))
+	accepted := correction(transaction.Cancellation, "A-6", draft("A-1"))
 	accepted.Supplier.Settings = country.Settings{"acceptance": true}
-	unnumbered := correction(country.Cancellation, "A-4", invoice)
+	unnumbered := correction(transaction.Cancellation, "A-4", invoice)
 	unnumbered.Transaction.Number = ""
 	return []packtest.Case{
 		{Name: "invoice", Draft: invoice},
-		{Name: "adjustment", Draft: correction(country.Adjustment, "A-2", invoice)},
-		{Name: "credit", Draft: correction(country.Credit, "A-3", invoice)},
+		{Name: "adjustment", Draft: correction(transaction.Adjustment, "A-2", invoice)},
+		{Name: "credit", Draft: correction(transaction.Credit, "A-3", invoice)},
 		{Name: "cancellation", Draft: unnumbered},
 		{Name: "adjustment of a backfill", Draft: elsewhere},
 		{Name: "cancellation that needs acceptance", Draft: accepted},

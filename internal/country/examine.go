@@ -1,0 +1,193 @@
+package country
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tributary/internal/transaction"
+
+	"tributary/internal/fault"
+)
+
+// Terms are what decides about a body beside the body itself: the countries of
+// the program and the client's configuration. Nothing stored is among them.
+type Terms struct {
+	Atlas   *Atlas
+	UseCase func(code string) (UseCase, bool) // of the client; false: the country (upper case) is not enabled
+	Live    Live
+	Now     time.Time
+}
+
+// Examined is a body that can be accepted.
+type Examined struct {
+	Transaction *transaction.Transaction
+	Pack        Pack
+	UseCase     UseCase
+	Totals      transaction.Totals // zero without items
+	Warnings    []fault.Fault
+}
+
+// Examine reads a body and checks all that the body and the client's
+// configuration decide: its shape, then the country's facts and the money,
+// then, if nothing was found so far, the pack's own check.
+//
+// The error is a [fault.Error] of kind Invalid with every fault, each at the
+// client's own path. A member has one fault at most from here: what the shape
+// refused is not said again by a fact.
+func Examine(kind transaction.Kind, body []byte, terms Terms) (*Examined, error) {
+	read, err := transaction.Read(kind, body)
+	if err != nil {
+		return nil, err
+	}
+	c := &examiner{Reading: read, tx: read.Transaction, terms: terms, shape: read.Faults.Listed()}
+	if c.findCountry() {
+		c.operation()
+		c.facts()
+	}
+	c.money()
+	if c.Faults.Count() == 0 && c.pack.Check != nil && c.tx.Whole() {
+		c.found(c.pack.Check(Case{
+			Transaction: c.tx, Totals: c.totals, UseCase: c.useCase, Now: terms.Now,
+		})...)
+	}
+	if err := c.Faults.Err("the transaction"); err != nil {
+		return nil, err
+	}
+	return &Examined{
+		Transaction: c.tx, Pack: c.pack, UseCase: c.useCase, Totals: c.totals,
+		Warnings: append(c.Warnings, c.cautions.Listed()...),
+	}, nil
+}
+
+// examiner goes on where the reading of the body ended.
+type examiner struct {
+	*transaction.Reading
+	tx       *transaction.Transaction
+	terms    Terms
+	shape    []fault.Fault // what the reading found
+	pack     Pack
+	useCase  UseCase
+	totals   transaction.Totals
+	cautions fault.List
+}
+
+// found keeps faults and warnings, unless the shape of the same member was
+// refused already or a pack says again what its facts said.
+func (c *examiner) found(faults ...fault.Fault) {
+	for _, f := range faults {
+		f = c.Spelled(f)
+		switch {
+		case f.Type == fault.Warning:
+			c.cautions.AddNew(f)
+		case !slices.ContainsFunc(c.shape, func(known fault.Fault) bool { return sameMember(known.Field, f.Field) }):
+			c.Faults.AddNew(f)
+		}
+	}
+}
+
+// sameMember reports whether one path is the other's or leads to it.
+func sameMember(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return a != "" && strings.HasPrefix(b, a) && (len(a) == len(b) || b[len(a)] == '.')
+}
+
+// findCountry finds the pack and the client's use case; false when the country cannot be used.
+func (c *examiner) findCountry() bool {
+	code := strings.ToUpper(c.tx.CountryCode)
+	if code == "" {
+		return false
+	}
+	pack, known := c.terms.Atlas.Pack(code)
+	if !known {
+		c.found(fault.At("country_code", fault.UnsupportedCountry, "is not a country of this service"))
+		return false
+	}
+	if !c.terms.Atlas.Offers(code, c.terms.Live) {
+		c.found(fault.At("country_code", fault.UnsupportedCountry, "is offered with test keys only"))
+		return false
+	}
+	useCase, enabled := c.terms.UseCase(code)
+	if !enabled {
+		c.found(fault.At("country_code", fault.UnsupportedCountry, "is not enabled for this client"))
+		return false
+	}
+	if !supports(pack, useCase) {
+		c.found(fault.At("country_code", fault.UnsupportedCountry, "has no use case %s", useCase))
+		return false
+	}
+	c.pack, c.useCase = pack, useCase
+	return true
+}
+
+// supports says whether a country serves a use case. Both asks for what there
+// is. A country of documents only has no Reporting among its use cases.
+func supports(p Pack, u UseCase) bool {
+	return u == Both || slices.Contains(p.Facts.UseCases, u) || slices.Contains(p.Facts.UseCases, Both)
+}
+
+// operation checks that the country knows the kind of correction at all.
+// Deadlines need the original and are checked when the operation runs.
+func (c *examiner) operation() {
+	kind, facts := c.tx.Kind, &c.pack.Facts
+	switch {
+	case kind == transaction.Invoice:
+		return
+	case kind == transaction.Backfill:
+		// A backfill only makes a document known here; it is of use wherever anything can be corrected.
+		if len(facts.Corrections) == 0 {
+			c.found(fault.At("country_code", fault.UnsupportedOperation, "has no corrections that a backfill could serve"))
+		}
+		return
+	}
+	if c.tx.ReferenceID != "" && c.tx.ReferenceID == c.tx.ID {
+		c.found(fault.At("reference_transaction_id", fault.ValidationMatchInvalid, "must not be the transaction_id of the correction itself"))
+	}
+	correction, known := facts.Correction(kind)
+	if !known {
+		c.found(fault.At("country_code", fault.UnsupportedOperation, "has no operation %s", kind))
+		return
+	}
+	if kind == transaction.Credit {
+		return // its body has no reason
+	}
+	if kind == transaction.Adjustment && len(correction.Reasons) == 0 {
+		if c.tx.Reason != "" {
+			c.found(fault.Warn("reason", fault.FieldUnknown, "is not read in adjustments of this country"))
+		}
+		return
+	}
+	codes := make([]string, len(correction.Reasons))
+	for i, r := range correction.Reasons {
+		codes[i] = r.Code
+	}
+	switch {
+	case c.tx.Reason != "" && correction.ReasonPattern != "":
+		if fits, err := regexp.MatchString(correction.ReasonPattern, c.tx.Reason); err != nil || !fits {
+			c.found(fault.At("reason", fault.FieldNotValid, "must be one of %s, written as %s", strings.Join(codes, ", "), correction.ReasonPattern))
+		}
+	case c.tx.Reason == "" && correction.ReasonRequired:
+		c.found(fault.At("reason", fault.FieldRequired, "must not be empty: it is one of %s", strings.Join(codes, ", ")))
+	case c.tx.Reason != "" && len(codes) > 0 && !slices.Contains(codes, c.tx.Reason):
+		c.found(fault.At("reason", fault.FieldNotValid, "must be one of %s", strings.Join(codes, ", ")))
+	}
+}
+
+// money works out the amounts, as far as the items allow.
+func (c *examiner) money() {
+	if len(c.tx.Items) == 0 || c.ItemsFaulty {
+		return
+	}
+	totals, faults := transaction.Calculate(c.tx.Items)
+	c.found(faults...)
+	if len(faults) > 0 {
+		return
+	}
+	c.totals = totals
+	if !c.PaymentsFaulty {
+		c.found(transaction.CheckPayments(c.tx.Payments, totals)...)
+	}
+}

@@ -1,0 +1,150 @@
+package country
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tributary/internal/transaction"
+
+	"tributary/internal/fault"
+)
+
+// facts checks the body against what the country says of itself as data.
+func (c *examiner) facts() {
+	facts := &c.pack.Facts
+	if c.tx.Whole() && !facts.NumberOptional && c.tx.Number == "" {
+		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty"))
+	}
+	for i := range facts.Required {
+		if rule := &facts.Required[i]; c.holds(rule) {
+			c.require(rule)
+		}
+	}
+	for i := range facts.Forbidden {
+		if rule := &facts.Forbidden[i]; c.holds(rule) {
+			c.forbid(rule)
+		}
+	}
+	if c.tx.Kind != transaction.Backfill { // what was issued elsewhere obeyed the rules of its own time
+		for i := range facts.Allowed {
+			c.allow(&facts.Allowed[i])
+		}
+		for i := range facts.MaxLengths {
+			c.limit(&facts.MaxLengths[i])
+		}
+	}
+	if c.tx.Whole() {
+		c.exchange()
+		c.rates()
+	}
+}
+
+// holds reports whether a rule's conditions are met. A rule without a kind
+// speaks of whole documents: a credit has none of their members.
+func (c *examiner) holds(r *FieldRule) bool {
+	switch {
+	case r.Kind == "" && !c.tx.Whole(), r.Kind != "" && r.Kind != c.tx.Kind:
+		return false
+	case r.UseCase != "" && r.UseCase != c.useCase && c.useCase != Both:
+		return false
+	case r.BusinessModel == "":
+		return true
+	}
+	model, known := c.businessModel()
+	return known && r.BusinessModel == model
+}
+
+// businessModel is unknown while the customer itself is in doubt: a rule for
+// the wrong model would only confuse.
+func (c *examiner) businessModel() (string, bool) {
+	for _, f := range c.shape {
+		if f.Field == "customer" || f.Field == "customer.type" {
+			return "", false
+		}
+	}
+	return BusinessModel(c.tx), true
+}
+
+func (c *examiner) require(r *FieldRule) {
+	c.tx.EachField(r.Field, func(at transaction.Place, text string) {
+		if text == "" {
+			c.found(fault.At(at.Path(r.Field), fault.FieldRequired, "must not be empty%s", because(r.Reason)))
+		}
+	})
+}
+
+func (c *examiner) forbid(r *FieldRule) {
+	c.tx.EachField(r.Field, func(at transaction.Place, text string) {
+		if text != "" {
+			c.found(fault.At(at.Path(r.Field), fault.UnsupportedField, "is not supported here%s", because(r.Reason)))
+		}
+	})
+}
+
+func (c *examiner) allow(r *ValueRule) {
+	eitherCase := strings.HasSuffix(r.Field, "country_code") || strings.HasSuffix(r.Field, "currency_code") || strings.HasSuffix(r.Field, "language_code")
+	c.tx.EachField(r.Field, func(at transaction.Place, text string) {
+		if eitherCase {
+			text = strings.ToUpper(text)
+		}
+		if text != "" && !slices.Contains(r.Values, text) {
+			c.found(fault.At(at.Path(r.Field), fault.FieldNotValid, "must be one of %s%s", strings.Join(r.Values, ", "), because(r.Reason)))
+		}
+	})
+}
+
+func (c *examiner) limit(r *LengthRule) {
+	c.tx.EachField(r.Field, func(at transaction.Place, text string) {
+		if len(text) > r.Max && utf8.RuneCountInString(text) > r.Max {
+			c.found(fault.At(at.Path(r.Field), fault.FieldNotValid, "must be at most %d characters long%s", r.Max, because(r.Reason)))
+		}
+	})
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// exchange asks for a rate where the document is in the country's own currency.
+func (c *examiner) exchange() {
+	if !c.pack.Facts.OwnCurrency || c.tx.CurrencyCode == "" || strings.ToUpper(c.tx.CurrencyCode) == c.pack.Facts.Currency {
+		return
+	}
+	reason := because("documents of " + c.pack.Name + " are in " + c.pack.Facts.Currency)
+	if c.tx.ExchangeRate == nil {
+		c.found(fault.At("exchange_rate", fault.FieldRequired, "must not be empty%s", reason))
+	}
+	if c.tx.ExchangeRateDate == "" {
+		c.found(fault.At("exchange_rate_date", fault.FieldRequired, "must not be empty%s", reason))
+	}
+}
+
+// rates compares every tax entry with the country's regimes and table. What
+// the table refuses is an error only where the authority would refuse it.
+func (c *examiner) rates() {
+	facts := &c.pack.Facts
+	if len(facts.Regimes) > 0 {
+		c.regimes(facts)
+	}
+	if len(facts.Rates) > 0 && !c.ItemsFaulty && !c.tx.Date.IsZero() {
+		c.found(CheckRates(*facts, Case{Transaction: c.tx})...)
+	}
+}
+
+func (c *examiner) regimes(facts *Facts) {
+	c.tx.EachField("items.*.tax_breakdowns.*.regime", func(at transaction.Place, regime string) {
+		if regime == "" || regime == transaction.Withholding || slices.Contains(facts.Regimes, regime) {
+			return
+		}
+		path, text := at.Path("items.*.tax_breakdowns.*.regime"), "is not among those of the country: "+strings.Join(facts.Regimes, ", ")
+		if facts.StrictRates {
+			c.found(fault.At(path, fault.FieldNotValid, "%s", text))
+		} else {
+			c.found(fault.Warn(path, fault.RateUnusual, "%s", text))
+		}
+	})
+}

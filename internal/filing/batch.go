@@ -1,0 +1,282 @@
+package filing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/killpoint"
+)
+
+// batch is a set of operations of one lane on their way through the stages.
+type batch struct {
+	*visit
+	ops       []*operation // all of them
+	ready     []*operation // bytes made in memory, not stored yet
+	outgoing  []*operation // stored as prepared, or to be sent once more
+	ambiguous []*operation // sent, no clean answer
+	pending   []*operation // at the authority, undecided
+	broken    []*operation // refused because their links do not follow the authority's last one
+	outcomes  []outcome
+	moved     []*operation // to another lane, or behind their original
+	retry     []*operation // could not be prepared now
+	held      []*operation // wait for credentials
+	evidence  []func(tx *db.Tx) error
+	chain     country.Link // the head, once read
+	chainRead bool
+	head      int64 // position of the head as stored
+}
+
+// outcome is how an operation ends.
+type outcome struct {
+	op      *operation
+	status  Status
+	faults  []fault.Fault
+	receipt country.Receipt
+}
+
+func (b *batch) settle(o outcome) { b.outcomes = append(b.outcomes, o) }
+
+func (b *batch) fail(o *operation, faults ...fault.Fault) {
+	b.settle(outcome{op: o, status: Failure, faults: faults})
+}
+
+// uncounted lists operations whose crash count no write has taken back yet,
+// besides those that are being settled.
+func (b *batch) uncounted(endings []ending) (ids []string) {
+	for _, o := range b.ops {
+		if o.counted && !slices.ContainsFunc(endings, func(e ending) bool { return e.op == o }) {
+			ids = append(ids, o.id)
+		}
+	}
+	return ids
+}
+
+// run takes every operation as far as it goes, one stored stage after the other.
+func (b *batch) run(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		b.storePrepared, b.storeRetries, b.poll, b.resolve, b.send, b.resolveLost, b.storePending, b.storeOutcomes, b.mendChain,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storePrepared fixes bytes and chain positions: from here on they never change.
+func (b *batch) storePrepared(ctx context.Context) error {
+	for len(b.ready) > 0 {
+		kept, refused, err := b.tryPrepared(ctx)
+		if err != nil && !errors.Is(err, errChainBroken) {
+			return fmt.Errorf("store prepared filings: %w", err)
+		}
+		b.outcomes = append(b.outcomes, refused...)
+		if err != nil {
+			if err := b.prepareAgain(ctx, refused); err != nil {
+				return err
+			}
+			continue
+		}
+		b.ready = nil
+		for _, o := range kept {
+			if o.gap != nil {
+				b.settle(b.adopted(o))
+				continue
+			}
+			if o.filing.Report == nil {
+				b.settle(outcome{op: o, status: Success}) // nothing to file
+				continue
+			}
+			o.stage = Prepared
+			b.outgoing = append(b.outgoing, o)
+		}
+		b.reached(killpoint.Prepared, b.lease.ID)
+	}
+	return nil
+}
+
+// tryPrepared stores what is ready. A correction that the original does not
+// allow is left out; in a chain that undoes the write, because later links
+// were built on it.
+func (b *batch) tryPrepared(ctx context.Context) (kept []*operation, refused []outcome, err error) {
+	err = b.db.Write(ctx, func(tx *db.Tx) error {
+		kept, refused = nil, nil
+		if err := b.lease.Guard(tx); err != nil {
+			return err
+		}
+		if err := lockOriginals(tx, b.ready); err != nil {
+			return err
+		}
+		for _, o := range b.ready {
+			f, err := b.reserve(tx, o)
+			if err != nil {
+				return err
+			}
+			if f == nil {
+				kept = append(kept, o)
+			} else {
+				refused = append(refused, outcome{op: o, status: Failure, faults: []fault.Fault{*f}})
+			}
+		}
+		if b.chained && len(refused) > 0 {
+			return errChainBroken
+		}
+		return b.insertFilings(tx, kept)
+	})
+	return kept, refused, err
+}
+
+// errChainBroken undoes a write of links; it is rare: two corrections of one original in one batch.
+var errChainBroken = errors.New("a correction was refused in the middle of a chain")
+
+// prepareAgain builds the links anew, from the stored head and without those refused.
+func (b *batch) prepareAgain(ctx context.Context, refused []outcome) error {
+	list := b.ready
+	b.ready, b.chain, b.chainRead, b.head = nil, country.Link{}, false, 0
+	for _, o := range list {
+		if slices.ContainsFunc(refused, func(r outcome) bool { return r.op == o }) {
+			continue
+		}
+		if o.gap != nil {
+			b.ready = append(b.ready, o)
+			continue
+		}
+		o.filing = country.Filing{}
+		if !b.files(o) {
+			b.ready = append(b.ready, o)
+		} else if err := b.draft(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *batch) insertFilings(tx *db.Tx, ops []*operation) error {
+	var filings, stages [][]any
+	for _, o := range ops {
+		if o.filing.Report == nil {
+			continue
+		}
+		filings = append(filings, []any{o.id, o.filing.Report, o.filing.SHA256, encodeFiling(o.filing)})
+		due := any(nil)
+		if b.chained {
+			due = db.Micros(chainDue(o))
+		}
+		stages = append(stages, []any{o.id, o.supplierID, b.pack.Version, due})
+	}
+	if len(filings) == 0 {
+		return nil
+	}
+	if err := tx.Insert("filings", "operation_id,report,sha256,filing", filings...); err != nil {
+		return err
+	}
+	if err := tx.ExecEachOne("UPDATE operations SET stage = 'prepared', supplier_id = $2, pack_version = $3, due_at = coalesce($4, due_at) WHERE operation_id = $1 AND stage = 'received'", stages); err != nil {
+		return err
+	}
+	if !b.chained {
+		return nil
+	}
+	return b.storeChain(tx)
+}
+
+// chainDue makes links due in the order of the chain, before everything that
+// is not yet in it: an instant long ago, as many microseconds as its position.
+func chainDue(o *operation) time.Time { return db.FromMicros(o.filing.Link.Position) }
+
+// storeChain moves the head from where it was read; anything else would fork the chain.
+func (b *batch) storeChain(tx *db.Tx) error {
+	text, err := json.Marshal(b.chain)
+	if err != nil {
+		return err
+	}
+	if b.head == 0 {
+		return tx.Insert("chains", "lane,position,link", []any{b.lease.ID, b.chain.Position, string(text)})
+	}
+	return tx.ExecOne("UPDATE chains SET position = $1, link = $2 WHERE lane = $3 AND position = $4", b.chain.Position, string(text), b.lease.ID, b.head)
+}
+
+// readChain loads the head of the lane's chain.
+func (b *batch) readChain(ctx context.Context) error {
+	if b.chainRead {
+		return nil
+	}
+	err := b.db.Read(ctx, func(r db.Reader) error {
+		var text string
+		err := r.Row("SELECT position, link FROM chains WHERE lane = $1", b.lease.ID).Scan(&b.head, &text)
+		if errors.Is(err, db.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal([]byte(text), &b.chain)
+	})
+	if err != nil {
+		return fmt.Errorf("read the chain: %w", err)
+	}
+	b.chainRead = true
+	return nil
+}
+
+// postpone stores that operations go on later with the same bytes.
+func (b *batch) postpone(ctx context.Context, ops []*operation) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	err := b.db.Write(ctx, func(tx *db.Tx) error {
+		if err := b.lease.Guard(tx); err != nil {
+			return err
+		}
+		rows := make([][]any, 0, len(ops))
+		for _, o := range ops {
+			rows = append(rows, []any{o.id, db.Micros(b.dueAgain(tx, o))})
+		}
+		return tx.ExecEachOne("UPDATE operations SET stage = 'prepared', due_at = $2, doubts = '', crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+	})
+	if err == nil {
+		uncount(ops)
+	}
+	return err
+}
+
+// dueAgain is when an operation goes on. While the lane rests as a whole the
+// operation keeps its place in it.
+func (b *batch) dueAgain(tx *db.Tx, o *operation) time.Time {
+	switch {
+	case b.chained && o.filing.Link.Position > 0:
+		return chainDue(o)
+	case b.until().After(tx.Now()):
+		return o.acceptedAt
+	}
+	return tx.Now().Add(b.backoff(o.tries + 1))
+}
+
+func sortByID(ops []*operation) {
+	sort.Slice(ops, func(i, j int) bool { return ops[i].id < ops[j].id })
+}
+
+// inOrder sorts filings as they are sent: along the chain, else by age.
+func inOrder(ops []*operation) {
+	sort.Slice(ops, func(i, j int) bool {
+		if a, b := ops[i].filing.Link.Position, ops[j].filing.Link.Position; a != b {
+			return a < b
+		}
+		return ops[i].id < ops[j].id
+	})
+}
+
+func (b *batch) callContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	timeout := b.limits.CallTimeout
+	if timeout == 0 {
+		timeout = 30 * time.Second
+	}
+	return context.WithTimeout(ctx, timeout)
+}

@@ -1,0 +1,328 @@
+package filing_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tributary/internal/filing"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+// intrude lets somebody else add a link to the chain of a supplier.
+func (a *authorities) intrude(tax, number string) {
+	a.t.Helper()
+	desk, _ := a.sims.Desk(byChain)
+	must(a.t, desk.Write(func(b *country.Book) {
+		var position int64
+		var hash string
+		last, _ := b.Get("chain/" + tax)
+		fmt.Sscanf(last, "%d %s", &position, &hash) //nolint:errcheck // nothing there is position 0
+		hash = strings.Repeat("ab", 32)
+		b.Register(country.Registration{Supplier: tax, Number: number, SHA256: hash, AuthorityID: "OTHER-" + number})
+		b.Put("chain/"+tax, fmt.Sprintf("%d %s", position+1, hash))
+	}))
+}
+
+// Hard case 10: a link that the authority refuses because it holds another
+// last one ends nothing. The chain stops, others go on, and it goes on behind
+// the authority's head when a person says so.
+func TestHardCase10ARefusedLinkStopsTheChainUntilAPersonDecides(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := newAuthorities(t)
+		n := newNode(t, d, a.setup()).start()
+		supplier, other := n.supplier(byChain, "s1"), n.supplier(byChain, "s2")
+		n.succeeds(n.file(invoice(byChain, supplier, "t1")))
+		n.stop()
+		a.intrude(byChain+"-s1", "N-foreign")
+		ids := []string{
+			n.file(invoice(byChain, supplier, "t2")), n.file(invoice(byChain, supplier, "t3")),
+			n.submit(transaction.Cancellation, correction(byChain, "t1", "c1")),
+		}
+		n.start()
+		n.until("the chain is stopped", func() bool { return len(n.raised("chain_mismatch")) > 0 })
+		same(t, "state", n.restoredState(supplier), "chain")
+		late := n.file(invoice(byChain, supplier, "t4"))
+		n.succeeds(n.file(invoice(byChain, other, "t1-other")))
+		n.stop()
+
+		m := newNode(t, d, a.setup()).start() // a restart changes nothing
+		visits := 0
+		m.until("the lane was visited again", func() bool { visits++; return visits > 3 })
+		for _, id := range append(slices.Clone(ids), late) {
+			same(t, "status", m.result(id).Status, filing.Processing)
+			same(t, "events", m.events(id), 0)
+		}
+		same(t, "what the authority holds", fmt.Sprint(a.registered(byChain)), "[N-t1 N-foreign N-t1-other]")
+		same(t, "alerts", fmt.Sprint(m.raised("chain_mismatch")), "map["+client+"/"+supplier+":1]")
+		life, err := m.Life(t.Context(), ids[0])
+		must(t, err)
+		same(t, "why", fmt.Sprint(life.Wait.Why, life.Wait.CanRetry), fmt.Sprint(filing.WhyChain, false))
+		var list []filing.RestoredSupplier
+		closed := true
+		must(t, d.Read(t.Context(), func(r db.Reader) (err error) { list, closed, err = filing.Restored(r); return err }))
+		if closed || len(list) != 1 || list[0].SupplierID != supplier || list[0].State != "chain" || !strings.Contains(list[0].Trouble, ids[0]) {
+			t.Errorf("%v %+v", closed, list)
+		}
+		if err := m.Release(t.Context(), client, supplier, nil); fault.KindOf(err) != fault.Conflict {
+			t.Errorf("releasing a stopped chain: %v", err)
+		}
+
+		c, err := m.ResumeChain(t.Context(), client, supplier, country.Link{}, nil)
+		must(t, err)
+		same(t, "head", c.After.Position, 2)
+		same(t, "made anew", int64(c.Anew), c.Before.Position-1) // the correction may have come too late to be refused
+		for _, id := range append(ids, late) {
+			m.succeeds(id)
+			same(t, "events", m.events(id), 1)
+		}
+		same(t, "what the authority holds", fmt.Sprint(a.registered(byChain)), "[N-t1 N-foreign N-t1-other N-t2 N-t3 N-c1 N-t4]") // in the order of acceptance
+		same(t, "alerts", fmt.Sprint(m.raised("chain_mismatch")), "map["+client+"/"+supplier+":1]")
+	})
+}
+
+// A number that another document holds fails its own transaction, and the
+// authority does not count its link. Those that hang on it are made anew.
+func TestHardCase10LinksBehindOneThatWasNotCountedAreMadeAnew(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for before := range 2 { // links that the authority holds already
+			a := newAuthorities(t)
+			n := newNode(t, d, a.setup())
+			supplier := n.supplier(byChain, fmt.Sprint("s", before))
+			name := func(id string) string { return fmt.Sprint(id, "-", before) }
+			if before > 0 {
+				n.start().succeeds(n.file(invoice(byChain, supplier, name("t1"))))
+				n.stop()
+			}
+			a.script(byChain, country.Step{Outcome: country.Duplicate})
+			used := n.file(invoice(byChain, supplier, name("used")))
+			ids := []string{n.file(invoice(byChain, supplier, name("t2"))), n.file(invoice(byChain, supplier, name("t3")))}
+			if before > 0 {
+				ids = append(ids, n.submit(transaction.Cancellation, correction(byChain, name("t1"), name("c1"))))
+			}
+			n.start()
+			n.fails(used, fault.AuthorityNumberUsed)
+			for _, id := range ids {
+				n.succeeds(id)
+				same(t, "events", n.events(id), 1)
+			}
+			n.stop()
+			same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+			once(t, a.registered(byChain))
+			same(t, "registrations", len(a.registered(byChain)), before+1+len(ids))
+			same(t, "head", one[int64](t, d, "SELECT position FROM chains WHERE lane LIKE $1", "%|"+supplier), int64(before+len(ids)))
+		}
+	})
+}
+
+// keeper is an office that says where a chain stands.
+type keeper struct {
+	*office
+	head func() (country.Link, bool, error)
+}
+
+func (k *keeper) Head(context.Context, country.Supplier, country.Credentials) (country.Link, bool, error) {
+	return k.head()
+}
+
+func (k *keeper) setup() setup {
+	s := k.office.setup()
+	s.packs[0].Connect = func(country.Endpoint) (country.Channel, error) { return k, nil }
+	return s
+}
+
+func refusedLink() country.Receipt {
+	return country.Receipt{Outcome: country.Rejected, ChainBroken: true}
+}
+
+// Only a head that explains the refusal lets a chain go on by itself.
+func TestHardCase10TheAuthoritysHeadDecidesAboutARefusedLink(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		head    func(links map[string]country.Link, asked int) (country.Link, bool, error)
+		stopped bool
+	}{
+		{"somebody else's", func(map[string]country.Link, int) (country.Link, bool, error) {
+			return country.Link{Position: 2, Hash: "another"}, true, nil
+		}, true},
+		{"ours at another position", func(links map[string]country.Link, _ int) (country.Link, bool, error) {
+			return country.Link{Position: 1, Hash: links["N-t2"].Hash}, true, nil
+		}, true},
+		{"the one before the refused link", func(links map[string]country.Link, _ int) (country.Link, bool, error) {
+			return links["N-t2"], true, nil
+		}, true},
+		{"one before a link that was confirmed", func(links map[string]country.Link, _ int) (country.Link, bool, error) {
+			return links["N-t1"], true, nil
+		}, true},
+		{"none, and links were confirmed", func(map[string]country.Link, int) (country.Link, bool, error) {
+			return country.Link{}, false, nil
+		}, true},
+		{"the refused link itself", func(links map[string]country.Link, _ int) (country.Link, bool, error) {
+			return links["N-t3"], true, nil
+		}, false},
+		{"the refused link itself, at the second question", func(links map[string]country.Link, asked int) (country.Link, bool, error) {
+			if asked == 1 {
+				return country.Link{}, false, errLine
+			}
+			return links["N-t3"], true, nil
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			links, asked := map[string]country.Link{}, 0
+			k := &keeper{office: newOffice(country.ByChain)}
+			k.send = func(o *office, f country.Filing) (country.Receipt, error) {
+				mu.Lock()
+				links[f.Number] = f.Link
+				mu.Unlock()
+				if f.Number != "N-t3" {
+					return o.take(f), nil
+				}
+				if !c.stopped {
+					o.take(f) // it holds it, and says so only when it is asked
+				}
+				return refusedLink(), nil
+			}
+			k.head = func() (country.Link, bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked++
+				return c.head(links, asked)
+			}
+			n := newNode(t, dbtest.SQLite(t), k.setup()).start()
+			supplier := n.supplier(officeCode, "s1")
+			n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
+			n.succeeds(n.file(invoice(officeCode, supplier, "t2")))
+			id := n.file(invoice(officeCode, supplier, "t3"))
+			if !c.stopped {
+				n.succeeds(id)
+				n.succeeds(n.file(invoice(officeCode, supplier, "t4")))
+				same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+				return
+			}
+			n.until("the chain is stopped", func() bool { return len(n.raised("chain_mismatch")) > 0 })
+			same(t, "status", n.result(id).Status, filing.Processing)
+			same(t, "registered", fmt.Sprint(k.registered()), "[N-t1 N-t2]")
+		})
+	}
+}
+
+// A link before the refused one is still on its way: the same bytes go again.
+func TestHardCase10ALinkRefusedForOneThatIsOnItsWayKeepsItsBytes(t *testing.T) {
+	t.Parallel()
+	k := &keeper{office: newOffice(country.ByChain)}
+	var mu sync.Mutex
+	var first country.Link
+	tries := 0
+	k.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case f.Number == "N-t1":
+			first = f.Link
+		case f.Number == "N-t2" && tries == 0:
+			tries++
+			return country.Receipt{Outcome: country.NotTaken}, nil
+		case f.Number == "N-t3" && !slices.Contains(o.registered(), "N-t2"):
+			return refusedLink(), nil
+		}
+		return o.take(f), nil
+	}
+	k.head = func() (country.Link, bool, error) { mu.Lock(); defer mu.Unlock(); return first, true, nil }
+	n := newNode(t, dbtest.SQLite(t), k.setup())
+	supplier := n.supplier(officeCode, "s1")
+	var ids []string
+	for _, id := range []string{"t1", "t2", "t3"} {
+		ids = append(ids, n.file(invoice(officeCode, supplier, id)))
+	}
+	n.start()
+	for _, id := range ids {
+		n.succeeds(id)
+	}
+	n.stop()
+	same(t, "prepared", k.prepared, 3)
+	same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+}
+
+// An authority that can say nothing about its chain leaves the head to a
+// person; what it refused, and what was never sent, gets new links.
+func TestHardCase10AnAuthorityWithoutAHeadStopsTheChain(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByChain)
+	o.limits.Batch = 1
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		if f.Link.Position < 5 && f.Number != "N-t1" {
+			return refusedLink(), nil
+		}
+		return o.take(f), nil
+	}
+	n := newNode(t, dbtest.SQLite(t), o.setup()).start()
+	supplier := n.supplier(officeCode, "s1")
+	n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
+	second, third := n.file(invoice(officeCode, supplier, "t2")), n.file(invoice(officeCode, supplier, "t3"))
+	n.until("the chain is stopped", func() bool { return len(n.raised("chain_mismatch")) > 0 })
+	if _, err := n.ResumeChain(t.Context(), client, supplier, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("without a head: %v", err)
+	}
+	_, err := n.ResumeChain(t.Context(), client, supplier, country.Link{Position: 4, Hash: "abc"}, nil)
+	must(t, err)
+	n.succeeds(second)
+	n.succeeds(third)
+	same(t, "registered", fmt.Sprint(o.registered()), "[N-t1 N-t2 N-t3]")
+	same(t, "head", one[int64](t, n.d, "SELECT position FROM chains"), 6)
+}
+
+// A link that is taken with a remark is registered: its chain goes on, and
+// somebody is told once.
+func TestHardCase10ALinkTakenWithARemarkIsASuccess(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByChain)
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		r := o.take(f)
+		r.ChainBroken = true
+		return r, nil
+	}
+	n := newNode(t, dbtest.SQLite(t), o.setup()).start()
+	supplier := n.supplier(officeCode, "s1")
+	n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
+	n.succeeds(n.file(invoice(officeCode, supplier, "t2")))
+	same(t, "alerts", fmt.Sprint(n.raised("chain_remarked")), "map["+client+"/"+supplier+":1]")
+	same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+}
+
+// A refused document keeps its place in the chain. When the answer got lost,
+// asking again finds a chain that has gone on by the very link: that ends the
+// operation, and stops nothing.
+func TestHardCase10ARefusalThatGotLostEndsItsOwnTransactionOnly(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := newAuthorities(t)
+		n := newNode(t, d, a.setup())
+		supplier := n.supplier(byChain, "s1")
+		a.script(byChain, country.Step{Outcome: country.DropAnswer})
+		ids := []string{
+			n.file(invoice(byChain, supplier, "t1")), n.file(invoice(byChain, supplier, "t2").with("transaction_number", "N-t2-REJECT")),
+			n.file(invoice(byChain, supplier, "t3").with("transaction_number", "N-t3-REJECT")),
+		}
+		n.start()
+		n.succeeds(ids[0])
+		n.fails(ids[1], fault.AuthorityRejected)
+		n.fails(ids[2], fault.AuthorityRejected)
+		n.succeeds(n.file(invoice(byChain, supplier, "t4")))
+		same(t, "registered", fmt.Sprint(a.registered(byChain)), "[N-t1 N-t4]")
+		same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+		same(t, "head", one[int64](t, d, "SELECT position FROM chains"), 4)
+	})
+}

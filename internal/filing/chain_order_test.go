@@ -1,0 +1,60 @@
+package filing_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"tributary/internal/transaction"
+
+	"tributary/internal/country"
+	"tributary/internal/db/dbtest"
+)
+
+// Links whose answer was lost are asked about along the chain, not by age: a
+// correction that waited for its original is older than the link before it, and
+// where asking means sending again the authority would refuse it for a gap, and
+// everything after it for ever. (Found by the simulation, seeds 430 and 924.)
+func TestLostLinksAreAskedAboutInTheOrderOfTheChain(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByChain)
+	var mu sync.Mutex
+	var asked []string
+	lost := false
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case f.Number == "N-t1" || lost:
+			return o.take(f), nil
+		case o.sent() == 1 || o.lastCall() < 2: // until both go in one call
+			return country.Receipt{Outcome: country.NotTaken}, nil
+		}
+		lost = true
+		return country.Receipt{}, errLine
+	}
+	o.find = func(o *office, f country.Filing) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, fmt.Sprintf("%d %s", f.Link.Position, f.Number))
+		if len(asked) == 1 {
+			return country.Receipt{}, errLine // so that the next visit finds them in the table
+		}
+		return o.held(f), nil
+	}
+	n := newNode(t, dbtest.SQLite(t), o.setup())
+	supplier := n.supplier(officeCode, "s1")
+	first := n.file(invoice(officeCode, supplier, "t1"))
+	waiting := n.submit(transaction.Cancellation, correction(officeCode, "t1", "c1"))
+	second := n.file(invoice(officeCode, supplier, "t2"))
+	if waiting > second {
+		t.Fatal("the correction is not the older one")
+	}
+	n.start()
+	for _, id := range []string{first, second, waiting} {
+		n.succeeds(id)
+	}
+	n.stop()
+	same(t, "registered", fmt.Sprint(o.registered()), "[N-t1 N-t2 N-c1]")
+	same(t, "asked", fmt.Sprint(asked), "[2 N-t2 2 N-t2 3 N-c1]")
+}

@@ -1,0 +1,290 @@
+package filing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tributary/internal/transaction"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// reference is what is stored of an original.
+type reference struct {
+	known  bool
+	open   int64
+	op     *operation // the successful one, nil if there is none
+	filing country.Filing
+	result *Result
+}
+
+// meetOriginal finds the document a correction refers to. It answers false
+// when the operation does not go on now: it failed, waits, or moved to the
+// lane of the original's supplier.
+func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err error) {
+	var ref reference
+	if err := b.db.Read(ctx, func(r db.Reader) (err error) {
+		ref, err = b.lookUp(r, o.scope, o.referenceID)
+		return err
+	}); err != nil {
+		return false, err
+	}
+	switch {
+	case !ref.known:
+		b.fail(o, refers(fault.ReferenceUnknown, "is not known"))
+		return false, nil
+	case ref.op == nil && ref.open > 0:
+		return false, b.block(ctx, o)
+	case ref.op == nil:
+		b.fail(o, refers(fault.ReferenceNotSuccessful, "did not succeed"))
+		return false, nil
+	case ref.op.kind == transaction.Cancellation:
+		b.fail(o, refers(fault.UnsupportedOperation, "is a cancellation, which nothing corrects"))
+		return false, nil
+	case ref.op.code != o.code:
+		b.fail(o, fault.At("country_code", fault.ValidationMatchInvalid, "differs from the original's, %s", ref.op.code))
+		return false, nil
+	}
+	if f := b.deadline(o, ref.op); f != nil {
+		b.fail(o, *f)
+		return false, nil
+	}
+	return b.inherit(ctx, o, ref)
+}
+
+func refers(code fault.Code, what string) fault.Fault {
+	return fault.At("reference_transaction_id", code, "%s", what)
+}
+
+// deadline refuses corrections after the country's last day for them.
+func (b *batch) deadline(o, original *operation) *fault.Fault {
+	c, ok := b.pack.Facts.Correction(o.kind)
+	if !ok || c.Days == 0 || original.document == nil {
+		return nil
+	}
+	last := original.document.Date.AddDate(0, 0, c.Days)
+	if !b.db.Now().After(last) {
+		return nil
+	}
+	f := refers(fault.UnsupportedOperation, fmt.Sprintf("could be corrected in this way only until %s", last.Format("2006-01-02")))
+	return &f
+}
+
+// inherit completes a correction from its original: supplier, and for credits
+// and cancellations parties, items and currency.
+func (b *batch) inherit(ctx context.Context, o *operation, ref reference) (goOn bool, err error) {
+	if o.whole() && (ref.op.supplierID == "" || len(ref.op.document.Items) == 0) {
+		b.fail(o, refers(fault.UnsupportedOperation, "was backfilled without supplier or items, so it can only be adjusted"))
+		return false, nil
+	}
+	if o.supplierID == "" {
+		return false, b.move(ctx, o, ref.op.supplierID)
+	}
+	if ref.op.supplierID != "" && ref.op.supplierID != o.supplierID {
+		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "is not the supplier of the original"))
+		return false, nil
+	}
+	if o.whole() {
+		o.complete(ref.op)
+	}
+	if o.document.Number == "" {
+		o.document.Number = uniqueNumber(o.code, o.id)
+	}
+	o.original = &country.Original{
+		Transaction: *ref.op.document, Totals: ref.op.totals, UniqueNumber: uniqueNumber(ref.op.code, ref.op.id),
+		Report: ref.filing.Report, Backfilled: ref.op.kind == transaction.Backfill,
+	}
+	if ref.result != nil {
+		o.original.AuthorityID1, o.original.AuthorityID2 = text(ref.result.AuthorityID1), text(ref.result.AuthorityID2)
+	}
+	return true, nil
+}
+
+// lookUp reads what is known of a transaction that others refer to.
+func (s *Service) lookUp(r db.Reader, scope, transactionID string) (ref reference, err error) {
+	var successID *string
+	err = r.Row("SELECT open, success_id FROM transactions WHERE client_id = $1 AND transaction_id = $2", scope, transactionID).Scan(&ref.open, &successID)
+	if errors.Is(err, db.ErrNoRows) {
+		return ref, nil
+	}
+	ref.known = true
+	if err != nil || successID == nil {
+		return ref, err
+	}
+	o, err := s.operation(r, scope, *successID)
+	if err != nil {
+		return ref, err
+	}
+	ref.op = o
+	var report []byte
+	var filing string
+	switch err := r.Row("SELECT report, filing FROM filings WHERE operation_id = $1", o.id).Scan(&report, &filing); {
+	case err == nil:
+		if ref.filing, err = decodeFiling(filing, report); err != nil {
+			return ref, err
+		}
+	case !errors.Is(err, db.ErrNoRows):
+		return ref, err
+	}
+	ref.result, err = s.storedResult(r, o.id)
+	return ref, err
+}
+
+// operation reads one operation with its body; a credit or cancellation is
+// completed from its own original, so that it can be corrected or shown again.
+func (s *Service) operation(r db.Reader, scope, id string) (*operation, error) {
+	o, err := scanOperation(r.Row("SELECT "+operationFields+" FROM operations WHERE operation_id = $1 AND client_id = $2", id, scope).Scan)
+	if err != nil {
+		return nil, err
+	}
+	var warnings *string
+	if err := r.Row("SELECT body, warnings FROM bodies WHERE operation_id = $1", id).Scan(&o.body, &warnings); err != nil {
+		return nil, fmt.Errorf("read the body of %s: %w", id, err)
+	}
+	o.warnings = decodeFaults(warnings)
+	if err := o.decode(); err != nil {
+		return nil, err
+	}
+	if o.whole() && o.correction() {
+		ref, err := s.lookUp(r, scope, o.referenceID)
+		if err != nil || ref.op == nil {
+			return o, err
+		}
+		o.complete(ref.op)
+	}
+	return o, nil
+}
+
+// block lets a correction wait until its original is settled. Its 48 hours
+// begin anew when it goes on.
+//
+// Failure policy: the original may settle between our look and this write; so
+// the write looks again, under the lock of the original's row, and otherwise
+// leaves the operation due. Corrections that wait for each other would wait
+// for ever: blocks of one client are made one by one, and the one that would
+// close a circle fails.
+func (b *batch) block(ctx context.Context, o *operation) error {
+	circle := false
+	err := b.db.Write(ctx, func(tx *db.Tx) (err error) {
+		if err := b.lease.Guard(tx); err != nil {
+			return err
+		}
+		if err := tx.Lock("blocks|" + o.scope); err != nil {
+			return err
+		}
+		if circle, err = closesCircle(tx, o); err != nil || circle {
+			return err
+		}
+		if err := tx.Exec("UPDATE transactions SET open = open WHERE client_id = $1 AND transaction_id = $2", o.scope, o.referenceID); err != nil {
+			return err
+		}
+		return tx.Exec(`UPDATE operations SET stage = 'blocked', due_at = NULL, started_at = NULL, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'
+			AND EXISTS (SELECT 1 FROM transactions WHERE client_id = $2 AND transaction_id = $3 AND success_id IS NULL AND open > 0)`, o.id, o.scope, o.referenceID)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("wait for the original: %w", err)
+	case circle:
+		b.fail(o, refers(fault.ReferenceNotSuccessful, "waits for this transaction itself"))
+	default:
+		// Not uncounted: where the original has just settled, the count is still raised.
+		b.moved = append(b.moved, o)
+	}
+	return nil
+}
+
+// closesCircle follows the originals of originals that wait themselves.
+func closesCircle(tx *db.Tx, o *operation) (bool, error) {
+	seen := map[string]bool{}
+	for id := o.referenceID; !seen[id]; {
+		seen[id] = true
+		var next string
+		err := tx.Row("SELECT reference_id FROM operations WHERE client_id = $1 AND transaction_id = $2 AND stage = 'blocked' LIMIT 1", o.scope, id).Scan(&next)
+		if errors.Is(err, db.ErrNoRows) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("follow references: %w", err)
+		}
+		if next == o.transactionID {
+			return true, nil
+		}
+		id = next
+	}
+	return false, nil
+}
+
+// move sends a correction that names no supplier to the lane of the original's.
+func (b *batch) move(ctx context.Context, o *operation, supplierID string) error {
+	b.moved = append(b.moved, o)
+	o.counted = false
+	lane := laneName(o.scope, o.code, o.live, supplierID, shardOf(o.id, lanesOf(b.cfg.Atlas, b.pack, o.live)))
+	return b.db.Write(ctx, func(tx *db.Tx) error {
+		if err := b.lease.Guard(tx); err != nil {
+			return err
+		}
+		tx.Wake(laneQueue.Table)
+		return tx.ExecOne("UPDATE operations SET lane = $1, supplier_id = $2, crashes = 0 WHERE operation_id = $3 AND status = 'PROCESSING'", lane, supplierID, o.id)
+	})
+}
+
+// lockOriginals orders the writes that enter corrections of the same originals;
+// always in one order, so that two of them never wait for each other.
+func lockOriginals(tx *db.Tx, ops []*operation) error {
+	var names []string
+	for _, o := range ops {
+		if o.correction() {
+			names = append(names, "original|"+o.scope+"|"+o.referenceID)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if err := tx.Lock(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reserve enters a correction in the original's book, or says why it cannot
+// be: one full credit or one cancellation, and adjustments within its sum; what
+// the authority holds already is entered in any case. The caller holds the
+// original's lock.
+func (b *batch) reserve(tx *db.Tx, o *operation) (*fault.Fault, error) {
+	if !o.correction() {
+		return nil, nil
+	}
+	var whole, adjusted int64
+	err := tx.Row(`SELECT coalesce(sum(CASE WHEN kind IN ('CREDIT', 'CANCELLATION') THEN 1 ELSE 0 END), 0),
+		coalesce(sum(CASE WHEN kind = 'ADJUSTMENT' THEN amount ELSE 0 END), 0)
+		FROM corrections WHERE client_id = $1 AND original_id = $2 AND transaction_id <> $3`, o.scope, o.referenceID, o.transactionID).Scan(&whole, &adjusted)
+	if err != nil {
+		return nil, fmt.Errorf("read corrections: %w", err)
+	}
+	amount := o.totals.Gross
+	if o.kind != transaction.Adjustment {
+		amount = -o.original.Totals.Gross
+	}
+	if whole > 0 && o.gap == nil {
+		f := refers(fault.ReferenceAlreadyCorrected, "was already credited or cancelled")
+		return &f, nil
+	}
+	sum := o.original.Totals.Gross
+	if sized := !o.original.Backfilled || len(o.original.Transaction.Items) > 0; sized && exceeds(sum, adjusted+amount) && o.gap == nil {
+		f := refers(fault.ReferenceExceeded, fmt.Sprintf("amounts to %d and would be corrected by %d", sum, adjusted+amount))
+		return &f, nil
+	}
+	return nil, tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (client_id, original_id, transaction_id) DO UPDATE SET operation_id = excluded.operation_id, kind = excluded.kind, amount = excluded.amount`,
+		o.scope, o.referenceID, o.transactionID, o.id, string(o.kind), amount)
+}
+
+// exceeds reports whether a correction takes more from a sum than there is.
+func exceeds(sum, correction int64) bool {
+	left := sum + correction
+	return sum >= 0 && left < 0 || sum < 0 && left > 0
+}

@@ -1,0 +1,211 @@
+package filing_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"tributary/internal/filing"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+	"tributary/internal/transaction/transactiontest"
+)
+
+// cutter stands between the program and PostgreSQL and swallows the answer to a COMMIT.
+type cutter struct {
+	l     net.Listener
+	to    string
+	armed atomic.Bool
+	wg    sync.WaitGroup
+}
+
+func newCutter(t *testing.T, to string) *cutter {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	c := &cutter{l: l, to: to}
+	c.wg.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.wg.Go(func() { c.carry(conn) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); c.wg.Wait() }) //nolint:errcheck // a test's own listener
+	return c
+}
+
+func (c *cutter) carry(from net.Conn) {
+	defer from.Close() //nolint:errcheck // cut on purpose
+	to, err := net.Dial("tcp", c.to)
+	if err != nil {
+		return
+	}
+	defer to.Close() //nolint:errcheck // cut on purpose
+	var mute atomic.Bool
+	c.wg.Go(func() {
+		defer from.Close() //nolint:errcheck // cut on purpose
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := to.Read(buf)
+			if err != nil || mute.Load() {
+				return // the answer to COMMIT ends here
+			}
+			if _, err := from.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	})
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(buf[:n], []byte("Q\x00\x00\x00\x0bcommit\x00")) && c.armed.CompareAndSwap(true, false) {
+			mute.Store(true)
+			to.Write(buf[:n])         //nolint:errcheck // the server commits
+			io.Copy(io.Discard, from) //nolint:errcheck // until the other side cuts
+			return
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// Hard case 13: the client hears 503 of a submit that is stored, and retries:
+// one registration, and every operation has its result and its event.
+func TestHardCase13ARetryAfterAnUnknownCommitFilesOnce(t *testing.T) {
+	t.Parallel()
+	address := dbtest.MigratedURL(t)
+	u, err := url.Parse(address)
+	must(t, err)
+	c := newCutter(t, u.Host)
+	u.Host = c.l.Addr().String()
+	a := newAuthorities(t)
+	n := newNode(t, dbtest.Open(t, db.Config{URL: u.String()}), a.setup())
+	body := invoice(byNumber, n.supplier(byNumber, "s1"), "t1").body(t)
+	c.armed.Store(true)
+	_, err = n.Submit(t.Context(), caller(client), transaction.Invoice, body)
+	if fault.KindOf(err) != fault.Unavailable || c.armed.Load() {
+		t.Fatalf("the submit whose commit was cut answers %v", err)
+	}
+	again, err := n.Submit(t.Context(), caller(client), transaction.Invoice, body)
+	must(t, err)
+	n.start()
+	n.succeeds(again)
+	entries, err := n.History(t.Context(), client, "t1")
+	must(t, err)
+	same(t, "attempts", len(entries), 2) // the first had been stored
+	for _, e := range entries {
+		same(t, "status", e.Status, filing.Success)
+		same(t, "events", n.events(e.OperationID), 1)
+	}
+	same(t, "registrations", len(a.registered(byNumber)), 1)
+}
+
+// Hard case 23: hostile text is kept as sent, and what is filed stays well-formed.
+func TestHardCase23HostileTextIsKeptAndFiledWellFormed(t *testing.T) {
+	t.Parallel()
+	n, _ := filer(t)
+	supplier := n.supplier(byNumber, "s1")
+	const note = "<script>alert(1)</script><img src=http://169.254.169.254/>]]>{{.}}&amp;\""
+	line := item(1, 100)
+	line["name"] = "\"}]}, <b>]]>"
+	body := invoice(byNumber, supplier, "t1").with("note", note).with("items", []any{line})
+	id := n.file(body)
+	r := n.succeeds(id)
+	same(t, "note in the result", *r.Note, note)
+	same(t, "name in the result", r.Items[0].Name, line["name"].(string))
+	same(t, "body in the record", string(one[[]byte](t, n.d, "SELECT body FROM bodies WHERE operation_id = $1", id)), string(body.body(t)))
+	_, err := n.Submit(t.Context(), caller(client), transaction.Invoice, invoice(byNumber, supplier, "t2").with("note", "right to left \u202e").body(t))
+	transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), "field_not_valid note")
+	if report := one[[]byte](t, n.d, "SELECT report FROM filings"); !json.Valid(report) {
+		t.Errorf("filed %s", report)
+	}
+}
+
+// Hard case 24: whatever is another client's is as unknown as what nobody has.
+func TestHardCase24AnothersIDsAreUnknown(t *testing.T) {
+	t.Parallel()
+	n, a := filer(t)
+	const stranger = "c_two"
+	mine := n.supplier(byNumber, "s1")
+	id := n.file(invoice(byNumber, mine, "t1"))
+	n.succeeds(id)
+	ctx := context.Background()
+	_, foreign := n.Result(ctx, stranger, id)
+	_, unknown := n.Result(ctx, stranger, "019f0000-0000-7000-8000-000000000000")
+	if fault.KindOf(foreign) != fault.NotFound || fmt.Sprint(foreign) != fmt.Sprint(unknown) {
+		t.Errorf("another's operation answers %v, an unknown one %v", foreign, unknown)
+	}
+	history, err := n.History(ctx, stranger, "t1")
+	must(t, err)
+	list, _, err := n.List(ctx, stranger, filing.Filter{Limit: 10})
+	must(t, err)
+	same(t, "what a stranger sees", len(history)+len(list), 0)
+
+	ends := func(id string) string {
+		var r *filing.Result
+		n.until("it is settled", func() bool {
+			r, err = n.Result(ctx, stranger, id)
+			must(t, err)
+			return r.Status != filing.Processing
+		})
+		return fmt.Sprint(r.Status, codesOf(r))
+	}
+	same(t, "another's supplier", ends(n.submitAs(stranger, transaction.Invoice, invoice(byNumber, mine, "f1"))), "FAILURE[supplier_unknown]")
+	same(t, "nobody's supplier", ends(n.submitAs(stranger, transaction.Invoice, invoice(byNumber, "nobody", "f2"))), "FAILURE[supplier_unknown]")
+	same(t, "another's original", ends(n.submitAs(stranger, transaction.Credit, correction(byNumber, "t1", "f3"))), "FAILURE[reference_unknown]")
+	// The same transaction_id is each client's own.
+	theirs := n.supplierOf(stranger, byNumber, "s2")
+	same(t, "their t1", ends(n.submitAs(stranger, transaction.Invoice, invoice(byNumber, theirs, "t1"))), "SUCCESS[]")
+	same(t, "registrations", len(a.registered(byNumber)), 2)
+	same(t, "corrections of mine", len(n.result(id).Corrections), 0)
+}
+
+// Many nodes, suppliers, outages and lost answers: each transaction once.
+func TestTwoNodesFileEachTransactionOnce(t *testing.T) {
+	t.Parallel()
+	const suppliers, each = 4, 12
+	address := dbtest.MigratedURL(t)
+	a := newAuthorities(t)
+	nodes := []*node{newNode(t, dbtest.Open(t, db.Config{URL: address}), a.setup()), newNode(t, dbtest.Open(t, db.Config{URL: address}), a.setup())}
+	nodes[1].changed = nodes[0].changed // either may bring about what is waited for
+	a.script(byNumber, country.Step{Outcome: country.DropAnswer}, country.Step{Outcome: country.Unavailable}, country.Step{Outcome: country.Garbage})
+	var wg sync.WaitGroup
+	ids := make(chan string, suppliers*each*2)
+	for s := range suppliers {
+		supplier := nodes[0].supplier(byNumber, fmt.Sprint("s", s))
+		for i := range each {
+			for _, n := range nodes { // both nodes are asked for the same
+				wg.Go(func() { ids <- n.file(invoice(byNumber, supplier, fmt.Sprintf("t%d-%d", s, i))) })
+			}
+		}
+	}
+	for _, n := range nodes {
+		n.start()
+	}
+	wg.Wait()
+	close(ids)
+	for id := range ids {
+		nodes[0].until("it is settled", func() bool { return nodes[0].result(id).Status == filing.Success })
+	}
+	same(t, "registrations", len(a.registered(byNumber)), suppliers*each)
+	same(t, "events", one[int64](t, nodes[0].d, "SELECT count(*) FROM webhook_events"), suppliers*each*2)
+	same(t, "open", one[int64](t, nodes[0].d, "SELECT sum(open) FROM transactions"), 0)
+}

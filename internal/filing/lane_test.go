@@ -1,0 +1,458 @@
+package filing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tributary/internal/filing"
+
+	"github.com/riverqueue/river"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
+)
+
+func TestABatchIsWhatTheAuthorityTakes(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.limits.Batch = 7
+	n := newNode(t, dbtest.SQLite(t), o.setup())
+	supplier := n.supplier(officeCode, "s1")
+	var ids []string
+	for i := range 15 {
+		ids = append(ids, n.file(invoice(officeCode, supplier, fmt.Sprintf("t%02d", i))))
+	}
+	n.start()
+	for _, id := range ids {
+		n.succeeds(id)
+	}
+	n.stop()
+	same(t, "calls", o.sent(), 3)
+	same(t, "in the last call", o.lastCall(), 1)
+	if got := o.registered(); !sort.StringsAreSorted(got) {
+		t.Errorf("registered in the order %v", got)
+	}
+}
+
+// A chain is filed in its own order, however calls fail and attempts overtake
+// each other, and never forks.
+func TestAChainKeepsItsOrderThroughOutages(t *testing.T) {
+	t.Parallel()
+	a := newAuthorities(t)
+	n := newNode(t, dbtest.SQLite(t), a.setup())
+	supplier := n.supplier(byChain, "s1")
+	a.script(byChain,
+		country.Step{Outcome: country.Reject}, country.Step{Outcome: country.Accept, Times: 5},
+		country.Step{Outcome: country.Unavailable, Times: 2}, country.Step{Outcome: country.Garbage, Times: 2},
+		country.Step{Outcome: country.DropAnswer}, country.Step{Outcome: country.Unavailable, Times: 2})
+	var ids []string
+	ids = append(ids, n.file(invoice(byChain, supplier, "first")), n.file(invoice(byChain, supplier, "first"))) // the second attempt is older than its place in the chain
+	n.start()
+	for i := range 40 {
+		ids = append(ids, n.file(invoice(byChain, supplier, fmt.Sprintf("t%02d", i))))
+	}
+	failed := 0
+	for _, id := range ids {
+		if r := n.settled(id); r.Status == filing.Failure {
+			failed++
+			same(t, "why", fmt.Sprint(codesOf(r)), "[authority_rejected]")
+			if strings.Contains(r.Errors[0].Message, "chain") {
+				t.Errorf("the chain broke: %v", r.Errors)
+			}
+		}
+	}
+	same(t, "failures", failed, 1)
+	same(t, "registrations", len(a.registered(byChain)), 41)
+	same(t, "chain positions", one[int64](t, n.d, "SELECT position FROM chains"), 42)
+}
+
+// The chain goes on from its head after links were fixed and never sent.
+func TestLinksPreparedBeforeAKillAreSentFirst(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByChain)
+	o.limits.Batch = 3
+	down := true
+	var mu sync.Mutex
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if down {
+			return country.Receipt{}, country.ErrNotTaken
+		}
+		if want := int64(len(o.registered()) + 1); f.Link.Position != want {
+			t.Errorf("position %d came where %d belongs", f.Link.Position, want)
+		}
+		return o.take(f), nil
+	}
+	d := dbtest.SQLite(t)
+	n := newNode(t, d, o.setup())
+	supplier := n.supplier(officeCode, "s1")
+	ids := []string{n.file(invoice(officeCode, supplier, "t0"))}
+	n.start()
+	n.until("one is prepared", func() bool { return n.stage(ids[0]) == string(filing.Prepared) })
+	for i := range 10 {
+		ids = append(ids, n.file(invoice(officeCode, supplier, fmt.Sprint("t", i+1))))
+	}
+	n.until("some more are prepared", func() bool {
+		return one[int64](t, d, "SELECT count(*) FROM operations WHERE stage = 'prepared'") == 3
+	})
+	n.stop()
+	mu.Lock()
+	down = false
+	mu.Unlock()
+	next := newNode(t, d, o.setup()).start()
+	for _, id := range ids {
+		next.succeeds(id)
+	}
+}
+
+// Bytes prepared by one version of a pack are sent unchanged by the next.
+func TestBytesOfAnOlderVersionAreSentUnchanged(t *testing.T) {
+	t.Parallel()
+	old := newOffice(country.ByNumber)
+	old.send = func(*office, country.Filing) (country.Receipt, error) {
+		return country.Receipt{}, country.ErrNotTaken
+	}
+	d := dbtest.SQLite(t)
+	n := newNode(t, d, old.setup())
+	supplier := n.supplier(officeCode, "s1")
+	id := n.file(invoice(officeCode, supplier, "t1"))
+	n.start()
+	n.until("it is prepared", func() bool { return n.stage(id) == string(filing.Prepared) })
+	n.stop()
+	bytes := one[[]byte](t, d, "SELECT report FROM filings")
+
+	next := newOffice(country.ByNumber)
+	next.version = "office-2"
+	var sent []byte
+	next.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		if f.Number == "N-t1" {
+			sent = f.Report
+		}
+		return o.take(f), nil
+	}
+	m := newNode(t, d, next.setup()).start()
+	m.succeeds(id)
+	same(t, "sent", string(sent), string(bytes))
+	same(t, "version of its pack", one[string](t, d, "SELECT pack_version FROM operations WHERE operation_id = $1", id), "office-1")
+	m.succeeds(m.file(invoice(officeCode, supplier, "t2")))
+	if report := one[string](t, d, "SELECT filing FROM filings WHERE operation_id <> $1", id); report == "" {
+		t.Error("nothing was filed by the next version")
+	}
+	same(t, "versions", one[int64](t, d, "SELECT count(DISTINCT pack_version) FROM operations"), 2)
+}
+
+// Hard case 16: a body on which the pack panics is set aside after three
+// times; its neighbours in the very same batch are not concerned.
+func TestHardCase16APanickingTransactionIsQuarantined(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.prepare = func(o *office, in country.Draft) (country.Filing, error) {
+		if in.Transaction.Number == "poison" {
+			panic("out of cheese")
+		}
+		return o.draft(in)
+	}
+	n := newNode(t, dbtest.SQLite(t), o.setup())
+	supplier := n.supplier(officeCode, "s1")
+	var ids []string
+	for i := range 5 {
+		ids = append(ids, n.file(invoice(officeCode, supplier, fmt.Sprint("t", i))))
+	}
+	poison := n.file(invoice(officeCode, supplier, "p").with("transaction_number", "poison"))
+	n.start()
+	n.until("the poison is set aside", func() bool { return n.stage(poison) == string(filing.Quarantined) })
+	for _, id := range ids {
+		n.succeeds(id)
+	}
+	n.succeeds(n.file(invoice(officeCode, supplier, "later")))
+	same(t, "what the client sees", n.result(poison).Status, filing.Processing)
+	same(t, "alerts", fmt.Sprint(n.raised("operation_quarantined")), "map["+poison+":1]")
+	same(t, "registrations", len(o.registered()), 6)
+	n.stop()
+	if n.t.Failed() {
+		return
+	}
+	same(t, "it was tried", strings.Count(n.log.String(), "out of cheese"), filing.CrashesMax)
+}
+
+// Hard case 16: an operation that kills the whole process is found by the count
+// that is raised before any work, first among others, then alone.
+// What was in work when the process ended twice waits until the process has
+// lived for a while; what comes meanwhile does not wait with it, however many
+// suspects there are.
+func TestNewcomersDoNotWaitForSuspects(t *testing.T) {
+	t.Parallel()
+	for _, suspects := range []int{1, filing.SuspectsLook, filing.SuspectsLook + 1} {
+		o := newOffice(country.ByNumber)
+		o.limits.Batch = 1
+		n := newNode(t, dbtest.SQLite(t), o.setup())
+		n.SuspectLater(time.Hour)
+		supplier := n.supplier(officeCode, "s1")
+		for i := range suspects {
+			n.file(invoice(officeCode, supplier, fmt.Sprint("suspect", i)))
+		}
+		execSQL(t, n.d, "UPDATE operations SET crashes = 2")
+		n.start()
+		n.until("the suspects are put off", func() bool {
+			return one[int64](t, n.d, "SELECT count(*) FROM operations WHERE due_at > $1", db.Micros(n.d.Now().Add(time.Minute))) == int64(suspects)
+		})
+		n.succeeds(n.file(invoice(officeCode, supplier, "newcomer")))
+		n.stop()
+		same(t, "registered", len(o.registered()), 1)
+	}
+}
+
+func TestHardCase16AnOperationThatKillsTheProcessIsIsolated(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	o := newOffice(country.ByNumber)
+	fine := newNode(t, d, o.setup())
+	supplier := fine.supplier(officeCode, "s1")
+	var ids []string
+	poison := ""
+	for i := range 40 {
+		p := invoice(officeCode, supplier, fmt.Sprintf("t%02d", i))
+		if i == 20 {
+			poison = fine.file(p.with("transaction_number", "poison"))
+			continue
+		}
+		ids = append(ids, fine.file(p))
+	}
+	deaths := 0
+	for len(fine.raised("operation_quarantined")) == 0 {
+		if deaths++; deaths > 10 {
+			t.Fatal("the poison kills process after process")
+		}
+		die(t, d, o)
+	}
+	if deaths < filing.CrashesMax {
+		t.Errorf("quarantined after %d deaths", deaths)
+	}
+	fine.start()
+	for _, id := range ids {
+		fine.succeeds(id)
+	}
+	same(t, "alerts", fmt.Sprint(fine.raised("operation_quarantined")), "map["+poison+":1]")
+	same(t, "registrations", len(o.registered()), 39)
+	same(t, "what the client sees", fine.result(poison).Status, filing.Processing) // it may have left: a person must look
+	same(t, "innocents still suspected", one[int64](t, d, "SELECT count(*) FROM operations WHERE crashes > 0 AND operation_id <> $1", poison), 0)
+}
+
+// die runs a process that ends, without a word, in the middle of a call that
+// carries the poison; or until there is nothing to do.
+func die(t *testing.T, d *db.DB, o *office) {
+	t.Helper()
+	t.Run("", func(t *testing.T) {
+		mortal := &mortalOffice{office: o}
+		p := o.pack()
+		s := o.setup()
+		p.Simulator = s.packs[0].Simulator
+		p.Connect = func(country.Endpoint) (country.Channel, error) { return mortal, nil }
+		s.packs = []country.Pack{p}
+		n := newNode(t, d, s).start()
+		n.until("it is dead or idle", func() bool {
+			return mortal.dead.Load() || one[int64](t, d, "SELECT count(*) FROM operations WHERE due_at <= $1", db.Micros(d.Now())) == 0
+		})
+		n.stop()
+		// The process is gone: nobody holds its lanes.
+		execSQL(t, d, "UPDATE lanes SET due_at = NULL, lease_until = NULL, lease_node = NULL")
+	})
+}
+
+// mortalOffice takes the process with it when the poison is sent: nothing that
+// knows transactions recovers that panic, and no write comes after it.
+type mortalOffice struct {
+	*office
+	dead atomic.Bool
+}
+
+func (m *mortalOffice) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
+	for _, f := range filings {
+		if f.Number == "poison" {
+			m.dead.Store(true)
+			panic("the process dies here")
+		}
+	}
+	return m.office.Send(ctx, filings, c)
+}
+
+// One client's long backlog does not starve another's single transaction.
+func TestABacklogOfOneClientDoesNotStarveAnother(t *testing.T) {
+	t.Parallel()
+	const backlog = 60
+	o := newOffice(country.ByNumber)
+	o.limits.Batch = 1
+	var n *node
+	gate := make(chan struct{})
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		if strings.HasPrefix(f.Number, "N-big") {
+			<-gate // each of the big client's calls waits for a token
+		}
+		return o.take(f), nil
+	}
+	n = newNode(t, dbtest.SQLite(t), o.setup())
+	big := n.supplierOf("c_big", officeCode, "big")
+	small := n.supplier(officeCode, "small")
+	for i := range backlog {
+		n.submitAs("c_big", transaction.Invoice, invoice(officeCode, big, fmt.Sprint("big", i)))
+	}
+	n.start()
+	gate <- struct{}{} // the backlog is under way
+	n.succeeds(n.file(invoice(officeCode, small, "t1")))
+	if done := len(o.registered()); done > 3 {
+		t.Errorf("the small one came after %d of the backlog", done)
+	}
+	close(gate)
+	n.until("the backlog is done", func() bool {
+		return one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
+	})
+}
+
+// A client with hundreds of suppliers, all of them waiting for a slow authority,
+// gets no more than its share of the slots: another client's one sale waits for
+// those that are under way and not for the backlog.
+func TestAClientOfManySuppliersDoesNotStarveAnother(t *testing.T) {
+	t.Parallel()
+	const suppliers = 300
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o := newOffice(country.ByNumber)
+		o.limits.Batch = 1
+		under, gate := make(chan struct{}, suppliers), make(chan struct{})
+		o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+			if strings.HasPrefix(f.Number, "N-big") {
+				under <- struct{}{}
+				<-gate // each of the big client's calls waits for a token
+			}
+			return o.take(f), nil
+		}
+		n := newNode(t, d, o.setup())
+		small := n.supplierOf("c_small", officeCode, "small") // behind c_big in every order but that of turns
+		for i := range suppliers {
+			n.submitAs("c_big", transaction.Invoice, invoice(officeCode, n.supplierOf("c_big", officeCode, fmt.Sprintf("big%03d", i)), fmt.Sprint("big", i)))
+		}
+		n.start()
+		for range filing.LanesAtOnce {
+			<-under
+		}
+		id := n.submitAs("c_small", transaction.Invoice, invoice(officeCode, small, "t1"))
+		released := 0
+		for done := false; !done; released++ {
+			if released == suppliers-1 {
+				t.Fatal("the small client's sale came last")
+			}
+			select {
+			case gate <- struct{}{}:
+			case <-under: // the next of the big client's
+				released--
+			}
+			done = one[string](t, d, "SELECT status FROM operations WHERE operation_id = $1", id) == "SUCCESS"
+		}
+		if most := 3 * filing.LanesAtOnce; released > most {
+			t.Errorf("the small client's sale came after %d of the backlog of %d, want at most %d", released, suppliers, most)
+		}
+		close(gate)
+		n.until("the backlog is done", func() bool {
+			return one[int64](t, d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
+		})
+	})
+}
+
+// New credentials: what was never sent is signed again, what was sent is not.
+func TestHardCase12NewCredentialsSignAgainOnlyWhatWasNeverSent(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	var mode atomic.Pointer[error]
+	mode.Store(&errLine)
+	var sent []string
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		if err := *mode.Load(); err != errWorks {
+			return country.Receipt{}, err
+		}
+		sent = append(sent, string(f.Report))
+		return o.take(f), nil
+	}
+	o.find = func(o *office, f country.Filing) (country.Receipt, error) {
+		if err := *mode.Load(); err != errWorks {
+			return country.Receipt{}, err
+		}
+		return o.held(f), nil
+	}
+	s := o.setup()
+	s.master = newMaster(t)
+	n := newNode(t, dbtest.SQLite(t), s)
+	supplier := n.supplier(officeCode, "s1", func(c *onboarding.NewCompany) { c.Credentials.Secret = "old" })
+	doubtful := n.file(invoice(officeCode, supplier, "t1"))
+	n.start()
+	n.until("one is in doubt", func() bool { return n.stage(doubtful) == string(filing.Sent) })
+	n.stop()
+	mode.Store(&errRefused)
+	unsent := n.file(invoice(officeCode, supplier, "t2"))
+	execSQL(t, n.d, "UPDATE operations SET due_at = accepted_at") // both are due in one visit
+	n.start()
+	n.until("the lane is paused", func() bool { return len(n.raised("lane_paused_credentials")) == 1 })
+	n.stop()
+	same(t, "what was sent", n.stage(doubtful), string(filing.Sent))
+	same(t, "what was not", n.stage(unsent), string(filing.Prepared))
+	waiting := n.file(invoice(officeCode, supplier, "t3"))
+	execSQL(t, n.d, "UPDATE lanes SET due_at = $1, failures = 9", db.Micros(n.d.Now().Add(time.Hour))) // it rests for long
+	mode.Store(&errWorks)
+	n.replaceSecret(supplier, "new")
+	n.start()
+	for _, id := range []string{doubtful, unsent, waiting} {
+		n.succeeds(id)
+	}
+	for number, secret := range map[string]string{"N-t1": "old", "N-t2": "new", "N-t3": "new"} {
+		if !strings.Contains(lineOf(sent, number), fmt.Sprintf("%q", secret)) {
+			t.Errorf("%s was not sent with the %s credentials: %v", number, secret, sent)
+		}
+	}
+	same(t, "alerts", fmt.Sprint(n.raised("lane_paused_credentials")), "map["+client+"/"+supplier+":1]")
+}
+
+var (
+	errWorks   = errors.New("it works")
+	errRefused = fmt.Errorf("%w: revoked", country.ErrCredentials)
+)
+
+// replaceSecret changes a company's credentials as its owner would.
+func (n *node) replaceSecret(company, secret string) {
+	n.t.Helper()
+	workers := river.NewWorkers()
+	n.companies.Workers(workers)
+	must(n.t, n.d.StartJobs(context.Background(), db.Jobs{Workers: workers, Parallel: 1}))
+	e, err := n.companies.Patch(context.Background(), client, company, []byte(`{"tax_credentials": {"password": "`+secret+`"}}`))
+	must(n.t, err)
+	deadline := time.Now().Add(patience)
+	for {
+		job, err := n.companies.Job(context.Background(), client, e.Data.JobID)
+		must(n.t, err)
+		if job.Status == onboarding.Success {
+			break
+		}
+		if job.Status == onboarding.Failed || time.Now().After(deadline) {
+			n.t.Fatalf("the new credentials are %s: %v", job.Status, job.Errors)
+		}
+		time.Sleep(time.Millisecond) // River has no signal to give
+	}
+	must(n.t, n.d.StopJobs(context.Background()))
+}
+
+func lineOf(lines []string, number string) string {
+	for _, l := range lines {
+		if strings.Contains(l, fmt.Sprintf("%q", number)) {
+			return l
+		}
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+package filing
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"tributary/internal/transaction"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// laneQueue leases lanes; the operations that ride in them make them due.
+var laneQueue = &db.Queue[laneState]{
+	Table: "lanes", ID: "lane", Key: "lane", Columns: "failures, trouble, trouble_at",
+	Feed:  &db.Feed{Table: "operations", Column: "lane"},
+	Scan:  scanLane,
+	Group: "|", // a lane begins with its client
+}
+
+func scanLane(scan func(...any) error) (s laneState, err error) {
+	var since *int64
+	err = scan(&s.failures, &s.trouble, &since)
+	if since != nil {
+		s.troubleAt = db.FromMicros(*since)
+	}
+	return s, err
+}
+
+// laneState is what a lane remembers between visits.
+type laneState struct {
+	failures  int64     // visits in a row that the authority did not answer
+	trouble   string    // why it stands still, for the operator
+	troubleAt time.Time // since when; zero without trouble
+}
+
+// place is a lane's name taken apart.
+type place struct {
+	scope      string
+	code       string
+	live       country.Live
+	supplierID string
+}
+
+func parseLane(name string) (place, error) {
+	parts := strings.SplitN(name, "|", 5)
+	if len(parts) != 5 {
+		return place{}, fmt.Errorf("lane %q has no such form", name)
+	}
+	return place{scope: parts[0], code: parts[1], live: parts[2] == "live", supplierID: parts[4]}, nil
+}
+
+// operation is one processing attempt as the processor holds it.
+type operation struct {
+	id            string
+	scope         string
+	transactionID string
+	attempt       int64
+	kind          transaction.Kind
+	code          string
+	live          country.Live
+	useCase       country.UseCase
+	supplierID    string
+	referenceID   string
+	number        string
+	stage         Stage
+	tries         int64
+	crashes       int64
+	startedAt     time.Time
+	sentAt        time.Time
+	acceptedAt    time.Time
+	packVersion   string
+
+	counted  bool // its crash count is raised for the visit and not yet taken back
+	doubtful bool // sent before, unresolved, and sent again: "not taken" speaks of the last time only
+	told     bool // the authority was asked about it in this visit, and does not hold it
+
+	warnings []fault.Fault
+	body     []byte
+	document *transaction.Transaction
+	totals   transaction.Totals
+	filing   country.Filing
+	receipt  country.Receipt
+	original *country.Original
+	gap      *gap // what the authority holds of it since before a backup was restored
+}
+
+const operationFields = `operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id,
+	coalesce(reference_id, ''), number, stage, tries, crashes, coalesce(started_at, 0), coalesce(sent_at, 0), accepted_at, pack_version`
+
+func scanOperation(scan func(...any) error) (*operation, error) {
+	o := &operation{}
+	var live bool
+	var started, sent, accepted int64
+	err := scan(&o.id, &o.scope, &o.transactionID, &o.attempt, &o.kind, &o.code, &live, &o.useCase, &o.supplierID,
+		&o.referenceID, &o.number, &o.stage, &o.tries, &o.crashes, &started, &sent, &accepted, &o.packVersion)
+	o.live = country.Live(live)
+	o.startedAt, o.sentAt, o.acceptedAt = db.FromMicros(started), db.FromMicros(sent), db.FromMicros(accepted)
+	return o, err
+}
+
+// correction reports whether the operation refers to an original.
+func (o *operation) correction() bool { return o.referenceID != "" }
+
+// decode reads the stored body again. An earlier version accepted it, so what
+// can be read counts, whatever this version would say about it today.
+func (o *operation) decode() error {
+	if o.document != nil {
+		return nil
+	}
+	t, _, err := transaction.Decode(o.kind, o.body)
+	if t == nil {
+		return fmt.Errorf("read the stored body of %s: %w", o.id, err)
+	}
+	o.document = t
+	o.totals, _ = transaction.Calculate(t.Items)
+	return nil
+}
+
+// whole reports whether the operation takes back all of an original.
+func (o *operation) whole() bool {
+	return o.kind == transaction.Credit || o.kind == transaction.Cancellation
+}
+
+// complete gives a credit or cancellation what its body leaves to the original.
+func (o *operation) complete(source *operation) {
+	t, from := o.document, source.document
+	t.SupplierID = o.supplierID
+	t.Items, t.CurrencyCode = from.Items, from.CurrencyCode
+	t.Customer, t.Issuer = from.Customer, from.Issuer
+	t.ExchangeRate, t.ExchangeRateDate = from.ExchangeRate, from.ExchangeRateDate
+	if t.LanguageCode == "" {
+		t.LanguageCode = from.LanguageCode
+	}
+	o.totals = source.totals
+}
+
+// uncount notes that a write has taken back the crash counts.
+func uncount(ops []*operation) {
+	for _, o := range ops {
+		o.counted = false
+	}
+}
+
+// uniqueNumber is the service's own number of a transaction: unique because
+// the operation's id is, and readable on paper.
+func uniqueNumber(code, operationID string) string {
+	return code + "-" + strings.ToUpper(strings.ReplaceAll(operationID, "-", ""))
+}
+
+func encodeFiling(f country.Filing) string {
+	f.Report = nil
+	text, _ := json.Marshal(f) // plain data always encodes
+	return string(text)
+}
+
+func decodeFiling(text string, report []byte) (f country.Filing, err error) {
+	if err = json.Unmarshal([]byte(text), &f); err != nil {
+		return f, fmt.Errorf("read a stored filing: %w", err)
+	}
+	if len(report) > 0 { // of an adopted document nothing is left
+		f.Report = report
+	}
+	return f, nil
+}
+
+func encodeReceipt(r country.Receipt) string {
+	r.Raw, r.Document = nil, nil
+	text, _ := json.Marshal(r) // plain data always encodes
+	return string(text)
+}

@@ -1,0 +1,168 @@
+package filing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"tributary/internal/transaction"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// prepare builds the filing of a received operation in memory, or finds out
+// why there will be none.
+func (b *batch) prepare(ctx context.Context, o *operation) error {
+	if err := o.decode(); err != nil {
+		b.log.Error("prepare", "operation", o.id, "error", err)
+		b.fail(o, internal())
+		return nil
+	}
+	if o.correction() {
+		if goOn, err := b.meetOriginal(ctx, o); err != nil || !goOn {
+			return err
+		}
+	}
+	if !b.known && (o.kind != transaction.Backfill || o.supplierID != "") {
+		b.fail(o, fault.Fault{Code: fault.SupplierUnknown, Type: fault.Validation, Field: "supplier.id",
+			Message: "supplier.id is not the id of an onboarded company"})
+		return nil
+	}
+	if o.kind == transaction.Backfill {
+		b.settle(outcome{op: o, status: Success})
+		return nil
+	}
+	if b.channel != nil && b.supplier.CountryCode != b.pack.Code {
+		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "belongs to a company onboarded in %s, not in %s", b.supplier.CountryCode, b.pack.Code))
+		return nil
+	}
+	if !b.files(o) {
+		b.ready = append(b.ready, o) // documents only
+		return nil
+	}
+	return b.draft(ctx, o)
+}
+
+// files reports whether the operation goes to an authority.
+func (b *batch) files(o *operation) bool {
+	return b.channel != nil && (o.useCase != country.Invoicing || b.pack.Facts.Obliged)
+}
+
+// draft asks the pack for the exact bytes.
+func (b *batch) draft(ctx context.Context, o *operation) error {
+	if b.paused {
+		b.held = append(b.held, o) // the credentials were refused a moment ago
+		return nil
+	}
+	// By the client's own number first: what is registered needs no draft, which
+	// a law might refuse by now.
+	if decided, err := b.fillGap(ctx, o, o.document.Number); decided || err != nil {
+		return err
+	}
+	if b.chained {
+		if err := b.readChain(ctx); err != nil {
+			return err
+		}
+	}
+	refused, err := b.refusedBefore(ctx, o)
+	if err != nil {
+		return err
+	}
+	var filing country.Filing
+	err = safely("prepare a filing", func() (err error) {
+		filing, err = b.channel.Prepare(country.Draft{
+			OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
+			Supplier: b.supplier, Original: o.original, Previous: b.chain, Location: b.location, Now: b.db.Now(),
+			Live: o.live, Late: b.lease.Row.failures > 0, Refused: refused, Credentials: b.creds,
+		})
+		return err
+	})
+	var wrong *fault.Error
+	switch {
+	case err == nil:
+		if decided, err := b.fillGap(ctx, o, filing.Number); decided || err != nil {
+			return err
+		}
+		filing.OperationID = o.id
+		filing.PreparedAt = b.db.Now()
+		o.filing = filing
+		if b.chained {
+			b.chain = filing.Link
+		}
+		b.ready = append(b.ready, o)
+	case errors.Is(err, country.ErrCredentials):
+		b.pause(ctx, err)
+		b.held = append(b.held, o)
+	case errors.As(err, &wrong) && wrong.Kind == fault.Invalid:
+		faults := wrong.Faults
+		if len(faults) == 0 {
+			faults = []fault.Fault{{Code: fault.FieldNotValid, Type: fault.Validation, Message: wrong.Message}}
+		}
+		b.fail(o, faults...)
+	default:
+		b.log.Error("prepare a filing", "operation", o.id, "error", err)
+		b.retry = append(b.retry, o)
+	}
+	return nil
+}
+
+// refusedBefore reports whether the authority refused an earlier attempt: some
+// must be told that this is the mended one.
+func (b *batch) refusedBefore(ctx context.Context, o *operation) (refused bool, err error) {
+	if o.attempt <= 1 {
+		return false, nil
+	}
+	err = b.db.Read(ctx, func(r db.Reader) error {
+		receipts, err := db.Collect(r, func(scan func(...any) error) (text string, err error) { return text, scan(&text) },
+			`SELECT f.receipt FROM operations o JOIN filings f ON f.operation_id = o.operation_id
+				WHERE o.client_id = $1 AND o.transaction_id = $2 AND o.attempt < $3 AND o.status = 'FAILURE' AND f.receipt IS NOT NULL`,
+			o.scope, o.transactionID, o.attempt)
+		if err != nil {
+			return err
+		}
+		for _, text := range receipts {
+			var before country.Receipt
+			if err := json.Unmarshal([]byte(text), &before); err != nil {
+				return err
+			}
+			refused = refused || before.Outcome == country.Rejected
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for refusals of %s: %w", o.id, err)
+	}
+	return refused, nil
+}
+
+func internal() fault.Fault {
+	return fault.Fault{Code: fault.InternalError, Type: fault.General, Message: "the transaction could not be processed; nothing was registered"}
+}
+
+// storeRetries puts off operations that could not be prepared. Each counts
+// twice, because it is known to be the cause: a body that makes the pack panic
+// ends in quarantine after the third time. Those held
+// back for their supplier's credentials stay due; their lane rests.
+func (b *batch) storeRetries(ctx context.Context) error {
+	if len(b.retry) == 0 {
+		return nil
+	}
+	err := b.db.Write(ctx, func(tx *db.Tx) error {
+		if err := b.lease.Guard(tx); err != nil {
+			return err
+		}
+		var rows [][]any
+		for _, o := range b.retry {
+			rows = append(rows, []any{o.id, db.Micros(tx.Now().Add(b.backoff((o.crashes + 1) / 2)))})
+		}
+		return tx.ExecEachOne("UPDATE operations SET due_at = $2, crashes = crashes + 1 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+	})
+	if err != nil {
+		return fmt.Errorf("put off operations: %w", err)
+	}
+	uncount(b.retry)
+	return nil
+}

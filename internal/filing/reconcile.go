@@ -1,0 +1,240 @@
+package filing
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"time"
+
+	"tributary/internal/transaction"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// Reconciliation is our successes of one supplier and day beside what its
+// authority holds.
+type Reconciliation struct {
+	ClientID   string     `json:"client_id"`
+	SupplierID string     `json:"supplier_id"`
+	Country    string     `json:"country_code"`
+	Day        string     `json:"day"`
+	Ours       int        `json:"ours"`
+	Theirs     int        `json:"theirs"`
+	Agreed     int        `json:"agreed"`
+	Open       int        `json:"open"` // ours that are still PROCESSING: no difference, not yet an agreement
+	Differing  []Disagree `json:"differences"`
+}
+
+// The ways to disagree.
+const (
+	OnlyHere       = "only_here"       // SUCCESS here, unknown to the authority
+	OnlyThere      = "only_there"      // the authority holds it, we do not
+	OtherID        = "other_id"        // both have the number, under different ids
+	CancelledThere = "cancelled_there" // the authority holds it as cancelled, we know of no cancellation
+	StandsThere    = "stands_there"    // we cancelled it with success, the authority holds it as valid
+)
+
+// Disagree is one difference.
+type Disagree struct {
+	Kind          string `json:"kind"`
+	Number        string `json:"number"`
+	TransactionID string `json:"transaction_id,omitempty"`
+	OperationID   string `json:"operation_id,omitempty"`
+	Ours          string `json:"our_authority_id,omitempty"`
+	Theirs        string `json:"their_authority_id,omitempty"`
+}
+
+// Day reads a day of the form YYYY-MM-DD.
+func Day(text string) (country.Day, error) {
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return country.Day{}, fault.New(fault.Invalid, "%q is not a day of the form YYYY-MM-DD", text)
+	}
+	return country.Day{Year: at.Year(), Month: at.Month(), Day: at.Day()}, nil
+}
+
+// Reconcile asks the authority for everything it holds of a supplier with a
+// document date, and compares. It changes nothing.
+//
+// Failure policy: what could not be read whole, here or there, is an error,
+// never a difference.
+func (s *Service) Reconcile(ctx context.Context, scope, supplierID string, live country.Live, day country.Day) (Reconciliation, error) {
+	var supplier country.Supplier
+	err := s.cfg.DB.Read(ctx, func(r db.Reader) (err error) {
+		supplier, err = s.cfg.Companies.Supplier(r, scope, supplierID)
+		return err
+	})
+	if err != nil {
+		return Reconciliation{}, fmt.Errorf("read the supplier: %w", err)
+	}
+	out := Reconciliation{ClientID: scope, SupplierID: supplierID, Country: supplier.CountryCode, Day: day.String(), Differing: []Disagree{}}
+	pack, _ := s.cfg.Atlas.Pack(supplier.CountryCode)
+	register, err := s.register(pack, live)
+	if err != nil {
+		return out, err
+	}
+	credentials, err := s.cfg.Companies.Credentials(ctx, scope, supplierID)
+	if err != nil {
+		return out, fmt.Errorf("open the supplier's credentials: %w", err)
+	}
+	// Ours first: what is settled meanwhile is then at worst known to the
+	// authority alone for a moment, and asking again shows it.
+	ours, err := s.held(ctx, scope, supplierID, dayWithin(day, locate(s.cfg.Atlas, supplier, pack)))
+	if err != nil {
+		return out, err
+	}
+	theirs, err := register.Registered(ctx, supplier, day, credentials)
+	if err != nil {
+		return out, fmt.Errorf("ask the authority what it holds: %w", err)
+	}
+	out.compare(ours, theirs)
+	return out, nil
+}
+
+// register is the authority's list, where it has one.
+func (s *Service) register(pack country.Pack, live country.Live) (country.Register, error) {
+	none := fault.New(fault.Invalid, "the authority of %s does not list what it holds", pack.Code)
+	if pack.Connect == nil {
+		return nil, none
+	}
+	channel, err := s.cfg.Atlas.Channel(pack.Code, live)
+	if err != nil {
+		return nil, err
+	}
+	if register, ok := channel.(country.Register); ok {
+		return register, nil
+	}
+	return nil, none
+}
+
+// dayWithin is a day as instants.
+func dayWithin(day country.Day, at *time.Location) [2]time.Time {
+	return [2]time.Time{
+		time.Date(day.Year, day.Month, day.Day, 0, 0, 0, 0, at),
+		time.Date(day.Year, day.Month, day.Day+1, 0, 0, 0, 0, at),
+	}
+}
+
+// ownFiling is a document of ours with an authority.
+type ownFiling struct {
+	operationID, transactionID string
+	kind                       transaction.Kind
+	number                     string // under which the authority knows it
+	authorityID                string
+	status                     Status
+	cancelled                  bool
+}
+
+// cancellationsOf counts the successful cancellations of operation o.
+const cancellationsOf = `(SELECT count(*) FROM corrections c JOIN operations x ON x.operation_id = c.operation_id
+			WHERE c.client_id = o.client_id AND c.original_id = o.transaction_id AND c.kind = 'CANCELLATION' AND x.status = 'SUCCESS')`
+
+const heldSQL = `SELECT o.operation_id, o.transaction_id, o.kind, o.status, f.filing, coalesce(f.receipt, '{}'), ` + cancellationsOf + `
+	FROM operations o JOIN filings f ON f.operation_id = o.operation_id
+	WHERE o.client_id = $1 AND o.supplier_id = $2 AND o.dated_at >= $3 AND o.dated_at < $4 AND o.status IN ('SUCCESS', 'PROCESSING')
+		AND o.kind <> 'BACKFILL'`
+
+// held reads what we filed of a supplier in a span of document dates.
+func (s *Service) held(ctx context.Context, scope, supplierID string, within [2]time.Time) (list []ownFiling, err error) {
+	err = s.cfg.DB.Read(ctx, func(r db.Reader) error {
+		list, err = db.Collect(r, scanOwnFiling, heldSQL, scope, supplierID, db.Micros(within[0]), db.Micros(within[1]))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what was filed: %w", err)
+	}
+	return list, nil
+}
+
+func scanOwnFiling(scan func(...any) error) (own ownFiling, err error) {
+	var filing, receipt string
+	var cancellations int
+	if err := scan(&own.operationID, &own.transactionID, &own.kind, &own.status, &filing, &receipt, &cancellations); err != nil {
+		return own, err
+	}
+	f, err := decodeFiling(filing, nil)
+	if err != nil {
+		return own, err
+	}
+	var answer country.Receipt
+	if err := json.Unmarshal([]byte(receipt), &answer); err != nil {
+		return own, fmt.Errorf("read a stored receipt: %w", err)
+	}
+	own.number, own.authorityID, own.cancelled = f.Number, answer.AuthorityID1, cancellations > 0
+	return own, nil
+}
+
+// compare pairs by number. One number can stand for several documents where a
+// country restarts its numbers, so pairs are taken off one by one.
+func (out *Reconciliation) compare(ours []ownFiling, theirs []country.Entry) {
+	there := map[string][]country.Entry{}
+	for _, e := range theirs {
+		there[e.Number] = append(there[e.Number], e)
+	}
+	out.Theirs = len(theirs)
+	// Successes take their partner before those that are still on their way;
+	// cancellations come last, because some authorities list them as documents
+	// and others only show them at their original.
+	rank := func(own ownFiling) int {
+		switch {
+		case own.kind == transaction.Cancellation:
+			return 2
+		case own.status != Success:
+			return 1
+		}
+		return 0
+	}
+	sort.SliceStable(ours, func(i, j int) bool { return rank(ours[i]) < rank(ours[j]) })
+	for _, own := range ours {
+		partner, found := take(there, own)
+		if own.status != Success {
+			out.Open++
+			continue
+		}
+		if own.kind == transaction.Cancellation && !found {
+			continue
+		}
+		out.Ours++
+		d := Disagree{Number: own.number, TransactionID: own.transactionID, OperationID: own.operationID, Ours: own.authorityID, Theirs: partner.AuthorityID1}
+		switch {
+		case !found:
+			d.Kind = OnlyHere
+		case partner.AuthorityID1 != "" && own.authorityID != "" && partner.AuthorityID1 != own.authorityID:
+			d.Kind = OtherID
+		case partner.Cancelled && !own.cancelled:
+			d.Kind = CancelledThere
+		case !partner.Cancelled && own.cancelled:
+			d.Kind = StandsThere
+		default:
+			out.Agreed++
+			continue
+		}
+		out.Differing = append(out.Differing, d)
+	}
+	for number, rest := range there {
+		for _, e := range rest {
+			out.Differing = append(out.Differing, Disagree{Kind: OnlyThere, Number: number, Theirs: e.AuthorityID1})
+		}
+	}
+	sort.SliceStable(out.Differing, func(i, j int) bool { return out.Differing[i].Number < out.Differing[j].Number })
+}
+
+// take finds the authority's entry for a document, by id where both have one.
+func take(there map[string][]country.Entry, own ownFiling) (country.Entry, bool) {
+	rest := there[own.number]
+	if len(rest) == 0 {
+		return country.Entry{}, false
+	}
+	at := 0
+	for i, e := range rest {
+		if e.AuthorityID1 != "" && e.AuthorityID1 == own.authorityID {
+			at = i
+		}
+	}
+	found := rest[at]
+	there[own.number] = append(rest[:at:at], rest[at+1:]...)
+	return found, true
+}

@@ -1,0 +1,456 @@
+package filing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tributary/internal/transaction"
+
+	"tributary/internal/alert"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+)
+
+// askQueue leases suppliers whose authority must be asked.
+var askQueue = &db.Queue[askRow]{
+	Table: "restored_suppliers", ID: "supplier_id", Key: "client_id", Columns: "country, live, next_day, ahead, found, failures",
+	Scan: func(scan func(...any) error) (row askRow, err error) {
+		var live bool
+		err = scan(&row.code, &live, &row.nextDay, &row.ahead, &row.found, &row.failures)
+		row.live = country.Live(live)
+		return row, err
+	},
+}
+
+// askRow is a supplier as the claim reads it.
+type askRow struct {
+	code     string
+	live     country.Live
+	nextDay  string
+	ahead    int64
+	found    int64
+	failures int64
+}
+
+const (
+	askTimeout    = 5 * time.Minute // for one day of one supplier, all pages
+	daysPerRecord = 30              // days asked between two records of progress, where they show no gap
+)
+
+// question is one holder's turn at asking about one supplier.
+type question struct {
+	*Service
+	lease    *db.Lease[askRow]
+	scope    string
+	supplier country.Supplier
+	creds    country.Credentials
+	channel  country.Channel
+	zone     *time.Location
+	knownTo  time.Time
+	next     string // the next day to ask for
+	found    int64
+}
+
+// ask reads an authority's list of one supplier, day by day, and stores the gaps.
+//
+// Failure policy: each day's gaps are stored before the day counts as asked; a
+// crash asks some days again, which finds the same gaps. What could not be read
+// whole is asked again, and meanwhile nothing of the supplier is filed.
+func (s *Service) ask(ctx context.Context, lease *db.Lease[askRow]) {
+	q := &question{Service: s, lease: lease, scope: lease.Key, next: lease.Row.nextDay, found: lease.Row.found}
+	state, err := q.run(ctx)
+	switch {
+	case errors.Is(err, db.ErrStale):
+		return // somebody else asks now
+	case ctx.Err() != nil:
+		err = s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return lease.Finish(tx, tx.Now()) })
+	case err != nil:
+		err = s.db.Write(ctx, func(tx *db.Tx) error { return q.fail(tx, err) })
+	default:
+		err = s.db.Write(ctx, func(tx *db.Tx) error { return q.end(tx, state) })
+	}
+	if err != nil && !errors.Is(err, db.ErrStale) {
+		s.log.Error("leave a restored supplier", "supplier", lease.ID, "error", err)
+	}
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+}
+
+func (q *question) run(ctx context.Context) (state askState, err error) {
+	if err := q.open(ctx); err != nil {
+		return "", err
+	}
+	register, ok := q.channel.(country.Register)
+	if !ok {
+		return stateUnlisted, nil
+	}
+	switch err := q.days(ctx, register); {
+	case errors.Is(err, country.ErrNoList):
+		return stateUnlisted, nil
+	case err != nil:
+		return "", err
+	}
+	if !q.channel.Limits().Chain {
+		return stateAsked, nil
+	}
+	return q.compareChain(ctx)
+}
+
+func (q *question) open(ctx context.Context) (err error) {
+	pack, ok := q.cfg.Atlas.Pack(q.lease.Row.code)
+	if !ok || pack.Connect == nil {
+		return fmt.Errorf("country %s has no authority in this program", q.lease.Row.code)
+	}
+	if q.channel, err = q.cfg.Atlas.Channel(pack.Code, q.lease.Row.live); err != nil {
+		return err
+	}
+	var known int64
+	err = q.db.Read(ctx, func(r db.Reader) error {
+		if q.supplier, err = q.cfg.Companies.Supplier(r, q.scope, q.lease.ID); err != nil {
+			return err
+		}
+		return r.Row("SELECT coalesce(max(known_to), 0) FROM restorations").Scan(&known)
+	})
+	if err != nil {
+		return fmt.Errorf("read the supplier: %w", err)
+	}
+	q.knownTo, q.zone = db.FromMicros(known), locate(q.cfg.Atlas, q.supplier, pack)
+	if q.creds, err = q.cfg.Companies.Credentials(ctx, q.scope, q.lease.ID); err != nil {
+		return fmt.Errorf("open the supplier's credentials: %w", err)
+	}
+	return nil
+}
+
+// days asks for every day from where the last holder stopped to the last on
+// which a document may be dated.
+func (q *question) days(ctx context.Context, register country.Register) error {
+	at, err := time.Parse(time.DateOnly, q.next)
+	if err != nil {
+		return fmt.Errorf("read the next day: %w", err)
+	}
+	last := q.db.Now().In(q.zone).AddDate(0, 0, int(q.lease.Row.ahead)).Format(time.DateOnly)
+	for n := 1; at.Format(time.DateOnly) <= last; n++ {
+		day := country.Day{Year: at.Year(), Month: at.Month(), Day: at.Day()}
+		call, cancel := context.WithTimeout(ctx, askTimeout)
+		theirs, err := register.Registered(call, q.supplier, day, q.creds)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("ask the authority what it holds: %w", err)
+		}
+		gaps, err := q.unknown(ctx, day, theirs)
+		if err != nil {
+			return err
+		}
+		at = at.AddDate(0, 0, 1)
+		q.next = at.Format(time.DateOnly)
+		if len(gaps) > 0 || n%daysPerRecord == 0 {
+			if err := q.record(ctx, gaps); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// record stores the gaps of a day, and which day comes next.
+func (q *question) record(ctx context.Context, gaps []gap) error {
+	found := q.found
+	err := q.db.Write(ctx, func(tx *db.Tx) error {
+		if err := q.lease.Guard(tx); err != nil {
+			return err
+		}
+		var rows [][]any
+		for _, g := range gaps {
+			rows = append(rows, []any{q.scope, q.lease.ID, g.number, g.reference, g.id1, g.id2, string(g.kind), g.day, g.gross, g.sha256, g.qrCode,
+				instant(g.at), db.Micros(tx.Now())})
+		}
+		found = q.found
+		if len(rows) > 0 {
+			if err := tx.InsertReturning(insertGaps, rows, func(*db.Rows) error { found++; return nil }); err != nil {
+				return err
+			}
+		}
+		return tx.Exec("UPDATE restored_suppliers SET next_day = $1, found = $2 WHERE supplier_id = $3", q.next, found, q.lease.ID)
+	})
+	if err != nil {
+		return fmt.Errorf("store gaps: %w", err)
+	}
+	q.found = found
+	return nil
+}
+
+var insertGaps = db.Insert{
+	Table:   "adoptions",
+	Columns: "client_id,supplier_id,number,reference,authority_id_1,authority_id_2,kind,day,gross,sha256,qr_code,registered_at,found_at",
+	Suffix:  "ON CONFLICT (client_id, supplier_id, number, reference, authority_id_1, authority_id_2) DO NOTHING RETURNING number",
+}
+
+func instant(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return db.Micros(t)
+}
+
+// unknown leaves of a day's list what the backup does not know as SUCCESS.
+// What was registered before the backup's last acceptance is not lost but
+// somebody else's: it stays the authority's to refuse.
+func (q *question) unknown(ctx context.Context, day country.Day, theirs []country.Entry) (gaps []gap, err error) {
+	var rest []country.Entry
+	for _, e := range theirs {
+		if q.afterBackup(e) || e.Cancelled {
+			rest = append(rest, e)
+		}
+	}
+	if len(rest) == 0 {
+		return nil, nil
+	}
+	ours, err := q.ours(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	if !ours.covers(rest) {
+		// Some countries' numbers at the authority differ from the client's own.
+		near, err := q.held(ctx, q.scope, q.lease.ID, [2]time.Time{
+			time.Date(day.Year, day.Month, day.Day-1, 0, 0, 0, 0, q.zone), time.Date(day.Year, day.Month, day.Day+2, 0, 0, 0, 0, q.zone)})
+		if err != nil {
+			return nil, err
+		}
+		ours.add(near)
+	}
+	for _, e := range rest {
+		own, known := ours.find(e)
+		lost := !known && q.afterBackup(e)
+		if lost {
+			gaps = append(gaps, gapOf(e, day))
+		}
+		if e.Cancelled && e.Kind == "" && (lost || known && !own.cancelled) {
+			gaps = append(gaps, gap{kind: transaction.Cancellation, reference: e.Number, day: day.String()})
+		}
+	}
+	return gaps, nil
+}
+
+// afterBackup reports whether an entry may have been registered after the
+// backup's last acceptance.
+func (q *question) afterBackup(e country.Entry) bool {
+	return e.At.IsZero() || !e.At.Before(q.knownTo.Add(-registeredSlack))
+}
+
+// ownByNumber are our successes under the authority's numbers.
+type ownByNumber map[string][]ownFiling
+
+func (m ownByNumber) add(list []ownFiling) {
+	for _, own := range list {
+		if own.status == Success && own.number != "" {
+			m[own.number] = append(m[own.number], own)
+		}
+	}
+}
+
+// find looks for the document of an entry: the same number and, where both
+// sides have one, the same id.
+func (m ownByNumber) find(e country.Entry) (ownFiling, bool) {
+	for _, own := range m[e.Number] {
+		if own.authorityID == "" || e.AuthorityID1 == "" || own.authorityID == e.AuthorityID1 {
+			return own, true
+		}
+	}
+	return ownFiling{}, false
+}
+
+func (m ownByNumber) covers(list []country.Entry) bool {
+	for _, e := range list {
+		if _, known := m.find(e); !known {
+			return false
+		}
+	}
+	return true
+}
+
+// ours reads our successes under the numbers of a list. A backfill has no
+// filing; its number says enough.
+func (q *question) ours(ctx context.Context, theirs []country.Entry) (ownByNumber, error) {
+	var numbers []string
+	for _, e := range theirs {
+		numbers = append(numbers, e.Number)
+	}
+	found := ownByNumber{}
+	err := q.db.Read(ctx, func(r db.Reader) error {
+		list, err := db.Collect(r, scanOwnFiling, `SELECT o.operation_id, o.transaction_id, o.kind, o.status,
+				coalesce(f.filing, '{}'), coalesce(f.receipt, '{}'), `+cancellationsOf+`
+			FROM operations o LEFT JOIN filings f ON f.operation_id = o.operation_id
+			WHERE o.client_id = $1 AND `+q.db.In("o.number", "$2")+` AND o.supplier_id = $3 AND o.status = 'SUCCESS' AND o.settled_by IS NULL`,
+			q.scope, db.Strings(numbers), q.lease.ID)
+		if err != nil {
+			return err
+		}
+		backfilled, err := db.Collect(r, func(scan func(...any) error) (own ownFiling, err error) {
+			own.status = Success
+			return own, scan(&own.number)
+		}, `SELECT number FROM operations WHERE client_id = $1 AND `+q.db.In("number", "$2")+` AND supplier_id = $3 AND status = 'SUCCESS' AND kind = 'BACKFILL'`,
+			q.scope, db.Strings(numbers), q.lease.ID)
+		found.add(list)
+		found.add(backfilled)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for numbers: %w", err)
+	}
+	return found, nil
+}
+
+// fail stores that an authority did not answer. The intake waits for three
+// tries; the supplier is held until one succeeds.
+func (q *question) fail(tx *db.Tx, cause error) error {
+	failures, state := q.lease.Row.failures+1, stateAsking
+	if failures >= asksBeforeOpen {
+		state = stateUnasked
+	}
+	if err := q.lease.Finish(tx, tx.Now().Add(q.backoff(failures))); err != nil {
+		return err
+	}
+	if failures == asksBeforeOpen {
+		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredUnasked, q.subject(), "nothing is filed until the authority has said what it holds: "+cause.Error()); err != nil {
+			return err
+		}
+	}
+	tx.OnCommit(func() {
+		q.log.Warn("the authority could not be asked after a restored backup", "supplier", q.lease.ID, "failures", failures, "error", cause)
+	})
+	return tx.Exec("UPDATE restored_suppliers SET state = $1, failures = $2, trouble = $3 WHERE supplier_id = $4", string(state), failures, cause.Error(), q.lease.ID)
+}
+
+// subject names the supplier in alerts, as lanes do.
+func (q *question) subject() string { return q.scope + "/" + q.lease.ID }
+
+// end stores what the answers mean for the supplier.
+func (q *question) end(tx *db.Tx, state askState) error {
+	if err := q.lease.Finish(tx, time.Time{}); err != nil {
+		return err
+	}
+	trouble, name := "", alert.Name("")
+	switch state {
+	case stateUnlisted:
+		name, trouble = alert.RestoredUnasked, "nothing is filed: this authority cannot list what it holds; compare with its portal, then release the supplier"
+	case stateChain:
+		name, trouble = alert.ChainMismatch, fmt.Sprintf("nothing is filed: the chain at the authority is not the one in the restored backup, which lacks %d documents", q.found)
+	}
+	if name != "" {
+		if err := q.cfg.Alerts.RaiseIn(tx, name, q.subject(), trouble); err != nil {
+			return err
+		}
+	}
+	if q.found > 0 {
+		text := fmt.Sprintf("the authority holds %d documents that the restored backup does not know; they are adopted when the client submits them again", q.found)
+		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredGaps, q.subject(), text); err != nil {
+			return err
+		}
+	}
+	tx.OnCommit(func() {
+		q.log.Info("the authority was asked after a restored backup", "supplier", q.lease.ID, "state", string(state), "gaps", q.found)
+	})
+	err := tx.Exec("UPDATE restored_suppliers SET state = $1, failures = 0, trouble = $2, next_day = $3 WHERE supplier_id = $4", string(state), trouble, q.next, q.lease.ID)
+	if err != nil || state != stateAsked {
+		return err
+	}
+	return letGo(tx, q.scope, q.lease.ID)
+}
+
+// letGo ends the pause of a held supplier's lanes.
+func letGo(tx *db.Tx, scope, supplierID string) error {
+	lanes, err := lanesOfSupplier(tx, scope, supplierID)
+	if err != nil {
+		return fmt.Errorf("find the lanes of %s: %w", supplierID, err)
+	}
+	var rows [][]any
+	for _, lane := range lanes {
+		rows = append(rows, []any{lane})
+	}
+	tx.Wake(laneQueue.Table)
+	return tx.ExecEach("UPDATE lanes SET due_at = NULL, trouble = '' WHERE lane = $1 AND lease_until IS NULL AND (trouble LIKE '"+heldTrouble+"%' OR trouble LIKE '"+stoppedTrouble+"%')", rows)
+}
+
+// learnRestored finds out whether anything of the supplier may be filed, and
+// whether gaps wait for their operations.
+func (v *visit) learnRestored(r db.Reader) error {
+	var state, trouble *string
+	var gaps int
+	err := r.Row(`SELECT (SELECT state FROM restored_suppliers WHERE supplier_id = $2 AND client_id = $1),
+		(SELECT trouble FROM restored_suppliers WHERE supplier_id = $2 AND client_id = $1),
+		(SELECT count(*) FROM (SELECT 1 FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL LIMIT 1) AS one)`,
+		v.at.scope, v.at.supplierID).Scan(&state, &trouble, &gaps)
+	if err != nil {
+		return fmt.Errorf("look for a restoration: %w", err)
+	}
+	v.adopting = gaps > 0
+	switch {
+	case state == nil:
+		v.restoredAt, err = restoredAt(r)
+	case *state == string(stateChain) && strings.HasPrefix(*trouble, stoppedTrouble):
+		v.heldBack = *trouble
+	case *state != string(stateAsked):
+		v.heldBack = heldTrouble + ": the authority has not said yet what it holds (" + *state + ")"
+	}
+	return err
+}
+
+// heldTrouble begins the trouble text of a lane that is held after a restored backup.
+const heldTrouble = "restored"
+
+// hold lets the lane of a held supplier rest; true when it is held.
+func (v *visit) hold() bool {
+	if v.heldBack == "" {
+		if strings.HasPrefix(v.trouble, heldTrouble) || strings.HasPrefix(v.trouble, stoppedTrouble) {
+			v.trouble = ""
+		}
+		return false
+	}
+	v.trouble = v.heldBack
+	v.rest = v.db.Now().Add(v.doubled(v.cfg.RetryBase, holdDoublings))
+	return true
+}
+
+// holdDoublings makes the pause of a held lane eight times the first retry's.
+const holdDoublings = 4
+
+// Release lets a supplier file whose authority could not be asked: a person has
+// made sure, at its portal or with the client, that what waits is not
+// registered. It is fault.Conflict for one that is not held, and for a chain,
+// which [Service.ResumeChain] goes on. also joins the commit, for whoever keeps
+// a log; it may be nil.
+func (s *Service) Release(ctx context.Context, scope, supplierID string, also func(tx *db.Tx) error) error {
+	return s.db.Write(ctx, func(tx *db.Tx) error {
+		state, err := heldState(tx, scope, supplierID)
+		if err != nil {
+			return err
+		}
+		if state != stateUnasked && state != stateUnlisted {
+			return fault.New(fault.Conflict, "the supplier cannot be released: it is %q", string(state))
+		}
+		if err := tx.Exec("UPDATE restored_suppliers SET state = 'asked', due_at = NULL, lease_until = NULL, lease_node = NULL, trouble = 'released' WHERE supplier_id = $1", supplierID); err != nil {
+			return err
+		}
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
+		}
+		return letGo(tx, scope, supplierID)
+	})
+}
+
+func heldState(r db.Reader, scope, supplierID string) (askState, error) {
+	var state string
+	err := r.Row("SELECT state FROM restored_suppliers WHERE supplier_id = $1 AND client_id = $2", supplierID, scope).Scan(&state)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", fault.New(fault.NotFound, "this supplier is not held")
+	}
+	return askState(state), err
+}

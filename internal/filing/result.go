@@ -1,0 +1,432 @@
+package filing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tributary/internal/transaction"
+
+	"github.com/invopop/gobl/num"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/fault"
+)
+
+// Result is what GET /v1/transactions/{operation_id} answers: every member of
+// spec.md is always there, null or empty while it is unknown.
+type Result struct {
+	OperationID     string            `json:"operation_id"`
+	TransactionID   string            `json:"transaction_id"`
+	Number          *string           `json:"transaction_number"`
+	UniqueNumber    *string           `json:"unique_transaction_number"`
+	Date            string            `json:"transaction_date"`
+	GeneratedAt     *string           `json:"document_generated_at"`
+	ReportedAt      *string           `json:"reported_at"`
+	AuthorityID1    *string           `json:"tax_authority_id_1"`
+	AuthorityID2    *string           `json:"tax_authority_id_2"`
+	Status          Status            `json:"status"`
+	Kind            transaction.Kind  `json:"kind"`
+	ReferenceID     *string           `json:"reference_transaction_id"`
+	Attachments     []Attachment      `json:"attachments"`
+	BusinessModel   string            `json:"business_model"`
+	Direction       string            `json:"direction"`
+	OperationRegime string            `json:"operation_regime"`
+	Type            string            `json:"type"`
+	CountryCode     string            `json:"country_code"`
+	CurrencyCode    *string           `json:"currency_code"`
+	LanguageCode    *string           `json:"language_code"`
+	Items           []ResultItem      `json:"items"`
+	Payments        []ResultPayment   `json:"payments"`
+	Supplier        ResultSupplier    `json:"supplier"`
+	Customer        *ResultParty      `json:"customer"`
+	Issuer          *ResultParty      `json:"issuer"`
+	Note            *string           `json:"note"`
+	ExchangeRate    *digits           `json:"exchange_rate"`
+	ExchangeDate    *string           `json:"exchange_rate_date"`
+	QRCode          *string           `json:"qr_code"`
+	TotalAmount     *int64            `json:"total_amount"`
+	TotalNetAmount  *int64            `json:"total_net_amount"`
+	TotalTaxAmount  *int64            `json:"total_tax_amount"`
+	LatestBy        *string           `json:"latest_by"`
+	Corrections     []CorrectionEntry `json:"corrections"`
+	Errors          []fault.Fault     `json:"errors"`
+}
+
+// Attachment points to a document; its address is fresh and short-lived.
+type Attachment struct {
+	Kind        string `json:"kind"`
+	ResourceID  string `json:"resource_id"`
+	ResourceURL string `json:"resource_url"`
+	Type        string `json:"type"`
+}
+
+// ResultItem is a line with its amounts.
+type ResultItem struct {
+	Number      int64       `json:"number"`
+	Name        string      `json:"name"`
+	Description *string     `json:"description"`
+	Code        *string     `json:"code"`
+	EAN         *string     `json:"ean"`
+	Unit        *string     `json:"unit"`
+	Quantity    digits      `json:"quantity"`
+	UnitPrice   int64       `json:"unit_price"`
+	NetPrice    int64       `json:"net_price"`
+	Type        string      `json:"type"`
+	Taxes       []ResultTax `json:"tax_breakdown"`
+}
+
+// ResultTax is one tax entry with its amount.
+type ResultTax struct {
+	Amount int64   `json:"amount"`
+	Rate   digits  `json:"rate"`
+	Regime string  `json:"regime"`
+	Type   string  `json:"type"`
+	Code   *string `json:"code,omitempty"`
+}
+
+// ResultPayment is a payment as submitted; negated in credits and cancellations.
+type ResultPayment struct {
+	Type   string  `json:"type"`
+	Code   *string `json:"code"`
+	Amount int64   `json:"amount"`
+}
+
+// ResultSupplier names the supplier by both ids.
+type ResultSupplier struct {
+	ID         *string `json:"id"`
+	ExternalID *string `json:"external_id"`
+}
+
+// ResultParty is a party as submitted.
+type ResultParty struct {
+	LegalName      string               `json:"legal_name"`
+	TradeName      *string              `json:"trade_name"`
+	EntityNumber   *string              `json:"entity_number"`
+	Address        *transaction.Address `json:"address"`
+	TaxInformation *ResultTaxNumber     `json:"tax_information"`
+	Type           string               `json:"type"`
+}
+
+// ResultTaxNumber is a party's tax number.
+type ResultTaxNumber struct {
+	TaxNumber string  `json:"tax_number"`
+	Regime    *string `json:"regime"`
+}
+
+// CorrectionEntry is a correction in its original's result.
+type CorrectionEntry struct {
+	TransactionID string           `json:"transaction_id"`
+	OperationID   string           `json:"operation_id"`
+	Kind          transaction.Kind `json:"kind"`
+	Status        Status           `json:"status"`
+}
+
+// digits prints as a JSON number with exactly its digits.
+type digits string
+
+func (d digits) MarshalJSON() ([]byte, error) { return []byte(d), nil }
+
+// UnmarshalJSON keeps the digits.
+func (d *digits) UnmarshalJSON(text []byte) error {
+	*d = digits(text)
+	return nil
+}
+
+func decimalOf(a num.Amount) digits {
+	text := a.String()
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return digits(text)
+}
+
+// Stamp is how every instant is printed.
+func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+func opt(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// describe fills in what the body says: the same in every state.
+func describe(o *operation, pack country.Pack, supplier country.Supplier) *Result {
+	t := o.document
+	items := pack.TypedItems(country.Case{Transaction: t, Totals: o.totals, UseCase: o.useCase, Now: o.acceptedAt})
+	sign := int64(1)
+	if o.kind == transaction.Credit || o.kind == transaction.Cancellation {
+		sign = -1
+	}
+	r := &Result{
+		OperationID: o.id, TransactionID: o.transactionID, Number: opt(t.Number), Date: Stamp(t.Date), Status: Processing, Kind: o.kind,
+		ReferenceID: opt(o.referenceID), Attachments: []Attachment{}, BusinessModel: country.BusinessModel(t), Direction: "SENT",
+		OperationRegime: country.OperationRegime(t, items), Type: country.DocumentType(t), CountryCode: t.CountryCode,
+		CurrencyCode: opt(t.CurrencyCode), LanguageCode: opt(t.LanguageCode), Items: []ResultItem{}, Payments: []ResultPayment{},
+		Supplier: ResultSupplier{ID: opt(o.supplierID), ExternalID: opt(supplier.ExternalID)}, Customer: party(t.Customer), Issuer: party(t.Issuer),
+		Note: opt(t.Note), ExchangeDate: opt(t.ExchangeRateDate), Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, o.warnings...),
+	}
+	if r.LanguageCode == nil && len(pack.Facts.Languages) > 0 {
+		r.LanguageCode = &pack.Facts.Languages[0]
+	}
+	if t.ExchangeRate != nil {
+		rate := decimalOf(*t.ExchangeRate)
+		r.ExchangeRate = &rate
+	}
+	for i, item := range items {
+		r.Items = append(r.Items, resultItem(item, o.totals.Lines[i], sign))
+	}
+	for _, p := range t.Payments {
+		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount})
+	}
+	if len(items) > 0 {
+		gross, net, tax := sign*o.totals.Gross, sign*o.totals.Net, sign*o.totals.Tax
+		r.TotalAmount, r.TotalNetAmount, r.TotalTaxAmount = &gross, &net, &tax
+	}
+	if days := pack.Facts.DeadlineDays; days > 0 {
+		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))
+	}
+	return r
+}
+
+func resultItem(item transaction.Item, line transaction.Line, sign int64) ResultItem {
+	r := ResultItem{
+		Number: item.Number, Name: item.Name, Description: opt(item.Description), Code: opt(item.Code), EAN: opt(item.EAN), Unit: opt(item.Unit),
+		Quantity: decimalOf(item.Quantity), UnitPrice: sign * item.UnitPrice, NetPrice: sign * line.Net, Type: item.Type, Taxes: []ResultTax{},
+	}
+	for i, tax := range item.Taxes {
+		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code)})
+	}
+	return r
+}
+
+func party(p *transaction.Party) *ResultParty {
+	if p == nil {
+		return nil
+	}
+	r := &ResultParty{LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type}
+	if p.TaxNumber != "" {
+		r.TaxInformation = &ResultTaxNumber{TaxNumber: p.TaxNumber, Regime: opt(p.TaxRegime)}
+	}
+	return r
+}
+
+// result is what the settling commit keeps: final but for addresses and corrections.
+func (b *batch) result(e *ending, visual bool, now time.Time) *Result {
+	o := e.op
+	r := describe(o, b.pack, b.supplier)
+	r.Status = e.status
+	r.Errors = append(r.Errors, e.faults...)
+	if e.status != Success {
+		return r
+	}
+	r.UniqueNumber = opt(uniqueNumber(o.code, o.id))
+	if visual {
+		r.GeneratedAt = opt(Stamp(now))
+	}
+	r.AuthorityID1 = opt(e.receipt.AuthorityID1)
+	r.AuthorityID2 = opt(e.receipt.AuthorityID2)
+	if r.AuthorityID2 == nil {
+		r.AuthorityID2 = opt(o.filing.AuthorityID)
+	}
+	r.QRCode = opt(e.receipt.QRCode)
+	if r.QRCode == nil {
+		r.QRCode = opt(o.filing.QRCode)
+	}
+	if e.receipt.Outcome == country.Accepted {
+		at := e.receipt.At
+		if at.IsZero() {
+			at = now
+		}
+		r.ReportedAt = opt(Stamp(at))
+	}
+	if o.kind == transaction.Backfill {
+		r.AuthorityID1 = opt(o.document.AuthorityID1)
+	}
+	return r
+}
+
+func encodeResult(r *Result) string {
+	text, _ := json.Marshal(r) // plain data always encodes
+	return string(text)
+}
+
+// unknownOperation is the one answer for ids that are not there and ids that are another client's.
+func unknownOperation() error {
+	return fault.New(fault.NotFound, "there is no such operation").With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Field: "operation_id", Message: "operation_id is not known"})
+}
+
+// Result answers an operation's result in whatever state it is.
+func (s *Service) Result(ctx context.Context, scope, operationID string) (result *Result, err error) {
+	err = s.db.Read(ctx, func(r db.Reader) error {
+		result, err = s.read(r, scope, operationID)
+		return err
+	})
+	return result, err
+}
+
+func (s *Service) read(r db.Reader, scope, id string) (*Result, error) {
+	var stage Stage
+	var doubts string
+	var stored, settledBy *string
+	err := r.Row("SELECT stage, doubts, result, settled_by FROM operations WHERE operation_id = $1 AND client_id = $2", id, scope).Scan(&stage, &doubts, &stored, &settledBy)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, unknownOperation()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if stage != Settled {
+		return s.unsettled(r, scope, id, doubts)
+	}
+	winner, extra := id, []fault.Fault(nil)
+	if settledBy != nil {
+		winner, extra = *settledBy, decodeFaults(stored)
+	}
+	result, err := s.storedResult(r, winner)
+	if err != nil {
+		return nil, err
+	}
+	result.OperationID = id
+	result.Errors = append(result.Errors, extra...)
+	if err := s.link(r, scope, winner, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func (s *Service) storedResult(r db.Reader, id string) (*Result, error) {
+	var stored *string
+	if err := r.Row("SELECT result FROM operations WHERE operation_id = $1", id).Scan(&stored); err != nil {
+		return nil, fmt.Errorf("read the result of %s: %w", id, err)
+	}
+	if stored == nil {
+		return nil, fmt.Errorf("operation %s has no stored result", id)
+	}
+	result := &Result{}
+	if err := json.Unmarshal([]byte(*stored), result); err != nil {
+		return nil, fmt.Errorf("read the result of %s: %w", id, err)
+	}
+	return result, nil
+}
+
+// unsettled describes an operation on its way.
+func (s *Service) unsettled(r db.Reader, scope, id, doubts string) (*Result, error) {
+	o, err := s.operation(r, scope, id)
+	if err != nil {
+		return nil, err
+	}
+	pack, _ := s.cfg.Atlas.Pack(o.code)
+	supplier, err := s.cfg.Companies.Supplier(r, scope, o.supplierID)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return nil, err
+	}
+	result := describe(o, pack, supplier)
+	switch fault.Code(doubts) {
+	case fault.OutcomeUnknown:
+		result.Errors = append(result.Errors, fault.Warn("", fault.OutcomeUnknown, "the tax authority may hold the document; it has not answered yet"))
+	case fault.AwaitingAcceptance:
+		result.Errors = append(result.Errors, fault.Warn("", fault.AwaitingAcceptance, "the tax authority waits for somebody else's acceptance"))
+	}
+	if o.stage == Prepared && s.db.Now().Sub(o.startedAt) >= hopelessAfter && !o.startedAt.IsZero() {
+		result.Errors = append(result.Errors, fault.Warn("", fault.AuthorityUnavailable, "the tax authority could not be reached for 48 hours; the document is sent when it returns"))
+	}
+	return result, nil
+}
+
+// link adds what is made fresh for every answer: addresses and corrections.
+func (s *Service) link(r db.Reader, scope, id string, result *Result) error {
+	list, err := s.cfg.Documents.Of(r, scope, id)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		result.Attachments = append(result.Attachments, Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
+	}
+	corrections, err := db.Collect(r, func(scan func(...any) error) (c CorrectionEntry, err error) {
+		return c, scan(&c.TransactionID, &c.OperationID, &c.Kind, &c.Status)
+	}, `SELECT c.transaction_id, c.operation_id, c.kind, o.status FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
+		WHERE c.client_id = $1 AND c.original_id = $2 ORDER BY c.operation_id`, scope, result.TransactionID)
+	if err != nil {
+		return fmt.Errorf("read corrections: %w", err)
+	}
+	result.Corrections = append(result.Corrections, corrections...)
+	return nil
+}
+
+// Issued is everything a document for people shows.
+type Issued struct {
+	Scope        string
+	OperationID  string
+	UniqueNumber string
+	Transaction  transaction.Transaction // items with their taxes typed
+	Totals       transaction.Totals
+	Supplier     country.Supplier
+	Original     *country.Original
+	Pack         country.Pack
+	AuthorityID1 string
+	AuthorityID2 string
+	QRCode       string
+	Filing       *country.Filing // nil where nothing was filed
+	Receipt      []byte          // what the authority gave back
+	Live         country.Live
+	Location     *time.Location
+	At           time.Time
+}
+
+func (b *batch) issued(e *ending) Issued {
+	o := e.op
+	t := *o.document
+	t.Items = b.pack.TypedItems(country.Case{Transaction: o.document, Totals: o.totals, UseCase: o.useCase, Now: o.acceptedAt})
+	in := Issued{
+		Scope: o.scope, OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: t, Totals: o.totals, Supplier: b.supplier,
+		Original: o.original, Pack: b.pack, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2, QRCode: e.receipt.QRCode,
+		Receipt: e.receipt.Document, Live: o.live, Location: b.location, At: b.db.Now(),
+	}
+	if o.filing.Report != nil {
+		in.Filing = &o.filing
+	}
+	if in.AuthorityID2 == "" {
+		in.AuthorityID2 = o.filing.AuthorityID
+	}
+	if in.QRCode == "" {
+		in.QRCode = o.filing.QRCode
+	}
+	return in
+}
+
+// Country is what the pack may look at when it says what a document in a
+// language must carry.
+func (in *Issued) Country(language string) country.Issue {
+	return country.Issue{
+		Transaction: &in.Transaction, Totals: in.Totals, Supplier: &in.Supplier, Original: in.Original, UniqueNumber: in.UniqueNumber,
+		AuthorityID1: in.AuthorityID1, AuthorityID2: in.AuthorityID2, QRCode: in.QRCode, Filing: in.Filing, Receipt: in.Receipt,
+		Language: strings.ToUpper(language), Location: in.Location, At: in.At, Live: in.Live,
+	}
+}
+
+// Stored reads the bytes of an attachment that lives in this slice's records.
+func (s *Service) Stored(r db.Reader, a document.Attachment) ([]byte, error) {
+	column := "report"
+	if a.Kind == "RECEIPT" {
+		column = "document"
+	}
+	var data []byte
+	if err := r.Row("SELECT "+column+" FROM filings WHERE operation_id = $1", a.OperationID).Scan(&data); err != nil {
+		return nil, fmt.Errorf("read the %s of %s: %w", a.Kind, a.OperationID, err)
+	}
+	return data, nil
+}

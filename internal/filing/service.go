@@ -1,0 +1,130 @@
+// Package filing is the heart: submission, idempotency, the operation's
+// state machine, results, history and corrections.
+//
+// It owns transactions, their processing attempts (operations), what was filed
+// and what came back, and the lanes in which filings travel. It does not own
+// HTTP, countries' rules, documents, webhooks or suppliers: it calls those who
+// do. Law of [Service.Submit]: when it answers, the body is on disk and will
+// end in exactly one result.
+package filing
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"tributary/internal/alert"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/killpoint"
+	"tributary/internal/onboarding"
+	"tributary/internal/webhook"
+)
+
+// Config is what a Service stands on.
+type Config struct {
+	DB        *db.DB
+	Atlas     *country.Atlas
+	Companies *onboarding.Companies
+	Documents *document.Store
+	Hooks     *webhook.Hooks
+	Alerts    *alert.Alerts
+	Log       *slog.Logger
+	RetryBase time.Duration // first retry to an authority; default 1 s
+
+	// Render makes the document for people; nil makes none (tests of filing alone).
+	Render func(ctx context.Context, issued Issued) (pdf []byte, languageFallback bool, err error)
+}
+
+const (
+	retryBaseDefault = time.Second
+	retryMax         = 5 * time.Minute
+	waitingMax       = 1000 // attempts of one transaction that may wait; past it 429
+	doubtfulAfter    = 24 * time.Hour
+	hopelessAfter    = 48 * time.Hour
+)
+
+// Service is the filing slice of a running program.
+type Service struct {
+	cfg    Config
+	db     *db.DB
+	log    *slog.Logger
+	intake *db.Gather[submission, accepted]
+	jitter func() float64 // 0 ≤ x < 1
+	begun  time.Time
+	tally  *tally
+
+	closed atomic.Bool   // the intake, while a restored backup is being completed
+	opened chan struct{} // closed when it is open
+	asked  chan struct{} // a restored supplier's question has an answer
+
+	suspectsAfter time.Duration // tests shorten it
+
+	// Tests only; zero in production.
+	signal   func(killpoint.Point, string) // called where a stage has just been stored or a call made
+	poll     time.Duration                 // between looks at idle lanes, see db.Pump
+	pauseMax time.Duration                 // instead of retryMax
+}
+
+// reached passes a place at which a process may die.
+func (s *Service) reached(p killpoint.Point, lane string) {
+	killpoint.Reach(p)
+	if s.signal != nil {
+		s.signal(p, lane)
+	}
+}
+
+// New returns a service that accepts submissions; [Service.Run] processes them.
+func New(cfg Config) *Service {
+	if cfg.RetryBase == 0 {
+		cfg.RetryBase = retryBaseDefault
+	}
+	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), suspectsAfter: suspectsAfterDefault}
+	s.tally = newTally(cfg.DB, cfg.Log.Warn)
+	s.intake = db.NewGather(cfg.DB, s.store)
+	s.asked, s.opened = make(chan struct{}, 1), make(chan struct{})
+	close(s.opened)
+	return s
+}
+
+// Close ends the intake after everything accepted is stored.
+func (s *Service) Close() {
+	s.intake.Close()
+	s.tally.close()
+}
+
+// Caller is on whose behalf a call is made. Scope is the client's id; a client
+// is live or test as a whole, so a test never stands in for a real filing.
+type Caller struct {
+	Scope   string
+	Live    country.Live
+	UseCase func(code string) (country.UseCase, bool)
+}
+
+// Stage is where an operation stands. It is stored before anything is done
+// that could not be done twice.
+type Stage string
+
+// The stages.
+const (
+	Waiting     Stage = "waiting"     // behind earlier attempts of the same transaction
+	Blocked     Stage = "blocked"     // a correction behind its original
+	Received    Stage = "received"    // on disk, nothing built yet
+	Prepared    Stage = "prepared"    // exact bytes on disk, provably unsent
+	Sent        Stage = "sent"        // may be at the authority
+	Pending     Stage = "pending"     // at the authority, undecided
+	Quarantined Stage = "quarantined" // crashed the process too often; a person must look
+	Settled     Stage = "settled"
+)
+
+// Status is what the client sees.
+type Status string
+
+// The statuses of spec.md.
+const (
+	Processing Status = "PROCESSING"
+	Success    Status = "SUCCESS"
+	Failure    Status = "FAILURE"
+)

@@ -1,0 +1,431 @@
+package filing_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tributary/internal/filing"
+
+	"tributary/internal/alert"
+	"tributary/internal/country"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+func TestRetryLadder(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]time.Duration{
+		1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 8: 128 * time.Second, 9: 256 * time.Second,
+		10: 5 * time.Minute, 11: 5 * time.Minute, 1000: 5 * time.Minute,
+	} {
+		same(t, fmt.Sprintf("after failure %d", n), filing.Backoff(filing.RetryBase, n, 0.5), want)
+		same(t, "at least", filing.Backoff(filing.RetryBase, n, 0), want*8/10)
+		if most := filing.Backoff(filing.RetryBase, n, 0.999999); most > want*12/10 || most < want*119/100 {
+			t.Errorf("after failure %d at most %s", n, most)
+		}
+	}
+}
+
+// virtual runs a node in virtual time.
+func virtual(t *testing.T, s setup, fn func(t *testing.T, n *node)) {
+	t.Helper()
+	dbtest.SQLite(t) // the template is made outside of the bubble
+	synctest.Test(t, func(t *testing.T) {
+		s.retryBase = filing.RetryBase
+		n := newNode(t, dbtest.SQLite(t), s)
+		n.LookEvery(time.Hour)
+		fn(t, n)
+	})
+}
+
+// The calls of an outage go out on the ladder.
+func TestCallsOfAnOutageFollowTheLadder(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"refused": country.ErrNotTaken, "no answer": errLine} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(country.ByNumber)
+			var calls []time.Time
+			o.send = func(*office, country.Filing) (country.Receipt, error) {
+				calls = append(calls, time.Now())
+				return country.Receipt{}, err
+			}
+			virtual(t, o.setup(), func(t *testing.T, n *node) {
+				n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
+				n.start()
+				time.Sleep(20 * time.Minute)
+				n.stop()
+				want := time.Second
+				for i := 1; i < len(calls); i++ {
+					// Looking for due lanes costs a moment, never more than a tenth here.
+					if pause := calls[i].Sub(calls[i-1]); pause < want*8/10 || pause > want*13/10+50*time.Millisecond {
+						t.Errorf("pause %d is %s, want about %s", i, pause, want)
+					}
+					want = min(2*want, filing.RetryMax)
+				}
+				if len(calls) < 10 {
+					t.Errorf("%d calls in 20 minutes", len(calls))
+				}
+			})
+		})
+	}
+}
+
+// fate is what a number asks of the office in the test of the 48 hours.
+type fate struct {
+	send, find error
+	pending    bool
+}
+
+// After 48 hours: provably unregistered is FAILURE, everything else goes on
+// with a warning, and each is told at 24 and at 48 hours, once.
+//
+// Visits are an hour apart here instead of five minutes: hundreds of them show nothing more.
+func TestFortyEightHours(t *testing.T) {
+	t.Parallel()
+	fates := map[string]fate{
+		"down":    {send: country.ErrNotTaken, find: errLine},
+		"garbage": {send: errLine}, // Find works and knows nothing: provably unregistered
+		"revoked": {send: country.ErrCredentials, find: country.ErrCredentials},
+		"lost":    {send: errLine, find: errLine},
+		"asleep":  {pending: true},
+	}
+	o := newOffice(country.ByNumber)
+	o.limits.PendingMax = 72 * time.Hour
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		if fates[f.Supplier].pending {
+			return country.Receipt{Outcome: country.Pending, Awaiting: true}, nil
+		}
+		return country.Receipt{}, fates[f.Supplier].send
+	}
+	o.find = func(o *office, f country.Filing) (country.Receipt, error) {
+		if err := fates[f.Supplier].find; err != nil {
+			return country.Receipt{}, err
+		}
+		return country.Receipt{Outcome: country.Absent}, nil
+	}
+	virtual(t, o.setup(), func(t *testing.T, n *node) {
+		n.PauseAtMost(time.Hour)
+		ids, suppliers := map[string]string{}, map[string]string{}
+		for name := range fates {
+			suppliers[name] = n.supplier(officeCode, name, taxNumber(name))
+			ids[name] = n.file(invoice(officeCode, suppliers[name], name))
+		}
+		n.start()
+		look := func(after time.Duration, want map[string]string) {
+			t.Helper()
+			for name, status := range want {
+				r := n.result(ids[name])
+				if got := fmt.Sprint(r.Status, codesOf(r)); got != status {
+					t.Errorf("%s after %s: %s, want %s", name, after, got, status)
+				}
+			}
+		}
+		time.Sleep(47 * time.Hour)
+		waiting := "PROCESSING[]"
+		look(47*time.Hour, map[string]string{"down": waiting, "garbage": waiting, "revoked": waiting, "lost": waiting, "asleep": "PROCESSING[awaiting_acceptance]"})
+		onceEach(t, n, ids, suppliers, 1, 0)
+		time.Sleep(3 * time.Hour)
+		look(50*time.Hour, map[string]string{
+			"down": "FAILURE[authority_unavailable]", "garbage": "FAILURE[authority_unavailable]", "revoked": "FAILURE[credentials_invalid]",
+			"lost": "PROCESSING[outcome_unknown]", "asleep": "PROCESSING[awaiting_acceptance]",
+		})
+		onceEach(t, n, ids, suppliers, 1, 1)
+		time.Sleep(26 * time.Hour) // past the pack's own deadline for pending ones
+		look(76*time.Hour, map[string]string{"lost": "PROCESSING[outcome_unknown]", "asleep": "PROCESSING[outcome_unknown]"})
+		for _, name := range []string{"down", "garbage", "revoked"} {
+			same(t, "events of "+name, n.events(ids[name]), 1)
+		}
+		same(t, "registered", len(o.registered()), 0)
+		n.stop()
+	})
+}
+
+// onceEach compares how often the alerts of 24 and of 48 hours were raised.
+func onceEach(t *testing.T, n *node, ids, suppliers map[string]string, at24, at48 int64) {
+	t.Helper()
+	want := func(name alert.Name, subject string, times int64) {
+		t.Helper()
+		if got := n.raised(name)[subject]; got != times {
+			t.Errorf("%s of %s was raised %d times, want %d", name, subject, got, times)
+		}
+	}
+	for _, name := range []string{"down", "garbage", "lost"} {
+		want(alert.AuthorityUnavailable24h, client+"/"+suppliers[name], at24)
+	}
+	want(alert.OutcomeUnknown24h, ids["lost"], at24)
+	want(alert.OutcomeUnknown48h, ids["lost"], at48)
+	want(alert.AwaitingAcceptance24h, ids["asleep"], at24)
+	want(alert.AwaitingAcceptance48h, ids["asleep"], at48)
+	want(alert.LanePausedCredentials, client+"/"+suppliers["revoked"], 1+at24+at48)
+}
+
+// Prepared in a chain: it is sent whenever the authority returns, until then
+// PROCESSING with a warning. What was never prepared fails.
+func TestFortyEightHoursInAChain(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByChain)
+	o.limits.Batch = 2
+	var mu sync.Mutex
+	down := true
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if down {
+			return country.Receipt{}, country.ErrNotTaken
+		}
+		return o.take(f), nil
+	}
+	virtual(t, o.setup(), func(t *testing.T, n *node) {
+		n.PauseAtMost(2 * time.Hour)
+		supplier := n.supplier(officeCode, "s1")
+		var ids []string
+		for i := range 5 {
+			ids = append(ids, n.file(invoice(officeCode, supplier, fmt.Sprint("t", i))))
+		}
+		n.start()
+		time.Sleep(51 * time.Hour)
+		for _, id := range ids[:2] {
+			r := n.result(id)
+			same(t, "prepared in the chain", fmt.Sprint(r.Status, codesOf(r)), "PROCESSING[authority_unavailable]")
+			same(t, "type", r.Errors[0].Type, fault.Warning)
+		}
+		for _, id := range ids[2:] {
+			n.fails(id, fault.AuthorityUnavailable)
+		}
+		same(t, "alerts", fmt.Sprint(n.raised(alert.AuthorityUnavailable24h), n.raised(alert.AuthorityUnavailable48h)),
+			fmt.Sprintf("map[%[1]s/%[2]s:1] map[%[1]s/%[2]s:1]", client, supplier))
+		mu.Lock()
+		down = false
+		mu.Unlock()
+		time.Sleep(3 * time.Hour)
+		for _, id := range ids[:2] {
+			n.succeeds(id)
+		}
+		same(t, "registered", fmt.Sprint(o.registered()), "[N-t0 N-t1]")
+		n.stop()
+	})
+}
+
+// Class N tells a person at 24 and 48 hours, though nothing can be asked.
+func TestClassNIsToldAtTwentyFourAndFortyEightHours(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNothing)
+	o.send = func(*office, country.Filing) (country.Receipt, error) { return country.Receipt{}, errLine }
+	virtual(t, o.setup(), func(t *testing.T, n *node) {
+		id := n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
+		n.start()
+		for _, hours := range []struct{ sleep, at24, at48 int64 }{{23, 0, 0}, {2, 1, 0}, {24, 1, 1}} {
+			time.Sleep(time.Duration(hours.sleep) * time.Hour)
+			same(t, "status", n.result(id).Status, filing.Processing)
+			same(t, "24 h", n.raised(alert.OutcomeUnknown24h)[id], hours.at24)
+			same(t, "48 h", n.raised(alert.OutcomeUnknown48h)[id], hours.at48)
+		}
+		same(t, "calls", o.sent(), 1)
+		n.stop()
+	})
+}
+
+// A quarantined operation that certainly is not registered ends after 48 hours.
+func TestAQuarantinedOperationFailsAfterFortyEightHours(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.prepare = func(*office, country.Draft) (country.Filing, error) { panic("poison") }
+	virtual(t, o.setup(), func(t *testing.T, n *node) {
+		id := n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
+		n.start()
+		time.Sleep(47 * time.Hour)
+		same(t, "stage", n.stage(id), string(filing.Quarantined))
+		same(t, "status", n.result(id).Status, filing.Processing)
+		time.Sleep(2 * time.Hour)
+		n.fails(id, fault.InternalError)
+		same(t, "events", n.events(id), 1)
+		n.stop()
+	})
+}
+
+// An operation whose neighbour stands in doubt is not taken for a poison.
+func TestRestingWithoutCrashesQuarantinesNobody(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		if f.Number == "N-t1" {
+			return country.Receipt{}, errLine
+		}
+		return country.Receipt{}, country.ErrNotTaken
+	}
+	o.find = func(*office, country.Filing) (country.Receipt, error) { return country.Receipt{}, errLine }
+	virtual(t, o.setup(), func(t *testing.T, n *node) {
+		supplier := n.supplier(officeCode, "s1")
+		for i := range 4 {
+			n.file(invoice(officeCode, supplier, fmt.Sprint("t", i)))
+			n.start()
+			time.Sleep(5 * time.Minute)
+			n.stop()
+		}
+		same(t, "quarantined", len(n.raised(alert.OperationQuarantined)), 0)
+		same(t, "crash counts", one[int64](t, n.d, "SELECT max(crashes) FROM operations"), 0)
+	})
+}
+
+// Hard case 11: a long outage with a backlog, then recovery: what is past its
+// 48 hours has failed, in sets; the rest is filed in order, in whole batches,
+// without a herd; each has one event.
+func TestHardCase11ABacklogAfterALongOutage(t *testing.T) {
+	t.Parallel()
+	const old, fresh = 250, 90
+	o := newOffice(country.ByNumber)
+	o.limits.Batch = 20
+	var mu sync.Mutex
+	down := true
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if down {
+			return country.Receipt{}, country.ErrNotTaken
+		}
+		return o.take(f), nil
+	}
+	virtual(t, o.setup(), func(t *testing.T, n *node) {
+		n.PauseAtMost(3 * time.Hour)
+		supplier := n.supplier(officeCode, "s1")
+		bulk := func(prefix string, count int) {
+			var wg sync.WaitGroup
+			for i := range count {
+				wg.Go(func() {
+					_, err := n.Submit(context.Background(), caller(client), transaction.Invoice, invoice(officeCode, supplier, fmt.Sprintf("%s%04d", prefix, i)).body(t))
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		bulk("old", old)
+		n.start()
+		time.Sleep(40 * time.Hour)
+		bulk("new", fresh)
+		time.Sleep(12 * time.Hour)
+		same(t, "failed", one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"), old)
+		same(t, "waiting", one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'"), fresh)
+		before := o.sent()
+		mu.Lock()
+		down = false
+		mu.Unlock()
+		time.Sleep(4 * time.Hour)
+		callsUp := o.sent() - before
+		same(t, "succeeded", one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'"), fresh)
+		if callsUp > fresh/o.limits.Batch+3 {
+			t.Errorf("%d calls for %d filings in batches of %d", callsUp, fresh, o.limits.Batch)
+		}
+		if got := o.registered(); len(got) != fresh || !strings.HasPrefix(got[0], "N-new") {
+			t.Errorf("%d registered", len(got))
+		}
+		same(t, "events", one[int64](t, n.d, "SELECT count(*) FROM webhook_events"), old+fresh)
+		same(t, "of different operations", one[int64](t, n.d, "SELECT count(DISTINCT resource_id) FROM webhook_events"), old+fresh)
+		n.stop()
+	})
+}
+
+// The pause until "not found" is believed is kept.
+func TestNotFoundIsBelievedAfterTheAuthoritysDelay(t *testing.T) {
+	t.Parallel()
+	for _, class := range []country.Class{country.ByNumber, country.ByChain} {
+		o := newOffice(class)
+		o.limits.VisibleAfter = 10 * time.Minute
+		var calls []time.Time
+		o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+			if calls = append(calls, time.Now()); len(calls) == 1 {
+				return country.Receipt{}, errLine
+			}
+			return o.take(f), nil
+		}
+		virtual(t, o.setup(), func(t *testing.T, n *node) {
+			supplier := n.supplier(officeCode, "s1")
+			id := n.file(invoice(officeCode, supplier, "t1"))
+			n.start()
+			time.Sleep(time.Minute)
+			behind := n.file(invoice(officeCode, supplier, "t2"))
+			time.Sleep(20 * time.Minute)
+			n.succeeds(id)
+			n.succeeds(behind)
+			n.stop()
+			want := "[N-t2 N-t1]" // others go on meanwhile, except in a chain
+			if class == country.ByChain {
+				want = "[N-t1 N-t2]"
+			}
+			same(t, "registered", fmt.Sprint(o.registered()), want)
+			if pause := calls[len(calls)-1].Sub(calls[0]); pause < o.limits.VisibleAfter || pause > o.limits.VisibleAfter+time.Minute {
+				t.Errorf("sent again after %s", pause)
+			}
+		})
+	}
+}
+
+// An authority without an address is one that cannot be reached.
+func TestFortyEightHoursWithoutAnAddress(t *testing.T) {
+	t.Parallel()
+	s := newOffice(country.ByNumber).setup()
+	s.simulators = ""
+	virtual(t, s, func(t *testing.T, n *node) {
+		n.PauseAtMost(2 * time.Hour)
+		supplier := n.supplier(officeCode, "s1")
+		id := n.file(invoice(officeCode, supplier, "t1"))
+		n.start()
+		time.Sleep(47 * time.Hour)
+		same(t, "status", n.result(id).Status, filing.Processing)
+		time.Sleep(4 * time.Hour)
+		n.fails(id, fault.AuthorityUnavailable)
+		same(t, "alerts", n.raised(alert.AuthorityUnavailable48h)[client+"/"+supplier], 1)
+		n.stop()
+	})
+}
+
+// The 48 hours of a correction begin when its original is settled.
+func TestWaitingForTheOriginalDoesNotCount(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	var mu sync.Mutex
+	decided, down := false, false
+	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if down {
+			return country.Receipt{}, country.ErrNotTaken
+		}
+		return country.Receipt{Outcome: country.Pending}, nil
+	}
+	o.poll = func(o *office, f country.Filing, _ country.Receipt) (country.Receipt, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !decided {
+			return country.Receipt{Outcome: country.Pending}, nil
+		}
+		down = true
+		return o.take(f), nil
+	}
+	virtual(t, o.setup(), func(t *testing.T, n *node) {
+		n.PauseAtMost(3 * time.Hour)
+		original := n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
+		n.start()
+		time.Sleep(time.Minute)
+		late := n.submit(transaction.Cancellation, correction(officeCode, "t1", "x1"))
+		time.Sleep(60 * time.Hour)
+		same(t, "behind its original", n.stage(late), string(filing.Blocked))
+		mu.Lock()
+		decided = true
+		mu.Unlock()
+		time.Sleep(40 * time.Hour)
+		n.succeeds(original)
+		same(t, "100 hours after its submit", n.result(late).Status, filing.Processing)
+		time.Sleep(18 * time.Hour)
+		r := n.fails(late, fault.AuthorityUnavailable)
+		same(t, "it still shows what it would have taken back", *r.TotalAmount, -22710)
+		n.stop()
+	})
+}

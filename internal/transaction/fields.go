@@ -1,0 +1,321 @@
+package transaction
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// FieldPaths lists every member that a request may have, as dotted paths with
+// "*" for any index. Rules of [Facts] may name these and no others; the reader
+// of requests and this list are held together by a test.
+func FieldPaths() []string {
+	paths := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number",
+		"transaction_id", "reference_transaction_id", "reason", "note", "exchange_rate", "exchange_rate_date",
+		"tax_authority_id_1", "supplier", "supplier.id"}
+	paths = append(paths, below("items", "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean")...)
+	paths = append(paths, below("items.*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code")...)
+	paths = append(paths, below("payments", "type", "code", "amount")...)
+	for _, party := range []string{"customer", "issuer"} {
+		paths = append(paths, party)
+		for _, member := range []string{"legal_name", "trade_name", "entity_number", "type", "tax_information",
+			"tax_information.tax_number", "tax_information.regime", "address", "address.country_code", "address.city",
+			"address.postal_code", "address.address_line_1", "address.address_line_2", "address.province", "address.region",
+			"address.state", "address.district", "address.canton", "address.city_code", "address.neighbourhood",
+			"address.number", "address.prefix", "address.suffix"} {
+			paths = append(paths, party+"."+member)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// below returns an array's own path and those of the members of its entries.
+func below(array string, members ...string) []string {
+	paths := []string{array}
+	for _, member := range members {
+		paths = append(paths, array+".*."+member)
+	}
+	return paths
+}
+
+// Place says which entry of an array is meant: the index of an item or a
+// payment, and of a tax entry within an item.
+type Place struct {
+	Entry, Tax int
+}
+
+// Path puts the indices into a path with "*".
+func (p Place) Path(path string) string {
+	path = strings.Replace(path, "*", strconv.Itoa(p.Entry), 1)
+	return strings.Replace(path, "*", strconv.Itoa(p.Tax), 1)
+}
+
+// EachField visits every place of the transaction that a path of [FieldPaths]
+// names, with the value as text; empty means that the client sent none.
+// Numbers are visited as the client could have written them.
+//
+// A member of a party or of an array's entry is visited once for each party or
+// entry that is there, whether or not the objects between them are: without a
+// customer, nothing below "customer" is missing; with one,
+// "customer.address.city" is missing also when there is no address. It reports
+// false when the path is none of the list's.
+func (t *Transaction) EachField(path string, visit func(at Place, text string)) bool {
+	head, rest, _ := strings.Cut(path, ".")
+	switch head {
+	case "items":
+		return t.eachItemField(rest, visit)
+	case "payments":
+		return t.eachPaymentField(rest, visit)
+	case "customer":
+		return t.Customer.eachField(rest, visit)
+	case "issuer":
+		return t.Issuer.eachField(rest, visit)
+	case "supplier":
+		visit(Place{}, t.SupplierID)
+		return rest == "" || rest == "id"
+	}
+	text, known := t.field(path)
+	if known {
+		visit(Place{}, text)
+	}
+	return known
+}
+
+func (t *Transaction) field(path string) (string, bool) {
+	switch path {
+	case "country_code":
+		return t.CountryCode, true
+	case "language_code":
+		return t.LanguageCode, true
+	case "currency_code":
+		return t.CurrencyCode, true
+	case "transaction_date":
+		if t.Date.IsZero() {
+			return "", true
+		}
+		return t.Date.UTC().Format(time.RFC3339), true
+	case "transaction_number":
+		return t.Number, true
+	case "transaction_id":
+		return t.ID, true
+	case "reference_transaction_id":
+		return t.ReferenceID, true
+	case "reason":
+		return t.Reason, true
+	case "note":
+		return t.Note, true
+	case "exchange_rate":
+		if t.ExchangeRate == nil {
+			return "", true
+		}
+		return t.ExchangeRate.MinimalString(), true
+	case "exchange_rate_date":
+		return t.ExchangeRateDate, true
+	case "tax_authority_id_1":
+		return t.AuthorityID1, true
+	}
+	return "", false
+}
+
+// count stands for an array: how many entries it has, or nothing.
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func (t *Transaction) eachItemField(path string, visit func(Place, string)) bool {
+	if path == "" {
+		visit(Place{}, count(len(t.Items)))
+		return true
+	}
+	member, ok := strings.CutPrefix(path, "*.")
+	if !ok {
+		return false
+	}
+	if member, ok := strings.CutPrefix(member, "tax_breakdowns.*."); ok {
+		_, known := (&Tax{}).field(member)
+		for i := range t.Items {
+			for j := range t.Items[i].Taxes {
+				text, _ := t.Items[i].Taxes[j].field(member)
+				visit(Place{Entry: i, Tax: j}, text)
+			}
+		}
+		return known
+	}
+	_, known := (&Item{}).field(member)
+	for i := range t.Items {
+		text, _ := t.Items[i].field(member)
+		visit(Place{Entry: i}, text)
+	}
+	return known
+}
+
+func (i *Item) field(member string) (string, bool) {
+	switch member {
+	case "number":
+		return strconv.FormatInt(i.Number, 10), true
+	case "name":
+		return i.Name, true
+	case "quantity":
+		return i.Quantity.MinimalString(), true
+	case "unit":
+		return i.Unit, true
+	case "unit_price":
+		return strconv.FormatInt(i.UnitPrice, 10), true
+	case "type":
+		return i.Type, true
+	case "description":
+		return i.Description, true
+	case "code":
+		return i.Code, true
+	case "ean":
+		return i.EAN, true
+	case "tax_breakdowns":
+		return count(len(i.Taxes)), true
+	}
+	return "", false
+}
+
+func (t *Tax) field(member string) (string, bool) {
+	switch member {
+	case "rate":
+		return t.Rate.MinimalString(), true
+	case "regime":
+		return t.Regime, true
+	case "application_mode":
+		return t.Mode, true
+	case "type":
+		return t.Type, true
+	case "code":
+		return t.Code, true
+	}
+	return "", false
+}
+
+func (t *Transaction) eachPaymentField(path string, visit func(Place, string)) bool {
+	if path == "" {
+		visit(Place{}, count(len(t.Payments)))
+		return true
+	}
+	member, ok := strings.CutPrefix(path, "*.")
+	if !ok {
+		return false
+	}
+	_, known := (&Payment{}).field(member)
+	for i := range t.Payments {
+		text, _ := t.Payments[i].field(member)
+		visit(Place{Entry: i}, text)
+	}
+	return known
+}
+
+func (p *Payment) field(member string) (string, bool) {
+	switch member {
+	case "type":
+		return p.Type, true
+	case "code":
+		return p.Code, true
+	case "amount":
+		return strconv.FormatInt(p.Amount, 10), true
+	}
+	return "", false
+}
+
+func (p *Party) eachField(path string, visit func(Place, string)) bool {
+	if path == "" {
+		text := ""
+		if p != nil {
+			text = "1"
+		}
+		visit(Place{}, text)
+		return true
+	}
+	if p == nil {
+		_, known := (&Party{}).field(path)
+		return known
+	}
+	text, known := p.field(path)
+	if known {
+		visit(Place{}, text)
+	}
+	return known
+}
+
+func (p *Party) field(path string) (string, bool) {
+	switch path {
+	case "legal_name":
+		return p.LegalName, true
+	case "trade_name":
+		return p.TradeName, true
+	case "entity_number":
+		return p.EntityNumber, true
+	case "type":
+		return p.Type, true
+	case "tax_information":
+		return p.TaxNumber + p.TaxRegime, true
+	case "tax_information.tax_number":
+		return p.TaxNumber, true
+	case "tax_information.regime":
+		return p.TaxRegime, true
+	case "address":
+		if p.Address == nil {
+			return "", true
+		}
+		return "1", true
+	}
+	member, ok := strings.CutPrefix(path, "address.")
+	if !ok {
+		return "", false
+	}
+	address := p.Address
+	if address == nil {
+		address = &Address{}
+	}
+	text := address.Member(member)
+	if text == nil {
+		return "", false
+	}
+	return *text, true
+}
+
+// Member returns the member of an address with the name it has in a request,
+// or nil when an address has no such member.
+func (a *Address) Member(name string) *string {
+	switch name {
+	case "country_code":
+		return &a.CountryCode
+	case "city":
+		return &a.City
+	case "postal_code":
+		return &a.PostalCode
+	case "address_line_1":
+		return &a.AddressLine1
+	case "address_line_2":
+		return &a.AddressLine2
+	case "province":
+		return &a.Province
+	case "region":
+		return &a.Region
+	case "state":
+		return &a.State
+	case "district":
+		return &a.District
+	case "canton":
+		return &a.Canton
+	case "city_code":
+		return &a.CityCode
+	case "neighbourhood":
+		return &a.Neighbourhood
+	case "number":
+		return &a.Number
+	case "prefix":
+		return &a.Prefix
+	case "suffix":
+		return &a.Suffix
+	}
+	return nil
+}

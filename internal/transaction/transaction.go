@@ -1,0 +1,150 @@
+// Package transaction is the business document: its types, its arithmetic
+// ([Calculate]), the strict reading of a client's JSON ([Read]) and the faults of
+// its shape. It is pure: no storage, no clock, no country. Law: amounts are
+// integers of minor units or exact decimals; nothing here is a float.
+package transaction
+
+import (
+	"time"
+
+	"github.com/invopop/gobl/num"
+)
+
+// Kind is what a transaction does in the books.
+type Kind string
+
+// The kinds of transactions.
+const (
+	Invoice      Kind = "INVOICE"
+	Adjustment   Kind = "ADJUSTMENT"   // a part of an original, with the whole payload
+	Credit       Kind = "CREDIT"       // all of an original
+	Cancellation Kind = "CANCELLATION" // the original should not exist
+	Backfill     Kind = "BACKFILL"     // issued elsewhere, known here so that it can be corrected
+)
+
+// Values of the enumerated fields, as the contract lists them.
+const (
+	Goods    = "GOODS"
+	Services = "SERVICES"
+	Discount = "DISCOUNT"
+
+	Individual = "INDIVIDUAL"
+	Business   = "BUSINESS"
+
+	B2C = "B2C"
+	B2B = "B2B"
+
+	General     = "GENERAL"
+	Export      = "EXPORT"
+	SelfBilling = "SELF_BILLING"
+
+	Full       = "FULL"
+	Simplified = "SIMPLIFIED"
+
+	VAT         = "VAT"
+	Withholding = "RET"
+
+	Included = "INCLUDED_IN_UNIT_PRICE"
+	Added    = "ADD_TO_UNIT_PRICE"
+
+	// Types of a tax entry that is not withheld.
+	TaxStandard = "STANDARD"
+	TaxReduced  = "REDUCED"
+	TaxZero     = "ZERO"
+	TaxExempt   = "EXEMPT"
+	TaxReverse  = "REVERSE"
+	TaxExport   = "EXPORT"
+	TaxIntraEU  = "INTRA_EU"
+	TaxOutside  = "OUTSIDE"
+)
+
+// Transaction is the business document, read strictly from the client's JSON.
+// Codes and texts stand as submitted; compare codes with [Transaction.Country],
+// [Transaction.Currency] and [Transaction.Language], which are upper case.
+type Transaction struct {
+	Kind             Kind
+	CountryCode      string
+	LanguageCode     string
+	CurrencyCode     string
+	Date             time.Time // the instant; the day on a document is that of Draft.Location
+	Number           string
+	ID               string
+	Items            []Item
+	SupplierID       string
+	Customer         *Party
+	Issuer           *Party
+	Note             string // as sent; documents sanitise it
+	Payments         []Payment
+	ReferenceID      string // transaction_id of the original of a correction
+	Reason           string // cancellations and adjustments, where a country has reasons to choose from
+	ExchangeRate     *num.Amount
+	ExchangeRateDate string
+	AuthorityID1     string // backfill only
+}
+
+// Whole reports whether the transaction brings a whole document of its own,
+// instead of leaving it to an original or to elsewhere.
+func (t *Transaction) Whole() bool { return t.Kind == Invoice || t.Kind == Adjustment }
+
+// Item is one line.
+type Item struct {
+	Number      int64
+	Name        string
+	Quantity    num.Amount // > 0, at most 6 decimals
+	Unit        string
+	UnitPrice   int64 // minor units
+	Type        string
+	Description string
+	Code        string
+	EAN         string
+	Taxes       []Tax
+}
+
+// Tax is one tax entry of a line.
+type Tax struct {
+	Rate   num.Amount // a percentage: 25 or 12.5, at most 4 decimals
+	Regime string     // VAT, IGIC, …; RET is withheld
+	Mode   string     // Included or Added; empty on a withholding
+	Type   string     // as sent, or derived by the pack
+	Code   string     // the country's own reason
+}
+
+// Withheld reports whether the entry lowers what is payable instead of adding to the total.
+func (t Tax) Withheld() bool { return t.Regime == Withholding }
+
+// Party is a customer or an issuer.
+type Party struct {
+	LegalName    string
+	TradeName    string
+	EntityNumber string
+	Address      *Address
+	TaxNumber    string
+	TaxRegime    string
+	Type         string
+}
+
+// Address has the members of spec.md.
+type Address struct {
+	CountryCode   string `json:"country_code,omitempty"`
+	City          string `json:"city,omitempty"`
+	PostalCode    string `json:"postal_code,omitempty"`
+	AddressLine1  string `json:"address_line_1,omitempty"`
+	AddressLine2  string `json:"address_line_2,omitempty"`
+	Province      string `json:"province,omitempty"`
+	Region        string `json:"region,omitempty"`
+	State         string `json:"state,omitempty"`
+	District      string `json:"district,omitempty"`
+	Canton        string `json:"canton,omitempty"`
+	CityCode      string `json:"city_code,omitempty"`
+	Neighbourhood string `json:"neighbourhood,omitempty"`
+	Number        string `json:"number,omitempty"`
+	Prefix        string `json:"prefix,omitempty"`
+	Suffix        string `json:"suffix,omitempty"`
+}
+
+// Payment is one way the total is paid.
+type Payment struct {
+	Type   string
+	Code   string
+	Amount int64 // minor units
+}
