@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // entry is one transaction of the input.
@@ -27,18 +28,32 @@ type entry struct {
 }
 
 func newEntry(source string, body []byte) (entry, error) {
-	var known struct {
-		ID     string `json:"transaction_id"`
-		Number string `json:"transaction_number"`
-	}
-	if err := json.Unmarshal(body, &known); err != nil {
+	// Read as strictly as the service reads it: of two transaction_ids it would
+	// take neither, and the one we remembered would be wrong.
+	var id, number string
+	r := new(strictjson.Reader)
+	r.Open(body, lineBytesMax)
+	r.Body(func(name string) {
+		switch name {
+		case "transaction_id":
+			r.Text(&id)
+		case "transaction_number":
+			r.Text(&number)
+		default:
+			r.Skip()
+		}
+	})
+	if err := r.Err(); err != nil {
 		return entry{}, fmt.Errorf("is not a transaction: %w", err)
 	}
-	if known.ID == "" {
+	if err := r.Faults.Err("it"); err != nil {
+		return entry{}, err
+	}
+	if id == "" {
 		return entry{}, errors.New("has no transaction_id, without which it could not be submitted twice safely")
 	}
 	sum := sha256.Sum256(body)
-	return entry{source: source, id: known.ID, number: known.Number, body: body, digest: hex.EncodeToString(sum[:8])}, nil
+	return entry{source: source, id: id, number: number, body: body, digest: hex.EncodeToString(sum[:8])}, nil
 }
 
 // inputFaultsMax bounds how many mistakes of the input are listed.

@@ -191,6 +191,8 @@ func TestSubmitRefusesInputBeforeSendingAnything(t *testing.T) {
 		"no id":          {write(t, filepath.Join(dir, "2.json"), `[{"country_code":"XX"}]`), "2.json#1 has no transaction_id"},
 		"a text":         {write(t, filepath.Join(dir, "3.jsonl"), "{\"transaction_id\":\"x\"}\n\"x\"\n"), "3.jsonl:2 is not a transaction"},
 		"same id":        {write(t, filepath.Join(dir, "4.json"), sale("s", "good", "2")), "other content"},
+		"two ids":        {write(t, filepath.Join(dir, "11.json"), `{"transaction_id":"x","transaction_id":"y"}`), "11.json#1 is not a transaction: the body is not acceptable JSON; line 1, column 23"},
+		"id of a number": {write(t, filepath.Join(dir, "12.json"), `{"transaction_id":7}`), "transaction_id must be a string"},
 		"unknown column": {write(t, filepath.Join(dir, "5.csv"), "transaction_id,colour\nx,red\n"), `"colour" is not known`},
 		"no id column":   {write(t, filepath.Join(dir, "6.csv"), "country_code\nXX\n"), "no column transaction_id"},
 		"contradiction":  {write(t, filepath.Join(dir, "7.csv"), "transaction_id,country_code,item_name\nx,XX,a\nx,YY,b\n"), "7.csv:3 column country_code"},
