@@ -8,11 +8,13 @@ import (
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // Lengths in characters and other limits of a body, as the contract lists them.
 // What it leaves open has a limit here too: nothing in a document is unbounded.
 const (
+	bodyBytesMax    = 1 << 20
 	itemsMax        = 5000
 	identifierMax   = 150
 	numberMax       = 50
@@ -50,11 +52,11 @@ type Reading struct {
 // error is a [fault.Error] of kind Invalid, for what is no JSON that we accept.
 func Read(kind Kind, body []byte) (*Reading, error) {
 	d := decodeBody(kind, body)
-	if d.broken != nil {
-		return nil, d.broken
+	if err := d.Err(); err != nil {
+		return nil, err
 	}
 	return &Reading{
-		Transaction: d.tx, Faults: d.faults, Warnings: d.warned(),
+		Transaction: d.tx, Faults: d.Faults, Warnings: d.Warnings(),
 		ItemsFaulty: d.itemsFaulty, PaymentsFaulty: d.paymentsFault, aliased: d.aliased,
 	}, nil
 }
@@ -85,7 +87,7 @@ func Decode(kind Kind, body []byte) (*Transaction, []fault.Fault, error) {
 
 // decoder reads one transaction.
 type decoder struct {
-	scanner
+	strictjson.Reader
 	tx            *Transaction
 	taxes         []Tax // of all items in one block
 	itemsFaulty   bool  // amounts cannot be worked out
@@ -94,25 +96,10 @@ type decoder struct {
 }
 
 func decodeBody(kind Kind, body []byte) *decoder {
-	d := &decoder{scanner: scanner{text: string(body)}, tx: &Transaction{Kind: kind}}
-	switch c := d.peek(); {
-	case c == 0 && d.pos == len(d.text):
-		d.fail(d.pos, "the body is empty")
-	case c != '{':
-		d.fail(d.pos, "the body must be an object")
-	default:
-		d.transaction()
-		d.end()
-	}
+	d := &decoder{tx: &Transaction{Kind: kind}}
+	d.Open(body, bodyBytesMax)
+	d.transaction()
 	return d
-}
-
-// warned returns the warnings; when there are too many the last one says so.
-func (d *decoder) warned() []fault.Fault {
-	if more := d.warnings.Count() - fault.ListMax; more > 0 {
-		d.warnings.Listed()[fault.ListMax-1] = fault.Warn("", fault.FieldUnknown, "%d more fields are not known and were ignored", more+1)
-	}
-	return d.warnings.Listed()
 }
 
 // kinds is a set of kinds of transactions.
@@ -166,7 +153,7 @@ func memberKinds(name string) kinds {
 	return 0
 }
 
-// given remembers which required members were there, refused ones included:
+// given remembers which required members were there, strictjson.Refused ones included:
 // those have their own fault already.
 type given uint16
 
@@ -181,8 +168,8 @@ const (
 	gotItems
 )
 
-func (g *given) note(bit given, st state) {
-	if st != absent {
+func (g *given) note(bit given, st strictjson.State) {
+	if st != strictjson.Absent {
 		*g |= bit
 	}
 }
@@ -190,18 +177,18 @@ func (g *given) note(bit given, st state) {
 func (d *decoder) transaction() {
 	var got given
 	kind := kindSet(d.tx.Kind)
-	d.object(func(name string) {
+	d.Body(func(name string) {
 		switch in := memberKinds(name); {
 		case in == 0:
-			d.unknown()
+			d.Unknown()
 		case in&kind != 0:
 			d.member(name, &got)
-		case !d.null():
-			d.refuse(fault.UnsupportedField, "does not belong to this operation")
-			d.skip()
+		case !d.Null():
+			d.Refuse(fault.UnsupportedField, "does not belong to this operation")
+			d.Skip()
 		}
 	})
-	if d.broken != nil {
+	if d.Broken() {
 		return
 	}
 	d.requireMembers(kind, got)
@@ -219,21 +206,21 @@ func (d *decoder) member(name string, got *given) {
 	case "transaction_date":
 		got.note(gotDate, d.instant(&tx.Date))
 	case "transaction_number":
-		got.note(gotNumber, d.line(&tx.Number, numberMax))
+		got.note(gotNumber, d.Line(&tx.Number, numberMax))
 	case "transaction_id":
 		got.note(gotID, d.identifier(&tx.ID))
 	case "reference_transaction_id":
 		got.note(gotReference, d.identifier(&tx.ReferenceID))
 	case "reason":
-		d.line(&tx.Reason, reasonMax)
+		d.Line(&tx.Reason, reasonMax)
 	case "note":
-		d.lines(&tx.Note, noteMax)
+		d.Lines(&tx.Note, noteMax)
 	case "exchange_rate":
 		d.exchangeRate()
 	case "exchange_rate_date":
 		d.day(&tx.ExchangeRateDate)
 	case "tax_authority_id_1":
-		d.line(&tx.AuthorityID1, authorityIDMax)
+		d.Line(&tx.AuthorityID1, authorityIDMax)
 	case "supplier":
 		got.note(gotSupplier, d.supplier())
 	case "customer":
@@ -252,7 +239,7 @@ func (d *decoder) member(name string, got *given) {
 func (d *decoder) requireMembers(kind kinds, got given) {
 	require := func(in kinds, bit given, name string) {
 		if in&kind != 0 && got&bit == 0 {
-			d.missing(name)
+			d.Missing(name)
 		}
 	}
 	require(every, gotCountry, "country_code")
@@ -268,39 +255,39 @@ func (d *decoder) requireMembers(kind kinds, got given) {
 	require(whole, gotItems, "items")
 }
 
-func (d *decoder) currency() state {
+func (d *decoder) currency() strictjson.State {
 	st := d.code(&d.tx.CurrencyCode, 3, "three-letter currency code")
-	if st != taken {
+	if st != strictjson.Taken {
 		return st
 	}
 	if _, known := CurrencyExponent(upperCode(d.tx.CurrencyCode)); !known {
 		d.tx.CurrencyCode = ""
-		return d.refuse(fault.FieldNotValid, "must be a currency of ISO 4217 that has a minor unit")
+		return d.Refuse(fault.FieldNotValid, "must be a currency of ISO 4217 that has a minor unit")
 	}
-	return taken
+	return strictjson.Taken
 }
 
 func (d *decoder) exchangeRate() {
 	var rate num.Amount
-	if d.positive(&rate) == taken {
+	if d.positive(&rate) == strictjson.Taken {
 		d.tx.ExchangeRate = &rate
 	}
 }
 
-func (d *decoder) supplier() state {
-	st := absent
-	if own := d.object(func(name string) {
+func (d *decoder) supplier() strictjson.State {
+	st := strictjson.Absent
+	if own := d.Object(func(name string) {
 		switch name {
 		case "id":
-			st = d.line(&d.tx.SupplierID, identifierMax)
+			st = d.Line(&d.tx.SupplierID, identifierMax)
 		default:
-			d.unknown()
+			d.Unknown()
 		}
-	}); own != taken {
+	}); own != strictjson.Taken {
 		return own
 	}
-	if st == absent {
-		d.missing("id")
+	if st == strictjson.Absent {
+		d.Missing("id")
 	}
-	return taken
+	return strictjson.Taken
 }

@@ -4,29 +4,28 @@ import (
 	"strings"
 
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
 )
 
 // items reads the lines. Beyond the limit they are passed over: a body of
 // 100,000 lines gives one fault, not 100,000.
-func (d *decoder) items() state {
-	before := d.faults.Count()
-	st := d.array(func(i int) {
-		if i >= itemsMax {
-			d.skip()
+func (d *decoder) items() strictjson.State {
+	before, count := d.Faults.Count(), 0
+	st := d.Array(func(i int) {
+		if count = i + 1; count > itemsMax {
+			d.Skip()
 		} else {
 			d.item()
 		}
-		if i == itemsMax {
-			d.depth-- // the fault is the array's
-			d.refuse(fault.FieldNotValid, "must not have more than %d entries", itemsMax)
-			d.depth++
-		}
 	})
-	if st == taken && len(d.tx.Items) == 0 {
-		st = absent
+	if count > itemsMax {
+		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", itemsMax)
+	}
+	if st == strictjson.Taken && len(d.tx.Items) == 0 {
+		st = strictjson.Absent
 	}
 	d.uniqueNumbers()
-	d.itemsFaulty = d.faults.Count() > before
+	d.itemsFaulty = d.Faults.Count() > before
 	return st
 }
 
@@ -35,39 +34,39 @@ func (d *decoder) item() {
 	var got given
 	item := Item{Type: Goods}
 	breakdowns := "" // the name the client gave them
-	st := d.object(func(name string) {
+	st := d.Object(func(name string) {
 		switch name {
 		case "number":
 			got.note(gotNumber, d.itemNumber(&item.Number))
 		case "name":
-			got.note(gotName, d.line(&item.Name, itemTextMax))
+			got.note(gotName, d.Line(&item.Name, itemTextMax))
 		case "quantity":
 			got.note(gotQuantity, d.positive(&item.Quantity))
 		case "unit_price":
 			got.note(gotPrice, d.integer(&item.UnitPrice))
 		case "unit":
-			d.line(&item.Unit, unitMax)
+			d.Line(&item.Unit, unitMax)
 		case "type":
 			d.choice(&item.Type, Goods, Services, Discount)
 		case "description":
-			d.line(&item.Description, itemTextMax)
+			d.Line(&item.Description, itemTextMax)
 		case "code":
-			d.line(&item.Code, itemCodeMax)
+			d.Line(&item.Code, itemCodeMax)
 		case "ean":
-			d.line(&item.EAN, eanMax)
+			d.Line(&item.EAN, eanMax)
 		case "tax_breakdowns", aliasTaxes:
-			if breakdowns != "" && !d.null() {
-				d.refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", breakdowns)
-				d.skip()
-			} else if d.breakdowns(&item) != absent {
+			if breakdowns != "" && !d.Null() {
+				d.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", breakdowns)
+				d.Skip()
+			} else if d.breakdowns(&item) != strictjson.Absent {
 				breakdowns = name
 			}
 		default:
-			d.unknown()
+			d.Unknown()
 		}
 	})
-	if st == absent {
-		d.refuse(fault.FieldNotValid, "must be an object")
+	if st == strictjson.Absent {
+		d.Refuse(fault.FieldNotValid, "must be an object")
 	}
 	if breakdowns == aliasTaxes {
 		d.aliased = append(d.aliased, len(d.tx.Items))
@@ -76,25 +75,25 @@ func (d *decoder) item() {
 		d.tx.Items = make([]Item, 0, itemsFirst)
 	}
 	d.tx.Items = append(d.tx.Items, item) // a faulty one too: later items keep their index
-	if st != taken {
+	if st != strictjson.Taken {
 		return
 	}
 	for i, name := range [...]string{"number", "name", "quantity", "unit_price"} {
 		if got&(1<<i) == 0 {
-			d.missing(name)
+			d.Missing(name)
 		}
 	}
 }
 
-func (d *decoder) itemNumber(into *int64) state {
+func (d *decoder) itemNumber(into *int64) strictjson.State {
 	st := d.integer(into)
-	if st == taken && *into <= 0 {
-		return d.refuse(fault.FieldNotValid, "must be greater than 0")
+	if st == strictjson.Taken && *into <= 0 {
+		return d.Refuse(fault.FieldNotValid, "must be greater than 0")
 	}
 	return st
 }
 
-// uniqueNumbers finds item numbers that stand twice. Zero is a number that was refused.
+// uniqueNumbers finds item numbers that stand twice. Zero is a number that was strictjson.Refused.
 func (d *decoder) uniqueNumbers() {
 	items := d.tx.Items
 	ascending := true
@@ -116,20 +115,20 @@ func (d *decoder) uniqueNumbers() {
 }
 
 // refuseAt collects a fault of a member that has been read already.
-func (s *scanner) refuseAt(at Place, path, format string, args ...any) {
-	if s.faults.Full() {
-		s.faults.Skip()
+func (d *decoder) refuseAt(at Place, path, format string, args ...any) {
+	if d.Faults.Full() {
+		d.Faults.Skip()
 		return
 	}
-	s.faults.Add(fault.At(at.Path(path), fault.FieldNotValid, format, args...))
+	d.Faults.Add(fault.At(at.Path(path), fault.FieldNotValid, format, args...))
 }
 
-func (d *decoder) breakdowns(item *Item) state {
+func (d *decoder) breakdowns(item *Item) strictjson.State {
 	if d.taxes == nil {
 		d.taxes = make([]Tax, 0, taxesFirst)
 	}
 	start := len(d.taxes)
-	st := d.array(func(int) { d.tax() })
+	st := d.Array(func(int) { d.tax() })
 	if n := len(d.taxes); n > start {
 		item.Taxes = d.taxes[start:n:n]
 	}
@@ -140,8 +139,8 @@ func (d *decoder) tax() {
 	const gotRate, gotRegime given = 1, 2
 	var got given
 	tax := Tax{Mode: Included}
-	typeState := absent
-	st := d.object(func(name string) {
+	typeState := strictjson.Absent
+	st := d.Object(func(name string) {
 		switch name {
 		case "rate":
 			got.note(gotRate, d.percentage(&tax.Rate))
@@ -152,33 +151,30 @@ func (d *decoder) tax() {
 		case "type":
 			typeState = d.word(&tax.Type, regimeMax)
 		case "code":
-			d.line(&tax.Code, taxCodeMax)
+			d.Line(&tax.Code, taxCodeMax)
 		default:
-			d.unknown()
+			d.Unknown()
 		}
 	})
-	if st == absent {
-		d.refuse(fault.FieldNotValid, "must be an object")
+	if st == strictjson.Absent {
+		d.Refuse(fault.FieldNotValid, "must be an object")
 	}
 	if tax.Withheld() {
 		tax.Mode = ""
 	}
 	d.taxes = append(d.taxes, tax) // a faulty one too: later entries keep their index
-	if st != taken {
+	if st != strictjson.Taken {
 		return
 	}
 	if got&gotRate == 0 {
-		d.missing("rate")
+		d.Missing("rate")
 	}
 	if got&gotRegime == 0 {
-		d.missing("regime")
+		d.Missing("regime")
 	}
-	if !tax.Withheld() && typeState == taken && tax.Regime != "" && !taxTypeKnown(tax.Type) {
+	if !tax.Withheld() && typeState == strictjson.Taken && tax.Regime != "" && !taxTypeKnown(tax.Type) {
 		// Only now: type may stand before the regime that says what it means.
-		d.depth++
-		d.steps[d.depth-1] = step{name: "type", index: -1}
-		d.refuse(fault.FieldNotValid, "must be one of STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU, OUTSIDE")
-		d.depth--
+		d.RefuseMember("type", fault.FieldNotValid, "must be one of STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU, OUTSIDE")
 	}
 }
 
@@ -196,14 +192,14 @@ func (d *decoder) party() *Party {
 	const gotName, gotType given = 1, 2
 	var got given
 	p := &Party{}
-	st := d.object(func(name string) {
+	st := d.Object(func(name string) {
 		switch name {
 		case "legal_name":
-			got.note(gotName, d.line(&p.LegalName, nameMax))
+			got.note(gotName, d.Line(&p.LegalName, nameMax))
 		case "trade_name":
-			d.line(&p.TradeName, nameMax)
+			d.Line(&p.TradeName, nameMax)
 		case "entity_number":
-			d.line(&p.EntityNumber, entityNumberMax)
+			d.Line(&p.EntityNumber, entityNumberMax)
 		case "type":
 			got.note(gotType, d.choice(&p.Type, Individual, Business))
 		case "address":
@@ -211,99 +207,99 @@ func (d *decoder) party() *Party {
 		case "tax_information":
 			d.taxInformation(p)
 		default:
-			d.unknown()
+			d.Unknown()
 		}
 	})
-	if st != taken {
+	if st != strictjson.Taken {
 		return nil
 	}
 	if got&gotName == 0 {
-		d.missing("legal_name")
+		d.Missing("legal_name")
 	}
 	if got&gotType == 0 {
-		d.missing("type")
+		d.Missing("type")
 	}
 	return p
 }
 
 func (d *decoder) taxInformation(p *Party) {
-	d.object(func(name string) {
+	d.Object(func(name string) {
 		switch name {
 		case "tax_number":
-			d.line(&p.TaxNumber, taxNumberMax)
+			d.Line(&p.TaxNumber, taxNumberMax)
 		case "regime":
-			d.line(&p.TaxRegime, regimeMax)
+			d.Line(&p.TaxRegime, regimeMax)
 		default:
-			d.unknown()
+			d.Unknown()
 		}
 	})
 }
 
 func (d *decoder) address() *Address {
 	a := &Address{}
-	code := absent
-	st := d.object(func(name string) {
+	code := strictjson.Absent
+	st := d.Object(func(name string) {
 		switch into := a.Member(name); {
 		case into == nil:
-			d.unknown()
+			d.Unknown()
 		case name == "country_code":
 			code = d.countryCode(into)
 		default:
-			d.line(into, addressMax)
+			d.Line(into, addressMax)
 		}
 	})
-	if st != taken {
+	if st != strictjson.Taken {
 		return nil
 	}
-	if code == absent {
-		d.missing("country_code")
+	if code == strictjson.Absent {
+		d.Missing("country_code")
 	}
 	return a
 }
 
 // countryCode reads the code of a place.
-func (d *decoder) countryCode(into *string) state {
+func (d *decoder) countryCode(into *string) strictjson.State {
 	st := d.code(into, 2, "two-letter country code")
-	if st == taken && !CountryKnown(upperCode(*into)) {
+	if st == strictjson.Taken && !CountryKnown(upperCode(*into)) {
 		*into = ""
-		return d.refuse(fault.FieldNotValid, "must be a country code of ISO 3166-1")
+		return d.Refuse(fault.FieldNotValid, "must be a country code of ISO 3166-1")
 	}
 	return st
 }
 
 func (d *decoder) payments() {
-	before := d.faults.Count()
-	d.array(func(int) {
+	before := d.Faults.Count()
+	d.Array(func(int) {
 		const gotType, gotAmount given = 1, 2
 		var got given
 		var p Payment
-		st := d.object(func(name string) {
+		st := d.Object(func(name string) {
 			switch name {
 			case "type":
 				got.note(gotType, d.choice(&p.Type, "CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"))
 			case "code":
-				d.line(&p.Code, paymentCodeMax)
+				d.Line(&p.Code, paymentCodeMax)
 			case "amount":
 				got.note(gotAmount, d.integer(&p.Amount))
 			default:
-				d.unknown()
+				d.Unknown()
 			}
 		})
-		if st == absent {
-			d.refuse(fault.FieldNotValid, "must be an object")
+		if st == strictjson.Absent {
+			d.Refuse(fault.FieldNotValid, "must be an object")
 		}
 		d.tx.Payments = append(d.tx.Payments, p)
-		if st != taken {
+		if st != strictjson.Taken {
 			return
 		}
 		if got&gotType == 0 {
-			d.missing("type")
+			d.Missing("type")
 		}
 		if got&gotAmount == 0 {
-			d.missing("amount")
+			d.Missing("amount")
 		}
 	})
-	d.paymentsFault = d.faults.Count() > before
+	d.paymentsFault = d.Faults.Count() > before
 }
 
 // upperCode is a code as it is compared: a copy only when it has small letters.

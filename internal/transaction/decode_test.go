@@ -1,6 +1,7 @@
 package transaction_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -377,11 +378,21 @@ func TestItemsAtAndPastTheLimit(t *testing.T) {
 	if tx, _, err := transaction.Decode(transaction.Invoice, transactiontest.ManyItems(5000)); err != nil || len(tx.Items) != 5000 {
 		t.Errorf("5,000 items: %v", err)
 	}
-	for _, n := range []int{5001, 100_000} {
+	for _, n := range []int{5001, 9000} {
 		_, _, err := transaction.Decode(transaction.Invoice, transactiontest.ManyItems(n))
 		if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Message != "items must not have more than 5000 entries" {
 			t.Errorf("%d items: %v", n, got)
 		}
+	}
+}
+
+func TestBodiesAtAndPastTheLimitOfSize(t *testing.T) {
+	body := append([]byte(transactiontest.Typical), bytes.Repeat([]byte(" "), 1<<20-len(transactiontest.Typical))...)
+	if _, _, err := transaction.Decode(transaction.Invoice, body); err != nil {
+		t.Errorf("1 MiB: %v", err)
+	}
+	if tx, _, err := transaction.Decode(transaction.Invoice, append(body, ' ')); tx != nil || fault.KindOf(err) != fault.TooLarge {
+		t.Errorf("a byte more: %v", err)
 	}
 }
 
