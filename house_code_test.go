@@ -23,7 +23,6 @@ const (
 // exceptions are functions past a limit, each with the reason. The list only
 // gets shorter: an entry whose function is within the limits fails the test.
 var exceptions = map[string]string{
-	"internal/country/xx/wire.go signCall":          "moves to the wing of simulated authorities, where it takes a call",
 	"internal/filing/intake.go laneName":            "becomes a lane's own type with the state machine's package",
 	"internal/server/reconcile.go Reconcile":        "its parameters become one with the state machine's package",
 	"internal/server/reconcile.go ReleaseRestored":  "as Reconcile",

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/country/world"
+	"tributary/internal/transaction"
+
 	"tributary/internal/account"
 	"tributary/internal/country"
-	"tributary/internal/country/xx"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -185,7 +187,7 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 func TestCountriesAreCheckedAgainstTheAtlas(t *testing.T) {
 	documents := country.Pack{Code: "IE", Name: "Ireland", Version: "1", Sources: []string{"https://www.irishstatutebook.ie/"},
 		Facts: country.Facts{Currency: "EUR", Languages: []string{"EN"}, TimeZone: "Europe/Dublin", UseCases: []country.UseCase{country.Invoicing}, Formats: []string{"PDF"}, Regimes: []string{"VAT"}}}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{xx.Pack(), documents}})
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber), documents}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (r *run) documents(ctx context.Context) error {
 	r.report.add("pdf_per_second", perSecond, "1/s")
 	r.report.add("pdf_per_core", 1000*float64(runtime.GOMAXPROCS(0))/perSecond, "ms")
 
-	channel, err := xx.Pack().Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient})
+	channel, err := xx.Variant(transaction.ReferenceCode, country.ByNumber).Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient})
 	if err != nil {
 		return err
 	}

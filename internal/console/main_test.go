@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/country/world"
+
 	"tributary/internal/filing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,7 +33,6 @@ import (
 	"tributary/internal/console"
 	"tributary/internal/country"
 	"tributary/internal/country/generic"
-	"tributary/internal/country/xx"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/lookup"
@@ -104,7 +105,7 @@ func (j *journal) String() string {
 var (
 	renderer  = sync.OnceValues(document.NewRenderer)
 	countries = sync.OnceValues(func() ([]country.Pack, error) {
-		packs := []country.Pack{xx.Pack()}
+		packs := []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber)}
 		all, err := generic.Packs()
 		for _, p := range all {
 			if p.Code == "IE" {

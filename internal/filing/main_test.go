@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/country/world"
+
 	"tributary/internal/filing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +23,6 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
-	"tributary/internal/country/xx"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
@@ -66,8 +67,8 @@ const (
 
 func variants() []country.Pack {
 	return []country.Pack{
-		xx.Pack(), xx.Variant(byHash, country.ByHash), xx.Variant(byKey, country.ByKey),
-		xx.Variant(byChain, country.ByChain), xx.Variant(byNothing, country.ByNothing),
+		world.Reference(transaction.ReferenceCode, country.ByNumber), world.Reference(byHash, country.ByHash), world.Reference(byKey, country.ByKey),
+		world.Reference(byChain, country.ByChain), world.Reference(byNothing, country.ByNothing),
 	}
 }
 

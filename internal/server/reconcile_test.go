@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tributary/internal/country/world"
+	"tributary/internal/transaction"
+
 	"tributary/internal/filing"
 
 	"tributary/internal/country"
-	"tributary/internal/country/xx"
 	"tributary/internal/db"
 	"tributary/internal/server"
 )
@@ -86,7 +88,7 @@ func TestReconciliationFindsWhatOnlyOneSideHolds(t *testing.T) {
 // otherAuthority is a simulator of XX with documents of RECONCILED-1.
 func (p *program) otherAuthority(t *testing.T, numbers []string, day string) string {
 	t.Helper()
-	office, err := country.NewSimulators(t.TempDir(), xx.Pack())
+	office, err := country.NewSimulators(t.TempDir(), world.Reference(transaction.ReferenceCode, country.ByNumber))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,16 @@ package world
 
 import (
 	"fmt"
+	"net/http"
 
+	"tributary/internal/authority/reference"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/country/generic"
 	"tributary/internal/country/mx"
 	"tributary/internal/country/pl"
 	"tributary/internal/country/xx"
+	"tributary/internal/transaction"
 )
 
 // Packs returns every country.
@@ -22,8 +25,20 @@ func Packs() ([]country.Pack, error) {
 		es.Pack(), // Spain, VERI*FACTU
 		mx.Pack(), // Mexico, CFDI 4.0
 		pl.Pack(), // Poland, KSeF 2.0
-		xx.Pack(), // reference authority
+		Reference(transaction.ReferenceCode, country.ByNumber),
 	)
+}
+
+// Reference is the reference authority under a code, of a class, with its double.
+func Reference(code string, class country.Class) country.Pack {
+	return paired(xx.Variant(code, class), reference.New)
+}
+
+// paired gives a pack the double of its authority. Neither knows the other, so
+// that one misreading of a protocol cannot hide on both sides.
+func paired(p country.Pack, double func(*country.Desk) http.Handler) country.Pack {
+	p.Simulator = double
+	return p
 }
 
 // complete adds the generic pack of every country that has no pack of its own.

@@ -5,8 +5,10 @@ import (
 	"strconv"
 	"testing"
 
+	"tributary/internal/country/world"
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
-	"tributary/internal/country/xx"
 )
 
 // open serves a fresh authority and answers the channel to it.
@@ -37,7 +39,7 @@ func open(tb testing.TB, pack country.Pack) (country.Channel, *country.Desk, *co
 }
 
 func BenchmarkPrepare(b *testing.B) {
-	channel, _, _ := open(b, xx.Pack())
+	channel, _, _ := open(b, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	in := draft("A-1")
 	b.ReportAllocs()
 	for b.Loop() {
@@ -48,7 +50,7 @@ func BenchmarkPrepare(b *testing.B) {
 }
 
 func BenchmarkSend200(b *testing.B) {
-	channel, _, _ := open(b, xx.Pack())
+	channel, _, _ := open(b, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	batches, next := make([][]country.Filing, 0, 64), 0
 	round := func() []country.Filing {
 		filings := make([]country.Filing, 200)

@@ -3,14 +3,15 @@ package xx_test
 import (
 	"testing"
 
+	"tributary/internal/country/world"
+
 	"tributary/internal/country"
-	"tributary/internal/country/xx"
 )
 
 // An outage that befalls one link of a call befalls those behind it: otherwise
 // the authority would refuse them for a gap that it made itself.
 func TestNothingIsTakenBehindALinkThatWasNot(t *testing.T) {
-	ch, desk, _ := open(t, xx.Variant("XC", country.ByChain))
+	ch, desk, _ := open(t, world.Reference("XC", country.ByChain))
 	first := prepare(t, ch, draft("A-1"))
 	next := draft("A-2-OUTAGE")
 	next.Previous = first.Link

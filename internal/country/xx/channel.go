@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"tributary/internal/official/xxwire"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -35,7 +37,7 @@ func connect(at country.Endpoint, class country.Class) (*channel, error) {
 // Limits are those of the protocol. Only a chained authority needs order.
 func (ch *channel) Limits() country.Limits {
 	l := country.Limits{
-		Batch: batchMax, Parallel: 4, Class: ch.class, CallTimeout: 30 * time.Second,
+		Batch: xxwire.BatchMax, Parallel: 4, Class: ch.class, CallTimeout: 30 * time.Second,
 		PollEvery: time.Second, PendingMax: 72 * time.Hour,
 	}
 	if ch.class == country.ByChain {
@@ -63,8 +65,8 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	if len(filings) == 0 {
 		return nil, nil
 	}
-	if len(filings) > batchMax {
-		return nil, fmt.Errorf("filing %d documents: at most %d go in one call", len(filings), batchMax)
+	if len(filings) > xxwire.BatchMax {
+		return nil, fmt.Errorf("filing %d documents: at most %d go in one call", len(filings), xxwire.BatchMax)
 	}
 	size := 0
 	for i := range filings {
@@ -73,15 +75,15 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 		}
 		size += len(filings[i].Report) + 1
 	}
-	body, sent := make([]byte, 0, min(size, batchBytesMax)), 0
+	body, sent := make([]byte, 0, min(size, xxwire.BatchBytesMax)), 0
 	for ; sent < len(filings); sent++ {
-		if sent > 0 && len(body)+len(filings[sent].Report)+1 > batchBytesMax {
+		if sent > 0 && len(body)+len(filings[sent].Report)+1 > xxwire.BatchBytesMax {
 			break
 		}
 		body = append(append(body, filings[sent].Report...), '\n')
 	}
-	key := signingKey(filings[0].Supplier, c.Secret)
-	reply, err := ch.call(ctx, request{method: http.MethodPost, path: pathDocuments, supplier: filings[0].Supplier, body: body}, c)
+	key := xxwire.SigningKey(filings[0].Supplier, c.Secret)
+	reply, err := ch.call(ctx, request{method: http.MethodPost, path: xxwire.PathDocuments, supplier: filings[0].Supplier, body: body}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -124,19 +126,19 @@ func readReceipts(reply country.Reply, key []byte, filings []country.Filing) ([]
 }
 
 func readWait(h http.Header) (time.Duration, error) {
-	text := h.Get(headerWait)
+	text := h.Get(xxwire.HeaderWait)
 	if text == "" {
 		return 0, nil
 	}
 	seconds, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("reading %s: %w", headerWait, err)
+		return 0, fmt.Errorf("reading %s: %w", xxwire.HeaderWait, err)
 	}
 	return time.Duration(seconds) * time.Second, nil
 }
 
 func readReceipt(line, key []byte, number string) (country.Receipt, error) {
-	given, err := openReceipt(line, key)
+	given, err := xxwire.OpenReceipt(line, key)
 	if err != nil {
 		return country.Receipt{}, err
 	}
@@ -151,18 +153,18 @@ func readReceipt(line, key []byte, number string) (country.Receipt, error) {
 		}
 	}
 	switch given.Outcome {
-	case outcomeAccepted:
+	case xxwire.OutcomeAccepted:
 		r.Outcome = country.Accepted
-	case outcomeRejected:
-		r.Outcome, r.ChainBroken = country.Rejected, given.Code == codeChain
+	case xxwire.OutcomeRejected:
+		r.Outcome, r.ChainBroken = country.Rejected, given.Code == xxwire.CodeChain
 		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: given.Code + ": " + given.Message}}
-	case outcomePending:
+	case xxwire.OutcomePending:
 		r.Outcome, r.Handle, r.Awaiting = country.Pending, number, given.Awaiting != ""
-	case outcomeNotTaken:
+	case xxwire.OutcomeNotTaken:
 		r.Outcome = country.NotTaken
-	case outcomeDuplicate:
+	case xxwire.OutcomeDuplicate:
 		r.Outcome, r.Duplicate = country.Accepted, true
-	case outcomeAbsent:
+	case xxwire.OutcomeAbsent:
 		r.Outcome = country.Absent
 	default:
 		return country.Receipt{}, fmt.Errorf("outcome %q is not one of the protocol's", given.Outcome)
@@ -185,7 +187,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 		}
 		return all[0], nil
 	}
-	r, err := ch.ask(ctx, pathDocuments, f, c)
+	r, err := ch.ask(ctx, xxwire.PathDocuments, f, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
@@ -194,7 +196,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 
 // Poll asks for the decision on a pending document.
 func (ch *channel) Poll(ctx context.Context, f country.Filing, _ country.Receipt, c country.Credentials) (country.Receipt, error) {
-	r, err := ch.ask(ctx, pathStatus, f, c)
+	r, err := ch.ask(ctx, xxwire.PathStatus, f, c)
 	if err == nil && r.Outcome == country.Absent {
 		err = errors.New("the authority does not know it any more")
 	}
@@ -210,7 +212,7 @@ func (ch *channel) ask(ctx context.Context, path string, f country.Filing, c cou
 	if err != nil {
 		return country.Receipt{}, err
 	}
-	receipts, err := readReceipts(reply, signingKey(f.Supplier, c.Secret), []country.Filing{f})
+	receipts, err := readReceipts(reply, xxwire.SigningKey(f.Supplier, c.Secret), []country.Filing{f})
 	if err != nil {
 		return country.Receipt{}, err
 	}
@@ -251,14 +253,14 @@ func (ch *channel) callOnce(ctx context.Context, req request, c country.Credenti
 		return country.Reply{}, fmt.Errorf("calling the authority: %w: %w", country.ErrNotTaken, err)
 	}
 	if req.method == http.MethodPost {
-		r.Header.Set("Content-Type", typeLines)
+		r.Header.Set("Content-Type", xxwire.TypeLines)
 	}
-	signCall(r, req.path, req.supplier, signingKey(req.supplier, c.Secret), req.body)
-	reply, err := country.Exchange(ch.at.HTTP, r, answerBytesMax)
+	xxwire.SignCall(r, req.path, xxwire.Signer{Supplier: req.supplier, Key: xxwire.SigningKey(req.supplier, c.Secret)}, req.body)
+	reply, err := country.Exchange(ch.at.HTTP, r, xxwire.AnswerBytesMax)
 	if err != nil {
 		return country.Reply{}, err
 	}
-	if reply.Status == http.StatusOK && reply.Header.Get("Content-Type") == typeLines {
+	if reply.Status == http.StatusOK && reply.Header.Get("Content-Type") == xxwire.TypeLines {
 		return reply, nil
 	}
 	return country.Reply{}, readProblem(reply)
@@ -268,7 +270,7 @@ func (ch *channel) callOnce(ctx context.Context, req request, c country.Credenti
 // with "taken": false promises that nothing was taken; a page from a proxy
 // with the same status promises nothing.
 func readProblem(reply country.Reply) error {
-	var p problem
+	var p xxwire.Problem
 	if reply.Header.Get("Content-Type") != "application/json" || json.Unmarshal(reply.Body, &p) != nil || p.Error == "" {
 		return fmt.Errorf("the authority answered with status %d and no answer of the protocol", reply.Status)
 	}
@@ -277,36 +279,29 @@ func readProblem(reply country.Reply) error {
 		err = fmt.Errorf("%w: %w", country.ErrNotTaken, err)
 	}
 	switch p.Error {
-	case codeKeyUnknown:
+	case xxwire.CodeKeyUnknown:
 		err = fmt.Errorf("%w: %w", errKeyUnknown, err)
-	case codeSignature, codeKeyEnrolled:
+	case xxwire.CodeSignature, xxwire.CodeKeyEnrolled:
 		err = fmt.Errorf("%w: %w", country.ErrCredentials, err)
 	}
 	return err
 }
 
-// enrolment is the body that makes a supplier's key known.
-type enrolment struct {
-	Supplier string `json:"supplier"`
-	Key      string `json:"key"` // base64
-	Replace  bool   `json:"replace"`
-}
-
 // enrol makes the supplier's key known. Without replace another key that is
 // already enrolled stays, and the call is refused.
 func (ch *channel) enrol(ctx context.Context, supplier string, c country.Credentials, replace bool) error {
-	body, err := json.Marshal(enrolment{
-		Supplier: supplier, Key: base64.StdEncoding.EncodeToString(signingKey(supplier, c.Secret)), Replace: replace,
+	body, err := json.Marshal(xxwire.Enrolment{
+		Supplier: supplier, Key: base64.StdEncoding.EncodeToString(xxwire.SigningKey(supplier, c.Secret)), Replace: replace,
 	})
 	if err != nil {
 		return fmt.Errorf("enrolling a supplier: %w", err)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPut, ch.at.BaseURL+pathSuppliers, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, ch.at.BaseURL+xxwire.PathSuppliers, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("enrolling a supplier: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	reply, err := country.Exchange(ch.at.HTTP, r, answerBytesMax)
+	reply, err := country.Exchange(ch.at.HTTP, r, xxwire.AnswerBytesMax)
 	if err != nil {
 		return fmt.Errorf("enrolling a supplier: %w", err)
 	}

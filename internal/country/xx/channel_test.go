@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/country/world"
+
 	"tributary/internal/transaction"
 
 	"tributary/internal/country"
-	"tributary/internal/country/xx"
 	"tributary/internal/fault"
 )
 
@@ -50,7 +51,7 @@ func rejected(r country.Receipt, code string) bool {
 }
 
 func TestABatchAtItsLimitGoesAndOnePastItDoesNot(t *testing.T) {
-	ch, desk, _ := open(t, xx.Pack())
+	ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	filings := make([]country.Filing, 201)
 	for i := range filings {
 		filings[i] = prepare(t, ch, draft("A-"+strconv.Itoa(i)))
@@ -69,7 +70,7 @@ func TestABatchAtItsLimitGoesAndOnePastItDoesNot(t *testing.T) {
 }
 
 func TestWhatDoesNotFitIntoOneCallIsNotTaken(t *testing.T) {
-	ch, desk, _ := open(t, xx.Pack())
+	ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	filings := make([]country.Filing, 3)
 	for i := range filings {
 		d := draft("A-" + strconv.Itoa(i))
@@ -83,7 +84,7 @@ func TestWhatDoesNotFitIntoOneCallIsNotTaken(t *testing.T) {
 }
 
 func TestOneOutageInABatchIsThatDocumentsAlone(t *testing.T) {
-	ch, desk, _ := open(t, xx.Pack())
+	ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	good, bad := prepare(t, ch, draft("A-1")), prepare(t, ch, draft("A-2-OUTAGE"))
 	receipts := send(t, ch, good, bad)
 	if receipts[0].Outcome != country.Accepted || receipts[1].Outcome != country.NotTaken || count(t, desk) != 1 {
@@ -92,7 +93,7 @@ func TestOneOutageInABatchIsThatDocumentsAlone(t *testing.T) {
 }
 
 func TestAReceiptHoldsOneDocumentAndIsSigned(t *testing.T) {
-	ch, _, _ := open(t, xx.Pack())
+	ch, _, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	receipts := send(t, ch, prepare(t, ch, draft("A-1")), prepare(t, ch, draft("A-2")))
 	for i, r := range receipts {
 		other := "A-" + strconv.Itoa(2-i)
@@ -103,7 +104,7 @@ func TestAReceiptHoldsOneDocumentAndIsSigned(t *testing.T) {
 }
 
 func TestTheStatedWaitIsPassedOn(t *testing.T) {
-	ch, desk, _ := open(t, xx.Pack())
+	ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	if err := desk.SetScript([]country.Step{{Outcome: country.Accept, Wait: 1500 * time.Millisecond}}); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestTheStatedWaitIsPassedOn(t *testing.T) {
 }
 
 func TestADocumentWithAFlawIsRejectedByTheAuthority(t *testing.T) {
-	ch, desk, _ := open(t, xx.Pack())
+	ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	for code, spoil := range map[string]func(*country.Draft){
 		"sums":              func(d *country.Draft) { d.Totals.Net++ },
 		"structure":         func(d *country.Draft) { d.Transaction.CurrencyCode = "EURO" },
@@ -140,7 +141,7 @@ func TestADocumentWithAFlawIsRejectedByTheAuthority(t *testing.T) {
 }
 
 func TestANumberThatAnotherDocumentHoldsIsTold(t *testing.T) {
-	ch, desk, _ := open(t, xx.Pack())
+	ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	first := prepare(t, ch, draft("A-1"))
 	changed := draft("A-1")
 	changed.Transaction.Items[0].Name = "Coffee"
@@ -158,7 +159,7 @@ func TestANumberThatAnotherDocumentHoldsIsTold(t *testing.T) {
 }
 
 func TestFindKnowsWhatWasNeverSent(t *testing.T) {
-	ch, _, _ := open(t, xx.Pack())
+	ch, _, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	for _, number := range []string{"A-1", "..", "a/b?c#d", "%2F", "naïve ☕"} {
 		f := prepare(t, ch, draft(number))
 		if r, err := ch.Find(t.Context(), f, country.Credentials{}); err != nil || r.Outcome != country.Absent {
@@ -173,7 +174,7 @@ func TestFindKnowsWhatWasNeverSent(t *testing.T) {
 
 func TestACompanysClassDecidesWhatASecondSendingDoes(t *testing.T) {
 	for class, want := range map[country.Class]int{country.ByNumber: 1, country.ByHash: 1, country.ByKey: 1, country.ByNothing: 2} {
-		ch, desk, _ := open(t, xx.Pack())
+		ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 		d := draft("A-1")
 		d.Supplier.Settings = country.Settings{"class": string(class)}
 		f := prepare(t, ch, d)
@@ -186,7 +187,7 @@ func TestACompanysClassDecidesWhatASecondSendingDoes(t *testing.T) {
 }
 
 func TestACancellationWaitsForAcceptance(t *testing.T) {
-	ch, desk, _ := open(t, xx.Pack())
+	ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	send(t, ch, prepare(t, ch, draft("A-1")))
 	d := correction(transaction.Cancellation, "A-2", draft("A-1"))
 	d.Supplier.Settings = country.Settings{"acceptance": true}
@@ -220,7 +221,7 @@ func TestACancellationWaitsForAcceptance(t *testing.T) {
 }
 
 func TestAChainTakesOneLinkAfterAnother(t *testing.T) {
-	ch, desk, _ := open(t, xx.Variant("XC", country.ByChain))
+	ch, desk, _ := open(t, world.Reference("XC", country.ByChain))
 	first := prepare(t, ch, draft("A-1"))
 	next := draft("A-2-REJECT")
 	next.Previous = first.Link
@@ -253,7 +254,7 @@ func TestAChainTakesOneLinkAfterAnother(t *testing.T) {
 }
 
 func TestAnotherKeyIsRefusedUntilItIsEnrolled(t *testing.T) {
-	pack := xx.Pack()
+	pack := world.Reference(transaction.ReferenceCode, country.ByNumber)
 	ch, desk, atlas := open(t, pack)
 	old, fresh := country.Credentials{Secret: "old"}, country.Credentials{Secret: "new"}
 	f := prepare(t, ch, draft("A-1"))
@@ -286,7 +287,7 @@ func TestAnotherKeyIsRefusedUntilItIsEnrolled(t *testing.T) {
 func fake(t testing.TB, answer http.HandlerFunc) country.Channel {
 	t.Helper()
 	server := httptest.NewServer(answer)
-	ch, err := xx.Pack().Connect(country.Endpoint{BaseURL: server.URL, HTTP: server.Client()})
+	ch, err := world.Reference(transaction.ReferenceCode, country.ByNumber).Connect(country.Endpoint{BaseURL: server.URL, HTTP: server.Client()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +329,7 @@ func TestOnlyTheProtocolsOwnWordSaysThatNothingWasTaken(t *testing.T) {
 }
 
 func TestTheAuthorityChecksWhoSpeaks(t *testing.T) {
-	simulators, err := country.NewSimulators(t.TempDir(), xx.Pack())
+	simulators, err := country.NewSimulators(t.TempDir(), world.Reference(transaction.ReferenceCode, country.ByNumber))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,13 +363,13 @@ func TestTheAuthorityChecksWhoSpeaks(t *testing.T) {
 }
 
 func TestXXIsNeverLive(t *testing.T) {
-	if _, err := xx.Pack().Connect(country.Endpoint{BaseURL: "https://authority.example", Live: true, HTTP: http.DefaultClient}); !errors.Is(err, country.ErrTestOnly) {
+	if _, err := world.Reference(transaction.ReferenceCode, country.ByNumber).Connect(country.Endpoint{BaseURL: "https://authority.example", Live: true, HTTP: http.DefaultClient}); !errors.Is(err, country.ErrTestOnly) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestABackfillIsNotFiled(t *testing.T) {
-	ch, _, _ := open(t, xx.Pack())
+	ch, _, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	d := draft("A-1")
 	d.Transaction.Kind = transaction.Backfill
 	if _, err := ch.Prepare(d); fault.KindOf(err) != fault.Invalid {
@@ -378,7 +379,7 @@ func TestABackfillIsNotFiled(t *testing.T) {
 
 // Whatever is filed, the authority answers and holds at most what it accepted.
 func FuzzDocument(f *testing.F) {
-	ch, desk, _ := open(f, xx.Pack())
+	ch, desk, _ := open(f, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	f.Add(string(prepare(f, ch, draft("A-1")).Report))
 	f.Add(`{"number":"A-1","lines":[{}]}`)
 	f.Fuzz(func(t *testing.T, report string) {

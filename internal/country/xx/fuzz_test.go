@@ -10,14 +10,16 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/country/world"
+	"tributary/internal/transaction"
+
 	"tributary/internal/country"
-	"tributary/internal/country/xx"
 )
 
 // Whoever calls the authority without a supplier's key, with whatever: it
 // answers in its own words and registers nothing.
 func FuzzAuthority(f *testing.F) {
-	simulators, err := country.NewSimulators(f.TempDir(), xx.Pack())
+	simulators, err := country.NewSimulators(f.TempDir(), world.Reference(transaction.ReferenceCode, country.ByNumber))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/country/world"
+
 	"tributary/internal/transaction"
 
 	"tributary/internal/country"
-	"tributary/internal/country/xx"
 )
 
 // What the authority lists is enough to show a document again of which nothing
@@ -47,7 +48,7 @@ func TestAListedDocumentHasWhatItsFilingHad(t *testing.T) {
 
 func chainedChannel(t *testing.T) (country.Channel, country.Supplier) {
 	t.Helper()
-	pack := xx.Variant("XC", country.ByChain)
+	pack := world.Reference("XC", country.ByChain)
 	sims, err := country.NewSimulators(t.TempDir(), pack)
 	if err != nil {
 		t.Fatal(err)

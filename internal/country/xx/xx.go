@@ -1,16 +1,15 @@
-// Package xx is the reference authority: country XX, a small signed
-// JSON-over-HTTP protocol of our own with every habit that a real authority
-// can have. docs/countries/xx.md describes the protocol.
+// Package xx is country XX, whose authority speaks a small signed
+// JSON-over-HTTP protocol of our own (official/xxwire) with every habit that a
+// real authority can have. docs/countries/xx.md describes the protocol.
 //
-// It owns the protocol, on both sides: the channel and the authority that
-// answers it. It refuses to own any real country's law: any currency, rate and
-// party passes, and no live key ever reaches it. Law: what the authority
-// confirms it holds for ever, so exactly-once can be proved by counting.
+// It owns the sender's side; the authority is authority/reference. It refuses to
+// own any real country's law: any currency, rate and party passes, and no live
+// key ever reaches it. Law: what the authority confirms it holds for ever, so
+// exactly-once can be proved by counting.
 package xx
 
 import (
 	"context"
-	"net/http"
 
 	"tributary/internal/transaction"
 
@@ -27,21 +26,17 @@ const (
 	settingAcceptance = "acceptance"
 )
 
-// Pack is country XX. A company chooses by its setting "class" how the
-// authority recognises what it already has: by number (Q), by hash (H), by the
-// sender's key (K) or not at all (N).
+// Variant is the reference authority under a code: XX, or one of XA to XZ, which
+// are free for users. A company chooses by its setting "class" how the authority
+// recognises what it already has: by number (Q), by hash (H), by the sender's key
+// (K) or not at all (N); class is that of every company that chooses no other.
 //
 // The class travels inside each filing, because Limits has no supplier: XX as
 // a whole calls itself Q, and Find of a filing of class H or K asks in the way
 // that class allows, by showing the same bytes again. Chains need order and
 // one writer for all filings of a supplier, which Limits must announce, so a
-// chained authority is a pack of its own: see [Variant].
-func Pack() country.Pack { return Variant(transaction.ReferenceCode, country.ByNumber) }
-
-// Variant is the reference authority under a code of its own (XA to XZ are
-// free for users), with a class for every company that chooses no other. Of
-// class C every filing is a link of the supplier's chain, whatever the company
-// chooses.
+// chained authority is a pack of its own: of class C every filing is a link of
+// the supplier's chain, whatever the company chooses.
 func Variant(code string, class country.Class) country.Pack {
 	classes := []string{string(country.ByNumber), string(country.ByHash), string(country.ByKey), string(country.ByNothing)}
 	if class == country.ByChain {
@@ -55,10 +50,9 @@ func Variant(code string, class country.Class) country.Pack {
 			"https://www.rfc-editor.org/rfc/rfc2104", // HMAC: the signatures of both sides
 			"https://www.rfc-editor.org/rfc/rfc8259", // JSON: documents and receipts, one a line
 		},
-		Facts:     facts(class, classes),
-		Connect:   func(at country.Endpoint) (country.Channel, error) { return connect(at, class) },
-		Enrol:     enrol,
-		Simulator: func(d *country.Desk) http.Handler { return newAuthority(d) },
+		Facts:   facts(class, classes),
+		Connect: func(at country.Endpoint) (country.Channel, error) { return connect(at, class) },
+		Enrol:   enrol,
 	}
 }
 

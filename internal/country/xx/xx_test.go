@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/country/world"
+
 	"tributary/internal/transaction"
 
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/packtest"
-	"tributary/internal/country/xx"
 )
 
 func TestMain(m *testing.M) { packtest.Main(m) }
@@ -75,7 +76,7 @@ func cases() []packtest.Case {
 }
 
 func TestReferenceAuthorityPassesTheSuite(t *testing.T) {
-	packtest.Exercise(t, xx.Pack(), packtest.Options{Cases: cases()})
+	packtest.Exercise(t, world.Reference(transaction.ReferenceCode, country.ByNumber), packtest.Options{Cases: cases()})
 }
 
 func TestEveryClassPassesTheSuite(t *testing.T) {
@@ -83,7 +84,7 @@ func TestEveryClassPassesTheSuite(t *testing.T) {
 		"XH": country.ByHash, "XN": country.ByNothing, "XC": country.ByChain, "XY": country.ByKey,
 	} {
 		t.Run(string(class), func(t *testing.T) {
-			packtest.Exercise(t, xx.Variant(code, class), packtest.Options{
+			packtest.Exercise(t, world.Reference(code, class), packtest.Options{
 				Name: "class " + string(class), Cases: cases()[:2], Credentials: country.Credentials{Secret: "a secret of its own"},
 			})
 		})

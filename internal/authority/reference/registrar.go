@@ -1,4 +1,4 @@
-package xx
+package reference
 
 import (
 	"crypto/sha256"
@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"tributary/internal/official/xxwire"
 
 	"tributary/internal/transaction"
 
@@ -21,9 +23,9 @@ type registrar struct {
 // take decides about one document, in the order in which an authority would:
 // can it be read, is it here already, do its sums, its reference and its chain
 // hold, and only then what the script wants.
-func (reg *registrar) take(d *arrival, step country.Step) receipt {
+func (reg *registrar) take(d *arrival, step country.Step) xxwire.Receipt {
 	if step.Outcome == country.Unavailable {
-		return receipt{Number: d.Number, Outcome: outcomeNotTaken}
+		return xxwire.Receipt{Number: d.Number, Outcome: xxwire.OutcomeNotTaken}
 	}
 	if code, message := reg.flawOf(d); code != "" {
 		return rejected(d.Number, code, message)
@@ -31,7 +33,7 @@ func (reg *registrar) take(d *arrival, step country.Step) receipt {
 	if held, ok := reg.known(d); ok {
 		return duplicate(held, d.Number)
 	}
-	if open, ok := reg.open(d.Number); ok && d.Class != country.ByNothing && (open.SHA256 == d.sha256 || !open.Rejected) {
+	if open, ok := reg.open(d.Number); ok && d.Class != byNothing && (open.SHA256 == d.sha256 || !open.Rejected) {
 		return open.receiptFor(d)
 	}
 	if step.Outcome == country.Duplicate {
@@ -45,7 +47,7 @@ func (reg *registrar) take(d *arrival, step country.Step) receipt {
 	}
 	switch {
 	case step.Outcome == country.Reject:
-		return rejected(d.Number, codeRefused, "the authority does not accept the document")
+		return rejected(d.Number, xxwire.CodeRefused, "the authority does not accept the document")
 	case step.Outcome == country.Suspend || d.Acceptance:
 		open := openDocument{SHA256: d.sha256, Key: reg.keyOf(d), Note: d.note(), Due: time.Now().Add(step.Delay), Awaiting: d.Acceptance}
 		reg.keepOpen(d.Number, open)
@@ -57,41 +59,41 @@ func (reg *registrar) take(d *arrival, step country.Step) receipt {
 // flawOf finds what is wrong with a document by itself.
 func (reg *registrar) flawOf(d *arrival) (code, message string) {
 	if d.flaw != "" {
-		return codeStructure, d.flaw
+		return xxwire.CodeStructure, d.flaw
 	}
 	switch {
 	case d.Number == "" || len(d.Number) > 400:
-		return codeStructure, "number is missing or too long"
+		return xxwire.CodeStructure, "number is missing or too long"
 	case d.Supplier != reg.supplier:
-		return codeStructure, "supplier is not the one who signed"
+		return xxwire.CodeStructure, "supplier is not the one who signed"
 	case d.Key == "":
-		return codeStructure, "key is missing"
+		return xxwire.CodeStructure, "key is missing"
 	case len(d.Currency) != 3:
-		return codeStructure, "currency must have three letters"
+		return xxwire.CodeStructure, "currency must have three letters"
 	case len(d.Lines) == 0:
-		return codeStructure, "lines are missing"
-	case (d.Chain != nil) != (d.Class == country.ByChain):
-		return codeStructure, "chain belongs to class C, and to it only"
+		return xxwire.CodeStructure, "lines are missing"
+	case (d.Chain != nil) != (d.Class == byChain):
+		return xxwire.CodeStructure, "chain belongs to class C, and to it only"
 	}
 	switch d.Class {
-	case country.ByNumber, country.ByHash, country.ByKey, country.ByChain, country.ByNothing:
+	case byNumber, byHash, byKey, byChain, byNothing:
 	default:
-		return codeStructure, "class must be Q, H, K, C or N"
+		return xxwire.CodeStructure, "class must be Q, H, K, C or N"
 	}
 	switch d.Kind {
 	case transaction.Invoice:
 	case transaction.Adjustment, transaction.Credit, transaction.Cancellation:
 		if d.Reference == nil {
-			return codeStructure, "reference is missing in a correction"
+			return xxwire.CodeStructure, "reference is missing in a correction"
 		}
 	default:
-		return codeStructure, "kind must be INVOICE, ADJUSTMENT, CREDIT or CANCELLATION"
+		return xxwire.CodeStructure, "kind must be INVOICE, ADJUSTMENT, CREDIT or CANCELLATION"
 	}
 	if _, err := time.Parse(time.DateOnly, d.Day); err != nil {
-		return codeStructure, "day must be like 2026-01-31"
+		return xxwire.CodeStructure, "day must be like 2026-01-31"
 	}
 	if _, err := time.Parse(time.RFC3339, d.At); err != nil {
-		return codeStructure, "at must be like 2026-01-31T10:00:00Z"
+		return xxwire.CodeStructure, "at must be like 2026-01-31T10:00:00Z"
 	}
 	return sumsOf(&d.document)
 }
@@ -103,7 +105,7 @@ func sumsOf(d *document) (code, message string) {
 		net += l.Net
 	}
 	if gross != d.Gross || net != d.Net || d.Net+d.Tax != d.Gross {
-		return codeSums, fmt.Sprintf("gross %d, net %d and tax %d do not fit each other and the lines (%d, %d)", d.Gross, d.Net, d.Tax, gross, net)
+		return xxwire.CodeSums, fmt.Sprintf("gross %d, net %d and tax %d do not fit each other and the lines (%d, %d)", d.Gross, d.Net, d.Tax, gross, net)
 	}
 	return "", ""
 }
@@ -112,13 +114,13 @@ func sumsOf(d *document) (code, message string) {
 // numbers, so that another document cannot take one that is in use.
 func (reg *registrar) known(d *arrival) (country.Registration, bool) {
 	switch d.Class {
-	case country.ByKey:
+	case byKey:
 		return reg.book.FindKey(reg.keyOf(d))
-	case country.ByHash:
+	case byHash:
 		if held, ok := reg.book.FindKey(reg.keyOf(d)); ok {
 			return held, true
 		}
-	case country.ByNothing:
+	case byNothing:
 		return country.Registration{}, false
 	}
 	return reg.book.Find(reg.supplier, d.Number)
@@ -126,9 +128,9 @@ func (reg *registrar) known(d *arrival) (country.Registration, bool) {
 
 func (reg *registrar) keyOf(d *arrival) string {
 	switch d.Class {
-	case country.ByKey:
+	case byKey:
 		return "K\x00" + reg.supplier + "\x00" + d.Key
-	case country.ByHash:
+	case byHash:
 		return "H\x00" + reg.supplier + "\x00" + d.sha256
 	}
 	return ""
@@ -136,15 +138,15 @@ func (reg *registrar) keyOf(d *arrival) string {
 
 // alreadyHere plays a script's duplicate: somebody's document, or this one,
 // was registered before. Class N says so without knowing whose.
-func (reg *registrar) alreadyHere(d *arrival, step country.Step) receipt {
+func (reg *registrar) alreadyHere(d *arrival, step country.Step) xxwire.Receipt {
 	hash := d.sha256
 	if step.Of != country.OfOurs {
 		sum := sha256.Sum256(append([]byte("another's document\n"), d.raw...))
 		hash = hex.EncodeToString(sum[:])
 	}
 	held := reg.register(d.Number, hash, reg.keyOf(d), d.note())
-	if d.Class == country.ByNothing {
-		return receipt{Number: d.Number, Outcome: outcomeDuplicate}
+	if d.Class == byNothing {
+		return xxwire.Receipt{Number: d.Number, Outcome: xxwire.OutcomeDuplicate}
 	}
 	return duplicate(held, d.Number)
 }
@@ -153,7 +155,7 @@ func (reg *registrar) alreadyHere(d *arrival, step country.Step) receipt {
 func (reg *registrar) misfit(d *arrival) (code, message string) {
 	if d.Reference != nil && !d.Reference.Elsewhere {
 		if _, ok := reg.book.Find(reg.supplier, d.Reference.Number); !ok {
-			return codeReference, fmt.Sprintf("no document %q is registered", d.Reference.Number)
+			return xxwire.CodeReference, fmt.Sprintf("no document %q is registered", d.Reference.Number)
 		}
 	}
 	if d.Chain == nil {
@@ -161,7 +163,7 @@ func (reg *registrar) misfit(d *arrival) (code, message string) {
 	}
 	last, _ := reg.book.Get("chain/" + reg.supplier)
 	if last != head(d.Chain.Position-1, d.Chain.Previous) && !(last == "" && d.Chain.Position == 1 && d.Chain.Previous == "") {
-		return codeChain, fmt.Sprintf("position %d does not follow the chain's head", d.Chain.Position)
+		return xxwire.CodeChain, fmt.Sprintf("position %d does not follow the chain's head", d.Chain.Position)
 	}
 	return "", ""
 }
@@ -219,13 +221,13 @@ func (reg *registrar) decide(number string, o openDocument, step country.Step) {
 	}
 }
 
-func (o openDocument) receipt(number string) receipt {
+func (o openDocument) receipt(number string) xxwire.Receipt {
 	if o.Rejected {
-		r := rejected(number, codeRefused, "the authority has decided not to accept the document")
+		r := rejected(number, xxwire.CodeRefused, "the authority has decided not to accept the document")
 		r.SHA256 = o.SHA256
 		return r
 	}
-	r := receipt{Number: number, Outcome: outcomePending, SHA256: o.SHA256}
+	r := xxwire.Receipt{Number: number, Outcome: xxwire.OutcomePending, SHA256: o.SHA256}
 	if o.Awaiting {
 		r.Awaiting = "acceptance"
 	}
@@ -234,24 +236,24 @@ func (o openDocument) receipt(number string) receipt {
 
 // receiptFor answers a sending of a document whose number is open: its own
 // state to the same document, "already here" to another.
-func (o openDocument) receiptFor(d *arrival) receipt {
+func (o openDocument) receiptFor(d *arrival) xxwire.Receipt {
 	if o.SHA256 != d.sha256 {
-		return receipt{Number: d.Number, Outcome: outcomeDuplicate, SHA256: o.SHA256}
+		return xxwire.Receipt{Number: d.Number, Outcome: xxwire.OutcomeDuplicate, SHA256: o.SHA256}
 	}
 	return o.receipt(d.Number)
 }
 
-func registered(r country.Registration) receipt {
-	return receipt{Number: r.Number, Outcome: outcomeAccepted, AuthorityID: r.AuthorityID, SHA256: r.SHA256, At: r.At.Format(time.RFC3339)}
+func registered(r country.Registration) xxwire.Receipt {
+	return xxwire.Receipt{Number: r.Number, Outcome: xxwire.OutcomeAccepted, AuthorityID: r.AuthorityID, SHA256: r.SHA256, At: r.At.Format(time.RFC3339)}
 }
 
 // duplicate answers what is held, to a document that came under the name number.
-func duplicate(r country.Registration, number string) receipt {
+func duplicate(r country.Registration, number string) xxwire.Receipt {
 	answer := registered(r)
-	answer.Number, answer.Outcome = number, outcomeDuplicate
+	answer.Number, answer.Outcome = number, xxwire.OutcomeDuplicate
 	return answer
 }
 
-func rejected(number, code, message string) receipt {
-	return receipt{Number: number, Outcome: outcomeRejected, Code: code, Message: message, At: time.Now().UTC().Format(time.RFC3339)}
+func rejected(number, code, message string) xxwire.Receipt {
+	return xxwire.Receipt{Number: number, Outcome: xxwire.OutcomeRejected, Code: code, Message: message, At: time.Now().UTC().Format(time.RFC3339)}
 }

@@ -1,4 +1,7 @@
-package xx
+// Package reference is the double of the reference authority: it speaks the
+// protocol of official/xxwire, judges what it receives, keeps a book and plays
+// scripts. It knows nothing of the pack whose filings it judges.
+package reference
 
 import (
 	"bytes"
@@ -14,26 +17,29 @@ import (
 	"strconv"
 	"time"
 
+	"tributary/internal/official/xxwire"
+
 	"tributary/internal/country"
 )
 
 // callBytesMax is more than a channel sends, so that one huge document still fits.
-const callBytesMax = 2 * batchBytesMax
+const callBytesMax = 2 * xxwire.BatchBytesMax
 
 // authority is the other side of the protocol, on a desk that keeps its book
 // and its script. Keys of the book: "key/" a supplier's signing key, "chain/"
 // its chain's head, "open/" a document that waits for, or has had, a decision.
 type authority struct{ desk *country.Desk }
 
-func newAuthority(d *country.Desk) http.Handler {
+// New returns the authority on a desk.
+func New(d *country.Desk) http.Handler {
 	a := &authority{desk: d}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+pathDocuments, a.file)
-	mux.HandleFunc("GET "+pathDocuments, a.find)
-	mux.HandleFunc("GET "+pathStatus, a.status)
-	mux.HandleFunc("GET "+pathList, a.list)
-	mux.HandleFunc("GET "+pathChain, a.chainHead)
-	mux.HandleFunc("PUT "+pathSuppliers, a.enrol)
+	mux.HandleFunc("POST "+xxwire.PathDocuments, a.file)
+	mux.HandleFunc("GET "+xxwire.PathDocuments, a.find)
+	mux.HandleFunc("GET "+xxwire.PathStatus, a.status)
+	mux.HandleFunc("GET "+xxwire.PathList, a.list)
+	mux.HandleFunc("GET "+xxwire.PathChain, a.chainHead)
+	mux.HandleFunc("PUT "+xxwire.PathSuppliers, a.enrol)
 	return mux
 }
 
@@ -48,11 +54,11 @@ func (no refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(no.status)
 	taken := false
-	_ = json.NewEncoder(w).Encode(problem{Error: no.code, Message: no.message, Taken: &taken})
+	_ = json.NewEncoder(w).Encode(xxwire.Problem{Error: no.code, Message: no.message, Taken: &taken})
 }
 
 func busy(w http.ResponseWriter) {
-	refusal{http.StatusServiceUnavailable, codeUnavailable, "the authority is closed; nothing was taken"}.write(w)
+	refusal{http.StatusServiceUnavailable, xxwire.CodeUnavailable, "the authority is closed; nothing was taken"}.write(w)
 }
 
 // caller is a call whose signature was checked.
@@ -74,27 +80,27 @@ func (a *authority) authenticate(w http.ResponseWriter, r *http.Request) (caller
 func (a *authority) identify(w http.ResponseWriter, r *http.Request) (caller, refusal) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, callBytesMax))
 	if err != nil {
-		return caller{}, refusal{http.StatusRequestEntityTooLarge, codeCall, "the call is longer than " + strconv.Itoa(callBytesMax) + " bytes or broke off"}
+		return caller{}, refusal{http.StatusRequestEntityTooLarge, xxwire.CodeCall, "the call is longer than " + strconv.Itoa(callBytesMax) + " bytes or broke off"}
 	}
-	supplier, err := url.QueryUnescape(r.Header.Get(headerSupplier))
+	supplier, err := url.QueryUnescape(r.Header.Get(xxwire.HeaderSupplier))
 	if err != nil || supplier == "" {
-		return caller{}, refusal{http.StatusUnauthorized, codeCall, headerSupplier + " is missing or not readable"}
+		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeCall, xxwire.HeaderSupplier + " is missing or not readable"}
 	}
-	at, err := time.Parse(time.RFC3339, r.Header.Get(headerDate))
-	if skew := time.Since(at); err != nil || skew > skewMax || skew < -skewMax {
-		return caller{}, refusal{http.StatusUnauthorized, codeClock, headerDate + " is more than " + skewMax.String() + " away from the authority's clock"}
+	at, err := time.Parse(time.RFC3339, r.Header.Get(xxwire.HeaderDate))
+	if skew := time.Since(at); err != nil || skew > xxwire.SkewMax || skew < -xxwire.SkewMax {
+		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeClock, xxwire.HeaderDate + " is more than " + xxwire.SkewMax.String() + " away from the authority's clock"}
 	}
 	digest := sha256.Sum256(body)
-	if r.Header.Get(headerDigest) != hex.EncodeToString(digest[:]) {
-		return caller{}, refusal{http.StatusBadRequest, codeCall, headerDigest + " is not the hash of the body"}
+	if r.Header.Get(xxwire.HeaderDigest) != hex.EncodeToString(digest[:]) {
+		return caller{}, refusal{http.StatusBadRequest, xxwire.CodeCall, xxwire.HeaderDigest + " is not the hash of the body"}
 	}
 	key, ok := a.keyOf(supplier)
 	if !ok {
-		return caller{}, refusal{http.StatusUnauthorized, codeKeyUnknown, "no key is enrolled for the supplier"}
+		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeKeyUnknown, "no key is enrolled for the supplier"}
 	}
-	given, err := hex.DecodeString(r.Header.Get(headerSignature))
-	if err != nil || !hmac.Equal(given, mac(key, signedText(r, r.URL.Path))) {
-		return caller{}, refusal{http.StatusUnauthorized, codeSignature, "the signature is not made with the supplier's key"}
+	given, err := hex.DecodeString(r.Header.Get(xxwire.HeaderSignature))
+	if err != nil || !hmac.Equal(given, xxwire.MAC(key, xxwire.SignedText(r, r.URL.Path))) {
+		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeSignature, "the signature is not made with the supplier's key"}
 	}
 	return caller{supplier: supplier, key: key, body: body}, refusal{}
 }
@@ -113,15 +119,15 @@ func (a *authority) keyOf(supplier string) ([]byte, bool) {
 // enrol serves PUT /v1/suppliers. It stands for the authority's own counter,
 // where a supplier would show papers; whoever reaches it is believed.
 func (a *authority) enrol(w http.ResponseWriter, r *http.Request) {
-	var in enrolment
+	var in xxwire.Enrolment
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil || in.Supplier == "" {
-		refusal{http.StatusBadRequest, codeCall, "an enrolment has supplier, key and replace"}.write(w)
+		refusal{http.StatusBadRequest, xxwire.CodeCall, "an enrolment has supplier, key and replace"}.write(w)
 		return
 	}
 	if key, err := base64.StdEncoding.DecodeString(in.Key); err != nil || len(key) != sha256.Size {
-		refusal{http.StatusBadRequest, codeCall, "a key has 32 bytes in base64"}.write(w)
+		refusal{http.StatusBadRequest, xxwire.CodeCall, "a key has 32 bytes in base64"}.write(w)
 		return
 	}
 	another := false
@@ -134,9 +140,9 @@ func (a *authority) enrol(w http.ResponseWriter, r *http.Request) {
 	})
 	switch {
 	case err != nil:
-		refusal{http.StatusInternalServerError, codeInternalError, "the book cannot be written"}.write(w)
+		refusal{http.StatusInternalServerError, xxwire.CodeInternalError, "the book cannot be written"}.write(w)
 	case another:
-		refusal{http.StatusConflict, codeKeyEnrolled, "another key is enrolled for the supplier"}.write(w)
+		refusal{http.StatusConflict, xxwire.CodeKeyEnrolled, "another key is enrolled for the supplier"}.write(w)
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
@@ -165,7 +171,7 @@ func (a *authority) file(w http.ResponseWriter, r *http.Request) {
 	if !turn.Begin(w, busy) {
 		return
 	}
-	answers := make([]receipt, len(docs))
+	answers := make([]xxwire.Receipt, len(docs))
 	err := a.desk.Write(func(b *country.Book) {
 		gap := false // in a chain nothing is taken behind a link that was not
 		for i := range docs {
@@ -173,7 +179,7 @@ func (a *authority) file(w http.ResponseWriter, r *http.Request) {
 				turn.Steps[i].Outcome = country.Unavailable
 			}
 			answers[i] = (&registrar{book: b, supplier: from.supplier}).take(&docs[i], turn.Steps[i])
-			gap = gap || docs[i].Chain != nil && answers[i].Outcome == outcomeNotTaken
+			gap = gap || docs[i].Chain != nil && answers[i].Outcome == xxwire.OutcomeNotTaken
 		}
 	})
 	if err != nil {
@@ -188,8 +194,8 @@ func (a *authority) file(w http.ResponseWriter, r *http.Request) {
 
 func readBatch(from caller) ([]arrival, []country.Arrival, refusal) {
 	count := bytes.Count(from.body, []byte{'\n'})
-	if count == 0 || count > batchMax || from.body[len(from.body)-1] != '\n' {
-		return nil, nil, refusal{http.StatusBadRequest, codeCall, fmt.Sprintf("a call has 1 to %d lines, each ended", batchMax)}
+	if count == 0 || count > xxwire.BatchMax || from.body[len(from.body)-1] != '\n' {
+		return nil, nil, refusal{http.StatusBadRequest, xxwire.CodeCall, fmt.Sprintf("a call has 1 to %d lines, each ended", xxwire.BatchMax)}
 	}
 	docs := make([]arrival, 0, count)
 	names := make([]country.Arrival, 0, count)
@@ -210,36 +216,36 @@ func readArrival(raw []byte) arrival {
 	return d
 }
 
-func writeReceipts(w http.ResponseWriter, key []byte, wait time.Duration, answers []receipt) {
+func writeReceipts(w http.ResponseWriter, key []byte, wait time.Duration, answers []xxwire.Receipt) {
 	out := make([]byte, 0, 320*len(answers))
 	for _, r := range answers {
-		out = append(signReceipt(out, key, r), '\n')
+		out = append(xxwire.SignReceipt(out, key, r), '\n')
 	}
-	w.Header().Set("Content-Type", typeLines)
+	w.Header().Set("Content-Type", xxwire.TypeLines)
 	if wait > 0 {
 		seconds := (wait + time.Second - 1) / time.Second
-		w.Header().Set(headerWait, strconv.Itoa(int(seconds)))
+		w.Header().Set(xxwire.HeaderWait, strconv.Itoa(int(seconds)))
 	}
 	_, _ = w.Write(out) // a caller that left will ask again
 }
 
 // find serves GET /v1/documents?number=…
 func (a *authority) find(w http.ResponseWriter, r *http.Request) {
-	a.query(w, r, func(reg *registrar, number string) receipt {
+	a.query(w, r, func(reg *registrar, number string) xxwire.Receipt {
 		if held, ok := reg.book.Find(reg.supplier, number); ok {
 			return registered(held)
 		}
 		if open, ok := reg.open(number); ok {
 			return open.receipt(number)
 		}
-		return receipt{Number: number, Outcome: outcomeAbsent}
+		return xxwire.Receipt{Number: number, Outcome: xxwire.OutcomeAbsent}
 	})
 }
 
 // status serves GET /v1/documents/status?number=… It is the poll: a document
 // whose time has come is decided when somebody asks.
 func (a *authority) status(w http.ResponseWriter, r *http.Request) {
-	a.query(w, r, func(reg *registrar, number string) receipt {
+	a.query(w, r, func(reg *registrar, number string) xxwire.Receipt {
 		if open, ok := reg.open(number); ok && !open.Rejected && !time.Now().Before(open.Due) {
 			reg.decide(number, open, a.desk.Decide())
 		}
@@ -249,11 +255,11 @@ func (a *authority) status(w http.ResponseWriter, r *http.Request) {
 		if open, ok := reg.open(number); ok {
 			return open.receipt(number)
 		}
-		return receipt{Number: number, Outcome: outcomeAbsent}
+		return xxwire.Receipt{Number: number, Outcome: xxwire.OutcomeAbsent}
 	})
 }
 
-func (a *authority) query(w http.ResponseWriter, r *http.Request, answer func(*registrar, string) receipt) {
+func (a *authority) query(w http.ResponseWriter, r *http.Request, answer func(*registrar, string) xxwire.Receipt) {
 	from, ok := a.authenticate(w, r)
 	if !ok {
 		return
@@ -263,12 +269,12 @@ func (a *authority) query(w http.ResponseWriter, r *http.Request, answer func(*r
 		return
 	}
 	number := r.URL.Query().Get("number")
-	var said receipt
+	var said xxwire.Receipt
 	if err := a.desk.Write(func(b *country.Book) { said = answer(&registrar{book: b, supplier: from.supplier}, number) }); err != nil {
 		http.Error(w, "the book cannot be read", http.StatusInternalServerError)
 		return
 	}
 	if turn.End(w, r) {
-		writeReceipts(w, from.key, turn.Wait, []receipt{said})
+		writeReceipts(w, from.key, turn.Wait, []xxwire.Receipt{said})
 	}
 }
