@@ -19,6 +19,8 @@ import (
 var staircase = [][]string{
 	{"fault", "killpoint"},
 	{"secret"},
+	{"guard"},
+	{"guard/guardtest"},
 	{"strictjson", "official/xxwire"},
 	{"transaction"},
 	{"transaction/transactiontest"},

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,10 +52,12 @@ type Options struct {
 	Log     *slog.Logger          // nil: discarded
 	Metrics prometheus.Registerer // nil: none
 
-	CheckURL func(string) (string, error) // normalises a webhook address or says why it is refused
-	Events   []string                     // the event types a webhook may be configured for
-	Atlas    *country.Atlas               // nil: any ISO country can be enabled
-	Failures FailureLimit                 // zero: failed authentication is not limited
+	// CheckURL normalises a webhook address, or says why it is refused; allow are
+	// the private networks open to this client.
+	CheckURL func(address string, allow []netip.Prefix) (string, error)
+	Events   []string       // the event types a webhook may be configured for
+	Atlas    *country.Atlas // nil: any ISO country can be enabled
+	Failures FailureLimit   // zero: failed authentication is not limited
 }
 
 // Accounts is the open book of clients. It is safe for concurrent use.

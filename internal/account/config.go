@@ -90,6 +90,18 @@ func (c *Config) WebhookURL(event string) (string, bool) {
 	return u, ok
 }
 
+// Addresses lists every address that is configured, each once, in order.
+func (w *Webhooks) Addresses() (list []string) {
+	for _, address := range w.ByEvent {
+		list = append(list, address)
+	}
+	if w.All != "" {
+		list = append(list, w.All)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // DecodeConfig reads a configuration that a person wrote: a member it does not
 // know, or one that stands twice, is an error, because it would silently do nothing.
 func DecodeConfig(text []byte) (Config, error) {
@@ -109,7 +121,7 @@ func invalid(faults ...fault.Fault) error {
 
 // rules are what a configuration is checked against besides itself.
 type rules struct {
-	checkURL func(string) (string, error)
+	checkURL func(string, []netip.Prefix) (string, error)
 	events   []string
 	atlas    *country.Atlas
 }
@@ -209,7 +221,7 @@ func (r rules) settleWebhooks(c *Config, found finder) {
 		return
 	}
 	check := func(field, address string) string {
-		normal, err := r.checkURL(address)
+		normal, err := r.checkURL(address, c.WebhookCIDRs)
 		if err != nil {
 			found(field, fault.FieldNotValid, "cannot be used: %v", err)
 			return address

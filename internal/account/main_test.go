@@ -33,7 +33,7 @@ func operator() account.Actor { return account.Actor{Name: "ana", Kid: "k1", IP:
 func nowhere() netip.Addr { return netip.Addr{} }
 
 // checkURL stands for the webhook guard: it wants https and gives back a normal form.
-func checkURL(raw string) (string, error) {
+func checkURL(raw string, _ []netip.Prefix) (string, error) {
 	if !strings.HasPrefix(strings.ToLower(raw), "https://") {
 		return "", errors.New("only https")
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -35,6 +36,7 @@ import (
 	"tributary/internal/country/generic"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/guard"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
@@ -138,10 +140,10 @@ func build(t testing.TB, d *db.DB) *house {
 	t.Cleanup(atlas.Close)
 	h.alerts, err = alert.New(d, log, prometheus.NewRegistry())
 	must(t, err)
-	guard, err := webhook.NewGuard(webhook.GuardConfig{Demo: true})
+	demo, err := guard.New(guard.Config{Demo: true})
 	must(t, err)
-	h.openAccounts(guard, receiver.URL)
-	h.openHooks(guard, log)
+	h.openAccounts(demo, receiver.URL)
+	h.openHooks(demo, log)
 	store, err := document.OpenStore(t.Context(), document.Config{
 		DB: d, URL: "mem://", BaseURL: "https://api.example.test", SigningKey: secret.New([]byte(strings.Repeat("k", 32))), Log: log,
 		Record: func(r db.Reader, a document.Attachment) ([]byte, error) { return h.service.Stored(r, a) },
@@ -181,12 +183,12 @@ func build(t testing.TB, d *db.DB) *house {
 	return h
 }
 
-func (h *house) openAccounts(guard *webhook.Guard, receiver string) {
+func (h *house) openAccounts(demo *guard.Guard, receiver string) {
 	path := filepath.Join(h.t.TempDir(), "master")
 	must(h.t, secret.CreateMasterFile(path))
 	master, err := secret.OpenMaster("file:" + path)
 	must(h.t, err)
-	h.accounts, err = account.Open(h.t.Context(), account.Options{DB: h.db, Master: master, Alerts: h.alerts, CheckURL: guard.CheckURL, Events: webhook.EventTypes()})
+	h.accounts, err = account.Open(h.t.Context(), account.Options{DB: h.db, Master: master, Alerts: h.alerts, CheckURL: func(address string, allow []netip.Prefix) (string, error) { return demo.With(allow).CheckURL(address) }, Events: webhook.EventTypes()})
 	must(h.t, err)
 	_, _, err = h.accounts.CreateClient(h.t.Context(), account.Actor{Name: "test"}, account.NewClient{ID: clientID, Config: account.Config{
 		DisplayName: "Acme & <Sons>", Countries: map[string]country.UseCase{account.AllCountries: country.Both}, Webhooks: account.Webhooks{All: receiver},
@@ -194,19 +196,19 @@ func (h *house) openAccounts(guard *webhook.Guard, receiver string) {
 	must(h.t, err)
 }
 
-func (h *house) openHooks(guard *webhook.Guard, log *slog.Logger) {
-	sender, err := webhook.NewSender(webhook.SenderConfig{Guard: guard})
+func (h *house) openHooks(demo *guard.Guard, log *slog.Logger) {
+	sender, err := webhook.NewSender(webhook.SenderConfig{Guard: demo})
 	must(h.t, err)
 	h.t.Cleanup(sender.Close)
 	h.hooks, err = webhook.New(webhook.Config{
 		DB: h.db, Alerts: h.alerts, Log: log, BaseURL: "https://api.example.test", Sender: sender, Ladder: webhook.Ladder{Base: time.Minute},
-		Target: func(ctx context.Context, clientID, event string) (string, bool, error) {
+		Target: func(ctx context.Context, clientID, event string) (webhook.Target, bool, error) {
 			p, err := h.accounts.Profile(ctx, clientID)
 			if err != nil {
-				return "", false, err
+				return webhook.Target{}, false, err
 			}
 			at, ok := p.Config.WebhookURL(event)
-			return at, ok, nil
+			return webhook.Target{URL: at}, ok, nil
 		},
 		Keys: func(ctx context.Context, clientID string) (webhook.Keys, error) {
 			older, newer, err := h.accounts.SigningKeys(ctx, clientID)

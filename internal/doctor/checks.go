@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -141,24 +142,38 @@ func (d *doctor) checkEnabledCountries(context.Context) {
 	}
 }
 
-// checkReceivers connects to the clients' webhook addresses and sends nothing.
-func (d *doctor) checkReceivers(ctx context.Context) {
-	owners := map[string][]string{}
+// receiver is a webhook address as one or more clients may call it.
+type receiver struct {
+	address string
+	allow   []netip.Prefix // networks that are open to its owners
+	owners  []string
+}
+
+// receivers lists the clients' webhook addresses, each once for those who may
+// call it alike.
+func (d *doctor) receivers() (list []*receiver) {
+	known := map[string]*receiver{}
 	for _, c := range d.clients {
-		addresses := slices.Collect(maps.Values(c.Config.Webhooks.ByEvent))
-		if c.Config.Webhooks.All != "" {
-			addresses = append(addresses, c.Config.Webhooks.All)
-		}
+		addresses := c.Config.Webhooks.Addresses()
 		if len(addresses) == 0 {
 			d.say(Warn, about{check: "webhooks", subject: c.ID, fix: "tributary client configure " + c.ID + " --webhook-url https://…"}, "the client has no webhook address: it is not told of results")
 		}
 		for _, address := range addresses {
-			if !slices.Contains(owners[address], c.ID) {
-				owners[address] = append(owners[address], c.ID)
+			key := fmt.Sprint(address, " ", c.Config.WebhookCIDRs)
+			if known[key] == nil {
+				known[key] = &receiver{address: address, allow: c.Config.WebhookCIDRs}
+				list = append(list, known[key])
 			}
+			known[key].owners = append(known[key].owners, c.ID)
 		}
 	}
-	list := slices.Sorted(maps.Keys(owners))
+	slices.SortStableFunc(list, func(a, b *receiver) int { return strings.Compare(a.address, b.address) })
+	return list
+}
+
+// checkReceivers connects to the clients' webhook addresses and sends nothing.
+func (d *doctor) checkReceivers(ctx context.Context) {
+	list := d.receivers()
 	if len(list) > receiversMax {
 		d.say(Warn, about{check: "webhooks"}, "%d addresses, of which %d were tried", len(list), receiversMax)
 		list = list[:receiversMax]
@@ -166,19 +181,19 @@ func (d *doctor) checkReceivers(ctx context.Context) {
 	errs := make([]error, len(list))
 	var group errgroup.Group
 	group.SetLimit(receiversAtOnce)
-	for i, address := range list {
+	for i, r := range list {
 		group.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, d.timeout)
 			defer cancel()
-			errs[i] = d.parts.Sender.Reach(ctx, address)
+			errs[i] = d.parts.Sender.For(r.allow).Reach(ctx, r.address)
 			return nil
 		})
 	}
 	group.Wait() //nolint:errcheck // the functions answer nil
-	for i, address := range list {
-		subject := strings.Join(owners[address], ", ") + " " + hostOf(address)
+	for i, r := range list {
+		subject := strings.Join(r.owners, ", ") + " " + hostOf(r.address)
 		if errs[i] != nil {
-			d.say(Fail, about{check: "webhooks", subject: subject, fix: "have the client correct the address or its certificate; a private network is allowed with --webhook-allow CIDR, a private CA with --webhook-ca"}, "%v", errs[i])
+			d.say(Fail, about{check: "webhooks", subject: subject, fix: "have the client correct the address or its certificate; a private network is allowed with --webhook-allow CIDR or, for one client, webhook_cidrs in its configuration; a private CA with --webhook-ca"}, "%v", errs[i])
 			continue
 		}
 		d.say(OK, about{check: "webhooks", subject: subject}, "can be reached")

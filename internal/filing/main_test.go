@@ -27,6 +27,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/guard"
 	"tributary/internal/onboarding"
 	"tributary/internal/secret"
 	"tributary/internal/transaction"
@@ -134,7 +135,7 @@ type setup struct {
 	retryBase  time.Duration
 	render     func(ctx context.Context, issued filing.Issued) ([]byte, bool, error)
 	documents  string // URL of the store; default in memory
-	target     func(ctx context.Context, clientID, event string) (string, bool, error)
+	target     func(ctx context.Context, clientID, event string) (webhook.Target, bool, error)
 	master     string // file of the master key; needed where companies have credentials
 }
 
@@ -202,12 +203,14 @@ func newNode(t testing.TB, d *db.DB, s setup) *node {
 
 func newHooks(t testing.TB, n *node, s setup) *webhook.Hooks {
 	t.Helper()
-	guard, err := webhook.NewGuard(webhook.GuardConfig{Demo: true})
+	demo, err := guard.New(guard.Config{Demo: true})
 	must(t, err)
-	sender, err := webhook.NewSender(webhook.SenderConfig{Guard: guard})
+	sender, err := webhook.NewSender(webhook.SenderConfig{Guard: demo})
 	must(t, err)
 	if s.target == nil {
-		s.target = func(context.Context, string, string) (string, bool, error) { return "", false, nil }
+		s.target = func(context.Context, string, string) (webhook.Target, bool, error) {
+			return webhook.Target{}, false, nil
+		}
 	}
 	hooks, err := webhook.New(webhook.Config{
 		DB: n.d, Alerts: n.alerts, BaseURL: "https://api.example.test", Sender: sender, Target: s.target,

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/guard"
 	"tributary/internal/lookup"
 	"tributary/internal/webhook"
 )
@@ -69,18 +70,20 @@ func newLookups(d *db.DB, vies *lookup.VIES, claimFor time.Duration) (*lookup.Lo
 	if err != nil {
 		return nil, err
 	}
-	guard, err := webhook.NewGuard(webhook.GuardConfig{})
+	strict, err := guard.New(guard.Config{})
 	if err != nil {
 		return nil, err
 	}
-	sender, err := webhook.NewSender(webhook.SenderConfig{Guard: guard})
+	sender, err := webhook.NewSender(webhook.SenderConfig{Guard: strict})
 	if err != nil {
 		return nil, err
 	}
 	hooks, err := webhook.New(webhook.Config{
 		DB: d, Alerts: alerts, BaseURL: base, Sender: sender,
-		Target: func(context.Context, string, string) (string, bool, error) { return "", false, nil },
-		Keys:   func(context.Context, string) (webhook.Keys, error) { return webhook.Keys{}, webhook.ErrNoKey },
+		Target: func(context.Context, string, string) (webhook.Target, bool, error) {
+			return webhook.Target{}, false, nil
+		},
+		Keys: func(context.Context, string) (webhook.Keys, error) { return webhook.Keys{}, webhook.ErrNoKey },
 	})
 	if err != nil {
 		return nil, err

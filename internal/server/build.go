@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/guard"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/secret"
@@ -56,8 +58,14 @@ func (s *Server) buildCountries(context.Context) (err error) {
 }
 
 // guard is the webhook address guard; accounts use it when a URL is saved.
-func (s *Server) guard() (*webhook.Guard, error) {
-	return webhook.NewGuard(webhook.GuardConfig{Allow: s.cfg.WebhookAllow, Demo: s.cfg.Demo, Own: []string{s.cfg.PublicURL}})
+func (s *Server) guard() (*guard.Guard, error) {
+	return guard.New(guard.Config{Allow: s.cfg.WebhookAllow, Demo: s.cfg.Demo, Own: []string{s.cfg.PublicURL}})
+}
+
+// checkURL is what accounts ask when a webhook address is saved: the rules that
+// hold when it is called, with what the operator opened to the client.
+func checkURL(g *guard.Guard) func(string, []netip.Prefix) (string, error) {
+	return func(address string, allow []netip.Prefix) (string, error) { return g.With(allow).CheckURL(address) }
 }
 
 func (s *Server) master() (*secret.Master, error) {
@@ -74,13 +82,13 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 	if s.masterKey, err = s.master(); err != nil {
 		return fmt.Errorf("--master-key: %w", err)
 	}
-	guard, err := s.guard()
+	guarded, err := s.guard()
 	if err != nil {
 		return err
 	}
 	s.accounts, err = account.Open(ctx, account.Options{
 		DB: s.db, Master: s.masterKey, Alerts: s.alerts, Log: s.cfg.Log, Metrics: s.metrics, Atlas: s.atlas,
-		CheckURL: guard.CheckURL, Events: webhook.EventTypes(), Failures: failureLimit(s.cfg.Demo),
+		CheckURL: checkURL(guarded), Events: webhook.EventTypes(), Failures: failureLimit(s.cfg.Demo),
 	})
 	return err
 }
@@ -95,19 +103,19 @@ func OpenAccounts(ctx context.Context, cfg Config, d *db.DB, master *secret.Mast
 	if err != nil {
 		return nil, err
 	}
-	guard, err := webhook.NewGuard(webhook.GuardConfig{Allow: cfg.WebhookAllow, Demo: cfg.Demo})
+	guarded, err := guard.New(guard.Config{Allow: cfg.WebhookAllow, Demo: cfg.Demo})
 	if err != nil {
 		return nil, err
 	}
-	return account.Open(ctx, account.Options{DB: d, Master: master, Log: cfg.Log, Atlas: atlas, CheckURL: guard.CheckURL, Events: webhook.EventTypes()})
+	return account.Open(ctx, account.Options{DB: d, Master: master, Log: cfg.Log, Atlas: atlas, CheckURL: checkURL(guarded), Events: webhook.EventTypes()})
 }
 
 func (s *Server) buildWebhooks(context.Context) error {
-	guard, err := s.guard()
+	guarded, err := s.guard()
 	if err != nil {
 		return err
 	}
-	sending := webhook.SenderConfig{Guard: guard}
+	sending := webhook.SenderConfig{Guard: guarded}
 	if s.cfg.WebhookCA != "" {
 		pem, err := os.ReadFile(s.cfg.WebhookCA)
 		if err != nil {
@@ -134,13 +142,13 @@ func (s *Server) buildWebhooks(context.Context) error {
 }
 
 // webhookTarget answers from memory where events of a type go.
-func (s *Server) webhookTarget(ctx context.Context, clientID, event string) (string, bool, error) {
+func (s *Server) webhookTarget(ctx context.Context, clientID, event string) (webhook.Target, bool, error) {
 	p, err := s.accounts.Profile(ctx, clientID)
 	if err != nil {
-		return "", false, err
+		return webhook.Target{}, false, err
 	}
 	address, ok := p.Config.WebhookURL(event)
-	return address, ok, nil
+	return webhook.Target{URL: address, Allow: p.Config.WebhookCIDRs}, ok, nil
 }
 
 func (s *Server) webhookKeys(ctx context.Context, clientID string) (webhook.Keys, error) {

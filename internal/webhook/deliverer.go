@@ -132,7 +132,7 @@ type attempt struct {
 	event  string
 	gate   *gate // what later events of its series wait at; nil: nobody does
 
-	target   string
+	target   Target
 	receiver *receiver
 	permit   Permit
 }
@@ -154,7 +154,7 @@ func (h *Hooks) work(ctx context.Context, a *attempt) {
 		h.cfg.Log.Warn("find the address of a webhook", "client", a.client, "event", a.event, "webhook_id", a.ID, "error", err)
 		h.postpone(ctx, a, targetAgain)
 		return
-	case a.target == "":
+	case a.target.URL == "":
 		h.record(ctx, a, outcome{lease: a.lease, kind: closed, client: a.client})
 		h.cfg.Log.Info("a webhook is closed: its address was removed", "client", a.client, "event", a.event, "webhook_id", a.ID, "tries", a.Row.tries)
 		return
@@ -186,10 +186,11 @@ func (h *Hooks) admit(ctx context.Context, a *attempt) (bool, error) {
 	for {
 		target, ok, err := h.cfg.Target(ctx, a.client, a.event)
 		if err != nil || !ok {
-			a.target = ""
+			a.target = Target{}
 			return false, err
 		}
-		if a.receiver != nil && target == a.target {
+		if a.receiver != nil && target.URL == a.target.URL {
+			a.target = target
 			return true, nil
 		}
 		if a.receiver != nil {
@@ -197,7 +198,7 @@ func (h *Hooks) admit(ctx context.Context, a *attempt) (bool, error) {
 			a.receiver = nil
 		}
 		a.target = target
-		r := h.receivers.of(a.client, target)
+		r := h.receivers.of(a.client, target.URL)
 		if a.permit, ok = r.enter(ctx); !ok {
 			return false, nil
 		}
@@ -226,7 +227,7 @@ func (h *Hooks) send(ctx context.Context, a *attempt) (Try, time.Time, error) {
 	if a.Row.tries == 0 {
 		h.counts.firstTry(h.cfg.DB.Now().Sub(db.FromMicros(a.Row.createdAt)))
 	}
-	return h.cfg.Sender.Send(ctx, a.target, parcel), at, nil
+	return h.cfg.Sender.For(a.target.Allow).Send(ctx, a.target.URL, parcel), at, nil
 }
 
 // pause holds a client's deliveries back: a notification that is not signed with
@@ -272,9 +273,9 @@ func (h *Hooks) settle(ctx context.Context, a *attempt, try Try, deliveredAt tim
 	h.record(ctx, a, o)
 	switch change {
 	case Opened:
-		h.raise(ctx, alert.WebhookBreakerOpen, a.client, fmt.Sprintf("%s fails: %s; it is probed every %s, nothing is lost", shown(a.target), try.Detail, a.receiver.pace.ProbeEvery))
+		h.raise(ctx, alert.WebhookBreakerOpen, a.client, fmt.Sprintf("%s fails: %s; it is probed every %s, nothing is lost", shown(a.target.URL), try.Detail, a.receiver.pace.ProbeEvery))
 	case Closed:
-		h.cfg.Log.Info("a webhook receiver is back", "client", a.client, "receiver", shown(a.target))
+		h.cfg.Log.Info("a webhook receiver is back", "client", a.client, "receiver", shown(a.target.URL))
 		h.cfg.DB.Wake(eventsTable)
 	}
 }

@@ -35,7 +35,7 @@ func (h *Hooks) room(lane string) int {
 	case !ok:
 		return closeRoom
 	}
-	return h.receivers.room(client, target)
+	return h.receivers.room(client, target.URL)
 }
 
 // Receivers answers how this node sees the receivers of a client, or of all with

@@ -86,8 +86,8 @@ func (h *Hooks) standing(ctx context.Context, clientID, eventType string) *Deliv
 	if err != nil || !ok {
 		return d
 	}
-	d.URL, d.Configured = shown(target), true
-	d.Standing, d.Known = h.receivers.standing(clientID, target)
+	d.URL, d.Configured = shown(target.URL), true
+	d.Standing, d.Known = h.receivers.standing(clientID, target.URL)
 	return d
 }
 

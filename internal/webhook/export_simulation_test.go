@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"net"
+	"tributary/internal/guard"
 )
 
 // Over makes the sender dial plain connections with fn instead of the network.
@@ -12,7 +13,8 @@ func (s *Sender) Over(fn func(ctx context.Context, network, address string) (net
 		defer cancel()
 		conn, err := fn(ctx, network, address)
 		if err != nil {
-			return nil, connectFailure(err)
+			err = guard.ClassifyDial(err)
+			return nil, &dialFailure{classOf(err), err}
 		}
 		return &watchedConn{Conn: conn}, nil
 	}

@@ -12,6 +12,8 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/guard"
+	"tributary/internal/guard/guardtest"
 	"tributary/internal/webhook"
 )
 
@@ -115,12 +117,12 @@ func TestHardCase19ABadRedirectFailsAndTheRetryGoesToTheConfiguredURL(t *testing
 
 func TestHardCase20ARefusedAddressIsAFailedTryWithOneAlert(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		f := newForbidden(t, "127.0.0.1:0")
-		z := newZone(t)
-		z.set("rebound.example", addrs("127.0.0.1"))
-		s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{}), Resolver: z.resolver()})
+		f := guardtest.NewForbidden(t, "127.0.0.1:0")
+		z := guardtest.NewZone(t)
+		z.Set("rebound.example", guardtest.Addrs("127.0.0.1"))
+		s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Resolver: z.Resolver()})
 		o := newOffice(t, d, nil, func(c *webhook.Config) { c.Sender = s })
-		o.setTarget(client, "https://rebound.example:"+f.port()+"/hook")
+		o.setTarget(client, "https://rebound.example:"+f.Port()+"/hook")
 		stop := o.open(t)
 		o.notify(t, event("op-1"))
 		eventually(t, "three tries", func() bool { return o.one(t).Tries >= 3 })
@@ -133,7 +135,7 @@ func TestHardCase20ARefusedAddressIsAFailedTryWithOneAlert(t *testing.T) {
 		if a := o.alerts(t, alert.WebhookAddressRefused); len(a) != 1 || a[0].Times != 1 || a[0].Subject != client {
 			t.Errorf("alerts: %+v", a)
 		}
-		if n := f.seen.Load(); n != 0 {
+		if n := f.Seen.Load(); n != 0 {
 			t.Errorf("the forbidden listener saw %d connections", n)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ type Config struct {
 
 	// Target says where events of a type go at this instant; false: nowhere. It
 	// answers from memory: it is called in write functions.
-	Target func(ctx context.Context, clientID, eventType string) (url string, ok bool, err error)
+	Target func(ctx context.Context, clientID, eventType string) (to Target, ok bool, err error)
 	// Keys are the keys valid at this instant. While it answers an error nothing is
 	// sent for the client and no try is spent.
 	Keys func(ctx context.Context, clientID string) (Keys, error)
@@ -44,6 +45,12 @@ type Config struct {
 	Grace    time.Duration // how long tries in progress may go on at shutdown; default 5 s
 	Now      func() time.Time
 	Random   func(n int64) int64 // the ladder's jitter; default math/rand/v2
+}
+
+// Target is where events of a type go.
+type Target struct {
+	URL   string
+	Allow []netip.Prefix // private networks that the operator opened to this client's receivers
 }
 
 // Notify stores events in the caller's write and wakes the deliverer when that

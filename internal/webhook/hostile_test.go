@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/guard"
 	"tributary/internal/webhook"
 )
 
@@ -207,7 +208,7 @@ const exchangeForTests = 2 * time.Second
 
 func TestHostileReceivers(t *testing.T) {
 	base, pool := startHostile(t)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: pool, Exchange: exchangeForTests})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool, Exchange: exchangeForTests})
 	list := hostiles()
 	tries := make([]webhook.Try, len(list))
 	var wg sync.WaitGroup
@@ -237,7 +238,7 @@ const deliveryBytesMax = 256 << 10
 // receivers that send as much as they are let and then keep the connection.
 func TestNoReceiverMakesADeliveryHoldMoreThan256KiB(t *testing.T) {
 	base, pool := startHostile(t)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: pool, Exchange: 400 * time.Millisecond})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool, Exchange: 400 * time.Millisecond})
 	p := parcel(t)
 	s.Send(t.Context(), base+"/0", p) // roots are parsed once per process, not per delivery
 	const deliveries = 24
@@ -294,7 +295,7 @@ func peakWhile(f func()) (peak uint64) {
 // TLS handshake included. The bound is twice the one on what is held.
 func TestNoReceiverMakesADeliveryChurnMuch(t *testing.T) {
 	base, pool := startHostile(t)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: pool, Exchange: 250 * time.Millisecond})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: pool, Exchange: 250 * time.Millisecond})
 	p := parcel(t)
 	s.Send(t.Context(), base+"/0", p)
 	worst, worstName := uint64(0), ""
@@ -337,7 +338,7 @@ func TestReplyIsKeptAndReadUpToItsLimits(t *testing.T) {
 	})
 	ca := must(newAuthority())(t)
 	server := serveTLS(t, ca, "127.0.0.1:0", handler, "127.0.0.1")
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: roots(t, ca)})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	for _, c := range []struct {
 		size, kept int
 		reused     bool // the next delivery uses the same connection
@@ -373,7 +374,7 @@ func TestHeadersUpToTheLimitArePartOfAReply(t *testing.T) {
 		w.Header().Set("Retry-After", "9")
 		w.WriteHeader(503)
 	}), "127.0.0.1")
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: roots(t, ca)})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	for _, c := range []struct {
 		lines, line int
 		want        time.Duration
@@ -430,7 +431,7 @@ func TestReceiverThatNeverFinishesTheHandshake(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { l.Close(); wg.Wait() })
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Connect: 100 * time.Millisecond})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Connect: 100 * time.Millisecond})
 	if try := s.Send(t.Context(), "https://"+l.Addr().String(), parcel(t)); try.Class != webhook.ClassConnectTimeout {
 		t.Errorf("%s: %s", try.Class, try.Detail)
 	}

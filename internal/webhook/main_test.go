@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,17 +14,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-	"golang.org/x/net/dns/dnsmessage"
 
+	"tributary/internal/guard"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
@@ -116,129 +112,9 @@ func portOf(s *httptest.Server) string {
 	return port
 }
 
-// zone is a DNS server that may change its mind: each name has one list of
-// addresses per lookup, the last one repeats.
-type zone struct {
-	mu      sync.Mutex
-	answers map[string][][]netip.Addr
-	asked   map[string]int
-	conn    net.PacketConn
-}
-
-func newZone(t testing.TB) *zone {
+func newGuard(t testing.TB, c guard.Config) *guard.Guard {
 	t.Helper()
-	z := &zone{answers: map[string][][]netip.Addr{}, asked: map[string]int{}, conn: must(net.ListenPacket("udp", "127.0.0.1:0"))(t)}
-	done := make(chan struct{})
-	go func() { defer close(done); z.serve() }()
-	t.Cleanup(func() { z.conn.Close(); <-done })
-	return z
-}
-
-func (z *zone) set(name string, lookups ...[]netip.Addr) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.answers[name+"."] = lookups
-}
-
-func addrs(texts ...string) []netip.Addr {
-	var list []netip.Addr
-	for _, s := range texts {
-		list = append(list, netip.MustParseAddr(s))
-	}
-	return list
-}
-
-func (z *zone) resolver() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "udp", z.conn.LocalAddr().String())
-	}}
-}
-
-func (z *zone) serve() {
-	buf := make([]byte, 2048)
-	for {
-		n, from, err := z.conn.ReadFrom(buf)
-		if err != nil {
-			return
-		}
-		if reply, ok := z.answer(buf[:n]); ok {
-			z.conn.WriteTo(reply, from)
-		}
-	}
-}
-
-func (z *zone) answer(query []byte) ([]byte, bool) {
-	var p dnsmessage.Parser
-	header, err := p.Start(query)
-	if err != nil {
-		return nil, false
-	}
-	q, err := p.Question()
-	if err != nil {
-		return nil, false
-	}
-	name := strings.ToLower(q.Name.String())
-	z.mu.Lock()
-	lookups, known := z.answers[name]
-	key := name + q.Type.String()
-	i := z.asked[key]
-	z.asked[key]++
-	z.mu.Unlock()
-	m := dnsmessage.Message{
-		Header:    dnsmessage.Header{ID: header.ID, Response: true, Authoritative: true, RecursionDesired: header.RecursionDesired, RecursionAvailable: true},
-		Questions: []dnsmessage.Question{q},
-	}
-	if !known {
-		m.RCode = dnsmessage.RCodeNameError
-	} else {
-		for _, a := range lookups[min(i, len(lookups)-1)] {
-			h := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: dnsmessage.ClassINET}
-			switch {
-			case q.Type == dnsmessage.TypeA && a.Is4():
-				m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AResource{A: a.As4()}})
-			case q.Type == dnsmessage.TypeAAAA && !a.Is4():
-				m.Answers = append(m.Answers, dnsmessage.Resource{Header: h, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
-			}
-		}
-	}
-	reply, err := m.Pack()
-	return reply, err == nil
-}
-
-// forbidden is a listener on every local address that must not be connected to.
-type forbidden struct {
-	net.Listener
-	seen atomic.Int64
-}
-
-func newForbidden(t testing.TB, address string) *forbidden {
-	t.Helper()
-	f := &forbidden{Listener: must(net.Listen("tcp", address))(t)}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := f.Accept()
-			if err != nil {
-				return
-			}
-			f.seen.Add(1)
-			c.Close()
-		}
-	}()
-	t.Cleanup(func() { f.Close(); <-done })
-	return f
-}
-
-func (f *forbidden) port() string {
-	_, port, _ := net.SplitHostPort(f.Addr().String())
-	return port
-}
-
-func newGuard(t testing.TB, c webhook.GuardConfig) *webhook.Guard {
-	t.Helper()
-	return must(webhook.NewGuard(c))(t)
+	return must(guard.New(c))(t)
 }
 
 func newSender(t testing.TB, c webhook.SenderConfig) *webhook.Sender {

@@ -25,6 +25,7 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
+	"tributary/internal/guard"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
@@ -55,7 +56,7 @@ func newOffice(t testing.TB, d *db.DB, roots *x509.CertPool, options ...officeOp
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard := newGuard(t, webhook.GuardConfig{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	guard := newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	c := webhook.Config{
 		DB: d, Alerts: alerts, Log: log, BaseURL: "https://api.example/", Metrics: prometheus.NewRegistry(),
 		Target: o.target, Keys: o.keysOf, Changed: o.changes, Ladder: webhook.Ladder{Base: 20 * time.Millisecond},
@@ -86,14 +87,14 @@ func (o *office) logged() string {
 	return o.log.String()
 }
 
-func (o *office) target(_ context.Context, clientID, event string) (string, bool, error) {
+func (o *office) target(_ context.Context, clientID, event string) (webhook.Target, bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if url, ok := o.targets[clientID+" "+event]; ok {
-		return url, url != "", nil
+		return webhook.Target{URL: url}, url != "", nil
 	}
 	url, ok := o.targets[clientID]
-	return url, ok && url != "", nil
+	return webhook.Target{URL: url}, ok && url != "", nil
 }
 
 func (o *office) keysOf(_ context.Context, clientID string) (webhook.Keys, error) {

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/guard"
 )
 
 // Reach connects to a receiver as Send would, with the same guard, proxy and
 // trusted certificates, up to the end of the TLS handshake, and sends nothing.
 func (s *Sender) Reach(ctx context.Context, address string) error {
-	target, err := s.guard.parse(address)
+	target, err := s.guard.Parse(address)
 	if err != nil {
 		return err
 	}
-	port, err := portOf(target)
+	port, err := guard.PortOf(target)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tributary/internal/guard"
 	"tributary/internal/webhook"
 )
 
@@ -19,11 +20,11 @@ func TestReachGoesAsFarAsTheHandshakeAndSendsNothing(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(receiver.Certificate())
 	reach := func(allow bool, trusted *x509.CertPool, address string) error {
-		cfg := webhook.GuardConfig{}
+		cfg := guard.Config{}
 		if allow {
 			cfg.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 		}
-		guard, err := webhook.NewGuard(cfg)
+		guard, err := guard.New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +38,7 @@ func TestReachGoesAsFarAsTheHandshakeAndSendsNothing(t *testing.T) {
 	if err := reach(true, roots, receiver.URL); err != nil {
 		t.Errorf("an allowed and trusted receiver: %v", err)
 	}
-	var refusal *webhook.Refusal
+	var refusal *guard.Refusal
 	if err := reach(false, roots, receiver.URL); !errors.As(err, &refusal) {
 		t.Errorf("a private receiver that is not allowed: %v", err)
 	}

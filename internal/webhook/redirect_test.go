@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"tributary/internal/guard"
+	"tributary/internal/guard/guardtest"
 	"tributary/internal/webhook"
 )
 
@@ -28,9 +30,9 @@ type chain struct {
 	class webhook.Class
 	// what the record of the try says
 	status, hops int
-	posts        int            // requests the receivers saw
-	host         string         // of the last URL asked, where it matters
-	refused      webhook.Reason // where the guard spoke
+	posts        int          // requests the receivers saw
+	host         string       // of the last URL asked, where it matters
+	refused      guard.Reason // where the guard spoke
 }
 
 func to(location string) []step { return []step{{302, location}} }
@@ -68,7 +70,7 @@ func chains() []chain {
 		{name: "raw UTF-8 in the path", steps: to("https://{a}/{case}/{n}?x=ü"), status: 204, hops: 1, posts: 2},
 		{name: "allowed address", steps: to("https://{ip}/{case}/{n}"), status: 204, hops: 1, posts: 2},
 
-		{name: "plain http", steps: to("http://{plain}/{case}/{n}"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1, refused: webhook.ReasonScheme},
+		{name: "plain http", steps: to("http://{plain}/{case}/{n}"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1, refused: guard.ReasonScheme},
 		{name: "plain http at the second hop", steps: []step{{302, next}, {302, "http://{plain}/"}}, class: webhook.ClassRedirectInsecure, status: 302, hops: 1, posts: 2},
 		{name: "plain http to the same host", steps: to("http://{a}/{case}/{n}"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
 		{name: "upper-case HTTP", steps: to("HTTP://{plain}/"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
@@ -76,26 +78,26 @@ func chains() []chain {
 		{name: "file", steps: to("file:///etc/passwd"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
 		{name: "javascript", steps: to("javascript:alert(1)"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
 		{name: "data", steps: to("data:,x"), class: webhook.ClassRedirectInsecure, status: 302, posts: 1},
-		{name: "userinfo", steps: to("https://u:p@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonUserinfo},
-		{name: "empty userinfo", steps: to("https://@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonUserinfo},
-		{name: "scheme-relative userinfo", steps: to("//u@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonUserinfo},
-		{name: "port of another service", steps: to("https://a.example:22/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonPort},
-		{name: "our own host", steps: to("https://own.example/v1/transactions"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonOwnHost},
-		{name: "loopback", steps: to("https://127.0.0.1:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonLoopback},
-		{name: "loopback, IPv6", steps: to("https://[::1]:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonLoopback},
-		{name: "unspecified", steps: to("https://0.0.0.0:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonUnspecified},
-		{name: "metadata", steps: to("https://169.254.169.254/latest/meta-data/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonMetadata},
-		{name: "mapped metadata", steps: to("https://[::ffff:169.254.169.254]/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonMapped},
-		{name: "hexadecimal loopback", steps: to("https://0x7f.1:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonHost},
-		{name: "decimal loopback", steps: to("https://2130706433:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonHost},
-		{name: "localhost by name", steps: to("https://localhost:{forbidden}/"), class: webhook.ClassAddressRefused, hops: 1, posts: 1, refused: webhook.ReasonLoopback},
-		{name: "name of a loopback address", steps: to("https://loop.example:{forbidden}/"), class: webhook.ClassAddressRefused, hops: 1, posts: 1, refused: webhook.ReasonLoopback},
-		{name: "name of a private address", steps: to("https://private.example/"), class: webhook.ClassAddressRefused, hops: 1, posts: 1, refused: webhook.ReasonPrivate},
-		{name: "name of a forbidden address at the third hop", steps: []step{{302, next}, {302, next}, {302, "https://loop.example:{forbidden}/"}}, class: webhook.ClassAddressRefused, hops: 3, posts: 3, refused: webhook.ReasonLoopback},
-		{name: "broken URL", steps: to("https://[::1"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonURL},
-		{name: "backslashes", steps: to(`https:\\evil.example\`), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonURL},
-		{name: "no host", steps: to("https:///x"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonURL},
-		{name: "too long", steps: to("https://{a}/" + strings.Repeat("x", 2048)), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: webhook.ReasonLength},
+		{name: "userinfo", steps: to("https://u:p@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonUserinfo},
+		{name: "empty userinfo", steps: to("https://@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonUserinfo},
+		{name: "scheme-relative userinfo", steps: to("//u@{a}/{case}/{n}"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonUserinfo},
+		{name: "port of another service", steps: to("https://a.example:22/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonPort},
+		{name: "our own host", steps: to("https://own.example/v1/transactions"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonOwnHost},
+		{name: "loopback", steps: to("https://127.0.0.1:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonLoopback},
+		{name: "loopback, IPv6", steps: to("https://[::1]:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonLoopback},
+		{name: "unspecified", steps: to("https://0.0.0.0:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonUnspecified},
+		{name: "metadata", steps: to("https://169.254.169.254/latest/meta-data/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonMetadata},
+		{name: "mapped metadata", steps: to("https://[::ffff:169.254.169.254]/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonMapped},
+		{name: "hexadecimal loopback", steps: to("https://0x7f.1:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonHost},
+		{name: "decimal loopback", steps: to("https://2130706433:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonHost},
+		{name: "localhost by name", steps: to("https://localhost:{forbidden}/"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonLoopback},
+		{name: "name of a loopback address", steps: to("https://loop.example:{forbidden}/"), class: webhook.ClassAddressRefused, hops: 1, posts: 1, refused: guard.ReasonLoopback},
+		{name: "name of a private address", steps: to("https://private.example/"), class: webhook.ClassAddressRefused, hops: 1, posts: 1, refused: guard.ReasonPrivate},
+		{name: "name of a forbidden address at the third hop", steps: []step{{302, next}, {302, next}, {302, "https://loop.example:{forbidden}/"}}, class: webhook.ClassAddressRefused, hops: 3, posts: 3, refused: guard.ReasonLoopback},
+		{name: "broken URL", steps: to("https://[::1"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonURL},
+		{name: "backslashes", steps: to(`https:\\evil.example\`), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonURL},
+		{name: "no host", steps: to("https:///x"), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonURL},
+		{name: "too long", steps: to("https://{a}/" + strings.Repeat("x", 2048)), class: webhook.ClassRedirectRefused, status: 302, posts: 1, refused: guard.ReasonLength},
 
 		{name: "no Location", steps: []step{{302, ""}}, class: webhook.ClassNoLocation, status: 302, posts: 1},
 		{name: "304 without Location", steps: []step{{304, ""}}, class: webhook.ClassNoLocation, status: 304, posts: 1},
@@ -168,23 +170,23 @@ func TestRedirectChains(t *testing.T) {
 	wrong.Config.ErrorLog = discardLog()
 	plain := httptest.NewServer(h)
 	t.Cleanup(plain.Close)
-	f := newForbidden(t, ":0")
+	f := guardtest.NewForbidden(t, ":0")
 	closed := httptest.NewServer(h)
 	closedPort := portOf(closed)
 	closed.Close()
 
-	z := newZone(t)
+	z := guardtest.NewZone(t)
 	for _, name := range names[:3] {
-		z.set(name, addrs("127.0.0.2"))
+		z.Set(name, guardtest.Addrs("127.0.0.2"))
 	}
-	z.set("loop.example", addrs("127.0.0.1"))
-	z.set("private.example", addrs("10.0.0.1"))
+	z.Set("loop.example", guardtest.Addrs("127.0.0.1"))
+	z.Set("private.example", guardtest.Addrs("10.0.0.1"))
 	h.places = strings.NewReplacer("{a}", "a.example:"+portOf(a), "{A}", "A.EXAMPLE:"+portOf(a), "{a.}", "a.example.:"+portOf(a), "{b}", "b.example:"+portOf(b),
 		"{idn}", "bücher.example:"+portOf(b), "{ip}", "127.0.0.2:"+portOf(b), "{plain}", "a.example:"+portOf(plain),
-		"{forbidden}", f.port(), "{closed}", "a.example:"+closedPort, "{wrong}", "a.example:"+portOf(wrong))
+		"{forbidden}", f.Port(), "{closed}", "a.example:"+closedPort, "{wrong}", "a.example:"+portOf(wrong))
 	s := newSender(t, webhook.SenderConfig{
-		Guard: newGuard(t, webhook.GuardConfig{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, Own: []string{"https://own.example"}}),
-		Roots: roots(t, ca), Resolver: z.resolver(),
+		Guard: newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, Own: []string{"https://own.example"}}),
+		Roots: roots(t, ca), Resolver: z.Resolver(),
 	})
 
 	list := chains()
@@ -205,7 +207,7 @@ func TestRedirectChains(t *testing.T) {
 			checkPosts(t, h.seen[id], c.posts, p)
 		})
 	}
-	if n := f.seen.Load(); n != 0 {
+	if n := f.Seen.Load(); n != 0 {
 		t.Errorf("the forbidden listener saw %d connections", n)
 	}
 }
@@ -264,7 +266,7 @@ func TestRetryAfterAFailedRedirectTargetBeginsAtTheConfiguredURL(t *testing.T) {
 		w.Header().Set("Retry-After", "120")
 		http.Error(w, "down", http.StatusServiceUnavailable)
 	}), "127.0.0.1")
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: roots(t, ca)})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	for range 2 {
 		try := s.Send(t.Context(), a.URL+"/configured", parcel(t))
 		if try.Status != 503 || try.RetryAfter.Seconds() != 120 || string(try.Reply) != "down\n" || try.URL != a.URL+"/moved" {
@@ -286,14 +288,14 @@ func TestDemoStartsOnPlainHTTPButFollowsOnlyToHTTPS(t *testing.T) {
 		}
 	}))
 	t.Cleanup(plain.Close)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: roots(t, ca)})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	for path, want := range map[string]webhook.Class{"/ok": "", "/up": "", "/plain": webhook.ClassRedirectInsecure} {
 		if try := s.Send(t.Context(), plain.URL+path, parcel(t)); try.Class != want {
 			t.Errorf("%s: %+v", path, try)
 		}
 	}
-	strict := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), Roots: roots(t, ca)})
-	if try := strict.Send(t.Context(), plain.URL+"/ok", parcel(t)); try.Class != webhook.ClassURLRefused || try.Refusal.Reason != webhook.ReasonScheme {
+	strict := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), Roots: roots(t, ca)})
+	if try := strict.Send(t.Context(), plain.URL+"/ok", parcel(t)); try.Class != webhook.ClassURLRefused || try.Refusal.Reason != guard.ReasonScheme {
 		t.Errorf("serve sent to plain http: %+v", try)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"time"
+
+	"tributary/internal/guard"
 )
 
 // The limits of one try.
@@ -64,8 +66,8 @@ type Try struct {
 	Reply      []byte // its first bytes, as received
 	Latency    time.Duration
 	Class      Class
-	Detail     string   // for the operator: what exactly happened
-	Refusal    *Refusal // set when the guard refused the URL or the address
+	Detail     string         // for the operator: what exactly happened
+	Refusal    *guard.Refusal // set when the guard refused the URL or the address
 	KeyID      string
 	Hops       int           // redirects followed
 	RetryAfter time.Duration // asked for by the receiver; 0 without
@@ -81,9 +83,9 @@ func (t *Try) fail(class Class, err error) {
 
 // SenderConfig says how to send. Guard is needed, everything else has a default.
 type SenderConfig struct {
-	Guard    *Guard
+	Guard    *guard.Guard
 	Roots    *x509.CertPool // nil: the system's
-	Proxy    *url.URL       // an http proxy to tunnel through; the environment is never asked
+	Proxy    *url.URL       // an http proxy to tunnel through, by vetted address; the environment is never asked
 	Resolver *net.Resolver
 	Connect  time.Duration // default ConnectTimeout
 	Exchange time.Duration // default ExchangeTimeout
@@ -92,10 +94,11 @@ type SenderConfig struct {
 
 // Sender makes tries. It is safe for concurrent use; one serves a whole node.
 type Sender struct {
-	guard     *Guard
+	guard     *guard.Guard
 	transport *http.Transport
 	exchange  time.Duration
 	now       func() time.Time
+	wider     *wider
 }
 
 // NewSender returns a sender. Close releases its idle connections.
@@ -115,7 +118,14 @@ func NewSender(c SenderConfig) (*Sender, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	d := &dialer{guard: c.Guard, resolver: c.Resolver, proxy: c.Proxy, connect: c.Connect, tls: &tls.Config{
+	s := c.sender()
+	s.wider = &wider{config: c, all: map[string]*Sender{}}
+	return s, nil
+}
+
+// sender makes a sender of a complete configuration.
+func (c SenderConfig) sender() *Sender {
+	d := &dialer{guarded: guard.Dialer{Guard: c.Guard, Resolver: c.Resolver, Proxy: c.Proxy}, connect: c.Connect, tls: &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: c.Roots, NextProtos: []string{"http/1.1"},
 		ClientSessionCache: tls.NewLRUClientSessionCache(sessionsCached),
 	}}
@@ -127,18 +137,23 @@ func NewSender(c SenderConfig) (*Sender, error) {
 		Proxy: nil, DialContext: d.plain, DialTLSContext: d.encrypted, Protocols: &protocols,
 		DisableCompression: true, MaxResponseHeaderBytes: headerBytesMax, ReadBufferSize: headLineBytesMax,
 		MaxIdleConns: idleMax, MaxIdleConnsPerHost: idlePerHost, IdleConnTimeout: idleTimeout,
-	}}, nil
+	}}
 }
 
 // Close drops the idle connections.
-func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+func (s *Sender) Close() {
+	s.transport.CloseIdleConnections()
+	if s.wider != nil {
+		s.wider.close()
+	}
+}
 
 // Send posts a parcel to the configured address and follows its redirects. The
 // outcome is data: whatever goes wrong is told by the try.
 func (s *Sender) Send(ctx context.Context, address string, p Parcel) Try {
 	try := Try{At: s.now(), KeyID: p.KeyID} // no URL before it passed: it might carry userinfo
 	begun := time.Now()                     // latency is monotonic, whatever clock the caller has
-	target, err := s.guard.parse(address)
+	target, err := s.guard.Parse(address)
 	if err != nil {
 		try.fail(ClassURLRefused, err)
 		return try
@@ -261,10 +276,10 @@ func (s *Sender) next(target *url.URL, location string, hops int) (*url.URL, Cla
 	if location == "" {
 		return nil, ClassNoLocation, errors.New("a redirect without Location")
 	}
-	next, err := s.guard.parseHop(target, location)
-	var refusal *Refusal
+	next, err := s.guard.ParseHop(target, location)
+	var refusal *guard.Refusal
 	switch {
-	case errors.As(err, &refusal) && refusal.Reason == ReasonScheme:
+	case errors.As(err, &refusal) && refusal.Reason == guard.ReasonScheme:
 		return nil, ClassRedirectInsecure, err
 	case err != nil:
 		return nil, ClassRedirectRefused, err

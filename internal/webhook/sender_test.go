@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tributary/internal/guard"
+	"tributary/internal/guard/guardtest"
 	"tributary/internal/webhook"
 )
 
@@ -42,7 +44,7 @@ func TestDefaultTimesAreTheContracts(t *testing.T) {
 						return nil, io.EOF
 					}
 				}
-				s := must(webhook.NewSender(webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{}), Resolver: resolver, Connect: c.connect}))(t)
+				s := must(webhook.NewSender(webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Resolver: resolver, Connect: c.connect}))(t)
 				defer s.Close()
 				begun := time.Now()
 				try := s.Send(t.Context(), "https://never.example/", parcel(t))
@@ -67,7 +69,7 @@ func TestShutdownInterruptsATryButNotADelivery(t *testing.T) {
 		<-release
 	}), "127.0.0.1")
 	defer close(release)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: roots(t, ca)})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	for path, want := range map[string]webhook.Class{"/silent": webhook.ClassInterrupted, "/said-ok": ""} {
 		// Where the receiver has spoken, our deadline leaves time to hear it.
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -112,7 +114,7 @@ func TestKeptConnectionThatWasClosedCostsNoTry(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { l.Close(); wg.Wait() })
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true})})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true})})
 	t.Cleanup(s.Close)
 	for range 3 {
 		if try := s.Send(t.Context(), "http://"+l.Addr().String(), parcel(t)); !try.Delivered() {
@@ -133,7 +135,7 @@ func TestRecordOfATry(t *testing.T) {
 		io.WriteString(w, "<b>later</b>\x00")
 	}), "127.0.0.1")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: roots(t, ca), Now: func() time.Time { return now }})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca), Now: func() time.Time { return now }})
 	try := s.Send(t.Context(), server.URL, parcel(t))
 	latency := try.Latency
 	try.Latency = 0
@@ -153,7 +155,7 @@ func TestSignatureOfTheNewerKeyTravelsDuringARotation(t *testing.T) {
 		}
 		headers <- r.Header
 	}), "127.0.0.1")
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{Demo: true}), Roots: roots(t, ca)})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	p := must(webhook.Pack(notification(time.Now()), webhook.Keys{Current: key("k1"), Next: key("k2")}))(t)
 	if try := s.Send(t.Context(), server.URL, p); !try.Delivered() || try.Hops != 1 {
 		t.Fatalf("%+v", try)
@@ -167,15 +169,15 @@ func TestSignatureOfTheNewerKeyTravelsDuringARotation(t *testing.T) {
 }
 
 func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
-	proxy := newForbidden(t, "127.0.0.1:0")
+	proxy := guardtest.NewForbidden(t, "127.0.0.1:0")
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"} {
 		t.Setenv(name, "http://"+proxy.Addr().String())
 	}
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{}), Exchange: 200 * time.Millisecond, Resolver: newZone(t).resolver()})
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Exchange: 200 * time.Millisecond, Resolver: guardtest.NewZone(t).Resolver()})
 	if try := s.Send(t.Context(), "https://unknown.example/", parcel(t)); try.Class != webhook.ClassDNS {
 		t.Errorf("%+v", try)
 	}
-	if proxy.seen.Load() != 0 {
+	if proxy.Seen.Load() != 0 {
 		t.Error("the environment's proxy saw a connection")
 	}
 }
@@ -186,7 +188,7 @@ func TestConfiguredProxyTunnels(t *testing.T) {
 	asked := make(chan *http.Request, 4)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r
-		if r.Host != "inside.example:8443" {
+		if r.Host != "127.0.0.7:8443" {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
@@ -202,7 +204,12 @@ func TestConfiguredProxyTunnels(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	u := must(url.Parse(proxy.URL))(t)
 	u.User = url.UserPassword("user", "pass")
-	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{}), Roots: roots(t, ca), Proxy: u})
+	z := guardtest.NewZone(t)
+	z.Set("inside.example", guardtest.Addrs("10.9.9.9", "127.0.0.7")) // one is refused here, the other is asked for
+	z.Set("outside.example", guardtest.Addrs("127.0.0.8"))
+	z.Set("metadata.example", guardtest.Addrs("169.254.169.254"))
+	g := newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	s := newSender(t, webhook.SenderConfig{Guard: g, Roots: roots(t, ca), Proxy: u, Resolver: z.Resolver()})
 	if try := s.Send(t.Context(), "https://inside.example:8443/", parcel(t)); !try.Delivered() || try.Status != 201 {
 		t.Errorf("%+v", try)
 	}
@@ -212,9 +219,22 @@ func TestConfiguredProxyTunnels(t *testing.T) {
 	if try := s.Send(t.Context(), "https://outside.example/", parcel(t)); try.Class != webhook.ClassProxy {
 		t.Errorf("refused by the proxy: %+v", try)
 	}
-	// The URL rules stay ours, an address in the URL included.
-	if try := s.Send(t.Context(), "https://169.254.169.254/", parcel(t)); try.Class != webhook.ClassURLRefused || try.Refusal.Reason != webhook.ReasonMetadata {
+	<-asked
+	// A name is resolved and vetted here: the proxy never hears of what is refused.
+	if try := s.Send(t.Context(), "https://metadata.example/", parcel(t)); try.Class != webhook.ClassAddressRefused || try.Refusal.Reason != guard.ReasonMetadata {
+		t.Errorf("a name of a metadata service through the proxy: %+v", try)
+	}
+	if try := s.Send(t.Context(), "https://unknown.example/", parcel(t)); try.Class != webhook.ClassDNS {
+		t.Errorf("a name without an address through the proxy: %+v", try)
+	}
+	// The URL rules hold as well, an address in the URL included.
+	if try := s.Send(t.Context(), "https://169.254.169.254/", parcel(t)); try.Class != webhook.ClassURLRefused || try.Refusal.Reason != guard.ReasonMetadata {
 		t.Errorf("metadata through the proxy: %+v", try)
+	}
+	select {
+	case r := <-asked:
+		t.Errorf("the proxy was asked for %s", r.Host)
+	default:
 	}
 	s.Close()
 }
@@ -224,7 +244,7 @@ func TestSenderRefusesAConfigurationItCannotUse(t *testing.T) {
 		t.Error("a sender without a guard")
 	}
 	for _, proxy := range []string{"socks5://127.0.0.1:1080", "https://p.example", "http://"} {
-		if _, err := webhook.NewSender(webhook.SenderConfig{Guard: newGuard(t, webhook.GuardConfig{}), Proxy: must(url.Parse(proxy))(t)}); err == nil {
+		if _, err := webhook.NewSender(webhook.SenderConfig{Guard: newGuard(t, guard.Config{}), Proxy: must(url.Parse(proxy))(t)}); err == nil {
 			t.Errorf("proxy %s", proxy)
 		}
 	}
@@ -237,7 +257,7 @@ func TestCertificatesAreCheckedAgainstTheConfiguredCA(t *testing.T) {
 	ca, stranger := must(newAuthority())(t), must(newAuthority())(t)
 	server := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") }), "other.example")
 	server.Config.ErrorLog = discardLog()
-	guard := newGuard(t, webhook.GuardConfig{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+	guard := newGuard(t, guard.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
 	for name, config := range map[string]webhook.SenderConfig{
 		"wrong name": {Guard: guard, Roots: roots(t, ca)}, "wrong CA": {Guard: guard, Roots: roots(t, stranger)}, "system roots": {Guard: guard},
 	} {
@@ -250,7 +270,7 @@ func TestCertificatesAreCheckedAgainstTheConfiguredCA(t *testing.T) {
 func BenchmarkSend(b *testing.B) {
 	ca := must(newAuthority())(b)
 	server := serveTLS(b, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(204) }), "127.0.0.1")
-	s := newSender(b, webhook.SenderConfig{Guard: newGuard(b, webhook.GuardConfig{Demo: true}), Roots: roots(b, ca)})
+	s := newSender(b, webhook.SenderConfig{Guard: newGuard(b, guard.Config{Demo: true}), Roots: roots(b, ca)})
 	n, keys := notification(time.Now()), webhook.Keys{Current: key("k1")}
 	b.ReportAllocs()
 	b.SetParallelism(8)

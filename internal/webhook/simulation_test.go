@@ -16,6 +16,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/guard"
 	"tributary/internal/simulation"
 	"tributary/internal/webhook"
 )
@@ -73,7 +74,7 @@ func (p *post) open() {
 	p.mu.Lock()
 	p.alive = &alive
 	p.mu.Unlock()
-	sender := must(webhook.NewSender(webhook.SenderConfig{Guard: newGuard(p.t, webhook.GuardConfig{Demo: true})}))(p.t)
+	sender := must(webhook.NewSender(webhook.SenderConfig{Guard: newGuard(p.t, guard.Config{Demo: true})}))(p.t)
 	sender.Over(func(ctx context.Context, _, address string) (net.Conn, error) { return p.dial(ctx, address, &alive) })
 	p.office = newOffice(p.t, dbtest.Open(p.t, db.Config{URL: p.url}), nil, func(c *webhook.Config) {
 		c.Sender, c.Ladder, c.Poll = sender, webhook.Ladder{}, time.Hour

@@ -1,7 +1,16 @@
-package webhook
+// Package guard decides which addresses of others may be called: webhook
+// receivers now, and every other address that somebody outside names.
+//
+// It owns the rules for URLs and addresses, and the connection that keeps them:
+// resolve, vet, connect, through the operator's proxy where there is one. It
+// does not own what is said over the connection. The law of [Guard]: what is
+// refused when a URL is saved is refused when it is called, and the decision
+// that counts is made on the address that is connected to.
+package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -15,7 +24,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// URLCharactersMax bounds the length of a webhook address, as given and as normalised.
+// URLCharactersMax bounds the length of a URL, as given and as normalised.
 const URLCharactersMax = 2048
 
 // Reason is the stable name of why an address or a URL was refused.
@@ -72,8 +81,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("refused %s: %s", r.Subject, r.Reason)
 }
 
-// GuardConfig is the operator's say in what the guard lets through.
-type GuardConfig struct {
+// Config is the operator's say in what the guard lets through.
+type Config struct {
 	// Allow opens ranges that are refused otherwise, for receivers in private
 	// networks. Metadata services stay closed unless named as a single address.
 	Allow []netip.Prefix
@@ -98,7 +107,7 @@ type GuardConfig struct {
 // resolved to earlier proves nothing. For IPv6 only 2000::/3 without the ranges
 // below is open, so that a range assigned tomorrow is refused until it is known.
 type Guard struct {
-	config GuardConfig
+	config Config
 	own    []ownAddress
 	closed []closedRange
 	names  *idna.Profile
@@ -114,10 +123,10 @@ type ownAddress struct {
 	port uint16
 }
 
-// NewGuard checks the operator's configuration.
-func NewGuard(c GuardConfig) (*Guard, error) {
+// New checks the operator's configuration.
+func New(c Config) (*Guard, error) {
 	g := &Guard{
-		config: GuardConfig{
+		config: Config{
 			Allow: slices.Clone(c.Allow), Deny: slices.Clone(c.Deny), Demo: c.Demo,
 			Own: slices.Clone(c.Own), Ports: slices.Clone(c.Ports),
 		},
@@ -128,7 +137,7 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	for _, list := range [][]netip.Prefix{c.Allow, c.Deny} {
 		for _, p := range list {
 			if !p.IsValid() || p.Addr().Is4In6() {
-				return nil, fmt.Errorf("reading webhook address ranges: %s is not a plain IPv4 or IPv6 prefix", p)
+				return nil, fmt.Errorf("reading address ranges: %s is not a plain IPv4 or IPv6 prefix", p)
 			}
 		}
 	}
@@ -141,7 +150,7 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading our own base URL %q: %w", raw, err)
 		}
-		port, err := portOf(u)
+		port, err := PortOf(u)
 		if err != nil {
 			return nil, fmt.Errorf("reading our own base URL %q: %w", raw, err)
 		}
@@ -150,19 +159,31 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	return g, nil
 }
 
-// CheckURL applies the rules for a configured webhook address and returns its
-// normalised form: lower-case scheme, host in its ASCII form without a trailing
+// With returns a guard that also lets through what is inside the ranges, by the
+// rules of [Config.Allow]; Deny still wins. It is for what the operator opened to
+// one client only.
+func (g *Guard) With(allow []netip.Prefix) *Guard {
+	if len(allow) == 0 {
+		return g
+	}
+	wider := *g
+	wider.config.Allow = slices.Concat(g.config.Allow, allow)
+	return &wider
+}
+
+// CheckURL applies the rules for a configured URL and returns its normalised form: lower-case scheme, host in its ASCII form without a trailing
 // dot, no default port, at least "/" as path. It is asked when an address is saved
 // and again before each try, since the operator's rules may have changed between.
 func (g *Guard) CheckURL(raw string) (string, error) {
-	u, err := g.parse(raw)
+	u, err := g.Parse(raw)
 	if err != nil {
 		return "", err
 	}
 	return u.String(), nil
 }
 
-func (g *Guard) parse(raw string) (*url.URL, error) {
+// Parse is CheckURL for who goes on to call the URL.
+func (g *Guard) Parse(raw string) (*url.URL, error) {
 	if utf8.RuneCountInString(raw) > URLCharactersMax {
 		return nil, &Refusal{Reason: ReasonLength}
 	}
@@ -181,9 +202,9 @@ func (g *Guard) parse(raw string) (*url.URL, error) {
 	return g.normal(u, g.config.Demo)
 }
 
-// parseHop resolves and checks the Location of a redirect. A fragment there is
+// ParseHop resolves and checks the Location of a redirect. A fragment there is
 // meant for a browser and dropped; plain http is refused in the demo as well.
-func (g *Guard) parseHop(base *url.URL, location string) (*url.URL, error) {
+func (g *Guard) ParseHop(base *url.URL, location string) (*url.URL, error) {
 	if strings.Contains(location, `\`) {
 		return nil, &Refusal{Reason: ReasonURL}
 	}
@@ -212,17 +233,15 @@ func (g *Guard) normal(u *url.URL, plain bool) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := portOf(u)
+	port, err := PortOf(u)
 	if err != nil || !g.portOpen(port) {
 		return nil, &Refusal{ReasonPort, u.Port()}
 	}
 	if g.isOwn(host, port) {
 		return nil, &Refusal{ReasonOwnHost, host}
 	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		if err := g.CheckAddress(addr); err != nil {
-			return nil, err
-		}
+	if err := g.checkHost(host); err != nil {
+		return nil, err
 	}
 	n := &url.URL{Scheme: u.Scheme, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
 	n.Host = hostPort(u.Scheme, host, port)
@@ -287,7 +306,8 @@ func endsInNumber(host string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-func portOf(u *url.URL) (uint16, error) {
+// PortOf is the port that a URL names or means.
+func PortOf(u *url.URL) (uint16, error) {
 	switch text := u.Port(); {
 	case text != "":
 		n, err := strconv.ParseUint(text, 10, 16)
@@ -309,7 +329,7 @@ func hostPort(scheme, host string, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// portOpen keeps notifications away from the services that live below 1024 and
+// portOpen keeps calls away from the services that live below 1024 and
 // do not expect HTTP. Unprivileged ports are open: receivers really run there.
 func (g *Guard) portOpen(port uint16) bool {
 	return port == 443 || port >= 1024 || port == 80 && g.config.Demo || slices.Contains(g.config.Ports, port)
@@ -328,6 +348,25 @@ func isLocalName(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return err == nil && (addr.IsLoopback() || addr.IsUnspecified()) ||
 		host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// checkHost looks at a host that is an address, or a name whose address is known
+// without asking: those need no dial to be refused.
+func (g *Guard) checkHost(host string) error {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return g.CheckAddress(addr)
+	}
+	var refused error
+	for _, addr := range knownAddresses(host) {
+		if refused = g.CheckAddress(addr); refused == nil {
+			return nil
+		}
+	}
+	var r *Refusal
+	if errors.As(refused, &r) {
+		return &Refusal{r.Reason, host}
+	}
+	return nil
 }
 
 // CheckAddress decides on one address. The error is a *Refusal.

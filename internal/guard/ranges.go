@@ -1,8 +1,12 @@
-package webhook
+package guard
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
 
-// closedRanges lists what no notification is sent to. Sources: IANA IPv4 and IPv6
+// closedRanges lists what nobody is called at. Sources: IANA IPv4 and IPv6
 // Special-Purpose Address Registries, IANA IPv6 Global Unicast Assignments, and
 // the cloud providers' documentation for metadata services. The first match names
 // the reason, so single addresses stand before the ranges around them.
@@ -54,4 +58,25 @@ func closedRanges() []closedRange {
 		"2620:4f:8000::/48", // AS112
 		"3ffe::/16")         // the returned 6bone
 	return ranges
+}
+
+// knownAddresses are the addresses that a name stands for on every machine, or
+// in every cloud that has it; none for names that have to be looked up. Sources:
+// RFC 6761, section 6.3, the hosts files of the distributions, and the cloud
+// providers' documentation for metadata services.
+func knownAddresses(host string) []netip.Addr {
+	loopback := []string{"localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"}
+	metadata := []string{
+		"metadata", "metadata.google.internal", "metadata.goog", // Google
+		"instance-data", "instance-data.ec2.internal", // AWS
+		"metadata.tencentyun.com", // Tencent
+		"rancher-metadata", "rancher-metadata.rancher.internal",
+	}
+	switch {
+	case slices.Contains(loopback, host) || strings.HasSuffix(host, ".localhost"):
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	case slices.Contains(metadata, host):
+		return []netip.Addr{netip.AddrFrom4([4]byte{169, 254, 169, 254})}
+	}
+	return nil
 }
