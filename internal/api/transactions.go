@@ -177,17 +177,17 @@ func (q *query) time(name string) time.Time {
 	if text == "" {
 		return time.Time{}
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			switch {
-			case name != "to":
-			case layout == time.DateOnly:
-				t = t.AddDate(0, 0, 1).Add(-time.Microsecond) // the whole day
-			case t.Nanosecond() == 0:
-				t = t.Add(time.Second - time.Microsecond) // the whole second that answers print
-			}
-			return t
+	if t, ok := transaction.ParseInstant(text); ok {
+		if name == "to" && t.Nanosecond() == 0 {
+			t = t.Add(time.Second - time.Microsecond) // the whole second that answers print
 		}
+		return t
+	}
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		if name == "to" {
+			t = t.AddDate(0, 0, 1).Add(-time.Microsecond) // the whole day
+		}
+		return t
 	}
 	q.wrong(name, "must be a time such as 2026-01-31T00:00:00Z or a day such as 2026-01-31")
 	return time.Time{}

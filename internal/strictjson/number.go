@@ -19,6 +19,7 @@ type Decimal struct {
 	coefficient uint64 // meaningless with more than coefficientDigits digits
 	digits      int    // of the coefficient; 0 for zero
 	exponent    int
+	written     int
 }
 
 // Zero reports whether the value is 0, -0 or 0.00.
@@ -29,6 +30,10 @@ func (d Decimal) Negative() bool { return d.negative && d.digits > 0 }
 
 // Decimals is the number of digits after the point that the value needs.
 func (d Decimal) Decimals() int { return max(0, -d.exponent) }
+
+// Written is the number of digits that stood after the point, zeros included;
+// 0 for a number with an exponent.
+func (d Decimal) Written() int { return d.written }
 
 // Magnitude is the number of digits before the point; at most 0 below 1.
 func (d Decimal) Magnitude() int { return d.digits + d.exponent }
@@ -78,6 +83,11 @@ func (r *Reader) Integer(into *int64, sizeMax int64) State {
 	if d.Decimals() > 0 {
 		return r.Refuse(fault.FieldNotValid, "must be an integer")
 	}
+	return r.Whole(d, into, sizeMax)
+}
+
+// Whole keeps a number that has no decimals, if it is at most sizeMax in size.
+func (r *Reader) Whole(d Decimal, into *int64, sizeMax int64) State {
 	value, ok := d.Scaled(0)
 	if !ok || value > uint64(sizeMax) {
 		return r.Refuse(fault.FieldNotValid, "must not be more than %d in size", sizeMax)
@@ -87,6 +97,13 @@ func (r *Reader) Integer(into *int64, sizeMax int64) State {
 		*into = -*into
 	}
 	return Taken
+}
+
+// ParseDecimal reads a number that stands in a text of its own.
+func ParseDecimal(text string) (Decimal, bool) {
+	r := Reader{text: text}
+	d, ok := r.digits()
+	return d, ok && r.pos == len(text)
 }
 
 // digits reads a number by the grammar of JSON.
@@ -105,6 +122,7 @@ func (r *Reader) digits() (Decimal, bool) {
 	if r.next('.') {
 		n := r.run(&d)
 		d.exponent -= n
+		d.written = n
 		if n == 0 {
 			r.fail(at, "a number is not well formed")
 			return d, false
@@ -117,6 +135,7 @@ func (r *Reader) digits() (Decimal, bool) {
 			return d, false
 		}
 		d.exponent += exponent
+		d.written = 0
 	}
 	d.trim(r.text[at:r.pos])
 	return d, true

@@ -93,6 +93,19 @@ func (r *Reader) Body(member func(name string)) {
 	}
 }
 
+// Find reads a text of the body's object, wherever it stands, and moves
+// nothing: for a fault that is told better with a member that comes later.
+func (r *Reader) Find(name string, into *string) {
+	other := &Reader{text: r.text}
+	other.Body(func(n string) {
+		if n != name {
+			other.Skip()
+			return
+		}
+		other.Text(into)
+	})
+}
+
 // Err says why the body cannot be read at all: a [*fault.Error] of kind
 // TooLarge, or of kind Invalid with the position. Nil: it is JSON.
 func (r *Reader) Err() error {
@@ -226,6 +239,9 @@ func (r *Reader) Null() bool {
 	r.literal("null")
 	return true
 }
+
+// IsText reports whether the value at hand is a string.
+func (r *Reader) IsText() bool { return r.peek() == '"' }
 
 // mismatch refuses a value of another type and passes over it.
 func (r *Reader) mismatch(wanted string) State {

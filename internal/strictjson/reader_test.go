@@ -275,6 +275,15 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
+func TestDecimalsOfTheirOwn(t *testing.T) {
+	for text, written := range map[string]int{"75": 0, "75.0": 1, "75.00": 2, "-75.70": 2, "7.5e1": 0, "0.000": 3, "": -1, "75,70": -1, "75.": -1, "75 ": -1, " 75": -1, "+75": -1, "075": -1} {
+		d, ok := strictjson.ParseDecimal(text)
+		if ok != (written >= 0) || ok && d.Written() != written {
+			t.Errorf("%q: %v, %d decimals written", text, ok, d.Written())
+		}
+	}
+}
+
 // A number means exactly what its digits say, whatever its form.
 func TestDecimalsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -93,6 +93,8 @@ type decoder struct {
 	itemsFaulty   bool  // amounts cannot be worked out
 	paymentsFault bool
 	aliased       []int // items whose taxes came under the other name
+
+	soughtCurrency string // found ahead of its turn, for a hint
 }
 
 func decodeBody(kind Kind, body []byte) *decoder {

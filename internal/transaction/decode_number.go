@@ -13,8 +13,64 @@ const (
 	rateDecimals      = 4
 )
 
-// integer reads an amount in minor units or a count.
-func (d *decoder) integer(into *int64) strictjson.State { return d.Integer(into, AmountMax) }
+// minor reads an amount of money: an integer in minor units. 7570.0 is how
+// many programs write one, but 75.00 and 75.7 are euros, and a shop that sends
+// them would sell at a hundredth of the price if they were rounded or guessed.
+// They are refused with the number that was probably meant.
+func (d *decoder) minor(into *int64) strictjson.State {
+	if d.IsText() {
+		return d.minorText()
+	}
+	n, st := d.Number("an integer")
+	if st != strictjson.Taken {
+		return st
+	}
+	if n.Decimals() > 0 {
+		return d.notMinor(n)
+	}
+	if st := d.Whole(n, into, AmountMax); st != strictjson.Taken || n.Written() <= 1 || n.Zero() {
+		return st
+	}
+	if exponent, known := d.exponent(); known && exponent == 0 {
+		return strictjson.Taken // 75.00 yen are 75 in either unit
+	}
+	return d.notMinor(n) // into keeps the value: bodies that were accepted once are read back
+}
+
+// minorText refuses a string, which somebody wrote to keep decimals exact.
+func (d *decoder) minorText() strictjson.State {
+	var text string
+	if st := d.Text(&text); st != strictjson.Taken {
+		return st
+	}
+	if n, ok := strictjson.ParseDecimal(text); ok && n.Written() > 0 {
+		return d.notMinor(n)
+	}
+	return d.Refuse(fault.FieldNotValid, "must be an integer")
+}
+
+func (d *decoder) notMinor(n strictjson.Decimal) strictjson.State {
+	exponent, known := d.exponent()
+	meant, ok := n.Scaled(exponent)
+	if !known || !ok || meant > AmountMax {
+		return d.Refuse(fault.FieldNotValid, "must be an integer in minor units")
+	}
+	sign := ""
+	if n.Negative() {
+		sign = "-"
+	}
+	return d.Refuse(fault.FieldNotValid, "must be an integer in minor units: did you mean %s%d?", sign, meant)
+}
+
+// exponent is the number of decimals of the transaction's currency, which may
+// stand after the amounts. Only a fault ever asks for it.
+func (d *decoder) exponent() (decimals int, known bool) {
+	if d.soughtCurrency == "" {
+		d.soughtCurrency = "none"
+		d.Find("currency_code", &d.soughtCurrency)
+	}
+	return CurrencyExponent(upperCode(d.soughtCurrency))
+}
 
 // positive reads a quantity or an exchange rate.
 func (d *decoder) positive(into *num.Amount) strictjson.State {

@@ -43,7 +43,7 @@ func (d *decoder) item() {
 		case "quantity":
 			got.note(gotQuantity, d.positive(&item.Quantity))
 		case "unit_price":
-			got.note(gotPrice, d.integer(&item.UnitPrice))
+			got.note(gotPrice, d.minor(&item.UnitPrice))
 		case "unit":
 			d.Line(&item.Unit, unitMax)
 		case "type":
@@ -86,7 +86,7 @@ func (d *decoder) item() {
 }
 
 func (d *decoder) itemNumber(into *int64) strictjson.State {
-	st := d.integer(into)
+	st := d.Integer(into, AmountMax)
 	if st == strictjson.Taken && *into <= 0 {
 		return d.Refuse(fault.FieldNotValid, "must be greater than 0")
 	}
@@ -280,7 +280,7 @@ func (d *decoder) payments() {
 			case "code":
 				d.Line(&p.Code, paymentCodeMax)
 			case "amount":
-				got.note(gotAmount, d.integer(&p.Amount))
+				got.note(gotAmount, d.minor(&p.Amount))
 			default:
 				d.Unknown()
 			}

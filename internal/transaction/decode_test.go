@@ -216,6 +216,13 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"transaction_date", "1969-12-31T23:59:59Z", "field_not_valid transaction_date must lie in the years 1970 to 2199"},
 		{"transaction_date", "2200-01-01T00:00:00Z", "field_not_valid transaction_date must lie in the years 1970 to 2199"},
 		{"transaction_date", "2026-03-01T12:00:00.123456789-11:30", ""},
+		{"transaction_date", "2026-03-01t12:30:00z", ""},
+		{"transaction_date", "2026-03-01t12:30:00.5+02:00", ""},
+		{"transaction_date", "2026-03-01x12:30:00Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2016-12-31T23:59:60Z", ""},
+		{"transaction_date", "2016-12-31T23:59:61Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2016-12-31T23:58:60Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
+		{"transaction_date", "2016-12-30T23:59:60Z", "field_not_valid transaction_date must be a timestamp like 2006-01-02T15:04:05Z"},
 		{"transaction_date", 20260301, "field_not_valid transaction_date must be a string"},
 		{"transaction_id", " a", "field_not_valid transaction_id must not begin or end with a blank"},
 		{"transaction_id", "a\u00a0", "field_not_valid transaction_id must not begin or end with a blank"},
@@ -271,10 +278,23 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"items.0.quantity", "3", "field_not_valid items.0.quantity must be a number"},
 		{"items.0.quantity", true, "field_not_valid items.0.quantity must be a number"},
 		{"items.0.unit_price", json.Number("7570.0"), ""},
-		{"items.0.unit_price", json.Number("7570.5"), "field_not_valid items.0.unit_price must be an integer"},
+		{"items.0.unit_price", json.Number("7570.5"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 757050?"},
+		{"items.0.unit_price", json.Number("75.70"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
+		{"items.0.unit_price", json.Number("75.7"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
+		{"items.0.unit_price", json.Number("75.00"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7500?"},
+		{"items.0.unit_price", json.Number("-75.7"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean -7570?"},
+		{"items.0.unit_price", json.Number("75.705"), "field_not_valid items.0.unit_price must be an integer in minor units"},
+		{"items.0.unit_price", json.Number("9007199254740991.5"), "field_not_valid items.0.unit_price must be an integer in minor units"},
+		{"items.0.unit_price", json.Number("9007199254740992.0"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
+		{"items.0.unit_price", json.Number("0.00"), ""},
+		{"items.0.unit_price", "75.70", "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 7570?"},
+		{"items.0.unit_price", "7570", "field_not_valid items.0.unit_price must be an integer"},
+		{"items.0.unit_price", "75,70", "field_not_valid items.0.unit_price must be an integer"},
+		{"items.0.unit_price", "", "field_not_valid items.0.unit_price must be an integer"},
+		{"items.0.unit_price", false, "field_not_valid items.0.unit_price must be an integer"},
 		{"items.0.unit_price", json.Number("1e3"), ""},
 		{"items.0.unit_price", json.Number("1500e-2"), ""},
-		{"items.0.unit_price", json.Number("1550e-2"), "field_not_valid items.0.unit_price must be an integer"},
+		{"items.0.unit_price", json.Number("1550e-2"), "field_not_valid items.0.unit_price must be an integer in minor units: did you mean 1550?"},
 		{"items.0.unit_price", json.Number("1e400"), "field_not_valid items.0.unit_price must not be more than 9007199254740991 in size"},
 		{"items.0.unit_price", json.Number("9007199254740991"), ""},
 		{"items.0.unit_price", json.Number("-9007199254740991"), ""},
@@ -316,7 +336,8 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"payments.0.type", "card", "field_not_valid payments.0.type must be one of CREDIT, CARD, CASH, TRANSFER, CHECK, OTHER"},
 		{"payments.0.type", nil, "field_required payments.0.type must not be empty"},
 		{"payments.0.amount", nil, "field_required payments.0.amount must not be empty"},
-		{"payments.0.amount", json.Number("0.5"), "field_not_valid payments.0.amount must be an integer"},
+		{"payments.0.amount", json.Number("402.10"), "field_not_valid payments.0.amount must be an integer in minor units: did you mean 40210?"},
+		{"payments.0.amount", "402.10", "field_not_valid payments.0.amount must be an integer in minor units: did you mean 40210?"},
 		{"exchange_rate", 0, "field_not_valid exchange_rate must be greater than 0"},
 		{"exchange_rate", json.Number("1.1234567"), "field_not_valid exchange_rate must have at most 6 decimals"},
 		{"exchange_rate_date", "2026-3-1", "field_not_valid exchange_rate_date must be a day like 2006-01-02"},
@@ -370,6 +391,70 @@ func TestLengthsAtAndPastTheLimit(t *testing.T) {
 		_, _, err := transaction.Decode(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, map[string]any{"items.0.tax_breakdowns.0.regime": strings.Repeat("A", n)}))
 		if (err == nil) != (n == 10) {
 			t.Errorf("regime of %d characters: %v", n, err)
+		}
+	}
+}
+
+// The hint counts in the currency's own decimals, wherever the currency stands
+// in the body. A price of whole yen may be written with zeros: it is the same
+// in either unit.
+func TestHintsOfAmountsFollowTheCurrency(t *testing.T) {
+	for _, c := range []struct{ currency, price, want string }{
+		{`"EUR"`, "75.7", "must be an integer in minor units: did you mean 7570?"},
+		{`"kwd"`, "75.7", "must be an integer in minor units: did you mean 75700?"},
+		{`"KWD"`, "75.000", "must be an integer in minor units: did you mean 75000?"},
+		{`"JPY"`, "75.00", ""},
+		{`"JPY"`, "75.7", "must be an integer in minor units"},
+		{`"XXX"`, "75.7", "must be an integer in minor units"},
+		{`5`, "75.7", "must be an integer in minor units"},
+		{`null`, "75.00", "must be an integer in minor units"},
+	} {
+		for _, form := range []string{`{"items":[{"unit_price":%s}],"currency_code":%s}`, `{"currency_code":%[2]s,"items":[{"unit_price":%[1]s}]}`} {
+			_, _, err := transaction.Decode(transaction.Invoice, fmt.Appendf(nil, form, c.price, c.currency))
+			got := ""
+			for _, f := range transactiontest.FaultsIn(t, err) {
+				if f.Field == "items.0.unit_price" {
+					got = f.Reason()
+				}
+			}
+			if got != c.want {
+				t.Errorf("%s in %s: %q, want %q", c.price, c.currency, got, c.want)
+			}
+		}
+	}
+}
+
+// What was accepted once is filed as it was understood, although it is refused today.
+func TestAnAmountWithZerosIsStillReadBack(t *testing.T) {
+	body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{"items.0.unit_price": json.Number("7570.00")})
+	if tx, _, err := transaction.Decode(transaction.Invoice, body); err == nil || tx.Items[0].UnitPrice != 7570 {
+		t.Errorf("%v, %+v", err, tx.Items[0])
+	}
+}
+
+func TestInstantsInEveryFormOfRFC3339(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-03-01T12:30:00Z":            "2026-03-01T12:30:00Z",
+		"2026-03-01t12:30:00z":            "2026-03-01T12:30:00Z",
+		"2026-03-01t12:30:00.25+02:00":    "2026-03-01T10:30:00.25Z",
+		"2016-12-31T23:59:60Z":            "2016-12-31T23:59:59Z",
+		"2016-12-31t23:59:60.75z":         "2016-12-31T23:59:59.75Z",
+		"2017-01-01T08:59:60+09:00":       "2016-12-31T23:59:59Z", // the same leap second in Tokyo
+		"2016-12-31T15:59:60-08:00":       "2016-12-31T23:59:59Z",
+		"2016-12-31T23:59:60+09:00":       "",
+		"2016-12-31T23:59:60":             "",
+		"2016-02-30T23:59:60Z":            "",
+		"2016-12-31T23:60:00Z":            "",
+		"2026-03-01T12:30:00ZZ":           "",
+		"2026-03-01T12:30:00":             "",
+		"2026-03-01T12:30:00+25:00":       "",
+		"":                                "",
+		"z":                               "",
+		"2026-03-01T12:30:00\u017f+00:00": "",
+	} {
+		at, ok := transaction.ParseInstant(text)
+		if got := at.UTC().Format(time.RFC3339Nano); ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %s, %v, want %q", text, got, ok, want)
 		}
 	}
 }
@@ -536,7 +621,9 @@ func TestNumbersAreReadExactly(t *testing.T) {
 		tx, _, err := transaction.Decode(transaction.Invoice, []byte(body))
 		size := new(big.Rat).Abs(exact)
 		wanted := exact.IsInt() && size.Cmp(new(big.Rat).SetInt64(transaction.AmountMax)) <= 0
-		if wanted != (err == nil) || wanted && exact.Num().Int64() != tx.Items[0].UnitPrice {
+		_, decimals, _ := strings.Cut(text, ".")
+		euros := len(decimals) > 1 && !strings.ContainsAny(text, "eE") && exact.Sign() != 0
+		if (wanted && !euros) != (err == nil) || wanted && exact.Num().Int64() != tx.Items[0].UnitPrice {
 			t.Fatalf("unit_price %s: got %d, %v", text, tx.Items[0].UnitPrice, err)
 		}
 		body = strings.Replace(transactiontest.Typical, `"quantity": 3`, `"quantity": `+text, 1)

@@ -21,8 +21,8 @@ func (d *decoder) instant(into *time.Time) strictjson.State {
 	if st := d.Line(&text, 1000); st != strictjson.Taken {
 		return st
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || !timestampForm(text) || !strings.HasSuffix(text, "Z") && text[len(text)-5:] > "23:59" {
+	at, ok := ParseInstant(text)
+	if !ok {
 		return d.Refuse(fault.FieldNotValid, "must be a timestamp like 2006-01-02T15:04:05Z")
 	}
 	if y := at.UTC().Year(); y < yearMin || y > yearMax {
@@ -30,21 +30,6 @@ func (d *decoder) instant(into *time.Time) strictjson.State {
 	}
 	*into = at
 	return strictjson.Taken
-}
-
-// timestampForm refuses what time.Parse takes beyond RFC 3339: hours of one
-// digit and fractions after a comma.
-func timestampForm(text string) bool {
-	const form = "dddd-dd-ddTdd:dd:dd"
-	if len(text) <= len(form) {
-		return false
-	}
-	for i := range len(form) {
-		if digit := '0' <= text[i] && text[i] <= '9'; digit != (form[i] == 'd') || !digit && text[i] != form[i] {
-			return false
-		}
-	}
-	return text[len(form)] != ','
 }
 
 // day reads a calendar day.
