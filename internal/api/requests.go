@@ -3,13 +3,15 @@ package api
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
 // The request schemas say what the readers of bodies accept, to the letter: a
 // test generates bodies at and past every limit here and compares the verdicts.
 // They are the stricter side where the two differ: a null or a blank text
 // counts as absent, and only the commonest forms of that are spelled out.
+//
+// The number of decimals is told in words alone: multipleOf is a division of
+// floats in most languages, where 9.975 is no multiple of 0.0001.
 
 // Characters that no text may carry: they break XML, a line, or the order in
 // which a reader sees the text. Spelled for ECMA 262, as JSON Schema wants.
@@ -22,7 +24,7 @@ const (
 	identifierPattern = `^[^\s` + unfit + `]([^` + unfit + `]*[^\s` + unfit + `])?$`
 	notePattern       = `^[^` + unfitInLines + `]*$`
 	wordPattern       = `^[A-Z0-9_-]*$`
-	instantPattern    = `^(19[7-9]|20\d|21\d)\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`
+	instantPattern    = `^(19[7-9]|20\d|21\d)\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$`
 	dayPattern        = `^((19[7-9]|20\d|21\d)\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$`
 	base64Pattern     = `^[A-Za-z0-9+/=\s]*$`
 
@@ -89,11 +91,11 @@ func record(about string, properties object, required ...string) object {
 }
 
 func amount(about string) object {
-	return object{"type": "integer", "minimum": -amountMax, "maximum": amountMax, "description": about + " Minor units of currency_code; 7570.0 is an integer, 7570.5 is not.", "examples": []any{7570}}
+	return object{"type": "integer", "minimum": -amountMax, "maximum": amountMax, "description": about + " An integer in minor units of currency_code: 75.70 euros are 7570. An amount written with decimals is refused; 7570.0 is an integer.", "examples": []any{7570}}
 }
 
 func above0(about string) object {
-	return object{"exclusiveMinimum": 0, "exclusiveMaximum": 1_000_000_000_000, "multipleOf": 0.000001, "description": about + " At most 12 digits before the point and 6 after it."}
+	return object{"exclusiveMinimum": 0, "exclusiveMaximum": 1_000_000_000_000, "description": about + " At most 12 digits before the point and 6 after it."}
 }
 
 func typed(s object, types ...string) object {
@@ -125,7 +127,7 @@ func partSchemas() object {
 		"address": optional("Address", "Where the party is."), "type": oneOf("Decides about business_model.", "INDIVIDUAL", "BUSINESS"),
 		"tax_information": typed(record("How the party is known to its tax authority.", object{"tax_number": line("Tax number.", 50), "regime": line("Tax it is registered for, for example VAT.", 10)}), "object", "null"),
 	}, "legal_name", "type")
-	return object{"Address": addressSchema(line, "country_code"), "Tax": taxSchema(), "Item": itemSchema(), "Party": party, "Payment": payment, "SupplierReference": supplier}
+	return object{"Address": addressSchema("country_code"), "Tax": taxSchema(), "Item": itemSchema(), "Party": party, "Payment": payment, "SupplierReference": supplier}
 }
 
 // addressMembers are those of spec.md beside the country.
@@ -133,10 +135,10 @@ func addressMembers() []string {
 	return []string{"city", "postal_code", "address_line_1", "address_line_2", "province", "region", "state", "district", "canton", "city_code", "neighbourhood", "number", "prefix", "suffix"}
 }
 
-func addressSchema(text func(string, int) object, required ...string) object {
+func addressSchema(required ...string) object {
 	address := object{"country_code": code("Country of ISO 3166-1 in which the address is.", twoLetters, "IE")}
 	for _, name := range addressMembers() {
-		address[name] = text("", 200)
+		address[name] = line("", 200)
 		delete(address[name].(object), "description") // the names say it all
 	}
 	return record("An address; send the members that your country uses.", address, required...)
@@ -145,7 +147,7 @@ func addressSchema(text func(string, int) object, required ...string) object {
 func taxSchema() object {
 	known := append(list("STANDARD", "REDUCED", "ZERO", "EXEMPT", "REVERSE", "EXPORT", "INTRA_EU", "OUTSIDE"), "", nil)
 	tax := record("One tax of a line.", object{
-		"rate":   object{"type": "number", "minimum": 0, "maximum": 100, "multipleOf": 0.0001, "description": "Percentage with at most 4 decimals.", "examples": []any{25, 12.5}},
+		"rate":   object{"type": "number", "minimum": 0, "maximum": 100, "description": "Percentage with at most 4 decimals.", "examples": []any{25, 12.5}},
 		"regime": object{"type": "string", "minLength": 1, "maxLength": 10, "pattern": wordPattern, "description": "VAT, IVA, GST, IGIC …; RET is withheld: it lowers what is payable, not the totals.", "examples": []any{"VAT"}},
 		"type": object{"type": []any{"string", "null"}, "maxLength": 10, "pattern": wordPattern,
 			"description": "STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU or OUTSIDE; for RET the tax withheld, for example IRPF. Derived where absent, by the rules shown at /v1/countries/{code}."},
@@ -175,7 +177,7 @@ func itemSchema() object {
 
 // members are those of a transaction's body, whatever its kind.
 func members() object {
-	stamp := object{"type": "string", "format": "date-time", "pattern": instantPattern, "description": "RFC 3339 in the years 1970 to 2199; an offset and fractions are accepted. The day on documents is that of the supplier's time zone.", "examples": []any{"2026-03-31T10:00:00Z"}}
+	stamp := object{"type": "string", "format": "date-time", "pattern": instantPattern, "description": "RFC 3339 in the years 1970 to 2199; an offset and fractions are accepted, and a leap second, which is read as :59. The day on documents is that of the supplier's time zone.", "examples": []any{"2026-03-31T10:00:00Z"}}
 	items := object{"type": "array", "items": ref("Item"), "minItems": 1, "maxItems": 5000, "description": "The lines."}
 	return object{
 		"country_code": code("Country whose rules apply: ISO 3166-1, or XX for the reference authority.", twoLetters, "XX"), "language_code": optionalCode("Of the document; the country's first language where absent.", twoLetters, "EN"),
@@ -230,20 +232,9 @@ func transactionSchemas() object {
 	}
 }
 
-// clean is what the readers of companies and lookups want of a text: no
-// replacement character, which stands for a broken escape.
-func clean(s object) object {
-	if pattern, ok := s["pattern"].(string); ok {
-		s["pattern"] = strings.ReplaceAll(pattern, `\uFFFE\uFFFF`, `\uFFFD-\uFFFF`)
-	}
-	return s
-}
-
 func companySchemas() object {
-	text := func(about string, max int) object { return clean(line(about, max)) }
-	must := func(about string, max int) object { return clean(filled(about, max)) }
 	secretText := func(about string, max int) object {
-		return object{"type": []any{"string", "null"}, "maxLength": max, "pattern": `^[^\uFFFD]*$`, "description": about + " Never shown again.", "writeOnly": true}
+		return object{"type": []any{"string", "null"}, "maxLength": max, "description": about + " Never shown again.", "writeOnly": true}
 	}
 	certificate := secretText("Certificate of the tax authority: a PKCS#12, base64, at most 64 KiB decoded.", 0)
 	certificate["pattern"] = base64Pattern
@@ -255,10 +246,10 @@ func companySchemas() object {
 		return object{
 			"meta": record("Who the company is to you.", object{
 				"country_code": code("Country whose rules the company obeys.", twoLetters, "ie"), "language_code": optionalCode("Language of its documents.", twoLetters, "en"),
-				"external_id": clean(identifier("Your own id of the company: the idempotency key.")),
+				"external_id": identifier("Your own id of the company: the idempotency key."),
 			}),
-			"legal_name": must("Full name.", 450), "company_number": text("Number in a register.", 100), "address": ref("CompanyAddress"), "tax_credentials": credentials,
-			"tax_information": record("How the company is known to its tax authority.", object{"tax_number": must("Tax number.", 50), "regime": text("Tax it is registered for, for example VAT.", 10)}),
+			"legal_name": filled("Full name.", 450), "company_number": line("Number in a register.", 100), "address": ref("CompanyAddress"), "tax_credentials": credentials,
+			"tax_information": record("How the company is known to its tax authority.", object{"tax_number": filled("Tax number.", 50), "regime": line("Tax it is registered for, for example VAT.", 10)}),
 			"branding":        brandingSchema(),
 			"settings":        object{"type": []any{"object", "null"}, "description": "The country's own keys, listed with type and default at /v1/countries/{code}."},
 		}
@@ -270,9 +261,9 @@ func companySchemas() object {
 	company["if"] = object{"properties": object{"meta": object{"properties": object{"country_code": object{"pattern": "^[Xx][^Kk]$"}}}}}
 	company["then"] = object{"properties": object{"address": object{"required": list("country_code")}}}
 	company["else"] = object{"properties": object{"address": object{"required": list("country_code", "address_line_1", "city"),
-		"properties": object{"address_line_1": must("", 200), "city": must("", 200)}}}}
+		"properties": object{"address_line_1": filled("", 200), "city": filled("", 200)}}}}
 	return object{
-		"Company": company, "CompanyAddress": addressSchema(text),
+		"Company": company, "CompanyAddress": addressSchema(),
 		"CompanyPatch": record("What is to change; null clears an optional member. Country, tax number and external_id may be repeated, not changed.", properties()),
 	}
 }
@@ -296,12 +287,12 @@ func brandingSchema() object {
 func lookupSchemas() object {
 	entry := record("One number to validate.", object{
 		"country_iso_code":          code("Two letters; EL and XI are understood.", twoLetters, "IE"),
-		"tax_identification_number": clean(filled("As your partner gave it.", 50)),
+		"tax_identification_number": filled("As your partner gave it.", 50),
 	}, "country_iso_code", "tax_identification_number")
 	return object{
 		"SingleRequest": entry,
 		"BatchRequest": record("Numbers to validate.", object{
-			"batch_name":  clean(line("A name of your own.", 150)),
+			"batch_name":  line("A name of your own.", 150),
 			"validations": object{"type": "array", "items": ref("SingleRequest"), "minItems": 1, "maxItems": 10000, "description": "The numbers; duplicates are answered each and asked once."},
 		}, "validations"),
 		"Notification": record("What webhooks carry.", object{

@@ -327,7 +327,7 @@ func (q *request) taxCredentials(n *strictjson.Value) {
 			}
 			return true
 		}
-		if n.Kind != strictjson.Text || utf8.RuneCountInString(n.Text) > limit || strings.ContainsRune(n.Text, utf8.RuneError) {
+		if n.Kind != strictjson.Text || utf8.RuneCountInString(n.Text) > limit {
 			q.refuse(path, fault.FieldNotValid, "must be a string of at most %d characters", limit)
 			return true
 		}

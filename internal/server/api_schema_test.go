@@ -86,7 +86,7 @@ func variants(s object, brief bool) (all []variant) {
 	}
 	if _, ok := s["pattern"]; ok && !brief {
 		for _, text := range []string{" x", "x ", "a b", "\t", "a\nb", "a\u2028b", "a\x00b", "a\u0085b", "\u202eabc", "a\u2066b", "a\ufdd0b", "a\uffffb", "a\ufffdb", "a-b", "a_b", "ab", "AB", "ABC", "abc", "ÄÖ", "2026-02-30", "2026-02-28", "1969-12-31", "2200-01-01",
-			"2026-03-31T10:00:00Z", "2026-03-31T10:00:00.123456789+05:30", "2026-03-31T10:00:00", "2026-03-31 10:00:00Z", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-03-31T24:00:00Z", "2026-03-31T10:00:00+24:00", "1969-12-31T23:59:59Z", "2199-12-31T23:59:59Z", "2200-01-01T00:00:00Z", "aGVsbG8=", "ÿ"} {
+			"2026-03-31T10:00:00Z", "2026-03-31t10:00:00z", "2026-03-31T10:00:00.123456789+05:30", "2026-03-31T10:00:00", "2026-03-31 10:00:00Z", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-03-31T24:00:00Z", "2026-03-31T10:00:00+24:00", "1969-12-31T23:59:59Z", "2199-12-31T23:59:59Z", "2200-01-01T00:00:00Z", "aGVsbG8=", "ÿ"} {
 			add(fmt.Sprintf("%q", text), text)
 		}
 	}
@@ -99,7 +99,7 @@ func variants(s object, brief bool) (all []variant) {
 		}
 	}
 	if (s["minimum"] != nil || s["exclusiveMinimum"] != nil) && !brief {
-		for _, text := range []string{"-0", "-1", "1", "0.0", "1.0", "7570.0", "7570.5", "1e2", "1e400", "-1e400", "1e-400", "100", "100.0001", "99.9999", "99.99999", "0.000001", "0.0000001", "12.123456", "12.1234567",
+		for _, text := range []string{"-0", "-1", "1", "0.0", "1.0", "7570.0", "7570.5", "1e2", "1e400", "-1e400", "1e-400", "100", "100.0001", "99.9999", "99.99999", "0.000001", "0.0000001", "12.123456", "12.1234567", "9.975",
 			"999999999999", "999999999999.999999", "1000000000000", "9007199254740991", "9007199254740992", "-9007199254740991", "-9007199254740992", "1." + strings.Repeat("0", 50), "123456789012345678901234567890"} {
 			add(text, num(text))
 		}
@@ -326,6 +326,10 @@ func rule(refusal object) string {
 			name = "two members fit together"
 		case strings.Contains(message, "9007199254740991") || strings.Contains(message, "too large"):
 			name = "amounts stay exact"
+		case strings.Contains(message, "must be an integer in minor units"):
+			name = "amounts are written without decimals"
+		case strings.HasSuffix(message, " decimals"):
+			name = "decimals are few"
 		case strings.Contains(message, "identity") || strings.Contains(message, "cannot be changed"):
 			name = "identity stays"
 		case f["code"] == "field_required" && (field == "address.city" || field == "address.address_line_1"):
