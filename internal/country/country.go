@@ -39,7 +39,20 @@ type Pack struct {
 	Connect func(Endpoint) (Channel, error)
 
 	// Enrol does what the authority asks of a new supplier. Nil: nothing to do.
-	Enrol func(ctx context.Context, at Endpoint, s Supplier, c Credentials) []fault.Fault
+	Enrol func(ctx context.Context, in Enrolment) Enrolled
+
+	// Identity says what the operator must show to the authority. Nil: nothing.
+	Identity *IdentityRule
+
+	// Callbacks understands what the authority sends us. Nil: it never calls.
+	Callbacks *Callbacks
+
+	// Sequence says that every draft needs a number of its own that was never
+	// used before at this endpoint, see [Draft].Sequence.
+	Sequence bool
+
+	// Example shows the pack at work. Nil: it is not part of the demo.
+	Example *Example
 
 	// CheckCompany finds what is wrong with an onboarding, beyond required fields. Nil: nothing more.
 	CheckCompany func(Supplier, Credentials) []fault.Fault
@@ -69,6 +82,9 @@ type Endpoint struct {
 	BaseURL string
 	Live    Live
 	HTTP    *http.Client // never follows redirects; the caller sets time-outs
+
+	Identity Identity // the operator's, where the pack's [IdentityRule] asks for one
+	Callback string   // the address below which the authority reaches us; empty: it cannot
 }
 
 // Credentials are a supplier's secrets, opened for one signing or one call.
@@ -78,6 +94,8 @@ type Credentials struct {
 	Password string // of the PKCS#12
 	Username string // of the authority or its provider
 	Secret   string // password or token of the authority or its provider
+
+	Named map[string]string // those of [Facts].Secrets
 }
 
 // Certificate is the key with its certificates, as [identity.Keeper] opens it.
@@ -100,6 +118,8 @@ type Draft struct {
 	Late         bool // the authority could not be reached for a while; some filings must say so
 	Refused      bool // the authority refused an earlier attempt of this transaction; some filings must say so
 	Credentials  Credentials
+
+	Sequence int64 // with [Pack].Sequence: drawn for this draft, never before and never again
 }
 
 // Original is what is known of a corrected document.
@@ -111,6 +131,19 @@ type Original struct {
 	AuthorityID2 string
 	Report       []byte // its filing, where it was filed here
 	Backfilled   bool
+
+	// Corrections are those that succeeded before, in the order in which they were filed.
+	Corrections []Earlier
+}
+
+// Earlier is a correction that was filed before another of the same original.
+type Earlier struct {
+	Transaction  transaction.Transaction
+	Totals       transaction.Totals
+	Number       string // under which the authority knows it
+	AuthorityID1 string
+	AuthorityID2 string
+	Report       []byte
 }
 
 // Link is a chain position as plain data that the caller stores.
@@ -173,6 +206,10 @@ type Receipt struct {
 	// ending the attempt. With Accepted the link is held all the same and the
 	// chain goes on behind it; somebody is told.
 	ChainBroken bool `json:",omitempty"`
+
+	// News is what was said beside or after the outcome; each becomes an entry of
+	// the transaction's life cycle, once.
+	News []News `json:",omitempty"`
 }
 
 // Channel is the wire to one authority. It has several true implementations
@@ -218,6 +255,8 @@ type Limits struct {
 	Parallel     int           // calls at a time per supplier, at least 1; more than 1 gives up order
 	Wait         time.Duration // between two calls of one supplier
 	Chain        bool          // filings of a supplier are linked; implies Parallel 1
+	Refusal      Refusal       // with Chain: what a refused link means to those behind it
+	AnyOrder     bool          // with Chain: links may arrive in any order, so a later one goes while an earlier one is unclear
 	Class        Class
 	VisibleAfter time.Duration // when "not found" can be believed
 	PollEvery    time.Duration // pending: first poll after, doubling up to 5 min

@@ -35,6 +35,7 @@ type Facts struct {
 	Corrections    []Correction `json:"corrections"`
 	Settings       []Setting    `json:"settings"`
 	Credentials    []string     `json:"credentials"`               // tax_credentials members that onboarding needs
+	Secrets        []SecretRule `json:"secrets"`                   // further members of tax_credentials, the country's own
 	CertificateKey string       `json:"certificate_key,omitempty"` // "RSA" or "EC": the only kind of key that certificates may have; empty: either
 	Formats        []string     `json:"formats"`
 	Authority      *Authority   `json:"authority"`

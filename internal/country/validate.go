@@ -41,6 +41,10 @@ func (p Pack) validate() error {
 		wrong.add("without a channel only the use case %s is possible, and no obligation to file", Invoicing)
 	}
 	p.Facts.validate(wrong)
+	validateSecrets(p.Facts.Secrets, wrong)
+	if p.Identity != nil {
+		validateSecrets(p.Identity.Secrets, wrong)
+	}
 	if err := errors.Join(wrong.list...); err != nil {
 		return fmt.Errorf("pack %s: %w", p.Code, err)
 	}
@@ -89,6 +93,23 @@ func (f Facts) validate(wrong *complaints) {
 	}
 }
 
+// validateSecrets refuses names that collide with those of every country or that
+// could not be written as members and flags.
+func validateSecrets(rules []SecretRule, wrong *complaints) {
+	seen := map[string]bool{"certificate_base64": true, "certificate_password": true, "username": true, "password": true}
+	for _, r := range rules {
+		if seen[r.Name] || !secretName.MatchString(r.Name) {
+			wrong.add("secret %q: twice, one of every country's, or not of lower-case letters, digits and underscores", r.Name)
+		}
+		if r.Description == "" {
+			wrong.add("secret %s needs a description", r.Name)
+		}
+		seen[r.Name] = true
+	}
+}
+
+var secretName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+
 // filled puts empty lists where there are none: a client reads [] and not null.
 func (f Facts) filled() Facts {
 	fill(&f.Languages)
@@ -103,6 +124,7 @@ func (f Facts) filled() Facts {
 	fill(&f.Corrections)
 	fill(&f.Settings)
 	fill(&f.Credentials)
+	fill(&f.Secrets)
 	fill(&f.Formats)
 	fill(&f.Derivations)
 	return f

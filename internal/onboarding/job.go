@@ -279,7 +279,9 @@ func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (fault
 	}
 	ctx, cancel := context.WithTimeout(ctx, enrolFor)
 	defer cancel()
-	faults = c.guarded(job, "enrolling", func() []fault.Fault { return e.pack.Enrol(ctx, at, e.supplier, e.credentials) })
+	faults = c.guarded(job, "enrolling", func() []fault.Fault {
+		return e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials}).Faults
+	})
 	faults = errorsOnly(faults)
 	transient = len(faults) > 0
 	for _, f := range faults {

@@ -86,22 +86,22 @@ func newOffice(t testing.TB) *office {
 }
 
 // enrolAt is the Enrol of a pack whose authority is an office.
-func enrolAt(ctx context.Context, at country.Endpoint, s country.Supplier, _ country.Credentials) []fault.Fault {
-	unavailable := []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority, Message: "the authority does not answer"}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/enrol", strings.NewReader(s.ID))
+func enrolAt(ctx context.Context, in country.Enrolment) country.Enrolled {
+	unavailable := country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority, Message: "the authority does not answer"}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, in.At.BaseURL+"/enrol", strings.NewReader(in.Supplier.ID))
 	if err != nil {
 		return unavailable
 	}
-	resp, err := at.HTTP.Do(req)
+	resp, err := in.At.HTTP.Do(req)
 	if err != nil {
 		return unavailable
 	}
 	resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
-		return nil
+		return country.Enrolled{}
 	case http.StatusUnprocessableEntity:
-		return []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: "the authority does not know the company"}}
+		return country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: "the authority does not know the company"}}}
 	}
 	return unavailable
 }
@@ -166,8 +166,8 @@ func testPacks(t testing.TB) []country.Pack {
 }
 
 // panicking is a broken pack that takes the credentials with it.
-func panicking(_ context.Context, _ country.Endpoint, _ country.Supplier, c country.Credentials) []fault.Fault {
-	panic(fmt.Sprintf("%v %s", c, c.Secret))
+func panicking(_ context.Context, in country.Enrolment) country.Enrolled {
+	panic(fmt.Sprintf("%v %s", in.Credentials, in.Credentials.Secret))
 }
 
 // world is a running program's onboarding.

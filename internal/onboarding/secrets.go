@@ -114,6 +114,8 @@ type held struct {
 	Password string `json:"password,omitempty"`
 	Username string `json:"username,omitempty"`
 	Secret   string `json:"secret,omitempty"`
+
+	Named map[string]string `json:"named,omitempty"`
 }
 
 func sealCredentials(s *secret.Sealer, c country.Credentials, at secret.Context) ([]byte, error) {

@@ -48,7 +48,7 @@ func (b *bureau) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // enrolThere asks a bureau. Only its own words count: a page from a proxy says nothing.
-func enrolThere(ctx context.Context, at country.Endpoint, s country.Supplier, _ country.Credentials) []fault.Fault {
+func enrolThere(ctx context.Context, at country.Endpoint, s country.Supplier) []fault.Fault {
 	said := ""
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/enrol", strings.NewReader(s.ID+" "+s.TaxNumber))
 	if err == nil {
@@ -67,7 +67,8 @@ func enrolThere(ctx context.Context, at country.Endpoint, s country.Supplier, _ 
 
 // enrol is enrolThere, except that now and then it stands still for longer than
 // a claim lasts, as a process does whose machine was suspended.
-func (g *registry) enrol(ctx context.Context, at country.Endpoint, s country.Supplier, c country.Credentials) []fault.Fault {
+func (g *registry) enrol(ctx context.Context, in country.Enrolment) country.Enrolled {
+	s := in.Supplier
 	g.mu.Lock()
 	g.calls["enrol "+s.TaxNumber]++
 	n := g.calls["enrol "+s.TaxNumber]
@@ -76,7 +77,7 @@ func (g *registry) enrol(ctx context.Context, at country.Endpoint, s country.Sup
 		time.Sleep(simulation.Between(g.dice.Of("asleep", s.TaxNumber, n), onboarding.ClaimFor, 2*onboarding.ClaimFor))
 		ctx = context.WithoutCancel(ctx) // it does not know how late it is
 	}
-	return enrolThere(ctx, at, s, c)
+	return country.Enrolled{Faults: enrolThere(ctx, in.At, s)}
 }
 
 // registry is a running simulation: one process after another that works jobs,

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"tributary/internal/country"
-	"tributary/internal/fault"
 )
 
 // Fate is what befalls one call on its way.
@@ -158,9 +157,9 @@ func (w *Wire) Through(p country.Pack) country.Pack {
 		}
 	}
 	if enrol := p.Enrol; enrol != nil {
-		p.Enrol = func(ctx context.Context, at country.Endpoint, s country.Supplier, c country.Credentials) []fault.Fault {
-			at.HTTP = client
-			return enrol(ctx, at, s, c)
+		p.Enrol = func(ctx context.Context, in country.Enrolment) country.Enrolled {
+			in.At.HTTP = client
+			return enrol(ctx, in)
 		}
 	}
 	return p

@@ -65,8 +65,8 @@ func (s suite) wiredAt(t *testing.T, dir string) *wiring {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if faults := s.pack.Enrol(t.Context(), at, s.o.Cases[0].Draft.Supplier, s.o.Credentials); len(faults) > 0 {
-			t.Fatalf("enrolling: %v", faults)
+		if got := s.pack.Enrol(t.Context(), country.Enrolment{At: at, Supplier: s.o.Cases[0].Draft.Supplier, Credentials: s.o.Credentials}); len(got.Faults) > 0 {
+			t.Fatalf("enrolling: %v", got.Faults)
 		}
 	}
 	return w

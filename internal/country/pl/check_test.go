@@ -193,7 +193,7 @@ func TestOnboardingTriesTheCredentials(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	enrol := func(base string, c country.Credentials) []fault.Fault {
-		return pl.Pack().Enrol(t.Context(), country.Endpoint{BaseURL: base, HTTP: client}, supplier(), c)
+		return pl.Pack().Enrol(t.Context(), country.Enrolment{At: country.Endpoint{BaseURL: base, HTTP: client}, Supplier: supplier(), Credentials: c}).Faults
 	}
 	for what, c := range map[string]country.Credentials{"a token": token(), "a certificate": certificate()} {
 		if faults := enrol(m.server.URL, c); len(faults) > 0 {

@@ -189,23 +189,24 @@ func derivations() []string {
 // enrol tries the credentials once, so that a mistyped token is told at
 // onboarding and not with the first invoice. KSeF itself asks for nothing; when
 // it cannot be reached the company is onboarded all the same.
-func enrol(ctx context.Context, at country.Endpoint, s country.Supplier, c country.Credentials) []fault.Fault {
-	ch, err := connect(at)
+func enrol(ctx context.Context, in country.Enrolment) (done country.Enrolled) {
+	ch, err := connect(in.At)
 	if err != nil {
-		return nil
+		return done
 	}
-	a, err := ch.visit(supplierNIP(&s), s.Settings.Text(settingAuth), c)
+	a, err := ch.visit(supplierNIP(&in.Supplier), in.Supplier.Settings.Text(settingAuth), in.Credentials)
 	if err == nil {
 		_, err = a.bearer(ctx)
 	}
 	if !errors.Is(err, country.ErrCredentials) {
-		return nil
+		return done
 	}
 	field := "tax_credentials.password"
 	if a.account != nil && a.auth == authXAdES {
 		field = "tax_credentials.certificate_base64"
 	}
-	return []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field, Message: field + " is refused by KSeF: " + plainCause(err)}}
+	done.Faults = []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field, Message: field + " is refused by KSeF: " + plainCause(err)}}
+	return done
 }
 
 // plainCause is KSeF's own status where there is one.

@@ -269,7 +269,7 @@ func TestAnotherKeyIsRefusedUntilItIsEnrolled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if faults := pack.Enrol(t.Context(), at, draft("A-1").Supplier, fresh); len(faults) != 0 {
+	if faults := pack.Enrol(t.Context(), country.Enrolment{At: at, Supplier: draft("A-1").Supplier, Credentials: fresh}).Faults; len(faults) != 0 {
 		t.Fatal(faults)
 	}
 	if r, err := ch.Find(t.Context(), f, fresh); err != nil || r.Outcome != country.Accepted {

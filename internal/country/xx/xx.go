@@ -86,16 +86,16 @@ func facts(class country.Class, classes []string) country.Facts {
 }
 
 // enrol makes the supplier's signing key known to the authority, in place of any before.
-func enrol(ctx context.Context, at country.Endpoint, s country.Supplier, c country.Credentials) []fault.Fault {
-	ch, err := connect(at, country.ByNumber)
+func enrol(ctx context.Context, in country.Enrolment) country.Enrolled {
+	ch, err := connect(in.At, country.ByNumber)
 	if err == nil {
-		err = ch.enrol(ctx, supplierNumber(s), c, true)
+		err = ch.enrol(ctx, supplierNumber(in.Supplier), in.Credentials, true)
 	}
 	if err != nil {
-		return []fault.Fault{{
+		return country.Enrolled{Faults: []fault.Fault{{
 			Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority,
 			Message: "the reference authority could not enrol the supplier's key; please try again",
-		}}
+		}}}
 	}
-	return nil
+	return country.Enrolled{}
 }

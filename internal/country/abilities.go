@@ -1,0 +1,142 @@
+package country
+
+import (
+	"crypto/x509"
+	"net/http"
+	"net/url"
+	"time"
+
+	"tributary/internal/country/identity"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+// SecretRule names a secret that a pack asks for: of a supplier (a member of
+// tax_credentials, see [Facts].Secrets) or of the operator (see [IdentityRule]).
+type SecretRule struct {
+	Name        string `json:"name"` // lower-case letters, digits and underscores
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+}
+
+// IdentityRule says what the operator shows to an authority in the name of the
+// whole installation: a transmitter's certificate, a platform's OAuth client, an
+// access point's token. A supplier's own credentials win where both exist.
+type IdentityRule struct {
+	Secrets     []SecretRule `json:"secrets"`
+	Certificate bool         `json:"certificate"` // a PKCS#12 is needed
+}
+
+// Identity is what an [IdentityRule] asked for, opened for one call.
+// Failure policy: nothing of this type is logged, stored or returned.
+type Identity struct {
+	Secrets     map[string]string
+	Certificate identity.PKCS12
+}
+
+// Enrolment is what an authority is told about a new supplier.
+type Enrolment struct {
+	At          Endpoint
+	Supplier    Supplier
+	Credentials Credentials
+
+	// State is single-use and stands in every address that a person is sent to.
+	State string
+	// Grant is what a browser brought back from such an address; nil the first time.
+	Grant url.Values
+}
+
+// Enrolled is what came of it.
+type Enrolled struct {
+	Faults   []fault.Fault
+	Keep     map[string]string // named secrets to keep with the supplier's, see [Facts].Secrets
+	Settings Settings          // to keep with the supplier's
+	Visit    string            // an address that a person must visit; then Enrol is called again with what the browser brings back
+}
+
+// Call is one request that an authority, or a browser, made to our callback
+// address. The path is what follows /authorities/{cc}/{live|test}.
+type Call struct {
+	Method string
+	Path   string
+	Query  url.Values
+	Header http.Header
+	Body   []byte
+	Client *x509.Certificate // verified against the endpoint's CA; nil: none was shown
+	At     time.Time
+}
+
+// CallReply is what the caller is answered once the messages are on disk.
+type CallReply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Message is one thing an authority told us: about a filing, or news of a
+// document that was registered long ago.
+type Message struct {
+	Key     string  // the authority's own name of the message; it is taken once
+	Handle  string  // [Receipt].Handle or [Filing].DedupeKey of the operation it speaks of
+	Receipt Receipt // the decision, where it has one; otherwise News alone
+	Raw     []byte  // as it came
+}
+
+// Callbacks is the optional ability of a pack whose authority calls us.
+type Callbacks struct {
+	// Read understands a call and says what to answer. It is pure. A fault.Error
+	// of kind Unauthenticated or Forbidden refuses a stranger, of kind Invalid
+	// what cannot be read; in both cases nothing is kept. Otherwise every message
+	// is stored and synced before the reply leaves.
+	Read func(at Endpoint, c Call) ([]Message, CallReply, error)
+}
+
+// Source says who speaks in a life cycle.
+type Source string
+
+// The sources of news.
+const (
+	FromAuthority   Source = "AUTHORITY"
+	FromPlatform    Source = "PLATFORM"
+	FromAccessPoint Source = "ACCESS_POINT"
+	FromBuyer       Source = "BUYER"
+)
+
+// Severity says how much a piece of news matters.
+type Severity string
+
+// The severities of news. A problem also raises an alert.
+const (
+	Info    Severity = "INFO"
+	Caution Severity = "WARNING"
+	Problem Severity = "PROBLEM"
+)
+
+// News is one entry of a transaction's life cycle: what somebody said about a
+// document after its outcome, which it never changes.
+type News struct {
+	Key      string    `json:"-"` // of the source; an entry is made once
+	At       time.Time `json:"at"`
+	Code     string    `json:"code"`
+	Name     string    `json:"name"`
+	Source   Source    `json:"source"`
+	Severity Severity  `json:"severity"`
+	Message  string    `json:"message"`
+}
+
+// Refusal is what a refused link means to those behind it in a chain.
+type Refusal string
+
+// The flavours of chains.
+const (
+	KeepsPlace Refusal = ""      // it stays a link; the next one follows it
+	StopsChain Refusal = "stops" // nothing may follow it until a person has decided
+)
+
+// Example is what a pack brings so that demo, kill runs, previews and documents
+// can show it without knowing it.
+type Example struct {
+	Company     Supplier                                 // a valid, invented company
+	Credentials func(now time.Time) (Credentials, error) // of that company at the simulated authority; nil: none needed
+	Sale        transaction.Transaction                  // an everyday sale of it, without ids and date
+}
