@@ -104,6 +104,7 @@ type clientCommand struct {
 
 // lookFlags are the parts of the configuration that have a flag of their own.
 type lookFlags struct {
+	receiverFlags
 	Name          string            `help:"Name shown to people." placeholder:"NAME"`
 	Country       map[string]string `help:"Enable countries with a use case each: ES=BOTH;MX=REPORTING; * for all." placeholder:"CC=USECASE"`
 	WebhookURL    string            `help:"One receiver for all events; 'none' removes it." placeholder:"URL" name:"webhook-url"`
@@ -172,7 +173,7 @@ func (l *lookFlags) apply(c *account.Config) error {
 	if l.Burst > 0 {
 		c.Rate.Burst = l.Burst
 	}
-	return nil
+	return l.receiverFlags.apply(c)
 }
 
 func (l *lookFlags) logo() ([]byte, error) {
@@ -262,6 +263,7 @@ func (f *bookFlags) print(c *command, one account.Client) error {
 		for _, k := range one.Keys {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", k.Kid, k.State, k.CreatedAt.Format(time.RFC3339))
 		}
+		printWebhookSecrets(w, one.WebhookSecrets)
 	})
 }
 

@@ -30,22 +30,23 @@ type program struct {
 	Level   string           `help:"Log level." enum:"debug,info,warn,error" default:"info" name:"log-level"`
 	Version kong.VersionFlag `help:"Print the version."`
 
-	Demo      demoCommand      `cmd:"" help:"Run everything on this machine, with nothing to configure."`
-	Serve     serveCommand     `cmd:"" help:"Run in production."`
-	Migrate   migrateCommand   `cmd:"" help:"Bring the database's schema up to date."`
-	Client    clientCommand    `cmd:"" help:"Clients and their configuration."`
-	Key       keyCommand       `cmd:"" help:"API keys of a client."`
-	Operator  operatorCommand  `cmd:"" help:"People who use the console."`
-	MasterKey masterKeyCommand `cmd:"" name:"master-key" help:"The key that seals all others."`
-	Simulate  simulateCommand  `cmd:"" help:"Run the simulated authorities alone."`
-	Submit    submitCommand    `cmd:"" help:"Submit files or folders and collect the results."`
-	Verify    verifyCommand    `cmd:"" help:"Verify the signature of a webhook."`
-	Listen    listenCommand    `cmd:"" help:"Receive, verify, print and forward webhooks."`
-	Doctor    doctorCommand    `cmd:"" help:"Check a deployment and say what to fix. Takes the flags of serve."`
-	Reconcile reconcileCommand `cmd:"" help:"Compare our successes with what an authority holds, per supplier and day."`
-	Backup    backupCommand    `cmd:"" help:"Copy a SQLite database while it is served."`
-	Restored  restoredCommand  `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
-	Bench     benchCommand     `cmd:"" help:"Measure this machine."`
+	Demo          demoCommand          `cmd:"" help:"Run everything on this machine, with nothing to configure."`
+	Serve         serveCommand         `cmd:"" help:"Run in production."`
+	Migrate       migrateCommand       `cmd:"" help:"Bring the database's schema up to date."`
+	Client        clientCommand        `cmd:"" help:"Clients and their configuration."`
+	Key           keyCommand           `cmd:"" help:"API keys of a client."`
+	WebhookSecret webhookSecretCommand `cmd:"" name:"webhook-secret" help:"Secrets of a client's Standard Webhooks."`
+	Operator      operatorCommand      `cmd:"" help:"People who use the console."`
+	MasterKey     masterKeyCommand     `cmd:"" name:"master-key" help:"The key that seals all others."`
+	Simulate      simulateCommand      `cmd:"" help:"Run the simulated authorities alone."`
+	Submit        submitCommand        `cmd:"" help:"Submit files or folders and collect the results."`
+	Verify        verifyCommand        `cmd:"" help:"Verify the signature of a webhook."`
+	Listen        listenCommand        `cmd:"" help:"Receive, verify, print and forward webhooks."`
+	Doctor        doctorCommand        `cmd:"" help:"Check a deployment and say what to fix. Takes the flags of serve."`
+	Reconcile     reconcileCommand     `cmd:"" help:"Compare our successes with what an authority holds, per supplier and day."`
+	Backup        backupCommand        `cmd:"" help:"Copy a SQLite database while it is served."`
+	Restored      restoredCommand      `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
+	Bench         benchCommand         `cmd:"" help:"Measure this machine."`
 }
 
 // streams are where a command reads and writes.

@@ -33,6 +33,7 @@ func (v *verifyCommand) Run(c *command) error {
 
 type listenCommand struct {
 	APIKey  string `help:"The client's API key." required:"" placeholder:"KEY" name:"api-key"`
+	Header  string `help:"Name of the signature header, where the client has one of its own." placeholder:"NAME" name:"signature-header"`
 	Listen  string `help:"Address to receive on." default:"127.0.0.1:8085"`
 	Forward string `help:"Send every verified notification on, unchanged, to this address." placeholder:"URL"`
 	JSON    bool   `help:"Print one JSON object per notification." name:"json"`
@@ -40,7 +41,7 @@ type listenCommand struct {
 
 // Run receives until a signal.
 func (l *listenCommand) Run(c *command) error {
-	return client.Receiver{APIKey: l.APIKey, Listen: l.Listen, Forward: l.Forward, JSON: l.JSON}.Run(c.ctx, client.Streams{Out: c.out, Err: c.err})
+	return client.Receiver{APIKey: l.APIKey, Header: l.Header, Listen: l.Listen, Forward: l.Forward, JSON: l.JSON}.Run(c.ctx, client.Streams{Out: c.out, Err: c.err})
 }
 
 type simulateCommand struct {

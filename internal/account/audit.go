@@ -49,6 +49,7 @@ const (
 	subjectConfig  = "config"
 	subjectKey     = "key "
 	subjectDataKey = "data key "
+	subjectSecret  = "webhook secret "
 )
 
 // Entry is one line of a client's audit log. Each holds the hash of the one
@@ -243,6 +244,13 @@ func compare(r db.Reader, clientID string, last Entry, states map[string]digest)
 	}
 	for _, k := range keys {
 		now[subjectKey+k.Kid] = k.hash()
+	}
+	secrets, err := db.Collect(r, scanWebhookSecret, clientSecretsSQL, clientID)
+	if err != nil {
+		return nil, fmt.Errorf("read the webhook secrets of client %s: %w", clientID, err)
+	}
+	for _, s := range secrets {
+		now[subjectSecret+s.ID] = s.hash()
 	}
 	wrapped, err := readDataKeys(r, ofClient, clientID)
 	if err != nil {

@@ -27,6 +27,7 @@ type card struct {
 	profile Profile
 	limiter *rate.Limiter // nil: no limit
 	keys    []bookKey
+	secrets []bookKey // of webhooks, oldest first; without a state
 }
 
 type bookKey struct {
@@ -150,7 +151,32 @@ func (a *Accounts) readCards(r db.Reader, since int64) ([]*card, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}
-	return cards, nil
+	return cards, readSecrets(r, since, byID)
+}
+
+// readSecrets adds the webhook secrets of the clients that changed after a version.
+func readSecrets(r db.Reader, since int64, byID map[string]*card) error {
+	rows, err := r.Query(changedSecretsSQL, since)
+	if err != nil {
+		return fmt.Errorf("read webhook secrets: %w", err)
+	}
+	err = rows.Each(func(scan func(...any) error) error {
+		var id string
+		var s bookKey
+		var sum []byte
+		if err := scan(&id, &s.kid, &sum); err != nil {
+			return err
+		}
+		copy(s.digest[:], sum) // one of another length opens nothing
+		if c := byID[id]; c != nil {
+			c.secrets = append(c.secrets, s)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read webhook secrets: %w", err)
+	}
+	return nil
 }
 
 // with returns the book of a later version, in which some clients have changed.

@@ -18,12 +18,14 @@ const clientIDMax = 64
 
 // Client is one client with its keys, revoked ones included, oldest first.
 type Client struct {
-	ID        string    `json:"client_id"`
-	Live      bool      `json:"live"`
-	Config    Config    `json:"configuration"`
-	Keys      []Key     `json:"keys"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	ID     string `json:"client_id"`
+	Live   bool   `json:"live"`
+	Config Config `json:"configuration"`
+	Keys   []Key  `json:"keys"`
+	// WebhookSecrets are those of Standard Webhooks, revoked ones included.
+	WebhookSecrets []WebhookSecret `json:"webhook_secrets,omitempty"`
+	CreatedAt      time.Time       `json:"created_at"`
+	UpdatedAt      time.Time       `json:"updated_at"`
 }
 
 // Environment is the name of the client's side: live or test.
@@ -196,11 +198,25 @@ func readClients(r db.Reader, where string, args ...any) ([]Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clients, rows.Each(func(scan func(...any) error) error {
+	err = rows.Each(func(scan func(...any) error) error {
 		var id string
 		k, err := scanKey(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
 		if i, known := at[id]; known && err == nil {
 			clients[i].Keys = append(clients[i].Keys, k)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = r.Query(fmt.Sprintf(secretsSQL, where), args...); err != nil {
+		return nil, err
+	}
+	return clients, rows.Each(func(scan func(...any) error) error {
+		var id string
+		s, err := scanWebhookSecret(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
+		if i, known := at[id]; known && err == nil {
+			clients[i].WebhookSecrets = append(clients[i].WebhookSecrets, s)
 		}
 		return err
 	})

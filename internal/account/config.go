@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,6 +26,7 @@ const (
 	RetentionYearsMax   = 30
 	DiagnosticDaysMax   = 90 // what is not part of the legal record, such as replies of receivers
 	ConfigBytesMax      = 64 << 10
+	SignatureHeaderMax  = 64
 	cidrBitsMin4        = 8
 	cidrBitsMin6        = 7  // fc00::/7, the unique local addresses
 	webhookAddressesMax = 64 // event types with an address of their own
@@ -50,8 +52,11 @@ type Config struct {
 	Countries     map[string]country.UseCase `json:"countries,omitempty"` // by upper-case code, or AllCountries
 	Webhooks      Webhooks                   `json:"webhooks"`
 	WebhookCIDRs  []netip.Prefix             `json:"webhook_cidrs,omitempty"` // private networks its receivers may stand in
-	Rate          Rate                       `json:"rate"`
-	Retention     Retention                  `json:"retention"`
+	// SignatureHeader is the name of the header with the signature of the API key;
+	// empty: the service's own. During a rotation NAME-Next stands beside it.
+	SignatureHeader string    `json:"webhook_signature_header,omitempty"`
+	Rate            Rate      `json:"rate"`
+	Retention       Retention `json:"retention"`
 }
 
 // Webhooks are one address for all events, or one per event type; never both.
@@ -136,6 +141,7 @@ func (r rules) settle(c *Config, live bool) error {
 	c.settleLook(found)
 	r.settleCountries(c, live, found)
 	r.settleWebhooks(c, found)
+	c.settleHeader(found)
 	c.settleCIDRs(found)
 	c.settleLimits(found)
 	if len(wrong) > 0 {
@@ -269,6 +275,26 @@ func (c *Config) settleCIDRs(found finder) {
 		c.WebhookCIDRs = nil
 	}
 }
+
+// settleHeader refuses names that mean something else on the way to a receiver.
+func (c *Config) settleHeader(found finder) {
+	const field = "webhook_signature_header"
+	name := c.SignatureHeader
+	switch {
+	case name == "":
+	case len(name) > SignatureHeaderMax:
+		found(field, fault.FieldNotValid, "has %d characters, at most %d are allowed", len(name), SignatureHeaderMax)
+	case !headerName.MatchString(name):
+		found(field, fault.FieldNotValid, "must be a header name of letters, digits and hyphens that begins with a letter, for example X-Signature")
+	case headerTaken.MatchString(name):
+		found(field, fault.FieldNotValid, "is a header with a meaning of its own: choose another name")
+	}
+}
+
+var (
+	headerName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]$`)
+	headerTaken = regexp.MustCompile(`(?i)^(accept|access-control|authorization|cache-control|connection|content|cookie|date|expect|forwarded|host|idempotency-key|if|keep-alive|max-forwards|origin|pragma|proxy|range|referer|sec|set-cookie|te|trailer|transfer-encoding|upgrade|user-agent|via|warning|webhook|www-authenticate|x-forwarded|x-real-ip)(-.*)?$|-next$`)
+)
 
 func (c *Config) settleLimits(found finder) {
 	between := func(field string, value, least, most int) {

@@ -14,8 +14,9 @@ import (
 
 // State is where a key is in its life: next → active → retiring → revoked. Every
 // key that is not revoked authenticates requests. The active one signs
-// webhooks; the next one signs beside it, so that the receiver can switch. A
-// client has at most two keys that are not revoked.
+// webhooks; the next or the retiring one signs beside it, so that the receiver
+// can switch before promote or after it. A client has at most two keys that are
+// not revoked.
 //
 // Failure policy: no key becomes the signing key but by promote, the client's
 // first excepted. After the active key is revoked, deliveries wait rather than

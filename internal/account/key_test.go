@@ -64,7 +64,7 @@ func TestTheSignatureStaysOnTheOlderKeyUntilPromote(t *testing.T) {
 		if k, err := n.PromoteKey(t.Context(), operator(), "acme", ""); err != nil || k.State != account.Active || k.PromotedAt.IsZero() {
 			t.Fatal(k, err)
 		}
-		if o, w := n.signs(t, "acme"); o != next.Kid || w != "" {
+		if o, w := n.signs(t, "acme"); o != next.Kid || w != one {
 			t.Errorf("after promote: %q, %q", o, w)
 		}
 		if !n.auth(t, first) || !n.auth(t, second) {
@@ -79,6 +79,18 @@ func TestTheSignatureStaysOnTheOlderKeyUntilPromote(t *testing.T) {
 		}
 		if got := states(n.client(t, "acme")); got != "revoked active next" {
 			t.Errorf("states %q after key %s", got, third.Kid)
+		}
+		if o, w := n.signs(t, "acme"); o != next.Kid || w != third.Kid {
+			t.Errorf("during the next rotation: %q, %q", o, w)
+		}
+		if _, err := n.PromoteKey(t.Context(), operator(), "acme", ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.RevokeKey(t.Context(), operator(), "acme", next.Kid); err != nil {
+			t.Fatal(err)
+		}
+		if o, w := n.signs(t, "acme"); o != third.Kid || w != "" {
+			t.Errorf("after the retiring key was revoked: %q, %q", o, w)
 		}
 		if v := n.verdict(t, "acme"); v.Broken != nil {
 			t.Errorf("audit: %+v", v.Broken)

@@ -14,6 +14,7 @@ import (
 const (
 	PurposeAPIKeys        = "api_keys"
 	PurposeTaxCredentials = "tax_credentials"
+	PurposeWebhookSecrets = "webhook_secrets"
 )
 
 // rowVersion is bound into what is sealed; it changes with the form of the rows.
@@ -39,21 +40,22 @@ type SigningKey struct {
 	Text secret.Secret
 }
 
-// SigningKeys returns the keys to sign with at this instant: older is the
-// active key, newer the next one during a rotation and zero otherwise. Without
+// SigningKeys returns the keys to sign with at this instant: main is the active
+// key, beside the other one of a rotation: the next key before promote, the
+// retiring one after it, until that is revoked; zero outside a rotation. Without
 // an active key the error is [ErrNoSigningKey]; see [Accounts.Changed].
-func (a *Accounts) SigningKeys(ctx context.Context, clientID string) (older, newer SigningKey, err error) {
+func (a *Accounts) SigningKeys(ctx context.Context, clientID string) (main, beside SigningKey, err error) {
 	c, err := a.card(ctx, clientID)
 	if err != nil {
-		return older, newer, err
+		return main, beside, err
 	}
 	for _, k := range c.keys {
 		var to *SigningKey
 		switch k.state {
 		case Active:
-			to = &older
-		case Next:
-			to = &newer
+			to = &main
+		case Next, Retiring: // there is never one of each
+			to = &beside
 		default:
 			continue
 		}
@@ -61,10 +63,10 @@ func (a *Accounts) SigningKeys(ctx context.Context, clientID string) (older, new
 			return SigningKey{}, SigningKey{}, fmt.Errorf("open key %s of client %s: %w", k.kid, clientID, err)
 		}
 	}
-	if older.Kid == "" {
+	if main.Kid == "" {
 		return SigningKey{}, SigningKey{}, fmt.Errorf("client %s: %w", clientID, ErrNoSigningKey)
 	}
-	return older, newer, nil
+	return main, beside, nil
 }
 
 // openKey opens a sealed key once; from then on it is in memory until it is revoked.
@@ -105,6 +107,11 @@ func (a *Accounts) forgetTexts(b *book) {
 	used := make(map[digest]bool, len(b.keys))
 	for _, e := range b.keys {
 		used[e.digest] = true
+	}
+	for _, c := range b.clients {
+		for _, s := range c.secrets {
+			used[s.digest] = true
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,6 +8,8 @@ const (
 	newClientColumns  = "client_id, live, config, created_at, updated_at, version, logo"
 	newKeyColumns     = "kid, client_id, state, digest, sealed, created_at, promoted_at"
 	newDataKeyColumns = "client_id, purpose, wrapped, created_at"
+	secretColumns     = "id, digest, created_at, revoked_at"
+	newSecretColumns  = "id, client_id, digest, sealed, created_at"
 )
 
 // ofClient narrows the texts below that end in %s.
@@ -35,6 +37,14 @@ const (
 	replaceKeySQL = "UPDATE api_keys SET digest = $1, sealed = $2 WHERE kid = $3"
 )
 
+// Secrets of webhooks.
+const (
+	secretsSQL       = "SELECT client_id, " + secretColumns + " FROM webhook_secrets %s ORDER BY created_at, id"
+	clientSecretsSQL = "SELECT " + secretColumns + " FROM webhook_secrets WHERE client_id = $1 ORDER BY created_at, id"
+	sealedSecretSQL  = "SELECT sealed FROM webhook_secrets WHERE id = $1 AND client_id = $2"
+	revokeSecretSQL  = "UPDATE webhook_secrets SET revoked_at = $1 WHERE id = $2 AND client_id = $3 AND revoked_at IS NULL"
+)
+
 // Data keys.
 const (
 	dataKeysSQL      = "SELECT client_id, purpose, wrapped FROM client_data_keys %s ORDER BY client_id, purpose"
@@ -50,6 +60,8 @@ const (
 	changedClientsSQL = "SELECT client_id, live, config FROM clients WHERE version > $1"
 	changedKeysSQL    = `SELECT k.client_id, k.kid, k.state, k.digest FROM api_keys k JOIN clients c ON c.client_id = k.client_id
 		WHERE c.version > $1 AND k.state <> 'revoked'`
+	changedSecretsSQL = `SELECT s.client_id, s.id, s.digest FROM webhook_secrets s JOIN clients c ON c.client_id = s.client_id
+		WHERE c.version > $1 AND s.revoked_at IS NULL ORDER BY s.created_at, s.id`
 )
 
 // The audit log.

@@ -110,12 +110,16 @@ func codeTable() []any {
 func webhookDocs() object {
 	all := object{}
 	for _, event := range webhook.EventTypes() {
+		summary := "The resource is complete"
+		if event == webhook.TransactionUpdated {
+			summary = "There is news of a transaction after its success; sent only to who asked for this event by name"
+		}
 		all[event] = object{"post": object{
-			"summary":     "The resource is complete",
-			"description": "Signed: X-Service-Hmac-SHA256 is the lower-case hex HMAC-SHA256 of the raw body with your API key. Any 2xx is success.",
+			"summary":     summary,
+			"description": "Signed: X-Service-Hmac-SHA256, or the name you chose, is the lower-case hex HMAC-SHA256 of the raw body with your API key. With a webhook secret of your own the headers of Standard Webhooks stand beside it. Any 2xx is success.",
 			"parameters": []any{
 				object{"name": webhook.HeaderSignature, "in": "header", "required": true, "description": "HMAC-SHA256 of the body with your API key; during a rotation with the older one.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
-				object{"name": webhook.HeaderSignatureNext, "in": "header", "description": "The same with the newer key, during a rotation.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+				object{"name": webhook.HeaderSignatureNext, "in": "header", "description": "The same with the other key of a rotation: the newer one before promote, the retiring one after it until it is revoked.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
 			},
 			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": ref("Notification")}}},
 			"responses":   object{"2XX": object{"description": "Received."}},

@@ -66,8 +66,8 @@ func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
 	if doc.Info.Version != "1.2.3" || doc.Servers[0].URL != "https://api.example.com" {
 		t.Errorf("version %s, server %s", doc.Info.Version, doc.Servers[0].URL)
 	}
-	if len(doc.Webhooks) != 3 {
-		t.Errorf("%d webhooks, want 3", len(doc.Webhooks))
+	if len(doc.Webhooks) != 4 {
+		t.Errorf("%d webhooks, want 4", len(doc.Webhooks))
 	}
 }
 

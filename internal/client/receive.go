@@ -48,6 +48,7 @@ func (v Verification) Run(body io.Reader, out io.Writer) error {
 // Receiver receives notifications, verifies and shows them, and sends them on.
 type Receiver struct {
 	APIKey  string
+	Header  string // of the signature, where the client gave it a name of its own
 	Listen  string // address to receive on
 	Forward string // where what verifies is sent on, unchanged; empty: nowhere
 	JSON    bool   // show bodies instead of lines
@@ -87,7 +88,7 @@ func (l Receiver) Handler(to Streams) http.Handler {
 			http.Error(w, "the body ended early", http.StatusBadRequest)
 			return
 		}
-		n, err := webhook.VerifyHeaders(body, r.Header, key, webhook.Freshness{Now: time.Now(), Max: receivedAgeMax})
+		n, err := webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header, Name: l.Header}, key, webhook.Freshness{Now: time.Now(), Max: receivedAgeMax})
 		if err != nil {
 			fmt.Fprintf(to.Err, "refused: %v\n", err)
 			http.Error(w, err.Error(), http.StatusUnauthorized)
@@ -102,7 +103,7 @@ func (l Receiver) Handler(to Streams) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		status, err := forward(r.Context(), onward, l.Forward, r.Header, body)
+		status, err := l.forward(r.Context(), onward, r.Header, body)
 		if err != nil {
 			fmt.Fprintf(to.Err, "forward: %v\n", err)
 			status = http.StatusBadGateway
@@ -114,12 +115,13 @@ func (l Receiver) Handler(to Streams) http.Handler {
 }
 
 // forward sends a notification on with its body and signatures as they came.
-func forward(ctx context.Context, client *http.Client, to string, head http.Header, body []byte) (int, error) {
-	out, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+func (l Receiver) forward(ctx context.Context, client *http.Client, head http.Header, body []byte) (int, error) {
+	out, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Forward, bytes.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range []string{"Content-Type", webhook.HeaderSignature, webhook.HeaderSignatureNext} {
+	for _, name := range []string{"Content-Type", webhook.HeaderSignature, webhook.HeaderSignatureNext, l.Header, l.Header + "-Next",
+		webhook.HeaderStandardID, webhook.HeaderStandardTimestamp, webhook.HeaderStandardSignature} {
 		if v := head.Get(name); v != "" {
 			out.Header.Set(name, v)
 		}

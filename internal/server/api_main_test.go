@@ -164,7 +164,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = webhook.ErrSignature
 		for _, key := range b.keys {
-			if n, err = webhook.VerifyHeaders(body, r.Header, key, webhook.Freshness{Now: time.Now(), Max: time.Minute}); err == nil {
+			if n, err = webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header}, key, webhook.Freshness{Now: time.Now(), Max: time.Minute}); err == nil {
 				break
 			}
 		}

@@ -152,11 +152,19 @@ func (s *Server) webhookTarget(ctx context.Context, clientID, event string) (web
 }
 
 func (s *Server) webhookKeys(ctx context.Context, clientID string) (webhook.Keys, error) {
-	older, newer, err := s.accounts.SigningKeys(ctx, clientID)
+	main, beside, err := s.accounts.SigningKeys(ctx, clientID)
 	if err != nil {
 		return webhook.Keys{}, err
 	}
-	return webhook.Keys{Current: webhook.Key{ID: older.Kid, Text: older.Text}, Next: webhook.Key{ID: newer.Kid, Text: newer.Text}}, nil
+	standard, err := s.accounts.WebhookSecrets(ctx, clientID)
+	if err != nil {
+		return webhook.Keys{}, err
+	}
+	p, err := s.accounts.Profile(ctx, clientID)
+	if err != nil {
+		return webhook.Keys{}, err
+	}
+	return webhook.Keys{Header: p.Config.SignatureHeader, Standard: standard, Current: webhook.Key{ID: main.Kid, Text: main.Text}, Next: webhook.Key{ID: beside.Kid, Text: beside.Text}}, nil
 }
 
 func (s *Server) buildDocuments(ctx context.Context) (err error) {

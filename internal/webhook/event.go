@@ -14,10 +14,18 @@ const (
 	TransactionCompleted  = EventTransactionCompleted
 	LookupBatchCompleted  = EventBatchValidationCompleted
 	LookupSingleCompleted = EventSingleValidationCompleted
+	TransactionUpdated    = EventTransactionUpdated
 )
 
 // EventTypes lists every event a client can be told of.
 func EventTypes() []string {
+	return append(commonEvents(), TransactionUpdated)
+}
+
+// commonEvents are those that one address for all events covers. Every other
+// type came later: it exists for a client only if it asked for it by name, so
+// that no receiver is sent what it has never seen.
+func commonEvents() []string {
 	return []string{TransactionCompleted, LookupBatchCompleted, LookupSingleCompleted}
 }
 

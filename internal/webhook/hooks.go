@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,8 @@ type Target struct {
 }
 
 // Notify stores events in the caller's write and wakes the deliverer when that
-// is on disk. An event without a configured address is kept as unsubscribed.
+// is on disk. A common event without a configured address is kept as
+// unsubscribed; one of another type is not kept unless the client asked for it.
 //
 // Failure policy: an event exists if and only if the caller's write does. Where
 // the address cannot be told at this moment the event is kept as pending; the
@@ -63,18 +65,24 @@ func (h *Hooks) Notify(tx *db.Tx, events ...Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	rows := make([][]any, len(events))
+	rows := make([][]any, 0, len(events))
 	now, wake := db.Micros(tx.Now()), false
-	for i, e := range events {
+	for _, e := range events {
 		if err := e.check(); err != nil {
 			return err
 		}
 		status, due, closed, series := Pending, any(now), any(nil), db.Null(e.Series)
 		if _, ok, err := h.cfg.Target(tx.Context(), e.ClientID, e.Type); err == nil && !ok {
+			if !slices.Contains(commonEvents(), e.Type) {
+				continue
+			}
 			status, due, closed, series = Unsubscribed, nil, now, nil
 		}
 		wake = wake || status == Pending
-		rows[i] = []any{newEventID(tx.Now(), h.serial.Add(1)), e.ClientID, e.Type, e.ResourceID, e.ResourcePath, laneOf(e.ClientID, e.Type), series, string(status), now, closed, due}
+		rows = append(rows, []any{newEventID(tx.Now(), h.serial.Add(1)), e.ClientID, e.Type, e.ResourceID, e.ResourcePath, laneOf(e.ClientID, e.Type), series, string(status), now, closed, due})
+	}
+	if len(rows) == 0 {
+		return nil
 	}
 	if err := tx.Insert(eventsTable, "webhook_id,client_id,event_type,resource_id,resource_path,lane,series,status,created_at,closed_at,due_at", rows...); err != nil {
 		return fmt.Errorf("store events: %w", err)

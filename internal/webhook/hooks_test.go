@@ -120,6 +120,38 @@ func TestAnEventWithoutAnAddressIsKeptAndCanBeSentLater(t *testing.T) {
 	b.check(t)
 }
 
+// TestEventsBeyondTheCommonOnesAreKeptOnlyForWhoAskedForThem: one address for
+// all covers what was there when it was given.
+func TestEventsBeyondTheCommonOnesAreKeptOnlyForWhoAskedForThem(t *testing.T) {
+	b := newInbox()
+	url, roots := b.receiver(t)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		seen := len(b.all())
+		o := newOffice(t, d, roots)
+		news := func(id string) webhook.Event {
+			e := event(id)
+			e.Type = webhook.TransactionUpdated
+			return e
+		}
+		o.notify(t, news("nobody asked"), event("kept"))
+		if rows := o.list(t, webhook.Filter{}); len(rows) != 1 || rows[0].ResourceID != "kept" || rows[0].Status != webhook.Unsubscribed {
+			t.Errorf("stored %+v", rows)
+		}
+		o.notify(t, news("nobody asked either"))
+		o.setTarget(client+" "+webhook.TransactionUpdated, url)
+		stop := o.open(t)
+		o.notify(t, news("asked for"))
+		if got := b.wait(t, seen+1)[seen]; got.EventType != "transactions.transaction_updated" || got.ResourceID != "asked for" {
+			t.Errorf("received %s", got.body)
+		}
+		stop()
+		if rows := o.list(t, webhook.Filter{}); len(rows) != 2 {
+			t.Errorf("stored %+v", rows)
+		}
+	})
+	b.check(t)
+}
+
 func TestEachEventTypeCanHaveItsOwnAddress(t *testing.T) {
 	one, two := newInbox(), newInbox()
 	s, roots := serveTimeless(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

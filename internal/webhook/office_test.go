@@ -232,7 +232,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r := received{header: req.Header.Clone(), body: body, at: time.Now()}
 	b.mu.Lock()
 	if err == nil {
-		r.Notification, err = webhook.VerifyHeaders(body, req.Header, b.key, webhook.Freshness{})
+		r.Notification, err = webhook.VerifyHeaders(body, webhook.Signed{Header: req.Header}, b.key, webhook.Freshness{})
 	}
 	if req.Method != http.MethodPost || req.Header.Get("Content-Type") != "application/json" {
 		err = errors.Join(err, errors.New(req.Method+" "+req.Header.Get("Content-Type")))

@@ -238,7 +238,7 @@ func checkPosts(t *testing.T, seen []seenPost, want int, p webhook.Parcel) {
 		if r.method != http.MethodPost || r.body != string(p.Body) {
 			t.Errorf("request %d: %s %s", i, r.method, r.body)
 		}
-		if _, err := webhook.VerifyHeaders([]byte(r.body), r.header, keyText("k1"), webhook.Freshness{}); err != nil {
+		if _, err := webhook.VerifyHeaders([]byte(r.body), webhook.Signed{Header: r.header}, keyText("k1"), webhook.Freshness{}); err != nil {
 			t.Errorf("request %d: %v", i, err)
 		}
 		want := map[string]string{"Content-Type": "application/json", "Content-Length": fmt.Sprint(len(p.Body)), "User-Agent": "Tributary-Webhook/1", http.CanonicalHeaderKey(webhook.HeaderSignature): p.Signature}

@@ -237,9 +237,8 @@ func headers(p Parcel) http.Header {
 		"User-Agent":      {userAgent},
 		"Idempotency-Key": {},
 	}
-	h.Set(HeaderSignature, p.Signature)
-	if p.SignatureNext != "" {
-		h.Set(HeaderSignatureNext, p.SignatureNext)
+	for _, signed := range p.headers {
+		h.Set(signed[0], signed[1])
 	}
 	return h
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 )
 
 // The headers of a notification. The second one is present only during a key
-// rotation and carries the signature of the newer key.
+// rotation and carries the signature of the other key: the newer one before
+// promote, the older one after it.
 const (
 	HeaderSignature     = "X-Service-Hmac-SHA256"
 	HeaderSignatureNext = "X-Service-Hmac-SHA256-Next"
@@ -27,7 +29,18 @@ const (
 	EventTransactionCompleted      = "transactions.transaction_completed"
 	EventBatchValidationCompleted  = "lookup.batch_validation_completed"
 	EventSingleValidationCompleted = "lookup.single_validation_completed"
+	EventTransactionUpdated        = "transactions.transaction_updated"
 )
+
+// Headers of Standard Webhooks (specification 1.0), for clients with a secret of their own.
+const (
+	HeaderStandardID        = "webhook-id"
+	HeaderStandardTimestamp = "webhook-timestamp"
+	HeaderStandardSignature = "webhook-signature"
+)
+
+// nextSuffix makes the name of a rotation's second header from that of the first.
+const nextSuffix = "-Next"
 
 const (
 	timeLayout = "2006-01-02T15:04:05Z"
@@ -112,11 +125,18 @@ type Key struct {
 	Text secret.Secret
 }
 
-// Keys are the keys valid at the instant of a try. Next is the newer key during a
-// rotation and the zero Key otherwise.
+// Keys are the keys valid at the instant of a try. Next is the other key of a
+// rotation, the newer one before promote and the older one after it, and the zero
+// Key outside of one.
 type Keys struct {
 	Current Key
 	Next    Key
+	// Header is the name of the signature header, its partner NAME-Next; empty:
+	// HeaderSignature.
+	Header string
+	// Standard are secrets for the headers of Standard Webhooks, oldest first; none:
+	// no such headers. Several sign side by side, so that the receiver can switch.
+	Standard []secret.WebhookSecret
 }
 
 // Parcel is one notification ready to be sent: the bytes and what was made from them.
@@ -125,7 +145,11 @@ type Parcel struct {
 	Signature     string
 	SignatureNext string // empty outside a rotation
 	KeyID         string
+	headers       [][2]string // names and values, all that were made from the body
 }
+
+// Headers lists the headers that carry the signatures.
+func (p Parcel) Headers() [][2]string { return p.headers }
 
 // Pack serialises a notification once and signs those very bytes.
 func Pack(n Notification, keys Keys) (Parcel, error) {
@@ -142,15 +166,40 @@ func Pack(n Notification, keys Keys) (Parcel, error) {
 		return Parcel{}, fmt.Errorf("packing notification %s: %w", n.WebhookID, err)
 	}
 	p := Parcel{Body: body, KeyID: keys.Current.ID}
-	if p.Signature, err = secret.HMACHex(keys.Current.Text, body); err != nil {
+	if err := p.sign(n, keys); err != nil {
 		return Parcel{}, fmt.Errorf("packing notification %s: %w", n.WebhookID, err)
 	}
+	return p, nil
+}
+
+func (p *Parcel) sign(n Notification, keys Keys) (err error) {
+	name := keys.Header
+	if name == "" {
+		name = HeaderSignature
+	}
+	if p.Signature, err = secret.HMACHex(keys.Current.Text, p.Body); err != nil {
+		return err
+	}
+	p.headers = append(p.headers, [2]string{name, p.Signature})
 	if !keys.Next.Text.IsZero() {
-		if p.SignatureNext, err = secret.HMACHex(keys.Next.Text, body); err != nil {
-			return Parcel{}, fmt.Errorf("packing notification %s: %w", n.WebhookID, err)
+		if p.SignatureNext, err = secret.HMACHex(keys.Next.Text, p.Body); err != nil {
+			return err
+		}
+		p.headers = append(p.headers, [2]string{name + nextSuffix, p.SignatureNext})
+	}
+	if len(keys.Standard) == 0 {
+		return nil
+	}
+	at := strconv.FormatInt(n.DeliveredAt.Unix(), 10)
+	signatures := make([]string, len(keys.Standard))
+	for i, s := range keys.Standard {
+		if signatures[i], err = s.Sign(n.WebhookID, at, string(p.Body)); err != nil {
+			return err
 		}
 	}
-	return p, nil
+	p.headers = append(p.headers, [2]string{HeaderStandardID, n.WebhookID}, [2]string{HeaderStandardTimestamp, at},
+		[2]string{HeaderStandardSignature, strings.Join(signatures, " ")})
+	return nil
 }
 
 // Freshness bounds how far delivered_at may be from Now, in either direction.
@@ -174,12 +223,22 @@ func Verify(body []byte, signature string, key secret.Secret, fresh Freshness) (
 
 // VerifyHeaders accepts either of the two signature headers, so that a receiver
 // which knows one key is served without a gap through a whole rotation.
-func VerifyHeaders(body []byte, h http.Header, key secret.Secret, fresh Freshness) (Notification, error) {
-	n, err := Verify(body, h.Get(HeaderSignature), key, fresh)
-	if errors.Is(err, ErrSignature) && h.Get(HeaderSignatureNext) != "" {
-		return Verify(body, h.Get(HeaderSignatureNext), key, fresh)
+func VerifyHeaders(body []byte, h Signed, key secret.Secret, fresh Freshness) (Notification, error) {
+	name := h.Name
+	if name == "" {
+		name = HeaderSignature
+	}
+	n, err := Verify(body, h.Header.Get(name), key, fresh)
+	if errors.Is(err, ErrSignature) && h.Header.Get(name+nextSuffix) != "" {
+		return Verify(body, h.Header.Get(name+nextSuffix), key, fresh)
 	}
 	return n, err
+}
+
+// Signed are the headers of a received notification.
+type Signed struct {
+	Header http.Header
+	Name   string // of the signature header; empty: HeaderSignature
 }
 
 func read(body []byte, fresh Freshness) (Notification, error) {

@@ -6,13 +6,17 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"pgregory.net/rapid"
 
+	"tributary/internal/guard"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
@@ -122,7 +126,7 @@ func TestReceiverWithEitherKeyIsServedThroughARotation(t *testing.T) {
 			key  webhook.Key
 			want bool
 		}{{older, stage.older}, {newer, stage.newer}, {key("k3"), false}} {
-			if _, err := webhook.VerifyHeaders(p.Body, h, r.key.Text, webhook.Freshness{}); (err == nil) != r.want {
+			if _, err := webhook.VerifyHeaders(p.Body, webhook.Signed{Header: h}, r.key.Text, webhook.Freshness{}); (err == nil) != r.want {
 				t.Errorf("%s: receiver with %s: %v", stage.name, r.key.ID, err)
 			}
 		}
@@ -221,4 +225,62 @@ func emptyKeySignature(body string) string {
 	mac := hmac.New(sha256.New, nil)
 	mac.Write([]byte(body))
 	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// TestStandardWebhooksAreVerifiedByTheirOwnLibrary: whoever has one of the
+// secrets is served, with the library that the standard's authors publish.
+func TestStandardWebhooksAreVerifiedByTheirOwnLibrary(t *testing.T) {
+	ca := must(newAuthority())(t)
+	got := make(chan *http.Request, 1)
+	bodies := make(chan []byte, 1)
+	server := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- r
+		bodies <- body
+	}), "127.0.0.1")
+	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
+	older, newer, stranger := secret.NewWebhookSecret(), secret.NewWebhookSecret(), secret.NewWebhookSecret()
+	keys := webhook.Keys{Current: key("k1"), Next: key("k2"), Header: "Acme-Signature", Standard: []secret.WebhookSecret{older, newer}}
+	note := notification(time.Now())
+	if try := s.Send(t.Context(), server.URL, must(webhook.Pack(note, keys))(t)); !try.Delivered() {
+		t.Fatalf("%+v", try)
+	}
+	r, body := <-got, <-bodies
+	for name, c := range map[string]struct {
+		secret secret.WebhookSecret
+		body   string
+		ok     bool
+	}{
+		"older": {older, string(body), true}, "newer": {newer, string(body), true}, "a stranger's": {stranger, string(body), false}, "changed": {newer, string(body) + " ", false},
+	} {
+		verifier := must(standardwebhooks.NewWebhook(c.secret.Text().RevealText()))(t)
+		if err := verifier.Verify([]byte(c.body), r.Header); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r.Header.Get("webhook-id") != note.WebhookID || r.Header.Get("webhook-timestamp") != strconv.FormatInt(note.DeliveredAt.Unix(), 10) {
+		t.Errorf("headers %v", r.Header)
+	}
+	// The client's own name for the signature of its API key, and its partner.
+	for _, k := range []webhook.Key{keys.Current, keys.Next} {
+		if _, err := webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header, Name: "Acme-Signature"}, k.Text, webhook.Freshness{}); err != nil {
+			t.Errorf("%s: %v", k.ID, err)
+		}
+	}
+	if r.Header.Get("Acme-Signature-Next") == "" || r.Header.Get(webhook.HeaderSignature) != "" || r.Header.Get(webhook.HeaderSignatureNext) != "" {
+		t.Errorf("headers %v", r.Header)
+	}
+	// Without a secret of its own a client's notifications do not look like Standard Webhooks.
+	if try := s.Send(t.Context(), server.URL, parcel(t)); !try.Delivered() {
+		t.Fatalf("%+v", try)
+	}
+	r, _ = <-got, <-bodies
+	for _, name := range []string{webhook.HeaderStandardID, webhook.HeaderStandardTimestamp, webhook.HeaderStandardSignature} {
+		if r.Header.Get(name) != "" {
+			t.Errorf("%s is %q", name, r.Header.Get(name))
+		}
+	}
 }

@@ -146,7 +146,7 @@ func (p *post) receive(c net.Conn, alive *bool) {
 		if err != nil {
 			return
 		}
-		note, err := webhook.VerifyHeaders(body, request.Header, keyText("k1"), webhook.Freshness{})
+		note, err := webhook.VerifyHeaders(body, webhook.Signed{Header: request.Header}, keyText("k1"), webhook.Freshness{})
 		if !p.lives(alive) {
 			return
 		}
