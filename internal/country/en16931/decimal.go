@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/big"
 	"strconv"
+	"strings"
 )
 
 // digitsMax bounds what a decimal of a document may have: what fits 64 bits.
@@ -30,6 +31,9 @@ func ParseDecimal(text string) (Decimal, error) {
 	rest, negative := text, false
 	if rest != "" && (rest[0] == '-' || rest[0] == '+') {
 		negative, rest = rest[0] == '-', rest[1:]
+	}
+	if len(rest) > digitsMax && strings.IndexByte(rest, '.') >= 0 {
+		rest = strings.TrimRight(rest, "0") // zeros at the end say nothing
 	}
 	d := Decimal{given: true}
 	digits, point, any := 0, false, false
@@ -129,24 +133,41 @@ func (d Decimal) append(out []byte) []byte {
 }
 
 // exact is a sum or a product that may be longer than a [Decimal]: a whole
-// number of 10^-18. Documents from outside may hold 5,000 lines of 18 digits.
-type exact struct{ n big.Int }
+// number of 10^-18. Documents from outside may hold 5,000 lines of 18 digits;
+// those of people fit the hundredths that are summed apart.
+type exact struct {
+	hundredths int64
+	n          big.Int
+}
 
-const exactScale = 18
+const (
+	exactScale    = 18
+	hundredthsMax = 1 << 61
+	smallMax      = 1 << 52
+)
 
 func (e *exact) add(d Decimal) *exact {
+	if d.scale <= 2 && d.unscaled < smallMax && d.unscaled > -smallMax && e.hundredths < hundredthsMax && e.hundredths > -hundredthsMax {
+		e.hundredths += d.unscaled * [...]int64{100, 10, 1}[d.scale]
+		return e
+	}
 	e.n.Add(&e.n, scaled(d, exactScale))
 	return e
 }
 
 func (e *exact) sub(d Decimal) *exact {
-	e.n.Sub(&e.n, scaled(d, exactScale))
-	return e
+	return e.add(d.Neg())
+}
+
+// total is the sum in units of 10^-18.
+func (e *exact) total() *big.Int {
+	n := new(big.Int).Mul(big.NewInt(e.hundredths), power10(exactScale-2))
+	return n.Add(n, &e.n)
 }
 
 // equals compares the sum with a decimal.
 func (e *exact) equals(d Decimal) bool {
-	return d.given && e.n.Cmp(scaled(d, exactScale)) == 0
+	return d.given && e.total().Cmp(scaled(d, exactScale)) == 0
 }
 
 // scaled is d × 10^scale as a whole number; scale is never less than d's own.
@@ -155,9 +176,17 @@ func scaled(d Decimal, scale int) *big.Int {
 	return n.Mul(n, power10(scale-int(d.scale)))
 }
 
-func power10(exponent int) *big.Int {
-	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(exponent)), nil)
-}
+// powers are those of ten up to the longest product of two decimals.
+var powers = func() (all [3*exactScale + 3]*big.Int) {
+	all[0] = big.NewInt(1)
+	for i := 1; i < len(all); i++ {
+		all[i] = new(big.Int).Mul(all[i-1], big.NewInt(10))
+	}
+	return all
+}()
+
+// power10 is shared: read it only.
+func power10(exponent int) *big.Int { return powers[exponent] }
 
 // percentOf is |amount| × rate ÷ 100, rounded half up to two decimals: what the
 // official rules compare a category's tax with.

@@ -42,8 +42,8 @@ type Invoice struct {
 	Payee             *Party // BG-10: name, one identifier, legal identifier
 	TaxRepresentative *Party // BG-11: name, VAT identifier, address
 
-	Delivery *Delivery // BG-13
-	Period   Period    // BG-14
+	Delivery Delivery // BG-13
+	Period   Period   // BG-14
 
 	Payment Payment // BG-16
 
@@ -135,11 +135,11 @@ type Payment struct {
 
 // PaymentMeans is one way to pay.
 type PaymentMeans struct {
-	Code         string   // BT-81, UNTDID 4461
-	Text         string   // BT-82
-	Account      *Account // BG-17
-	Card         *Card    // BG-18
-	DebitAccount string   // BT-91
+	Code         string  // BT-81, UNTDID 4461
+	Text         string  // BT-82
+	Account      Account // BG-17
+	Card         Card    // BG-18
+	DebitAccount string  // BT-91
 }
 
 // Account is BG-17.

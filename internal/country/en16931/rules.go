@@ -197,13 +197,12 @@ func (c *checker) parties() {
 		}
 		c.vatPrefix("BT-63", r.VATID)
 	}
-	if v := d.Delivery; v != nil {
-		if v.Address != (Address{}) {
-			c.country("BR-57", "BT-80", v.Address.Country)
-		}
-		c.scheme("BR-CL-26", "BT-71", v.Location)
-		c.day("BT-72", v.Date)
+	v := &d.Delivery
+	if v.Address != (Address{}) {
+		c.country("BR-57", "BT-80", v.Address.Country)
 	}
+	c.scheme("BR-CL-26", "BT-71", v.Location)
+	c.day("BT-72", v.Date)
 }
 
 func (c *checker) country(rule, term, code string) {
@@ -245,12 +244,12 @@ func (c *checker) payment() {
 			c.must("BR-CL-16", "BT-81", among(paymentMeansCodes, m.Code), notListed)
 		}
 		if m.Code == "30" || m.Code == "58" {
-			c.need("BR-61", "BT-84", m.Account != nil && m.Account.ID != "")
+			c.need("BR-61", "BT-84", m.Account.ID != "")
 		}
-		if m.Account != nil {
+		if m.Account != (Account{}) {
 			c.need("BR-50", "BT-84", m.Account.ID != "")
 		}
-		if m.Card != nil {
+		if m.Card != (Card{}) {
 			cards++
 			c.must("BR-51", "BT-87", len(m.Card.Number) <= 10, "shows more than the first six and the last four digits")
 		}

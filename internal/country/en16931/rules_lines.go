@@ -5,7 +5,7 @@ import "math/big"
 func (c *checker) line(l *Line) {
 	c.need("BR-21", "BT-126", l.ID != "")
 	c.need("BR-22", "BT-129", l.Quantity.Given())
-	c.need("BR-23", "BT-130", l.Unit != "")
+	c.need("BR-23", "BT-130", l.Unit != "" && l.Quantity.Given())
 	c.need("BR-24", "BT-131", l.Net.Given())
 	c.need("BR-25", "BT-153", l.Item.Name != "")
 	c.need("BR-26", "BT-146", l.Price.Net.Given())
@@ -75,7 +75,7 @@ func (c *checker) lineAdds(l *Line) bool {
 	for i := range l.Charges {
 		difference.sub(l.Charges[i].Amount)
 	}
-	left := new(big.Int).Mul(&difference.n, scaled(base, exactScale))
+	left := new(big.Int).Mul(difference.total(), scaled(base, exactScale))
 	product := new(big.Int).Mul(big.NewInt(l.Quantity.unscaled), big.NewInt(l.Price.Net.unscaled))
 	product.Mul(product, power10(scale-int(l.Quantity.scale)-int(l.Price.Net.scale)))
 	slack := Dec(2, 2)

@@ -186,7 +186,7 @@ func (c *checker) danish() {
 	for _, m := range d.Payment.Means {
 		c.must("DK-R-005", "BT-81", among(" 1 10 31 42 48 49 50 58 59 93 97 ", m.Code), "is not a means of payment between Danish parties")
 		if m.Code == "31" || m.Code == "42" {
-			c.need("DK-R-006", "BT-84", m.Account != nil && m.Account.ID != "" && m.Account.BIC != "")
+			c.need("DK-R-006", "BT-84", m.Account.ID != "" && m.Account.BIC != "")
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (c *checker) swedish() {
 		c.must("SE-R-004", "BT-30", len(id.ID) == 10, "has not 10 digits")
 		c.must("SE-R-013", "BT-30", ValidIn("0007", id.ID), "has wrong check digits")
 	}
-	if d.Seller.TaxID != "" {
+	if d.Seller.TaxID != "" && d.Seller.LegalID.ID != "" {
 		c.must("SE-R-005", "BT-32", strings.EqualFold(d.Seller.TaxID, "Godkänd för F-skatt"), "is not the text of F-skatt")
 	}
 	if d.Seller.VATID == "" {
@@ -272,7 +272,7 @@ func (c *checker) german() {
 	c.need(name("4", "004"), "BT-38", s.Address.PostCode != "")
 	c.need(name("8", "008"), "BT-52", d.Buyer.Address.City != "")
 	c.need(name("9", "009"), "BT-53", d.Buyer.Address.PostCode != "")
-	if v := d.Delivery; v != nil && v.Address != (Address{}) {
+	if v := &d.Delivery; v.Address != (Address{}) {
 		c.need(name("10", "010"), "BT-77", v.Address.City != "")
 		c.need(name("11", "011"), "BT-78", v.Address.PostCode != "")
 	}
@@ -308,14 +308,14 @@ func (c *checker) germanPayment(name func(string, string) string) {
 	for _, m := range d.Payment.Means {
 		switch m.Code {
 		case "30", "58":
-			c.need(part("23", "023", 0), "BG-17", m.Account != nil)
-			c.must(part("23", "023", 1), "BT-81", m.Card == nil && !debit, "contradicts the data of another means")
+			c.need(part("23", "023", 0), "BG-17", m.Account != Account{})
+			c.must(part("23", "023", 1), "BT-81", m.Card == Card{} && !debit, "contradicts the data of another means")
 		case "48", "54", "55":
-			c.need(part("24", "024", 0), "BG-18", m.Card != nil)
-			c.must(part("24", "024", 1), "BT-81", m.Account == nil && !debit, "contradicts the data of another means")
+			c.need(part("24", "024", 0), "BG-18", m.Card != Card{})
+			c.must(part("24", "024", 1), "BT-81", m.Account == Account{} && !debit, "contradicts the data of another means")
 		case "59":
 			c.need(part("25", "025", 0), "BG-19", debit)
-			c.must(part("25", "025", 1), "BT-81", m.Account == nil && m.Card == nil, "contradicts the data of another means")
+			c.must(part("25", "025", 1), "BT-81", m.Account == Account{} && m.Card == Card{}, "contradicts the data of another means")
 		}
 	}
 	if debit {

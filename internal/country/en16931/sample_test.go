@@ -34,9 +34,9 @@ func sample(p en16931.Profile) *en16931.Invoice {
 			Name: "Stadt Beispiel", VATID: "DE129273398", Electronic: en16931.Identifier{ID: "04011000-12345-03", Scheme: "0204"},
 			Address: en16931.Address{Line1: "Am Markt 2", City: "Bonn", PostCode: "53111", Country: "DE"},
 		},
-		Delivery: &en16931.Delivery{Date: "2026-11-14"},
+		Delivery: en16931.Delivery{Date: "2026-11-14"},
 		Payment: en16931.Payment{Remittance: "R-2026-17", Means: []en16931.PaymentMeans{{Code: "58",
-			Account: &en16931.Account{ID: "DE89370400440532013000", Name: "Rot GmbH", BIC: "COBADEFFXXX"}}}},
+			Account: en16931.Account{ID: "DE89370400440532013000", Name: "Rot GmbH", BIC: "COBADEFFXXX"}}}},
 		Allowances: []en16931.AllowanceCharge{{Amount: dec("5.00"), Base: dec("50.00"), Percent: dec("10"), Category: "S", Rate: dec("19"), Reason: "Discount", ReasonCode: "95"}},
 		Charges:    []en16931.AllowanceCharge{{Amount: dec("3.00"), Category: "S", Rate: dec("7"), Reason: "Freight", ReasonCode: "FC"}},
 		Lines: []en16931.Line{
