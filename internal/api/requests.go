@@ -120,14 +120,31 @@ func requestSchemas() object {
 func partSchemas() object {
 	payment := record("One way the total is paid.", object{
 		"type": oneOf("How it is paid.", "CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"), "code": line("Of your own or the country's (MX: PUE, PPD).", 32), "amount": amount("What is paid this way."),
+		"iban": object{"type": []any{"string", "null"}, "maxLength": 42, "pattern": `^([A-Z]{2}\d{2}[A-Za-z0-9 ]*)?$`, "description": "Account that the money goes to; with the right check digits, blanks as in print are accepted.", "examples": []any{"DE89 3704 0044 0532 0130 00"}}, "reference": line("What the payment says, at the bank or to the buyer.", 140),
 	}, "type", "amount")
 	supplier := record("The onboarded company in whose name the sale is issued.", object{"id": filled("As answered by onboarding.", 150)}, "id")
-	party := record("A customer or an issuer.", object{
-		"legal_name": filled("Full name.", 450), "trade_name": line("Name in trade.", 450), "entity_number": line("Number in a register.", 100),
-		"address": optional("Address", "Where the party is."), "type": oneOf("Decides about business_model.", "INDIVIDUAL", "BUSINESS"),
-		"tax_information": typed(record("How the party is known to its tax authority.", object{"tax_number": line("Tax number.", 50), "regime": line("Tax it is registered for, for example VAT.", 10)}), "object", "null"),
-	}, "legal_name", "type")
-	return object{"Address": addressSchema("country_code"), "Tax": taxSchema(), "Item": itemSchema(), "Party": party, "Payment": payment, "SupplierReference": supplier}
+	party := func(about string, more, tax object) object {
+		maps.Copy(tax, object{"tax_number": line("Tax number.", 50), "regime": line("Tax it is registered for, for example VAT.", 10)})
+		maps.Copy(more, object{
+			"legal_name": filled("Full name.", 450), "trade_name": line("Name in trade.", 450), "entity_number": line("Number in a register.", 100),
+			"address": optional("Address", "Where the party is."), "type": oneOf("Decides about business_model.", "INDIVIDUAL", "BUSINESS"),
+			"tax_information":    typed(record("How the party is known to its tax authority.", tax), "object", "null"),
+			"electronic_address": optional("ElectronicAddress", "Where the party receives documents electronically."),
+		})
+		return record(about, more, "legal_name", "type")
+	}
+	issuer := party("Who issues on the supplier's behalf.", object{}, object{})
+	customer := party("Who buys.", object{
+		"email": object{"type": []any{"string", "null"}, "maxLength": 254, "pattern": `^([^@\s<>,;"` + unfit + `]+@[^@\s<>,;"` + unfit + `.]([^@\s<>,;"` + unfit + `]*[^@\s<>,;"` + unfit + `.])?)?$`, "description": "Where the customer is written to.", "examples": []any{"jane@example.com"}},
+		"phone": object{"type": []any{"string", "null"}, "maxLength": 50, "pattern": `^([^` + unfit + `]*\d[^` + unfit + `]*\d[^` + unfit + `]*\d[^` + unfit + `]*)?$`, "description": "With at least 3 digits."},
+	}, object{
+		"fiscal_code": object{"type": []any{"string", "null"}, "maxLength": 28, "pattern": `^[A-Za-z0-9]*$`, "description": "IT codice fiscale."},
+		"use":         object{"type": []any{"string", "null"}, "maxLength": 10, "pattern": wordPattern, "description": "What the customer uses the document for: MX UsoCFDI of this sale.", "examples": []any{"G03"}},
+	})
+	electronic := record("An EAS code with an identifier; in Italy IT:SDI with 7 or 6 characters, or IT:PEC with an address.", object{
+		"scheme": object{"type": "string", "pattern": `^([A-Z0-9]{2}|[A-Z0-9]{4}|IT:SDI|IT:PEC)$`, "description": "Code of the list of electronic address schemes.", "examples": []any{"0208"}}, "id": filled("Identifier within the scheme.", 100),
+	}, "scheme", "id")
+	return object{"Address": addressSchema("country_code"), "Tax": taxSchema(), "Item": itemSchema(), "Customer": customer, "Issuer": issuer, "ElectronicAddress": electronic, "Payment": payment, "SupplierReference": supplier}
 }
 
 // addressMembers are those of spec.md beside the country.
@@ -169,6 +186,9 @@ func itemSchema() object {
 		"name":   filled("What is sold.", 200), "quantity": typed(above0("How much of it."), "number"), "unit": line("Unit of measure.", 20),
 		"unit_price": amount("May be negative. Includes tax unless a tax entry says otherwise."), "type": optionalOneOf("GOODS where absent.", "GOODS", "SERVICES", "DISCOUNT"),
 		"description": line("More about it.", 200), "code": line("Your code of it; MX reads it as ClaveProdServ.", 60), "ean": line("European Article Number.", 13),
+		"classification": object{"type": []any{"array", "null"}, "maxItems": 20, "description": "Codes of lists that others keep.", "items": record("One code.", object{
+			"scheme": object{"type": "string", "minLength": 1, "maxLength": 20, "pattern": wordPattern, "description": "The list: HSN, CPV, KPD, MY, UNSPSC …", "examples": []any{"CPV"}}, "code": filled("The code in it.", 50),
+		}, "scheme", "code")},
 		"tax_breakdowns": taxes("Taxes of the line."), "tax_breakdown": taxes("Another name of tax_breakdowns; send one of them."),
 	}, "number", "name", "quantity", "unit_price")
 	item["not"] = object{"required": list("tax_breakdowns", "tax_breakdown"), "properties": object{"tax_breakdowns": object{"type": "array"}, "tax_breakdown": object{"type": "array"}}}
@@ -183,16 +203,22 @@ func members() object {
 		"country_code": code("Country whose rules apply: ISO 3166-1, or XX for the reference authority.", twoLetters, "XX"), "language_code": optionalCode("Of the document; the country's first language where absent.", twoLetters, "EN"),
 		"currency_code": code("ISO 4217, with a minor unit.", threeLetters, "EUR"), "transaction_date": stamp,
 		"transaction_number": line("Your document number. Required unless /v1/countries/{code} says that it is optional.", 50), "transaction_id": identifier("Your unique id: the idempotency key."),
-		"items": items, "supplier": ref("SupplierReference"), "customer": optional("Party", "Buyer."), "issuer": optional("Party", "Who issues on the supplier's behalf, such as a marketplace; the supplier where absent."),
+		"items": items, "supplier": ref("SupplierReference"), "customer": optional("Customer", "Buyer."), "issuer": optional("Issuer", "Who issues on the supplier's behalf, such as a marketplace; the supplier where absent."),
 		"note":     object{"type": []any{"string", "null"}, "maxLength": 3000, "pattern": notePattern, "description": "Free text, may carry simple HTML; sanitised for documents."},
 		"payments": object{"type": []any{"array", "null"}, "items": ref("Payment"), "description": "When present, the amounts add up to the total less what is withheld."},
 		"exchange_rate": typed(above0("Units of the country's currency per unit of currency_code; required where the country's document is in its own currency."),
 			"number", "null"),
-		"exchange_rate_date": object{"type": []any{"string", "null"}, "pattern": dayPattern, "anyOf": []any{object{"format": "date"}, object{"const": ""}},
-			"description": "Day of the exchange rate.", "examples": []any{"2026-03-31"}},
+		"exchange_rate_date": day("Day of the exchange rate."), "due_date": day("When it is to be paid; not before the day of the document."), "delivery_date": day("Day of supply; that of the document where absent."),
+		"payment_terms":   object{"type": []any{"string", "null"}, "maxLength": 500, "pattern": notePattern, "description": "Terms in words."},
+		"buyer_reference": line("The buyer's own reference; DE: a Leitweg-ID.", 100), "order_reference": line("The buyer's order.", 100), "contract_reference": line("The contract.", 100), "project_reference": line("The project.", 100),
 		"reference_transaction_id": identifier("transaction_id of the original."), "reason": line("Code of the country, where it wants one.", 200),
 		"tax_authority_id_1": line("The authority's id of the document, if it is known.", 200),
 	}
+}
+
+// day is an optional calendar day.
+func day(about string) object {
+	return object{"type": []any{"string", "null"}, "pattern": dayPattern, "anyOf": []any{object{"format": "date"}, object{"const": ""}}, "description": about, "examples": []any{"2026-03-31"}}
 }
 
 // bodyOf is a body with some of the members; the others are refused by name.
@@ -212,7 +238,7 @@ func bodyOf(about string, names, required []string) object {
 }
 
 func transactionSchemas() object {
-	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "note", "payments", "exchange_rate", "exchange_rate_date"}
+	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference"}
 	wholeRequired := []string{"country_code", "currency_code", "transaction_date", "transaction_id", "supplier", "items"}
 	short := []string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "note"}
 	shortRequired := []string{"country_code", "transaction_date", "transaction_id", "reference_transaction_id"}

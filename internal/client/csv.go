@@ -50,7 +50,12 @@ func csvColumns() []column {
 		text("tax_authority_id_1", "", "tax_authority_id_1"),
 		{name: "exchange_rate", path: []string{"exchange_rate"}, number: true}, text("exchange_rate_date", "", "exchange_rate_date"),
 	}
+	for _, name := range []string{"due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference"} {
+		columns = append(columns, text(name, "", name))
+	}
 	columns = append(columns, partyColumns("customer", map[string]string{"legal_name": "Jane Doe", "type": "INDIVIDUAL"})...)
+	columns = append(columns, text("customer_email", "", "customer", "email"), text("customer_phone", "", "customer", "phone"),
+		text("customer_fiscal_code", "", "customer", "tax_information", "fiscal_code"), text("customer_use", "", "customer", "tax_information", "use"))
 	columns = append(columns, partyColumns("issuer", nil)...)
 	item := func(name, example string, number bool) column {
 		return column{name: "item_" + name, path: []string{name}, part: ofItem, number: number, example: example}
@@ -72,7 +77,8 @@ func csvColumns() []column {
 	}
 	return append(columns,
 		column{name: "payment_type", path: []string{"type"}, part: ofPayment, example: "CARD"}, column{name: "payment_code", path: []string{"code"}, part: ofPayment},
-		column{name: "payment_amount", path: []string{"amount"}, part: ofPayment, number: true, example: "22710"})
+		column{name: "payment_amount", path: []string{"amount"}, part: ofPayment, number: true, example: "22710"},
+		column{name: "payment_iban", path: []string{"iban"}, part: ofPayment}, column{name: "payment_reference", path: []string{"reference"}, part: ofPayment})
 }
 
 func partyColumns(party string, examples map[string]string) (columns []column) {
@@ -83,6 +89,8 @@ func partyColumns(party string, examples map[string]string) (columns []column) {
 	add("trade_name", "trade_name")
 	add("entity_number", "entity_number")
 	add("type", "type")
+	add("electronic_address_scheme", "electronic_address", "scheme")
+	add("electronic_address_id", "electronic_address", "id")
 	add("tax_number", "tax_information", "tax_number")
 	add("tax_regime", "tax_information", "regime")
 	for _, m := range []string{"country_code", "city", "postal_code", "address_line_1", "address_line_2", "province", "region", "state", "district", "canton",

@@ -3,6 +3,7 @@ package country
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"tributary/internal/transaction"
@@ -37,6 +38,24 @@ func (c *examiner) facts() {
 	if c.tx.Whole() {
 		c.exchange()
 		c.rates()
+		c.dates()
+	}
+}
+
+// dates refuses a due date before the document's day. That day is the
+// supplier's, whose address only the worker knows: both the country's day and
+// the day in the client's own offset count as it.
+func (c *examiner) dates() {
+	if c.tx.DueDate == "" || c.tx.Date.IsZero() {
+		return
+	}
+	zone, err := time.LoadLocation(c.pack.Facts.TimeZone)
+	if err != nil {
+		zone = time.UTC
+	}
+	day := min(c.tx.Date.In(zone).Format(time.DateOnly), c.tx.Date.Format(time.DateOnly))
+	if c.tx.DueDate < day {
+		c.found(fault.At("due_date", fault.ValidationMatchInvalid, "must not be before the day of the document, %s", day))
 	}
 }
 

@@ -132,6 +132,7 @@ func (o *operation) complete(source *operation) {
 	t.Items, t.CurrencyCode = from.Items, from.CurrencyCode
 	t.Customer, t.Issuer = from.Customer, from.Issuer
 	t.ExchangeRate, t.ExchangeRateDate = from.ExchangeRate, from.ExchangeRateDate
+	t.References = from.References // the buyer finds the credit where the invoice was
 	if t.LanguageCode == "" {
 		t.LanguageCode = from.LanguageCode
 	}

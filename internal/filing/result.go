@@ -21,41 +21,53 @@ import (
 // Result is what GET /v1/transactions/{operation_id} answers: every member of
 // spec.md is always there, null or empty while it is unknown.
 type Result struct {
-	OperationID     string            `json:"operation_id"`
-	TransactionID   string            `json:"transaction_id"`
-	Number          *string           `json:"transaction_number"`
-	UniqueNumber    *string           `json:"unique_transaction_number"`
-	Date            string            `json:"transaction_date"`
-	GeneratedAt     *string           `json:"document_generated_at"`
-	ReportedAt      *string           `json:"reported_at"`
-	AuthorityID1    *string           `json:"tax_authority_id_1"`
-	AuthorityID2    *string           `json:"tax_authority_id_2"`
-	Status          Status            `json:"status"`
-	Kind            transaction.Kind  `json:"kind"`
-	ReferenceID     *string           `json:"reference_transaction_id"`
-	Attachments     []Attachment      `json:"attachments"`
-	BusinessModel   string            `json:"business_model"`
-	Direction       string            `json:"direction"`
-	OperationRegime string            `json:"operation_regime"`
-	Type            string            `json:"type"`
-	CountryCode     string            `json:"country_code"`
-	CurrencyCode    *string           `json:"currency_code"`
-	LanguageCode    *string           `json:"language_code"`
-	Items           []ResultItem      `json:"items"`
-	Payments        []ResultPayment   `json:"payments"`
-	Supplier        ResultSupplier    `json:"supplier"`
-	Customer        *ResultParty      `json:"customer"`
-	Issuer          *ResultParty      `json:"issuer"`
-	Note            *string           `json:"note"`
-	ExchangeRate    *digits           `json:"exchange_rate"`
-	ExchangeDate    *string           `json:"exchange_rate_date"`
-	QRCode          *string           `json:"qr_code"`
-	TotalAmount     *int64            `json:"total_amount"`
-	TotalNetAmount  *int64            `json:"total_net_amount"`
-	TotalTaxAmount  *int64            `json:"total_tax_amount"`
-	LatestBy        *string           `json:"latest_by"`
-	Corrections     []CorrectionEntry `json:"corrections"`
-	Errors          []fault.Fault     `json:"errors"`
+	OperationID     string           `json:"operation_id"`
+	TransactionID   string           `json:"transaction_id"`
+	Number          *string          `json:"transaction_number"`
+	UniqueNumber    *string          `json:"unique_transaction_number"`
+	Date            string           `json:"transaction_date"`
+	GeneratedAt     *string          `json:"document_generated_at"`
+	ReportedAt      *string          `json:"reported_at"`
+	AuthorityID1    *string          `json:"tax_authority_id_1"`
+	AuthorityID2    *string          `json:"tax_authority_id_2"`
+	Status          Status           `json:"status"`
+	Kind            transaction.Kind `json:"kind"`
+	ReferenceID     *string          `json:"reference_transaction_id"`
+	Attachments     []Attachment     `json:"attachments"`
+	BusinessModel   string           `json:"business_model"`
+	Direction       string           `json:"direction"`
+	OperationRegime string           `json:"operation_regime"`
+	Type            string           `json:"type"`
+	CountryCode     string           `json:"country_code"`
+	CurrencyCode    *string          `json:"currency_code"`
+	LanguageCode    *string          `json:"language_code"`
+	Items           []ResultItem     `json:"items"`
+	Payments        []ResultPayment  `json:"payments"`
+	Supplier        ResultSupplier   `json:"supplier"`
+	Customer        *ResultParty     `json:"customer"`
+	Issuer          *ResultParty     `json:"issuer"`
+	Note            *string          `json:"note"`
+	ExchangeRate    *digits          `json:"exchange_rate"`
+	ExchangeDate    *string          `json:"exchange_rate_date"`
+	QRCode          *string          `json:"qr_code"`
+	TotalAmount     *int64           `json:"total_amount"`
+	TotalNetAmount  *int64           `json:"total_net_amount"`
+	TotalTaxAmount  *int64           `json:"total_tax_amount"`
+	LatestBy        *string          `json:"latest_by"`
+	ResultTerms
+	Corrections []CorrectionEntry `json:"corrections"`
+	Errors      []fault.Fault     `json:"errors"`
+}
+
+// ResultTerms are references and terms of the document as submitted.
+type ResultTerms struct {
+	BuyerReference    *string `json:"buyer_reference"`
+	OrderReference    *string `json:"order_reference"`
+	ContractReference *string `json:"contract_reference"`
+	ProjectReference  *string `json:"project_reference"`
+	DueDate           *string `json:"due_date"`
+	DeliveryDate      *string `json:"delivery_date"`
+	PaymentTerms      *string `json:"payment_terms"`
 }
 
 // Attachment points to a document; its address is fresh and short-lived.
@@ -79,6 +91,14 @@ type ResultItem struct {
 	NetPrice    int64       `json:"net_price"`
 	Type        string      `json:"type"`
 	Taxes       []ResultTax `json:"tax_breakdown"`
+
+	Classifications []ResultClassification `json:"classification,omitempty"`
+}
+
+// ResultClassification is a classification as submitted.
+type ResultClassification struct {
+	Scheme string `json:"scheme"`
+	Code   string `json:"code"`
 }
 
 // ResultTax is one tax entry with its amount.
@@ -92,9 +112,11 @@ type ResultTax struct {
 
 // ResultPayment is a payment as submitted; negated in credits and cancellations.
 type ResultPayment struct {
-	Type   string  `json:"type"`
-	Code   *string `json:"code"`
-	Amount int64   `json:"amount"`
+	Type      string  `json:"type"`
+	Code      *string `json:"code"`
+	Amount    int64   `json:"amount"`
+	IBAN      *string `json:"iban"`
+	Reference *string `json:"reference"`
 }
 
 // ResultSupplier names the supplier by both ids.
@@ -111,12 +133,23 @@ type ResultParty struct {
 	Address        *transaction.Address `json:"address"`
 	TaxInformation *ResultTaxNumber     `json:"tax_information"`
 	Type           string               `json:"type"`
+	Electronic     *ResultElectronic    `json:"electronic_address"`
+	Email          *string              `json:"email"`
+	Phone          *string              `json:"phone"`
 }
 
-// ResultTaxNumber is a party's tax number.
+// ResultElectronic is an electronic address as submitted.
+type ResultElectronic struct {
+	Scheme string `json:"scheme"`
+	ID     string `json:"id"`
+}
+
+// ResultTaxNumber is how a party is known to its tax authority.
 type ResultTaxNumber struct {
-	TaxNumber string  `json:"tax_number"`
-	Regime    *string `json:"regime"`
+	TaxNumber  *string `json:"tax_number"`
+	Regime     *string `json:"regime"`
+	FiscalCode *string `json:"fiscal_code"`
+	Use        *string `json:"use"`
 }
 
 // CorrectionEntry is a correction in its original's result.
@@ -179,6 +212,10 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		Supplier: ResultSupplier{ID: opt(o.supplierID), ExternalID: opt(supplier.ExternalID)}, Customer: party(t.Customer), Issuer: party(t.Issuer),
 		Note: opt(t.Note), ExchangeDate: opt(t.ExchangeRateDate), Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, o.warnings...),
 	}
+	r.ResultTerms = ResultTerms{
+		BuyerReference: opt(t.References.Buyer), OrderReference: opt(t.References.Order), ContractReference: opt(t.References.Contract),
+		ProjectReference: opt(t.References.Project), DueDate: opt(t.DueDate), DeliveryDate: opt(t.DeliveryDate), PaymentTerms: opt(t.PaymentTerms),
+	}
 	if r.LanguageCode == nil && len(pack.Facts.Languages) > 0 {
 		r.LanguageCode = &pack.Facts.Languages[0]
 	}
@@ -190,7 +227,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		r.Items = append(r.Items, resultItem(item, o.totals.Lines[i], sign))
 	}
 	for _, p := range t.Payments {
-		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount})
+		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference)})
 	}
 	if len(items) > 0 {
 		gross, net, tax := sign*o.totals.Gross, sign*o.totals.Net, sign*o.totals.Tax
@@ -210,6 +247,9 @@ func resultItem(item transaction.Item, line transaction.Line, sign int64) Result
 	for i, tax := range item.Taxes {
 		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code)})
 	}
+	for _, c := range item.Classifications {
+		r.Classifications = append(r.Classifications, ResultClassification(c))
+	}
 	return r
 }
 
@@ -217,9 +257,12 @@ func party(p *transaction.Party) *ResultParty {
 	if p == nil {
 		return nil
 	}
-	r := &ResultParty{LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type}
-	if p.TaxNumber != "" {
-		r.TaxInformation = &ResultTaxNumber{TaxNumber: p.TaxNumber, Regime: opt(p.TaxRegime)}
+	r := &ResultParty{LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type, Email: opt(p.Email), Phone: opt(p.Phone)}
+	if p.TaxNumber+p.TaxRegime+p.FiscalCode+p.TaxUse != "" {
+		r.TaxInformation = &ResultTaxNumber{TaxNumber: opt(p.TaxNumber), Regime: opt(p.TaxRegime), FiscalCode: opt(p.FiscalCode), Use: opt(p.TaxUse)}
+	}
+	if p.Electronic != nil {
+		r.Electronic = &ResultElectronic{Scheme: p.Electronic.Scheme, ID: p.Electronic.ID}
 	}
 	return r
 }

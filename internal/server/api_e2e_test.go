@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -63,6 +64,56 @@ func TestASaleTravelsThroughTheAPI(t *testing.T) {
 	backfilled := c.submit(t, "/v1/transactions/backfill/reported", example(t, "backfill", object{"transaction_id": "journey-old"}))
 	if r := c.outcome(t, backfilled); r["status"] != "SUCCESS" || r["tax_authority_id_1"] != "A-77" {
 		t.Errorf("backfill: %v %v", r["status"], r["errors"])
+	}
+}
+
+// TestWhatStructuredInvoicesCarryIsEchoed sends every optional member of the
+// payload; a credit shows the references of its original.
+func TestWhatStructuredInvoicesCarryIsEchoed(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	head := object{
+		"buyer_reference": "04011000-12345-03", "order_reference": "PO-7", "contract_reference": "C-1", "project_reference": "P-9",
+		"due_date": "2026-04-30", "delivery_date": "2026-03-30", "payment_terms": "2 % in ten days\n30 days net",
+	}
+	customer := object{
+		"legal_name": "Jane Doe", "type": "INDIVIDUAL", "email": "jane@example.com", "phone": "+353 1 234 5678", "electronic_address": object{"scheme": "EM", "id": "jane@example.com"},
+		"tax_information": object{"fiscal_code": "RSSMRA85T10A562S", "use": "G03"},
+	}
+	classes := []any{object{"scheme": "CPV", "code": "30213100"}}
+	changes := object{
+		"customer": customer, "payments": []any{object{"type": "TRANSFER", "amount": 22710, "iban": "DE89 3704 0044 0532 0130 00", "reference": "RF18"}},
+		"items": []any{object{"number": 1, "name": "Tea", "quantity": 3, "unit_price": 7570, "classification": classes, "tax_breakdowns": []any{object{"rate": 25, "regime": "VAT"}}}},
+	}
+	maps.Copy(changes, head)
+	r := c.outcome(t, c.submit(t, "/v1/transactions", p.sale(t, "echo-1", changes)))
+	if r["status"] != "SUCCESS" || len(r["errors"].([]any)) != 0 {
+		t.Fatalf("%v %v", r["status"], r["errors"])
+	}
+	for name, want := range head {
+		if r[name] != want {
+			t.Errorf("%s is echoed as %v", name, r[name])
+		}
+	}
+	got := r["customer"].(object)
+	for _, name := range []string{"email", "phone", "electronic_address"} {
+		if fmt.Sprint(got[name]) != fmt.Sprint(customer[name]) {
+			t.Errorf("customer.%s is echoed as %v", name, got[name])
+		}
+	}
+	if tax := got["tax_information"].(object); tax["fiscal_code"] != "RSSMRA85T10A562S" || tax["use"] != "G03" || tax["tax_number"] != nil {
+		t.Errorf("tax_information %v", tax)
+	}
+	if paid := r["payments"].([]any)[0].(object); paid["iban"] != "DE89 3704 0044 0532 0130 00" || paid["reference"] != "RF18" {
+		t.Errorf("payment %v", paid)
+	}
+	if item := r["items"].([]any)[0].(object); fmt.Sprint(item["classification"]) != fmt.Sprint(classes) {
+		t.Errorf("item %v", item)
+	}
+	credit := c.outcome(t, c.submit(t, "/v1/transactions/credit", example(t, "credit", object{"transaction_id": "echo-1-c", "transaction_number": "E1-C", "reference_transaction_id": "echo-1"})))
+	if credit["buyer_reference"] != head["buyer_reference"] || credit["order_reference"] != head["order_reference"] || credit["due_date"] != nil {
+		t.Errorf("credit %v", credit)
 	}
 }
 

@@ -32,6 +32,17 @@ const (
 	taxNumberMax    = 50
 	reasonMax       = 200
 	authorityIDMax  = 200
+	referenceMax    = 100
+	termsMax        = 500
+	emailMax        = 254
+	phoneMax        = 50
+	fiscalCodeMax   = 28
+	schemeMax       = 20
+	electronicMax   = 100
+	classesMax      = 20
+	classMax        = 50
+	ibanMax         = 42 // the longest with a blank after every four characters
+	remittanceMax   = 140
 	itemsFirst      = 4
 	taxesFirst      = 8
 	aliasTaxes      = "tax_breakdown" // is read like tax_breakdowns
@@ -141,7 +152,8 @@ func memberKinds(name string) kinds {
 		return every
 	case "currency_code", "supplier", "customer", "items":
 		return whole | backfills
-	case "language_code", "issuer", "payments", "exchange_rate", "exchange_rate_date":
+	case "language_code", "issuer", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms",
+		"buyer_reference", "order_reference", "contract_reference", "project_reference":
 		return whole
 	case "note":
 		return every &^ backfills
@@ -226,13 +238,21 @@ func (d *decoder) member(name string, got *given) {
 	case "supplier":
 		got.note(gotSupplier, d.supplier())
 	case "customer":
-		tx.Customer = d.party()
+		tx.Customer = d.party(d.customerMember)
 	case "issuer":
-		tx.Issuer = d.party()
+		tx.Issuer = d.party(nil)
 	case "items":
 		got.note(gotItems, d.items())
 	case "payments":
 		d.payments()
+	case "due_date":
+		d.day(&tx.DueDate)
+	case "delivery_date":
+		d.day(&tx.DeliveryDate)
+	case "payment_terms":
+		d.Lines(&tx.PaymentTerms, termsMax)
+	default:
+		d.Line(tx.References.member(name), referenceMax)
 	}
 }
 

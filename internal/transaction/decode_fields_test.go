@@ -46,9 +46,9 @@ func TestDecoderAndFieldPathsAgree(t *testing.T) {
 			t.Errorf("%s is in the list, but the decoder does not read it: %v", path, got)
 		}
 	}
-	objects := []string{"", "supplier.", "items.*.", "items.*.tax_breakdowns.*.", "payments.*."}
+	objects := []string{"", "supplier.", "items.*.", "items.*.tax_breakdowns.*.", "items.*.classification.*.", "payments.*."}
 	for _, party := range []string{"customer.", "issuer."} {
-		objects = append(objects, party, party+"address.", party+"tax_information.")
+		objects = append(objects, party, party+"address.", party+"tax_information.", party+"electronic_address.")
 	}
 	for _, name := range namesInSource(t) {
 		for _, object := range objects {
@@ -107,11 +107,14 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"items.*.tax_breakdowns.*.type": "REDUCED", "items.*.tax_breakdowns.*.application_mode": transaction.Added,
 		"payments.*.type": "CASH", "payments.*.amount": json.Number("5"), "customer.type": "INDIVIDUAL", "issuer.type": "BUSINESS",
 		"customer.address.country_code": "FR", "issuer.address.country_code": "IT",
-		"exchange_rate": json.Number("1.25"), "exchange_rate_date": "2026-02-03",
+		"customer.electronic_address.scheme": "0208", "issuer.electronic_address.scheme": "EM", "customer.email": "a@b.c", "customer.phone": "0123",
+		"customer.tax_information.use": "G03", "delivery_date": "2026-02-04", "due_date": "2026-04-05", "items.*.classification.*.scheme": "CPV",
+		"payments.*.iban": "GB82WEST12345698765432",
+		"exchange_rate":   json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
 	containers := map[string]bool{
 		"items": true, "items.*.tax_breakdowns": true, "payments": true, "supplier": true, "customer": true, "issuer": true,
-		"customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
+		"items.*.classification": true, "customer.electronic_address": true, "issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
 	}
 	for i, path := range transaction.FieldPaths() {
 		kind, body := kindOf(t, path)

@@ -54,6 +54,8 @@ func (d *decoder) item() {
 			d.Line(&item.Code, itemCodeMax)
 		case "ean":
 			d.Line(&item.EAN, eanMax)
+		case "classification":
+			d.classification(&item)
 		case "tax_breakdowns", aliasTaxes:
 			if breakdowns != "" && !d.Null() {
 				d.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", breakdowns)
@@ -187,8 +189,9 @@ func taxTypeKnown(t string) bool {
 	return false
 }
 
-// party reads a customer or an issuer; nil when there is none.
-func (d *decoder) party() *Party {
+// party reads a customer or an issuer; nil when there is none. more reads what
+// one of them has beyond the other and reports whether it knew the member.
+func (d *decoder) party(more func(name string, p *Party) bool) *Party {
 	const gotName, gotType given = 1, 2
 	var got given
 	p := &Party{}
@@ -205,9 +208,13 @@ func (d *decoder) party() *Party {
 		case "address":
 			p.Address = d.address()
 		case "tax_information":
-			d.taxInformation(p)
+			d.taxInformation(p, more != nil)
+		case "electronic_address":
+			p.Electronic = d.electronicAddress()
 		default:
-			d.Unknown()
+			if more == nil || !more(name, p) {
+				d.Unknown()
+			}
 		}
 	})
 	if st != strictjson.Taken {
@@ -222,13 +229,17 @@ func (d *decoder) party() *Party {
 	return p
 }
 
-func (d *decoder) taxInformation(p *Party) {
+func (d *decoder) taxInformation(p *Party, customer bool) {
 	d.Object(func(name string) {
-		switch name {
-		case "tax_number":
+		switch {
+		case name == "tax_number":
 			d.Line(&p.TaxNumber, taxNumberMax)
-		case "regime":
+		case name == "regime":
 			d.Line(&p.TaxRegime, regimeMax)
+		case name == "fiscal_code" && customer:
+			d.fiscalCode(&p.FiscalCode)
+		case name == "use" && customer:
+			d.word(&p.TaxUse, regimeMax)
 		default:
 			d.Unknown()
 		}
@@ -281,6 +292,10 @@ func (d *decoder) payments() {
 				d.Line(&p.Code, paymentCodeMax)
 			case "amount":
 				got.note(gotAmount, d.minor(&p.Amount))
+			case "iban":
+				d.iban(&p.IBAN)
+			case "reference":
+				d.Line(&p.Reference, remittanceMax)
 			default:
 				d.Unknown()
 			}

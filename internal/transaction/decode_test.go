@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,11 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 		"items.0.tax_breakdowns.1": map[string]any{"rate": 15, "regime": "RET", "type": "IRPF", "application_mode": transaction.Added},
 		"items.1.type":             nil,
 		"exchange_rate":            json.Number("1.0850"), "exchange_rate_date": "2026-02-28", "note": "one\n\ttwo <b>",
-		"issuer": map[string]any{"legal_name": "Market", "type": "BUSINESS", "trade_name": "M", "entity_number": "HRB 1"},
+		"buyer_reference": "B", "order_reference": "O", "contract_reference": "C", "project_reference": "P", "due_date": "2026-03-31", "delivery_date": "2026-02-27", "payment_terms": "net\n30",
+		"customer.electronic_address": map[string]any{"scheme": "9930", "id": "DE123456789"}, "customer.email": "k@example.de", "customer.phone": "030 123",
+		"customer.tax_information.fiscal_code": "RSSMRA85T10A562S", "customer.tax_information.use": "G03", "payments.0.iban": "DE89 3704 0044 0532 0130 00", "payments.0.reference": "R",
+		"items.0.classification": []any{map[string]any{"scheme": "CPV", "code": "1"}},
+		"issuer":                 map[string]any{"legal_name": "Market", "type": "BUSINESS", "trade_name": "M", "entity_number": "HRB 1"},
 	})
 	tx, warnings, err := transaction.Decode(transaction.Invoice, body)
 	if err != nil || len(warnings) != 0 {
@@ -48,6 +53,7 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 			{Rate: num.MakeAmount(25, 0), Regime: "VAT", Mode: transaction.Included, Type: "STANDARD", Code: "E5"},
 			{Rate: num.MakeAmount(15, 0), Regime: "RET", Type: "IRPF"},
 		},
+		Classifications: []transaction.Classification{{Scheme: "CPV", Code: "1"}},
 	}
 	if fmt.Sprintf("%+v", tx.Items[0]) != fmt.Sprintf("%+v", first) {
 		t.Errorf("item %+v, want %+v", tx.Items[0], first)
@@ -57,7 +63,13 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 	}
 	customer := transaction.Party{
 		LegalName: "Müller & Söhne GmbH", Type: transaction.Business, TaxNumber: "DE123456789", TaxRegime: "VAT",
-		Address: tx.Customer.Address,
+		Address: tx.Customer.Address, Electronic: tx.Customer.Electronic, Email: "k@example.de", Phone: "030 123", FiscalCode: "RSSMRA85T10A562S", TaxUse: "G03",
+	}
+	if *tx.Customer.Electronic != (transaction.ElectronicAddress{Scheme: "9930", ID: "DE123456789"}) {
+		t.Errorf("electronic address %+v", tx.Customer.Electronic)
+	}
+	if tx.References != (transaction.References{Buyer: "B", Order: "O", Contract: "C", Project: "P"}) || tx.DueDate != "2026-03-31" || tx.DeliveryDate != "2026-02-27" || tx.PaymentTerms != "net\n30" {
+		t.Errorf("references %+v, days %s and %s, terms %q", tx.References, tx.DueDate, tx.DeliveryDate, tx.PaymentTerms)
 	}
 	if *tx.Customer != customer || *tx.Customer.Address != (transaction.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Invalidenstraße 1"}) {
 		t.Errorf("customer %+v %+v", tx.Customer, tx.Customer.Address)
@@ -65,7 +77,7 @@ func TestDecodeReadsEveryMemberAsSubmitted(t *testing.T) {
 	if *tx.Issuer != (transaction.Party{LegalName: "Market", Type: "BUSINESS", TradeName: "M", EntityNumber: "HRB 1"}) {
 		t.Errorf("issuer %+v", tx.Issuer)
 	}
-	if len(tx.Payments) != 1 || tx.Payments[0] != (transaction.Payment{Type: "CARD", Amount: 40210}) {
+	if len(tx.Payments) != 1 || tx.Payments[0] != (transaction.Payment{Type: "CARD", Amount: 40210, IBAN: "DE89 3704 0044 0532 0130 00", Reference: "R"}) {
 		t.Errorf("payments %+v", tx.Payments)
 	}
 }
@@ -341,6 +353,49 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"exchange_rate", 0, "field_not_valid exchange_rate must be greater than 0"},
 		{"exchange_rate", json.Number("1.1234567"), "field_not_valid exchange_rate must have at most 6 decimals"},
 		{"exchange_rate_date", "2026-3-1", "field_not_valid exchange_rate_date must be a day like 2006-01-02"},
+		{"due_date", "2026-3-31", "field_not_valid due_date must be a day like 2006-01-02"},
+		{"due_date", "2026-02-30", "field_not_valid due_date must be a day like 2006-01-02"},
+		{"delivery_date", "2026-03-31T00:00:00Z", "field_not_valid delivery_date must be a day like 2006-01-02"},
+		{"delivery_date", "2025-12-31", ""},
+		{"payment_terms", "2 % in ten days\n30 days net", ""},
+		{"buyer_reference", "04011000-12345-03", ""},
+		{"buyer_reference", 7, "field_not_valid buyer_reference must be a string"},
+		{"customer.electronic_address", "x", "field_not_valid customer.electronic_address must be an object"},
+		{"customer.electronic_address", map[string]any{"id": "0123456789"}, "field_required customer.electronic_address.scheme must not be empty"},
+		{"customer.electronic_address", map[string]any{"scheme": "0208"}, "field_required customer.electronic_address.id must not be empty"},
+		{"customer.electronic_address", map[string]any{"scheme": "0208", "id": "0123456789"}, ""},
+		{"customer.electronic_address", map[string]any{"scheme": "EM", "id": "x@example.com"}, ""},
+		{"customer.electronic_address", map[string]any{"scheme": "em", "id": "x@example.com"}, "field_not_valid customer.electronic_address.scheme must be an EAS code such as 0208, IT:SDI or IT:PEC"},
+		{"customer.electronic_address", map[string]any{"scheme": "IT:SDI", "id": "ABC1234"}, ""},
+		{"customer.electronic_address", map[string]any{"scheme": "IT:SDI", "id": "UFABCD"}, ""},
+		{"customer.electronic_address", map[string]any{"scheme": "IT:SDI", "id": "ABC12345"}, "field_not_valid customer.electronic_address.id must have 7 letters and digits, 6 of a public office"},
+		{"customer.electronic_address", map[string]any{"scheme": "IT:PEC", "id": "a@pec.example.it"}, ""},
+		{"customer.electronic_address", map[string]any{"scheme": "IT:PEC", "id": "pec.example.it"}, "field_not_valid customer.electronic_address.id must be an address like name@example.com"},
+		{"issuer", map[string]any{"legal_name": "i", "type": "BUSINESS", "electronic_address": map[string]any{"scheme": "9930", "id": "DE1"}}, ""},
+		{"customer.email", "jane@example.com", ""},
+		{"customer.email", "jane", "field_not_valid customer.email must be an address like name@example.com"},
+		{"customer.email", "Jane <jane@example.com>", "field_not_valid customer.email must be an address like name@example.com"},
+		{"customer.email", "a@b@c", "field_not_valid customer.email must be an address like name@example.com"},
+		{"customer.phone", "+353 1 234 5678", ""},
+		{"customer.phone", "none", "field_not_valid customer.phone must have at least 3 digits"},
+		{"customer.tax_information.fiscal_code", "RSSMRA85T10A562S", ""},
+		{"customer.tax_information.fiscal_code", "RSSMRA 85", "field_not_valid customer.tax_information.fiscal_code must have letters and digits only"},
+		{"customer.tax_information.use", "G03", ""},
+		{"customer.tax_information.use", "g03", "field_not_valid customer.tax_information.use must have capital letters, digits, - and _ only"},
+		{"items.0.classification", []any{map[string]any{"scheme": "HSN", "code": "8471.30"}, map[string]any{"scheme": "CPV", "code": "30213100"}}, ""},
+		{"items.0.classification", []any{map[string]any{"code": "1"}}, "field_required items.0.classification.0.scheme must not be empty"},
+		{"items.0.classification", []any{map[string]any{"scheme": "CPV", "code": "1"}, map[string]any{"scheme": "CPV"}}, "field_required items.0.classification.1.code must not be empty"},
+		{"items.0.classification", []any{nil}, "field_not_valid items.0.classification.0 must be an object"},
+		{"items.0.classification", map[string]any{}, "field_not_valid items.0.classification must be an array"},
+		{"items.0.classification", slices.Repeat([]any{map[string]any{"scheme": "CPV", "code": "1"}}, 20), ""},
+		{"items.0.classification", slices.Repeat([]any{map[string]any{"scheme": "CPV", "code": "1"}}, 21), "field_not_valid items.0.classification must not have more than 20 entries"},
+		{"payments.0.iban", "DE89 3704 0044 0532 0130 00", ""},
+		{"payments.0.iban", "GB82WEST12345698765432", ""},
+		{"payments.0.iban", "MT84MALT011000012345MTLCAST001S", ""},
+		{"payments.0.iban", "DE88370400440532013000", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
+		{"payments.0.iban", "de89370400440532013000", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
+		{"payments.0.iban", "DE8937040044053201300Ö", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
+		{"payments.0.reference", "RF18 5390 0754 7034", ""},
 		{"reason", "x", "unsupported_field reason does not belong to this operation"},
 		{"reference_transaction_id", "x", "unsupported_field reference_transaction_id does not belong to this operation"},
 		{"tax_authority_id_1", "x", "unsupported_field tax_authority_id_1 does not belong to this operation"},
@@ -369,6 +424,7 @@ func TestFaultsOfMembers(t *testing.T) {
 // Lengths count characters, not bytes, and hold at the limit.
 func TestLengthsAtAndPastTheLimit(t *testing.T) {
 	limits := map[string]int{
+		"buyer_reference": 100, "order_reference": 100, "contract_reference": 100, "project_reference": 100, "payment_terms": 500, "payments.0.reference": 140,
 		"transaction_id": 150, "transaction_number": 50, "note": 3000, "supplier.id": 150,
 		"customer.legal_name": 450, "customer.trade_name": 450, "customer.entity_number": 100,
 		"customer.tax_information.tax_number": 50, "customer.tax_information.regime": 10, "customer.address.city": 200,
@@ -516,14 +572,14 @@ func TestAtMostAHundredFaultsAreListed(t *testing.T) {
 func TestUnknownFieldsAreWarnings(t *testing.T) {
 	body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{
 		"colour": map[string]any{"deep": []any{1, "x", nil, true}}, "items.1.weight": 5, "customer.address.planet": "Earth",
-		"items.0.tax_breakdowns.0.amount": 1, "payments.0.iban": "x", "supplier.name": "s", "customer.tax_information.x": 1,
+		"items.0.tax_breakdowns.0.amount": 1, "payments.0.colour": "x", "issuer.email": "i@example.com", "issuer.legal_name": "i", "issuer.type": "BUSINESS", "issuer.tax_information.use": "G03", "supplier.name": "s", "customer.tax_information.x": 1,
 	})
 	_, warnings, err := transaction.Decode(transaction.Invoice, body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	transactiontest.WantFaults(t, warnings, "field_unknown colour", "field_unknown customer.address.planet", "field_unknown customer.tax_information.x",
-		"field_unknown items.0.tax_breakdowns.0.amount", "field_unknown items.1.weight", "field_unknown payments.0.iban", "field_unknown supplier.name")
+		"field_unknown issuer.email", "field_unknown issuer.tax_information.use", "field_unknown items.0.tax_breakdowns.0.amount", "field_unknown items.1.weight", "field_unknown payments.0.colour", "field_unknown supplier.name")
 	if warnings[0].Type != fault.Warning || warnings[0].Message != "colour is not known and was ignored" {
 		t.Errorf("got %+v", warnings[0])
 	}

@@ -13,17 +13,21 @@ import (
 func FieldPaths() []string {
 	paths := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number",
 		"transaction_id", "reference_transaction_id", "reason", "note", "exchange_rate", "exchange_rate_date",
-		"tax_authority_id_1", "supplier", "supplier.id"}
+		"tax_authority_id_1", "supplier", "supplier.id", "buyer_reference", "order_reference", "contract_reference",
+		"project_reference", "due_date", "delivery_date", "payment_terms"}
 	paths = append(paths, below("items", "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean")...)
 	paths = append(paths, below("items.*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code")...)
-	paths = append(paths, below("payments", "type", "code", "amount")...)
+	paths = append(paths, below("items.*.classification", "scheme", "code")...)
+	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
+	paths = append(paths, "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
 	for _, party := range []string{"customer", "issuer"} {
 		paths = append(paths, party)
 		for _, member := range []string{"legal_name", "trade_name", "entity_number", "type", "tax_information",
 			"tax_information.tax_number", "tax_information.regime", "address", "address.country_code", "address.city",
 			"address.postal_code", "address.address_line_1", "address.address_line_2", "address.province", "address.region",
 			"address.state", "address.district", "address.canton", "address.city_code", "address.neighbourhood",
-			"address.number", "address.prefix", "address.suffix"} {
+			"address.number", "address.prefix", "address.suffix", "electronic_address", "electronic_address.scheme",
+			"electronic_address.id"} {
 			paths = append(paths, party+"."+member)
 		}
 	}
@@ -41,7 +45,7 @@ func below(array string, members ...string) []string {
 }
 
 // Place says which entry of an array is meant: the index of an item or a
-// payment, and of a tax entry within an item.
+// payment, and of a tax entry or a classification within an item.
 type Place struct {
 	Entry, Tax int
 }
@@ -115,8 +119,33 @@ func (t *Transaction) field(path string) (string, bool) {
 		return t.ExchangeRateDate, true
 	case "tax_authority_id_1":
 		return t.AuthorityID1, true
+	case "due_date":
+		return t.DueDate, true
+	case "delivery_date":
+		return t.DeliveryDate, true
+	case "payment_terms":
+		return t.PaymentTerms, true
 	}
-	return "", false
+	reference := t.References.member(path)
+	if reference == nil {
+		return "", false
+	}
+	return *reference, true
+}
+
+// member returns the reference with the name it has in a request, or nil.
+func (r *References) member(name string) *string {
+	switch name {
+	case "buyer_reference":
+		return &r.Buyer
+	case "order_reference":
+		return &r.Order
+	case "contract_reference":
+		return &r.Contract
+	case "project_reference":
+		return &r.Project
+	}
+	return nil
 }
 
 // count stands for an array: how many entries it has, or nothing.
@@ -141,6 +170,16 @@ func (t *Transaction) eachItemField(path string, visit func(Place, string)) bool
 		for i := range t.Items {
 			for j := range t.Items[i].Taxes {
 				text, _ := t.Items[i].Taxes[j].field(member)
+				visit(Place{Entry: i, Tax: j}, text)
+			}
+		}
+		return known
+	}
+	if member, ok := strings.CutPrefix(member, "classification.*."); ok {
+		_, known := (&Classification{}).field(member)
+		for i := range t.Items {
+			for j := range t.Items[i].Classifications {
+				text, _ := t.Items[i].Classifications[j].field(member)
 				visit(Place{Entry: i, Tax: j}, text)
 			}
 		}
@@ -176,6 +215,18 @@ func (i *Item) field(member string) (string, bool) {
 		return i.EAN, true
 	case "tax_breakdowns":
 		return count(len(i.Taxes)), true
+	case "classification":
+		return count(len(i.Classifications)), true
+	}
+	return "", false
+}
+
+func (c *Classification) field(member string) (string, bool) {
+	switch member {
+	case "scheme":
+		return c.Scheme, true
+	case "code":
+		return c.Code, true
 	}
 	return "", false
 }
@@ -221,6 +272,10 @@ func (p *Payment) field(member string) (string, bool) {
 		return p.Code, true
 	case "amount":
 		return strconv.FormatInt(p.Amount, 10), true
+	case "iban":
+		return p.IBAN, true
+	case "reference":
+		return p.Reference, true
 	}
 	return "", false
 }
@@ -255,8 +310,16 @@ func (p *Party) field(path string) (string, bool) {
 		return p.EntityNumber, true
 	case "type":
 		return p.Type, true
+	case "email":
+		return p.Email, true
+	case "phone":
+		return p.Phone, true
 	case "tax_information":
-		return p.TaxNumber + p.TaxRegime, true
+		return p.TaxNumber + p.TaxRegime + p.FiscalCode + p.TaxUse, true
+	case "tax_information.fiscal_code":
+		return p.FiscalCode, true
+	case "tax_information.use":
+		return p.TaxUse, true
 	case "tax_information.tax_number":
 		return p.TaxNumber, true
 	case "tax_information.regime":
@@ -266,6 +329,9 @@ func (p *Party) field(path string) (string, bool) {
 			return "", true
 		}
 		return "1", true
+	}
+	if strings.HasPrefix(path, "electronic_address") {
+		return p.Electronic.field(path)
 	}
 	member, ok := strings.CutPrefix(path, "address.")
 	if !ok {
@@ -280,6 +346,19 @@ func (p *Party) field(path string) (string, bool) {
 		return "", false
 	}
 	return *text, true
+}
+
+func (e *ElectronicAddress) field(path string) (string, bool) {
+	if e == nil {
+		e = &ElectronicAddress{}
+	}
+	switch path {
+	case "electronic_address", "electronic_address.id":
+		return e.ID, true
+	case "electronic_address.scheme":
+		return e.Scheme, true
+	}
+	return "", false
 }
 
 // Member returns the member of an address with the name it has in a request,

@@ -80,6 +80,15 @@ type Transaction struct {
 	ExchangeRate     *num.Amount
 	ExchangeRateDate string
 	AuthorityID1     string // backfill only
+	References       References
+	DueDate          string // YYYY-MM-DD, as DeliveryDate; empty: not said
+	DeliveryDate     string
+	PaymentTerms     string // may have several lines
+}
+
+// References are what the buyer wants to find on the document.
+type References struct {
+	Buyer, Order, Contract, Project string
 }
 
 // Whole reports whether the transaction brings a whole document of its own,
@@ -98,6 +107,13 @@ type Item struct {
 	Code        string
 	EAN         string
 	Taxes       []Tax
+
+	Classifications []Classification
+}
+
+// Classification is a code of a list that others keep: HSN, CPV, UNSPSC, ….
+type Classification struct {
+	Scheme, Code string
 }
 
 // Tax is one tax entry of a line.
@@ -121,7 +137,24 @@ type Party struct {
 	TaxNumber    string
 	TaxRegime    string
 	Type         string
+	Electronic   *ElectronicAddress // where documents are delivered electronically
+
+	// Customers only.
+	Email, Phone string
+	FiscalCode   string // IT codice fiscale
+	TaxUse       string // what the buyer uses the document for: MX UsoCFDI
 }
+
+// ElectronicAddress is an EAS code with an identifier, or SchemeSDI or SchemePEC.
+type ElectronicAddress struct {
+	Scheme, ID string
+}
+
+// The schemes of electronic addresses that are Italy's own.
+const (
+	SchemeSDI = "IT:SDI" // a recipient's code of the exchange system, 7 characters, 6 of a public office
+	SchemePEC = "IT:PEC" // certified mail
+)
 
 // Address has the members of spec.md.
 type Address struct {
@@ -147,4 +180,7 @@ type Payment struct {
 	Type   string
 	Code   string
 	Amount int64 // minor units
+
+	IBAN      string // as sent, blanks and all
+	Reference string
 }

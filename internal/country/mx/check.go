@@ -130,6 +130,7 @@ func (c *checker) registered(p *transaction.Party, rfc string) {
 	case !postalPattern.MatchString(code):
 		c.add("customer.address.postal_code", fault.FieldNotValid, "must have five digits")
 	}
+	c.use(p, rfc)
 	said := regimePattern.FindStringSubmatch(p.TaxRegime)
 	if said == nil {
 		return // "VAT" and the like: the usual regime of such a person
@@ -144,6 +145,18 @@ func (c *checker) registered(p *transaction.Party, rfc string) {
 		c.add(field, fault.FieldNotValid, "names a use that SAT's catalogue does not have: %s", strings.Join(uses(), ", "))
 	case said[2] != "" && !useFits(said[2], rfc, said[1]):
 		c.add(field, fault.ValidationMatchInvalid, "names a use that the regime does not have")
+	}
+}
+
+// use checks the use that the customer named for this sale.
+func (c *checker) use(p *transaction.Party, rfc string) {
+	const field = "customer.tax_information.use"
+	switch {
+	case p.TaxUse == "":
+	case !slices.Contains(uses(), p.TaxUse):
+		c.add(field, fault.FieldNotValid, "is not a use of SAT's catalogue: %s", strings.Join(uses(), ", "))
+	case !useFits(p.TaxUse, rfc, registered(p, rfc, typeIncome, "").regime):
+		c.add(field, fault.ValidationMatchInvalid, "is a use that the customer's regime does not have")
 	}
 }
 

@@ -40,6 +40,8 @@ func TestWhatSATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		{"short postal code", "customer.address.postal_code", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Customer.Address.PostalCode = "8699" }},
 		{"unknown regime", "customer.tax_information.regime", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Customer.TaxRegime = "699" }},
 		{"regime of people for a company", "customer.tax_information.regime", fault.ValidationMatchInvalid, func(d *country.Draft) { d.Transaction.Customer.TaxRegime = "612" }},
+		{"unknown use", "customer.tax_information.use", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Customer.TaxUse = "G09" }},
+		{"use of people for a company, in its own member", "customer.tax_information.use", fault.ValidationMatchInvalid, func(d *country.Draft) { d.Transaction.Customer.TaxUse = "D01" }},
 		{"use of people for a company", "customer.tax_information.regime", fault.ValidationMatchInvalid, func(d *country.Draft) { d.Transaction.Customer.TaxRegime = "601/D01" }},
 		{"name too long", "customer.legal_name", fault.FieldNotValid, func(d *country.Draft) { d.Transaction.Customer.LegalName = strings.Repeat("Ñ", 301) }},
 		{"dollars without a rate", "exchange_rate", fault.FieldRequired, func(d *country.Draft) { d.Transaction.CurrencyCode = "USD" }},

@@ -102,6 +102,16 @@ func TestUseFitsTheRegime(t *testing.T) {
 	}
 }
 
+// A sale's own use wins over the one after the regime and over the setting.
+func TestTheUseOfOneSaleIsFiled(t *testing.T) {
+	raw := report(t, draft("P-1", func(d *country.Draft) {
+		d.Transaction.Customer.TaxRegime, d.Transaction.Customer.TaxUse = "601/G01", "I04"
+	}))
+	if want := `RegimenFiscalReceptor="601" UsoCFDI="I04"`; !strings.Contains(string(raw), want) {
+		t.Errorf("no %s in %s", want, raw)
+	}
+}
+
 func TestOriginalWithoutFolioCannotBeCorrected(t *testing.T) {
 	ch := channelTo(t, "http://127.0.0.1:1")
 	d := correction(transaction.Adjustment, "N-1", draft("F-1", nil), func(d *country.Draft) { d.Transaction.Items = items(-100) })

@@ -208,7 +208,8 @@ func isPublic(name string) bool {
 }
 
 // registered is a customer with an RFC. The regime, and after a slash the use,
-// come from tax_information.regime where it names them ("601" or "601/G01").
+// come from tax_information.regime where it names them ("601" or "601/G01");
+// tax_information.use is the use of this sale and wins.
 func registered(c *transaction.Party, rfc, kind, use string) taxpayer {
 	r := taxpayer{rfc: rfc, name: official(c.LegalName), use: use}
 	if c.Address != nil {
@@ -219,6 +220,9 @@ func registered(c *transaction.Party, rfc, kind, use string) taxpayer {
 		if said[2] != "" {
 			r.use = said[2]
 		}
+	}
+	if c.TaxUse != "" {
+		r.use = c.TaxUse
 	}
 	if r.regime == "" {
 		r.regime = usualRegime(rfc)
