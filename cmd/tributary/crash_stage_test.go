@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country/identity"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/secret"
 )
@@ -166,20 +165,24 @@ func (s *stage) read(req *http.Request) (int, []byte, error) {
 // onboard brings in a company of a country and answers its id.
 func (s *stage) onboard(c crashCountry) string {
 	s.t.Helper()
+	of := c.Example.Company
 	body := map[string]any{
-		"meta": map[string]any{"country_code": c.code, "external_id": "crash-" + c.code}, "legal_name": c.name, "address": c.address,
-		"tax_information": map[string]any{"tax_number": c.taxNumber}, "settings": c.settings,
+		"meta": map[string]any{"country_code": c.Code, "external_id": "crash-" + c.Code}, "legal_name": of.LegalName, "address": of.Address,
+		"tax_information": map[string]any{"tax_number": of.TaxNumber}, "settings": of.Settings,
+	}
+	opened, err := c.Example.Open(time.Now())
+	if err != nil {
+		s.t.Fatal(err)
 	}
 	credentials := map[string]any{}
-	if c.certificate {
-		file, password, err := identity.Test(c.taxNumber, c.name, time.Now())
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		credentials["certificate_base64"], credentials["certificate_password"] = base64.StdEncoding.EncodeToString(file), password
+	for name, value := range opened.Named {
+		credentials[name] = value
 	}
-	if c.login {
-		credentials["username"], credentials["password"] = "pac-user", "pac-password"
+	if len(opened.PKCS12) > 0 {
+		credentials["certificate_base64"], credentials["certificate_password"] = base64.StdEncoding.EncodeToString(opened.PKCS12), opened.Password
+	}
+	if opened.Username != "" || opened.Secret != "" {
+		credentials["username"], credentials["password"] = opened.Username, opened.Secret
 	}
 	body["tax_credentials"] = credentials
 	text, err := json.Marshal(body)
@@ -188,11 +191,11 @@ func (s *stage) onboard(c crashCountry) string {
 	}
 	status, answer, err := s.post(s.nodes[0].base, "/onboarding/v2/companies", text)
 	if err != nil || status != http.StatusAccepted {
-		s.t.Fatalf("onboard in %s: %d %s %v", c.code, status, answer, err)
+		s.t.Fatalf("onboard in %s: %d %s %v", c.Code, status, answer, err)
 	}
 	var id string
-	s.eventually("the company in "+c.code, func() bool {
-		status, answer, err := s.fetch(s.nodes[0].base, "/onboarding/v2/companies/crash-"+c.code+"?external-id=true")
+	s.eventually("the company in "+c.Code, func() bool {
+		status, answer, err := s.fetch(s.nodes[0].base, "/onboarding/v2/companies/crash-"+c.Code+"?external-id=true")
 		var company struct{ ID string }
 		if err != nil || status != http.StatusOK || json.Unmarshal(answer, &company) != nil {
 			return false

@@ -23,7 +23,7 @@ import (
 func TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost(t *testing.T) {
 	s := newStage(t, fastBinary(t), 1, false)
 	s.nodes[0].process.waitReady()
-	land := crashCountries()["XX"]
+	land := crashCountryOf(t, "XX")
 	supplier := s.onboard(land)
 	s.client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 4096}} // patience is not what is tested
 	const callers, each = 2700, 1                                                                            // more at a time than the intake lets wait
@@ -39,7 +39,7 @@ func TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost(t *testing.T) {
 			for n := range each {
 				id := fmt.Sprintf("over-%d-%d", i, n)
 				began := time.Now()
-				status, answer, err := s.post(s.nodes[0].base, "/v1/transactions", land.body(id, id, supplier, "2026-03-31T10:00:00Z"))
+				status, answer, err := s.post(s.nodes[0].base, "/v1/transactions", land.body(id, id, supplier, time.Now()))
 				switch {
 				case err != nil:
 					t.Errorf("%s: %v", id, err)
@@ -137,12 +137,12 @@ func TestSoak(t *testing.T) {
 	s := newStage(t, os.Args[0], 1, false)
 	n := s.nodes[0]
 	n.process.waitReady()
-	land := crashCountries()["XX"]
+	land := crashCountryOf(t, "XX")
 	supplier := s.onboard(land)
 	var next atomic.Int64
 	one := func() {
 		id := fmt.Sprintf("soak-%07d", next.Add(1))
-		status, answer, err := s.post(n.base, "/v1/transactions", land.body(id, id, supplier, "2026-03-31T10:00:00Z"))
+		status, answer, err := s.post(n.base, "/v1/transactions", land.body(id, id, supplier, time.Now()))
 		if err != nil || status != http.StatusAccepted {
 			t.Errorf("%s: %d %s %v", id, status, answer, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestPrivateNetworksOpenToOneClient: what webhook_cidrs of a client's
@@ -57,10 +58,10 @@ func TestPrivateNetworksOpenToOneClient(t *testing.T) {
 	node.args = slices.Delete(node.args, at, at+2) // the operator opened nothing to everybody
 	s.launch(node, "")
 	node.process.waitReady()
-	land := crashCountries()["XX"]
+	land := crashCountryOf(t, "XX")
 	supplier := s.onboard(land)
 	sell := func(id string) string {
-		status, answer, err := s.post(node.base, "/v1/transactions", land.body(id, strings.ToUpper(id), supplier, "2026-03-31T10:00:00Z"))
+		status, answer, err := s.post(node.base, "/v1/transactions", land.body(id, strings.ToUpper(id), supplier, time.Now()))
 		var said struct {
 			OperationID string `json:"operation_id"`
 		}

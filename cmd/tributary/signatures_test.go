@@ -64,7 +64,7 @@ func TestARunningProgramSignsAsTheClientIsConfigured(t *testing.T) {
 	}
 	node := s.nodes[0]
 	node.process.waitReady()
-	land := crashCountries()["XX"]
+	land := crashCountryOf(t, "XX")
 	supplier := s.onboard(land)
 	n := 0
 	until := func(what string, fits func(arrival) bool) {
@@ -72,7 +72,7 @@ func TestARunningProgramSignsAsTheClientIsConfigured(t *testing.T) {
 		s.eventually(what, func() bool {
 			n++
 			id := fmt.Sprintf("signed-%d", n)
-			if status, answer, err := s.post(node.base, "/v1/transactions", land.body(id, id, supplier, "2026-03-31T10:00:00Z")); err != nil || status != http.StatusAccepted {
+			if status, answer, err := s.post(node.base, "/v1/transactions", land.body(id, id, supplier, time.Now())); err != nil || status != http.StatusAccepted {
 				t.Fatalf("%d %s %v", status, answer, err)
 			}
 			select {

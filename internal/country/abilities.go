@@ -8,7 +8,6 @@ import (
 
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
-	"tributary/internal/transaction"
 )
 
 // SecretRule names a secret that a pack asks for: of a supplier (a member of
@@ -132,11 +131,3 @@ const (
 	KeepsPlace Refusal = ""      // it stays a link; the next one follows it
 	StopsChain Refusal = "stops" // nothing may follow it until a person has decided
 )
-
-// Example is what a pack brings so that demo, kill runs, previews and documents
-// can show it without knowing it.
-type Example struct {
-	Company     Supplier                                 // a valid, invented company
-	Credentials func(now time.Time) (Credentials, error) // of that company at the simulated authority; nil: none needed
-	Sale        transaction.Transaction                  // an everyday sale of it, without ids and date
-}

@@ -37,6 +37,7 @@ type Facts struct {
 	Credentials    []string     `json:"credentials"`               // tax_credentials members that onboarding needs
 	Secrets        []SecretRule `json:"secrets"`                   // further members of tax_credentials, the country's own
 	CertificateKey string       `json:"certificate_key,omitempty"` // "RSA" or "EC": the only kind of key that certificates may have; empty: either
+	TaxNumberName  string       `json:"tax_number_name"`           // by which everybody there knows a business's tax number; empty: by the language's words
 	Formats        []string     `json:"formats"`
 	Authority      *Authority   `json:"authority"`
 	Derivations    []string     `json:"derivation_rules"`

@@ -262,20 +262,9 @@ func (c *composition) addParty(b *block, role string, p transaction.Party, width
 // taxNumberLabel is the name of a party's tax number: that of its country where
 // everybody there knows it by one, the language's words otherwise.
 func (c *composition) taxNumberLabel(p transaction.Party) string {
-	if p.Address != nil {
-		switch strings.ToUpper(p.Address.CountryCode) {
-		case "MX":
-			return "RFC"
-		case "CL":
-			return "RUT"
-		case "CO":
-			return "NIT"
-		case "AR":
-			return "CUIT"
-		case "PE", "EC":
-			return "RUC"
-		case "BR":
-			return "CNPJ / CPF"
+	if p.Address != nil && c.v.TaxNumberName != nil {
+		if name := c.v.TaxNumberName(strings.ToUpper(p.Address.CountryCode)); name != "" {
+			return name
 		}
 	}
 	return c.words.taxNumber

@@ -39,6 +39,10 @@ type Visual struct {
 	Location *time.Location // of the supplier's address: decides the days on the document; nil means UTC
 	IssuedAt time.Time      // document_generated_at: the only time in the metadata
 
+	// TaxNumberName is the name by which everybody in a country (upper case) knows
+	// a business's tax number, "" where the language's words do; nil: they always do.
+	TaxNumberName func(country string) string
+
 	Title        string // overrides the title of the kind where the law of the country has its own
 	UniqueNumber string
 	Authority    []Identifier // ids the authority assigned

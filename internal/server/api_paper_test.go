@@ -12,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/country/world"
+	"tributary/internal/transaction"
 )
 
 // filedAmounts is what a country's document says: the amounts that paper must repeat
@@ -141,15 +145,16 @@ func TestPaperSaysWhatWasFiled(t *testing.T) {
 	t.Parallel()
 	p := busy(t)
 	c := p.as(demoKey)
-	authorities := realAuthorities()
-	authorities["XX"] = realAuthority{currency: "EUR", rate: 25, customer: authorities["ES"].customer}
+	authorities := realAuthorities(t)
+	authorities["XX"] = realAuthority{world.Reference(transaction.ReferenceCode, country.ByNumber)}
 	for code, a := range authorities {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			sale := func(id string, price int) object {
-				body := p.abroad(t, code, a, code+"-PAPER-"+id)
+				body := p.abroad(t, a, code+"-PAPER-"+id)
+				taxes := body["items"].([]any)[0].(object)["tax_breakdowns"]
 				item := func(number, quantity, price int) object {
-					return object{"number": number, "name": "Pluma", "quantity": quantity, "unit_price": price, "tax_breakdowns": []any{object{"rate": a.rate, "regime": "VAT"}}}
+					return object{"number": number, "name": "Pluma", "quantity": quantity, "unit_price": price, "tax_breakdowns": taxes}
 				}
 				body["items"] = []any{item(1, 3, price), item(2, 2, 2*price+1)}
 				body["language_code"] = map[string]string{"ES": "es", "PL": "pl", "MX": "es", "XX": "en"}[code]

@@ -41,10 +41,11 @@ func (s *Server) build(ctx context.Context) error {
 }
 
 func (s *Server) buildCountries(context.Context) (err error) {
-	packs, err := world.Packs()
+	packs, err := world.Packs(s.cfg.Packs...)
 	if err != nil {
 		return err
 	}
+	s.packs = packs
 	if s.atlas, err = country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: s.cfg.Authorities, Simulators: s.cfg.SimulatorsURL}); err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 
 // OpenAccounts opens the book of clients alone, for the command line.
 func OpenAccounts(ctx context.Context, cfg Config, d *db.DB, master *secret.Master) (*account.Accounts, error) {
-	packs, err := world.Packs()
+	packs, err := world.Packs(cfg.Packs...)
 	if err != nil {
 		return nil, err
 	}

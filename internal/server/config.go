@@ -45,6 +45,7 @@ type Config struct {
 	APIKey      secret.Secret   // demo: the client's key
 	WebhookURL  string          // demo: the client's receiver
 	DemoUseCase country.UseCase // demo: of every country; default both
+	Packs       []country.Pack  // countries beside those of the world, in place of one with the same code
 	NoGroups    bool            // benchmarks: one commit per write
 
 	WebhookRetryBase   time.Duration

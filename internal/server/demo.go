@@ -9,7 +9,6 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/country"
-	"tributary/internal/country/identity"
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
 )
@@ -59,18 +58,26 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 		return nil, err
 	}
 	demo.Operator = demoOperator
-	for _, c := range demoCompanies {
-		if demo.Suppliers[c.CountryCode], err = s.furnishCompany(ctx, c); err != nil {
-			return nil, fmt.Errorf("onboard %s: %w", c.ExternalID, err)
+	for _, p := range s.packs {
+		if p.Example == nil {
+			continue
+		}
+		if demo.Suppliers[p.Code], err = s.furnishCompany(ctx, p); err != nil {
+			return nil, fmt.Errorf("onboard the example of %s: %w", p.Code, err)
 		}
 	}
 	return demo, nil
 }
 
-// furnishCompany onboards a supplier, or finds it from last time. Where the
-// authority knows suppliers by certificate it gets one of its own, made now and
+// furnishCompany onboards the company of a pack's example, or finds it from
+// last time. Its certificate, where the authority wants one, is made now and
 // never committed.
-func (s *Server) furnishCompany(ctx context.Context, c onboarding.NewCompany) (id string, err error) {
+func (s *Server) furnishCompany(ctx context.Context, p country.Pack) (id string, err error) {
+	of := p.Example.Company
+	c := onboarding.NewCompany{
+		ExternalID: "demo-" + p.Code, CountryCode: p.Code, LanguageCode: "en", LegalName: of.LegalName, CompanyNumber: "demo-" + p.Code,
+		Address: of.Address, TaxNumber: of.TaxNumber, TaxRegime: transaction.VAT, Settings: of.Settings,
+	}
 	known, err := s.company.Company(ctx, demoClient, c.ExternalID, true)
 	if err == nil {
 		return known.ID, nil
@@ -78,13 +85,8 @@ func (s *Server) furnishCompany(ctx context.Context, c onboarding.NewCompany) (i
 	if fault.KindOf(err) != fault.NotFound {
 		return "", err
 	}
-	if demoCertified[c.CountryCode] {
-		if c.Credentials.PKCS12, c.Credentials.Password, err = identity.Test(c.TaxNumber, c.LegalName, time.Now()); err != nil {
-			return "", err
-		}
-	}
-	if c.CountryCode == "MX" {
-		c.Credentials.Username, c.Credentials.Secret = "demo", "demo" // the simulated provider takes any
+	if c.Credentials, err = p.Example.Open(time.Now()); err != nil {
+		return "", err
 	}
 	return s.company.Ensure(ctx, demoClient, c)
 }
@@ -103,27 +105,4 @@ func (s *Server) configureDemo(ctx context.Context, by account.Actor, use countr
 		return fmt.Errorf("--webhook-url: %w", err)
 	}
 	return nil
-}
-
-// demoCertified are the countries whose authorities know suppliers by certificate.
-var demoCertified = map[string]bool{"ES": true, "MX": true, "PL": true}
-
-// demoCompanies are suppliers with valid, invented identities.
-var demoCompanies = []onboarding.NewCompany{
-	demoCompany("XX", "Reference Trading Ltd", "XX123456789", transaction.Address{CountryCode: "XX", City: "Exampleton", PostalCode: "12345", AddressLine1: "1 Sample Street"}),
-	demoCompany("IE", "Liffey Books Limited", "IE6388047V", transaction.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D02 X285", AddressLine1: "5 Example Quay"}),
-	demoCompany("GB", "Thames Tea Company Ltd", "GB980780684", transaction.Address{CountryCode: "GB", City: "London", PostalCode: "SE1 9SG", AddressLine1: "8 Sample Lane"}),
-	demoCompany("ES", "Comercial Ejemplo SL", "B98602642", transaction.Address{CountryCode: "ES", City: "Valencia", PostalCode: "46001", AddressLine1: "Calle Muestra 3"}),
-	demoCompany("MX", "ESCUELA KEMPER URGATE", "EKU9003173C9", transaction.Address{CountryCode: "MX", City: "Ciudad de México", PostalCode: "06000", AddressLine1: "Avenida Muestra 10"}),
-	demoCompany("PL", "Przykład Sp. z o.o.", "PL5260001246", transaction.Address{CountryCode: "PL", City: "Warszawa", PostalCode: "00-001", AddressLine1: "ul. Przykładowa 1"}),
-	demoCompany("DE", "Muster Handel GmbH", "DE111111125", transaction.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Musterstraße 7"}),
-	demoCompany("FR", "Exemple SARL", "FR44732829320", transaction.Address{CountryCode: "FR", City: "Paris", PostalCode: "75001", AddressLine1: "1 rue de l'Exemple"}),
-	demoCompany("IT", "Esempio S.r.l.", "IT12345670785", transaction.Address{CountryCode: "IT", City: "Roma", PostalCode: "00184", AddressLine1: "Via Esempio 2"}),
-}
-
-func demoCompany(code, name, taxNumber string, at transaction.Address) onboarding.NewCompany {
-	return onboarding.NewCompany{
-		ExternalID: "demo-" + code, CountryCode: code, LanguageCode: "en", LegalName: name, CompanyNumber: "demo-" + code,
-		Address: at, TaxNumber: taxNumber, TaxRegime: transaction.VAT,
-	}
 }

@@ -52,7 +52,7 @@ func ResumeChain(ctx context.Context, cfg Config, d *db.DB, accounts *account.Ac
 
 // atDesk does one thing about a supplier's filings, beside a running server.
 func atDesk(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, do func(s *filing.Service, clientID string, live country.Live) error) error {
-	packs, err := world.Packs()
+	packs, err := world.Packs(cfg.Packs...)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (pdf []byte, fall
 		Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Simplified: country.DocumentType(&in.Transaction) == transaction.Simplified,
 		Language: in.Transaction.LanguageCode, Location: in.Location, IssuedAt: in.At, UniqueNumber: in.UniqueNumber, Branding: look, Specimen: !profile.Live,
 	}
+	v.TaxNumberName = s.taxNumberName
 	if v.Language == "" && len(in.Pack.Facts.Languages) > 0 {
 		v.Language = in.Pack.Facts.Languages[0]
 	}
@@ -51,6 +52,12 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (pdf []byte, fall
 	}
 	pdf, err = s.renderer.Render(ctx, v)
 	return pdf, !document.Speaks(v.Language), err
+}
+
+// taxNumberName is the name by which a country knows a business's tax number.
+func (s *Server) taxNumberName(code string) string {
+	p, _ := s.atlas.Pack(code)
+	return p.Facts.TaxNumberName
 }
 
 // look is how a document looks: what the company chose, and the client's for the rest.

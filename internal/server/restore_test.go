@@ -105,8 +105,8 @@ func TestHardCase15ARestoredProgramOpensWhenTheAuthoritiesWereAsked(t *testing.T
 	day := []object{}
 	for _, id := range []string{"before", "after"} {
 		day = append(day, p.sale(t, "XX-"+id, nil))
-		for code, a := range realAuthorities() {
-			day = append(day, p.abroad(t, code, a, code+"-"+id))
+		for code, a := range realAuthorities(t) {
+			day = append(day, p.abroad(t, a, code+"-"+id))
 		}
 	}
 	ids := map[string]object{}

@@ -57,6 +57,7 @@ type Server struct {
 	db        *db.DB
 	metrics   *prometheus.Registry
 	alerts    *alert.Alerts
+	packs     []country.Pack
 	atlas     *country.Atlas
 	masterKey *secret.Master
 	accounts  *account.Accounts

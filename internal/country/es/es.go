@@ -60,6 +60,7 @@ func newPack(h habits) country.Pack {
 		Connect:      p.connect,
 		CheckCompany: checkCompany,
 		Imprint:      p.imprint,
+		Example:      example(),
 		Simulator:    func(d *country.Desk) http.Handler { return newAuthority(d, h) },
 	}
 }

@@ -55,7 +55,7 @@ func Packs() ([]country.Pack, error) {
 	corrections := []country.Correction{
 		{Kind: transaction.Adjustment}, {Kind: transaction.Credit}, {Kind: transaction.Cancellation}, {Kind: transaction.Backfill},
 	}
-	derivations := country.DerivationRules()
+	derivations, examples, names := country.DerivationRules(), examples(), taxNumberNames()
 	packs := make([]country.Pack, 0, len(rows))
 	for _, row := range rows {
 		facts := country.Facts{
@@ -67,6 +67,8 @@ func Packs() ([]country.Pack, error) {
 			Credentials: []string{},
 			Formats:     []string{"PDF"},
 			Derivations: derivations,
+
+			TaxNumberName: names[row[0]],
 		}
 		var sources []string
 		if regime := tax.RegimeDefFor(l10n.Code(row[0])); regime != nil {
@@ -77,7 +79,7 @@ func Packs() ([]country.Pack, error) {
 		}
 		facts.Rates = append(facts.Rates, own[row[0]]...)
 		packs = append(packs, country.Pack{
-			Code: row[0], Name: row[1], Version: version, Sources: sources, Facts: facts, Check: check,
+			Code: row[0], Name: row[1], Version: version, Sources: sources, Facts: facts, Check: check, Example: examples[row[0]],
 		})
 	}
 	return packs, nil

@@ -66,6 +66,7 @@ func Pack() country.Pack {
 			return checkCompany(cat, s, c)
 		},
 		Imprint:   imprint,
+		Example:   example(),
 		Simulator: func(d *country.Desk) http.Handler { return newAuthority(d, cat, mint) },
 	}
 }
@@ -86,7 +87,7 @@ func sources() []string {
 
 func facts() country.Facts {
 	return country.Facts{
-		Currency: "MXN", Languages: []string{"ES", "EN"}, TimeZone: zoneCentre,
+		TaxNumberName: "RFC", Currency: "MXN", Languages: []string{"ES", "EN"}, TimeZone: zoneCentre,
 		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:  true, NumberOptional: true,
 		Allowed: []country.ValueRule{

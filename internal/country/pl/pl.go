@@ -65,6 +65,7 @@ func Pack() country.Pack {
 		Enrol:        enrol,
 		CheckCompany: checkCompany,
 		Imprint:      imprint,
+		Example:      example(),
 		Simulator:    func(d *country.Desk) http.Handler { return newAuthority(d) },
 	}
 }

@@ -19,14 +19,15 @@ import (
 	"tributary/internal/transaction"
 )
 
-// Packs returns every country.
-func Packs() ([]country.Pack, error) {
-	return complete(
+// Packs returns every country. A further pack takes the place of one of ours
+// with the same code.
+func Packs(further ...country.Pack) ([]country.Pack, error) {
+	return complete(append(further,
 		es.Pack(), // Spain, VERI*FACTU
 		mx.Pack(), // Mexico, CFDI 4.0
 		pl.Pack(), // Poland, KSeF 2.0
 		Reference(transaction.ReferenceCode, country.ByNumber),
-	)
+	))
 }
 
 // Reference is the reference authority under a code, of a class, with its double.
@@ -41,20 +42,20 @@ func paired(p country.Pack, double func(*country.Desk) http.Handler) country.Pac
 	return p
 }
 
-// complete adds the generic pack of every country that has no pack of its own.
-func complete(own ...country.Pack) ([]country.Pack, error) {
+// complete adds the generic pack of every country that has no pack of its own;
+// of two packs with one code the first counts.
+func complete(own []country.Pack) ([]country.Pack, error) {
 	others, err := generic.Packs()
 	if err != nil {
 		return nil, fmt.Errorf("listing the countries: %w", err)
 	}
+	all := make([]country.Pack, 0, len(own)+len(others))
 	taken := make(map[string]bool, len(own))
-	for _, p := range own {
-		taken[p.Code] = true
-	}
-	for _, p := range others {
+	for _, p := range append(own, others...) {
 		if !taken[p.Code] {
-			own = append(own, p)
+			taken[p.Code] = true
+			all = append(all, p)
 		}
 	}
-	return own, nil
+	return all, nil
 }

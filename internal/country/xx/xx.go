@@ -53,6 +53,7 @@ func Variant(code string, class country.Class) country.Pack {
 		Facts:   facts(class, classes),
 		Connect: func(at country.Endpoint) (country.Channel, error) { return connect(at, class) },
 		Enrol:   enrol,
+		Example: example(code),
 	}
 }
 
