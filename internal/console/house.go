@@ -217,6 +217,8 @@ func (c *Console) changeOperator(v *visit) (err error) {
 		}
 	case "disable":
 		_, err = c.cfg.Operators.Disable(v.ctx, v.by(), name)
+	case "unbind":
+		_, err = c.cfg.Operators.Unbind(v.ctx, v.by(), name)
 	case "enable":
 		_, err = c.cfg.Operators.Enable(v.ctx, v.by(), name)
 	default:

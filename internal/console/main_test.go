@@ -54,6 +54,7 @@ const (
 	clientID = "acme"
 	patience = 30 * time.Second
 	liveMax  = 8
+	liveEach = 5
 	password = "a river runs through it 1976"
 )
 
@@ -169,7 +170,7 @@ func build(t testing.TB, d *db.DB) *house {
 	}
 	h.console, err = console.New(console.Config{
 		DB: d, Operators: h.operators, Accounts: h.accounts, Atlas: atlas, Transactions: h.service, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
-		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax, Log: log,
+		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax, LiveEach: liveEach, Log: log,
 	})
 	must(t, err)
 	server := httptest.NewServer(h.console)

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"tributary/internal/fault"
+	"tributary/internal/secret"
 )
 
 // ErrStale reports a write that no longer holds what it needs: its lease was
@@ -48,7 +49,8 @@ const (
 
 // Config says how to open a database. Only URL is required.
 type Config struct {
-	URL      string // sqlite:PATH or postgres://…
+	URL      string        // sqlite:PATH or postgres://…
+	Password secret.Secret // of PostgreSQL, where it does not stand in the URL; it wins over one that does
 	Log      *slog.Logger
 	Guest    bool        // beside a running server: no leases, no jobs; the command line uses it
 	Fatal    func(error) // called once when going on would endanger data; nil ends the process
@@ -106,7 +108,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	case strings.HasPrefix(cfg.URL, "sqlite:"):
 		d.eng, err = openSQLite(ctx, d, strings.TrimPrefix(cfg.URL, "sqlite:"))
 	case strings.HasPrefix(cfg.URL, "postgres://"), strings.HasPrefix(cfg.URL, "postgresql://"):
-		d.eng, err = openPostgres(ctx, d, cfg.URL)
+		d.eng, err = openPostgres(ctx, d, cfg)
 	default:
 		return nil, fault.New(fault.Invalid, "database %q: want sqlite:PATH or postgres://USER@HOST/NAME", redactURL(cfg.URL))
 	}

@@ -58,13 +58,17 @@ func dialServer(ctx context.Context, network, addr string) (net.Conn, error) {
 	return d.DialContext(ctx, network, addr)
 }
 
-func openPostgres(ctx context.Context, d *DB, url string) (*pgEngine, error) {
+func openPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
+	url := c.URL
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "database: the address is not a valid postgres:// URL")
 	}
 	if cfg.MaxConns < pgConnsMax {
 		cfg.MaxConns = pgConnsMax
+	}
+	if !c.Password.IsZero() {
+		cfg.ConnConfig.Password = c.Password.RevealText()
 	}
 	cfg.ConnConfig.ConnectTimeout = pgConnectTimeout
 	cfg.ConnConfig.DialFunc = dialServer
