@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"tributary/internal/authority/aeat"
 	"tributary/internal/authority/reference"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
@@ -23,9 +24,9 @@ import (
 // with the same code.
 func Packs(further ...country.Pack) ([]country.Pack, error) {
 	return complete(append(further,
-		es.Pack(), // Spain, VERI*FACTU
-		mx.Pack(), // Mexico, CFDI 4.0
-		pl.Pack(), // Poland, KSeF 2.0
+		paired(es.Pack(), aeat.New), // Spain, VERI*FACTU
+		mx.Pack(),                   // Mexico, CFDI 4.0
+		pl.Pack(),                   // Poland, KSeF 2.0
 		Reference(transaction.ReferenceCode, country.ByNumber),
 	))
 }

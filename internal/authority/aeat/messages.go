@@ -1,9 +1,9 @@
-package es
+package aeat
 
-// message is AEAT's own text of an error, from its list errores.properties. It
+// Message is AEAT's own text of an error, from its list errores.properties. It
 // has three chapters: codes 41xx refuse a whole call, 1xxx and 3xxx a record,
 // and 2xxx are told of a record that is taken all the same.
-func message(code string) string {
+func Message(code string) string {
 	switch code {
 	case "1100":
 		return "Valor o tipo incorrecto del campo."

@@ -1,17 +1,21 @@
-package es
+package aeat
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/official/aeatwire"
+	"tributary/internal/xmltree"
 )
 
 // arrival is one record of a call, read.
 type arrival struct {
-	e         *element
+	e         *xmltree.Element
 	cancels   bool
 	id        invoiceID
 	number    string // under which it stands in the list of registrations
@@ -68,17 +72,9 @@ func (reg *registrar) head(key string) string {
 }
 
 func (reg *registrar) close() {
-	for _, key := range sortedHeads(reg.heads) {
+	for _, key := range slices.Sorted(maps.Keys(reg.heads)) {
 		reg.book.Put(key, reg.heads[key])
 	}
-}
-
-func sortedHeads(m map[string]string) []string {
-	all := make(map[string]any, len(m))
-	for key := range m {
-		all[key] = nil
-	}
-	return sortedKeys(all)
 }
 
 func lookUp(book *country.Book, nif, place string) (holding, bool) {
@@ -106,8 +102,8 @@ func (reg *registrar) keep(h holding) {
 // and what is to be remarked about it.
 func (reg *registrar) take(a *arrival, step country.Step) answerLine {
 	line := answerLine{
-		id: a.id, operation: "Alta", reference: a.reference, state: stateCorrect,
-		amends: a.e.value("Subsanacion"), rejected: a.e.value("RechazoPrevio"), unknown: a.e.value("SinRegistroPrevio"),
+		id: a.id, operation: "Alta", reference: a.reference, state: aeatwire.StateCorrect,
+		amends: a.e.Value("Subsanacion"), rejected: a.e.Value("RechazoPrevio"), unknown: a.e.Value("SinRegistroPrevio"),
 	}
 	if a.cancels {
 		line.operation = "Anulacion"
@@ -128,7 +124,7 @@ func (reg *registrar) take(a *arrival, step country.Step) answerLine {
 		if code == "3000" {
 			line.duplicate, line.request, line.heldState = true, here.Request, heldState(here.State)
 			if here.Code != "" {
-				line.heldCode, line.heldText = here.Code, message(here.Code)
+				line.heldCode, line.heldText = here.Code, Message(here.Code)
 			}
 		}
 		return line
@@ -141,7 +137,7 @@ func (reg *registrar) take(a *arrival, step country.Step) answerLine {
 		code = link
 	}
 	if code != "" {
-		line.state, line.code, line.text = stateFlawed, code, message(code)
+		line.state, line.code, line.text = aeatwire.StateFlawed, code, Message(code)
 	}
 	reg.register(a, line, here, exists)
 	return line
@@ -161,7 +157,7 @@ func (reg *registrar) again(line answerLine, a *arrival, here holding) answerLin
 }
 
 func refuse(line answerLine, code, detail string) answerLine {
-	line.state, line.code, line.text = stateRefused, code, message(code)
+	line.state, line.code, line.text = aeatwire.StateRefused, code, Message(code)
 	if detail != "" {
 		line.text += ": " + detail
 	}
@@ -181,9 +177,9 @@ func (reg *registrar) flaw(a *arrival) (code, detail string) {
 // misplacedRecord knows which records AEAT admits before, after and after the
 // cancellation of another ("Validaciones" 1.2.0, annex 6).
 func misplacedRecord(a *arrival, exists bool) string {
-	fresh := a.e.value("Subsanacion") != "S" || a.e.value("RechazoPrevio") == "X"
+	fresh := a.e.Value("Subsanacion") != "S" || a.e.Value("RechazoPrevio") == "X"
 	if a.cancels {
-		fresh = a.e.value("SinRegistroPrevio") == "S"
+		fresh = a.e.Value("SinRegistroPrevio") == "S"
 	}
 	switch {
 	case fresh && exists:
@@ -209,13 +205,13 @@ func (reg *registrar) follow(a *arrival) string {
 	reg.book.Put(seen, a.chain)
 	last := reg.head(a.chain)
 	reg.heads[a.chain] = a.huella
-	previous := a.e.at("Encadenamiento", "RegistroAnterior")
+	previous := a.e.At("Encadenamiento", "RegistroAnterior")
 	switch {
 	case last == "":
 		return ""
 	case previous == nil:
 		return "2007"
-	case previous.value("Huella") != last:
+	case previous.Value("Huella") != last:
 		return "2003"
 	}
 	return ""
@@ -229,17 +225,17 @@ func (reg *registrar) anothers(a *arrival, step country.Step) holding {
 		other.huella = strings.ToUpper(sha256Hex([]byte("another's record\n" + a.huella)))
 		other.sha256 = sha256Hex([]byte("another's record\n" + a.sha256))
 	}
-	return reg.register(&other, answerLine{state: stateCorrect}, holding{}, false)
+	return reg.register(&other, answerLine{state: aeatwire.StateCorrect}, holding{}, false)
 }
 
 // register enters an accepted record.
 func (reg *registrar) register(a *arrival, line answerLine, here holding, exists bool) holding {
 	h := holding{
-		ID: a.id, Huella: a.huella, Reference: a.reference, Kind: a.e.value("TipoFactura"), State: line.state, Code: line.code,
+		ID: a.id, Huella: a.huella, Reference: a.reference, Kind: a.e.Value("TipoFactura"), State: line.state, Code: line.code,
 		Presenter: reg.nif, At: reg.now, Request: reg.request, Before: here.Before,
 	}
 	if a.cancels {
-		h.State, h.Kind = stateAnnulled, here.Kind
+		h.State, h.Kind = aeatwire.StateAnnulled, here.Kind
 	}
 	if !exists {
 		month := monthKey(reg.nif, a.id.Day)
@@ -255,25 +251,25 @@ func (reg *registrar) register(a *arrival, line answerLine, here holding, exists
 // heldState is how an answer about a duplicate spells the state of what is held.
 func heldState(state string) string {
 	switch state {
-	case stateFlawed:
+	case aeatwire.StateFlawed:
 		return "AceptadaConErrores"
-	case stateAnnulled:
+	case aeatwire.StateAnnulled:
 		return "Anulada"
 	}
 	return "Correcta"
 }
 
 // listed is a holding as an answer to a query has it.
-func (h *holding) listed(where *time.Location) held {
-	out := held{
+func (h *holding) listed(where *time.Location) entry {
+	out := entry{
 		id: h.ID, huella: h.Huella, reference: h.Reference, kind: h.Kind, state: h.State, code: h.Code,
-		changed: h.At.In(where).Format(instantForm), presenter: h.Presenter, atText: h.At.In(where).Format(instantForm), request: h.Request,
+		presenter: h.Presenter, at: h.At.In(where).Format(aeatwire.InstantForm), request: h.Request,
 	}
-	if h.State == stateAnnulled {
+	if h.State == aeatwire.StateAnnulled {
 		out.kind = ""
 	}
 	if h.Code != "" {
-		out.text = message(h.Code)
+		out.text = Message(h.Code)
 	}
 	return out
 }
