@@ -45,6 +45,8 @@ var staircase = [][]string{
 	{"onboarding"},
 	{"lookup"},
 	{"filing"},
+	{"ledger"},
+	{"filing/filingtest"},
 	{"api", "console"},
 	{"server"},
 	{"client", "doctor", "bench"},

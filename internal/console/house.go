@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -17,8 +17,8 @@ import (
 )
 
 type queuesBody struct {
-	Depths      []filing.Depth
-	Authorities []filing.Authority
+	Depths      []ledger.Depth
+	Authorities []ledger.Authority
 	Receivers   []receiverRow
 	Jobs        []db.JobCount
 	IndexedTo   time.Time
@@ -30,16 +30,16 @@ func (c *Console) queues(v *visit) (page, error) {
 	body := &queuesBody{Now: c.now(), Names: map[string]string{}}
 	p := page{Title: "Queues", Place: "Queues", Body: body}
 	var err error
-	if body.Depths, err = c.cfg.Transactions.Depths(v.ctx); err != nil {
+	if body.Depths, err = c.cfg.Ledger.Depths(v.ctx); err != nil {
 		return p, err
 	}
-	if body.Authorities, err = c.cfg.Transactions.Health(v.ctx); err != nil {
+	if body.Authorities, err = c.cfg.Ledger.Health(v.ctx); err != nil {
 		return p, err
 	}
 	for _, a := range body.Authorities {
 		body.Names[a.Country] = c.countryName(a.Country)
 	}
-	if body.IndexedTo, err = c.cfg.Transactions.IndexedTo(v.ctx); err != nil {
+	if body.IndexedTo, err = c.cfg.Ledger.IndexedTo(v.ctx); err != nil {
 		return p, err
 	}
 	all, err := c.receivers(v)

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -243,11 +243,11 @@ const (
 )
 
 func (d *doctor) checkBacklog(ctx context.Context) {
-	var b filing.Backlog
+	var b ledger.Backlog
 	var now time.Time
 	err := d.db.Read(ctx, func(r db.Reader) (err error) {
 		now = r.Now()
-		b, err = filing.Overdue(r, now.Add(-untakenAfter), now.Add(-oldAfter))
+		b, err = ledger.Overdue(r, now.Add(-untakenAfter), now.Add(-oldAfter))
 		return err
 	})
 	switch {

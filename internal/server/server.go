@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
@@ -70,6 +71,7 @@ type Server struct {
 	lookups   *lookup.Lookups
 	vies      *lookup.VIES
 	service   *filing.Service
+	ledger    *ledger.Ledger
 	renderer  *document.Renderer
 	api       *api.API
 	operators *operator.Operators
@@ -218,6 +220,7 @@ func (s *Server) Run(ctx context.Context) error {
 	background("identity provider", s.reachProvider)
 	if s.cfg.Worker {
 		background("transactions", s.service.Run)
+		background("index", s.ledger.Run)
 		background("webhooks", s.hooks.Run)
 		if err := s.startJobs(work); err != nil {
 			stopWork()
@@ -324,6 +327,7 @@ func (s *Server) Close() error {
 	}
 	if s.service != nil {
 		s.service.Close()
+		s.ledger.Close()
 	}
 	if s.docs != nil {
 		err = errors.Join(err, s.docs.Close())

@@ -1,4 +1,4 @@
-package filing
+package ledger
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,8 @@ import (
 	"tributary/internal/transaction"
 
 	"github.com/google/uuid"
+
+	"tributary/internal/filing"
 )
 
 // What an operation is found by. A term is upper-case letters and digits, so
@@ -64,7 +66,7 @@ func (s *termSet) addText(text string) {
 }
 
 // addTaxNumber adds a number without the letters of its country: one entry
-// serves those who write them and those who do not, see Service.textSources.
+// serves those who write them and those who do not, see Ledger.textSources.
 func (s *termSet) addTaxNumber(number string) {
 	if plain := withoutCountry(termOf(number)); plain != "" {
 		s.add(plain)
@@ -120,11 +122,11 @@ func (o *indexed) terms() termSet {
 // decided is what is only known once an operation is settled. Its members are
 // those of Result.
 type decided struct {
-	Number       *string        `json:"transaction_number"`
-	AuthorityID1 *string        `json:"tax_authority_id_1"`
-	AuthorityID2 *string        `json:"tax_authority_id_2"`
-	TotalAmount  *int64         `json:"total_amount"`
-	Supplier     ResultSupplier `json:"supplier"`
+	Number       *string               `json:"transaction_number"`
+	AuthorityID1 *string               `json:"tax_authority_id_1"`
+	AuthorityID2 *string               `json:"tax_authority_id_2"`
+	TotalAmount  *int64                `json:"total_amount"`
+	Supplier     filing.ResultSupplier `json:"supplier"`
 }
 
 func (d *decided) terms() (set termSet) {
@@ -136,8 +138,8 @@ func (d *decided) terms() (set termSet) {
 	if d.TotalAmount != nil && *d.TotalAmount != 0 {
 		set.add(amountTerm(*d.TotalAmount))
 	}
-	if id := text(d.Supplier.ID); id != "" {
-		set.add(supplierSign + id)
+	if id := d.Supplier.ID; id != nil && *id != "" {
+		set.add(supplierSign + *id)
 	}
 	return set
 }

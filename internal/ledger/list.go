@@ -1,4 +1,4 @@
-package filing
+package ledger
 
 import (
 	"context"
@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/filing"
 )
 
 // HistoryEntry is one attempt of a transaction.
 type HistoryEntry struct {
-	OperationID string `json:"operation_id"`
-	Status      Status `json:"status"`
+	OperationID string        `json:"operation_id"`
+	Status      filing.Status `json:"status"`
 }
 
 // History lists the attempts of a transaction, oldest first; empty when it is unknown.
-func (s *Service) History(ctx context.Context, scope, transactionID string) (history []HistoryEntry, err error) {
+func (s *Ledger) History(ctx context.Context, scope, transactionID string) (history []HistoryEntry, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		history, err = db.Collect(r, func(scan func(...any) error) (h HistoryEntry, err error) { return h, scan(&h.OperationID, &h.Status) },
 			"SELECT operation_id, status FROM operations WHERE client_id = $1 AND transaction_id = $2 ORDER BY attempt", scope, transactionID)
@@ -28,7 +29,7 @@ func (s *Service) History(ctx context.Context, scope, transactionID string) (his
 
 // Filter narrows a list. Zero members do not narrow.
 type Filter struct {
-	Status     Status
+	Status     filing.Status
 	Country    string // upper case
 	SupplierID string
 	Number     string
@@ -38,7 +39,7 @@ type Filter struct {
 }
 
 // List answers operations, newest accepted first, and where to go on.
-func (s *Service) List(ctx context.Context, scope string, f Filter) (list []*Result, next string, err error) {
+func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*filing.Result, next string, err error) {
 	where, args := f.conditions(scope)
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		ids, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) },
@@ -50,7 +51,7 @@ func (s *Service) List(ctx context.Context, scope string, f Filter) (list []*Res
 			ids = ids[:f.Limit]
 			next = ids[f.Limit-1]
 		}
-		list = make([]*Result, 0, len(ids))
+		list = make([]*filing.Result, 0, len(ids))
 		for _, id := range ids {
 			result, err := s.read(r, scope, id)
 			if err != nil {

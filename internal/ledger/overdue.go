@@ -1,6 +1,7 @@
-package filing
+package ledger
 
 import (
+	"context"
 	"time"
 
 	"tributary/internal/db"
@@ -45,4 +46,13 @@ func Open(r db.Reader) (n int, oldest time.Time, err error) {
 		oldest = db.FromMicros(*since)
 	}
 	return n, oldest, err
+}
+
+// Unsettled counts the operations that are on their way.
+func (s *Ledger) Unsettled(ctx context.Context) (n int, err error) {
+	err = s.db.Read(ctx, func(r db.Reader) error {
+		n, _, err = Open(r)
+		return err
+	})
+	return n, err
 }

@@ -1,4 +1,4 @@
-package filing_test
+package ledger_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -20,17 +21,17 @@ import (
 )
 
 // withCustomer names a buyer with a tax number.
-func (p paper) withCustomer(number string) paper {
-	return p.with("customer", map[string]any{"legal_name": "Buyer", "type": "BUSINESS",
+func withCustomer(p paper, number string) paper {
+	return p.With("customer", map[string]any{"legal_name": "Buyer", "type": "BUSINESS",
 		"address":         map[string]any{"country_code": "XX", "city": "Exampleton", "postal_code": "12345", "address_line_1": "1 Sample Street"},
 		"tax_information": map[string]any{"tax_number": number, "regime": "VAT"}})
 }
 
 // found answers the operations of one page.
-func (n *node) found(q filing.Query) []string {
-	n.t.Helper()
+func found(n *node, q ledger.Query) []string {
+	n.T.Helper()
 	page, err := n.Search(context.Background(), q)
-	must(n.t, err)
+	must(n.T, err)
 	var ids []string
 	for _, s := range page.List {
 		ids = append(ids, s.OperationID)
@@ -38,9 +39,9 @@ func (n *node) found(q filing.Query) []string {
 	return ids
 }
 
-func (n *node) index() {
-	n.t.Helper()
-	must(n.t, n.IndexNow(context.Background()))
+func index(n *node) {
+	n.T.Helper()
+	must(n.T, n.IndexNow(context.Background()))
 }
 
 func sameIDs(t testing.TB, what string, got []string, want ...string) {
@@ -55,66 +56,66 @@ func minor(n int64) *int64 { return &n }
 func TestOperationsAreFoundByWhateverIsKnownOfThem(t *testing.T) {
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		n := newNode(t, d, a.setup()).start()
-		supplier := n.supplier(byNumber, "seller-"+d.Engine(), taxNumber("XX987654"+d.Engine()[:1]))
-		first := n.file(invoice(byNumber, supplier, "ord-77/a").with("transaction_number", "INV 2026-0001."+d.Engine()).withCustomer("XX-123.456.789"))
-		other := n.supplierOf("c_two", byNumber, "seller-two-"+d.Engine())
-		second := n.submitAs("c_two", transaction.Invoice, invoice(byNumber, other, "other-1"+d.Engine()).with("items", []any{item(1, 500)}))
-		result := n.succeeds(first)
-		n.until("the second is settled", func() bool {
+		n := newNode(t, d, a.Setup()).Start()
+		supplier := n.Supplier(byNumber, "seller-"+d.Engine(), taxNumber("XX987654"+d.Engine()[:1]))
+		first := n.File(withCustomer(invoice(byNumber, supplier, "ord-77/a").With("transaction_number", "INV 2026-0001."+d.Engine()), "XX-123.456.789"))
+		other := n.SupplierOf("c_two", byNumber, "seller-two-"+d.Engine())
+		second := n.HandAs("c_two", transaction.Invoice, invoice(byNumber, other, "other-1"+d.Engine()).With("items", []any{item(1, 500)}))
+		result := n.Succeeds(first)
+		n.Until("the second is settled", func() bool {
 			r, err := n.Result(context.Background(), "c_two", second)
 			return err == nil && r.Status == filing.Success
 		})
-		n.index()
+		index(n)
 		for _, text := range []string{
 			first, strings.ToUpper(first), strings.ReplaceAll(first, "-", ""), *result.UniqueNumber,
 			"ORD77A", "ord-77/a", "inv20260001" + d.Engine(), "INV 2026-0001." + d.Engine(), "XX123456789", "123 456 789",
 			supplier, "seller-" + d.Engine(), "XX-987654" + d.Engine()[:1], *result.AuthorityID1,
 			one[string](t, d, "SELECT webhook_id FROM webhook_events WHERE resource_id = $1", first),
 		} {
-			sameIDs(t, text, n.found(filing.Query{Text: text}), first)
+			sameIDs(t, text, found(n, ledger.Query{Text: text}), first)
 		}
-		sameIDs(t, "amount", n.found(filing.Query{Amount: minor(22710)}), first)
-		sameIDs(t, "amount of the other client", n.found(filing.Query{Amount: minor(500), ClientID: "c_two"}), second)
-		sameIDs(t, "amount and another client", n.found(filing.Query{Amount: minor(500), ClientID: client}))
-		sameIDs(t, "text and amount that do not belong together", n.found(filing.Query{Text: "ORD77A", Amount: minor(500)}))
-		sameIDs(t, "everything", n.found(filing.Query{}), second, first)
-		sameIDs(t, "country", n.found(filing.Query{Country: byNumber}), second, first)
-		sameIDs(t, "another country", n.found(filing.Query{Country: byChain}))
-		sameIDs(t, "client", n.found(filing.Query{ClientID: client}), first)
-		sameIDs(t, "status", n.found(filing.Query{Status: filing.Success, Stage: filing.Settled}), second, first)
-		sameIDs(t, "failures", n.found(filing.Query{Status: filing.Failure}))
-		sameIDs(t, "open", n.found(filing.Query{Status: filing.Processing}))
-		sameIDs(t, "nothing of that text", n.found(filing.Query{Text: "nobody"}))
-		sameIDs(t, "before it all", n.found(filing.Query{To: d.Now().Add(-time.Hour)}))
-		sameIDs(t, "from before it all", n.found(filing.Query{From: d.Now().Add(-time.Hour), To: d.Now().Add(time.Hour)}), second, first)
-		sameIDs(t, "from the future", n.found(filing.Query{From: d.Now().Add(time.Hour)}))
+		sameIDs(t, "amount", found(n, ledger.Query{Amount: minor(22710)}), first)
+		sameIDs(t, "amount of the other client", found(n, ledger.Query{Amount: minor(500), ClientID: "c_two"}), second)
+		sameIDs(t, "amount and another client", found(n, ledger.Query{Amount: minor(500), ClientID: client}))
+		sameIDs(t, "text and amount that do not belong together", found(n, ledger.Query{Text: "ORD77A", Amount: minor(500)}))
+		sameIDs(t, "everything", found(n, ledger.Query{}), second, first)
+		sameIDs(t, "country", found(n, ledger.Query{Country: byNumber}), second, first)
+		sameIDs(t, "another country", found(n, ledger.Query{Country: byChain}))
+		sameIDs(t, "client", found(n, ledger.Query{ClientID: client}), first)
+		sameIDs(t, "status", found(n, ledger.Query{Status: filing.Success, Stage: filing.Settled}), second, first)
+		sameIDs(t, "failures", found(n, ledger.Query{Status: filing.Failure}))
+		sameIDs(t, "open", found(n, ledger.Query{Status: filing.Processing}))
+		sameIDs(t, "nothing of that text", found(n, ledger.Query{Text: "nobody"}))
+		sameIDs(t, "before it all", found(n, ledger.Query{To: d.Now().Add(-time.Hour)}))
+		sameIDs(t, "from before it all", found(n, ledger.Query{From: d.Now().Add(-time.Hour), To: d.Now().Add(time.Hour)}), second, first)
+		sameIDs(t, "from the future", found(n, ledger.Query{From: d.Now().Add(time.Hour)}))
 	})
 }
 
 func TestCorrectionsAreFoundByTheAmountTheyTakeBack(t *testing.T) {
 	n, _ := filer(t)
-	supplier := n.supplier(byNumber, "s")
-	sale := n.file(invoice(byNumber, supplier, "sale"))
-	n.succeeds(sale)
-	credit := n.submit(transaction.Credit, correction(byNumber, "sale", "credit"))
-	n.succeeds(credit)
-	n.index()
-	sameIDs(t, "amount", n.found(filing.Query{Amount: minor(22710)}), credit, sale)
-	sameIDs(t, "kind", n.found(filing.Query{Amount: minor(22710), Kind: transaction.Credit}), credit)
-	sameIDs(t, "the supplier, which the credit does not name", n.found(filing.Query{Text: supplier}), credit, sale)
+	supplier := n.Supplier(byNumber, "s")
+	sale := n.File(invoice(byNumber, supplier, "sale"))
+	n.Succeeds(sale)
+	credit := n.Hand(transaction.Credit, correction(byNumber, "sale", "credit"))
+	n.Succeeds(credit)
+	index(n)
+	sameIDs(t, "amount", found(n, ledger.Query{Amount: minor(22710)}), credit, sale)
+	sameIDs(t, "kind", found(n, ledger.Query{Amount: minor(22710), Kind: transaction.Credit}), credit)
+	sameIDs(t, "the supplier, which the credit does not name", found(n, ledger.Query{Text: supplier}), credit, sale)
 }
 
 func TestWhatIsNotSettledIsFoundByItsStatus(t *testing.T) {
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		n := newNode(t, d, a.setup()) // nobody works
-		supplier := n.supplier(byNumber, "s-"+d.Engine())
-		queued := n.file(invoice(byNumber, supplier, "one"))
-		waiting := n.file(invoice(byNumber, supplier, "one"))
-		sameIDs(t, "open", n.found(filing.Query{Status: filing.Processing}), waiting, queued)
-		sameIDs(t, "waiting", n.found(filing.Query{Status: filing.Processing, Stage: filing.Waiting}), waiting)
-		page, err := n.Search(t.Context(), filing.Query{Country: byNumber})
+		n := newNode(t, d, a.Setup()) // nobody works
+		supplier := n.Supplier(byNumber, "s-"+d.Engine())
+		queued := n.File(invoice(byNumber, supplier, "one"))
+		waiting := n.File(invoice(byNumber, supplier, "one"))
+		sameIDs(t, "open", found(n, ledger.Query{Status: filing.Processing}), waiting, queued)
+		sameIDs(t, "waiting", found(n, ledger.Query{Status: filing.Processing, Stage: filing.Waiting}), waiting)
+		page, err := n.Search(t.Context(), ledger.Query{Country: byNumber})
 		must(t, err)
 		if len(page.List) != 2 {
 			t.Errorf("by country before anything is indexed: %v", page.List)
@@ -122,8 +123,8 @@ func TestWhatIsNotSettledIsFoundByItsStatus(t *testing.T) {
 		if !page.IndexedTo.Before(d.Now().Add(-time.Hour)) {
 			t.Errorf("an index that has nothing says it came to %s", page.IndexedTo)
 		}
-		n.index()
-		page, err = n.Search(t.Context(), filing.Query{})
+		index(n)
+		page, err = n.Search(t.Context(), ledger.Query{})
 		must(t, err)
 		if page.IndexedTo.Before(d.Now().Add(-time.Minute)) {
 			t.Errorf("an index that has everything says it came to %s", page.IndexedTo)
@@ -177,7 +178,7 @@ func idsAt(at time.Time, n int) []string {
 func TestIndexMissesNothingHoweverCommitsAreOrdered(t *testing.T) {
 	a := newAuthorities(t)
 	d := dbtest.SQLite(t)
-	n, again := newNode(t, d, a.setup()), newNode(t, d, a.setup())
+	n, again := newNode(t, d, a.Setup()), newNode(t, d, a.Setup())
 	failed := func(_ int, row map[string]any) { row["status"] = "FAILURE" } // a success could not be removed again
 	rapid.Check(t, func(rt *rapid.T) {
 		for _, table := range []string{"operations", "bodies", "operation_terms"} {
@@ -216,7 +217,7 @@ func TestIndexMissesNothingHoweverCommitsAreOrdered(t *testing.T) {
 			rt.Fatalf("%d of %d operations are indexed", got, len(all))
 		}
 		for _, id := range all {
-			sameIDs(t, id, again.found(filing.Query{Text: "t-" + id}), id)
+			sameIDs(t, id, found(again, ledger.Query{Text: "t-" + id}), id)
 		}
 	})
 }
@@ -225,26 +226,26 @@ func TestIndexMissesNothingHoweverCommitsAreOrdered(t *testing.T) {
 // caught by the sweep after a day.
 func TestIndexFindsWhatWasCommittedAnHourLate(t *testing.T) {
 	d := dbtest.SQLite(t)
-	n := newNode(t, d, newAuthorities(t).setup())
+	n := newNode(t, d, newAuthorities(t).Setup())
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	late, next := idsAt(began, 1), idsAt(began.Add(time.Second), 2)
 	plant(t, d, next, nil)
 	must(t, n.IndexRound(t.Context(), began.Add(time.Hour)))
 	plant(t, d, late, nil)
 	must(t, n.IndexRound(t.Context(), began.Add(2*time.Hour)))
-	sameIDs(t, "after two hours", n.found(filing.Query{Text: "t-" + late[0]}))
+	sameIDs(t, "after two hours", found(n, ledger.Query{Text: "t-" + late[0]}))
 	must(t, n.IndexRound(t.Context(), began.Add(25*time.Hour)))
-	sameIDs(t, "after a day", n.found(filing.Query{Text: "t-" + late[0]}), late[0])
+	sameIDs(t, "after a day", found(n, ledger.Query{Text: "t-" + late[0]}), late[0])
 }
 
 func TestIndexCatchesUpWithMoreThanOneSet(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		n := newNode(t, d, newAuthorities(t).setup())
-		ids := idsAt(d.Now().Add(-time.Minute), 2*filing.IndexSet+1)
+		n := newNode(t, d, newAuthorities(t).Setup())
+		ids := idsAt(d.Now().Add(-time.Minute), 2*ledger.IndexSet+1)
 		plant(t, d, ids, nil)
 		must(t, n.IndexRound(t.Context(), d.Now()))
-		for _, number := range []int{0, filing.IndexSet - 1, filing.IndexSet, 2 * filing.IndexSet} {
-			sameIDs(t, "number", n.found(filing.Query{Text: fmt.Sprintf("P-%d", number)}), ids[number])
+		for _, number := range []int{0, ledger.IndexSet - 1, ledger.IndexSet, 2 * ledger.IndexSet} {
+			sameIDs(t, "number", found(n, ledger.Query{Text: fmt.Sprintf("P-%d", number)}), ids[number])
 		}
 		must(t, n.IndexRound(t.Context(), d.Now().Add(48*time.Hour)))
 	})
@@ -254,18 +255,18 @@ func TestIndexCatchesUpWithMoreThanOneSet(t *testing.T) {
 // that nobody has looked at yet is not late.
 func TestSweepsDoNotOvertakeTheIndex(t *testing.T) {
 	d := dbtest.SQLite(t)
-	n := newNode(t, d, newAuthorities(t).setup())
-	plant(t, d, idsAt(d.Now().Add(-time.Minute), filing.RoundMax+1), nil)
+	n := newNode(t, d, newAuthorities(t).Setup())
+	plant(t, d, idsAt(d.Now().Add(-time.Minute), ledger.RoundMax+1), nil)
 	must(t, n.IndexRound(t.Context(), d.Now().Add(48*time.Hour)))
-	same(t, "indexed in one round", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"), filing.RoundMax)
+	same(t, "indexed in one round", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"), ledger.RoundMax)
 	must(t, n.IndexRound(t.Context(), d.Now().Add(48*time.Hour)))
-	same(t, "indexed in two", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"), filing.RoundMax+1)
+	same(t, "indexed in two", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"), ledger.RoundMax+1)
 }
 
 func TestTwoIndexersDoTheWorkOnce(t *testing.T) {
 	d := dbtest.Postgres(t)
-	n := newNode(t, d, newAuthorities(t).setup())
-	plant(t, d, idsAt(d.Now().Add(-time.Minute), 3*filing.IndexSet), nil)
+	n := newNode(t, d, newAuthorities(t).Setup())
+	plant(t, d, idsAt(d.Now().Add(-time.Minute), 3*ledger.IndexSet), nil)
 	errs := make(chan error, 2)
 	for range 2 {
 		go func() { errs <- n.IndexRound(context.Background(), d.Now()) }()
@@ -276,29 +277,29 @@ func TestTwoIndexersDoTheWorkOnce(t *testing.T) {
 		}
 	}
 	must(t, n.IndexRound(t.Context(), d.Now()))
-	same(t, "indexed", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"), 3*filing.IndexSet)
+	same(t, "indexed", one[int](t, d, "SELECT count(*) FROM operation_terms WHERE term = '#XX'"), 3*ledger.IndexSet)
 }
 
 func TestSearchGoesOnWhereItStopped(t *testing.T) {
 	d := dbtest.SQLite(t)
-	n := newNode(t, d, newAuthorities(t).setup())
-	window := filing.SearchWindow()
+	n := newNode(t, d, newAuthorities(t).Setup())
+	window := ledger.SearchWindow()
 	ids := idsAt(d.Now().Add(-time.Minute), window+10)
 	plant(t, d, ids, func(i int, row map[string]any) {
 		if i == 0 {
 			row["kind"] = "CREDIT" // the oldest, behind more than one page looks at
 		}
 	})
-	page, err := n.Search(t.Context(), filing.Query{Kind: transaction.Credit})
+	page, err := n.Search(t.Context(), ledger.Query{Kind: transaction.Credit})
 	must(t, err)
 	if len(page.List) != 0 || page.Next == "" || page.SearchedTo.IsZero() {
 		t.Fatalf("a search that found nothing yet ended: %+v", page)
 	}
-	sameIDs(t, "the next page", n.found(filing.Query{Kind: transaction.Credit, After: page.Next}), ids[0])
+	sameIDs(t, "the next page", found(n, ledger.Query{Kind: transaction.Credit, After: page.Next}), ids[0])
 
 	var walked []string
 	for after := ""; ; {
-		page, err := n.Search(t.Context(), filing.Query{Limit: filing.SearchMax, After: after})
+		page, err := n.Search(t.Context(), ledger.Query{Limit: ledger.SearchMax, After: after})
 		must(t, err)
 		for _, s := range page.List {
 			walked = append(walked, s.OperationID)
@@ -315,15 +316,15 @@ func TestSearchGoesOnWhereItStopped(t *testing.T) {
 
 func TestOpenOperationsAreFoundHoweverManyThereAre(t *testing.T) {
 	d := dbtest.SQLite(t)
-	n := newNode(t, d, newAuthorities(t).setup())
+	n := newNode(t, d, newAuthorities(t).Setup())
 	open := func(_ int, row map[string]any) {
 		row["stage"], row["status"], row["due_at"] = "received", "PROCESSING", 1
 	}
-	ids := idsAt(d.Now().Add(-time.Minute), filing.OpenMax)
+	ids := idsAt(d.Now().Add(-time.Minute), ledger.OpenMax)
 	plant(t, d, ids, open)
 	for _, more := range []int{0, 1} { // at the limit and past it
 		plant(t, d, idsAt(d.Now().Add(-time.Hour), more), open)
-		page, err := n.Search(t.Context(), filing.Query{Status: filing.Processing, Limit: 3})
+		page, err := n.Search(t.Context(), ledger.Query{Status: filing.Processing, Limit: 3})
 		must(t, err)
 		if len(page.List) != 3 || page.List[0].OperationID != ids[len(ids)-1] {
 			t.Errorf("with %d more: %d found, the first is %s", more, len(page.List), page.List[0].OperationID)
@@ -332,12 +333,12 @@ func TestOpenOperationsAreFoundHoweverManyThereAre(t *testing.T) {
 }
 
 func TestSearchRefusesWhatItCannotMean(t *testing.T) {
-	n := newNode(t, dbtest.SQLite(t), newAuthorities(t).setup())
-	good := []filing.Query{
-		{Limit: filing.SearchMax}, {Text: strings.Repeat("x", filing.TextMax)}, {Text: strings.Repeat("é", 60)}, {Text: "'; DROP TABLE operations; --"},
+	n := newNode(t, dbtest.SQLite(t), newAuthorities(t).Setup())
+	good := []ledger.Query{
+		{Limit: ledger.SearchMax}, {Text: strings.Repeat("x", ledger.TextMax)}, {Text: strings.Repeat("é", 60)}, {Text: "'; DROP TABLE operations; --"},
 	}
-	bad := []filing.Query{
-		{Limit: filing.SearchMax + 1}, {Limit: -1}, {Text: strings.Repeat("x", filing.TextMax+1)}, {Text: "--"}, {Status: "DONE"}, {After: "x"},
+	bad := []ledger.Query{
+		{Limit: ledger.SearchMax + 1}, {Limit: -1}, {Text: strings.Repeat("x", ledger.TextMax+1)}, {Text: "--"}, {Status: "DONE"}, {After: "x"},
 	}
 	for _, q := range good {
 		if _, err := n.Search(t.Context(), q); err != nil {
@@ -356,17 +357,17 @@ func FuzzTerm(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		term := filing.TermOf(text)
-		if len(term) > filing.TermMax {
+		term := ledger.TermOf(text)
+		if len(term) > ledger.TermMax {
 			t.Errorf("%q gives a term of %d bytes", text, len(term))
 		}
 		if strings.ContainsAny(term, "#=@ -./") || strings.ContainsRune(term, 0) {
 			t.Errorf("%q gives %q", text, term)
 		}
-		if len(text) < filing.TermMax/4 && filing.TermOf(" "+text+".") != term {
+		if len(text) < ledger.TermMax/4 && ledger.TermOf(" "+text+".") != term {
 			t.Errorf("%q is not found with a blank and a dot", text)
 		}
-		if id, ok := filing.OperationIn(text); ok {
+		if id, ok := ledger.OperationIn(text); ok {
 			if _, err := uuid.Parse(id); err != nil {
 				t.Errorf("%q is taken for operation %q", text, id)
 			}

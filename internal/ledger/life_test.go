@@ -1,4 +1,4 @@
-package filing_test
+package ledger_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -18,25 +19,25 @@ import (
 	"tributary/internal/transaction"
 )
 
-func (n *node) life(id string) *filing.Life {
-	n.t.Helper()
+func life(n *node, id string) *ledger.Life {
+	n.T.Helper()
 	l, err := n.Life(context.Background(), id)
-	must(n.t, err)
+	must(n.T, err)
 	return l
 }
 
 // rests makes every call fail and waits until a lane rests for minutes.
 func rests(t testing.TB, a *authorities, d *db.DB) (*node, string) {
 	t.Helper()
-	s := a.setup()
-	s.retryBase = time.Hour
-	n := newNode(t, d, s).start()
-	supplier := n.supplier(byNumber, "s-"+d.Engine())
-	a.script(byNumber, country.Step{Outcome: country.Unavailable, Times: 1, On: country.OnAny})
-	id := n.file(invoice(byNumber, supplier, "stuck-"+d.Engine()))
-	n.until("the lane rests", func() bool {
-		w := n.life(id).Wait
-		return w != nil && w.Why == filing.WhyFailing
+	s := a.Setup()
+	s.RetryBase = time.Hour
+	n := newNode(t, d, s).Start()
+	supplier := n.Supplier(byNumber, "s-"+d.Engine())
+	a.Script(byNumber, country.Step{Outcome: country.Unavailable, Times: 1, On: country.OnAny})
+	id := n.File(invoice(byNumber, supplier, "stuck-"+d.Engine()))
+	n.Until("the lane rests", func() bool {
+		w := life(n, id).Wait
+		return w != nil && w.Why == ledger.WhyFailing
 	})
 	return n, id
 }
@@ -44,16 +45,16 @@ func rests(t testing.TB, a *authorities, d *db.DB) (*node, string) {
 func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		n := newNode(t, d, a.setup()).start()
-		supplier := n.supplier(byNumber, "s-"+d.Engine())
+		n := newNode(t, d, a.Setup()).Start()
+		supplier := n.Supplier(byNumber, "s-"+d.Engine())
 		sale := "sale-" + d.Engine()
-		body := invoice(byNumber, supplier, sale).with("surprise", 1)
-		id := n.file(body)
-		n.succeeds(id, fault.FieldUnknown)
-		credit := n.submit(transaction.Credit, correction(byNumber, sale, "credit-"+sale))
-		n.succeeds(credit)
-		l := n.life(id)
-		if !bytes.Equal(l.Body, body.body(t)) || len(l.Warnings) != 1 || l.Wait != nil || l.Result.Status != filing.Success || len(l.Attempts) != 1 {
+		body := invoice(byNumber, supplier, sale).With("surprise", 1)
+		id := n.File(body)
+		n.Succeeds(id, fault.FieldUnknown)
+		credit := n.Hand(transaction.Credit, correction(byNumber, sale, "credit-"+sale))
+		n.Succeeds(credit)
+		l := life(n, id)
+		if !bytes.Equal(l.Body, body.Body(t)) || len(l.Warnings) != 1 || l.Wait != nil || l.Result.Status != filing.Success || len(l.Attempts) != 1 {
 			t.Errorf("%+v", l)
 		}
 		if l.Filing == nil || len(l.Filing.Report) == 0 || l.Filing.AuthorityID1 != *l.Result.AuthorityID1 || l.Filing.Receipt == "" {
@@ -71,7 +72,7 @@ func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
 		if len(l.Corrections) != 1 || l.Corrections[0].OperationID != credit || l.Original != nil {
 			t.Errorf("corrected by %+v, corrects %+v", l.Corrections, l.Original)
 		}
-		if back := n.life(credit); back.Original == nil || back.Original.OperationID != id {
+		if back := life(n, credit); back.Original == nil || back.Original.OperationID != id {
 			t.Errorf("the credit corrects %+v", back.Original)
 		}
 		var what []string
@@ -94,7 +95,7 @@ func TestRetryEndsOurOwnPause(t *testing.T) {
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n, id := rests(t, a, d)
-		l := n.life(id)
+		l := life(n, id)
 		if w := l.Wait; !w.CanRetry || w.Failures != 1 || w.Trouble == "" || w.NextAt.Before(d.Now().Add(3*time.Minute)) || w.Since.IsZero() {
 			t.Fatalf("%+v", l.Wait)
 		}
@@ -104,17 +105,17 @@ func TestRetryEndsOurOwnPause(t *testing.T) {
 		if len(l.Exchanges) == 0 || l.Exchanges[0].Answered || l.Exchanges[0].Outcome == "" {
 			t.Errorf("the failed call: %+v", l.Exchanges)
 		}
-		var noted []filing.Summary
-		_, err := n.Retry(t.Context(), id, func(tx *db.Tx, before, after filing.Summary) error {
-			noted = []filing.Summary{before, after}
+		var noted []filing.Standing
+		_, err := n.Retry(t.Context(), id, func(tx *db.Tx, before, after filing.Standing) error {
+			noted = []filing.Standing{before, after}
 			return nil
 		})
 		must(t, err)
-		n.succeeds(id)
+		n.Succeeds(id)
 		if len(noted) != 2 || noted[0].OperationID != id || noted[1].DueAt.After(d.Now()) {
 			t.Errorf("noted %+v", noted)
 		}
-		same(t, "registered", len(slices.DeleteFunc(a.registered(byNumber), func(s string) bool { return s != "N-stuck-"+d.Engine() })), 1)
+		same(t, "registered", len(slices.DeleteFunc(a.Registered(byNumber), func(s string) bool { return s != "N-stuck-"+d.Engine() })), 1)
 		if _, err := n.Retry(t.Context(), id, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("retrying what has ended: %v", err)
 		}
@@ -125,49 +126,49 @@ func TestARetryWhoseLogFailsChangesNothing(t *testing.T) {
 	a := newAuthorities(t)
 	n, id := rests(t, a, dbtest.SQLite(t))
 	full := errors.New("the log is full")
-	if _, err := n.Retry(t.Context(), id, func(*db.Tx, filing.Summary, filing.Summary) error { return full }); !errors.Is(err, full) {
+	if _, err := n.Retry(t.Context(), id, func(*db.Tx, filing.Standing, filing.Standing) error { return full }); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
-	if w := n.life(id).Wait; w == nil || w.Why != filing.WhyFailing {
+	if w := life(n, id).Wait; w == nil || w.Why != ledger.WhyFailing {
 		t.Errorf("%+v", w)
 	}
 }
 
 func TestRetryObeysThePauseTheAuthorityAskedFor(t *testing.T) {
 	a := newAuthorities(t)
-	s := a.setup()
-	n := newNode(t, dbtest.SQLite(t), s).start()
-	supplier := n.supplier(byChain, "s")
-	a.script(byChain, country.Step{Outcome: country.Accept, Wait: time.Hour})
-	n.succeeds(n.file(invoice(byChain, supplier, "first")))
-	next := n.file(invoice(byChain, supplier, "second"))
-	w := n.life(next).Wait
-	if w.Why != filing.WhyAsked || w.CanRetry {
+	s := a.Setup()
+	n := newNode(t, dbtest.SQLite(t), s).Start()
+	supplier := n.Supplier(byChain, "s")
+	a.Script(byChain, country.Step{Outcome: country.Accept, Wait: time.Hour})
+	n.Succeeds(n.File(invoice(byChain, supplier, "first")))
+	next := n.File(invoice(byChain, supplier, "second"))
+	w := life(n, next).Wait
+	if w.Why != ledger.WhyAsked || w.CanRetry {
 		t.Fatalf("%+v", w)
 	}
-	due := one[int64](t, n.d, "SELECT due_at FROM lanes")
+	due := one[int64](t, n.DB, "SELECT due_at FROM lanes")
 	_, err := n.Retry(t.Context(), next, nil)
 	must(t, err)
-	same(t, "the lane's pause", one[int64](t, n.d, "SELECT due_at FROM lanes"), due)
-	same(t, "registered", len(a.registered(byChain)), 1)
+	same(t, "the lane's pause", one[int64](t, n.DB, "SELECT due_at FROM lanes"), due)
+	same(t, "registered", len(a.Registered(byChain)), 1)
 }
 
 func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
 	a := newAuthorities(t)
-	s := a.setup()
-	s.retryBase = time.Hour
-	n := newNode(t, dbtest.SQLite(t), s).start()
-	supplier := n.supplier(byChain, "s")
-	a.script(byChain, country.Step{Outcome: country.Unavailable, On: country.OnAny})
+	s := a.Setup()
+	s.RetryBase = time.Hour
+	n := newNode(t, dbtest.SQLite(t), s).Start()
+	supplier := n.Supplier(byChain, "s")
+	a.Script(byChain, country.Step{Outcome: country.Unavailable, On: country.OnAny})
 	var ids []string
 	for i := range 3 {
-		ids = append(ids, n.file(invoice(byChain, supplier, fmt.Sprintf("t%d", i))))
+		ids = append(ids, n.File(invoice(byChain, supplier, fmt.Sprintf("t%d", i))))
 	}
-	n.until("the lane rests", func() bool { return n.life(ids[0]).Wait.Why == filing.WhyFailing && n.life(ids[2]).Wait != nil })
-	execSQL(t, n.d, "UPDATE operations SET due_at = NULL, crashes = 9 WHERE operation_id = $1", ids[1]) // set aside
+	n.Until("the lane rests", func() bool { return life(n, ids[0]).Wait.Why == ledger.WhyFailing && life(n, ids[2]).Wait != nil })
+	execSQL(t, n.DB, "UPDATE operations SET due_at = NULL, crashes = 9 WHERE operation_id = $1", ids[1]) // set aside
 	released, err := n.Retry(t.Context(), ids[1], nil)
 	must(t, err)
-	if place := n.life(ids[1]).Filing.Link; place != 2 || db.Micros(released.DueAt) != place {
+	if place := life(n, ids[1]).Filing.Link; place != 2 || db.Micros(released.DueAt) != place {
 		t.Errorf("link %d is due at %d", place, db.Micros(released.DueAt))
 	}
 	_, err = n.Retry(t.Context(), ids[2], nil) // the last one, ahead of the others
@@ -175,9 +176,9 @@ func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		n.succeeds(id)
+		n.Succeeds(id)
 	}
-	if got := a.registered(byChain); !slices.Equal(got, []string{"N-t0", "N-t1", "N-t2"}) {
+	if got := a.Registered(byChain); !slices.Equal(got, []string{"N-t0", "N-t1", "N-t2"}) {
 		t.Errorf("registered in the order %v", got)
 	}
 }
@@ -185,14 +186,14 @@ func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
 func TestRetryReleasesWhatWasSetAside(t *testing.T) {
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		n := newNode(t, d, a.setup())
-		supplier := n.supplier(byNumber, "s-"+d.Engine())
-		unsent, sent := n.file(invoice(byNumber, supplier, "unsent-"+d.Engine())), n.file(invoice(byNumber, supplier, "sent-"+d.Engine()))
-		n.when("sent", func(string) { panic("stop here") })
+		n := newNode(t, d, a.Setup())
+		supplier := n.Supplier(byNumber, "s-"+d.Engine())
+		unsent, sent := n.File(invoice(byNumber, supplier, "unsent-"+d.Engine())), n.File(invoice(byNumber, supplier, "sent-"+d.Engine()))
+		n.When("sent", func(string) { panic("stop here") })
 		execSQL(t, d, "UPDATE operations SET stage = 'quarantined', due_at = $1, crashes = 9 WHERE operation_id = $2", db.Micros(d.Now().Add(time.Hour)), unsent)
 		execSQL(t, d, "UPDATE operations SET due_at = NULL, crashes = 9 WHERE operation_id = $1", sent)
 		for _, id := range []string{unsent, sent} {
-			if w := n.life(id).Wait; w.Why != filing.WhyQuarantine || !w.CanRetry {
+			if w := life(n, id).Wait; w.Why != ledger.WhyQuarantine || !w.CanRetry {
 				t.Errorf("%+v", w)
 			}
 			after, err := n.Retry(t.Context(), id, nil)
@@ -201,32 +202,32 @@ func TestRetryReleasesWhatWasSetAside(t *testing.T) {
 				t.Errorf("released as %+v", after)
 			}
 		}
-		n.when("sent", nil)
-		n.start()
-		n.succeeds(unsent)
-		n.succeeds(sent)
+		n.When("sent", nil)
+		n.Start()
+		n.Succeeds(unsent)
+		n.Succeeds(sent)
 	})
 }
 
 func TestWhatWaitsForAnotherSaysForWhich(t *testing.T) {
 	a := newAuthorities(t)
 	n, first := rests(t, a, dbtest.SQLite(t))
-	supplier := n.life(first).SupplierID
-	again := n.file(invoice(byNumber, supplier, "stuck-sqlite"))
-	w := n.life(again).Wait
-	if w.Why != filing.WhyAttempt || w.Behind != first || w.CanRetry {
+	supplier := life(n, first).SupplierID
+	again := n.File(invoice(byNumber, supplier, "stuck-sqlite"))
+	w := life(n, again).Wait
+	if w.Why != ledger.WhyAttempt || w.Behind != first || w.CanRetry {
 		t.Errorf("a second attempt: %+v", w)
 	}
 	if _, err := n.Retry(t.Context(), again, nil); fault.KindOf(err) != fault.Conflict {
 		t.Errorf("retrying it: %v", err)
 	}
-	adjustment := n.submit(transaction.Adjustment, invoice(byNumber, n.supplier(byNumber, "elsewhere"), "adj").adjusts("stuck-sqlite", -100))
-	n.until("the correction is blocked", func() bool { return n.stage(adjustment) == "blocked" })
-	w = n.life(adjustment).Wait
-	if w.Why != filing.WhyOriginal || w.Behind == "" || w.CanRetry {
+	adjustment := n.Hand(transaction.Adjustment, invoice(byNumber, n.Supplier(byNumber, "elsewhere"), "adj").Adjusts("stuck-sqlite", -100))
+	n.Until("the correction is blocked", func() bool { return n.Stage(adjustment) == "blocked" })
+	w = life(n, adjustment).Wait
+	if w.Why != ledger.WhyOriginal || w.Behind == "" || w.CanRetry {
 		t.Errorf("a correction: %+v", w)
 	}
-	if attempts := n.life(first).Attempts; len(attempts) != 2 {
+	if attempts := life(n, first).Attempts; len(attempts) != 2 {
 		t.Errorf("%d attempts", len(attempts))
 	}
 }
@@ -235,17 +236,17 @@ func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n, id := rests(t, a, d)
-		n.file(invoice(byNumber, n.life(id).SupplierID, "stuck-"+d.Engine())) // waits behind it
+		n.File(invoice(byNumber, life(n, id).SupplierID, "stuck-"+d.Engine())) // waits behind it
 		health, err := n.Health(t.Context())
 		must(t, err)
 		if len(health) != 1 {
 			t.Fatalf("%+v", health)
 		}
 		h := health[0]
-		if h.Country != byNumber || !h.Files || h.Queued != 1 || h.QueuedMore || h.Failing != 1 || h.Credentials != 0 || !h.OldestAt.Equal(n.life(id).AcceptedAt) {
+		if h.Country != byNumber || !h.Files || h.Queued != 1 || h.QueuedMore || h.Failing != 1 || h.Credentials != 0 || !h.OldestAt.Equal(life(n, id).AcceptedAt) {
 			t.Errorf("%+v", h)
 		}
-		if o := h.Outage; o == nil || o.Lanes != 1 || o.Failures != 1 || o.Trouble == "" || o.Since.IsZero() || o.NextAt.IsZero() || o.SupplierID != n.life(id).SupplierID {
+		if o := h.Outage; o == nil || o.Lanes != 1 || o.Failures != 1 || o.Trouble == "" || o.Since.IsZero() || o.NextAt.IsZero() || o.SupplierID != life(n, id).SupplierID {
 			t.Errorf("%+v", h.Outage)
 		}
 		depths, err := n.Depths(t.Context())
@@ -259,8 +260,8 @@ func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
 		}
 		_, err = n.Retry(t.Context(), id, nil)
 		must(t, err)
-		n.succeeds(id)
-		n.until("the waiting one is settled, too", func() bool { h, err := n.Health(t.Context()); return err == nil && len(h) == 0 })
+		n.Succeeds(id)
+		n.Until("the waiting one is settled, too", func() bool { h, err := n.Health(t.Context()); return err == nil && len(h) == 0 })
 		execSQL(t, d, "UPDATE lanes SET failures = 3, trouble = 'given up', trouble_at = 1")
 		if h, err := n.Health(t.Context()); err != nil || len(h) != 0 {
 			t.Errorf("a lane with nothing to send is in trouble: %+v, %v", h, err)
@@ -271,18 +272,18 @@ func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
 func TestCountsAddUp(t *testing.T) {
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		n := newNode(t, d, a.setup()).start()
-		supplier := n.supplier(byNumber, "s-"+d.Engine())
+		n := newNode(t, d, a.Setup()).Start()
+		supplier := n.Supplier(byNumber, "s-"+d.Engine())
 		began := d.Now().Add(-2 * time.Minute)
 		name := func(s string) string { return s + "-" + d.Engine() }
-		n.succeeds(n.file(invoice(byNumber, supplier, name("a"))))
-		n.fails(n.file(invoice(byNumber, supplier, name("b")).with("transaction_number", name("b")+"-REJECT")), fault.AuthorityRejected)
-		n.succeeds(n.file(invoice(byNumber, supplier, name("a")))) // answered with the first: nothing new was accepted
+		n.Succeeds(n.File(invoice(byNumber, supplier, name("a"))))
+		n.Fails(n.File(invoice(byNumber, supplier, name("b")).With("transaction_number", name("b")+"-REJECT")), fault.AuthorityRejected)
+		n.Succeeds(n.File(invoice(byNumber, supplier, name("a")))) // answered with the first: nothing new was accepted
 		check := func(when string) {
 			t.Helper()
 			counts, err := n.Counts(t.Context(), began, d.Now().Add(time.Minute), time.Hour)
 			must(t, err)
-			var sum filing.Count
+			var sum ledger.Count
 			for _, c := range counts {
 				if c.Country != byNumber || c.At.Minute() != 0 {
 					t.Errorf("%s: %+v", when, c)
@@ -298,7 +299,7 @@ func TestCountsAddUp(t *testing.T) {
 		check("stored")
 		usage, err := n.Usage(t.Context(), client, began, d.Now())
 		must(t, err)
-		var used filing.Usage
+		var used ledger.Usage
 		for _, u := range usage {
 			used.Accepted, used.Succeeded, used.Failed = used.Accepted+u.Accepted, used.Succeeded+u.Succeeded, used.Failed+u.Failed
 		}
@@ -310,9 +311,9 @@ func TestCountsAddUp(t *testing.T) {
 		}
 		// Two days later a new process makes hours of the minutes; nothing is lost or doubled.
 		execSQL(t, d, "UPDATE transaction_counts SET minute = minute - 2880")
-		n.stop()
-		fresh := newNode(t, d, a.setup()).start()
-		fresh.succeeds(fresh.file(invoice(byNumber, supplier, name("c"))))
+		n.Stop()
+		fresh := newNode(t, d, a.Setup()).Start()
+		fresh.Succeeds(fresh.File(invoice(byNumber, supplier, name("c"))))
 		must(t, fresh.FlushCounts(t.Context()))
 		same(t, "rows of single nodes that are old", one[int](t, d, "SELECT count(*) FROM transaction_counts WHERE minute < $1 AND (node <> '' OR minute % 60 <> 0)", d.Now().Add(-26*time.Hour).Unix()/60), 0)
 		same(t, "accepted in all", one[int64](t, d, "SELECT CAST(sum(accepted) AS BIGINT) FROM transaction_counts"), int64(3))

@@ -1,4 +1,4 @@
-package filing_test
+package ledger_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -17,7 +18,7 @@ import (
 // without an index, PostgreSQL Seq Scan on name.
 var wholeTable = regexp.MustCompile(`SCAN (operations|operation_terms|o|t|lanes)$|SCAN (operations|o) USING INDEX sqlite_autoindex_operations_1$|Seq Scan on (operations|operation_terms|lanes)`)
 
-func planOf(t testing.TB, d *db.DB, s filing.Statement) (lines []string) {
+func planOf(t testing.TB, d *db.DB, s ledger.Statement) (lines []string) {
 	t.Helper()
 	explain := "EXPLAIN QUERY PLAN "
 	if d.Engine() == "postgres" {
@@ -44,7 +45,7 @@ func planOf(t testing.TB, d *db.DB, s filing.Statement) (lines []string) {
 
 func TestNoSearchReadsAWholeTable(t *testing.T) {
 	amount := int64(100)
-	queries := map[string]filing.Query{
+	queries := map[string]ledger.Query{
 		"everything":             {},
 		"text":                   {Text: "INV-1"},
 		"amount":                 {Amount: &amount},
@@ -58,8 +59,8 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 	}
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		n := newNode(t, d, a.setup())
-		check := func(name string, s filing.Statement) {
+		n := newNode(t, d, a.Setup())
+		check := func(name string, s ledger.Statement) {
 			for _, line := range planOf(t, d, s) {
 				if line = strings.TrimSpace(line); wholeTable.MatchString(line) && !bounded(s.Text, line) {
 					t.Errorf("%s: %s\n%s", name, line, s.Text)
@@ -67,7 +68,7 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 			}
 		}
 		for name, q := range queries {
-			var list []filing.Statement
+			var list []ledger.Statement
 			must(t, d.Read(t.Context(), func(r db.Reader) (err error) {
 				list, err = n.SearchStatements(r, q)
 				return err
@@ -76,7 +77,7 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 				check(name, s)
 			}
 		}
-		for _, s := range filing.OverviewStatements() {
+		for _, s := range ledger.OverviewStatements() {
 			check("overview", s)
 		}
 	})
@@ -90,7 +91,7 @@ func bounded(text, line string) bool {
 
 func TestPlanCheckNoticesAWholeTable(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		lines := planOf(t, d, filing.Statement{Text: "SELECT operation_id FROM operations WHERE use_case = $1", Args: []any{"x"}})
+		lines := planOf(t, d, ledger.Statement{Text: "SELECT operation_id FROM operations WHERE use_case = $1", Args: []any{"x"}})
 		for _, line := range lines {
 			if wholeTable.MatchString(strings.TrimSpace(line)) {
 				return
@@ -102,7 +103,7 @@ func TestPlanCheckNoticesAWholeTable(t *testing.T) {
 
 func TestTheIndexerBeginsWhereItStopped(t *testing.T) {
 	d := dbtest.Postgres(t)
-	plan := strings.Join(planOf(t, d, filing.NextStatement()), "\n")
+	plan := strings.Join(planOf(t, d, ledger.NextStatement()), "\n")
 	for _, table := range []string{"operations", "bodies"} {
 		if !regexp.MustCompile(table + `_pkey[^\n]*\n *Index Cond:`).MatchString(plan) {
 			t.Errorf("%s is read from its start:\n%s", table, plan)
@@ -113,7 +114,7 @@ func TestTheIndexerBeginsWhereItStopped(t *testing.T) {
 // With another index SQLite would walk all operations of the client.
 func TestCorrectionsAreReadByTheirReference(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		if plan := strings.Join(planOf(t, d, filing.CorrectionsStatement()), "\n"); !strings.Contains(plan, "operations_by_reference") {
+		if plan := strings.Join(planOf(t, d, ledger.CorrectionsStatement()), "\n"); !strings.Contains(plan, "operations_by_reference") {
 			t.Error(plan)
 		}
 	})

@@ -1,4 +1,4 @@
-package filing
+package ledger
 
 import (
 	"context"
@@ -50,16 +50,16 @@ var sweeps = []struct {
 // commit came later than a day after its id was made would be missed; no
 // request lives that long.
 type indexer struct {
-	*Service
+	*Ledger
 	now  func() time.Time
 	seen int64 // events of the tally at the last round
 }
 
-func (s *Service) newIndexer() *indexer { return &indexer{Service: s, now: s.db.Now} }
+func (s *Ledger) newIndexer() *indexer { return &indexer{Ledger: s, now: s.db.Now} }
 
-// runIndex indexes until ctx ends. One node is enough; others find the cursor
-// moved and stand back.
-func (s *Service) runIndex(ctx context.Context) {
+// Run makes operations findable until ctx ends. One node is enough; others find
+// the cursor moved and stand back.
+func (s *Ledger) Run(ctx context.Context) error {
 	x := s.newIndexer()
 	wait := time.Duration(indexEvery)
 	if s.poll > 0 {
@@ -75,6 +75,7 @@ func (s *Service) runIndex(ctx context.Context) {
 			s.log.Warn("index operations", "error", err)
 		}
 	}
+	return nil
 }
 
 // pause waits unless ctx ends first.
@@ -298,7 +299,7 @@ func madeAt(operationID string) time.Time {
 
 // IndexedTo is how far terms are known: what was accepted later may not be
 // found by numbers and amounts yet.
-func (s *Service) IndexedTo(ctx context.Context) (at time.Time, err error) {
+func (s *Ledger) IndexedTo(ctx context.Context) (at time.Time, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		at, err = s.indexedTo(r)
 		return err
@@ -310,7 +311,7 @@ func (s *Service) IndexedTo(ctx context.Context) (at time.Time, err error) {
 // cursor would read the whole table where there is none.
 const newestSQL = "SELECT coalesce(max(operation_id), '') FROM operations"
 
-func (s *Service) indexedTo(r db.Reader) (time.Time, error) {
+func (s *Ledger) indexedTo(r db.Reader) (time.Time, error) {
 	position, err := readCursor(r, cursorNew)
 	if err != nil {
 		return time.Time{}, err

@@ -1,16 +1,18 @@
-package filing
+package ledger
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/filing"
 )
 
 const (
@@ -39,13 +41,13 @@ type dayKey struct {
 	clientID string
 }
 
-// tally counts for plots: in memory, stored every few seconds as one row per
+// Tally counts for plots: in memory, stored every few seconds as one row per
 // minute and country and one per day and client.
 //
 // Failure policy: counts are for looking at. A process that is killed loses
 // those of its last seconds; the transactions themselves are counted by nobody
 // but their own rows. Whatever must be exact is asked of those.
-type tally struct {
+type Tally struct {
 	db  *db.DB
 	log func(msg string, args ...any)
 
@@ -61,19 +63,13 @@ type tally struct {
 	storing sync.Mutex // one flush at a time
 }
 
-func newTally(d *db.DB, log func(string, ...any)) *tally {
-	return &tally{db: d, log: log, minutes: map[minuteKey]counted{}, days: map[dayKey]counted{}}
+// NewTally returns one whose OnCommit the filing slice calls; [Ledger] reads it.
+func NewTally(d *db.DB, log *slog.Logger) *Tally {
+	return &Tally{db: d, log: log.Warn, minutes: map[minuteKey]counted{}, days: map[dayKey]counted{}}
 }
 
-// event is one or several equal things that happened.
-type event struct {
-	country, clientID string
-	counted
-}
-
-// onCommit counts events of a write once it is on disk. Equal neighbours are
-// added up first, so a set of one client and country costs one entry.
-func (t *tally) onCommit(tx *db.Tx, events []event) {
+// OnCommit counts what a write did once it is on disk.
+func (t *Tally) OnCommit(tx *db.Tx, events []filing.Tallied) {
 	if len(events) == 0 {
 		return
 	}
@@ -81,24 +77,15 @@ func (t *tally) onCommit(tx *db.Tx, events []event) {
 	tx.OnCommit(func() { t.add(now, events) })
 }
 
-// together adds an event to the last one where it is of the same kind.
-func together(list []event, e event) []event {
-	if n := len(list); n > 0 && list[n-1].country == e.country && list[n-1].clientID == e.clientID {
-		list[n-1].counted = list[n-1].plus(e.counted)
-		return list
-	}
-	return append(list, e)
-}
-
-func (t *tally) add(now time.Time, events []event) {
+func (t *Tally) add(now time.Time, events []filing.Tallied) {
 	minute := now.Unix() / 60
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range events {
-		at, day := minuteKey{minute, e.country}, dayKey{minute / minutesPerDay, e.clientID}
-		t.minutes[at] = t.minutes[at].plus(e.counted)
-		t.days[day] = t.days[day].plus(e.counted)
-		t.total.Add(e.accepted + e.succeeded + e.failed)
+		at, day, n := minuteKey{minute, e.Country}, dayKey{minute / minutesPerDay, e.ClientID}, counted{e.Accepted, e.Succeeded, e.Failed}
+		t.minutes[at] = t.minutes[at].plus(n)
+		t.days[day] = t.days[day].plus(n)
+		t.total.Add(n.accepted + n.succeeded + n.failed)
 	}
 	if t.timer == nil && !t.closed {
 		t.timer = time.AfterFunc(tallyEvery, t.flushSoon)
@@ -106,14 +93,14 @@ func (t *tally) add(now time.Time, events []event) {
 }
 
 // flushSoon is the timer's own turn.
-func (t *tally) flushSoon() {
+func (t *Tally) flushSoon() {
 	if err := t.flush(context.Background()); err != nil {
 		t.log("store counts for plots", "error", err)
 	}
 }
 
 // close stores what is left.
-func (t *tally) close() {
+func (t *Tally) close() {
 	t.mu.Lock()
 	t.closed = true
 	if t.timer != nil {
@@ -124,7 +111,7 @@ func (t *tally) close() {
 }
 
 // take removes what is to be stored.
-func (t *tally) take() (map[minuteKey]counted, map[dayKey]counted) {
+func (t *Tally) take() (map[minuteKey]counted, map[dayKey]counted) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	minutes, days := t.minutes, t.days
@@ -133,7 +120,7 @@ func (t *tally) take() (map[minuteKey]counted, map[dayKey]counted) {
 }
 
 // giveBack keeps counts for the next time.
-func (t *tally) giveBack(minutes map[minuteKey]counted, days map[dayKey]counted) {
+func (t *Tally) giveBack(minutes map[minuteKey]counted, days map[dayKey]counted) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, c := range minutes {
@@ -163,7 +150,7 @@ const (
 
 // flush stores what was counted. Rows go in one order, so that nodes that store
 // at the same time never wait for each other.
-func (t *tally) flush(ctx context.Context) error {
+func (t *Tally) flush(ctx context.Context) error {
 	t.storing.Lock()
 	defer t.storing.Unlock()
 	minutes, days := t.take()
@@ -198,7 +185,7 @@ func (t *tally) flush(ctx context.Context) error {
 }
 
 // rollUp makes hours of old minutes, once an hour, and forgets old hours.
-func (t *tally) rollUp(tx *db.Tx) error {
+func (t *Tally) rollUp(tx *db.Tx) error {
 	hour := tx.Now().Unix() / 3600
 	if hour == t.rolledAt {
 		return nil
@@ -213,7 +200,7 @@ func (t *tally) rollUp(tx *db.Tx) error {
 }
 
 // pending is what this node has counted and not stored.
-func (t *tally) pending(from, to int64) (list []Count) {
+func (t *Tally) pending(from, to int64) (list []Count) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, c := range t.minutes {
@@ -234,7 +221,7 @@ type Count struct {
 // Counts answers what happened between two instants in steps of whole minutes,
 // by time and country; steps in which nothing happened are not there. Minutes
 // that are older than a day are known by the hour.
-func (s *Service) Counts(ctx context.Context, from, to time.Time, step time.Duration) ([]Count, error) {
+func (s *Ledger) Counts(ctx context.Context, from, to time.Time, step time.Duration) ([]Count, error) {
 	minutes := max(1, int64(step/time.Minute))
 	first, end := from.Unix()/60, (to.Unix()+59)/60
 	var list []Count
@@ -282,7 +269,7 @@ type Usage struct {
 
 // Usage answers what a client, or with "" everybody, used from one day to
 // another, both inclusive, by day and client.
-func (s *Service) Usage(ctx context.Context, clientID string, from, to time.Time) (list []Usage, err error) {
+func (s *Ledger) Usage(ctx context.Context, clientID string, from, to time.Time) (list []Usage, err error) {
 	where, args := "day >= $1 AND day <= $2", []any{from.Unix() / 86400, to.Unix() / 86400}
 	if clientID != "" {
 		where, args = where+" AND client_id = $3", append(args, clientID)
@@ -300,29 +287,4 @@ func (s *Service) Usage(ctx context.Context, clientID string, from, to time.Time
 		return nil, fmt.Errorf("read usage: %w", err)
 	}
 	return list, nil
-}
-
-// acceptedEvents counts the new operations of an intake.
-func (in *intakeSet) acceptedEvents() (list []event) {
-	for i, sub := range in.set {
-		if a := in.answers[i]; !a.refused && a.operationID == sub.operationID {
-			list = together(list, event{sub.examined.Pack.Code, sub.caller.Scope, counted{accepted: 1}})
-		}
-	}
-	return list
-}
-
-// settledEvents counts operations that ended, those that waited behind them included.
-func settledEvents(endings []ending, joined []*operation) (list []event) {
-	for _, e := range endings {
-		c := counted{failed: 1}
-		if e.status == Success {
-			c = counted{succeeded: 1}
-		}
-		list = together(list, event{e.op.code, e.op.scope, c})
-	}
-	for _, o := range joined {
-		list = together(list, event{o.code, o.scope, counted{succeeded: 1}})
-	}
-	return list
 }

@@ -1,4 +1,4 @@
-package filing
+package ledger
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 )
 
 // The length of a page of a search.
@@ -34,8 +35,8 @@ type Query struct {
 	// punctuation do not matter. Of a supplier's tax number or ids all
 	// operations of that supplier are found.
 	Text     string
-	Status   Status
-	Stage    Stage
+	Status   filing.Status
+	Stage    filing.Stage
 	Country  string // upper case
 	ClientID string
 	Kind     transaction.Kind
@@ -57,20 +58,18 @@ type Page struct {
 
 // Summary is an operation in a list.
 type Summary struct {
-	OperationID, TransactionID, ClientID string
-	Country, Number                      string
-	SupplierID, ReferenceID              string
-	Live                                 bool
-	Kind                                 transaction.Kind
-	UseCase                              country.UseCase
-	Stage                                Stage
-	Status                               Status
-	Attempt, Tries, Crashes              int64
-	AcceptedAt, DatedAt                  time.Time
-	StartedAt, SentAt, SettledAt, DueAt  time.Time // zero: not, or not yet
-	Doubt                                string    // code of a warning
-	SettledBy                            string    // the attempt that succeeded in this one's place
-	Lane                                 string
+	filing.Standing
+	TransactionID                string
+	Country, Number              string
+	SupplierID, ReferenceID      string
+	Live                         bool
+	Kind                         transaction.Kind
+	UseCase                      country.UseCase
+	Attempt                      int64
+	AcceptedAt, DatedAt          time.Time
+	StartedAt, SentAt, SettledAt time.Time // zero: not, or not yet
+	Doubt                        string    // code of a warning
+	SettledBy                    string    // the attempt that succeeded in this one's place
 }
 
 const summaryColumns = `o.operation_id, o.transaction_id, o.client_id, o.country, o.number, o.supplier_id, coalesce(o.reference_id, ''), o.live, o.kind, o.use_case,
@@ -78,18 +77,10 @@ const summaryColumns = `o.operation_id, o.transaction_id, o.client_id, o.country
 
 func scanSummary(scan func(...any) error) (s Summary, err error) {
 	var accepted, dated int64
-	var started, sent, settled, due *int64
 	err = scan(&s.OperationID, &s.TransactionID, &s.ClientID, &s.Country, &s.Number, &s.SupplierID, &s.ReferenceID, &s.Live, &s.Kind, &s.UseCase,
-		&s.Stage, &s.Status, &s.Attempt, &s.Tries, &s.Crashes, &accepted, &dated, &started, &sent, &settled, &due, &s.Doubt, &s.SettledBy, &s.Lane)
+		&s.Stage, &s.Status, &s.Attempt, &s.Tries, &s.Crashes, &accepted, &dated,
+		db.NullInstant(&s.StartedAt), db.NullInstant(&s.SentAt), db.NullInstant(&s.SettledAt), db.NullInstant(&s.DueAt), &s.Doubt, &s.SettledBy, &s.Lane)
 	s.AcceptedAt, s.DatedAt = db.FromMicros(accepted), db.FromMicros(dated)
-	for _, t := range []struct {
-		to   *time.Time
-		from *int64
-	}{{&s.StartedAt, started}, {&s.SentAt, sent}, {&s.SettledAt, settled}, {&s.DueAt, due}} {
-		if t.from != nil {
-			*t.to = db.FromMicros(*t.from)
-		}
-	}
 	return s, err
 }
 
@@ -107,9 +98,9 @@ func (q *Query) check() error {
 		wrong = append(wrong, fault.At("text", fault.FieldNotValid, "must have a letter or a digit"))
 	}
 	switch q.Status {
-	case "", Processing, Success, Failure:
+	case "", filing.Processing, filing.Success, filing.Failure:
 	default:
-		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s or %s", Processing, Success, Failure))
+		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s or %s", filing.Processing, filing.Success, filing.Failure))
 	}
 	if q.After != "" {
 		if _, ok := operationIn(q.After); !ok {
@@ -125,7 +116,7 @@ func (q *Query) check() error {
 // Search finds operations of all clients, newest first. It reads candidates
 // from the narrowest index the query allows and looks at a bounded number of
 // them, so that no search scans the whole store.
-func (s *Service) Search(ctx context.Context, q Query) (page Page, err error) {
+func (s *Ledger) Search(ctx context.Context, q Query) (page Page, err error) {
 	if err := q.check(); err != nil {
 		return page, err
 	}
@@ -142,7 +133,7 @@ func (s *Service) Search(ctx context.Context, q Query) (page Page, err error) {
 	return page, nil
 }
 
-func (s *Service) search(r db.Reader, q Query) (page Page, err error) {
+func (s *Ledger) search(r db.Reader, q Query) (page Page, err error) {
 	if page.IndexedTo, err = s.indexedTo(r); err != nil {
 		return page, err
 	}
@@ -194,7 +185,7 @@ type source struct {
 }
 
 // sources are where candidates come from: the narrowest index first.
-func (s *Service) sources(r db.Reader, q Query) ([]source, error) {
+func (s *Ledger) sources(r db.Reader, q Query) ([]source, error) {
 	term := func(t string) source {
 		return source{table: "operation_terms", where: "term = $1", args: []any{t}}
 	}
@@ -203,11 +194,11 @@ func (s *Service) sources(r db.Reader, q Query) ([]source, error) {
 		return s.textSources(r, q.Text, term)
 	case q.Amount != nil:
 		return []source{term(amountTerm(*q.Amount))}, nil
-	case q.Status == Processing:
+	case q.Status == filing.Processing:
 		if open, all, err := openOperations(r); err != nil || all {
 			return []source{{list: open}}, err
 		}
-	case q.Status == Failure:
+	case q.Status == filing.Failure:
 		return []source{{table: "operations", where: "status = 'FAILURE'"}}, nil
 	}
 	switch {
@@ -224,7 +215,7 @@ func (s *Service) sources(r db.Reader, q Query) ([]source, error) {
 }
 
 // textSources are everything a text may mean.
-func (s *Service) textSources(r db.Reader, text string, term func(string) source) ([]source, error) {
+func (s *Ledger) textSources(r db.Reader, text string, term func(string) source) ([]source, error) {
 	list := []source{term(termOf(text))}
 	if plain := withoutCountry(termOf(text)); plain != "" {
 		list = append(list, term(plain)) // a tax number with the letters of its country
@@ -319,7 +310,7 @@ func (src source) text(sp span, window int) (string, []any) {
 }
 
 // pick reads those candidates that the rest of the query allows.
-func (s *Service) pick(r db.Reader, ids []string, q Query, limit int) ([]Summary, error) {
+func (s *Ledger) pick(r db.Reader, ids []string, q Query, limit int) ([]Summary, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -331,7 +322,7 @@ func (s *Service) pick(r db.Reader, ids []string, q Query, limit int) ([]Summary
 	return list, nil
 }
 
-func (s *Service) pickText(ids []string, q Query, limit int) (string, []any) {
+func (s *Ledger) pickText(ids []string, q Query, limit int) (string, []any) {
 	where, args := s.db.In("o.operation_id", "$1"), []any{db.Strings(ids)}
 	add := func(condition string, value any) {
 		args = append(args, value)

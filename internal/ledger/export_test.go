@@ -1,27 +1,28 @@
-package filing
+package ledger
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
-	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/filing"
 )
 
 // IndexRound indexes once, as if it were now.
-func (s *Service) IndexRound(ctx context.Context, now time.Time) error {
+func (s *Ledger) IndexRound(ctx context.Context, now time.Time) error {
 	x := s.newIndexer()
 	x.now = func() time.Time { return now }
 	return x.round(ctx)
 }
 
 // IndexNow indexes what is there, the settled ones included.
-func (s *Service) IndexNow(ctx context.Context) error {
+func (s *Ledger) IndexNow(ctx context.Context) error {
 	return s.IndexRound(ctx, s.db.Now().Add(settledTrail+time.Second))
 }
 
 // FlushCounts stores what was counted.
-func (s *Service) FlushCounts(ctx context.Context) error { return s.tally.flush(ctx) }
+func (s *Ledger) FlushCounts(ctx context.Context) error { return s.tally.flush(ctx) }
 
 // Statement is one query with its arguments.
 type Statement struct {
@@ -30,7 +31,7 @@ type Statement struct {
 }
 
 // SearchStatements are all queries that a search makes on this snapshot.
-func (s *Service) SearchStatements(r db.Reader, q Query) (list []Statement, err error) {
+func (s *Ledger) SearchStatements(r db.Reader, q Query) (list []Statement, err error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
@@ -84,16 +85,10 @@ func TermOf(text string) string { return termOf(text) }
 // OperationIn finds an operation id in a text.
 func OperationIn(text string) (string, bool) { return operationIn(text) }
 
-// CountIntake returns what the intake does for the plots when it has stored n submissions.
-func CountIntake(d *db.DB, n int) func() {
-	in := &intakeSet{answers: make([]accepted, n)}
-	for i := range n {
-		id := string(rune('a' + i%26))
-		in.set = append(in.set, submission{operationID: id, caller: Caller{Scope: "c"}, examined: &country.Examined{Pack: country.Pack{Code: "XX"}}})
-		in.answers[i] = accepted{operationID: id}
-	}
-	t := newTally(d, func(string, ...any) {})
+// CountCommit returns what a commit of one client costs the plots.
+func CountCommit(d *db.DB) func() {
+	t := NewTally(d, slog.New(slog.DiscardHandler))
 	t.closed = true
-	now := d.Now()
-	return func() { t.add(now, in.acceptedEvents()) }
+	now, done := d.Now(), []filing.Tallied{{Country: "XX", ClientID: "c", Accepted: 256}}
+	return func() { t.add(now, done) }
 }

@@ -1,4 +1,4 @@
-package filing
+package ledger
 
 import (
 	"errors"
@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 )
 
 // Why an operation is not settled.
@@ -48,50 +48,22 @@ type Wait struct {
 // laneNow is a lane as it stands.
 type laneNow struct {
 	dueAt, leaseUntil time.Time
-	laneState
+	failures          int64
+	trouble           string
+	troubleAt         time.Time
 }
 
 func readLane(r db.Reader, name string) (l laneNow, err error) {
-	var due, lease *int64
-	err = r.Row("SELECT due_at, lease_until, failures, trouble, trouble_at FROM lanes WHERE lane = $1", name).Scan(&due, &lease, &l.failures, &l.trouble, newInstant(&l.troubleAt))
+	err = r.Row("SELECT due_at, lease_until, failures, trouble, trouble_at FROM lanes WHERE lane = $1", name).
+		Scan(db.NullInstant(&l.dueAt), db.NullInstant(&l.leaseUntil), &l.failures, &l.trouble, db.NullInstant(&l.troubleAt))
 	if errors.Is(err, db.ErrNoRows) {
 		return laneNow{}, nil
-	}
-	if due != nil {
-		l.dueAt = db.FromMicros(*due)
-	}
-	if lease != nil {
-		l.leaseUntil = db.FromMicros(*lease)
 	}
 	return l, err
 }
 
-// instantColumn scans a nullable instant.
-type instantColumn struct{ to *time.Time }
-
-func newInstant(to *time.Time) *instantColumn { return &instantColumn{to} }
-
-// Scan reads NULL as the zero time.
-func (c *instantColumn) Scan(v any) error {
-	switch us := v.(type) {
-	case nil:
-		*c.to = time.Time{}
-	case int64:
-		*c.to = db.FromMicros(us)
-	default:
-		return fmt.Errorf("an instant is %T", v)
-	}
-	return nil
-}
-
-// quarantined reports whether an operation was set aside. One that may be at
-// the authority keeps its stage and has no due time.
-func (s Summary) quarantined() bool {
-	return s.Stage == Quarantined || s.Status == Processing && s.DueAt.IsZero() && s.Crashes > aloneFrom+crashesMax
-}
-
-func (s *Service) lifeWait(r db.Reader, l *Life) error {
-	if l.Status != Processing {
+func (s *Ledger) lifeWait(r db.Reader, l *Life) error {
+	if l.Status != filing.Processing {
 		return nil
 	}
 	lane, err := readLane(r, l.Lane)
@@ -101,12 +73,12 @@ func (s *Service) lifeWait(r db.Reader, l *Life) error {
 	w := &Wait{Failures: lane.failures, Trouble: lane.trouble, Since: l.AcceptedAt, NextAt: l.DueAt, InWork: lane.leaseUntil.After(r.Now())}
 	l.Wait = w
 	switch {
-	case l.Stage == Waiting:
+	case l.Stage == filing.Waiting:
 		w.Why, w.NextAt = WhyAttempt, time.Time{}
 		w.Behind = l.openAttempt()
 		w.Text = "waits for an earlier attempt of the same transaction"
 		return nil
-	case l.Stage == Blocked:
+	case l.Stage == filing.Blocked:
 		w.Why, w.NextAt = WhyOriginal, time.Time{}
 		if l.Original != nil {
 			w.Behind = l.Original.OperationID
@@ -127,13 +99,13 @@ func (w *Wait) explain(l *Life, lane laneNow, now time.Time) {
 	}
 	resting := lane.dueAt.After(now) && !w.InWork
 	switch {
-	case l.quarantined():
+	case l.SetAside():
 		w.Why, w.Text = WhyQuarantine, "was in work each time the process ended; it is set aside until somebody releases it"
-	case strings.HasPrefix(lane.trouble, stoppedTrouble):
+	case strings.HasPrefix(lane.trouble, filing.StoppedTrouble):
 		w.Why, w.CanRetry, w.Text = WhyChain, false, "the authority refused a link that does not follow the last one it holds; nothing is filed for the supplier until somebody resumes the chain"
-	case strings.HasPrefix(lane.trouble, heldTrouble):
+	case strings.HasPrefix(lane.trouble, filing.HeldTrouble):
 		w.Why, w.CanRetry, w.Text = WhyRestored, false, "a backup was restored, and nothing is filed for the supplier until its authority has said what it holds"
-	case lane.failures > 0 && strings.HasPrefix(lane.trouble, credentialsTrouble):
+	case lane.failures > 0 && strings.HasPrefix(lane.trouble, filing.CredentialsTrouble):
 		w.Why, w.Since, w.Text = WhyCredential, lane.troubleAt, "the authority refuses the supplier's credentials; filing goes on with new ones"
 	case w.InWork && !l.DueAt.After(now):
 		w.Why, w.CanRetry, w.NextAt = WhyInWork, false, time.Time{}
@@ -144,11 +116,11 @@ func (w *Wait) explain(l *Life, lane laneNow, now time.Time) {
 		if lane.failures > 1 {
 			w.Text = fmt.Sprintf("the authority did not answer the last %d calls", lane.failures)
 		}
-	case l.Doubt == string(fault.OutcomeUnknown) || l.Stage == Sent:
+	case l.Doubt == string(fault.OutcomeUnknown) || l.Stage == filing.Sent:
 		w.Why, w.Since, w.Text = WhyUnknown, l.SentAt, "was sent, and the authority has not said whether it holds it; it is asked before anything is sent again"
 	case l.Doubt == string(fault.AwaitingAcceptance):
 		w.Why, w.Since, w.Text = WhyAcceptance, l.SentAt, "the authority waits for somebody else's acceptance"
-	case l.Stage == Pending:
+	case l.Stage == filing.Pending:
 		w.Why, w.Since, w.Text = WhyAnswer, l.SentAt, "the authority has it and has not decided; it is asked again"
 	case resting:
 		w.Why, w.CanRetry, w.Text = WhyAsked, false, "the authority asked for a pause between calls, which is obeyed"
@@ -162,24 +134,9 @@ func (w *Wait) explain(l *Life, lane laneNow, now time.Time) {
 // openAttempt is the attempt of the same transaction that others wait for.
 func (l *Life) openAttempt() string {
 	for _, a := range l.Attempts {
-		if a.Status == Processing && a.Stage != Waiting {
+		if a.Status == filing.Processing && a.Stage != filing.Waiting {
 			return a.OperationID
 		}
 	}
 	return ""
-}
-
-// linkOf is the chain position of a stored filing; 0: none.
-func linkOf(r db.Reader, operationID string) (position int64, filed bool, err error) {
-	var text string
-	err = r.Row("SELECT filing FROM filings WHERE operation_id = $1", operationID).Scan(&text)
-	if errors.Is(err, db.ErrNoRows) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, err
-	}
-	var f country.Filing
-	f, err = decodeFiling(text, nil)
-	return f.Link.Position, true, err
 }

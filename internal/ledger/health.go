@@ -1,4 +1,4 @@
-package filing
+package ledger
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/filing"
 )
 
 // Bounds of what is looked at for the overview; past them counts are "at least".
@@ -42,7 +43,7 @@ type Outage struct {
 
 // Health answers how things stand with every country that has something queued
 // or standing still, by code.
-func (s *Service) Health(ctx context.Context) (list []Authority, err error) {
+func (s *Ledger) Health(ctx context.Context) (list []Authority, err error) {
 	all := map[string]*Authority{}
 	of := func(code string) *Authority {
 		if all[code] == nil {
@@ -101,22 +102,23 @@ func failingLanes(r db.Reader, of func(string) *Authority) error {
 	return rows.Each(func(scan func(...any) error) error {
 		var name string
 		var next, since time.Time
-		var state laneState
-		if err := scan(&name, newInstant(&next), &state.failures, &state.trouble, newInstant(&since)); err != nil {
+		var failures int64
+		var trouble string
+		if err := scan(&name, db.NullInstant(&next), &failures, &trouble, db.NullInstant(&since)); err != nil {
 			return err
 		}
-		at, err := parseLane(name)
+		at, err := filing.ParseLane(name)
 		if err != nil {
 			return err
 		}
-		a := of(at.code)
-		if strings.HasPrefix(state.trouble, credentialsTrouble) {
+		a := of(at.Code)
+		if strings.HasPrefix(trouble, filing.CredentialsTrouble) {
 			a.Credentials++
 			return nil
 		}
 		a.Failing++
 		if a.Outage == nil || since.Before(a.Outage.Since) {
-			a.Outage = &Outage{Since: since, Failures: state.failures, Trouble: state.trouble, NextAt: next, Lane: name, ClientID: at.scope, SupplierID: at.supplierID}
+			a.Outage = &Outage{Since: since, Failures: failures, Trouble: trouble, NextAt: next, Lane: name, ClientID: at.Scope, SupplierID: at.SupplierID}
 		}
 		a.Outage.Lanes = a.Failing
 		return nil
@@ -130,19 +132,19 @@ const failingSQL = `SELECT lane, due_at, failures, trouble, trouble_at FROM lane
 
 // Depth is how many operations stand in a stage.
 type Depth struct {
-	Stage    Stage
+	Stage    filing.Stage
 	Count    int
 	More     bool      // there are more than were looked at
 	OldestAt time.Time // acceptance
 }
 
 // Depths answers what is not settled, by stage in the order of the journey.
-func (s *Service) Depths(ctx context.Context) (list []Depth, err error) {
+func (s *Ledger) Depths(ctx context.Context) (list []Depth, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		list = nil
 		for _, text := range []string{depthsDueSQL, depthsIdleSQL} {
 			some, err := db.Collect(r, func(scan func(...any) error) (d Depth, err error) {
-				return d, scan(&d.Stage, &d.Count, newInstant(&d.OldestAt))
+				return d, scan(&d.Stage, &d.Count, db.NullInstant(&d.OldestAt))
 			}, text, queueLook)
 			if err != nil {
 				return err
@@ -154,7 +156,7 @@ func (s *Service) Depths(ctx context.Context) (list []Depth, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the depth of queues: %w", err)
 	}
-	journey := []Stage{Received, Prepared, Sent, Pending, Waiting, Blocked, Quarantined}
+	journey := []filing.Stage{filing.Received, filing.Prepared, filing.Sent, filing.Pending, filing.Waiting, filing.Blocked, filing.Quarantined}
 	slices.SortFunc(list, func(a, b Depth) int { return slices.Index(journey, a.Stage) - slices.Index(journey, b.Stage) })
 	return list, nil
 }

@@ -1,4 +1,4 @@
-package filing
+package ledger
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/webhook"
 )
 
@@ -27,7 +28,7 @@ const (
 // Life is everything that is known of one operation, for the operator.
 type Life struct {
 	Summary
-	Result      *Result               // as the client sees it
+	Result      *filing.Result        // as the client sees it
 	Attempts    []Summary             // of the same transaction, oldest first, this one among them
 	Moments     []Moment              // what happened when, oldest first
 	Exchanges   []Exchange            // every call to the authority, oldest first
@@ -71,7 +72,7 @@ type Filed struct {
 }
 
 // Life reads one operation of any client. Unknown: fault.NotFound.
-func (s *Service) Life(ctx context.Context, operationID string) (life *Life, err error) {
+func (s *Ledger) Life(ctx context.Context, operationID string) (life *Life, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		life, err = s.life(r, operationID)
 		return err
@@ -82,7 +83,7 @@ func (s *Service) Life(ctx context.Context, operationID string) (life *Life, err
 	return life, nil
 }
 
-func (s *Service) life(r db.Reader, operationID string) (*Life, error) {
+func (s *Ledger) life(r db.Reader, operationID string) (*Life, error) {
 	one, err := summaryOf(r, operationID)
 	if err != nil {
 		return nil, err
@@ -102,12 +103,12 @@ func (s *Service) life(r db.Reader, operationID string) (*Life, error) {
 func summaryOf(r db.Reader, operationID string) (Summary, error) {
 	one, err := scanSummary(r.Row("SELECT "+summaryColumns+" FROM operations o WHERE o.operation_id = $1", operationID).Scan)
 	if errors.Is(err, db.ErrNoRows) {
-		return one, unknownOperation()
+		return one, filing.Unknown()
 	}
 	return one, err
 }
 
-func (s *Service) lifeResult(r db.Reader, l *Life) (err error) {
+func (s *Ledger) lifeResult(r db.Reader, l *Life) (err error) {
 	if l.Result, err = s.read(r, l.ClientID, l.OperationID); err != nil {
 		return err
 	}
@@ -119,20 +120,20 @@ func (s *Service) lifeResult(r db.Reader, l *Life) (err error) {
 	return err
 }
 
-func (s *Service) lifeBody(r db.Reader, l *Life) error {
+func (s *Ledger) lifeBody(r db.Reader, l *Life) error {
 	var warnings *string
 	err := r.Row("SELECT body, warnings FROM bodies WHERE operation_id = $1", l.OperationID).Scan(&l.Body, &warnings)
-	l.Warnings = decodeFaults(warnings)
+	l.Warnings = filing.ReadFaults(warnings)
 	return err
 }
 
-func (s *Service) lifeAttempts(r db.Reader, l *Life) (err error) {
+func (s *Ledger) lifeAttempts(r db.Reader, l *Life) (err error) {
 	l.Attempts, err = db.Collect(r, scanSummary, "SELECT "+summaryColumns+
 		" FROM operations o WHERE o.client_id = $1 AND o.transaction_id = $2 ORDER BY o.attempt LIMIT "+strconv.Itoa(attemptsMax), l.ClientID, l.TransactionID)
 	return err
 }
 
-func (s *Service) lifeExchanges(r db.Reader, l *Life) (err error) {
+func (s *Ledger) lifeExchanges(r db.Reader, l *Life) (err error) {
 	l.Exchanges, err = db.Collect(r, func(scan func(...any) error) (x Exchange, err error) {
 		var at, took int64
 		err = scan(&x.ID, &x.Lane, &x.Verb, &at, &took, &x.Filings, &x.Outcome, &x.Reply)
@@ -144,7 +145,7 @@ func (s *Service) lifeExchanges(r db.Reader, l *Life) (err error) {
 	return err
 }
 
-func (s *Service) lifeFiling(r db.Reader, l *Life) error {
+func (s *Ledger) lifeFiling(r db.Reader, l *Life) error {
 	var report []byte
 	var text string
 	var receipt *string
@@ -155,7 +156,7 @@ func (s *Service) lifeFiling(r db.Reader, l *Life) error {
 	if err != nil {
 		return err
 	}
-	filing, err := decodeFiling(text, report)
+	filing, err := filing.ReadFiling(text, report)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (s *Service) lifeFiling(r db.Reader, l *Life) error {
 
 const correctionsSQL = "SELECT " + summaryColumns + " FROM operations o WHERE o.client_id = $1 AND o.reference_id = $2 LIMIT $3"
 
-func (s *Service) lifeCorrections(r db.Reader, l *Life) (err error) {
+func (s *Ledger) lifeCorrections(r db.Reader, l *Life) (err error) {
 	l.Corrections, err = db.Collect(r, scanSummary, correctionsSQL, l.ClientID, l.TransactionID, correctionsMax)
 	// Sorted here: asked for an order, SQLite walks all of the client's operations in it.
 	slices.SortFunc(l.Corrections, func(a, b Summary) int { return cmp.Compare(a.OperationID, b.OperationID) })
@@ -197,7 +198,7 @@ func standsFor(r db.Reader, clientID, transactionID string) (*Summary, error) {
 }
 
 // lifeEvents reads the notifications that the settling commit stored.
-func (s *Service) lifeEvents(r db.Reader, l *Life) (err error) {
+func (s *Ledger) lifeEvents(r db.Reader, l *Life) (err error) {
 	if l.SettledAt.IsZero() {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package filing_test
+package ledger_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -25,7 +26,7 @@ const pageMax = 200 * time.Millisecond
 // and fails when one query takes longer than a page may. A statement is asked
 // more than five times: PostgreSQL may then make other plans.
 //
-//	TRIBUTARY_BENCH_STORED=1000000 go test -run '^$' -bench OperatorPages -benchtime 12x -timeout 2h ./internal/transaction
+//	TRIBUTARY_BENCH_STORED=1000000 go test -run '^$' -bench OperatorPages -benchtime 12x -timeout 2h ./internal/ledger
 func BenchmarkOperatorPages(b *testing.B) {
 	stored := 10_000
 	if text := os.Getenv("TRIBUTARY_BENCH_STORED"); text != "" {
@@ -38,9 +39,9 @@ func BenchmarkOperatorPages(b *testing.B) {
 		open func(testing.TB) *db.DB
 	}{{"sqlite", dbtest.SQLite}, {"postgres", dbtest.Postgres}} {
 		b.Run(engine.name, func(b *testing.B) {
-			n := newNode(b, engine.open(b), newAuthorities(b).setup())
+			n := newNode(b, engine.open(b), newAuthorities(b).Setup())
 			s := fill(b, n, stored)
-			for _, q := range n.pages(s) {
+			for _, q := range pages(n, s) {
 				b.Run(q.name, func(b *testing.B) {
 					var worst time.Duration
 					for b.Loop() {
@@ -76,7 +77,7 @@ func fill(b *testing.B, n *node, stored int) (s stock) {
 		s.clients = append(s.clients, fmt.Sprintf("c%02d", i))
 	}
 	began := time.Now()
-	first := n.d.Now().Add(-7 * 24 * time.Hour)
+	first := n.DB.Now().Add(-7 * 24 * time.Hour)
 	result := fillResult(b)
 	for from := 0; from < stored; from += fillSet {
 		size := min(fillSet, stored-from)
@@ -84,22 +85,22 @@ func fill(b *testing.B, n *node, stored int) (s stock) {
 		if from <= stored/2 {
 			s.some = ids[0]
 		}
-		must(b, n.d.Write(context.Background(), func(tx *db.Tx) error { return s.put(tx, ids, from, result) }))
+		must(b, n.DB.Write(context.Background(), func(tx *db.Tx) error { return s.put(tx, ids, from, result) }))
 	}
 	b.Logf("%d stored in %s", stored, time.Since(began).Round(time.Second))
 	began = time.Now()
 	for {
-		must(b, n.IndexRound(context.Background(), n.d.Now().Add(25*time.Hour)))
+		must(b, n.IndexRound(context.Background(), n.DB.Now().Add(25*time.Hour)))
 		at, err := n.IndexedTo(context.Background())
 		must(b, err)
-		if at.After(n.d.Now().Add(-time.Second)) {
+		if at.After(n.DB.Now().Add(-time.Second)) {
 			break
 		}
 	}
 	b.Logf("indexed in %s", time.Since(began).Round(time.Second))
-	if n.d.Engine() == "postgres" {
+	if n.DB.Engine() == "postgres" {
 		for _, table := range []string{"operations", "operation_terms", "webhook_events", "bodies"} {
-			execSQL(b, n.d, "ANALYZE "+table) // as autovacuum does
+			execSQL(b, n.DB, "ANALYZE "+table) // as autovacuum does
 		}
 	}
 	return s
@@ -164,38 +165,38 @@ type page struct {
 }
 
 // pages are the queries of the console, the hardest ones among them.
-func (n *node) pages(s stock) []page {
-	search := func(q filing.Query) func(context.Context) error {
+func pages(n *node, s stock) []page {
+	search := func(q ledger.Query) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := n.Search(ctx, q)
 			return err
 		}
 	}
 	amount, rare := int64(300), int64(1)
-	now := n.d.Now()
+	now := n.DB.Now()
 	week := now.Add(-7 * 24 * time.Hour)
 	return []page{
-		{"newest", search(filing.Query{})},
-		{"number", search(filing.Query{Text: fmt.Sprint("inv ", s.n/2)})},
-		{"transaction_id", search(filing.Query{Text: fmt.Sprint("order-", s.n/3)})},
-		{"tax_number", search(filing.Query{Text: "XX4711"})},
-		{"supplier", search(filing.Query{Text: fmt.Sprintf("%032x", 7)})},
-		{"nothing", search(filing.Query{Text: "nobody"})},
-		{"amount", search(filing.Query{Amount: &amount})},
-		{"amount_rare", search(filing.Query{Amount: &rare})},
-		{"amount_of_a_client_failed", search(filing.Query{Amount: &amount, ClientID: s.clients[3], Status: filing.Failure})},
-		{"text_and_everything", search(filing.Query{Text: "XX4711", Amount: &amount, Country: byChain, Status: filing.Failure, Kind: transaction.Credit})},
-		{"failures", search(filing.Query{Status: filing.Failure})},
-		{"failures_of_a_client_and_country", search(filing.Query{Status: filing.Failure, ClientID: s.clients[7], Country: byChain})},
-		{"open", search(filing.Query{Status: filing.Processing})},
-		{"open_stage_without", search(filing.Query{Status: filing.Processing, Stage: filing.Blocked})},
-		{"country", search(filing.Query{Country: byChain})},
-		{"country_and_kind_without", search(filing.Query{Country: byNumber, Kind: transaction.Credit})},
-		{"client", search(filing.Query{ClientID: s.clients[5]})},
-		{"client_without", search(filing.Query{ClientID: s.clients[5], Kind: transaction.Credit, Status: filing.Success})},
-		{"kind_without", search(filing.Query{Kind: transaction.Credit})},
-		{"a_day", search(filing.Query{From: week.Add(24 * time.Hour), To: week.Add(48 * time.Hour), Limit: 200})},
-		{"deep", search(filing.Query{After: s.some, Limit: 200})},
+		{"newest", search(ledger.Query{})},
+		{"number", search(ledger.Query{Text: fmt.Sprint("inv ", s.n/2)})},
+		{"transaction_id", search(ledger.Query{Text: fmt.Sprint("order-", s.n/3)})},
+		{"tax_number", search(ledger.Query{Text: "XX4711"})},
+		{"supplier", search(ledger.Query{Text: fmt.Sprintf("%032x", 7)})},
+		{"nothing", search(ledger.Query{Text: "nobody"})},
+		{"amount", search(ledger.Query{Amount: &amount})},
+		{"amount_rare", search(ledger.Query{Amount: &rare})},
+		{"amount_of_a_client_failed", search(ledger.Query{Amount: &amount, ClientID: s.clients[3], Status: filing.Failure})},
+		{"text_and_everything", search(ledger.Query{Text: "XX4711", Amount: &amount, Country: byChain, Status: filing.Failure, Kind: transaction.Credit})},
+		{"failures", search(ledger.Query{Status: filing.Failure})},
+		{"failures_of_a_client_and_country", search(ledger.Query{Status: filing.Failure, ClientID: s.clients[7], Country: byChain})},
+		{"open", search(ledger.Query{Status: filing.Processing})},
+		{"open_stage_without", search(ledger.Query{Status: filing.Processing, Stage: filing.Blocked})},
+		{"country", search(ledger.Query{Country: byChain})},
+		{"country_and_kind_without", search(ledger.Query{Country: byNumber, Kind: transaction.Credit})},
+		{"client", search(ledger.Query{ClientID: s.clients[5]})},
+		{"client_without", search(ledger.Query{ClientID: s.clients[5], Kind: transaction.Credit, Status: filing.Success})},
+		{"kind_without", search(ledger.Query{Kind: transaction.Credit})},
+		{"a_day", search(ledger.Query{From: week.Add(24 * time.Hour), To: week.Add(48 * time.Hour), Limit: 200})},
+		{"deep", search(ledger.Query{After: s.some, Limit: 200})},
 		{"life", func(ctx context.Context) error { _, err := n.Life(ctx, s.some); return err }},
 		{"health", func(ctx context.Context) error { _, err := n.Health(ctx); return err }},
 		{"depths", func(ctx context.Context) error { _, err := n.Depths(ctx); return err }},
@@ -204,22 +205,22 @@ func (n *node) pages(s stock) []page {
 			_, err := n.Usage(ctx, "", now.Add(-30*24*time.Hour), now)
 			return err
 		}},
-		{"deliveries", func(ctx context.Context) error { _, err := n.hooks.Deliveries(ctx, s.clients); return err }},
+		{"deliveries", func(ctx context.Context) error { _, err := n.Hooks.Deliveries(ctx, s.clients); return err }},
 		{"events_any", func(ctx context.Context) error {
-			_, _, err := n.hooks.List(ctx, webhook.AnyClient, webhook.Filter{Limit: 100})
+			_, _, err := n.Hooks.List(ctx, webhook.AnyClient, webhook.Filter{Limit: 100})
 			return err
 		}},
 		{"window_count", func(ctx context.Context) error {
-			_, _, err := n.hooks.CountWindow(ctx, webhook.Window{ClientID: s.clients[1], From: time.Unix(0, 0), To: time.Unix(0, 0).AddDate(1, 0, 0)})
+			_, _, err := n.Hooks.CountWindow(ctx, webhook.Window{ClientID: s.clients[1], From: time.Unix(0, 0), To: time.Unix(0, 0).AddDate(1, 0, 0)})
 			return err
 		}},
-		{"jobs", func(ctx context.Context) error { _, err := n.d.JobCounts(ctx); return err }},
+		{"jobs", func(ctx context.Context) error { _, err := n.DB.JobCounts(ctx); return err }},
 	}
 }
 
 // BenchmarkCountingAnIntake is all that the plots cost a set of 256 submissions.
 func BenchmarkCountingAnIntake(b *testing.B) {
-	count := filing.CountIntake(dbtest.SQLite(b), 256)
+	count := ledger.CountCommit(dbtest.SQLite(b))
 	for b.Loop() {
 		count()
 	}
