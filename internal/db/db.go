@@ -47,6 +47,14 @@ const (
 	committersPG    = 4    // groups that commit at the same time on PostgreSQL
 )
 
+// Patience is how long a write takes at most, its waiting included. It is
+// shorter than the time an HTTP request has, so that whoever waits hears 503
+// instead of a connection that is closed on him.
+const Patience = 12 * time.Second
+
+// patienceShare is the part of it that a write must have left when its turn comes.
+const patienceShare = 6
+
 // Config says how to open a database. Only URL is required.
 type Config struct {
 	URL      string        // sqlite:PATH or postgres://…
@@ -61,16 +69,17 @@ type Config struct {
 
 // DB is an open database.
 type DB struct {
-	cfg    Config
-	log    *slog.Logger
-	eng    engine
-	clock  *clock
-	node   string
-	wakes  wakes
-	closed chan struct{}
-	once   sync.Once
-	fatal  sync.Once
-	dead   atomic.Pointer[error] // why nothing may be acknowledged any more
+	cfg      Config
+	log      *slog.Logger
+	eng      engine
+	clock    *clock
+	node     string
+	wakes    wakes
+	closed   chan struct{}
+	once     sync.Once
+	fatal    sync.Once
+	patience time.Duration         // Patience, but in tests
+	dead     atomic.Pointer[error] // why nothing may be acknowledged any more
 }
 
 // engine is what the two databases do differently. It is not exported: nobody
@@ -102,7 +111,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.NoGroups {
 		cfg.GroupMax = 1
 	}
-	d := &DB{cfg: cfg, log: cfg.Log, closed: make(chan struct{}), clock: newClock(), node: newNode()}
+	d := &DB{cfg: cfg, log: cfg.Log, closed: make(chan struct{}), clock: newClock(), node: newNode(), patience: Patience}
 	var err error
 	switch {
 	case strings.HasPrefix(cfg.URL, "sqlite:"):
@@ -143,10 +152,15 @@ func (d *DB) Node() string { return d.node }
 // that wait at the same time share one commit; a write alone goes at once. A
 // full queue is fault.Unavailable at once. A panic in fn is raised again here.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	return d.writeBy(ctx, time.Now().Add(d.patience), fn)
+}
+
+// writeBy is Write for a caller whose waiting has begun before.
+func (d *DB) writeBy(ctx context.Context, until time.Time, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &write{ctx: ctx, fn: fn, done: make(chan struct{})}
+	w := &write{ctx: ctx, fn: fn, until: until, least: d.patience / patienceShare, done: make(chan struct{})}
 	if err := d.eng.write(w); err != nil {
 		return err
 	}

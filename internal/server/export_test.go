@@ -13,6 +13,9 @@ import (
 // OpenTimeout is how long a database may take to answer at the start.
 const OpenTimeout = openTimeout
 
+// ExchangeTimeout is the time of a request and its answer.
+const ExchangeTimeout = exchangeTimeout
+
 // Accounts is the book of clients of a running program.
 func (s *Server) Accounts() *account.Accounts { return s.accounts }
 

@@ -164,10 +164,14 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		return err
 	}
 	if s.cfg.Migrate || s.cfg.Demo {
-		_, err := s.db.Migrate(ctx) // takes the time it needs: see its own deadline
+		_, err = s.db.Migrate(ctx) // takes the time it needs: see its own deadline
+	} else {
+		err = s.db.CheckSchema(opening)
+	}
+	if err != nil {
 		return err
 	}
-	return s.db.CheckSchema(opening)
+	return s.db.CheckCluster(ctx, s.cfg.Restored)
 }
 
 // URL is the base address of the public API.
@@ -281,10 +285,18 @@ func (s *Server) startJobs(ctx context.Context) error {
 	return err
 }
 
+// budgeted gives the reads of requests a time limit and connections of their
+// own: whatever callers ask for, commits and workers go on.
+func budgeted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(db.WithReadBudget(r.Context(), db.ReadBudget)))
+	})
+}
+
 // serve starts the listeners; the public one is first in the answer.
 func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) {
 	start := func(l net.Listener, h http.Handler, write time.Duration) {
-		srv := newHTTPServer(h, write)
+		srv := newHTTPServer(budgeted(h), write)
 		servers = append(servers, srv)
 		go func() {
 			if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
