@@ -53,7 +53,7 @@ func TestEveryPageIsThereOnBothEngines(t *testing.T) {
 		must(t, err)
 		must(t, h.alerts.Raise(t.Context(), alert.ChainMismatch, "acme/XX", "<b>trouble</b>"))
 		for path, want := range map[string]string{
-			"/": "What came and what became of it", "/?over=week": "Countries and their authorities", "/transactions": "INV-1", "/transactions?status=SUCCESS&country=XX&client=acme": "INV-1",
+			"/": "Activity", "/?over=week": "Countries and their authorities", "/transactions": "INV-1", "/transactions?status=SUCCESS&country=XX&client=acme": "INV-1",
 			"/deliveries": "takes events", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "A document as it will look", "/suppliers": "Reference Trading Ltd",
 			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage", "/alerts": "chain mismatch", "/alerts?all=1": "chain mismatch",
 			"/audit": "signin", "/audit?verify=1": "is whole", "/audit?client=acme&verify=1": "The log of acme is whole", "/operators": "Who may sign in", "/account": "Change your password",
@@ -402,7 +402,7 @@ func TestAnAlertIsAcknowledgedOnce(t *testing.T) {
 	must(t, h.alerts.Raise(t.Context(), alert.ChainMismatch, "acme/XX", "trouble"))
 	b := h.as(operator.Acting)
 	path := strings.TrimPrefix(regexp.MustCompile(`/console/alerts/[^"]+/acknowledge`).FindString(b.get("/alerts")), "/console")
-	if page := b.noticed(b.post(path, nil), "acknowledged"); !strings.Contains(page, "Nothing needs a person") {
+	if page := b.noticed(b.post(path, nil), "acknowledged"); !strings.Contains(page, "No open alerts") {
 		t.Error("the alert is still open")
 	}
 	if page := b.get("/alerts?all=1"); !strings.Contains(page, "by operator") {

@@ -151,7 +151,7 @@ func (e *sqliteEngine) probe(ctx context.Context) error {
 // doubt is a marker beside the file: the last process ended because storage could not be trusted.
 func (e *sqliteEngine) doubt() string { return e.path + ".check" }
 
-// explain adds what to do about a SQLite error that an operator can mend.
+// explain adds what to do about a SQLite error that an operator can fix.
 func explain(err error) error {
 	switch sqliteCode(err) & 0xff {
 	case sqlite3.SQLITE_FULL:

@@ -113,7 +113,7 @@ const (
 func (d *doctor) sayEnd(check, subject string, end time.Time, fix string) (told bool) {
 	switch left := end.Sub(d.now()); {
 	case left <= 0:
-		d.say(Fail, about{check: check, subject: subject, fix: fix}, "ended on %s", end.UTC().Format(time.DateOnly))
+		d.say(Fail, about{check: check, subject: subject, fix: fix}, "expired on %s", end.UTC().Format(time.DateOnly))
 	case left <= endBroken:
 		d.say(Fail, about{check: check, subject: subject, fix: fix}, "ends in %s", left.Round(time.Minute))
 	case left <= endDoubtful:

@@ -161,7 +161,7 @@ func TestARefusedSpanishRecordIsMendedBySubsanacion(t *testing.T) {
 		if at := entry.(object); at["kind"] == "REPORT" {
 			body := c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body
 			if !bytes.Contains(body, []byte("Subsanacion>S<")) || !bytes.Contains(body, []byte("RechazoPrevio>X<")) {
-				t.Errorf("the new record does not say that it mends a refused one: %s", body)
+				t.Errorf("the new record does not say that it fixes a refused one: %s", body)
 			}
 		}
 	}
