@@ -90,7 +90,14 @@ type ResultItem struct {
 	Type        string      `json:"type"`
 	Taxes       []ResultTax `json:"tax_breakdown"`
 
+	Discount        *ResultDiscount        `json:"discount,omitempty"`
 	Classifications []ResultClassification `json:"classification,omitempty"`
+}
+
+// ResultDiscount is what was taken from a line, in the terms of its price.
+type ResultDiscount struct {
+	Amount int64   `json:"amount"`
+	Rate   *digits `json:"rate"`
 }
 
 // ResultClassification is a classification as submitted.
@@ -244,6 +251,13 @@ func resultItem(item transaction.Item, line transaction.Line, sign int64) Result
 	}
 	for i, tax := range item.Taxes {
 		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code)})
+	}
+	if item.Discount != nil {
+		r.Discount = &ResultDiscount{Amount: sign * line.Discount}
+		if item.Discount.Rate != nil {
+			rate := decimalOf(*item.Discount.Rate)
+			r.Discount.Rate = &rate
+		}
 	}
 	for _, c := range item.Classifications {
 		r.Classifications = append(r.Classifications, ResultClassification(c))

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -92,6 +93,48 @@ func TestEachAuthorityFilesRejectsLosesAndRecovers(t *testing.T) {
 				t.Errorf("cancellation: %v", got["errors"])
 			}
 			p.registeredOnce(t, code)
+		})
+	}
+}
+
+// TestDiscountsAreFiledEverywhere sells two for 121.00 each, 20.00 off, to
+// every authority: none of them may hear of the full price, and where its
+// document has a place for the discount it stands there.
+func TestDiscountsAreFiledEverywhere(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	for code, wanted := range map[string][]string{
+		"ES": {"<sf:ImporteTotal>222.00<", "<sf:BaseImponibleOimporteNoSujeto>183.47<"},
+		"MX": {`Importe="208.62"`, `Descuento="17.24"`, `Total="222.00"`, `SubTotal="208.62"`},
+		"PL": {"<P_9B>121.00</P_9B><P_10>20.00</P_10><P_11A>222.00</P_11A>", "<P_15>222.00</P_15>"},
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			a := realAuthorities()[code]
+			sale := p.abroad(t, code, a, code+"-DISCOUNT")
+			sale["items"].([]any)[0].(object)["discount"] = object{"amount": 2000}
+			got := c.outcome(t, c.submit(t, "/v1/transactions", sale))
+			a.checkSuccess(t, c, code, got)
+			item := got["items"].([]any)[0].(object)
+			if fmt.Sprint(got["total_amount"]) != "22200" || fmt.Sprint(item["discount"]) != "map[amount:2000 rate:<nil>]" || fmt.Sprint(item["net_price"]) != fmt.Sprint(got["total_net_amount"]) {
+				t.Errorf("result %v of %v", got["total_amount"], item)
+			}
+			for _, entry := range got["attachments"].([]any) {
+				at := entry.(object)
+				if at["kind"] != "REPORT" {
+					continue
+				}
+				report := string(c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body)
+				for _, want := range wanted {
+					if !strings.Contains(report, want) {
+						t.Errorf("no %s in %s", want, report)
+					}
+				}
+				if strings.Contains(report, "242.00") {
+					t.Errorf("the full price is filed: %s", report)
+				}
+			}
 		})
 	}
 }
