@@ -111,7 +111,7 @@ func TestDiscountsAreFiledEverywhere(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			a := realAuthorities()[code]
+			a := realAuthorities(t)[code]
 			sale := p.abroad(t, code, a, code+"-DISCOUNT")
 			sale["items"].([]any)[0].(object)["discount"] = object{"amount": 2000}
 			got := c.outcome(t, c.submit(t, "/v1/transactions", sale))
