@@ -285,6 +285,7 @@ func companySchemas() object {
 	credentials := typed(record("What the country's authority wants; /v1/countries/{code} lists it.", object{
 		"certificate_base64": certificate, "certificate_password": secretText("Its password.", 1000), "username": secretText("Name of a login.", 200), "password": secretText("Password or token of a login.", 4000),
 	}), "object", "null")
+	credentials["additionalProperties"] = secretText("One of the country's own secrets, as /v1/countries/{code} names them.", 4000)
 	properties := func() object {
 		return object{
 			"meta": record("Who the company is to you.", object{

@@ -74,7 +74,8 @@ func (c *Companies) newWish(ctx context.Context, clientID string, live bool, bod
 	}
 	q.complete(&w.profile, pack)
 	q.settings(&w.profile, pack.Facts)
-	for _, f := range missing(q.credentials.over(country.Credentials{}), pack.Facts.Credentials) {
+	q.named(pack.Facts.Secrets)
+	for _, f := range missing(q.credentials.over(country.Credentials{}), pack.Facts) {
 		if !q.faulty(f.Field) {
 			q.refuse(f.Field, f.Code, "must not be empty")
 		}
@@ -288,6 +289,7 @@ func (c *Companies) Patch(ctx context.Context, clientID, id string, body []byte)
 	}
 	q.complete(&w.profile, pack)
 	q.settings(&w.profile, pack.Facts)
+	q.named(pack.Facts.Secrets)
 	if err := q.err(); err != nil {
 		return Envelope{}, err
 	}

@@ -149,6 +149,9 @@ func (n *NewCompany) body() ([]byte, error) {
 	put(memberPassword, n.Credentials.Password)
 	put(memberUsername, n.Credentials.Username)
 	put(memberSecret, n.Credentials.Secret)
+	for name, value := range n.Credentials.Named {
+		put(name, value)
+	}
 	body, err := json.Marshal(map[string]any{
 		"meta":            map[string]string{"country_code": n.CountryCode, "language_code": n.LanguageCode, "external_id": n.ExternalID},
 		"legal_name":      n.LegalName,

@@ -94,7 +94,7 @@ func (c *Companies) checkCredentials(ctx context.Context, job *claimed, e *exami
 	if job.kind == kindPatch && !e.replaced {
 		return nil // checked when they came
 	}
-	e.faults = append(e.faults, missing(e.credentials, e.pack.Facts.Credentials)...)
+	e.faults = append(e.faults, missing(e.credentials, e.pack.Facts)...)
 	if len(e.credentials.PKCS12) == 0 {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -279,15 +280,40 @@ func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (fault
 	}
 	ctx, cancel := context.WithTimeout(ctx, enrolFor)
 	defer cancel()
+	var done country.Enrolled
 	faults = c.guarded(job, "enrolling", func() []fault.Fault {
-		return e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials}).Faults
+		done = e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials})
+		return done.Faults
 	})
-	faults = errorsOnly(faults)
+	if faults = errorsOnly(faults); len(faults) == 0 {
+		e.keep(job, done)
+	}
 	transient = len(faults) > 0
 	for _, f := range faults {
 		transient = transient && f.Code == fault.AuthorityUnavailable
 	}
 	return faults, transient
+}
+
+// keep lays what the authority gave over what was sent: secrets and settings that
+// only an enrolment can bring.
+func (e *examined) keep(job *claimed, done country.Enrolled) {
+	if len(done.Keep) > 0 {
+		named := maps.Clone(e.credentials.Named)
+		if named == nil {
+			named = map[string]string{}
+		}
+		maps.Copy(named, done.Keep)
+		e.credentials.Named, e.replaced = named, true
+	}
+	if len(done.Settings) > 0 {
+		chosen := maps.Clone(job.profile.Settings)
+		if chosen == nil {
+			chosen = country.Settings{}
+		}
+		maps.Copy(chosen, done.Settings)
+		job.profile.Settings = chosen
+	}
 }
 
 // end writes the outcome: the company with everything that belongs to it, or

@@ -149,6 +149,16 @@ func testPacks(t testing.TB) []country.Pack {
 			}
 		}),
 	}
+	own = append(own, filing("HU", func(p *country.Pack) {
+		p.Facts.Secrets = []country.SecretRule{
+			{Name: "sign_key", Description: "signs every call", Required: true},
+			{Name: "exchange_key", Description: "opens tokens"},
+			{Name: "station_key", Description: "given by the authority at enrolment"},
+		}
+		p.Enrol = func(_ context.Context, in country.Enrolment) country.Enrolled {
+			return country.Enrolled{Keep: map[string]string{"station_key": "of " + in.Credentials.Named["sign_key"]}, Settings: country.Settings{"level": int64(7)}}
+		}
+	}))
 	others, err := generic.Packs()
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +231,7 @@ func newWorld(t testing.TB, d *db.DB, change ...func(*onboarding.Config)) *world
 	w := &world{t: t, d: d, office: newOffice(t), log: &journal{}, metrics: prometheus.NewRegistry(), ended: make(chan string, 1<<16)}
 	w.setNow(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	addresses := map[string]country.Addresses{}
-	for _, code := range []string{"ES", "MX", "XX", "PL", "IT"} {
+	for _, code := range []string{"ES", "MX", "XX", "PL", "IT", "HU"} {
 		addresses[code] = country.Addresses{Test: w.office.URL}
 	}
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: testPacks(t), Addresses: addresses})

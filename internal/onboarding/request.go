@@ -80,8 +80,9 @@ type request struct {
 	externalID  *string
 	taxNumber   *string
 	credentials secrets
-	logo        []byte   // that came with the body
-	ignored     []string // names nobody knows
+	further     []further // members of tax_credentials that a country may know
+	logo        []byte    // that came with the body
+	ignored     []string  // names nobody knows
 	faults      fault.List
 }
 
@@ -318,28 +319,46 @@ func (q *request) taxCredentials(n *strictjson.Value) {
 		limit, known := map[string]int{
 			memberCertificate: bodyBytesMax, memberPassword: passwordMax, memberUsername: usernameMax, memberSecret: secretMax,
 		}[name]
-		if !known {
-			return false
-		}
-		if n.Kind == strictjson.Null {
-			if q.patch {
-				q.credentials.set(name, "")
-			}
-			return true
-		}
-		if n.Kind != strictjson.Text || utf8.RuneCountInString(n.Text) > limit {
-			q.refuse(path, fault.FieldNotValid, "must be a string of at most %d characters", limit)
-			return true
-		}
-		if name == memberCertificate {
-			q.certificate(n.Text, path)
-			return true
-		}
-		if n.Text != "" || q.patch {
-			q.credentials.set(name, n.Text)
+		if known {
+			q.secret(name, path, n, limit)
+		} else {
+			q.further = append(q.further, further{name: name, path: path, value: n})
 		}
 		return true
 	})
+}
+
+// secret reads one member of tax_credentials.
+func (q *request) secret(name, path string, n *strictjson.Value, limit int) {
+	switch {
+	case n.Kind == strictjson.Null:
+		if q.patch {
+			q.credentials.set(name, "")
+		}
+	case n.Kind != strictjson.Text || utf8.RuneCountInString(n.Text) > limit:
+		q.refuse(path, fault.FieldNotValid, "must be a string of at most %d characters", limit)
+	case name == memberCertificate:
+		q.certificate(n.Text, path)
+	case n.Text != "" || q.patch:
+		q.credentials.set(name, n.Text)
+	}
+}
+
+// further is a member of tax_credentials that not every country has.
+type further struct {
+	name, path string
+	value      *strictjson.Value
+}
+
+// named reads the country's own secrets; what it does not know is ignored and said so.
+func (q *request) named(rules []country.SecretRule) {
+	for _, f := range q.further {
+		if slices.ContainsFunc(rules, func(r country.SecretRule) bool { return r.Name == f.name }) {
+			q.secret(f.name, f.path, f.value, secretMax)
+		} else {
+			q.ignored = append(q.ignored, f.path)
+		}
+	}
 }
 
 // certificate reads a PKCS#12.

@@ -3,6 +3,7 @@ package onboarding
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tributary/internal/country"
@@ -16,6 +17,8 @@ const (
 	memberPassword    = "certificate_password"
 	memberUsername    = "username"
 	memberSecret      = "password"
+
+	memberNamed = "" // every one of the country's own names; null for tax_credentials takes them all back
 )
 
 // secrets is what a request says of credentials: a member that is not there
@@ -36,7 +39,7 @@ func (s *secrets) sent() bool { return len(s.members) > 0 }
 
 func clearAll() secrets {
 	var s secrets
-	for _, name := range []string{memberCertificate, memberPassword, memberUsername, memberSecret} {
+	for _, name := range []string{memberCertificate, memberPassword, memberUsername, memberSecret, memberNamed} {
 		s.set(name, "")
 	}
 	return s
@@ -52,6 +55,23 @@ func (s *secrets) over(old country.Credentials) country.Credentials {
 			*into = v.RevealText()
 		}
 	}
+	if _, all := s.members[memberNamed]; all {
+		old.Named = nil
+	}
+	named := maps.Clone(old.Named)
+	for name, v := range s.members {
+		switch name {
+		case memberCertificate, memberPassword, memberUsername, memberSecret, memberNamed:
+			continue
+		}
+		if named == nil {
+			named = map[string]string{}
+		}
+		if named[name] = v.RevealText(); named[name] == "" {
+			delete(named, name)
+		}
+	}
+	old.Named = named
 	return old
 }
 
@@ -77,9 +97,14 @@ func openSecrets(with *secret.Sealer, sealed []byte, at secret.Context) (s secre
 }
 
 // missing lists the members a country asks for that are not there.
-func missing(c country.Credentials, needed []string) []fault.Fault {
+func missing(c country.Credentials, facts country.Facts) []fault.Fault {
 	var faults []fault.Fault
-	for _, name := range needed {
+	for _, r := range facts.Secrets {
+		if r.Required && c.Named[r.Name] == "" {
+			faults = append(faults, fault.At(fieldCredentials+"."+r.Name, fault.FieldRequired, "must not be empty"))
+		}
+	}
+	for _, name := range facts.Credentials {
 		there := map[string]bool{
 			memberCertificate: len(c.PKCS12) > 0, memberPassword: c.Password != "",
 			memberUsername: c.Username != "", memberSecret: c.Secret != "",
@@ -92,7 +117,7 @@ func missing(c country.Credentials, needed []string) []fault.Fault {
 }
 
 func empty(c country.Credentials) bool {
-	return len(c.PKCS12) == 0 && c.Password == "" && c.Username == "" && c.Secret == ""
+	return len(c.PKCS12) == 0 && c.Password == "" && c.Username == "" && c.Secret == "" && len(c.Named) == 0
 }
 
 // Purposes that sealed bytes are bound to, with client and company, so that no
