@@ -84,8 +84,6 @@ func (c *columnTypes) build(in Insert) (unnestText, error) {
 }
 
 func readColumns(ctx context.Context, pool *pgxpool.Pool, table string) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, pgQuestionFor)
-	defer cancel()
 	rows, err := pool.Query(ctx, `SELECT attname, format_type(atttypid, NULL) FROM pg_attribute
 		WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped`, table)
 	if err != nil {

@@ -123,7 +123,7 @@ func (s *Service) store(tx *db.Tx, set []submission) ([]accepted, error) {
 	if err := s.cfg.Hooks.Notify(tx, in.events...); err != nil {
 		return nil, err
 	}
-	s.cfg.Count(tx, in.tallied())
+	s.tally.onCommit(tx, in.acceptedEvents())
 	tx.Wake(laneQueue.Table)
 	return in.answers, nil
 }
@@ -265,8 +265,7 @@ func encodeFaults(list []fault.Fault) any {
 	return string(text)
 }
 
-// ReadFaults reads stored warnings.
-func ReadFaults(text *string) (list []fault.Fault) {
+func decodeFaults(text *string) (list []fault.Fault) {
 	if text != nil {
 		json.Unmarshal([]byte(*text), &list) //nolint:errcheck // written by encodeFaults
 	}

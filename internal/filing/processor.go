@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"tributary/internal/alert"
@@ -31,8 +32,11 @@ const (
 	documentsBatch       = 40 // operations together where only documents are made
 )
 
-// Run processes operations until ctx ends.
+// Run processes operations, and makes them findable, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
+	var index sync.WaitGroup
+	index.Go(func() { s.runIndex(ctx) })
+	defer index.Wait()
 	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: lanesAtOnce, Work: s.visit, Poll: s.poll}
 	return pump.Run(ctx)
 }
@@ -41,7 +45,7 @@ func (s *Service) Run(ctx context.Context) error {
 type visit struct {
 	*Service
 	lease    *db.Lease[laneState]
-	at       Place
+	at       place
 	pack     country.Pack
 	channel  country.Channel // nil: documents only, or no address
 	limits   country.Limits
@@ -127,20 +131,20 @@ func (v *visit) recovered() { v.failures, v.trouble, v.failing = 0, "", false }
 // pause stops the lane until somebody brings new credentials; it looks again now and then.
 func (v *visit) pause(ctx context.Context, err error) {
 	known := v.lacksCredentials()
-	v.failed(fmt.Errorf("%s: %w", CredentialsTrouble, err))
+	v.failed(fmt.Errorf("%s: %w", credentialsTrouble, err))
 	v.paused = true
 	if !known {
 		v.cfg.Alerts.Raise(ctx, alert.LanePausedCredentials, v.subject(), "filing is paused: "+err.Error()) //nolint:errcheck // it is logged and counted in any case
 	}
 }
 
-// CredentialsTrouble begins the trouble text of a lane that waits for credentials.
-const CredentialsTrouble = "credentials"
+// credentialsTrouble begins the trouble text of a lane that waits for credentials.
+const credentialsTrouble = "credentials"
 
-func (v *visit) lacksCredentials() bool { return strings.HasPrefix(v.trouble, CredentialsTrouble) }
+func (v *visit) lacksCredentials() bool { return strings.HasPrefix(v.trouble, credentialsTrouble) }
 
 // subject names the lane's supplier in alerts.
-func (v *visit) subject() string { return v.at.Scope + "/" + v.at.SupplierID }
+func (v *visit) subject() string { return v.at.scope + "/" + v.at.supplierID }
 
 // until is when the lane may be visited next; zero: at once.
 func (v *visit) until() time.Time {
@@ -202,22 +206,22 @@ func (v *visit) raiseTrouble(tx *db.Tx) error {
 
 // open learns everything the lane's operations share.
 func (v *visit) open(ctx context.Context) (err error) {
-	if v.at, err = ParseLane(v.lease.ID); err != nil {
+	if v.at, err = parseLane(v.lease.ID); err != nil {
 		return err
 	}
 	var ok bool
-	if v.pack, ok = v.cfg.Atlas.Pack(v.at.Code); !ok {
-		return fmt.Errorf("country %s is not in this program any more", v.at.Code)
+	if v.pack, ok = v.cfg.Atlas.Pack(v.at.code); !ok {
+		return fmt.Errorf("country %s is not in this program any more", v.at.code)
 	}
 	v.limits = country.Limits{Batch: documentsBatch, Parallel: documentLanes}
 	if v.pack.Connect != nil {
-		if v.channel, err = v.cfg.Atlas.Channel(v.at.Code, v.at.Live); err != nil {
+		if v.channel, err = v.cfg.Atlas.Channel(v.at.code, v.at.live); err != nil {
 			return err
 		}
 		v.limits = v.channel.Limits()
 		v.chained = v.limits.Chain
 	}
-	if v.at.SupplierID == "" {
+	if v.at.supplierID == "" {
 		return nil
 	}
 	err = v.db.Read(ctx, func(r db.Reader) error {
@@ -226,7 +230,7 @@ func (v *visit) open(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		v.supplier, err = v.cfg.Companies.Supplier(r, v.at.Scope, v.at.SupplierID)
+		v.supplier, err = v.cfg.Companies.Supplier(r, v.at.scope, v.at.supplierID)
 		return err
 	})
 	if fault.KindOf(err) == fault.NotFound {
@@ -243,7 +247,7 @@ func (v *visit) open(ctx context.Context) (err error) {
 	}
 	v.location = locate(v.cfg.Atlas, v.supplier, v.pack)
 	if v.channel != nil {
-		if v.creds, err = v.cfg.Companies.Credentials(ctx, v.at.Scope, v.at.SupplierID); err != nil {
+		if v.creds, err = v.cfg.Companies.Credentials(ctx, v.at.scope, v.at.supplierID); err != nil {
 			return fmt.Errorf("open the supplier's credentials: %w", err)
 		}
 	}

@@ -97,12 +97,8 @@ func (s *Server) configureDemo(ctx context.Context, by account.Actor, use countr
 		return nil
 	}
 	_, err := s.accounts.Configure(ctx, by, demoClient, func(c *account.Config) error {
-		if s.cfg.DemoUseCase != "" {
-			c.Countries = map[string]country.UseCase{account.AllCountries: use}
-		}
-		if s.cfg.WebhookURL != "" {
-			c.Webhooks.All = s.cfg.WebhookURL
-		}
+		c.Countries = map[string]country.UseCase{account.AllCountries: use}
+		c.Webhooks = account.Webhooks{All: s.cfg.WebhookURL}
 		return nil
 	})
 	if err != nil {

@@ -44,11 +44,11 @@ func (p *pack) filedKind(in country.Issue) string {
 	if in.Filing == nil {
 		return ""
 	}
-	filing, err := limits().Read(in.Filing.Report)
+	root, err := readXML(in.Filing.Report)
 	if err != nil {
 		return ""
 	}
-	return filing.Root.Value("RegistroFactura", "RegistroAlta", "TipoFactura")
+	return root.value("RegistroFactura", "RegistroAlta", "TipoFactura")
 }
 
 func title(kind string, of transaction.Kind) string {
