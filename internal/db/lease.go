@@ -93,8 +93,9 @@ func (q *Queue[T]) FinishAll(tx *Tx, leases []*Lease[T], next time.Time) error {
 	}
 	if tx.d.eng.claimSQL().sets {
 		ids, tokens := idsAndTokens(leases)
-		return tx.execN(`UPDATE `+q.Table+` SET due_at = $1, lease_until = NULL, lease_node = NULL FROM unnest($2::text[], $3::bigint[]) AS h(id, token)
-			WHERE `+q.Table+`.`+q.ID+` = h.id AND lease_token = h.token AND lease_until IS NOT NULL`, len(leases), dueOf(next), ids, tokens)
+		return tx.execN(strings.NewReplacer("T", q.Table, "I", q.ID).Replace(`update T set due_at = $1, lease_until = null, lease_node = null where I = any(array(
+			select t.I from T t join unnest($2::text[], $3::bigint[]) as h(id, token) on t.I = h.id and t.lease_token = h.token
+			where t.lease_until is not null order by t.I for update of t))`), len(leases), dueOf(next), ids, tokens)
 	}
 	rows := make([][]any, len(leases))
 	for i, l := range leases {
@@ -211,7 +212,8 @@ func (q *Queue[T]) release(ctx context.Context, d *DB, suspects []string) (freed
 		}
 		err := d.Write(ctx, func(tx *Tx) error {
 			tx.Wake(q.Table)
-			return tx.Exec("UPDATE "+q.Table+" SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE lease_node = $2", Micros(tx.Now()), node)
+			return tx.Exec("UPDATE "+q.Table+" SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE "+q.ID+
+				fmt.Sprintf(tx.d.eng.claimSQL().in, "SELECT "+q.ID+" FROM "+q.Table+" WHERE lease_node = $2 ORDER BY "+q.ID), Micros(tx.Now()), node)
 		})
 		if err != nil {
 			return freed, suspects, err

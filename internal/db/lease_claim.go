@@ -99,22 +99,37 @@ func (q *Queue[T]) claimKeys(tx *Tx, keys []string, rooms []int64) ([]*Lease[T],
 // those that do not exist yet.
 func (q *Queue[T]) claimFed(tx *Tx, keys []string) ([]*Lease[T], error) {
 	until, now, engine := Micros(tx.Now().Add(LeaseFor)), Micros(tx.Now()), tx.d.eng.claimSQL()
-	text := "INSERT INTO " + q.Table + " (" + q.ID + ", due_at, lease_until, lease_token, lease_node) %s ON CONFLICT (" + q.ID +
+	if engine.sets {
+		return q.claimed(tx.Query(q.fedText(), slices.Sorted(slices.Values(keys)), until, tx.d.node, now))
+	}
+	text := "INSERT INTO " + q.Table + " (" + q.ID + ", due_at, lease_until, lease_token, lease_node) VALUES ($1, $2, $2, 1, $3) ON CONFLICT (" + q.ID +
 		") DO UPDATE SET due_at = $2, lease_until = $2, lease_token = " + q.Table + ".lease_token + 1, lease_node = $3 WHERE " +
 		q.Table + ".due_at IS NULL OR " + q.Table + ".due_at <= $4 " + q.returning()
-	if engine.sets {
-		keys = slices.Sorted(slices.Values(keys)) // every node locks in one order: no deadlocks
-		return q.claimed(tx.Query(fmt.Sprintf(text, "SELECT key, $2::bigint, $2::bigint, 1, $3::text FROM unnest($1::text[]) AS k(key)"), keys, until, tx.d.node, now))
-	}
 	var all []*Lease[T]
 	for _, key := range keys {
-		got, err := q.claimed(tx.Query(fmt.Sprintf(text, "VALUES ($1, $2, $2, 1, $3)"), key, until, tx.d.node, now))
+		got, err := q.claimed(tx.Query(text, key, until, tx.d.node, now))
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, got...)
 	}
 	return all, nil
+}
+
+// fedText is claimFed where nodes compete. A claim never waits for a row: one
+// that is locked is being claimed or written by somebody else, and an upsert
+// would lock it even where it then changes nothing. Only new rows can make it
+// wait, for another node that makes the same one, and all make them in one order.
+func (q *Queue[T]) fedText() string {
+	return strings.NewReplacer("QUEUE", q.Table, "ID", q.ID, "RETURNED", q.returning()).Replace(`with free as (
+			select ID from QUEUE where ID = any($1::text[]) and (due_at is null or due_at <= $4) order by ID for update skip locked
+		), taken as (
+			update QUEUE set due_at = $2::bigint, lease_until = $2::bigint, lease_token = lease_token + 1, lease_node = $3::text where ID in (select ID from free) RETURNED
+		), made as (
+			insert into QUEUE (ID, due_at, lease_until, lease_token, lease_node)
+			select key, $2::bigint, $2::bigint, 1, $3::text from unnest($1::text[]) as k(key) where not exists (select 1 from QUEUE where ID = key) order by key
+			on conflict do nothing RETURNED
+		) select * from taken union all select * from made`)
 }
 
 func (q *Queue[T]) updateText(ids string, engine claimSQL) string {

@@ -78,9 +78,37 @@ func (c *columnTypes) build(in Insert) (unnestText, error) {
 		text.types = append(text.types, typ)
 		casts = append(casts, fmt.Sprintf("$%d::%s[]", i+1, typ))
 	}
-	text.sql = "INSERT INTO " + in.Table + " (" + in.Columns + ") SELECT * FROM unnest(" + strings.Join(casts, ",") + ") " + in.Suffix
+	text.sql = "INSERT INTO " + in.Table + " (" + in.Columns + ") SELECT * FROM unnest(" + strings.Join(casts, ",") + ")" + in.order() + " " + in.Suffix
 	c.texts[in] = text
 	return text, nil
+}
+
+// order puts rows that may be there already into the order of their keys: two
+// nodes that write some of the same rows lock them in one order.
+func (in Insert) order() string {
+	_, target, found := strings.Cut(strings.ToUpper(in.Suffix), "ON CONFLICT")
+	if !found {
+		return ""
+	}
+	target = strings.TrimSpace(target)
+	if end := strings.IndexByte(target, ')'); strings.HasPrefix(target, "(") && end > 0 {
+		target = target[1:end]
+	} else {
+		target = in.Columns // any key: by everything
+	}
+	var places []string
+	columns := strings.Split(in.Columns, ",")
+	for _, key := range strings.Split(target, ",") {
+		for i, name := range columns {
+			if strings.EqualFold(strings.TrimSpace(key), strings.TrimSpace(name)) {
+				places = append(places, fmt.Sprint(i+1))
+			}
+		}
+	}
+	if len(places) == 0 {
+		return ""
+	}
+	return " ORDER BY " + strings.Join(places, ", ")
 }
 
 func readColumns(ctx context.Context, pool *pgxpool.Pool, table string) (map[string]string, error) {
