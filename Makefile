@@ -22,7 +22,7 @@ check: ## formatting, vet, staticcheck, house rules
 	@GOFLAGS="$(RACE)" scripts/check
 
 test: setup check ## everything, on SQLite and PostgreSQL, with the race detector; a thousand simulations and a short fuzz without
-	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} CGO_ENABLED=1 \
+	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_TEST_OIDC=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} CGO_ENABLED=1 \
 		$(GO) test $(RACE) -vet=off -timeout 20m ./...
 	CGO_ENABLED=0 TRIBUTARY_SIM_SEEDS=1000 $(GO) test -tags killpoints -vet=off -count=1 -timeout 20m -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
 	CGO_ENABLED=0 GOFLAGS=-tags=killpoints scripts/fuzz quick

@@ -10,8 +10,8 @@ import (
 
 // backupCommand copies a SQLite database while it is served.
 type backupCommand struct {
-	Database string `help:"sqlite:PATH." placeholder:"URL"`
-	Data     string `help:"Folder of the database." placeholder:"DIR"`
+	Database string `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
+	Data     string `help:"Folder of database, documents, keys and simulated authorities." placeholder:"DIR"`
 	To       string `arg:"" help:"File to make. An existing one is never touched."`
 }
 
@@ -20,7 +20,7 @@ func (b *backupCommand) Run(c *command) error {
 	if b.Database == "" && b.Data == "" {
 		return fault.New(fault.Invalid, "--database is missing: give --database sqlite:PATH, or --data DIR")
 	}
-	from := databaseOf(&bookFlags{Database: b.Database, Data: b.Data})
+	from := databaseOf(&bookFlags{databaseFlags: databaseFlags{Database: b.Database}, dataFlags: dataFlags{Data: b.Data}})
 	if err := db.Backup(c.ctx, from, b.To); err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 )
 
 type benchCommand struct {
-	Database string `help:"sqlite:PATH or postgres://…; default a temporary SQLite file." placeholder:"URL"`
+	Database string `help:"sqlite:PATH or postgres://…; default a temporary SQLite file." placeholder:"URL" setting:"bench-database"`
 	Stored   int    `help:"First load this many settled transactions, and measure again with them." placeholder:"N"`
 	JSON     bool   `help:"Print one JSON object on standard output and nothing else there." name:"json"`
 	Compare  string `help:"Show the change against an earlier --json output." placeholder:"FILE"`

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,11 +24,10 @@ import (
 // bookFlags say which database a command works on. It may be in use by a
 // running server at the same time; the server notices changes within a second.
 type bookFlags struct {
-	Database  string `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
-	Data      string `help:"Folder of the database and the master key." placeholder:"DIR"`
-	MasterKey string `help:"Key that seals all secrets." placeholder:"SOURCE"`
-	JSON      bool   `help:"Print JSON." name:"json"`
-	Demo      bool   `help:"Allow webhook addresses as the demo does: loopback and plain http."`
+	databaseFlags
+	dataFlags
+	JSON bool `help:"Print JSON." name:"json"`
+	Demo bool `help:"Allow webhook addresses as the demo does: loopback and plain http."`
 }
 
 // withDatabase opens the database for one command.
@@ -39,7 +40,11 @@ func (f *bookFlags) withDatabase(c *command, do func(ctx context.Context, d *db.
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, 30*time.Second)
 	defer cancel()
-	d, err := db.Open(ctx, db.Config{URL: f.Database, Log: c.log, Guest: true})
+	password, err := f.password()
+	if err != nil {
+		return err
+	}
+	d, err := db.Open(ctx, db.Config{URL: f.Database, Password: password, Log: c.log, Guest: true})
 	if err != nil {
 		return err
 	}
@@ -85,9 +90,7 @@ func actor() account.Actor {
 // show prints a value as JSON, or what plain prints.
 func (f *bookFlags) show(c *command, v any, plain func(w *tabwriter.Writer)) error {
 	if f.JSON {
-		out := json.NewEncoder(c.out)
-		out.SetIndent("", "  ")
-		return out.Encode(v)
+		return printJSON(c.out, v)
 	}
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	plain(w)
@@ -107,8 +110,8 @@ type lookFlags struct {
 	receiverFlags
 	Name          string            `help:"Name shown to people." placeholder:"NAME"`
 	Country       map[string]string `help:"Enable countries with a use case each: ES=BOTH;MX=REPORTING; * for all." placeholder:"CC=USECASE"`
-	WebhookURL    string            `help:"One receiver for all events; 'none' removes it." placeholder:"URL" name:"webhook-url"`
-	Webhook       map[string]string `help:"A receiver per event type." placeholder:"EVENT=URL"`
+	WebhookURL    string            `help:"One receiver for all events; 'none' removes it." placeholder:"URL" name:"webhook-url" setting:"client-webhook-url"`
+	Webhook       map[string]string `help:"A receiver for one event type, beside the one for all; 'all': that one, 'none': not wanted." placeholder:"EVENT=URL"`
 	Logo          string            `help:"Logo on documents, PNG or JPEG; 'none' removes it." placeholder:"FILE"`
 	LogoPlacement string            `help:"left, center or right." placeholder:"PLACE"`
 	Accent        string            `help:"Accent colour, #RRGGBB." placeholder:"COLOUR"`
@@ -135,26 +138,10 @@ func (l *lookFlags) apply(c *account.Config) error {
 	if l.Name != "" {
 		c.DisplayName = l.Name
 	}
-	for code, use := range l.Country {
-		if c.Countries == nil {
-			c.Countries = map[string]country.UseCase{}
-		}
-		if use == "" || strings.EqualFold(use, "none") {
-			delete(c.Countries, strings.ToUpper(code))
-			continue
-		}
-		c.Countries[strings.ToUpper(code)] = country.UseCase(strings.ToUpper(use))
+	if err := l.applyCountries(c); err != nil {
+		return err
 	}
-	switch l.WebhookURL {
-	case "":
-	case "none":
-		c.Webhooks = account.Webhooks{}
-	default:
-		c.Webhooks = account.Webhooks{All: l.WebhookURL}
-	}
-	if len(l.Webhook) > 0 {
-		c.Webhooks = account.Webhooks{ByEvent: l.Webhook}
-	}
+	l.applyWebhooks(&c.Webhooks)
 	set := func(flag string, to *string) {
 		if flag != "" {
 			*to = flag
@@ -176,6 +163,43 @@ func (l *lookFlags) apply(c *account.Config) error {
 	return l.receiverFlags.apply(c)
 }
 
+func (l *lookFlags) applyCountries(c *account.Config) error {
+	said := map[string]bool{}
+	for _, given := range slices.Sorted(maps.Keys(l.Country)) {
+		code, use := strings.ToUpper(given), l.Country[given]
+		if said[code] {
+			return fault.New(fault.Invalid, "--country: %s is given twice, once as %q", code, given)
+		}
+		said[code] = true
+		if c.Countries == nil {
+			c.Countries = map[string]country.UseCase{}
+		}
+		if use == "" || strings.EqualFold(use, "none") {
+			delete(c.Countries, code)
+			continue
+		}
+		c.Countries[code] = country.UseCase(strings.ToUpper(use))
+	}
+	return nil
+}
+
+// applyWebhooks changes what is said and keeps the rest: a receiver for all
+// events and receivers of single ones stand side by side.
+func (l *lookFlags) applyWebhooks(w *account.Webhooks) {
+	switch {
+	case strings.EqualFold(l.WebhookURL, account.WebhookNone):
+		w.All = ""
+	case l.WebhookURL != "":
+		w.All = l.WebhookURL
+	}
+	for event, address := range l.Webhook {
+		if w.ByEvent == nil {
+			w.ByEvent = map[string]string{}
+		}
+		w.ByEvent[event] = address
+	}
+}
+
 func (l *lookFlags) logo() ([]byte, error) {
 	if l.Logo == "" || l.Logo == "none" {
 		return nil, nil
@@ -190,9 +214,10 @@ func (l *lookFlags) logo() ([]byte, error) {
 type clientCreate struct {
 	bookFlags
 	lookFlags
-	ID   string `arg:"" optional:"" help:"Id of the client; default random."`
-	Live bool   `help:"The client files with real authorities; its keys are trb_live_…"`
-	Key  string `help:"Fix the key's text." placeholder:"KEY"`
+	ID      string `arg:"" optional:"" help:"Id of the client; default random."`
+	Live    bool   `help:"The client files with real authorities; its keys are trb_live_…"`
+	Key     string `help:"Fix the key's text; better in a file." placeholder:"KEY"`
+	KeyFile string `help:"File with that text." placeholder:"FILE"`
 }
 
 // createdClient is what a script reads after creating a client.
@@ -212,7 +237,11 @@ func (cmd *clientCreate) Run(c *command) error {
 		if err != nil {
 			return err
 		}
-		made, key, err := a.CreateClient(ctx, actor(), account.NewClient{ID: cmd.ID, Live: cmd.Live, Config: cfg, Logo: logo, Key: secret.FromText(cmd.Key)})
+		fixed, err := secretFrom("key", cmd.Key, cmd.KeyFile)
+		if err != nil {
+			return err
+		}
+		made, key, err := a.CreateClient(ctx, actor(), account.NewClient{ID: cmd.ID, Live: cmd.Live, Config: cfg, Logo: logo, Key: fixed})
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (cmd *doctorCommand) Run(c *command) error {
 	if err != nil {
 		return err
 	}
-	cfg.API, cfg.Worker, cfg.SimulatorsURL = true, true, cmd.Simulators
+	cfg.API, cfg.Worker, cfg.SimulatorsURL = true, true, cmd.Simulators.url()
 	if cfg.Authorities, err = authorities(cmd.Authority); err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func testedBlocks(t *testing.T, page string) (blocks []block) {
 // TestTheGuidesLinesWork runs the pages' tested blocks as a reader would: two
 // terminals with the service and the receiver, a third for each page.
 func TestTheGuidesLinesWork(t *testing.T) {
-	for _, tool := range []string{"bash", "curl", "sed", "openssl"} {
+	for _, tool := range []string{"sh", "curl", "sed", "openssl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("the guide's lines need %s, which is not installed", tool)
 		}
@@ -180,7 +180,7 @@ func TestTheGuidesLinesWork(t *testing.T) {
 		t.Fatal("first-integration.md has no set-up or lacks a terminal")
 	}
 	place := newCheckout(t)
-	listening := place.background(terminals["2"], "TRIBUTARY_LISTEN="+place.at["8085"])
+	listening := place.background(terminals["2"], "TRIBUTARY_LISTEN_LISTEN="+place.at["8085"])
 	demo := place.background(terminals["1"], "TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"], "TRIBUTARY_SIMULATORS="+place.at["8090"],
 		"TRIBUTARY_AUTHORITY_RETRY_BASE=50ms", "TRIBUTARY_LOG_LEVEL=warn")
 	demo.waitReady()
@@ -201,7 +201,7 @@ func TestTheGuidesLinesWork(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", place.placed(script))
+			cmd := exec.CommandContext(t.Context(), "sh", "-eu", "-c", place.placed(script)) // the blocks say sh, and mean it
 			cmd.Dir, cmd.Env = place.dir, place.env
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -263,7 +263,7 @@ func (s *checkout) placed(script string) string {
 // background runs a terminal's block until the test ends.
 func (s *checkout) background(script string, env ...string) *process {
 	s.t.Helper()
-	cmd := exec.Command("bash", "-c", "exec "+strings.TrimSpace(s.placed(script)))
+	cmd := exec.Command("sh", "-c", "exec "+strings.TrimSpace(s.placed(script)))
 	cmd.Dir, cmd.Env = s.dir, append(s.env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return begin(s.t, cmd)

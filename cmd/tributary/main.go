@@ -22,13 +22,13 @@ import (
 // version is set by the release build.
 var version = ""
 
-// program is the command line. Every flag is also an environment variable
-// (--listen is TRIBUTARY_LISTEN) and a key of the configuration file.
+// program is the command line. Every flag but --version is also an environment
+// variable (--listen is TRIBUTARY_LISTEN) and a key of the configuration file.
 type program struct {
-	Config  kong.ConfigFlag  `help:"Read flags from a JSON file." placeholder:"FILE"`
+	Config  string           `help:"Read flags from a JSON file." placeholder:"FILE"`
 	Log     string           `help:"Log format." enum:"text,json" default:"text" name:"log-format"`
 	Level   string           `help:"Log level." enum:"debug,info,warn,error" default:"info" name:"log-level"`
-	Version kong.VersionFlag `help:"Print the version."`
+	Version kong.VersionFlag `help:"Print the version." setting:"-"`
 
 	Demo          demoCommand          `cmd:"" help:"Run everything on this machine, with nothing to configure."`
 	Serve         serveCommand         `cmd:"" help:"Run in production."`
@@ -47,6 +47,17 @@ type program struct {
 	Backup        backupCommand        `cmd:"" help:"Copy a SQLite database while it is served."`
 	Restored      restoredCommand      `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
 	Bench         benchCommand         `cmd:"" help:"Measure this machine."`
+}
+
+// BeforeResolve reads the configuration file, once it is known which.
+func (p *program) BeforeResolve(c *kong.Context, from *settings) error {
+	for _, flag := range c.Model.Flags {
+		if flag.Name == "config" {
+			path, _ := c.FlagValue(flag).(string)
+			return from.load(c.Model, path)
+		}
+	}
+	return nil
 }
 
 // streams are where a command reads and writes.
@@ -70,9 +81,7 @@ func main() {
 // run is main without the process, so that tests can call it.
 func run(ctx context.Context, args []string, io streams) int {
 	cli := &program{}
-	parser, err := kong.New(cli, kong.Name("tributary"), kong.Description("Transaction reporting and e-invoicing, self-hosted."),
-		kong.Vars{"version": versionText()}, kong.DefaultEnvars("TRIBUTARY"), kong.Configuration(kong.JSON),
-		kong.Writers(io.out, io.err), kong.UsageOnError(), kong.Exit(func(code int) { panic(exited(code)) }))
+	parser, err := newParser(cli, kong.Writers(io.out, io.err), kong.UsageOnError(), kong.Exit(func(code int) { panic(exited(code)) }))
 	if err != nil {
 		fmt.Fprintln(io.err, "tributary:", err)
 		return exitFailed
@@ -105,6 +114,15 @@ func run(ctx context.Context, args []string, io streams) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// newParser reads the grammar of the command line.
+func newParser(cli *program, more ...kong.Option) (*kong.Kong, error) {
+	from := &settings{}
+	return kong.New(cli, append([]kong.Option{
+		kong.Name("tributary"), kong.Description("Transaction reporting and e-invoicing, self-hosted."), kong.Vars{"version": versionText()},
+		kong.Resolvers(from), kong.Bind(from), kong.ValueFormatter(settingHelp),
+	}, more...)...)
 }
 
 // exited carries kong's wish to exit (help, version) out of Parse.

@@ -22,6 +22,7 @@ type operatorCommand struct {
 	List     operatorList     `cmd:"" help:"List operators."`
 	Disable  operatorDisable  `cmd:"" help:"Sign an operator out everywhere and let it in no more."`
 	Enable   operatorEnable   `cmd:"" help:"Let a disabled operator in again."`
+	Unbind   operatorUnbind   `cmd:"" help:"Take an identity from an operator and sign it out everywhere; the next one with its address is bound."`
 	Role     operatorRole     `cmd:"" help:"Change what an operator may do."`
 	Password operatorPassword `cmd:"" help:"Give an operator a new password and sign it out everywhere."`
 	Audit    operatorAudit    `cmd:"" help:"Verify and print what operators did."`
@@ -81,7 +82,7 @@ type operatorCreate struct {
 	operatorFlags
 	passwordFlag
 	Name string `arg:"" help:"Name to sign in with; the e-mail address where an identity provider signs in."`
-	Role string `help:"viewer reads, operator acts, admin manages clients, keys and operators." enum:"viewer,operator,admin" default:"viewer"`
+	Role string `help:"viewer reads, operator acts, admin manages clients, keys and operators." enum:"viewer,operator,admin" default:"viewer" setting:"operator-role"`
 	OIDC bool   `help:"No password: the operator signs in through the identity provider." name:"oidc"`
 }
 
@@ -166,6 +167,19 @@ type operatorEnable struct {
 func (cmd *operatorEnable) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, _ *db.DB, o *operator.Operators) error {
 		one, err := o.Enable(ctx, actor(), cmd.Name)
+		return cmd.showState(c, one, err)
+	})
+}
+
+type operatorUnbind struct {
+	operatorFlags
+	Name string `arg:"" help:"Name of the operator."`
+}
+
+// Run unbinds an operator from its identity at the provider.
+func (cmd *operatorUnbind) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, _ *db.DB, o *operator.Operators) error {
+		one, err := o.Unbind(ctx, actor(), cmd.Name)
 		return cmd.showState(c, one, err)
 	})
 }

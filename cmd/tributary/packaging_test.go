@@ -28,7 +28,7 @@ type cli struct {
 
 func openCLI(t *testing.T) *cli {
 	t.Helper()
-	parser, err := kong.New(&program{}, kong.Name("tributary"), kong.Vars{"version": "test"}, kong.DefaultEnvars("TRIBUTARY"), kong.Configuration(kong.JSON))
+	parser, err := newParser(&program{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,8 @@ func openCLI(t *testing.T) *cli {
 	for _, node := range parser.Model.Children {
 		names := map[string]bool{}
 		for _, flag := range slices.Concat(node.Flags, parser.Model.Flags) {
-			for _, env := range flag.Envs {
-				names[env] = true
+			if setting := settingOf(flag); setting != "" {
+				names[variableOf(setting)] = true
 			}
 		}
 		c.envs[node.Name] = names

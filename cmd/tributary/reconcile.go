@@ -21,8 +21,8 @@ type reconcileCommand struct {
 	Supplier   string            `help:"Id of the company." required:"" placeholder:"ID"`
 	Day        string            `help:"Document date, YYYY-MM-DD, in the supplier's time zone." required:"" placeholder:"DAY"`
 	Until      string            `help:"Compare every day up to this one." placeholder:"DAY"`
-	Authority  map[string]string `help:"Addresses of authorities, as serve takes them." placeholder:"CC.ENV=URL"`
-	Simulators string            `help:"Base address of simulated authorities for test clients." placeholder:"URL"`
+	Authority  map[string]string `help:"Addresses of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
+	Simulators simulatorsAt      `help:"Address of the simulated authorities: where test keys file, or where they listen." placeholder:"URL"`
 }
 
 // errDiffers ends the program with 1, so that a script notices.
@@ -34,7 +34,7 @@ func (cmd *reconcileCommand) Run(c *command) error {
 	if err != nil {
 		return err
 	}
-	cfg := server.Config{Log: c.log, SimulatorsURL: cmd.Simulators}
+	cfg := server.Config{Log: c.log, SimulatorsURL: cmd.Simulators.url()}
 	if cfg.Authorities, err = authorities(cmd.Authority); err != nil {
 		return err
 	}

@@ -51,12 +51,12 @@ func (cmd *restoredList) Run(c *command) error {
 type deskFlags struct {
 	bookFlags
 	Supplier   string            `arg:"" help:"Id of the company."`
-	Authority  map[string]string `help:"Addresses of authorities, as serve takes them." placeholder:"CC.ENV=URL"`
-	Simulators string            `help:"Base address of simulated authorities for test clients." placeholder:"URL"`
+	Authority  map[string]string `help:"Addresses of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
+	Simulators simulatorsAt      `help:"Address of the simulated authorities: where test keys file, or where they listen." placeholder:"URL"`
 }
 
 func (f *deskFlags) config(c *command) (cfg server.Config, err error) {
-	cfg = server.Config{Log: c.log, SimulatorsURL: f.Simulators}
+	cfg = server.Config{Log: c.log, SimulatorsURL: f.Simulators.url()}
 	cfg.Authorities, err = authorities(f.Authority)
 	return cfg, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,43 +18,70 @@ import (
 	"tributary/internal/server"
 )
 
+// databaseFlags say which database.
+type databaseFlags struct {
+	Database             string `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
+	DatabasePasswordFile string `help:"File with the password of the database." placeholder:"FILE"`
+}
+
+func (f *databaseFlags) password() (secret.Secret, error) {
+	return secretFrom("database-password", "", f.DatabasePasswordFile)
+}
+
+// dataFlags say where this machine keeps things.
+type dataFlags struct {
+	Data      string `help:"Folder of database, documents, keys and simulated authorities." placeholder:"DIR"`
+	MasterKey string `help:"Key that seals all secrets: file:PATH, env:NAME or hcvault://HOST/MOUNT/keys/NAME." placeholder:"SOURCE"`
+}
+
 // commonFlags are known to demo and serve alike.
 type commonFlags struct {
-	Listen             string        `help:"Address of the public API." default:"127.0.0.1:8080"`
-	Admin              string        `help:"Address of console, metrics and pprof; loopback unless you mean it." default:"127.0.0.1:8081"`
-	Data               string        `help:"Folder of the database, documents and keys." placeholder:"DIR"`
-	Database           string        `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
-	Documents          string        `help:"Store of documents: file:///DIR or s3://BUCKET." placeholder:"URL"`
-	PublicURL          string        `help:"Base of every address handed out; default http:// and the listen address." placeholder:"URL" name:"public-url"`
-	MasterKey          string        `help:"Key that seals all secrets: file:PATH, env:NAME or hcvault://HOST/MOUNT/keys/NAME." placeholder:"SOURCE"`
-	WebhookRetryBase   time.Duration `help:"First retry of a webhook; then doubling." default:"5s"`
-	WebhookCA          string        `help:"Trusted CA for receivers, PEM." placeholder:"FILE" name:"webhook-ca"`
-	WebhookAllow       []string      `help:"Private networks that receivers may stand in, as CIDRs." placeholder:"CIDR" name:"webhook-allow"`
-	WebhookProxy       string        `help:"HTTP proxy for webhooks; the environment is never asked." placeholder:"URL"`
-	AuthorityRetryBase time.Duration `help:"First retry to an authority; then doubling up to 5 minutes." default:"1s"`
-	DocumentTTL        time.Duration `help:"How long a document's address works." default:"15m" name:"document-ttl"`
-	TLSCert            string        `help:"Certificate of the public API, PEM." placeholder:"FILE" name:"tls-cert"`
-	TLSKey             string        `help:"Its private key, PEM." placeholder:"FILE" name:"tls-key"`
-	AdminToken         string        `help:"Bearer token of the admin listener, needed when it is not on loopback." placeholder:"TOKEN"`
-	TrustProxy         bool          `help:"Take the caller's address from X-Forwarded-For."`
-	AdminURL           string        `help:"Where browsers reach the console, for OIDC and secure cookies." placeholder:"URL" name:"admin-url"`
-	OIDCIssuer         string        `help:"OpenID Connect provider that may sign operators in." placeholder:"URL" name:"oidc-issuer"`
-	OIDCClientID       string        `help:"Our id at the provider." placeholder:"ID" name:"oidc-client-id"`
-	OIDCClientSecret   string        `help:"Our secret at the provider." placeholder:"SECRET" name:"oidc-client-secret"`
-	VIES               string        `help:"Base address of the VAT register." placeholder:"URL" name:"vies"`
-	Restored           bool          `help:"The database is a restored backup: accept transactions only after the authorities were asked what it does not know."`
-	RestoredSince      string        `help:"First document date to ask the authorities for; default: decided by what the backup knows." placeholder:"YYYY-MM-DD"`
+	databaseFlags
+	dataFlags
+	Listen               string        `help:"Address of the public API." default:"127.0.0.1:8080"`
+	Admin                string        `help:"Address of console, metrics and pprof; loopback unless you mean it." default:"127.0.0.1:8081"`
+	Documents            string        `help:"Store of documents: file:///DIR or s3://BUCKET." placeholder:"URL"`
+	PublicURL            string        `help:"Base of every address handed out; default http:// and the listen address." placeholder:"URL" name:"public-url"`
+	WebhookRetryBase     time.Duration `help:"First retry of a webhook; then doubling." default:"5s"`
+	WebhookCA            string        `help:"Trusted CA for receivers, PEM." placeholder:"FILE" name:"webhook-ca"`
+	WebhookAllow         []string      `help:"Private networks that receivers may stand in, as CIDRs." placeholder:"CIDR" name:"webhook-allow"`
+	WebhookProxy         string        `help:"HTTP proxy for webhooks; the environment is never asked." placeholder:"URL"`
+	AuthorityRetryBase   time.Duration `help:"First retry to an authority; then doubling up to 5 minutes." default:"1s"`
+	DocumentTTL          time.Duration `help:"How long a document's address works." default:"15m" name:"document-ttl"`
+	TLSCert              string        `help:"Certificate of the public API, PEM." placeholder:"FILE" name:"tls-cert"`
+	TLSKey               string        `help:"Its private key, PEM." placeholder:"FILE" name:"tls-key"`
+	AdminToken           string        `help:"Bearer token for metrics and pprof, needed when the admin listener is not on loopback; better in a file." placeholder:"TOKEN"`
+	AdminTokenFile       string        `help:"File with that token." placeholder:"FILE"`
+	AdminURL             string        `help:"Where browsers reach the console: its one name besides loopback's, for OIDC and secure cookies." placeholder:"URL" name:"admin-url"`
+	TrustProxy           bool          `help:"Take the caller's address from X-Forwarded-For."`
+	OIDCIssuer           string        `help:"OpenID Connect provider that may sign operators in." placeholder:"URL" name:"oidc-issuer"`
+	OIDCClientID         string        `help:"Our id at the provider." placeholder:"ID" name:"oidc-client-id"`
+	OIDCClientSecret     string        `help:"Our secret at the provider; better in a file." placeholder:"SECRET" name:"oidc-client-secret"`
+	OIDCClientSecretFile string        `help:"File with that secret." placeholder:"FILE" name:"oidc-client-secret-file"`
+	VIES                 string        `help:"Base address of the VAT register." placeholder:"URL" name:"vies"`
+	Restored             bool          `help:"The database is a restored backup: accept transactions only after the authorities were asked what it does not know."`
+	RestoredSince        string        `help:"First document date to ask the authorities for; default: decided by what the backup knows." placeholder:"YYYY-MM-DD"`
 }
 
 func (f *commonFlags) config(c *command) (server.Config, error) {
 	cfg := server.Config{
 		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
 		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase,
-		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, AdminToken: secret.FromText(f.AdminToken), TrustProxy: f.TrustProxy,
+		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, AdminURL: f.AdminURL,
 		VIES: f.VIES, Log: c.log, Version: versionText(), Restored: f.Restored,
+		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID},
+	}
+	var err error
+	if cfg.AdminToken, err = secretFrom("admin-token", f.AdminToken, f.AdminTokenFile); err != nil {
+		return cfg, err
+	}
+	if cfg.OIDC.ClientSecret, err = secretFrom("oidc-client-secret", f.OIDCClientSecret, f.OIDCClientSecretFile); err != nil {
+		return cfg, err
+	}
+	if cfg.Password, err = f.password(); err != nil {
+		return cfg, err
 	}
 	if f.RestoredSince != "" {
-		var err error
 		if cfg.RestoredSince, err = filing.Day(f.RestoredSince); err != nil {
 			return cfg, fault.New(fault.Invalid, "--restored-since: %q is not a day of the form YYYY-MM-DD", f.RestoredSince)
 		}
@@ -76,7 +104,7 @@ type serveCommand struct {
 	Role       []string          `help:"What this node does: api, worker." default:"api,worker"`
 	Migrate    bool              `help:"Bring the schema up to date before serving."`
 	Authority  map[string]string `help:"Addresses of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
-	Simulators string            `help:"Base address of simulated authorities for test keys." placeholder:"URL"`
+	Simulators simulatorsAt      `help:"Address of the simulated authorities: where test keys file, or where they listen." placeholder:"URL"`
 }
 
 // Run serves until a signal.
@@ -95,7 +123,7 @@ func (s *serveCommand) Run(c *command) error {
 			return fault.New(fault.Invalid, "--role: %q is not api or worker", role)
 		}
 	}
-	cfg.Migrate, cfg.SimulatorsURL = s.Migrate, s.Simulators
+	cfg.Migrate, cfg.SimulatorsURL = s.Migrate, s.Simulators.url()
 	if cfg.Authorities, err = authorities(s.Authority); err != nil {
 		return err
 	}
@@ -104,20 +132,27 @@ func (s *serveCommand) Run(c *command) error {
 	})
 }
 
+// authorities reads the addresses by country and environment. Two spellings of
+// one country are an error: which of them counted would be left to chance.
 func authorities(flags map[string]string) (map[string]country.Addresses, error) {
 	all := map[string]country.Addresses{}
-	for key, address := range flags {
-		code, environment, _ := strings.Cut(key, ".")
-		at := all[strings.ToUpper(code)]
+	for _, key := range slices.Sorted(maps.Keys(flags)) {
+		given, environment, _ := strings.Cut(key, ".")
+		code := strings.ToUpper(given)
+		at := all[code]
+		place := &at.Live
 		switch environment {
 		case "live":
-			at.Live = address
 		case "test":
-			at.Test = address
+			place = &at.Test
 		default:
 			return nil, fault.New(fault.Invalid, "--authority: %q is not of the form CC.live=URL or CC.test=URL", key)
 		}
-		all[strings.ToUpper(code)] = at
+		if *place != "" {
+			return nil, fault.New(fault.Invalid, "--authority: %s.%s is given twice, once as %q", code, environment, key)
+		}
+		*place = flags[key]
+		all[code] = at
 	}
 	return all, nil
 }
@@ -147,9 +182,9 @@ func serve(c *command, cfg server.Config, ready func(*server.Server)) error {
 
 type demoCommand struct {
 	commonFlags
-	Simulators string `help:"Address of the simulated authorities." default:"127.0.0.1:8090"`
-	APIKey     string `help:"Fix the demo client's key, trb_test_…" placeholder:"KEY" name:"api-key"`
-	WebhookURL string `help:"Where the demo client receives webhooks." placeholder:"URL" name:"webhook-url"`
+	keyFlags
+	Simulators simulatorsAt `help:"Address of the simulated authorities: where test keys file, or where they listen." default:"127.0.0.1:8090"`
+	WebhookURL string       `help:"Where the demo client receives webhooks." placeholder:"URL" name:"webhook-url"`
 }
 
 // Run shows the whole product until Ctrl-C.
@@ -159,15 +194,18 @@ func (d *demoCommand) Run(c *command) error {
 		return err
 	}
 	cfg.Demo, cfg.API, cfg.Worker = true, true, true
-	cfg.Simulators, cfg.APIKey, cfg.WebhookURL = d.Simulators, secret.FromText(d.APIKey), d.WebhookURL
+	if cfg.APIKey, err = d.key(); err != nil {
+		return err
+	}
+	cfg.Simulators, cfg.WebhookURL = d.Simulators.address(), d.WebhookURL
 	return serve(c, cfg, func(srv *server.Server) { d.welcome(c, srv) })
 }
 
 // welcome prints what a newcomer needs, with a line that can be pasted.
 func (d *demoCommand) welcome(c *command, srv *server.Server) {
 	demo := srv.Demo()
-	fmt.Fprintf(c.out, "\nTributary demo\n\n  API          %s\n  reference    %s/docs\n  API key      %s\n  console      %s/console/ (operator %s, password %s)\n  metrics      %s/metrics\n  simulators   %s\n\n  suppliers\n",
-		srv.URL(), srv.URL(), demo.APIKey, srv.AdminURL(), demo.Operator, demo.Password, srv.AdminURL(), srv.SimulatorsURL())
+	fmt.Fprintf(c.out, "\nTributary demo\n\n  API          %s\n  reference    %s/docs\n  API key      %s\n  console      %s (operator %s, password %s)\n  metrics      %s/metrics\n  simulators   %s\n\n  suppliers\n",
+		srv.URL(), srv.URL(), demo.APIKey, srv.ConsoleURL(), demo.Operator, demo.Password, srv.AdminURL(), srv.SimulatorsURL())
 	codes := make([]string, 0, len(demo.Suppliers))
 	for code := range demo.Suppliers {
 		codes = append(codes, code)
@@ -188,14 +226,21 @@ func (d *demoCommand) welcome(c *command, srv *server.Server) {
 }
 
 type migrateCommand struct {
-	Database string `help:"sqlite:PATH or postgres://USER@HOST/NAME." required:"" placeholder:"URL"`
+	databaseFlags
 }
 
 // Run applies the schema.
 func (m *migrateCommand) Run(c *command) error {
+	if m.Database == "" {
+		return fault.New(fault.Invalid, "--database is missing: give --database sqlite:PATH or --database postgres://USER@HOST/NAME")
+	}
+	password, err := m.password()
+	if err != nil {
+		return err
+	}
 	opening, cancel := context.WithTimeout(c.ctx, time.Minute)
 	defer cancel()
-	d, err := db.Open(opening, db.Config{URL: m.Database, Log: c.log})
+	d, err := db.Open(opening, db.Config{URL: m.Database, Password: password, Log: c.log})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"tributary/internal/db"
@@ -64,7 +66,7 @@ func (a *Accounts) CreateClient(ctx context.Context, by Actor, in NewClient) (Cl
 			return Client{}, secret.Secret{}, err
 		}
 	}
-	if err := a.rules.settle(&in.Config, in.Live); err != nil {
+	if err := a.rules.settle(&in.Config, in.Live, Config{}); err != nil {
 		return Client{}, secret.Secret{}, err
 	}
 	if err := a.storeClient(ctx, by, in, key); err != nil {
@@ -139,12 +141,14 @@ func (a *Accounts) Configure(ctx context.Context, by Actor, clientID string, cha
 		if err != nil {
 			return err
 		}
-		logo := config.Logo
+		logo, before := config.Logo, config
+		// change may edit these in place
+		before.Webhooks.ByEvent, before.WebhookCIDRs = maps.Clone(config.Webhooks.ByEvent), slices.Clone(config.WebhookCIDRs)
 		if err := change(&config); err != nil {
 			return err
 		}
 		config.Logo = logo
-		if err := a.rules.settle(&config, e.live); err != nil {
+		if err := a.rules.settle(&config, e.live, before); err != nil {
 			return err
 		}
 		return e.configure(config)

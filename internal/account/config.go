@@ -59,10 +59,34 @@ type Config struct {
 	Retention       Retention `json:"retention"`
 }
 
-// Webhooks are one address for all events, or one per event type; never both.
+// Webhooks are where events go: one address for all, and a word for single event
+// types, which wins: an address of their own, WebhookCommon or WebhookNone.
 type Webhooks struct {
 	All     string            `json:"all,omitempty"`
 	ByEvent map[string]string `json:"by_event,omitempty"`
+}
+
+// Words that stand in ByEvent instead of an address.
+const (
+	WebhookCommon = "all"  // this event goes to the common address
+	WebhookNone   = "none" // this event is not wanted
+)
+
+// commonEvents is how the names end of those events that the common address
+// gets without a word. A client who gave one address before an event type was
+// invented does not find notifications there that its receiver never saw.
+const commonEvents = "_completed"
+
+// Addresses lists the addresses that may be called, each once.
+func (w Webhooks) Addresses() []string {
+	all := []string{w.All}
+	for _, address := range w.ByEvent {
+		if address != WebhookCommon && address != WebhookNone {
+			all = append(all, address)
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(a string) bool { return a == "" })
 }
 
 // Rate is a token bucket. Both zero: no limit.
@@ -88,23 +112,19 @@ func (c *Config) UseCase(code string) (country.UseCase, bool) {
 
 // WebhookURL is where events of a type go; false: the client does not want them.
 func (c *Config) WebhookURL(event string) (string, bool) {
-	if c.Webhooks.All != "" {
-		return c.Webhooks.All, true
+	switch address := c.Webhooks.ByEvent[event]; address {
+	case WebhookNone:
+		return "", false
+	case "":
+		if !strings.HasSuffix(event, commonEvents) {
+			return "", false
+		}
+		return c.Webhooks.All, c.Webhooks.All != ""
+	case WebhookCommon:
+		return c.Webhooks.All, c.Webhooks.All != ""
+	default:
+		return address, true
 	}
-	u, ok := c.Webhooks.ByEvent[event]
-	return u, ok
-}
-
-// Addresses lists every address that is configured, each once, in order.
-func (w *Webhooks) Addresses() (list []string) {
-	for _, address := range w.ByEvent {
-		list = append(list, address)
-	}
-	if w.All != "" {
-		list = append(list, w.All)
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // DecodeConfig reads a configuration that a person wrote: a member it does not
@@ -132,15 +152,19 @@ type rules struct {
 }
 
 // settle brings a configuration into its stored form and finds everything that
-// is wrong with it.
-func (r rules) settle(c *Config, live bool) error {
+// is wrong with it. before is what it was changed from, or zero: an address that
+// is stored already is not judged again, because a change of the logo is no time
+// to hear that the rules for addresses are others here than where it was saved.
+// Whether it may be called is decided anew with every call. New networks are a
+// reason to look at all of them.
+func (r rules) settle(c *Config, live bool, before Config) error {
 	var wrong []fault.Fault
 	found := func(field string, code fault.Code, format string, args ...any) {
 		wrong = append(wrong, fault.At(field, code, format, args...))
 	}
 	c.settleLook(found)
 	r.settleCountries(c, live, found)
-	r.settleWebhooks(c, found)
+	r.settleWebhooks(c, before, found)
 	c.settleHeader(found)
 	c.settleCIDRs(found)
 	c.settleLimits(found)
@@ -217,16 +241,20 @@ func (r rules) refuses(code string, use country.UseCase, live bool) string {
 	return ""
 }
 
-func (r rules) settleWebhooks(c *Config, found finder) {
+func (r rules) settleWebhooks(c *Config, before Config, found finder) {
 	w := &c.Webhooks
-	if w.All != "" && len(w.ByEvent) > 0 {
-		found("webhooks", fault.ValidationMatchInvalid, "has one address for all events and others by event; choose one way")
-	}
 	if len(w.ByEvent) > webhookAddressesMax {
 		found("webhooks.by_event", fault.FieldNotValid, "has %d addresses, at most %d are allowed", len(w.ByEvent), webhookAddressesMax)
 		return
 	}
+	var stored []string
+	if slices.Equal(before.WebhookCIDRs, c.WebhookCIDRs) {
+		stored = before.Webhooks.Addresses()
+	}
 	check := func(field, address string) string {
+		if slices.Contains(stored, address) {
+			return address
+		}
 		normal, err := r.checkURL(address, c.WebhookCIDRs)
 		if err != nil {
 			found(field, fault.FieldNotValid, "cannot be used: %v", err)
@@ -239,12 +267,17 @@ func (r rules) settleWebhooks(c *Config, found finder) {
 	}
 	settled := make(map[string]string, len(w.ByEvent))
 	for _, event := range slices.Sorted(maps.Keys(w.ByEvent)) {
-		field := "webhooks.by_event." + event
-		if !slices.Contains(r.events, event) {
+		field, address := "webhooks.by_event."+event, w.ByEvent[event]
+		switch word := strings.ToLower(address); {
+		case !slices.Contains(r.events, event):
 			found(field, fault.FieldNotValid, "is not an event; there are %s", strings.Join(r.events, ", "))
-			continue
+		case word == WebhookCommon && w.All == "":
+			found(field, fault.ValidationMatchInvalid, "says %s, and there is no address for all events", WebhookCommon)
+		case word == WebhookCommon, word == WebhookNone:
+			settled[event] = word
+		default:
+			settled[event] = check(field, address)
 		}
-		settled[event] = check(field, w.ByEvent[event])
 	}
 	if len(settled) == 0 {
 		settled = nil

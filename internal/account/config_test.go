@@ -90,15 +90,55 @@ func TestUseCaseAndAddressComeFromTheNarrowestEntry(t *testing.T) {
 	if u, ok := c.UseCase("FR"); ok {
 		t.Errorf("FR is not enabled but %s", u)
 	}
-	if u, ok := c.WebhookURL(event); u == "" || !ok {
-		t.Error("no address for a configured event")
+	const lookup, news = "lookup.batch_validation_completed", "transactions.transaction_updated"
+	for i, c := range []struct {
+		hooks account.Webhooks
+		want  map[string]string // "": not wanted
+	}{
+		{account.Webhooks{}, map[string]string{event: "", lookup: "", news: ""}},
+		{account.Webhooks{All: "https://x.example"}, map[string]string{event: "https://x.example", lookup: "https://x.example", news: ""}},
+		{account.Webhooks{ByEvent: map[string]string{event: "https://y.example"}}, map[string]string{event: "https://y.example", lookup: "", news: ""}},
+		{account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: "https://y.example"}}, map[string]string{event: "https://y.example", lookup: "https://x.example", news: ""}},
+		{account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: account.WebhookNone, news: account.WebhookCommon}}, map[string]string{event: "", lookup: "https://x.example", news: "https://x.example"}},
+		{account.Webhooks{All: "https://x.example", ByEvent: map[string]string{news: "https://z.example"}}, map[string]string{event: "https://x.example", news: "https://z.example"}},
+	} {
+		config := account.Config{Webhooks: c.hooks}
+		for name, want := range c.want {
+			if got, ok := config.WebhookURL(name); got != want || ok != (want != "") {
+				t.Errorf("%d: %s goes to %q, %v; want %q", i, name, got, ok, want)
+			}
+		}
 	}
-	if u, ok := c.WebhookURL("other.event"); ok {
-		t.Errorf("an unwanted event goes to %s", u)
+}
+
+// A client whose address was saved under other rules (the demo's loopback, a
+// network that is no longer allowed) can still be changed.
+func TestAStoredAddressIsNotJudgedAgain(t *testing.T) {
+	d := dbtest.SQLite(t)
+	lenient := open(t, d, func(o *account.Options) {
+		o.CheckURL = func(address string, _ []netip.Prefix) (string, error) { return address, nil }
+	})
+	lenient.create(t, "acme")
+	const stored = "http://127.0.0.1:9000/in"
+	if _, err := lenient.Configure(t.Context(), operator(), "acme", func(c *account.Config) error {
+		c.Webhooks = account.Webhooks{All: stored, ByEvent: map[string]string{event: stored + "/2"}}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
-	c.Webhooks = account.Webhooks{All: "https://x.example"}
-	if u, ok := c.WebhookURL("other.event"); u != "https://x.example" || !ok {
-		t.Errorf("got %q, %v", u, ok)
+	strict := open(t, d, func(o *account.Options) { o.Master = lenient.master })
+	configure := func(change func(*account.Config)) error {
+		_, err := strict.Configure(t.Context(), operator(), "acme", func(c *account.Config) error { change(c); return nil })
+		return err
+	}
+	if err := configure(func(c *account.Config) { c.DisplayName = "Acme renamed" }); err != nil {
+		t.Errorf("a change of the name: %v", err)
+	}
+	if err := configure(func(c *account.Config) { c.Webhooks.ByEvent[event] = stored + "/3" }); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("a new address of the kind: %v", err)
+	}
+	if got := strict.client(t, "acme").Config.Webhooks; got.All != stored || got.ByEvent[event] != stored+"/2" {
+		t.Errorf("stored is %+v", got)
 	}
 }
 
@@ -136,7 +176,12 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 		{func(c *account.Config) { c.Webhooks.ByEvent = map[string]string{"no.such": "https://x.example"} }, "webhooks.by_event.no.such"},
 		{func(c *account.Config) {
 			c.Webhooks = account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: "https://y.example"}}
-		}, "webhooks"},
+		}, ""},
+		{func(c *account.Config) { c.Webhooks.ByEvent = map[string]string{event: "NONE"} }, ""},
+		{func(c *account.Config) {
+			c.Webhooks = account.Webhooks{All: "https://x.example", ByEvent: map[string]string{event: "all"}}
+		}, ""},
+		{func(c *account.Config) { c.Webhooks = account.Webhooks{ByEvent: map[string]string{event: "all"}} }, "webhooks.by_event." + event},
 		{func(c *account.Config) { c.WebhookCIDRs = cidrs(account.WebhookCIDRsMax) }, ""},
 		{func(c *account.Config) { c.WebhookCIDRs = cidrs(account.WebhookCIDRsMax + 1) }, "webhook_cidrs"},
 		{func(c *account.Config) { c.WebhookCIDRs = []netip.Prefix{prefix("10.0.0.0/8")} }, ""},

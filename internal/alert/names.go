@@ -105,7 +105,7 @@ var meanings = []Meaning{
 	{DocumentDamaged, "document", "A stored document is missing or its bytes have changed; it is not served.",
 		"Restore the file from a backup of the document store: its place ends in the SHA-256 of its bytes."},
 	{DocumentFailed, "operation", "A document for people could not be made; the registration stands without it.",
-		"Read the log line of the operation; make the document again once the cause is mended."},
+		"Read the log line of the operation; make the document again once the cause is fixed."},
 	{WorkerPanic, "queue", "A worker met a defect and gave its row up; it is tried again when its lease ends. Log line only.",
 		"Read the stack in the log line and report it."},
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -33,6 +34,7 @@ type Config struct {
 	Accounts     *account.Accounts
 	Atlas        *country.Atlas
 	Transactions *filing.Service
+	Ledger       *ledger.Ledger
 	Companies    *onboarding.Companies
 	Lookups      *lookup.Lookups
 	Documents    *document.Store

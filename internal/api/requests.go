@@ -186,6 +186,7 @@ func itemSchema() object {
 		"name":   filled("What is sold.", 200), "quantity": typed(above0("How much of it."), "number"), "unit": line("Unit of measure.", 20),
 		"unit_price": amount("May be negative. Includes tax unless a tax entry says otherwise."), "type": optionalOneOf("GOODS where absent.", "GOODS", "SERVICES", "DISCOUNT"),
 		"description": line("More about it.", 200), "code": line("Your code of it; MX reads it as ClaveProdServ.", 60), "ean": line("European Article Number.", 13),
+		"discount": discountSchema(),
 		"classification": object{"type": []any{"array", "null"}, "maxItems": 20, "description": "Codes of lists that others keep.", "items": record("One code.", object{
 			"scheme": object{"type": "string", "minLength": 1, "maxLength": 20, "pattern": wordPattern, "description": "The list: HSN, CPV, KPD, MY, UNSPSC …", "examples": []any{"CPV"}}, "code": filled("The code in it.", 50),
 		}, "scheme", "code")},
@@ -193,6 +194,22 @@ func itemSchema() object {
 	}, "number", "name", "quantity", "unit_price")
 	item["not"] = object{"required": list("tax_breakdowns", "tax_breakdown"), "properties": object{"tax_breakdowns": object{"type": "array"}, "tax_breakdown": object{"type": "array"}}}
 	return item
+}
+
+// discountSchema has exactly one of its members.
+func discountSchema() object {
+	size := amount("What is taken from quantity × unit_price, in its terms; not more than that.")
+	size["minimum"] = 0
+	s := typed(record("Lowers the line: an amount or a rate.", object{
+		"amount": typed(size, "integer", "null"),
+		"rate":   object{"type": []any{"number", "null"}, "minimum": 0, "maximum": 100, "description": "Percentage of quantity × unit_price with at most 4 decimals.", "examples": []any{10}},
+	}), "object", "null")
+	s["if"] = object{"type": "object"}
+	s["then"] = object{"oneOf": []any{
+		object{"required": list("amount"), "properties": object{"amount": object{"type": "integer"}, "rate": object{"type": "null"}}},
+		object{"required": list("rate"), "properties": object{"rate": object{"type": "number"}, "amount": object{"type": "null"}}},
+	}}
+	return s
 }
 
 // members are those of a transaction's body, whatever its kind.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -66,7 +67,7 @@ func (a *API) validate(c *call) error {
 }
 
 func (a *API) result(c *call) error {
-	result, err := a.cfg.Transactions.Result(c.Context(), c.caller.ClientID, c.PathValue("operation_id"))
+	result, err := a.cfg.Ledger.Result(c.Context(), c.caller.ClientID, c.PathValue("operation_id"))
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (a *API) result(c *call) error {
 }
 
 type historyAnswer struct {
-	History []filing.HistoryEntry `json:"history"`
+	History []ledger.HistoryEntry `json:"history"`
 }
 
 // historyUnknown keeps the shape that spec.md gives this one 404.
@@ -90,7 +91,7 @@ func (a *API) history(c *call) error {
 	if !db.Storable(id) {
 		return c.answer(http.StatusNotFound, historyUnknown{"the transaction is not known", id})
 	}
-	list, err := a.cfg.Transactions.History(c.Context(), c.caller.ClientID, id)
+	list, err := a.cfg.Ledger.History(c.Context(), c.caller.ClientID, id)
 	if err != nil {
 		return err
 	}
@@ -230,7 +231,7 @@ var (
 
 func (a *API) listTransactions(c *call) error {
 	q := c.query("status", "country_code", "supplier_id", "transaction_number", "from", "to", "limit", "cursor")
-	f := filing.Filter{
+	f := ledger.Filter{
 		Status:  filing.Status(q.oneOf("status", string(filing.Success), string(filing.Processing), string(filing.Failure))),
 		Country: strings.ToUpper(q.matching("country_code", countryForm, "a two-letter country code")), SupplierID: q.values.Get("supplier_id"), Number: q.values.Get("transaction_number"),
 		From: q.time("from"), To: q.time("to"), Limit: q.limit(), After: q.cursor(),
@@ -241,7 +242,7 @@ func (a *API) listTransactions(c *call) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	list, next, err := a.cfg.Transactions.List(c.Context(), c.caller.ClientID, f)
+	list, next, err := a.cfg.Ledger.List(c.Context(), c.caller.ClientID, f)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,9 @@ func csvColumns() []column {
 		return column{name: "item_" + name, path: []string{name}, part: ofItem, number: number, example: example}
 	}
 	columns = append(columns, item("number", "1", true), item("name", "Tea, 100 g", false), item("description", "", false), item("code", "", false), item("ean", "", false),
-		item("quantity", "3", true), item("unit", "piece", false), item("unit_price", "7570", true), item("type", "GOODS", false))
+		item("quantity", "3", true), item("unit", "piece", false), item("unit_price", "7570", true), item("type", "GOODS", false),
+		column{name: "item_discount_amount", path: []string{"discount", "amount"}, part: ofItem, number: true},
+		column{name: "item_discount_rate", path: []string{"discount", "rate"}, part: ofItem, number: true})
 	for n := range taxesMax {
 		prefix := "tax_"
 		if n > 0 {
@@ -252,7 +254,7 @@ func (in *input) addRow(g *csvGroup, source string, columns []column, row []stri
 		}
 		switch c.part {
 		case ofItem:
-			item[c.path[0]] = value
+			place(item, c.path, value) // a row has each column once: nothing to contradict
 		case ofPayment:
 			payment[c.path[0]] = value
 		case ofTax:

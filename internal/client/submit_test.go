@@ -226,17 +226,17 @@ func TestSubmitRefusesInputBeforeSendingAnything(t *testing.T) {
 }
 
 func TestRowsOfOneTransactionBecomeItsItems(t *testing.T) {
-	file := write(t, filepath.Join(t.TempDir(), "x.csv"), `transaction_id;supplier_id;customer_legal_name;customer_address_city;item_name;item_quantity;item_unit_price;tax_rate;tax_regime;tax_2_rate;tax_2_regime;payment_type;payment_amount
-t-1;s-9;Ana; Madrid ;Tea;1.50;7570;21;IVA;15;RET;CARD;100
-t-2;s-9;;;Cup;1;5;;;;;;
+	file := write(t, filepath.Join(t.TempDir(), "x.csv"), `transaction_id;supplier_id;customer_legal_name;customer_address_city;item_name;item_quantity;item_unit_price;item_discount_rate;tax_rate;tax_regime;tax_2_rate;tax_2_regime;payment_type;payment_amount
+t-1;s-9;Ana; Madrid ;Tea;1.50;7570;12.5;21;IVA;15;RET;CARD;100
+t-2;s-9;;;Cup;1;5;;;;;;;
 
-t-1;;;;Pot;2;-300;21;IVA;;;CASH;50
+t-1;;;;Pot;2;-300;;21;IVA;;;CASH;50
 `)
 	bodies, err := client.Bodies(file)
 	if err != nil || len(bodies) != 2 {
 		t.Fatalf("%v %v", bodies, err)
 	}
-	want := `{"customer":{"address":{"city":"Madrid"},"legal_name":"Ana"},"items":[{"name":"Tea","number":1,"quantity":1.50,"tax_breakdowns":[{"rate":21,"regime":"IVA"},{"rate":15,"regime":"RET"}],"unit_price":7570},` +
+	want := `{"customer":{"address":{"city":"Madrid"},"legal_name":"Ana"},"items":[{"discount":{"rate":12.5},"name":"Tea","number":1,"quantity":1.50,"tax_breakdowns":[{"rate":21,"regime":"IVA"},{"rate":15,"regime":"RET"}],"unit_price":7570},` +
 		`{"name":"Pot","number":2,"quantity":2,"tax_breakdowns":[{"rate":21,"regime":"IVA"}],"unit_price":-300}],"payments":[{"amount":100,"type":"CARD"},{"amount":50,"type":"CASH"}],"supplier":{"id":"s-9"},"transaction_id":"t-1"}`
 	if bodies[0] != want {
 		t.Errorf("body\n%s\nwant\n%s", bodies[0], want)

@@ -257,7 +257,7 @@ func TestBehindHTTPSTheCookieNeverTravelsWithoutIt(t *testing.T) {
 	req.RemoteAddr = "127.0.0.1:1"
 	w := &memory{header: http.Header{}}
 	secure.ServeHTTP(w, req)
-	if cookie := w.header.Get("Set-Cookie"); !strings.HasPrefix(cookie, "__Secure-") || !strings.Contains(cookie, "Secure;") {
+	if cookie := w.header.Get("Set-Cookie"); !strings.HasPrefix(cookie, "__Host-") || !strings.Contains(cookie, "Secure;") || !strings.Contains(cookie, "Path=/;") || strings.Contains(cookie, "Domain") {
 		t.Errorf("the cookie is %s", cookie)
 	}
 	if w.header.Get("Strict-Transport-Security") == "" {

@@ -222,7 +222,7 @@ func TestAnOperatorsDay(t *testing.T) {
 	must(t, h.alerts.Raise(t.Context(), alert.WebhookBreakerOpen, "acme", "20 tries in a row failed"))
 	c := h.chromium()
 	c.signIn("admin")
-	c.sees("In work now")
+	c.sees("In progress now")
 	c.content()
 
 	// Find it with the keyboard alone, read why, retry, and see it happen.
@@ -250,7 +250,7 @@ func TestAnOperatorsDay(t *testing.T) {
 
 	c.open("/alerts")
 	c.click("button[id^=a-]")
-	c.sees("Nothing needs a person")
+	c.sees("No open alerts")
 	c.content()
 	for i := range 12 { // something to look at
 		h.submit(fmt.Sprintf("INV-2026-%04d", 900+i))

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/account"
 	"tributary/internal/db"
@@ -42,9 +42,9 @@ func (c *Console) clients(v *visit) (page, error) {
 	return p, err
 }
 
-func (c *Console) usage(v *visit, clientID string) ([]filing.Usage, error) {
+func (c *Console) usage(v *visit, clientID string) ([]ledger.Usage, error) {
 	to := c.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
-	return c.cfg.Transactions.Usage(v.ctx, clientID, to.AddDate(0, 0, -usageDays), to)
+	return c.cfg.Ledger.Usage(v.ctx, clientID, to.AddDate(0, 0, -usageDays), to)
 }
 
 type clientBody struct {

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -52,6 +53,7 @@ type Config struct {
 	Accounts     *account.Accounts
 	Atlas        *country.Atlas
 	Transactions *filing.Service
+	Ledger       *ledger.Ledger
 	Companies    *onboarding.Companies
 	Lookups      *lookup.Lookups
 	Documents    *document.Store
@@ -66,6 +68,7 @@ type Config struct {
 
 	LiveEvery time.Duration         // how often an open page looks for news; default 2 s
 	LiveMax   int                   // open pages that follow, of all operators; default 256
+	LiveEach  int                   // and of one operator; default 16
 	Log       *slog.Logger          // nil: discarded
 	Metrics   prometheus.Registerer // nil: none
 	Now       func() time.Time      // default time.Now
@@ -82,7 +85,7 @@ type Console struct {
 	now    func() time.Time
 	cross  *http.CrossOriginProtection
 
-	streams  chan struct{} // a slot for each open stream of updates
+	streams  *streams
 	stop     context.CancelFunc
 	stopping context.Context
 	calls    *http.Client // to the simulators' control plane
@@ -92,6 +95,7 @@ type Console struct {
 const (
 	liveEvery    = 2 * time.Second
 	liveMax      = 256
+	liveEach     = 16
 	formBytesMax = 64 << 10
 	logoFormMax  = account.LogoBytesMax + formBytesMax
 )
@@ -111,7 +115,10 @@ func New(cfg Config) (*Console, error) {
 	if c.cfg.LiveMax <= 0 {
 		c.cfg.LiveMax = liveMax
 	}
-	c.streams = make(chan struct{}, c.cfg.LiveMax)
+	if c.cfg.LiveEach <= 0 {
+		c.cfg.LiveEach = liveEach
+	}
+	c.streams = &streams{all: c.cfg.LiveMax, each: c.cfg.LiveEach, by: map[string]int{}}
 	c.stopping, c.stop = context.WithCancel(context.Background())
 	c.calls = &http.Client{Timeout: 5 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	c.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -26,20 +27,25 @@ const (
 // operator's activity, so an open page does not keep a session alive.
 func (c *Console) live(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case c.streams <- struct{}{}:
-			defer func() { <-c.streams }()
-		default:
-			http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
-			return
+		// Who is not signed in hears so and holds nothing.
+		if v, err := c.visitor(r, false); err == nil {
+			if !c.streams.take(v.session.Name) {
+				http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+				return
+			}
+			defer c.streams.give(v.session.Name)
 		}
 		c.open.Add(1)
 		defer c.open.Done()
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(c.stopping, cancel)()
-		defer http.NewResponseController(w).SetWriteDeadline(time.Time{}) //nolint:errcheck // the connection may serve another request
 		s := &stream{w: w, out: http.NewResponseController(w), seen: r.URL.Query().Get("seen")}
+		// The listener's limit on reading a request would end the stream: there is nothing left to read.
+		if err := s.out.SetReadDeadline(time.Time{}); err != nil {
+			c.fail(w, r, nil, err)
+			return
+		}
 		h := w.Header()
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
 		h.Set("X-Accel-Buffering", "no")
@@ -47,6 +53,36 @@ func (c *Console) live(rt route) http.HandlerFunc {
 			return
 		}
 		c.follow(ctx, r.WithContext(ctx), rt, s)
+	}
+}
+
+// streams counts the open streams, of everybody and of each operator, so that
+// one who opens a hundred tabs does not take the others' away.
+type streams struct {
+	all, each int
+
+	mu   sync.Mutex
+	open int
+	by   map[string]int
+}
+
+func (s *streams) take(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= s.all || s.by[name] >= s.each {
+		return false
+	}
+	s.open++
+	s.by[name]++
+	return true
+}
+
+func (s *streams) give(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	if s.by[name]--; s.by[name] == 0 {
+		delete(s.by, name)
 	}
 }
 

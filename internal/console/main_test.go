@@ -24,6 +24,7 @@ import (
 	"tributary/internal/country/world"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
@@ -54,6 +55,7 @@ const (
 	clientID = "acme"
 	patience = 30 * time.Second
 	liveMax  = 8
+	liveEach = 5
 	password = "a river runs through it 1976"
 )
 
@@ -74,6 +76,7 @@ type house struct {
 	operators *operator.Operators
 	accounts  *account.Accounts
 	service   *filing.Service
+	ledger    *ledger.Ledger
 	companies *onboarding.Companies
 	lookups   *lookup.Lookups
 	hooks     *webhook.Hooks
@@ -162,14 +165,16 @@ func build(t testing.TB, d *db.DB) *house {
 		},
 	})
 	t.Cleanup(h.service.Close)
+	h.ledger = ledger.New(ledger.Config{DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Filing: h.service, Log: log})
+	t.Cleanup(h.ledger.Close)
 	h.operators = operator.New(operator.Config{DB: d, Cost: operator.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}})
 	for _, role := range []operator.Role{operator.Viewer, operator.Acting, operator.Admin} {
 		_, _, err := h.operators.Create(t.Context(), account.Actor{Name: "test"}, operator.NewOperator{Name: string(role), Role: role, Password: secret.New([]byte(password))})
 		must(t, err)
 	}
 	h.console, err = console.New(console.Config{
-		DB: d, Operators: h.operators, Accounts: h.accounts, Atlas: atlas, Transactions: h.service, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
-		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax, Log: log,
+		DB: d, Operators: h.operators, Accounts: h.accounts, Atlas: atlas, Transactions: h.service, Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
+		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax, LiveEach: liveEach, Log: log,
 	})
 	must(t, err)
 	server := httptest.NewServer(h.console)
@@ -240,7 +245,7 @@ func (h *house) run() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	for _, fn := range []func(context.Context) error{h.service.Run, h.hooks.Run, h.accounts.Run} {
+	for _, fn := range []func(context.Context) error{h.service.Run, h.ledger.Run, h.hooks.Run, h.accounts.Run} {
 		wg.Go(func() {
 			if err := fn(ctx); err != nil && ctx.Err() == nil {
 				h.t.Error(err)

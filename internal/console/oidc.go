@@ -8,25 +8,46 @@ import (
 )
 
 // The way through an identity provider, below a path of its own: its cookie
-// must come back in a request that another site begins, so it is Lax, and it
-// goes nowhere else.
+// must come back in a request that another site begins, so it is Lax, and
+// without HTTPS it goes nowhere else; with HTTPS its name binds it to the host.
 const (
 	oidcPath       = Root + "/oidc"
 	oidcTicketSecs = 600
 )
 
+// OIDCFinish is the path that a provider sends browsers back to: the redirect
+// address registered there is the admin address followed by it.
+const OIDCFinish = oidcPath + "/finish"
+
 func (c *Console) ticketCookie(value string, age int) *http.Cookie {
-	return &http.Cookie{Name: "tributary_oidc", Value: value, Path: oidcPath, MaxAge: age, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteLaxMode}
+	return &http.Cookie{Name: c.cookieName("tributary_oidc"), Value: value, Path: c.cookiePath(oidcPath), MaxAge: age, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteLaxMode}
 }
 
 func (c *Console) oidcBegin(w http.ResponseWriter, r *http.Request) {
-	to, ticket, err := c.cfg.OIDC.Begin(local(r.URL.Query().Get("next")))
+	next := local(r.URL.Query().Get("next"))
+	to, ticket, err := c.cfg.OIDC.Begin(r.Context(), next)
 	if err != nil {
-		c.fail(w, r, nil, err)
+		c.notLetIn(w, next, err)
 		return
 	}
 	http.SetCookie(w, c.ticketCookie(ticket, oidcTicketSecs))
 	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// notLetIn answers the sign-in page with what a person can do about it.
+func (c *Console) notLetIn(w http.ResponseWriter, next string, err error) {
+	d := c.entrance()
+	d.Next = next
+	d.Message = "The identity provider did not let you in."
+	status, told := http.StatusUnauthorized, asFault(err)
+	if told != nil && told.Kind != fault.Internal {
+		d.Message = sentence(told.Message)
+		status, _ = statusOf(told.Kind)
+	}
+	if told == nil || told.Kind == fault.Internal || told.Kind == fault.Unavailable {
+		c.log.Error("console", "path", oidcPath, "error", err)
+	}
+	c.door(w, status, d)
 }
 
 // oidcFinish answers a page that leads on by itself: the session's cookie is
@@ -34,20 +55,13 @@ func (c *Console) oidcBegin(w http.ResponseWriter, r *http.Request) {
 // site began.
 func (c *Console) oidcFinish(w http.ResponseWriter, r *http.Request) {
 	ticket := ""
-	if k, err := r.Cookie("tributary_oidc"); err == nil {
+	if k, err := r.Cookie(c.cookieName("tributary_oidc")); err == nil {
 		ticket = k.Value
 	}
 	http.SetCookie(w, c.ticketCookie("", -1))
 	token, s, next, err := c.cfg.OIDC.Finish(r.Context(), ticket, r.URL.Query(), operator.Attempt{IP: c.address(r), Agent: r.UserAgent()})
 	if err != nil {
-		d := c.entrance()
-		d.Message = "The identity provider did not let you in."
-		if told := asFault(err); told != nil && told.Kind != fault.Internal {
-			d.Message = sentence(told.Message)
-		} else {
-			c.log.Error("console", "path", oidcPath, "error", err)
-		}
-		c.door(w, http.StatusUnauthorized, d)
+		c.notLetIn(w, Root+"/", err)
 		return
 	}
 	c.setCookie(w, token.RevealText(), s.EndsAt)

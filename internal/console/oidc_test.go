@@ -78,8 +78,7 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	p := newProvider(t, "grace@example.test")
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	x, err := operator.OpenOIDC(t.Context(), h.operators, operator.OIDCConfig{Issuer: p.URL, ClientID: "console", ClientSecret: secret.New([]byte("s")), RedirectURL: h.url + "/console/oidc/finish", HTTP: &http.Client{Transport: transport}})
-	must(t, err)
+	x := operator.NewOIDC(h.operators, operator.OIDCConfig{Issuer: p.URL, ClientID: "console", ClientSecret: secret.New([]byte("s")), RedirectURL: h.url + "/console/oidc/finish", HTTP: &http.Client{Transport: transport}})
 	c, err := console.New(console.Config{DB: d, Operators: h.operators, Accounts: h.accounts, OIDC: x})
 	must(t, err)
 	server := httptest.NewServer(c)
@@ -102,6 +101,9 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	refused := func(b *browser, back url.Values, why string) {
 		t.Helper()
 		resp := b.do(http.MethodGet, "/oidc/finish?"+back.Encode(), nil)
+		if page := read(t, resp); why == "there is no operator grace@example.test" && !strings.Contains(strings.ToLower(page), why) {
+			t.Errorf("the page does not say why:\n%s", gist(page))
+		}
 		if resp.StatusCode != http.StatusUnauthorized || strings.Contains(strings.Join(resp.Header.Values("Set-Cookie"), " "), "tributary_console") {
 			t.Errorf("%s: %d %v", why, resp.StatusCode, resp.Header.Values("Set-Cookie"))
 		}
@@ -113,7 +115,7 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	if page := b.get("/sign-in"); !strings.Contains(page, "/console/oidc/begin") {
 		t.Errorf("the sign-in page does not offer the provider:\n%s", gist(page))
 	}
-	refused(b, begin(b), "nobody was made an operator")
+	refused(b, begin(b), "there is no operator grace@example.test")
 	admin := h.as(operator.Admin)
 	admin.noticed(admin.post("/operators", url.Values{"name": {"grace@example.test"}, "role": {"viewer"}, "with": {"identity"}}), "operator")
 	back := begin(b)
@@ -126,5 +128,37 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	}
 	if page := b.get("/account"); !strings.Contains(page, "grace@example.test") {
 		t.Error("somebody else is signed in")
+	}
+	if page := admin.get("/operators"); !strings.Contains(page, "/operators/grace@example.test/unbind") {
+		t.Errorf("the operators' page offers no way to unbind:\n%s", gist(page))
+	}
+	admin.noticed(admin.post("/operators/grace@example.test/unbind", nil), "operator")
+	if b.do(http.MethodGet, "/account", nil).StatusCode != http.StatusSeeOther {
+		t.Error("the session of an unbound identity goes on")
+	}
+	if page := admin.get("/operators"); strings.Contains(page, "/unbind") {
+		t.Error("there is still something to unbind")
+	}
+}
+
+func TestAProviderThatIsAwayIsSaidOnTheSignInPage(t *testing.T) {
+	d := dbtest.SQLite(t)
+	h := build(t, d)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	x := operator.NewOIDC(h.operators, operator.OIDCConfig{Issuer: gone.URL, ClientID: "console", RedirectURL: h.url + console.OIDCFinish})
+	c, err := console.New(console.Config{DB: d, Operators: h.operators, Accounts: h.accounts, OIDC: x})
+	must(t, err)
+	server := httptest.NewServer(c)
+	t.Cleanup(func() { c.Close(); server.Close(); x.Close() })
+	h.url = server.URL
+	b := h.browser()
+	resp := b.do(http.MethodGet, "/oidc/begin?next="+url.QueryEscape("/console/account"), nil)
+	page := read(t, resp)
+	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(page, "The identity provider cannot be reached") || !strings.Contains(page, `id="password"`) || !strings.Contains(page, "/console/account") {
+		t.Errorf("%d\n%s", resp.StatusCode, gist(page))
+	}
+	if h.as(operator.Viewer).do(http.MethodGet, "/account", nil).StatusCode != http.StatusOK {
+		t.Error("a password no longer signs in")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -52,7 +53,7 @@ type countryRow struct {
 	Code, Name string
 	Series     series
 	Sum        tally
-	Authority  *filing.Authority
+	Authority  *ledger.Authority
 }
 
 // Age is how long the oldest queued operation has waited.
@@ -90,7 +91,7 @@ func (c *Console) overview(v *visit) (page, error) {
 	if err := c.countAll(v, &body); err != nil {
 		return p, err
 	}
-	depths, err := c.cfg.Transactions.Depths(v.ctx)
+	depths, err := c.cfg.Ledger.Depths(v.ctx)
 	if err != nil {
 		return p, err
 	}
@@ -135,7 +136,7 @@ func choose(all []period, key string) period {
 func (c *Console) countAll(v *visit, body *overviewBody) error {
 	to := body.Now.UTC().Truncate(body.Period.step).Add(body.Period.step)
 	from := to.Add(-time.Duration(body.Period.steps) * body.Period.step)
-	counts, err := c.cfg.Transactions.Counts(v.ctx, from, to, body.Period.step)
+	counts, err := c.cfg.Ledger.Counts(v.ctx, from, to, body.Period.step)
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (c *Console) countAll(v *visit, body *overviewBody) error {
 		s := row(n.Country).Series
 		s.Tally[i] = s.Tally[i].plus(t)
 	}
-	health, err := c.cfg.Transactions.Health(v.ctx)
+	health, err := c.cfg.Ledger.Health(v.ctx)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (c *Console) mount() {
 	c.mux.HandleFunc("POST "+Root+"/sign-in", c.signIn)
 	if c.cfg.OIDC != nil {
 		c.mux.HandleFunc("GET "+oidcPath+"/begin", c.oidcBegin)
-		c.mux.HandleFunc("GET "+oidcPath+"/finish", c.oidcFinish)
+		c.mux.HandleFunc("GET "+OIDCFinish, c.oidcFinish)
 	}
 	c.mux.HandleFunc(Root+"/", c.unknown)
 	c.mux.Handle(Root, http.RedirectHandler(Root+"/", http.StatusSeeOther))

@@ -38,25 +38,36 @@ func (c *Console) guardHeaders(h http.Header) {
 	}
 }
 
-// cookieName has the prefix that binds a cookie to HTTPS, host and path, where
-// there is HTTPS.
-func (c *Console) cookieName() string {
+// cookieName has the prefix that binds a cookie to HTTPS and to this host alone,
+// where there is HTTPS.
+func (c *Console) cookieName(name string) string {
 	if c.cfg.Secure {
-		return "__Secure-tributary_console"
+		return "__Host-" + name
 	}
-	return "tributary_console"
+	return name
 }
 
+// cookiePath is where a cookie goes: the prefix of its name allows no path but
+// the root.
+func (c *Console) cookiePath(path string) string {
+	if c.cfg.Secure {
+		return "/"
+	}
+	return path
+}
+
+const sessionCookie = "tributary_console"
+
 func (c *Console) setCookie(w http.ResponseWriter, token string, until time.Time) {
-	http.SetCookie(w, &http.Cookie{Name: c.cookieName(), Value: token, Path: Root, Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: c.cookieName(sessionCookie), Value: token, Path: c.cookiePath(Root), Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 }
 
 func (c *Console) dropCookie(w http.ResponseWriter) {
-	http.SetCookie(w, &http.Cookie{Name: c.cookieName(), Path: Root, MaxAge: -1, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: c.cookieName(sessionCookie), Path: c.cookiePath(Root), MaxAge: -1, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 }
 
 func (c *Console) cookie(r *http.Request) string {
-	k, err := r.Cookie(c.cookieName())
+	k, err := r.Cookie(c.cookieName(sessionCookie))
 	if err != nil {
 		return ""
 	}

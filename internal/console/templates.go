@@ -94,7 +94,7 @@ func ending(now time.Time, at *onboarding.Timestamp) term {
 	left := time.Time(*at).Sub(now)
 	switch {
 	case left <= 0:
-		return term{"ended " + time.Time(*at).UTC().Format(time.DateOnly), "bad"}
+		return term{"expired " + time.Time(*at).UTC().Format(time.DateOnly), "bad"}
 	case left < 7*24*time.Hour:
 		return term{"ends in " + span(left.Truncate(time.Minute)), "bad"}
 	case left < 30*24*time.Hour:

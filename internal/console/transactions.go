@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/account"
 	"tributary/internal/db"
@@ -30,7 +31,7 @@ func (f searchForm) Narrowed() bool { return f != searchForm{} }
 
 type transactionsBody struct {
 	Form      searchForm
-	Page      filing.Page
+	Page      ledger.Page
 	Faults    []fault.Fault
 	Countries []countryOption
 	Clients   []account.Client
@@ -72,7 +73,7 @@ func (c *Console) transactions(v *visit) (page, error) {
 	if body.Faults = faults; len(faults) > 0 {
 		return p, nil
 	}
-	body.Page, err = c.cfg.Transactions.Search(v.ctx, q)
+	body.Page, err = c.cfg.Ledger.Search(v.ctx, q)
 	if fault.KindOf(err) == fault.Invalid {
 		body.Faults = faultsOf(err)
 		return p, nil
@@ -90,8 +91,8 @@ func (c *Console) transactions(v *visit) (page, error) {
 }
 
 // query reads the form; a field that cannot be understood is told, not ignored.
-func (f searchForm) query() (q filing.Query, faults []fault.Fault) {
-	q = filing.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage), Country: strings.ToUpper(f.Country),
+func (f searchForm) query() (q ledger.Query, faults []fault.Fault) {
+	q = ledger.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage), Country: strings.ToUpper(f.Country),
 		ClientID: f.Client, Kind: transaction.Kind(f.Kind)}
 	if f.Amount != "" {
 		amount, err := minorUnits(f.Amount)
@@ -153,7 +154,7 @@ func faultsOf(err error) []fault.Fault {
 }
 
 type transactionBody struct {
-	*filing.Life
+	*ledger.Life
 	Client   string
 	Supplier string
 	Events   []eventWithTries
@@ -171,7 +172,7 @@ func (b transactionBody) Headline() string {
 	switch {
 	case b.Wait != nil && b.Wait.Text != "":
 		switch b.Wait.Why {
-		case filing.WhyAttempt, filing.WhyOriginal, filing.WhyQuarantine, filing.WhyUnknown, filing.WhyPutOff, filing.WhyQueued:
+		case ledger.WhyAttempt, ledger.WhyOriginal, ledger.WhyQuarantine, ledger.WhyUnknown, ledger.WhyPutOff, ledger.WhyQueued:
 			return "it " + b.Wait.Text // these speak of the operation
 		}
 		return b.Wait.Text
@@ -195,7 +196,7 @@ func (b transactionBody) Mood() string { return mood(b.Status) }
 
 // timelineMoment is a line of the timeline.
 type timelineMoment struct {
-	filing.Moment
+	ledger.Moment
 	Date   string // where a new day begins
 	Mood   string
 	Again  int // calls after it that ended the same way
@@ -225,7 +226,7 @@ func (b transactionBody) Timeline() []timelineMoment {
 	return lines
 }
 
-func (b transactionBody) moodOf(m filing.Moment) string {
+func (b transactionBody) moodOf(m ledger.Moment) string {
 	switch {
 	case m.What == "settled":
 		return mood(b.Status)
@@ -240,7 +241,7 @@ func (b transactionBody) moodOf(m filing.Moment) string {
 }
 
 func (c *Console) transaction(v *visit) (page, error) {
-	life, err := c.cfg.Transactions.Life(v.ctx, v.r.PathValue("operation"))
+	life, err := c.cfg.Ledger.Life(v.ctx, v.r.PathValue("operation"))
 	if err != nil {
 		return page{}, err
 	}
@@ -273,7 +274,7 @@ func (c *Console) transaction(v *visit) (page, error) {
 // retry makes an operation due now, in one commit with its entry in the log.
 func (c *Console) retry(v *visit) (string, error) {
 	id := v.r.PathValue("operation")
-	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after filing.Summary) error {
+	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after filing.Standing) error {
 		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "transaction.retried", Subject: id, ClientID: before.ClientID, Before: standing(before), After: standing(after)})
 	})
 	if err != nil {
@@ -283,7 +284,7 @@ func (c *Console) retry(v *visit) (string, error) {
 }
 
 // standing is the part of an operation that a retry changes.
-func standing(s filing.Summary) map[string]any {
+func standing(s filing.Standing) map[string]any {
 	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": filing.Stamp(s.DueAt)}
 }
 
@@ -291,7 +292,7 @@ func standing(s filing.Summary) map[string]any {
 // documents hold customers' names and addresses.
 func (c *Console) fetchDocument(v *visit) error {
 	id, resource := v.r.PathValue("operation"), v.r.PathValue("resource")
-	life, err := c.cfg.Transactions.Life(v.ctx, id)
+	life, err := c.cfg.Ledger.Life(v.ctx, id)
 	if err != nil {
 		return err
 	}

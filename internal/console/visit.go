@@ -268,7 +268,7 @@ func (c *Console) places(v *visit, current string) []group {
 		{Name: "Now", Links: []place{link("Overview", "/"), alerts, link("Queues", "/queues")}},
 		{Name: "Work", Links: []place{link("Transactions", "/transactions"), link("Deliveries", "/deliveries"), link("Lookups", "/lookups")}},
 		{Name: "Parties", Links: []place{link("Clients", "/clients"), link("Suppliers", "/suppliers")}},
-		{Name: "House", Links: []place{link("Audit log", "/audit"), link("Your account", "/account")}},
+		{Name: "Settings", Links: []place{link("Audit log", "/audit"), link("Your account", "/account")}},
 	}
 	if v.session.Role.Allows(operator.Admin) {
 		groups[3].Links = append(groups[3].Links, link("Operators", "/operators"))

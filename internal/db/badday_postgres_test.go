@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -147,6 +148,9 @@ type proxy struct {
 	fired atomic.Int64
 	mute  atomic.Bool // the server's answers do not arrive
 	wg    sync.WaitGroup
+
+	mu    sync.Mutex
+	local []int64 // the ports from which it called the server
 }
 
 var commitMessage = []byte("Q\x00\x00\x00\x0bcommit\x00")
@@ -177,6 +181,9 @@ func (p *proxy) carry(client net.Conn) {
 		return
 	}
 	defer server.Close() //nolint:errcheck // cut on purpose
+	p.mu.Lock()
+	p.local = append(p.local, int64(server.LocalAddr().(*net.TCPAddr).Port))
+	p.mu.Unlock()
 	var answer atomic.Int64
 	answer.Store(-1) // bytes of the answer that still pass; -1: all
 	p.wg.Go(func() {
@@ -217,6 +224,13 @@ func (p *proxy) carry(client net.Conn) {
 			return
 		}
 	}
+}
+
+// ports are those from which the proxy called the server.
+func (p *proxy) ports() []int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.local)
 }
 
 // Hard case 13: the answer to COMMIT is lost. Nobody hears "stored" of

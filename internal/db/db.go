@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"tributary/internal/fault"
+	"tributary/internal/secret"
 )
 
 // ErrStale reports a write that no longer holds what it needs: its lease was
@@ -46,9 +47,18 @@ const (
 	committersPG    = 4    // groups that commit at the same time on PostgreSQL
 )
 
+// Patience is how long a write takes at most, its waiting included. It is
+// shorter than the time an HTTP request has, so that whoever waits hears 503
+// instead of a connection that is closed on him.
+const Patience = 12 * time.Second
+
+// patienceShare is the part of it that a write must have left when its turn comes.
+const patienceShare = 6
+
 // Config says how to open a database. Only URL is required.
 type Config struct {
-	URL      string // sqlite:PATH or postgres://…
+	URL      string        // sqlite:PATH or postgres://…
+	Password secret.Secret // of PostgreSQL, where it does not stand in the URL; it wins over one that does
 	Log      *slog.Logger
 	Guest    bool        // beside a running server: no leases, no jobs; the command line uses it
 	Fatal    func(error) // called once when going on would endanger data; nil ends the process
@@ -59,16 +69,17 @@ type Config struct {
 
 // DB is an open database.
 type DB struct {
-	cfg    Config
-	log    *slog.Logger
-	eng    engine
-	clock  *clock
-	node   string
-	wakes  wakes
-	closed chan struct{}
-	once   sync.Once
-	fatal  sync.Once
-	dead   atomic.Pointer[error] // why nothing may be acknowledged any more
+	cfg      Config
+	log      *slog.Logger
+	eng      engine
+	clock    *clock
+	node     string
+	wakes    wakes
+	closed   chan struct{}
+	once     sync.Once
+	fatal    sync.Once
+	patience time.Duration         // Patience, but in tests
+	dead     atomic.Pointer[error] // why nothing may be acknowledged any more
 }
 
 // engine is what the two databases do differently. It is not exported: nobody
@@ -100,13 +111,13 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.NoGroups {
 		cfg.GroupMax = 1
 	}
-	d := &DB{cfg: cfg, log: cfg.Log, closed: make(chan struct{}), clock: newClock(), node: newNode()}
+	d := &DB{cfg: cfg, log: cfg.Log, closed: make(chan struct{}), clock: newClock(), node: newNode(), patience: Patience}
 	var err error
 	switch {
 	case strings.HasPrefix(cfg.URL, "sqlite:"):
 		d.eng, err = openSQLite(ctx, d, strings.TrimPrefix(cfg.URL, "sqlite:"))
 	case strings.HasPrefix(cfg.URL, "postgres://"), strings.HasPrefix(cfg.URL, "postgresql://"):
-		d.eng, err = openPostgres(ctx, d, cfg.URL)
+		d.eng, err = openPostgres(ctx, d, cfg)
 	default:
 		return nil, fault.New(fault.Invalid, "database %q: want sqlite:PATH or postgres://USER@HOST/NAME", redactURL(cfg.URL))
 	}
@@ -141,10 +152,15 @@ func (d *DB) Node() string { return d.node }
 // that wait at the same time share one commit; a write alone goes at once. A
 // full queue is fault.Unavailable at once. A panic in fn is raised again here.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	return d.writeBy(ctx, time.Now().Add(d.patience), fn)
+}
+
+// writeBy is Write for a caller whose waiting has begun before.
+func (d *DB) writeBy(ctx context.Context, until time.Time, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &write{ctx: ctx, fn: fn, done: make(chan struct{})}
+	w := &write{ctx: ctx, fn: fn, until: until, least: d.patience / patienceShare, done: make(chan struct{})}
 	if err := d.eng.write(w); err != nil {
 		return err
 	}

@@ -2,7 +2,11 @@ package db
 
 import (
 	"context"
+	"errors"
+	"net"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -114,8 +118,34 @@ func Release[T any](ctx context.Context, q *Queue[T], d *DB, suspects []string) 
 	return q.release(ctx, d, suspects)
 }
 
-// SetPatience says how long a group waits for a PostgreSQL server that says nothing.
-func SetPatience(d *DB, patience time.Duration) { d.eng.(*pgEngine).patience = patience }
+// SetPatience says how long a write takes at most.
+func SetPatience(d *DB, patience time.Duration) { d.patience = patience }
+
+// ResetConnections gives up all connections to a server.
+func ResetConnections(d *DB) { d.eng.(*pgEngine).reset() }
+
+// SampleClock asks the server for its time.
+func SampleClock(d *DB) error { return d.eng.(*pgEngine).sampleClock(context.Background()) }
+
+// DialOptions are the options of a connection to a server.
+func DialOptions(ctx context.Context, address string) (keepalive bool, timeout time.Duration, err error) {
+	c, err := dialServer(ctx, "tcp", address)
+	if err != nil {
+		return false, 0, err
+	}
+	defer c.Close() //nolint:errcheck // it was only for looking
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return false, 0, err
+	}
+	var alive, ms int
+	var first, second error
+	err = raw.Control(func(fd uintptr) {
+		alive, first = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_KEEPALIVE)
+		ms, second = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+	})
+	return alive == 1, time.Duration(ms) * time.Millisecond, errors.Join(err, first, second)
+}
 
 // OrderTurns puts keys into the order of their turns; had are the keys that had one before.
 func OrderTurns(group string, had, keys []string) []string {

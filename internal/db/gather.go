@@ -32,11 +32,12 @@ type Gather[I, O any] struct {
 }
 
 type gathered[I, O any] struct {
-	ctx  context.Context
-	in   I
-	out  O
-	err  error
-	done chan struct{}
+	ctx   context.Context
+	asked time.Time
+	in    I
+	out   O
+	err   error
+	done  chan struct{}
 
 	panicked any
 }
@@ -70,7 +71,7 @@ func NewGather[I, O any](d *DB, store func(tx *Tx, in []I) ([]O, error)) *Gather
 
 // Do stores one call and returns its answer once it is on disk.
 func (g *Gather[I, O]) Do(ctx context.Context, in I) (O, error) {
-	c := &gathered[I, O]{ctx: ctx, in: in, done: make(chan struct{})}
+	c := &gathered[I, O]{ctx: ctx, asked: time.Now(), in: in, done: make(chan struct{})}
 	if err := g.add(c); err != nil {
 		return c.out, err
 	}
@@ -185,12 +186,12 @@ func (g *Gather[I, O]) storeTogether(set []*gathered[I, O]) (err error) {
 			}
 		}
 	}()
-	in := make([]I, len(set))
+	in, asked := make([]I, len(set)), set[0].asked // the first has waited longest
 	for i, c := range set {
 		in[i] = c.in
 	}
 	var out []O
-	err = g.d.Write(context.WithoutCancel(set[0].ctx), func(tx *Tx) error {
+	err = g.d.writeBy(context.WithoutCancel(set[0].ctx), asked.Add(g.d.patience), func(tx *Tx) error {
 		var err error
 		out, err = g.store(tx, in)
 		return err

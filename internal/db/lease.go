@@ -191,7 +191,7 @@ func scanText(scan func(...any) error) (text string, err error) { return text, s
 // dead only when a second look finds it so.
 func (q *Queue[T]) release(ctx context.Context, d *DB, suspects []string) (freed int, missing []string, err error) {
 	var holders []string
-	err = d.Read(ctx, func(r Reader) error {
+	err = d.readSoon(ctx, func(r Reader) error {
 		holders, err = Collect(r, scanText, "SELECT DISTINCT lease_node FROM "+q.Table+" WHERE lease_node IS NOT NULL AND lease_node <> $1", d.node)
 		return err
 	})
@@ -229,7 +229,7 @@ func (q *Queue[T]) nextDue(ctx context.Context, d *DB) (at time.Time, err error)
 	if q.Feed != nil {
 		tables = append(tables, q.Feed.Table)
 	}
-	err = d.Read(ctx, func(r Reader) error {
+	err = d.readSoon(ctx, func(r Reader) error {
 		for _, table := range tables {
 			var us *int64
 			if err := r.Row("SELECT min(due_at) FROM "+table+" WHERE due_at > $1", Micros(r.Now())).Scan(&us); err != nil {

@@ -36,7 +36,7 @@ func (q *Queue[T]) due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T],
 	// Which keys to visit is found on a snapshot, so that looking around does
 	// not keep the writer busy; the claim itself sees what is there by then.
 	var found foundKeys
-	err = d.Read(ctx, func(r Reader) (err error) {
+	err = d.readSoon(ctx, func(r Reader) (err error) {
 		found, err = q.dueKeys(r, c)
 		if err == nil && q.Group != "" {
 			err = q.takeTurns(r, d.eng.claimSQL(), c, &found)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 )
@@ -41,7 +40,7 @@ type pgSchema struct {
 // openSchema never waits inside of the server: a session that died behind a
 // pooler could hold the lock for ever, and this node would hang without a word.
 func (e *pgEngine) openSchema(ctx context.Context) (schema, error) {
-	conn, err := pgx.ConnectConfig(ctx, e.pool.Config().ConnConfig)
+	conn, err := e.session(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +97,7 @@ func (s *pgSchema) exec(ctx context.Context, script string) error {
 func (s *pgSchema) patiently(ctx context.Context, work func() error) error {
 	for try := 1; ; try++ {
 		err := work()
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || pg.Code != lockNotAvailable {
+		if sqlState(err) != lockNotAvailable {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -108,8 +107,6 @@ func (s *pgSchema) patiently(ctx context.Context, work func() error) error {
 		pause(ctx, schemaPause)
 	}
 }
-
-const lockNotAvailable = "55P03"
 
 // step applies a migration: its transaction, then its indexes one by one, then the record.
 func (s *pgSchema) step(ctx context.Context, m migration, record string) error {
@@ -180,7 +177,7 @@ func (s *pgSchema) tell(ctx context.Context, ix newIndex, begun time.Time) {
 	defer cancel()
 	var phase string
 	var done, total int64
-	err := s.e.pool.QueryRow(ctx, "SELECT phase, greatest(blocks_done, tuples_done), greatest(blocks_total, tuples_total) FROM pg_stat_progress_create_index WHERE relid = to_regclass($1) LIMIT 1", ix.table).Scan(&phase, &done, &total)
+	err := s.e.work.QueryRow(ctx, "SELECT phase, greatest(blocks_done, tuples_done), greatest(blocks_total, tuples_total) FROM pg_stat_progress_create_index WHERE relid = to_regclass($1) LIMIT 1", ix.table).Scan(&phase, &done, &total)
 	if err == nil {
 		s.e.d.log.Info("building an index", "index", ix.name, "phase", phase, "done", done, "of", total, "for", time.Since(begun).Round(time.Second))
 	}
@@ -188,7 +185,7 @@ func (s *pgSchema) tell(ctx context.Context, ix newIndex, begun time.Time) {
 
 // migrateJobs runs River's own migrations under the same rules.
 func (s *pgSchema) migrateJobs(ctx context.Context) error {
-	cfg := s.e.pool.Config()
+	cfg := s.e.cfg.Copy()
 	cfg.MaxConns, cfg.MinConns = 1, 0
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.PgConn().Exec(ctx, schemaSettings).ReadAll()

@@ -33,6 +33,9 @@ const (
 	clockEvery     = 10 * time.Second
 	clockTries     = 4
 	reconnectEvery = 500 * time.Millisecond
+	reconnectTell  = 20               // tries between two lines in the log
+	peerAnswer     = 10 * time.Second // for connecting, over all hosts of the address
+	peerSilence    = 10 * time.Second // after which a server that says nothing is asked whether it lives
 )
 
 func newPeers(e *pgEngine) *peers {
@@ -41,7 +44,9 @@ func newPeers(e *pgEngine) *peers {
 }
 
 func (p *peers) connect(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, p.e.pool.Config().ConnConfig)
+	ctx, cancel := context.WithTimeout(ctx, peerAnswer)
+	defer cancel()
+	conn, err := p.e.session(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,22 +68,49 @@ func (p *peers) run(ctx context.Context) {
 	wg.Go(func() { p.sendLoop(ctx) })
 	wg.Go(func() { p.clockLoop(ctx) })
 	defer wg.Wait()
-	defer func() { p.conn.Close(context.WithoutCancel(ctx)) }() //nolint:errcheck // we are leaving
+	defer p.hangUp(ctx)
 	for ctx.Err() == nil {
-		n, err := p.conn.WaitForNotification(ctx)
-		if err == nil {
-			p.e.d.wakes.wake(n.Payload)
+		if p.hear(ctx) {
 			continue
 		}
-		p.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is broken or we are leaving
-		for ctx.Err() == nil {
-			if err := p.connect(ctx); err == nil {
+		p.hangUp(ctx)
+		for try := 0; ctx.Err() == nil; try++ {
+			err := p.connect(ctx)
+			if err == nil {
+				p.e.reset()       // the others may lead to a server that is no longer the one
 				p.e.d.wakes.all() // whatever was said meanwhile is lost
 				break
+			}
+			if try%reconnectTell == 0 && ctx.Err() == nil {
+				p.e.d.log.Error("the database cannot be reached", "error", err)
 			}
 			pause(ctx, reconnectEvery)
 		}
 	}
+}
+
+// hear waits for a wake-up; false when the session is broken. In silence it asks
+// the server now and then whether it still lives: a frozen one never hangs up.
+func (p *peers) hear(ctx context.Context) bool {
+	wait, cancel := context.WithTimeout(ctx, peerSilence)
+	defer cancel()
+	n, err := p.conn.WaitForNotification(wait)
+	switch {
+	case err == nil:
+		p.e.d.wakes.wake(n.Payload)
+		return true
+	case ctx.Err() != nil || p.conn.IsClosed() || wait.Err() == nil:
+		return false
+	}
+	ask, cancel := context.WithTimeout(ctx, pgQuestionFor)
+	defer cancel()
+	return p.conn.Ping(ask) == nil
+}
+
+func (p *peers) hangUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	p.conn.Close(ctx) //nolint:errcheck // it is broken or we are leaving
 }
 
 // notify asks sendLoop to tell the other nodes.
@@ -104,7 +136,7 @@ func (p *peers) sendLoop(ctx context.Context) {
 		p.pending = map[string]bool{}
 		p.mu.Unlock()
 		for q := range queues {
-			if _, err := p.e.pool.Exec(ctx, "SELECT pg_notify($1, $2)", notifyChannel, q); err != nil && ctx.Err() == nil {
+			if err := p.tell(ctx, q); err != nil && ctx.Err() == nil {
 				p.e.d.log.Warn("tell other nodes", "queue", q, "error", err)
 			}
 		}
@@ -112,11 +144,27 @@ func (p *peers) sendLoop(ctx context.Context) {
 	}
 }
 
+func (p *peers) tell(ctx context.Context, queue string) error {
+	ctx, cancel := context.WithTimeout(ctx, pgQuestionFor)
+	defer cancel()
+	_, err := p.e.work.Exec(ctx, "SELECT pg_notify($1, $2)", notifyChannel, queue)
+	return err
+}
+
+// clockLoop samples the server's clock, and remembers where the database is
+// served from once that has changed.
 func (p *peers) clockLoop(ctx context.Context) {
+	_, remembered := p.e.cluster.known() // written down by CheckCluster
 	for ctx.Err() == nil {
 		pause(ctx, clockEvery)
 		if err := p.e.sampleClock(ctx); err != nil && ctx.Err() == nil {
 			p.e.d.log.Warn("sample the database's clock", "error", err)
+		}
+		if system, timeline := p.e.cluster.known(); timeline != remembered && ctx.Err() == nil {
+			p.e.d.log.Warn("the database changed its timeline: a failover", "before", remembered, "now", timeline)
+			if p.e.rememberCluster(ctx, system, timeline) == nil {
+				remembered = timeline
+			}
 		}
 	}
 }
@@ -139,7 +187,9 @@ func (e *pgEngine) notify(queue string) {
 // alive lists the nodes whose session lives, by their advisory locks. Absence
 // is not certain death: a session can be cut and come back.
 func (e *pgEngine) alive() (live liveNodes, certain bool, err error) {
-	rows, err := e.pool.Query(context.Background(), `SELECT ((classid::bigint << 32) | objid::bigint)::text FROM pg_locks
+	ctx, cancel := context.WithTimeout(context.Background(), pgQuestionFor)
+	defer cancel()
+	rows, err := e.work.Query(ctx, `SELECT ((classid::bigint << 32) | objid::bigint)::text FROM pg_locks
 		WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 	if err != nil {
 		return nil, false, err

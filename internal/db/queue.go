@@ -3,6 +3,7 @@ package db
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"tributary/internal/fault"
 )
@@ -65,14 +66,19 @@ func (q writeQueue) close() {
 	}
 }
 
-// startAll marks the group as running and drops members whose callers went away.
+// startAll marks the group as running and drops members whose callers went
+// away, and those that waited so long that there is no time left to store them:
+// their callers must hear something before they hang up.
 func startAll(group []*write) []*write {
 	live := group[:0]
 	for _, w := range group {
-		if w.begin() {
-			live = append(live, w)
-		} else {
+		switch {
+		case !w.begin():
 			w.finish(w.ctx.Err())
+		case time.Until(w.until) < w.least:
+			w.finish(unavailable(errTooLate))
+		default:
+			live = append(live, w)
 		}
 	}
 	return live

@@ -27,22 +27,37 @@ import (
 // so an acknowledged group is on disk. The price is one fsync per group, which
 // is why writes that wait together share it.
 type sqliteEngine struct {
-	d       *DB
-	path    string
-	lock    *os.File // held while this process serves the file; nil for a guest
-	writer  *sql.DB  // MaxOpenConns(1): River's statements queue here in order of arrival, too
-	readers *sql.DB
-	queue   writeQueue
-	stopped chan struct{}
-	careful int // groups that still begin with savepoints
-	log     *logKeeper
-	wstmts  stmtCache
-	rstmts  stmtCache
-	job     *client[*sql.Tx]
+	d      *DB
+	path   string
+	lock   *os.File // held while this process serves the file; nil for a guest
+	writer *sql.DB  // MaxOpenConns(1): River's statements queue here in order of arrival, too
+	// Readers are kept apart by who needs them: many slow reads of clients must
+	// not make claims wait.
+	work     readers // claims and workers
+	visitors readers // reads with a budget: see WithReadBudget
+	queue    writeQueue
+	stopped  chan struct{}
+	careful  int // groups that still begin with savepoints
+	log      *logKeeper
+	wstmts   stmtCache
+	job      *client[*sql.Tx]
+}
+
+// readers are some reading connections and what was prepared on them.
+type readers struct {
+	pool  *sql.DB
+	stmts stmtCache
+}
+
+func (r *readers) close() error {
+	if r.pool == nil {
+		return nil
+	}
+	return errors.Join(r.stmts.close(), r.pool.Close())
 }
 
 const (
-	sqliteReaders     = 4
+	sqliteReaders     = 4                // of each kind
 	carefulGroups     = 64               // groups with savepoints after a member failed
 	sqliteBusyWait    = 10 * time.Second // another process (a guest, a backup) may hold the write lock that long
 	sqliteWriterCache = 32 << 10         // KiB of page cache of the writer
@@ -88,11 +103,13 @@ func (e *sqliteEngine) connect(ctx context.Context) error {
 		return errors.Join(err, e.writer.Close())
 	}
 	pragmas = []string{"query_only(ON)", "temp_store(MEMORY)", fmt.Sprintf("cache_size(-%d)", sqliteReaderCache)}
-	if e.readers, err = sql.Open("sqlite", sqliteDSN(e.path, "deferred", pragmas)); err != nil {
-		return errors.Join(err, e.writer.Close())
+	for _, r := range []*readers{&e.work, &e.visitors} {
+		if r.pool, err = sql.Open("sqlite", sqliteDSN(e.path, "deferred", pragmas)); err != nil {
+			return errors.Join(err, e.work.close(), e.writer.Close())
+		}
+		r.pool.SetMaxOpenConns(sqliteReaders)
+		r.pool.SetMaxIdleConns(sqliteReaders)
 	}
-	e.readers.SetMaxOpenConns(sqliteReaders)
-	e.readers.SetMaxIdleConns(sqliteReaders)
 	return nil
 }
 
@@ -134,7 +151,7 @@ func (e *sqliteEngine) probe(ctx context.Context) error {
 // doubt is a marker beside the file: the last process ended because storage could not be trusted.
 func (e *sqliteEngine) doubt() string { return e.path + ".check" }
 
-// explain adds what to do about a SQLite error that an operator can mend.
+// explain adds what to do about a SQLite error that an operator can fix.
 func explain(err error) error {
 	switch sqliteCode(err) & 0xff {
 	case sqlite3.SQLITE_FULL:
@@ -358,24 +375,49 @@ func ignoreDone(err error) error {
 }
 
 func (e *sqliteEngine) read(ctx context.Context, fn func(Reader) error) error {
-	conn, err := e.readers.Conn(ctx) // waiting for a free reader can be given up, reading cannot
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return e.classify(fmt.Errorf("get a reading connection: %w", err))
+	from := &e.work
+	c := &sqliteTx{ctx: ctx, instant: e.d.instant()}
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if b, limited := readBudget(ctx); limited && b.visitor {
+		from = &e.visitors
+		wait, cancel = context.WithTimeout(ctx, b.limit)
+		c.limited = wait
 	}
-	c := &sqliteTx{ctx: ctx, instant: e.d.instant(), cache: &e.rstmts}
+	defer cancel()
+	c.cache = &from.stmts
+	conn, err := from.pool.Conn(wait) // waiting for a free reader can be given up
+	if err != nil {
+		err = fmt.Errorf("get a reading connection: %w", err)
+		if wait.Err() == nil {
+			return e.classify(err)
+		}
+		return e.readError(ctx, wait, err)
+	}
 	defer func() {
 		conn.Close() //nolint:errcheck // gives it back to the pool
-		c.learn(e.readers)
+		c.learn(from.pool)
 	}()
 	c.tx, err = conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return e.classify(fmt.Errorf("begin a read: %w", err))
 	}
 	defer c.tx.Rollback() //nolint:errcheck // a read has nothing to keep
-	return fn(c)
+	if err := fn(c); err != nil {
+		return e.readError(ctx, wait, err)
+	}
+	return nil
+}
+
+// readError decides what the caller of a read hears.
+func (e *sqliteEngine) readError(ctx, wait context.Context, err error) error {
+	code := sqliteCode(err) & 0xff
+	switch {
+	case ctx.Err() != nil && (code == sqlite3.SQLITE_INTERRUPT || errors.Is(err, wait.Err())):
+		return ctx.Err()
+	case wait.Err() != nil && (code == sqlite3.SQLITE_INTERRUPT || errors.Is(err, wait.Err()) || errors.Is(err, sql.ErrTxDone)):
+		return overBudget(err)
+	}
+	return err
 }
 
 func (e *sqliteEngine) jobs() jobEngine { return e.job }
@@ -389,7 +431,7 @@ func (e *sqliteEngine) alive() (live liveNodes, certain bool, err error) {
 func (e *sqliteEngine) close() error {
 	e.queue.close()
 	<-e.stopped
-	err := errors.Join(e.log.close(), e.rstmts.close(), e.wstmts.close(), e.readers.Close(), e.writer.Close())
+	err := errors.Join(e.log.close(), e.work.close(), e.visitors.close(), e.wstmts.close(), e.writer.Close())
 	if e.lock != nil {
 		err = errors.Join(err, e.lock.Close())
 	}

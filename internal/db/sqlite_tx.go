@@ -18,6 +18,8 @@ type sqliteTx struct {
 	stmts map[string]*sql.Stmt // of this transaction, by text
 	fresh []string             // texts this transaction met first
 	dirty bool                 // something may have been changed
+
+	limited context.Context // of a read with a budget: ends its statements
 }
 
 // stmt returns a prepared statement. A text that is met for the first time is
@@ -54,11 +56,20 @@ func (c *sqliteTx) learn(pool *sql.DB) {
 
 func (c *sqliteTx) query(text string, args []any) (*Rows, error) {
 	c.dirty = c.dirty || !strings.HasPrefix(text, "SELECT")
+	ctx := context.Background() // watching another one costs a goroutine
+	if c.limited != nil {
+		// The driver ends a statement only up to its first row. So the first row
+		// comes when all of them are there.
+		ctx = c.limited
+		if begins := strings.ToUpper(text[:min(len(text), 6)]); begins == "SELECT" || strings.HasPrefix(begins, "WITH") {
+			text = "WITH answer AS MATERIALIZED (" + text + ") SELECT * FROM answer"
+		}
+	}
 	s, err := c.stmt(text)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.QueryContext(context.Background(), args...)
+	rows, err := s.QueryContext(ctx, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -253,6 +253,8 @@ const (
 type write struct {
 	ctx      context.Context
 	fn       func(*Tx) error
+	until    time.Time     // when its caller's patience ends
+	least    time.Duration // of it that must be left to begin
 	state    atomic.Int32
 	err      error
 	panicked any

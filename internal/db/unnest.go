@@ -112,6 +112,8 @@ func (in Insert) order() string {
 }
 
 func readColumns(ctx context.Context, pool *pgxpool.Pool, table string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, pgQuestionFor)
+	defer cancel()
 	rows, err := pool.Query(ctx, `SELECT attname, format_type(atttypid, NULL) FROM pg_attribute
 		WHERE attrelid = $1::text::regclass AND attnum > 0 AND NOT attisdropped`, table)
 	if err != nil {

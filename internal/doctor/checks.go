@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -113,7 +113,7 @@ const (
 func (d *doctor) sayEnd(check, subject string, end time.Time, fix string) (told bool) {
 	switch left := end.Sub(d.now()); {
 	case left <= 0:
-		d.say(Fail, about{check: check, subject: subject, fix: fix}, "ended on %s", end.UTC().Format(time.DateOnly))
+		d.say(Fail, about{check: check, subject: subject, fix: fix}, "expired on %s", end.UTC().Format(time.DateOnly))
 	case left <= endBroken:
 		d.say(Fail, about{check: check, subject: subject, fix: fix}, "ends in %s", left.Round(time.Minute))
 	case left <= endDoubtful:
@@ -243,11 +243,11 @@ const (
 )
 
 func (d *doctor) checkBacklog(ctx context.Context) {
-	var b filing.Backlog
+	var b ledger.Backlog
 	var now time.Time
 	err := d.db.Read(ctx, func(r db.Reader) (err error) {
 		now = r.Now()
-		b, err = filing.Overdue(r, now.Add(-untakenAfter), now.Add(-oldAfter))
+		b, err = ledger.Overdue(r, now.Add(-untakenAfter), now.Add(-oldAfter))
 		return err
 	})
 	switch {

@@ -119,6 +119,7 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 	if d.openDatabase(ctx) {
 		defer func() { err = errors.Join(err, d.db.Close()) }()
 		d.within(ctx, d.checkWrites)
+		d.within(ctx, d.checkDurability)
 		d.within(ctx, d.checkDatabaseClock)
 	}
 	if d.checkMasterKey() && d.db != nil {
@@ -217,6 +218,27 @@ func (d *doctor) checkWrites(ctx context.Context) {
 		verdict = Fail
 	}
 	d.say(verdict, about{check: "writes", subject: d.db.Engine(), fix: fix}, "a commit takes up to %s", worst.Round(100*time.Microsecond))
+}
+
+// checkDurability looks for settings of the server under which what was
+// acknowledged can be lost.
+func (d *doctor) checkDurability(ctx context.Context) {
+	const check = "durability"
+	dangers, err := d.db.Dangers(ctx)
+	if err != nil {
+		d.say(Fail, about{check: check, subject: d.db.Engine(), fix: "look at the database's log"}, "%v", err)
+		return
+	}
+	for _, danger := range dangers {
+		verdict := Fail
+		if danger.Ours {
+			verdict = Warn
+		}
+		d.say(verdict, about{check: check, subject: danger.Setting, fix: danger.Fix}, "%s = %s: %s", danger.Setting, danger.Value, danger.Harm)
+	}
+	if len(dangers) == 0 {
+		d.say(OK, about{check: check, subject: d.db.Engine()}, "an acknowledged write is on disk")
+	}
 }
 
 // Clocks further apart than this are worth a look, and refused by authorities.

@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,6 +94,30 @@ func TestExaminationChangesNothingAndNamesTheVerdicts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The server of the tests does not sync, which no server should do that keeps something.
+func TestServerThatDoesNotSyncIsFound(t *testing.T) {
+	for _, f := range examine(t, doctor.Options{Config: migrated(t, dbtest.PostgresURL(t))}, "durability", "fsync") {
+		if f.Verdict != doctor.Fail || !strings.Contains(f.Fix, "fsync = on") {
+			t.Errorf("%+v", f)
+		}
+	}
+	for _, f := range examine(t, doctor.Options{Config: migrated(t, dbtest.SQLiteURL(t))}, "durability", "sqlite") {
+		if f.Verdict != doctor.OK {
+			t.Errorf("%+v", f)
+		}
+	}
+	s, err := dbtest.StartServer(os.TempDir(), "synchronous_commit=off")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop() //nolint:errcheck // a test's own server
+	for _, f := range examine(t, doctor.Options{Config: migrated(t, s.URL())}, "durability", "synchronous_commit") {
+		if f.Verdict != doctor.Warn || !strings.Contains(f.Fix, "synchronous_commit = on") {
+			t.Errorf("%+v", f)
+		}
+	}
 }
 
 func TestFailedCountsWhatIsBrokenOnly(t *testing.T) {

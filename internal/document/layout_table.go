@@ -231,6 +231,7 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line) {
 		text.add(c, small, d, t.descriptionWidth)
 	}
 	text.add(c, small, t.codes(item), t.descriptionWidth)
+	text.add(c, small, t.discount(item, line), t.descriptionWidth)
 	var unit, rates, price block
 	muted := pen{regular, t.body.size, c.muted}
 	unit.add(c, muted, f.unit, unitWidthMax)
@@ -265,6 +266,20 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line) {
 	t.drawn++
 	t.netSum += line.Net
 	t.amountSum += line.Gross
+}
+
+// discount is what was taken from the line: figures that need no word in any
+// language, so that quantity, price and amount can be followed.
+func (t *linesTable) discount(item *transaction.Item, line *transaction.Line) string {
+	if line.Discount == 0 {
+		return ""
+	}
+	f := &t.c.words.format
+	taken := f.amount(-line.Discount, t.decimals)
+	if item.Discount == nil || item.Discount.Rate == nil {
+		return taken
+	}
+	return f.percent(item.Discount.Rate.Negate()) + ": " + taken
 }
 
 func (t *linesTable) codes(item *transaction.Item) string {

@@ -40,7 +40,7 @@ func (v *Visual) sign() {
 func negated(t transaction.Totals) transaction.Totals {
 	lines := make([]transaction.Line, len(t.Lines))
 	for i, l := range t.Lines {
-		lines[i] = transaction.Line{Gross: -l.Gross, Net: -l.Net, Taxes: make([]int64, len(l.Taxes))}
+		lines[i] = transaction.Line{Gross: -l.Gross, Net: -l.Net, Taxes: make([]int64, len(l.Taxes)), Discount: -l.Discount, NetDiscount: -l.NetDiscount}
 		for j, tax := range l.Taxes {
 			lines[i].Taxes[j] = -tax
 		}

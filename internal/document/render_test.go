@@ -11,10 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
+	"github.com/invopop/gobl/num"
 
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 const examples = "../../docs/examples/documents"
@@ -137,6 +138,31 @@ func TestDayOnTheDocumentIsTheSuppliers(t *testing.T) {
 	v.Location = nil
 	if text := parsePDF(t, render(t, v)).allText(); !strings.Contains(text, "13/11/2025") {
 		t.Error("without a place the day is not UTC's")
+	}
+}
+
+// Quantity, price and what was taken off are printed, so that the amount can be followed.
+func TestDiscountsOfLinesArePrinted(t *testing.T) {
+	rate := num.MakeAmount(125, 1)
+	plain := strings.NewReplacer("−", "-", "\u00a0", "", " %", "%")
+	for _, c := range []struct {
+		discount    transaction.LineDiscount
+		sold, given string // what a sale and its credit print
+	}{
+		{transaction.LineDiscount{Amount: 1234}, "\n-12.34\n", "\n12.34\n"},
+		{transaction.LineDiscount{Rate: &rate}, "\n-12.5%: -12.50\n", "\n-12.5%: 12.50\n"},
+	} {
+		v := longInvoice(t, 1)
+		item := &v.Transaction.Items[0]
+		item.Quantity, item.UnitPrice, item.Discount = num.MakeAmount(1, 0), 10000, &c.discount
+		v.Totals, _ = transaction.Calculate(v.Transaction.Items)
+		if text := plain.Replace(parsePDF(t, render(t, v)).allText()); !strings.Contains(text, c.sold) {
+			t.Errorf("a sale has no %q in %q", c.sold, text)
+		}
+		v.Transaction.Kind, v.Negated = transaction.Credit, true
+		if text := plain.Replace(parsePDF(t, render(t, v)).allText()); !strings.Contains(text, c.given) {
+			t.Errorf("a credit has no %q in %q", c.given, text)
+		}
 	}
 }
 

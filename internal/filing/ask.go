@@ -326,7 +326,7 @@ func (v *visit) loadFilings(r db.Reader, byID map[string]*operation, ids []strin
 			return err
 		}
 		o := byID[id]
-		if o.filing, err = decodeFiling(text, report); err != nil {
+		if o.filing, err = ReadFiling(text, report); err != nil {
 			return err
 		}
 		if receipt != nil {
@@ -344,7 +344,7 @@ func (v *visit) expire(ctx context.Context) error {
 	if v.chained {
 		chained = 1
 	}
-	for v.at.scope != "" && ctx.Err() == nil {
+	for v.at.Scope != "" && ctx.Err() == nil {
 		var old []*operation
 		err := v.db.Read(ctx, func(r db.Reader) (err error) {
 			limit := db.Micros(r.Now().Add(-hopelessAfter))

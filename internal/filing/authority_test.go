@@ -25,17 +25,17 @@ func TestHardCase01AnswerLostIsAdopted(t *testing.T) {
 	for _, code := range []string{byNumber, byHash, byKey, byChain} {
 		t.Run(code, func(t *testing.T) {
 			n, a := filer(t)
-			a.script(code, country.Step{Outcome: country.DropAnswer})
-			id := n.file(invoice(code, n.supplier(code, "s1"), "t1"))
-			r := n.succeeds(id)
-			held := a.registrations(code)
+			a.Script(code, country.Step{Outcome: country.DropAnswer})
+			id := n.File(invoice(code, n.Supplier(code, "s1"), "t1"))
+			r := n.Succeeds(id)
+			held := a.Registrations(code)
 			if len(held) != 1 {
 				t.Fatalf("the authority holds %v", held)
 			}
 			same(t, "authority id", *r.AuthorityID1, held[0].AuthorityID)
 			same(t, "reported at", *r.ReportedAt, filing.Stamp(held[0].At))
-			same(t, "hash of the filing", one[string](t, n.d, "SELECT sha256 FROM filings WHERE operation_id = $1", id), held[0].SHA256)
-			same(t, "events", n.events(id), 1)
+			same(t, "hash of the filing", one[string](t, n.DB, "SELECT sha256 FROM filings WHERE operation_id = $1", id), held[0].SHA256)
+			same(t, "events", n.Events(id), 1)
 		})
 	}
 }
@@ -44,17 +44,17 @@ func TestHardCase01AnswerLostIsAdopted(t *testing.T) {
 func TestAnIDLostWithItsAnswerIsNullWithAWarning(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
-		o.take(f)
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		o.Take(f)
 		return country.Receipt{}, errLine
 	}
-	o.find = func(o *office, f country.Filing) (country.Receipt, error) {
-		r := o.held(f)
+	o.OnFind = func(o *office, f country.Filing) (country.Receipt, error) {
+		r := o.Held(f)
 		r.AuthorityID1 = ""
 		return r, nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o.setup()).start()
-	r := n.succeeds(n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1")), fault.AuthorityIDUnavailable)
+	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
+	r := n.Succeeds(n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1")), fault.AuthorityIDUnavailable)
 	if r.AuthorityID1 != nil {
 		t.Errorf("id %v", *r.AuthorityID1)
 	}
@@ -65,10 +65,10 @@ func TestHardCase03AnothersDocumentUnderOurNumberIsFailure(t *testing.T) {
 	for _, code := range []string{byNumber, byHash, byChain} {
 		t.Run(code, func(t *testing.T) {
 			n, a := filer(t)
-			supplier := n.supplier(code, "s1")
-			a.script(code, country.Step{Outcome: country.Duplicate, Of: country.OfOther})
-			r := n.fails(n.file(invoice(code, supplier, "t1")), fault.AuthorityNumberUsed)
-			if held := a.registrations(code)[0].AuthorityID; !strings.Contains(r.Errors[0].Message, held) {
+			supplier := n.Supplier(code, "s1")
+			a.Script(code, country.Step{Outcome: country.Duplicate, Of: country.OfOther})
+			r := n.Fails(n.File(invoice(code, supplier, "t1")), fault.AuthorityNumberUsed)
+			if held := a.Registrations(code)[0].AuthorityID; !strings.Contains(r.Errors[0].Message, held) {
 				t.Errorf("%q does not name what is held, %s", r.Errors[0].Message, held)
 			}
 			if r.AuthorityID1 != nil || r.UniqueNumber != nil || len(r.Attachments) > 0 {
@@ -76,8 +76,8 @@ func TestHardCase03AnothersDocumentUnderOurNumberIsFailure(t *testing.T) {
 			}
 			// Two of our own transactions with one number: the second is refused, the first stands.
 			if code == byNumber {
-				n.succeeds(n.file(invoice(code, supplier, "t2").with("transaction_number", "shared")))
-				n.fails(n.file(invoice(code, supplier, "t3").with("transaction_number", "shared")), fault.AuthorityNumberUsed)
+				n.Succeeds(n.File(invoice(code, supplier, "t2").With("transaction_number", "shared")))
+				n.Fails(n.File(invoice(code, supplier, "t3").With("transaction_number", "shared")), fault.AuthorityNumberUsed)
 			}
 		})
 	}
@@ -87,9 +87,9 @@ func TestADuplicateOfOursIsSuccess(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{byNumber, byHash, byKey, byChain} {
 		n, a := filer(t)
-		a.script(code, country.Step{Outcome: country.Duplicate, Of: country.OfOurs})
-		n.succeeds(n.file(invoice(code, n.supplier(code, "s1"), "t1")))
-		same(t, code+" registrations", len(a.registered(code)), 1)
+		a.Script(code, country.Step{Outcome: country.Duplicate, Of: country.OfOurs})
+		n.Succeeds(n.File(invoice(code, n.Supplier(code, "s1"), "t1")))
+		same(t, code+" registrations", len(a.Registered(code)), 1)
 	}
 }
 
@@ -97,21 +97,21 @@ func TestADuplicateOfOursIsSuccess(t *testing.T) {
 func TestALostAnswerAboutAnothersDocumentIsFailure(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
-	supplier := n.supplier(byNumber, "s1")
-	a.script(byNumber, country.Step{Outcome: country.Garbage}, country.Step{Outcome: country.Unavailable, On: country.OnQuery, Times: 2})
-	n.when("answered", func(string) {
-		desk, _ := a.sims.Desk(byNumber)
+	supplier := n.Supplier(byNumber, "s1")
+	a.Script(byNumber, country.Step{Outcome: country.Garbage}, country.Step{Outcome: country.Unavailable, On: country.OnQuery, Times: 2})
+	n.When("answered", func(string) {
+		desk, _ := a.Sims.Desk(byNumber)
 		must(t, desk.Write(func(b *country.Book) {
 			if b.Count() == 0 {
 				b.Register(country.Registration{Supplier: byNumber + "-s1", Number: "N-t1", SHA256: strings.Repeat("0", 64), AuthorityID: "THEIRS"})
 			}
 		}))
 	})
-	r := n.fails(n.file(invoice(byNumber, supplier, "t1")), fault.AuthorityNumberUsed)
+	r := n.Fails(n.File(invoice(byNumber, supplier, "t1")), fault.AuthorityNumberUsed)
 	if !strings.Contains(r.Errors[0].Message, "THEIRS") {
 		t.Error(r.Errors)
 	}
-	same(t, "registrations", len(a.registered(byNumber)), 1)
+	same(t, "registrations", len(a.Registered(byNumber)), 1)
 }
 
 // An outage in any dress is never a rejection: PROCESSING stays, then SUCCESS.
@@ -124,27 +124,27 @@ func TestHardCase05AnOutageIsNeverARejection(t *testing.T) {
 			}
 			t.Run(code+" "+string(dress), func(t *testing.T) {
 				n, a := filer(t)
-				supplier := n.supplier(code, "s1")
+				supplier := n.Supplier(code, "s1")
 				// The outage befalls filing and asking alike.
-				a.script(code, country.Step{Outcome: dress, Times: 3, On: country.OnAny})
+				a.Script(code, country.Step{Outcome: dress, Times: 3, On: country.OnAny})
 				var seen []filing.Status
 				var id string
-				n.when("left", func(string) {
+				n.When("left", func(string) {
 					if id != "" {
-						seen = append(seen, n.result(id).Status)
+						seen = append(seen, n.Show(id).Status)
 					}
 				})
-				n.stop()
-				id = n.file(invoice(code, supplier, "t1"))
-				n.start()
-				n.succeeds(id)
-				n.stop()
+				n.Stop()
+				id = n.File(invoice(code, supplier, "t1"))
+				n.Start()
+				n.Succeeds(id)
+				n.Stop()
 				if len(seen) < 2 || slices.Contains(seen, filing.Failure) || seen[0] != filing.Processing {
 					t.Errorf("on the way it was %v", seen)
 				}
-				same(t, "registrations", len(a.registered(code)), 1)
-				same(t, "events", n.events(id), 1)
-				same(t, "lane's failures", one[int64](t, n.d, "SELECT max(failures) FROM lanes"), 0)
+				same(t, "registrations", len(a.Registered(code)), 1)
+				same(t, "events", n.Events(id), 1)
+				same(t, "lane's failures", one[int64](t, n.DB, "SELECT max(failures) FROM lanes"), 0)
 			})
 		}
 	}
@@ -153,22 +153,22 @@ func TestHardCase05AnOutageIsNeverARejection(t *testing.T) {
 func TestRejectionIsFailureAndTheNumberStaysFree(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
-	supplier := n.supplier(byNumber, "s1")
-	a.script(byNumber, country.Step{Outcome: country.Reject})
-	n.fails(n.file(invoice(byNumber, supplier, "t1")), fault.AuthorityRejected)
-	same(t, "registrations", len(a.registered(byNumber)), 0)
-	n.succeeds(n.file(invoice(byNumber, supplier, "t1")))
+	supplier := n.Supplier(byNumber, "s1")
+	a.Script(byNumber, country.Step{Outcome: country.Reject})
+	n.Fails(n.File(invoice(byNumber, supplier, "t1")), fault.AuthorityRejected)
+	same(t, "registrations", len(a.Registered(byNumber)), 0)
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t1")))
 }
 
 func TestPendingThenAccepted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.limits.PollEvery = time.Millisecond
+	o.Habits.PollEvery = time.Millisecond
 	polls := 0
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		return country.Receipt{Outcome: country.Pending, Handle: "ticket-7"}, nil
 	}
-	o.poll = func(o *office, f country.Filing, last country.Receipt) (country.Receipt, error) {
+	o.OnPoll = func(o *office, f country.Filing, last country.Receipt) (country.Receipt, error) {
 		same(t, "handle", last.Handle, "ticket-7") // also when a poll in between did not repeat it
 		switch polls++; polls {
 		case 1:
@@ -176,93 +176,93 @@ func TestPendingThenAccepted(t *testing.T) {
 		case 2:
 			return country.Receipt{}, errLine
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o.setup()).start()
-	id := n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
-	n.succeeds(id)
-	same(t, "sent", o.sent(), 1)
+	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
+	id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+	n.Succeeds(id)
+	same(t, "sent", o.Calls(), 1)
 	same(t, "polls", polls, 3)
-	n.stop()
+	n.Stop()
 }
 
 func TestPendingThenRejected(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
-	supplier := n.supplier(byNumber, "s1")
-	a.script(byNumber, country.Step{Outcome: country.Suspend}, country.Step{Outcome: country.Reject})
-	id := n.file(invoice(byNumber, supplier, "t1"))
-	n.until("it is pending", func() bool {
-		return n.stage(id) == string(filing.Pending) || n.result(id).Status != filing.Processing
+	supplier := n.Supplier(byNumber, "s1")
+	a.Script(byNumber, country.Step{Outcome: country.Suspend}, country.Step{Outcome: country.Reject})
+	id := n.File(invoice(byNumber, supplier, "t1"))
+	n.Until("it is pending", func() bool {
+		return n.Stage(id) == string(filing.Pending) || n.Show(id).Status != filing.Processing
 	})
-	n.fails(id, fault.AuthorityRejected)
-	same(t, "registrations", len(a.registered(byNumber)), 0)
+	n.Fails(id, fault.AuthorityRejected)
+	same(t, "registrations", len(a.Registered(byNumber)), 0)
 }
 
 func TestACancellationAwaitsAcceptance(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
-	supplier := n.supplier(byNumber, "s1", func(c *onboarding.NewCompany) { c.Settings = country.Settings{"acceptance": true} })
-	n.succeeds(n.file(invoice(byNumber, supplier, "t1")))
-	a.script(byNumber, country.Step{Outcome: country.Suspend, Times: 2})
-	id := n.submit(transaction.Cancellation, correction(byNumber, "t1", "x1"))
-	n.until("it waits for acceptance", func() bool { return n.stage(id) == string(filing.Pending) })
-	r := n.result(id)
+	supplier := n.Supplier(byNumber, "s1", func(c *onboarding.NewCompany) { c.Settings = country.Settings{"acceptance": true} })
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t1")))
+	a.Script(byNumber, country.Step{Outcome: country.Suspend, Times: 2})
+	id := n.Hand(transaction.Cancellation, correction(byNumber, "t1", "x1"))
+	n.Until("it waits for acceptance", func() bool { return n.Stage(id) == string(filing.Pending) })
+	r := n.Show(id)
 	if r.Status != filing.Processing || fmt.Sprint(codesOf(r)) != "[awaiting_acceptance]" || r.Errors[0].Type != fault.Warning {
 		t.Fatalf("%s with %v", r.Status, r.Errors)
 	}
-	same(t, "what the original shows", n.result(one[string](t, n.d, "SELECT success_id FROM transactions WHERE transaction_id = 't1'")).Corrections[0].Status, filing.Processing)
-	n.succeeds(id)
-	same(t, "registrations", len(a.registered(byNumber)), 2)
+	same(t, "what the original shows", n.Show(one[string](t, n.DB, "SELECT success_id FROM transactions WHERE transaction_id = 't1'")).Corrections[0].Status, filing.Processing)
+	n.Succeeds(id)
+	same(t, "registrations", len(a.Registered(byNumber)), 2)
 }
 
 func TestClassNWithoutAnswerIsNeverSentAgain(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
-	supplier := n.supplier(byNothing, "s1")
-	a.script(byNothing, country.Step{Outcome: country.DropAnswer})
-	id := n.file(invoice(byNothing, supplier, "t1"))
-	n.until("its outcome is in doubt", func() bool { return fmt.Sprint(codesOf(n.result(id))) == "[outcome_unknown]" })
-	other := n.file(invoice(byNothing, supplier, "t2")) // the lane goes on without it
-	n.succeeds(other)
-	r := n.result(id)
+	supplier := n.Supplier(byNothing, "s1")
+	a.Script(byNothing, country.Step{Outcome: country.DropAnswer})
+	id := n.File(invoice(byNothing, supplier, "t1"))
+	n.Until("its outcome is in doubt", func() bool { return fmt.Sprint(codesOf(n.Show(id))) == "[outcome_unknown]" })
+	other := n.File(invoice(byNothing, supplier, "t2")) // the lane goes on without it
+	n.Succeeds(other)
+	r := n.Show(id)
 	same(t, "status", r.Status, filing.Processing)
-	same(t, "registrations", len(a.registered(byNothing)), 2)
-	same(t, "events", n.events(id), 0)
+	same(t, "registrations", len(a.Registered(byNothing)), 2)
+	same(t, "events", n.Events(id), 0)
 	// "Nothing was taken" is certain in this class, too.
-	a.script(byNothing, country.Step{Outcome: country.Unavailable})
-	n.succeeds(n.file(invoice(byNothing, supplier, "t3")))
-	same(t, "registrations", len(a.registered(byNothing)), 3)
+	a.Script(byNothing, country.Step{Outcome: country.Unavailable})
+	n.Succeeds(n.File(invoice(byNothing, supplier, "t3")))
+	same(t, "registrations", len(a.Registered(byNothing)), 3)
 }
 
 // "Not taken" by the second sending says nothing about the first.
 func TestASecondSendingThatIsNotTakenLeavesTheFirstInDoubt(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByHash)
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
-		switch o.sent() {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		switch o.Calls() {
 		case 1:
-			o.take(f)
+			o.Take(f)
 			return country.Receipt{}, errLine // taken, answer lost
 		case 2, 3:
 			return country.Receipt{}, country.ErrNotTaken
 		case 4:
 			return country.Receipt{Outcome: country.NotTaken}, nil
 		}
-		r := o.held(f)
+		r := o.Held(f)
 		r.Duplicate = true
 		return r, nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o.setup())
-	id := n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
-	n.when("left", func(string) {
-		if n.result(id).Status == filing.Processing && n.stage(id) != string(filing.Sent) {
-			t.Errorf("after %d sendings it is %s", o.sent(), n.stage(id))
+	n := newNode(t, dbtest.SQLite(t), o.Setup())
+	id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+	n.When("left", func(string) {
+		if n.Show(id).Status == filing.Processing && n.Stage(id) != string(filing.Sent) {
+			t.Errorf("after %d sendings it is %s", o.Calls(), n.Stage(id))
 		}
 	})
-	n.start()
-	n.succeeds(id)
-	same(t, "registered", len(o.registered()), 1)
+	n.Start()
+	n.Succeeds(id)
+	same(t, "registered", len(o.Registered()), 1)
 }
 
 // An authority that knows the number and cannot say whose document it is.
@@ -270,25 +270,25 @@ func TestADocumentWithoutAHashIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
 	var finds atomic.Int64
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		if f.Number != "N-t1" {
-			return o.take(f), nil
+			return o.Take(f), nil
 		}
 		return country.Receipt{Outcome: country.Accepted, Duplicate: true}, nil
 	}
-	o.find = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnFind = func(o *office, f country.Filing) (country.Receipt, error) {
 		if finds.Add(1) < 3 {
 			return country.Receipt{Outcome: country.Accepted}, nil
 		}
 		return country.Receipt{Outcome: country.Accepted, SHA256: f.SHA256, AuthorityID1: "found"}, nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o.setup())
-	supplier := n.supplier(officeCode, "s1")
-	n.start()
-	id := n.file(invoice(officeCode, supplier, "t1"))
-	n.until("it was asked", func() bool { return finds.Load() > 0 })
-	n.succeeds(n.file(invoice(officeCode, supplier, "t2"))) // others go on
-	same(t, "adopted id", *n.succeeds(id).AuthorityID1, "found")
+	n := newNode(t, dbtest.SQLite(t), o.Setup())
+	supplier := n.Supplier(officeCode, "s1")
+	n.Start()
+	id := n.File(invoice(officeCode, supplier, "t1"))
+	n.Until("it was asked", func() bool { return finds.Load() > 0 })
+	n.Succeeds(n.File(invoice(officeCode, supplier, "t2"))) // others go on
+	same(t, "adopted id", *n.Succeeds(id).AuthorityID1, "found")
 }
 
 // Flow control: what the authority asks for is obeyed, also by the next
@@ -298,24 +298,24 @@ func TestAStatedWaitIsObeyedAcrossARestart(t *testing.T) {
 	const wait = 2 * time.Second
 	a := newAuthorities(t)
 	d := dbtest.SQLite(t)
-	n := newNode(t, d, a.setup())
-	supplier := n.supplier(byChain, "s1")
-	a.script(byChain, country.Step{Outcome: country.Accept, Wait: wait})
-	n.when("settled", func(string) {
+	n := newNode(t, d, a.Setup())
+	supplier := n.Supplier(byChain, "s1")
+	a.Script(byChain, country.Step{Outcome: country.Accept, Wait: wait})
+	n.When("settled", func(string) {
 		until := db.FromMicros(one[int64](t, d, "SELECT due_at FROM lanes"))
 		if left := until.Sub(d.Now()); left < wait/2 || left > wait {
 			t.Errorf("when the outcome is on disk the lane rests for %s", left)
 		}
 		same(t, "holders of the lane", one[int64](t, d, "SELECT count(lease_until) FROM lanes"), 0)
 	})
-	first := n.file(invoice(byChain, supplier, "t1"))
+	first := n.File(invoice(byChain, supplier, "t1"))
 	began := time.Now()
-	n.start()
-	n.succeeds(first)
-	second := n.file(invoice(byChain, supplier, "t2"))
-	n.stop()
-	next := newNode(t, d, a.setup()).start()
-	next.succeeds(second)
+	n.Start()
+	n.Succeeds(first)
+	second := n.File(invoice(byChain, supplier, "t2"))
+	n.Stop()
+	next := newNode(t, d, a.Setup()).Start()
+	next.Succeeds(second)
 	if took := time.Since(began); took < wait {
 		t.Errorf("the second was filed after %s, the authority asked for %s", took, wait)
 	}
@@ -327,8 +327,8 @@ func TestAStatedWaitIsObeyedAcrossARestart(t *testing.T) {
 func TestHardCase06AStalledNodeCannotWrite(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
-	heard := stalledNode(t, a.setup(), byNumber)
-	same(t, "registrations", len(a.registered(byNumber)), 1)
+	heard := stalledNode(t, a.Setup(), byNumber)
+	same(t, "registrations", len(a.Registered(byNumber)), 1)
 	same(t, "what the stalled node heard", heard, "answered")
 }
 
@@ -336,14 +336,14 @@ func TestHardCase06AStalledNodeCannotWrite(t *testing.T) {
 func TestHardCase04ALateAnswerIsEvidenceOnly(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
-		if o.sent() > 1 {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		if o.Calls() > 1 {
 			return country.Receipt{Outcome: country.Rejected, Raw: []byte("rejected, too late")}, nil
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	stalledNode(t, o.setup(), officeCode)
-	same(t, "registered", len(o.registered()), 1)
+	stalledNode(t, o.Setup(), officeCode)
+	same(t, "registered", len(o.Registered()), 1)
 }
 
 // stalledNode lets a node sleep between "sent" and the call while another ends
@@ -353,34 +353,34 @@ func stalledNode(t *testing.T, s setup, code string) (heard string) {
 	url := dbtest.MigratedURL(t)
 	stalled := newNode(t, dbtest.Open(t, db.Config{URL: url}), s)
 	other := newNode(t, dbtest.Open(t, db.Config{URL: url}), s)
-	supplier := stalled.supplier(code, "s1")
+	supplier := stalled.Supplier(code, "s1")
 	asleep, wake := make(chan struct{}), make(chan struct{})
-	stalled.when("sent", func(string) {
+	stalled.When("sent", func(string) {
 		close(asleep)
 		<-wake
 	})
-	id := stalled.file(invoice(code, supplier, "t1"))
-	stalled.start()
+	id := stalled.File(invoice(code, supplier, "t1"))
+	stalled.Start()
 	<-asleep
-	execSQL(t, other.d, "UPDATE lanes SET due_at = NULL, lease_until = NULL, lease_node = NULL") // its lease has run out
-	other.start()
-	r := other.succeeds(id)
-	other.stop()
+	execSQL(t, other.DB, "UPDATE lanes SET due_at = NULL, lease_until = NULL, lease_node = NULL") // its lease has run out
+	other.Start()
+	r := other.Succeeds(id)
+	other.Stop()
 	const last = "SELECT outcome FROM exchanges ORDER BY at DESC LIMIT 1"
-	before := one[int64](t, other.d, "SELECT count(*) FROM exchanges")
+	before := one[int64](t, other.DB, "SELECT count(*) FROM exchanges")
 	close(wake)
-	stalled.until("the stalled node has given up", func() bool {
-		return one[int64](t, other.d, "SELECT count(*) FROM exchanges") > before
+	stalled.Until("the stalled node has given up", func() bool {
+		return one[int64](t, other.DB, "SELECT count(*) FROM exchanges") > before
 	})
-	stalled.stop()
-	after := other.result(id)
+	stalled.Stop()
+	after := other.Show(id)
 	same(t, "status", after.Status, filing.Success)
 	same(t, "authority id", *after.AuthorityID1, *r.AuthorityID1)
 	same(t, "errors", len(after.Errors), 0)
-	same(t, "events", other.events(id), 1)
-	same(t, "open", one[int64](t, other.d, "SELECT open FROM transactions"), 0)
-	same(t, "evidence", one[int64](t, other.d, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", id), before+1)
-	return one[string](t, other.d, last)
+	same(t, "events", other.Events(id), 1)
+	same(t, "open", one[int64](t, other.DB, "SELECT open FROM transactions"), 0)
+	same(t, "evidence", one[int64](t, other.DB, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", id), before+1)
+	return one[string](t, other.DB, last)
 }
 
 // Hard case 22: an authority whose clock differs is told to the operator; it
@@ -388,17 +388,17 @@ func stalledNode(t *testing.T, s setup, code string) (heard string) {
 func TestHardCase22ClockSkewIsToldAndDecidesNothing(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.skew = 61 * time.Second
-	n := newNode(t, dbtest.SQLite(t), o.setup()).start()
-	supplier := n.supplier(officeCode, "s1")
+	o.Skew = 61 * time.Second
+	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
+	supplier := n.Supplier(officeCode, "s1")
 	for i := range 3 {
-		n.succeeds(n.file(invoice(officeCode, supplier, fmt.Sprint("t", i))))
+		n.Succeeds(n.File(invoice(officeCode, supplier, fmt.Sprint("t", i))))
 	}
-	same(t, "alerts", fmt.Sprint(n.raised("clock_skew")), "map["+officeCode+":1]")
+	same(t, "alerts", fmt.Sprint(n.Raised("clock_skew")), "map["+officeCode+":1]")
 
 	right := newOffice(country.ByNumber)
-	right.skew = 59 * time.Second
-	m := newNode(t, dbtest.SQLite(t), right.setup()).start()
-	m.succeeds(m.file(invoice(officeCode, m.supplier(officeCode, "s1"), "t1")))
-	same(t, "alerts within a minute", len(m.raised("clock_skew")), 0)
+	right.Skew = 59 * time.Second
+	m := newNode(t, dbtest.SQLite(t), right.Setup()).Start()
+	m.Succeeds(m.File(invoice(officeCode, m.Supplier(officeCode, "s1"), "t1")))
+	same(t, "alerts within a minute", len(m.Raised("clock_skew")), 0)
 }

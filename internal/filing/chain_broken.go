@@ -17,9 +17,9 @@ import (
 // later link hangs on it and would be refused, too. Nothing was registered, so
 // the operation does not end; the chain does not go on until it is known why.
 
-// stoppedTrouble begins the trouble text of a lane whose chain was stopped by
+// StoppedTrouble begins the trouble text of a lane whose chain was stopped by
 // the authority's refusal, and of its supplier.
-const stoppedTrouble = "stopped"
+const StoppedTrouble = "stopped"
 
 // mend is what the authority's head says about a refused link.
 type mend int
@@ -58,7 +58,7 @@ func (b *batch) mendChain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		links, err := own.lastLinks(r, b.at.scope)
+		links, err := own.lastLinks(r, b.at.Scope)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (b *batch) relinkBehind(ctx context.Context, head country.Link, refused []*
 func (b *batch) stopChain(ctx context.Context, refused []*operation) error {
 	first := refused[0]
 	b.heldBack = fmt.Sprintf("%s: the authority refused link %d of the chain, operation %s, because it does not follow the last one that it holds",
-		stoppedTrouble, first.filing.Link.Position, first.id)
+		StoppedTrouble, first.filing.Link.Position, first.id)
 	b.hold()
 	err := b.db.Write(ctx, func(tx *db.Tx) error {
 		if err := b.lease.Guard(tx); err != nil {
@@ -185,7 +185,7 @@ func (b *batch) stopChain(ctx context.Context, refused []*operation) error {
 		err := tx.Exec(`INSERT INTO restored_suppliers (supplier_id, client_id, country, live, state, first_day, next_day, ahead, trouble)
 			SELECT $1, $2, $3, $4, 'chain', coalesce(min(first_day), $5), coalesce(min(first_day), $5), 1, $6 FROM restored_suppliers WHERE true
 			ON CONFLICT (supplier_id) DO UPDATE SET state = 'chain', trouble = excluded.trouble WHERE restored_suppliers.state = 'asked'`,
-			b.at.supplierID, b.at.scope, b.at.code, bool(b.at.live), tx.Now().In(b.location).Format(time.DateOnly), b.heldBack)
+			b.at.SupplierID, b.at.Scope, b.at.Code, bool(b.at.Live), tx.Now().In(b.location).Format(time.DateOnly), b.heldBack)
 		if err != nil {
 			return err
 		}

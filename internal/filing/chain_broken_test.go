@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -18,10 +19,10 @@ import (
 )
 
 // intrude lets somebody else add a link to the chain of a supplier.
-func (a *authorities) intrude(tax, number string) {
-	a.t.Helper()
-	desk, _ := a.sims.Desk(byChain)
-	must(a.t, desk.Write(func(b *country.Book) {
+func intrude(a *authorities, tax, number string) {
+	a.T.Helper()
+	desk, _ := a.Sims.Desk(byChain)
+	must(a.T, desk.Write(func(b *country.Book) {
 		var position int64
 		var hash string
 		last, _ := b.Get("chain/" + tax)
@@ -39,34 +40,34 @@ func TestHardCase10ARefusedLinkStopsTheChainUntilAPersonDecides(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
-		n := newNode(t, d, a.setup()).start()
-		supplier, other := n.supplier(byChain, "s1"), n.supplier(byChain, "s2")
-		n.succeeds(n.file(invoice(byChain, supplier, "t1")))
-		n.stop()
-		a.intrude(byChain+"-s1", "N-foreign")
+		n := newNode(t, d, a.Setup()).Start()
+		supplier, other := n.Supplier(byChain, "s1"), n.Supplier(byChain, "s2")
+		n.Succeeds(n.File(invoice(byChain, supplier, "t1")))
+		n.Stop()
+		intrude(a, byChain+"-s1", "N-foreign")
 		ids := []string{
-			n.file(invoice(byChain, supplier, "t2")), n.file(invoice(byChain, supplier, "t3")),
-			n.submit(transaction.Cancellation, correction(byChain, "t1", "c1")),
+			n.File(invoice(byChain, supplier, "t2")), n.File(invoice(byChain, supplier, "t3")),
+			n.Hand(transaction.Cancellation, correction(byChain, "t1", "c1")),
 		}
-		n.start()
-		n.until("the chain is stopped", func() bool { return len(n.raised("chain_mismatch")) > 0 })
-		same(t, "state", n.restoredState(supplier), "chain")
-		late := n.file(invoice(byChain, supplier, "t4"))
-		n.succeeds(n.file(invoice(byChain, other, "t1-other")))
-		n.stop()
+		n.Start()
+		n.Until("the chain is stopped", func() bool { return len(n.Raised("chain_mismatch")) > 0 })
+		same(t, "state", restoredState(n, supplier), "chain")
+		late := n.File(invoice(byChain, supplier, "t4"))
+		n.Succeeds(n.File(invoice(byChain, other, "t1-other")))
+		n.Stop()
 
-		m := newNode(t, d, a.setup()).start() // a restart changes nothing
+		m := newNode(t, d, a.Setup()).Start() // a restart changes nothing
 		visits := 0
-		m.until("the lane was visited again", func() bool { visits++; return visits > 3 })
+		m.Until("the lane was visited again", func() bool { visits++; return visits > 3 })
 		for _, id := range append(slices.Clone(ids), late) {
-			same(t, "status", m.result(id).Status, filing.Processing)
-			same(t, "events", m.events(id), 0)
+			same(t, "status", m.Show(id).Status, filing.Processing)
+			same(t, "events", m.Events(id), 0)
 		}
-		same(t, "what the authority holds", fmt.Sprint(a.registered(byChain)), "[N-t1 N-foreign N-t1-other]")
-		same(t, "alerts", fmt.Sprint(m.raised("chain_mismatch")), "map["+client+"/"+supplier+":1]")
+		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-foreign N-t1-other]")
+		same(t, "alerts", fmt.Sprint(m.Raised("chain_mismatch")), "map["+client+"/"+supplier+":1]")
 		life, err := m.Life(t.Context(), ids[0])
 		must(t, err)
-		same(t, "why", fmt.Sprint(life.Wait.Why, life.Wait.CanRetry), fmt.Sprint(filing.WhyChain, false))
+		same(t, "why", fmt.Sprint(life.Wait.Why, life.Wait.CanRetry), fmt.Sprint(ledger.WhyChain, false))
 		var list []filing.RestoredSupplier
 		closed := true
 		must(t, d.Read(t.Context(), func(r db.Reader) (err error) { list, closed, err = filing.Restored(r); return err }))
@@ -82,11 +83,11 @@ func TestHardCase10ARefusedLinkStopsTheChainUntilAPersonDecides(t *testing.T) {
 		same(t, "head", c.After.Position, 2)
 		same(t, "made anew", int64(c.Anew), c.Before.Position-1) // the correction may have come too late to be refused
 		for _, id := range append(ids, late) {
-			m.succeeds(id)
-			same(t, "events", m.events(id), 1)
+			m.Succeeds(id)
+			same(t, "events", m.Events(id), 1)
 		}
-		same(t, "what the authority holds", fmt.Sprint(a.registered(byChain)), "[N-t1 N-foreign N-t1-other N-t2 N-t3 N-c1 N-t4]") // in the order of acceptance
-		same(t, "alerts", fmt.Sprint(m.raised("chain_mismatch")), "map["+client+"/"+supplier+":1]")
+		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-foreign N-t1-other N-t2 N-t3 N-c1 N-t4]") // in the order of acceptance
+		same(t, "alerts", fmt.Sprint(m.Raised("chain_mismatch")), "map["+client+"/"+supplier+":1]")
 	})
 }
 
@@ -97,29 +98,29 @@ func TestHardCase10LinksBehindOneThatWasNotCountedAreMadeAnew(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for before := range 2 { // links that the authority holds already
 			a := newAuthorities(t)
-			n := newNode(t, d, a.setup())
-			supplier := n.supplier(byChain, fmt.Sprint("s", before))
+			n := newNode(t, d, a.Setup())
+			supplier := n.Supplier(byChain, fmt.Sprint("s", before))
 			name := func(id string) string { return fmt.Sprint(id, "-", before) }
 			if before > 0 {
-				n.start().succeeds(n.file(invoice(byChain, supplier, name("t1"))))
-				n.stop()
+				n.Start().Succeeds(n.File(invoice(byChain, supplier, name("t1"))))
+				n.Stop()
 			}
-			a.script(byChain, country.Step{Outcome: country.Duplicate})
-			used := n.file(invoice(byChain, supplier, name("used")))
-			ids := []string{n.file(invoice(byChain, supplier, name("t2"))), n.file(invoice(byChain, supplier, name("t3")))}
+			a.Script(byChain, country.Step{Outcome: country.Duplicate})
+			used := n.File(invoice(byChain, supplier, name("used")))
+			ids := []string{n.File(invoice(byChain, supplier, name("t2"))), n.File(invoice(byChain, supplier, name("t3")))}
 			if before > 0 {
-				ids = append(ids, n.submit(transaction.Cancellation, correction(byChain, name("t1"), name("c1"))))
+				ids = append(ids, n.Hand(transaction.Cancellation, correction(byChain, name("t1"), name("c1"))))
 			}
-			n.start()
-			n.fails(used, fault.AuthorityNumberUsed)
+			n.Start()
+			n.Fails(used, fault.AuthorityNumberUsed)
 			for _, id := range ids {
-				n.succeeds(id)
-				same(t, "events", n.events(id), 1)
+				n.Succeeds(id)
+				same(t, "events", n.Events(id), 1)
 			}
-			n.stop()
-			same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
-			once(t, a.registered(byChain))
-			same(t, "registrations", len(a.registered(byChain)), before+1+len(ids))
+			n.Stop()
+			same(t, "stopped chains", len(n.Raised("chain_mismatch")), 0)
+			once(t, a.Registered(byChain))
+			same(t, "registrations", len(a.Registered(byChain)), before+1+len(ids))
 			same(t, "head", one[int64](t, d, "SELECT position FROM chains WHERE lane LIKE $1", "%|"+supplier), int64(before+len(ids)))
 		}
 	})
@@ -135,9 +136,9 @@ func (k *keeper) Head(context.Context, country.Supplier, country.Credentials) (c
 	return k.head()
 }
 
-func (k *keeper) setup() setup {
-	s := k.office.setup()
-	s.packs[0].Connect = func(country.Endpoint) (country.Channel, error) { return k, nil }
+func (k *keeper) Setup() setup {
+	s := k.office.Setup()
+	s.Packs[0].Connect = func(country.Endpoint) (country.Channel, error) { return k, nil }
 	return s
 }
 
@@ -183,15 +184,15 @@ func TestHardCase10TheAuthoritysHeadDecidesAboutARefusedLink(t *testing.T) {
 			var mu sync.Mutex
 			links, asked := map[string]country.Link{}, 0
 			k := &keeper{office: newOffice(country.ByChain)}
-			k.send = func(o *office, f country.Filing) (country.Receipt, error) {
+			k.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 				mu.Lock()
 				links[f.Number] = f.Link
 				mu.Unlock()
 				if f.Number != "N-t3" {
-					return o.take(f), nil
+					return o.Take(f), nil
 				}
 				if !c.stopped {
-					o.take(f) // it holds it, and says so only when it is asked
+					o.Take(f) // it holds it, and says so only when it is asked
 				}
 				return refusedLink(), nil
 			}
@@ -201,20 +202,20 @@ func TestHardCase10TheAuthoritysHeadDecidesAboutARefusedLink(t *testing.T) {
 				asked++
 				return c.head(links, asked)
 			}
-			n := newNode(t, dbtest.SQLite(t), k.setup()).start()
-			supplier := n.supplier(officeCode, "s1")
-			n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
-			n.succeeds(n.file(invoice(officeCode, supplier, "t2")))
-			id := n.file(invoice(officeCode, supplier, "t3"))
+			n := newNode(t, dbtest.SQLite(t), k.Setup()).Start()
+			supplier := n.Supplier(officeCode, "s1")
+			n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
+			n.Succeeds(n.File(invoice(officeCode, supplier, "t2")))
+			id := n.File(invoice(officeCode, supplier, "t3"))
 			if !c.stopped {
-				n.succeeds(id)
-				n.succeeds(n.file(invoice(officeCode, supplier, "t4")))
-				same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+				n.Succeeds(id)
+				n.Succeeds(n.File(invoice(officeCode, supplier, "t4")))
+				same(t, "stopped chains", len(n.Raised("chain_mismatch")), 0)
 				return
 			}
-			n.until("the chain is stopped", func() bool { return len(n.raised("chain_mismatch")) > 0 })
-			same(t, "status", n.result(id).Status, filing.Processing)
-			same(t, "registered", fmt.Sprint(k.registered()), "[N-t1 N-t2]")
+			n.Until("the chain is stopped", func() bool { return len(n.Raised("chain_mismatch")) > 0 })
+			same(t, "status", n.Show(id).Status, filing.Processing)
+			same(t, "registered", fmt.Sprint(k.Registered()), "[N-t1 N-t2]")
 		})
 	}
 }
@@ -226,7 +227,7 @@ func TestHardCase10ALinkRefusedForOneThatIsOnItsWayKeepsItsBytes(t *testing.T) {
 	var mu sync.Mutex
 	var first country.Link
 	tries := 0
-	k.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	k.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -235,25 +236,25 @@ func TestHardCase10ALinkRefusedForOneThatIsOnItsWayKeepsItsBytes(t *testing.T) {
 		case f.Number == "N-t2" && tries == 0:
 			tries++
 			return country.Receipt{Outcome: country.NotTaken}, nil
-		case f.Number == "N-t3" && !slices.Contains(o.registered(), "N-t2"):
+		case f.Number == "N-t3" && !slices.Contains(o.Registered(), "N-t2"):
 			return refusedLink(), nil
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
 	k.head = func() (country.Link, bool, error) { mu.Lock(); defer mu.Unlock(); return first, true, nil }
-	n := newNode(t, dbtest.SQLite(t), k.setup())
-	supplier := n.supplier(officeCode, "s1")
+	n := newNode(t, dbtest.SQLite(t), k.Setup())
+	supplier := n.Supplier(officeCode, "s1")
 	var ids []string
 	for _, id := range []string{"t1", "t2", "t3"} {
-		ids = append(ids, n.file(invoice(officeCode, supplier, id)))
+		ids = append(ids, n.File(invoice(officeCode, supplier, id)))
 	}
-	n.start()
+	n.Start()
 	for _, id := range ids {
-		n.succeeds(id)
+		n.Succeeds(id)
 	}
-	n.stop()
-	same(t, "prepared", k.prepared, 3)
-	same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+	n.Stop()
+	same(t, "prepared", k.Prepared(), 3)
+	same(t, "stopped chains", len(n.Raised("chain_mismatch")), 0)
 }
 
 // An authority that can say nothing about its chain leaves the head to a
@@ -261,27 +262,27 @@ func TestHardCase10ALinkRefusedForOneThatIsOnItsWayKeepsItsBytes(t *testing.T) {
 func TestHardCase10AnAuthorityWithoutAHeadStopsTheChain(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByChain)
-	o.limits.Batch = 1
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.Habits.Batch = 1
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		if f.Link.Position < 5 && f.Number != "N-t1" {
 			return refusedLink(), nil
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o.setup()).start()
-	supplier := n.supplier(officeCode, "s1")
-	n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
-	second, third := n.file(invoice(officeCode, supplier, "t2")), n.file(invoice(officeCode, supplier, "t3"))
-	n.until("the chain is stopped", func() bool { return len(n.raised("chain_mismatch")) > 0 })
+	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
+	supplier := n.Supplier(officeCode, "s1")
+	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
+	second, third := n.File(invoice(officeCode, supplier, "t2")), n.File(invoice(officeCode, supplier, "t3"))
+	n.Until("the chain is stopped", func() bool { return len(n.Raised("chain_mismatch")) > 0 })
 	if _, err := n.ResumeChain(t.Context(), client, supplier, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("without a head: %v", err)
 	}
 	_, err := n.ResumeChain(t.Context(), client, supplier, country.Link{Position: 4, Hash: "abc"}, nil)
 	must(t, err)
-	n.succeeds(second)
-	n.succeeds(third)
-	same(t, "registered", fmt.Sprint(o.registered()), "[N-t1 N-t2 N-t3]")
-	same(t, "head", one[int64](t, n.d, "SELECT position FROM chains"), 6)
+	n.Succeeds(second)
+	n.Succeeds(third)
+	same(t, "registered", fmt.Sprint(o.Registered()), "[N-t1 N-t2 N-t3]")
+	same(t, "head", one[int64](t, n.DB, "SELECT position FROM chains"), 6)
 }
 
 // A link that is taken with a remark is registered: its chain goes on, and
@@ -289,17 +290,17 @@ func TestHardCase10AnAuthorityWithoutAHeadStopsTheChain(t *testing.T) {
 func TestHardCase10ALinkTakenWithARemarkIsASuccess(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByChain)
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
-		r := o.take(f)
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		r := o.Take(f)
 		r.ChainBroken = true
 		return r, nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o.setup()).start()
-	supplier := n.supplier(officeCode, "s1")
-	n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
-	n.succeeds(n.file(invoice(officeCode, supplier, "t2")))
-	same(t, "alerts", fmt.Sprint(n.raised("chain_remarked")), "map["+client+"/"+supplier+":1]")
-	same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
+	supplier := n.Supplier(officeCode, "s1")
+	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
+	n.Succeeds(n.File(invoice(officeCode, supplier, "t2")))
+	same(t, "alerts", fmt.Sprint(n.Raised("chain_remarked")), "map["+client+"/"+supplier+":1]")
+	same(t, "stopped chains", len(n.Raised("chain_mismatch")), 0)
 }
 
 // A refused document keeps its place in the chain. When the answer got lost,
@@ -309,20 +310,20 @@ func TestHardCase10ARefusalThatGotLostEndsItsOwnTransactionOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
-		n := newNode(t, d, a.setup())
-		supplier := n.supplier(byChain, "s1")
-		a.script(byChain, country.Step{Outcome: country.DropAnswer})
+		n := newNode(t, d, a.Setup())
+		supplier := n.Supplier(byChain, "s1")
+		a.Script(byChain, country.Step{Outcome: country.DropAnswer})
 		ids := []string{
-			n.file(invoice(byChain, supplier, "t1")), n.file(invoice(byChain, supplier, "t2").with("transaction_number", "N-t2-REJECT")),
-			n.file(invoice(byChain, supplier, "t3").with("transaction_number", "N-t3-REJECT")),
+			n.File(invoice(byChain, supplier, "t1")), n.File(invoice(byChain, supplier, "t2").With("transaction_number", "N-t2-REJECT")),
+			n.File(invoice(byChain, supplier, "t3").With("transaction_number", "N-t3-REJECT")),
 		}
-		n.start()
-		n.succeeds(ids[0])
-		n.fails(ids[1], fault.AuthorityRejected)
-		n.fails(ids[2], fault.AuthorityRejected)
-		n.succeeds(n.file(invoice(byChain, supplier, "t4")))
-		same(t, "registered", fmt.Sprint(a.registered(byChain)), "[N-t1 N-t4]")
-		same(t, "stopped chains", len(n.raised("chain_mismatch")), 0)
+		n.Start()
+		n.Succeeds(ids[0])
+		n.Fails(ids[1], fault.AuthorityRejected)
+		n.Fails(ids[2], fault.AuthorityRejected)
+		n.Succeeds(n.File(invoice(byChain, supplier, "t4")))
+		same(t, "registered", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-t4]")
+		same(t, "stopped chains", len(n.Raised("chain_mismatch")), 0)
 		same(t, "head", one[int64](t, d, "SELECT position FROM chains"), 4)
 	})
 }

@@ -21,40 +21,40 @@ func TestLostLinksAreAskedAboutInTheOrderOfTheChain(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
 	lost := false
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case f.Number == "N-t1" || lost:
-			return o.take(f), nil
-		case o.sent() == 1 || o.lastCall() < 2: // until both go in one call
+			return o.Take(f), nil
+		case o.Calls() == 1 || o.LastCall() < 2: // until both go in one call
 			return country.Receipt{Outcome: country.NotTaken}, nil
 		}
 		lost = true
 		return country.Receipt{}, errLine
 	}
-	o.find = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnFind = func(o *office, f country.Filing) (country.Receipt, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, fmt.Sprintf("%d %s", f.Link.Position, f.Number))
 		if len(asked) == 1 {
 			return country.Receipt{}, errLine // so that the next visit finds them in the table
 		}
-		return o.held(f), nil
+		return o.Held(f), nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o.setup())
-	supplier := n.supplier(officeCode, "s1")
-	first := n.file(invoice(officeCode, supplier, "t1"))
-	waiting := n.submit(transaction.Cancellation, correction(officeCode, "t1", "c1"))
-	second := n.file(invoice(officeCode, supplier, "t2"))
+	n := newNode(t, dbtest.SQLite(t), o.Setup())
+	supplier := n.Supplier(officeCode, "s1")
+	first := n.File(invoice(officeCode, supplier, "t1"))
+	waiting := n.Hand(transaction.Cancellation, correction(officeCode, "t1", "c1"))
+	second := n.File(invoice(officeCode, supplier, "t2"))
 	if waiting > second {
 		t.Fatal("the correction is not the older one")
 	}
-	n.start()
+	n.Start()
 	for _, id := range []string{first, second, waiting} {
-		n.succeeds(id)
+		n.Succeeds(id)
 	}
-	n.stop()
-	same(t, "registered", fmt.Sprint(o.registered()), "[N-t1 N-t2 N-c1]")
+	n.Stop()
+	same(t, "registered", fmt.Sprint(o.Registered()), "[N-t1 N-t2 N-c1]")
 	same(t, "asked", fmt.Sprint(asked), "[2 N-t2 2 N-t2 3 N-c1]")
 }

@@ -124,13 +124,13 @@ func (s *Service) lookUp(r db.Reader, scope, transactionID string) (ref referenc
 	var filing string
 	switch err := r.Row("SELECT report, filing FROM filings WHERE operation_id = $1", o.id).Scan(&report, &filing); {
 	case err == nil:
-		if ref.filing, err = decodeFiling(filing, report); err != nil {
+		if ref.filing, err = ReadFiling(filing, report); err != nil {
 			return ref, err
 		}
 	case !errors.Is(err, db.ErrNoRows):
 		return ref, err
 	}
-	ref.result, err = s.storedResult(r, o.id)
+	ref.result, err = StoredResult(r, o.id)
 	return ref, err
 }
 
@@ -145,7 +145,7 @@ func (s *Service) operation(r db.Reader, scope, id string) (*operation, error) {
 	if err := r.Row("SELECT body, warnings FROM bodies WHERE operation_id = $1", id).Scan(&o.body, &warnings); err != nil {
 		return nil, fmt.Errorf("read the body of %s: %w", id, err)
 	}
-	o.warnings = decodeFaults(warnings)
+	o.warnings = ReadFaults(warnings)
 	if err := o.decode(); err != nil {
 		return nil, err
 	}

@@ -51,16 +51,16 @@ func workUntilKilled() {
 	must(t, json.Unmarshal([]byte(os.Getenv(childVariable)), &e))
 	d, err := db.Open(t.ctx, db.Config{URL: e.Database})
 	must(t, err)
-	n := newNode(t, d, setup{packs: variants(), simulators: e.Simulators, documents: e.Documents})
+	n := newNode(t, d, setup{Packs: variants(), Simulators: e.Simulators, Documents: e.Documents})
 	reached := make(chan struct{})
-	n.when(e.Point, func(string) {
+	n.When(e.Point, func(string) {
 		close(reached)
 		select {} // for ever: the process is about to be killed
 	})
 	id, err := n.Submit(t.ctx, caller(client), transaction.Invoice, e.Body)
 	must(t, err)
 	if e.Point != "" {
-		n.start()
+		n.Start()
 		<-reached
 	}
 	fmt.Println(id)
@@ -108,25 +108,25 @@ func TestHardCase02KilledAtAnyPointFilesOnce(t *testing.T) {
 		t.Run("after "+string(window.stage)+" "+window.point, func(t *testing.T) {
 			t.Parallel()
 			a := newAuthorities(t)
-			s := a.setup()
-			s.documents = "file://" + t.TempDir()
+			s := a.Setup()
+			s.Documents = "file://" + t.TempDir()
 			url := dbtest.SQLiteURL(t)
 			supplier := furnish(t, url, s)
-			id := killAt(t, errand{Database: url, Simulators: a.url, Documents: s.documents, Point: window.point,
-				Body: invoice(byNumber, supplier, "t1").body(t)})
+			id := killAt(t, errand{Database: url, Simulators: a.URL, Documents: s.Documents, Point: window.point,
+				Body: invoice(byNumber, supplier, "t1").Body(t)})
 
 			n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s)
-			same(t, "stage after the kill", n.stage(id), string(window.stage))
-			same(t, "registrations at the kill", len(a.registered(byNumber)), window.registered)
-			same(t, "events at the kill", n.events(id), window.events)
-			n.start()
-			r := n.succeeds(id)
-			if r.AuthorityID1 == nil || *r.AuthorityID1 != a.registrations(byNumber)[0].AuthorityID {
+			same(t, "stage after the kill", n.Stage(id), string(window.stage))
+			same(t, "registrations at the kill", len(a.Registered(byNumber)), window.registered)
+			same(t, "events at the kill", n.Events(id), window.events)
+			n.Start()
+			r := n.Succeeds(id)
+			if r.AuthorityID1 == nil || *r.AuthorityID1 != a.Registrations(byNumber)[0].AuthorityID {
 				t.Errorf("the result has not the authority's own id: %v", r.AuthorityID1)
 			}
-			same(t, "registrations", len(a.registered(byNumber)), 1)
-			same(t, "events", n.events(id), 1)
-			same(t, "crash count", one[int64](t, n.d, "SELECT max(crashes) FROM operations"), 0)
+			same(t, "registrations", len(a.Registered(byNumber)), 1)
+			same(t, "events", n.Events(id), 1)
+			same(t, "crash count", one[int64](t, n.DB, "SELECT max(crashes) FROM operations"), 0)
 		})
 	}
 }
@@ -135,7 +135,7 @@ func TestHardCase02KilledAtAnyPointFilesOnce(t *testing.T) {
 func furnish(t *testing.T, url string, s setup) (supplier string) {
 	t.Helper()
 	t.Run("furnish", func(t *testing.T) { // whose end closes the database
-		supplier = newNode(t, dbtest.Open(t, db.Config{URL: url}), s).supplier(byNumber, "s1")
+		supplier = newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Supplier(byNumber, "s1")
 	})
 	return supplier
 }

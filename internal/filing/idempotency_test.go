@@ -19,43 +19,43 @@ import (
 func TestIdempotencyTable(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
-		n := newNode(t, d, a.setup())
-		supplier := n.supplier(byNumber, "s1")
+		n := newNode(t, d, a.Setup())
+		supplier := n.Supplier(byNumber, "s1")
 
 		// One has not ended: the next waits, whatever its body.
-		first := n.file(invoice(byNumber, supplier, "t1"))
-		second := n.file(invoice(byNumber, supplier, "t1").with("note", "another body"))
+		first := n.File(invoice(byNumber, supplier, "t1"))
+		second := n.File(invoice(byNumber, supplier, "t1").With("note", "another body"))
 		if first == second {
 			t.Fatal("an attempt that waits has an operation of its own")
 		}
-		same(t, "the second", n.stage(second), string(filing.Waiting))
-		n.start()
-		n.succeeds(first)
-		n.succeeds(second, fault.PayloadDiffers)
-		same(t, "registrations", len(a.registered(byNumber)), 1)
-		same(t, "events of the second", n.events(second), 1)
+		same(t, "the second", n.Stage(second), string(filing.Waiting))
+		n.Start()
+		n.Succeeds(first)
+		n.Succeeds(second, fault.PayloadDiffers)
+		same(t, "registrations", len(a.Registered(byNumber)), 1)
+		same(t, "events of the second", n.Events(second), 1)
 
 		// One is SUCCESS: any body answers it, no new operation, a new event.
-		for _, p := range []paper{invoice(byNumber, supplier, "t1"), invoice(byNumber, supplier, "t1").with("transaction_number", "other")} {
-			same(t, "resubmit after SUCCESS", n.file(p), first)
+		for _, p := range []paper{invoice(byNumber, supplier, "t1"), invoice(byNumber, supplier, "t1").With("transaction_number", "other")} {
+			same(t, "resubmit after SUCCESS", n.File(p), first)
 		}
-		same(t, "events of the success", n.events(first), 3)
+		same(t, "events of the success", n.Events(first), 3)
 		history(t, n, "t1", filing.Success, filing.Success)
 
 		// All ended in FAILURE: a new attempt with its own body.
-		failed := n.file(invoice(byNumber, supplier, "t2").with("transaction_number", "n-REJECT"))
-		n.fails(failed, fault.AuthorityRejected)
-		next := n.file(invoice(byNumber, supplier, "t2"))
+		failed := n.File(invoice(byNumber, supplier, "t2").With("transaction_number", "n-REJECT"))
+		n.Fails(failed, fault.AuthorityRejected)
+		next := n.File(invoice(byNumber, supplier, "t2"))
 		if next == failed {
 			t.Fatal("after a FAILURE there is a new attempt")
 		}
-		r := n.succeeds(next)
+		r := n.Succeeds(next)
 		same(t, "its number", *r.Number, "N-t2")
 		history(t, n, "t2", filing.Failure, filing.Success)
-		same(t, "registrations", len(a.registered(byNumber)), 2)
+		same(t, "registrations", len(a.Registered(byNumber)), 2)
 
 		// ids are one space for all kinds.
-		same(t, "another kind under a registered id", n.submit(transaction.Backfill, paper{
+		same(t, "another kind under a registered id", n.Hand(transaction.Backfill, paper{
 			"country_code": byNumber, "transaction_id": "t1", "transaction_number": "B-1", "transaction_date": "2026-03-01T12:30:00Z"}), first)
 		same(t, "open attempts", one[int64](t, d, "SELECT sum(open) FROM transactions"), 0)
 	})
@@ -76,21 +76,21 @@ func TestHardCase07AThousandParallelSubmitsRegisterOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const submits = 1000
 		a := newAuthorities(t)
-		n := newNode(t, d, a.setup())
-		supplier := n.supplier(byNumber, "s1")
-		bodies := [2][]byte{invoice(byNumber, supplier, "t1").body(t), invoice(byNumber, supplier, "t1").with("note", "another").body(t)}
-		n.start()
+		n := newNode(t, d, a.Setup())
+		supplier := n.Supplier(byNumber, "s1")
+		bodies := [2][]byte{invoice(byNumber, supplier, "t1").Body(t), invoice(byNumber, supplier, "t1").With("note", "another").Body(t)}
+		n.Start()
 		answered := submitMany(t, n, submits, bodies)
 		events := map[string]int64{}
 		for _, id := range answered {
 			events[id]++ // one answered after the success names the success again
 		}
-		n.until("all have ended", func() bool { return one[int64](t, d, "SELECT open FROM transactions") == 0 })
-		same(t, "registrations", len(a.registered(byNumber)), 1)
+		n.Until("all have ended", func() bool { return one[int64](t, d, "SELECT open FROM transactions") == 0 })
+		same(t, "registrations", len(a.Registered(byNumber)), 1)
 		same(t, "events", one[int64](t, d, "SELECT count(*) FROM webhook_events"), submits)
 		same(t, "results", one[int64](t, d, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'"), int64(len(events)))
 		registered := one[string](t, d, "SELECT success_id FROM transactions")
-		winner := n.result(registered)
+		winner := n.Show(registered)
 		var warned, differed int64
 		for i, id := range answered {
 			differs := id != registered && (i%2 == 0) != (winner.Note == nil)
@@ -100,14 +100,14 @@ func TestHardCase07AThousandParallelSubmitsRegisterOnce(t *testing.T) {
 			if i%20 > 1 {
 				continue // two of twenty are read as a client would
 			}
-			r := n.result(id)
+			r := n.Show(id)
 			if r.Status != filing.Success || *r.AuthorityID1 != *winner.AuthorityID1 || *r.UniqueNumber != *winner.UniqueNumber {
 				t.Fatalf("attempt %d: %+v", i, r)
 			}
 			if got := fmt.Sprint(codesOf(r)); id != registered && (got == "[payload_differs]") != differs {
 				t.Errorf("attempt %d with body %d: warnings %s, registered note %v", i, i%2, got, winner.Note)
 			}
-			same(t, "events of "+id, n.events(id), events[id])
+			same(t, "events of "+id, n.Events(id), events[id])
 		}
 		warned = one[int64](t, d, "SELECT count(*) FROM operations WHERE settled_by IS NOT NULL AND result LIKE '%payload_differs%'")
 		same(t, "warnings", warned, differed)
@@ -138,10 +138,10 @@ func submitMany(t *testing.T, n *node, submits int, bodies [2][]byte) []string {
 func TestAThousandMayWaitAndNoMore(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
-		n := newNode(t, d, a.setup())
-		supplier := n.supplier(byNumber, "s1")
-		bodies := [2][]byte{invoice(byNumber, supplier, "t1").body(t), invoice(byNumber, supplier, "t1").body(t)}
-		first := n.file(invoice(byNumber, supplier, "t1"))
+		n := newNode(t, d, a.Setup())
+		supplier := n.Supplier(byNumber, "s1")
+		bodies := [2][]byte{invoice(byNumber, supplier, "t1").Body(t), invoice(byNumber, supplier, "t1").Body(t)}
+		first := n.File(invoice(byNumber, supplier, "t1"))
 		submitMany(t, n, filing.WaitingMax, bodies) // each is fine
 		_, err := n.Submit(t.Context(), caller(client), transaction.Invoice, bodies[0])
 		var limited *fault.Error
@@ -150,33 +150,33 @@ func TestAThousandMayWaitAndNoMore(t *testing.T) {
 		}
 		same(t, "attempts", one[int64](t, d, "SELECT attempts FROM transactions"), filing.WaitingMax+1)
 		same(t, "stored", one[int64](t, d, "SELECT count(*) FROM operations"), filing.WaitingMax+1)
-		n.file(invoice(byNumber, supplier, "t2")) // others are not concerned
-		n.start()
-		n.succeeds(first)
-		n.until("all have ended", func() bool { return one[int64](t, d, "SELECT sum(open) FROM transactions") == 0 })
-		same(t, "registrations", len(a.registered(byNumber)), 2)
-		same(t, "a resubmit after SUCCESS", n.file(invoice(byNumber, supplier, "t1")), first)
+		n.File(invoice(byNumber, supplier, "t2")) // others are not concerned
+		n.Start()
+		n.Succeeds(first)
+		n.Until("all have ended", func() bool { return one[int64](t, d, "SELECT sum(open) FROM transactions") == 0 })
+		same(t, "registrations", len(a.Registered(byNumber)), 2)
+		same(t, "a resubmit after SUCCESS", n.File(invoice(byNumber, supplier, "t1")), first)
 	})
 }
 
 func TestHardCase08AChangedBodyWaitsForTheFirst(t *testing.T) {
 	n, a := filer(t)
-	supplier := n.supplier(byNumber, "s1")
+	supplier := n.Supplier(byNumber, "s1")
 	// The first fails: the second is processed with its own body.
-	a.script(byNumber, country.Step{Outcome: country.Reject})
+	a.Script(byNumber, country.Step{Outcome: country.Reject})
 	hold := make(chan struct{})
-	n.when("sent", func(string) { <-hold })
-	first := n.file(invoice(byNumber, supplier, "t1"))
-	second := n.file(invoice(byNumber, supplier, "t1").with("transaction_number", "changed"))
-	third := n.file(invoice(byNumber, supplier, "t1").with("transaction_number", "never filed"))
-	same(t, "the second", n.stage(second), string(filing.Waiting))
+	n.When("sent", func(string) { <-hold })
+	first := n.File(invoice(byNumber, supplier, "t1"))
+	second := n.File(invoice(byNumber, supplier, "t1").With("transaction_number", "changed"))
+	third := n.File(invoice(byNumber, supplier, "t1").With("transaction_number", "never filed"))
+	same(t, "the second", n.Stage(second), string(filing.Waiting))
 	close(hold)
-	n.fails(first, fault.AuthorityRejected)
-	same(t, "the second's number", *n.succeeds(second).Number, "changed")
-	same(t, "what the third sees", *n.succeeds(third, fault.PayloadDiffers).Number, "changed")
-	same(t, "registered", fmt.Sprint(a.registered(byNumber)), "[changed]")
+	n.Fails(first, fault.AuthorityRejected)
+	same(t, "the second's number", *n.Succeeds(second).Number, "changed")
+	same(t, "what the third sees", *n.Succeeds(third, fault.PayloadDiffers).Number, "changed")
+	same(t, "registered", fmt.Sprint(a.Registered(byNumber)), "[changed]")
 	for _, id := range []string{first, second, third} {
-		same(t, "events", n.events(id), 1)
+		same(t, "events", n.Events(id), 1)
 	}
 	history(t, n, "t1", filing.Failure, filing.Success, filing.Success)
 }
@@ -184,9 +184,9 @@ func TestHardCase08AChangedBodyWaitsForTheFirst(t *testing.T) {
 func TestHardCase09SuccessNeverChanges(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
-		n := newNode(t, d, a.setup()).start()
-		id := n.file(invoice(byNumber, n.supplier(byNumber, "s1"), "t1"))
-		n.succeeds(id)
+		n := newNode(t, d, a.Setup()).Start()
+		id := n.File(invoice(byNumber, n.Supplier(byNumber, "s1"), "t1"))
+		n.Succeeds(id)
 		for _, attack := range []string{
 			"UPDATE operations SET status = 'FAILURE' WHERE operation_id = $1",
 			"UPDATE operations SET result = '{}' WHERE operation_id = $1",
@@ -199,8 +199,8 @@ func TestHardCase09SuccessNeverChanges(t *testing.T) {
 				t.Errorf("%s: the database lets it happen", attack)
 			}
 		}
-		n.succeeds(id)
-		same(t, "a resubmit", n.file(invoice(byNumber, n.supplier(byNumber, "s1"), "t1")), id)
-		same(t, "registrations", len(a.registered(byNumber)), 1)
+		n.Succeeds(id)
+		same(t, "a resubmit", n.File(invoice(byNumber, n.Supplier(byNumber, "s1"), "t1")), id)
+		same(t, "registrations", len(a.Registered(byNumber)), 1)
 	})
 }

@@ -123,7 +123,7 @@ func (s *Service) store(tx *db.Tx, set []submission) ([]accepted, error) {
 	if err := s.cfg.Hooks.Notify(tx, in.events...); err != nil {
 		return nil, err
 	}
-	s.tally.onCommit(tx, in.acceptedEvents())
+	s.cfg.Count(tx, in.tallied())
 	tx.Wake(laneQueue.Table)
 	return in.answers, nil
 }
@@ -265,7 +265,8 @@ func encodeFaults(list []fault.Fault) any {
 	return string(text)
 }
 
-func decodeFaults(text *string) (list []fault.Fault) {
+// ReadFaults reads stored warnings.
+func ReadFaults(text *string) (list []fault.Fault) {
 	if text != nil {
 		json.Unmarshal([]byte(*text), &list) //nolint:errcheck // written by encodeFaults
 	}

@@ -25,21 +25,21 @@ import (
 func TestABatchIsWhatTheAuthorityTakes(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.limits.Batch = 7
-	n := newNode(t, dbtest.SQLite(t), o.setup())
-	supplier := n.supplier(officeCode, "s1")
+	o.Habits.Batch = 7
+	n := newNode(t, dbtest.SQLite(t), o.Setup())
+	supplier := n.Supplier(officeCode, "s1")
 	var ids []string
 	for i := range 15 {
-		ids = append(ids, n.file(invoice(officeCode, supplier, fmt.Sprintf("t%02d", i))))
+		ids = append(ids, n.File(invoice(officeCode, supplier, fmt.Sprintf("t%02d", i))))
 	}
-	n.start()
+	n.Start()
 	for _, id := range ids {
-		n.succeeds(id)
+		n.Succeeds(id)
 	}
-	n.stop()
-	same(t, "calls", o.sent(), 3)
-	same(t, "in the last call", o.lastCall(), 1)
-	if got := o.registered(); !sort.StringsAreSorted(got) {
+	n.Stop()
+	same(t, "calls", o.Calls(), 3)
+	same(t, "in the last call", o.LastCall(), 1)
+	if got := o.Registered(); !sort.StringsAreSorted(got) {
 		t.Errorf("registered in the order %v", got)
 	}
 }
@@ -49,21 +49,21 @@ func TestABatchIsWhatTheAuthorityTakes(t *testing.T) {
 func TestAChainKeepsItsOrderThroughOutages(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
-	n := newNode(t, dbtest.SQLite(t), a.setup())
-	supplier := n.supplier(byChain, "s1")
-	a.script(byChain,
+	n := newNode(t, dbtest.SQLite(t), a.Setup())
+	supplier := n.Supplier(byChain, "s1")
+	a.Script(byChain,
 		country.Step{Outcome: country.Reject}, country.Step{Outcome: country.Accept, Times: 5},
 		country.Step{Outcome: country.Unavailable, Times: 2}, country.Step{Outcome: country.Garbage, Times: 2},
 		country.Step{Outcome: country.DropAnswer}, country.Step{Outcome: country.Unavailable, Times: 2})
 	var ids []string
-	ids = append(ids, n.file(invoice(byChain, supplier, "first")), n.file(invoice(byChain, supplier, "first"))) // the second attempt is older than its place in the chain
-	n.start()
+	ids = append(ids, n.File(invoice(byChain, supplier, "first")), n.File(invoice(byChain, supplier, "first"))) // the second attempt is older than its place in the chain
+	n.Start()
 	for i := range 40 {
-		ids = append(ids, n.file(invoice(byChain, supplier, fmt.Sprintf("t%02d", i))))
+		ids = append(ids, n.File(invoice(byChain, supplier, fmt.Sprintf("t%02d", i))))
 	}
 	failed := 0
 	for _, id := range ids {
-		if r := n.settled(id); r.Status == filing.Failure {
+		if r := n.Settled(id); r.Status == filing.Failure {
 			failed++
 			same(t, "why", fmt.Sprint(codesOf(r)), "[authority_rejected]")
 			if strings.Contains(r.Errors[0].Message, "chain") {
@@ -72,47 +72,47 @@ func TestAChainKeepsItsOrderThroughOutages(t *testing.T) {
 		}
 	}
 	same(t, "failures", failed, 1)
-	same(t, "registrations", len(a.registered(byChain)), 41)
-	same(t, "chain positions", one[int64](t, n.d, "SELECT position FROM chains"), 42)
+	same(t, "registrations", len(a.Registered(byChain)), 41)
+	same(t, "chain positions", one[int64](t, n.DB, "SELECT position FROM chains"), 42)
 }
 
 // The chain goes on from its head after links were fixed and never sent.
 func TestLinksPreparedBeforeAKillAreSentFirst(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByChain)
-	o.limits.Batch = 3
+	o.Habits.Batch = 3
 	down := true
 	var mu sync.Mutex
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if down {
 			return country.Receipt{}, country.ErrNotTaken
 		}
-		if want := int64(len(o.registered()) + 1); f.Link.Position != want {
+		if want := int64(len(o.Registered()) + 1); f.Link.Position != want {
 			t.Errorf("position %d came where %d belongs", f.Link.Position, want)
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
 	d := dbtest.SQLite(t)
-	n := newNode(t, d, o.setup())
-	supplier := n.supplier(officeCode, "s1")
-	ids := []string{n.file(invoice(officeCode, supplier, "t0"))}
-	n.start()
-	n.until("one is prepared", func() bool { return n.stage(ids[0]) == string(filing.Prepared) })
+	n := newNode(t, d, o.Setup())
+	supplier := n.Supplier(officeCode, "s1")
+	ids := []string{n.File(invoice(officeCode, supplier, "t0"))}
+	n.Start()
+	n.Until("one is prepared", func() bool { return n.Stage(ids[0]) == string(filing.Prepared) })
 	for i := range 10 {
-		ids = append(ids, n.file(invoice(officeCode, supplier, fmt.Sprint("t", i+1))))
+		ids = append(ids, n.File(invoice(officeCode, supplier, fmt.Sprint("t", i+1))))
 	}
-	n.until("some more are prepared", func() bool {
+	n.Until("some more are prepared", func() bool {
 		return one[int64](t, d, "SELECT count(*) FROM operations WHERE stage = 'prepared'") == 3
 	})
-	n.stop()
+	n.Stop()
 	mu.Lock()
 	down = false
 	mu.Unlock()
-	next := newNode(t, d, o.setup()).start()
+	next := newNode(t, d, o.Setup()).Start()
 	for _, id := range ids {
-		next.succeeds(id)
+		next.Succeeds(id)
 	}
 }
 
@@ -120,32 +120,32 @@ func TestLinksPreparedBeforeAKillAreSentFirst(t *testing.T) {
 func TestBytesOfAnOlderVersionAreSentUnchanged(t *testing.T) {
 	t.Parallel()
 	old := newOffice(country.ByNumber)
-	old.send = func(*office, country.Filing) (country.Receipt, error) {
+	old.OnSend = func(*office, country.Filing) (country.Receipt, error) {
 		return country.Receipt{}, country.ErrNotTaken
 	}
 	d := dbtest.SQLite(t)
-	n := newNode(t, d, old.setup())
-	supplier := n.supplier(officeCode, "s1")
-	id := n.file(invoice(officeCode, supplier, "t1"))
-	n.start()
-	n.until("it is prepared", func() bool { return n.stage(id) == string(filing.Prepared) })
-	n.stop()
+	n := newNode(t, d, old.Setup())
+	supplier := n.Supplier(officeCode, "s1")
+	id := n.File(invoice(officeCode, supplier, "t1"))
+	n.Start()
+	n.Until("it is prepared", func() bool { return n.Stage(id) == string(filing.Prepared) })
+	n.Stop()
 	bytes := one[[]byte](t, d, "SELECT report FROM filings")
 
 	next := newOffice(country.ByNumber)
-	next.version = "office-2"
+	next.Version = "office-2"
 	var sent []byte
-	next.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	next.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		if f.Number == "N-t1" {
 			sent = f.Report
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	m := newNode(t, d, next.setup()).start()
-	m.succeeds(id)
+	m := newNode(t, d, next.Setup()).Start()
+	m.Succeeds(id)
 	same(t, "sent", string(sent), string(bytes))
 	same(t, "version of its pack", one[string](t, d, "SELECT pack_version FROM operations WHERE operation_id = $1", id), "office-1")
-	m.succeeds(m.file(invoice(officeCode, supplier, "t2")))
+	m.Succeeds(m.File(invoice(officeCode, supplier, "t2")))
 	if report := one[string](t, d, "SELECT filing FROM filings WHERE operation_id <> $1", id); report == "" {
 		t.Error("nothing was filed by the next version")
 	}
@@ -157,33 +157,33 @@ func TestBytesOfAnOlderVersionAreSentUnchanged(t *testing.T) {
 func TestHardCase16APanickingTransactionIsQuarantined(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.prepare = func(o *office, in country.Draft) (country.Filing, error) {
+	o.OnPrepare = func(o *office, in country.Draft) (country.Filing, error) {
 		if in.Transaction.Number == "poison" {
 			panic("out of cheese")
 		}
-		return o.draft(in)
+		return o.Draft(in)
 	}
-	n := newNode(t, dbtest.SQLite(t), o.setup())
-	supplier := n.supplier(officeCode, "s1")
+	n := newNode(t, dbtest.SQLite(t), o.Setup())
+	supplier := n.Supplier(officeCode, "s1")
 	var ids []string
 	for i := range 5 {
-		ids = append(ids, n.file(invoice(officeCode, supplier, fmt.Sprint("t", i))))
+		ids = append(ids, n.File(invoice(officeCode, supplier, fmt.Sprint("t", i))))
 	}
-	poison := n.file(invoice(officeCode, supplier, "p").with("transaction_number", "poison"))
-	n.start()
-	n.until("the poison is set aside", func() bool { return n.stage(poison) == string(filing.Quarantined) })
+	poison := n.File(invoice(officeCode, supplier, "p").With("transaction_number", "poison"))
+	n.Start()
+	n.Until("the poison is set aside", func() bool { return n.Stage(poison) == string(filing.Quarantined) })
 	for _, id := range ids {
-		n.succeeds(id)
+		n.Succeeds(id)
 	}
-	n.succeeds(n.file(invoice(officeCode, supplier, "later")))
-	same(t, "what the client sees", n.result(poison).Status, filing.Processing)
-	same(t, "alerts", fmt.Sprint(n.raised("operation_quarantined")), "map["+poison+":1]")
-	same(t, "registrations", len(o.registered()), 6)
-	n.stop()
-	if n.t.Failed() {
+	n.Succeeds(n.File(invoice(officeCode, supplier, "later")))
+	same(t, "what the client sees", n.Show(poison).Status, filing.Processing)
+	same(t, "alerts", fmt.Sprint(n.Raised("operation_quarantined")), "map["+poison+":1]")
+	same(t, "registrations", len(o.Registered()), 6)
+	n.Stop()
+	if n.T.Failed() {
 		return
 	}
-	same(t, "it was tried", strings.Count(n.log.String(), "out of cheese"), filing.CrashesMax)
+	same(t, "it was tried", strings.Count(n.Log.String(), "out of cheese"), filing.CrashesMax)
 }
 
 // Hard case 16: an operation that kills the whole process is found by the count
@@ -195,21 +195,21 @@ func TestNewcomersDoNotWaitForSuspects(t *testing.T) {
 	t.Parallel()
 	for _, suspects := range []int{1, filing.SuspectsLook, filing.SuspectsLook + 1} {
 		o := newOffice(country.ByNumber)
-		o.limits.Batch = 1
-		n := newNode(t, dbtest.SQLite(t), o.setup())
+		o.Habits.Batch = 1
+		n := newNode(t, dbtest.SQLite(t), o.Setup())
 		n.SuspectLater(time.Hour)
-		supplier := n.supplier(officeCode, "s1")
+		supplier := n.Supplier(officeCode, "s1")
 		for i := range suspects {
-			n.file(invoice(officeCode, supplier, fmt.Sprint("suspect", i)))
+			n.File(invoice(officeCode, supplier, fmt.Sprint("suspect", i)))
 		}
-		execSQL(t, n.d, "UPDATE operations SET crashes = 2")
-		n.start()
-		n.until("the suspects are put off", func() bool {
-			return one[int64](t, n.d, "SELECT count(*) FROM operations WHERE due_at > $1", db.Micros(n.d.Now().Add(time.Minute))) == int64(suspects)
+		execSQL(t, n.DB, "UPDATE operations SET crashes = 2")
+		n.Start()
+		n.Until("the suspects are put off", func() bool {
+			return one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE due_at > $1", db.Micros(n.DB.Now().Add(time.Minute))) == int64(suspects)
 		})
-		n.succeeds(n.file(invoice(officeCode, supplier, "newcomer")))
-		n.stop()
-		same(t, "registered", len(o.registered()), 1)
+		n.Succeeds(n.File(invoice(officeCode, supplier, "newcomer")))
+		n.Stop()
+		same(t, "registered", len(o.Registered()), 1)
 	}
 }
 
@@ -217,20 +217,20 @@ func TestHardCase16AnOperationThatKillsTheProcessIsIsolated(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	o := newOffice(country.ByNumber)
-	fine := newNode(t, d, o.setup())
-	supplier := fine.supplier(officeCode, "s1")
+	fine := newNode(t, d, o.Setup())
+	supplier := fine.Supplier(officeCode, "s1")
 	var ids []string
 	poison := ""
 	for i := range 40 {
 		p := invoice(officeCode, supplier, fmt.Sprintf("t%02d", i))
 		if i == 20 {
-			poison = fine.file(p.with("transaction_number", "poison"))
+			poison = fine.File(p.With("transaction_number", "poison"))
 			continue
 		}
-		ids = append(ids, fine.file(p))
+		ids = append(ids, fine.File(p))
 	}
 	deaths := 0
-	for len(fine.raised("operation_quarantined")) == 0 {
+	for len(fine.Raised("operation_quarantined")) == 0 {
 		if deaths++; deaths > 10 {
 			t.Fatal("the poison kills process after process")
 		}
@@ -239,13 +239,13 @@ func TestHardCase16AnOperationThatKillsTheProcessIsIsolated(t *testing.T) {
 	if deaths < filing.CrashesMax {
 		t.Errorf("quarantined after %d deaths", deaths)
 	}
-	fine.start()
+	fine.Start()
 	for _, id := range ids {
-		fine.succeeds(id)
+		fine.Succeeds(id)
 	}
-	same(t, "alerts", fmt.Sprint(fine.raised("operation_quarantined")), "map["+poison+":1]")
-	same(t, "registrations", len(o.registered()), 39)
-	same(t, "what the client sees", fine.result(poison).Status, filing.Processing) // it may have left: a person must look
+	same(t, "alerts", fmt.Sprint(fine.Raised("operation_quarantined")), "map["+poison+":1]")
+	same(t, "registrations", len(o.Registered()), 39)
+	same(t, "what the client sees", fine.Show(poison).Status, filing.Processing) // it may have left: a person must look
 	same(t, "innocents still suspected", one[int64](t, d, "SELECT count(*) FROM operations WHERE crashes > 0 AND operation_id <> $1", poison), 0)
 }
 
@@ -255,16 +255,16 @@ func die(t *testing.T, d *db.DB, o *office) {
 	t.Helper()
 	t.Run("", func(t *testing.T) {
 		mortal := &mortalOffice{office: o}
-		p := o.pack()
-		s := o.setup()
-		p.Simulator = s.packs[0].Simulator
+		p := o.Pack()
+		s := o.Setup()
+		p.Simulator = s.Packs[0].Simulator
 		p.Connect = func(country.Endpoint) (country.Channel, error) { return mortal, nil }
-		s.packs = []country.Pack{p}
-		n := newNode(t, d, s).start()
-		n.until("it is dead or idle", func() bool {
+		s.Packs = []country.Pack{p}
+		n := newNode(t, d, s).Start()
+		n.Until("it is dead or idle", func() bool {
 			return mortal.dead.Load() || one[int64](t, d, "SELECT count(*) FROM operations WHERE due_at <= $1", db.Micros(d.Now())) == 0
 		})
-		n.stop()
+		n.Stop()
 		// The process is gone: nobody holds its lanes.
 		execSQL(t, d, "UPDATE lanes SET due_at = NULL, lease_until = NULL, lease_node = NULL")
 	})
@@ -292,30 +292,30 @@ func TestABacklogOfOneClientDoesNotStarveAnother(t *testing.T) {
 	t.Parallel()
 	const backlog = 60
 	o := newOffice(country.ByNumber)
-	o.limits.Batch = 1
+	o.Habits.Batch = 1
 	var n *node
 	gate := make(chan struct{})
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		if strings.HasPrefix(f.Number, "N-big") {
 			<-gate // each of the big client's calls waits for a token
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	n = newNode(t, dbtest.SQLite(t), o.setup())
-	big := n.supplierOf("c_big", officeCode, "big")
-	small := n.supplier(officeCode, "small")
+	n = newNode(t, dbtest.SQLite(t), o.Setup())
+	big := n.SupplierOf("c_big", officeCode, "big")
+	small := n.Supplier(officeCode, "small")
 	for i := range backlog {
-		n.submitAs("c_big", transaction.Invoice, invoice(officeCode, big, fmt.Sprint("big", i)))
+		n.HandAs("c_big", transaction.Invoice, invoice(officeCode, big, fmt.Sprint("big", i)))
 	}
-	n.start()
+	n.Start()
 	gate <- struct{}{} // the backlog is under way
-	n.succeeds(n.file(invoice(officeCode, small, "t1")))
-	if done := len(o.registered()); done > 3 {
+	n.Succeeds(n.File(invoice(officeCode, small, "t1")))
+	if done := len(o.Registered()); done > 3 {
 		t.Errorf("the small one came after %d of the backlog", done)
 	}
 	close(gate)
-	n.until("the backlog is done", func() bool {
-		return one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
+	n.Until("the backlog is done", func() bool {
+		return one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
 	})
 }
 
@@ -327,25 +327,25 @@ func TestAClientOfManySuppliersDoesNotStarveAnother(t *testing.T) {
 	const suppliers = 300
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
-		o.limits.Batch = 1
+		o.Habits.Batch = 1
 		under, gate := make(chan struct{}, suppliers), make(chan struct{})
-		o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 			if strings.HasPrefix(f.Number, "N-big") {
 				under <- struct{}{}
 				<-gate // each of the big client's calls waits for a token
 			}
-			return o.take(f), nil
+			return o.Take(f), nil
 		}
-		n := newNode(t, d, o.setup())
-		small := n.supplierOf("c_small", officeCode, "small") // behind c_big in every order but that of turns
+		n := newNode(t, d, o.Setup())
+		small := n.SupplierOf("c_small", officeCode, "small") // behind c_big in every order but that of turns
 		for i := range suppliers {
-			n.submitAs("c_big", transaction.Invoice, invoice(officeCode, n.supplierOf("c_big", officeCode, fmt.Sprintf("big%03d", i)), fmt.Sprint("big", i)))
+			n.HandAs("c_big", transaction.Invoice, invoice(officeCode, n.SupplierOf("c_big", officeCode, fmt.Sprintf("big%03d", i)), fmt.Sprint("big", i)))
 		}
-		n.start()
+		n.Start()
 		for range filing.LanesAtOnce {
 			<-under
 		}
-		id := n.submitAs("c_small", transaction.Invoice, invoice(officeCode, small, "t1"))
+		id := n.HandAs("c_small", transaction.Invoice, invoice(officeCode, small, "t1"))
 		released := 0
 		for done := false; !done; released++ {
 			if released == suppliers-1 {
@@ -362,7 +362,7 @@ func TestAClientOfManySuppliersDoesNotStarveAnother(t *testing.T) {
 			t.Errorf("the small client's sale came after %d of the backlog of %d, want at most %d", released, suppliers, most)
 		}
 		close(gate)
-		n.until("the backlog is done", func() bool {
+		n.Until("the backlog is done", func() bool {
 			return one[int64](t, d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
 		})
 	})
@@ -375,49 +375,49 @@ func TestHardCase12NewCredentialsSignAgainOnlyWhatWasNeverSent(t *testing.T) {
 	var mode atomic.Pointer[error]
 	mode.Store(&errLine)
 	var sent []string
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		if err := *mode.Load(); err != errWorks {
 			return country.Receipt{}, err
 		}
 		sent = append(sent, string(f.Report))
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	o.find = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnFind = func(o *office, f country.Filing) (country.Receipt, error) {
 		if err := *mode.Load(); err != errWorks {
 			return country.Receipt{}, err
 		}
-		return o.held(f), nil
+		return o.Held(f), nil
 	}
-	s := o.setup()
-	s.master = newMaster(t)
+	s := o.Setup()
+	s.Master = newMaster(t)
 	n := newNode(t, dbtest.SQLite(t), s)
-	supplier := n.supplier(officeCode, "s1", func(c *onboarding.NewCompany) { c.Credentials.Secret = "old" })
-	doubtful := n.file(invoice(officeCode, supplier, "t1"))
-	n.start()
-	n.until("one is in doubt", func() bool { return n.stage(doubtful) == string(filing.Sent) })
-	n.stop()
+	supplier := n.Supplier(officeCode, "s1", func(c *onboarding.NewCompany) { c.Credentials.Secret = "old" })
+	doubtful := n.File(invoice(officeCode, supplier, "t1"))
+	n.Start()
+	n.Until("one is in doubt", func() bool { return n.Stage(doubtful) == string(filing.Sent) })
+	n.Stop()
 	mode.Store(&errRefused)
-	unsent := n.file(invoice(officeCode, supplier, "t2"))
-	execSQL(t, n.d, "UPDATE operations SET due_at = accepted_at") // both are due in one visit
-	n.start()
-	n.until("the lane is paused", func() bool { return len(n.raised("lane_paused_credentials")) == 1 })
-	n.stop()
-	same(t, "what was sent", n.stage(doubtful), string(filing.Sent))
-	same(t, "what was not", n.stage(unsent), string(filing.Prepared))
-	waiting := n.file(invoice(officeCode, supplier, "t3"))
-	execSQL(t, n.d, "UPDATE lanes SET due_at = $1, failures = 9", db.Micros(n.d.Now().Add(time.Hour))) // it rests for long
+	unsent := n.File(invoice(officeCode, supplier, "t2"))
+	execSQL(t, n.DB, "UPDATE operations SET due_at = accepted_at") // both are due in one visit
+	n.Start()
+	n.Until("the lane is paused", func() bool { return len(n.Raised("lane_paused_credentials")) == 1 })
+	n.Stop()
+	same(t, "what was sent", n.Stage(doubtful), string(filing.Sent))
+	same(t, "what was not", n.Stage(unsent), string(filing.Prepared))
+	waiting := n.File(invoice(officeCode, supplier, "t3"))
+	execSQL(t, n.DB, "UPDATE lanes SET due_at = $1, failures = 9", db.Micros(n.DB.Now().Add(time.Hour))) // it rests for long
 	mode.Store(&errWorks)
-	n.replaceSecret(supplier, "new")
-	n.start()
+	replaceSecret(n, supplier, "new")
+	n.Start()
 	for _, id := range []string{doubtful, unsent, waiting} {
-		n.succeeds(id)
+		n.Succeeds(id)
 	}
 	for number, secret := range map[string]string{"N-t1": "old", "N-t2": "new", "N-t3": "new"} {
 		if !strings.Contains(lineOf(sent, number), fmt.Sprintf("%q", secret)) {
 			t.Errorf("%s was not sent with the %s credentials: %v", number, secret, sent)
 		}
 	}
-	same(t, "alerts", fmt.Sprint(n.raised("lane_paused_credentials")), "map["+client+"/"+supplier+":1]")
+	same(t, "alerts", fmt.Sprint(n.Raised("lane_paused_credentials")), "map["+client+"/"+supplier+":1]")
 }
 
 var (
@@ -426,26 +426,26 @@ var (
 )
 
 // replaceSecret changes a company's credentials as its owner would.
-func (n *node) replaceSecret(company, secret string) {
-	n.t.Helper()
+func replaceSecret(n *node, company, secret string) {
+	n.T.Helper()
 	workers := river.NewWorkers()
-	n.companies.Workers(workers)
-	must(n.t, n.d.StartJobs(context.Background(), db.Jobs{Workers: workers, Parallel: 1}))
-	e, err := n.companies.Patch(context.Background(), client, company, []byte(`{"tax_credentials": {"password": "`+secret+`"}}`))
-	must(n.t, err)
+	n.Companies.Workers(workers)
+	must(n.T, n.DB.StartJobs(context.Background(), db.Jobs{Workers: workers, Parallel: 1}))
+	e, err := n.Companies.Patch(context.Background(), client, company, []byte(`{"tax_credentials": {"password": "`+secret+`"}}`))
+	must(n.T, err)
 	deadline := time.Now().Add(patience)
 	for {
-		job, err := n.companies.Job(context.Background(), client, e.Data.JobID)
-		must(n.t, err)
+		job, err := n.Companies.Job(context.Background(), client, e.Data.JobID)
+		must(n.T, err)
 		if job.Status == onboarding.Success {
 			break
 		}
 		if job.Status == onboarding.Failed || time.Now().After(deadline) {
-			n.t.Fatalf("the new credentials are %s: %v", job.Status, job.Errors)
+			n.T.Fatalf("the new credentials are %s: %v", job.Status, job.Errors)
 		}
 		time.Sleep(time.Millisecond) // River has no signal to give
 	}
-	must(n.t, n.d.StopJobs(context.Background()))
+	must(n.T, n.DB.StopJobs(context.Background()))
 }
 
 func lineOf(lines []string, number string) string {

@@ -67,11 +67,3 @@ func (s *Service) storeSettled(tx *db.Tx, set []submission) error {
 	}
 	return tx.Insert("filings", "operation_id,report,sha256,filing", filings...)
 }
-
-// Unsettled counts operations that have not ended.
-func (s *Service) Unsettled(ctx context.Context) (n int, err error) {
-	err = s.db.Read(ctx, func(r db.Reader) error {
-		return r.Row("SELECT count(*) FROM operations WHERE due_at IS NOT NULL").Scan(&n)
-	})
-	return n, err
-}

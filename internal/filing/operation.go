@@ -37,20 +37,21 @@ type laneState struct {
 	troubleAt time.Time // since when; zero without trouble
 }
 
-// place is a lane's name taken apart.
-type place struct {
-	scope      string
-	code       string
-	live       country.Live
-	supplierID string
+// Place is a lane's name taken apart.
+type Place struct {
+	Scope      string
+	Code       string
+	Live       country.Live
+	SupplierID string
 }
 
-func parseLane(name string) (place, error) {
+// ParseLane reads a name that [laneName] made.
+func ParseLane(name string) (Place, error) {
 	parts := strings.SplitN(name, "|", 5)
 	if len(parts) != 5 {
-		return place{}, fmt.Errorf("lane %q has no such form", name)
+		return Place{}, fmt.Errorf("lane %q has no such form", name)
 	}
-	return place{scope: parts[0], code: parts[1], live: parts[2] == "live", supplierID: parts[4]}, nil
+	return Place{Scope: parts[0], Code: parts[1], Live: parts[2] == "live", SupplierID: parts[4]}, nil
 }
 
 // operation is one processing attempt as the processor holds it.
@@ -85,10 +86,7 @@ type operation struct {
 	filing   country.Filing
 	receipt  country.Receipt
 	original *country.Original
-
-	structured *country.Structured // the invoice as data, where nothing is filed
-
-	gap *gap // what the authority holds of it since before a backup was restored
+	gap      *gap // what the authority holds of it since before a backup was restored
 }
 
 const operationFields = `operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id,
@@ -161,7 +159,8 @@ func encodeFiling(f country.Filing) string {
 	return string(text)
 }
 
-func decodeFiling(text string, report []byte) (f country.Filing, err error) {
+// ReadFiling reads what is stored of a filing, with its report.
+func ReadFiling(text string, report []byte) (f country.Filing, err error) {
 	if err = json.Unmarshal([]byte(text), &f); err != nil {
 		return f, fmt.Errorf("read a stored filing: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"tributary/internal/alert"
@@ -32,11 +31,8 @@ const (
 	documentsBatch       = 40 // operations together where only documents are made
 )
 
-// Run processes operations, and makes them findable, until ctx ends.
+// Run processes operations until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	var index sync.WaitGroup
-	index.Go(func() { s.runIndex(ctx) })
-	defer index.Wait()
 	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: lanesAtOnce, Work: s.visit, Poll: s.poll}
 	return pump.Run(ctx)
 }
@@ -45,7 +41,7 @@ func (s *Service) Run(ctx context.Context) error {
 type visit struct {
 	*Service
 	lease    *db.Lease[laneState]
-	at       place
+	at       Place
 	pack     country.Pack
 	channel  country.Channel // nil: documents only, or no address
 	limits   country.Limits
@@ -131,20 +127,20 @@ func (v *visit) recovered() { v.failures, v.trouble, v.failing = 0, "", false }
 // pause stops the lane until somebody brings new credentials; it looks again now and then.
 func (v *visit) pause(ctx context.Context, err error) {
 	known := v.lacksCredentials()
-	v.failed(fmt.Errorf("%s: %w", credentialsTrouble, err))
+	v.failed(fmt.Errorf("%s: %w", CredentialsTrouble, err))
 	v.paused = true
 	if !known {
 		v.cfg.Alerts.Raise(ctx, alert.LanePausedCredentials, v.subject(), "filing is paused: "+err.Error()) //nolint:errcheck // it is logged and counted in any case
 	}
 }
 
-// credentialsTrouble begins the trouble text of a lane that waits for credentials.
-const credentialsTrouble = "credentials"
+// CredentialsTrouble begins the trouble text of a lane that waits for credentials.
+const CredentialsTrouble = "credentials"
 
-func (v *visit) lacksCredentials() bool { return strings.HasPrefix(v.trouble, credentialsTrouble) }
+func (v *visit) lacksCredentials() bool { return strings.HasPrefix(v.trouble, CredentialsTrouble) }
 
 // subject names the lane's supplier in alerts.
-func (v *visit) subject() string { return v.at.scope + "/" + v.at.supplierID }
+func (v *visit) subject() string { return v.at.Scope + "/" + v.at.SupplierID }
 
 // until is when the lane may be visited next; zero: at once.
 func (v *visit) until() time.Time {
@@ -206,22 +202,22 @@ func (v *visit) raiseTrouble(tx *db.Tx) error {
 
 // open learns everything the lane's operations share.
 func (v *visit) open(ctx context.Context) (err error) {
-	if v.at, err = parseLane(v.lease.ID); err != nil {
+	if v.at, err = ParseLane(v.lease.ID); err != nil {
 		return err
 	}
 	var ok bool
-	if v.pack, ok = v.cfg.Atlas.Pack(v.at.code); !ok {
-		return fmt.Errorf("country %s is not in this program any more", v.at.code)
+	if v.pack, ok = v.cfg.Atlas.Pack(v.at.Code); !ok {
+		return fmt.Errorf("country %s is not in this program any more", v.at.Code)
 	}
 	v.limits = country.Limits{Batch: documentsBatch, Parallel: documentLanes}
 	if v.pack.Connect != nil {
-		if v.channel, err = v.cfg.Atlas.Channel(v.at.code, v.at.live); err != nil {
+		if v.channel, err = v.cfg.Atlas.Channel(v.at.Code, v.at.Live); err != nil {
 			return err
 		}
 		v.limits = v.channel.Limits()
 		v.chained = v.limits.Chain
 	}
-	if v.at.supplierID == "" {
+	if v.at.SupplierID == "" {
 		return nil
 	}
 	err = v.db.Read(ctx, func(r db.Reader) error {
@@ -230,7 +226,7 @@ func (v *visit) open(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		v.supplier, err = v.cfg.Companies.Supplier(r, v.at.scope, v.at.supplierID)
+		v.supplier, err = v.cfg.Companies.Supplier(r, v.at.Scope, v.at.SupplierID)
 		return err
 	})
 	if fault.KindOf(err) == fault.NotFound {
@@ -247,7 +243,7 @@ func (v *visit) open(ctx context.Context) (err error) {
 	}
 	v.location = locate(v.cfg.Atlas, v.supplier, v.pack)
 	if v.channel != nil {
-		if v.creds, err = v.cfg.Companies.Credentials(ctx, v.at.scope, v.at.supplierID); err != nil {
+		if v.creds, err = v.cfg.Companies.Credentials(ctx, v.at.Scope, v.at.SupplierID); err != nil {
 			return fmt.Errorf("open the supplier's credentials: %w", err)
 		}
 	}

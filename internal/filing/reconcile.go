@@ -155,7 +155,7 @@ func scanOwnFiling(scan func(...any) error) (own ownFiling, err error) {
 	if err := scan(&own.operationID, &own.transactionID, &own.kind, &own.status, &filing, &receipt, &cancellations); err != nil {
 		return own, err
 	}
-	f, err := decodeFiling(filing, nil)
+	f, err := ReadFiling(filing, nil)
 	if err != nil {
 		return own, err
 	}

@@ -145,7 +145,7 @@ func (s *Service) habits(ctx context.Context) (known habits, err error) {
 			var key [2]string
 			var last, late, early int64
 			var h habit
-			if err := scan(&key[0], &key[1], &last, &late, &early, newInstant(&h.open)); err != nil {
+			if err := scan(&key[0], &key[1], &last, &late, &early, db.NullInstant(&h.open)); err != nil {
 				return err
 			}
 			h.late, h.early = time.Duration(late)*time.Microsecond, time.Duration(early)*time.Microsecond

@@ -66,7 +66,7 @@ func (b *batch) fillGap(ctx context.Context, o *operation, number string) (decid
 	err = b.db.Read(ctx, func(r db.Reader) error {
 		gaps, err = db.Collect(r, scanGap, `SELECT number, reference, authority_id_1, authority_id_2, kind, day, gross, sha256, qr_code, registered_at
 			FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL AND (number = $3 OR reference = $4 AND reference <> '')`,
-			b.at.scope, b.at.supplierID, number, original)
+			b.at.Scope, b.at.SupplierID, number, original)
 		return err
 	})
 	if err != nil {
@@ -134,7 +134,7 @@ func (b *batch) adopted(o *operation) outcome {
 }
 
 func scanGap(scan func(...any) error) (g gap, err error) {
-	err = scan(&g.number, &g.reference, &g.id1, &g.id2, &g.kind, &g.day, &g.gross, &g.sha256, &g.qrCode, newInstant(&g.at))
+	err = scan(&g.number, &g.reference, &g.id1, &g.id2, &g.kind, &g.day, &g.gross, &g.sha256, &g.qrCode, db.NullInstant(&g.at))
 	return g, err
 }
 
@@ -153,9 +153,9 @@ func (b *batch) writeAdopted(tx *db.Tx, endings []ending) error {
 		case o.gap != nil:
 			filings = append(filings, []any{o.id, []byte{}, o.filing.SHA256, encodeFiling(o.filing)})
 			g := o.gap
-			taken = append(taken, []any{o.scope, b.at.supplierID, g.number, g.reference, g.id1, g.id2, o.id})
+			taken = append(taken, []any{o.scope, b.at.SupplierID, g.number, g.reference, g.id1, g.id2, o.id})
 		case o.filing.Number != "":
-			filled = append(filled, []any{o.scope, b.at.supplierID, o.filing.Number, e.receipt.AuthorityID1, o.id})
+			filled = append(filled, []any{o.scope, b.at.SupplierID, o.filing.Number, e.receipt.AuthorityID1, o.id})
 		}
 	}
 	if len(filings) > 0 {

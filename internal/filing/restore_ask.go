@@ -374,7 +374,7 @@ func letGo(tx *db.Tx, scope, supplierID string) error {
 		rows = append(rows, []any{lane})
 	}
 	tx.Wake(laneQueue.Table)
-	return tx.ExecEach("UPDATE lanes SET due_at = NULL, trouble = '' WHERE lane = $1 AND lease_until IS NULL AND (trouble LIKE '"+heldTrouble+"%' OR trouble LIKE '"+stoppedTrouble+"%')", rows)
+	return tx.ExecEach("UPDATE lanes SET due_at = NULL, trouble = '' WHERE lane = $1 AND lease_until IS NULL AND (trouble LIKE '"+HeldTrouble+"%' OR trouble LIKE '"+StoppedTrouble+"%')", rows)
 }
 
 // learnRestored finds out whether anything of the supplier may be filed, and
@@ -385,7 +385,7 @@ func (v *visit) learnRestored(r db.Reader) error {
 	err := r.Row(`SELECT (SELECT state FROM restored_suppliers WHERE supplier_id = $2 AND client_id = $1),
 		(SELECT trouble FROM restored_suppliers WHERE supplier_id = $2 AND client_id = $1),
 		(SELECT count(*) FROM (SELECT 1 FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL LIMIT 1) AS one)`,
-		v.at.scope, v.at.supplierID).Scan(&state, &trouble, &gaps)
+		v.at.Scope, v.at.SupplierID).Scan(&state, &trouble, &gaps)
 	if err != nil {
 		return fmt.Errorf("look for a restoration: %w", err)
 	}
@@ -393,21 +393,21 @@ func (v *visit) learnRestored(r db.Reader) error {
 	switch {
 	case state == nil:
 		v.restoredAt, err = restoredAt(r)
-	case *state == string(stateChain) && strings.HasPrefix(*trouble, stoppedTrouble):
+	case *state == string(stateChain) && strings.HasPrefix(*trouble, StoppedTrouble):
 		v.heldBack = *trouble
 	case *state != string(stateAsked):
-		v.heldBack = heldTrouble + ": the authority has not said yet what it holds (" + *state + ")"
+		v.heldBack = HeldTrouble + ": the authority has not said yet what it holds (" + *state + ")"
 	}
 	return err
 }
 
-// heldTrouble begins the trouble text of a lane that is held after a restored backup.
-const heldTrouble = "restored"
+// HeldTrouble begins the trouble text of a lane that is held after a restored backup.
+const HeldTrouble = "restored"
 
 // hold lets the lane of a held supplier rest; true when it is held.
 func (v *visit) hold() bool {
 	if v.heldBack == "" {
-		if strings.HasPrefix(v.trouble, heldTrouble) || strings.HasPrefix(v.trouble, stoppedTrouble) {
+		if strings.HasPrefix(v.trouble, HeldTrouble) || strings.HasPrefix(v.trouble, StoppedTrouble) {
 			v.trouble = ""
 		}
 		return false

@@ -65,7 +65,7 @@ func readOwnChain(r db.Reader, lane string) (c ownChain, err error) {
 }
 
 func linkIn(filing string) (country.Link, error) {
-	f, err := decodeFiling(filing, nil)
+	f, err := ReadFiling(filing, nil)
 	return f.Link, err
 }
 
@@ -252,7 +252,7 @@ func (q *question) absent(ctx context.Context) (ids []string, err error) {
 			if err := scan(&o.id, &o.stage, &dated, &text); err != nil {
 				return o, err
 			}
-			f, err := decodeFiling(text, nil)
+			f, err := ReadFiling(text, nil)
 			o.number, o.day = f.Number, db.FromMicros(dated).In(q.zone).Format("2006-01-02")
 			return o, err
 		}, `SELECT o.operation_id, o.stage, o.dated_at, f.filing FROM operations o JOIN filings f ON f.operation_id = o.operation_id

@@ -32,7 +32,7 @@ func restoredAt(r db.Reader) (began time.Time, err error) {
 // enlist puts a supplier that is younger than the restoration on its list, and
 // holds it. The intake does not wait for it.
 func (v *visit) enlist(ctx context.Context) error {
-	company, err := v.cfg.Companies.Company(ctx, v.at.scope, v.at.supplierID, false)
+	company, err := v.cfg.Companies.Company(ctx, v.at.Scope, v.at.SupplierID, false)
 	if err != nil {
 		return fmt.Errorf("read the company: %w", err)
 	}
@@ -44,7 +44,7 @@ func (v *visit) enlist(ctx context.Context) error {
 		var known int64
 		// As early as for the client's other suppliers, or anybody's.
 		err := tx.Row(`SELECT coalesce((SELECT min(first_day) FROM restored_suppliers WHERE client_id = $1), (SELECT min(first_day) FROM restored_suppliers)), known_to
-			FROM restorations`, v.at.scope).Scan(&first, &known)
+			FROM restorations`, v.at.Scope).Scan(&first, &known)
 		if err != nil {
 			return err
 		}
@@ -59,11 +59,11 @@ func (v *visit) enlist(ctx context.Context) error {
 		tx.Wake(askQueue.Table)
 		return tx.Exec(`INSERT INTO restored_suppliers (supplier_id, client_id, country, live, state, first_day, next_day, ahead, due_at)
 			VALUES ($1, $2, $3, $4, 'unasked', $5, $5, 1, $6) ON CONFLICT (supplier_id) DO NOTHING`,
-			v.at.supplierID, v.at.scope, v.at.code, bool(v.at.live), *first, db.Micros(tx.Now()))
+			v.at.SupplierID, v.at.Scope, v.at.Code, bool(v.at.Live), *first, db.Micros(tx.Now()))
 	})
 	if err != nil {
 		return fmt.Errorf("ask about a new company after a restored backup: %w", err)
 	}
-	v.heldBack = heldTrouble + ": the authority has not said yet what it holds (" + string(stateUnasked) + ")"
+	v.heldBack = HeldTrouble + ": the authority has not said yet what it holds (" + string(stateUnasked) + ")"
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -72,43 +73,43 @@ func restore(t *testing.T, d *db.DB, s setup) *node {
 }
 
 // complete lets a node ask the authorities until the intake is open.
-func (n *node) complete() (stop func()) {
-	n.t.Helper()
+func complete(n *node) (stop func()) {
+	n.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := n.RunRestore(ctx, true); err != nil {
-			n.t.Error(err)
+			n.T.Error(err)
 		}
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		<-done
 	})
-	n.t.Cleanup(stop)
+	n.T.Cleanup(stop)
 	select {
 	case <-n.Opened():
 	case <-time.After(patience):
-		n.t.Fatalf("the intake stays closed\n%s", n.log)
+		n.T.Fatalf("the intake stays closed\n%s", n.Log)
 	}
 	return stop
 }
 
 // closedToSubmits asserts that a submission is told to come back.
-func (n *node) closedToSubmits(p paper) {
-	n.t.Helper()
-	_, err := n.Submit(context.Background(), caller(client), transaction.Invoice, p.body(n.t))
+func closedToSubmits(n *node, p paper) {
+	n.T.Helper()
+	_, err := n.Submit(context.Background(), caller(client), transaction.Invoice, p.Body(n.T))
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Kind != fault.Unavailable || e.RetryAfter <= 0 || len(e.Faults) == 0 {
-		n.t.Fatalf("a submit while the intake is closed: %v", err)
+		n.T.Fatalf("a submit while the intake is closed: %v", err)
 	}
 }
 
 // state is where the restoration stands with a supplier.
-func (n *node) restoredState(supplier string) string {
-	n.t.Helper()
-	return one[string](n.t, n.d, "SELECT state FROM restored_suppliers WHERE supplier_id = $1", supplier)
+func restoredState(n *node, supplier string) string {
+	n.T.Helper()
+	return one[string](n.T, n.DB, "SELECT state FROM restored_suppliers WHERE supplier_id = $1", supplier)
 }
 
 // once asserts that an authority holds each number once.
@@ -143,58 +144,58 @@ func TestHardCase15AnOldBackupIsCompletedByTheAuthority(t *testing.T) {
 	t.Parallel()
 	eachBackup(t, func(t *testing.T, d *db.DB, backup func() *db.DB) {
 		a := newAuthorities(t)
-		n := newNode(t, d, a.setup())
-		supplier := n.supplier(byNumber, "s1")
+		n := newNode(t, d, a.Setup())
+		supplier := n.Supplier(byNumber, "s1")
 		life := []*sold{
 			{kind: transaction.Invoice, body: invoice(byNumber, supplier, "t1")},
 			{kind: transaction.Invoice, body: invoice(byNumber, supplier, "t2")},
 			{kind: transaction.Invoice, body: invoice(byNumber, supplier, "t3")},
 			{kind: transaction.Invoice, body: invoice(byNumber, supplier, "t4")},
-			{kind: transaction.Adjustment, body: invoice(byNumber, supplier, "a1").adjusts("t1", -100)},
-			{kind: transaction.Credit, body: correction(byNumber, "t3", "cr1").with("transaction_number", nil)},
+			{kind: transaction.Adjustment, body: invoice(byNumber, supplier, "a1").Adjusts("t1", -100)},
+			{kind: transaction.Credit, body: correction(byNumber, "t3", "cr1").With("transaction_number", nil)},
 			{kind: transaction.Cancellation, body: correction(byNumber, "t4", "x1")},
 		}
-		file := func(s *sold) { s.op = n.submit(s.kind, s.body) }
+		file := func(s *sold) { s.op = n.Hand(s.kind, s.body) }
 		file(life[0])
-		n.start().succeeds(life[0].op)
-		n.stop()
+		n.Start().Succeeds(life[0].op)
+		n.Stop()
 		file(life[1])
 		restored := backup() // knows t1 as SUCCESS, t2 as received, nothing else
-		n.start()
+		n.Start()
 		for i, s := range life {
 			if i > 1 {
 				file(s)
 			}
-			s.ids = authorityIDs(n.succeeds(s.op))
+			s.ids = authorityIDs(n.Succeeds(s.op))
 		}
-		n.stop()
-		before := a.registered(byNumber)
+		n.Stop()
+		before := a.Registered(byNumber)
 
-		m := restore(t, restored, a.setup()).start()
-		m.closedToSubmits(life[2].body)
-		m.until("the lane of t2 was visited", func() bool {
+		m := restore(t, restored, a.Setup()).Start()
+		closedToSubmits(m, life[2].body)
+		m.Until("the lane of t2 was visited", func() bool {
 			return strings.HasPrefix(one[string](t, restored, "SELECT coalesce(max(trouble), '') FROM lanes"), "restored")
 		})
-		same(t, "t2 while the intake is closed", m.stage(life[1].op), string(filing.Received))
-		same(t, "reading", m.result(life[0].op).Status, filing.Success)
-		m.stop()
+		same(t, "t2 while the intake is closed", m.Stage(life[1].op), string(filing.Received))
+		same(t, "reading", m.Show(life[0].op).Status, filing.Success)
+		m.Stop()
 
-		next := newNode(t, restored, a.setup()).start() // a restart forgets the flag, the database does not
+		next := newNode(t, restored, a.Setup()).Start() // a restart forgets the flag, the database does not
 		must(t, next.LearnRestore(t.Context()))
-		next.closedToSubmits(life[2].body)
-		next.complete()
-		same(t, "t2, which the backup knew", authorityIDs(next.succeeds(life[1].op)), life[1].ids)
+		closedToSubmits(next, life[2].body)
+		complete(next)
+		same(t, "t2, which the backup knew", authorityIDs(next.Succeeds(life[1].op)), life[1].ids)
 		for _, s := range life {
-			op := next.submit(s.kind, s.body)
-			same(t, fmt.Sprint(s.body["transaction_id"], " ids"), authorityIDs(next.succeeds(op)), s.ids)
+			op := next.Hand(s.kind, s.body)
+			same(t, fmt.Sprint(s.body["transaction_id"], " ids"), authorityIDs(next.Succeeds(op)), s.ids)
 		}
-		if after := a.registered(byNumber); !slices.Equal(after, before) {
+		if after := a.Registered(byNumber); !slices.Equal(after, before) {
 			t.Errorf("the authority held %v and holds %v", before, after)
 		}
-		next.succeeds(next.file(invoice(byNumber, supplier, "t5")))
-		once(t, a.registered(byNumber))
+		next.Succeeds(next.File(invoice(byNumber, supplier, "t5")))
+		once(t, a.Registered(byNumber))
 		same(t, "gaps that nobody adopted", one[int64](t, restored, "SELECT count(*) FROM adoptions WHERE operation_id IS NULL"), 0)
-		same(t, "alerts of gaps", fmt.Sprint(next.raised("restored_gaps")), "map["+client+"/"+supplier+":1]")
+		same(t, "alerts of gaps", fmt.Sprint(next.Raised("restored_gaps")), "map["+client+"/"+supplier+":1]")
 	})
 }
 
@@ -204,29 +205,29 @@ func TestHardCase15AnotherDocumentDoesNotAdoptAGap(t *testing.T) {
 	a := newAuthorities(t)
 	url := dbtest.SQLiteURL(t)
 	d := dbtest.Open(t, db.Config{URL: url})
-	n := newNode(t, d, a.setup()).start()
-	supplier := n.supplier(byNumber, "s1")
-	n.succeeds(n.file(invoice(byNumber, supplier, "t1")))
-	desk, _ := a.sims.Desk(byNumber)
+	n := newNode(t, d, a.Setup()).Start()
+	supplier := n.Supplier(byNumber, "s1")
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t1")))
+	desk, _ := a.Sims.Desk(byNumber)
 	must(t, desk.Write(func(b *country.Book) { // somebody else's, long before the backup
 		b.Register(country.Registration{Supplier: byNumber + "-s1", Number: "N-old", SHA256: "00", AuthorityID: "OLD",
 			At: time.Now().Add(-3 * time.Hour), Note: `{"day":"2026-03-01","kind":"INVOICE"}`})
 	}))
 	restored := copier(t, url)()
-	lost := authorityIDs(n.succeeds(n.file(invoice(byNumber, supplier, "t2"))))
-	n.succeeds(n.file(invoice(byNumber, supplier, "t3"))) // a gap that stays open
-	n.stop()
-	before := a.registered(byNumber)
+	lost := authorityIDs(n.Succeeds(n.File(invoice(byNumber, supplier, "t2"))))
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t3"))) // a gap that stays open
+	n.Stop()
+	before := a.Registered(byNumber)
 
-	m := restore(t, restored, a.setup()).start()
-	m.complete()
-	dearer := func(id string) paper { return invoice(byNumber, supplier, id).with("items", []any{item(1, 999)}) }
-	m.fails(m.file(dearer("other").with("transaction_number", "N-t2")), fault.AuthorityNumberUsed)
-	m.fails(m.file(invoice(byNumber, supplier, "old")), fault.AuthorityNumberUsed)
-	m.fails(m.file(invoice(byNumber, supplier, "late").with("transaction_number", "N-t2").with("transaction_date", "2026-05-01T12:00:00Z")), fault.AuthorityNumberUsed)
-	same(t, "t2", authorityIDs(m.succeeds(m.file(invoice(byNumber, supplier, "t2")))), lost)
-	m.fails(m.file(invoice(byNumber, supplier, "twin").with("transaction_number", "N-t2")), fault.AuthorityNumberUsed)
-	if after := a.registered(byNumber); !slices.Equal(after, before) {
+	m := restore(t, restored, a.Setup()).Start()
+	complete(m)
+	dearer := func(id string) paper { return invoice(byNumber, supplier, id).With("items", []any{item(1, 999)}) }
+	m.Fails(m.File(dearer("other").With("transaction_number", "N-t2")), fault.AuthorityNumberUsed)
+	m.Fails(m.File(invoice(byNumber, supplier, "old")), fault.AuthorityNumberUsed)
+	m.Fails(m.File(invoice(byNumber, supplier, "late").With("transaction_number", "N-t2").With("transaction_date", "2026-05-01T12:00:00Z")), fault.AuthorityNumberUsed)
+	same(t, "t2", authorityIDs(m.Succeeds(m.File(invoice(byNumber, supplier, "t2")))), lost)
+	m.Fails(m.File(invoice(byNumber, supplier, "twin").With("transaction_number", "N-t2")), fault.AuthorityNumberUsed)
+	if after := a.Registered(byNumber); !slices.Equal(after, before) {
 		t.Errorf("the authority held %v and holds %v", before, after)
 	}
 }
@@ -239,21 +240,21 @@ func TestHardCase15WhatWasPreparedIsTakenForSent(t *testing.T) {
 			t.Parallel()
 			a := newAuthorities(t)
 			url := dbtest.SQLiteURL(t)
-			n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.setup())
-			supplier := n.supplier(code, "s1")
+			n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.Setup())
+			supplier := n.Supplier(code, "s1")
 			var restored *db.DB
-			n.when("prepared", func(string) { restored = copier(t, url)() })
-			id := n.file(invoice(code, supplier, "t1"))
-			want := authorityIDs(n.start().succeeds(id))
-			n.stop()
+			n.When("prepared", func(string) { restored = copier(t, url)() })
+			id := n.File(invoice(code, supplier, "t1"))
+			want := authorityIDs(n.Start().Succeeds(id))
+			n.Stop()
 
-			m := restore(t, restored, a.setup())
-			same(t, "stage", m.stage(id), string(filing.Sent))
-			m.start().complete()
-			same(t, "ids", authorityIDs(m.succeeds(id)), want)
-			m.succeeds(m.file(invoice(code, supplier, "t2")))
-			once(t, a.registered(code))
-			same(t, "registrations", len(a.registered(code)), 2)
+			m := restore(t, restored, a.Setup())
+			same(t, "stage", m.Stage(id), string(filing.Sent))
+			complete(m.Start())
+			same(t, "ids", authorityIDs(m.Succeeds(id)), want)
+			m.Succeeds(m.File(invoice(code, supplier, "t2")))
+			once(t, a.Registered(code))
+			same(t, "registrations", len(a.Registered(code)), 2)
 			same(t, "open gaps", one[int64](t, restored, "SELECT count(*) FROM adoptions WHERE operation_id IS NULL"), 0)
 		})
 	}
@@ -265,38 +266,38 @@ func TestHardCase10ARestoredChainIsStoppedUntilAPersonDecides(t *testing.T) {
 	t.Parallel()
 	eachBackup(t, func(t *testing.T, d *db.DB, backup func() *db.DB) {
 		a := newAuthorities(t)
-		n := newNode(t, d, a.setup()).start()
-		chained, other := n.supplier(byChain, "s1"), n.supplier(byNumber, "s2")
-		n.succeeds(n.file(invoice(byChain, chained, "t1")))
+		n := newNode(t, d, a.Setup()).Start()
+		chained, other := n.Supplier(byChain, "s1"), n.Supplier(byNumber, "s2")
+		n.Succeeds(n.File(invoice(byChain, chained, "t1")))
 		restored := backup()
-		want := authorityIDs(n.succeeds(n.file(invoice(byChain, chained, "t2"))))
-		n.succeeds(n.file(invoice(byChain, chained, "t3")))
-		n.stop()
+		want := authorityIDs(n.Succeeds(n.File(invoice(byChain, chained, "t2"))))
+		n.Succeeds(n.File(invoice(byChain, chained, "t3")))
+		n.Stop()
 
-		m := restore(t, restored, a.setup()).start()
-		m.complete()
-		same(t, "state", m.restoredState(chained), "chain")
-		same(t, "alerts", fmt.Sprint(m.raised("chain_mismatch")), "map["+client+"/"+chained+":1]")
-		again, fresh := m.file(invoice(byChain, chained, "t2")), m.file(invoice(byChain, chained, "t4"))
-		m.succeeds(m.file(invoice(byNumber, other, "t1")))
-		m.until("the chain's lane was visited", func() bool {
+		m := restore(t, restored, a.Setup()).Start()
+		complete(m)
+		same(t, "state", restoredState(m, chained), "chain")
+		same(t, "alerts", fmt.Sprint(m.Raised("chain_mismatch")), "map["+client+"/"+chained+":1]")
+		again, fresh := m.File(invoice(byChain, chained, "t2")), m.File(invoice(byChain, chained, "t4"))
+		m.Succeeds(m.File(invoice(byNumber, other, "t1")))
+		m.Until("the chain's lane was visited", func() bool {
 			return one[int64](t, restored, "SELECT count(*) FROM lanes WHERE trouble LIKE 'restored%'") > 0
 		})
-		same(t, "what the authority holds", fmt.Sprint(a.registered(byChain)), "[N-t1 N-t2 N-t3]")
-		same(t, "t4", m.result(fresh).Status, filing.Processing)
+		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-t2 N-t3]")
+		same(t, "t4", m.Show(fresh).Status, filing.Processing)
 		life, err := m.Life(t.Context(), again)
 		must(t, err)
-		same(t, "why", life.Wait.Why, filing.WhyRestored)
+		same(t, "why", life.Wait.Why, ledger.WhyRestored)
 
 		var noted filing.Chain
 		c, err := m.ResumeChain(t.Context(), client, chained, country.Link{}, func(_ *db.Tx, c filing.Chain) error { noted = c; return nil })
 		must(t, err)
 		same(t, "noted", noted, c)
 		same(t, "positions", fmt.Sprint(c.Before.Position, c.After.Position, c.Anew), "1 3 0")
-		same(t, "t2", authorityIDs(m.succeeds(again)), want)
-		m.succeeds(fresh)
-		m.succeeds(m.file(invoice(byChain, chained, "t3")))
-		same(t, "what the authority holds", fmt.Sprint(a.registered(byChain)), "[N-t1 N-t2 N-t3 N-t4]")
+		same(t, "t2", authorityIDs(m.Succeeds(again)), want)
+		m.Succeeds(fresh)
+		m.Succeeds(m.File(invoice(byChain, chained, "t3")))
+		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-t2 N-t3 N-t4]")
 		if _, err := m.ResumeChain(t.Context(), client, chained, country.Link{}, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("resuming a chain that goes on: %v", err)
 		}
@@ -314,34 +315,34 @@ func TestHardCase10ALinkThatLeadsNowhereIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
 	url := dbtest.SQLiteURL(t)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.setup()).start()
-	supplier := n.supplier(byChain, "s1")
-	n.succeeds(n.file(invoice(byChain, supplier, "t1")))
-	n.stop()
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.Setup()).Start()
+	supplier := n.Supplier(byChain, "s1")
+	n.Succeeds(n.File(invoice(byChain, supplier, "t1")))
+	n.Stop()
 	early := copier(t, url)()
 	var late *db.DB
 	blocked, release := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(release) }) // before the node is stopped
-	n.when("prepared", func(string) {
+	n.When("prepared", func(string) {
 		late = copier(t, url)()
 		close(blocked)
 		<-release
 	})
-	id := n.file(invoice(byChain, supplier, "t2"))
-	n.start()
+	id := n.File(invoice(byChain, supplier, "t2"))
+	n.Start()
 	<-blocked // t2 has position 2, and is never sent
-	foreign := newNode(t, early, a.setup()).start()
-	foreign.succeeds(foreign.file(invoice(byChain, supplier, "t9"))) // takes position 2
-	foreign.stop()
+	foreign := newNode(t, early, a.Setup()).Start()
+	foreign.Succeeds(foreign.File(invoice(byChain, supplier, "t9"))) // takes position 2
+	foreign.Stop()
 
-	m := restore(t, late, a.setup()).start()
-	m.complete()
-	same(t, "state", m.restoredState(supplier), "chain")
+	m := restore(t, late, a.Setup()).Start()
+	complete(m)
+	same(t, "state", restoredState(m, supplier), "chain")
 	c, err := m.ResumeChain(t.Context(), client, supplier, country.Link{}, nil)
 	must(t, err)
 	same(t, "made anew", c.Anew, 1)
-	m.succeeds(id)
-	same(t, "what the authority holds", fmt.Sprint(a.registered(byChain)), "[N-t1 N-t9 N-t2]")
+	m.Succeeds(id)
+	same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-t9 N-t2]")
 }
 
 // An authority that does not answer holds up its own suppliers only, and only
@@ -350,25 +351,25 @@ func TestARestoredSupplierIsHeldUntilItsAuthorityAnswers(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
 	url := dbtest.SQLiteURL(t)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.setup()).start()
-	silent, other := n.supplier(byNumber, "s1"), n.supplier(byHash, "s2")
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.Setup()).Start()
+	silent, other := n.Supplier(byNumber, "s1"), n.Supplier(byHash, "s2")
 	restored := copier(t, url)()
-	sale := invoice(byNumber, silent, "t1").with("transaction_date", time.Now().UTC().Format(time.RFC3339))
-	want := authorityIDs(n.succeeds(n.file(sale)))
-	n.stop()
+	sale := invoice(byNumber, silent, "t1").With("transaction_date", time.Now().UTC().Format(time.RFC3339))
+	want := authorityIDs(n.Succeeds(n.File(sale)))
+	n.Stop()
 
-	a.script(byNumber, country.Step{Outcome: country.Unavailable, Times: 1_000_000, On: country.OnQuery})
-	m := restore(t, restored, a.setup()).start()
-	m.complete()
-	same(t, "state", m.restoredState(silent), "unasked")
-	same(t, "alerts", fmt.Sprint(m.raised("restored_unasked")), "map["+client+"/"+silent+":1]")
-	id := m.file(sale)
-	m.succeeds(m.file(invoice(byHash, other, "t2")))
-	same(t, "held", m.result(id).Status, filing.Processing)
-	same(t, "registrations", len(a.registered(byNumber)), 1)
-	a.script(byNumber)
-	same(t, "ids", authorityIDs(m.succeeds(id)), want)
-	same(t, "registrations", len(a.registered(byNumber)), 1)
+	a.Script(byNumber, country.Step{Outcome: country.Unavailable, Times: 1_000_000, On: country.OnQuery})
+	m := restore(t, restored, a.Setup()).Start()
+	complete(m)
+	same(t, "state", restoredState(m, silent), "unasked")
+	same(t, "alerts", fmt.Sprint(m.Raised("restored_unasked")), "map["+client+"/"+silent+":1]")
+	id := m.File(sale)
+	m.Succeeds(m.File(invoice(byHash, other, "t2")))
+	same(t, "held", m.Show(id).Status, filing.Processing)
+	same(t, "registrations", len(a.Registered(byNumber)), 1)
+	a.Script(byNumber)
+	same(t, "ids", authorityIDs(m.Succeeds(id)), want)
+	same(t, "registrations", len(a.Registered(byNumber)), 1)
 }
 
 // listing is an office that can list, as a test wants it to.
@@ -381,9 +382,9 @@ func (l *listing) Registered(_ context.Context, _ country.Supplier, day country.
 	return l.list(day)
 }
 
-func (l *listing) setup() setup {
-	s := l.office.setup()
-	s.packs[0].Connect = func(country.Endpoint) (country.Channel, error) { return l, nil }
+func (l *listing) Setup() setup {
+	s := l.office.Setup()
+	s.Packs[0].Connect = func(country.Endpoint) (country.Channel, error) { return l, nil }
 	return s
 }
 
@@ -394,25 +395,25 @@ func TestARestoredSupplierWithoutAListIsReleasedByAPerson(t *testing.T) {
 		return nil, fmt.Errorf("by this provider: %w", country.ErrNoList)
 	}
 	for name, s := range map[string]setup{
-		"no ability": newOffice(country.ByHash).setup(), "no list": (&listing{newOffice(country.ByHash), none}).setup(),
+		"no ability": newOffice(country.ByHash).Setup(), "no list": (&listing{newOffice(country.ByHash), none}).Setup(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newNode(t, dbtest.SQLite(t), s)
-			supplier := n.supplier(officeCode, "s1")
+			supplier := n.Supplier(officeCode, "s1")
 			must(t, n.BeginRestore(t.Context(), country.Day{}))
-			n.start().complete()
-			same(t, "state", n.restoredState(supplier), "unlisted")
-			same(t, "alerts", fmt.Sprint(n.raised("restored_unasked")), "map["+client+"/"+supplier+":1]")
-			id := n.file(invoice(officeCode, supplier, "t1"))
-			n.until("the lane was visited", func() bool {
-				return one[int64](t, n.d, "SELECT count(*) FROM lanes WHERE trouble LIKE 'restored%'") > 0
+			complete(n.Start())
+			same(t, "state", restoredState(n, supplier), "unlisted")
+			same(t, "alerts", fmt.Sprint(n.Raised("restored_unasked")), "map["+client+"/"+supplier+":1]")
+			id := n.File(invoice(officeCode, supplier, "t1"))
+			n.Until("the lane was visited", func() bool {
+				return one[int64](t, n.DB, "SELECT count(*) FROM lanes WHERE trouble LIKE 'restored%'") > 0
 			})
-			same(t, "held", n.result(id).Status, filing.Processing)
+			same(t, "held", n.Show(id).Status, filing.Processing)
 			noted := false
 			must(t, n.Release(t.Context(), client, supplier, func(*db.Tx) error { noted = true; return nil }))
 			same(t, "noted", noted, true)
-			n.succeeds(id)
+			n.Succeeds(id)
 		})
 	}
 }
@@ -422,8 +423,8 @@ func TestARestorationGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
 	l := &listing{office: o}
-	n := newNode(t, dbtest.SQLite(t), l.setup())
-	supplier := n.supplier(officeCode, "s1")
+	n := newNode(t, dbtest.SQLite(t), l.Setup())
+	supplier := n.Supplier(officeCode, "s1")
 	today := time.Now().UTC()
 	day := func(back int) country.Day {
 		at := today.AddDate(0, 0, -back)
@@ -447,22 +448,22 @@ func TestARestorationGoesOnAfterACrash(t *testing.T) {
 	must(t, n.RunRestore(ctx, true))
 	same(t, "first day", asked[0], day(50).String())
 	same(t, "last day", asked[len(asked)-1], day(10).String())
-	n.closedToSubmits(invoice(officeCode, supplier, "t1"))
+	closedToSubmits(n, invoice(officeCode, supplier, "t1"))
 
 	asked = nil
-	next := newNode(t, n.d, l.setup())
+	next := newNode(t, n.DB, l.Setup())
 	must(t, next.BeginRestore(t.Context(), day(90))) // the flag again does not begin again
 	l.list = func(on country.Day) ([]country.Entry, error) {
 		asked = append(asked, on.String())
 		return nil, nil
 	}
-	next.complete()
+	complete(next)
 	same(t, "days after the crash", fmt.Sprintln(asked[0], asked[len(asked)-1], len(asked)), fmt.Sprintln(day(14), day(-1), 16))
-	next.start()
-	r := next.succeeds(next.file(invoice(officeCode, supplier, "lost").with("transaction_date", today.AddDate(0, 0, -15).Format(time.RFC3339))),
+	next.Start()
+	r := next.Succeeds(next.File(invoice(officeCode, supplier, "lost").With("transaction_date", today.AddDate(0, 0, -15).Format(time.RFC3339))),
 		fault.AuthorityIDUnavailable) // its code is lost
 	same(t, "adopted", *r.AuthorityID1, "A-lost")
-	same(t, "sent", o.sent(), 0)
+	same(t, "sent", o.Calls(), 0)
 	if len(r.Attachments) != 0 {
 		t.Errorf("attachments of what is not here: %+v", r.Attachments)
 	}
@@ -474,11 +475,11 @@ func TestACancellationThatIsSeenAtItsOriginalIsAdopted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
 	l := &listing{office: o}
-	n := newNode(t, dbtest.SQLite(t), l.setup()).start()
-	supplier := n.supplier(officeCode, "s1")
-	n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
-	n.succeeds(n.file(invoice(officeCode, supplier, "t2")))
-	n.stop()
+	n := newNode(t, dbtest.SQLite(t), l.Setup()).Start()
+	supplier := n.Supplier(officeCode, "s1")
+	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
+	n.Succeeds(n.File(invoice(officeCode, supplier, "t2")))
+	n.Stop()
 	l.list = func(on country.Day) ([]country.Entry, error) {
 		if on.String() != "2026-03-01" {
 			return nil, nil
@@ -489,18 +490,18 @@ func TestACancellationThatIsSeenAtItsOriginalIsAdopted(t *testing.T) {
 			{Number: "N-t3", At: time.Now(), Cancelled: true},
 		}, nil
 	}
-	m := restore(t, n.d, l.setup()).start()
-	m.complete()
-	sent := o.sent()
-	m.succeeds(m.submit(transaction.Cancellation, correction(officeCode, "t1", "x1")), fault.AuthorityIDUnavailable)
-	m.succeeds(m.file(invoice(officeCode, supplier, "t3")), fault.AuthorityIDUnavailable)
-	m.succeeds(m.submit(transaction.Cancellation, correction(officeCode, "t3", "x3")), fault.AuthorityIDUnavailable)
-	same(t, "sent", o.sent(), sent)
-	m.succeeds(m.submit(transaction.Cancellation, correction(officeCode, "t2", "x2")))
-	same(t, "sent", o.sent(), sent+1)
-	same(t, "open gaps", one[int64](t, m.d, "SELECT count(*) FROM adoptions WHERE operation_id IS NULL"), 0)
+	m := restore(t, n.DB, l.Setup()).Start()
+	complete(m)
+	sent := o.Calls()
+	m.Succeeds(m.Hand(transaction.Cancellation, correction(officeCode, "t1", "x1")), fault.AuthorityIDUnavailable)
+	m.Succeeds(m.File(invoice(officeCode, supplier, "t3")), fault.AuthorityIDUnavailable)
+	m.Succeeds(m.Hand(transaction.Cancellation, correction(officeCode, "t3", "x3")), fault.AuthorityIDUnavailable)
+	same(t, "sent", o.Calls(), sent)
+	m.Succeeds(m.Hand(transaction.Cancellation, correction(officeCode, "t2", "x2")))
+	same(t, "sent", o.Calls(), sent+1)
+	same(t, "open gaps", one[int64](t, m.DB, "SELECT count(*) FROM adoptions WHERE operation_id IS NULL"), 0)
 	list, closed := []filing.RestoredSupplier(nil), true
-	must(t, m.d.Read(t.Context(), func(r db.Reader) (err error) {
+	must(t, m.DB.Read(t.Context(), func(r db.Reader) (err error) {
 		list, closed, err = filing.Restored(r)
 		return err
 	}))
@@ -517,32 +518,32 @@ func TestAChainWithoutAHeadIsJudgedByItsList(t *testing.T) {
 		t.Run(fmt.Sprint("gap ", gap), func(t *testing.T) {
 			t.Parallel()
 			l := &listing{office: newOffice(country.ByChain)}
-			n := newNode(t, dbtest.SQLite(t), l.setup()).start()
-			supplier := n.supplier(officeCode, "s1")
-			n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
-			n.stop()
+			n := newNode(t, dbtest.SQLite(t), l.Setup()).Start()
+			supplier := n.Supplier(officeCode, "s1")
+			n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
+			n.Stop()
 			l.list = func(on country.Day) (list []country.Entry, err error) {
 				if gap && on.String() == "2026-03-01" {
 					list = append(list, country.Entry{Number: "N-t2", AuthorityID1: "A-2", At: time.Now()})
 				}
 				return list, nil
 			}
-			m := restore(t, n.d, l.setup()).start()
-			m.complete()
+			m := restore(t, n.DB, l.Setup()).Start()
+			complete(m)
 			if !gap {
-				same(t, "state", m.restoredState(supplier), "asked")
-				m.succeeds(m.file(invoice(officeCode, supplier, "t3")))
+				same(t, "state", restoredState(m, supplier), "asked")
+				m.Succeeds(m.File(invoice(officeCode, supplier, "t3")))
 				return
 			}
-			same(t, "state", m.restoredState(supplier), "chain")
+			same(t, "state", restoredState(m, supplier), "chain")
 			if _, err := m.ResumeChain(t.Context(), client, supplier, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("without a head: %v", err)
 			}
 			c, err := m.ResumeChain(t.Context(), client, supplier, country.Link{Position: 2, Hash: "abc"}, nil)
 			must(t, err)
 			same(t, "after", c.After.Position, 2)
-			m.succeeds(m.file(invoice(officeCode, supplier, "t3")))
-			same(t, "head", one[int64](t, m.d, "SELECT position FROM chains"), 3)
+			m.Succeeds(m.File(invoice(officeCode, supplier, "t3")))
+			same(t, "head", one[int64](t, m.DB, "SELECT position FROM chains"), 3)
 		})
 	}
 }
@@ -552,30 +553,30 @@ func TestAChainWithoutAHeadIsJudgedByItsList(t *testing.T) {
 func TestTheFirstDayAskedForFollowsFromTheBackup(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	n := newNode(t, dbtest.SQLite(t), o.setup()).start()
+	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
 	day := func(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }
 	sale := func(supplier, id string, days int) paper {
-		return invoice(officeCode, supplier, id).with("transaction_date", time.Now().UTC().AddDate(0, 0, days).Format(time.RFC3339))
+		return invoice(officeCode, supplier, id).With("transaction_date", time.Now().UTC().AddDate(0, 0, days).Format(time.RFC3339))
 	}
-	prompt, late, idle, open := n.supplier(officeCode, "prompt"), n.supplier(officeCode, "late"), n.supplier(officeCode, "idle"), n.supplier(officeCode, "open")
-	n.succeeds(n.file(sale(prompt, "t1", 0)))
-	n.succeeds(n.file(sale(late, "t2", -20)))
-	n.stop()
-	n.file(sale(open, "t3", -20))
-	execSQL(t, n.d, "UPDATE operations SET accepted_at = dated_at WHERE supplier_id = $1", open) // it came in time and has waited since
+	prompt, late, idle, open := n.Supplier(officeCode, "prompt"), n.Supplier(officeCode, "late"), n.Supplier(officeCode, "idle"), n.Supplier(officeCode, "open")
+	n.Succeeds(n.File(sale(prompt, "t1", 0)))
+	n.Succeeds(n.File(sale(late, "t2", -20)))
+	n.Stop()
+	n.File(sale(open, "t3", -20))
+	execSQL(t, n.DB, "UPDATE operations SET accepted_at = dated_at WHERE supplier_id = $1", open) // it came in time and has waited since
 	must(t, n.BeginRestore(t.Context(), country.Day{}))
 	first := func(supplier string) string {
-		return one[string](t, n.d, "SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", supplier)
+		return one[string](t, n.DB, "SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", supplier)
 	}
 	same(t, "prompt", first(prompt), day(-3))
 	same(t, "late", first(late), day(-23))
 	same(t, "without a sale", first(idle), day(-23)) // as late as the client's others
 	same(t, "with an open sale", first(open), day(-20))
 
-	other := newNode(t, dbtest.SQLite(t), o.setup())
-	since := other.supplier(officeCode, "s1")
+	other := newNode(t, dbtest.SQLite(t), o.Setup())
+	since := other.Supplier(officeCode, "s1")
 	must(t, other.BeginRestore(t.Context(), country.Day{Year: 2026, Month: time.January, Day: 2}))
-	same(t, "as the operator said", one[string](t, other.d, "SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", since), "2026-01-02")
+	same(t, "as the operator said", one[string](t, other.DB, "SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", since), "2026-01-02")
 }
 
 // A node that does not work waits for one that does.
@@ -583,15 +584,15 @@ func TestANodeWithoutWorkersOpensWhenAnotherHasAsked(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
 	d := dbtest.SQLite(t)
-	worker := newNode(t, d, a.setup())
-	worker.supplier(byNumber, "s1")
+	worker := newNode(t, d, a.Setup())
+	worker.Supplier(byNumber, "s1")
 	must(t, worker.BeginRestore(t.Context(), country.Day{}))
-	reader := newNode(t, d, a.setup())
+	reader := newNode(t, d, a.Setup())
 	must(t, reader.LearnRestore(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- reader.RunRestore(t.Context(), false) }()
-	reader.closedToSubmits(invoice(byNumber, "x", "t1"))
-	stop := worker.complete()
+	closedToSubmits(reader, invoice(byNumber, "x", "t1"))
+	stop := complete(worker)
 	<-reader.Opened()
 	must(t, <-done)
 	stop()
@@ -605,24 +606,24 @@ func TestHardCase15ACompanyOnboardedAgainAdoptsItsSales(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
 	url := dbtest.SQLiteURL(t)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.setup()).start()
-	old := n.supplier(byKey, "old")
-	n.succeeds(n.file(invoice(byKey, old, "t1")))
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.Setup()).Start()
+	old := n.Supplier(byKey, "old")
+	n.Succeeds(n.File(invoice(byKey, old, "t1")))
 	restored := copier(t, url)()
-	young := n.supplier(byKey, "young")
-	want := authorityIDs(n.succeeds(n.file(invoice(byKey, young, "t2"))))
-	n.stop()
+	young := n.Supplier(byKey, "young")
+	want := authorityIDs(n.Succeeds(n.File(invoice(byKey, young, "t2"))))
+	n.Stop()
 
-	m := restore(t, restored, a.setup()).start()
-	m.complete()
-	again := m.supplier(byKey, "young")
+	m := restore(t, restored, a.Setup()).Start()
+	complete(m)
+	again := m.Supplier(byKey, "young")
 	if again == young {
 		t.Fatal("the company was not lost")
 	}
-	same(t, "ids", authorityIDs(m.succeeds(m.file(invoice(byKey, again, "t2")))), want)
-	same(t, "what the authority holds", fmt.Sprint(a.registered(byKey)), "[N-t1 N-t2]")
-	same(t, "state", m.restoredState(again), "asked")
-	m.succeeds(m.file(invoice(byKey, again, "t3")))
+	same(t, "ids", authorityIDs(m.Succeeds(m.File(invoice(byKey, again, "t2")))), want)
+	same(t, "what the authority holds", fmt.Sprint(a.Registered(byKey)), "[N-t1 N-t2]")
+	same(t, "state", restoredState(m, again), "asked")
+	m.Succeeds(m.File(invoice(byKey, again, "t3")))
 }
 
 // Hard case 15 at several points of a life, for several ways in which an
@@ -631,43 +632,43 @@ func TestHardCase15WhereverTheBackupWasTaken(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
 	url := dbtest.SQLiteURL(t)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.setup())
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.Setup())
 	date := time.Now().UTC().Add(-24 * time.Hour).Format(time.RFC3339)
 	var life []*sold
 	for _, class := range []country.Class{country.ByNumber, country.ByKey, country.ByNothing} {
-		supplier := n.supplier(byNumber, string(class), func(c *onboarding.NewCompany) { c.Settings = country.Settings{"class": string(class)} })
+		supplier := n.Supplier(byNumber, string(class), func(c *onboarding.NewCompany) { c.Settings = country.Settings{"class": string(class)} })
 		id := func(what string) string { return string(class) + what }
 		life = append(life,
-			&sold{kind: transaction.Invoice, body: invoice(byNumber, supplier, id("sale")).with("transaction_date", date)},
-			&sold{kind: transaction.Adjustment, body: invoice(byNumber, supplier, id("adjustment")).adjusts(id("sale"), -10).with("transaction_date", date)},
-			&sold{kind: transaction.Invoice, body: invoice(byNumber, supplier, id("second")).with("transaction_date", date)},
-			&sold{kind: transaction.Credit, body: correction(byNumber, id("second"), id("credit")).with("transaction_number", nil).with("transaction_date", date)},
+			&sold{kind: transaction.Invoice, body: invoice(byNumber, supplier, id("sale")).With("transaction_date", date)},
+			&sold{kind: transaction.Adjustment, body: invoice(byNumber, supplier, id("adjustment")).Adjusts(id("sale"), -10).With("transaction_date", date)},
+			&sold{kind: transaction.Invoice, body: invoice(byNumber, supplier, id("second")).With("transaction_date", date)},
+			&sold{kind: transaction.Credit, body: correction(byNumber, id("second"), id("credit")).With("transaction_number", nil).With("transaction_date", date)},
 		)
 	}
 	backups := []*db.DB{copier(t, url)()}
-	n.start()
+	n.Start()
 	for i, s := range life {
-		s.op = n.submit(s.kind, s.body)
+		s.op = n.Hand(s.kind, s.body)
 		if i == 1 || i == 7 { // not of class N: nobody could say what became of what was on its way
 			backups = append(backups, copier(t, url)())
 		}
-		s.ids = authorityIDs(n.succeeds(s.op))
+		s.ids = authorityIDs(n.Succeeds(s.op))
 	}
 	backups = append(backups, copier(t, url)())
-	n.stop()
-	before := a.registered(byNumber)
+	n.Stop()
+	before := a.Registered(byNumber)
 	for i, restored := range backups {
-		m := restore(t, restored, a.setup()).start()
-		stop := m.complete()
+		m := restore(t, restored, a.Setup()).Start()
+		stop := complete(m)
 		for _, s := range life {
-			s.op = m.submit(s.kind, s.body)
+			s.op = m.Hand(s.kind, s.body)
 		}
 		for _, s := range life {
-			same(t, fmt.Sprint("backup ", i, ": ", s.body["transaction_id"]), authorityIDs(m.succeeds(s.op)), s.ids)
+			same(t, fmt.Sprint("backup ", i, ": ", s.body["transaction_id"]), authorityIDs(m.Succeeds(s.op)), s.ids)
 		}
 		stop()
-		m.stop()
-		if after := a.registered(byNumber); !slices.Equal(after, before) {
+		m.Stop()
+		if after := a.Registered(byNumber); !slices.Equal(after, before) {
 			t.Fatalf("backup %d: the authority held %v and holds %v", i, before, after)
 		}
 	}
@@ -678,26 +679,26 @@ func TestHardCase15WhereverTheBackupWasTaken(t *testing.T) {
 func TestAGapIsFoundUnderTheAuthoritysOwnNumber(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.prepare = func(o *office, in country.Draft) (country.Filing, error) {
+	o.OnPrepare = func(o *office, in country.Draft) (country.Filing, error) {
 		in.Transaction.Number = "S/" + in.Transaction.Number
-		return o.draft(in)
+		return o.Draft(in)
 	}
 	l := &listing{office: o}
-	n := newNode(t, dbtest.SQLite(t), l.setup()).start()
-	supplier := n.supplier(officeCode, "s1")
-	n.succeeds(n.file(invoice(officeCode, supplier, "t1")))
-	n.stop()
+	n := newNode(t, dbtest.SQLite(t), l.Setup()).Start()
+	supplier := n.Supplier(officeCode, "s1")
+	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
+	n.Stop()
 	l.list = func(on country.Day) (list []country.Entry, err error) {
 		if on.String() == "2026-03-01" {
 			list = []country.Entry{{Number: "S/N-t1", AuthorityID1: "A-1", At: time.Now()}, {Number: "S/N-t2", AuthorityID1: "A-2", QRCode: "code", At: time.Now()}}
 		}
 		return list, nil
 	}
-	m := restore(t, n.d, l.setup()).start()
-	m.complete()
-	same(t, "gaps", one[int64](t, m.d, "SELECT count(*) FROM adoptions"), 1)
-	same(t, "ids", authorityIDs(m.succeeds(m.file(invoice(officeCode, supplier, "t2")))), [3]string{"A-2", "", "code"})
-	same(t, "sent", o.sent(), 1)
+	m := restore(t, n.DB, l.Setup()).Start()
+	complete(m)
+	same(t, "gaps", one[int64](t, m.DB, "SELECT count(*) FROM adoptions"), 1)
+	same(t, "ids", authorityIDs(m.Succeeds(m.File(invoice(officeCode, supplier, "t2")))), [3]string{"A-2", "", "code"})
+	same(t, "sent", o.Calls(), 1)
 }
 
 // What the authority holds is entered in its original's book, whatever today's
@@ -706,17 +707,17 @@ func TestACorrectionThatIsRegisteredIsNotRefusedAfterwards(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
 	url := dbtest.SQLiteURL(t)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.setup()).start()
-	supplier := n.supplier(byNumber, "s1")
-	n.succeeds(n.file(invoice(byNumber, supplier, "t1")))
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), a.Setup()).Start()
+	supplier := n.Supplier(byNumber, "s1")
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t1")))
 	restored := copier(t, url)()
-	want := authorityIDs(n.succeeds(n.submit(transaction.Credit, correction(byNumber, "t1", "cr1"))))
-	n.stop()
+	want := authorityIDs(n.Succeeds(n.Hand(transaction.Credit, correction(byNumber, "t1", "cr1"))))
+	n.Stop()
 
-	m := restore(t, restored, a.setup()).start()
-	m.complete()
-	m.succeeds(m.submit(transaction.Credit, correction(byNumber, "t1", "other"))) // nobody here could know better
-	same(t, "ids", authorityIDs(m.succeeds(m.submit(transaction.Credit, correction(byNumber, "t1", "cr1")))), want)
-	m.fails(m.submit(transaction.Credit, correction(byNumber, "t1", "third")), fault.ReferenceAlreadyCorrected)
-	once(t, a.registered(byNumber))
+	m := restore(t, restored, a.Setup()).Start()
+	complete(m)
+	m.Succeeds(m.Hand(transaction.Credit, correction(byNumber, "t1", "other"))) // nobody here could know better
+	same(t, "ids", authorityIDs(m.Succeeds(m.Hand(transaction.Credit, correction(byNumber, "t1", "cr1")))), want)
+	m.Fails(m.Hand(transaction.Credit, correction(byNumber, "t1", "third")), fault.ReferenceAlreadyCorrected)
+	once(t, a.Registered(byNumber))
 }

@@ -1,9 +1,7 @@
 package filing
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -53,7 +51,6 @@ type Result struct {
 	TotalAmount     *int64           `json:"total_amount"`
 	TotalNetAmount  *int64           `json:"total_net_amount"`
 	TotalTaxAmount  *int64           `json:"total_tax_amount"`
-	RoundingAmount  int64            `json:"rounding_amount"`
 	LatestBy        *string          `json:"latest_by"`
 	ResultTerms
 	Corrections []CorrectionEntry `json:"corrections"`
@@ -93,7 +90,14 @@ type ResultItem struct {
 	Type        string      `json:"type"`
 	Taxes       []ResultTax `json:"tax_breakdown"`
 
+	Discount        *ResultDiscount        `json:"discount,omitempty"`
 	Classifications []ResultClassification `json:"classification,omitempty"`
+}
+
+// ResultDiscount is what was taken from a line, in the terms of its price.
+type ResultDiscount struct {
+	Amount int64   `json:"amount"`
+	Rate   *digits `json:"rate"`
 }
 
 // ResultClassification is a classification as submitted.
@@ -248,6 +252,13 @@ func resultItem(item transaction.Item, line transaction.Line, sign int64) Result
 	for i, tax := range item.Taxes {
 		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code)})
 	}
+	if item.Discount != nil {
+		r.Discount = &ResultDiscount{Amount: sign * line.Discount}
+		if item.Discount.Rate != nil {
+			rate := decimalOf(*item.Discount.Rate)
+			r.Discount.Rate = &rate
+		}
+	}
 	for _, c := range item.Classifications {
 		r.Classifications = append(r.Classifications, ResultClassification(c))
 	}
@@ -281,12 +292,6 @@ func (b *batch) result(e *ending, visual bool, now time.Time) *Result {
 	if visual {
 		r.GeneratedAt = opt(Stamp(now))
 	}
-	if o.structured != nil {
-		r.RoundingAmount = o.structured.Rounding
-		if o.kind == transaction.Credit || o.kind == transaction.Cancellation {
-			r.RoundingAmount = -r.RoundingAmount
-		}
-	}
 	r.AuthorityID1 = opt(e.receipt.AuthorityID1)
 	r.AuthorityID2 = opt(e.receipt.AuthorityID2)
 	if r.AuthorityID2 == nil {
@@ -314,51 +319,22 @@ func encodeResult(r *Result) string {
 	return string(text)
 }
 
-// unknownOperation is the one answer for ids that are not there and ids that are another client's.
-func unknownOperation() error {
-	return fault.New(fault.NotFound, "there is no such operation").With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Field: "operation_id", Message: "operation_id is not known"})
-}
-
-// Result answers an operation's result in whatever state it is.
-func (s *Service) Result(ctx context.Context, scope, operationID string) (result *Result, err error) {
-	err = s.db.Read(ctx, func(r db.Reader) error {
-		result, err = s.read(r, scope, operationID)
-		return err
-	})
-	return result, err
-}
-
-func (s *Service) read(r db.Reader, scope, id string) (*Result, error) {
-	var stage Stage
-	var doubts string
-	var stored, settledBy *string
-	err := r.Row("SELECT stage, doubts, result, settled_by FROM operations WHERE operation_id = $1 AND client_id = $2", id, scope).Scan(&stage, &doubts, &stored, &settledBy)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, unknownOperation()
-	}
+// Outline is the result of an operation that has not ended: what its body says.
+func (s *Service) Outline(r db.Reader, scope, id string) (*Result, error) {
+	o, err := s.operation(r, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	if stage != Settled {
-		return s.unsettled(r, scope, id, doubts)
-	}
-	winner, extra := id, []fault.Fault(nil)
-	if settledBy != nil {
-		winner, extra = *settledBy, decodeFaults(stored)
-	}
-	result, err := s.storedResult(r, winner)
-	if err != nil {
+	pack, _ := s.cfg.Atlas.Pack(o.code)
+	supplier, err := s.cfg.Companies.Supplier(r, scope, o.supplierID)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return nil, err
 	}
-	result.OperationID = id
-	result.Errors = append(result.Errors, extra...)
-	if err := s.link(r, scope, winner, result); err != nil {
-		return nil, err
-	}
-	return result, nil
+	return describe(o, pack, supplier), nil
 }
 
-func (s *Service) storedResult(r db.Reader, id string) (*Result, error) {
+// StoredResult is the result that a settling commit kept.
+func StoredResult(r db.Reader, id string) (*Result, error) {
 	var stored *string
 	if err := r.Row("SELECT result FROM operations WHERE operation_id = $1", id).Scan(&stored); err != nil {
 		return nil, fmt.Errorf("read the result of %s: %w", id, err)
@@ -371,50 +347,6 @@ func (s *Service) storedResult(r db.Reader, id string) (*Result, error) {
 		return nil, fmt.Errorf("read the result of %s: %w", id, err)
 	}
 	return result, nil
-}
-
-// unsettled describes an operation on its way.
-func (s *Service) unsettled(r db.Reader, scope, id, doubts string) (*Result, error) {
-	o, err := s.operation(r, scope, id)
-	if err != nil {
-		return nil, err
-	}
-	pack, _ := s.cfg.Atlas.Pack(o.code)
-	supplier, err := s.cfg.Companies.Supplier(r, scope, o.supplierID)
-	if err != nil && fault.KindOf(err) != fault.NotFound {
-		return nil, err
-	}
-	result := describe(o, pack, supplier)
-	switch fault.Code(doubts) {
-	case fault.OutcomeUnknown:
-		result.Errors = append(result.Errors, fault.Warn("", fault.OutcomeUnknown, "the tax authority may hold the document; it has not answered yet"))
-	case fault.AwaitingAcceptance:
-		result.Errors = append(result.Errors, fault.Warn("", fault.AwaitingAcceptance, "the tax authority waits for somebody else's acceptance"))
-	}
-	if o.stage == Prepared && s.db.Now().Sub(o.startedAt) >= hopelessAfter && !o.startedAt.IsZero() {
-		result.Errors = append(result.Errors, fault.Warn("", fault.AuthorityUnavailable, "the tax authority could not be reached for 48 hours; the document is sent when it returns"))
-	}
-	return result, nil
-}
-
-// link adds what is made fresh for every answer: addresses and corrections.
-func (s *Service) link(r db.Reader, scope, id string, result *Result) error {
-	list, err := s.cfg.Documents.Of(r, scope, id)
-	if err != nil {
-		return err
-	}
-	for _, a := range list {
-		result.Attachments = append(result.Attachments, Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
-	}
-	corrections, err := db.Collect(r, func(scan func(...any) error) (c CorrectionEntry, err error) {
-		return c, scan(&c.TransactionID, &c.OperationID, &c.Kind, &c.Status)
-	}, `SELECT c.transaction_id, c.operation_id, c.kind, o.status FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
-		WHERE c.client_id = $1 AND c.original_id = $2 ORDER BY c.operation_id`, scope, result.TransactionID)
-	if err != nil {
-		return fmt.Errorf("read corrections: %w", err)
-	}
-	result.Corrections = append(result.Corrections, corrections...)
-	return nil
 }
 
 // Issued is everything a document for people shows.
@@ -432,7 +364,6 @@ type Issued struct {
 	QRCode       string
 	Filing       *country.Filing // nil where nothing was filed
 	Receipt      []byte          // what the authority gave back
-	Structured   *country.Structured
 	Live         country.Live
 	Location     *time.Location
 	At           time.Time
@@ -445,7 +376,7 @@ func (b *batch) issued(e *ending) Issued {
 	in := Issued{
 		Scope: o.scope, OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: t, Totals: o.totals, Supplier: b.supplier,
 		Original: o.original, Pack: b.pack, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2, QRCode: e.receipt.QRCode,
-		Receipt: e.receipt.Document, Structured: o.structured, Live: o.live, Location: b.location, At: b.db.Now(),
+		Receipt: e.receipt.Document, Live: o.live, Location: b.location, At: b.db.Now(),
 	}
 	if o.filing.Report != nil {
 		in.Filing = &o.filing

@@ -47,7 +47,7 @@ func lanesOfSupplier(r db.Reader, clientID, companyID string) (lanes []string, e
 		return nil, err
 	}
 	for _, lane := range all {
-		if at, err := parseLane(lane); err == nil && at.scope == clientID && at.supplierID == companyID {
+		if at, err := ParseLane(lane); err == nil && at.Scope == clientID && at.SupplierID == companyID {
 			lanes = append(lanes, lane)
 		}
 	}

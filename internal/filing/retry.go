@@ -4,10 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
+
+// Standing is where an operation stands.
+type Standing struct {
+	OperationID, ClientID, Lane string
+	Stage                       Stage
+	Status                      Status
+	Tries, Crashes              int64
+	DueAt                       time.Time // zero: nothing is planned
+}
+
+// SetAside reports whether an operation was set aside. One that may be at the
+// authority keeps its stage and has no due time.
+func (s Standing) SetAside() bool {
+	return s.Stage == Quarantined || s.Status == Processing && s.DueAt.IsZero() && s.Crashes > aloneFrom+crashesMax
+}
+
+func standingOf(r db.Reader, operationID string) (s Standing, err error) {
+	err = r.Row("SELECT operation_id, client_id, lane, stage, status, tries, crashes, due_at FROM operations WHERE operation_id = $1", operationID).
+		Scan(&s.OperationID, &s.ClientID, &s.Lane, &s.Stage, &s.Status, &s.Tries, &s.Crashes, db.NullInstant(&s.DueAt))
+	if errors.Is(err, db.ErrNoRows) {
+		return s, Unknown()
+	}
+	return s, err
+}
+
+// Unknown is the one answer for ids that are not there and ids that are another client's.
+func Unknown() error {
+	return fault.New(fault.NotFound, "there is no such operation").With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Field: "operation_id", Message: "operation_id is not known"})
+}
 
 // Retry makes an operation and its lane due at once, and releases one that was
 // set aside. also joins the commit with the operation before and after, for
@@ -18,9 +49,9 @@ import (
 // itself asked for. It only ends our own waiting; the stage decides what
 // happens next, as on any other visit. An operation that is settled, or waits
 // for another one, is fault.Conflict with the reason.
-func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *db.Tx, before, after Summary) error) (after Summary, err error) {
+func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *db.Tx, before, after Standing) error) (after Standing, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		before, err := summaryOf(tx, operationID)
+		before, err := standingOf(tx, operationID)
 		if err != nil {
 			return err
 		}
@@ -37,7 +68,7 @@ func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *d
 			return err
 		}
 		tx.Wake(laneQueue.Table)
-		if after, err = summaryOf(tx, operationID); err != nil || also == nil {
+		if after, err = standingOf(tx, operationID); err != nil || also == nil {
 			return err
 		}
 		return also(tx, before, after)
@@ -46,12 +77,12 @@ func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *d
 		err = cannotRetry("it is being worked at this moment")
 	}
 	if err != nil {
-		return Summary{}, fmt.Errorf("retry %s: %w", operationID, err)
+		return Standing{}, fmt.Errorf("retry %s: %w", operationID, err)
 	}
 	return after, nil
 }
 
-func retryable(o Summary) error {
+func retryable(o Standing) error {
 	why := ""
 	switch {
 	case o.Status != Processing:
@@ -73,7 +104,7 @@ func cannotRetry(why string) error {
 
 // release makes the operation due. In a chain that is its place in the chain;
 // one that was set aside goes back to the stage its stored bytes prove.
-func release(tx *db.Tx, o Summary) error {
+func release(tx *db.Tx, o Standing) error {
 	position, filed, err := linkOf(tx, o.OperationID)
 	if err != nil {
 		return fmt.Errorf("read its filing: %w", err)
@@ -91,10 +122,25 @@ func release(tx *db.Tx, o Summary) error {
 		due = db.Micros(o.DueAt) // already due: it keeps its place
 	}
 	crashes := o.Crashes
-	if o.quarantined() {
+	if o.SetAside() {
 		crashes = 0
 	}
 	// Only from the stage that was read: its lane may be moving it at this moment.
 	return tx.ExecOne("UPDATE operations SET stage = $2, due_at = $3, crashes = $4 WHERE operation_id = $1 AND status = 'PROCESSING' AND stage = $5 AND crashes = $6",
 		o.OperationID, string(stage), due, crashes, string(o.Stage), o.Crashes)
+}
+
+// linkOf is the chain position of a stored filing; 0: none.
+func linkOf(r db.Reader, operationID string) (position int64, filed bool, err error) {
+	var text string
+	err = r.Row("SELECT filing FROM filings WHERE operation_id = $1", operationID).Scan(&text)
+	if errors.Is(err, db.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	var f country.Filing
+	f, err = ReadFiling(text, nil)
+	return f.Link.Position, true, err
 }

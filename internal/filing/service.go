@@ -1,11 +1,12 @@
-// Package filing is the heart: submission, idempotency, the operation's
-// state machine, results, history and corrections.
+// Package filing is the heart: submission, idempotency, the operation's state
+// machine, corrections, and the exactly-once protocol with authorities.
 //
 // It owns transactions, their processing attempts (operations), what was filed
 // and what came back, and the lanes in which filings travel. It does not own
 // HTTP, countries' rules, documents, webhooks or suppliers: it calls those who
-// do. Law of [Service.Submit]: when it answers, the body is on disk and will
-// end in exactly one result.
+// do. What clients and operators read of it is the package ledger's. Law of
+// [Service.Submit]: when it answers, the body is on disk and will end in
+// exactly one result.
 package filing
 
 import (
@@ -36,14 +37,20 @@ type Config struct {
 
 	// Render makes the document for people; nil makes none (tests of filing alone).
 	Render func(ctx context.Context, issued Issued) (pdf []byte, languageFallback bool, err error)
+
+	// Count is told in each commit what it does to transactions; nil counts nothing.
+	Count func(tx *db.Tx, done []Tallied)
 }
+
+// HopelessAfter is how long an operation may go without reaching its authority.
+const HopelessAfter = 48 * time.Hour
 
 const (
 	retryBaseDefault = time.Second
 	retryMax         = 5 * time.Minute
 	waitingMax       = 1000 // attempts of one transaction that may wait; past it 429
 	doubtfulAfter    = 24 * time.Hour
-	hopelessAfter    = 48 * time.Hour
+	hopelessAfter    = HopelessAfter
 )
 
 // Service is the filing slice of a running program.
@@ -54,7 +61,6 @@ type Service struct {
 	intake *db.Gather[submission, accepted]
 	jitter func() float64 // 0 ≤ x < 1
 	begun  time.Time
-	tally  *tally
 
 	closed atomic.Bool   // the intake, while a restored backup is being completed
 	opened chan struct{} // closed when it is open
@@ -81,8 +87,10 @@ func New(cfg Config) *Service {
 	if cfg.RetryBase == 0 {
 		cfg.RetryBase = retryBaseDefault
 	}
+	if cfg.Count == nil {
+		cfg.Count = func(*db.Tx, []Tallied) {}
+	}
 	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), suspectsAfter: suspectsAfterDefault}
-	s.tally = newTally(cfg.DB, cfg.Log.Warn)
 	s.intake = db.NewGather(cfg.DB, s.store)
 	s.asked, s.opened = make(chan struct{}, 1), make(chan struct{})
 	close(s.opened)
@@ -92,7 +100,6 @@ func New(cfg Config) *Service {
 // Close ends the intake after everything accepted is stored.
 func (s *Service) Close() {
 	s.intake.Close()
-	s.tally.close()
 }
 
 // Caller is on whose behalf a call is made. Scope is the client's id; a client

@@ -149,7 +149,7 @@ func (b *batch) followUp(tx *db.Tx, endings []ending) (events []webhook.Event, e
 		events = append(events, completed(e.op.scope, e.op.transactionID, e.op.id))
 	}
 	waiting, err := db.Collect(tx, scanOperation, "SELECT "+operationFields+" FROM operations WHERE client_id = $1 AND "+b.db.In("transaction_id", "$2")+
-		" AND stage = 'waiting' ORDER BY transaction_id, attempt", b.at.scope, db.Strings(ids))
+		" AND stage = 'waiting' ORDER BY transaction_id, attempt", b.at.Scope, db.Strings(ids))
 	if err != nil {
 		return nil, fmt.Errorf("look for waiting attempts: %w", err)
 	}
@@ -169,12 +169,12 @@ func (b *batch) followUp(tx *db.Tx, endings []ending) (events []webhook.Event, e
 	if err := b.join(tx, joined, ended); err != nil {
 		return nil, err
 	}
-	b.tally.onCommit(tx, settledEvents(endings, joined))
+	b.cfg.Count(tx, talliedEnds(endings, joined))
 	if err := tx.ExecEachOne("UPDATE operations SET stage = 'received', due_at = $2 WHERE operation_id = $1 AND stage = 'waiting'", next); err != nil {
 		return nil, err
 	}
 	if err := tx.Exec("UPDATE operations SET stage = 'received', due_at = $1 WHERE client_id = $2 AND "+b.db.In("reference_id", "$3")+
-		" AND stage = 'blocked'", db.Micros(tx.Now()), b.at.scope, db.Strings(ids)); err != nil {
+		" AND stage = 'blocked'", db.Micros(tx.Now()), b.at.Scope, db.Strings(ids)); err != nil {
 		return nil, err
 	}
 	tx.Wake(laneQueue.Table)
@@ -208,7 +208,7 @@ func (b *batch) join(tx *db.Tx, waiting []*operation, ended map[string]ending) e
 	}
 	var counts [][]any
 	for id, n := range perTransaction {
-		counts = append(counts, []any{b.at.scope, id, n})
+		counts = append(counts, []any{b.at.Scope, id, n})
 	}
 	return tx.ExecEach("UPDATE transactions SET open = open - $3 WHERE client_id = $1 AND transaction_id = $2", counts)
 }
@@ -231,14 +231,10 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	endings := make([]ending, len(outcomes))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	files, reports := make([]*document.File, len(outcomes)), make([]*document.File, len(outcomes))
+	files := make([]*document.File, len(outcomes))
 	for i := range outcomes {
 		endings[i].outcome = outcomes[i]
 		e := &endings[i]
-		if e.status == Success && e.op.structured != nil {
-			report := document.NewFile(e.op.structured.Content)
-			reports[i] = &report
-		}
 		if e.status != Success || !b.visual(e.op) {
 			continue
 		}
@@ -250,7 +246,7 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	}
 	wg.Wait()
 	var keep []document.File
-	for _, f := range slices.Concat(files, reports) {
+	for _, f := range files {
 		if f != nil {
 			keep = append(keep, *f)
 		}
@@ -262,7 +258,7 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	now := b.db.Now()
 	for i := range endings {
 		e := &endings[i]
-		e.attachments = b.attach(e, files[i], reports[i], now)
+		e.attachments = b.attach(e, files[i], now)
 		text, err := json.Marshal(b.result(e, files[i] != nil, now))
 		if err != nil {
 			return nil, fmt.Errorf("encode the result of %s: %w", e.op.id, err)
@@ -311,13 +307,13 @@ func (b *batch) describable(ctx context.Context, outcomes []outcome) error {
 // warnReused warns of numbers that the supplier used for another successful
 // transaction. It hinders nothing: some countries restart their numbers.
 func (b *batch) warnReused(r db.Reader, outcomes []outcome, numbers []string) error {
-	if len(numbers) == 0 || b.at.supplierID == "" {
+	if len(numbers) == 0 || b.at.SupplierID == "" {
 		return nil
 	}
 	type use struct{ number, first, last string }
 	used, err := db.Collect(r, func(scan func(...any) error) (u use, err error) { return u, scan(&u.number, &u.first, &u.last) },
 		"SELECT number, min(transaction_id), max(transaction_id) FROM operations WHERE client_id = $1 AND "+b.db.In("number", "$2")+
-			" AND supplier_id = $3 AND status = 'SUCCESS' GROUP BY number", b.at.scope, db.Strings(numbers), b.at.supplierID)
+			" AND supplier_id = $3 AND status = 'SUCCESS' GROUP BY number", b.at.Scope, db.Strings(numbers), b.at.SupplierID)
 	if err != nil {
 		return fmt.Errorf("look for numbers in use: %w", err)
 	}
@@ -367,7 +363,7 @@ func (b *batch) render(ctx context.Context, e *ending) *document.File {
 }
 
 // attach lists the attachments of an ending.
-func (b *batch) attach(e *ending, visual, report *document.File, now time.Time) []document.Attachment {
+func (b *batch) attach(e *ending, visual *document.File, now time.Time) []document.Attachment {
 	if e.status != Success {
 		return nil
 	}
@@ -379,9 +375,6 @@ func (b *batch) attach(e *ending, visual, report *document.File, now time.Time) 
 	}
 	if visual != nil {
 		add("VISUAL", "PDF", document.InStore, *visual)
-	}
-	if report != nil {
-		add("REPORT", e.op.structured.Format, document.InStore, *report)
 	}
 	if e.op.filing.Report != nil {
 		add("REPORT", e.op.filing.Format, document.InRecord, document.NewFile(e.op.filing.Report))

@@ -84,7 +84,7 @@ func newPlan(dice simulation.Dice, suppliers map[firm]string) plan {
 		ending := []string{"", "", "", "-LOST", "-OUTAGE", "-SLOW", "-REJECT"}[r.IntN(7)]
 		for n := range 1 + r.IntN(3) {
 			d.number, d.refuse = fmt.Sprintf("N-%s-%d%s", d.id, n, ending), ending == "-REJECT"
-			d.paper = invoice(f.code, suppliers[f], d.id).with("transaction_number", d.number)
+			d.paper = invoice(f.code, suppliers[f], d.id).With("transaction_number", d.number)
 			if d.times = 1; r.IntN(4) == 0 {
 				d.times = 2 + r.IntN(3)
 			}
@@ -125,9 +125,9 @@ func correctionOf(r *rand.Rand, original deed, supplier string) deed {
 	case 1:
 		d.kind, d.paper = transaction.Cancellation, correction(d.code, original.id, d.id)
 	default:
-		d.kind, d.paper = transaction.Adjustment, invoice(d.code, supplier, d.id).adjusts(original.id, 100)
+		d.kind, d.paper = transaction.Adjustment, invoice(d.code, supplier, d.id).Adjusts(original.id, 100)
 	}
-	d.paper.with("transaction_number", d.number)
+	d.paper.With("transaction_number", d.number)
 	return d
 }
 
@@ -168,14 +168,14 @@ func simulate(t *testing.T, dice simulation.Dice) {
 	g.open(death{})
 	suppliers := map[firm]string{}
 	for _, f := range firms(dice.Of("firms")) {
-		suppliers[f] = g.node.supplierOf(f.client, f.code, f.name)
+		suppliers[f] = g.node.SupplierOf(f.client, f.code, f.name)
 	}
 	p := newPlan(dice, suppliers)
 	g.run(p)
 	g.settle()
 	g.flights.Wait() // what is still on its way arrives, too late
 	g.check(p)
-	g.node.stop()
+	g.node.Stop()
 	must(t, g.sims.Close())
 }
 
@@ -205,11 +205,11 @@ func (g *play) open(next death) {
 		packs[i] = g.wire.Through(packs[i])
 	}
 	d := dbtest.Open(g.t, db.Config{URL: g.url})
-	n := newNode(g.t, d, setup{packs: packs, simulators: "http://authority.test", retryBase: filing.RetryBase, documents: "file://" + g.dir + "/documents"})
+	n := newNode(g.t, d, setup{Packs: packs, Simulators: "http://authority.test", RetryBase: filing.RetryBase, Documents: "file://" + g.dir + "/documents"})
 	n.LookEvery(time.Minute)
 	trap, bury, once, passed := make(chan struct{}), make(chan struct{}), sync.Once{}, 0
 	if next.point != "" {
-		n.when(next.point, func(string) {
+		n.When(next.point, func(string) {
 			g.mu.Lock()
 			passed++
 			here := passed >= next.passage
@@ -221,7 +221,7 @@ func (g *play) open(next death) {
 		})
 	}
 	g.node, g.trap, g.bury = n, trap, bury
-	n.start()
+	n.Start()
 }
 
 // run lets everything of the plan happen at its time.
@@ -277,20 +277,20 @@ func (g *play) trapped() bool {
 func (g *play) die(d death) {
 	if synctest.Wait(); d.gentle && !g.trapped() {
 		for _, point := range points() {
-			g.node.when(point, nil)
+			g.node.When(point, nil)
 		}
-		g.node.stop()
+		g.node.Stop()
 	}
 	g.url = simulation.Remains(g.t, g.url)
 	g.wire.Cut()
 	close(g.bury)
-	g.flights.Go(g.node.stop) // it works on for a moment, on a database that nobody looks at again
+	g.flights.Go(g.node.Stop) // it works on for a moment, on a database that nobody looks at again
 	g.open(d)
 }
 
 // submit hands a body over as often as the plan says, all at once.
 func (g *play) submit(d deed) {
-	body := d.paper.body(g.t)
+	body := d.paper.Body(g.t)
 	var wg sync.WaitGroup
 	for range d.times {
 		wg.Go(func() {
@@ -335,12 +335,12 @@ func (g *play) look() {
 // settle waits until nothing is open any more.
 func (g *play) settle() {
 	for range 120 {
-		if one[int64](g.t, g.node.d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0 {
+		if one[int64](g.t, g.node.DB, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0 {
 			return
 		}
 		g.reach(time.Minute)
 	}
-	g.t.Errorf("after two hours of a good network something is still open\n%s", g.node.log)
+	g.t.Errorf("after two hours of a good network something is still open\n%s", g.node.Log)
 }
 
 // check holds the end against the plan: bad luck changes no outcome.
@@ -372,14 +372,14 @@ func (g *play) check(p plan) {
 	if !maps.Equal(got, want) {
 		g.t.Errorf("registered\n%v\nwant\n%v", got, want)
 	}
-	d := g.node.d
+	d := g.node.DB
 	same(g.t, "failures", one[int64](g.t, d, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"), int64(stages["FAILURE"]))
 	same(g.t, "operations", one[int64](g.t, d, "SELECT count(*) FROM operations"), int64(len(g.answered)))
 	same(g.t, "transactions that won", one[int64](g.t, d, "SELECT count(success_id) FROM transactions"), int64(len(won)))
 	same(g.t, "attempts counted open", one[int64](g.t, d, "SELECT coalesce(sum(open), 0) FROM transactions"), 0)
 	same(g.t, "crash counts left", one[int64](g.t, d, "SELECT coalesce(max(crashes), 0) FROM operations"), 0)
 	for id, times := range g.answered {
-		if events := g.node.events(id); events != int64(times) {
+		if events := g.node.Events(id); events != int64(times) {
 			g.t.Errorf("operation %s was answered %d times and has %d events", id, times, events)
 		}
 	}
@@ -389,7 +389,7 @@ func (g *play) check(p plan) {
 
 // checkAttempts: of one transaction the attempts end in the order in which they came.
 func (g *play) checkAttempts() {
-	same(g.t, "attempts that ended before an earlier one", one[int64](g.t, g.node.d, `SELECT count(*) FROM operations a JOIN operations b
+	same(g.t, "attempts that ended before an earlier one", one[int64](g.t, g.node.DB, `SELECT count(*) FROM operations a JOIN operations b
 		ON a.client_id = b.client_id AND a.transaction_id = b.transaction_id AND a.attempt < b.attempt
 		WHERE a.settled_at > b.settled_at OR a.status = 'SUCCESS' AND b.status <> 'SUCCESS'`), 0)
 }
@@ -403,7 +403,7 @@ func (g *play) checkChains() {
 		}
 	}
 	chains := map[string]map[int64]string{}
-	must(g.t, g.node.d.Read(context.Background(), func(r db.Reader) error {
+	must(g.t, g.node.DB.Read(context.Background(), func(r db.Reader) error {
 		rows, err := r.Query("SELECT o.lane, f.filing FROM filings f JOIN operations o ON o.operation_id = f.operation_id WHERE o.country = $1", byChain)
 		if err != nil {
 			return err
@@ -433,6 +433,6 @@ func (g *play) checkChains() {
 				g.t.Errorf("chain %s has no link %d of %d", lane, at+1, len(links))
 			}
 		}
-		same(g.t, "head of the chain", one[int64](g.t, g.node.d, "SELECT position FROM chains WHERE lane = $1", lane), int64(len(links)))
+		same(g.t, "head of the chain", one[int64](g.t, g.node.DB, "SELECT position FROM chains WHERE lane = $1", lane), int64(len(links)))
 	}
 }

@@ -50,7 +50,7 @@ func gather(t *testing.T, n *node, supplier string, clients int) *crowd {
 
 // insist submits one transaction until it is accepted.
 func (c *crowd) insist(name, supplier string) {
-	body := invoice(byNumber, supplier, name).body(c.t)
+	body := invoice(byNumber, supplier, name).Body(c.t)
 	for !c.stop.Load() {
 		id, err := c.n.Submit(context.Background(), caller(client), transaction.Invoice, body)
 		c.answers.Add(1)
@@ -91,9 +91,9 @@ func TestTerminatedSessionsLoseNoTransaction(t *testing.T) {
 	t.Parallel()
 	address := dbtest.MigratedURL(t)
 	a := newAuthorities(t)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: address}), a.setup())
-	supplier := n.supplier(byNumber, "s1")
-	n.start()
+	n := newNode(t, dbtest.Open(t, db.Config{URL: address}), a.Setup())
+	supplier := n.Supplier(byNumber, "s1")
+	n.Start()
 	c := gather(t, n, supplier, 8)
 	ended := 0
 	for range 6 {
@@ -127,9 +127,9 @@ func TestAKilledServerLosesNoTransaction(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
 	a := newAuthorities(t)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: s.URL()}), a.setup())
-	supplier := n.supplier(byNumber, "s1")
-	n.start()
+	n := newNode(t, dbtest.Open(t, db.Config{URL: s.URL()}), a.Setup())
+	supplier := n.Supplier(byNumber, "s1")
+	n.Start()
 	c := gather(t, n, supplier, 8)
 	for range 2 {
 		c.until(60)
@@ -227,8 +227,8 @@ func TestHardCase13CutAfterAnyByteOfCommitFilesOnce(t *testing.T) {
 	s := newScissors(t, u.Host)
 	u.Host = s.l.Addr().String()
 	a := newAuthorities(t)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: u.String()}), a.setup())
-	supplier := n.supplier(byNumber, "s1")
+	n := newNode(t, dbtest.Open(t, db.Config{URL: u.String()}), a.Setup())
+	supplier := n.Supplier(byNumber, "s1")
 	all := int64(len(commitText) + len("C\x00\x00\x00\x0bCOMMIT\x00") + len("Z\x00\x00\x00\x05I"))
 	c := &crowd{t: t, n: n, ids: map[string]string{}}
 	for k := range all {
@@ -239,9 +239,9 @@ func TestHardCase13CutAfterAnyByteOfCommitFilesOnce(t *testing.T) {
 			t.Errorf("after %d of %d bytes: %d cuts so far, %d refusals", k, all, s.cuts.Load(), c.refused.Load()-before)
 		}
 	}
-	stored := one[int64](t, n.d, "SELECT count(*) FROM operations")
+	stored := one[int64](t, n.DB, "SELECT count(*) FROM operations")
 	// Cut in the COMMIT nothing is stored; cut in its answer the first try is.
 	same(t, "operations", stored, 2*all-int64(len(commitText)))
-	n.start()
+	n.Start()
 	c.leave(a)
 }

@@ -29,18 +29,18 @@ import (
 func accepted(t *testing.T, n *node, a *authorities, ids map[string]string) {
 	t.Helper()
 	for id, transactionID := range ids {
-		if r := n.succeeds(id); r.TransactionID != transactionID {
+		if r := n.Succeeds(id); r.TransactionID != transactionID {
 			t.Errorf("operation %s is of %s, was promised for %s", id, r.TransactionID, transactionID)
 		}
 	}
 	// What nobody was told of may exist as well: its commit was cut off. It ends alike.
-	n.until("nothing is open", func() bool {
-		return one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
+	n.Until("nothing is open", func() bool {
+		return one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
 	})
-	same(t, "failures", one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status <> 'SUCCESS'"), 0)
-	same(t, "events", one[int64](t, n.d, "SELECT count(DISTINCT resource_id) FROM webhook_events"), one[int64](t, n.d, "SELECT count(*) FROM operations"))
-	same(t, "registrations", int64(len(a.registered(byNumber))), one[int64](t, n.d, "SELECT count(*) FROM transactions"))
-	same(t, "operations without a body", one[int64](t, n.d, "SELECT count(*) FROM operations WHERE operation_id NOT IN (SELECT operation_id FROM bodies)"), 0)
+	same(t, "failures", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status <> 'SUCCESS'"), 0)
+	same(t, "events", one[int64](t, n.DB, "SELECT count(DISTINCT resource_id) FROM webhook_events"), one[int64](t, n.DB, "SELECT count(*) FROM operations"))
+	same(t, "registrations", int64(len(a.Registered(byNumber))), one[int64](t, n.DB, "SELECT count(*) FROM transactions"))
+	same(t, "operations without a body", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE operation_id NOT IN (SELECT operation_id FROM bodies)"), 0)
 }
 
 // Hard case 14: where space is missing nothing is accepted, reads go on, what
@@ -49,17 +49,17 @@ func TestHardCase14AFullDiskAcceptsNothingAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	disk := simulation.SmallDisk(t, 12<<20)
 	a := newAuthorities(t)
-	s := a.setup()
-	s.documents = "file://" + disk.Dir + "/documents"
+	s := a.Setup()
+	s.Documents = "file://" + disk.Dir + "/documents"
 	page := bytes.Repeat([]byte("page"), 4<<10)
-	s.render = func(_ context.Context, issued filing.Issued) ([]byte, bool, error) {
+	s.Render = func(_ context.Context, issued filing.Issued) ([]byte, bool, error) {
 		return append([]byte(issued.OperationID), page...), false, nil
 	}
 	n := newNode(t, dbtest.Open(t, db.Config{URL: "sqlite:" + disk.Dir + "/tributary.db"}), s)
-	supplier := n.supplier(byNumber, "s1")
+	supplier := n.Supplier(byNumber, "s1")
 	ids, refused := map[string]string{}, 0
 	hand := func(name string) {
-		id, err := n.Submit(t.Context(), caller(client), transaction.Invoice, invoice(byNumber, supplier, name).body(t))
+		id, err := n.Submit(t.Context(), caller(client), transaction.Invoice, invoice(byNumber, supplier, name).Body(t))
 		switch {
 		case err == nil:
 			ids[id] = name
@@ -80,12 +80,12 @@ func TestHardCase14AFullDiskAcceptsNothingAndLosesNothing(t *testing.T) {
 		t.Fatalf("%d were accepted, %d refused: the disk is not full", len(ids), refused)
 	}
 	for id := range ids {
-		same(t, "what is read on a full disk", n.result(id).Status, filing.Processing)
+		same(t, "what is read on a full disk", n.Show(id).Status, filing.Processing)
 	}
 	// Now the workers try on the full disk, and fail at whatever they must write.
-	n.start()
-	n.until("a lane was visited", func() bool { return strings.Contains(n.log.String(), "the disk is full") })
-	if failed := one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"); failed > 0 {
+	n.Start()
+	n.Until("a lane was visited", func() bool { return strings.Contains(n.Log.String(), "the disk is full") })
+	if failed := one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"); failed > 0 {
 		t.Errorf("%d operations failed because our disk is full", failed)
 	}
 	disk.Empty()
@@ -106,17 +106,17 @@ func TestStorageChild(t *testing.T) {
 	e := strings.Split(text, " ")
 	limit, err := strconv.ParseUint(e[0], 10, 64)
 	must(t, err)
-	n := newNode(t, dbtest.Open(t, db.Config{URL: e[1]}), setup{packs: variants(), simulators: e[2], documents: e[3]})
+	n := newNode(t, dbtest.Open(t, db.Config{URL: e[1]}), setup{Packs: variants(), Simulators: e[2], Documents: e[3]})
 	signal.Ignore(syscall.SIGXFSZ)
 	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}))
-	n.start()
+	n.Start()
 	var mu sync.Mutex // whole lines
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 40 {
 				name := fmt.Sprintf("w%d-%d", w, i)
-				id, err := n.Submit(t.Context(), caller(client), transaction.Invoice, invoice(byNumber, e[4], name).body(t))
+				id, err := n.Submit(t.Context(), caller(client), transaction.Invoice, invoice(byNumber, e[4], name).Body(t))
 				mu.Lock()
 				if err == nil {
 					fmt.Println("accepted", id, name)
@@ -153,12 +153,12 @@ func TestHardCase14AnErrorAtTheNthWriteLosesNothing(t *testing.T) {
 func breakAt(t *testing.T, limit uint64) {
 	dir := simulation.Folder(t)
 	a := newAuthorities(t)
-	s := a.setup()
-	s.documents = "file://" + dir + "/documents"
+	s := a.Setup()
+	s.Documents = "file://" + dir + "/documents"
 	url := "sqlite:" + dir + "/tributary.db"
 	supplier := furnish(t, url, s)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestStorageChild$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s %s %s %s", storageChild, limit, url, a.url, s.documents, supplier))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s %s %s %s", storageChild, limit, url, a.URL, s.Documents, supplier))
 	out, err := cmd.Output()
 	ids, refused := map[string]string{}, 0
 	for line := range strings.Lines(string(out)) {
@@ -175,7 +175,7 @@ func breakAt(t *testing.T, limit uint64) {
 	if _, ended := err.(*exec.ExitError); len(ids) == 0 || !ended && refused == 0 {
 		t.Fatalf("%d were accepted, %d refused, the process ended with %v: nothing broke\n%.2000s", len(ids), refused, err, out)
 	}
-	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s).start()
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Start()
 	accepted(t, n, a, ids)
 	t.Logf("writes past byte %d fail: %d accepted, %d refused, the process ended with %v", limit, len(ids), refused, err)
 }

@@ -94,7 +94,7 @@ func (v *visit) load(r db.Reader, ops []*operation) error {
 		if err := scan(&id, &body, &warnings); err != nil {
 			return err
 		}
-		byID[id].body, byID[id].warnings = body, decodeFaults(warnings)
+		byID[id].body, byID[id].warnings = body, ReadFaults(warnings)
 		return nil
 	}); err != nil || len(filed) == 0 {
 		return err

@@ -37,7 +37,7 @@ func virtual(t *testing.T, s setup, fn func(t *testing.T, n *node)) {
 	t.Helper()
 	dbtest.SQLite(t) // the template is made outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
-		s.retryBase = filing.RetryBase
+		s.RetryBase = filing.RetryBase
 		n := newNode(t, dbtest.SQLite(t), s)
 		n.LookEvery(time.Hour)
 		fn(t, n)
@@ -51,15 +51,15 @@ func TestCallsOfAnOutageFollowTheLadder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(country.ByNumber)
 			var calls []time.Time
-			o.send = func(*office, country.Filing) (country.Receipt, error) {
+			o.OnSend = func(*office, country.Filing) (country.Receipt, error) {
 				calls = append(calls, time.Now())
 				return country.Receipt{}, err
 			}
-			virtual(t, o.setup(), func(t *testing.T, n *node) {
-				n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
-				n.start()
+			virtual(t, o.Setup(), func(t *testing.T, n *node) {
+				n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+				n.Start()
 				time.Sleep(20 * time.Minute)
-				n.stop()
+				n.Stop()
 				want := time.Second
 				for i := 1; i < len(calls); i++ {
 					// Looking for due lanes costs a moment, never more than a tenth here.
@@ -96,31 +96,31 @@ func TestFortyEightHours(t *testing.T) {
 		"asleep":  {pending: true},
 	}
 	o := newOffice(country.ByNumber)
-	o.limits.PendingMax = 72 * time.Hour
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.Habits.PendingMax = 72 * time.Hour
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		if fates[f.Supplier].pending {
 			return country.Receipt{Outcome: country.Pending, Awaiting: true}, nil
 		}
 		return country.Receipt{}, fates[f.Supplier].send
 	}
-	o.find = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnFind = func(o *office, f country.Filing) (country.Receipt, error) {
 		if err := fates[f.Supplier].find; err != nil {
 			return country.Receipt{}, err
 		}
 		return country.Receipt{Outcome: country.Absent}, nil
 	}
-	virtual(t, o.setup(), func(t *testing.T, n *node) {
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
 		n.PauseAtMost(time.Hour)
 		ids, suppliers := map[string]string{}, map[string]string{}
 		for name := range fates {
-			suppliers[name] = n.supplier(officeCode, name, taxNumber(name))
-			ids[name] = n.file(invoice(officeCode, suppliers[name], name))
+			suppliers[name] = n.Supplier(officeCode, name, taxNumber(name))
+			ids[name] = n.File(invoice(officeCode, suppliers[name], name))
 		}
-		n.start()
+		n.Start()
 		look := func(after time.Duration, want map[string]string) {
 			t.Helper()
 			for name, status := range want {
-				r := n.result(ids[name])
+				r := n.Show(ids[name])
 				if got := fmt.Sprint(r.Status, codesOf(r)); got != status {
 					t.Errorf("%s after %s: %s, want %s", name, after, got, status)
 				}
@@ -139,10 +139,10 @@ func TestFortyEightHours(t *testing.T) {
 		time.Sleep(26 * time.Hour) // past the pack's own deadline for pending ones
 		look(76*time.Hour, map[string]string{"lost": "PROCESSING[outcome_unknown]", "asleep": "PROCESSING[outcome_unknown]"})
 		for _, name := range []string{"down", "garbage", "revoked"} {
-			same(t, "events of "+name, n.events(ids[name]), 1)
+			same(t, "events of "+name, n.Events(ids[name]), 1)
 		}
-		same(t, "registered", len(o.registered()), 0)
-		n.stop()
+		same(t, "registered", len(o.Registered()), 0)
+		n.Stop()
 	})
 }
 
@@ -151,7 +151,7 @@ func onceEach(t *testing.T, n *node, ids, suppliers map[string]string, at24, at4
 	t.Helper()
 	want := func(name alert.Name, subject string, times int64) {
 		t.Helper()
-		if got := n.raised(name)[subject]; got != times {
+		if got := n.Raised(name)[subject]; got != times {
 			t.Errorf("%s of %s was raised %d times, want %d", name, subject, got, times)
 		}
 	}
@@ -170,45 +170,45 @@ func onceEach(t *testing.T, n *node, ids, suppliers map[string]string, at24, at4
 func TestFortyEightHoursInAChain(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByChain)
-	o.limits.Batch = 2
+	o.Habits.Batch = 2
 	var mu sync.Mutex
 	down := true
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if down {
 			return country.Receipt{}, country.ErrNotTaken
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	virtual(t, o.setup(), func(t *testing.T, n *node) {
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
 		n.PauseAtMost(2 * time.Hour)
-		supplier := n.supplier(officeCode, "s1")
+		supplier := n.Supplier(officeCode, "s1")
 		var ids []string
 		for i := range 5 {
-			ids = append(ids, n.file(invoice(officeCode, supplier, fmt.Sprint("t", i))))
+			ids = append(ids, n.File(invoice(officeCode, supplier, fmt.Sprint("t", i))))
 		}
-		n.start()
+		n.Start()
 		time.Sleep(51 * time.Hour)
 		for _, id := range ids[:2] {
-			r := n.result(id)
+			r := n.Show(id)
 			same(t, "prepared in the chain", fmt.Sprint(r.Status, codesOf(r)), "PROCESSING[authority_unavailable]")
 			same(t, "type", r.Errors[0].Type, fault.Warning)
 		}
 		for _, id := range ids[2:] {
-			n.fails(id, fault.AuthorityUnavailable)
+			n.Fails(id, fault.AuthorityUnavailable)
 		}
-		same(t, "alerts", fmt.Sprint(n.raised(alert.AuthorityUnavailable24h), n.raised(alert.AuthorityUnavailable48h)),
+		same(t, "alerts", fmt.Sprint(n.Raised(alert.AuthorityUnavailable24h), n.Raised(alert.AuthorityUnavailable48h)),
 			fmt.Sprintf("map[%[1]s/%[2]s:1] map[%[1]s/%[2]s:1]", client, supplier))
 		mu.Lock()
 		down = false
 		mu.Unlock()
 		time.Sleep(3 * time.Hour)
 		for _, id := range ids[:2] {
-			n.succeeds(id)
+			n.Succeeds(id)
 		}
-		same(t, "registered", fmt.Sprint(o.registered()), "[N-t0 N-t1]")
-		n.stop()
+		same(t, "registered", fmt.Sprint(o.Registered()), "[N-t0 N-t1]")
+		n.Stop()
 	})
 }
 
@@ -216,18 +216,18 @@ func TestFortyEightHoursInAChain(t *testing.T) {
 func TestClassNIsToldAtTwentyFourAndFortyEightHours(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNothing)
-	o.send = func(*office, country.Filing) (country.Receipt, error) { return country.Receipt{}, errLine }
-	virtual(t, o.setup(), func(t *testing.T, n *node) {
-		id := n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
-		n.start()
+	o.OnSend = func(*office, country.Filing) (country.Receipt, error) { return country.Receipt{}, errLine }
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
+		id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+		n.Start()
 		for _, hours := range []struct{ sleep, at24, at48 int64 }{{23, 0, 0}, {2, 1, 0}, {24, 1, 1}} {
 			time.Sleep(time.Duration(hours.sleep) * time.Hour)
-			same(t, "status", n.result(id).Status, filing.Processing)
-			same(t, "24 h", n.raised(alert.OutcomeUnknown24h)[id], hours.at24)
-			same(t, "48 h", n.raised(alert.OutcomeUnknown48h)[id], hours.at48)
+			same(t, "status", n.Show(id).Status, filing.Processing)
+			same(t, "24 h", n.Raised(alert.OutcomeUnknown24h)[id], hours.at24)
+			same(t, "48 h", n.Raised(alert.OutcomeUnknown48h)[id], hours.at48)
 		}
-		same(t, "calls", o.sent(), 1)
-		n.stop()
+		same(t, "calls", o.Calls(), 1)
+		n.Stop()
 	})
 }
 
@@ -235,17 +235,17 @@ func TestClassNIsToldAtTwentyFourAndFortyEightHours(t *testing.T) {
 func TestAQuarantinedOperationFailsAfterFortyEightHours(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.prepare = func(*office, country.Draft) (country.Filing, error) { panic("poison") }
-	virtual(t, o.setup(), func(t *testing.T, n *node) {
-		id := n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
-		n.start()
+	o.OnPrepare = func(*office, country.Draft) (country.Filing, error) { panic("poison") }
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
+		id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+		n.Start()
 		time.Sleep(47 * time.Hour)
-		same(t, "stage", n.stage(id), string(filing.Quarantined))
-		same(t, "status", n.result(id).Status, filing.Processing)
+		same(t, "stage", n.Stage(id), string(filing.Quarantined))
+		same(t, "status", n.Show(id).Status, filing.Processing)
 		time.Sleep(2 * time.Hour)
-		n.fails(id, fault.InternalError)
-		same(t, "events", n.events(id), 1)
-		n.stop()
+		n.Fails(id, fault.InternalError)
+		same(t, "events", n.Events(id), 1)
+		n.Stop()
 	})
 }
 
@@ -253,23 +253,23 @@ func TestAQuarantinedOperationFailsAfterFortyEightHours(t *testing.T) {
 func TestRestingWithoutCrashesQuarantinesNobody(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		if f.Number == "N-t1" {
 			return country.Receipt{}, errLine
 		}
 		return country.Receipt{}, country.ErrNotTaken
 	}
-	o.find = func(*office, country.Filing) (country.Receipt, error) { return country.Receipt{}, errLine }
-	virtual(t, o.setup(), func(t *testing.T, n *node) {
-		supplier := n.supplier(officeCode, "s1")
+	o.OnFind = func(*office, country.Filing) (country.Receipt, error) { return country.Receipt{}, errLine }
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
+		supplier := n.Supplier(officeCode, "s1")
 		for i := range 4 {
-			n.file(invoice(officeCode, supplier, fmt.Sprint("t", i)))
-			n.start()
+			n.File(invoice(officeCode, supplier, fmt.Sprint("t", i)))
+			n.Start()
 			time.Sleep(5 * time.Minute)
-			n.stop()
+			n.Stop()
 		}
-		same(t, "quarantined", len(n.raised(alert.OperationQuarantined)), 0)
-		same(t, "crash counts", one[int64](t, n.d, "SELECT max(crashes) FROM operations"), 0)
+		same(t, "quarantined", len(n.Raised(alert.OperationQuarantined)), 0)
+		same(t, "crash counts", one[int64](t, n.DB, "SELECT max(crashes) FROM operations"), 0)
 	})
 }
 
@@ -280,25 +280,25 @@ func TestHardCase11ABacklogAfterALongOutage(t *testing.T) {
 	t.Parallel()
 	const old, fresh = 250, 90
 	o := newOffice(country.ByNumber)
-	o.limits.Batch = 20
+	o.Habits.Batch = 20
 	var mu sync.Mutex
 	down := true
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if down {
 			return country.Receipt{}, country.ErrNotTaken
 		}
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	virtual(t, o.setup(), func(t *testing.T, n *node) {
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
 		n.PauseAtMost(3 * time.Hour)
-		supplier := n.supplier(officeCode, "s1")
+		supplier := n.Supplier(officeCode, "s1")
 		bulk := func(prefix string, count int) {
 			var wg sync.WaitGroup
 			for i := range count {
 				wg.Go(func() {
-					_, err := n.Submit(context.Background(), caller(client), transaction.Invoice, invoice(officeCode, supplier, fmt.Sprintf("%s%04d", prefix, i)).body(t))
+					_, err := n.Submit(context.Background(), caller(client), transaction.Invoice, invoice(officeCode, supplier, fmt.Sprintf("%s%04d", prefix, i)).Body(t))
 					if err != nil {
 						t.Error(err)
 					}
@@ -307,28 +307,28 @@ func TestHardCase11ABacklogAfterALongOutage(t *testing.T) {
 			wg.Wait()
 		}
 		bulk("old", old)
-		n.start()
+		n.Start()
 		time.Sleep(40 * time.Hour)
 		bulk("new", fresh)
 		time.Sleep(12 * time.Hour)
-		same(t, "failed", one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"), old)
-		same(t, "waiting", one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'"), fresh)
-		before := o.sent()
+		same(t, "failed", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'FAILURE'"), old)
+		same(t, "waiting", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'"), fresh)
+		before := o.Calls()
 		mu.Lock()
 		down = false
 		mu.Unlock()
 		time.Sleep(4 * time.Hour)
-		callsUp := o.sent() - before
-		same(t, "succeeded", one[int64](t, n.d, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'"), fresh)
-		if callsUp > fresh/o.limits.Batch+3 {
-			t.Errorf("%d calls for %d filings in batches of %d", callsUp, fresh, o.limits.Batch)
+		callsUp := o.Calls() - before
+		same(t, "succeeded", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'"), fresh)
+		if callsUp > fresh/o.Habits.Batch+3 {
+			t.Errorf("%d calls for %d filings in batches of %d", callsUp, fresh, o.Habits.Batch)
 		}
-		if got := o.registered(); len(got) != fresh || !strings.HasPrefix(got[0], "N-new") {
+		if got := o.Registered(); len(got) != fresh || !strings.HasPrefix(got[0], "N-new") {
 			t.Errorf("%d registered", len(got))
 		}
-		same(t, "events", one[int64](t, n.d, "SELECT count(*) FROM webhook_events"), old+fresh)
-		same(t, "of different operations", one[int64](t, n.d, "SELECT count(DISTINCT resource_id) FROM webhook_events"), old+fresh)
-		n.stop()
+		same(t, "events", one[int64](t, n.DB, "SELECT count(*) FROM webhook_events"), old+fresh)
+		same(t, "of different operations", one[int64](t, n.DB, "SELECT count(DISTINCT resource_id) FROM webhook_events"), old+fresh)
+		n.Stop()
 	})
 }
 
@@ -337,30 +337,30 @@ func TestNotFoundIsBelievedAfterTheAuthoritysDelay(t *testing.T) {
 	t.Parallel()
 	for _, class := range []country.Class{country.ByNumber, country.ByChain} {
 		o := newOffice(class)
-		o.limits.VisibleAfter = 10 * time.Minute
+		o.Habits.VisibleAfter = 10 * time.Minute
 		var calls []time.Time
-		o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+		o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 			if calls = append(calls, time.Now()); len(calls) == 1 {
 				return country.Receipt{}, errLine
 			}
-			return o.take(f), nil
+			return o.Take(f), nil
 		}
-		virtual(t, o.setup(), func(t *testing.T, n *node) {
-			supplier := n.supplier(officeCode, "s1")
-			id := n.file(invoice(officeCode, supplier, "t1"))
-			n.start()
+		virtual(t, o.Setup(), func(t *testing.T, n *node) {
+			supplier := n.Supplier(officeCode, "s1")
+			id := n.File(invoice(officeCode, supplier, "t1"))
+			n.Start()
 			time.Sleep(time.Minute)
-			behind := n.file(invoice(officeCode, supplier, "t2"))
+			behind := n.File(invoice(officeCode, supplier, "t2"))
 			time.Sleep(20 * time.Minute)
-			n.succeeds(id)
-			n.succeeds(behind)
-			n.stop()
+			n.Succeeds(id)
+			n.Succeeds(behind)
+			n.Stop()
 			want := "[N-t2 N-t1]" // others go on meanwhile, except in a chain
 			if class == country.ByChain {
 				want = "[N-t1 N-t2]"
 			}
-			same(t, "registered", fmt.Sprint(o.registered()), want)
-			if pause := calls[len(calls)-1].Sub(calls[0]); pause < o.limits.VisibleAfter || pause > o.limits.VisibleAfter+time.Minute {
+			same(t, "registered", fmt.Sprint(o.Registered()), want)
+			if pause := calls[len(calls)-1].Sub(calls[0]); pause < o.Habits.VisibleAfter || pause > o.Habits.VisibleAfter+time.Minute {
 				t.Errorf("sent again after %s", pause)
 			}
 		})
@@ -370,19 +370,19 @@ func TestNotFoundIsBelievedAfterTheAuthoritysDelay(t *testing.T) {
 // An authority without an address is one that cannot be reached.
 func TestFortyEightHoursWithoutAnAddress(t *testing.T) {
 	t.Parallel()
-	s := newOffice(country.ByNumber).setup()
-	s.simulators = ""
+	s := newOffice(country.ByNumber).Setup()
+	s.Simulators = ""
 	virtual(t, s, func(t *testing.T, n *node) {
 		n.PauseAtMost(2 * time.Hour)
-		supplier := n.supplier(officeCode, "s1")
-		id := n.file(invoice(officeCode, supplier, "t1"))
-		n.start()
+		supplier := n.Supplier(officeCode, "s1")
+		id := n.File(invoice(officeCode, supplier, "t1"))
+		n.Start()
 		time.Sleep(47 * time.Hour)
-		same(t, "status", n.result(id).Status, filing.Processing)
+		same(t, "status", n.Show(id).Status, filing.Processing)
 		time.Sleep(4 * time.Hour)
-		n.fails(id, fault.AuthorityUnavailable)
-		same(t, "alerts", n.raised(alert.AuthorityUnavailable48h)[client+"/"+supplier], 1)
-		n.stop()
+		n.Fails(id, fault.AuthorityUnavailable)
+		same(t, "alerts", n.Raised(alert.AuthorityUnavailable48h)[client+"/"+supplier], 1)
+		n.Stop()
 	})
 }
 
@@ -392,7 +392,7 @@ func TestWaitingForTheOriginalDoesNotCount(t *testing.T) {
 	o := newOffice(country.ByNumber)
 	var mu sync.Mutex
 	decided, down := false, false
-	o.send = func(o *office, f country.Filing) (country.Receipt, error) {
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if down {
@@ -400,32 +400,32 @@ func TestWaitingForTheOriginalDoesNotCount(t *testing.T) {
 		}
 		return country.Receipt{Outcome: country.Pending}, nil
 	}
-	o.poll = func(o *office, f country.Filing, _ country.Receipt) (country.Receipt, error) {
+	o.OnPoll = func(o *office, f country.Filing, _ country.Receipt) (country.Receipt, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !decided {
 			return country.Receipt{Outcome: country.Pending}, nil
 		}
 		down = true
-		return o.take(f), nil
+		return o.Take(f), nil
 	}
-	virtual(t, o.setup(), func(t *testing.T, n *node) {
+	virtual(t, o.Setup(), func(t *testing.T, n *node) {
 		n.PauseAtMost(3 * time.Hour)
-		original := n.file(invoice(officeCode, n.supplier(officeCode, "s1"), "t1"))
-		n.start()
+		original := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+		n.Start()
 		time.Sleep(time.Minute)
-		late := n.submit(transaction.Cancellation, correction(officeCode, "t1", "x1"))
+		late := n.Hand(transaction.Cancellation, correction(officeCode, "t1", "x1"))
 		time.Sleep(60 * time.Hour)
-		same(t, "behind its original", n.stage(late), string(filing.Blocked))
+		same(t, "behind its original", n.Stage(late), string(filing.Blocked))
 		mu.Lock()
 		decided = true
 		mu.Unlock()
 		time.Sleep(40 * time.Hour)
-		n.succeeds(original)
-		same(t, "100 hours after its submit", n.result(late).Status, filing.Processing)
+		n.Succeeds(original)
+		same(t, "100 hours after its submit", n.Show(late).Status, filing.Processing)
 		time.Sleep(18 * time.Hour)
-		r := n.fails(late, fault.AuthorityUnavailable)
+		r := n.Fails(late, fault.AuthorityUnavailable)
 		same(t, "it still shows what it would have taken back", *r.TotalAmount, -22710)
-		n.stop()
+		n.Stop()
 	})
 }

@@ -240,7 +240,7 @@ func withIterations(file []byte, count int64) [][]byte {
 	}
 }
 
-// replaceDER puts other bytes in the place of an element and mends the lengths
+// replaceDER puts other bytes in the place of an element and fixes the lengths
 // of everything around it, octet strings that hold DER among it.
 func replaceDER(der []byte, at, length int, with []byte) []byte {
 	var rebuild func(der []byte, offset int) []byte

@@ -42,7 +42,7 @@ func FuzzIdentity(f *testing.F) {
 	f.Fuzz(func(t *testing.T, identity string) {
 		n++
 		d.p.spoil(nil, func(string, string) string { return identity })
-		redirect, ticket, err := d.x.Begin("")
+		redirect, ticket, err := d.x.Begin(t.Context(), "")
 		must(t, err)
 		back, err := url.Parse(redirect)
 		must(t, err)

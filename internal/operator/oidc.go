@@ -24,15 +24,16 @@ import (
 type OIDCConfig struct {
 	Issuer       string
 	ClientID     string
-	ClientSecret secret.Secret
-	RedirectURL  string // of the console's own page that calls Finish
+	ClientSecret secret.Secret // zero: a public client, which PKCE alone protects
+	RedirectURL  string        // of the console's own page that calls Finish
 	HTTP         *http.Client
 }
 
 const (
 	ticketFor      = 10 * time.Minute // to sign in at the provider
 	ticketBytesMax = 2048
-	providerWait   = 10 * time.Second
+	providerWait   = 5 * time.Second // for one answer of the provider
+	providerRetry  = 2 * time.Second // after one that did not come; until then nobody else waits for it
 	nextMax        = 512
 )
 
@@ -42,30 +43,82 @@ const (
 // The provider says who somebody is, never what they may do: an operator must
 // have been created under the verified e-mail address before. The first sign-in
 // binds the name to the provider's own subject; after that another subject
-// with the same address is refused, because addresses are given away again.
+// with the same address is refused, because addresses are given away again,
+// until somebody unbinds the name.
+//
+// Failure policy: the provider's discovery document is read when it is first
+// needed and again until that succeeds, so that a provider that is away costs
+// its own sign-ins and nothing else. A failed look is remembered for a moment:
+// requests do not queue up behind a provider that hangs.
 type OIDC struct {
 	operators *Operators
 	cfg       OIDCConfig
-	verifier  *oidc.IDTokenVerifier
-	oauth     oauth2.Config
+
+	turn   chan struct{} // held by who looks for the provider
+	known  *provider
+	failed error
+	again  time.Time // when to look again after failed
 }
 
-// OpenOIDC reads the provider's discovery document.
-func OpenOIDC(ctx context.Context, o *Operators, c OIDCConfig) (*OIDC, error) {
+// provider is what the discovery document says.
+type provider struct {
+	*oidc.Provider
+	verifier *oidc.IDTokenVerifier
+	oauth    oauth2.Config
+}
+
+// NewOIDC prepares sign-in through a provider. It calls nobody.
+func NewOIDC(o *Operators, c OIDCConfig) *OIDC {
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Timeout: providerWait}
 	}
-	// The provider keeps this context for fetching keys later: it must not end with the caller's.
-	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), c.HTTP), c.Issuer)
-	if err != nil {
-		return nil, fmt.Errorf("read the discovery document of %s: %w", c.Issuer, err)
+	return &OIDC{operators: o, cfg: c, turn: make(chan struct{}, 1)}
+}
+
+// Close gives idle connections to the provider back.
+func (x *OIDC) Close() { x.cfg.HTTP.CloseIdleConnections() }
+
+// Reach reads the provider's discovery document unless it is known. A provider
+// that cannot be reached, or is another one: fault.Unavailable.
+func (x *OIDC) Reach(ctx context.Context) error {
+	_, err := x.provider(ctx)
+	return err
+}
+
+func (x *OIDC) provider(ctx context.Context) (*provider, error) {
+	select {
+	case x.turn <- struct{}{}:
+		defer func() { <-x.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return &OIDC{
-		operators: o, cfg: c,
-		verifier: provider.Verifier(&oidc.Config{ClientID: c.ClientID, SupportedSigningAlgs: []string{oidc.RS256, oidc.ES256}}),
-		oauth: oauth2.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret.RevealText(), RedirectURL: c.RedirectURL,
-			Endpoint: provider.Endpoint(), Scopes: []string{oidc.ScopeOpenID, "email"}},
-	}, nil
+	if x.known != nil {
+		return x.known, nil
+	}
+	now := x.operators.db.Now()
+	if x.failed != nil && now.Before(x.again) {
+		return nil, x.failed
+	}
+	// The provider keeps this context for fetching keys later: it must not end
+	// with the caller's, nor with a deadline. The client has one of its own.
+	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), x.cfg.HTTP), x.cfg.Issuer)
+	if err != nil {
+		x.failed = away(fmt.Errorf("read the discovery document of %s: %w", x.cfg.Issuer, err))
+		x.again = x.operators.db.Now().Add(providerRetry)
+		return nil, x.failed
+	}
+	x.failed = nil
+	x.known = &provider{
+		Provider: found,
+		verifier: found.Verifier(&oidc.Config{ClientID: x.cfg.ClientID}),
+		oauth: oauth2.Config{ClientID: x.cfg.ClientID, ClientSecret: x.cfg.ClientSecret.RevealText(), RedirectURL: x.cfg.RedirectURL,
+			Endpoint: found.Endpoint(), Scopes: []string{oidc.ScopeOpenID, "email"}},
+	}
+	return x.known, nil
+}
+
+func away(cause error) error {
+	return fault.New(fault.Unavailable, "the identity provider cannot be reached; try again in a moment, or sign in with a password").Because(cause)
 }
 
 // ticket is what the browser carries between Begin and Finish. It needs no
@@ -80,8 +133,13 @@ type ticket struct {
 }
 
 // Begin answers where to send the browser, and the ticket it must bring back.
-// next is the page to show afterwards.
-func (x *OIDC) Begin(next string) (redirect, ticketText string, err error) {
+// next is the page to show afterwards. A provider that cannot be reached is
+// fault.Unavailable.
+func (x *OIDC) Begin(ctx context.Context, next string) (redirect, ticketText string, err error) {
+	p, err := x.provider(ctx)
+	if err != nil {
+		return "", "", err
+	}
 	if len(next) > nextMax {
 		next = ""
 	}
@@ -90,7 +148,7 @@ func (x *OIDC) Begin(next string) (redirect, ticketText string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	return x.oauth.AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), base64.RawURLEncoding.EncodeToString(text), nil
+	return p.oauth.AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), base64.RawURLEncoding.EncodeToString(text), nil
 }
 
 // Finish ends what Begin began: query is what the provider sent the browser
@@ -141,40 +199,80 @@ func (x *OIDC) identify(ctx context.Context, t ticket, query url.Values) (who id
 	if problem := query.Get("error"); problem != "" || query.Get("code") == "" {
 		return who, because("the identity provider refused the sign-in", errors.New("it says "+clip(problem)))
 	}
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, x.cfg.HTTP), providerWait)
+	p, err := x.provider(ctx)
+	if err != nil {
+		return who, err
+	}
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, x.cfg.HTTP), 2*providerWait)
 	defer cancel()
-	answer, err := x.oauth.Exchange(ctx, query.Get("code"), oauth2.VerifierOption(t.Verifier))
+	answer, err := p.oauth.Exchange(ctx, query.Get("code"), oauth2.VerifierOption(t.Verifier))
 	if err != nil {
 		var refused *oauth2.RetrieveError
 		if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError {
 			return who, because("the identity provider refused the sign-in", err)
 		}
-		return who, fault.New(fault.Unavailable, "the identity provider cannot be reached").Because(err)
+		return who, away(err)
 	}
 	raw, ok := answer.Extra("id_token").(string)
 	if !ok {
 		return who, because("the identity provider sent no identity", errors.New("no id_token"))
 	}
-	id, err := x.verifier.Verify(ctx, raw)
+	id, err := p.verifier.Verify(ctx, raw)
 	if err != nil {
 		return who, because("the identity cannot be verified", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(t.Nonce)) != 1 {
 		return who, because("the identity cannot be verified", errors.New("the nonce is another one"))
 	}
-	var claims struct {
-		Email    string `json:"email"`
-		Verified bool   `json:"email_verified"`
+	email, err := p.email(ctx, id, answer)
+	if err != nil {
+		return who, err
 	}
-	if err := id.Claims(&claims); err != nil || claims.Email == "" || !claims.Verified {
-		return who, because("the identity has no verified e-mail address", err)
-	}
-	return identity{name: settle(claims.Email), issuer: id.Issuer, subject: id.Subject}, nil
+	return identity{name: settle(email), issuer: id.Issuer, subject: id.Subject}, nil
 }
 
-// admit finds the operator and binds the identity to it.
+// email is the verified address of an identity: from its ID token, or from the
+// UserInfo endpoint, where OpenID Connect Core 5.4 puts it when an access token
+// was issued. The answer there is only worth something for the same subject
+// (5.3.2).
+func (p *provider) email(ctx context.Context, id *oidc.IDToken, answer *oauth2.Token) (string, error) {
+	const missing = "the identity has no verified e-mail address"
+	var claims struct {
+		Email    string   `json:"email"`
+		Verified flexible `json:"email_verified"`
+	}
+	if err := id.Claims(&claims); err != nil {
+		return "", because(missing, err)
+	}
+	if claims.Email == "" && p.UserInfoEndpoint() != "" {
+		info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(answer))
+		if err != nil {
+			return "", because(missing, fmt.Errorf("ask the UserInfo endpoint: %w", err))
+		}
+		if info.Subject != id.Subject {
+			return "", because("the identity cannot be verified", errors.New("the UserInfo endpoint speaks of another subject"))
+		}
+		claims.Email, claims.Verified = info.Email, flexible(info.EmailVerified)
+	}
+	if claims.Email == "" || !bool(claims.Verified) {
+		return "", because(missing, nil)
+	}
+	return claims.Email, nil
+}
+
+// flexible is a boolean that some providers write as a string.
+type flexible bool
+
+// UnmarshalJSON reads true and "true"; anything else is false.
+func (f *flexible) UnmarshalJSON(text []byte) error {
+	*f = string(text) == "true" || string(text) == `"true"`
+	return nil
+}
+
+// admit finds the operator and binds the identity to it. Who somebody is was
+// proven by now: the answer may say why it is not enough.
 func (x *OIDC) admit(ctx context.Context, who identity, a Attempt) error {
-	var issuer, subject string
+	var issuer, subject, elsewhere string
 	var disabled *int64
 	err := x.operators.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.Lock(lockName); err != nil {
@@ -184,7 +282,11 @@ func (x *OIDC) admit(ctx context.Context, who identity, a Attempt) error {
 		if err != nil || subject != "" || disabled != nil {
 			return err
 		}
-		issuer, subject = who.issuer, who.subject
+		err = tx.Row(boundSQL, who.issuer, who.subject).Scan(&elsewhere)
+		if !errors.Is(err, db.ErrNoRows) {
+			return err
+		}
+		issuer, subject, elsewhere = who.issuer, who.subject, ""
 		if err := tx.ExecOne(bindSQL, issuer, subject, who.name); err != nil {
 			return err
 		}
@@ -192,10 +294,16 @@ func (x *OIDC) admit(ctx context.Context, who identity, a Attempt) error {
 			After: map[string]string{"issuer": issuer, "subject": subject}})
 	})
 	switch {
-	case errors.Is(err, db.ErrNoRows), err == nil && (disabled != nil || issuer != who.issuer || subject != who.subject):
-		return x.operators.refused(ctx, who.name, a.IP)
+	case errors.Is(err, db.ErrNoRows):
+		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("there is no operator %s: ask an admin to create one with this name", clip(who.name)))
 	case err != nil:
 		return fmt.Errorf("find the operator of an identity: %w", err)
+	case disabled != nil:
+		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("the operator %s is disabled: ask an admin to enable it", who.name))
+	case elsewhere != "": // the address has changed at the provider
+		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("this identity is bound to the operator %s: ask an admin to unbind it", elsewhere))
+	case issuer != who.issuer || subject != who.subject:
+		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("the operator %s is bound to another identity: ask an admin to unbind it", who.name))
 	}
 	return nil
 }

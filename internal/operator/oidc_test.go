@@ -39,6 +39,8 @@ type provider struct {
 	change func(claims map[string]any)         // spoils the next identities
 	sign   func(header, payload string) string // spoils their signatures
 	broken bool
+	info   map[string]any // what UserInfo answers; nil: there is no such endpoint
+	asked  int            // for the discovery document
 }
 
 type grant struct{ nonce, challenge, redirect string }
@@ -61,6 +63,7 @@ func newProvider(t testing.TB) *provider {
 	mux.HandleFunc("GET /keys", p.keys)
 	mux.HandleFunc("GET /authorize", p.authorize)
 	mux.HandleFunc("POST /token", p.token)
+	mux.HandleFunc("GET /me", p.userInfo)
 	p.server = httptest.NewServer(mux)
 	t.Cleanup(p.server.Close)
 	return p
@@ -72,8 +75,29 @@ func answer(w http.ResponseWriter, v any) {
 }
 
 func (p *provider) discovery(w http.ResponseWriter, _ *http.Request) {
-	answer(w, map[string]any{"issuer": p.server.URL, "authorization_endpoint": p.server.URL + "/authorize", "token_endpoint": p.server.URL + "/token",
-		"jwks_uri": p.server.URL + "/keys", "id_token_signing_alg_values_supported": []string{"RS256", "ES256"}})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	if p.broken {
+		http.Error(w, "out of order", http.StatusServiceUnavailable)
+		return
+	}
+	said := map[string]any{"issuer": p.server.URL, "authorization_endpoint": p.server.URL + "/authorize", "token_endpoint": p.server.URL + "/token",
+		"jwks_uri": p.server.URL + "/keys", "id_token_signing_alg_values_supported": []string{"RS256", "ES256"}}
+	if p.info != nil {
+		said["userinfo_endpoint"] = p.server.URL + "/me"
+	}
+	answer(w, said)
+}
+
+func (p *provider) userInfo(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.Header.Get("Authorization") != "Bearer a" {
+		http.Error(w, "no", http.StatusUnauthorized)
+		return
+	}
+	answer(w, p.info)
 }
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
@@ -158,6 +182,12 @@ func (p *provider) spoil(change func(map[string]any), sign func(header, payload 
 	p.change, p.sign = change, sign
 }
 
+func (p *provider) knows(info map[string]any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.info = info
+}
+
 // desk is the console's side of it.
 type desk struct {
 	*book
@@ -178,13 +208,9 @@ func newDeskFor(t testing.TB, guesses int) *desk {
 	}), p: newProvider(t)}
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	ctx, cancel := context.WithCancel(context.Background())
-	var err error
-	d.x, err = operator.OpenOIDC(ctx, d.Operators, operator.OIDCConfig{Issuer: d.p.server.URL, ClientID: oidcClient, ClientSecret: secret.FromText(oidcSecret),
+	d.x = operator.NewOIDC(d.Operators, operator.OIDCConfig{Issuer: d.p.server.URL, ClientID: oidcClient, ClientSecret: secret.FromText(oidcSecret),
 		RedirectURL: "https://console.example.test/console/oidc", HTTP: client})
-	cancel() // it must not need the context of its opening
-	must(t, err)
-	_, _, err = d.Create(context.Background(), admin(), operator.NewOperator{Name: "ana@example.test", Role: operator.Acting, WithoutPassword: true})
+	_, _, err := d.Create(context.Background(), admin(), operator.NewOperator{Name: "ana@example.test", Role: operator.Acting, WithoutPassword: true})
 	must(t, err)
 	return d
 }
@@ -204,7 +230,9 @@ func (d *desk) goThere(redirect string) url.Values {
 
 func (d *desk) signIn() (string, string, error) {
 	d.t.Helper()
-	redirect, ticket, err := d.x.Begin("/console/transactions?q=1")
+	ctx, cancel := context.WithCancel(context.Background())
+	redirect, ticket, err := d.x.Begin(ctx, "/console/transactions?q=1")
+	cancel() // the keys are fetched later: what was found must not need this context
 	must(d.t, err)
 	token, _, next, err := d.x.Finish(context.Background(), ticket, d.goThere(redirect), operator.Attempt{IP: "192.0.2.9"})
 	return token.RevealText(), next, err
@@ -301,7 +329,7 @@ func TestAnIdentityThatDoesNotHoldIsRefused(t *testing.T) {
 
 func TestASignInThatWasNotBegunHereIsRefused(t *testing.T) {
 	d := newDesk(t)
-	redirect, ticket, err := d.x.Begin("")
+	redirect, ticket, err := d.x.Begin(t.Context(), "")
 	must(t, err)
 	query := d.goThere(redirect)
 	finish := func(ticket string, query url.Values) error {
@@ -316,7 +344,7 @@ func TestASignInThatWasNotBegunHereIsRefused(t *testing.T) {
 		changed.Set(name, value)
 		return changed
 	}
-	_, another, err := d.x.Begin("")
+	_, another, err := d.x.Begin(t.Context(), "")
 	must(t, err)
 	kind(t, "no ticket", finish("", query), fault.Unauthenticated)
 	kind(t, "a ticket that is none", finish("e30", query), fault.Unauthenticated)
@@ -344,7 +372,7 @@ func TestASignInThatWasNotBegunHereIsRefused(t *testing.T) {
 
 func TestATicketEndsAfterTenMinutes(t *testing.T) {
 	d := newDesk(t)
-	_, ticket, err := d.x.Begin(strings.Repeat("n", 600))
+	_, ticket, err := d.x.Begin(t.Context(), strings.Repeat("n", 600))
 	must(t, err)
 	raw, err := base64.RawURLEncoding.DecodeString(ticket)
 	must(t, err)
@@ -367,12 +395,115 @@ func TestATicketEndsAfterTenMinutes(t *testing.T) {
 	}
 }
 
-func TestAProviderThatIsNotThereIsToldAtOnce(t *testing.T) {
-	b := open(t, dbtest.SQLite(t))
-	p := newProvider(t)
-	p.server.Close()
-	if _, err := operator.OpenOIDC(t.Context(), b.Operators, operator.OIDCConfig{Issuer: p.server.URL, ClientID: "x"}); err == nil {
-		t.Error("a provider that is not there was opened")
+func TestAProviderThatIsAwayIsLookedForAgain(t *testing.T) {
+	d := newDesk(t)
+	broken := func(is bool) {
+		d.p.mu.Lock()
+		defer d.p.mu.Unlock()
+		d.p.broken = is
+	}
+	broken(true)
+	_, _, err := d.x.Begin(t.Context(), "")
+	kind(t, "a provider that is away", err, fault.Unavailable)
+	if !strings.Contains(err.Error(), "try again") {
+		t.Errorf("a person cannot tell what to do: %v", err)
+	}
+	for range 10 {
+		_, _, err := d.x.Begin(t.Context(), "")
+		kind(t, "a moment later", err, fault.Unavailable)
+	}
+	if d.p.asked != 1 {
+		t.Errorf("%d looks within a moment: requests queue up behind a provider that hangs", d.p.asked)
+	}
+	broken(false)
+	operator.MomentPassed(d.x)
+	for range 2 { // once found it is known
+		if _, _, err := d.signIn(); err != nil || d.p.asked != 2 {
+			t.Errorf("the provider is back: %v after %d looks", err, d.p.asked)
+		}
+	}
+}
+
+// npm's oidc-provider and others give the address at UserInfo only.
+func TestTheAddressIsReadAtUserInfoWhereTheTokenHasNone(t *testing.T) {
+	d := newDesk(t)
+	without := func(c map[string]any) { delete(c, "email"); delete(c, "email_verified") }
+	d.p.spoil(without, nil)
+	for what, info := range map[string]map[string]any{
+		"another subject":  {"sub": "subject-2", "email": "ana@example.test", "email_verified": true},
+		"no subject":       {"email": "ana@example.test", "email_verified": true},
+		"not verified":     {"sub": "subject-1", "email": "ana@example.test"},
+		"said to be false": {"sub": "subject-1", "email": "ana@example.test", "email_verified": "false"},
+		"no address":       {"sub": "subject-1", "email_verified": true},
+	} {
+		d.p.knows(info)
+		_, _, err := d.signIn()
+		kind(t, what, err, fault.Unauthenticated)
+	}
+	d.p.knows(map[string]any{"sub": "subject-1", "email": "Ana@Example.test", "email_verified": "true"})
+	if _, _, err := d.signIn(); err != nil {
+		t.Error(err)
+	}
+	// An address in the token is the token's word, and nobody else's.
+	d.p.spoil(func(c map[string]any) { c["email_verified"] = false }, nil)
+	_, _, err := d.signIn()
+	kind(t, "an address in the token that is not verified", err, fault.Unauthenticated)
+}
+
+func TestWhoIsProvenButNotLetInHearsWhy(t *testing.T) {
+	d := newDesk(t)
+	d.hire("root", operator.Admin)
+	says := func(what, text string) {
+		t.Helper()
+		_, _, err := d.signIn()
+		kind(t, what, err, fault.Unauthenticated)
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	d.p.spoil(func(c map[string]any) { c["email"] = "bea@example.test" }, nil)
+	says("nobody", "there is no operator bea@example.test")
+	d.p.spoil(nil, nil)
+	_, _, err := d.signIn()
+	must(t, err)
+	d.p.spoil(func(c map[string]any) { c["sub"] = "subject-2" }, nil)
+	says("another identity", "bound to another identity")
+	_, _, err = d.Create(t.Context(), admin(), operator.NewOperator{Name: "ana.new@example.test", Role: operator.Viewer, WithoutPassword: true})
+	must(t, err)
+	d.p.spoil(func(c map[string]any) { c["email"] = "ana.new@example.test" }, nil)
+	says("an identity with a new address", "bound to the operator ana@example.test")
+	d.p.spoil(nil, nil)
+	_, err = d.Disable(t.Context(), admin(), "ana@example.test")
+	must(t, err)
+	says("a disabled operator", "disabled")
+}
+
+func TestAnUnboundOperatorTakesTheNextIdentity(t *testing.T) {
+	d := newDesk(t)
+	token, _, err := d.signIn()
+	must(t, err)
+	one, err := d.Unbind(t.Context(), admin(), "Ana@example.test")
+	must(t, err)
+	if one.Issuer != "" {
+		t.Errorf("%+v", one)
+	}
+	_, err = d.Session(t.Context(), token)
+	kind(t, "a session of the identity that is gone", err, fault.Unauthenticated)
+	d.p.spoil(func(c map[string]any) { c["sub"] = "subject-2" }, nil)
+	_, _, err = d.signIn()
+	must(t, err)
+	d.p.spoil(nil, nil)
+	_, _, err = d.signIn()
+	kind(t, "the identity before it", err, fault.Unauthenticated)
+	before := len(d.actions())
+	_, err = d.Unbind(t.Context(), admin(), "nobody")
+	kind(t, "an unknown operator", err, fault.NotFound)
+	_, err = d.Unbind(t.Context(), admin(), "ana@example.test")
+	must(t, err)
+	_, err = d.Unbind(t.Context(), admin(), "ana@example.test")
+	must(t, err)
+	if after := d.actions(); len(after) != before+1 || after[len(after)-1] != "operator.identity_unbound ana@example.test" {
+		t.Errorf("the log says %v", after)
 	}
 }
 
@@ -382,8 +513,7 @@ func FuzzTicket(f *testing.F) {
 	f.Add(b64([]byte(`{"s":"a","n":"b","v":"c","u":99999999999}`)))
 	b := open(f, dbtest.SQLite(f))
 	p := newProvider(f)
-	x, err := operator.OpenOIDC(context.Background(), b.Operators, operator.OIDCConfig{Issuer: p.server.URL, ClientID: "x", HTTP: p.server.Client()})
-	must(f, err)
+	x := operator.NewOIDC(b.Operators, operator.OIDCConfig{Issuer: p.server.URL, ClientID: "x", HTTP: p.server.Client()})
 	f.Fuzz(func(t *testing.T, ticket string) {
 		if _, _, _, err := x.Finish(context.Background(), ticket, url.Values{"state": {"another"}, "code": {"x"}}, operator.Attempt{IP: ticket}); err == nil {
 			t.Errorf("%q signs in", ticket)

@@ -215,7 +215,11 @@ func (o *Operators) newPassword(ctx context.Context, in NewOperator) (secret.Sec
 
 // shown is what the log keeps of an operator.
 func (p Operator) shown() map[string]any {
-	return map[string]any{"role": p.Role, "password": p.Password, "disabled": !p.DisabledAt.IsZero()}
+	shown := map[string]any{"role": p.Role, "password": p.Password, "disabled": !p.DisabledAt.IsZero()}
+	if p.Issuer != "" {
+		shown["issuer"] = p.Issuer
+	}
+	return shown
 }
 
 // SetPassword gives an operator a new password and ends all its sessions. A
@@ -295,6 +299,19 @@ func (o *Operators) Enable(ctx context.Context, by account.Actor, name string) (
 		}
 		p.DisabledAt = time.Time{}
 		return "operator.enabled", tx.ExecOne(disableSQL, nil, p.Name)
+	})
+}
+
+// Unbind takes the identity of a provider from an operator and ends its
+// sessions; the next identity with its address that signs in is bound to it.
+// That is for a person whose account at the provider is a new one.
+func (o *Operators) Unbind(ctx context.Context, by account.Actor, name string) (Operator, error) {
+	return o.change(ctx, by, settle(name), func(tx *db.Tx, p *Operator) (string, error) {
+		if p.Issuer == "" {
+			return "", nil
+		}
+		p.Issuer = ""
+		return "operator.identity_unbound", errors.Join(tx.ExecOne(unbindSQL, p.Name), tx.Exec(endAllSQL, p.Name))
 	})
 }
 

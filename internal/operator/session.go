@@ -127,12 +127,17 @@ func (o *Operators) rehash(ctx context.Context, name, stored string, password se
 // refused notes a failed sign-in and answers it. The log has it even where the
 // note cannot be stored.
 func (o *Operators) refused(ctx context.Context, name, ip string) error {
-	o.log.Warn("a sign-in to the console was refused", "operator", name, "ip", ip)
+	return o.turnedAway(ctx, name, ip, "name or password is wrong")
+}
+
+// turnedAway is refused with a reason that the caller may hear.
+func (o *Operators) turnedAway(ctx context.Context, name, ip, why string) error {
+	o.log.Warn("a sign-in to the console was refused", "operator", name, "ip", ip, "why", why)
 	by := account.Actor{Name: "nobody", IP: ip}
-	if err := o.record(ctx, by, Act{Action: "signin.refused", Subject: name}, "name or password is wrong"); err != nil {
+	if err := o.record(ctx, by, Act{Action: "signin.refused", Subject: clip(name)}, why); err != nil {
 		o.log.Error("record a refused sign-in", "error", err)
 	}
-	return signInFirst("name or password is wrong")
+	return signInFirst(why)
 }
 
 func signInFirst(why string) error {

@@ -14,7 +14,9 @@ const (
 	signedInSQL    = "UPDATE operators SET signed_in_at = $1 WHERE name = $2 AND disabled_at IS NULL"
 	otherAdminsSQL = "SELECT count(*) FROM operators WHERE role = 'admin' AND disabled_at IS NULL AND name <> $1"
 	identitySQL    = "SELECT coalesce(issuer, ''), coalesce(subject, ''), disabled_at FROM operators WHERE name = $1"
+	boundSQL       = "SELECT name FROM operators WHERE issuer = $1 AND subject = $2"
 	bindSQL        = "UPDATE operators SET issuer = $1, subject = $2 WHERE name = $3 AND subject IS NULL"
+	unbindSQL      = "UPDATE operators SET issuer = NULL, subject = NULL WHERE name = $1"
 )
 
 // Sessions.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -96,6 +97,51 @@ func TestEachAuthorityFilesRejectsLosesAndRecovers(t *testing.T) {
 	}
 }
 
+// TestDiscountsAreFiledEverywhere sells two for 121.00 each, 20.00 off, to
+// every authority: none of them may hear of the full price, and where its
+// document has a place for the discount it stands there.
+func TestDiscountsAreFiledEverywhere(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	for code, wanted := range map[string][]string{
+		"ES": {"<sf:ImporteTotal>222.00<", "<sf:BaseImponibleOimporteNoSujeto>183.47<"},
+		"MX": {`Importe="208.62"`, `Descuento="17.24"`, `Total="222.00"`, `SubTotal="208.62"`},
+		"PL": {"<P_9B>121.00</P_9B><P_10>20.00</P_10><P_11A>222.00</P_11A>", "<P_15>222.00</P_15>"},
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			a := realAuthorities(t)[code]
+			sale := p.abroad(t, a, code+"-DISCOUNT")
+			line := sale["items"].([]any)[0].(object)
+			line["quantity"], line["unit_price"], line["discount"] = 2, 12100, object{"amount": 2000}
+			sale["items"] = []any{line}
+			delete(sale, "payments")
+			got := c.outcome(t, c.submit(t, "/v1/transactions", sale))
+			a.checkSuccess(t, c, code, got)
+			item := got["items"].([]any)[0].(object)
+			if fmt.Sprint(got["total_amount"]) != "22200" || fmt.Sprint(item["discount"]) != "map[amount:2000 rate:<nil>]" || fmt.Sprint(item["net_price"]) != fmt.Sprint(got["total_net_amount"]) {
+				t.Errorf("result %v of %v", got["total_amount"], item)
+			}
+			for _, entry := range got["attachments"].([]any) {
+				at := entry.(object)
+				if at["kind"] != "REPORT" {
+					continue
+				}
+				report := string(c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body)
+				for _, want := range wanted {
+					if !strings.Contains(report, want) {
+						t.Errorf("no %s in %s", want, report)
+					}
+				}
+				if strings.Contains(report, "242.00") {
+					t.Errorf("the full price is filed: %s", report)
+				}
+			}
+		})
+	}
+}
+
 func (a realAuthority) checkRefusal(t *testing.T, got object) {
 	t.Helper()
 	list := got["errors"].([]any)
@@ -161,7 +207,7 @@ func TestARefusedSpanishRecordIsMendedBySubsanacion(t *testing.T) {
 		if at := entry.(object); at["kind"] == "REPORT" {
 			body := c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body
 			if !bytes.Contains(body, []byte("Subsanacion>S<")) || !bytes.Contains(body, []byte("RechazoPrevio>X<")) {
-				t.Errorf("the new record does not say that it mends a refused one: %s", body)
+				t.Errorf("the new record does not say that it fixes a refused one: %s", body)
 			}
 		}
 	}

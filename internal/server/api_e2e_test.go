@@ -36,7 +36,7 @@ func TestASaleTravelsThroughTheAPI(t *testing.T) {
 	}
 	mended := c.submit(t, "/v1/transactions", p.sale(t, "journey-2", object{"transaction_number": "J2"}))
 	if r := c.outcome(t, mended); r["status"] != "SUCCESS" {
-		t.Errorf("result after mending: %v %v", r["status"], r["errors"])
+		t.Errorf("result after fixing: %v %v", r["status"], r["errors"])
 	}
 	history := c.want(t, 200, "GET", "/v1/transactions/history/journey-2", nil).json(t)["history"]
 	if want := fmt.Sprint([]any{object{"operation_id": failed, "status": "FAILURE"}, object{"operation_id": mended, "status": "SUCCESS"}}); fmt.Sprint(history) != want {

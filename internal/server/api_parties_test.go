@@ -55,6 +55,13 @@ func (c *caller) onboard(t testing.TB, body object) (id, job string) {
 	return company["id"].(string), data["job_id"].(string)
 }
 
+// A newcomer posts the shipped example to the demo as it is.
+func TestTheShippedCompanyIsNewToTheDemo(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	p.as(demoKey).onboard(t, example(t, "company", nil))
+}
+
 func TestACompanyIsOnboardedPatchedAndListed(t *testing.T) {
 	t.Parallel()
 	p := busy(t)

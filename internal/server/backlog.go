@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -52,7 +52,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	var now time.Time
 	err := b.db.Read(ctx, func(r db.Reader) (err error) {
 		now = r.Now()
-		if counts[0], oldest[0], err = filing.Open(r); err != nil {
+		if counts[0], oldest[0], err = ledger.Open(r); err != nil {
 			return err
 		}
 		counts[1], oldest[1], err = webhook.Backlog(r)

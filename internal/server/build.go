@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -214,9 +215,13 @@ func (s *Server) buildTransactions(context.Context) (err error) {
 	if s.renderer, err = document.NewRenderer(); err != nil {
 		return err
 	}
+	tally := ledger.NewTally(s.db, s.cfg.Log)
 	s.service = filing.New(filing.Config{
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Alerts: s.alerts, Log: s.cfg.Log,
-		RetryBase: s.cfg.AuthorityRetryBase, Render: s.render,
+		RetryBase: s.cfg.AuthorityRetryBase, Render: s.render, Count: tally.OnCommit,
+	})
+	s.ledger = ledger.New(ledger.Config{
+		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Filing: s.service, Tally: tally, Log: s.cfg.Log,
 	})
 	return nil
 }
@@ -226,7 +231,7 @@ func (s *Server) buildAPI(context.Context) (err error) {
 		return nil
 	}
 	s.api, err = api.New(api.Config{
-		Accounts: s.accounts, Atlas: s.atlas, Transactions: s.service, Companies: s.company, Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
+		Accounts: s.accounts, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company, Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
 		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Log: s.cfg.Log, Metrics: s.metrics, TrustProxy: s.cfg.TrustProxy,
 	})
 	return err

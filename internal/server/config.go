@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/console"
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
@@ -27,19 +28,20 @@ type Config struct {
 	Restored      bool        // the database is a restored backup: the authorities are asked before transactions are accepted
 	RestoredSince country.Day // first document date to ask for; zero: decided by what the backup knows
 
-	Listen     string // of the public API
-	Admin      string // of console, metrics and pprof
-	AdminURL   string // where browsers reach the console, for OIDC and secure cookies; empty: http:// and Admin
-	OIDC       OIDC   // zero: operators sign in with passwords alone
-	Simulators string // of the simulated authorities; demo only
-	Data       string // folder of database, documents, key and simulators
-	Database   string // sqlite:PATH or postgres://…; default: a file in Data
-	Documents  string // address of the blob store; default: a folder in Data
-	PublicURL  string // {base_url} in every address handed out; default: http:// + Listen
-	MasterKey  string // file:PATH, env:NAME or hcvault://…; default: a file in Data, made in the demo
+	Listen     string        // of the public API
+	Admin      string        // of console, metrics and pprof
+	AdminURL   string        // where browsers reach the console, for OIDC and secure cookies; empty: http:// and Admin
+	OIDC       OIDC          // zero: operators sign in with passwords alone
+	Simulators string        // of the simulated authorities; demo only
+	Data       string        // folder of database, documents, key and simulators
+	Database   string        // sqlite:PATH or postgres://…; default: a file in Data
+	Password   secret.Secret // of the database, where its address has none
+	Documents  string        // address of the blob store; default: a folder in Data
+	PublicURL  string        // {base_url} in every address handed out; default: http:// + Listen
+	MasterKey  string        // file:PATH, env:NAME or hcvault://…; default: a file in Data, made in the demo
 	TLSCert    string
 	TLSKey     string
-	AdminToken secret.Secret // needed for metrics when Admin is not on loopback
+	AdminToken secret.Secret // asked for metrics and pprof; needed when Admin is not on loopback
 	TrustProxy bool
 
 	APIKey      secret.Secret   // demo: the client's key
@@ -86,13 +88,7 @@ func (c *Config) check() error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		wrong("tls-cert", "and --tls-key belong together: give both or none")
 	}
-	if c.PublicURL != "" {
-		u, err := url.Parse(c.PublicURL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(c.PublicURL, "?#") {
-			wrong("public-url", "%q is not of the form https://HOST", c.PublicURL)
-		}
-		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
-	}
+	c.checkAddresses(wrong)
 	if !c.API && c.Worker && c.PublicURL == "" {
 		wrong("public-url", "is missing: a worker alone has no listener to take it from, for example --public-url https://api.example.com")
 	}
@@ -115,6 +111,56 @@ func (c *Config) check() error {
 		return fault.New(fault.Invalid, "the configuration is not valid").With(faults...)
 	}
 	return c.complete()
+}
+
+// checkAddresses looks at where others find us, and at who signs operators in.
+func (c *Config) checkAddresses(wrong func(key, format string, args ...any)) {
+	if c.PublicURL != "" {
+		u, err := url.Parse(c.PublicURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(c.PublicURL, "?#") {
+			wrong("public-url", "%q is not of the form https://HOST", c.PublicURL)
+		}
+		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	}
+	if c.AdminURL != "" {
+		c.AdminURL = strings.TrimSuffix(c.AdminURL, "/")
+		u, err := url.Parse(c.AdminURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || strings.ContainsAny(c.AdminURL, "?#") {
+			wrong("admin-url", "%q is not of the form https://HOST; the console stands below it at %s", c.AdminURL, console.Root)
+		}
+		if c.Admin == "" {
+			wrong("admin-url", "needs the admin listener: give --admin HOST:PORT")
+		}
+	}
+	c.OIDC.check(c, wrong)
+}
+
+// check looks at the identity provider's flags. Its address must be HTTPS:
+// whoever stands in between could sign in as anybody.
+func (o OIDC) check(c *Config, wrong func(key, format string, args ...any)) {
+	if o.Issuer == "" && o.ClientID == "" && o.ClientSecret.IsZero() {
+		return
+	}
+	switch u, err := url.Parse(o.Issuer); {
+	case o.Issuer == "":
+		wrong("oidc-issuer", "is missing: --oidc-client-id and --oidc-client-secret belong to it")
+	case err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		wrong("oidc-issuer", "%q is not of the form https://HOST", o.Issuer)
+	case u.Scheme != "https" && !(u.Scheme == "http" && loopbackName(u.Hostname())):
+		wrong("oidc-issuer", "%q must be https", o.Issuer)
+	}
+	if o.ClientID == "" {
+		wrong("oidc-client-id", "is missing: it is the name under which the provider knows this console")
+	}
+	host, _, err := net.SplitHostPort(c.Admin)
+	if at, parsed := netip.ParseAddr(host); err == nil && c.AdminURL == "" && (host == "" || parsed == nil && at.IsUnspecified()) {
+		wrong("admin-url", "is missing: the provider sends browsers back to it, for example --admin-url https://console.example.com")
+	}
+}
+
+func loopbackName(host string) bool {
+	at, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && at.IsLoopback()
 }
 
 // complete fills in what follows from the rest.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -21,30 +22,38 @@ type OIDC struct {
 
 // buildConsole makes the operator's pages. They are served by the admin
 // listener, so a node without one has none.
-func (s *Server) buildConsole(ctx context.Context) (err error) {
+func (s *Server) buildConsole(context.Context) (err error) {
 	s.operators = operator.New(operator.Config{DB: s.db, Alerts: s.alerts, Log: s.cfg.Log})
 	if s.admin == nil {
 		return nil
 	}
-	if s.cfg.AdminURL == "" {
-		s.cfg.AdminURL = urlOf(s.admin)
-	}
 	cfg := console.Config{
-		DB: s.db, Operators: s.operators, Accounts: s.accounts, Atlas: s.atlas, Transactions: s.service, Companies: s.company, Lookups: s.lookups,
+		DB: s.db, Operators: s.operators, Accounts: s.accounts, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company, Lookups: s.lookups,
 		Documents: s.docs, Hooks: s.hooks, Renderer: s.renderer, Version: s.cfg.Version, Log: s.cfg.Log, Metrics: s.metrics,
 		TrustProxy: s.cfg.TrustProxy, Secure: strings.HasPrefix(s.cfg.AdminURL, "https://"), Simulators: urlOf(s.sims),
 	}
 	if s.cfg.OIDC.Issuer != "" {
-		cfg.OIDC, err = operator.OpenOIDC(ctx, s.operators, operator.OIDCConfig{
+		s.oidc = operator.NewOIDC(s.operators, operator.OIDCConfig{
 			Issuer: s.cfg.OIDC.Issuer, ClientID: s.cfg.OIDC.ClientID, ClientSecret: s.cfg.OIDC.ClientSecret,
-			RedirectURL: strings.TrimSuffix(s.cfg.AdminURL, "/") + "/console/oidc/finish",
+			RedirectURL: s.cfg.AdminURL + console.OIDCFinish,
 		})
-		if err != nil {
-			return fmt.Errorf("--oidc-issuer: %w", err)
-		}
+		cfg.OIDC = s.oidc
 	}
 	s.console, err = console.New(cfg)
 	return err
+}
+
+// reachProvider looks once for the identity provider, so that the log of the
+// start tells about a wrong address. The service does not wait for it: who signs
+// in looks again.
+func (s *Server) reachProvider(ctx context.Context) error {
+	if s.oidc == nil {
+		return nil
+	}
+	if err := s.oidc.Reach(ctx); err != nil && ctx.Err() == nil {
+		s.cfg.Log.Warn("--oidc-issuer: nobody can sign in through it yet", "error", errors.Unwrap(err))
+	}
+	return nil
 }
 
 // demoOperator may do everything in the demo.

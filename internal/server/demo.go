@@ -97,8 +97,12 @@ func (s *Server) configureDemo(ctx context.Context, by account.Actor, use countr
 		return nil
 	}
 	_, err := s.accounts.Configure(ctx, by, demoClient, func(c *account.Config) error {
-		c.Countries = map[string]country.UseCase{account.AllCountries: use}
-		c.Webhooks = account.Webhooks{All: s.cfg.WebhookURL}
+		if s.cfg.DemoUseCase != "" {
+			c.Countries = map[string]country.UseCase{account.AllCountries: use}
+		}
+		if s.cfg.WebhookURL != "" {
+			c.Webhooks.All = s.cfg.WebhookURL
+		}
 		return nil
 	})
 	if err != nil {

@@ -5,11 +5,16 @@ import (
 	"net/http"
 
 	"tributary/internal/account"
+	"tributary/internal/alert"
 	"tributary/internal/db"
+	"tributary/internal/operator"
 )
 
 // OpenTimeout is how long a database may take to answer at the start.
 const OpenTimeout = openTimeout
+
+// ExchangeTimeout is the time of a request and its answer.
+const ExchangeTimeout = exchangeTimeout
 
 // Accounts is the book of clients of a running program.
 func (s *Server) Accounts() *account.Accounts { return s.accounts }
@@ -22,6 +27,15 @@ func (s *Server) DB() *db.DB { return s.db }
 
 // Handler is the public API without a listener.
 func (s *Server) Handler() http.Handler { return s.api }
+
+// AdminServer is what the admin listener would be served by.
+func (s *Server) AdminServer() *http.Server { return newHTTPServer(s.adminHandler(), adminTimeout) }
+
+// Operators are those of a running program.
+func (s *Server) Operators() *operator.Operators { return s.operators }
+
+// Alerts are those of a running program.
+func (s *Server) Alerts() *alert.Alerts { return s.alerts }
 
 // Check completes a configuration, or says what is wrong with it.
 func (c *Config) Check() error { return c.check() }

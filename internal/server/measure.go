@@ -24,7 +24,7 @@ func (s *Server) Notify(ctx context.Context, events ...webhook.Event) error {
 // WaitSettled returns when no operation is on its way.
 func (s *Server) WaitSettled(ctx context.Context) error {
 	for {
-		n, err := s.service.Unsettled(ctx)
+		n, err := s.ledger.Unsettled(ctx)
 		if err != nil || n == 0 {
 			return err
 		}

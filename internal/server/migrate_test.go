@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/secret"
 	"tributary/internal/server"
@@ -50,5 +51,15 @@ func TestServeMigratesForAsLongAsItTakes(t *testing.T) {
 	}
 	if err := <-opened; err != nil {
 		t.Errorf("after a migration that took long the start says: %v", err)
+	}
+}
+
+// Whoever submits hears 503 from us before the connection is closed on him.
+func TestStorageGivesUpBeforeTheCallerDoes(t *testing.T) {
+	if left := server.ExchangeTimeout - db.Patience; left < 2*time.Second {
+		t.Errorf("a write may take %s, an exchange %s", db.Patience, server.ExchangeTimeout)
+	}
+	if left := server.ExchangeTimeout - db.ReadBudget; left < 5*time.Second {
+		t.Errorf("a read may take %s, an exchange %s", db.ReadBudget, server.ExchangeTimeout)
 	}
 }

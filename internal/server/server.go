@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
@@ -44,6 +45,8 @@ const (
 	drainJobs       = 2 * time.Second
 	headerTimeout   = 5 * time.Second
 	exchangeTimeout = 15 * time.Second
+	adminTimeout    = time.Minute // for a page; streams and profiles take the time they need
+	idleTimeout     = time.Minute
 	headerBytesMax  = 32 << 10
 
 	// jobsParallel lets a marketplace onboard thousands of sellers: River
@@ -68,9 +71,11 @@ type Server struct {
 	lookups   *lookup.Lookups
 	vies      *lookup.VIES
 	service   *filing.Service
+	ledger    *ledger.Ledger
 	renderer  *document.Renderer
 	api       *api.API
 	operators *operator.Operators
+	oidc      *operator.OIDC // nil: passwords alone
 	console   *console.Console
 
 	public, admin, sims net.Listener
@@ -138,6 +143,9 @@ func (s *Server) listen() (err error) {
 			s.cfg.SimulatorsURL = "http://" + s.sims.Addr().String()
 		}
 	}
+	if s.cfg.AdminURL == "" {
+		s.cfg.AdminURL = urlOf(s.admin)
+	}
 	if s.cfg.PublicURL == "" && s.public != nil {
 		scheme := "http://"
 		if s.cfg.TLSCert != "" {
@@ -152,14 +160,18 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	var err error
-	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups}); err != nil {
+	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Password: s.cfg.Password, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups}); err != nil {
 		return err
 	}
 	if s.cfg.Migrate || s.cfg.Demo {
-		_, err := s.db.Migrate(ctx) // takes the time it needs: see its own deadline
+		_, err = s.db.Migrate(ctx) // takes the time it needs: see its own deadline
+	} else {
+		err = s.db.CheckSchema(opening)
+	}
+	if err != nil {
 		return err
 	}
-	return s.db.CheckSchema(opening)
+	return s.db.CheckCluster(ctx, s.cfg.Restored)
 }
 
 // URL is the base address of the public API.
@@ -167,6 +179,14 @@ func (s *Server) URL() string { return s.cfg.PublicURL }
 
 // AdminURL is the address of the admin listener, or "".
 func (s *Server) AdminURL() string { return urlOf(s.admin) }
+
+// ConsoleURL is where browsers reach the console, or "".
+func (s *Server) ConsoleURL() string {
+	if s.admin == nil {
+		return ""
+	}
+	return s.cfg.AdminURL + console.Root + "/"
+}
 
 // SimulatorsURL is the address of the simulated authorities, or "".
 func (s *Server) SimulatorsURL() string { return urlOf(s.sims) }
@@ -201,8 +221,10 @@ func (s *Server) Run(ctx context.Context) error {
 	background("accounts", s.accounts.Run)
 	background("restoration", s.runRestore)
 	background("housekeeping", s.housekeep)
+	background("identity provider", s.reachProvider)
 	if s.cfg.Worker {
 		background("transactions", s.service.Run)
+		background("index", s.ledger.Run)
 		background("webhooks", s.hooks.Run)
 		if err := s.startJobs(work); err != nil {
 			stopWork()
@@ -263,20 +285,24 @@ func (s *Server) startJobs(ctx context.Context) error {
 	return err
 }
 
+// budgeted gives the reads of requests a time limit and connections of their
+// own: whatever callers ask for, commits and workers go on.
+func budgeted(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(db.WithReadBudget(r.Context(), db.ReadBudget)))
+	})
+}
+
 // serve starts the listeners; the public one is first in the answer.
 func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) {
-	start := func(l net.Listener, h http.Handler, limits bool) *http.Server {
-		srv := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytesMax}
-		if limits {
-			srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout = exchangeTimeout, exchangeTimeout, time.Minute
-		}
+	start := func(l net.Listener, h http.Handler, write time.Duration) {
+		srv := newHTTPServer(budgeted(h), write)
 		servers = append(servers, srv)
 		go func() {
 			if err := srv.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 				failed <- err
 			}
 		}()
-		return srv
 	}
 	if s.public != nil {
 		l := s.public
@@ -287,12 +313,19 @@ func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) 
 			}
 			l = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}})
 		}
-		start(l, s.api, true)
+		start(l, s.api, exchangeTimeout)
 	}
 	if s.admin != nil {
-		start(s.admin, s.adminHandler(), false)
+		start(s.admin, s.adminHandler(), adminTimeout)
 	}
 	return servers, nil
+}
+
+// newHTTPServer bounds what a caller may take: to send a head and a body, to
+// read the answer, and to rest.
+func newHTTPServer(h http.Handler, write time.Duration) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: headerBytesMax,
+		ReadTimeout: exchangeTimeout, WriteTimeout: write, IdleTimeout: idleTimeout}
 }
 
 // Close releases what Open took. It is safe after a failed Open and after Run.
@@ -301,8 +334,12 @@ func (s *Server) Close() error {
 	if s.console != nil {
 		s.console.Close()
 	}
+	if s.oidc != nil {
+		s.oidc.Close()
+	}
 	if s.service != nil {
 		s.service.Close()
+		s.ledger.Close()
 	}
 	if s.docs != nil {
 		err = errors.Join(err, s.docs.Close())

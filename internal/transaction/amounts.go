@@ -15,7 +15,10 @@ func (t Totals) Payable() int64 { return t.Gross - t.Withheld }
 
 // Line is one item's amounts.
 type Line struct {
-	Gross int64
+	Gross int64 // as Net, after the discount
 	Net   int64
 	Taxes []int64 // one per tax entry of the item, withheld ones as positive amounts of what is withheld
+
+	Discount    int64 // what the discount took, in the terms of the price and with the sign of the line
+	NetDiscount int64 // the same without tax: net before the discount less Net
 }

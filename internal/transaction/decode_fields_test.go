@@ -46,7 +46,7 @@ func TestDecoderAndFieldPathsAgree(t *testing.T) {
 			t.Errorf("%s is in the list, but the decoder does not read it: %v", path, got)
 		}
 	}
-	objects := []string{"", "supplier.", "items.*.", "items.*.tax_breakdowns.*.", "items.*.classification.*.", "payments.*."}
+	objects := []string{"", "supplier.", "items.*.", "items.*.tax_breakdowns.*.", "items.*.classification.*.", "items.*.discount.", "payments.*."}
 	for _, party := range []string{"customer.", "issuer."} {
 		objects = append(objects, party, party+"address.", party+"tax_information.", party+"electronic_address.")
 	}
@@ -109,12 +109,13 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"customer.address.country_code": "FR", "issuer.address.country_code": "IT",
 		"customer.electronic_address.scheme": "0208", "issuer.electronic_address.scheme": "EM", "customer.email": "a@b.c", "customer.phone": "0123",
 		"customer.tax_information.use": "G03", "delivery_date": "2026-02-04", "due_date": "2026-04-05", "items.*.classification.*.scheme": "CPV",
+		"items.*.discount.amount": json.Number("7"), "items.*.discount.rate": json.Number("7.5"),
 		"payments.*.iban": "GB82WEST12345698765432",
 		"exchange_rate":   json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
 	containers := map[string]bool{
 		"items": true, "items.*.tax_breakdowns": true, "payments": true, "supplier": true, "customer": true, "issuer": true,
-		"items.*.classification": true, "customer.electronic_address": true, "issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
+		"items.*.classification": true, "items.*.discount": true, "customer.electronic_address": true, "issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
 	}
 	for i, path := range transaction.FieldPaths() {
 		kind, body := kindOf(t, path)

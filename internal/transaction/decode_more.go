@@ -3,6 +3,8 @@ package transaction
 import (
 	"strings"
 
+	"github.com/invopop/gobl/num"
+
 	"tributary/internal/fault"
 	"tributary/internal/strictjson"
 )
@@ -110,6 +112,38 @@ func (d *decoder) electronicID(e ElectronicAddress) {
 	case e.Scheme == SchemePEC && !mailbox(e.ID):
 		d.RefuseMember("id", fault.FieldNotValid, "must be an address like name@example.com")
 	}
+}
+
+// discount reads what lowers a line: an amount or a rate, one of them.
+func (d *decoder) discount() *LineDiscount {
+	var out LineDiscount
+	var percent num.Amount
+	amount, rate := strictjson.Absent, strictjson.Absent
+	st := d.Object(func(name string) {
+		switch name {
+		case "amount":
+			if amount = d.minor(&out.Amount); amount == strictjson.Taken && out.Amount < 0 {
+				amount = d.Refuse(fault.FieldNotValid, "must not be negative: its sign follows the line")
+			}
+		case "rate":
+			rate = d.percentage(&percent)
+		default:
+			d.Unknown()
+		}
+	})
+	switch {
+	case st != strictjson.Taken || d.Broken():
+		return nil
+	case amount == strictjson.Absent && rate == strictjson.Absent:
+		d.Refuse(fault.FieldRequired, "must have an amount or a rate")
+		return nil
+	case amount != strictjson.Absent && rate != strictjson.Absent:
+		d.Refuse(fault.ValidationMatchInvalid, "must have an amount or a rate, not both")
+	}
+	if rate == strictjson.Taken {
+		out.Rate = &percent
+	}
+	return &out
 }
 
 // classification reads the codes of a line.

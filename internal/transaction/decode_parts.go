@@ -56,6 +56,8 @@ func (d *decoder) item() {
 			d.Line(&item.EAN, eanMax)
 		case "classification":
 			d.classification(&item)
+		case "discount":
+			item.Discount = d.discount()
 		case "tax_breakdowns", aliasTaxes:
 			if breakdowns != "" && !d.Null() {
 				d.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", breakdowns)

@@ -15,7 +15,8 @@ func FieldPaths() []string {
 		"transaction_id", "reference_transaction_id", "reason", "note", "exchange_rate", "exchange_rate_date",
 		"tax_authority_id_1", "supplier", "supplier.id", "buyer_reference", "order_reference", "contract_reference",
 		"project_reference", "due_date", "delivery_date", "payment_terms"}
-	paths = append(paths, below("items", "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean")...)
+	paths = append(paths, below("items", "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
+		"discount", "discount.amount", "discount.rate")...)
 	paths = append(paths, below("items.*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code")...)
 	paths = append(paths, below("items.*.classification", "scheme", "code")...)
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
@@ -217,6 +218,29 @@ func (i *Item) field(member string) (string, bool) {
 		return count(len(i.Taxes)), true
 	case "classification":
 		return count(len(i.Classifications)), true
+	}
+	if strings.HasPrefix(member, "discount") {
+		return i.Discount.field(member)
+	}
+	return "", false
+}
+
+func (d *LineDiscount) field(member string) (string, bool) {
+	amount, rate := "", ""
+	switch {
+	case d == nil:
+	case d.Rate != nil:
+		rate = d.Rate.MinimalString()
+	default:
+		amount = strconv.FormatInt(d.Amount, 10)
+	}
+	switch member {
+	case "discount":
+		return amount + rate, true
+	case "discount.amount":
+		return amount, true
+	case "discount.rate":
+		return rate, true
 	}
 	return "", false
 }

@@ -29,6 +29,8 @@ const (
 //     is not withheld takes the remainder, so that the entries add up.
 //   - Tax added: net = quantity × unit_price; each tax = net × rate;
 //     gross = net + taxes.
+//   - Discount: taken from the rounded quantity × unit_price before anything
+//     else, a rate of it rounded as everything here.
 //   - Withheld: net × rate; it changes neither gross nor net.
 //
 // Lines are rounded and then summed; nothing is rounded again on the way to
@@ -107,8 +109,15 @@ func (l *Line) calculate(index int, item *Item) (fault.Fault, bool) {
 		return lineFault(index, "unit_price", fault.FieldNotValid, "times quantity must not be more than "+
 			strconv.FormatInt(AmountMax, 10)+" in size"), false
 	}
+	full := amount
+	if item.Discount != nil {
+		if l.Discount, ok = item.Discount.of(full); !ok {
+			return lineFault(index, "discount.amount", fault.ValidationMatchInvalid, "must not be more than quantity times unit_price"), false
+		}
+		amount -= l.Discount
+	}
 	if mode == Added {
-		l.Net = amount
+		l.Net, l.NetDiscount = amount, l.Discount
 		if l.Gross, ok = l.addTaxes(item); !ok {
 			return lineFault(index, "unit_price", fault.FieldNotValid, "times quantity plus tax must not be more than "+
 				strconv.FormatInt(AmountMax, 10)+" in size"), false
@@ -117,6 +126,10 @@ func (l *Line) calculate(index int, item *Item) (fault.Fault, bool) {
 		l.Gross = amount
 		l.Net, _ = scale(amount, rateHundred, rateHundred+rates)
 		l.splitTaxes(item, rates)
+		if l.Discount != 0 {
+			before, _ := scale(full, rateHundred, rateHundred+rates)
+			l.NetDiscount = before - l.Net
+		}
 	}
 	for j := range item.Taxes {
 		if item.Taxes[j].Withheld() {
@@ -125,6 +138,25 @@ func (l *Line) calculate(index int, item *Item) (fault.Fault, bool) {
 		}
 	}
 	return fault.Fault{}, true
+}
+
+// of is what the discount takes from a line; false when that is more than the line.
+func (d *LineDiscount) of(line int64) (int64, bool) {
+	taken := d.Amount
+	if d.Rate != nil {
+		rate, ok := scaledRate(*d.Rate)
+		if !ok {
+			return 0, false
+		}
+		taken, _ = scale(max(line, -line), rate, rateHundred)
+	}
+	if taken < 0 || taken > max(line, -line) {
+		return 0, false
+	}
+	if line < 0 {
+		return -taken, true
+	}
+	return taken, true
 }
 
 // addTaxes computes each tax on the net amount and returns the gross.

@@ -194,7 +194,40 @@ func drawItem(t *rapid.T, size int64) transaction.Item {
 		entry.Rate = num.MakeAmount(rapid.OneOf(rapid.Int64Range(0, hundred), rapid.SampledFrom([]int64{0, hundred})).Draw(t, "rate"), d)
 		item.Taxes = append(item.Taxes, entry)
 	}
+	item.Discount = drawDiscount(t, item)
 	return item
+}
+
+// drawDiscount draws none, a rate, or an amount of at most the line.
+func drawDiscount(t *rapid.T, item transaction.Item) *transaction.LineDiscount {
+	switch rapid.IntRange(0, 3).Draw(t, "discount") {
+	case 0:
+		rate := num.MakeAmount(rapid.OneOf(rapid.Int64Range(0, 100_0000), rapid.SampledFrom([]int64{0, 100_0000})).Draw(t, "discount rate"), 4)
+		return &transaction.LineDiscount{Rate: &rate}
+	case 1:
+		most := new(big.Int).Abs(round(new(big.Rat).Mul(rat(item.Quantity), new(big.Rat).SetInt64(item.UnitPrice))))
+		if !fits(most) {
+			return nil
+		}
+		return &transaction.LineDiscount{Amount: rapid.Int64Range(0, most.Int64()).Draw(t, "discount amount")}
+	}
+	return nil
+}
+
+// contractDiscount is what section 16 takes from a line of this size.
+func contractDiscount(d *transaction.LineDiscount, line *big.Int) *big.Int {
+	taken := new(big.Int)
+	switch {
+	case d == nil:
+	case d.Rate != nil:
+		return round(new(big.Rat).Mul(new(big.Rat).SetInt(line), new(big.Rat).Quo(rat(*d.Rate), big.NewRat(100, 1))))
+	default:
+		taken.SetInt64(d.Amount)
+	}
+	if line.Sign() < 0 {
+		taken.Neg(taken)
+	}
+	return taken
 }
 
 func rat(a num.Amount) *big.Rat {
@@ -224,6 +257,7 @@ func contractLine(item transaction.Item) (gross, net *big.Int, taxes []*big.Int)
 		}
 	}
 	amount := round(new(big.Rat).Mul(rat(item.Quantity), new(big.Rat).SetInt64(item.UnitPrice)))
+	amount.Sub(amount, contractDiscount(item.Discount, amount))
 	taxes = make([]*big.Int, len(item.Taxes))
 	if mode == transaction.Added {
 		net, gross = amount, new(big.Int).Set(amount)
@@ -298,6 +332,16 @@ func TestEveryIdentityOfMoney(t *testing.T) {
 					sum += line.Taxes[j]
 				}
 			}
+			whole := items[i]
+			whole.Discount = nil
+			wholeGross, wholeNet, _ := contractLine(whole)
+			inTerms := wholeGross
+			if len(items[i].Taxes) > 0 && priceAdded(items[i]) {
+				inTerms = wholeNet
+			}
+			if taken := contractDiscount(items[i].Discount, inTerms); line.Discount != taken.Int64() || line.NetDiscount != wholeNet.Int64()-line.Net {
+				t.Fatalf("line %d: %d is taken, %d net, want %v of %v", i, line.Discount, line.NetDiscount, taken, inTerms)
+			}
 			if sum != line.Gross {
 				t.Fatalf("line %d: net and taxes make %d, gross is %d", i, sum, line.Gross)
 			}
@@ -314,6 +358,61 @@ func TestEveryIdentityOfMoney(t *testing.T) {
 	})
 }
 
+func priceAdded(item transaction.Item) bool {
+	for _, e := range item.Taxes {
+		if !e.Withheld() {
+			return e.Mode == transaction.Added
+		}
+	}
+	return false
+}
+
+func TestDiscountsOfLines(t *testing.T) {
+	percent := func(value int64, decimals uint32) *transaction.LineDiscount {
+		rate := num.MakeAmount(value, decimals)
+		return &transaction.LineDiscount{Rate: &rate}
+	}
+	amount := func(value int64) *transaction.LineDiscount { return &transaction.LineDiscount{Amount: value} }
+	added := vat(25, 0)
+	added.Mode = transaction.Added
+	for _, c := range []struct {
+		name                                string
+		quantity                            string
+		price                               int64
+		tax                                 transaction.Tax
+		discount                            *transaction.LineDiscount
+		gross, net, discounted, netDiscount int64
+	}{
+		{"an amount with tax", "3", 7570, vat(25, 0), amount(2710), 20000, 16000, 2710, 2168},
+		{"a rate with tax", "3", 7570, vat(25, 0), percent(10, 0), 20439, 16351, 2271, 1817},
+		{"an amount without tax", "3", 7570, added, amount(2710), 25000, 20000, 2710, 2710},
+		{"a rate without tax", "3", 7570, added, percent(10, 0), 25549, 20439, 2271, 2271},
+		{"half a unit is rounded away from zero", "1", 5, vat(0, 0), percent(10, 0), 4, 4, 1, 1},
+		{"of the rounded line", "0.5", 1, vat(0, 0), percent(50, 0), 0, 0, 1, 1},
+		{"four decimals", "1", 1_000_000, vat(0, 0), percent(333333, 4), 666667, 666667, 333333, 333333},
+		{"all of it", "3", 7570, vat(25, 0), amount(22710), 0, 0, 22710, 18168},
+		{"everything per cent", "3", 7570, vat(25, 0), percent(100, 0), 0, 0, 22710, 18168},
+		{"nothing", "3", 7570, vat(25, 0), amount(0), 22710, 18168, 0, 0},
+		{"of a line that is given back", "3", -7570, vat(25, 0), amount(2710), -20000, -16000, -2710, -2168},
+		{"a rate of a line that is given back", "1", -5, vat(0, 0), percent(10, 0), -4, -4, -1, -1},
+	} {
+		totals, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, c.quantity), UnitPrice: c.price, Taxes: []transaction.Tax{c.tax}, Discount: c.discount}})
+		l := totals.Lines[0]
+		if len(faults) != 0 || l.Gross != c.gross || l.Net != c.net || l.Discount != c.discounted || l.NetDiscount != c.netDiscount {
+			t.Errorf("%s: got %+v %v", c.name, l, faults)
+		}
+		if totals.Gross != c.gross || totals.Net != c.net || totals.Tax != c.gross-c.net {
+			t.Errorf("%s: totals %+v", c.name, totals)
+		}
+	}
+	for price, more := range map[int64]int64{100: 101, -100: 101, 0: 1} {
+		_, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "1"), UnitPrice: price, Discount: amount(more)}})
+		if len(faults) != 1 || faults[0].Field != "items.0.discount.amount" || faults[0].Code != fault.ValidationMatchInvalid {
+			t.Errorf("%d of %d: %v", more, price, faults)
+		}
+	}
+}
+
 // goblTotals has GOBL calculate the same lines, in units of the currency.
 func goblTotals(t *rapid.T, code currency.Code, items []transaction.Item) (gross, net, taxed int64) {
 	exp := uint32(0)
@@ -326,6 +425,12 @@ func goblTotals(t *rapid.T, code currency.Code, items []transaction.Item) (gross
 	}
 	for _, item := range items {
 		line := &bill.Line{Quantity: item.Quantity, Item: &org.Item{Name: "x", Price: num.NewAmount(item.UnitPrice, exp)}}
+		if d := item.Discount; d != nil && d.Rate != nil {
+			percent := num.MakePercentage(d.Rate.Value(), d.Rate.Exp()+2)
+			line.Discounts = []*bill.LineDiscount{{Percent: &percent}}
+		} else if d != nil {
+			line.Discounts = []*bill.LineDiscount{{Amount: num.MakeAmount(d.Amount, exp)}}
+		}
 		for _, e := range item.Taxes {
 			percent := num.MakePercentage(e.Rate.Value(), e.Rate.Exp()+2)
 			line.Taxes = append(line.Taxes, &tax.Combo{Category: tax.CategoryVAT, Percent: &percent})
@@ -356,6 +461,9 @@ func TestGOBLAgreesWithinOneMinorUnitPerLine(t *testing.T) {
 					Regime: transaction.VAT, Mode: mode,
 					Rate: num.MakeAmount(rapid.Int64Range(0, 4000).Draw(t, "rate"), 2),
 				}},
+			}
+			if items[i].UnitPrice > 0 { // GOBL does not turn an amount's sign with the line's
+				items[i].Discount = drawDiscount(t, items[i])
 			}
 		}
 		totals, faults := transaction.Calculate(items)

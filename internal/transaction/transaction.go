@@ -108,7 +108,15 @@ type Item struct {
 	EAN         string
 	Taxes       []Tax
 
+	Discount        *LineDiscount
 	Classifications []Classification
+}
+
+// LineDiscount lowers a line, in the terms of its price: with tax where the price
+// includes it. Its sign follows the line.
+type LineDiscount struct {
+	Amount int64       // minor units, at least 0; where there is no rate
+	Rate   *num.Amount // a percentage, at most 4 decimals
 }
 
 // Classification is a code of a list that others keep: HSN, CPV, UNSPSC, ….

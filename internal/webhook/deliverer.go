@@ -109,7 +109,7 @@ func (h *Hooks) Run(ctx context.Context) error {
 	return pump.Run(ctx)
 }
 
-// watchChanges lets deliveries go on as soon as somebody has mended what they wait for.
+// watchChanges lets deliveries go on as soon as somebody has fixed what they wait for.
 func (h *Hooks) watchChanges(ctx context.Context) {
 	changed := h.cfg.Changed()
 	for {

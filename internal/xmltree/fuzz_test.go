@@ -43,12 +43,39 @@ func FuzzReadWriteRead(f *testing.F) {
 		if err != nil || !bytes.Equal(xmltree.Canonical{Inclusive: true}.Document(third), canonical) {
 			t.Fatalf("the canonical form is not stable: %v\n%q", err, canonical)
 		}
-		for dec := xml.NewDecoder(bytes.NewReader(written)); ; {
-			if _, err := dec.Token(); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("the standard library refuses what was written: %v\n%q", err, written)
+		sameNames(t, again.Root, written)
+		for e := range doc.Root.Walk() {
+			raw := doc.Raw(e)
+			if raw[0] != '<' || raw[len(raw)-1] != '>' || e.Parent != nil && (e.Start <= e.Parent.Start || e.End >= e.Parent.End) {
+				t.Fatalf("%s says that it is %q", e.Path(), raw)
 			}
 		}
 	})
+}
+
+// sameNames wants the standard library to read the same elements in the same order.
+func sameNames(t *testing.T, root *xmltree.Element, written []byte) {
+	t.Helper()
+	var names []xml.Name
+	for dec := xml.NewDecoder(bytes.NewReader(written)); ; {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the standard library refuses what was written: %v\n%q", err, written)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			names = append(names, start.Name)
+		}
+	}
+	for e := range root.Walk() {
+		if len(names) == 0 || names[0].Local != e.Local || names[0].Space != e.Space {
+			t.Fatalf("the standard library reads other elements than {%s}%s in %q", e.Space, e.Local, written)
+		}
+		names = names[1:]
+	}
+	if len(names) > 0 {
+		t.Fatalf("the standard library reads more elements in %q", written)
+	}
 }

@@ -8,14 +8,8 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
-)
-
-// States of a record in an answer, and of one that is held.
-const (
-	stateCorrect  = "Correcto"
-	stateFlawed   = "AceptadoConErrores"
-	stateRefused  = "Incorrecto"
-	stateAnnulled = "Anulado" // of a held record
+	"tributary/internal/official/aeatwire"
+	"tributary/internal/xmltree"
 )
 
 // answer is a RespuestaRegFactuSistemaFacturacion, read.
@@ -46,16 +40,16 @@ type answerLine struct {
 }
 
 // readAnswer reads an answer strictly: what the schema requires must be there.
-func readAnswer(e *element) (answer, error) {
-	if !e.is(nsAnswer, "RespuestaRegFactuSistemaFacturacion") {
-		return answer{}, fmt.Errorf("reading AEAT's answer: it is a %s", e.name)
+func readAnswer(e *xmltree.Element) (answer, error) {
+	if !e.Is(aeatwire.SpaceAnswer, "RespuestaRegFactuSistemaFacturacion") {
+		return answer{}, fmt.Errorf("reading AEAT's answer: it is a %s", e.Local)
 	}
 	a := answer{
-		csv: e.value("CSV"), presenter: e.value("DatosPresentacion", "NIFPresentador"),
-		atText: e.value("DatosPresentacion", "TimestampPresentacion"),
-		name:   e.value("Cabecera", "ObligadoEmision", "NombreRazon"), nif: e.value("Cabecera", "ObligadoEmision", "NIF"),
-		late:     e.value("Cabecera", "RemisionVoluntaria", "Incidencia") == "S",
-		waitText: e.value("TiempoEsperaEnvio"), state: e.value("EstadoEnvio"),
+		csv: e.Value("CSV"), presenter: e.Value("DatosPresentacion", "NIFPresentador"),
+		atText: e.Value("DatosPresentacion", "TimestampPresentacion"),
+		name:   e.Value("Cabecera", "ObligadoEmision", "NombreRazon"), nif: e.Value("Cabecera", "ObligadoEmision", "NIF"),
+		late:     e.Value("Cabecera", "RemisionVoluntaria", "Incidencia") == "S",
+		waitText: e.Value("TiempoEsperaEnvio"), state: e.Value("EstadoEnvio"),
 	}
 	var err error
 	if a.atText != "" {
@@ -71,11 +65,11 @@ func readAnswer(e *element) (answer, error) {
 		a.wait = time.Duration(seconds) * time.Second
 	}
 	switch a.state {
-	case stateCorrect, "ParcialmenteCorrecto", stateRefused:
+	case stateCorrect, aeatwire.StatePartial, stateRefused:
 	default:
 		return answer{}, fmt.Errorf("reading AEAT's answer: EstadoEnvio is %q", a.state)
 	}
-	for _, l := range e.all("RespuestaLinea") {
+	for _, l := range e.All("RespuestaLinea") {
 		line, err := readLine(l)
 		if err != nil {
 			return answer{}, err
@@ -85,20 +79,20 @@ func readAnswer(e *element) (answer, error) {
 	return a, nil
 }
 
-func readLine(l *element) (answerLine, error) {
+func readLine(l *xmltree.Element) (answerLine, error) {
 	out := answerLine{
 		id: invoiceID{
-			Issuer: l.value("IDFactura", "IDEmisorFactura"), Number: l.value("IDFactura", "NumSerieFactura"), Day: l.value("IDFactura", "FechaExpedicionFactura"),
+			Issuer: l.Value("IDFactura", "IDEmisorFactura"), Number: l.Value("IDFactura", "NumSerieFactura"), Day: l.Value("IDFactura", "FechaExpedicionFactura"),
 		},
-		operation: l.value("Operacion", "TipoOperacion"), amends: l.value("Operacion", "Subsanacion"),
-		rejected: l.value("Operacion", "RechazoPrevio"), unknown: l.value("Operacion", "SinRegistroPrevio"),
-		reference: l.value("RefExterna"), state: l.value("EstadoRegistro"),
-		code: l.value("CodigoErrorRegistro"), text: l.value("DescripcionErrorRegistro"),
+		operation: l.Value("Operacion", "TipoOperacion"), amends: l.Value("Operacion", "Subsanacion"),
+		rejected: l.Value("Operacion", "RechazoPrevio"), unknown: l.Value("Operacion", "SinRegistroPrevio"),
+		reference: l.Value("RefExterna"), state: l.Value("EstadoRegistro"),
+		code: l.Value("CodigoErrorRegistro"), text: l.Value("DescripcionErrorRegistro"),
 	}
-	if d := l.at("RegistroDuplicado"); d != nil {
+	if d := l.At("RegistroDuplicado"); d != nil {
 		out.duplicate = true
-		out.request, out.heldState = d.value("IdPeticionRegistroDuplicado"), d.value("EstadoRegistroDuplicado")
-		out.heldCode, out.heldText = d.value("CodigoErrorRegistro"), d.value("DescripcionErrorRegistro")
+		out.request, out.heldState = d.Value("IdPeticionRegistroDuplicado"), d.Value("EstadoRegistroDuplicado")
+		out.heldCode, out.heldText = d.Value("CodigoErrorRegistro"), d.Value("DescripcionErrorRegistro")
 	}
 	switch out.state {
 	case stateCorrect, stateFlawed, stateRefused:
@@ -212,75 +206,72 @@ func idLost() fault.Fault {
 // document is the answer with this record's line alone: the CSV, the time and
 // AEAT's word on it, and nothing of the records that went with it.
 func (a *answer) document(l *answerLine) []byte {
-	w := writer{out: make([]byte, 0, 1600)}
-	w.out = append(w.out, xmlStart...)
-	a.write(&w, envelopeState(l.state), *l)
-	return w.out
+	w := newWriter(1600)
+	w.Declare()
+	a.write(w, l)
+	return w.Bytes()
 }
 
-// write appends the element RespuestaRegFactuSistemaFacturacion.
-func (a *answer) write(w *writer, state string, lines ...answerLine) {
-	const tag = "sfR:RespuestaRegFactuSistemaFacturacion"
-	w.open(tag + ` xmlns:sfR="` + nsAnswer + `" xmlns:sf="` + nsInfo + `"`)
-	w.maybe("sfR:CSV", a.csv)
+// write appends the element RespuestaRegFactuSistemaFacturacion with one line.
+func (a *answer) write(w *xmltree.Writer, l *answerLine) {
+	w.Start("sfR:RespuestaRegFactuSistemaFacturacion", "xmlns:sfR", aeatwire.SpaceAnswer, "xmlns:sf", aeatwire.SpaceInfo)
+	w.Maybe("sfR:CSV", a.csv)
 	if a.atText != "" {
-		w.open("sfR:DatosPresentacion")
-		w.leaf("sf:NIFPresentador", a.presenter)
-		w.leaf("sf:TimestampPresentacion", a.atText)
-		w.close("sfR:DatosPresentacion")
+		w.Start("sfR:DatosPresentacion")
+		w.Leaf("sf:NIFPresentador", a.presenter)
+		w.Leaf("sf:TimestampPresentacion", a.atText)
+		w.End()
 	}
-	w.open("sfR:Cabecera")
-	w.open("sf:ObligadoEmision")
-	w.leaf("sf:NombreRazon", a.name)
-	w.leaf("sf:NIF", a.nif)
-	w.close("sf:ObligadoEmision")
+	w.Start("sfR:Cabecera")
+	w.Start("sf:ObligadoEmision")
+	w.Leaf("sf:NombreRazon", a.name)
+	w.Leaf("sf:NIF", a.nif)
+	w.End()
 	if a.late {
-		w.open("sf:RemisionVoluntaria")
-		w.leaf("sf:Incidencia", "S")
-		w.close("sf:RemisionVoluntaria")
+		w.Start("sf:RemisionVoluntaria")
+		w.Leaf("sf:Incidencia", "S")
+		w.End()
 	}
-	w.close("sfR:Cabecera")
-	w.leaf("sfR:TiempoEsperaEnvio", a.waitText)
-	w.leaf("sfR:EstadoEnvio", state)
-	for i := range lines {
-		lines[i].write(w)
-	}
-	w.close(tag)
+	w.End()
+	w.Leaf("sfR:TiempoEsperaEnvio", a.waitText)
+	w.Leaf("sfR:EstadoEnvio", envelopeState(l.state))
+	l.write(w)
+	w.End()
 }
 
 // envelopeState is the state of an answer that has one line.
 func envelopeState(line string) string {
 	switch line {
 	case stateFlawed:
-		return "ParcialmenteCorrecto"
+		return aeatwire.StatePartial
 	case stateRefused:
 		return stateRefused
 	}
 	return stateCorrect
 }
 
-func (l *answerLine) write(w *writer) {
-	w.open("sfR:RespuestaLinea")
-	w.open("sfR:IDFactura")
+func (l *answerLine) write(w *xmltree.Writer) {
+	w.Start("sfR:RespuestaLinea")
+	w.Start("sfR:IDFactura")
 	l.id.write(w, "")
-	w.close("sfR:IDFactura")
-	w.open("sfR:Operacion")
-	w.leaf("sf:TipoOperacion", l.operation)
-	w.maybe("sf:Subsanacion", l.amends)
-	w.maybe("sf:RechazoPrevio", l.rejected)
-	w.maybe("sf:SinRegistroPrevio", l.unknown)
-	w.close("sfR:Operacion")
-	w.maybe("sfR:RefExterna", l.reference)
-	w.leaf("sfR:EstadoRegistro", l.state)
-	w.maybe("sfR:CodigoErrorRegistro", l.code)
-	w.maybe("sfR:DescripcionErrorRegistro", l.text)
+	w.End()
+	w.Start("sfR:Operacion")
+	w.Leaf("sf:TipoOperacion", l.operation)
+	w.Maybe("sf:Subsanacion", l.amends)
+	w.Maybe("sf:RechazoPrevio", l.rejected)
+	w.Maybe("sf:SinRegistroPrevio", l.unknown)
+	w.End()
+	w.Maybe("sfR:RefExterna", l.reference)
+	w.Leaf("sfR:EstadoRegistro", l.state)
+	w.Maybe("sfR:CodigoErrorRegistro", l.code)
+	w.Maybe("sfR:DescripcionErrorRegistro", l.text)
 	if l.duplicate {
-		w.open("sfR:RegistroDuplicado")
-		w.leaf("sf:IdPeticionRegistroDuplicado", l.request)
-		w.leaf("sf:EstadoRegistroDuplicado", l.heldState)
-		w.maybe("sf:CodigoErrorRegistro", l.heldCode)
-		w.maybe("sf:DescripcionErrorRegistro", l.heldText)
-		w.close("sfR:RegistroDuplicado")
+		w.Start("sfR:RegistroDuplicado")
+		w.Leaf("sf:IdPeticionRegistroDuplicado", l.request)
+		w.Leaf("sf:EstadoRegistroDuplicado", l.heldState)
+		w.Maybe("sf:CodigoErrorRegistro", l.heldCode)
+		w.Maybe("sf:DescripcionErrorRegistro", l.heldText)
+		w.End()
 	}
-	w.close("sfR:RespuestaLinea")
+	w.End()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/fault"
+	"tributary/internal/xmltree"
 )
 
 const (
@@ -55,25 +56,25 @@ func (b breakdown) negated() breakdown {
 
 func (d *detail) exempt() bool { return strings.HasPrefix(d.grade, "E") }
 
-func (d *detail) write(w *writer) {
-	w.open("sf:DetalleDesglose")
-	w.leaf("sf:Impuesto", d.tax)
-	w.leaf("sf:ClaveRegimen", d.regime)
+func (d *detail) write(w *xmltree.Writer) {
+	w.Start("sf:DetalleDesglose")
+	w.Leaf("sf:Impuesto", d.tax)
+	w.Leaf("sf:ClaveRegimen", d.regime)
 	if d.exempt() {
-		w.leaf("sf:OperacionExenta", d.grade)
+		w.Leaf("sf:OperacionExenta", d.grade)
 	} else {
-		w.leaf("sf:CalificacionOperacion", d.grade)
+		w.Leaf("sf:CalificacionOperacion", d.grade)
 	}
-	w.maybe("sf:TipoImpositivo", d.rate)
-	w.leaf("sf:BaseImponibleOimporteNoSujeto", euros(d.base))
+	w.Maybe("sf:TipoImpositivo", d.rate)
+	w.Leaf("sf:BaseImponibleOimporteNoSujeto", euros(d.base))
 	if d.rate != "" {
-		w.leaf("sf:CuotaRepercutida", euros(d.amount))
+		w.Leaf("sf:CuotaRepercutida", euros(d.amount))
 	}
 	if d.surcharge != "" {
-		w.leaf("sf:TipoRecargoEquivalencia", d.surcharge)
-		w.leaf("sf:CuotaRecargoEquivalencia", euros(d.extra))
+		w.Leaf("sf:TipoRecargoEquivalencia", d.surcharge)
+		w.Leaf("sf:CuotaRecargoEquivalencia", euros(d.extra))
 	}
-	w.close("sf:DetalleDesglose")
+	w.End()
 }
 
 // euros writes cents as the authority wants amounts: 1234.50, -0.05.

@@ -8,12 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"pgregory.net/rapid"
 
 	"tributary/internal/country"
-	"tributary/internal/country/es"
+	"tributary/internal/transaction"
 )
 
 // link is what a report says of its place in the chain.
@@ -121,7 +119,7 @@ func TestChainIsUnbrokenUnderAnyRunOfMishaps(t *testing.T) {
 	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		runs++
-		s := &shop{pack: es.Patient(0, 100), dir: t.TempDir(), states: map[string]string{}}
+		s := &shop{pack: patient(0, 100), dir: t.TempDir(), states: map[string]string{}}
 		s.office = openAt(t, s.pack, s.dir)
 		defer func() { s.office.close() }()
 		var last *country.Draft

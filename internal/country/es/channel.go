@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/official/aeatwire"
+	"tributary/internal/xmltree"
+	"tributary/internal/xmltree/soap"
 )
 
 const (
-	batchMax       = 1000
 	answerBytesMax = 8 << 20
 	listBytesMax   = 64 << 20 // an answer to a query has up to 10,000 records
 	clientsMax     = 256
@@ -83,7 +85,7 @@ func (ch *channel) restOf(supplier string, answered time.Time) time.Duration {
 	if !known {
 		wait = firstWait
 		if !strings.HasPrefix(ch.at.BaseURL, "https://") {
-			wait = simulatedWait
+			wait = aeatwire.SimulatedWait
 		}
 	}
 	// AEAT's times are whole seconds.
@@ -117,16 +119,16 @@ func (ch *channel) client(c country.Credentials) (*http.Client, error) {
 }
 
 // call makes one SOAP call and answers the element in the body of the answer.
-func (ch *channel) call(ctx context.Context, body []byte, bytesMax int64, c country.Credentials) (*element, country.Reply, error) {
+func (ch *channel) call(ctx context.Context, body []byte, bytesMax int64, c country.Credentials) (*xmltree.Element, country.Reply, error) {
 	client, err := ch.client(c)
 	if err != nil {
 		return nil, country.Reply{}, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, ch.at.BaseURL+servicePath, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, ch.at.BaseURL+aeatwire.ServicePath, bytes.NewReader(body))
 	if err != nil {
 		return nil, country.Reply{}, fmt.Errorf("calling AEAT: %w: %w", country.ErrNotTaken, err)
 	}
-	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("Content-Type", soap.V11.ContentType(""))
 	r.Header.Set("SOAPAction", `""`)
 	reply, err := country.Exchange(client, r, bytesMax)
 	if err != nil {
@@ -141,17 +143,31 @@ func (ch *channel) call(ctx context.Context, body []byte, bytesMax int64, c coun
 	if reply.Status == http.StatusUnauthorized || reply.Status == http.StatusForbidden {
 		return nil, reply, fmt.Errorf("calling AEAT: %w: status %d", country.ErrCredentials, reply.Status)
 	}
-	answer, err := soapBody(reply.Body)
-	if err != nil {
+	answer, err := readBody(reply.Body)
+	var refused *soapFault
+	switch {
+	case errors.As(err, &refused):
+		return nil, reply, err
+	case err != nil:
 		return nil, reply, fmt.Errorf("AEAT answered with status %d and no answer of the service: %w", reply.Status, err)
-	}
-	if answer.is(nsSOAP, "Fault") {
-		return nil, reply, readFault(answer)
-	}
-	if reply.Status != http.StatusOK {
+	case reply.Status != http.StatusOK:
 		return nil, reply, fmt.Errorf("AEAT answered with status %d", reply.Status)
 	}
 	return answer, reply, nil
+}
+
+// readBody is the only element in the body of an answer; a fault is an error.
+func readBody(source []byte) (*xmltree.Element, error) {
+	m, err := soap.Read(source, limits())
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Fault != nil:
+		return nil, readFault(m.Fault)
+	case m.Content == nil || m.Version != soap.V11:
+		return nil, fmt.Errorf("reading AEAT's answer: %w", soap.ErrEnvelope)
+	}
+	return m.Content, nil
 }
 
 // soapFault is a refused call.
@@ -171,8 +187,8 @@ func (f *soapFault) Unwrap() error { return f.kind }
 // has one chapter of codes that refuse a whole call: nothing of it was taken.
 // Any other fault, "102 Error interno en el servidor" among them, says nothing
 // about what was.
-func readFault(answer *element) error {
-	f := &soapFault{text: answer.value("faultstring")}
+func readFault(said *soap.Fault) error {
+	f := &soapFault{text: said.Reason}
 	if _, rest, ok := strings.Cut(f.text, "Codigo["); ok {
 		f.code, _, _ = strings.Cut(rest, "]")
 	}
@@ -244,12 +260,9 @@ func (ch *channel) sendAll(ctx context.Context, filings []country.Filing, c coun
 		size += len(record)
 	}
 	last := own[len(own)-1]
-	h := header{name: last.Name, nif: filings[0].Supplier, late: late(own, time.Now())}
-	w := writer{out: make([]byte, 0, size+2048)}
-	openEnvelope(&w)
-	writeBatch(&w, h, records...)
-	closeEnvelope(&w)
-	answer, reply, err := ch.call(ctx, w.out, answerBytesMax, c)
+	h := aeatwire.Header{Name: last.Name, NIF: filings[0].Supplier, Late: late(own, time.Now())}
+	body := envelope(size+2048, func(w *xmltree.Writer) { aeatwire.WriteCall(w, h, records...) })
+	answer, reply, err := ch.call(ctx, body, answerBytesMax, c)
 	if err != nil {
 		return nil, err
 	}
@@ -275,18 +288,6 @@ func late(own []enclosure, now time.Time) bool {
 		}
 	}
 	return false
-}
-
-func openEnvelope(w *writer) {
-	w.out = append(w.out, xmlStart...)
-	w.open(`soapenv:Envelope xmlns:soapenv="` + nsSOAP + `"`)
-	w.out = append(w.out, "<soapenv:Header/>\n"...)
-	w.open("soapenv:Body")
-}
-
-func closeEnvelope(w *writer) {
-	w.close("soapenv:Body")
-	w.close("soapenv:Envelope")
 }
 
 // resolveDuplicates asks AEAT what it holds under the name of a record that it

@@ -8,6 +8,7 @@ import (
 	"tributary/internal/transaction"
 
 	"tributary/internal/country"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 )
 
@@ -89,7 +90,7 @@ func checkCompany(s country.Supplier, _ country.Credentials) []fault.Fault {
 	if s.LegalName != "" && (plain(s.LegalName, nameMax) != strings.TrimSpace(s.LegalName)) {
 		found = append(found, fault.At("legal_name", fault.FieldNotValid, "must be at most %d printable characters: a record has room for no more", nameMax))
 	}
-	if nifOf(s.TaxNumber) == "" {
+	if taxid.NIF(s.TaxNumber) == "" {
 		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "must be a Spanish NIF"))
 	}
 	return found

@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 func check(d country.Draft) []string {

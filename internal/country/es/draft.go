@@ -10,7 +10,9 @@ import (
 	"tributary/internal/transaction"
 
 	"tributary/internal/country"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
+	"tributary/internal/official/aeatwire"
 )
 
 // firstDay is the first day that may stand on a filed invoice, the one on
@@ -50,11 +52,11 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		return country.Filing{}, err
 	}
 	r.seal()
-	w := writer{out: make([]byte, 0, 3<<10)}
-	r.write(&w)
-	h := header{name: r.issuerName, nif: r.id.Issuer, late: r.late}
-	text := report(h, w.out)
-	own, err := json.Marshal(enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.name, Late: r.late, Ref: r.reference})
+	w := newWriter(3 << 10)
+	r.write(w)
+	h := aeatwire.Header{Name: r.issuerName, NIF: r.id.Issuer, Late: r.late}
+	text := aeatwire.Report(h, w.Bytes())
+	own, err := json.Marshal(enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.Name, Late: r.late, Ref: r.reference})
 	if err != nil {
 		return country.Filing{}, fmt.Errorf("writing the record of %s: %w", in.Transaction.ID, err)
 	}
@@ -95,7 +97,7 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 	if in.Transaction.Kind == transaction.Backfill {
 		return nil, invalid(fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "a backfill is known here and filed nowhere"})
 	}
-	nif := nifOf(in.Supplier.TaxNumber)
+	nif := taxid.NIF(in.Supplier.TaxNumber)
 	if nif == "" {
 		return nil, invalid(fault.At("supplier.id", fault.FieldNotValid, "names a company whose tax number is not a Spanish NIF"))
 	}
@@ -175,17 +177,17 @@ func readOriginal(o *country.Original, nif string, where *time.Location) origina
 		id:         invoiceID{Issuer: nif, Number: number, Day: day(o.Transaction.Date, where)},
 		simplified: customer == nil, customer: customer,
 	}
-	root, err := readXML(o.Report)
+	filing, err := limits().Read(o.Report)
 	if err != nil {
 		return out
 	}
-	filed := root.at("RegistroFactura", "RegistroAlta")
+	filed := filing.Root.At("RegistroFactura", "RegistroAlta")
 	if filed == nil {
 		return out
 	}
-	out.id.Number = filed.value("IDFactura", "NumSerieFactura")
-	out.id.Day = filed.value("IDFactura", "FechaExpedicionFactura")
-	kind := filed.value("TipoFactura")
+	out.id.Number = filed.Value("IDFactura", "NumSerieFactura")
+	out.id.Day = filed.Value("IDFactura", "FechaExpedicionFactura")
+	kind := filed.Value("TipoFactura")
 	out.simplified = kind == "F2" || kind == "R5"
 	return out
 }

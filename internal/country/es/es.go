@@ -3,15 +3,15 @@
 // issued. docs/countries/es.md says what is filed and how.
 //
 // It owns Spain's rules, the records (RegistroAlta, RegistroAnulacion) with
-// their huella, the SOAP wire to AEAT, and a strict double of AEAT. It refuses
-// to own the chain's storage, retries and waiting, which the caller does by
-// Limits and Receipt.Wait, and the Basque TicketBAI. Law: a record's bytes and
+// their huella, and the SOAP wire to AEAT. It refuses to own the chain's
+// storage, retries and waiting, which the caller does by Limits and
+// Receipt.Wait, the double that stands in for AEAT (authority/aeat), and the
+// Basque TicketBAI. Law: a record's bytes and
 // its place in the chain are fixed by Prepare, whatever becomes of it; what
 // AEAT holds is recognised by its huella and by nothing else.
 package es
 
 import (
-	"net/http"
 	"time"
 
 	"tributary/internal/country"
@@ -21,18 +21,6 @@ import (
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.
 const version = "es-1"
 
-// simulatedWait is the TiempoEsperaEnvio of the double unless a script says otherwise.
-const simulatedWait = 2 * time.Second
-
-// Pack is Spain.
-func Pack() country.Pack { return newPack(habits{wait: simulatedWait, page: 10_000}) }
-
-// habits are what differs between doubles.
-type habits struct {
-	wait time.Duration // stated in every answer
-	page int           // records in an answer to a query
-}
-
 // pack holds what all channels of a program share.
 type pack struct {
 	facts  country.Facts
@@ -40,7 +28,8 @@ type pack struct {
 	keeper *identity.Keeper
 }
 
-func newPack(h habits) country.Pack {
+// Pack is Spain.
+func Pack() country.Pack {
 	p := &pack{facts: facts(), madrid: madrid(), keeper: identity.NewKeeper()}
 	return country.Pack{
 		Code:    "ES",
@@ -61,7 +50,6 @@ func newPack(h habits) country.Pack {
 		CheckCompany: checkCompany,
 		Imprint:      p.imprint,
 		Example:      example(),
-		Simulator:    func(d *country.Desk) http.Handler { return newAuthority(d, h) },
 	}
 }
 

@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
+	"tributary/internal/transaction"
 )
 
 func TestMain(m *testing.M) { packtest.Main(m) }
@@ -219,7 +218,7 @@ func schema(t *testing.T) packtest.XSD {
 }
 
 func TestSpainPassesTheSuite(t *testing.T) {
-	packtest.Exercise(t, es.Patient(0, 100), packtest.Options{
+	packtest.Exercise(t, patient(0, 100), packtest.Options{
 		Cases: cases(), Credentials: credentials(), Immediate: true,
 	})
 }

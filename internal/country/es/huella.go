@@ -8,12 +8,6 @@ import (
 	"time"
 )
 
-// dayForm is how the authority writes days.
-const dayForm = "02-01-2006"
-
-// instantForm is how it writes instants: with the offset, never "Z".
-const instantForm = "2006-01-02T15:04:05-07:00"
-
 // invoiceID names an invoice at the authority: the three together are unique.
 type invoiceID struct {
 	Issuer string `json:"issuer"`

@@ -44,11 +44,11 @@ func (p *pack) filedKind(in country.Issue) string {
 	if in.Filing == nil {
 		return ""
 	}
-	root, err := readXML(in.Filing.Report)
+	filing, err := limits().Read(in.Filing.Report)
 	if err != nil {
 		return ""
 	}
-	return root.value("RegistroFactura", "RegistroAlta", "TipoFactura")
+	return filing.Root.Value("RegistroFactura", "RegistroAlta", "TipoFactura")
 }
 
 func title(kind string, of transaction.Kind) string {

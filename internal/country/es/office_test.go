@@ -8,8 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
+	"tributary/internal/country/es"
 )
 
 // office is a channel to a double of AEAT over real HTTP.
@@ -21,12 +24,23 @@ type office struct {
 	close   func()
 }
 
+// patient is Spain with a double that states another wait and page size, so
+// that tests need not wait.
+func patient(wait time.Duration, page int) country.Pack {
+	p := es.Pack()
+	p.Simulator = aeat.Habits{Wait: wait, Page: page}.New
+	return p
+}
+
 func open(t *testing.T, pack country.Pack) *office { return openAt(t, pack, t.TempDir()) }
 
 func openAt(t *testing.T, pack country.Pack, dir string) *office { return openFor(t, pack, dir) }
 
 func openFor(t testing.TB, pack country.Pack, dir string) *office {
 	t.Helper()
+	if pack.Simulator == nil {
+		pack.Simulator = aeat.New // as the list of countries pairs them
+	}
 	simulators, err := country.NewSimulators(dir, pack)
 	if err != nil {
 		t.Fatal(err)

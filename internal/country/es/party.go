@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
+	"tributary/internal/xmltree"
 )
 
 const (
@@ -33,17 +34,17 @@ type person struct {
 	ID      string
 }
 
-func (p person) write(w *writer) {
-	w.leaf("sf:NombreRazon", p.Name)
+func (p person) write(w *xmltree.Writer) {
+	w.Leaf("sf:NombreRazon", p.Name)
 	if p.NIF != "" {
-		w.leaf("sf:NIF", p.NIF)
+		w.Leaf("sf:NIF", p.NIF)
 		return
 	}
-	w.open("sf:IDOtro")
-	w.maybe("sf:CodigoPais", p.Country)
-	w.leaf("sf:IDType", p.IDType)
-	w.leaf("sf:ID", p.ID)
-	w.close("sf:IDOtro")
+	w.Start("sf:IDOtro")
+	w.Maybe("sf:CodigoPais", p.Country)
+	w.Leaf("sf:IDType", p.IDType)
+	w.Leaf("sf:ID", p.ID)
+	w.End()
 }
 
 // identify decides how a tax number of a country is told to the authority. The
@@ -58,7 +59,7 @@ func identify(name, from, number string, business bool) (person, string) {
 		from = "ES"
 	}
 	if from == "ES" {
-		if nif := nifOf(number); nif != "" {
+		if nif := taxid.NIF(number); nif != "" {
 			return person{Name: name, NIF: nif}, ""
 		}
 		return person{}, "is not a Spanish NIF: " + taxid.Check("ES", number).Reason

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/taxid"
+	"tributary/internal/official/aeatwire"
+	"tributary/internal/xmltree"
 )
 
 // pagesMax bounds how many pages of a list are read: ten million records of one day.
@@ -22,35 +25,34 @@ type question struct {
 }
 
 func (q question) write() []byte {
-	w := writer{out: make([]byte, 0, 1500)}
-	openEnvelope(&w)
-	const tag = "con:ConsultaFactuSistemaFacturacion"
-	w.open(tag + ` xmlns:con="` + nsAsk + `" xmlns:sf="` + nsInfo + `"`)
-	w.open("con:Cabecera")
-	w.leaf("sf:IDVersion", "1.0")
-	w.open("sf:ObligadoEmision")
-	w.leaf("sf:NombreRazon", q.name)
-	w.leaf("sf:NIF", q.nif)
-	w.close("sf:ObligadoEmision")
-	w.close("con:Cabecera")
-	w.open("con:FiltroConsulta")
-	w.open("con:PeriodoImputacion")
-	w.leaf("sf:Ejercicio", q.day[6:])
-	w.leaf("sf:Periodo", q.day[3:5])
-	w.close("con:PeriodoImputacion")
-	w.maybe("con:NumSerieFactura", q.number)
-	w.open("con:FechaExpedicionFactura")
-	w.leaf("sf:FechaExpedicionFactura", q.day)
-	w.close("con:FechaExpedicionFactura")
+	return envelope(1500, q.writeTo)
+}
+
+func (q question) writeTo(w *xmltree.Writer) {
+	w.Start("con:ConsultaFactuSistemaFacturacion", "xmlns:con", aeatwire.SpaceQuery, "xmlns:sf", aeatwire.SpaceInfo)
+	w.Start("con:Cabecera")
+	w.Leaf("sf:IDVersion", "1.0")
+	w.Start("sf:ObligadoEmision")
+	w.Leaf("sf:NombreRazon", q.name)
+	w.Leaf("sf:NIF", q.nif)
+	w.End()
+	w.End()
+	w.Start("con:FiltroConsulta")
+	w.Start("con:PeriodoImputacion")
+	w.Leaf("sf:Ejercicio", q.day[6:])
+	w.Leaf("sf:Periodo", q.day[3:5])
+	w.End()
+	w.Maybe("con:NumSerieFactura", q.number)
+	w.Start("con:FechaExpedicionFactura")
+	w.Leaf("sf:FechaExpedicionFactura", q.day)
+	w.End()
 	if q.after != nil {
-		w.open("con:ClavePaginacion")
-		q.after.write(&w, "")
-		w.close("con:ClavePaginacion")
+		w.Start("con:ClavePaginacion")
+		q.after.write(w, "")
+		w.End()
 	}
-	w.close("con:FiltroConsulta")
-	w.close(tag)
-	closeEnvelope(&w)
-	return w.out
+	w.End()
+	w.End()
 }
 
 // held is one invoice that AEAT holds.
@@ -74,24 +76,24 @@ type holdings struct {
 	next *invoiceID
 }
 
-func readHoldings(e *element) (holdings, error) {
+func readHoldings(e *xmltree.Element) (holdings, error) {
 	var out holdings
-	if !e.is(nsAskedOf, "RespuestaConsultaFactuSistemaFacturacion") {
-		return out, fmt.Errorf("reading AEAT's list: it is a %s", e.name)
+	if !e.Is(aeatwire.SpaceList, "RespuestaConsultaFactuSistemaFacturacion") {
+		return out, fmt.Errorf("reading AEAT's list: it is a %s", e.Local)
 	}
-	switch e.value("ResultadoConsulta") {
+	switch e.Value("ResultadoConsulta") {
 	case "ConDatos", "SinDatos":
 	default:
 		return out, errors.New("reading AEAT's list: it does not say whether there are data")
 	}
-	for _, r := range e.all("RegistroRespuestaConsultaFactuSistemaFacturacion") {
+	for _, r := range e.All("RegistroRespuestaConsultaFactuSistemaFacturacion") {
 		h := held{
-			id:     readID(r.at("IDFactura")),
-			huella: r.value("DatosRegistroFacturacion", "Huella"), reference: r.value("DatosRegistroFacturacion", "RefExterna"),
-			kind: r.value("DatosRegistroFacturacion", "TipoFactura"), state: r.value("EstadoRegistro", "EstadoRegistro"),
-			code: r.value("EstadoRegistro", "CodigoErrorRegistro"), text: r.value("EstadoRegistro", "DescripcionErrorRegistro"),
-			changed: r.value("EstadoRegistro", "TimestampUltimaModificacion"), presenter: r.value("DatosPresentacion", "NIFPresentador"),
-			atText: r.value("DatosPresentacion", "TimestampPresentacion"), request: r.value("DatosPresentacion", "IdPeticion"),
+			id:     readID(r.At("IDFactura")),
+			huella: r.Value("DatosRegistroFacturacion", "Huella"), reference: r.Value("DatosRegistroFacturacion", "RefExterna"),
+			kind: r.Value("DatosRegistroFacturacion", "TipoFactura"), state: r.Value("EstadoRegistro", "EstadoRegistro"),
+			code: r.Value("EstadoRegistro", "CodigoErrorRegistro"), text: r.Value("EstadoRegistro", "DescripcionErrorRegistro"),
+			changed: r.Value("EstadoRegistro", "TimestampUltimaModificacion"), presenter: r.Value("DatosPresentacion", "NIFPresentador"),
+			atText: r.Value("DatosPresentacion", "TimestampPresentacion"), request: r.Value("DatosPresentacion", "IdPeticion"),
 		}
 		switch h.state {
 		case stateCorrect, stateFlawed, stateAnnulled:
@@ -107,8 +109,8 @@ func readHoldings(e *element) (holdings, error) {
 		}
 		out.list = append(out.list, h)
 	}
-	if e.value("IndicadorPaginacion") == "S" {
-		id := readID(e.at("ClavePaginacion"))
+	if e.Value("IndicadorPaginacion") == "S" {
+		id := readID(e.At("ClavePaginacion"))
 		if id == (invoiceID{}) {
 			return out, errors.New("reading AEAT's list: there is more, and no key to it")
 		}
@@ -117,8 +119,8 @@ func readHoldings(e *element) (holdings, error) {
 	return out, nil
 }
 
-func readID(e *element) invoiceID {
-	return invoiceID{Issuer: e.value("IDEmisorFactura"), Number: e.value("NumSerieFactura"), Day: e.value("FechaExpedicionFactura")}
+func readID(e *xmltree.Element) invoiceID {
+	return invoiceID{Issuer: e.Value("IDEmisorFactura"), Number: e.Value("NumSerieFactura"), Day: e.Value("FechaExpedicionFactura")}
 }
 
 func (ch *channel) ask(ctx context.Context, q question, c country.Credentials) (holdings, country.Reply, error) {
@@ -168,61 +170,61 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 
 // document is AEAT's answer about this record alone.
 func (h *held) document(own enclosure) []byte {
-	w := writer{out: make([]byte, 0, 1600)}
-	w.out = append(w.out, xmlStart...)
-	const tag = "sfLRRC:RespuestaConsultaFactuSistemaFacturacion"
-	w.open(tag + ` xmlns:sfLRRC="` + nsAskedOf + `" xmlns:sf="` + nsInfo + `"`)
-	writeListHead(&w, question{name: own.Name, nif: own.ID.Issuer, day: h.id.Day}, false, true)
-	h.write(&w)
-	w.close(tag)
-	return w.out
+	w := newWriter(1600)
+	w.Declare()
+	w.Start("sfLRRC:RespuestaConsultaFactuSistemaFacturacion", "xmlns:sfLRRC", aeatwire.SpaceList, "xmlns:sf", aeatwire.SpaceInfo)
+	writeListHead(w, question{name: own.Name, nif: own.ID.Issuer, day: h.id.Day})
+	h.write(w)
+	w.End()
+	return w.Bytes()
 }
 
-func writeListHead(w *writer, q question, more, data bool) {
-	w.open("sfLRRC:Cabecera")
-	w.leaf("sf:IDVersion", "1.0")
-	w.open("sf:ObligadoEmision")
-	w.leaf("sf:NombreRazon", q.name)
-	w.leaf("sf:NIF", q.nif)
-	w.close("sf:ObligadoEmision")
-	w.close("sfLRRC:Cabecera")
-	w.open("sfLRRC:PeriodoImputacion")
-	w.leaf("sfLRRC:Ejercicio", q.day[6:])
-	w.leaf("sfLRRC:Periodo", q.day[3:5])
-	w.close("sfLRRC:PeriodoImputacion")
-	w.leaf("sfLRRC:IndicadorPaginacion", map[bool]string{true: "S", false: "N"}[more])
-	w.leaf("sfLRRC:ResultadoConsulta", map[bool]string{true: "ConDatos", false: "SinDatos"}[data])
+// writeListHead writes the head of a list that has one entry and no further page.
+func writeListHead(w *xmltree.Writer, q question) {
+	w.Start("sfLRRC:Cabecera")
+	w.Leaf("sf:IDVersion", "1.0")
+	w.Start("sf:ObligadoEmision")
+	w.Leaf("sf:NombreRazon", q.name)
+	w.Leaf("sf:NIF", q.nif)
+	w.End()
+	w.End()
+	w.Start("sfLRRC:PeriodoImputacion")
+	w.Leaf("sfLRRC:Ejercicio", q.day[6:])
+	w.Leaf("sfLRRC:Periodo", q.day[3:5])
+	w.End()
+	w.Leaf("sfLRRC:IndicadorPaginacion", "N")
+	w.Leaf("sfLRRC:ResultadoConsulta", "ConDatos")
 }
 
-func (h *held) write(w *writer) {
-	w.open("sfLRRC:RegistroRespuestaConsultaFactuSistemaFacturacion")
-	w.open("sfLRRC:IDFactura")
+func (h *held) write(w *xmltree.Writer) {
+	w.Start("sfLRRC:RegistroRespuestaConsultaFactuSistemaFacturacion")
+	w.Start("sfLRRC:IDFactura")
 	h.id.write(w, "")
-	w.close("sfLRRC:IDFactura")
-	w.open("sfLRRC:DatosRegistroFacturacion")
-	w.maybe("sfLRRC:RefExterna", h.reference)
-	w.maybe("sfLRRC:TipoFactura", h.kind)
-	w.maybe("sfLRRC:Huella", h.huella)
-	w.close("sfLRRC:DatosRegistroFacturacion")
+	w.End()
+	w.Start("sfLRRC:DatosRegistroFacturacion")
+	w.Maybe("sfLRRC:RefExterna", h.reference)
+	w.Maybe("sfLRRC:TipoFactura", h.kind)
+	w.Maybe("sfLRRC:Huella", h.huella)
+	w.End()
 	if h.atText != "" {
-		w.open("sfLRRC:DatosPresentacion")
-		w.leaf("sf:NIFPresentador", h.presenter)
-		w.leaf("sf:TimestampPresentacion", h.atText)
-		w.leaf("sf:IdPeticion", h.request)
-		w.close("sfLRRC:DatosPresentacion")
+		w.Start("sfLRRC:DatosPresentacion")
+		w.Leaf("sf:NIFPresentador", h.presenter)
+		w.Leaf("sf:TimestampPresentacion", h.atText)
+		w.Leaf("sf:IdPeticion", h.request)
+		w.End()
 	}
-	w.open("sfLRRC:EstadoRegistro")
-	w.leaf("sfLRRC:TimestampUltimaModificacion", h.changed)
-	w.leaf("sfLRRC:EstadoRegistro", h.state)
-	w.maybe("sfLRRC:CodigoErrorRegistro", h.code)
-	w.maybe("sfLRRC:DescripcionErrorRegistro", h.text)
-	w.close("sfLRRC:EstadoRegistro")
-	w.close("sfLRRC:RegistroRespuestaConsultaFactuSistemaFacturacion")
+	w.Start("sfLRRC:EstadoRegistro")
+	w.Leaf("sfLRRC:TimestampUltimaModificacion", h.changed)
+	w.Leaf("sfLRRC:EstadoRegistro", h.state)
+	w.Maybe("sfLRRC:CodigoErrorRegistro", h.code)
+	w.Maybe("sfLRRC:DescripcionErrorRegistro", h.text)
+	w.End()
+	w.End()
 }
 
 // Registered lists what AEAT holds of a supplier with a day on it, all pages.
 func (ch *channel) Registered(ctx context.Context, s country.Supplier, on country.Day, c country.Credentials) ([]country.Entry, error) {
-	q := question{name: plain(s.LegalName, nameMax), nif: nifOf(s.TaxNumber), day: fmt.Sprintf("%02d-%02d-%04d", on.Day, int(on.Month), on.Year)}
+	q := question{name: plain(s.LegalName, nameMax), nif: taxid.NIF(s.TaxNumber), day: fmt.Sprintf("%02d-%02d-%04d", on.Day, int(on.Month), on.Year)}
 	if q.nif == "" {
 		return nil, fmt.Errorf("listing the records of %s: %q is not a NIF", on, s.TaxNumber)
 	}

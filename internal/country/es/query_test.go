@@ -10,14 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
-	"tributary/internal/country/es"
+	"tributary/internal/transaction"
 )
 
 func TestFindKnowsAnAltaAndItsCancellationByHuella(t *testing.T) {
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	invoice := byName(t, "business")
 	alta := o.prepare(invoice, country.Link{})
 	cancellation := fresh(correction(transaction.Cancellation, "C-1", invoice, line("x", 1, "21")))
@@ -53,7 +51,7 @@ func TestFindKnowsAnAltaAndItsCancellationByHuella(t *testing.T) {
 }
 
 func TestRegisteredListsADayOverAllPages(t *testing.T) {
-	o := open(t, es.Patient(0, 7))
+	o := open(t, patient(0, 7))
 	var filings []country.Filing
 	var last country.Link
 	for i := range 25 {
@@ -98,7 +96,7 @@ func TestRegisteredListsADayOverAllPages(t *testing.T) {
 // The wire of a query is AEAT's, on both sides.
 func TestQueriesAreValidByTheOfficialSchema(t *testing.T) {
 	xsd := schema(t)
-	o := open(t, es.Patient(0, 1))
+	o := open(t, patient(0, 1))
 	a := o.prepare(byName(t, "business"), country.Link{})
 	b := o.prepare(byName(t, "several rates"), a.Link)
 	o.send(a, b)
@@ -135,7 +133,7 @@ func inner(t *testing.T, envelope []byte) []byte {
 }
 
 func TestWrongListsAreErrors(t *testing.T) {
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	f := o.prepare(byName(t, "business"), country.Link{})
 	o.send(f)
 	var good string

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"tributary/internal/official/aeatwire"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 const (
@@ -52,162 +54,112 @@ func (r *record) seal() {
 	}.huella()
 }
 
-func (id invoiceID) write(w *writer, suffix string) {
-	w.leaf("sf:IDEmisorFactura"+suffix, id.Issuer)
-	w.leaf("sf:NumSerieFactura"+suffix, id.Number)
-	w.leaf("sf:FechaExpedicionFactura"+suffix, id.Day)
+func (id invoiceID) write(w *xmltree.Writer, suffix string) {
+	w.Leaf("sf:IDEmisorFactura"+suffix, id.Issuer)
+	w.Leaf("sf:NumSerieFactura"+suffix, id.Number)
+	w.Leaf("sf:FechaExpedicionFactura"+suffix, id.Day)
 }
 
 // write appends the element RegistroFactura.
-func (r *record) write(w *writer) {
-	w.open(tagRecord)
+func (r *record) write(w *xmltree.Writer) {
+	w.Start(aeatwire.TagRecord)
 	if r.cancels {
-		w.open("sf:RegistroAnulacion")
-		w.leaf("sf:IDVersion", "1.0")
-		w.open("sf:IDFactura")
+		w.Start("sf:RegistroAnulacion")
+		w.Leaf("sf:IDVersion", "1.0")
+		w.Start("sf:IDFactura")
 		r.id.write(w, "Anulada")
-		w.close("sf:IDFactura")
-		w.maybe("sf:RefExterna", r.reference)
-		w.flag("sf:SinRegistroPrevio", r.unknown)
-		w.maybe("sf:RechazoPrevio", r.rejected)
+		w.End()
+		w.Maybe("sf:RefExterna", r.reference)
+		flag(w, "sf:SinRegistroPrevio", r.unknown)
+		w.Maybe("sf:RechazoPrevio", r.rejected)
 	} else {
-		w.open("sf:RegistroAlta")
+		w.Start("sf:RegistroAlta")
 		r.writeInvoice(w)
 	}
 	r.writeChain(w)
 	r.software.write(w)
-	w.leaf("sf:FechaHoraHusoGenRegistro", r.at)
-	w.leaf("sf:TipoHuella", "01") // SHA-256
-	w.leaf("sf:Huella", r.huella)
-	if r.cancels {
-		w.close("sf:RegistroAnulacion")
-	} else {
-		w.close("sf:RegistroAlta")
-	}
-	w.close(tagRecord)
+	w.Leaf("sf:FechaHoraHusoGenRegistro", r.at)
+	w.Leaf("sf:TipoHuella", "01") // SHA-256
+	w.Leaf("sf:Huella", r.huella)
+	w.End()
+	w.End()
 }
 
-func (r *record) writeInvoice(w *writer) {
-	w.leaf("sf:IDVersion", "1.0")
-	w.open("sf:IDFactura")
+func (r *record) writeInvoice(w *xmltree.Writer) {
+	w.Leaf("sf:IDVersion", "1.0")
+	w.Start("sf:IDFactura")
 	r.id.write(w, "")
-	w.close("sf:IDFactura")
-	w.maybe("sf:RefExterna", r.reference)
-	w.leaf("sf:NombreRazonEmisor", r.issuerName)
-	w.flag("sf:Subsanacion", r.amends)
-	w.maybe("sf:RechazoPrevio", r.rejected)
-	w.leaf("sf:TipoFactura", r.kind)
-	w.maybe("sf:TipoRectificativa", r.method)
+	w.End()
+	w.Maybe("sf:RefExterna", r.reference)
+	w.Leaf("sf:NombreRazonEmisor", r.issuerName)
+	flag(w, "sf:Subsanacion", r.amends)
+	w.Maybe("sf:RechazoPrevio", r.rejected)
+	w.Leaf("sf:TipoFactura", r.kind)
+	w.Maybe("sf:TipoRectificativa", r.method)
 	writeReference(w, "sf:FacturasRectificadas", "sf:IDFacturaRectificada", r.rectified)
 	writeReference(w, "sf:FacturasSustituidas", "sf:IDFacturaSustituida", r.replaced)
 	if r.substitute != nil {
-		w.open("sf:ImporteRectificacion")
-		w.leaf("sf:BaseRectificada", euros(r.substitute.base))
-		w.leaf("sf:CuotaRectificada", euros(r.substitute.tax))
+		w.Start("sf:ImporteRectificacion")
+		w.Leaf("sf:BaseRectificada", euros(r.substitute.base))
+		w.Leaf("sf:CuotaRectificada", euros(r.substitute.tax))
 		if r.substitute.extra != 0 {
-			w.leaf("sf:CuotaRecargoRectificado", euros(r.substitute.extra))
+			w.Leaf("sf:CuotaRecargoRectificado", euros(r.substitute.extra))
 		}
-		w.close("sf:ImporteRectificacion")
+		w.End()
 	}
-	w.leaf("sf:DescripcionOperacion", r.text)
-	w.flag("sf:FacturaSinIdentifDestinatarioArt61d", r.unnamed)
-	w.flag("sf:Macrodato", size(r.sums.total()) >= largeAmount)
-	w.maybe("sf:EmitidaPorTerceroODestinatario", r.issuedBy)
+	w.Leaf("sf:DescripcionOperacion", r.text)
+	flag(w, "sf:FacturaSinIdentifDestinatarioArt61d", r.unnamed)
+	flag(w, "sf:Macrodato", size(r.sums.total()) >= largeAmount)
+	w.Maybe("sf:EmitidaPorTerceroODestinatario", r.issuedBy)
 	if r.third != nil {
-		w.open("sf:Tercero")
+		w.Start("sf:Tercero")
 		r.third.write(w)
-		w.close("sf:Tercero")
+		w.End()
 	}
 	if r.customer != nil {
-		w.open("sf:Destinatarios")
-		w.open("sf:IDDestinatario")
+		w.Start("sf:Destinatarios")
+		w.Start("sf:IDDestinatario")
 		r.customer.write(w)
-		w.close("sf:IDDestinatario")
-		w.close("sf:Destinatarios")
+		w.End()
+		w.End()
 	}
-	w.open("sf:Desglose")
+	w.Start("sf:Desglose")
 	for i := range r.sums.details {
 		r.sums.details[i].write(w)
 	}
-	w.close("sf:Desglose")
-	w.leaf("sf:CuotaTotal", euros(r.sums.quota()))
-	w.leaf("sf:ImporteTotal", euros(r.sums.total()))
+	w.End()
+	w.Leaf("sf:CuotaTotal", euros(r.sums.quota()))
+	w.Leaf("sf:ImporteTotal", euros(r.sums.total()))
 }
 
-func writeReference(w *writer, group, tag string, id *invoiceID) {
+func writeReference(w *xmltree.Writer, group, tag string, id *invoiceID) {
 	if id == nil {
 		return
 	}
-	w.open(group)
-	w.open(tag)
+	w.Start(group)
+	w.Start(tag)
 	id.write(w, "")
-	w.close(tag)
-	w.close(group)
+	w.End()
+	w.End()
 }
 
-func (r *record) writeChain(w *writer) {
-	w.open("sf:Encadenamiento")
+func (r *record) writeChain(w *xmltree.Writer) {
+	w.Start("sf:Encadenamiento")
 	if r.previous == nil {
-		w.leaf("sf:PrimerRegistro", "S")
+		w.Leaf("sf:PrimerRegistro", "S")
 	} else {
-		w.open("sf:RegistroAnterior")
+		w.Start("sf:RegistroAnterior")
 		r.previous.write(w, "")
-		w.leaf("sf:Huella", r.before)
-		w.close("sf:RegistroAnterior")
+		w.Leaf("sf:Huella", r.before)
+		w.End()
 	}
-	w.close("sf:Encadenamiento")
-}
-
-// Tags by which the parts of a report are found again.
-const (
-	tagBatch  = "sfLR:RegFactuSistemaFacturacion"
-	tagHeader = "sfLR:Cabecera"
-	tagRecord = "sfLR:RegistroFactura"
-)
-
-// header is the Cabecera of a call.
-type header struct {
-	name, nif string
-	late      bool // Incidencia: something kept the records from being sent at once
-}
-
-func (h header) write(w *writer) {
-	w.open(tagHeader)
-	w.open("sf:ObligadoEmision")
-	w.leaf("sf:NombreRazon", h.name)
-	w.leaf("sf:NIF", h.nif)
-	w.close("sf:ObligadoEmision")
-	if h.late {
-		w.open("sf:RemisionVoluntaria")
-		w.leaf("sf:Incidencia", "S")
-		w.close("sf:RemisionVoluntaria")
-	}
-	w.close(tagHeader)
-}
-
-// writeBatch appends the element that a call carries. Records are bytes that
-// were written before and never change.
-func writeBatch(w *writer, h header, records ...[]byte) {
-	w.open(tagBatch + ` xmlns:sfLR="` + nsLR + `" xmlns:sf="` + nsInfo + `"`)
-	h.write(w)
-	for _, r := range records {
-		w.out = append(w.out, r...)
-	}
-	w.close(tagBatch)
-}
-
-// report is a record's own document: the call that would carry it alone.
-func report(h header, record []byte) []byte {
-	w := writer{out: make([]byte, 0, len(record)+1200)}
-	w.out = append(w.out, xmlStart...)
-	writeBatch(&w, h, record)
-	return w.out
+	w.End()
 }
 
 // recordOf cuts the record out of a report, byte by byte as it was written.
 func recordOf(report []byte) ([]byte, bool) {
-	from := bytes.Index(report, []byte("<"+tagRecord+">"))
-	end := []byte("</" + tagRecord + ">\n")
+	from := bytes.Index(report, []byte("<"+aeatwire.TagRecord+">"))
+	end := []byte("</" + aeatwire.TagRecord + ">\n")
 	to := bytes.LastIndex(report, end)
 	if from < 0 || to < from {
 		return nil, false
@@ -220,19 +172,12 @@ func sha256Hex(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Marks at the beginning of RefExterna, our own reference in a record. They
-// tell the two headers that a record's report can have apart: the header of
-// the call that carries it speaks of all its records together.
-const (
-	markPrompt = "N/"
-	markLate   = "I/"
-)
-
+// referenceText is RefExterna: our own reference behind the mark of the header.
 func referenceText(late bool, own string) string {
 	if late {
-		return markLate + plain(own, referenceMax-len(markLate))
+		return aeatwire.MarkLate + plain(own, referenceMax-len(aeatwire.MarkLate))
 	}
-	return markPrompt + plain(own, referenceMax-len(markPrompt))
+	return aeatwire.MarkPrompt + plain(own, referenceMax-len(aeatwire.MarkPrompt))
 }
 
 // describe is DescripcionOperacion: the names of what is sold, in order.

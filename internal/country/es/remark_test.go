@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/fault"
@@ -42,14 +43,14 @@ func TestRecordsTakenWithErrorsSucceedWithAWarning(t *testing.T) {
 		}},
 	} {
 		t.Run(row.code, func(t *testing.T) {
-			o := open(t, es.Patient(0, 100))
+			o := open(t, patient(0, 100))
 			first, second := byName(t, "business"), byName(t, "several rates")
 			f := o.prepare(first, country.Link{})
 			if r := o.send(f)[0]; len(r.Faults) > 0 {
 				t.Fatalf("the first record: %s", asJSON(r))
 			}
 			_, answer := o.post(es.Envelope(supplier, nif, false, row.spoil(o, first, second, f.Link)), credentials())
-			if !strings.Contains(answer, "<sfR:CodigoErrorRegistro>"+row.code+"<") || !strings.Contains(answer, "AceptadoConErrores") || !strings.Contains(answer, es.Message(row.code)) {
+			if !strings.Contains(answer, "<sfR:CodigoErrorRegistro>"+row.code+"<") || !strings.Contains(answer, "AceptadoConErrores") || !strings.Contains(answer, aeat.Message(row.code)) {
 				t.Errorf("%s", answer)
 			}
 			if held := o.registrations(); len(held) != 2 {
@@ -64,7 +65,7 @@ func TestSumsThatDoNotFitAreRemarked(t *testing.T) {
 		"2005": {"ImporteTotal>121.00<", "ImporteTotal>131.01<", "21.00", "131.01"},
 		"2006": {"CuotaTotal>21.00<", "CuotaTotal>31.01<", "31.01", "121.00"},
 	} {
-		o := open(t, es.Patient(0, 100))
+		o := open(t, patient(0, 100))
 		f := o.prepare(byName(t, "business"), country.Link{})
 		_, answer := o.post(es.Envelope(supplier, nif, false, resealed(t, f, row[0], row[1], row[2], row[3])), credentials())
 		if !strings.Contains(answer, "<sfR:CodigoErrorRegistro>"+code+"<") {
@@ -74,7 +75,7 @@ func TestSumsThatDoNotFitAreRemarked(t *testing.T) {
 }
 
 func TestChannelTellsOfErrorsInAnAcceptedRecord(t *testing.T) {
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	first := o.prepare(byName(t, "business"), country.Link{})
 	second := o.prepare(byName(t, "several rates"), country.Link{}) // as if it were the first
 	o.send(first)
@@ -93,7 +94,7 @@ func TestChannelTellsOfErrorsInAnAcceptedRecord(t *testing.T) {
 
 // A call with an old record says Incidencia by itself, so nothing is remarked.
 func TestOldRecordsAreSentAsAnIncident(t *testing.T) {
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	old := byName(t, "business")
 	old.Now = time.Now().Add(-10 * time.Minute)
 	prompt := o.prepare(old, country.Link{})

@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
+	"tributary/internal/xmltree"
 )
 
 // settingSoftware is the company's setting that identifies the billing
@@ -80,22 +82,22 @@ func softwareOf(s country.Supplier) software {
 	if number := text(softwareTaxNumber); number != "" {
 		out.producer, _ = identify(plain(text(softwareName), nameMax), text(softwareCountry), number, true)
 	} else {
-		out.producer = person{Name: plain(s.LegalName, nameMax), NIF: nifOf(s.TaxNumber)}
+		out.producer = person{Name: plain(s.LegalName, nameMax), NIF: taxid.NIF(s.TaxNumber)}
 	}
 	return out
 }
 
-func (s software) write(w *writer) {
-	w.open("sf:SistemaInformatico")
+func (s software) write(w *xmltree.Writer) {
+	w.Start("sf:SistemaInformatico")
 	s.producer.write(w)
-	w.leaf("sf:NombreSistemaInformatico", s.name)
-	w.leaf("sf:IdSistemaInformatico", s.id)
-	w.leaf("sf:Version", s.version)
-	w.leaf("sf:NumeroInstalacion", s.installation)
-	w.leaf("sf:TipoUsoPosibleSoloVerifactu", s.only)
-	w.leaf("sf:TipoUsoPosibleMultiOT", s.multiple)
-	w.leaf("sf:IndicadorMultiplesOT", s.servesMany)
-	w.close("sf:SistemaInformatico")
+	w.Leaf("sf:NombreSistemaInformatico", s.name)
+	w.Leaf("sf:IdSistemaInformatico", s.id)
+	w.Leaf("sf:Version", s.version)
+	w.Leaf("sf:NumeroInstalacion", s.installation)
+	w.Leaf("sf:TipoUsoPosibleSoloVerifactu", s.only)
+	w.Leaf("sf:TipoUsoPosibleMultiOT", s.multiple)
+	w.Leaf("sf:IndicadorMultiplesOT", s.servesMany)
+	w.End()
 }
 
 // systemID reports whether both positions are an upper-case letter or a digit.

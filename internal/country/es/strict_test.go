@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
+	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/country/identity"
+	"tributary/internal/official/aeatwire"
+	"tributary/internal/transaction"
 )
 
 // post sends a SOAP call as it is, with the supplier's certificate.
@@ -23,7 +24,7 @@ func (o *office) post(body []byte, c country.Credentials) (int, string) {
 		o.t.Fatal(err)
 	}
 	at := country.Endpoint{BaseURL: o.server.URL + "/es", HTTP: o.server.Client()}
-	resp, err := country.MutualTLS(at, id.TLS()).Post(at.BaseURL+es.ServicePath, "text/xml", bytes.NewReader(body))
+	resp, err := country.MutualTLS(at, id.TLS()).Post(at.BaseURL+aeatwire.ServicePath, "text/xml", bytes.NewReader(body))
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 		{"huella of something else", "business", "ImporteTotal>121.00<", "ImporteTotal>121.01<", "2000"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			o := open(t, es.Patient(0, 100))
+			o := open(t, patient(0, 100))
 			f := o.prepare(byName(t, row.of), country.Link{})
 			spoilt := bytes.Replace(record(t, f), []byte(row.old), []byte(row.new), 1)
 			if row.old != "" && bytes.Equal(spoilt, record(t, f)) {
@@ -138,8 +139,8 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 			_, answer := o.post(es.Envelope(supplier, nif, false, spoilt), credentials())
 			want := "<sfR:CodigoErrorRegistro>" + row.code + "<"
 			if row.code[0] == '4' {
-				want = "Codigo[" + row.code + "]." + es.Message(row.code)
-			} else if !strings.Contains(answer, es.Message(row.code)) {
+				want = "Codigo[" + row.code + "]." + aeat.Message(row.code)
+			} else if !strings.Contains(answer, aeat.Message(row.code)) {
 				t.Errorf("AEAT's text is missing")
 			}
 			if !strings.Contains(answer, want) {
@@ -154,7 +155,7 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 
 // A structure that the schema does not know refuses the whole call.
 func TestDoubleRefusesWholeCalls(t *testing.T) {
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	f := o.prepare(byName(t, "business"), country.Link{})
 	good := es.Envelope(supplier, nif, false, record(t, f))
 	stranger, password, err := identity.Test("A28015865", "Acme", time.Now())
@@ -208,7 +209,7 @@ func TestDoubleRefusesWholeCalls(t *testing.T) {
 	if _, err := identity.NewKeeper().Open(country.Credentials{PKCS12: expired, Password: old}.Certificate(), time.Now()); err == nil {
 		t.Error("an expired certificate can be opened")
 	}
-	resp, err := http.Post(o.server.URL+"/es"+es.ServicePath, "text/xml", bytes.NewReader(good))
+	resp, err := http.Post(o.server.URL+"/es"+aeatwire.ServicePath, "text/xml", bytes.NewReader(good))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestDoubleAdmitsRecordsByTheTableOfAnnexSix(t *testing.T) {
 		{"annulled", plainAlta, "3000"}, {"annulled", amends, ""}, {"annulled", afterRefusal, "3000"}, {"annulled", cancels, ""}, {"annulled", cancelsUnknown, "3000"},
 	} {
 		t.Run(row.state+" "+row.record, func(t *testing.T) {
-			o := open(t, es.Patient(0, 100))
+			o := open(t, patient(0, 100))
 			invoice := byName(t, "business")
 			var last country.Link
 			if row.state != "none" {

@@ -11,15 +11,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/country/identity"
+	"tributary/internal/official/aeatwire"
 )
 
 // within calls the double inside a bubble of simulated time, without a network.
 func within(t *testing.T, double http.Handler, body []byte, leaf []byte) (int, string) {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, es.ServicePath, bytes.NewReader(body))
+	r := httptest.NewRequest(http.MethodPost, aeatwire.ServicePath, bytes.NewReader(body))
 	r.Header.Set("Client-Cert", ":"+base64.StdEncoding.EncodeToString(leaf)+":")
 	w := httptest.NewRecorder()
 	double.ServeHTTP(w, r)
@@ -50,7 +52,7 @@ func (s *sender) restart() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.desk, s.double = desk, es.Pack().Simulator(desk)
+	s.desk, s.double = desk, aeat.New(desk)
 }
 
 // expect makes a call of an installation and says whether it must be taken.
@@ -119,7 +121,7 @@ func TestDoubleEnforcesTheWaitItStates(t *testing.T) {
 
 // The channel hands the wait on, and takes a call that came too early for not taken.
 func TestWaitIsPartOfEveryReceipt(t *testing.T) {
-	o := open(t, es.Patient(time.Minute, 100))
+	o := open(t, patient(time.Minute, 100))
 	a := o.prepare(byName(t, "business"), country.Link{})
 	b := o.prepare(byName(t, "several rates"), a.Link)
 	if r := o.send(a)[0]; r.Wait != time.Minute {
@@ -139,7 +141,7 @@ func TestWaitIsPartOfEveryReceipt(t *testing.T) {
 // After a lost answer nobody knows the wait it stated: what the answer before
 // it said is kept to, so that the next call does not come too early.
 func TestWaitOfALostAnswerIsKeptToAllTheSame(t *testing.T) {
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	a := o.prepare(byName(t, "business"), country.Link{})
 	o.send(a)
 	o.script(`[{"outcome":"accept","wait":"30s"}]`)
@@ -149,7 +151,7 @@ func TestWaitOfALostAnswerIsKeptToAllTheSame(t *testing.T) {
 	if err != nil || found.Wait > 31*time.Second || found.Wait < 25*time.Second {
 		t.Errorf("wait %s, %v", found.Wait, err)
 	}
-	other := openAt(t, es.Patient(0, 100), t.TempDir())
+	other := openAt(t, patient(0, 100), t.TempDir())
 	c := other.prepare(byName(t, "business"), country.Link{})
 	other.script(`[{"outcome":"drop_answer"}]`)
 	if _, err := other.channel.Send(t.Context(), []country.Filing{c}, credentials()); err == nil {

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
+	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // answering is a channel to a server that answers as told.
@@ -45,7 +45,7 @@ func soapFault(side, text string) string {
 // genuine is the double's answer to a filing, to be spoilt.
 func genuine(t *testing.T, f country.Filing) string {
 	t.Helper()
-	_, answer := open(t, es.Patient(0, 100)).post(es.Envelope(supplier, nif, false, record(t, f)), credentials())
+	_, answer := open(t, patient(0, 100)).post(es.Envelope(supplier, nif, false, record(t, f)), credentials())
 	return answer
 }
 
@@ -143,7 +143,7 @@ func TestCredentialsThatDoNotOpenPauseTheSupplier(t *testing.T) {
 
 // One record that AEAT's schema refuses must not stop the others.
 func TestUnreadableRecordIsSingledOut(t *testing.T) {
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	var filings []country.Filing
 	var last country.Link
 	for i := range 9 {
@@ -250,7 +250,7 @@ func TestSendRefusesWhatIsNotOneCall(t *testing.T) {
 
 // A duplicate is ours or another's by its huella; where nobody can say, it stays open.
 func TestDuplicatesAreToldApartByTheirHuella(t *testing.T) {
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	f := o.prepare(byName(t, "business"), country.Link{})
 	first := o.send(f)[0]
 	again := o.send(f)[0]
@@ -282,7 +282,7 @@ func TestDuplicatesAreToldApartByTheirHuella(t *testing.T) {
 // The receipt of a record holds nothing of the others that went with it.
 func TestReceiptSpeaksOfItsOwnRecordAlone(t *testing.T) {
 	xsd := schema(t)
-	o := open(t, es.Patient(0, 100))
+	o := open(t, patient(0, 100))
 	a := o.prepare(byName(t, "business"), country.Link{})
 	b := o.prepare(byName(t, "several rates"), a.Link)
 	rejected := byName(t, "simplified")
@@ -299,7 +299,7 @@ func TestReceiptSpeaksOfItsOwnRecordAlone(t *testing.T) {
 			t.Errorf("no CSV or time: %s", text)
 		}
 	}
-	if r := receipts[2]; r.Outcome != country.Rejected || len(r.Faults) != 1 || r.Faults[0].Message != "1109: "+es.Message("1109") || r.Faults[0].Type != fault.TaxAuthority {
+	if r := receipts[2]; r.Outcome != country.Rejected || len(r.Faults) != 1 || r.Faults[0].Message != "1109: "+aeat.Message("1109") || r.Faults[0].Type != fault.TaxAuthority {
 		t.Errorf("%s", asJSON(r))
 	}
 	found, err := o.channel.Find(t.Context(), a, credentials())

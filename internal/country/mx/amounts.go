@@ -21,7 +21,8 @@ type levy struct {
 type concept struct {
 	item     int // index in the transaction
 	importe  int64
-	discount int64
+	own      int64  // the line's own discount
+	discount int64  // own, and its share of discount lines
 	unit     uint64 // ValorUnitario in millionths of the currency's unit
 	levies   []levy
 	amounts  []int64 // one per levy
@@ -149,8 +150,8 @@ func (g *group) settle() bool {
 	weights := make([]int64, len(g.concepts))
 	var sum int64
 	for i, c := range g.concepts {
-		weights[i] = c.importe
-		sum += c.importe
+		weights[i] = c.importe - c.own
+		sum += weights[i]
 	}
 	if g.lowered == 0 {
 		return true // the lines stand as they are
@@ -185,7 +186,7 @@ func (l levy) signed(amount int64) int64 {
 // which the group comes to what is owed.
 func (g *group) try(discounts []int64, owed int64) bool {
 	for i, c := range g.concepts {
-		c.discount = discounts[i]
+		c.discount = c.own + discounts[i]
 		owed -= c.base()
 	}
 	// owed is now what the taxes must come to.

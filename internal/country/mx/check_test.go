@@ -142,6 +142,10 @@ func TestDiscountsNeverChangeWhatIsOwed(t *testing.T) {
 			list = append(list, transaction.Item{Number: int64(i + 10), Name: "y", Type: transaction.Discount, Quantity: num.MakeAmount(1, 0), UnitPrice: -rapid.Int64Range(1, 900).Draw(rt, "off")})
 		}
 		for i := range list {
+			if most := rapid.SampledFrom([]int64{0, 0, 30, 100}).Draw(rt, "most of it"); most > 0 {
+				off := percent(rapid.Int64Range(0, most*100).Draw(rt, "own discount"), 2)
+				list[i].Discount = &transaction.LineDiscount{Rate: &off}
+			}
 			list[i].Taxes = []transaction.Tax{{Rate: percent(rate, 0), Regime: transaction.VAT, Mode: mode}}
 			if withheld {
 				list[i].Taxes = append(list[i].Taxes, tax(percent(106667, 4), transaction.Withholding, "IVA"))

@@ -114,7 +114,9 @@ func lay(items []transaction.Item, totals transaction.Totals, sign int64, decima
 			g.lower(i, -net, entries)
 			continue
 		}
-		c := newConcept(i, sign*line.Net, entries)
+		c := newConcept(i, sign*(line.Net+line.NetDiscount), entries)
+		c.own = sign * line.NetDiscount
+		c.discount = c.own
 		unit, ok := unitPrice(c.importe, decimals, items[i].Quantity)
 		if !ok {
 			found = append(found, fault.At(fmt.Sprintf("items.%d.unit_price", i), fault.FieldNotValid,

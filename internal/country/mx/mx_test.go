@@ -207,6 +207,13 @@ func lines(pac string) []packtest.Case {
 			d.Transaction.Items = items(10000, 20000, 33333, -1234, -777)
 			d.Transaction.Items[3].Type = transaction.Discount
 		}),
+		c("lines with discounts of their own", "F-110", func(d *country.Draft) {
+			off := percent(125, 1)
+			d.Transaction.Items = items(11600, 20000, 33333, -1234)
+			d.Transaction.Items[0].Discount = &transaction.LineDiscount{Amount: 1160}
+			d.Transaction.Items[1].Discount = &transaction.LineDiscount{Rate: &off}
+			d.Transaction.Items[3].Type = transaction.Discount
+		}),
 		c("everything given away", "F-11", func(d *country.Draft) {
 			d.Transaction.Items = items(10000, 20000, -10000)
 			d.Transaction.Items[0].Taxes, d.Transaction.Items[2].Taxes = []transaction.Tax{iva(0)}, []transaction.Tax{iva(0)}

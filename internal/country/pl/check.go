@@ -35,7 +35,7 @@ func (c *checker) check(in country.Case) []fault.Fault {
 	}
 	var found []fault.Fault
 	found = append(found, c.day(in)...)
-	found = append(found, money(t)...)
+	found = append(found, money(in)...)
 	found = append(found, parties(t)...)
 	found = append(found, texts(t)...)
 	items := classify(c.facts, in)
@@ -63,7 +63,8 @@ func (c *checker) day(in country.Case) []fault.Fault {
 
 // money checks what FA(3) cannot write: a few currencies, thousandths, and
 // prices of sixteen digits.
-func money(t *transaction.Transaction) []fault.Fault {
+func money(in country.Case) []fault.Fault {
+	t := in.Transaction
 	code := strings.ToUpper(t.CurrencyCode)
 	decimals, _ := transaction.CurrencyExponent(code)
 	switch {
@@ -80,6 +81,9 @@ func money(t *transaction.Transaction) []fault.Fault {
 		for i := range t.Items {
 			if price := t.Items[i].UnitPrice; price >= priceDigits || price <= -priceDigits {
 				found = append(found, fault.At(fmt.Sprintf("items.%d.unit_price", i), fault.FieldNotValid, "has more than 14 digits, which FA(3) cannot write"))
+			}
+			if i < len(in.Totals.Lines) && max(in.Totals.Lines[i].Discount, -in.Totals.Lines[i].Discount) >= priceDigits {
+				found = append(found, fault.At(fmt.Sprintf("items.%d.discount", i), fault.FieldNotValid, "comes to more than 14 digits, which FA(3) cannot write"))
 			}
 		}
 	}

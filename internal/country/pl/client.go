@@ -120,7 +120,7 @@ func unsent(err error) error {
 	return fmt.Errorf("%w: %w", country.ErrNotTaken, err)
 }
 
-// classified tells refusals that only other credentials mend from the others.
+// classified tells refusals that only other credentials fix from the others.
 func classified(err error) error {
 	var no *refusal
 	if !errors.As(err, &no) {

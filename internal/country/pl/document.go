@@ -44,6 +44,7 @@ type line struct {
 	net      int64
 	tax      int64
 	gross    int64
+	discount int64 // in the terms of the price
 	withheld int64
 	included bool // the price contains the tax
 }
@@ -111,7 +112,7 @@ var breaks = strings.NewReplacer("<br>", "\n", "<br/>", "\n", "<br />", "\n", "<
 
 func (d *document) add(i int, item *transaction.Item) {
 	amounts := d.in.Totals.Lines[i]
-	l := line{item: item, net: d.sign * amounts.Net, gross: d.sign * amounts.Gross, column: exempt, mark: exempt.mark(), included: true}
+	l := line{item: item, net: d.sign * amounts.Net, gross: d.sign * amounts.Gross, discount: d.sign * amounts.Discount, column: exempt, mark: exempt.mark(), included: true}
 	l.tax = l.gross - l.net
 	if at := vatOf(item); at >= 0 {
 		tax := item.Taxes[at]

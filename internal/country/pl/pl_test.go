@@ -172,7 +172,15 @@ func saleCases() []packtest.Case {
 		{Name: "discount", Draft: draft("FV/12", polishBuyer(),
 			item("Rower", one(), 200000, vat("23", transaction.Included)),
 			transaction.Item{Name: "Rabat", Quantity: one(), UnitPrice: -20000, Type: transaction.Discount, Taxes: []transaction.Tax{vat("23", transaction.Included)}})},
+		{Name: "discounts of lines", Draft: draft("FV/112", polishBuyer(),
+			lowered(item("Herbata", num.MakeAmount(3, 0), 7570, vat("23", transaction.Included)), transaction.LineDiscount{Amount: 2710}),
+			lowered(item("Kawa", one(), 10000, vat("8", transaction.Added)), transaction.LineDiscount{Rate: num.NewAmount(125, 1)}))},
 	}
+}
+
+func lowered(item transaction.Item, by transaction.LineDiscount) transaction.Item {
+	item.Discount = &by
+	return item
 }
 
 func specialCases() []packtest.Case {
@@ -223,6 +231,7 @@ func correctionCases() []packtest.Case {
 		})},
 		{Name: "adjustment upwards", Draft: correct(transaction.Adjustment, draft("KOR/2", polishBuyer(), item("Dopłata", one(), 1000, vat("23", transaction.Added))), original)},
 		{Name: "credit", Draft: correct(transaction.Credit, invoice("KOR/3"), original)},
+		{Name: "credit of discounts of lines", Draft: correct(transaction.Credit, saleCases()[12].Draft, saleCases()[12].Draft)},
 		{Name: "credit of a discount", Draft: with(correct(transaction.Credit, saleCases()[11].Draft, saleCases()[11].Draft), func(d *country.Draft) {
 			d.Transaction.Number, d.Transaction.Items = "", saleCases()[11].Draft.Transaction.Items
 		})},

@@ -233,9 +233,15 @@ func (d *document) writeLine(w *xmlWriter, i int) {
 	w.element("P_8B", quantity.MinimalString())
 	if l.included {
 		w.element("P_9B", d.money(price))
-		w.element("P_11A", d.money(l.gross))
 	} else {
 		w.element("P_9A", d.money(price))
+	}
+	if l.discount != 0 {
+		w.element("P_10", d.money(l.discount)) // in the terms of the price; quantity × price − P_10 is the line
+	}
+	if l.included {
+		w.element("P_11A", d.money(l.gross))
+	} else {
 		w.element("P_11", d.money(l.net))
 	}
 	if _, tax := l.column.fields(); tax != "" {

@@ -29,6 +29,7 @@ type Server struct {
 	port int
 	cred *syscall.Credential // nil: as ourselves
 	sync string              // fsync on or off
+	set  []string            // more settings, as name=value
 	cmd  *exec.Cmd
 
 	migrated sync.Once // the database that others are copied from
@@ -66,10 +67,12 @@ func fsyncWanted() string {
 	return "off"
 }
 
-// StartServer makes a cluster in a new folder below dir and starts it on a free port.
-func StartServer(dir string) (*Server, error) { return startServer(dir, "on") }
+// StartServer makes a cluster in a new folder below dir and starts it on a free
+// port, with more settings given as name=value.
+func StartServer(dir string, set ...string) (*Server, error) { return startServer(dir, "on", set...) }
 
-func startServer(dir, sync string) (*Server, error) {
+// newServer finds the programs and makes the folder of a server.
+func newServer(dir, sync string) (*Server, error) {
 	bin, err := findBinaries()
 	if err != nil {
 		return nil, err
@@ -82,17 +85,30 @@ func startServer(dir, sync string) (*Server, error) {
 	if s.data, err = os.MkdirTemp(dir, fmt.Sprintf("tributary-pg-%d-", os.Getpid())); err != nil {
 		return nil, err
 	}
-	if s.cred != nil {
-		if err := os.Chown(s.data, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
-			return nil, err
-		}
+	if err := s.own(s.data); err != nil {
+		return nil, err
 	}
+	s.port, err = freePort()
+	return s, err
+}
+
+// own gives a file to the user that the server runs as.
+func (s *Server) own(path string) error {
+	if s.cred == nil {
+		return nil
+	}
+	return os.Chown(path, int(s.cred.Uid), int(s.cred.Gid))
+}
+
+func startServer(dir, sync string, set ...string) (*Server, error) {
+	s, err := newServer(dir, sync)
+	if err != nil {
+		return nil, err
+	}
+	s.set = set
 	init := s.command0("initdb", "-D", filepath.Join(s.data, "db"), "-U", "tributary", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	if out, err := init.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
-	}
-	if s.port, err = freePort(); err != nil {
-		return nil, err
 	}
 	return s, s.Start()
 }
@@ -126,8 +142,12 @@ func (s *Server) Start() error {
 }
 
 func (s *Server) spawn(log *os.File) error {
-	s.cmd = s.command0("postgres", "-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
-		"-c", "max_connections=300", "-c", "shared_buffers=128MB", "-c", "fsync="+s.sync, "-c", "synchronous_commit=on")
+	args := []string{"-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
+		"-c", "max_connections=300", "-c", "shared_buffers=128MB", "-c", "fsync=" + s.sync, "-c", "synchronous_commit=on"}
+	for _, setting := range s.set {
+		args = append(args, "-c", setting)
+	}
+	s.cmd = s.command0("postgres", args...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	return s.cmd.Start()
 }
@@ -160,6 +180,24 @@ func (s *Server) Kill() error {
 	}
 	return err
 }
+
+// Freeze stops the server's processes without ending them, as a machine that
+// hangs would; Thaw lets them go on as if nothing had happened.
+func (s *Server) Freeze() error { return s.signal(syscall.SIGSTOP) }
+
+// Thaw is the end of Freeze.
+func (s *Server) Thaw() error { return s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) error {
+	err := s.cmd.Process.Signal(sig)
+	for _, pid := range childrenOf(s.cmd.Process.Pid) {
+		syscall.Kill(pid, sig) //nolint:errcheck // it may have ended by itself
+	}
+	return err
+}
+
+// Port is where the server listens on 127.0.0.1.
+func (s *Server) Port() int { return s.port }
 
 // childrenOf lists the processes that a process has started, from /proc/PID/stat.
 func childrenOf(parent int) (pids []int) {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"tributary/internal/xmltree"
@@ -249,7 +250,7 @@ func (k kind) reads(text string) bool {
 	case kindLanguage:
 		return isLanguage(text)
 	case kindToken:
-		return text != "" && strings.IndexFunc(text, func(r rune) bool { return !xmltree.NamePart(r) && r != ':' }) < 0
+		return text != "" && strings.IndexFunc(text, func(r rune) bool { return !namePart(r) && r != ':' }) < 0
 	case kindName:
 		return isName(text, true)
 	case kindNCName, kindID:
@@ -399,11 +400,18 @@ func isName(text string, colon bool) bool {
 		if colon && r == ':' {
 			continue
 		}
-		if !xmltree.NamePart(r) || i == 0 && !xmltree.NameStart(r) {
+		if !namePart(r) || i == 0 && (!xmltree.NameStart(r) || r != '_' && !unicode.IsLetter(r)) {
 			return false
 		}
 	}
 	return text != "" && utf8.ValidString(text)
+}
+
+// namePart is a character of a name as XML Schema 1.0 means it: it refers to
+// XML 1.0 before its fifth edition, which knows letters, digits and marks and
+// not every other sign.
+func namePart(r rune) bool {
+	return xmltree.NamePart(r) && (r < 0x80 || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == 0xB7)
 }
 
 // uriPattern is a reference by RFC 3986, once characters that must be escaped

@@ -163,7 +163,7 @@ func TestValuesOfBuiltInTypes(t *testing.T) {
 		"language":           {{"en", "en-GB"}, {"", "e1", "toolonglang", "en-"}},
 		"NMTOKEN":            {{"1a", "a:b"}, {"", "a b"}},
 		"NMTOKENS":           {{"a b"}, {""}},
-		"NCName":             {{"_a1"}, {"1a", "a:b", ""}},
+		"NCName":             {{"_a1", "é"}, {"1a", "a:b", "", "a€", "€"}},
 		"Name":               {{"a:b"}, {"1"}},
 		"normalizedString":   {{"a\tb"}, nil},
 		"ID":                 {{"x1"}, {"1x"}},

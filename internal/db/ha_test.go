@@ -1,0 +1,144 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+)
+
+// pair is a primary and its standby. Every commit waits for the standby, so
+// what was acknowledged is on both.
+type pair struct{ primary, standby *dbtest.Server }
+
+func startPair(t *testing.T) pair {
+	t.Helper()
+	dbtest.PostgresURL(t) // skips where there is none
+	primary, err := dbtest.StartServer(os.TempDir())
+	must(t, err)
+	t.Cleanup(func() { primary.Stop() }) //nolint:errcheck // a test's own server
+	standby, err := primary.Replica(os.TempDir())
+	must(t, err)
+	t.Cleanup(func() { standby.Stop() }) //nolint:errcheck // a test's own server
+	conn, err := pgx.Connect(t.Context(), primary.URL())
+	must(t, err)
+	defer conn.Close(context.Background()) //nolint:errcheck // a test's own connection
+	_, err = conn.Exec(t.Context(), "ALTER SYSTEM SET synchronous_standby_names = '*'")
+	must(t, err)
+	_, err = conn.Exec(t.Context(), "SELECT pg_reload_conf()")
+	must(t, err)
+	return pair{primary, standby}
+}
+
+// url names both servers; which one takes writes is found out.
+func (p pair) url() string {
+	return fmt.Sprintf("postgres://tributary@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", p.primary.Port(), p.standby.Port())
+}
+
+// The short form of `make ha`: the primary dies under load and the standby is
+// promoted. Nothing that was acknowledged is lost, and writes go on.
+func TestPromotionLosesNothing(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	d := dbtest.Open(t, db.Config{URL: p.url()})
+	must(t, d.CheckCluster(t.Context(), false))
+	l := startLoad(t, d, 8)
+	l.until(200)
+	must(t, p.primary.Kill())
+	must(t, p.standby.Promote())
+	promoted := time.Now()
+	for healed := false; !healed; { // connections are found broken one by one
+		healed = addAcked(d, "healed") == nil
+	}
+	if took := time.Since(promoted); took > 10*time.Second {
+		t.Errorf("the first write after the promotion was acknowledged after %s", took)
+	} else {
+		t.Logf("the first write after the promotion was acknowledged after %s", took)
+	}
+	l.until(200)
+	l.end(d)
+	must(t, d.CheckCluster(t.Context(), false))
+}
+
+// A primary that hangs is replaced and then wakes up, believing that it still is
+// one. Nobody asks it anything again, and a process that starts now does not
+// either as long as it reaches both.
+func TestFrozenPrimaryIsNotAskedAgain(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	d := dbtest.Open(t, db.Config{URL: p.url()})
+	db.SetPatience(d, 2*time.Second)
+	l := startLoad(t, d, 8)
+	l.until(200)
+	must(t, p.primary.Freeze())
+	must(t, p.standby.Promote())
+	for healed := false; !healed; {
+		healed = addAcked(d, "after the promotion") == nil
+	}
+	must(t, p.primary.Thaw())
+	seen := func(d *db.DB) (found bool, err error) {
+		err = d.Read(context.Background(), func(r db.Reader) error {
+			return r.Row("SELECT count(*) = 1 FROM acked WHERE id = 'after the promotion'").Scan(&found)
+		})
+		return found, err
+	}
+	for i := range 60 {
+		if i%10 == 0 {
+			db.ResetConnections(d)
+		}
+		if found, err := seen(d); err == nil && !found {
+			t.Fatal("a read was answered by the server that was replaced")
+		}
+	}
+	l.until(100)
+	fresh, err := db.Open(t.Context(), db.Config{URL: p.url(), Guest: true})
+	must(t, err)
+	if found, err := seen(fresh); err != nil || !found {
+		t.Errorf("a process that starts beside both servers sees %t (%v)", found, err)
+	}
+	must(t, fresh.Close())
+	l.end(d)
+}
+
+// What an operator brings back must not be older than what was served before.
+func TestTimelineThatWentBackIsNoticed(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	old, err := db.Open(t.Context(), db.Config{URL: p.primary.URL()})
+	must(t, err)
+	_, err = old.Migrate(t.Context())
+	must(t, err)
+	must(t, old.CheckCluster(t.Context(), false))
+	must(t, old.Close())
+	must(t, p.primary.Kill())
+	must(t, p.standby.Promote())
+	d, err := db.Open(t.Context(), db.Config{URL: p.standby.URL(), Guest: true})
+	must(t, err)
+	must(t, d.CheckCluster(t.Context(), false))
+	must(t, d.Write(t.Context(), func(tx *db.Tx) error { // as if a third timeline had been served
+		return tx.ExecOne("UPDATE db_meta SET value = replace(value, ' 2', ' 3') WHERE key = 'cluster'")
+	}))
+	if err := d.CheckCluster(t.Context(), false); !errors.Is(err, db.ErrOldTimeline) {
+		t.Errorf("a timeline that went back passes: %v", err)
+	}
+	must(t, d.CheckCluster(t.Context(), true))
+	must(t, d.CheckCluster(t.Context(), false)) // from now on this is where it is served
+	must(t, d.Close())
+}
+
+func TestStandbyAloneIsRefused(t *testing.T) {
+	t.Parallel()
+	p := startPair(t)
+	d, err := db.Open(t.Context(), db.Config{URL: p.standby.URL(), Guest: true})
+	if err == nil {
+		d.Close() //nolint:errcheck // it should not have been opened
+		t.Fatal("a standby is taken for a server that takes writes")
+	}
+}

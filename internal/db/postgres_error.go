@@ -1,0 +1,85 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Codes of PostgreSQL that decide something here.
+const (
+	lockNotAvailable      = "55P03"
+	queryCanceled         = "57014"
+	insufficientPrivilege = "42501"
+	undefinedFunction     = "42883"
+	notSupported          = "0A000"
+	deadlockDetected      = "40P01"
+	serializationFailure  = "40001"
+	readOnlyTransaction   = "25006"
+	adminShutdown         = "57P01"
+)
+
+// sqlState is the server's code of an error, or "".
+func sqlState(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code
+	}
+	return ""
+}
+
+// repeatable reports errors after which the same write, alone, may succeed and was certainly not stored.
+func repeatable(err error) bool {
+	if errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	switch state := sqlState(err); state {
+	case "":
+		return connectionLost(err)
+	case serializationFailure, deadlockDetected, adminShutdown:
+		return true
+	default:
+		return strings.HasPrefix(state, "08")
+	}
+}
+
+func connectionLost(err error) bool {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	return pgconn.SafeToRetry(err) || (errors.Is(err, errLost))
+}
+
+// errLost marks an error of a connection that died before COMMIT was sent.
+var errLost = errors.New("the connection to the database was lost")
+
+// classify turns connection trouble into Unavailable and leaves the writer's own errors alone.
+func (e *pgEngine) classify(err error) error {
+	if err == nil || errors.Is(err, ErrStale) {
+		return err
+	}
+	if state := sqlState(err); state != "" {
+		switch state[:2] {
+		case "08", "53", "57", "58":
+			return unavailable(err)
+		}
+		if state == readOnlyTransaction || state == lockNotAvailable {
+			return unavailable(err)
+		}
+		return err
+	}
+	if errors.Is(err, errLost) || connectionLost(err) || pgconn.Timeout(err) || cutOff(err) {
+		return unavailable(err)
+	}
+	return err
+}
+
+// cutOff: the line broke while rows were read. Nothing else in a write or a read talks to a network.
+func cutOff(err error) bool {
+	_, line := errors.AsType[*net.OpError](err)
+	return line || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded)
+}

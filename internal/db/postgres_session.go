@@ -1,0 +1,193 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"tributary/internal/fault"
+)
+
+const (
+	pgConnectTimeout = 3 * time.Second  // for each of the hosts that the address names
+	pgSilence        = 10 * time.Second // how long a vanished machine goes unnoticed, here and there
+	pgIdleInTx       = time.Minute      // a stalled node must not hold locks for ever
+	pgPingAfter      = time.Second      // a connection that lay idle for longer is tried before it is used
+)
+
+// prepareSessions says how every session begins.
+//
+// Settings are made by SET after the start, not as startup parameters: a
+// PgBouncer refuses those it does not know, and in session mode what was SET
+// stays with the session. The check of the server is made per host, so that one
+// that must not be used lets the next one of the address have its turn.
+func (e *pgEngine) prepareSessions() {
+	conn := e.cfg.ConnConfig
+	conn.ConnectTimeout = pgConnectTimeout
+	conn.DialFunc = dialServer
+	conn.RuntimeParams["application_name"] = "tributary"
+	wanted := conn.ValidateConnect // target_session_attrs
+	conn.ValidateConnect = func(ctx context.Context, c *pgconn.PgConn) error {
+		if wanted != nil {
+			if err := wanted(ctx, c); err != nil {
+				return err
+			}
+		}
+		if err := e.settle(ctx, c, pgUse{statement: pgStatementFor}); err != nil {
+			return err
+		}
+		return e.cluster.admit(ctx, c)
+	}
+}
+
+// settle makes a session's settings.
+func (e *pgEngine) settle(ctx context.Context, c *pgconn.PgConn, use pgUse) error {
+	script := fmt.Sprintf(`SET timezone = 'UTC'; SET idle_in_transaction_session_timeout = %d; SET statement_timeout = %d; SET lock_timeout = %d;
+		SET tcp_keepalives_idle = %d; SET tcp_keepalives_interval = %d; SET tcp_keepalives_count = 2; SET tcp_user_timeout = %d;
+		SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off', 'local')`,
+		pgIdleInTx.Milliseconds(), use.statement.Milliseconds(), use.lock.Milliseconds(),
+		int(pgSilence/2/time.Second), max(int(pgSilence/4/time.Second), 1), pgSilence.Milliseconds())
+	if _, err := c.Exec(ctx, script).ReadAll(); err != nil {
+		return fmt.Errorf("make the session's settings: %w", err)
+	}
+	return nil
+}
+
+func (e *pgEngine) newPool(ctx context.Context, use pgUse) (*pgxpool.Pool, error) {
+	cfg := e.cfg.Copy()
+	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = use.conns, 0, 0
+	cfg.AfterConnect = func(ctx context.Context, c *pgx.Conn) error { return e.settle(ctx, c.PgConn(), use) }
+	cfg.AfterRelease = func(c *pgx.Conn) bool {
+		c.PgConn().CustomData()[usedAt] = time.Now()
+		return true
+	}
+	cfg.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	cfg.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) { return e.stillThere(ctx, c), nil }
+	return pgxpool.NewWithConfig(ctx, cfg)
+}
+
+const usedAt = "used at" // key of what a connection remembers
+
+// stillThere tries a connection that lay idle. When it does not answer, the
+// others that lie beside it are given up with it: trying them one after the
+// other would make the caller wait for each.
+func (e *pgEngine) stillThere(ctx context.Context, c *pgx.Conn) bool {
+	used, ok := c.PgConn().CustomData()[usedAt].(time.Time)
+	if !ok || time.Since(used) < pgPingAfter {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, pgPingAfter)
+	defer cancel()
+	if c.Ping(ctx) == nil {
+		return true
+	}
+	e.reset()
+	return false
+}
+
+// lookAround asks every server that the address names who it is, so that of two
+// that both believe to be the primary the later one is used. Whoever does not
+// answer has no say.
+func (e *pgEngine) lookAround(ctx context.Context) {
+	if len(e.cfg.ConnConfig.Fallbacks) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for _, at := range append([]*pgconn.FallbackConfig{{Host: e.cfg.ConnConfig.Host, Port: e.cfg.ConnConfig.Port, TLSConfig: e.cfg.ConnConfig.TLSConfig}}, e.cfg.ConnConfig.Fallbacks...) {
+		where := fmt.Sprint(at.Host, " ", at.Port)
+		if seen[where] {
+			continue // the same host without TLS
+		}
+		seen[where] = true
+		alone := e.cfg.ConnConfig.Copy()
+		alone.Host, alone.Port, alone.TLSConfig, alone.Fallbacks = at.Host, at.Port, at.TLSConfig, nil
+		if c, err := pgx.ConnectConfig(ctx, alone); err == nil {
+			c.Close(ctx) //nolint:errcheck // it was only for looking
+		}
+	}
+}
+
+// session opens a connection of its own, beside the pools.
+func (e *pgEngine) session(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.ConnectConfig(ctx, e.cfg.ConnConfig.Copy())
+}
+
+// dialServer connects so that a machine which vanished without a word is
+// noticed: otherwise a commit would wait for its answer for a quarter of an hour.
+func dialServer(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: pgSilence / 2, Interval: pgSilence / 4, Count: 2},
+		Control:         giveUpSilentPeer,
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+// refuseTransactionPooling finds out whether sessions are really ours. Behind a
+// pooler that lends a session for one transaction only, LISTEN, prepared
+// statements and the lock of a migration go to whoever comes next; some of that
+// fails, some of it leaks in silence.
+//
+// A pooler shows by the number of the server's process, which it does not know
+// when it greets a client. A session that was lent and given back is then found
+// in the hands of a second client while the first is still connected.
+func (e *pgEngine) refuseTransactionPooling(ctx context.Context) error {
+	first, err := e.session(ctx)
+	if err != nil {
+		return err
+	}
+	defer first.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only for looking
+	mine, err := backend(ctx, first, "")
+	if err != nil || mine == first.PgConn().PID() {
+		return err
+	}
+	second, err := e.session(ctx)
+	if err != nil {
+		return err
+	}
+	defer second.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only for looking
+	for range poolerLooks {
+		if mine, err = backend(ctx, first, ""); err != nil {
+			return err
+		}
+		theirs, err := backend(ctx, second, "BEGIN;")
+		if err != nil {
+			if sqlState(err) != "" { // statement mode does not know BEGIN
+				return errTransactionPooling
+			}
+			return err
+		}
+		if _, err := second.PgConn().Exec(ctx, "ROLLBACK").ReadAll(); err != nil {
+			return err
+		}
+		if mine == theirs {
+			return errTransactionPooling
+		}
+	}
+	return nil
+}
+
+const poolerLooks = 5 // other clients of the pooler may come in between
+
+var errTransactionPooling = fault.New(fault.Invalid, "database: the address leads through a pooler that lends sessions for one transaction or statement. "+
+	"This program needs sessions of its own (LISTEN, locks, prepared statements): set pool_mode = session for this database in PgBouncer, or give the server's own address")
+
+// backend is the number of the server's process behind a connection.
+func backend(ctx context.Context, c *pgx.Conn, before string) (uint32, error) {
+	results, err := c.PgConn().Exec(ctx, before+"SELECT pg_backend_pid()").ReadAll()
+	if err != nil {
+		return 0, err
+	}
+	last := results[len(results)-1]
+	if len(last.Rows) != 1 {
+		return 0, errors.New("the server does not know its own process")
+	}
+	var pid uint32
+	_, err = fmt.Sscan(string(last.Rows[0][0]), &pid)
+	return pid, err
+}

@@ -1,0 +1,237 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/fault"
+	"tributary/internal/filing"
+	"tributary/internal/webhook"
+)
+
+// Bounds of what is shown of one operation.
+const (
+	exchangesMax   = 200 // the newest
+	attemptsMax    = 1100
+	correctionsMax = 200
+)
+
+// Life is everything that is known of one operation, for the operator.
+type Life struct {
+	Summary
+	Result      *filing.Result        // as the client sees it
+	Attempts    []Summary             // of the same transaction, oldest first, this one among them
+	Moments     []Moment              // what happened when, oldest first
+	Exchanges   []Exchange            // every call to the authority, oldest first
+	Filing      *Filed                // nil: nothing was prepared, or nothing is filed
+	Documents   []document.Attachment // their addresses are in Result.Attachments
+	Original    *Summary              // what this one corrects
+	Corrections []Summary             // what corrects this one, failed ones included
+	Body        []byte                // as the client sent it
+	Warnings    []fault.Fault         // of the intake
+	Wait        *Wait                 // nil when settled
+	Events      []webhook.EventRow    // the notifications of its end
+}
+
+// Moment is one point of the timeline.
+type Moment struct {
+	At       time.Time
+	What     string // accepted, started, prepared, sent, exchange, settled; next: what is planned
+	Text     string
+	Exchange *Exchange // of an exchange
+}
+
+// Exchange is one call to an authority.
+type Exchange struct {
+	ID, Lane, Verb string
+	At             time.Time
+	Took           time.Duration
+	Filings        int64 // that were in the call
+	Outcome        string
+	Answered       bool   // else Outcome says what went wrong
+	Reply          []byte // what came back, cut to its first 16 KiB
+}
+
+// Filed is what was made for the authority, byte for byte.
+type Filed struct {
+	Report                     []byte
+	Format, SHA256, Number     string
+	Link                       int64 // position in the chain; 0: none
+	PreparedAt                 time.Time
+	Receipt                    string // JSON; empty: none yet
+	AuthorityID1, AuthorityID2 string
+}
+
+// Life reads one operation of any client. Unknown: fault.NotFound.
+func (s *Ledger) Life(ctx context.Context, operationID string) (life *Life, err error) {
+	err = s.db.Read(ctx, func(r db.Reader) error {
+		life, err = s.life(r, operationID)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the life of %s: %w", operationID, err)
+	}
+	return life, nil
+}
+
+func (s *Ledger) life(r db.Reader, operationID string) (*Life, error) {
+	one, err := summaryOf(r, operationID)
+	if err != nil {
+		return nil, err
+	}
+	l := &Life{Summary: one}
+	for _, read := range []func(db.Reader, *Life) error{
+		s.lifeResult, s.lifeBody, s.lifeAttempts, s.lifeExchanges, s.lifeFiling, s.lifeCorrections, s.lifeEvents, s.lifeWait,
+	} {
+		if err := read(r, l); err != nil {
+			return nil, err
+		}
+	}
+	l.Moments = l.moments()
+	return l, nil
+}
+
+func summaryOf(r db.Reader, operationID string) (Summary, error) {
+	one, err := scanSummary(r.Row("SELECT "+summaryColumns+" FROM operations o WHERE o.operation_id = $1", operationID).Scan)
+	if errors.Is(err, db.ErrNoRows) {
+		return one, filing.Unknown()
+	}
+	return one, err
+}
+
+func (s *Ledger) lifeResult(r db.Reader, l *Life) (err error) {
+	if l.Result, err = s.read(r, l.ClientID, l.OperationID); err != nil {
+		return err
+	}
+	winner := l.OperationID
+	if l.SettledBy != "" {
+		winner = l.SettledBy
+	}
+	l.Documents, err = s.cfg.Documents.Of(r, l.ClientID, winner)
+	return err
+}
+
+func (s *Ledger) lifeBody(r db.Reader, l *Life) error {
+	var warnings *string
+	err := r.Row("SELECT body, warnings FROM bodies WHERE operation_id = $1", l.OperationID).Scan(&l.Body, &warnings)
+	l.Warnings = filing.ReadFaults(warnings)
+	return err
+}
+
+func (s *Ledger) lifeAttempts(r db.Reader, l *Life) (err error) {
+	l.Attempts, err = db.Collect(r, scanSummary, "SELECT "+summaryColumns+
+		" FROM operations o WHERE o.client_id = $1 AND o.transaction_id = $2 ORDER BY o.attempt LIMIT "+strconv.Itoa(attemptsMax), l.ClientID, l.TransactionID)
+	return err
+}
+
+func (s *Ledger) lifeExchanges(r db.Reader, l *Life) (err error) {
+	l.Exchanges, err = db.Collect(r, func(scan func(...any) error) (x Exchange, err error) {
+		var at, took int64
+		err = scan(&x.ID, &x.Lane, &x.Verb, &at, &took, &x.Filings, &x.Outcome, &x.Reply)
+		x.At, x.Took, x.Answered = db.FromMicros(at), time.Duration(took)*time.Microsecond, x.Outcome == "answered"
+		return x, err
+	}, `SELECT x.exchange_id, x.lane, x.verb, x.at, x.took, x.filings, x.outcome, x.reply FROM exchange_operations e
+		JOIN exchanges x ON x.exchange_id = e.exchange_id WHERE e.operation_id = $1 ORDER BY e.exchange_id DESC LIMIT `+strconv.Itoa(exchangesMax), l.OperationID)
+	slices.Reverse(l.Exchanges)
+	return err
+}
+
+func (s *Ledger) lifeFiling(r db.Reader, l *Life) error {
+	var report []byte
+	var text string
+	var receipt *string
+	err := r.Row("SELECT report, filing, receipt FROM filings WHERE operation_id = $1", l.OperationID).Scan(&report, &text, &receipt)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	filing, err := filing.ReadFiling(text, report)
+	if err != nil {
+		return err
+	}
+	l.Filing = &Filed{Report: report, Format: filing.Format, SHA256: filing.SHA256, Number: filing.Number, Link: filing.Link.Position,
+		PreparedAt: filing.PreparedAt, AuthorityID2: filing.AuthorityID}
+	if receipt == nil {
+		return nil
+	}
+	var got country.Receipt
+	if err := json.Unmarshal([]byte(*receipt), &got); err != nil {
+		return fmt.Errorf("read the receipt: %w", err)
+	}
+	l.Filing.Receipt, l.Filing.AuthorityID1 = *receipt, got.AuthorityID1
+	l.Filing.AuthorityID2 = cmp.Or(got.AuthorityID2, l.Filing.AuthorityID2)
+	return nil
+}
+
+const correctionsSQL = "SELECT " + summaryColumns + " FROM operations o WHERE o.client_id = $1 AND o.reference_id = $2 LIMIT $3"
+
+func (s *Ledger) lifeCorrections(r db.Reader, l *Life) (err error) {
+	l.Corrections, err = db.Collect(r, scanSummary, correctionsSQL, l.ClientID, l.TransactionID, correctionsMax)
+	// Sorted here: asked for an order, SQLite walks all of the client's operations in it.
+	slices.SortFunc(l.Corrections, func(a, b Summary) int { return cmp.Compare(a.OperationID, b.OperationID) })
+	if err != nil || l.ReferenceID == "" {
+		return err
+	}
+	l.Original, err = standsFor(r, l.ClientID, l.ReferenceID)
+	return err
+}
+
+// standsFor is the attempt that speaks for a transaction: the successful one, or the last. Nil: unknown.
+func standsFor(r db.Reader, clientID, transactionID string) (*Summary, error) {
+	one, err := scanSummary(r.Row("SELECT "+summaryColumns+` FROM operations o WHERE o.client_id = $1 AND o.transaction_id = $2
+		ORDER BY CASE WHEN o.status = 'SUCCESS' AND o.settled_by IS NULL THEN 0 ELSE 1 END, o.attempt DESC LIMIT 1`, clientID, transactionID).Scan)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return &one, err
+}
+
+// lifeEvents reads the notifications that the settling commit stored.
+func (s *Ledger) lifeEvents(r db.Reader, l *Life) (err error) {
+	if l.SettledAt.IsZero() {
+		return nil
+	}
+	l.Events, err = s.cfg.Hooks.EventsAt(r, l.ClientID, l.OperationID, l.SettledAt)
+	return err
+}
+
+// moments puts everything that has a time in order.
+func (l *Life) moments() []Moment {
+	list := []Moment{{At: l.AcceptedAt, What: "accepted", Text: "accepted and stored"}}
+	add := func(at time.Time, what, text string) {
+		if !at.IsZero() {
+			list = append(list, Moment{At: at, What: what, Text: text})
+		}
+	}
+	add(l.StartedAt, "started", "taken by its lane")
+	if l.Filing != nil {
+		add(l.Filing.PreparedAt, "prepared", "the exact bytes were made and stored")
+	}
+	add(l.SentAt, "sent", "marked as sent")
+	for i, x := range l.Exchanges {
+		text := x.Verb + ": " + x.Outcome
+		list = append(list, Moment{At: x.At, What: "exchange", Text: text, Exchange: &l.Exchanges[i]})
+	}
+	switch {
+	case l.SettledBy != "":
+		add(l.SettledAt, "settled", "ended with the result of attempt "+l.SettledBy)
+	default:
+		add(l.SettledAt, "settled", "ended in "+string(l.Status))
+	}
+	slices.SortStableFunc(list, func(a, b Moment) int { return a.At.Compare(b.At) })
+	if l.Wait != nil && !l.Wait.NextAt.IsZero() {
+		list = append(list, Moment{At: l.Wait.NextAt, What: "next", Text: l.Wait.Text})
+	}
+	return list
+}

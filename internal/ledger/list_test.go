@@ -1,0 +1,156 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+func TestListFiltersAndPages(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := newAuthorities(t)
+		n := newNode(t, d, a.Setup()).Start()
+		one, two := n.Supplier(byNumber, "s1"), n.Supplier(byHash, "s2")
+		day := func(d int) string { return fmt.Sprintf("2026-03-%02dT00:00:00Z", d) }
+		for i := 1; i <= 5; i++ {
+			n.Succeeds(n.File(invoice(byNumber, one, fmt.Sprint("t", i)).With("transaction_date", day(i))))
+		}
+		n.Succeeds(n.File(invoice(byHash, two, "h1").With("transaction_date", day(9))))
+		n.Fails(n.File(invoice(byNumber, one, "r1").With("transaction_number", "n-REJECT").With("transaction_date", day(10))), fault.AuthorityRejected)
+
+		at := func(d int) time.Time { return time.Date(2026, 3, d, 0, 0, 0, 0, time.UTC) }
+		for name, c := range map[string]struct {
+			filter ledger.Filter
+			want   string
+		}{
+			"all, newest first": {ledger.Filter{}, "[r1 h1 t5 t4 t3 t2 t1]"},
+			"status":            {ledger.Filter{Status: filing.Failure}, "[r1]"},
+			"country":           {ledger.Filter{Country: byHash}, "[h1]"},
+			"supplier":          {ledger.Filter{SupplierID: two}, "[h1]"},
+			"number":            {ledger.Filter{Number: "N-t3"}, "[t3]"},
+			"from":              {ledger.Filter{From: at(5)}, "[r1 h1 t5]"},
+			"to":                {ledger.Filter{To: at(2)}, "[t2 t1]"},
+			"between":           {ledger.Filter{From: at(2), To: at(4), Status: filing.Success}, "[t4 t3 t2]"},
+			"nothing":           {ledger.Filter{Number: "none"}, "[]"},
+		} {
+			c.filter.Limit = 20
+			same(t, name, fmt.Sprint(idsOf(listed(t, n, c.filter))), c.want)
+		}
+		var pages []string
+		for f := (ledger.Filter{Limit: 3}); ; {
+			page, next, err := n.List(context.Background(), client, f)
+			must(t, err)
+			pages = append(pages, fmt.Sprint(idsOf(page)))
+			if f.After = next; next == "" {
+				break
+			}
+		}
+		same(t, "pages", fmt.Sprint(pages), "[[r1 h1 t5] [t4 t3 t2] [t1]]")
+		exact, next, err := n.List(context.Background(), client, ledger.Filter{Limit: 7})
+		must(t, err)
+		same(t, "a page that holds all has no next", fmt.Sprintf("%d %q", len(exact), next), `7 ""`)
+	})
+}
+
+func listed(t *testing.T, n *node, f ledger.Filter) []*filing.Result {
+	t.Helper()
+	list, _, err := n.List(context.Background(), client, f)
+	must(t, err)
+	return list
+}
+
+func idsOf(list []*filing.Result) []string {
+	ids := []string{}
+	for _, r := range list {
+		ids = append(ids, r.TransactionID)
+	}
+	return ids
+}
+
+// A result in every state has the body's own facts; what is not known yet is null or empty.
+func TestAResultInEveryState(t *testing.T) {
+	t.Parallel()
+	a := newAuthorities(t)
+	s := a.Setup()
+	s.Render = func(_ context.Context, issued filing.Issued) ([]byte, bool, error) {
+		if issued.Transaction.Note == "unprintable" {
+			return nil, false, errors.New("no paper")
+		}
+		return []byte("%PDF " + issued.UniqueNumber + issued.AuthorityID1), issued.Transaction.LanguageCode != "EN", nil
+	}
+	n := newNode(t, dbtest.SQLite(t), s)
+	supplier := n.Supplier(byNumber, "s1")
+	id := n.File(invoice(byNumber, supplier, "t1"))
+	r := n.Show(id)
+	same(t, "before", fmt.Sprintln(r.Status, r.UniqueNumber, r.AuthorityID1, r.ReportedAt, len(r.Attachments), *r.TotalAmount, *r.Supplier.ExternalID, r.BusinessModel, r.Type),
+		"PROCESSING <nil> <nil> <nil> 0 22710 s1 B2C SIMPLIFIED\n")
+	n.Start()
+	r = n.Succeeds(id)
+	if r.UniqueNumber == nil || r.AuthorityID1 == nil || r.ReportedAt == nil || r.GeneratedAt == nil || r.QRCode == nil {
+		t.Errorf("after: %+v", r)
+	}
+	kinds := ""
+	for _, at := range r.Attachments {
+		kinds += at.Kind + "/" + at.Type + " "
+	}
+	same(t, "attachments", kinds, "VISUAL/PDF REPORT/JSON RECEIPT/JSON ")
+	same(t, "line", fmt.Sprintln(r.Items[0].NetPrice, r.Items[0].Taxes[0].Amount, r.Items[0].Taxes[0].Type), "18168 4542 STANDARD\n")
+
+	// A document that cannot be made does not undo the registration.
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t2").With("note", "unprintable")), fault.InternalError)
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t3").With("language_code", "ZU")), fault.LanguageFallback)
+	same(t, "alerts", len(n.Raised("document_failed")), 1)
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t4").With("colour", "red")), fault.FieldUnknown)
+	same(t, "registrations", len(a.Registered(byNumber)), 4)
+}
+
+func TestReportingMakesNoDocumentForPeople(t *testing.T) {
+	t.Parallel()
+	a := newAuthorities(t)
+	s := a.Setup()
+	s.Render = func(context.Context, filing.Issued) ([]byte, bool, error) {
+		t.Error("a document was made")
+		return nil, false, nil
+	}
+	n := newNode(t, dbtest.SQLite(t), s).Start()
+	who := caller(client)
+	who.UseCase = func(string) (country.UseCase, bool) { return country.Reporting, true }
+	id, err := n.Submit(t.Context(), who, transaction.Invoice, invoice(byNumber, n.Supplier(byNumber, "s1"), "t1").Body(t))
+	must(t, err)
+	same(t, "attachments", len(n.Succeeds(id).Attachments), 2)
+}
+
+// A country of documents only: nothing is filed, everything else holds.
+func TestDocumentsOnly(t *testing.T) {
+	t.Parallel()
+	p := newOffice(country.ByNumber).Pack()
+	p.Connect, p.Facts.Authority, p.Facts.UseCases, p.Facts.Obliged = nil, nil, []country.UseCase{country.Invoicing}, false
+	var made atomic.Int64
+	n := newNode(t, dbtest.SQLite(t), setup{Packs: []country.Pack{p}, Render: func(_ context.Context, issued filing.Issued) ([]byte, bool, error) {
+		made.Add(1)
+		return []byte(issued.UniqueNumber), false, nil
+	}}).Start()
+	supplier := n.Supplier(officeCode, "s1")
+	id := n.File(invoice(officeCode, supplier, "t1"))
+	r := n.Succeeds(id)
+	same(t, "filed", fmt.Sprint(r.ReportedAt == nil, r.AuthorityID1 == nil, len(r.Attachments)), "true true 1")
+	same(t, "resubmit", n.File(invoice(officeCode, supplier, "t1")), id)
+	n.Succeeds(n.Hand(transaction.Cancellation, correction(officeCode, "t1", "x1")))
+	n.Fails(n.Hand(transaction.Cancellation, correction(officeCode, "t1", "x2")), fault.ReferenceAlreadyCorrected)
+	n.Fails(n.File(invoice(officeCode, "nobody", "t2")), fault.SupplierUnknown)
+	same(t, "documents made", made.Load(), 2)
+	same(t, "filings", one[int64](t, n.DB, "SELECT count(*) FROM filings"), 0)
+}

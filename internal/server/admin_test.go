@@ -1,0 +1,212 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/operator"
+	"tributary/internal/secret"
+	"tributary/internal/server"
+)
+
+const adminToken = "a token of the admin listener"
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// adminOf runs a program for its admin listener alone and answers its address.
+func adminOf(t *testing.T, change func(*server.Config)) (s *server.Server, address string) {
+	t.Helper()
+	dir := t.TempDir()
+	cfg := server.Config{Worker: true, Migrate: true, Admin: "127.0.0.1:0", Data: dir, PublicURL: "https://api.example.test", MasterKey: "file:" + dir + "/master.key", Version: "test"}
+	must(t, secret.CreateMasterFile(dir+"/master.key"))
+	change(&cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := server.Open(ctx, cfg)
+	must(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, errors.Join(<-ended, s.Close()))
+	})
+	<-s.Ready()
+	return s, strings.TrimPrefix(s.AdminURL(), "http://")
+}
+
+// ask makes one request with a Host and headers of its own.
+func ask(t *testing.T, address, path, host string, headers ...string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, "http://"+address+path, nil)
+	must(t, err)
+	req.Host = host
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(req)
+	must(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	must(t, err)
+	return answer.StatusCode, string(text)
+}
+
+func TestTheAdminTokenCountsOnLoopbackToo(t *testing.T) {
+	t.Parallel()
+	_, at := adminOf(t, func(c *server.Config) { c.AdminToken = secret.FromText(adminToken) })
+	for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/heap", "/healthz"} {
+		if status, _ := ask(t, at, path, at); status != http.StatusUnauthorized {
+			t.Errorf("%s without the token: %d", path, status)
+		}
+		if status, _ := ask(t, at, path, at, "Authorization", "Bearer "+adminToken+"x"); status != http.StatusUnauthorized {
+			t.Errorf("%s with another token: %d", path, status)
+		}
+		if status, _ := ask(t, at, path, at, "Authorization", "Bearer "+adminToken); status != http.StatusOK {
+			t.Errorf("%s with the token: %d", path, status)
+		}
+	}
+	if status, _ := ask(t, at, "/console/sign-in", at); status != http.StatusOK {
+		t.Errorf("the console has its own sign-in: %d", status)
+	}
+	if status, body := ask(t, at, "/debug/pprof/cmdline", at, "Authorization", "Bearer "+adminToken); status != http.StatusNotFound || strings.Contains(body, "test") {
+		t.Errorf("the arguments are shown: %d %s", status, body)
+	}
+}
+
+func TestTheAdminListenerAnswersToItsNamesOnly(t *testing.T) {
+	t.Parallel()
+	_, at := adminOf(t, func(c *server.Config) { c.AdminURL = "https://console.example.test:8443" })
+	_, port, err := net.SplitHostPort(at)
+	must(t, err)
+	for host, own := range map[string]bool{
+		at: true, "localhost:" + port: true, "LOCALHOST": true, "127.0.0.1": true, "127.9.9.9:1": true, "[::1]:" + port: true, "console.example.test": true, "Console.Example.Test.:8443": true,
+		"rebound.example:" + port: false, "console.example.test.rebound.example": false, "localhost.rebound.example": false, "192.0.2.1": false, "127.0.0.1.rebound.example": false,
+	} {
+		for path, want := range map[string]int{"/metrics": http.StatusOK, "/debug/pprof/": http.StatusOK, "/console/sign-in": http.StatusOK, "/": http.StatusSeeOther} {
+			if !own {
+				want = http.StatusMisdirectedRequest
+			}
+			if status, _ := ask(t, at, path, host); status != want {
+				t.Errorf("%s as %s: %d, want %d", path, host, status, want)
+			}
+		}
+	}
+	// What a proxy passes on is not from this machine.
+	for _, header := range []string{"X-Forwarded-For", "Forwarded"} {
+		if status, _ := ask(t, at, "/metrics", "console.example.test", header, "for=192.0.2.9"); status != http.StatusUnauthorized {
+			t.Errorf("metrics through a proxy: %d", status)
+		}
+	}
+}
+
+// On a network monitoring has the token and calls by whatever name it knows.
+func TestOnANetworkTheTokenOpensMetricsUnderAnyName(t *testing.T) {
+	t.Parallel()
+	_, at := adminOf(t, func(c *server.Config) {
+		c.Admin, c.AdminToken = "0.0.0.0:0", secret.FromText(adminToken)
+	})
+	_, port, err := net.SplitHostPort(at)
+	must(t, err)
+	at = "127.0.0.1:" + port
+	if status, _ := ask(t, at, "/metrics", "tributary-admin:8081", "Authorization", "Bearer "+adminToken); status != http.StatusOK {
+		t.Errorf("with the token: %d", status)
+	}
+	if status, _ := ask(t, at, "/metrics", "tributary-admin:8081"); status != http.StatusMisdirectedRequest {
+		t.Errorf("without: %d", status)
+	}
+	if status, _ := ask(t, at, "/metrics", at); status != http.StatusUnauthorized {
+		t.Errorf("by a name of ours without the token: %d", status)
+	}
+	if status, _ := ask(t, at, "/console/sign-in", "rebound.example"); status != http.StatusMisdirectedRequest {
+		t.Errorf("the console under a strange name: %d", status)
+	}
+}
+
+// TestWhoDawdlesAtTheAdminListenerIsCutOff has the listener's limits, but
+// shorter: bodies that do not come end, streams and profiles go on.
+func TestWhoDawdlesAtTheAdminListenerIsCutOff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, secret.CreateMasterFile(dir+"/master.key"))
+	s, err := server.Open(t.Context(), server.Config{Worker: true, Migrate: true, Admin: "127.0.0.1:0", Data: dir, PublicURL: "https://api.example.test"})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	srv := s.AdminServer()
+	if srv.ReadHeaderTimeout <= 0 || srv.ReadTimeout <= 0 || srv.WriteTimeout <= 0 || srv.IdleTimeout <= 0 {
+		t.Errorf("a limit is missing: %+v", srv)
+	}
+	const short = 250 * time.Millisecond
+	srv.ReadHeaderTimeout, srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout = short, short, short, short
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	go srv.Serve(l) //nolint:errcheck // ends with Close
+	t.Cleanup(func() { must(t, srv.Close()) })
+	at := l.Addr().String()
+
+	for what, sent := range map[string]string{
+		"a body that does not come": "POST /console/sign-in HTTP/1.1\r\nHost: " + at + "\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nname=",
+		"a head that does not end":  "GET /metrics HTTP/1.1\r\nHost: " + at + "\r\n",
+		"a rest":                    "GET /healthz HTTP/1.1\r\nHost: " + at + "\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", at)
+		must(t, err)
+		_, err = io.WriteString(conn, sent)
+		must(t, err)
+		must(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		if _, err := io.Copy(io.Discard, conn); err != nil {
+			t.Errorf("%s: the connection was not closed: %v", what, err)
+		}
+		must(t, conn.Close())
+	}
+	if status, _ := ask(t, at, "/debug/pprof/profile?seconds=1", at); status != http.StatusOK {
+		t.Errorf("a profile of a second: %d", status)
+	}
+	follows(t, s, at)
+}
+
+// follows opens a page's updates and sees them go on past the limits.
+func follows(t *testing.T, s *server.Server, at string) {
+	t.Helper()
+	const password = "a river runs through it 1976"
+	_, _, err := s.Operators().Create(t.Context(), account.Actor{Name: "test"}, operator.NewOperator{Name: "ana", Role: operator.Admin, Password: secret.FromText(password)})
+	must(t, err)
+	jar, err := cookiejar.New(nil)
+	must(t, err)
+	client := &http.Client{Jar: jar, Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	answer, err := client.PostForm("http://"+at+"/console/sign-in", url.Values{"name": {"ana"}, "password": {password}})
+	must(t, err)
+	must(t, answer.Body.Close())
+	live, err := client.Get("http://" + at + "/console/live/alerts")
+	must(t, err)
+	defer live.Body.Close()
+	lines := bufio.NewScanner(live.Body)
+	pages := 0
+	for pages < 2 && lines.Scan() {
+		if !strings.HasPrefix(lines.Text(), "event: page") {
+			continue
+		}
+		if pages++; pages == 1 { // the next look finds it, long after the limits
+			must(t, s.Alerts().Raise(t.Context(), alert.WebhookBreakerOpen, "acme", "20 tries in a row failed"))
+		}
+	}
+	if pages != 2 {
+		t.Errorf("the updates ended after %d: %v", pages, lines.Err())
+	}
+}
