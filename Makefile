@@ -7,7 +7,7 @@ GO ?= go
 # instrumented it made tests four times as slow. Its Go driver and everything of ours is instrumented.
 RACE := -race -tags=killpoints $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
 
-.PHONY: help run test check bench conformance crash soak simulate fuzz release setup
+.PHONY: help run test long check bench conformance crash soak simulate fuzz release setup
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,11 +21,13 @@ setup: ## install what the tests need (PostgreSQL server binaries and small tool
 check: ## formatting, vet, staticcheck, house rules
 	@GOFLAGS="$(RACE)" scripts/check
 
-test: setup check ## everything, on SQLite and PostgreSQL, with the race detector; a thousand simulations and a short fuzz without
+test: setup check ## everything, on SQLite and PostgreSQL, with the race detector; short forms of what make long does
 	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_TEST_OIDC=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} CGO_ENABLED=1 \
 		$(GO) test $(RACE) -vet=off -timeout 20m ./...
-	CGO_ENABLED=0 TRIBUTARY_SIM_SEEDS=1000 $(GO) test -tags killpoints -vet=off -count=1 -timeout 20m -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
+	CGO_ENABLED=0 TRIBUTARY_SIM_SEEDS=200 $(GO) test -tags killpoints -vet=off -count=1 -timeout 20m -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
 	CGO_ENABLED=0 GOFLAGS=-tags=killpoints scripts/fuzz quick
+
+long: simulate crash soak fuzz ## what is long by nature: 10,000 seeds, 200 kills per engine, ten minutes of half load, fuzzing led by coverage
 
 bench: setup ## the benchmarks of the packages, one run each
 	TRIBUTARY_TEST_POSTGRES=required $(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup
