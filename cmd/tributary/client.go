@@ -119,6 +119,7 @@ type lookFlags struct {
 	Font          string            `help:"sans or serif." placeholder:"FONT"`
 	Rate          int               `help:"Requests per second; 0 keeps, -1 means no limit." placeholder:"N"`
 	Burst         int               `help:"Burst of requests." placeholder:"N"`
+	Totals        string            `help:"What becomes of totals in a transaction that differ from ours: refuse or warn." placeholder:"WORD"`
 	File          string            `help:"Whole configuration as JSON; flags apply on top." placeholder:"FILE"`
 }
 
@@ -151,6 +152,7 @@ func (l *lookFlags) apply(c *account.Config) error {
 	set(l.Accent, &c.Colours.Accent)
 	set(l.Ink, &c.Colours.Ink)
 	set(l.Font, (*string)(&c.Font))
+	set(l.Totals, (*string)(&c.Totals))
 	switch {
 	case l.Rate < 0:
 		c.Rate = account.Rate{}

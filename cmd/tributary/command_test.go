@@ -68,11 +68,12 @@ func TestClientsAndKeysFromTheCommandLine(t *testing.T) {
 		var shown struct {
 			Configuration struct {
 				Colours struct{ Accent string }
+				Totals  string
 			}
 		}
-		do(&shown, "client", "configure", "acme", "--accent", "#225588")
+		do(&shown, "client", "configure", "acme", "--accent", "#225588", "--totals", "warn")
 		do(&shown, "client", "show", "acme")
-		if shown.Configuration.Colours.Accent != "#225588" {
+		if shown.Configuration.Colours.Accent != "#225588" || shown.Configuration.Totals != "warn" {
 			t.Fatalf("configured %+v", shown)
 		}
 		var list []struct {

@@ -57,7 +57,18 @@ type Config struct {
 	SignatureHeader string    `json:"webhook_signature_header,omitempty"`
 	Rate            Rate      `json:"rate"`
 	Retention       Retention `json:"retention"`
+	Totals          Totals    `json:"totals,omitempty"`
 }
+
+// Totals says what becomes of a transaction whose own totals differ from those
+// that the service works out.
+type Totals string
+
+// The words for it. TotalsRefuse is stored as the empty word.
+const (
+	TotalsRefuse Totals = "refuse"
+	TotalsWarn   Totals = "warn"
+)
 
 // Webhooks are where events go: one address for all, and a word for single event
 // types, which wins: an address of their own, WebhookCommon or WebhookNone.
@@ -168,6 +179,13 @@ func (r rules) settle(c *Config, live bool, before Config) error {
 	c.settleHeader(found)
 	c.settleCIDRs(found)
 	c.settleLimits(found)
+	switch c.Totals {
+	case TotalsRefuse:
+		c.Totals = ""
+	case "", TotalsWarn:
+	default:
+		found("totals", fault.FieldNotValid, "must be %s or %s", TotalsRefuse, TotalsWarn)
+	}
 	if len(wrong) > 0 {
 		return invalid(wrong...)
 	}

@@ -31,6 +31,7 @@ func full() account.Config {
 		WebhookCIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/16"), netip.MustParsePrefix("fd00::1/8")},
 		Rate:         account.Rate{PerSecond: account.RatePerSecondDefault, Burst: account.RateBurstDefault},
 		Retention:    account.Retention{Years: 10, DiagnosticDays: 30},
+		Totals:       account.TotalsWarn,
 	}
 }
 

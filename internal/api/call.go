@@ -223,7 +223,7 @@ func (c *call) raw(status int, media string, text []byte) {
 
 // actingAs is the transaction slice's view of the caller.
 func (c *call) actingAs() filing.Caller {
-	return filing.Caller{Scope: c.caller.ClientID, Live: country.Live(c.caller.Live), UseCase: c.caller.Config.UseCase}
+	return filing.Caller{Scope: c.caller.ClientID, Live: country.Live(c.caller.Live), UseCase: c.caller.Config.UseCase, WarnTotals: c.caller.Config.Totals == account.TotalsWarn}
 }
 
 func notFound(message string) *fault.Error {

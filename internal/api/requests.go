@@ -3,6 +3,7 @@ package api
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // The request schemas say what the readers of bodies accept, to the letter: a
@@ -168,7 +169,7 @@ func taxSchema() object {
 		"regime": object{"type": "string", "minLength": 1, "maxLength": 10, "pattern": wordPattern, "description": "VAT, IVA, GST, IGIC …; RET is withheld: it lowers what is payable, not the totals.", "examples": []any{"VAT"}},
 		"type": object{"type": []any{"string", "null"}, "maxLength": 10, "pattern": wordPattern,
 			"description": "STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU or OUTSIDE; for RET the tax withheld, for example IRPF. Derived where absent, by the rules shown at /v1/countries/{code}."},
-		"code": line("The country's own reason, for example E5.", 10),
+		"code": line("The country's own reason, for example E5.", 10), "amount": stated("The tax"),
 		"application_mode": optionalOneOf("Whether unit_price includes the tax (INCLUDED_IN_UNIT_PRICE where absent). All taxes of a line that are not withheld share one mode.",
 			"INCLUDED_IN_UNIT_PRICE", "ADD_TO_UNIT_PRICE"),
 	}, "rate", "regime")
@@ -186,7 +187,8 @@ func itemSchema() object {
 		"name":   filled("What is sold.", 200), "quantity": typed(above0("How much of it."), "number"), "unit": line("Unit of measure.", 20),
 		"unit_price": amount("May be negative. Includes tax unless a tax entry says otherwise."), "type": optionalOneOf("GOODS where absent.", "GOODS", "SERVICES", "DISCOUNT"),
 		"description": line("More about it.", 200), "code": line("Your code of it; MX reads it as ClaveProdServ.", 60), "ean": line("European Article Number.", 13),
-		"discount": discountSchema(),
+		"net_price": stated("Net amount of the line"),
+		"discount":  discountSchema(),
 		"classification": object{"type": []any{"array", "null"}, "maxItems": 20, "description": "Codes of lists that others keep.", "items": record("One code.", object{
 			"scheme": object{"type": "string", "minLength": 1, "maxLength": 20, "pattern": wordPattern, "description": "The list: HSN, CPV, KPD, MY, UNSPSC …", "examples": []any{"CPV"}}, "code": filled("The code in it.", 50),
 		}, "scheme", "code")},
@@ -194,6 +196,11 @@ func itemSchema() object {
 	}, "number", "name", "quantity", "unit_price")
 	item["not"] = object{"required": list("tax_breakdowns", "tax_breakdown"), "properties": object{"tax_breakdowns": object{"type": "array"}, "tax_breakdown": object{"type": "array"}}}
 	return item
+}
+
+// stated is an amount that the client worked out itself.
+func stated(about string) object {
+	return typed(amount(about+", as you worked it out, after discounts: compared with ours, to the unit."), "integer", "null")
 }
 
 // discountSchema has exactly one of its members.
@@ -226,6 +233,7 @@ func members() object {
 		"exchange_rate": typed(above0("Units of the country's currency per unit of currency_code; required where the country's document is in its own currency."),
 			"number", "null"),
 		"exchange_rate_date": day("Day of the exchange rate."), "due_date": day("When it is to be paid; not before the day of the document."), "delivery_date": day("Day of supply; that of the document where absent."),
+		"total_amount": stated("With tax"), "total_net_amount": stated("Without tax"), "total_tax_amount": stated("The tax"),
 		"payment_terms":   object{"type": []any{"string", "null"}, "maxLength": 500, "pattern": notePattern, "description": "Terms in words."},
 		"buyer_reference": line("The buyer's own reference; DE: a Leitweg-ID.", 100), "order_reference": line("The buyer's order.", 100), "contract_reference": line("The contract.", 100), "project_reference": line("The project.", 100),
 		"reference_transaction_id": identifier("transaction_id of the original."), "reason": line("Code of the country, where it wants one.", 200),
@@ -248,14 +256,16 @@ func bodyOf(about string, names, required []string) object {
 	o := record(about, properties, required...)
 	foreign := []any{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		foreign = append(foreign, name)
+		if !strings.HasPrefix(name, "total_") { // accepted with a warning where there is nothing to compare them with
+			foreign = append(foreign, name)
+		}
 	}
 	o["propertyNames"] = object{"not": object{"enum": foreign}}
 	return o
 }
 
 func transactionSchemas() object {
-	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference"}
+	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount"}
 	wholeRequired := []string{"country_code", "currency_code", "transaction_date", "transaction_id", "supplier", "items"}
 	short := []string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "note"}
 	shortRequired := []string{"country_code", "transaction_date", "transaction_id", "reference_transaction_id"}

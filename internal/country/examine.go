@@ -18,6 +18,8 @@ type Terms struct {
 	UseCase func(code string) (UseCase, bool) // of the client; false: the country (upper case) is not enabled
 	Live    Live
 	Now     time.Time
+
+	WarnTotals bool // the client wants to be warned of totals that differ, not refused
 }
 
 // Examined is a body that can be accepted.
@@ -187,6 +189,12 @@ func (c *examiner) money() {
 		return
 	}
 	c.totals = totals
+	for _, f := range transaction.CheckStated(c.tx, totals) {
+		if c.terms.WarnTotals {
+			f.Type = fault.Warning
+		}
+		c.found(f)
+	}
 	if !c.PaymentsFaulty {
 		c.found(transaction.CheckPayments(c.tx.Payments, totals)...)
 	}

@@ -82,6 +82,41 @@ func TestFactsOfTheCountry(t *testing.T) {
 	}
 }
 
+// The typical body comes to 40210 with tax, 33768 without; its first line is
+// 18168 and 4542 tax. What a client says of it must be that, to the unit.
+func TestTotalsOfTheClientAreCompared(t *testing.T) {
+	right := map[string]any{"total_amount": 40210, "total_net_amount": 33768, "total_tax_amount": 6442, "items.0.net_price": 18168, "items.0.tax_breakdowns.0.amount": 4542}
+	if _, err := examine(t, strictCountry(), transaction.Invoice, right); err != nil {
+		t.Errorf("right ones: %v", err)
+	}
+	lowered := map[string]any{"items.0.discount": map[string]any{"amount": 710}, "total_amount": 39500, "items.0.net_price": 17600, "items.0.tax_breakdowns.0.amount": 4400, "payments": nil}
+	if _, err := examine(t, strictCountry(), transaction.Invoice, lowered); err != nil {
+		t.Errorf("after a discount: %v", err)
+	}
+	for field, value := range right {
+		for _, off := range []int{-1, 1} {
+			_, err := examine(t, strictCountry(), transaction.Invoice, map[string]any{field: value.(int) + off})
+			transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), "validation_match_invalid "+field)
+		}
+	}
+	wrong := map[string]any{"total_amount": 40209, "items.0.tax_breakdowns.0.amount": 4541}
+	_, err := examine(t, strictCountry(), transaction.Invoice, wrong)
+	if got := transactiontest.FaultsIn(t, err); len(got) != 2 || got[0].Message != "total_amount is 40209, but the items come to 40210" ||
+		got[1].Message != "items.0.tax_breakdowns.0.amount is 4541, but the tax comes to 4542" {
+		t.Errorf("got %v", got)
+	}
+	terms := termsOf(t, strictCountry())
+	terms.WarnTotals = true
+	got, err := country.Examine(transaction.Invoice, transactiontest.Edit(t, transactiontest.Typical, wrong), terms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transactiontest.WantFaults(t, got.Warnings, "validation_match_invalid total_amount", "validation_match_invalid items.0.tax_breakdowns.0.amount")
+	if got.Warnings[0].Type != fault.Warning || got.Totals.Gross != 40210 {
+		t.Errorf("%+v of %d", got.Warnings, got.Totals.Gross)
+	}
+}
+
 func TestUnusualRateIsAWarningWhereTheAuthorityWouldNotRefuse(t *testing.T) {
 	lax := strictCountry()
 	lax.Facts.StrictRates = false

@@ -81,7 +81,7 @@ func (s *Service) Validate(caller Caller, kind transaction.Kind, body []byte) (*
 }
 
 func (s *Service) terms(caller Caller) country.Terms {
-	return country.Terms{Atlas: s.cfg.Atlas, UseCase: caller.UseCase, Live: caller.Live, Now: time.Now()}
+	return country.Terms{Atlas: s.cfg.Atlas, UseCase: caller.UseCase, Live: caller.Live, Now: time.Now(), WarnTotals: caller.WarnTotals}
 }
 
 // store writes a set of submissions in one commit. The upsert on transactions

@@ -108,6 +108,8 @@ type Caller struct {
 	Scope   string
 	Live    country.Live
 	UseCase func(code string) (country.UseCase, bool)
+
+	WarnTotals bool // its totals that differ from ours are warnings
 }
 
 // Stage is where an operation stands. It is stored before anything is done

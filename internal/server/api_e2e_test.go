@@ -117,6 +117,38 @@ func TestWhatStructuredInvoicesCarryIsEchoed(t *testing.T) {
 	}
 }
 
+// TestTotalsOfTheClientAreRefusedOrWarnedOf changes the client's configuration
+// while the program runs.
+func TestTotalsOfTheClientAreRefusedOrWarnedOf(t *testing.T) {
+	t.Parallel()
+	p := quiet(t)
+	key, err := p.newClient("totals", account.Rate{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.as(key)
+	c.want(t, 200, "POST", "/v1/transactions/validate", p.sale(t, "totals", object{"total_amount": 22710, "total_net_amount": 18168, "total_tax_amount": 4542}))
+	wrong := p.sale(t, "totals", object{"total_amount": 22711})
+	refused := c.want(t, 400, "POST", "/v1/transactions/validate", wrong).json(t)["errors"].([]any)
+	if f := refused[0].(object); len(refused) != 1 || f["code"] != "validation_match_invalid" || f["field"] != "total_amount" || f["type"] != "validation" {
+		t.Errorf("refused with %v", refused)
+	}
+	if _, err := p.Accounts().Configure(t.Context(), account.Actor{Name: "test"}, "totals", func(c *account.Config) error {
+		c.Totals = account.TotalsWarn
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	taken := c.want(t, 200, "POST", "/v1/transactions/validate", wrong).json(t)
+	warned := taken["warnings"].([]any)
+	if f := warned[0].(object); len(warned) != 1 || f["code"] != "validation_match_invalid" || f["field"] != "total_amount" || f["type"] != "warning" {
+		t.Errorf("warned with %v", warned)
+	}
+	if totals := taken["totals"].(object); fmt.Sprint(totals["total_amount"]) != "22710" {
+		t.Errorf("totals %v", totals)
+	}
+}
+
 func TestValidateStoresNothing(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)

@@ -28,10 +28,11 @@ func readers(t testing.TB, p *program) []reader {
 	issuer := object{"legal_name": "Jane Doe", "trade_name": "JD", "entity_number": "1", "type": "BUSINESS", "address": address, "tax_information": object{"tax_number": "IE6388047V", "regime": "VAT"}, "electronic_address": object{"scheme": "0208", "id": "0123456789"}}
 	party := maps.Clone(issuer)
 	maps.Copy(party, object{"email": "jane@example.com", "phone": "+353 1 234", "tax_information": object{"tax_number": "IE6388047V", "regime": "VAT", "fiscal_code": "RSSMRA85T10A562S", "use": "G03"}})
-	tax := object{"rate": num("25"), "regime": "VAT", "type": "STANDARD", "code": "E5", "application_mode": "INCLUDED_IN_UNIT_PRICE"}
-	item := object{"number": num("1"), "name": "Tea", "quantity": num("3"), "unit": "piece", "unit_price": num("7570"), "type": "GOODS", "description": "d", "code": "c", "ean": "1234567890123", "classification": []any{object{"scheme": "CPV", "code": "30213100"}}, "discount": object{"amount": num("710")}, "tax_breakdowns": []any{tax}}
+	tax := object{"rate": num("25"), "regime": "VAT", "type": "STANDARD", "code": "E5", "amount": num("4400"), "application_mode": "INCLUDED_IN_UNIT_PRICE"}
+	item := object{"number": num("1"), "name": "Tea", "quantity": num("3"), "unit": "piece", "unit_price": num("7570"), "type": "GOODS", "description": "d", "code": "c", "ean": "1234567890123", "classification": []any{object{"scheme": "CPV", "code": "30213100"}}, "discount": object{"amount": num("710")}, "net_price": num("17600"), "tax_breakdowns": []any{tax}}
 	whole := p.sale(t, "schema", object{"language_code": "EN", "customer": party, "issuer": issuer, "items": []any{item}, "note": "n", "exchange_rate": num("1.5"), "exchange_rate_date": "2026-03-31",
 		"due_date": "2026-04-30", "delivery_date": "2026-03-30", "payment_terms": "30 days", "buyer_reference": "b", "order_reference": "o", "contract_reference": "c", "project_reference": "p",
+		"total_amount": num("22000"), "total_net_amount": num("17600"), "total_tax_amount": num("4400"),
 		"payments": []any{object{"type": "CARD", "code": "PUE", "amount": num("22000"), "iban": "DE89370400440532013000", "reference": "r"}}})
 	with := func(o object, more object) object {
 		o = maps.Clone(o)

@@ -153,7 +153,7 @@ func memberKinds(name string) kinds {
 	case "currency_code", "supplier", "customer", "items":
 		return whole | backfills
 	case "language_code", "issuer", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms",
-		"buyer_reference", "order_reference", "contract_reference", "project_reference":
+		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet, memberTotalTax:
 		return whole
 	case "note":
 		return every &^ backfills
@@ -165,6 +165,17 @@ func memberKinds(name string) kinds {
 		return backfills
 	}
 	return 0
+}
+
+// The totals that a client may state.
+const (
+	memberTotal    = "total_amount"
+	memberTotalNet = "total_net_amount"
+	memberTotalTax = "total_tax_amount"
+)
+
+func isTotal(name string) bool {
+	return name == memberTotal || name == memberTotalNet || name == memberTotalTax
 }
 
 // given remembers which required members were there, strictjson.Refused ones included:
@@ -193,7 +204,7 @@ func (d *decoder) transaction() {
 	kind := kindSet(d.tx.Kind)
 	d.Body(func(name string) {
 		switch in := memberKinds(name); {
-		case in == 0:
+		case in == 0, in&kind == 0 && isTotal(name): // nothing here to compare a total with
 			d.Unknown()
 		case in&kind != 0:
 			d.member(name, &got)
@@ -245,6 +256,12 @@ func (d *decoder) member(name string, got *given) {
 		got.note(gotItems, d.items())
 	case "payments":
 		d.payments()
+	case memberTotal:
+		d.stated(&tx.Stated.Gross)
+	case memberTotalNet:
+		d.stated(&tx.Stated.Net)
+	case memberTotalTax:
+		d.stated(&tx.Stated.Tax)
 	case "due_date":
 		d.day(&tx.DueDate)
 	case "delivery_date":

@@ -109,7 +109,8 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"customer.address.country_code": "FR", "issuer.address.country_code": "IT",
 		"customer.electronic_address.scheme": "0208", "issuer.electronic_address.scheme": "EM", "customer.email": "a@b.c", "customer.phone": "0123",
 		"customer.tax_information.use": "G03", "delivery_date": "2026-02-04", "due_date": "2026-04-05", "items.*.classification.*.scheme": "CPV",
-		"items.*.discount.amount": json.Number("7"), "items.*.discount.rate": json.Number("7.5"),
+		"total_amount": json.Number("40210"), "total_net_amount": json.Number("-1"), "total_tax_amount": json.Number("0"), "items.*.net_price": json.Number("3"),
+		"items.*.tax_breakdowns.*.amount": json.Number("4"), "items.*.discount.amount": json.Number("7"), "items.*.discount.rate": json.Number("7.5"),
 		"payments.*.iban": "GB82WEST12345698765432",
 		"exchange_rate":   json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}

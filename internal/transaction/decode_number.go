@@ -37,6 +37,14 @@ func (d *decoder) minor(into *int64) strictjson.State {
 	return d.notMinor(n) // into keeps the value: bodies that were accepted once are read back
 }
 
+// stated reads an amount that the client worked out itself.
+func (d *decoder) stated(into **int64) {
+	var amount int64
+	if d.minor(&amount) == strictjson.Taken {
+		*into = &amount
+	}
+}
+
 // minorText refuses a string, which somebody wrote to keep decimals exact.
 func (d *decoder) minorText() strictjson.State {
 	var text string

@@ -54,6 +54,8 @@ func (d *decoder) item() {
 			d.Line(&item.Code, itemCodeMax)
 		case "ean":
 			d.Line(&item.EAN, eanMax)
+		case "net_price":
+			d.stated(&item.StatedNet)
 		case "classification":
 			d.classification(&item)
 		case "discount":
@@ -156,6 +158,8 @@ func (d *decoder) tax() {
 			typeState = d.word(&tax.Type, regimeMax)
 		case "code":
 			d.Line(&tax.Code, taxCodeMax)
+		case "amount":
+			d.stated(&tax.Stated)
 		default:
 			d.Unknown()
 		}

@@ -401,6 +401,11 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"items.0.discount", map[string]any{"amount": json.Number("5.50")}, "field_not_valid items.0.discount.amount must be an integer in minor units: did you mean 550?"},
 		{"items.0.discount", map[string]any{"rate": json.Number("100.0001")}, "field_not_valid items.0.discount.rate must be between 0 and 100"},
 		{"items.0.discount", map[string]any{"rate": json.Number("1.23456")}, "field_not_valid items.0.discount.rate must have at most 4 decimals"},
+		{"total_amount", json.Number("402.10"), "field_not_valid total_amount must be an integer in minor units: did you mean 40210?"},
+		{"total_net_amount", "x", "field_not_valid total_net_amount must be an integer"},
+		{"total_tax_amount", nil, ""},
+		{"items.0.net_price", json.Number("181.68"), "field_not_valid items.0.net_price must be an integer in minor units: did you mean 18168?"},
+		{"items.0.tax_breakdowns.0.amount", true, "field_not_valid items.0.tax_breakdowns.0.amount must be an integer"},
 		{"payments.0.iban", "DE89 3704 0044 0532 0130 00", ""},
 		{"payments.0.iban", "GB82WEST12345698765432", ""},
 		{"payments.0.iban", "MT84MALT011000012345MTLCAST001S", ""},
@@ -584,16 +589,31 @@ func TestAtMostAHundredFaultsAreListed(t *testing.T) {
 func TestUnknownFieldsAreWarnings(t *testing.T) {
 	body := transactiontest.Edit(t, transactiontest.Typical, map[string]any{
 		"colour": map[string]any{"deep": []any{1, "x", nil, true}}, "items.1.weight": 5, "customer.address.planet": "Earth",
-		"items.0.tax_breakdowns.0.amount": 1, "payments.0.colour": "x", "issuer.email": "i@example.com", "issuer.legal_name": "i", "issuer.type": "BUSINESS", "issuer.tax_information.use": "G03", "supplier.name": "s", "customer.tax_information.x": 1,
+		"items.0.tax_breakdowns.0.colour": 1, "payments.0.colour": "x", "issuer.email": "i@example.com", "issuer.legal_name": "i", "issuer.type": "BUSINESS", "issuer.tax_information.use": "G03", "supplier.name": "s", "customer.tax_information.x": 1,
 	})
 	_, warnings, err := transaction.Decode(transaction.Invoice, body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	transactiontest.WantFaults(t, warnings, "field_unknown colour", "field_unknown customer.address.planet", "field_unknown customer.tax_information.x",
-		"field_unknown issuer.email", "field_unknown issuer.tax_information.use", "field_unknown items.0.tax_breakdowns.0.amount", "field_unknown items.1.weight", "field_unknown payments.0.colour", "field_unknown supplier.name")
+		"field_unknown issuer.email", "field_unknown issuer.tax_information.use", "field_unknown items.0.tax_breakdowns.0.colour", "field_unknown items.1.weight", "field_unknown payments.0.colour", "field_unknown supplier.name")
 	if warnings[0].Type != fault.Warning || warnings[0].Message != "colour is not known and was ignored" {
 		t.Errorf("got %+v", warnings[0])
+	}
+}
+
+// Where a body has no items of its own there is nothing to compare a total
+// with: it is not refused, and not ignored in silence.
+func TestTotalsOfBodiesWithoutItemsAreWarnings(t *testing.T) {
+	for kind, body := range map[transaction.Kind]string{
+		transaction.Credit:   `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","reference_transaction_id":"o1","total_amount":-5}`,
+		transaction.Backfill: `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","transaction_number":"1","total_amount":5}`,
+	} {
+		_, warnings, err := transaction.Decode(kind, []byte(body))
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		transactiontest.WantFaults(t, warnings, "field_unknown total_amount")
 	}
 }
 

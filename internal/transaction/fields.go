@@ -14,10 +14,10 @@ func FieldPaths() []string {
 	paths := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number",
 		"transaction_id", "reference_transaction_id", "reason", "note", "exchange_rate", "exchange_rate_date",
 		"tax_authority_id_1", "supplier", "supplier.id", "buyer_reference", "order_reference", "contract_reference",
-		"project_reference", "due_date", "delivery_date", "payment_terms"}
+		"project_reference", "due_date", "delivery_date", "payment_terms", memberTotal, memberTotalNet, memberTotalTax}
 	paths = append(paths, below("items", "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
-		"discount", "discount.amount", "discount.rate")...)
-	paths = append(paths, below("items.*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code")...)
+		"net_price", "discount", "discount.amount", "discount.rate")...)
+	paths = append(paths, below("items.*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount")...)
 	paths = append(paths, below("items.*.classification", "scheme", "code")...)
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
 	paths = append(paths, "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
@@ -126,6 +126,12 @@ func (t *Transaction) field(path string) (string, bool) {
 		return t.DeliveryDate, true
 	case "payment_terms":
 		return t.PaymentTerms, true
+	case memberTotal:
+		return integer(t.Stated.Gross), true
+	case memberTotalNet:
+		return integer(t.Stated.Net), true
+	case memberTotalTax:
+		return integer(t.Stated.Tax), true
 	}
 	reference := t.References.member(path)
 	if reference == nil {
@@ -147,6 +153,14 @@ func (r *References) member(name string) *string {
 		return &r.Project
 	}
 	return nil
+}
+
+// integer is an amount as it could have been written; nothing for none.
+func integer(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatInt(*n, 10)
 }
 
 // count stands for an array: how many entries it has, or nothing.
@@ -218,6 +232,8 @@ func (i *Item) field(member string) (string, bool) {
 		return count(len(i.Taxes)), true
 	case "classification":
 		return count(len(i.Classifications)), true
+	case "net_price":
+		return integer(i.StatedNet), true
 	}
 	if strings.HasPrefix(member, "discount") {
 		return i.Discount.field(member)
@@ -263,6 +279,8 @@ func (t *Tax) field(member string) (string, bool) {
 		return t.Regime, true
 	case "application_mode":
 		return t.Mode, true
+	case "amount":
+		return integer(t.Stated), true
 	case "type":
 		return t.Type, true
 	case "code":

@@ -84,6 +84,14 @@ type Transaction struct {
 	DueDate          string // YYYY-MM-DD, as DeliveryDate; empty: not said
 	DeliveryDate     string
 	PaymentTerms     string // may have several lines
+
+	Stated Stated
+}
+
+// Stated are the totals as the client worked them out; nil: not said. They are
+// compared with ours and never used.
+type Stated struct {
+	Gross, Net, Tax *int64
 }
 
 // References are what the buyer wants to find on the document.
@@ -110,6 +118,7 @@ type Item struct {
 
 	Discount        *LineDiscount
 	Classifications []Classification
+	StatedNet       *int64 // net_price as the client worked it out
 }
 
 // LineDiscount lowers a line, in the terms of its price: with tax where the price
@@ -131,6 +140,7 @@ type Tax struct {
 	Mode   string     // Included or Added; empty on a withholding
 	Type   string     // as sent, or derived by the pack
 	Code   string     // the country's own reason
+	Stated *int64     // amount as the client worked it out
 }
 
 // Withheld reports whether the entry lowers what is payable instead of adding to the total.
