@@ -2,6 +2,8 @@ package mx_test
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"encoding/base64"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -11,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/mx"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // bench is a simulator over real HTTP and a channel to it.
@@ -329,10 +330,6 @@ func TestCancellationIsCheckedBeforeItLeaves(t *testing.T) {
 func TestRequestIsSignedAsCanonicalXML(t *testing.T) {
 	b := open(t)
 	_, f := b.withdrawal(t, "soap", "01:AAAAAAAA-2222-3333-4444-555555555555", 100)
-	want, err := mx.CanonicalRequest(f.Report)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		t.Fatal("xmllint is missing: run scripts/setup")
 	}
@@ -344,8 +341,9 @@ func TestRequestIsSignedAsCanonicalXML(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := exec.Command("xmllint", "--nonet", "--c14n", path).Output()
-	if err != nil || string(got) != want {
-		t.Errorf("%v\nours      %s\nxmllint's %s", err, want, got)
+	sum := sha1.Sum(got)
+	if want := "<DigestValue>" + base64.StdEncoding.EncodeToString(sum[:]) + "</DigestValue>"; err != nil || !bytes.Contains(f.Report, []byte(want)) {
+		t.Errorf("%v\nours      %s\nxmllint's %s", err, f.Report, got)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto"
 	"crypto/rsa"
 	"crypto/sha1"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -12,20 +11,18 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
+	"tributary/internal/official/satwire"
+	"tributary/internal/transaction"
 )
 
 // Namespaces and algorithms of a cancellation request (Anexo 20, "Estándar del
 // servicio de cancelación"; the service takes RSA-SHA1 over canonical XML 1.0).
 const (
-	spaceCancel    = "http://cancelacfd.sat.gob.mx"
-	spaceXSD       = "http://www.w3.org/2001/XMLSchema"
-	spaceSignature = "http://www.w3.org/2000/09/xmldsig#"
-	algorithmC14N  = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315"
+	spaceXSD      = "http://www.w3.org/2001/XMLSchema"
+	algorithmC14N = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315"
 )
 
 // request asks for one voucher to be cancelled.
@@ -41,7 +38,7 @@ type request struct {
 // first, no empty-element tags. What is signed is these bytes.
 func (r request) canonical() string {
 	var b strings.Builder
-	b.WriteString(`<Cancelacion xmlns="` + spaceCancel + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + spaceXSI + `" Fecha="` + r.at +
+	b.WriteString(`<Cancelacion xmlns="` + satwire.SpaceCancel + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + spaceXSI + `" Fecha="` + r.at +
 		`" RfcEmisor="` + c14n(r.rfc) + `"><Folios><Folio`)
 	if r.replacement != "" {
 		b.WriteString(` FolioSustitucion="` + r.replacement + `"`)
@@ -60,12 +57,12 @@ func c14n(text string) string {
 func signedInfo(digest string, inherited bool) string {
 	space := ""
 	if inherited {
-		space = ` xmlns="` + spaceSignature + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + spaceXSI + `"`
+		space = ` xmlns="` + satwire.SpaceSignature + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + spaceXSI + `"`
 	}
 	return `<SignedInfo` + space + `><CanonicalizationMethod Algorithm="` + algorithmC14N + `"></CanonicalizationMethod>` +
-		`<SignatureMethod Algorithm="` + spaceSignature + `rsa-sha1"></SignatureMethod><Reference URI=""><Transforms>` +
-		`<Transform Algorithm="` + spaceSignature + `enveloped-signature"></Transform></Transforms>` +
-		`<DigestMethod Algorithm="` + spaceSignature + `sha1"></DigestMethod><DigestValue>` + digest + `</DigestValue></Reference></SignedInfo>`
+		`<SignatureMethod Algorithm="` + satwire.SpaceSignature + `rsa-sha1"></SignatureMethod><Reference URI=""><Transforms>` +
+		`<Transform Algorithm="` + satwire.SpaceSignature + `enveloped-signature"></Transform></Transforms>` +
+		`<DigestMethod Algorithm="` + satwire.SpaceSignature + `sha1"></DigestMethod><DigestValue>` + digest + `</DigestValue></Reference></SignedInfo>`
 }
 
 func (r request) digest() string {
@@ -85,58 +82,13 @@ func (r request) signed(with *identity.Identity) ([]byte, error) {
 		return nil, errors.New("signing a cancellation: the certificate has no RSA key")
 	}
 	encoded := base64.StdEncoding.EncodeToString
-	envelope := strings.TrimSuffix(r.canonical(), `</Cancelacion>`) + `<Signature xmlns="` + spaceSignature + `">` + signedInfo(digest, false) +
+	envelope := strings.TrimSuffix(r.canonical(), `</Cancelacion>`) + `<Signature xmlns="` + satwire.SpaceSignature + `">` + signedInfo(digest, false) +
 		`<SignatureValue>` + signature + `</SignatureValue><KeyInfo><X509Data><X509IssuerSerial><X509IssuerName>` +
-		string(appendEscaped(nil, with.Leaf.Issuer.String())) + `</X509IssuerName><X509SerialNumber>` + certificateNumber(with.Leaf) +
+		string(appendEscaped(nil, with.Leaf.Issuer.String())) + `</X509IssuerName><X509SerialNumber>` + satwire.CertificateNumber(with.Leaf) +
 		`</X509SerialNumber></X509IssuerSerial><X509Certificate>` + encoded(with.Leaf.Raw) + `</X509Certificate></X509Data>` +
 		`<KeyValue><RSAKeyValue><Modulus>` + encoded(key.N.Bytes()) + `</Modulus><Exponent>` + encoded(big.NewInt(int64(key.E)).Bytes()) +
 		`</Exponent></RSAKeyValue></KeyValue></KeyInfo></Signature></Cancelacion>`
 	return []byte(xmlHeader + envelope), nil
-}
-
-// readRequest reads a cancellation request and verifies its signature over
-// what it read, not over what stood there.
-func readRequest(raw []byte) (request, *x509.Certificate, error) {
-	root, err := parse(raw)
-	if err != nil {
-		return request{}, nil, err
-	}
-	if root.name != "{"+spaceCancel+"}Cancelacion" || len(root.kids) != 2 {
-		return request{}, nil, errors.New("it is no cancellation of one voucher")
-	}
-	folio := root.kid("{" + spaceCancel + "}Folios")
-	if folio == nil || len(folio.kids) != 1 || local(folio.kids[0].name) != "Folio" {
-		return request{}, nil, errors.New("it names no voucher")
-	}
-	folio = folio.kids[0]
-	r := request{rfc: root.attr("RfcEmisor"), at: root.attr("Fecha"), uuid: folio.attr("UUID"), motive: folio.attr("Motivo"), replacement: folio.attr("FolioSustitucion")}
-	signature := root.kid("{" + spaceSignature + "}Signature")
-	if signature == nil {
-		return r, nil, errors.New("it is not signed")
-	}
-	der, err := base64.StdEncoding.DecodeString(strings.TrimSpace(textOf(signature, "X509Certificate")))
-	if err != nil {
-		return r, nil, fmt.Errorf("reading its certificate: %w", err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		return r, nil, fmt.Errorf("reading its certificate: %w", err)
-	}
-	digest := strings.TrimSpace(textOf(signature, "DigestValue"))
-	if digest != r.digest() {
-		return r, leaf, errors.New("its digest is not that of its contents")
-	}
-	if err := verify(leaf, crypto.SHA1, []byte(signedInfo(digest, true)), strings.TrimSpace(textOf(signature, "SignatureValue"))); err != nil {
-		return r, leaf, fmt.Errorf("its signature: %w", err)
-	}
-	return r, leaf, nil
-}
-
-func textOf(n *node, name string) string {
-	if found := n.named(name); found != nil {
-		return found.text
-	}
-	return ""
 }
 
 // errand is what Send, Poll and Find need beside the report.
@@ -166,7 +118,7 @@ func (ch *channel) cancellation(in *country.Draft, with *identity.Identity) (cou
 	if last := cancelUntil(rfc, in.Original.Transaction.Date.In(zone)); in.Now.After(last) {
 		return country.Filing{}, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "could be cancelled only until %s", last.Add(-time.Second).Format(time.DateOnly)))
 	}
-	r := request{rfc: rfc, at: in.Now.In(ch.cat.zone("", in.Location)).Format(localTime),
+	r := request{rfc: rfc, at: in.Now.In(ch.cat.zone("", in.Location)).Format(satwire.LocalTime),
 		uuid: strings.ToUpper(in.Original.AuthorityID1), motive: motive, replacement: strings.ToUpper(replacement)}
 	report, err := r.signed(with)
 	if err != nil {
@@ -193,7 +145,7 @@ func (ch *channel) errandOf(in *country.Draft, uuid string) errand {
 	decimals, _ := transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	total := in.Original.Totals.Payable()
 	e.Total = money(max(total, -total), decimals)
-	e.Receiver = receiverOf(t.Customer, "", typeIncome, "").rfc
+	e.Receiver = receiverOf(t.Customer, "", satwire.TypeIncome, "").rfc
 	return e
 }
 

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/official/satwire"
+	"tributary/internal/transaction"
 )
 
 // productsFile holds the 52,514 keys of SAT's catalogue c_ClaveProdServ as
@@ -48,8 +48,7 @@ func openCatalog() *catalog {
 	for unit := range strings.FieldsSeq(unitsFile) {
 		c.units[unit] = true
 	}
-	for _, name := range []string{zoneCentre, "America/Tijuana", "America/Mazatlan", "America/Hermosillo", "America/Cancun",
-		"America/Chihuahua", "America/Ciudad_Juarez", "America/Matamoros"} {
+	for _, name := range satwire.Zones() {
 		// Without the time zone database the supplier's own location serves.
 		if zone, err := time.LoadLocation(name); err == nil {
 			c.zones[name] = zone
@@ -90,35 +89,9 @@ func (c *catalog) product(key string) bool {
 	return found
 }
 
-const zoneCentre = "America/Mexico_City"
-
-// zone is the time zone of a postal code: the one in which Fecha is written
-// (Anexo 20, Fecha: "hora local donde se expide"). Where one prefix has two
-// zones the one that is earlier stands, because a Fecha in the future is
-// refused and one an hour ago is not.
+// zone is the time zone of a postal code, or of central Mexico without one.
 func (c *catalog) zone(postalCode string, otherwise *time.Location) *time.Location {
-	name := zoneCentre
-	if len(postalCode) == 5 {
-		switch postalCode[:2] {
-		case "21", "22":
-			name = "America/Tijuana"
-		case "23", "63", "80", "81", "82":
-			name = "America/Mazatlan"
-		case "83", "84", "85":
-			name = "America/Hermosillo"
-		case "77":
-			name = "America/Cancun"
-		case "31", "33":
-			name = "America/Chihuahua"
-		case "32":
-			name = "America/Ciudad_Juarez"
-		}
-		switch postalCode[:3] {
-		case "873", "880", "887": // Matamoros, Nuevo Laredo, Reynosa keep summer time with Texas
-			name = "America/Matamoros"
-		}
-	}
-	if zone := c.zones[name]; zone != nil {
+	if zone := c.zones[satwire.Zone(postalCode)]; zone != nil {
 		return zone
 	}
 	if otherwise != nil {
@@ -127,89 +100,17 @@ func (c *catalog) zone(postalCode string, otherwise *time.Location) *time.Locati
 	return time.FixedZone("CST", -6*60*60)
 }
 
-// regimeMeaning is what a key of c_RegimenFiscal stands for, and for which
-// persons: "F" natural, "M" legal, "FM" both. Unknown keys are "".
-func regimeMeaning(key string) (meaning, persons string) {
-	switch key {
-	case "601":
-		return "General de Ley Personas Morales", "M"
-	case "603":
-		return "Personas Morales con Fines no Lucrativos", "M"
-	case "605":
-		return "Sueldos y Salarios e Ingresos Asimilados a Salarios", "F"
-	case "606":
-		return "Arrendamiento", "F"
-	case "607":
-		return "Régimen de Enajenación o Adquisición de Bienes", "F"
-	case "608":
-		return "Demás ingresos", "F"
-	case "610":
-		return "Residentes en el Extranjero sin Establecimiento Permanente en México", "FM"
-	case "611":
-		return "Ingresos por Dividendos (socios y accionistas)", "F"
-	case "612":
-		return "Personas Físicas con Actividades Empresariales y Profesionales", "F"
-	case "614":
-		return "Ingresos por intereses", "F"
-	case "615":
-		return "Régimen de los ingresos por obtención de premios", "F"
-	case "616":
-		return "Sin obligaciones fiscales", "F"
-	case "620":
-		return "Sociedades Cooperativas de Producción que optan por diferir sus ingresos", "M"
-	case "621":
-		return "Incorporación Fiscal", "F"
-	case "622":
-		return "Actividades Agrícolas, Ganaderas, Silvícolas y Pesqueras", "M"
-	case "623":
-		return "Opcional para Grupos de Sociedades", "M"
-	case "624":
-		return "Coordinados", "M"
-	case "625":
-		return "Régimen de las Actividades Empresariales con ingresos a través de Plataformas Tecnológicas", "F"
-	case "626":
-		return "Régimen Simplificado de Confianza", "FM"
-	}
-	return "", ""
-}
-
-// regimes lists the keys of c_RegimenFiscal.
-func regimes() []string {
-	return strings.Fields("601 603 605 606 607 608 610 611 612 614 615 616 620 621 622 623 624 625 626")
-}
-
 // regimeFits reports whether a person with an RFC can be in a regime.
 func regimeFits(rfc, regime string) bool {
-	_, persons := regimeMeaning(regime)
+	_, persons := satwire.Regime(regime)
 	if len([]rune(rfc)) == 12 {
 		return strings.Contains(persons, "M")
 	}
 	return strings.Contains(persons, "F")
 }
 
-// useRegimes are the receiver's regimes that c_UsoCFDI allows a use for, and
-// whether legal persons may have it; unknown uses have none.
-func useRegimes(use string) (regimes string, legal bool) {
-	switch use {
-	case "G01", "G03", "I01", "I02", "I03", "I04", "I05", "I06", "I07", "I08":
-		return "601 603 606 612 620 621 622 623 624 625 626", true
-	case "G02":
-		return "601 603 606 612 616 620 621 622 623 624 625 626", true
-	case "D01", "D02", "D03", "D04", "D05", "D06", "D07", "D08", "D09", "D10":
-		return "605 606 607 608 611 612 614 615 625", false
-	case "S01":
-		return "601 603 605 606 607 608 610 611 612 614 615 616 620 621 622 623 624 625 626", true
-	}
-	return "", false
-}
-
-// uses lists the keys of c_UsoCFDI that invoices and credit notes can have.
-func uses() []string {
-	return strings.Fields("G01 G02 G03 I01 I02 I03 I04 I05 I06 I07 I08 D01 D02 D03 D04 D05 D06 D07 D08 D09 D10 S01")
-}
-
 func useFits(use, rfc, regime string) bool {
-	allowed, legal := useRegimes(use)
+	allowed, legal := satwire.UseRegimes(use)
 	return strings.Contains(allowed, regime) && regime != "" && (legal || len([]rune(rfc)) == 13)
 }
 

@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
+	"tributary/internal/official/satwire"
+	"tributary/internal/transaction"
 )
 
 // channel is the sender's side: it makes sealed vouchers and signed requests,
@@ -137,15 +137,6 @@ type answer struct {
 	raw      []byte
 }
 
-// Codes that are no refusals.
-const (
-	codeStampedBefore = "307"
-	codeCustomUsed    = "CFDI3307" // REST: the customid belongs to another voucher
-	codeNotStamped    = "603"      // SOAP: "El CFDI no contiene un timbre previo"
-	codeNoAccess      = "300"
-	codeNoSAT         = "708"
-)
-
 func (ch *channel) stamp(ctx context.Context, f country.Filing, e errand, c country.Credentials) (country.Receipt, error) {
 	var said answer
 	var err error
@@ -157,13 +148,13 @@ func (ch *channel) stamp(ctx context.Context, f country.Filing, e errand, c coun
 	if err != nil {
 		return country.Receipt{}, err
 	}
-	if said.code == codeStampedBefore && len(said.document) == 0 && e.PAC != pacREST {
+	if said.code == satwire.CodeStampedBefore && len(said.document) == 0 && e.PAC != pacREST {
 		// "Al llamar a stamp dos veces … puede no regresar los datos": then they are asked for.
 		if said, err = ch.stampSOAP(ctx, "stamped", f, c); err != nil {
 			return country.Receipt{}, fmt.Errorf("%w: %s", errAwkward, err) // it is stamped: never "not taken"
 		}
-		if said.code != codeNotStamped {
-			said.code = codeStampedBefore
+		if said.code != satwire.CodeNotStamped {
+			said.code = satwire.CodeStampedBefore
 		}
 	}
 	return ch.judge(ctx, f, said)
@@ -171,13 +162,13 @@ func (ch *channel) stamp(ctx context.Context, f country.Filing, e errand, c coun
 
 // judge turns an answer into a receipt.
 func (ch *channel) judge(ctx context.Context, f country.Filing, said answer) (country.Receipt, error) {
-	again := said.code == codeStampedBefore || said.code == codeCustomUsed
+	again := said.code == satwire.CodeStampedBefore || said.code == satwire.CodeCustomUsed
 	switch {
-	case said.code == codeNoSAT:
+	case said.code == satwire.CodeNoSAT:
 		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
-	case said.code == codeNoAccess:
+	case said.code == satwire.CodeNoAccess:
 		return country.Receipt{}, fmt.Errorf("%w: %w: %s", country.ErrNotTaken, country.ErrCredentials, said.message)
-	case said.code == codeNotStamped:
+	case said.code == satwire.CodeNotStamped:
 		return country.Receipt{}, fmt.Errorf("%w: %s", errAwkward, said.message)
 	case said.code != "" && !again:
 		return country.Receipt{Outcome: country.Rejected, Raw: said.raw, Faults: refusals(said)}, nil
@@ -276,7 +267,7 @@ func (ch *channel) find(ctx context.Context, f country.Filing, e errand, c count
 	switch {
 	case err != nil:
 		return country.Receipt{}, err
-	case said.code == codeNotStamped:
+	case said.code == satwire.CodeNotStamped:
 		return country.Receipt{Outcome: country.Absent, Raw: said.raw}, nil
 	case said.code != "" && len(said.document) == 0:
 		return country.Receipt{}, fmt.Errorf("%w: %s %s", errAwkward, said.code, said.message)

@@ -7,10 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/official/satwire"
+	"tributary/internal/transaction"
 )
 
 // typed gives every tax entry its type. Entries that are not withheld follow
@@ -78,7 +78,7 @@ func (c *checker) date(date time.Time) {
 	case date.IsZero():
 	case date.After(c.in.Now.Add(aheadMax)):
 		c.add("transaction_date", fault.FieldNotValid, "must not be in the future: SAT stamps nothing before its date (error 401)")
-	case date.Before(c.in.Now.Add(-stampWithin)):
+	case date.Before(c.in.Now.Add(-satwire.StampWithin)):
 		c.add("transaction_date", fault.FieldNotValid, "must be within the last 72 hours: SAT stamps nothing later (error 401)")
 	}
 }
@@ -105,7 +105,7 @@ func (c *checker) customer(p *transaction.Party) {
 	}
 	rfc := rfcOf(p.TaxNumber)
 	switch {
-	case abroad(p) && !rfcPattern.MatchString(rfc), rfc == rfcPublic, rfc == rfcForeign:
+	case abroad(p) && !rfcPattern.MatchString(rfc), rfc == satwire.RFCPublic, rfc == satwire.RFCForeign:
 		return
 	case rfc == "":
 		if p.Type == transaction.Business {
@@ -136,13 +136,13 @@ func (c *checker) registered(p *transaction.Party, rfc string) {
 		return // "VAT" and the like: the usual regime of such a person
 	}
 	const field = "customer.tax_information.regime"
-	switch meaning, _ := regimeMeaning(said[1]); {
+	switch meaning, _ := satwire.Regime(said[1]); {
 	case meaning == "":
-		c.add(field, fault.FieldNotValid, "is not a fiscal regime of SAT's catalogue: %s", strings.Join(regimes(), ", "))
+		c.add(field, fault.FieldNotValid, "is not a fiscal regime of SAT's catalogue: %s", strings.Join(satwire.Regimes(), ", "))
 	case !regimeFits(rfc, said[1]):
 		c.add(field, fault.ValidationMatchInvalid, "is a regime that a person with such an RFC cannot be in")
-	case said[2] != "" && !slices.Contains(uses(), said[2]):
-		c.add(field, fault.FieldNotValid, "names a use that SAT's catalogue does not have: %s", strings.Join(uses(), ", "))
+	case said[2] != "" && !slices.Contains(satwire.Uses(), said[2]):
+		c.add(field, fault.FieldNotValid, "names a use that SAT's catalogue does not have: %s", strings.Join(satwire.Uses(), ", "))
 	case said[2] != "" && !useFits(said[2], rfc, said[1]):
 		c.add(field, fault.ValidationMatchInvalid, "names a use that the regime does not have")
 	}
@@ -153,9 +153,9 @@ func (c *checker) use(p *transaction.Party, rfc string) {
 	const field = "customer.tax_information.use"
 	switch {
 	case p.TaxUse == "":
-	case !slices.Contains(uses(), p.TaxUse):
-		c.add(field, fault.FieldNotValid, "is not a use of SAT's catalogue: %s", strings.Join(uses(), ", "))
-	case !useFits(p.TaxUse, rfc, registered(p, rfc, typeIncome, "").regime):
+	case !slices.Contains(satwire.Uses(), p.TaxUse):
+		c.add(field, fault.FieldNotValid, "is not a use of SAT's catalogue: %s", strings.Join(satwire.Uses(), ", "))
+	case !useFits(p.TaxUse, rfc, registered(p, rfc, satwire.TypeIncome, "").regime):
 		c.add(field, fault.ValidationMatchInvalid, "is a use that the customer's regime does not have")
 	}
 }
@@ -189,13 +189,13 @@ func (c *checker) payments(payments []transaction.Payment) {
 		case payments[i].Code == "":
 		case said == nil:
 			c.add(field, fault.FieldNotValid, "must be PUE or PPD, or either with a form of payment like PUE:03")
-		case said[2] != "" && (!paymentForm(said[2]) || said[1] == methodOnce && said[2] == formUndefined):
+		case said[2] != "" && (!paymentForm(said[2]) || said[1] == satwire.MethodOnce && said[2] == satwire.FormUndefined):
 			c.add(field, fault.FieldNotValid, "names a form of payment that SAT's catalogue does not have, or that is not one yet")
-		case said[1] == methodPartial && said[2] != "" && said[2] != formUndefined:
+		case said[1] == satwire.MethodPartial && said[2] != "" && said[2] != satwire.FormUndefined:
 			c.add(field, fault.ValidationMatchInvalid, "must be PPD alone: what is paid later has the form 99 (CFDI40105)")
 		}
 		method, _ := methodOf(&payments[i])
-		once, partial = once || method == methodOnce, partial || method == methodPartial
+		once, partial = once || method == satwire.MethodOnce, partial || method == satwire.MethodPartial
 	}
 	if once && partial {
 		c.add("payments", fault.ValidationMatchInvalid, "must be all PUE or all PPD: a voucher has one MetodoPago")
@@ -259,7 +259,7 @@ func (c *checker) withheld(tax *transaction.Tax, field string) {
 func checkCompany(cat *catalog, s country.Supplier, _ country.Credentials) []fault.Fault {
 	var found []fault.Fault
 	rfc := rfcOf(s.TaxNumber)
-	if !rfcPattern.MatchString(rfc) || rfc == rfcPublic || rfc == rfcForeign {
+	if !rfcPattern.MatchString(rfc) || rfc == satwire.RFCPublic || rfc == satwire.RFCForeign {
 		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "is not the RFC of a company or a person"))
 		return found
 	}

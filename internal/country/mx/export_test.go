@@ -1,12 +1,11 @@
 package mx
 
 import (
-	"strings"
 	"sync"
-	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/official/satwire"
 )
 
 // Original is the original string of a voucher in XML.
@@ -34,7 +33,7 @@ func Reseal(raw []byte, with *identity.Identity) ([]byte, error) {
 		return nil, err
 	}
 	kept := v.attrs[:0:0]
-	kept = append(kept, attr{"xmlns:cfdi", spaceCFDI}, attr{"xmlns:xsi", spaceXSI})
+	kept = append(kept, attr{"xmlns:cfdi", satwire.SpaceCFDI}, attr{"xmlns:xsi", spaceXSI})
 	for _, a := range v.attrs {
 		if a.name != "Sello" && a.name != "Certificado" && a.name != "NoCertificado" {
 			kept = append(kept, a)
@@ -68,12 +67,8 @@ func Products() []uint32          { return benchCatalog().products }
 func Units() map[string]bool      { return benchCatalog().units }
 func ReadProducts(b []byte) error { _, err := readProducts(b); return err }
 
-// ReadRequest, ReadStamped and Expression are the readers that fuzzing asks.
-func ReadRequest(raw []byte) error { _, _, err := readRequest(raw); return err }
-
+// ReadStamped is the reader that fuzzing asks.
 func ReadStamped(raw []byte) error { _, err := readStamped(raw); return err }
-
-func Expression(text string) { expression(text) }
 
 // Rewritten reads a document and writes it again.
 func Rewritten(raw []byte) ([]byte, error) {
@@ -84,19 +79,11 @@ func Rewritten(raw []byte) ([]byte, error) {
 	return n.appendXML(nil), nil
 }
 
-// Regimes, Uses and their fits, for the comparison with the official catalogue.
-func Regimes() []string         { return regimes() }
-func Uses() []string            { return uses() }
+// Form and Currency, for the comparison with the official catalogue.
 func Form(key string) bool      { return paymentForm(key) }
 func Currency(code string) bool { return currency(code) }
 
-// CanonicalRequest is what a signed request's digest covers.
-func CanonicalRequest(raw []byte) (string, error) {
-	r, _, err := readRequest(raw)
-	return r.canonical(), err
-}
-
-// Money, Attribute and Examined let a property be stated.
+// Money and Attribute let a property be stated.
 func Money(amount int64, decimals int) string { return money(amount, decimals) }
 
 func Attribute(raw []byte, name string) string {
@@ -106,15 +93,3 @@ func Attribute(raw []byte, name string) string {
 	}
 	return n.attr(name)
 }
-
-func Examined(raw []byte, now time.Time) string {
-	n, err := parse(raw)
-	if err != nil {
-		return err.Error()
-	}
-	o := &office{cat: benchCatalog(), structure: benchStructure()}
-	no := o.examine(n, now)
-	return strings.TrimSpace(no.code + " " + no.message)
-}
-
-var benchStructure = sync.OnceValue(func() *structure { return newStructure(benchCatalog()) })

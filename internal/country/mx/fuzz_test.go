@@ -2,9 +2,6 @@ package mx_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -69,65 +66,4 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("%d %q gives the list %v", status, text, list)
 		}
 	})
-}
-
-// The double answers every call in the protocol it came in, and registers
-// nothing that it does not say it stamped.
-func FuzzDouble(f *testing.F) {
-	simulators, err := country.NewSimulators(f.TempDir(), pack())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { _ = simulators.Close() })
-	desk, _ := simulators.Desk("MX")
-	paths := []string{"/servicios/soap/stamp", "/servicios/soap/cancel", "/servicios/soap/utilities", "/v2/security/authenticate", "/v4/cfdi33/stamp/v4", "/cfdi33/cancel/xml",
-		"/ConsultaCFDIService.svc", "/rccf/300010/000004/00/00/24/30001000000400002434.cer"}
-	form := "multipart/form-data; boundary=b"
-	f.Add(uint8(0), "text/xml", []byte(soapCall("stamp", `<q:xml>AAAA</q:xml><q:username>pac@example.com</q:username><q:password>a password</q:password>`)))
-	f.Add(uint8(1), "text/xml", []byte(soapCall("cancel_signature", `<q:xml>PGEvPg==</q:xml><q:username>u</q:username><q:password>p</q:password>`)))
-	f.Add(uint8(2), "text/xml", []byte(soapCall("report_uuid", `<q:taxpayer_id>EKU9003173C9</q:taxpayer_id><q:date_from>2026-01-01T00:00:00</q:date_from><q:date_to>x</q:date_to>`)))
-	f.Add(uint8(3), "application/json", []byte(`{"user":"u","password":"p"}`))
-	f.Add(uint8(4), form, []byte("--b\r\nContent-Disposition: form-data; name=\"xml\"; filename=\"xml\"\r\n\r\n<a/>\r\n--b--\r\n"))
-	f.Add(uint8(6), "text/xml", []byte(soapCall("Consulta", `<q:expresionImpresa>?id=A&amp;re=B&amp;rr=C&amp;tt=1.0</q:expresionImpresa>`)))
-	f.Fuzz(func(t *testing.T, path uint8, media string, body []byte) {
-		before, err := desk.Registrations()
-		if err != nil {
-			t.Fatal(err)
-		}
-		method, at := http.MethodPost, paths[int(path)%len(paths)]
-		if strings.HasPrefix(at, "/rccf/") {
-			method = http.MethodGet
-		}
-		r := httptest.NewRequest(method, "/mx"+at, bytes.NewReader(body))
-		r.Header["Content-Type"] = []string{media}
-		r.Header.Set("Authorization", "Bearer x")
-		w := httptest.NewRecorder()
-		simulators.ServeHTTP(w, r)
-		switch kind := w.Header().Get("Content-Type"); {
-		case strings.Contains(kind, "json") && !json.Valid(w.Body.Bytes()):
-			t.Errorf("%s answers %q", at, w.Body)
-		case strings.Contains(kind, "xml"):
-			wellFormed(t, w.Body.Bytes())
-		}
-		after, err := desk.Registrations()
-		if err != nil || len(after) > len(before)+1 || len(after) > len(before) && w.Code != http.StatusOK {
-			t.Errorf("%d registrations, then %d with the answer %d, %v", len(before), len(after), w.Code, err)
-		}
-	})
-}
-
-func soapCall(method, args string) string {
-	return `<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:q="http://facturacion.finkok.com/stamp"><soapenv:Header/><soapenv:Body><q:` +
-		method + `>` + args + `</q:` + method + `></soapenv:Body></soapenv:Envelope>`
-}
-
-func wellFormed(t *testing.T, text []byte) {
-	t.Helper()
-	for dec := xml.NewDecoder(bytes.NewReader(text)); ; {
-		if _, err := dec.Token(); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatalf("%v: %q", err, text)
-		}
-	}
 }

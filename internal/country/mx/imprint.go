@@ -3,9 +3,9 @@ package mx
 import (
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/official/satwire"
+	"tributary/internal/transaction"
 )
 
 // imprint is what a printed CFDI must carry (RMF 2.7.1.7 and Anexo 20, II.D
@@ -23,7 +23,7 @@ func imprint(in country.Issue) country.Imprint {
 		_, sign := direction(in.Transaction.Kind, in.Totals)
 		out.Negated = sign < 0
 	}
-	if v.attr("TipoDeComprobante") == typeExpense {
+	if v.attr("TipoDeComprobante") == satwire.TypeExpense {
 		out.Title = "Nota de crédito (CFDI de egreso)"
 	}
 	out.Codes = []country.Code{{Text: got.address(), Caption: "verificacfdi.facturaelectronica.sat.gob.mx"}}
@@ -62,7 +62,7 @@ func imprint(in country.Issue) country.Imprint {
 }
 
 func named(regime string) string {
-	meaning, _ := regimeMeaning(regime)
+	meaning, _ := satwire.Regime(regime)
 	return strings.TrimSpace(regime + " " + meaning)
 }
 

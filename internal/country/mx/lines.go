@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // Keys of c_Impuesto.

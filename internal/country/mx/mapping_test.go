@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/country/mx"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 func report(t *testing.T, d country.Draft) []byte {
@@ -171,12 +170,12 @@ func TestStampsOutliveTheSimulatorsKey(t *testing.T) {
 	}
 	var f country.Filing
 	first := run(pack(), &f)
-	second := run(mx.Pack(), &f)
+	second := run(paired(), &f)
 	if second.Outcome != country.Accepted || !second.Duplicate || second.AuthorityID1 != first.AuthorityID1 || second.AuthorityID2 != first.AuthorityID2 {
 		t.Errorf("%+v\n%+v", first, second)
 	}
 	other := country.Filing{}
-	if third := run(mx.Pack(), &other); third.AuthorityID2 == "" {
+	if third := run(paired(), &other); third.AuthorityID2 == "" {
 		t.Errorf("%+v", third)
 	}
 }

@@ -3,7 +3,7 @@
 //
 // It owns the voucher, its original string and seal, the request that cancels
 // one, the wire to two kinds of providers (SOAP as Finkok documents it, REST as
-// SW does), and a strict double of both. It refuses to own payments after the
+// SW does). It refuses to own payments after the
 // sale (complement Pagos), payroll, waybills and foreign trade. Law: a
 // transaction is registered when a stamp is held whose SelloCFD is our seal and
 // whose SelloSAT was verified with SAT's certificate; nothing less is believed.
@@ -16,14 +16,13 @@
 package mx
 
 import (
-	"net/http"
 	"strings"
-
-	"tributary/internal/transaction"
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
+	"tributary/internal/official/satwire"
+	"tributary/internal/transaction"
 )
 
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.
@@ -50,7 +49,7 @@ const productNone = "01010101"
 
 // Pack is Mexico.
 func Pack() country.Pack {
-	cat, keys, mint := openCatalog(), identity.NewKeeper(), &mint{}
+	cat, keys := openCatalog(), identity.NewKeeper()
 	return country.Pack{
 		Code:    "MX",
 		Name:    "Mexico",
@@ -65,9 +64,8 @@ func Pack() country.Pack {
 		CheckCompany: func(s country.Supplier, c country.Credentials) []fault.Fault {
 			return checkCompany(cat, s, c)
 		},
-		Imprint:   imprint,
-		Example:   example(),
-		Simulator: func(d *country.Desk) http.Handler { return newAuthority(d, cat, mint) },
+		Imprint: imprint,
+		Example: example(),
 	}
 }
 
@@ -87,7 +85,7 @@ func sources() []string {
 
 func facts() country.Facts {
 	return country.Facts{
-		TaxNumberName: "RFC", Currency: "MXN", Languages: []string{"ES", "EN"}, TimeZone: zoneCentre,
+		TaxNumberName: "RFC", Currency: "MXN", Languages: []string{"ES", "EN"}, TimeZone: satwire.ZoneCentre,
 		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:  true, NumberOptional: true,
 		Allowed: []country.ValueRule{
@@ -112,7 +110,7 @@ func facts() country.Facts {
 			Protocol: "SOAP or REST with the provider; RSA-SHA256 seals",
 		},
 		Derivations:  derivations(),
-		DeadlineDays: 3, // 72 hours, see stampWithin
+		DeadlineDays: 3, // 72 hours, see satwire.StampWithin
 	}
 }
 
@@ -145,11 +143,11 @@ func corrections() []country.Correction {
 
 func settings() []country.Setting {
 	return []country.Setting{
-		{Key: settingRegime, Type: "string", Default: "", Values: append([]string{""}, regimes()...),
+		{Key: settingRegime, Type: "string", Default: "", Values: append([]string{""}, satwire.Regimes()...),
 			Description: "RegimenFiscal of the issuer (c_RegimenFiscal). Empty: 601 for companies, 612 for people."},
 		{Key: settingPlace, Type: "string", Default: "", Pattern: `^([0-9]{5})?$`,
 			Description: "LugarExpedicion, the postal code of the place of issue; it decides the time zone. Empty: that of the company's address."},
-		{Key: settingUse, Type: "string", Default: "G03", Values: uses(),
+		{Key: settingUse, Type: "string", Default: "G03", Values: satwire.Uses(),
 			Description: "UsoCFDI of customers with an RFC who name none. Where the customer's regime does not have it: S01."},
 		{Key: settingProduct, Type: "string", Default: productNone, Pattern: `^[0-9]{8}$`,
 			Description: "ClaveProdServ of items without a code."},

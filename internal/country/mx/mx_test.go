@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/google/uuid"
 	"github.com/invopop/gobl/num"
 
+	"tributary/internal/authority/sat"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/mx"
 	"tributary/internal/country/packtest"
+	"tributary/internal/transaction"
 )
 
 func TestMain(m *testing.M) { packtest.Main(m) }
@@ -25,7 +25,14 @@ func TestMain(m *testing.M) { packtest.Main(m) }
 var now = time.Now().UTC().Truncate(time.Second)
 
 // pack is one for all tests: its simulated SAT makes its key once.
-var pack = sync.OnceValue(mx.Pack)
+var pack = sync.OnceValue(paired)
+
+// paired is the pack with its double, as the list of countries pairs them.
+func paired() country.Pack {
+	p := mx.Pack()
+	p.Simulator = new(sat.Seal).New
+	return p
+}
 
 const supplierRFC = "EKU9003173C9"
 

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tributary/internal/official/satwire"
 )
 
 // Namespaces of a voucher, and the prefixes under which this package knows them.
 const (
-	spaceCFDI  = "http://www.sat.gob.mx/cfd/4"
-	spaceStamp = "http://www.sat.gob.mx/TimbreFiscalDigital"
-	spacePagos = "http://www.sat.gob.mx/Pagos20"
-	spaceXSI   = "http://www.w3.org/2001/XMLSchema-instance"
+	spaceXSI = "http://www.w3.org/2001/XMLSchema-instance"
 )
 
 // Limits of what is read as XML.
@@ -219,11 +218,11 @@ func known(name xml.Name) string {
 	switch name.Space {
 	case "":
 		return name.Local
-	case spaceCFDI:
+	case satwire.SpaceCFDI:
 		return "cfdi:" + name.Local
-	case spaceStamp:
+	case satwire.SpaceStamp:
 		return "tfd:" + name.Local
-	case spacePagos:
+	case satwire.SpacePagos:
 		return "pago20:" + name.Local
 	case spaceXSI:
 		return "xsi:" + name.Local

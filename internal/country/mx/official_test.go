@@ -18,6 +18,7 @@ import (
 
 	"tributary/internal/country/mx"
 	"tributary/internal/country/packtest"
+	"tributary/internal/official/satwire"
 )
 
 // written puts documents into files, so that one run of a tool reads them all:
@@ -245,17 +246,17 @@ func TestEmbeddedCataloguesAreTheOfficialOnes(t *testing.T) {
 	if len(units) != len(mx.Units()) {
 		t.Errorf("%d units, the catalogue has %d", len(mx.Units()), len(units))
 	}
-	if want := enumeration(t, "c_RegimenFiscal"); !slices.Equal(mx.Regimes(), want) {
-		t.Errorf("regimes %v, the catalogue has %v", mx.Regimes(), want)
+	if want := enumeration(t, "c_RegimenFiscal"); !slices.Equal(satwire.Regimes(), want) {
+		t.Errorf("regimes %v, the catalogue has %v", satwire.Regimes(), want)
 	}
 	official := enumeration(t, "c_UsoCFDI")
-	for _, use := range mx.Uses() {
+	for _, use := range satwire.Uses() {
 		if !slices.Contains(official, use) {
 			t.Errorf("use %s", use)
 		}
 	}
-	if len(mx.Uses()) != len(official)-2 { // without payroll and payments
-		t.Errorf("%d uses of %d", len(mx.Uses()), len(official))
+	if len(satwire.Uses()) != len(official)-2 { // without payroll and payments
+		t.Errorf("%d uses of %d", len(satwire.Uses()), len(official))
 	}
 	for _, form := range enumeration(t, "c_FormaPago") {
 		if !mx.Form(form) {

@@ -5,21 +5,17 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/official/satwire"
+	"tributary/internal/transaction"
 )
 
 // aheadMax is how far a client's clock may be ahead of ours; such a document
 // is dated with the moment in which it is sealed.
 const aheadMax = 5 * time.Minute
-
-// stampWithin is how old a document may be when it is stamped (RMF 2.7.2.9:
-// the provider refuses what was issued more than 72 hours ago, error 401).
-const stampWithin = 72 * time.Hour
 
 var (
 	rfcPattern    = regexp.MustCompile(`^[A-Z&Ñ]{3,4}[0-9]{2}(0[1-9]|1[012])(0[1-9]|[12][0-9]|3[01])[A-Z0-9]{2}[0-9A]$`)
@@ -44,11 +40,11 @@ func rfcOf(number string) string {
 func direction(kind transaction.Kind, totals transaction.Totals) (voucher string, sign int64) {
 	switch {
 	case kind == transaction.Credit:
-		return typeExpense, 1
+		return satwire.TypeExpense, 1
 	case totals.Gross < 0:
-		return typeExpense, -1
+		return satwire.TypeExpense, -1
 	}
-	return typeIncome, 1
+	return satwire.TypeIncome, 1
 }
 
 // planOf decides everything about the voucher of a draft.
@@ -116,7 +112,7 @@ func (p *plan) relate(in *country.Draft) error {
 	}
 	p.related = strings.ToUpper(uuid)
 	switch {
-	case p.kind == typeIncome:
+	case p.kind == satwire.TypeIncome:
 		p.relation = relationReplace
 	case in.Transaction.Kind == transaction.Adjustment && returns(in):
 		p.relation = relationReturn
@@ -180,22 +176,22 @@ func abroad(p *transaction.Party) bool {
 // from abroad, or the general public.
 func receiverOf(c *transaction.Party, place, kind, use string) taxpayer {
 	if c == nil {
-		return taxpayer{rfc: rfcPublic, name: namePublic, regime: "616", use: "S01", domicile: place}
+		return taxpayer{rfc: satwire.RFCPublic, name: satwire.NamePublic, regime: "616", use: "S01", domicile: place}
 	}
 	rfc := rfcOf(c.TaxNumber)
 	switch {
-	case rfcPattern.MatchString(rfc) && rfc != rfcPublic && rfc != rfcForeign && (!abroad(c) || len(rfc) >= 12):
+	case rfcPattern.MatchString(rfc) && rfc != satwire.RFCPublic && rfc != satwire.RFCForeign && (!abroad(c) || len(rfc) >= 12):
 		return registered(c, rfc, kind, use)
 	case abroad(c):
-		r := taxpayer{rfc: rfcForeign, name: official(c.LegalName), regime: "616", use: "S01", domicile: place}
+		r := taxpayer{rfc: satwire.RFCForeign, name: official(c.LegalName), regime: "616", use: "S01", domicile: place}
 		r.residence, r.foreign = residenceOf(c)
 		return r
 	}
 	name := official(c.LegalName)
 	if isPublic(name) {
-		name = namePublic
+		name = satwire.NamePublic
 	}
-	return taxpayer{rfc: rfcPublic, name: name, regime: "616", use: "S01", domicile: place}
+	return taxpayer{rfc: satwire.RFCPublic, name: name, regime: "616", use: "S01", domicile: place}
 }
 
 func isPublic(name string) bool {
@@ -204,7 +200,7 @@ func isPublic(name string) bool {
 			return 'U'
 		}
 		return r
-	}, name) == namePublic
+	}, name) == satwire.NamePublic
 }
 
 // registered is a customer with an RFC. The regime, and after a slash the use,
@@ -230,7 +226,7 @@ func registered(c *transaction.Party, rfc, kind, use string) taxpayer {
 			r.regime = "616"
 		}
 	}
-	if kind == typeExpense {
+	if kind == satwire.TypeExpense {
 		r.use = "G02" // returns, discounts and allowances
 	}
 	if !useFits(r.use, rfc, r.regime) {
@@ -257,22 +253,19 @@ func residenceOf(c *transaction.Party) (residence, number string) {
 	return residence, number
 }
 
-// Keys of c_MetodoPago, and the form of a payment that is still to come.
+// Forms of payment (c_FormaPago).
 const (
-	methodOnce    = "PUE"
-	methodPartial = "PPD"
-	formUndefined = "99"
-	formWaived    = "15"
-	formCash      = "01"
+	formWaived = "15"
+	formCash   = "01"
 )
 
 // paid finds MetodoPago and FormaPago.
 func (p *plan) paid(in *country.Draft) (method, form string) {
 	payments := in.Transaction.Payments
 	switch {
-	case p.kind == typeIncome && len(payments) == 0 && p.receiver.rfc == rfcPublic:
-		return methodOnce, formCash // a sale over the counter is paid
-	case p.kind == typeIncome:
+	case p.kind == satwire.TypeIncome && len(payments) == 0 && p.receiver.rfc == satwire.RFCPublic:
+		return satwire.MethodOnce, formCash // a sale over the counter is paid
+	case p.kind == satwire.TypeIncome:
 		return paymentOf(payments)
 	}
 	// A credit note is settled at once: in the way it says, else in the way the
@@ -280,10 +273,10 @@ func (p *plan) paid(in *country.Draft) (method, form string) {
 	if len(payments) == 0 && in.Original != nil {
 		payments = in.Original.Transaction.Payments
 	}
-	if _, form = paymentOf(payments); form == formUndefined {
+	if _, form = paymentOf(payments); form == satwire.FormUndefined {
 		form = formWaived
 	}
-	return methodOnce, form
+	return satwire.MethodOnce, form
 }
 
 // paymentOf reads the payments: PPD where one says so or nothing is paid yet,
@@ -292,8 +285,8 @@ func paymentOf(payments []transaction.Payment) (method, form string) {
 	var largest int64 = -1
 	for i := range payments {
 		m, f := methodOf(&payments[i])
-		if m == methodPartial {
-			return methodPartial, formUndefined
+		if m == satwire.MethodPartial {
+			return satwire.MethodPartial, satwire.FormUndefined
 		}
 		size := payments[i].Amount
 		if size < 0 {
@@ -304,18 +297,18 @@ func paymentOf(payments []transaction.Payment) (method, form string) {
 		}
 	}
 	if form == "" {
-		return methodPartial, formUndefined
+		return satwire.MethodPartial, satwire.FormUndefined
 	}
-	return methodOnce, form
+	return satwire.MethodOnce, form
 }
 
 func methodOf(p *transaction.Payment) (method, form string) {
 	said := codePattern.FindStringSubmatch(p.Code)
 	if said == nil {
 		if p.Type == "CREDIT" {
-			return methodPartial, formUndefined
+			return satwire.MethodPartial, satwire.FormUndefined
 		}
-		said = []string{"", methodOnce, ""}
+		said = []string{"", satwire.MethodOnce, ""}
 	}
 	if said[2] != "" {
 		return said[1], said[2]

@@ -13,19 +13,13 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/official/satwire"
 )
 
-// Paths of a REST provider, as SW publishes them. The names say cfdi33 for
-// compatibility; they take the current version.
 const (
-	pathRESTLogin  = "/v2/security/authenticate"
-	pathRESTStamp  = "/v4/cfdi33/stamp/v4"
-	pathRESTCancel = "/cfdi33/cancel/xml"
-
-	customKeyMax  = 100
-	tokensMax     = 4096
-	tokenEarly    = 5 * time.Minute // a token is not used when it is about to end
-	tokenLifetime = 2 * time.Hour   // where the provider does not say
+	customKeyMax = 100
+	tokensMax    = 4096
+	tokenEarly   = 5 * time.Minute // a token is not used when it is about to end
 )
 
 // token is a session of a user.
@@ -93,7 +87,7 @@ func (ch *channel) login(ctx context.Context, c country.Credentials) (token, err
 	if err != nil {
 		return token{}, fmt.Errorf("signing in: %w", err)
 	}
-	status, said, _, err := ch.post(ctx, pathRESTLogin, http.Header{"Content-Type": {"application/json"}}, body)
+	status, said, _, err := ch.post(ctx, satwire.PathRESTLogin, http.Header{"Content-Type": {"application/json"}}, body)
 	if err != nil {
 		return token{}, fmt.Errorf("signing in: %w: %w", country.ErrNotTaken, err)
 	}
@@ -107,7 +101,7 @@ func (ch *channel) login(ctx context.Context, c country.Credentials) (token, err
 	if status != http.StatusOK || said.Status != "success" || json.Unmarshal(said.Data, &data) != nil || data.Token == "" {
 		return token{}, fmt.Errorf("signing in: %w: status %d, %s", country.ErrNotTaken, status, said.Message)
 	}
-	until := time.Now().Add(tokenLifetime)
+	until := time.Now().Add(satwire.SessionLifetime)
 	if data.Expires > 0 {
 		until = time.Unix(data.Expires, 0) // seconds since 1970, not from now
 	}
@@ -186,7 +180,7 @@ func codeOf(message string) (code, rest string) {
 }
 
 func (ch *channel) stampREST(ctx context.Context, f country.Filing, c country.Credentials) (answer, error) {
-	status, said, raw, err := ch.upload(ctx, pathRESTStamp, f, c, f.DedupeKey)
+	status, said, raw, err := ch.upload(ctx, satwire.PathRESTStamp, f, c, f.DedupeKey)
 	if err != nil {
 		return answer{}, err
 	}
@@ -214,7 +208,7 @@ func (ch *channel) stampREST(ctx context.Context, f country.Filing, c country.Cr
 }
 
 func (ch *channel) cancelREST(ctx context.Context, f country.Filing, e errand, c country.Credentials) (cancelled, error) {
-	status, said, raw, err := ch.upload(ctx, pathRESTCancel, f, c, "")
+	status, said, raw, err := ch.upload(ctx, satwire.PathRESTCancel, f, c, "")
 	if err != nil {
 		return cancelled{}, err
 	}

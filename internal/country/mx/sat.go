@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/official/satwire"
 )
 
 // SAT's own services, which need no provider: the state of a voucher and the
@@ -20,25 +20,8 @@ const (
 	hostStateTest = "https://pruebacfdiconsultaqr.cloudapp.net"
 	hostRecords   = "https://rdc.sat.gob.mx"
 
-	pathState   = "/ConsultaCFDIService.svc"
-	actionState = "http://tempuri.org/IConsultaCFDIService/Consulta"
-	spaceState  = "http://tempuri.org/"
-	pathRecords = "/rccf/"
-
 	certificateBytesMax = 64 << 10
 	certificatesMax     = 1024
-)
-
-// Words of SAT about a voucher.
-const (
-	voucherValid     = "Vigente"
-	voucherCancelled = "Cancelado"
-	voucherUnknown   = "No Encontrado"
-
-	cancelWaiting = "En proceso"
-	cancelRefused = "Solicitud rechazada"
-	needsAccept   = "Cancelable con aceptación"
-	needsNoAccept = "Cancelable sin aceptación"
 )
 
 // state is what SAT says of a voucher.
@@ -62,16 +45,16 @@ func stateIn(n *node, raw []byte) (state, error) {
 func (s state) receipt(f country.Filing, e errand, acknowledged string) (country.Receipt, bool) {
 	r := country.Receipt{AuthorityID1: e.UUID, SHA256: f.SHA256, Raw: s.raw, Handle: acknowledged}
 	switch {
-	case s.voucher == voucherCancelled:
+	case s.voucher == satwire.VoucherCancelled:
 		r.Outcome, r.Document, r.Format = country.Accepted, []byte(acknowledged), "XML"
 		if acknowledged == "" {
 			r.Document = s.raw
 		}
 		r.Handle = ""
-	case s.voucher == voucherValid && strings.HasPrefix(s.cancelling, cancelRefused):
+	case s.voucher == satwire.VoucherValid && strings.HasPrefix(s.cancelling, satwire.CancelRefused):
 		r.Outcome, r.Handle = country.Rejected, ""
-		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: cancelRefused + ": the receiver did not accept the cancellation; the voucher stays valid"}}
-	case s.voucher == voucherValid && strings.HasPrefix(s.cancelling, cancelWaiting):
+		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: satwire.CancelRefused + ": the receiver did not accept the cancellation; the voucher stays valid"}}
+	case s.voucher == satwire.VoucherValid && strings.HasPrefix(s.cancelling, satwire.CancelWaiting):
 		r.Outcome, r.Awaiting = country.Pending, true
 	default:
 		return country.Receipt{}, false
@@ -95,51 +78,12 @@ func (ch *channel) stateOf(ctx context.Context, f country.Filing, e errand, c co
 	if e.Tail != "" {
 		expression += "&fe=" + e.Tail
 	}
-	result, raw, err := ch.ask(ctx, call{url: host + pathState, space: spaceState, method: "Consulta", action: actionState,
+	result, raw, err := ch.ask(ctx, call{url: host + satwire.PathState, space: satwire.SpaceState, method: "Consulta", action: satwire.ActionState,
 		args: []attr{{"expresionImpresa", expression}}}, "ConsultaResult")
 	if err != nil {
 		return state{}, err
 	}
 	return stateIn(result, raw)
-}
-
-// meaningOf is SAT's text for a code of a cancellation.
-func meaningOf(status string) string {
-	switch status {
-	case "no_cancelable", "NoCancelable":
-		return "El UUID contiene CFDI relacionados vigentes"
-	case "203":
-		return "No corresponde el RFC del emisor y de quien solicita la cancelación"
-	case "204":
-		return "Folio fiscal no aplicable a cancelación"
-	case "205":
-		return "Folio fiscal no existente"
-	case "206":
-		return "UUID no corresponde a un CFDI del sector primario"
-	case "207":
-		return "No se especificó el motivo de cancelación o el motivo no es válido"
-	case "208":
-		return "Folio sustitución inválido"
-	case "209":
-		return "Folio sustitución no requerido"
-	case "210":
-		return "La fecha de solicitud de cancelación es mayor a la fecha de declaración"
-	case "211":
-		return "La fecha de solicitud de cancelación límite para factura global"
-	case "212":
-		return "Relación no válida o inexistente"
-	case "301":
-		return "XML mal formado"
-	case "302":
-		return "Sello mal formado o inválido"
-	case "303":
-		return "Sello no corresponde a emisor"
-	case "304":
-		return "Certificado revocado o caduco"
-	case "305":
-		return "La fecha de la solicitud no está dentro de la vigencia del certificado"
-	}
-	return "la solicitud de cancelación no fue aceptada"
 }
 
 // cancel asks for a cancellation and looks at what SAT makes of it.
@@ -156,13 +100,13 @@ func (ch *channel) cancel(ctx context.Context, f country.Filing, e errand, c cou
 	}
 	switch said.status {
 	case "201", "202": // taken now, or before
-	case codeNoSAT:
+	case satwire.CodeNoSAT:
 		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
-	case codeNoAccess:
+	case satwire.CodeNoAccess:
 		return country.Receipt{}, fmt.Errorf("%w: %w: %s", country.ErrNotTaken, country.ErrCredentials, said.message)
 	case "205":
 		// SAT's cancellation service learns of a voucher later than its state does.
-		if now, err := ch.stateOf(ctx, f, e, c); err == nil && now.voucher == voucherValid {
+		if now, err := ch.stateOf(ctx, f, e, c); err == nil && now.voucher == satwire.VoucherValid {
 			return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
 		}
 		return said.refused(), nil
@@ -179,13 +123,13 @@ func (ch *channel) cancel(ctx context.Context, f country.Filing, e errand, c cou
 	if r, decided := now.receipt(f, e, said.receipt); decided {
 		return r, nil
 	}
-	return country.Receipt{Outcome: country.Pending, Handle: said.receipt, Raw: said.raw, AuthorityID1: e.UUID, SHA256: f.SHA256, Awaiting: now.cancelable == needsAccept}, nil
+	return country.Receipt{Outcome: country.Pending, Handle: said.receipt, Raw: said.raw, AuthorityID1: e.UUID, SHA256: f.SHA256, Awaiting: now.cancelable == satwire.NeedsAccept}, nil
 }
 
 func (c cancelled) refused() country.Receipt {
 	message := tidy(c.message)
 	if message == "" {
-		message = meaningOf(c.status)
+		message = satwire.CancelMeaning(c.status)
 	}
 	return country.Receipt{Outcome: country.Rejected, Raw: c.raw, Faults: []fault.Fault{{
 		Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: c.status + ": " + message,
@@ -203,7 +147,7 @@ type certificate struct{ leaf *x509.Certificate }
 // certificates that no repository publishes: there, and only there, a missing
 // certificate lets the stamp pass on SelloCFD alone.
 func (ch *channel) certificateOf(ctx context.Context, number string) (*x509.Certificate, error) {
-	if len(number) != 20 || strings.Trim(number, "0123456789") != "" {
+	if satwire.CertificatePath(number) == "" {
 		return nil, errors.New("checking the stamp: it names no certificate")
 	}
 	ch.mu.Lock()
@@ -228,17 +172,12 @@ func (ch *channel) certificateOf(ctx context.Context, number string) (*x509.Cert
 	return leaf, nil
 }
 
-// recordPath is where the repository keeps a certificate.
-func recordPath(number string) string {
-	return pathRecords + number[:6] + "/" + number[6:12] + "/" + number[12:14] + "/" + number[14:16] + "/" + number[16:18] + "/" + url.PathEscape(number) + ".cer"
-}
-
 func (ch *channel) fetchCertificate(ctx context.Context, number string) (*x509.Certificate, error) {
 	host := hostRecords
 	if ch.simulated() {
 		host = ch.base
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, host+recordPath(number), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, host+satwire.CertificatePath(number), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +193,7 @@ func (ch *channel) fetchCertificate(ctx context.Context, number string) (*x509.C
 	if err != nil {
 		return nil, fmt.Errorf("reading it: %w", err)
 	}
-	if certificateNumber(leaf) != number {
+	if satwire.CertificateNumber(leaf) != number {
 		return nil, errors.New("the repository gave another one")
 	}
 	return leaf, nil

@@ -10,31 +10,17 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/big"
 	"net/url"
 	"strings"
 	"time"
 
 	"tributary/internal/country/identity"
+	"tributary/internal/official/satwire"
 )
-
-// certificateNumber is a certificate's number as SAT writes it: its certificates have
-// twenty digits in ASCII as their serial number. Any other certificate, which
-// only a simulator takes, has the last twenty digits of its serial number in
-// decimal.
-func certificateNumber(leaf *x509.Certificate) string {
-	serial := leaf.SerialNumber.Bytes()
-	if len(serial) == 20 && strings.Trim(string(serial), "0123456789") == "" {
-		return string(serial)
-	}
-	twenty := new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)
-	text := new(big.Int).Mod(leaf.SerialNumber, twenty).String()
-	return strings.Repeat("0", 20-len(text)) + text
-}
 
 // seal puts certificate and seal into a voucher.
 func seal(voucher *node, with *identity.Identity) error {
-	voucher.set("NoCertificado", certificateNumber(with.Leaf))
+	voucher.set("NoCertificado", satwire.CertificateNumber(with.Leaf))
 	voucher.set("Certificado", base64.StdEncoding.EncodeToString(with.Leaf.Raw))
 	text, err := original(voucher)
 	if err != nil {
@@ -109,7 +95,7 @@ func (s *stamped) believe(sat *x509.Certificate) error {
 	if sat == nil {
 		return nil
 	}
-	if certificateNumber(sat) != s.number() {
+	if satwire.CertificateNumber(sat) != s.number() {
 		return errors.New("the stamp names another certificate than SAT's repository gave")
 	}
 	if err := verify(sat, crypto.SHA256, originalOfStamp(s.stamp), s.stamp.attr("SelloSAT")); err != nil {
@@ -120,7 +106,7 @@ func (s *stamped) believe(sat *x509.Certificate) error {
 
 // at is the moment of the stamp, which is written in the time of central Mexico.
 func (s *stamped) at(cat *catalog) time.Time {
-	at, err := time.ParseInLocation(localTime, s.stamp.attr("FechaTimbrado"), cat.zone("", nil))
+	at, err := time.ParseInLocation(satwire.LocalTime, s.stamp.attr("FechaTimbrado"), cat.zone("", nil))
 	if err != nil {
 		return time.Time{}
 	}

@@ -10,20 +10,11 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/official/satwire"
+	"tributary/internal/xmltree/soap"
 )
 
-// Paths and namespaces of a SOAP provider, as Finkok publishes them.
-const (
-	pathSOAPStamp  = "/servicios/soap/stamp"
-	pathSOAPCancel = "/servicios/soap/cancel"
-
-	spaceSOAP       = "http://schemas.xmlsoap.org/soap/envelope/"
-	spaceSOAPStamp  = "http://facturacion.finkok.com/stamp"
-	spaceSOAPCancel = "http://facturacion.finkok.com/cancel"
-	spaceSOAPViews  = "apps.services.soap.core.views"
-
-	answerBytesMax = 16 << 20
-)
+const answerBytesMax = 16 << 20
 
 // call is one SOAP call.
 type call struct {
@@ -40,7 +31,7 @@ func (c call) envelope() []byte {
 	for _, a := range c.args {
 		body.add(&node{name: "q:" + a.name, text: a.value})
 	}
-	e := element("soapenv:Envelope", "xmlns:soapenv", spaceSOAP, "xmlns:q", c.space)
+	e := element("soapenv:Envelope", "xmlns:soapenv", soap.Space11, "xmlns:q", c.space)
 	e.add(element("soapenv:Header"))
 	e.add(element("soapenv:Body")).add(body)
 	return document(e)
@@ -84,7 +75,7 @@ func (ch *channel) ask(ctx context.Context, c call, result string) (*node, []byt
 
 // stampSOAP calls stamp or stamped with a voucher.
 func (ch *channel) stampSOAP(ctx context.Context, method string, f country.Filing, c country.Credentials) (answer, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + pathSOAPStamp, space: spaceSOAPStamp, method: method, args: []attr{
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPStamp, space: satwire.SpaceSOAPStamp, method: method, args: []attr{
 		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret},
 	}}, method+"Result")
 	if err != nil {
@@ -110,7 +101,7 @@ type cancelled struct {
 }
 
 func (ch *channel) cancelSOAP(ctx context.Context, f country.Filing, e errand, c country.Credentials) (cancelled, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + pathSOAPCancel, space: spaceSOAPCancel, method: "cancel_signature", args: []attr{
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "cancel_signature", args: []attr{
 		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret}, {"store_pending", "false"},
 	}}, "cancel_signatureResult")
 	if err != nil {
@@ -131,7 +122,7 @@ func (ch *channel) cancelSOAP(ctx context.Context, f country.Filing, e errand, c
 
 // stateSOAP asks SAT about a voucher through the provider.
 func (ch *channel) stateSOAP(ctx context.Context, f country.Filing, e errand, c country.Credentials) (state, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + pathSOAPCancel, space: spaceSOAPCancel, method: "get_sat_status", args: []attr{
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "get_sat_status", args: []attr{
 		{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", f.Supplier}, {"rtaxpayer_id", e.Receiver}, {"uuid", e.UUID}, {"total", e.Total},
 	}}, "get_sat_statusResult")
 	if err != nil {

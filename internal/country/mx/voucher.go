@@ -4,23 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/fault"
-)
-
-// RFCs that stand for many: the general public, and whoever lives abroad.
-const (
-	rfcPublic  = "XAXX010101000"
-	rfcForeign = "XEXX010101000"
-
-	namePublic = "PUBLICO EN GENERAL"
-)
-
-// Types of vouchers (c_TipoDeComprobante).
-const (
-	typeIncome  = "I"
-	typeExpense = "E"
+	"tributary/internal/official/satwire"
+	"tributary/internal/transaction"
 )
 
 // Relations (c_TipoRelacion).
@@ -32,7 +18,7 @@ const (
 
 // plan is everything that a voucher says, decided; what is left is writing.
 type plan struct {
-	kind     string // typeIncome or typeExpense
+	kind     string // satwire.TypeIncome or satwire.TypeExpense
 	relation string
 	related  string // UUID
 	serie    string
@@ -63,18 +49,18 @@ type defaults struct{ product, unit string }
 // global reports whether the voucher is a global invoice: it is when the
 // receiver is the general public under that very name (Anexo 20, CFDI40130).
 func (p *plan) global() bool {
-	return p.receiver.rfc == rfcPublic && p.receiver.name == namePublic
+	return p.receiver.rfc == satwire.RFCPublic && p.receiver.name == satwire.NamePublic
 }
 
 // voucher writes the plan as an element, without seal and certificate.
 func (p *plan) voucher() *node {
 	s := p.book.addUp()
 	d := p.book.decimals
-	n := element("cfdi:Comprobante", "xmlns:cfdi", spaceCFDI, "xmlns:xsi", spaceXSI,
-		"xsi:schemaLocation", spaceCFDI+" http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd", "Version", "4.0")
+	n := element("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:xsi", spaceXSI,
+		"xsi:schemaLocation", satwire.SpaceCFDI+" http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd", "Version", "4.0")
 	n.set("Serie", p.serie)
 	n.set("Folio", p.folio)
-	n.set("Fecha", p.at.Format(localTime))
+	n.set("Fecha", p.at.Format(satwire.LocalTime))
 	n.set("FormaPago", p.form)
 	n.set("SubTotal", money(s.subtotal, d))
 	if s.discount > 0 {
@@ -108,8 +94,6 @@ func (p *plan) voucher() *node {
 	}
 	return n
 }
-
-const localTime = "2006-01-02T15:04:05"
 
 func (p *plan) concept(c *concept) *node {
 	item, d := &p.items[c.item], p.book.decimals

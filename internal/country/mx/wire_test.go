@@ -220,7 +220,6 @@ func FuzzParse(f *testing.F) {
 		}
 		_, _ = mx.Original(raw)
 		_ = mx.ReadStamped(raw)
-		_ = mx.ReadRequest(raw)
 		if strings.ContainsAny(string(once), "{:") {
 			return // names without their namespaces cannot be read again
 		}
@@ -229,11 +228,6 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q\n%q", once, twice)
 		}
 	})
-}
-
-func FuzzExpression(f *testing.F) {
-	f.Add("?id=A&re=H&E951128469&rr=X&tt=1.0&fe=abc==")
-	f.Fuzz(func(_ *testing.T, text string) { mx.Expression(text) })
 }
 
 func FuzzProducts(f *testing.F) {

@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/authority/aeat"
 	"tributary/internal/authority/reference"
+	"tributary/internal/authority/sat"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/country/generic"
@@ -25,7 +26,7 @@ import (
 func Packs(further ...country.Pack) ([]country.Pack, error) {
 	return complete(append(further,
 		paired(es.Pack(), aeat.New), // Spain, VERI*FACTU
-		mx.Pack(),                   // Mexico, CFDI 4.0
+		paired(mx.Pack(), sat.New),  // Mexico, CFDI 4.0
 		pl.Pack(),                   // Poland, KSeF 2.0
 		Reference(transaction.ReferenceCode, country.ByNumber),
 	))
