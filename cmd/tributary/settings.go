@@ -55,7 +55,7 @@ func (s *settings) load(app *kong.Application, path string) error {
 	if path == "" {
 		path = os.Getenv(variableOf("config"))
 	}
-	if path == "" {
+	if s.file = nil; path == "" {
 		return nil
 	}
 	values, err := readConfig(path)
