@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"tributary/internal/doctor"
@@ -26,7 +27,7 @@ func (cmd *doctorCommand) Run(c *command) error {
 	if cfg.Authorities, err = authorities(cmd.Authority); err != nil {
 		return err
 	}
-	findings, err := doctor.Examine(c.ctx, doctor.Options{Config: cfg, Timeout: cmd.Timeout})
+	findings, err := doctor.Examine(c.ctx, doctor.Options{Config: cfg, Timeout: cmd.Timeout, Arguments: c.args, Files: cmd.secretFiles()})
 	if err != nil {
 		return err
 	}
@@ -37,6 +38,13 @@ func (cmd *doctorCommand) Run(c *command) error {
 		return fmt.Errorf("%d of %d checks failed", n, len(findings))
 	}
 	return nil
+}
+
+// secretFiles are the files with secrets that are named, by flag.
+func (f *commonFlags) secretFiles() map[string]string {
+	files := map[string]string{"--admin-token-file": f.AdminTokenFile, "--oidc-client-secret-file": f.OIDCClientSecretFile, "--database-password-file": f.DatabasePasswordFile}
+	maps.DeleteFunc(files, func(_, path string) bool { return path == "" })
+	return files
 }
 
 func (cmd *doctorCommand) print(c *command, findings []doctor.Finding) error {

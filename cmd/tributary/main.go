@@ -104,7 +104,7 @@ func run(ctx context.Context, args []string, io streams) int {
 			code = exitUsage
 			return
 		}
-		err = parsed.Run(&command{ctx: ctx, streams: io, log: cli.logger(io.err)})
+		err = parsed.Run(&command{ctx: ctx, streams: io, log: cli.logger(io.err), args: args})
 	}()
 	if err == nil {
 		return code
@@ -132,7 +132,8 @@ type exited int
 type command struct {
 	ctx context.Context
 	streams
-	log *slog.Logger
+	log  *slog.Logger
+	args []string // as they were given
 }
 
 // explain prints an error for a person: every fault on its own line.

@@ -47,9 +47,13 @@ type Finding struct {
 
 // Options say what to examine.
 type Options struct {
-	Config  server.Config    // as serve would have it
-	Timeout time.Duration    // of one check
-	Now     func() time.Time // nil: time.Now
+	Config  server.Config // as serve would have it
+	Timeout time.Duration // of one check
+	// Arguments are the command line's, to look for secrets among them, and Files
+	// those that hold secrets, by flag.
+	Arguments []string
+	Files     map[string]string
+	Now       func() time.Time // nil: time.Now
 }
 
 // Examine runs every check that can be run. The error says that the
@@ -58,7 +62,7 @@ func Examine(ctx context.Context, o Options) ([]Finding, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	d := &doctor{cfg: o.Config, timeout: o.Timeout, now: o.Now}
+	d := &doctor{cfg: o.Config, timeout: o.Timeout, now: o.Now, arguments: o.Arguments, secretFiles: o.Files}
 	err := d.examine(ctx)
 	return d.findings, err
 }
@@ -91,6 +95,9 @@ type doctor struct {
 	timeout  time.Duration
 	now      func() time.Time
 	findings []Finding
+
+	arguments   []string
+	secretFiles map[string]string
 
 	db      *db.DB
 	parts   *server.Inspection
@@ -138,6 +145,9 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 	d.within(ctx, d.checkDocuments)
 	d.checkDisk()
 	d.checkOwnCertificate()
+	d.checkArguments()
+	d.checkFiles()
+	d.within(ctx, d.checkProvider)
 	d.checkAuthorities(ctx)
 	return nil
 }
@@ -171,7 +181,7 @@ func (d *doctor) openDatabase(ctx context.Context) bool {
 			return false
 		}
 	}
-	opened, err := db.Open(ctx, db.Config{URL: d.cfg.Database, Log: d.cfg.Log, Guest: true})
+	opened, err := db.Open(ctx, db.Config{URL: d.cfg.Database, Password: d.cfg.Password, Log: d.cfg.Log, Guest: true})
 	if err != nil {
 		d.say(Fail, about{check: check, fix: "start the database, or correct --database, its password and the way to it"}, "%v", err)
 		return false

@@ -1,6 +1,10 @@
 package doctor_test
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -155,5 +159,58 @@ func TestDoctorsLimits(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, c.got, c.want)
 		}
+	}
+}
+
+func TestSecretsAmongTheArgumentsAreNamedAndNotRepeated(t *testing.T) {
+	cfg := migrated(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))
+	const hidden = "hunter2-canary"
+	for _, arguments := range [][]string{
+		{"doctor", "--admin-token", hidden}, {"doctor", "--admin-token=" + hidden}, {"doctor", "--oidc-client-secret", hidden}, {"doctor", "--api-key=" + hidden},
+		{"doctor", "--database", "postgres://tributary:" + hidden + "@db/tributary"}, {"doctor", "--database=postgres://tributary@a,b/tributary?password=" + hidden},
+		{"doctor", "--database", "postgres://tributary:" + hidden + "@a:5432,b:5432/tributary"}, {"doctor", "--webhook-proxy", "http://u:" + hidden + "@proxy:3128"},
+	} {
+		flag, _, _ := strings.Cut(arguments[1], "=")
+		for _, f := range examine(t, doctor.Options{Config: cfg, Arguments: arguments}, "secrets", flag) {
+			if f.Verdict != doctor.Warn || !strings.Contains(f.Fix, "file") || strings.Contains(f.Found+f.Fix+f.Subject, hidden) {
+				t.Errorf("%v: %+v", arguments, f)
+			}
+		}
+	}
+	for _, arguments := range [][]string{nil, {"doctor", "--admin-token-file", "x"}, {"doctor", "--database", "postgres://tributary@db/tributary"}, {"doctor", "--database", "sqlite:/x@y.db"}} {
+		for _, f := range examine(t, doctor.Options{Config: cfg, Arguments: arguments}, "secrets", "") {
+			if f.Verdict != doctor.OK {
+				t.Errorf("%v: %+v", arguments, f)
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	for mode, want := range map[os.FileMode]doctor.Verdict{0o600: doctor.OK, 0o640: doctor.Warn, 0o604: doctor.Warn} {
+		if err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Chmod(file, mode)); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range examine(t, doctor.Options{Config: cfg, Files: map[string]string{"--admin-token-file": file}}, "secrets", "--admin-token-file") {
+			if f.Verdict != want {
+				t.Errorf("mode %04o: %+v", mode, f)
+			}
+		}
+	}
+}
+
+func TestAnIdentityProviderThatIsAwayIsAWarning(t *testing.T) {
+	cfg := migrated(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db"))
+	cfg.Admin = "127.0.0.1:0"
+	var provider *httptest.Server
+	provider = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":"x","token_endpoint":"x","jwks_uri":"x"}`, provider.URL)
+	}))
+	cfg.OIDC = server.OIDC{Issuer: provider.URL, ClientID: "tributary"}
+	for _, want := range []doctor.Verdict{doctor.OK, doctor.Warn} {
+		for _, f := range examine(t, doctor.Options{Config: cfg}, "identity provider", provider.URL) {
+			if f.Verdict != want || want == doctor.Warn && f.Fix == "" {
+				t.Errorf("%+v, want %s", f, want)
+			}
+		}
+		provider.Close()
 	}
 }
