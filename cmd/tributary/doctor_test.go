@@ -144,7 +144,7 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 		"untrusted authority":   {[]string{"--authority", "XX.test=" + hook.URL}, "authority", []string{"XX.test", "certificate"}, doctor.Fail},
 		"unknown authority":     {[]string{"--authority", "QQ.test=https://x.example"}, "configuration", []string{"QQ"}, doctor.Fail},
 		"authority's clock":     {[]string{"--authority", "XX.test=" + late.URL}, "clock", []string{"authority XX.test", "time synchronisation"}, doctor.Fail},
-		"expired certificate":   {append(expired, "--public-url", "https://api.example.com"), "own certificate", []string{"ended on"}, doctor.Fail},
+		"expired certificate":   {append(expired, "--public-url", "https://api.example.com"), "own certificate", []string{"expired on"}, doctor.Fail},
 		"certificate ends soon": {append(soon, "--public-url", "https://api.example.com"), "own certificate", []string{"ends in 9 days"}, doctor.Warn},
 		"other host":            {append(soon, "--public-url", "https://other.example.com"), "own certificate", []string{"other.example.com"}, doctor.Fail},
 	} {
