@@ -17,9 +17,9 @@ import (
 	"strconv"
 	"time"
 
-	"tributary/internal/official/xxwire"
-
 	"tributary/internal/country"
+	"tributary/internal/official/xxwire"
+	"tributary/internal/strictjson"
 )
 
 // callBytesMax is more than a channel sends, so that one huge document still fits.
@@ -116,13 +116,14 @@ func (a *authority) keyOf(supplier string) ([]byte, bool) {
 	return key, err == nil
 }
 
+const enrolmentBytesMax = 1 << 16
+
 // enrol serves PUT /v1/suppliers. It stands for the authority's own counter,
 // where a supplier would show papers; whoever reaches it is believed.
 func (a *authority) enrol(w http.ResponseWriter, r *http.Request) {
 	var in xxwire.Enrolment
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&in); err != nil || in.Supplier == "" {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, enrolmentBytesMax))
+	if err != nil || strictjson.Unmarshal(text, enrolmentBytesMax, "the enrolment", &in) != nil || in.Supplier == "" {
 		refusal{http.StatusBadRequest, xxwire.CodeCall, "an enrolment has supplier, key and replace"}.write(w)
 		return
 	}
@@ -131,7 +132,7 @@ func (a *authority) enrol(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	another := false
-	err := a.desk.Write(func(b *country.Book) {
+	err = a.desk.Write(func(b *country.Book) {
 		old, ok := b.Get("key/" + in.Supplier)
 		another = ok && old != in.Key && !in.Replace
 		if !another && old != in.Key {
