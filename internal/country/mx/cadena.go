@@ -3,6 +3,9 @@ package mx
 import (
 	"fmt"
 	"strings"
+
+	"tributary/internal/official/satwire"
+	"tributary/internal/xmltree"
 )
 
 // The attributes of each element in the order in which they stand in the
@@ -39,7 +42,7 @@ type chain struct {
 
 // original is the original string of a voucher: what its seal signs. It knows
 // the voucher itself and the payments complement; the stamp adds nothing.
-func original(voucher *node) ([]byte, error) {
+func original(voucher *xmltree.Element) ([]byte, error) {
 	c := &chain{out: append(make([]byte, 0, 2<<10), '|')}
 	c.voucher(voucher)
 	if c.unknown != "" {
@@ -49,17 +52,17 @@ func original(voucher *node) ([]byte, error) {
 }
 
 // originalOfStamp is the original string of a stamp, by cadenaoriginal_TFD_1_1.xslt.
-func originalOfStamp(stamp *node) []byte {
+func originalOfStamp(stamp *xmltree.Element) []byte {
 	c := &chain{out: append(make([]byte, 0, 1<<10), '|')}
 	c.take(stamp, chainStamp)
 	return append(c.out, '|', '|')
 }
 
 // take appends the attributes of an element.
-func (c *chain) take(n *node, fields string) {
+func (c *chain) take(n *xmltree.Element, fields string) {
 	for field := range strings.FieldsSeq(fields) {
 		name, optional := strings.CutPrefix(field, "?")
-		value, there := n.lookup(name)
+		value, there := n.Lookup("", name)
 		if !there && optional {
 			continue
 		}
@@ -69,74 +72,74 @@ func (c *chain) take(n *node, fields string) {
 }
 
 // each takes the elements at the end of a path.
-func (c *chain) each(n *node, fields string, path ...string) {
-	n.all(func(k *node) { c.take(k, fields) }, path...)
+func (c *chain) each(n *xmltree.Element, fields string, path ...string) {
+	each(n, func(k *xmltree.Element) { c.take(k, fields) }, path...)
 }
 
-func (c *chain) voucher(n *node) {
+func (c *chain) voucher(n *xmltree.Element) {
 	c.take(n, chainVoucher)
-	c.each(n, chainGlobal, "cfdi:InformacionGlobal")
-	n.all(func(k *node) {
+	c.each(n, chainGlobal, "InformacionGlobal")
+	each(n, func(k *xmltree.Element) {
 		c.take(k, "TipoRelacion")
-		c.each(k, "UUID", "cfdi:CfdiRelacionado")
-	}, "cfdi:CfdiRelacionados")
-	c.each(n, chainIssuer, "cfdi:Emisor")
-	c.each(n, chainReceiver, "cfdi:Receptor")
-	n.all(c.concept, "cfdi:Conceptos", "cfdi:Concepto")
-	n.all(func(k *node) {
-		c.each(k, "Impuesto Importe", "cfdi:Retenciones", "cfdi:Retencion")
+		c.each(k, "UUID", "CfdiRelacionado")
+	}, "CfdiRelacionados")
+	c.each(n, chainIssuer, "Emisor")
+	c.each(n, chainReceiver, "Receptor")
+	each(n, c.concept, "Conceptos", "Concepto")
+	each(n, func(k *xmltree.Element) {
+		c.each(k, "Impuesto Importe", "Retenciones", "Retencion")
 		c.take(k, "?TotalImpuestosRetenidos")
-		c.each(k, chainTransfer, "cfdi:Traslados", "cfdi:Traslado")
+		c.each(k, chainTransfer, "Traslados", "Traslado")
 		c.take(k, "?TotalImpuestosTrasladados")
-	}, "cfdi:Impuestos")
-	n.all(func(k *node) {
-		for _, complement := range k.kids {
+	}, "Impuestos")
+	each(n, func(k *xmltree.Element) {
+		for _, complement := range k.Children {
 			c.complement(complement)
 		}
-	}, "cfdi:Complemento")
+	}, "Complemento")
 }
 
-func (c *chain) concept(n *node) {
+func (c *chain) concept(n *xmltree.Element) {
 	c.take(n, chainConcept)
-	c.each(n, chainTransfer, "cfdi:Impuestos", "cfdi:Traslados", "cfdi:Traslado")
-	c.each(n, chainRetention, "cfdi:Impuestos", "cfdi:Retenciones", "cfdi:Retencion")
-	c.each(n, chainThird, "cfdi:ACuentaTerceros")
-	c.each(n, "NumeroPedimento", "cfdi:InformacionAduanera")
-	c.each(n, "Numero", "cfdi:CuentaPredial")
-	n.all(func(k *node) {
-		for _, complement := range k.kids {
-			c.unknown = complement.name
+	c.each(n, chainTransfer, "Impuestos", "Traslados", "Traslado")
+	c.each(n, chainRetention, "Impuestos", "Retenciones", "Retencion")
+	c.each(n, chainThird, "ACuentaTerceros")
+	c.each(n, "NumeroPedimento", "InformacionAduanera")
+	c.each(n, "Numero", "CuentaPredial")
+	each(n, func(k *xmltree.Element) {
+		for _, complement := range k.Children {
+			c.unknown = complement.QName()
 		}
-	}, "cfdi:ComplementoConcepto")
-	n.all(func(k *node) {
+	}, "ComplementoConcepto")
+	each(n, func(k *xmltree.Element) {
 		c.take(k, chainPart)
-		c.each(k, "NumeroPedimento", "cfdi:InformacionAduanera")
-	}, "cfdi:Parte")
+		c.each(k, "NumeroPedimento", "InformacionAduanera")
+	}, "Parte")
 }
 
-func (c *chain) complement(n *node) {
-	switch n.name {
-	case "tfd:TimbreFiscalDigital": // has no rules in the voucher's sheet, and no text
-	case "pago20:Pagos":
+func (c *chain) complement(n *xmltree.Element) {
+	switch {
+	case n.Is(satwire.SpaceStamp, "TimbreFiscalDigital"): // has no rules in the voucher's sheet, and no text
+	case n.Is(satwire.SpacePagos, "Pagos"):
 		c.take(n, "Version")
-		c.each(n, chainPayTotals, "pago20:Totales")
-		n.all(c.payment, "pago20:Pago")
+		c.each(n, chainPayTotals, "Totales")
+		each(n, c.payment, "Pago")
 	default:
-		c.unknown = n.name
+		c.unknown = n.QName()
 	}
 }
 
-func (c *chain) payment(n *node) {
+func (c *chain) payment(n *xmltree.Element) {
 	c.take(n, chainPay)
-	n.all(func(k *node) {
+	each(n, func(k *xmltree.Element) {
 		c.take(k, chainPaid)
-		c.each(k, chainPaidRetention, "pago20:ImpuestosDR", "pago20:RetencionesDR", "pago20:RetencionDR")
-		c.each(k, chainPaidTransfer, "pago20:ImpuestosDR", "pago20:TrasladosDR", "pago20:TrasladoDR")
-	}, "pago20:DoctoRelacionado")
-	n.all(func(k *node) {
-		c.each(k, "ImpuestoP ImporteP", "pago20:RetencionesP", "pago20:RetencionP")
-		c.each(k, chainPayTransfer, "pago20:TrasladosP", "pago20:TrasladoP")
-	}, "pago20:ImpuestosP")
+		c.each(k, chainPaidRetention, "ImpuestosDR", "RetencionesDR", "RetencionDR")
+		c.each(k, chainPaidTransfer, "ImpuestosDR", "TrasladosDR", "TrasladoDR")
+	}, "DoctoRelacionado")
+	each(n, func(k *xmltree.Element) {
+		c.each(k, "ImpuestoP ImporteP", "RetencionesP", "RetencionP")
+		c.each(k, chainPayTransfer, "TrasladosP", "TrasladoP")
+	}, "ImpuestosP")
 }
 
 // appendNormal writes text as XPath's normalize-space does: no blanks at the

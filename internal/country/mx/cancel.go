@@ -16,13 +16,13 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // Namespaces and algorithms of a cancellation request (Anexo 20, "Estándar del
 // servicio de cancelación"; the service takes RSA-SHA1 over canonical XML 1.0).
 const (
-	spaceXSD      = "http://www.w3.org/2001/XMLSchema"
-	algorithmC14N = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315"
+	spaceXSD = "http://www.w3.org/2001/XMLSchema"
 )
 
 // request asks for one voucher to be cancelled.
@@ -38,7 +38,7 @@ type request struct {
 // first, no empty-element tags. What is signed is these bytes.
 func (r request) canonical() string {
 	var b strings.Builder
-	b.WriteString(`<Cancelacion xmlns="` + satwire.SpaceCancel + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + spaceXSI + `" Fecha="` + r.at +
+	b.WriteString(`<Cancelacion xmlns="` + satwire.SpaceCancel + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + xmltree.SpaceXSI + `" Fecha="` + r.at +
 		`" RfcEmisor="` + c14n(r.rfc) + `"><Folios><Folio`)
 	if r.replacement != "" {
 		b.WriteString(` FolioSustitucion="` + r.replacement + `"`)
@@ -57,9 +57,9 @@ func c14n(text string) string {
 func signedInfo(digest string, inherited bool) string {
 	space := ""
 	if inherited {
-		space = ` xmlns="` + satwire.SpaceSignature + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + spaceXSI + `"`
+		space = ` xmlns="` + satwire.SpaceSignature + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + xmltree.SpaceXSI + `"`
 	}
-	return `<SignedInfo` + space + `><CanonicalizationMethod Algorithm="` + algorithmC14N + `"></CanonicalizationMethod>` +
+	return `<SignedInfo` + space + `><CanonicalizationMethod Algorithm="` + xmltree.AlgorithmInclusive + `"></CanonicalizationMethod>` +
 		`<SignatureMethod Algorithm="` + satwire.SpaceSignature + `rsa-sha1"></SignatureMethod><Reference URI=""><Transforms>` +
 		`<Transform Algorithm="` + satwire.SpaceSignature + `enveloped-signature"></Transform></Transforms>` +
 		`<DigestMethod Algorithm="` + satwire.SpaceSignature + `sha1"></DigestMethod><DigestValue>` + digest + `</DigestValue></Reference></SignedInfo>`
@@ -84,11 +84,11 @@ func (r request) signed(with *identity.Identity) ([]byte, error) {
 	encoded := base64.StdEncoding.EncodeToString
 	envelope := strings.TrimSuffix(r.canonical(), `</Cancelacion>`) + `<Signature xmlns="` + satwire.SpaceSignature + `">` + signedInfo(digest, false) +
 		`<SignatureValue>` + signature + `</SignatureValue><KeyInfo><X509Data><X509IssuerSerial><X509IssuerName>` +
-		string(appendEscaped(nil, with.Leaf.Issuer.String())) + `</X509IssuerName><X509SerialNumber>` + satwire.CertificateNumber(with.Leaf) +
+		string(xmltree.AppendText(nil, with.Leaf.Issuer.String())) + `</X509IssuerName><X509SerialNumber>` + satwire.CertificateNumber(with.Leaf) +
 		`</X509SerialNumber></X509IssuerSerial><X509Certificate>` + encoded(with.Leaf.Raw) + `</X509Certificate></X509Data>` +
 		`<KeyValue><RSAKeyValue><Modulus>` + encoded(key.N.Bytes()) + `</Modulus><Exponent>` + encoded(big.NewInt(int64(key.E)).Bytes()) +
 		`</Exponent></RSAKeyValue></KeyValue></KeyInfo></Signature></Cancelacion>`
-	return []byte(xmlHeader + envelope), nil
+	return []byte(xmltree.Declaration + envelope), nil
 }
 
 // errand is what Send, Poll and Find need beside the report.
@@ -133,11 +133,9 @@ func (ch *channel) cancellation(in *country.Draft, with *identity.Identity) (cou
 // errandOf remembers what SAT asks for when it is asked about a voucher.
 func (ch *channel) errandOf(in *country.Draft, uuid string) errand {
 	e := errand{PAC: in.Supplier.Settings.Text(settingPAC), UUID: uuid}
-	if voucher, err := parse(in.Original.Report); err == nil && voucher.name == "cfdi:Comprobante" {
-		e.Total, e.Tail = voucher.attr("Total"), tail(voucher.attr("Sello"), 8)
-		if receiver := voucher.kid("cfdi:Receptor"); receiver != nil {
-			e.Receiver = receiver.attr("Rfc")
-		}
+	if voucher, err := readXML(in.Original.Report); err == nil && voucher.Is(satwire.SpaceCFDI, "Comprobante") {
+		e.Total, e.Tail = voucher.Attr("Total"), tail(voucher.Attr("Sello"), 8)
+		e.Receiver = child(voucher, "Receptor").Attr("Rfc")
 		return e
 	}
 	// Issued elsewhere: from what the backfill said.

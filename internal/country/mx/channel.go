@@ -197,7 +197,7 @@ func (ch *channel) adopt(ctx context.Context, f country.Filing, said answer, aga
 	if err := got.believe(sat); err != nil {
 		return country.Receipt{}, fmt.Errorf("checking the stamp: %w", err)
 	}
-	ours, err := parse(f.Report)
+	ours, err := readXML(f.Report)
 	if err != nil {
 		return country.Receipt{}, err
 	}
@@ -205,7 +205,7 @@ func (ch *channel) adopt(ctx context.Context, f country.Filing, said answer, aga
 		Outcome: country.Accepted, AuthorityID1: got.uuid(), AuthorityID2: got.number(), QRCode: got.address(), At: got.at(ch.cat),
 		SHA256: f.SHA256, Document: got.raw, Format: "XML", Raw: said.raw, Duplicate: again,
 	}
-	if got.voucher.attr("Sello") != ours.attr("Sello") {
+	if got.voucher.Attr("Sello") != ours.Attr("Sello") {
 		if !again {
 			return country.Receipt{}, errors.New("checking the stamp: it is of another voucher")
 		}

@@ -1,16 +1,17 @@
 package mx
 
 import (
+	"slices"
 	"sync"
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
-	"tributary/internal/official/satwire"
+	"tributary/internal/xmltree"
 )
 
 // Original is the original string of a voucher in XML.
 func Original(raw []byte) ([]byte, error) {
-	voucher, err := parse(raw)
+	voucher, err := readXML(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -28,18 +29,13 @@ func OriginalOfStamp(raw []byte) ([]byte, error) {
 
 // Reseal seals a voucher again after a test has changed it.
 func Reseal(raw []byte, with *identity.Identity) ([]byte, error) {
-	v, err := parse(raw)
+	v, err := readXML(raw)
 	if err != nil {
 		return nil, err
 	}
-	kept := v.attrs[:0:0]
-	kept = append(kept, attr{"xmlns:cfdi", satwire.SpaceCFDI}, attr{"xmlns:xsi", spaceXSI})
-	for _, a := range v.attrs {
-		if a.name != "Sello" && a.name != "Certificado" && a.name != "NoCertificado" {
-			kept = append(kept, a)
-		}
-	}
-	v.attrs = kept
+	v.Attrs = slices.DeleteFunc(v.Attrs, func(a xmltree.Attr) bool {
+		return a.Local == "Sello" || a.Local == "Certificado" || a.Local == "NoCertificado"
+	})
 	if err := seal(v, with); err != nil {
 		return nil, err
 	}
@@ -54,8 +50,8 @@ func Unsealed(in country.Draft) ([]byte, []byte, error) {
 		return nil, nil, err
 	}
 	v := p.voucher()
-	v.set("NoCertificado", "30001000000400002434")
-	v.set("Certificado", "MIIF")
+	v.Set("NoCertificado", "30001000000400002434")
+	v.Set("Certificado", "MIIF")
 	text, err := original(v)
 	return document(v), text, err
 }
@@ -70,15 +66,6 @@ func ReadProducts(b []byte) error { _, err := readProducts(b); return err }
 // ReadStamped is the reader that fuzzing asks.
 func ReadStamped(raw []byte) error { _, err := readStamped(raw); return err }
 
-// Rewritten reads a document and writes it again.
-func Rewritten(raw []byte) ([]byte, error) {
-	n, err := parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	return n.appendXML(nil), nil
-}
-
 // Form and Currency, for the comparison with the official catalogue.
 func Form(key string) bool      { return paymentForm(key) }
 func Currency(code string) bool { return currency(code) }
@@ -87,9 +74,9 @@ func Currency(code string) bool { return currency(code) }
 func Money(amount int64, decimals int) string { return money(amount, decimals) }
 
 func Attribute(raw []byte, name string) string {
-	n, err := parse(raw)
+	n, err := readXML(raw)
 	if err != nil {
 		return err.Error()
 	}
-	return n.attr(name)
+	return n.Attr(name)
 }

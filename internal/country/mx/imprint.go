@@ -6,6 +6,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // imprint is what a printed CFDI must carry (RMF 2.7.1.7 and Anexo 20, II.D
@@ -23,7 +24,7 @@ func imprint(in country.Issue) country.Imprint {
 		_, sign := direction(in.Transaction.Kind, in.Totals)
 		out.Negated = sign < 0
 	}
-	if v.attr("TipoDeComprobante") == satwire.TypeExpense {
+	if v.Attr("TipoDeComprobante") == satwire.TypeExpense {
 		out.Title = "Nota de crédito (CFDI de egreso)"
 	}
 	out.Codes = []country.Code{{Text: got.address(), Caption: "verificacfdi.facturaelectronica.sat.gob.mx"}}
@@ -33,28 +34,28 @@ func imprint(in country.Issue) country.Imprint {
 		}
 	}
 	label("Folio fiscal (UUID)", got.uuid())
-	label("Serie y folio", strings.TrimSpace(v.attr("Serie")+" "+v.attr("Folio")))
-	label("No. de serie del CSD del emisor", v.attr("NoCertificado"))
+	label("Serie y folio", strings.TrimSpace(v.Attr("Serie")+" "+v.Attr("Folio")))
+	label("No. de serie del CSD del emisor", v.Attr("NoCertificado"))
 	label("No. de serie del certificado del SAT", got.number())
-	label("Fecha y hora de certificación", got.stamp.attr("FechaTimbrado"))
-	label("RFC del proveedor de certificación", got.stamp.attr("RfcProvCertif"))
-	label("Lugar y fecha de expedición", v.attr("LugarExpedicion")+" "+v.attr("Fecha"))
-	if issuer := v.kid("cfdi:Emisor"); issuer != nil {
-		label("Régimen fiscal del emisor", named(issuer.attr("RegimenFiscal")))
+	label("Fecha y hora de certificación", got.stamp.Attr("FechaTimbrado"))
+	label("RFC del proveedor de certificación", got.stamp.Attr("RfcProvCertif"))
+	label("Lugar y fecha de expedición", v.Attr("LugarExpedicion")+" "+v.Attr("Fecha"))
+	if issuer := child(v, "Emisor"); issuer != nil {
+		label("Régimen fiscal del emisor", named(issuer.Attr("RegimenFiscal")))
 	}
-	if receiver := v.kid("cfdi:Receptor"); receiver != nil {
-		label("RFC del receptor", receiver.attr("Rfc"))
-		label("Régimen fiscal del receptor", named(receiver.attr("RegimenFiscalReceptor")))
-		label("Domicilio fiscal del receptor", receiver.attr("DomicilioFiscalReceptor"))
-		label("Uso del CFDI", receiver.attr("UsoCFDI"))
+	if receiver := child(v, "Receptor"); receiver != nil {
+		label("RFC del receptor", receiver.Attr("Rfc"))
+		label("Régimen fiscal del receptor", named(receiver.Attr("RegimenFiscalReceptor")))
+		label("Domicilio fiscal del receptor", receiver.Attr("DomicilioFiscalReceptor"))
+		label("Uso del CFDI", receiver.Attr("UsoCFDI"))
 	}
-	label("Método y forma de pago", strings.TrimSpace(v.attr("MetodoPago")+" "+v.attr("FormaPago")))
-	v.all(func(n *node) {
-		label("CFDI relacionado ("+v.kid("cfdi:CfdiRelacionados").attr("TipoRelacion")+")", n.attr("UUID"))
-	}, "cfdi:CfdiRelacionados", "cfdi:CfdiRelacionado")
+	label("Método y forma de pago", strings.TrimSpace(v.Attr("MetodoPago")+" "+v.Attr("FormaPago")))
+	each(v, func(n *xmltree.Element) {
+		label("CFDI relacionado ("+child(v, "CfdiRelacionados").Attr("TipoRelacion")+")", n.Attr("UUID"))
+	}, "CfdiRelacionados", "CfdiRelacionado")
 	out.Texts = []string{
-		"Sello digital del CFDI: " + v.attr("Sello"),
-		"Sello digital del SAT: " + got.stamp.attr("SelloSAT"),
+		"Sello digital del CFDI: " + v.Attr("Sello"),
+		"Sello digital del SAT: " + got.stamp.Attr("SelloSAT"),
 		"Cadena original del complemento de certificación digital del SAT: " + string(originalOfStamp(got.stamp)),
 		"Este documento es una representación impresa de un CFDI.",
 	}

@@ -24,21 +24,19 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 	// Two hours before: the day begins earlier in Cancún than in central Mexico.
 	from := time.Date(day.Year, day.Month, day.Day, -2, 0, 0, 0, zone)
 	to := time.Date(day.Year, day.Month, day.Day+1, 0, 0, 0, 0, zone).Add(satwire.StampWithin + 2*time.Hour)
-	result, _, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPList, space: satwire.SpaceSOAPList, method: "report_uuid", args: []attr{
+	result, _, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPList, space: satwire.SpaceSOAPList, method: "report_uuid", args: []argument{
 		{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", rfc},
 		{"date_from", from.Format(satwire.LocalTime)}, {"date_to", to.Format(satwire.LocalTime)}, {"invoice_type", "I"},
 	}}, "report_uuidResult")
-	if err == nil && result.member("error") != "" {
-		err = fmt.Errorf("%w: %s", errAwkward, result.member("error"))
+	if err == nil && result.Value("error") != "" {
+		err = fmt.Errorf("%w: %s", errAwkward, result.Value("error"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", day, err)
 	}
 	var uuids []string
-	if invoices := result.named("invoices"); invoices != nil {
-		for _, k := range invoices.kids {
-			uuids = append(uuids, k.member("uuid"))
-		}
+	for _, held := range result.At("invoices").All("ReportUUID") {
+		uuids = append(uuids, held.Value("uuid"))
 	}
 	var list []country.Entry
 	for _, uuid := range uuids {
@@ -55,28 +53,28 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 
 // entry is one voucher that the provider holds, and the day on it.
 func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Credentials) (country.Entry, string, error) {
-	result, _, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPList, space: satwire.SpaceSOAPList, method: "get_xml", args: []attr{
+	result, _, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPList, space: satwire.SpaceSOAPList, method: "get_xml", args: []argument{
 		{"username", c.Username}, {"password", c.Secret}, {"uuid", uuid}, {"taxpayer_id", rfc}, {"invoice_type", "I"},
 	}}, "get_xmlResult")
 	if err != nil {
 		return country.Entry{}, "", err
 	}
-	got, err := readStamped([]byte(result.member("xml")))
+	got, err := readStamped([]byte(result.Value("xml")))
 	if err != nil {
 		return country.Entry{}, "", fmt.Errorf("reading %s: %w", uuid, err)
 	}
 	v := got.voucher
-	issuer, receiver := v.kid("cfdi:Emisor"), v.kid("cfdi:Receptor")
-	if issuer == nil || receiver == nil || issuer.attr("Rfc") != rfc {
+	issuer, receiver := child(v, "Emisor"), child(v, "Receptor")
+	if issuer == nil || receiver == nil || issuer.Attr("Rfc") != rfc {
 		return country.Entry{}, "", fmt.Errorf("reading %s: it is another's", uuid)
 	}
-	now, err := ch.stateSOAP(ctx, country.Filing{Supplier: rfc}, errand{UUID: got.uuid(), Receiver: receiver.attr("Rfc"), Total: v.attr("Total")}, c)
+	now, err := ch.stateSOAP(ctx, country.Filing{Supplier: rfc}, errand{UUID: got.uuid(), Receiver: receiver.Attr("Rfc"), Total: v.Attr("Total")}, c)
 	if err != nil {
 		return country.Entry{}, "", err
 	}
-	day, _, _ := strings.Cut(v.attr("Fecha"), "T")
+	day, _, _ := strings.Cut(v.Attr("Fecha"), "T")
 	return country.Entry{
-		Number: v.attr("Serie") + v.attr("Folio"), AuthorityID1: got.uuid(), AuthorityID2: got.number(),
+		Number: v.Attr("Serie") + v.Attr("Folio"), AuthorityID1: got.uuid(), AuthorityID2: got.number(),
 		Cancelled: now.voucher == satwire.VoucherCancelled, At: got.at(ch.cat),
 	}, day, nil
 }

@@ -11,6 +11,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
+	"tributary/internal/xmltree"
 )
 
 // SAT's own services, which need no provider: the state of a voucher and the
@@ -33,8 +34,8 @@ type state struct {
 	raw        []byte
 }
 
-func stateIn(n *node, raw []byte) (state, error) {
-	s := state{code: n.member("CodigoEstatus"), voucher: n.member("Estado"), cancelable: n.member("EsCancelable"), cancelling: n.member("EstatusCancelacion"), raw: raw}
+func stateIn(n *xmltree.Element, raw []byte) (state, error) {
+	s := state{code: n.Value("CodigoEstatus"), voucher: n.Value("Estado"), cancelable: n.Value("EsCancelable"), cancelling: n.Value("EstatusCancelacion"), raw: raw}
 	if s.voucher == "" {
 		return state{}, fmt.Errorf("%w: SAT names no state: %s", errAwkward, s.code)
 	}
@@ -79,7 +80,7 @@ func (ch *channel) stateOf(ctx context.Context, f country.Filing, e errand, c co
 		expression += "&fe=" + e.Tail
 	}
 	result, raw, err := ch.ask(ctx, call{url: host + satwire.PathState, space: satwire.SpaceState, method: "Consulta", action: satwire.ActionState,
-		args: []attr{{"expresionImpresa", expression}}}, "ConsultaResult")
+		args: []argument{{"expresionImpresa", expression}}}, "ConsultaResult")
 	if err != nil {
 		return state{}, err
 	}

@@ -16,12 +16,13 @@ import (
 
 	"tributary/internal/country/identity"
 	"tributary/internal/official/satwire"
+	"tributary/internal/xmltree"
 )
 
 // seal puts certificate and seal into a voucher.
-func seal(voucher *node, with *identity.Identity) error {
-	voucher.set("NoCertificado", satwire.CertificateNumber(with.Leaf))
-	voucher.set("Certificado", base64.StdEncoding.EncodeToString(with.Leaf.Raw))
+func seal(voucher *xmltree.Element, with *identity.Identity) error {
+	voucher.Set("NoCertificado", satwire.CertificateNumber(with.Leaf))
+	voucher.Set("Certificado", base64.StdEncoding.EncodeToString(with.Leaf.Raw))
 	text, err := original(voucher)
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ func seal(voucher *node, with *identity.Identity) error {
 	if err != nil {
 		return fmt.Errorf("sealing a voucher: %w", err)
 	}
-	voucher.set("Sello", signature)
+	voucher.Set("Sello", signature)
 	return nil
 }
 
@@ -61,20 +62,29 @@ func verify(leaf *x509.Certificate, hash crypto.Hash, text []byte, signature str
 
 // stamped is a voucher with its stamp, read from a provider's answer.
 type stamped struct {
-	voucher *node
-	stamp   *node
+	voucher *xmltree.Element
+	stamp   *xmltree.Element
 	raw     []byte
 }
 
 // readStamped reads a stamped voucher without believing it yet.
 func readStamped(raw []byte) (*stamped, error) {
-	voucher, err := parse(raw)
+	voucher, err := readXML(raw)
 	if err != nil {
 		return nil, err
 	}
 	s := &stamped{voucher: voucher, raw: raw}
-	voucher.all(func(n *node) { s.stamp = n }, "cfdi:Complemento", "tfd:TimbreFiscalDigital")
-	if voucher.name != "cfdi:Comprobante" || s.stamp == nil {
+	if !voucher.Is(satwire.SpaceCFDI, "Comprobante") {
+		return nil, errors.New("it is no voucher")
+	}
+	each(voucher, func(complement *xmltree.Element) {
+		for _, c := range complement.Children {
+			if c.Is(satwire.SpaceStamp, "TimbreFiscalDigital") {
+				s.stamp = c
+			}
+		}
+	}, "Complemento")
+	if s.stamp == nil {
 		return nil, errors.New("it is no stamped voucher")
 	}
 	if !uuidPattern.MatchString(s.uuid()) || len(s.number()) != 20 {
@@ -83,13 +93,13 @@ func readStamped(raw []byte) (*stamped, error) {
 	return s, nil
 }
 
-func (s *stamped) uuid() string   { return strings.ToUpper(s.stamp.attr("UUID")) }
-func (s *stamped) number() string { return s.stamp.attr("NoCertificadoSAT") }
+func (s *stamped) uuid() string   { return strings.ToUpper(s.stamp.Attr("UUID")) }
+func (s *stamped) number() string { return s.stamp.Attr("NoCertificadoSAT") }
 
 // believe checks the stamp: it must be of the voucher that it stands in, and
 // signed by the holder of SAT's certificate.
 func (s *stamped) believe(sat *x509.Certificate) error {
-	if s.stamp.attr("SelloCFD") != s.voucher.attr("Sello") {
+	if s.stamp.Attr("SelloCFD") != s.voucher.Attr("Sello") {
 		return errors.New("the stamp is of another voucher: SelloCFD differs from Sello")
 	}
 	if sat == nil {
@@ -98,7 +108,7 @@ func (s *stamped) believe(sat *x509.Certificate) error {
 	if satwire.CertificateNumber(sat) != s.number() {
 		return errors.New("the stamp names another certificate than SAT's repository gave")
 	}
-	if err := verify(sat, crypto.SHA256, originalOfStamp(s.stamp), s.stamp.attr("SelloSAT")); err != nil {
+	if err := verify(sat, crypto.SHA256, originalOfStamp(s.stamp), s.stamp.Attr("SelloSAT")); err != nil {
 		return fmt.Errorf("the stamp is not SAT's: %w", err)
 	}
 	return nil
@@ -106,7 +116,7 @@ func (s *stamped) believe(sat *x509.Certificate) error {
 
 // at is the moment of the stamp, which is written in the time of central Mexico.
 func (s *stamped) at(cat *catalog) time.Time {
-	at, err := time.ParseInLocation(satwire.LocalTime, s.stamp.attr("FechaTimbrado"), cat.zone("", nil))
+	at, err := time.ParseInLocation(satwire.LocalTime, s.stamp.Attr("FechaTimbrado"), cat.zone("", nil))
 	if err != nil {
 		return time.Time{}
 	}
@@ -117,14 +127,11 @@ func (s *stamped) at(cat *catalog) time.Time {
 // UUID, both RFCs, the total without needless zeros, the end of the seal.
 func (s *stamped) address() string {
 	rfc := func(party string) string {
-		if n := s.voucher.kid(party); n != nil {
-			return url.QueryEscape(n.attr("Rfc"))
-		}
-		return ""
+		return url.QueryEscape(child(s.voucher, party).Attr("Rfc"))
 	}
-	seal := s.voucher.attr("Sello")
-	return verifyAddress + "?id=" + s.uuid() + "&re=" + rfc("cfdi:Emisor") + "&rr=" + rfc("cfdi:Receptor") +
-		"&tt=" + plain(s.voucher.attr("Total")) + "&fe=" + strings.ReplaceAll(tail(seal, 8), "+", "%2B")
+	seal := s.voucher.Attr("Sello")
+	return verifyAddress + "?id=" + s.uuid() + "&re=" + rfc("Emisor") + "&rr=" + rfc("Receptor") +
+		"&tt=" + plain(s.voucher.Attr("Total")) + "&fe=" + strings.ReplaceAll(tail(seal, 8), "+", "%2B")
 }
 
 const verifyAddress = "https://verificacfdi.facturaelectronica.sat.gob.mx/default.aspx"

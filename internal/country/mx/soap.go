@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/official/satwire"
+	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
 )
 
@@ -22,19 +23,24 @@ type call struct {
 	space  string
 	method string
 	action string // empty: the method
-	args   []attr // in order
+	args   []argument
 }
+
+// argument is one element of a call, with its text.
+type argument struct{ name, value string }
 
 // envelope writes a call. Values are escaped; their names are ours.
 func (c call) envelope() []byte {
-	body := element("q:" + c.method)
-	for _, a := range c.args {
-		body.add(&node{name: "q:" + a.name, text: a.value})
-	}
-	e := element("soapenv:Envelope", "xmlns:soapenv", soap.Space11, "xmlns:q", c.space)
-	e.add(element("soapenv:Header"))
-	e.add(element("soapenv:Body")).add(body)
-	return document(e)
+	w := xmltree.NewWriter(4 << 10)
+	w.Declare()
+	soap.Message{Version: soap.V11, Spaces: []string{"xmlns:q", c.space}, Body: func(w *xmltree.Writer) {
+		w.Start("q:" + c.method)
+		for _, a := range c.args {
+			w.Leaf("q:"+a.name, a.value)
+		}
+		w.End()
+	}}.WriteTo(w)
+	return w.Bytes()
 }
 
 // fault in an answer: the call went wrong, and nothing is known of its effect.
@@ -44,7 +50,7 @@ var errSOAPFault = errors.New("the provider answered with a SOAP fault")
 //
 // Failure policy: only an answer of the right form counts. Any other status
 // than 200, a page, a SOAP fault, a body cut short: nothing is known.
-func (ch *channel) ask(ctx context.Context, c call, result string) (*node, []byte, error) {
+func (ch *channel) ask(ctx context.Context, c call, result string) (*xmltree.Element, []byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(c.envelope()))
 	if err != nil {
 		return nil, nil, fmt.Errorf("calling %s: %w: %w", c.method, country.ErrNotTaken, err)
@@ -53,20 +59,20 @@ func (ch *channel) ask(ctx context.Context, c call, result string) (*node, []byt
 	if action == "" {
 		action = c.method
 	}
-	r.Header.Set("Content-Type", "text/xml; charset=utf-8")
+	r.Header.Set("Content-Type", soap.V11.ContentType(action))
 	r.Header.Set("SOAPAction", `"`+action+`"`)
 	reply, err := country.Exchange(ch.at.HTTP, r, answerBytesMax)
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := parse(reply.Body)
-	if err != nil || local(root.name) != "Envelope" {
-		return nil, nil, fmt.Errorf("calling %s: status %d without an answer of the protocol", c.method, reply.Status)
+	m, err := soap.Read(reply.Body, xmltree.Limits{Bytes: answerBytesMax, Depth: satwire.VoucherDepthMax})
+	if err != nil {
+		return nil, nil, fmt.Errorf("calling %s: status %d without an answer of the protocol: %w", c.method, reply.Status, err)
 	}
-	if f := root.named("Fault"); f != nil {
-		return nil, nil, fmt.Errorf("calling %s: %w with status %d: %s %s", c.method, errSOAPFault, reply.Status, f.member("faultcode"), f.member("faultstring"))
+	if m.Fault != nil {
+		return nil, nil, fmt.Errorf("calling %s: %w with status %d: %s %s", c.method, errSOAPFault, reply.Status, m.Fault.Code, m.Fault.Reason)
 	}
-	found := root.named(result)
+	found := m.Content.At(result)
 	if reply.Status != http.StatusOK || found == nil {
 		return nil, nil, fmt.Errorf("calling %s: status %d without a %s", c.method, reply.Status, result)
 	}
@@ -75,15 +81,15 @@ func (ch *channel) ask(ctx context.Context, c call, result string) (*node, []byt
 
 // stampSOAP calls stamp or stamped with a voucher.
 func (ch *channel) stampSOAP(ctx context.Context, method string, f country.Filing, c country.Credentials) (answer, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPStamp, space: satwire.SpaceSOAPStamp, method: method, args: []attr{
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPStamp, space: satwire.SpaceSOAPStamp, method: method, args: []argument{
 		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret},
 	}}, method+"Result")
 	if err != nil {
 		return answer{}, err
 	}
-	said := answer{document: []byte(result.member("xml")), raw: raw}
-	if incident := result.named("Incidencia"); incident != nil {
-		said.code, said.message = incident.member("CodigoError"), tidy(incident.member("MensajeIncidencia")+" "+incident.member("ExtraInfo"))
+	said := answer{document: []byte(result.Value("xml")), raw: raw}
+	if incident := result.At("Incidencias", "Incidencia"); incident != nil {
+		said.code, said.message = incident.Value("CodigoError"), tidy(incident.Value("MensajeIncidencia")+" "+incident.Value("ExtraInfo"))
 	}
 	if said.code == "" && len(said.document) == 0 {
 		return answer{}, fmt.Errorf("%w: neither a voucher nor a reason", errAwkward)
@@ -101,18 +107,18 @@ type cancelled struct {
 }
 
 func (ch *channel) cancelSOAP(ctx context.Context, f country.Filing, e errand, c country.Credentials) (cancelled, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "cancel_signature", args: []attr{
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "cancel_signature", args: []argument{
 		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret}, {"store_pending", "false"},
 	}}, "cancel_signatureResult")
 	if err != nil {
 		return cancelled{}, err
 	}
-	said := cancelled{receipt: result.member("Acuse"), raw: raw}
-	if folio := result.named("Folio"); folio != nil && strings.EqualFold(folio.member("UUID"), e.UUID) {
-		said.status, said.state = folio.member("EstatusUUID"), folio.member("EstatusCancelacion")
+	said := cancelled{receipt: result.Value("Acuse"), raw: raw}
+	if folio := result.At("Folios", "Folio"); folio != nil && strings.EqualFold(folio.Value("UUID"), e.UUID) {
+		said.status, said.state = folio.Value("EstatusUUID"), folio.Value("EstatusCancelacion")
 	}
 	if said.status == "" {
-		said.status, said.message, _ = strings.Cut(result.member("CodEstatus"), " ")
+		said.status, said.message, _ = strings.Cut(result.Value("CodEstatus"), " ")
 	}
 	if said.status == "" {
 		return cancelled{}, fmt.Errorf("%w: no state of %s", errAwkward, e.UUID)
@@ -122,14 +128,14 @@ func (ch *channel) cancelSOAP(ctx context.Context, f country.Filing, e errand, c
 
 // stateSOAP asks SAT about a voucher through the provider.
 func (ch *channel) stateSOAP(ctx context.Context, f country.Filing, e errand, c country.Credentials) (state, error) {
-	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "get_sat_status", args: []attr{
+	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "get_sat_status", args: []argument{
 		{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", f.Supplier}, {"rtaxpayer_id", e.Receiver}, {"uuid", e.UUID}, {"total", e.Total},
 	}}, "get_sat_statusResult")
 	if err != nil {
 		return state{}, err
 	}
-	if text := result.member("error"); text != "" {
+	if text := result.Value("error"); text != "" {
 		return state{}, fmt.Errorf("%w: %s", errAwkward, text)
 	}
-	return stateIn(result.named("sat"), raw)
+	return stateIn(result.At("sat"), raw)
 }

@@ -7,6 +7,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // Relations (c_TipoRelacion).
@@ -53,129 +54,129 @@ func (p *plan) global() bool {
 }
 
 // voucher writes the plan as an element, without seal and certificate.
-func (p *plan) voucher() *node {
+func (p *plan) voucher() *xmltree.Element {
 	s := p.book.addUp()
 	d := p.book.decimals
-	n := element("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:xsi", spaceXSI,
+	n := xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:xsi", xmltree.SpaceXSI,
 		"xsi:schemaLocation", satwire.SpaceCFDI+" http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd", "Version", "4.0")
-	n.set("Serie", p.serie)
-	n.set("Folio", p.folio)
-	n.set("Fecha", p.at.Format(satwire.LocalTime))
-	n.set("FormaPago", p.form)
-	n.set("SubTotal", money(s.subtotal, d))
+	n.Set("Serie", p.serie)
+	n.Set("Folio", p.folio)
+	n.Set("Fecha", p.at.Format(satwire.LocalTime))
+	n.Set("FormaPago", p.form)
+	n.Set("SubTotal", money(s.subtotal, d))
 	if s.discount > 0 {
-		n.set("Descuento", money(s.discount, d))
+		n.Set("Descuento", money(s.discount, d))
 	}
-	n.set("Moneda", p.currency)
-	n.set("TipoCambio", p.rate)
-	n.set("Total", money(s.total(), d))
-	n.set("TipoDeComprobante", p.kind)
-	n.set("Exportacion", "01")
-	n.set("MetodoPago", p.method)
-	n.set("LugarExpedicion", p.place)
+	n.Set("Moneda", p.currency)
+	n.Set("TipoCambio", p.rate)
+	n.Set("Total", money(s.total(), d))
+	n.Set("TipoDeComprobante", p.kind)
+	n.Set("Exportacion", "01")
+	n.Set("MetodoPago", p.method)
+	n.Set("LugarExpedicion", p.place)
 	if p.global() {
-		n.add(element("cfdi:InformacionGlobal", "Periodicidad", "01", "Meses", p.at.Format("01"), "Año", p.at.Format("2006")))
+		n.Add(xmltree.New("cfdi:InformacionGlobal", "Periodicidad", "01", "Meses", p.at.Format("01"), "Año", p.at.Format("2006")))
 	}
 	if p.related != "" {
-		n.add(element("cfdi:CfdiRelacionados", "TipoRelacion", p.relation)).add(element("cfdi:CfdiRelacionado", "UUID", p.related))
+		n.Add(xmltree.New("cfdi:CfdiRelacionados", "TipoRelacion", p.relation)).Add(xmltree.New("cfdi:CfdiRelacionado", "UUID", p.related))
 	}
-	n.add(element("cfdi:Emisor", "Rfc", p.issuer.rfc, "Nombre", p.issuer.name, "RegimenFiscal", p.issuer.regime))
-	receiver := n.add(element("cfdi:Receptor", "Rfc", p.receiver.rfc, "Nombre", p.receiver.name, "DomicilioFiscalReceptor", p.receiver.domicile))
-	receiver.set("ResidenciaFiscal", p.receiver.residence)
-	receiver.set("NumRegIdTrib", p.receiver.foreign)
-	receiver.set("RegimenFiscalReceptor", p.receiver.regime)
-	receiver.set("UsoCFDI", p.receiver.use)
-	concepts := n.add(element("cfdi:Conceptos"))
+	n.Add(xmltree.New("cfdi:Emisor", "Rfc", p.issuer.rfc, "Nombre", p.issuer.name, "RegimenFiscal", p.issuer.regime))
+	receiver := n.Add(xmltree.New("cfdi:Receptor", "Rfc", p.receiver.rfc, "Nombre", p.receiver.name, "DomicilioFiscalReceptor", p.receiver.domicile))
+	receiver.Set("ResidenciaFiscal", p.receiver.residence)
+	receiver.Set("NumRegIdTrib", p.receiver.foreign)
+	receiver.Set("RegimenFiscalReceptor", p.receiver.regime)
+	receiver.Set("UsoCFDI", p.receiver.use)
+	concepts := n.Add(xmltree.New("cfdi:Conceptos"))
 	for _, c := range p.book.concepts {
-		concepts.add(p.concept(c))
+		concepts.Add(p.concept(c))
 	}
 	if len(s.transfers)+len(s.retentions) > 0 {
-		n.add(p.taxes(&s))
+		n.Add(p.taxes(&s))
 	}
 	return n
 }
 
-func (p *plan) concept(c *concept) *node {
+func (p *plan) concept(c *concept) *xmltree.Element {
 	item, d := &p.items[c.item], p.book.decimals
-	n := element("cfdi:Concepto", "ClaveProdServ", p.product(item))
-	n.set("NoIdentificacion", item.EAN)
-	n.set("Cantidad", item.Quantity.MinimalString())
+	n := xmltree.New("cfdi:Concepto", "ClaveProdServ", p.product(item))
+	n.Set("NoIdentificacion", item.EAN)
+	n.Set("Cantidad", item.Quantity.MinimalString())
 	key, label := p.unit(item)
-	n.set("ClaveUnidad", key)
-	n.set("Unidad", label)
-	n.set("Descripcion", description(item))
-	n.set("ValorUnitario", precise(c.unit, d))
-	n.set("Importe", money(c.importe, d))
+	n.Set("ClaveUnidad", key)
+	n.Set("Unidad", label)
+	n.Set("Descripcion", description(item))
+	n.Set("ValorUnitario", precise(c.unit, d))
+	n.Set("Importe", money(c.importe, d))
 	if c.discount > 0 {
-		n.set("Descuento", money(c.discount, d))
+		n.Set("Descuento", money(c.discount, d))
 	}
 	levies := c.taxed()
 	switch {
 	case len(c.levies) == 0:
-		n.set("ObjetoImp", "01")
+		n.Set("ObjetoImp", "01")
 	case len(levies) == 0:
-		n.set("ObjetoImp", "04")
+		n.Set("ObjetoImp", "04")
 	default:
-		n.set("ObjetoImp", "02")
-		n.add(c.taxes(levies, d))
+		n.Set("ObjetoImp", "02")
+		n.Add(c.taxes(levies, d))
 	}
 	return n
 }
 
-func (c *concept) taxes(levies []levy, decimals int) *node {
-	n := element("cfdi:Impuestos")
-	var transfers, retentions *node
+func (c *concept) taxes(levies []levy, decimals int) *xmltree.Element {
+	n := xmltree.New("cfdi:Impuestos")
+	var transfers, retentions *xmltree.Element
 	for j, l := range levies {
 		if l.withheld {
 			if retentions == nil {
-				retentions = element("cfdi:Retenciones")
+				retentions = xmltree.New("cfdi:Retenciones")
 			}
-			retentions.add(l.entry("cfdi:Retencion", money(c.baseOf(j), decimals), money(c.amounts[j], decimals)))
+			retentions.Add(l.entry("cfdi:Retencion", money(c.baseOf(j), decimals), money(c.amounts[j], decimals)))
 			continue
 		}
 		if transfers == nil {
-			transfers = n.add(element("cfdi:Traslados"))
+			transfers = n.Add(xmltree.New("cfdi:Traslados"))
 		}
-		transfers.add(l.entry("cfdi:Traslado", money(c.baseOf(j), decimals), money(c.amounts[j], decimals)))
+		transfers.Add(l.entry("cfdi:Traslado", money(c.baseOf(j), decimals), money(c.amounts[j], decimals)))
 	}
 	if retentions != nil {
-		n.add(retentions)
+		n.Add(retentions)
 	}
 	return n
 }
 
-func (l levy) entry(name, base, amount string) *node {
-	n := element(name, "Base", base, "Impuesto", l.tax)
+func (l levy) entry(name, base, amount string) *xmltree.Element {
+	n := xmltree.New(name, "Base", base, "Impuesto", l.tax)
 	if l.exempt {
-		n.set("TipoFactor", "Exento")
+		n.Set("TipoFactor", "Exento")
 		return n
 	}
-	n.set("TipoFactor", "Tasa")
-	n.set("TasaOCuota", money(int64(l.rate), 6))
-	n.set("Importe", amount)
+	n.Set("TipoFactor", "Tasa")
+	n.Set("TasaOCuota", money(int64(l.rate), 6))
+	n.Set("Importe", amount)
 	return n
 }
 
-func (p *plan) taxes(s *sums) *node {
-	n, d := element("cfdi:Impuestos"), p.book.decimals
+func (p *plan) taxes(s *sums) *xmltree.Element {
+	n, d := xmltree.New("cfdi:Impuestos"), p.book.decimals
 	if len(s.retentions) > 0 {
-		n.set("TotalImpuestosRetenidos", money(s.withheld, d))
-		list := n.add(element("cfdi:Retenciones"))
+		n.Set("TotalImpuestosRetenidos", money(s.withheld, d))
+		list := n.Add(xmltree.New("cfdi:Retenciones"))
 		for _, r := range s.retentions {
-			list.add(element("cfdi:Retencion", "Impuesto", r.tax, "Importe", money(r.amount, d)))
+			list.Add(xmltree.New("cfdi:Retencion", "Impuesto", r.tax, "Importe", money(r.amount, d)))
 		}
 	}
 	if len(s.transfers) == 0 {
 		return n
 	}
-	list := n.add(element("cfdi:Traslados"))
+	list := n.Add(xmltree.New("cfdi:Traslados"))
 	taxed := false
 	for _, t := range s.transfers {
 		taxed = taxed || !t.levy.exempt
-		list.add(t.levy.entry("cfdi:Traslado", money(t.base, d), money(t.amount, d)))
+		list.Add(t.levy.entry("cfdi:Traslado", money(t.base, d), money(t.amount, d)))
 	}
 	if taxed {
-		n.set("TotalImpuestosTrasladados", money(s.transferred, d))
+		n.Set("TotalImpuestosTrasladados", money(s.transferred, d))
 	}
 	return n
 }
