@@ -141,6 +141,7 @@ var details = map[string]detail{
 	"TransactionResult.note": about("As sent."), "TransactionResult.exchange_rate": about("As submitted."), "TransactionResult.exchange_rate_date": {about: "As submitted.", with: object{"format": "date"}},
 	"TransactionResult.qr_code":      about("Text of the code on the document, in some countries."),
 	"TransactionResult.total_amount": amountOf("With tax; null while there are no items."), "TransactionResult.total_net_amount": amountOf("Sum of net_price."), "TransactionResult.total_tax_amount": amountOf("total_amount less total_net_amount."),
+	"TransactionResult.rounding_amount": amountOf("What the structured invoice rounds to come out at total_amount (EN 16931 BT-114); 0 where it does not."),
 	"TransactionResult.buyer_reference": about("As submitted; a credit's is the original's, as the other references."), "TransactionResult.order_reference": about("As submitted."), "TransactionResult.contract_reference": about("As submitted."), "TransactionResult.project_reference": about("As submitted."),
 	"TransactionResult.due_date": {about: "As submitted.", with: object{"format": "date"}}, "TransactionResult.delivery_date": {about: "As submitted.", with: object{"format": "date"}}, "TransactionResult.payment_terms": about("As submitted."),
 	"TransactionResult.latest_by":   aboutStamp("Legal deadline of reporting, where there is one."),

@@ -61,6 +61,12 @@ type Pack struct {
 	// law. Nil: see [PlainImprint].
 	Imprint func(Issue) Imprint
 
+	// Structured makes the invoice as data where nothing is filed. It is pure:
+	// equal issues give equal bytes. Nil without an error: this transaction gets
+	// none. A fault.Error of kind Invalid ends the attempt in FAILURE. A nil
+	// function: the country has no such form.
+	Structured func(Issue) (*Structured, error)
+
 	// Simulator is a strict double of the authority, speaking its own wire
 	// protocol below "/". Nil: no authority.
 	Simulator func(*Desk) http.Handler

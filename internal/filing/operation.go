@@ -86,7 +86,10 @@ type operation struct {
 	filing   country.Filing
 	receipt  country.Receipt
 	original *country.Original
-	gap      *gap // what the authority holds of it since before a backup was restored
+
+	structured *country.Structured // the invoice as data, where nothing is filed
+
+	gap *gap // what the authority holds of it since before a backup was restored
 }
 
 const operationFields = `operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id,

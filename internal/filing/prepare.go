@@ -40,10 +40,38 @@ func (b *batch) prepare(ctx context.Context, o *operation) error {
 		return nil
 	}
 	if !b.files(o) {
+		if faults := b.structure(o); len(faults) > 0 {
+			b.fail(o, faults...)
+			return nil
+		}
 		b.ready = append(b.ready, o) // documents only
 		return nil
 	}
 	return b.draft(ctx, o)
+}
+
+// structure makes the invoice as data of an operation that is not filed. A
+// document that its own law refuses ends the attempt; a defect of ours does not
+// undo a sale: the result says so, and a person looks at it.
+func (b *batch) structure(o *operation) []fault.Fault {
+	if b.pack.Structured == nil {
+		return nil
+	}
+	in := b.issued(&ending{outcome: outcome{op: o}})
+	err := safely("make a structured invoice", func() (err error) {
+		o.structured, err = b.pack.Structured(in.Country(o.document.LanguageCode))
+		return err
+	})
+	var wrong *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong) && wrong.Kind == fault.Invalid && len(wrong.Faults) > 0:
+		return wrong.Faults
+	}
+	b.log.Error("make a structured invoice", "operation", o.id, "error", err)
+	o.warnings = append(o.warnings, fault.Warn("", fault.InternalError, "the structured invoice could not be made; the document for people stands"))
+	return nil
 }
 
 // files reports whether the operation goes to an authority.

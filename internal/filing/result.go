@@ -51,6 +51,7 @@ type Result struct {
 	TotalAmount     *int64           `json:"total_amount"`
 	TotalNetAmount  *int64           `json:"total_net_amount"`
 	TotalTaxAmount  *int64           `json:"total_tax_amount"`
+	RoundingAmount  int64            `json:"rounding_amount"`
 	LatestBy        *string          `json:"latest_by"`
 	ResultTerms
 	Corrections []CorrectionEntry `json:"corrections"`
@@ -292,6 +293,12 @@ func (b *batch) result(e *ending, visual bool, now time.Time) *Result {
 	if visual {
 		r.GeneratedAt = opt(Stamp(now))
 	}
+	if o.structured != nil {
+		r.RoundingAmount = o.structured.Rounding
+		if o.kind == transaction.Credit || o.kind == transaction.Cancellation {
+			r.RoundingAmount = -r.RoundingAmount
+		}
+	}
 	r.AuthorityID1 = opt(e.receipt.AuthorityID1)
 	r.AuthorityID2 = opt(e.receipt.AuthorityID2)
 	if r.AuthorityID2 == nil {
@@ -364,6 +371,7 @@ type Issued struct {
 	QRCode       string
 	Filing       *country.Filing // nil where nothing was filed
 	Receipt      []byte          // what the authority gave back
+	Structured   *country.Structured
 	Live         country.Live
 	Location     *time.Location
 	At           time.Time
@@ -376,7 +384,7 @@ func (b *batch) issued(e *ending) Issued {
 	in := Issued{
 		Scope: o.scope, OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: t, Totals: o.totals, Supplier: b.supplier,
 		Original: o.original, Pack: b.pack, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2, QRCode: e.receipt.QRCode,
-		Receipt: e.receipt.Document, Live: o.live, Location: b.location, At: b.db.Now(),
+		Receipt: e.receipt.Document, Structured: o.structured, Live: o.live, Location: b.location, At: b.db.Now(),
 	}
 	if o.filing.Report != nil {
 		in.Filing = &o.filing

@@ -231,10 +231,14 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	endings := make([]ending, len(outcomes))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	files := make([]*document.File, len(outcomes))
+	files, reports := make([]*document.File, len(outcomes)), make([]*document.File, len(outcomes))
 	for i := range outcomes {
 		endings[i].outcome = outcomes[i]
 		e := &endings[i]
+		if e.status == Success && e.op.structured != nil {
+			report := document.NewFile(e.op.structured.Content)
+			reports[i] = &report
+		}
 		if e.status != Success || !b.visual(e.op) {
 			continue
 		}
@@ -246,7 +250,7 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	}
 	wg.Wait()
 	var keep []document.File
-	for _, f := range files {
+	for _, f := range slices.Concat(files, reports) {
 		if f != nil {
 			keep = append(keep, *f)
 		}
@@ -258,7 +262,7 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	now := b.db.Now()
 	for i := range endings {
 		e := &endings[i]
-		e.attachments = b.attach(e, files[i], now)
+		e.attachments = b.attach(e, files[i], reports[i], now)
 		text, err := json.Marshal(b.result(e, files[i] != nil, now))
 		if err != nil {
 			return nil, fmt.Errorf("encode the result of %s: %w", e.op.id, err)
@@ -363,7 +367,7 @@ func (b *batch) render(ctx context.Context, e *ending) *document.File {
 }
 
 // attach lists the attachments of an ending.
-func (b *batch) attach(e *ending, visual *document.File, now time.Time) []document.Attachment {
+func (b *batch) attach(e *ending, visual, report *document.File, now time.Time) []document.Attachment {
 	if e.status != Success {
 		return nil
 	}
@@ -375,6 +379,9 @@ func (b *batch) attach(e *ending, visual *document.File, now time.Time) []docume
 	}
 	if visual != nil {
 		add("VISUAL", "PDF", document.InStore, *visual)
+	}
+	if report != nil {
+		add("REPORT", e.op.structured.Format, document.InStore, *report)
 	}
 	if e.op.filing.Report != nil {
 		add("REPORT", e.op.filing.Format, document.InRecord, document.NewFile(e.op.filing.Report))

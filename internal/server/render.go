@@ -50,6 +50,11 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (pdf []byte, fall
 	if c := in.Pack.Facts.Currency; c != "" && !strings.EqualFold(c, in.Transaction.CurrencyCode) {
 		v.LocalCurrency = c
 	}
+	if data := in.Structured; data != nil && data.Embedded != nil {
+		v.Files = []document.EmbeddedFile{{Name: data.Embedded.FileName, MIME: "text/xml", Description: "Invoice as data", Relationship: document.Alternative,
+			ModifiedAt: in.At, Content: data.Content}}
+		v.FacturX = &document.FacturX{FileName: data.Embedded.FileName, Level: data.Embedded.Level}
+	}
 	pdf, err = s.renderer.Render(ctx, v)
 	return pdf, !document.Speaks(v.Language), err
 }

@@ -142,23 +142,41 @@ func LegalForm(country, id string) Identifier {
 }
 
 // VATID is a tax number as BT-31 and BT-48 write it: with the prefix of its
-// country (EL for Greece, and MVA behind Norwegian ones). It is false when the
-// number does not stand the country's own test.
+// country (EL for Greece, and MVA behind Norwegian ones). A number that comes
+// with its prefix is taken at its word; one without must stand the country's own
+// test, because local tax numbers come without as well.
 func VATID(country, number string) (string, bool) {
-	v := taxid.Check(country, number)
-	if !v.Valid {
-		return "", false
+	prefix := country
+	if country == "GR" {
+		prefix = "EL"
 	}
-	switch v.Country {
-	case "GR":
-		return "EL" + v.Number, true
-	case "NO":
-		return "NO" + strings.TrimSuffix(v.Number, "MVA") + "MVA", true
+	compact := strings.Map(letterOrDigit, number)
+	rest, ok := strings.CutPrefix(compact, prefix)
+	if !ok && country == "GR" {
+		rest, ok = strings.CutPrefix(compact, country)
 	}
-	if strings.HasPrefix(v.Number, v.Country) {
-		return v.Number, true
+	if !ok || len(prefix) != 2 || len(rest) < 4 || len(rest) > 14 {
+		v := taxid.Check(country, number)
+		if !v.Valid {
+			return "", false
+		}
+		rest = strings.TrimPrefix(v.Number, v.Country)
 	}
-	return v.Country + v.Number, true
+	if country == "NO" {
+		rest = strings.TrimSuffix(rest, "MVA") + "MVA"
+	}
+	return prefix + rest, true
+}
+
+// letterOrDigit drops what people put between the characters of a number.
+func letterOrDigit(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z':
+		return r - 'a' + 'A'
+	case r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '+' || r == '*':
+		return r
+	}
+	return -1
 }
 
 // ValidIn reports whether an identifier can exist in a scheme: its form and,

@@ -1,6 +1,9 @@
 package en16931
 
-import "math/big"
+import (
+	"math/big"
+	"math/bits"
+)
 
 func (c *checker) line(l *Line) {
 	c.need("BR-21", "BT-126", l.ID != "")
@@ -61,6 +64,9 @@ func (c *checker) lineAdds(l *Line) bool {
 	if !l.Quantity.Given() || !l.Price.Net.Given() || !l.Net.Given() {
 		return true // other rules speak of that
 	}
+	if ok, decided := c.lineAddsShort(l); decided {
+		return ok
+	}
 	base := l.Price.BaseQuantity
 	if !base.Given() || base.Sign() == 0 {
 		base = Dec(1, 0)
@@ -84,6 +90,27 @@ func (c *checker) lineAdds(l *Line) bool {
 	}
 	limit := new(big.Int).Mul(scaled(slack, exactScale), scaled(base, exactScale))
 	return left.Sub(left, product).CmpAbs(limit.Abs(limit)) <= 0
+}
+
+// lineAddsShort decides lines as people write them in 128 bits, without a base
+// quantity; thousands of them are checked in a document.
+func (c *checker) lineAddsShort(l *Line) (ok, decided bool) {
+	shift := int(l.Quantity.scale) + int(l.Price.Net.scale) - 2
+	if l.Price.BaseQuantity.given || c.d.Currency == "HUF" || shift < 0 || shift > digitsMax-1 || len(l.Allowances)+len(l.Charges) > 0 || l.Net.scale > 2 {
+		return false, false
+	}
+	net := l.Net.unscaled * [...]int64{100, 10, 1}[l.Net.scale]
+	if abs(l.Net.unscaled) > smallMax || (l.Quantity.Sign() < 0) != (net < 0) && net != 0 || l.Price.Net.Sign() < 0 {
+		return false, false
+	}
+	hi, lo := bits.Mul64(uint64(abs(l.Quantity.unscaled)), uint64(l.Price.Net.unscaled))
+	wantHi, wantLo := bits.Mul64(uint64(abs(net)), pow10(shift))
+	if hi < wantHi || hi == wantHi && lo < wantLo {
+		hi, lo, wantHi, wantLo = wantHi, wantLo, hi, lo
+	}
+	lo, borrow := bits.Sub64(lo, wantLo, 0)
+	hi, _ = bits.Sub64(hi, wantHi, borrow)
+	return hi == 0 && lo <= 2*pow10(shift), true
 }
 
 // percentAdds is Peppol's R040: amount = base × percentage, within two hundredths.

@@ -1,6 +1,9 @@
 package en16931
 
-import "math/big"
+import (
+	"math/big"
+	"math/bits"
+)
 
 // Settlement is what a transaction says about its sums, in minor units of the
 // currency, and how the document may round.
@@ -179,22 +182,38 @@ func PriceFor(amount int64, quantity Decimal, decimals int) Price {
 
 // divide is amount ÷ quantity with more decimals, rounded half up.
 func divide(amount int64, quantity Decimal, more int) (int64, bool) {
-	n := new(big.Int).Mul(big.NewInt(amount), power10(int(quantity.scale)+more))
-	q := big.NewInt(quantity.unscaled)
-	if q.Sign() <= 0 {
+	if quantity.unscaled <= 0 || int(quantity.scale)+more > digitsMax {
 		return 0, false
 	}
-	n.Add(n, new(big.Int).Rsh(q, 1))
-	n.Quo(n, q)
-	return n.Int64(), n.IsInt64() && n.Cmp(power10(digitsMax)) < 0
+	q := uint64(quantity.unscaled)
+	hi, lo := bits.Mul64(uint64(amount), pow10(int(quantity.scale)+more))
+	if hi >= q {
+		return 0, false
+	}
+	n, rest := bits.Div64(hi, lo, q)
+	if rest >= q-rest {
+		n++
+	}
+	return int64(n), n < pow10(digitsMax)
 }
 
 // fits: | quantity × price − amount | ≤ ½ minor unit.
 func fits(price int64, quantity Decimal, amount int64, more int) bool {
-	product := new(big.Int).Mul(big.NewInt(price), big.NewInt(quantity.unscaled))
-	shift := more + int(quantity.scale)
-	unit := power10(shift)
-	product.Sub(product, new(big.Int).Mul(big.NewInt(amount), unit))
-	product.Lsh(product, 1)
-	return product.CmpAbs(unit) <= 0
+	unit := pow10(more + int(quantity.scale))
+	hi, lo := bits.Mul64(uint64(price), uint64(quantity.unscaled))
+	wantHi, wantLo := bits.Mul64(uint64(amount), unit)
+	if hi < wantHi || hi == wantHi && lo < wantLo {
+		hi, lo, wantHi, wantLo = wantHi, wantLo, hi, lo
+	}
+	lo, borrow := bits.Sub64(lo, wantLo, 0)
+	hi, _ = bits.Sub64(hi, wantHi, borrow)
+	return hi == 0 && lo <= unit-lo && lo <= unit
+}
+
+func pow10(exponent int) uint64 {
+	p := uint64(1)
+	for range exponent {
+		p *= 10
+	}
+	return p
 }

@@ -1,5 +1,6 @@
 // Package world is the list of countries: one line for each that has a pack of
-// its own, and the generic pack for all others.
+// its own, one for each page of the European family, and the generic pack for
+// all others.
 //
 // It owns the list and nothing else. Law: every country of ISO 3166-1 is in
 // it exactly once, and so is the reference authority.
@@ -9,14 +10,27 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/invopop/gobl/l10n"
+
 	"tributary/internal/authority/aeat"
 	"tributary/internal/authority/reference"
 	"tributary/internal/authority/sat"
 	"tributary/internal/country"
+	"tributary/internal/country/at"
+	"tributary/internal/country/be"
+	"tributary/internal/country/de"
+	"tributary/internal/country/dk"
+	"tributary/internal/country/en16931"
 	"tributary/internal/country/es"
+	"tributary/internal/country/fi"
 	"tributary/internal/country/generic"
+	"tributary/internal/country/ie"
+	"tributary/internal/country/lu"
 	"tributary/internal/country/mx"
+	"tributary/internal/country/nl"
+	"tributary/internal/country/no"
 	"tributary/internal/country/pl"
+	"tributary/internal/country/se"
 	"tributary/internal/country/xx"
 	"tributary/internal/transaction"
 )
@@ -30,6 +44,22 @@ func Packs(further ...country.Pack) ([]country.Pack, error) {
 		pl.Pack(),                   // Poland, KSeF 2.0
 		Reference(transaction.ReferenceCode, country.ByNumber),
 	))
+}
+
+// family are the countries whose invoices are EN 16931, each a page of data.
+func family() []en16931.Page {
+	return []en16931.Page{
+		at.Page(), // Austria
+		be.Page(), // Belgium
+		de.Page(), // Germany
+		dk.Page(), // Denmark
+		fi.Page(), // Finland
+		ie.Page(), // Ireland
+		lu.Page(), // Luxembourg
+		nl.Page(), // the Netherlands
+		no.Page(), // Norway
+		se.Page(), // Sweden
+	}
 }
 
 // Reference is the reference authority under a code, of a class, with its double.
@@ -53,11 +83,28 @@ func complete(own []country.Pack) ([]country.Pack, error) {
 	}
 	all := make([]country.Pack, 0, len(own)+len(others))
 	taken := make(map[string]bool, len(own))
-	for _, p := range append(own, others...) {
+	for _, p := range append(own, extended(others)...) {
 		if !taken[p.Code] {
 			taken[p.Code] = true
 			all = append(all, p)
 		}
 	}
 	return all, nil
+}
+
+// extended gives the countries of the family their pages, and the other member
+// states a Peppol invoice where a company's settings ask for one.
+func extended(packs []country.Pack) []country.Pack {
+	pages := map[string]en16931.Page{}
+	for _, page := range family() {
+		pages[page.Code] = page
+	}
+	for i, p := range packs {
+		if page, member := pages[p.Code]; member {
+			packs[i] = en16931.Extend(p, page)
+		} else if l10n.Union(l10n.EU).HasMember(l10n.Code(p.Code)) {
+			packs[i] = en16931.Extend(p, en16931.Union(p.Code))
+		}
+	}
+	return packs
 }

@@ -1,0 +1,89 @@
+package en16931
+
+import (
+	"tributary/internal/country"
+)
+
+// Page is a country of the family: what differs from one to the next, as data.
+type Page struct {
+	Code    string // ISO 3166 alpha-2
+	Version string // stored with every operation
+	Sources []string
+
+	// Formats are what settings.format may ask for, by the names of [Profile].
+	Formats []string
+
+	// Offer lists the profiles that are tried in turn where the settings leave
+	// the choice open; the first one whose rules the document keeps is made.
+	// None means that nothing is made unless the settings ask for it.
+	Offer func(Sale) []Profile
+
+	// ByCategory: tax is computed on the sum of each category, see [Settlement].
+	ByCategory bool
+
+	// Means are the codes of UNTDID 4461 for the types of payments, where they
+	// are not the usual ones, see [meansCode].
+	Means map[string]string
+
+	// Corrected is the type code of adjustments, where it is not an invoice's.
+	Corrected string
+
+	// Exempt is the text of the exemption where nothing says more.
+	Exempt string
+
+	// Settings of the country alone, besides those that all have.
+	Settings []country.Setting
+
+	// Seller adds what the country wants about the seller, from its settings.
+	Seller func(s *country.Supplier, p *Party)
+
+	Legal []string // texts that the printed document carries
+
+	// Example takes the place of the country's own, where it has one. Nil: none.
+	Example *country.Example
+}
+
+// Sale is what the choice of a profile depends on.
+type Sale struct {
+	SellerCountry string
+	BuyerCountry  string
+	Business      bool // the customer is a business
+	Leitweg       bool // the buyer is a German public body with a routing identifier
+}
+
+// Domestic reports whether both parties are in one country.
+func (s Sale) Domestic() bool { return s.SellerCountry == s.BuyerCountry }
+
+// The names that settings.format takes in every country of the family.
+const (
+	FormatAuto = "AUTO"
+	FormatNone = "NONE"
+)
+
+// Core is EN 16931 itself, in UBL: what is made when a buyer cannot be
+// addressed on the network.
+func Core() Profile {
+	return Profile{Code: "EN16931_UBL", Specification: specificationCore}
+}
+
+// profileNamed finds a profile by the name that settings.format has for it.
+func profileNamed(name string) (Profile, bool) {
+	for _, p := range []Profile{PeppolBIS(), XRechnung(false), XRechnung(true), FacturX(), Core()} {
+		if p.Code == name {
+			return p, true
+		}
+	}
+	return Profile{}, false
+}
+
+// OverNetwork is the usual offer: Peppol BIS to businesses that can be
+// addressed, plain EN 16931 to others.
+func OverNetwork(s Sale) []Profile {
+	if !s.Business {
+		return nil
+	}
+	return []Profile{PeppolBIS(), Core()}
+}
+
+// Nothing is the offer of countries that make a document only where the settings ask for one.
+func Nothing(Sale) []Profile { return nil }
