@@ -32,7 +32,7 @@ var staircase = [][]string{
 	{"country"},
 	{"country/en16931"},
 	{"country/xx", "country/generic", "country/es", "country/mx", "country/pl", "country/at", "country/be", "country/de", "country/dk", "country/fi", "country/ie", "country/lu", "country/nl", "country/no", "country/se",
-		"authority/reference", "authority/aeat", "authority/sat"},
+		"authority/reference", "authority/aeat", "authority/vies", "authority/sat"},
 	{"country/world"},
 	{"country/packtest"},
 	{"db"},

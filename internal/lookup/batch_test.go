@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -332,7 +333,7 @@ func TestASingleValidationEndsWithItsOwnEvent(t *testing.T) {
 }
 
 func TestTenThousandEntriesThroughTheRegister(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{Latency: 500 * time.Microsecond}, lookup.VIESConfig{CacheEntries: 100})
+	r := newRegister(t, vies.Config{Latency: 500 * time.Microsecond}, lookup.VIESConfig{CacheEntries: 100})
 	k := newDesk(t, dbtest.SQLite(t), r.vies)
 	const size = 10_000 / manyFactor
 	entries := manyEntries(t, size)

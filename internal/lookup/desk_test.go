@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"tributary/internal/alert"
+	"tributary/internal/authority/vies"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/guard"
@@ -31,7 +32,7 @@ const (
 // holds the others until it is opened.
 type gate struct {
 	*httptest.Server
-	sim     *lookup.VIESSimulator
+	sim     *vies.Register
 	pass    int64
 	asked   atomic.Int64
 	reached chan struct{} // closed when the first question is held
@@ -41,7 +42,7 @@ type gate struct {
 }
 
 func newGate(t testing.TB, pass int64) *gate {
-	g := &gate{sim: lookup.NewVIESSimulator(lookup.VIESSimulatorConfig{Parallel: 100, ParallelPerState: 100}),
+	g := &gate{sim: vies.New(vies.Config{Parallel: 100, ParallelPerState: 100}),
 		pass: pass, reached: make(chan struct{}), open: make(chan struct{})}
 	g.Server = httptest.NewServer(g)
 	t.Cleanup(g.Close)
@@ -61,7 +62,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // register returns a client of the gate.
 func (g *gate) register(t testing.TB) *lookup.VIES {
-	return newVIES(t, lookup.VIESConfig{BaseURL: g.URL + lookup.VIESSimulatorPath})
+	return newVIES(t, lookup.VIESConfig{BaseURL: g.URL + vies.Path})
 }
 
 // newLookups makes the slice as a server composes it, with nobody subscribed to events.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/fault"
 	"tributary/internal/lookup"
 )
@@ -27,10 +28,10 @@ func FuzzVIESSimulatorCall(f *testing.F) {
 			method = http.MethodPost
 		}
 		r := httptest.NewRequest(method, "/", strings.NewReader(body))
-		r.URL.Path = lookup.VIESSimulatorPath + path
+		r.URL.Path = vies.Path + path
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
-		lookup.NewVIESSimulator(lookup.VIESSimulatorConfig{}).ServeHTTP(w, r)
+		vies.New(vies.Config{}).ServeHTTP(w, r)
 		kind := w.Header().Get("Content-Type")
 		if strings.HasPrefix(kind, "application/json") && !json.Valid(w.Body.Bytes()) {
 			t.Errorf("%s %q with %q answers %d %s", method, path, body, w.Code, w.Body)

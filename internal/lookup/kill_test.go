@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/lookup"
@@ -47,7 +48,7 @@ func workUntilKilled() {
 func killMidway(t *testing.T, url string, g *gate) {
 	t.Helper()
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childVariable+"="+url, childVIES+"="+g.URL+lookup.VIESSimulatorPath)
+	child.Env = append(os.Environ(), childVariable+"="+url, childVIES+"="+g.URL+vies.Path)
 	var said strings.Builder
 	child.Stderr = &said
 	if err := child.Start(); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/lookup"
 )
 
@@ -33,11 +34,11 @@ type register struct {
 	vies   *lookup.VIES
 }
 
-func newRegister(t *testing.T, sim lookup.VIESSimulatorConfig, client lookup.VIESConfig) *register {
+func newRegister(t *testing.T, sim vies.Config, client lookup.VIESConfig) *register {
 	t.Helper()
-	server := httptest.NewServer(lookup.NewVIESSimulator(sim))
+	server := httptest.NewServer(vies.New(sim))
 	t.Cleanup(server.Close)
-	client.BaseURL = server.URL + lookup.VIESSimulatorPath
+	client.BaseURL = server.URL + vies.Path
 	return &register{t: t, server: server, vies: newVIES(t, client)}
 }
 
@@ -147,7 +148,7 @@ func magicTable(t *testing.T) []magicRow {
 }
 
 // put hands a script straight to a simulator.
-func put(sim *lookup.VIESSimulator, script string) int {
+func put(sim *vies.Register, script string) int {
 	w := httptest.NewRecorder()
 	sim.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/_control/vies/script", strings.NewReader(script)))
 	return w.Code

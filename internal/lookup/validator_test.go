@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/country/taxid"
 	"tributary/internal/lookup"
 )
@@ -28,7 +29,7 @@ func TestEveryDocumentedMagicNumberGivesItsOutcome(t *testing.T) {
 		for country, number := range row.numbers {
 			t.Run(country+number+" "+row.outcome, func(t *testing.T) {
 				t.Parallel()
-				r := newRegister(t, lookup.VIESSimulatorConfig{SlowFor: time.Millisecond}, lookup.VIESConfig{Tries: 2})
+				r := newRegister(t, vies.Config{SlowFor: time.Millisecond}, lookup.VIESConfig{Tries: 2})
 				got := validate(t, lookup.NewValidator(r.vies, true), country, number)
 				if got.Format != lookup.FormatValid {
 					t.Fatalf("%+v", got)
@@ -58,7 +59,7 @@ func TestEveryDocumentedMagicNumberGivesItsOutcome(t *testing.T) {
 }
 
 func TestWhatTheTextDecidesIsNeverAsked(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	v := lookup.NewValidator(r.vies, false)
 	for _, c := range []struct {
 		country, number string
@@ -86,7 +87,7 @@ func TestWhatTheTextDecidesIsNeverAsked(t *testing.T) {
 }
 
 func TestEverySpellingIsAskedAsTheRegisterSpellsIt(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	v := lookup.NewValidator(r.vies, false)
 	for _, c := range []struct{ country, number, asked string }{
 		{"gr", "GR 094.012.834", "EL094012834"}, {"EL", "EL094012835", ""}, {"BE", "444.503.092", "BE0444503092"},
@@ -148,7 +149,7 @@ func TestBatchOfTenThousandThroughTheRegister(t *testing.T) {
 	for i := range twice {
 		entries = append(entries, lookup.Entry{Country: "DE", Number: fmt.Sprint(i)})
 	}
-	r := newRegister(t, lookup.VIESSimulatorConfig{Latency: 500 * time.Microsecond}, lookup.VIESConfig{CacheEntries: 100})
+	r := newRegister(t, vies.Config{Latency: 500 * time.Microsecond}, lookup.VIESConfig{CacheEntries: 100})
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -190,7 +191,7 @@ func TestBatchOfTenThousandThroughTheRegister(t *testing.T) {
 
 func TestAnOutageDoesNotHoldUpABatch(t *testing.T) {
 	entries := manyEntries(t, 600)
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{Tries: 2})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{Tries: 2})
 	r.script(`{"outages":["PL"]}`)
 	unknown := 0
 	err := lookup.NewValidator(r.vies, false).ValidateAll(context.Background(), entries, func(i int, got lookup.Result) error {
@@ -216,7 +217,7 @@ func TestAnOutageDoesNotHoldUpABatch(t *testing.T) {
 
 func TestCancelStopsABatch(t *testing.T) {
 	entries := manyEntries(t, 2_000)
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("the client canceled")
 	handed, after := 0, 0
@@ -239,7 +240,7 @@ func TestCancelStopsABatch(t *testing.T) {
 
 func TestAnErrorOfTheReceiverStopsABatch(t *testing.T) {
 	full := errors.New("no room")
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	v := lookup.NewValidator(r.vies, false)
 	for name, entries := range map[string][]lookup.Entry{
 		"asked":     manyEntries(t, 300),
@@ -259,7 +260,7 @@ func TestAnErrorOfTheReceiverStopsABatch(t *testing.T) {
 }
 
 func TestACancelAfterTheLastResultCostsNothing(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	ctx, cancel := context.WithCancel(context.Background())
 	handed := 0
 	err := lookup.NewValidator(r.vies, false).ValidateAll(ctx, []lookup.Entry{{Country: "DE", Number: germany}},
@@ -272,15 +273,15 @@ func TestACancelAfterTheLastResultCostsNothing(t *testing.T) {
 // However entries repeat and whatever they say, each is answered once, as it
 // would be alone, and no number is asked twice.
 func TestABatchAnswersLikeSingles(t *testing.T) {
-	alone := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	alone := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	single := lookup.NewValidator(alone.vies, false)
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	pool := append(manyEntries(t, 12), lookup.Entry{Country: "DE", Number: germany}, lookup.Entry{Country: "DE", Number: "DE 136.695.976"},
 		lookup.Entry{Country: "IT", Number: "99200000000"}, lookup.Entry{Country: "IT", Number: "IT-99400000008"}, lookup.Entry{Country: "GB", Number: "1"},
 		lookup.Entry{Country: "QQ", Number: "1"}, lookup.Entry{Country: "JP", Number: "1234"})
 	rapid.Check(t, func(t *rapid.T) {
 		entries := rapid.SliceOfN(rapid.SampledFrom(pool), 0, 40).Draw(t, "entries")
-		vies, err := lookup.NewVIES(lookup.VIESConfig{BaseURL: r.server.URL + lookup.VIESSimulatorPath})
+		vies, err := lookup.NewVIES(lookup.VIESConfig{BaseURL: r.server.URL + vies.Path})
 		if err != nil {
 			t.Fatal(err)
 		}

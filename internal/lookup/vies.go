@@ -120,7 +120,7 @@ func NewVIES(config VIESConfig) (*VIES, error) {
 	config.BaseURL = strings.TrimRight(config.BaseURL, "/")
 	withDefaults(&config)
 	v := &VIES{config: config, slots: make(chan struct{}, config.Parallel), states: map[string]*memberState{}}
-	for _, code := range append(viesStates(), taxid.Reference) {
+	for _, code := range append(taxid.VIESStates(), taxid.Reference) {
 		v.states[code] = &memberState{code: code, slots: make(chan struct{}, config.ParallelPerState)}
 	}
 	v.cache = newAnswerCache(config.CacheEntries)
@@ -172,11 +172,6 @@ func viesHTTP(config VIESConfig) *http.Client {
 
 // Close lets go of idle connections.
 func (v *VIES) Close() { v.client.CloseIdleConnections() }
-
-// viesStates are the member states in the register's own spelling.
-func viesStates() []string {
-	return strings.Fields("AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK XI")
-}
 
 // Check asks for a number of a member state, both spelled as [taxid.Verdict.VIES]
 // gives them. [taxid.Reference] asks the register's test service, where the

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/lookup"
 )
 
 func TestSimulatorChecksTheSchemaOfAQuestion(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	for _, c := range []struct {
 		body   string
 		status int
@@ -39,13 +40,13 @@ func TestSimulatorChecksTheSchemaOfAQuestion(t *testing.T) {
 		{`{"countryCode":"IT","vatNumber":"1234","requesterMemberStateCode":"PL","requesterNumber":"a b"}`, 400, "VOW-ERR-2700"},
 		{`{"countryCode":"IT","vatNumber":"1234","requesterMemberStateCode":"PL"}`, 400, "VOW-ERR-2700"},
 	} {
-		status, body := r.do(http.MethodPost, lookup.VIESSimulatorPath+"/check-vat-number", c.body)
+		status, body := r.do(http.MethodPost, vies.Path+"/check-vat-number", c.body)
 		failed := fmt.Sprintf(`{"actionSucceed":false,"errorWrappers":[{"error":%q}]}`, c.code)
 		if status != c.status || c.code != "" && strings.TrimSpace(body) != failed || c.code == "" && !strings.Contains(body, `"valid":false`) {
 			t.Errorf("%s: %d %s", c.body, status, body)
 		}
 	}
-	if status, _ := r.do(http.MethodGet, lookup.VIESSimulatorPath+"/check-vat-number", ""); status != http.StatusMethodNotAllowed {
+	if status, _ := r.do(http.MethodGet, vies.Path+"/check-vat-number", ""); status != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", status)
 	}
 	if status, _ := r.do(http.MethodGet, "/vies/rest-api/nothing", ""); status != http.StatusNotFound {
@@ -54,10 +55,10 @@ func TestSimulatorChecksTheSchemaOfAQuestion(t *testing.T) {
 }
 
 func TestSimulatorAnswersByPath(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	for path, want := range map[string]string{"/ms/IT/vat/" + italy: `"isValid":true,`, "/ms/IT/vat/12345678901": `"userError":"INVALID"`,
 		"/ms/IT/vat/99301000008": `"userError":"MS_UNAVAILABLE"`, "/ms/IT/vat/-": "VOW-ERR-2600"} {
-		if _, body := r.do(http.MethodGet, lookup.VIESSimulatorPath+path, ""); !strings.Contains(body, want) {
+		if _, body := r.do(http.MethodGet, vies.Path+path, ""); !strings.Contains(body, want) {
 			t.Errorf("%s: %s", path, body)
 		}
 	}
@@ -65,20 +66,20 @@ func TestSimulatorAnswersByPath(t *testing.T) {
 
 func TestSimulatorAnswersInTheRecordedShape(t *testing.T) {
 	at := time.Date(2032, 1, 2, 10, 0, 0, 0, time.UTC)
-	r := newRegister(t, lookup.VIESSimulatorConfig{Now: func() time.Time { return at }}, lookup.VIESConfig{})
-	_, body := r.do(http.MethodPost, lookup.VIESSimulatorPath+"/check-vat-test-service", `{"countryCode":"DE","vatNumber":"100"}`)
+	r := newRegister(t, vies.Config{Now: func() time.Time { return at }}, lookup.VIESConfig{})
+	_, body := r.do(http.MethodPost, vies.Path+"/check-vat-test-service", `{"countryCode":"DE","vatNumber":"100"}`)
 	want := `{"countryCode":"DE","vatNumber":"100","requestDate":"2032-01-02T10:00:00.000Z","valid":true,"requestIdentifier":"","name":"---","address":"---"}`
 	if strings.TrimSpace(body) != want {
 		t.Errorf("%s", body)
 	}
-	_, body = r.do(http.MethodPost, lookup.VIESSimulatorPath+"/check-vat-test-service", `{"countryCode":"DE","vatNumber":"777"}`)
+	_, body = r.do(http.MethodPost, vies.Path+"/check-vat-test-service", `{"countryCode":"DE","vatNumber":"777"}`)
 	if !strings.Contains(body, "SERVICE_UNAVAILABLE") {
 		t.Errorf("%s", body)
 	}
 }
 
 func TestScriptsThatAreNone(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	for _, script := range []string{`{`, `[]`, `{"stepps":[]}`, `{"steps":[],"steps":[]}`, `{} {}`, `{"outages":["GB"]}`, `{"steps":[{}]}`, `{"steps":[{"outcome":"pending"}]}`,
 		`{"steps":[{"outcome":"duplicate"}]}`, `{"steps":[{"outcome":"ms_unavailable"}]}`, `{"steps":[{"outcome":"slow","delay":"soon"}]}`,
 		`{"steps":[{"outcome":"slow","delay":"-1s"}]}`, `{"steps":[{"outcome":"slow","times":-1}]}`, `{"steps":[{"outcome":"slow","country":"QQ"}]}`} {
@@ -89,10 +90,10 @@ func TestScriptsThatAreNone(t *testing.T) {
 }
 
 func TestStepsAnswerTheQuestionsTheyFit(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	r.script(`{"steps":[{"outcome":"reject","country":"IT","times":2},{"outcome":"VAT_BLOCKED"},{"outcome":"slow","delay":"1ms"}]}`)
 	ask := func(country, number string) string {
-		_, body := r.do(http.MethodPost, lookup.VIESSimulatorPath+"/check-vat-number", fmt.Sprintf(`{"countryCode":%q,"vatNumber":%q}`, country, number))
+		_, body := r.do(http.MethodPost, vies.Path+"/check-vat-number", fmt.Sprintf(`{"countryCode":%q,"vatNumber":%q}`, country, number))
 		var reply struct {
 			Valid         *bool
 			ErrorWrappers []struct{ Error string }
@@ -117,9 +118,9 @@ func TestStepsAnswerTheQuestionsTheyFit(t *testing.T) {
 }
 
 func TestTheListOfRequestsIsBounded(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	ask := func(i int) {
-		r.do(http.MethodGet, fmt.Sprintf("%s/ms/IT/vat/%05d", lookup.VIESSimulatorPath, i), "")
+		r.do(http.MethodGet, fmt.Sprintf("%s/ms/IT/vat/%05d", vies.Path, i), "")
 	}
 	for i := range 1000 {
 		ask(i)
@@ -141,15 +142,15 @@ func TestTheListOfRequestsIsBounded(t *testing.T) {
 
 func TestSimulatorEnforcesItsLimits(t *testing.T) {
 	for name, c := range map[string]struct {
-		config lookup.VIESSimulatorConfig
+		config vies.Config
 		code   string
 	}{
-		"service": {lookup.VIESSimulatorConfig{Parallel: 1, ParallelPerState: 9}, "GLOBAL_MAX_CONCURRENT_REQ"},
-		"state":   {lookup.VIESSimulatorConfig{Parallel: 9, ParallelPerState: 1}, "MS_MAX_CONCURRENT_REQ"},
+		"service": {vies.Config{Parallel: 1, ParallelPerState: 9}, "GLOBAL_MAX_CONCURRENT_REQ"},
+		"state":   {vies.Config{Parallel: 9, ParallelPerState: 1}, "MS_MAX_CONCURRENT_REQ"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRegister(t, c.config, lookup.VIESConfig{})
-			path := lookup.VIESSimulatorPath + "/ms/IT/vat/" + italy
+			path := vies.Path + "/ms/IT/vat/" + italy
 			r.script(`{"steps":[{"outcome":"slow","delay":"10m"}]}`)
 			ctx, leave := context.WithCancel(context.Background())
 			left := make(chan struct{})
@@ -181,7 +182,7 @@ func FuzzVIESSimulatorScript(f *testing.F) {
 	f.Add(`{"outages":["DE"],"steps":[{"outcome":"slow","times":2,"delay":"1s","country":"IT"}]}`)
 	f.Add(`{"steps":[{"outcome":"X"}]}`)
 	f.Fuzz(func(t *testing.T, script string) {
-		sim := lookup.NewVIESSimulator(lookup.VIESSimulatorConfig{})
+		sim := vies.New(vies.Config{})
 		status := put(sim, script)
 		if status != http.StatusNoContent && status != http.StatusBadRequest {
 			t.Fatalf("%q: %d", script, status)

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/lookup"
 )
 
@@ -26,7 +27,7 @@ const (
 
 func TestRegisteredNumberIsFound(t *testing.T) {
 	at := time.Date(2026, 5, 27, 10, 0, 0, 0, time.UTC)
-	r := newRegister(t, lookup.VIESSimulatorConfig{Now: func() time.Time { return at }},
+	r := newRegister(t, vies.Config{Now: func() time.Time { return at }},
 		lookup.VIESConfig{RequesterState: "IT", RequesterNumber: italy})
 	got, err := r.vies.Check(context.Background(), "IT", italy)
 	want := lookup.Answer{Registered: true, Name: "Simulated Business IT" + italy,
@@ -37,7 +38,7 @@ func TestRegisteredNumberIsFound(t *testing.T) {
 }
 
 func TestHiddenNamesAreEmpty(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	got, err := r.vies.Check(context.Background(), "DE", germany)
 	if err != nil || !got.Registered || got.Name != "" || got.Address != "" {
 		t.Errorf("%+v %v", got, err)
@@ -47,7 +48,7 @@ func TestHiddenNamesAreEmpty(t *testing.T) {
 func TestAnswersAreCachedWithTheirTime(t *testing.T) {
 	now := time.Date(2026, 5, 27, 10, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	r := newRegister(t, lookup.VIESSimulatorConfig{Now: clock},
+	r := newRegister(t, vies.Config{Now: clock},
 		lookup.VIESConfig{Now: clock, CacheFor: time.Hour, CacheAbsentFor: time.Minute})
 	check := func(number string) lookup.Answer {
 		t.Helper()
@@ -82,7 +83,7 @@ func TestAnswersAreCachedWithTheirTime(t *testing.T) {
 }
 
 func TestCacheForgetsTheAnswerUsedLongestAgo(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{CacheEntries: 2})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{CacheEntries: 2})
 	cached := func(state, number string) bool {
 		t.Helper()
 		a, err := r.vies.Check(context.Background(), state, number)
@@ -106,7 +107,7 @@ func TestPassingErrorsAreTriedAgain(t *testing.T) {
 	for _, code := range []string{"MS_UNAVAILABLE", "TIMEOUT", "SERVICE_UNAVAILABLE", "SERVER_BUSY", "MS_MAX_CONCURRENT_REQ", "MS_MAX_CONCURRENT_REQ_TIME",
 		"GLOBAL_MAX_CONCURRENT_REQ", "GLOBAL_MAX_CONCURRENT_REQ_TIME", "garbage", "drop_answer", "unavailable"} {
 		t.Run(code, func(t *testing.T) {
-			r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{Tries: 3})
+			r := newRegister(t, vies.Config{}, lookup.VIESConfig{Tries: 3})
 			r.script(fmt.Sprintf(`{"steps":[{"outcome":%q,"times":2}]}`, code))
 			a, err := r.vies.Check(context.Background(), "IT", italy)
 			if err != nil || !a.Registered {
@@ -122,7 +123,7 @@ func TestPassingErrorsAreTriedAgain(t *testing.T) {
 func TestLastingErrorsAreNotTriedAgain(t *testing.T) {
 	for _, code := range []string{"INVALID_INPUT", "INVALID_REQUESTER_INFO", "VAT_BLOCKED", "IP_BLOCKED"} {
 		t.Run(code, func(t *testing.T) {
-			r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+			r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 			r.script(fmt.Sprintf(`{"steps":[{"outcome":%q}]}`, code))
 			_, err := r.vies.Check(context.Background(), "IT", italy)
 			if e := viesError(t, err); e.Code != code || e.HTTPStatus != http.StatusOK {
@@ -146,7 +147,7 @@ func viesError(t *testing.T, err error) *lookup.VIESError {
 
 func TestAMemberStateThatIsOutDoesNotHoldUpOthers(t *testing.T) {
 	now := time.Now()
-	r := newRegister(t, lookup.VIESSimulatorConfig{},
+	r := newRegister(t, vies.Config{},
 		lookup.VIESConfig{Tries: 2, OutageFor: time.Minute, Now: func() time.Time { return now }})
 	r.script(`{"outages":["IT"]}`)
 	ctx := context.Background()
@@ -176,7 +177,7 @@ func TestAMemberStateThatIsOutDoesNotHoldUpOthers(t *testing.T) {
 
 func TestABlockedAddressFallsSilentForEveryone(t *testing.T) {
 	now := time.Now()
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{OutageFor: time.Second, Now: func() time.Time { return now }})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{OutageFor: time.Second, Now: func() time.Time { return now }})
 	r.script(`{"steps":[{"outcome":"IP_BLOCKED"}]}`)
 	ctx := context.Background()
 	if _, err := r.vies.Check(ctx, "IT", italy); viesError(t, err).Code != "IP_BLOCKED" {
@@ -196,7 +197,7 @@ func TestABlockedAddressFallsSilentForEveryone(t *testing.T) {
 }
 
 func TestAnAnswerWithoutSenseSpeaksForItsNumberOnly(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{Tries: 2})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{Tries: 2})
 	ctx := context.Background()
 	if _, err := r.vies.Check(ctx, "IT", "99901000002"); viesError(t, err).Code != lookup.CodeUnavailable {
 		t.Error(err)
@@ -207,7 +208,7 @@ func TestAnAnswerWithoutSenseSpeaksForItsNumberOnly(t *testing.T) {
 }
 
 func TestEqualQuestionsAreAskedOnce(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{Latency: 30 * time.Millisecond}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{Latency: 30 * time.Millisecond}, lookup.VIESConfig{})
 	var callers sync.WaitGroup
 	for range 50 {
 		callers.Go(func() {
@@ -332,7 +333,7 @@ func TestAnAnswerEndsAnOutage(t *testing.T) {
 }
 
 func TestConcurrencyStaysWithinBothLimits(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{Latency: 2 * time.Millisecond, Parallel: 3, ParallelPerState: 2},
+	r := newRegister(t, vies.Config{Latency: 2 * time.Millisecond, Parallel: 3, ParallelPerState: 2},
 		lookup.VIESConfig{Parallel: 3, ParallelPerState: 2})
 	var callers sync.WaitGroup
 	for i := range 60 {
@@ -357,7 +358,7 @@ func TestConcurrencyStaysWithinBothLimits(t *testing.T) {
 }
 
 func TestABusyStateIsOutwaited(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{Latency: time.Millisecond, Parallel: 50, ParallelPerState: 1},
+	r := newRegister(t, vies.Config{Latency: time.Millisecond, Parallel: 50, ParallelPerState: 1},
 		lookup.VIESConfig{Parallel: 50, ParallelPerState: 4, Tries: 40})
 	var callers sync.WaitGroup
 	for i := range 20 {
@@ -443,7 +444,7 @@ func TestDatesOfAnswers(t *testing.T) {
 }
 
 func TestStatusNamesTheStatesThatAreOut(t *testing.T) {
-	r := newRegister(t, lookup.VIESSimulatorConfig{}, lookup.VIESConfig{})
+	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	r.script(`{"outages":["EL","XI"]}`)
 	all, err := r.vies.Status(context.Background())
 	if err != nil || len(all) != 28 {

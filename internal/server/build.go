@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
 
@@ -201,7 +202,7 @@ func (s *Server) buildParties(context.Context) (err error) {
 	if base == "" {
 		base = lookup.VIESBaseURL
 		if s.sims != nil {
-			base = s.cfg.SimulatorsURL + lookup.VIESSimulatorPath
+			base = s.cfg.SimulatorsURL + vies.Path
 		}
 	}
 	if s.vies, err = lookup.NewVIES(lookup.VIESConfig{BaseURL: base, HTTP: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}}); err != nil {

@@ -7,9 +7,9 @@ import (
 	"net"
 	"net/http"
 
+	"tributary/internal/authority/vies"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
-	"tributary/internal/lookup"
 )
 
 // simulators are the authorities and the VAT register of the demo on one listener.
@@ -25,8 +25,8 @@ func openSimulators(dir string, packs []country.Pack) (*simulators, error) {
 		return nil, err
 	}
 	s := &simulators{authorities: authorities, mux: http.NewServeMux()}
-	register := lookup.NewVIESSimulator(lookup.VIESSimulatorConfig{})
-	s.mux.Handle(lookup.VIESSimulatorPath+"/", register)
+	register := vies.New(vies.Config{})
+	s.mux.Handle(vies.Path+"/", register)
 	s.mux.Handle("/_control/vies/", register)
 	s.mux.Handle("/", authorities)
 	return s, nil

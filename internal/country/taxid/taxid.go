@@ -201,3 +201,8 @@ func checkShape(country, text string) (number, reason string) {
 	}
 	return text, ""
 }
+
+// VIESStates are the member states that VIES serves, in its own spelling.
+func VIESStates() []string {
+	return strings.Fields("AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK XI")
+}

@@ -1,4 +1,7 @@
-package lookup
+// Package vies is a strict double of VIES, the register of VAT numbers of the
+// European Union: its REST protocol with its limits and error codes, and a
+// control plane with scripts. It knows nothing of the client in package lookup.
+package vies
 
 import (
 	"encoding/json"
@@ -13,15 +16,15 @@ import (
 	"tributary/internal/country/taxid"
 )
 
-// VIESSimulatorPath is where the simulated register stands below its listener;
+// Path is where the simulated register stands below its listener;
 // a client's base URL is the listener's address plus this path.
-const VIESSimulatorPath = "/vies/rest-api"
+const Path = "/vies/rest-api"
 
 // requestsKept bounds the simulator's memory of what it was asked.
 const requestsKept = 1000
 
-// VIESSimulatorConfig sets a simulated register up. Zero fields take the defaults.
-type VIESSimulatorConfig struct {
+// Config sets a simulated register up. Zero fields take the defaults.
+type Config struct {
 	Parallel         int           // calls at a time before GLOBAL_MAX_CONCURRENT_REQ: 20
 	ParallelPerState int           // calls at a time for one member state before MS_MAX_CONCURRENT_REQ: 5
 	Latency          time.Duration // of every answer: none
@@ -29,35 +32,35 @@ type VIESSimulatorConfig struct {
 	Now              func() time.Time
 }
 
-// VIESSimulator is a strict double of the register: the real protocol below
-// [VIESSimulatorPath] and the control plane below /_control/vies/. Numbers
+// Register is a strict double of the register: the real protocol below
+// [Path] and the control plane below /_control/vies/. Numbers
 // whose check digits are right are registered, others are not, except for the
 // magic ones of docs/countries/vies.md.
-type VIESSimulator struct {
-	config VIESSimulatorConfig
+type Register struct {
+	config Config
 	routes *http.ServeMux
 
 	mu      sync.Mutex
-	script  viesScript
+	script  script
 	total   int
 	busy    int
 	busyBy  map[string]int
 	peak    int
 	peakBy  map[string]int
 	counts  map[string]int
-	history []viesRequest // a ring once it is full
+	history []request // a ring once it is full
 }
 
-// viesRequest is one line of the control plane's list.
-type viesRequest struct {
+// request is one line of the control plane's list.
+type request struct {
 	CountryCode string    `json:"country_code"`
 	VATNumber   string    `json:"vat_number"`
 	Outcome     string    `json:"outcome"`
 	At          time.Time `json:"at"`
 }
 
-// NewVIESSimulator returns a register in which every member state is available.
-func NewVIESSimulator(config VIESSimulatorConfig) *VIESSimulator {
+// New returns a register in which every member state is available.
+func New(config Config) *Register {
 	if config.Parallel <= 0 {
 		config.Parallel = 20
 	}
@@ -70,19 +73,19 @@ func NewVIESSimulator(config VIESSimulatorConfig) *VIESSimulator {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	s := &VIESSimulator{config: config, routes: http.NewServeMux()}
+	s := &Register{config: config, routes: http.NewServeMux()}
 	s.forget()
-	s.routes.HandleFunc("POST "+VIESSimulatorPath+"/check-vat-number", s.checkNumber)
-	s.routes.HandleFunc("POST "+VIESSimulatorPath+"/check-vat-test-service", s.checkTest)
-	s.routes.HandleFunc("GET "+VIESSimulatorPath+"/ms/{state}/vat/{number}", s.checkByPath)
-	s.routes.HandleFunc("GET "+VIESSimulatorPath+"/check-status", s.status)
+	s.routes.HandleFunc("POST "+Path+"/check-vat-number", s.checkNumber)
+	s.routes.HandleFunc("POST "+Path+"/check-vat-test-service", s.checkTest)
+	s.routes.HandleFunc("GET "+Path+"/ms/{state}/vat/{number}", s.checkByPath)
+	s.routes.HandleFunc("GET "+Path+"/check-status", s.status)
 	s.routes.HandleFunc("PUT /_control/vies/script", s.putScript)
 	s.routes.HandleFunc("GET /_control/vies/requests", s.listRequests)
 	s.routes.HandleFunc("DELETE /_control/vies/requests", s.deleteRequests)
 	return s
 }
 
-func (s *VIESSimulator) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
+func (s *Register) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
 
 // The outcomes of one question. Any other outcome is a code of the register.
 const (
@@ -144,15 +147,15 @@ func magicInside(number string) (string, bool) {
 	return magicOutcome(digits[2:5])
 }
 
-func (s *VIESSimulator) checkNumber(w http.ResponseWriter, r *http.Request) {
+func (s *Register) checkNumber(w http.ResponseWriter, r *http.Request) {
 	if q, ok := readQuestion(w, r); ok {
 		s.serve(w, r, q, endpoint{s.registered, s.writeReply})
 	}
 }
 
-func (s *VIESSimulator) checkTest(w http.ResponseWriter, r *http.Request) {
+func (s *Register) checkTest(w http.ResponseWriter, r *http.Request) {
 	if q, ok := readQuestion(w, r); ok {
-		s.serve(w, r, q, endpoint{func(q viesQuestion) string {
+		s.serve(w, r, q, endpoint{func(q question) string {
 			if o, ok := magicOutcome(q.VATNumber); ok {
 				return o
 			}
@@ -161,8 +164,8 @@ func (s *VIESSimulator) checkTest(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *VIESSimulator) checkByPath(w http.ResponseWriter, r *http.Request) {
-	q := viesQuestion{CountryCode: r.PathValue("state"), VATNumber: r.PathValue("number")}
+func (s *Register) checkByPath(w http.ResponseWriter, r *http.Request) {
+	q := question{CountryCode: r.PathValue("state"), VATNumber: r.PathValue("number")}
 	if code := questionFault(q); code != "" {
 		refuse(w, http.StatusBadRequest, code)
 		return
@@ -172,8 +175,8 @@ func (s *VIESSimulator) checkByPath(w http.ResponseWriter, r *http.Request) {
 
 // registered decides as a member state would: a number it could never have
 // issued is not valid, which is an answer and not an error.
-func (s *VIESSimulator) registered(q viesQuestion) string {
-	if !slices.Contains(viesStates(), q.CountryCode) {
+func (s *Register) registered(q question) string {
+	if !slices.Contains(taxid.VIESStates(), q.CountryCode) {
 		return "INVALID_INPUT"
 	}
 	if o, ok := magicInside(q.VATNumber); ok {
@@ -187,8 +190,8 @@ func (s *VIESSimulator) registered(q viesQuestion) string {
 
 // readQuestion checks the schema of a question. The codes VOW-ERR-… and their
 // statuses are those the service was seen to give.
-func readQuestion(w http.ResponseWriter, r *http.Request) (viesQuestion, bool) {
-	var q viesQuestion
+func readQuestion(w http.ResponseWriter, r *http.Request) (question, bool) {
+	var q question
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
 		refuse(w, http.StatusUnsupportedMediaType, "VOW-ERR-1")
 		return q, false
@@ -205,7 +208,7 @@ func readQuestion(w http.ResponseWriter, r *http.Request) (viesQuestion, bool) {
 	return q, true
 }
 
-func questionFault(q viesQuestion) string {
+func questionFault(q question) string {
 	switch {
 	case q.CountryCode == "" || q.VATNumber == "":
 		return "VOW-ERR-11" // a mandatory field is missing
@@ -240,13 +243,13 @@ func isNumber(text string) bool {
 
 // endpoint is what two addresses of the register do differently.
 type endpoint struct {
-	decide func(viesQuestion) string
-	write  func(w http.ResponseWriter, q viesQuestion, outcome string)
+	decide func(question) string
+	write  func(w http.ResponseWriter, q question, outcome string)
 }
 
 // serve answers one well-formed question: limits first, then outages and the
 // script, then what the number itself asks for.
-func (s *VIESSimulator) serve(w http.ResponseWriter, r *http.Request, q viesQuestion, at endpoint) {
+func (s *Register) serve(w http.ResponseWriter, r *http.Request, q question, at endpoint) {
 	code := s.enter(q.CountryCode)
 	defer s.leave(q.CountryCode)
 	outcome, delay := code, s.config.Latency
@@ -254,7 +257,7 @@ func (s *VIESSimulator) serve(w http.ResponseWriter, r *http.Request, q viesQues
 		outcome, delay = s.outcome(q, at.decide)
 	}
 	s.record(q, outcome)
-	if delay > 0 && pause(r.Context(), delay) != nil {
+	if delay > 0 && waitFor(r.Context(), delay) != nil {
 		return
 	}
 	switch outcome {
@@ -273,7 +276,7 @@ func isAnswer(outcome string) bool {
 	return outcome == outcomeFound || outcome == outcomeNotFound || outcome == outcomeSlow
 }
 
-func (s *VIESSimulator) writeReply(w http.ResponseWriter, q viesQuestion, outcome string) {
+func (s *Register) writeReply(w http.ResponseWriter, q question, outcome string) {
 	if !isAnswer(outcome) {
 		refuse(w, http.StatusOK, outcome)
 		return
@@ -283,7 +286,7 @@ func (s *VIESSimulator) writeReply(w http.ResponseWriter, q viesQuestion, outcom
 
 // writePathReply is the shape of GET /ms/{cc}/vat/{number}. Its trap is real:
 // a member state that is out comes as "isValid": false with the code beside it.
-func (s *VIESSimulator) writePathReply(w http.ResponseWriter, q viesQuestion, outcome string) {
+func (s *Register) writePathReply(w http.ResponseWriter, q question, outcome string) {
 	reply := s.reply(q, isAnswer(outcome) && outcome != outcomeNotFound)
 	userError := outcome
 	if isAnswer(outcome) {
@@ -296,7 +299,7 @@ func (s *VIESSimulator) writePathReply(w http.ResponseWriter, q viesQuestion, ou
 		"name": reply.Name, "address": reply.Address, "requestIdentifier": "", "originalVatNumber": q.VATNumber, "vatNumber": q.VATNumber})
 }
 
-func (s *VIESSimulator) outcome(q viesQuestion, decide func(viesQuestion) string) (string, time.Duration) {
+func (s *Register) outcome(q question, decide func(question) string) (string, time.Duration) {
 	s.mu.Lock()
 	step, scripted := s.script.next(q.CountryCode)
 	s.mu.Unlock()
@@ -311,7 +314,7 @@ func (s *VIESSimulator) outcome(q viesQuestion, decide func(viesQuestion) string
 }
 
 // enter counts a call in and returns the code of the limit it breaks, if any.
-func (s *VIESSimulator) enter(state string) string {
+func (s *Register) enter(state string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy++
@@ -327,7 +330,7 @@ func (s *VIESSimulator) enter(state string) string {
 	return ""
 }
 
-func (s *VIESSimulator) leave(state string) {
+func (s *Register) leave(state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy--
@@ -347,7 +350,7 @@ type viesReply struct {
 	Address           string `json:"address"`
 }
 
-func (s *VIESSimulator) reply(q viesQuestion, valid bool) viesReply {
+func (s *Register) reply(q question, valid bool) viesReply {
 	reply := viesReply{CountryCode: q.CountryCode, VATNumber: q.VATNumber, Valid: valid, Name: "---", Address: "---",
 		RequestDate: s.config.Now().UTC().Format("2006-01-02T15:04:05.000Z")}
 	if q.RequesterNumber != "" {
@@ -363,7 +366,7 @@ func (s *VIESSimulator) reply(q viesQuestion, valid bool) viesReply {
 	return reply
 }
 
-func (s *VIESSimulator) status(w http.ResponseWriter, _ *http.Request) {
+func (s *Register) status(w http.ResponseWriter, _ *http.Request) {
 	type line struct {
 		CountryCode  string `json:"countryCode"`
 		Availability string `json:"availability"`
@@ -376,7 +379,7 @@ func (s *VIESSimulator) status(w http.ResponseWriter, _ *http.Request) {
 	}
 	body.VOW.Available = true
 	s.mu.Lock()
-	for _, code := range viesStates() {
+	for _, code := range taxid.VIESStates() {
 		availability := "Available"
 		if slices.Contains(s.script.Outages, code) {
 			availability = "Unavailable"

@@ -1,20 +1,23 @@
-package lookup
+package vies
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
+	"tributary/internal/country/taxid"
 	"tributary/internal/strictjson"
 )
 
 const scriptBytesMax = 64 << 10
 
-// viesScript is the body of PUT /_control/vies/script. A new script replaces
+// script is the body of PUT /_control/vies/script. A new script replaces
 // the old one whole; an empty one brings the register back to normal.
-type viesScript struct {
+type script struct {
 	Outages []string   `json:"outages"` // member states that answer MS_UNAVAILABLE until the next script
 	Steps   []viesStep `json:"steps"`   // each answers the next questions it fits, in order
 }
@@ -30,7 +33,7 @@ type viesStep struct {
 }
 
 // next takes the step that answers a question of a member state. The caller holds the lock.
-func (s *viesScript) next(state string) (viesStep, bool) {
+func (s *script) next(state string) (viesStep, bool) {
 	if slices.Contains(s.Outages, state) {
 		return viesStep{outcome: "MS_UNAVAILABLE"}, true
 	}
@@ -49,9 +52,9 @@ func (s *viesScript) next(state string) (viesStep, bool) {
 }
 
 // prepare checks a script and translates the words all simulators share.
-func (s *viesScript) prepare() error {
+func (s *script) prepare() error {
 	for _, state := range s.Outages {
-		if !slices.Contains(viesStates(), state) {
+		if !slices.Contains(taxid.VIESStates(), state) {
 			return fmt.Errorf("outages: %q is not a member state", state)
 		}
 	}
@@ -69,12 +72,12 @@ func (s *viesScript) prepare() error {
 		case "pending", "duplicate":
 			return fmt.Errorf("steps.%d.outcome: a register knows no %q", i, step.Outcome)
 		default:
-			if !looksLikeCode(step.Outcome) {
+			if !isCode(step.Outcome) {
 				return fmt.Errorf("steps.%d.outcome: %q is neither an outcome nor a code", i, step.Outcome)
 			}
 			step.outcome = step.Outcome
 		}
-		if step.Country != "" && !slices.Contains(viesStates(), step.Country) {
+		if step.Country != "" && !slices.Contains(taxid.VIESStates(), step.Country) {
 			return fmt.Errorf("steps.%d.country: %q is not a member state", i, step.Country)
 		}
 		if step.Times == 0 {
@@ -95,8 +98,8 @@ func (s *viesScript) prepare() error {
 	return nil
 }
 
-func (s *VIESSimulator) putScript(w http.ResponseWriter, r *http.Request) {
-	var script viesScript
+func (s *Register) putScript(w http.ResponseWriter, r *http.Request) {
+	var script script
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, scriptBytesMax))
 	if err == nil {
 		err = strictjson.Unmarshal(text, scriptBytesMax, "the script", &script)
@@ -116,7 +119,7 @@ func (s *VIESSimulator) putScript(w http.ResponseWriter, r *http.Request) {
 
 // listRequests shows what was asked: totals since the last DELETE and the last
 // thousand questions, oldest first.
-func (s *VIESSimulator) listRequests(w http.ResponseWriter, _ *http.Request) {
+func (s *Register) listRequests(w http.ResponseWriter, _ *http.Request) {
 	type concurrency struct {
 		Global int            `json:"global"`
 		States map[string]int `json:"states"`
@@ -132,11 +135,11 @@ func (s *VIESSimulator) listRequests(w http.ResponseWriter, _ *http.Request) {
 		Count    int            `json:"count"`
 		Outcomes map[string]int `json:"outcomes"`
 		Peak     concurrency    `json:"peak"`
-		Requests []viesRequest  `json:"requests"`
+		Requests []request      `json:"requests"`
 	}{s.total, s.counts, concurrency{s.peak, s.peakBy}, requests})
 }
 
-func (s *VIESSimulator) deleteRequests(w http.ResponseWriter, _ *http.Request) {
+func (s *Register) deleteRequests(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
@@ -144,18 +147,18 @@ func (s *VIESSimulator) deleteRequests(w http.ResponseWriter, _ *http.Request) {
 }
 
 // forget clears the statistics; calls under way stay counted.
-func (s *VIESSimulator) forget() {
+func (s *Register) forget() {
 	s.total, s.peak = 0, s.busy
-	s.counts, s.peakBy, s.history = map[string]int{}, map[string]int{}, []viesRequest{}
+	s.counts, s.peakBy, s.history = map[string]int{}, map[string]int{}, []request{}
 	if s.busyBy == nil {
 		s.busyBy = map[string]int{}
 	}
 }
 
-func (s *VIESSimulator) record(q viesQuestion, outcome string) {
+func (s *Register) record(q question, outcome string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line := viesRequest{CountryCode: q.CountryCode, VATNumber: q.VATNumber, Outcome: outcome, At: s.config.Now().UTC()}
+	line := request{CountryCode: q.CountryCode, VATNumber: q.VATNumber, Outcome: outcome, At: s.config.Now().UTC()}
 	if len(s.history) < requestsKept {
 		s.history = append(s.history, line)
 	} else {
@@ -163,4 +166,30 @@ func (s *VIESSimulator) record(q viesQuestion, outcome string) {
 	}
 	s.total++
 	s.counts[outcome]++
+}
+
+// question is the body of check-vat-number and check-vat-test-service, as the
+// register's description has it.
+type question struct {
+	CountryCode     string `json:"countryCode"`
+	VATNumber       string `json:"vatNumber"`
+	RequesterState  string `json:"requesterMemberStateCode"`
+	RequesterNumber string `json:"requesterNumber"`
+}
+
+// isCode reports whether a text can be a code of the register.
+func isCode(text string) bool {
+	return text != "" && len(text) <= 40 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
+// waitFor waits, or gives up with the caller.
+func waitFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
