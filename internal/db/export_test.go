@@ -12,6 +12,7 @@ import (
 const (
 	GatherPace      = gatherPace
 	SchemaLock      = schemaLock
+	FloorWhole      = floorWhole
 	OwnersPerClaim  = ownersPerClaim
 	OwnersKnownMost = ownersKnownMost
 )
@@ -158,3 +159,23 @@ func OrderTurns(group string, had, keys []string) []string {
 
 // ClassifyPostgres is what callers hear of an error of PostgreSQL.
 func ClassifyPostgres(err error) error { return (&pgEngine{}).classify(err) }
+
+// Claims are those of one pump, one after the other.
+type Claims[T any] struct {
+	q     *Queue[T]
+	turns *turns
+	floor *floor
+	from  string
+}
+
+// NewClaims claims as a pump of the queue does.
+func NewClaims[T any](q *Queue[T]) *Claims[T] {
+	return &Claims[T]{q: q, turns: newTurns(q.Group), floor: &floor{}}
+}
+
+// Claim takes up to so many rows.
+func (c *Claims[T]) Claim(ctx context.Context, d *DB, most int) ([]*Lease[T], error) {
+	leases, next, _, err := c.q.due(ctx, d, Claim{Max: most, From: c.from, turns: c.turns, floor: c.floor})
+	c.from = next
+	return leases, err
+}

@@ -127,6 +127,7 @@ type Claim struct {
 	From string               // fair: begin behind this key
 
 	turns *turns // of a queue with groups: who had a turn last
+	floor *floor // of a pump: below it nothing is due any more
 }
 
 // Renew prolongs leases; those that were lost are returned.

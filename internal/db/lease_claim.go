@@ -26,18 +26,22 @@ func (q *Queue[T]) Due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T],
 
 // due also tells how much of the round over the keys this claim has made.
 func (q *Queue[T]) due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T], next string, seen round, err error) {
+	look := c.floor.begin(d)
 	if q.Feed == nil && !c.Fair && c.Room == nil {
 		err = d.Write(ctx, func(tx *Tx) (err error) {
-			leases, err = q.claimOldest(tx, c.Max)
+			leases, err = q.claimOldest(tx, look, c.Max)
 			return err
 		})
+		if err == nil && len(leases) < c.Max {
+			look.nothingBefore(Micros(d.Now()))
+		}
 		return leases, "", wholeRound, err
 	}
 	// Which keys to visit is found on a snapshot, so that looking around does
 	// not keep the writer busy; the claim itself sees what is there by then.
 	var found foundKeys
 	err = d.readSoon(ctx, func(r Reader) (err error) {
-		found, err = q.dueKeys(r, c)
+		found, err = q.dueKeys(r, c, look)
 		if err == nil && q.Group != "" {
 			err = q.takeTurns(r, d.eng.claimSQL(), c, &found)
 		}
@@ -69,10 +73,10 @@ const (
 	wholeRound        // it has looked at every key
 )
 
-func (q *Queue[T]) claimOldest(tx *Tx, limit int) ([]*Lease[T], error) {
+func (q *Queue[T]) claimOldest(tx *Tx, look look, limit int) ([]*Lease[T], error) {
 	until := Micros(tx.Now().Add(LeaseFor))
-	return q.claimed(tx.Query(q.updateText("SELECT "+q.ID+" FROM "+q.Table+" WHERE due_at <= $3 ORDER BY due_at LIMIT $4", tx.d.eng.claimSQL()),
-		until, tx.d.node, Micros(tx.Now()), limit))
+	return q.claimed(tx.Query(q.updateText("SELECT "+q.ID+" FROM "+q.Table+" WHERE due_at <= $3 AND due_at >= $5 ORDER BY due_at LIMIT $4", tx.d.eng.claimSQL()),
+		until, tx.d.node, Micros(tx.Now()), limit, look.from))
 }
 
 // claimKeys takes rows of the keys, of each as many as it has room for.
@@ -228,9 +232,9 @@ const jumpSQL = `with recursive k(key, n) as (
 // number of keys and not of rows: behind the longest backlog of one key the
 // others are found, and however many keys only wait for later, the next claim
 // goes on where this one stopped.
-func (q *Queue[T]) dueKeys(r Reader, c Claim) (foundKeys, error) {
+func (q *Queue[T]) dueKeys(r Reader, c Claim, look look) (foundKeys, error) {
 	text := q.keysText()
-	oldest, all, err := oldestKeys(r, c, text.Replace("select key, many, 1 = 1 AND_FREE from (select key, count(*) as many from (select C as key from F where due_at <= $1 order by due_at limit $2) as o group by key) as k"))
+	oldest, all, err := oldestKeys(r, c, look, text.Replace("select key, many, 1 = 1 AND_FREE, first from (select key, count(*) as many, min(due) as first from (select C as key, due_at as due from F where due_at <= $1 and due_at >= $3 order by due_at limit $2) as o group by key) as k"))
 	if err != nil {
 		return foundKeys{}, err
 	}
@@ -253,22 +257,27 @@ func (q *Queue[T]) dueKeys(r Reader, c Claim) (foundKeys, error) {
 func (c Claim) hasRoom(key string) bool { return c.Room == nil || c.Room(key) > 0 }
 
 // oldestKeys reads the keys of the oldest due rows; all: there are no other due rows.
-func oldestKeys(r Reader, c Claim, text string) (keys []string, all bool, err error) {
-	rows, err := r.Query(text, Micros(r.Now()), oldestLook)
+func oldestKeys(r Reader, c Claim, look look, text string) (keys []string, all bool, err error) {
+	rows, err := r.Query(text, Micros(r.Now()), oldestLook, look.from)
 	if err != nil {
 		return nil, false, err
 	}
-	total := 0
+	total, oldest := 0, Micros(r.Now())
 	err = rows.Each(func(scan func(...any) error) error {
 		var key string
 		var many int
 		var free bool
-		err := scan(&key, &many, &free)
+		var first int64
+		err := scan(&key, &many, &free, &first)
+		oldest = min(oldest, first)
 		if total += many; free && c.hasRoom(key) {
 			keys = append(keys, key)
 		}
 		return err
 	})
+	if err == nil {
+		look.nothingBefore(oldest)
+	}
 	return keys, total < oldestLook, err
 }
 

@@ -53,6 +53,13 @@ func migrationCases() map[int]migrationCase {
 				"SELECT cast(count(*) AS text) FROM lookups WHERE requested_at = 1":        "{n}",
 			},
 		},
+		16: {
+			Write: []string{
+				"INSERT INTO lanes (lane, trouble) VALUES ('v{n}', 'dead rows')",
+				"UPDATE operations SET tries = tries + 1 WHERE operation_id = 'o1' AND tries < 1",
+			},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM lanes WHERE trouble = 'dead rows'": "{n}"},
+		},
 		13: {
 			Write: []string{
 				`INSERT INTO operations (operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id, number, dated_at, accepted_at, lane, stage, status, due_at, pack_version)

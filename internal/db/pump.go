@@ -39,6 +39,7 @@ type Pump[T any] struct {
 	from   string
 	rounds round // over the keys since a claim last found something
 	turns  *turns
+	floor  *floor
 }
 
 // inWork is what the pump knows of a row that is being worked.
@@ -73,7 +74,7 @@ func (p *Pump[T]) Run(ctx context.Context) error {
 	if p.Log == nil {
 		p.Log = p.DB.log
 	}
-	p.turns = newTurns(p.Queue.Group)
+	p.turns, p.floor = newTurns(p.Queue.Group), &floor{}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	wake := p.DB.wakes.listen(p.Queue.Table)
@@ -103,7 +104,7 @@ func (p *Pump[T]) claim(ctx, work context.Context, workers *sync.WaitGroup) (mor
 		return false
 	}
 	asked := p.DB.Now()
-	leases, next, seen, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), Fair: p.fair, From: p.from, turns: p.turns})
+	leases, next, seen, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), Fair: p.fair, From: p.from, turns: p.turns, floor: p.floor})
 	if err != nil {
 		if ctx.Err() == nil {
 			p.Log.Error("claim due rows", "queue", p.Queue.Table, "error", err)
