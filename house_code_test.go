@@ -23,11 +23,6 @@ const (
 // exceptions are functions past a limit, each with the reason. The list only
 // gets shorter: an entry whose function is within the limits fails the test.
 var exceptions = map[string]string{
-	"internal/filing/intake.go laneName":            "becomes a lane's own type with the state machine's package",
-	"internal/server/reconcile.go Reconcile":        "its parameters become one with the state machine's package",
-	"internal/server/reconcile.go ReleaseRestored":  "as Reconcile",
-	"internal/server/reconcile.go ResumeChain":      "as Reconcile",
-	"internal/server/reconcile.go atDesk":           "as Reconcile",
 	"internal/db/dbtest/dbtest.go assigns template": "one server and one template serve all tests of a process",
 	"internal/db/dbtest/postgres.go assigns shared": "as template",
 }

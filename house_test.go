@@ -46,7 +46,7 @@ var staircase = [][]string{
 	{"onboarding"},
 	{"lookup"},
 	{"filing"},
-	{"ledger"},
+	{"ledger", "recovery"},
 	{"filing/filingtest"},
 	{"api", "console"},
 	{"server"},

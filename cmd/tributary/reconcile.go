@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"tributary/internal/filing"
+	"tributary/internal/recovery"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
@@ -40,9 +40,9 @@ func (cmd *reconcileCommand) Run(c *command) error {
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
 		differs := false
-		var all []filing.Reconciliation
+		var all []recovery.Reconciliation
 		for _, day := range days {
-			found, err := server.Reconcile(ctx, cfg, d, a, cmd.Supplier, day)
+			found, err := server.Desk{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}.Reconcile(ctx, day)
 			if err != nil {
 				return fmt.Errorf("%s: %w", day, err)
 			}
@@ -63,13 +63,13 @@ func (cmd *reconcileCommand) Run(c *command) error {
 const daysMax = 366
 
 func (cmd *reconcileCommand) days() (list []country.Day, err error) {
-	first, err := filing.Day(cmd.Day)
+	first, err := recovery.Day(cmd.Day)
 	if err != nil {
 		return nil, fmt.Errorf("--day: %w", err)
 	}
 	last := first
 	if cmd.Until != "" {
-		if last, err = filing.Day(cmd.Until); err != nil {
+		if last, err = recovery.Day(cmd.Until); err != nil {
 			return nil, fmt.Errorf("--until: %w", err)
 		}
 	}
@@ -87,7 +87,7 @@ func (cmd *reconcileCommand) days() (list []country.Day, err error) {
 	return list, nil
 }
 
-func printReconciliations(w *tabwriter.Writer, all []filing.Reconciliation) {
+func printReconciliations(w *tabwriter.Writer, all []recovery.Reconciliation) {
 	fmt.Fprintln(w, "DAY\tCOUNTRY\tOURS\tTHEIRS\tAGREED\tOPEN\tDIFFERENCES")
 	for _, r := range all {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", r.Day, r.Country, r.Ours, r.Theirs, r.Agreed, r.Open, len(r.Differing))

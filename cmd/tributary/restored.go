@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"tributary/internal/filing"
+	"tributary/internal/recovery"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
@@ -25,18 +25,18 @@ type restoredList struct{ bookFlags }
 // Run lists.
 func (cmd *restoredList) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
-		var list []filing.RestoredSupplier
+		var list []recovery.RestoredSupplier
 		var closed bool
 		err := d.Read(ctx, func(r db.Reader) (err error) {
-			list, closed, err = filing.Restored(r)
+			list, closed, err = recovery.Restored(r)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		shown := struct {
-			Closed    bool                      `json:"intake_closed"`
-			Suppliers []filing.RestoredSupplier `json:"suppliers"`
+			Closed    bool                        `json:"intake_closed"`
+			Suppliers []recovery.RestoredSupplier `json:"suppliers"`
 		}{closed, list}
 		return cmd.show(c, shown, func(w *tabwriter.Writer) {
 			fmt.Fprintf(w, "intake closed: %v\n\nSUPPLIER\tCLIENT\tCOUNTRY\tSTATE\tASKED UP TO\tFOUND\tADOPTED\tTROUBLE\n", closed)
@@ -70,7 +70,8 @@ func (cmd *restoredRelease) Run(c *command) error {
 		return err
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
-		if err := server.ReleaseRestored(ctx, cfg, d, a, cmd.Supplier, actor()); err != nil {
+		desk := server.Desk{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}
+		if err := desk.Release(ctx, actor()); err != nil {
 			return err
 		}
 		return cmd.show(c, map[string]string{"released": cmd.Supplier}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s files again\n", cmd.Supplier) })
@@ -91,7 +92,7 @@ func (cmd *restoredResume) Run(c *command) error {
 		return err
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
-		chain, err := server.ResumeChain(ctx, cfg, d, a, cmd.Supplier, country.Link{Position: cmd.Position, Hash: cmd.Hash, Extra: cmd.Extra}, actor())
+		chain, err := server.Desk{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}.ResumeChain(ctx, country.Link{Position: cmd.Position, Hash: cmd.Hash, Extra: cmd.Extra}, actor())
 		if err != nil {
 			return err
 		}

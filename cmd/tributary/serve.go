@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/filing"
+	"tributary/internal/recovery"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -82,7 +82,7 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 		return cfg, err
 	}
 	if f.RestoredSince != "" {
-		if cfg.RestoredSince, err = filing.Day(f.RestoredSince); err != nil {
+		if cfg.RestoredSince, err = recovery.Day(f.RestoredSince); err != nil {
 			return cfg, fault.New(fault.Invalid, "--restored-since: %q is not a day of the form YYYY-MM-DD", f.RestoredSince)
 		}
 		if !f.Restored {

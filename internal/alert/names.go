@@ -19,6 +19,8 @@ const (
 	LanePausedCredentials   Name = "lane_paused_credentials"
 	ChainMismatch           Name = "chain_mismatch"
 	ChainRemarked           Name = "chain_remarked"
+	AuthorityNotConfigured  Name = "authority_not_configured"
+	FilingMissing           Name = "filing_missing"
 	Restoring               Name = "restoring"
 	RestoredUnasked         Name = "restored_unasked"
 	RestoredGaps            Name = "restored_gaps"
@@ -76,6 +78,10 @@ var meanings = []Meaning{
 		"Run reconcile and find out who added the links: this follows a restored backup or a second system that files for the same supplier. Then `tributary restored resume`."},
 	{ChainRemarked, "supplier", "The authority took a link of a chain and remarks that it does not follow the last one it held; the chain goes on behind it.",
 		"Find out whether a second system files for the same supplier: each needs a chain of its own."},
+	{AuthorityNotConfigured, "country", "Transactions of a country wait because its authority has no address for this kind of key.",
+		"Give the address, for example `--authority CC.live=https://…`, and start again; after 48 hours they end in FAILURE."},
+	{FilingMissing, "operation", "An operation that was prepared or sent has lost its bytes; it is neither sent nor ended.",
+		"Look for damage of the database or for writes of another program; compare with the authority, then release the operation."},
 	{Restoring, "service", "A backup was restored; transactions are refused until the authorities were asked what it does not know.",
 		"Wait; the log says which suppliers are left."},
 	{RestoredUnasked, "supplier", "After a restored backup the authority could not be asked what it holds of a supplier; nothing of it is filed.",

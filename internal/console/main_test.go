@@ -226,7 +226,7 @@ func (h *house) openHooks(demo *guard.Guard, log *slog.Logger) {
 
 func (h *house) openParties(atlas *country.Atlas) {
 	h.companies = onboarding.New(onboarding.Config{
-		DB: h.db, Atlas: atlas, BaseURL: "https://api.example.test", Alerts: h.alerts, CredentialsChanged: filing.ResumeLanes,
+		DB: h.db, Atlas: atlas, BaseURL: "https://api.example.test", Alerts: h.alerts, CredentialsChanged: filing.CredentialsChanged,
 		Sealer: func(ctx context.Context, clientID string) (*secret.Sealer, error) {
 			return h.accounts.Sealer(ctx, clientID, account.PurposeTaxCredentials)
 		},

@@ -125,7 +125,7 @@ func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
 	h.run()
 	id := h.submit("INV-9")
 	b := h.as(operator.Acting)
-	b.await("/transactions/"+id, "PROCESSING", "The authority did not answer the last call", "Last trouble", "1 failed call", "Next try", "Retry now")
+	b.await("/transactions/"+id, "PROCESSING", "The authority answered the last call with an error of its own", "Last trouble", "1 failed call", "Next try", "Retry now")
 	if page := h.as(operator.Viewer).get("/transactions/" + id); strings.Contains(page, "Retry now") {
 		t.Error("a viewer is offered what a viewer may not do")
 	}

@@ -172,7 +172,7 @@ func (b transactionBody) Headline() string {
 	switch {
 	case b.Wait != nil && b.Wait.Text != "":
 		switch b.Wait.Why {
-		case ledger.WhyAttempt, ledger.WhyOriginal, ledger.WhyQuarantine, ledger.WhyUnknown, ledger.WhyPutOff, ledger.WhyQueued:
+		case ledger.WhyBehind, ledger.WhyQuarantine, ledger.WhyUnknown, ledger.WhyPutOff, ledger.WhyQueued:
 			return "it " + b.Wait.Text // these speak of the operation
 		}
 		return b.Wait.Text

@@ -74,6 +74,21 @@ func migrationCases() map[int]migrationCase {
 				"SELECT operation_id FROM operations WHERE lane = 'c|XX|live|0|Ü1' AND due_at <= 3": "p1",
 			},
 		},
+		17: {
+			Write: []string{
+				"INSERT INTO lanes (lane, failures, trouble) VALUES ('c|XX|live|0|q{n}', 0, 'credentials: refused')",
+				"INSERT INTO restored_suppliers (supplier_id, client_id, country, live, state, first_day, next_day, ahead) VALUES ('q{n}', 'c', 'XX', true, 'unlisted', '2026-01-01', '2026-01-01', 1)",
+				`INSERT INTO operations (operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id, number, dated_at, accepted_at, lane, stage, status, due_at, pack_version)
+					VALUES ('q{n}', 'c', 'q{n}', 1, 'INVOICE', 'XX', false, 'BOTH', 's', 'N{n}', 1, 2, 'c|XX|live|0|q{n}', 'received', 'PROCESSING', 3, 'xx-1')`,
+				"INSERT INTO bodies (operation_id, body) VALUES ('q{n}', '{}')",
+			},
+			After: map[string]string{
+				"SELECT reason FROM lanes WHERE lane = 'c|XX|live|0|q1'":                                                      "credentials_invalid",
+				"SELECT reason || ' ' || country FROM supplier_holds WHERE supplier_id = 'q1' AND released_at IS NULL":        "held XX",
+				"SELECT cast(count(*) AS text) FROM operations WHERE operation_id LIKE 'q%' AND bytes = 0 AND behind IS NULL": "{n}",
+				"SELECT cast(count(*) AS text) FROM bodies WHERE digest IS NULL":                                              "{n}",
+			},
+		},
 	}
 }
 

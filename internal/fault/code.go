@@ -21,6 +21,14 @@ const (
 	AuthorityNumberUsed       Code = "authority_number_already_used"
 	AuthorityUnavailable      Code = "authority_unavailable"
 	AuthorityIDUnavailable    Code = "authority_id_unavailable"
+	AuthorityNotConfigured    Code = "authority_not_configured"
+	AuthorityUnreachable      Code = "authority_unreachable"
+	AuthorityError            Code = "authority_error"
+	AuthorityWait             Code = "authority_wait"
+	ChainStopped              Code = "chain_stopped"
+	DocumentsUnavailable      Code = "documents_unavailable"
+	BehindAnother             Code = "behind_another"
+	Held                      Code = "held"
 	OutcomeUnknown            Code = "outcome_unknown"
 	AwaitingAcceptance        Code = "awaiting_acceptance"
 	CredentialsInvalid        Code = "credentials_invalid"
@@ -71,6 +79,14 @@ var codeMeanings = []CodeMeaning{
 	{AuthorityRejected, "The tax authority refused the document; the message carries its own code and text.", "Correct the content and submit again."},
 	{AuthorityNumberUsed, "The authority holds another document under this number.", "Use another number."},
 	{AuthorityUnavailable, "The authority could not be reached; as an error the attempt ended without registration.", "As a warning wait; as an error submit again."},
+	{AuthorityNotConfigured, "A warning: no address of the country's authority is configured for this kind of key; the transaction waits.", "Nothing; the provider has been told."},
+	{AuthorityUnreachable, "A warning: the authority does not answer; the transaction waits and is tried again.", "Nothing."},
+	{AuthorityError, "A warning: the authority answers with an error of its own that says nothing about the document; it is tried again.", "Nothing."},
+	{AuthorityWait, "A warning: the authority asked for a pause, which is obeyed.", "Nothing."},
+	{ChainStopped, "A warning: the supplier's chain of documents is stopped because the authority's last link is not ours.", "Nothing; the provider has been told."},
+	{DocumentsUnavailable, "A warning: the document cannot be stored at the moment; what the authority said is kept and the result follows.", "Nothing."},
+	{BehindAnother, "A warning: the transaction waits for an earlier attempt, or for what it corrects.", "Nothing."},
+	{Held, "A warning: the provider holds the transaction back, after a restored backup or because a person must look at it.", "Nothing; the provider has been told."},
 	{AuthorityIDUnavailable, "The document is registered, but the authority's id can no longer be had after a lost answer.", "Nothing."},
 	{OutcomeUnknown, "The authority may hold the document; it has not said so yet.", "Wait; do not issue the document elsewhere."},
 	{AwaitingAcceptance, "The authority waits for somebody else, for example the buyer's acceptance of a cancellation.", "Wait for the webhook."},

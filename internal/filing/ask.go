@@ -31,7 +31,7 @@ func (b *batch) poll(ctx context.Context) error {
 		b.record(exchange{verb: "poll", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err})
 		switch {
 		case errors.Is(err, country.ErrCredentials):
-			b.pause(ctx, err)
+			b.pause(err)
 			b.pending = append(b.pending, o)
 		case err != nil:
 			b.failed(err)
@@ -42,7 +42,6 @@ func (b *batch) poll(ctx context.Context) error {
 				r.Handle = o.receipt.Handle
 			}
 			if b.answered(o, r) {
-				o.stage = Pending
 				b.pending = append(b.pending, o)
 			}
 		}
@@ -57,35 +56,29 @@ func (b *batch) storePending(ctx context.Context) error {
 	}
 	ops := b.pending
 	b.pending = nil
-	err := b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
-		}
-		var stages, receipts [][]any
+	var receipts [][]any
+	for _, o := range ops {
+		receipts = append(receipts, []any{o.id, encodeReceipt(o.receipt)})
+	}
+	return b.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
-			stages = append(stages, []any{o.id, db.Micros(tx.Now().Add(b.pollPause(o))), b.doubtOf(tx, o)})
-			receipts = append(receipts, []any{o.id, encodeReceipt(o.receipt)})
+			list = append(list, o.to(undecided, db.Micros(now.Add(b.pollPause(o))), b.doubtOf(now, o)))
 		}
-		if err := tx.ExecEachOne("UPDATE operations SET stage = 'pending', due_at = $2, doubts = $3, tries = tries + 1, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", stages); err != nil {
-			return err
-		}
+		return list
+	}, func(tx *db.Tx) error {
 		if err := tx.ExecEach("UPDATE filings SET receipt = $2 WHERE operation_id = $1", receipts); err != nil {
 			return err
 		}
 		return b.raiseOverdue(tx, ops, alert.AwaitingAcceptance24h, alert.AwaitingAcceptance48h)
 	})
-	if err == nil {
-		uncount(ops)
-	}
-	return err
 }
 
 // doubtOf is the warning a pending operation shows. Past the pack's own
 // deadline nobody waits for an acceptance any more: the outcome is unknown
 // until the authority says otherwise.
-func (b *batch) doubtOf(tx *db.Tx, o *operation) string {
+func (b *batch) doubtOf(now time.Time, o *operation) string {
 	switch {
-	case b.limits.PendingMax > 0 && !o.sentAt.IsZero() && tx.Now().Sub(o.sentAt) >= b.limits.PendingMax:
+	case b.limits.PendingMax > 0 && !o.sentAt.IsZero() && now.Sub(o.sentAt) >= b.limits.PendingMax:
 		return string(fault.OutcomeUnknown)
 	case o.receipt.Awaiting:
 		return string(fault.AwaitingAcceptance)
@@ -127,7 +120,7 @@ func (b *batch) resolve(ctx context.Context) error {
 		r, err := b.find(ctx, o)
 		switch {
 		case errors.Is(err, country.ErrCredentials):
-			b.pause(ctx, err)
+			b.pause(err)
 			unknown = append(unknown, o)
 		case err != nil:
 			b.failed(err)
@@ -180,40 +173,31 @@ func (b *batch) stayUnknown(ctx context.Context, ops []*operation) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	err := b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
-		}
-		rows := make([][]any, 0, len(ops))
+	return b.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
 			// A ladder of its own: one filing that cannot be found must not hold up its lane.
-			due, doubt := any(db.Micros(tx.Now().Add(b.backoff(max(1, o.tries))))), ""
+			due, doubt := any(db.Micros(now.Add(b.Backoff(max(1, o.tries))))), ""
 			if b.chained {
 				due = db.Micros(chainDue(o))
 			}
-			if b.age(o, tx) >= hopelessAfter {
+			if now.Sub(o.startedAt) >= hopelessAfter {
 				doubt = string(fault.OutcomeUnknown)
 			}
 			if b.limits.Class == country.ByNothing {
-				due, doubt = b.nextAlert(tx, o), string(fault.OutcomeUnknown) // nobody can be asked: a person decides
+				due, doubt = nextAlert(now, o), string(fault.OutcomeUnknown) // nobody can be asked: a person decides
 			}
-			rows = append(rows, []any{o.id, due, doubt})
+			list = append(list, o.to(unknown, due, doubt))
 		}
-		if err := tx.ExecEachOne("UPDATE operations SET due_at = $2, doubts = $3, tries = tries + 1, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows); err != nil {
-			return err
-		}
+		return list
+	}, func(tx *db.Tx) error {
 		return b.raiseOverdue(tx, ops, alert.OutcomeUnknown24h, alert.OutcomeUnknown48h)
 	})
-	if err == nil {
-		uncount(ops)
-	}
-	return err
 }
 
 // nextAlert is when an operation that only a person can end is looked at next.
-func (b *batch) nextAlert(tx *db.Tx, o *operation) any {
+func nextAlert(now time.Time, o *operation) any {
 	for _, after := range []time.Duration{doubtfulAfter, hopelessAfter} {
-		if at := o.startedAt.Add(after); at.After(tx.Now()) {
+		if at := o.startedAt.Add(after); at.After(now) {
 			return db.Micros(at)
 		}
 	}
@@ -226,40 +210,23 @@ func (b *batch) lookLater(ctx context.Context, ops []*operation) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	err := b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
-		}
-		rows := make([][]any, 0, len(ops))
+	return b.commit(ctx, func(time.Time) (list []transition) {
 		for _, o := range ops {
 			due := o.sentAt.Add(b.limits.VisibleAfter)
 			if b.chained {
 				b.rest = maxTime(b.rest, due)
 				due = chainDue(o)
 			}
-			rows = append(rows, []any{o.id, db.Micros(due)})
+			list = append(list, o.to(notYetShown, db.Micros(due)))
 		}
-		return tx.ExecEachOne("UPDATE operations SET due_at = $2, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+		return list
 	})
-	if err == nil {
-		uncount(ops)
-	}
-	return err
 }
-
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func (b *batch) age(o *operation, tx *db.Tx) time.Duration { return tx.Now().Sub(o.startedAt) }
 
 // raiseOverdue alerts once per operation at 24 and once at 48 hours.
 func (b *batch) raiseOverdue(tx *db.Tx, ops []*operation, doubtful, hopeless alert.Name) error {
 	for _, o := range ops {
-		age := b.age(o, tx)
+		age := tx.Now().Sub(o.startedAt)
 		name := doubtful
 		switch {
 		case age >= hopelessAfter:

@@ -27,7 +27,6 @@ type batch struct {
 	outcomes  []outcome
 	moved     []*operation // to another lane, or behind their original
 	retry     []*operation // could not be prepared now
-	held      []*operation // wait for credentials
 	evidence  []func(tx *db.Tx) error
 	chain     country.Link // the head, once read
 	chainRead bool
@@ -95,7 +94,6 @@ func (b *batch) storePrepared(ctx context.Context) error {
 				b.settle(outcome{op: o, status: Success}) // nothing to file
 				continue
 			}
-			o.stage = Prepared
 			b.outgoing = append(b.outgoing, o)
 		}
 		b.reached(killpoint.Prepared, b.lease.ID)
@@ -107,11 +105,8 @@ func (b *batch) storePrepared(ctx context.Context) error {
 // allow is left out; in a chain that undoes the write, because later links
 // were built on it.
 func (b *batch) tryPrepared(ctx context.Context) (kept []*operation, refused []outcome, err error) {
-	err = b.db.Write(ctx, func(tx *db.Tx) error {
+	err = b.commit(ctx, func(time.Time) []transition { return b.preparedNow(kept) }, func(tx *db.Tx) error {
 		kept, refused = nil, nil
-		if err := b.lease.Guard(tx); err != nil {
-			return err
-		}
 		if err := lockOriginals(tx, b.ready); err != nil {
 			return err
 		}
@@ -159,18 +154,13 @@ func (b *batch) prepareAgain(ctx context.Context, refused []outcome) error {
 	return nil
 }
 
+// insertFilings stores the bytes, and in a chain its new head.
 func (b *batch) insertFilings(tx *db.Tx, ops []*operation) error {
-	var filings, stages [][]any
+	var filings [][]any
 	for _, o := range ops {
-		if o.filing.Report == nil {
-			continue
+		if o.filing.Report != nil {
+			filings = append(filings, []any{o.id, o.filing.Report, o.filing.SHA256, encodeFiling(o.filing)})
 		}
-		filings = append(filings, []any{o.id, o.filing.Report, o.filing.SHA256, encodeFiling(o.filing)})
-		due := any(nil)
-		if b.chained {
-			due = db.Micros(chainDue(o))
-		}
-		stages = append(stages, []any{o.id, o.supplierID, b.pack.Version, due})
 	}
 	if len(filings) == 0 {
 		return nil
@@ -178,13 +168,25 @@ func (b *batch) insertFilings(tx *db.Tx, ops []*operation) error {
 	if err := tx.Insert("filings", "operation_id,report,sha256,filing", filings...); err != nil {
 		return err
 	}
-	if err := tx.ExecEachOne("UPDATE operations SET stage = 'prepared', supplier_id = $2, pack_version = $3, due_at = coalesce($4, due_at) WHERE operation_id = $1 AND stage = 'received'", stages); err != nil {
-		return err
-	}
 	if !b.chained {
 		return nil
 	}
 	return b.storeChain(tx)
+}
+
+// preparedNow moves those with bytes; those without are settled.
+func (b *batch) preparedNow(ops []*operation) (list []transition) {
+	for _, o := range ops {
+		if o.filing.Report == nil {
+			continue
+		}
+		due := o.dueAt
+		if b.chained {
+			due = chainDue(o)
+		}
+		list = append(list, o.to(prepared, o.supplierID, b.pack.Version, db.Micros(due)))
+	}
+	return list
 }
 
 // chainDue makes links due in the order of the chain, before everything that
@@ -231,32 +233,24 @@ func (b *batch) postpone(ctx context.Context, ops []*operation) error {
 	if len(ops) == 0 {
 		return nil
 	}
-	err := b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
-		}
-		rows := make([][]any, 0, len(ops))
+	return b.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
-			rows = append(rows, []any{o.id, db.Micros(b.dueAgain(tx, o))})
+			list = append(list, o.to(notTaken, db.Micros(b.dueAgain(now, o))))
 		}
-		return tx.ExecEachOne("UPDATE operations SET stage = 'prepared', due_at = $2, doubts = '', crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+		return list
 	})
-	if err == nil {
-		uncount(ops)
-	}
-	return err
 }
 
 // dueAgain is when an operation goes on. While the lane rests as a whole the
 // operation keeps its place in it.
-func (b *batch) dueAgain(tx *db.Tx, o *operation) time.Time {
+func (b *batch) dueAgain(now time.Time, o *operation) time.Time {
 	switch {
 	case b.chained && o.filing.Link.Position > 0:
 		return chainDue(o)
-	case b.until().After(tx.Now()):
+	case b.until().After(now):
 		return o.acceptedAt
 	}
-	return tx.Now().Add(b.backoff(o.tries + 1))
+	return now.Add(b.Backoff(o.tries + 1))
 }
 
 func sortByID(ops []*operation) {

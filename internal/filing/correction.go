@@ -1,10 +1,12 @@
 package filing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"tributary/internal/transaction"
 
@@ -35,10 +37,9 @@ func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err 
 	}
 	switch {
 	case !ref.known:
-		b.fail(o, refers(fault.ReferenceUnknown, "is not known"))
-		return false, nil
+		return false, b.failUnknown(ctx, o)
 	case ref.op == nil && ref.open > 0:
-		return false, b.block(ctx, o)
+		return false, b.block(ctx, o, "")
 	case ref.op == nil:
 		b.fail(o, refers(fault.ReferenceNotSuccessful, "did not succeed"))
 		return false, nil
@@ -56,6 +57,23 @@ func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err 
 	return b.inherit(ctx, o, ref)
 }
 
+// failUnknown ends a correction of nothing, after asking again where writes go:
+// a read may come from a server that no longer leads.
+func (b *batch) failUnknown(ctx context.Context, o *operation) error {
+	var ref reference
+	err := b.db.Write(ctx, func(tx *db.Tx) (err error) {
+		ref, err = b.lookUp(tx, o.scope, o.referenceID)
+		return err
+	})
+	if err == nil && ref.known {
+		err = fmt.Errorf("transaction %s %w for this connection", o.referenceID, errMissing)
+	}
+	if err == nil {
+		b.fail(o, refers(fault.ReferenceUnknown, "is not known"))
+	}
+	return err
+}
+
 func refers(code fault.Code, what string) fault.Fault {
 	return fault.At("reference_transaction_id", code, "%s", what)
 }
@@ -67,7 +85,7 @@ func (b *batch) deadline(o, original *operation) *fault.Fault {
 		return nil
 	}
 	last := original.document.Date.AddDate(0, 0, c.Days)
-	if !b.db.Now().After(last) {
+	if !b.db.Wall().After(last) {
 		return nil
 	}
 	f := refers(fault.UnsupportedOperation, fmt.Sprintf("could be corrected in this way only until %s", last.Format("2006-01-02")))
@@ -159,31 +177,30 @@ func (s *Service) operation(r db.Reader, scope, id string) (*operation, error) {
 	return o, nil
 }
 
-// block lets a correction wait until its original is settled. Its 48 hours
-// begin anew when it goes on.
+// block lets a correction wait until its original is settled, or with behind
+// another correction of it. Its 48 hours begin anew when it goes on.
 //
-// Failure policy: the original may settle between our look and this write; so
-// the write looks again, under the lock of the original's row, and otherwise
-// leaves the operation due. Corrections that wait for each other would wait
-// for ever: blocks of one client are made one by one, and the one that would
-// close a circle fails.
-func (b *batch) block(ctx context.Context, o *operation) error {
+// Failure policy: what it waits for may settle between our look and this write;
+// so the write looks again, under the lock of that transaction's row, and
+// otherwise leaves the operation due. Corrections that wait for each other would
+// wait for ever: blocks of one client are made one by one, and the one that
+// would close a circle fails.
+func (b *batch) block(ctx context.Context, o *operation, behind string) error {
 	circle := false
-	err := b.db.Write(ctx, func(tx *db.Tx) (err error) {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
+	err := b.commit(ctx, func(time.Time) []transition {
+		if circle {
+			return nil
 		}
+		return []transition{o.to(blocked, db.Null(behind))}
+	}, func(tx *db.Tx) (err error) {
 		if err := tx.Lock("blocks|" + o.scope); err != nil {
 			return err
 		}
-		if circle, err = closesCircle(tx, o); err != nil || circle {
+		waitsFor := cmp.Or(behind, o.referenceID)
+		if circle, err = closesCircle(tx, o, waitsFor); err != nil || circle {
 			return err
 		}
-		if err := tx.Exec("UPDATE transactions SET open = open WHERE client_id = $1 AND transaction_id = $2", o.scope, o.referenceID); err != nil {
-			return err
-		}
-		return tx.Exec(`UPDATE operations SET stage = 'blocked', due_at = NULL, started_at = NULL, crashes = 0 WHERE operation_id = $1 AND status = 'PROCESSING'
-			AND EXISTS (SELECT 1 FROM transactions WHERE client_id = $2 AND transaction_id = $3 AND success_id IS NULL AND open > 0)`, o.id, o.scope, o.referenceID)
+		return tx.Exec("UPDATE transactions SET open = open WHERE client_id = $1 AND transaction_id = $2", o.scope, waitsFor)
 	})
 	switch {
 	case err != nil:
@@ -197,13 +214,13 @@ func (b *batch) block(ctx context.Context, o *operation) error {
 	return nil
 }
 
-// closesCircle follows the originals of originals that wait themselves.
-func closesCircle(tx *db.Tx, o *operation) (bool, error) {
+// closesCircle follows what an operation would wait for, and what that waits for itself.
+func closesCircle(tx *db.Tx, o *operation, waitsFor string) (bool, error) {
 	seen := map[string]bool{}
-	for id := o.referenceID; !seen[id]; {
+	for id := waitsFor; !seen[id]; {
 		seen[id] = true
 		var next string
-		err := tx.Row("SELECT reference_id FROM operations WHERE client_id = $1 AND transaction_id = $2 AND stage = 'blocked' LIMIT 1", o.scope, id).Scan(&next)
+		err := tx.Row("SELECT coalesce(behind, reference_id) FROM operations WHERE client_id = $1 AND transaction_id = $2 AND stage = 'blocked' LIMIT 1", o.scope, id).Scan(&next)
 		if errors.Is(err, db.ErrNoRows) {
 			return false, nil
 		}
@@ -221,14 +238,11 @@ func closesCircle(tx *db.Tx, o *operation) (bool, error) {
 // move sends a correction that names no supplier to the lane of the original's.
 func (b *batch) move(ctx context.Context, o *operation, supplierID string) error {
 	b.moved = append(b.moved, o)
-	o.counted = false
-	lane := laneName(o.scope, o.code, o.live, supplierID, shardOf(o.id, lanesOf(b.cfg.Atlas, b.pack, o.live)))
-	return b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
-		}
+	to := Place{Scope: o.scope, Code: o.code, Live: o.live, SupplierID: supplierID}
+	lane := to.Lane(shardOf(o.id, lanesOf(b.cfg.Atlas, b.pack, o.live)))
+	return b.commit(ctx, func(time.Time) []transition { return []transition{o.to(moved, lane, supplierID)} }, func(tx *db.Tx) error {
 		tx.Wake(laneQueue.Table)
-		return tx.ExecOne("UPDATE operations SET lane = $1, supplier_id = $2, crashes = 0 WHERE operation_id = $3 AND status = 'PROCESSING'", lane, supplierID, o.id)
+		return nil
 	})
 }
 

@@ -1,11 +1,16 @@
 package filing
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"tributary/internal/db"
+)
 
 // Backoff is the pause after the n-th failure in a row, with a given jitter in [0, 1).
 func Backoff(base time.Duration, n int64, jitter float64) time.Duration {
 	s := &Service{cfg: Config{RetryBase: base}, jitter: func() float64 { return jitter }}
-	return s.backoff(n)
+	return s.Backoff(n)
 }
 
 // Limits that tests go to and past.
@@ -18,3 +23,43 @@ const (
 	LanesAtOnce  = lanesAtOnce
 	SuspectsLook = suspectsLook
 )
+
+// Shift is one move of one operation, for the test of the table.
+type Shift struct {
+	Move Move
+	ID   string
+	From Stage
+}
+
+// Apply makes a move, with plausible values for its columns.
+func Apply(tx *db.Tx, s Shift) error {
+	t := transition{move: s.Move, id: s.ID, from: s.From}
+	r, _ := ruleOf(s.Move)
+	for _, column := range r.columns {
+		t.values = append(t.values, map[string]any{"due_at": int64(1), "sent_at": int64(1), "settled_at": int64(1), "crashes": int64(0), "status": "FAILURE", "behind": nil}[column])
+		if t.values[len(t.values)-1] == nil && column != "behind" {
+			t.values[len(t.values)-1] = "text"
+		}
+	}
+	if s.Move == hurried {
+		t.values = append(t.values, int64(0))
+	}
+	return apply(tx, []transition{t})
+}
+
+// Allowed lists where a move leads from a stage; "": nowhere.
+func Allowed(m Move, from Stage) Stage {
+	r, _ := ruleOf(m)
+	if !slices.Contains(r.from, from) {
+		return ""
+	}
+	return r.target(from)
+}
+
+// Moves lists all of them.
+func Moves() (list []Move) {
+	for _, r := range rules {
+		list = append(list, r.move)
+	}
+	return list
+}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"sort"
-	"strconv"
 	"time"
 
 	"tributary/internal/transaction"
@@ -27,6 +25,7 @@ type submission struct {
 	caller      Caller
 	examined    *country.Examined
 	body        []byte
+	digest      string // of what the body says
 	lane        string
 }
 
@@ -42,7 +41,7 @@ func (s submission) key() [2]string { return [2]string{s.caller.Scope, s.examine
 // its result: a new one, or the one that succeeded before. See contract.md
 // section 5 for the table it implements.
 func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Kind, body []byte) (operationID string, err error) {
-	if s.closed.Load() {
+	if s.gate.closed.Load() {
 		return "", errClosed()
 	}
 	examined, err := country.Examine(kind, body, s.terms(caller))
@@ -71,8 +70,8 @@ func (s *Service) submission(id string, caller Caller, examined *country.Examine
 	if examined.Transaction.SupplierID != "" {
 		shard = shardOf(id, lanesOf(s.cfg.Atlas, examined.Pack, caller.Live))
 	}
-	lane := laneName(caller.Scope, examined.Pack.Code, caller.Live, examined.Transaction.SupplierID, shard)
-	return submission{operationID: id, caller: caller, examined: examined, body: body, lane: lane}
+	at := Place{Scope: caller.Scope, Code: examined.Pack.Code, Live: caller.Live, SupplierID: examined.Transaction.SupplierID}
+	return submission{operationID: id, caller: caller, examined: examined, body: body, digest: digest(examined.Transaction), lane: at.Lane(shard)}
 }
 
 // Validate makes the same checks as Submit and stores nothing.
@@ -81,7 +80,7 @@ func (s *Service) Validate(caller Caller, kind transaction.Kind, body []byte) (*
 }
 
 func (s *Service) terms(caller Caller) country.Terms {
-	return country.Terms{Atlas: s.cfg.Atlas, UseCase: caller.UseCase, Live: caller.Live, Now: time.Now(), WarnTotals: caller.WarnTotals}
+	return country.Terms{Atlas: s.cfg.Atlas, UseCase: caller.UseCase, Live: caller.Live, Now: s.db.Wall(), WarnTotals: caller.WarnTotals}
 }
 
 // store writes a set of submissions in one commit. The upsert on transactions
@@ -188,12 +187,12 @@ func (in *intakeSet) add(i int, attempt int64, waits bool, now time.Time) {
 	in.operations = append(in.operations, []any{
 		sub.operationID, sub.caller.Scope, t.ID, attempt, string(t.Kind), sub.examined.Pack.Code, bool(sub.caller.Live),
 		string(sub.examined.UseCase), t.SupplierID, t.Number, db.Micros(t.Date), db.Micros(now), db.Null(t.ReferenceID),
-		sub.lane, string(stage), string(Processing), due, sub.examined.Pack.Version,
+		sub.lane, string(stage), string(Processing), due, sub.examined.Pack.Version, len(sub.body),
 	})
-	in.bodies = append(in.bodies, []any{sub.operationID, sub.body, encodeFaults(sub.examined.Warnings)})
+	in.bodies = append(in.bodies, []any{sub.operationID, sub.body, encodeFaults(sub.examined.Warnings), sub.digest})
 }
 
-const operationColumns = "operation_id,client_id,transaction_id,attempt,kind,country,live,use_case,supplier_id,number,dated_at,accepted_at,reference_id,lane,stage,status,due_at,pack_version"
+const operationColumns = "operation_id,client_id,transaction_id,attempt,kind,country,live,use_case,supplier_id,number,dated_at,accepted_at,reference_id,lane,stage,status,due_at,pack_version,bytes"
 
 func (in *intakeSet) write(tx *db.Tx) error {
 	if err := tx.ExecEach("UPDATE transactions SET attempts = attempts - $3, open = open - $3 WHERE client_id = $1 AND transaction_id = $2", in.undo); err != nil {
@@ -202,7 +201,7 @@ func (in *intakeSet) write(tx *db.Tx) error {
 	if err := tx.Insert("operations", operationColumns, in.operations...); err != nil {
 		return fmt.Errorf("store operations: %w", err)
 	}
-	if err := tx.Insert("bodies", "operation_id,body,warnings", in.bodies...); err != nil {
+	if err := tx.Insert("bodies", "operation_id,body,warnings,digest", in.bodies...); err != nil {
 		return fmt.Errorf("store bodies: %w", err)
 	}
 	return nil
@@ -215,46 +214,6 @@ func completed(scope, transactionID, operationID string) webhook.Event {
 		ClientID: scope, Type: webhook.TransactionCompleted, ResourceID: operationID,
 		ResourcePath: "/v1/transactions/" + operationID, Series: scope + "/" + transactionID,
 	}
-}
-
-// documentLanes spreads the operations of one supplier where the country has
-// no authority and so no order to keep.
-const documentLanes = 4
-
-// lanesOf is how many lanes the filings of one supplier may use side by side.
-func lanesOf(atlas *country.Atlas, pack country.Pack, live country.Live) int {
-	if pack.Connect == nil {
-		return documentLanes
-	}
-	channel, err := atlas.Channel(pack.Code, live)
-	if err != nil {
-		return 1 // the lane will find out and say so
-	}
-	if limits := channel.Limits(); !limits.Chain && limits.Parallel > 1 {
-		return limits.Parallel
-	}
-	return 1
-}
-
-// laneName joins what all operations of a lane share. Corrections without a
-// supplier of their own begin in the lane of nobody and move once the original
-// is known.
-func laneName(scope, code string, live country.Live, supplierID string, shard int) string {
-	environment := "test"
-	if live {
-		environment = "live"
-	}
-	return scope + "|" + code + "|" + environment + "|" + strconv.Itoa(shard) + "|" + supplierID
-}
-
-// shardOf spreads operations evenly and always alike.
-func shardOf(operationID string, shards int) int {
-	if shards <= 1 {
-		return 0
-	}
-	h := fnv.New32a()
-	h.Write([]byte(operationID)) //nolint:errcheck // a hash never fails
-	return int(h.Sum32() % uint32(shards))
 }
 
 func encodeFaults(list []fault.Fault) any {

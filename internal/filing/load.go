@@ -51,9 +51,9 @@ func (s *Service) storeSettled(tx *db.Tx, set []submission) error {
 		transactions = append(transactions, []any{sub.caller.Scope, t.ID, 1, 0, sub.operationID})
 		operations = append(operations, []any{
 			sub.operationID, sub.caller.Scope, t.ID, 1, string(t.Kind), o.code, bool(sub.caller.Live), string(sub.examined.UseCase), t.SupplierID, t.Number,
-			db.Micros(t.Date), now, nil, sub.lane, string(Settled), string(Success), nil, sub.examined.Pack.Version, now, encodeResult(result),
+			db.Micros(t.Date), now, nil, sub.lane, string(Settled), string(Success), nil, sub.examined.Pack.Version, len(sub.body), now, encodeResult(result),
 		})
-		bodies = append(bodies, []any{sub.operationID, sub.body, nil})
+		bodies = append(bodies, []any{sub.operationID, sub.body, nil, sub.digest})
 		filings = append(filings, []any{sub.operationID, sub.body, sub.operationID, "{}"})
 	}
 	if err := tx.Insert("transactions", "client_id,transaction_id,attempts,open,success_id", transactions...); err != nil {
@@ -62,7 +62,7 @@ func (s *Service) storeSettled(tx *db.Tx, set []submission) error {
 	if err := tx.Insert("operations", operationColumns+",settled_at,result", operations...); err != nil {
 		return err
 	}
-	if err := tx.Insert("bodies", "operation_id,body,warnings", bodies...); err != nil {
+	if err := tx.Insert("bodies", "operation_id,body,warnings,digest", bodies...); err != nil {
 		return err
 	}
 	return tx.Insert("filings", "operation_id,report,sha256,filing", filings...)

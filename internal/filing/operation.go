@@ -13,47 +13,6 @@ import (
 	"tributary/internal/fault"
 )
 
-// laneQueue leases lanes; the operations that ride in them make them due.
-var laneQueue = &db.Queue[laneState]{
-	Table: "lanes", ID: "lane", Key: "lane", Columns: "failures, trouble, trouble_at",
-	Feed:  &db.Feed{Table: "operations", Column: "lane"},
-	Scan:  scanLane,
-	Group: "|", // a lane begins with its client
-}
-
-func scanLane(scan func(...any) error) (s laneState, err error) {
-	var since *int64
-	err = scan(&s.failures, &s.trouble, &since)
-	if since != nil {
-		s.troubleAt = db.FromMicros(*since)
-	}
-	return s, err
-}
-
-// laneState is what a lane remembers between visits.
-type laneState struct {
-	failures  int64     // visits in a row that the authority did not answer
-	trouble   string    // why it stands still, for the operator
-	troubleAt time.Time // since when; zero without trouble
-}
-
-// Place is a lane's name taken apart.
-type Place struct {
-	Scope      string
-	Code       string
-	Live       country.Live
-	SupplierID string
-}
-
-// ParseLane reads a name that [laneName] made.
-func ParseLane(name string) (Place, error) {
-	parts := strings.SplitN(name, "|", 5)
-	if len(parts) != 5 {
-		return Place{}, fmt.Errorf("lane %q has no such form", name)
-	}
-	return Place{Scope: parts[0], Code: parts[1], Live: parts[2] == "live", SupplierID: parts[4]}, nil
-}
-
 // operation is one processing attempt as the processor holds it.
 type operation struct {
 	id            string
@@ -73,6 +32,7 @@ type operation struct {
 	startedAt     time.Time
 	sentAt        time.Time
 	acceptedAt    time.Time
+	dueAt         time.Time
 	packVersion   string
 
 	counted  bool // its crash count is raised for the visit and not yet taken back
@@ -81,6 +41,7 @@ type operation struct {
 
 	warnings []fault.Fault
 	body     []byte
+	digest   string // of what the body says; empty from a node of the version before
 	document *transaction.Transaction
 	totals   transaction.Totals
 	filing   country.Filing
@@ -89,18 +50,18 @@ type operation struct {
 
 	structured *country.Structured // the invoice as data, where nothing is filed
 
-	gap *gap // what the authority holds of it since before a backup was restored
+	gap *Gap // what the authority holds of it since before a backup was restored
 }
 
 const operationFields = `operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id,
-	coalesce(reference_id, ''), number, stage, tries, crashes, coalesce(started_at, 0), coalesce(sent_at, 0), accepted_at, pack_version`
+	coalesce(reference_id, ''), number, stage, tries, crashes, coalesce(started_at, 0), coalesce(sent_at, 0), accepted_at, pack_version, due_at`
 
 func scanOperation(scan func(...any) error) (*operation, error) {
 	o := &operation{}
 	var live bool
 	var started, sent, accepted int64
 	err := scan(&o.id, &o.scope, &o.transactionID, &o.attempt, &o.kind, &o.code, &live, &o.useCase, &o.supplierID,
-		&o.referenceID, &o.number, &o.stage, &o.tries, &o.crashes, &started, &sent, &accepted, &o.packVersion)
+		&o.referenceID, &o.number, &o.stage, &o.tries, &o.crashes, &started, &sent, &accepted, &o.packVersion, db.NullInstant(&o.dueAt))
 	o.live = country.Live(live)
 	o.startedAt, o.sentAt, o.acceptedAt = db.FromMicros(started), db.FromMicros(sent), db.FromMicros(accepted)
 	return o, err
@@ -141,13 +102,6 @@ func (o *operation) complete(source *operation) {
 		t.LanguageCode = from.LanguageCode
 	}
 	o.totals = source.totals
-}
-
-// uncount notes that a write has taken back the crash counts.
-func uncount(ops []*operation) {
-	for _, o := range ops {
-		o.counted = false
-	}
 }
 
 // uniqueNumber is the service's own number of a transaction: unique because

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"tributary/internal/transaction"
 
@@ -26,7 +27,14 @@ func (b *batch) prepare(ctx context.Context, o *operation) error {
 			return err
 		}
 	}
-	if !b.known && (o.kind != transaction.Backfill || o.supplierID != "") {
+	if b.unknownSupplier(o) {
+		known, err := b.confirmSupplier(ctx, o)
+		if err != nil {
+			return err
+		}
+		if known {
+			return fmt.Errorf("the company %s %w for this connection", o.supplierID, errMissing)
+		}
 		b.fail(o, fault.Fault{Code: fault.SupplierUnknown, Type: fault.Validation, Field: "supplier.id",
 			Message: "supplier.id is not the id of an onboarded company"})
 		return nil
@@ -74,6 +82,24 @@ func (b *batch) structure(o *operation) []fault.Fault {
 	return nil
 }
 
+func (b *batch) unknownSupplier(o *operation) bool {
+	return !b.known && (o.kind != transaction.Backfill || o.supplierID != "")
+}
+
+// confirmSupplier asks again where writes go before an operation ends for what
+// a read did not find: a read may come from a server that no longer leads.
+func (b *batch) confirmSupplier(ctx context.Context, o *operation) (known bool, err error) {
+	err = b.db.Write(ctx, func(tx *db.Tx) error {
+		_, err := b.cfg.Companies.Supplier(tx, o.scope, o.supplierID)
+		known = err == nil
+		if fault.KindOf(err) == fault.NotFound {
+			return nil
+		}
+		return err
+	})
+	return known, err
+}
+
 // files reports whether the operation goes to an authority.
 func (b *batch) files(o *operation) bool {
 	return b.channel != nil && (o.useCase != country.Invoicing || b.pack.Facts.Obliged)
@@ -82,8 +108,7 @@ func (b *batch) files(o *operation) bool {
 // draft asks the pack for the exact bytes.
 func (b *batch) draft(ctx context.Context, o *operation) error {
 	if b.paused {
-		b.held = append(b.held, o) // the credentials were refused a moment ago
-		return nil
+		return nil // the credentials were refused a moment ago: it stays due, and the lane rests
 	}
 	// By the client's own number first: what is registered needs no draft, which
 	// a law might refuse by now.
@@ -103,7 +128,7 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 	err = safely("prepare a filing", func() (err error) {
 		filing, err = b.channel.Prepare(country.Draft{
 			OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
-			Supplier: b.supplier, Original: o.original, Previous: b.chain, Location: b.location, Now: b.db.Now(),
+			Supplier: b.supplier, Original: o.original, Previous: b.chain, Location: b.location, Now: b.db.Wall(),
 			Live: o.live, Late: b.lease.Row.failures > 0, Refused: refused, Credentials: b.creds,
 		})
 		return err
@@ -115,15 +140,14 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 			return err
 		}
 		filing.OperationID = o.id
-		filing.PreparedAt = b.db.Now()
+		filing.PreparedAt = b.db.Wall()
 		o.filing = filing
 		if b.chained {
 			b.chain = filing.Link
 		}
 		b.ready = append(b.ready, o)
 	case errors.Is(err, country.ErrCredentials):
-		b.pause(ctx, err)
-		b.held = append(b.held, o)
+		b.pause(err)
 	case errors.As(err, &wrong) && wrong.Kind == fault.Invalid:
 		faults := wrong.Faults
 		if len(faults) == 0 {
@@ -178,19 +202,14 @@ func (b *batch) storeRetries(ctx context.Context) error {
 	if len(b.retry) == 0 {
 		return nil
 	}
-	err := b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
-		}
-		var rows [][]any
+	err := b.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range b.retry {
-			rows = append(rows, []any{o.id, db.Micros(tx.Now().Add(b.backoff((o.crashes + 1) / 2)))})
+			list = append(list, o.to(putOff, db.Micros(now.Add(b.Backoff((o.crashes+1)/2)))))
 		}
-		return tx.ExecEachOne("UPDATE operations SET due_at = $2, crashes = crashes + 1 WHERE operation_id = $1 AND status = 'PROCESSING'", rows)
+		return list
 	})
 	if err != nil {
 		return fmt.Errorf("put off operations: %w", err)
 	}
-	uncount(b.retry)
 	return nil
 }

@@ -21,9 +21,10 @@ type Standing struct {
 }
 
 // SetAside reports whether an operation was set aside. One that may be at the
-// authority keeps its stage and has no due time.
+// authority keeps its stage and has no due time; a link of a chain keeps both,
+// and its lane stands still.
 func (s Standing) SetAside() bool {
-	return s.Stage == Quarantined || s.Status == Processing && s.DueAt.IsZero() && s.Crashes > aloneFrom+crashesMax
+	return s.Stage == Quarantined || s.Status == Processing && s.Crashes > aloneFrom+crashesMax
 }
 
 func standingOf(r db.Reader, operationID string) (s Standing, err error) {
@@ -62,9 +63,8 @@ func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *d
 			return err
 		}
 		// Our own pause ends; the count of failures stays, so that the next one is
-		// as long as it would have been. A lane without failures rests because the
-		// authority said so.
-		if err := tx.Exec("UPDATE lanes SET due_at = NULL WHERE lane = $1 AND lease_until IS NULL AND failures > 0", before.Lane); err != nil {
+		// as long as it would have been. What the authority asked for is kept.
+		if err := tx.Exec("UPDATE lanes SET "+soonAgain+" WHERE lane = $1 AND lease_until IS NULL AND (failures > 0 OR reason <> '')", before.Lane, db.Micros(tx.Now())); err != nil {
 			return err
 		}
 		tx.Wake(laneQueue.Table)
@@ -109,25 +109,29 @@ func release(tx *db.Tx, o Standing) error {
 	if err != nil {
 		return fmt.Errorf("read its filing: %w", err)
 	}
-	stage, due := o.Stage, db.Micros(tx.Now())
+	due := db.Micros(tx.Now())
 	if position > 0 {
 		due = position // see chainDue
 	}
-	if stage == Quarantined {
-		if stage = Received; filed {
-			stage = Prepared
-		}
-	}
-	if !o.DueAt.IsZero() && db.Micros(o.DueAt) <= due && stage == o.Stage {
+	t := transition{move: hurried, id: o.OperationID, from: o.Stage}
+	switch {
+	case o.Stage == Quarantined && filed:
+		t.move = takenUp
+	case o.Stage == Quarantined:
+		t.move = begunAnew
+	case !o.DueAt.IsZero() && db.Micros(o.DueAt) <= due:
 		due = db.Micros(o.DueAt) // already due: it keeps its place
 	}
-	crashes := o.Crashes
-	if o.SetAside() {
-		crashes = 0
+	t.values = []any{due}
+	if t.move == hurried {
+		crashes := o.Crashes
+		if o.SetAside() {
+			crashes = 0
+		}
+		// Only as it was read: its lane may be moving it at this moment.
+		t.values = append(t.values, crashes, o.Crashes)
 	}
-	// Only from the stage that was read: its lane may be moving it at this moment.
-	return tx.ExecOne("UPDATE operations SET stage = $2, due_at = $3, crashes = $4 WHERE operation_id = $1 AND status = 'PROCESSING' AND stage = $5 AND crashes = $6",
-		o.OperationID, string(stage), due, crashes, string(o.Stage), o.Crashes)
+	return apply(tx, []transition{t})
 }
 
 // linkOf is the chain position of a stored filing; 0: none.

@@ -56,16 +56,12 @@ func (b *batch) send(ctx context.Context) error {
 // markSent stores that bytes may leave. The crash count stays raised: a filing
 // that ends the process while it is sent must be recognised.
 func (b *batch) markSent(ctx context.Context, ops []*operation) error {
-	return b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
-			return err
+	return b.commit(ctx, func(now time.Time) (list []transition) {
+		for _, o := range ops {
+			o.sentAt = now
+			list = append(list, o.to(marked, db.Micros(now)))
 		}
-		rows := make([][]any, len(ops))
-		for i, o := range ops {
-			o.sentAt = tx.Now()
-			rows[i] = []any{o.id, db.Micros(tx.Now())}
-		}
-		return tx.ExecEachOne("UPDATE operations SET stage = 'sent', sent_at = $2, tries = tries + 1 WHERE operation_id = $1 AND stage IN ('prepared', 'sent')", rows)
+		return list
 	})
 }
 
@@ -105,7 +101,7 @@ func (b *batch) raiseSkew(ctx context.Context, message string) {
 
 // answered turns a receipt into an outcome; true when the same bytes must go again.
 func (b *batch) answered(o *operation, r country.Receipt) (again bool) {
-	o.stage, o.receipt = Sent, r
+	o.receipt = r
 	b.hush(r.Wait)
 	switch {
 	case r.Outcome == country.NotTaken:
@@ -127,7 +123,6 @@ func (b *batch) answered(o *operation, r country.Receipt) (again bool) {
 		b.settle(outcome{op: o, status: Failure, receipt: r, faults: rejection(r)})
 	case r.Outcome == country.Pending:
 		b.pending = append(b.pending, o)
-		o.stage = Pending
 	default:
 		b.ambiguous = append(b.ambiguous, o)
 	}
@@ -170,7 +165,7 @@ func rejection(r country.Receipt) []fault.Fault {
 func (b *batch) sendFailed(ctx context.Context, ops []*operation, err error) error {
 	switch {
 	case errors.Is(err, country.ErrCredentials):
-		b.pause(ctx, err)
+		b.pause(err)
 		return b.again(ctx, ops)
 	case errors.Is(err, country.ErrNotTaken):
 		b.failed(err)

@@ -12,7 +12,6 @@ package filing
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"tributary/internal/alert"
@@ -42,14 +41,18 @@ type Config struct {
 	Count func(tx *db.Tx, done []Tallied)
 }
 
-// HopelessAfter is how long an operation may go without reaching its authority.
-const HopelessAfter = 48 * time.Hour
+// How long an operation may go without reaching its authority before somebody is
+// told, and before it ends.
+const (
+	DoubtfulAfter = 24 * time.Hour
+	HopelessAfter = 48 * time.Hour
+)
 
 const (
 	retryBaseDefault = time.Second
 	retryMax         = 5 * time.Minute
 	waitingMax       = 1000 // attempts of one transaction that may wait; past it 429
-	doubtfulAfter    = 24 * time.Hour
+	doubtfulAfter    = DoubtfulAfter
 	hopelessAfter    = HopelessAfter
 )
 
@@ -62,9 +65,7 @@ type Service struct {
 	jitter func() float64 // 0 ≤ x < 1
 	begun  time.Time
 
-	closed atomic.Bool   // the intake, while a restored backup is being completed
-	opened chan struct{} // closed when it is open
-	asked  chan struct{} // a restored supplier's question has an answer
+	gate *gate // whether the intake is open
 
 	suspectsAfter time.Duration // tests shorten it
 
@@ -90,10 +91,8 @@ func New(cfg Config) *Service {
 	if cfg.Count == nil {
 		cfg.Count = func(*db.Tx, []Tallied) {}
 	}
-	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), suspectsAfter: suspectsAfterDefault}
+	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), gate: newGate(), suspectsAfter: suspectsAfterDefault}
 	s.intake = db.NewGather(cfg.DB, s.store)
-	s.asked, s.opened = make(chan struct{}, 1), make(chan struct{})
-	close(s.opened)
 	return s
 }
 

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"runtime"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +49,7 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 	// A pause that the authority asked for is stored with the answer that asked:
 	// a crash afterwards must not make us forget it.
 	last := b.wait.After(b.db.Now()) && b.failures == 0 && len(b.broken) == 0
+	var done []transition
 	err = b.db.Write(ctx, func(tx *db.Tx) error {
 		if last {
 			left := *b.visit
@@ -59,11 +60,15 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 		} else if err := b.lease.Guard(tx); err != nil {
 			return err
 		}
+		done = ended(endings, tx.Now())
 		if err := b.writeEndings(tx, endings); err != nil {
 			return err
 		}
-		events, err := b.followUp(tx, endings)
+		follow, events, err := b.followUp(tx, endings)
 		if err != nil {
+			return err
+		}
+		if err := apply(tx, append(done, follow...)); err != nil {
 			return err
 		}
 		return b.cfg.Hooks.Notify(tx, events...)
@@ -71,10 +76,8 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("settle %d operations: %w", len(endings), err)
 	}
+	landed(done)
 	b.left, b.evidence = last, nil
-	for _, e := range endings {
-		e.op.counted = false
-	}
 	b.reached(killpoint.Settled, b.lease.ID)
 	return nil
 }
@@ -95,13 +98,20 @@ func (b *batch) storeEvidence(ctx context.Context) error {
 	})
 }
 
+// ended moves operations to their end.
+func ended(endings []ending, now time.Time) (list []transition) {
+	for _, e := range endings {
+		list = append(list, e.op.to(settled, string(e.status), db.Micros(now), e.result, e.op.supplierID, e.op.document.Number))
+	}
+	return list
+}
+
+// writeEndings stores what belongs to the ends besides their stages.
 func (b *batch) writeEndings(tx *db.Tx, endings []ending) error {
-	var operations, transactions, receipts, failed [][]any
+	var transactions, receipts, failed [][]any
 	var attachments []document.Attachment
-	now := db.Micros(tx.Now())
 	for _, e := range endings {
 		o := e.op
-		operations = append(operations, []any{o.id, string(e.status), now, e.result, o.supplierID, o.document.Number})
 		success := any(nil)
 		if e.status == Success {
 			success = o.id
@@ -116,8 +126,6 @@ func (b *batch) writeEndings(tx *db.Tx, endings []ending) error {
 	}
 	steps := []error{
 		b.writeAdopted(tx, endings),
-		tx.ExecEachOne(`UPDATE operations SET stage = 'settled', status = $2, settled_at = $3, due_at = NULL, crashes = 0, doubts = '', result = $4,
-			supplier_id = $5, number = $6 WHERE operation_id = $1 AND status = 'PROCESSING'`, operations),
 		tx.ExecEachOne("UPDATE transactions SET open = open - 1, success_id = coalesce(success_id, $3) WHERE client_id = $1 AND transaction_id = $2", transactions),
 		tx.ExecEach("UPDATE filings SET receipt = $2, document = $3 WHERE operation_id = $1", receipts),
 		tx.ExecEach("DELETE FROM corrections WHERE client_id = $1 AND original_id = $2 AND operation_id = $3", failed),
@@ -140,87 +148,117 @@ func (b *batch) writeEndings(tx *db.Tx, endings []ending) error {
 
 // followUp moves those who waited for the settled operations: later attempts
 // of the same transaction, and corrections of it.
-func (b *batch) followUp(tx *db.Tx, endings []ending) (events []webhook.Event, err error) {
-	ended := make(map[string]ending, len(endings))
+func (b *batch) followUp(tx *db.Tx, endings []ending) (list []transition, events []webhook.Event, err error) {
+	ends := make(map[string]ending, len(endings))
 	var ids []string
 	for _, e := range endings {
-		ended[e.op.transactionID] = e
+		ends[e.op.transactionID] = e
 		ids = append(ids, e.op.transactionID)
 		events = append(events, completed(e.op.scope, e.op.transactionID, e.op.id))
 	}
 	waiting, err := db.Collect(tx, scanOperation, "SELECT "+operationFields+" FROM operations WHERE client_id = $1 AND "+b.db.In("transaction_id", "$2")+
 		" AND stage = 'waiting' ORDER BY transaction_id, attempt", b.at.Scope, db.Strings(ids))
 	if err != nil {
-		return nil, fmt.Errorf("look for waiting attempts: %w", err)
+		return nil, nil, fmt.Errorf("look for waiting attempts: %w", err)
 	}
-	var joined []*operation
-	var next [][]any
-	promoted := map[string]bool{}
+	var behind []*operation // a success
+	due, next := db.Micros(tx.Now()), map[string]bool{}
 	for _, o := range waiting {
-		e := ended[o.transactionID]
+		e := ends[o.transactionID]
 		if e.status == Success {
-			joined = append(joined, o)
+			behind = append(behind, o)
 			events = append(events, completed(o.scope, o.transactionID, o.id))
-		} else if !promoted[o.transactionID] {
-			promoted[o.transactionID] = true
-			next = append(next, []any{o.id, db.Micros(tx.Now())})
+		} else if !next[o.transactionID] {
+			next[o.transactionID] = true
+			list = append(list, o.to(promoted, due))
 		}
 	}
-	if err := b.join(tx, joined, ended); err != nil {
-		return nil, err
+	joins, err := b.join(tx, behind, ends)
+	if err != nil {
+		return nil, nil, err
 	}
-	b.cfg.Count(tx, talliedEnds(endings, joined))
-	if err := tx.ExecEachOne("UPDATE operations SET stage = 'received', due_at = $2 WHERE operation_id = $1 AND stage = 'waiting'", next); err != nil {
-		return nil, err
-	}
-	if err := tx.Exec("UPDATE operations SET stage = 'received', due_at = $1 WHERE client_id = $2 AND "+b.db.In("reference_id", "$3")+
-		" AND stage = 'blocked'", db.Micros(tx.Now()), b.at.Scope, db.Strings(ids)); err != nil {
-		return nil, err
-	}
+	b.cfg.Count(tx, talliedEnds(endings, behind))
+	freed, err := b.free(tx, ids)
 	tx.Wake(laneQueue.Table)
-	return events, nil
+	return slices.Concat(list, joins, freed), events, err
+}
+
+// free lets corrections go on that waited for transactions: their originals, or
+// other corrections of these.
+func (b *batch) free(tx *db.Tx, ids []string) (list []transition, err error) {
+	for _, column := range []string{"reference_id", "behind"} {
+		some, err := db.Collect(tx, func(scan func(...any) error) (t transition, err error) {
+			t = transition{move: unblocked, from: Blocked, values: []any{db.Micros(tx.Now())}}
+			return t, scan(&t.id)
+		}, "SELECT operation_id FROM operations WHERE client_id = $1 AND "+b.db.In(column, "$2")+" AND stage = 'blocked'", b.at.Scope, db.Strings(ids))
+		if err != nil {
+			return nil, fmt.Errorf("look for corrections that wait: %w", err)
+		}
+		list = append(list, some...)
+	}
+	slices.SortFunc(list, func(a, b transition) int { return strings.Compare(a.id, b.id) })
+	return slices.CompactFunc(list, func(a, b transition) bool { return a.id == b.id }), nil
 }
 
 // join ends attempts that waited behind a success: with the registered result,
-// and a warning where their own body said something else.
-func (b *batch) join(tx *db.Tx, waiting []*operation, ended map[string]ending) error {
+// and a warning where their own body said something else. Bodies are compared by
+// the digests that the intake took: nothing is read or decoded here.
+func (b *batch) join(tx *db.Tx, waiting []*operation, ends map[string]ending) (list []transition, err error) {
 	if len(waiting) == 0 {
-		return nil
+		return nil, nil
 	}
-	if err := b.load(tx, waiting); err != nil {
-		return err
+	if err := b.loadDigests(tx, waiting); err != nil {
+		return nil, err
 	}
-	rows := make([][]any, 0, len(waiting))
 	perTransaction := map[string]int64{}
 	for _, o := range waiting {
-		winner := ended[o.transactionID]
+		winner := ends[o.transactionID].op
 		warnings := any(nil)
-		if differs(o, winner.op) {
+		if o.digest != winner.digest {
 			warnings = encodeFaults([]fault.Fault{fault.Warn("", fault.PayloadDiffers,
 				"the body of this attempt differs from the one that is registered under this transaction_id; the registered one stands")})
 		}
-		rows = append(rows, []any{o.id, db.Micros(tx.Now()), winner.op.id, warnings})
+		list = append(list, o.to(joined, db.Micros(tx.Now()), winner.id, warnings))
 		perTransaction[o.transactionID]++
-	}
-	if err := tx.ExecEachOne(`UPDATE operations SET stage = 'settled', status = 'SUCCESS', settled_at = $2, due_at = NULL, settled_by = $3, result = $4
-		WHERE operation_id = $1 AND status = 'PROCESSING'`, rows); err != nil {
-		return err
 	}
 	var counts [][]any
 	for id, n := range perTransaction {
 		counts = append(counts, []any{b.at.Scope, id, n})
 	}
-	return tx.ExecEach("UPDATE transactions SET open = open - $3 WHERE client_id = $1 AND transaction_id = $2", counts)
+	return list, tx.ExecEach("UPDATE transactions SET open = open - $3 WHERE client_id = $1 AND transaction_id = $2", counts)
 }
 
-// differs compares what two bodies say, not how they are written.
-func differs(a, b *operation) bool {
-	if string(a.body) == string(b.body) && a.kind == b.kind {
-		return false
+// loadDigests reads what the intake noted of bodies. A node of the version
+// before notes nothing; such a body is read and decoded.
+func (b *batch) loadDigests(tx *db.Tx, ops []*operation) error {
+	byID := make(map[string]*operation, len(ops))
+	for _, o := range ops {
+		byID[o.id] = o
 	}
-	mine, _, _ := transaction.Decode(a.kind, a.body)
-	theirs, _, _ := transaction.Decode(b.kind, b.body)
-	return !reflect.DeepEqual(mine, theirs)
+	rows, err := tx.Query("SELECT operation_id, coalesce(digest, '') FROM bodies WHERE "+b.db.In("operation_id", "$1"), db.Strings(slices.Collect(maps.Keys(byID))))
+	if err != nil {
+		return fmt.Errorf("read digests: %w", err)
+	}
+	err = rows.Each(func(scan func(...any) error) error {
+		var id, digest string
+		err := scan(&id, &digest)
+		byID[id].digest = digest
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range ops {
+		if o.digest != "" {
+			continue
+		}
+		if err := tx.Row("SELECT body FROM bodies WHERE operation_id = $1", o.id).Scan(&o.body); err != nil {
+			return fmt.Errorf("read the body of %s: %w", o.id, err)
+		}
+		o.digest = digestOf(o.kind, o.body)
+		o.body = nil
+	}
+	return nil
 }
 
 // issue renders and stores the documents of successes and builds all results.
@@ -256,10 +294,10 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 		}
 	}
 	if err := b.cfg.Documents.Keep(ctx, keep...); err != nil {
-		return nil, fmt.Errorf("store documents: %w", err)
+		return nil, fmt.Errorf("%w: %w", errDocuments, err)
 	}
 	killpoint.Reach(killpoint.Rendered)
-	now := b.db.Now()
+	now := b.db.Wall()
 	for i := range endings {
 		e := &endings[i]
 		e.attachments = b.attach(e, files[i], reports[i], now)
@@ -283,6 +321,9 @@ func (b *batch) describable(ctx context.Context, outcomes []outcome) error {
 		if err := o.decode(); err != nil {
 			b.log.Error("settle an operation", "operation", o.id, "error", err)
 			o.document = &transaction.Transaction{Kind: o.kind, ID: o.transactionID, CountryCode: o.code, Number: o.number, SupplierID: o.supplierID}
+		}
+		if o.digest == "" {
+			o.digest = digestOf(o.kind, o.body)
 		}
 		if o.whole() && o.correction() && len(o.document.Items) == 0 {
 			incomplete = append(incomplete, o)

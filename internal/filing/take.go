@@ -4,43 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime/debug"
+	"time"
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
+	"tributary/internal/fault"
 	"tributary/internal/killpoint"
 )
+
+// candidate is an operation that is due.
+type candidate struct {
+	id      string
+	stage   Stage
+	crashes int64
+	bytes   int64
+}
+
+// aside reports whether an operation that has its place in the lane was set aside.
+func (c candidate) aside() bool {
+	return c.crashes > aloneFrom+crashesMax && (c.stage == Prepared || c.stage == Sent)
+}
 
 // take claims what is due in the lane, oldest first, and counts the visit
 // before any work: an operation that kills the process is recognised by its
 // count, first among a few suspects, then alone. Every other way out of a
 // visit takes the count back, see visit.leave.
 func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err error) {
-	limit := min(batchMax, max(1, v.limits.Batch))
+	due, err := v.candidates(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	chosen, full, err := v.choose(ctx, due)
+	if err != nil || len(chosen) == 0 {
+		return nil, false, err
+	}
+	ids := make([]string, len(chosen))
+	for i, c := range chosen {
+		ids[i] = c.id
+	}
 	err = v.db.Write(ctx, func(tx *db.Tx) error {
-		ops = nil
 		if err := v.lease.Guard(tx); err != nil {
 			return err
 		}
-		due := db.Micros(tx.Now())
-		var worst, least int64
-		if err := tx.Row("SELECT coalesce(max(crashes), 0), coalesce(min(crashes), 0) FROM (SELECT crashes FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3) AS next",
-			v.lease.ID, due, max(limit, suspectsLook)).Scan(&worst, &least); err != nil {
-			return fmt.Errorf("look for crashes: %w", err)
-		}
-		n, below := v.suspicion(worst, limit)
-		if below <= least {
-			// Only suspects are left, and it is too early for them. They wait, not
-			// the lane: whatever comes meanwhile did not kill anything.
-			return tx.Exec("UPDATE operations SET due_at = $1 WHERE lane = $2 AND due_at <= $3 AND crashes >= $4",
-				db.Micros(v.begun.Add(v.suspectsAfter)), v.lease.ID, due, below)
-		}
-		var err error
-		ops, err = db.Collect(tx, scanOperation, `UPDATE operations SET crashes = crashes + 1, started_at = coalesce(started_at, $1)
-			WHERE operation_id IN (SELECT operation_id FROM operations WHERE lane = $2 AND due_at <= $1 AND crashes < $4 ORDER BY due_at, operation_id LIMIT $3)
-			RETURNING `+operationFields, due, v.lease.ID, n, below)
-		full = len(ops) == n
+		ops, err = countVisit(tx, v.db, ids)
 		return err
 	})
 	if err != nil {
@@ -55,21 +62,89 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 	if err != nil || len(rest) == 0 {
 		return rest, full, err
 	}
-	return rest, full, v.db.Read(ctx, func(r db.Reader) error { return v.load(r, rest) })
+	if err := v.db.Read(ctx, func(r db.Reader) error { return v.load(r, rest) }); err != nil {
+		return nil, false, err
+	}
+	rest, err = v.refuseEmpty(ctx, rest)
+	return rest, full, err
 }
 
-// suspicion says how many operations to take together, and with fewer crashes
-// than how many, given the worst count among the next ones.
-func (v *visit) suspicion(worst int64, limit int) (n int, below int64) {
-	switch {
-	case worst >= aloneFrom && v.db.Now().Before(v.begun.Add(v.suspectsAfter)):
-		return min(limit, suspectBatch), aloneFrom
-	case worst >= aloneFrom:
-		return 1, math.MaxInt64
-	case worst > 0:
-		return min(limit, suspectBatch), math.MaxInt64
+// candidates are the next operations that are due, in their order.
+func (v *visit) candidates(ctx context.Context) (due []candidate, err error) {
+	err = v.db.Read(ctx, func(r db.Reader) error {
+		due, err = db.Collect(r, func(scan func(...any) error) (c candidate, err error) {
+			return c, scan(&c.id, &c.stage, &c.crashes, &c.bytes)
+		}, `SELECT operation_id, stage, crashes,
+			CASE WHEN bytes > 0 THEN bytes ELSE coalesce((SELECT length(b.body) FROM bodies b WHERE b.operation_id = operations.operation_id), 0) END
+			FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3`,
+			v.lease.ID, db.Micros(r.Now()), max(v.batchMax(), suspectsLook))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for due operations: %w", err)
 	}
-	return limit, math.MaxInt64
+	return due, nil
+}
+
+// batchMax is how many operations of the lane go together.
+func (v *visit) batchMax() int { return min(batchMax, max(1, v.limits.Batch)) }
+
+// choose says which of the due operations are taken together, and whether
+// others are left for the next time.
+//
+// Operations that were in work when a process ended are suspects. While this
+// process is young they wait and the others go, because whoever is killed again
+// and again by somebody else would take those that come first for the cause. In
+// a chain nobody overtakes: the lane waits as a whole, for suspects and for a
+// link that was set aside.
+func (v *visit) choose(ctx context.Context, due []candidate) (chosen []candidate, full bool, err error) {
+	if v.chained {
+		for i, c := range due {
+			if c.aside() {
+				due = due[:i]
+				v.stopBehind(c)
+				break
+			}
+		}
+	}
+	var worst int64
+	for _, c := range due {
+		worst = max(worst, c.crashes)
+	}
+	n, young := v.batchMax(), v.db.Now().Before(v.begun.Add(v.suspectsAfter))
+	switch {
+	case worst >= aloneFrom && young && v.chained:
+		v.rest = maxTime(v.rest, v.begun.Add(v.suspectsAfter))
+		return nil, false, nil
+	case worst >= aloneFrom && young:
+		innocent := due[:0:0]
+		for _, c := range due {
+			if c.crashes < aloneFrom {
+				innocent = append(innocent, c)
+			}
+		}
+		if len(innocent) == 0 {
+			return nil, false, v.db.Write(ctx, func(tx *db.Tx) error {
+				if err := v.lease.Guard(tx); err != nil {
+					return err
+				}
+				return deferSuspects(tx, v.lease.ID, aloneFrom, v.begun.Add(v.suspectsAfter))
+			})
+		}
+		due, n = innocent, min(n, suspectBatch)
+	case worst >= aloneFrom:
+		n = 1
+	case worst > 0:
+		n = min(n, suspectBatch)
+	}
+	return due[:min(n, len(due))], len(due) >= n, nil
+}
+
+// stopBehind lets a chained lane wait for a person: one of its links is set
+// aside, and nothing overtakes it.
+func (v *visit) stopBehind(c candidate) {
+	v.reason, v.trouble = fault.Held, "operation "+c.id+" has its place in the chain and is set aside; nothing is filed behind it until somebody releases it"
+	v.rest = maxTime(v.rest, v.db.Now().Add(v.doubled(v.cfg.RetryBase, holdDoublings)))
 }
 
 // load reads the bodies and, where there are any, the filings.
@@ -83,28 +158,38 @@ func (v *visit) load(r db.Reader, ops []*operation) error {
 			filed = append(filed, o.id)
 		}
 	}
-	rows, err := r.Query("SELECT operation_id, body, warnings FROM bodies WHERE "+v.db.In("operation_id", "$1"), db.Strings(all))
+	rows, err := r.Query("SELECT operation_id, body, warnings, coalesce(digest, '') FROM bodies WHERE "+v.db.In("operation_id", "$1"), db.Strings(all))
 	if err != nil {
 		return fmt.Errorf("load bodies: %w", err)
 	}
 	if err := rows.Each(func(scan func(...any) error) error {
-		var id string
+		var id, digest string
 		var body []byte
 		var warnings *string
-		if err := scan(&id, &body, &warnings); err != nil {
+		if err := scan(&id, &body, &warnings, &digest); err != nil {
 			return err
 		}
-		byID[id].body, byID[id].warnings = body, ReadFaults(warnings)
+		byID[id].body, byID[id].warnings, byID[id].digest = body, ReadFaults(warnings), digest
 		return nil
-	}); err != nil || len(filed) == 0 {
+	}); err != nil {
 		return err
 	}
-	return v.loadFilings(r, byID, filed)
+	if len(filed) > 0 {
+		if err := v.loadFilings(r, byID, filed); err != nil {
+			return err
+		}
+	}
+	for _, o := range ops {
+		if len(o.body) == 0 {
+			return fmt.Errorf("the body of %s %w", o.id, errMissing)
+		}
+	}
+	return nil
 }
 
 // quarantine sets aside operations that were in work when the process died too
 // often. One that certainly is not at the authority ends in FAILURE when it is
-// hopeless; one that may be there waits for a person.
+// hopeless; one that may be there, or has its place in a chain, waits for a person.
 func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*operation, err error) {
 	var bad []*operation
 	for _, o := range ops {
@@ -117,18 +202,8 @@ func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*opera
 	if len(bad) == 0 {
 		return ops, nil
 	}
-	err = v.db.Write(ctx, func(tx *db.Tx) error {
-		if err := v.lease.Guard(tx); err != nil {
-			return err
-		}
+	err = v.commit(ctx, func(time.Time) []transition { return v.aside(bad) }, func(tx *db.Tx) error {
 		for _, o := range bad {
-			stage, due := o.stage, any(nil)
-			if o.stage == Received || o.stage == Prepared && !v.chained {
-				stage, due = Quarantined, db.Micros(o.startedAt.Add(hopelessAfter))
-			}
-			if err := tx.ExecOne("UPDATE operations SET stage = $1, due_at = $2 WHERE operation_id = $3 AND status = 'PROCESSING'", string(stage), due, o.id); err != nil {
-				return err
-			}
 			if err := v.cfg.Alerts.RaiseIn(tx, alert.OperationQuarantined, o.id,
 				fmt.Sprintf("operation %s was alone in work when the process ended %d times; it is set aside in stage %s", o.id, crashesMax, o.stage)); err != nil {
 				return err
@@ -136,8 +211,59 @@ func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*opera
 		}
 		return nil
 	})
-	if err == nil {
-		uncount(bad) // their count stays: it is why they are here
+	for _, o := range bad {
+		o.counted = false // their count stays: it is why they are here
+	}
+	return rest, err
+}
+
+// aside moves operations out of the way. A link of a chain stays where it is,
+// and the lane stops at it, see choose.
+func (v *visit) aside(ops []*operation) (list []transition) {
+	for _, o := range ops {
+		switch {
+		case o.stage == Received, o.stage == Prepared && !v.chained:
+			list = append(list, o.to(setAside, db.Micros(o.startedAt.Add(hopelessAfter))))
+		case !v.chained, o.stage == Pending:
+			list = append(list, o.to(keptAside))
+		}
+	}
+	return list
+}
+
+// refuseEmpty keeps operations that lost their bytes from being sent or ended:
+// nobody can say what the authority holds of them.
+func (v *visit) refuseEmpty(ctx context.Context, ops []*operation) (rest []*operation, err error) {
+	var empty []*operation
+	for _, o := range ops {
+		filed := o.stage == Prepared || o.stage == Sent || o.stage == Pending
+		if filed && len(o.filing.Report) == 0 {
+			empty = append(empty, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	if len(empty) == 0 {
+		return ops, nil
+	}
+	err = v.commit(ctx, func(time.Time) (list []transition) {
+		for _, o := range empty {
+			if !v.chained {
+				list = append(list, o.to(keptAside))
+			}
+		}
+		return list
+	}, func(tx *db.Tx) error {
+		for _, o := range empty {
+			if err := v.cfg.Alerts.RaiseOnceIn(tx, o.startedAt, alert.Alert{Name: alert.FilingMissing, Subject: o.id,
+				Message: fmt.Sprintf("operation %s is in stage %s, and its bytes are not stored; it is neither sent nor ended", o.id, o.stage)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && v.chained {
+		err = fmt.Errorf("the filing of %s %w", empty[0].id, errMissing)
 	}
 	return rest, err
 }

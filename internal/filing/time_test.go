@@ -127,17 +127,17 @@ func TestFortyEightHours(t *testing.T) {
 			}
 		}
 		time.Sleep(47 * time.Hour)
-		waiting := "PROCESSING[]"
-		look(47*time.Hour, map[string]string{"down": waiting, "garbage": waiting, "revoked": waiting, "lost": waiting, "asleep": "PROCESSING[awaiting_acceptance]"})
+		waiting := "PROCESSING[authority_error authority_unavailable]"
+		look(47*time.Hour, map[string]string{"down": waiting, "garbage": waiting, "revoked": "PROCESSING[credentials_invalid]", "lost": waiting, "asleep": "PROCESSING[awaiting_acceptance]"})
 		onceEach(t, n, ids, suppliers, 1, 0)
 		time.Sleep(3 * time.Hour)
 		look(50*time.Hour, map[string]string{
 			"down": "FAILURE[authority_unavailable]", "garbage": "FAILURE[authority_unavailable]", "revoked": "FAILURE[credentials_invalid]",
-			"lost": "PROCESSING[outcome_unknown]", "asleep": "PROCESSING[awaiting_acceptance]",
+			"lost": "PROCESSING[outcome_unknown authority_error authority_unavailable]", "asleep": "PROCESSING[awaiting_acceptance]",
 		})
 		onceEach(t, n, ids, suppliers, 1, 1)
 		time.Sleep(26 * time.Hour) // past the pack's own deadline for pending ones
-		look(76*time.Hour, map[string]string{"lost": "PROCESSING[outcome_unknown]", "asleep": "PROCESSING[outcome_unknown]"})
+		look(76*time.Hour, map[string]string{"lost": "PROCESSING[outcome_unknown authority_error authority_unavailable]", "asleep": "PROCESSING[outcome_unknown]"})
 		for _, name := range []string{"down", "garbage", "revoked"} {
 			same(t, "events of "+name, n.Events(ids[name]), 1)
 		}
@@ -192,7 +192,7 @@ func TestFortyEightHoursInAChain(t *testing.T) {
 		time.Sleep(51 * time.Hour)
 		for _, id := range ids[:2] {
 			r := n.Show(id)
-			same(t, "prepared in the chain", fmt.Sprint(r.Status, codesOf(r)), "PROCESSING[authority_unavailable]")
+			same(t, "prepared in the chain", fmt.Sprint(r.Status, codesOf(r)), "PROCESSING[authority_error authority_unavailable]")
 			same(t, "type", r.Errors[0].Type, fault.Warning)
 		}
 		for _, id := range ids[2:] {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/fault"
 	"tributary/internal/filing"
 )
 
@@ -35,6 +35,7 @@ type Outage struct {
 	Since                time.Time // of the lane that has waited longest
 	Lanes                int
 	Failures             int64 // calls in a row, of that lane
+	Reason               fault.Code
 	Trouble              string
 	NextAt               time.Time
 	Lane                 string
@@ -103,8 +104,9 @@ func failingLanes(r db.Reader, of func(string) *Authority) error {
 		var name string
 		var next, since time.Time
 		var failures int64
+		var reason fault.Code
 		var trouble string
-		if err := scan(&name, db.NullInstant(&next), &failures, &trouble, db.NullInstant(&since)); err != nil {
+		if err := scan(&name, db.NullInstant(&next), &failures, &reason, &trouble, db.NullInstant(&since)); err != nil {
 			return err
 		}
 		at, err := filing.ParseLane(name)
@@ -112,13 +114,13 @@ func failingLanes(r db.Reader, of func(string) *Authority) error {
 			return err
 		}
 		a := of(at.Code)
-		if strings.HasPrefix(trouble, filing.CredentialsTrouble) {
+		if reason == fault.CredentialsInvalid {
 			a.Credentials++
 			return nil
 		}
 		a.Failing++
 		if a.Outage == nil || since.Before(a.Outage.Since) {
-			a.Outage = &Outage{Since: since, Failures: failures, Trouble: trouble, NextAt: next, Lane: name, ClientID: at.Scope, SupplierID: at.SupplierID}
+			a.Outage = &Outage{Since: since, Failures: failures, Reason: reason, Trouble: trouble, NextAt: next, Lane: name, ClientID: at.Scope, SupplierID: at.SupplierID}
 		}
 		a.Outage.Lanes = a.Failing
 		return nil
@@ -127,7 +129,7 @@ func failingLanes(r db.Reader, of func(string) *Authority) error {
 
 // failingSQL leaves out lanes that have nothing left to send: nobody visits
 // them, so they would be in trouble for ever.
-const failingSQL = `SELECT lane, due_at, failures, trouble, trouble_at FROM lanes
+const failingSQL = `SELECT lane, due_at, failures, reason, trouble, trouble_at FROM lanes
 	WHERE failures > 0 AND EXISTS (SELECT 1 FROM operations o WHERE o.lane = lanes.lane AND o.due_at IS NOT NULL) ORDER BY lane LIMIT $1`
 
 // Depth is how many operations stand in a stage.

@@ -37,7 +37,7 @@ func rests(t testing.TB, a *authorities, d *db.DB) (*node, string) {
 	id := n.File(invoice(byNumber, supplier, "stuck-"+d.Engine()))
 	n.Until("the lane rests", func() bool {
 		w := life(n, id).Wait
-		return w != nil && w.Why == ledger.WhyFailing
+		return w != nil && w.Why == ledger.WhyError
 	})
 	return n, id
 }
@@ -129,7 +129,7 @@ func TestARetryWhoseLogFailsChangesNothing(t *testing.T) {
 	if _, err := n.Retry(t.Context(), id, func(*db.Tx, filing.Standing, filing.Standing) error { return full }); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
-	if w := life(n, id).Wait; w == nil || w.Why != ledger.WhyFailing {
+	if w := life(n, id).Wait; w == nil || w.Why != ledger.WhyError {
 		t.Errorf("%+v", w)
 	}
 }
@@ -164,7 +164,7 @@ func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
 	for i := range 3 {
 		ids = append(ids, n.File(invoice(byChain, supplier, fmt.Sprintf("t%d", i))))
 	}
-	n.Until("the lane rests", func() bool { return life(n, ids[0]).Wait.Why == ledger.WhyFailing && life(n, ids[2]).Wait != nil })
+	n.Until("the lane rests", func() bool { return life(n, ids[0]).Wait.Why == ledger.WhyError && life(n, ids[2]).Wait != nil })
 	execSQL(t, n.DB, "UPDATE operations SET due_at = NULL, crashes = 9 WHERE operation_id = $1", ids[1]) // set aside
 	released, err := n.Retry(t.Context(), ids[1], nil)
 	must(t, err)
@@ -215,7 +215,7 @@ func TestWhatWaitsForAnotherSaysForWhich(t *testing.T) {
 	supplier := life(n, first).SupplierID
 	again := n.File(invoice(byNumber, supplier, "stuck-sqlite"))
 	w := life(n, again).Wait
-	if w.Why != ledger.WhyAttempt || w.Behind != first || w.CanRetry {
+	if w.Why != ledger.WhyBehind || w.Behind != first || w.CanRetry {
 		t.Errorf("a second attempt: %+v", w)
 	}
 	if _, err := n.Retry(t.Context(), again, nil); fault.KindOf(err) != fault.Conflict {
@@ -224,7 +224,7 @@ func TestWhatWaitsForAnotherSaysForWhich(t *testing.T) {
 	adjustment := n.Hand(transaction.Adjustment, invoice(byNumber, n.Supplier(byNumber, "elsewhere"), "adj").Adjusts("stuck-sqlite", -100))
 	n.Until("the correction is blocked", func() bool { return n.Stage(adjustment) == "blocked" })
 	w = life(n, adjustment).Wait
-	if w.Why != ledger.WhyOriginal || w.Behind == "" || w.CanRetry {
+	if w.Why != ledger.WhyBehind || w.Behind == "" || w.CanRetry {
 		t.Errorf("a correction: %+v", w)
 	}
 	if attempts := life(n, first).Attempts; len(attempts) != 2 {

@@ -15,6 +15,7 @@ import (
 	"tributary/internal/authority/vies"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/recovery"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -196,7 +197,9 @@ func (s *Server) buildParties(context.Context) (err error) {
 			_, ok := p.Config.UseCase(code)
 			return ok, nil
 		},
-		CredentialsChanged: filing.ResumeLanes,
+		CredentialsChanged: func(tx *db.Tx, clientID, companyID string) error {
+			return errors.Join(filing.CredentialsChanged(tx, clientID, companyID), recovery.CredentialsChanged(tx, clientID, companyID))
+		},
 	})
 	base := s.cfg.VIES
 	if base == "" {
@@ -221,6 +224,7 @@ func (s *Server) buildTransactions(context.Context) (err error) {
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Alerts: s.alerts, Log: s.cfg.Log,
 		RetryBase: s.cfg.AuthorityRetryBase, Render: s.render, Count: tally.OnCommit,
 	})
+	s.recovery = recovery.New(recovery.Config{DB: s.db, Atlas: s.atlas, Companies: s.company, Filing: s.service, Alerts: s.alerts, Log: s.cfg.Log})
 	s.ledger = ledger.New(ledger.Config{
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Filing: s.service, Tally: tally, Log: s.cfg.Log,
 	})

@@ -13,85 +13,95 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
+	"tributary/internal/recovery"
 	"tributary/internal/secret"
 )
 
-// Reconcile compares our successes of a supplier and day with its authority's
-// list, for the command line. A server may run on the same database meanwhile.
-func Reconcile(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, day country.Day) (found filing.Reconciliation, err error) {
-	err = atDesk(ctx, cfg, d, accounts, supplierID, func(s *filing.Service, clientID string, live country.Live) error {
-		found, err = s.Reconcile(ctx, clientID, supplierID, live, day)
+// Desk is where a person at the command line does something about one
+// supplier's filings. A server may run on the same database meanwhile.
+type Desk struct {
+	Config     Config
+	DB         *db.DB
+	Accounts   *account.Accounts
+	SupplierID string
+}
+
+// Reconcile compares our successes of a day with the authority's list.
+func (x Desk) Reconcile(ctx context.Context, day country.Day) (found recovery.Reconciliation, err error) {
+	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
+		found, err = s.Reconcile(ctx, at, day)
 		return err
 	})
 	return found, err
 }
 
-// ReleaseRestored lets a supplier file again whose authority could not be
-// asked after a backup was restored: somebody has looked by other means.
-func ReleaseRestored(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, by account.Actor) error {
-	log := operator.New(operator.Config{DB: d, Log: cfg.Log})
-	return atDesk(ctx, cfg, d, accounts, supplierID, func(s *filing.Service, clientID string, _ country.Live) error {
-		return s.Release(ctx, clientID, supplierID, func(tx *db.Tx) error {
-			return log.RecordIn(tx, by, operator.Act{Action: "restored.released", Subject: supplierID, ClientID: clientID})
+// Release lets a supplier file again whose authority could not be asked after a
+// backup was restored: somebody has looked by other means.
+func (x Desk) Release(ctx context.Context, by account.Actor) error {
+	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
+	return x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
+		return s.Release(ctx, at.Scope, at.SupplierID, func(tx *db.Tx) error {
+			return log.RecordIn(tx, by, operator.Act{Action: "restored.released", Subject: at.SupplierID, ClientID: at.Scope})
 		})
 	})
 }
 
 // ResumeChain lets a chain go on that stood elsewhere than we knew.
 // The zero link asks the authority where it stands.
-func ResumeChain(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, head country.Link, by account.Actor) (chain filing.Chain, err error) {
-	log := operator.New(operator.Config{DB: d, Log: cfg.Log})
-	err = atDesk(ctx, cfg, d, accounts, supplierID, func(s *filing.Service, clientID string, _ country.Live) error {
-		chain, err = s.ResumeChain(ctx, clientID, supplierID, head, func(tx *db.Tx, c filing.Chain) error {
-			return log.RecordIn(tx, by, operator.Act{Action: "restored.chain_resumed", Subject: supplierID, ClientID: clientID, After: c})
+func (x Desk) ResumeChain(ctx context.Context, head country.Link, by account.Actor) (chain recovery.Chain, err error) {
+	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
+	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
+		chain, err = s.ResumeChain(ctx, at, head, func(tx *db.Tx, c recovery.Chain) error {
+			return log.RecordIn(tx, by, operator.Act{Action: "restored.chain_resumed", Subject: at.SupplierID, ClientID: at.Scope, After: c})
 		})
 		return err
 	})
 	return chain, err
 }
 
-// atDesk does one thing about a supplier's filings, beside a running server.
-func atDesk(ctx context.Context, cfg Config, d *db.DB, accounts *account.Accounts, supplierID string, do func(s *filing.Service, clientID string, live country.Live) error) error {
-	packs, err := world.Packs(cfg.Packs...)
+// open puts together what the desk needs.
+func (x Desk) open(ctx context.Context, do func(s *recovery.Recovery, at filing.Place) error) error {
+	packs, err := world.Packs(x.Config.Packs...)
 	if err != nil {
 		return err
 	}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: cfg.Authorities, Simulators: cfg.SimulatorsURL})
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: x.Config.Authorities, Simulators: x.Config.SimulatorsURL})
 	if err != nil {
 		return err
 	}
 	defer atlas.Close()
 	companies := onboarding.New(onboarding.Config{
-		DB: d, Atlas: atlas, Log: cfg.Log,
+		DB: x.DB, Atlas: atlas, Log: x.Config.Log,
 		Sealer: func(ctx context.Context, clientID string) (*secret.Sealer, error) {
-			return accounts.Sealer(ctx, clientID, "tax_credentials")
+			return x.Accounts.Sealer(ctx, clientID, "tax_credentials")
 		},
 	})
-	clientID, live, err := clientOf(ctx, d, accounts, companies, supplierID)
+	clientID, live, err := x.clientOf(ctx, companies)
 	if err != nil {
 		return err
 	}
-	service := filing.New(filing.Config{DB: d, Atlas: atlas, Companies: companies, Log: cfg.Log})
+	service := filing.New(filing.Config{DB: x.DB, Atlas: atlas, Companies: companies, Log: x.Config.Log})
 	defer service.Close()
-	return do(service, clientID, live)
+	s := recovery.New(recovery.Config{DB: x.DB, Atlas: atlas, Companies: companies, Filing: service, Log: x.Config.Log})
+	return do(s, filing.Place{Scope: clientID, Live: live, SupplierID: x.SupplierID})
 }
 
 // clientOf finds the client of a company: its id is unique in the service.
-func clientOf(ctx context.Context, d *db.DB, accounts *account.Accounts, companies *onboarding.Companies, supplierID string) (clientID string, live country.Live, err error) {
-	err = d.Read(ctx, func(r db.Reader) error {
-		clients, err := accounts.List(r)
+func (x Desk) clientOf(ctx context.Context, companies *onboarding.Companies) (clientID string, live country.Live, err error) {
+	err = x.DB.Read(ctx, func(r db.Reader) error {
+		clients, err := x.Accounts.List(r)
 		if err != nil {
 			return err
 		}
 		for _, client := range clients {
-			_, err := companies.Supplier(r, client.ID, supplierID)
+			_, err := companies.Supplier(r, client.ID, x.SupplierID)
 			if fault.KindOf(err) == fault.NotFound {
 				continue
 			}
 			clientID, live = client.ID, country.Live(client.Live)
 			return err
 		}
-		return fault.New(fault.NotFound, "no company has the id %q", supplierID)
+		return fault.New(fault.NotFound, "no company has the id %q", x.SupplierID)
 	})
 	if err != nil {
 		return "", false, fmt.Errorf("look for the supplier: %w", err)

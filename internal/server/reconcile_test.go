@@ -10,7 +10,7 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/transaction"
 
-	"tributary/internal/filing"
+	"tributary/internal/recovery"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -18,18 +18,18 @@ import (
 )
 
 // reconciled asks the way the command line does, beside the running program.
-func (p *program) reconciled(t *testing.T, simulators, supplier, day string) filing.Reconciliation {
+func (p *program) reconciled(t *testing.T, simulators, supplier, day string) recovery.Reconciliation {
 	t.Helper()
 	guest, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), Guest: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer guest.Close() //nolint:errcheck // read only
-	at, err := filing.Day(day)
+	at, err := recovery.Day(day)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := server.Reconcile(t.Context(), server.Config{Log: slog.New(slog.DiscardHandler), SimulatorsURL: simulators}, guest, p.Accounts(), supplier, at)
+	found, err := server.Desk{Config: server.Config{Log: slog.New(slog.DiscardHandler), SimulatorsURL: simulators}, DB: guest, Accounts: p.Accounts(), SupplierID: supplier}.Reconcile(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestReconciliationFindsWhatOnlyOneSideHolds(t *testing.T) {
 	cancellation := object{"country_code": "XX", "transaction_id": "rec-cancel", "transaction_number": "REC-C", "transaction_date": "2026-02-05T10:00:00Z", "reference_transaction_id": "rec-7", "note": "cancelled"}
 	c.outcome(t, c.submit(t, "/v1/transactions/cancellation", cancellation))
 
-	var agreed filing.Reconciliation
+	var agreed recovery.Reconciliation
 	eventually(t, "every sale settled", func() bool {
 		agreed = p.reconciled(t, p.SimulatorsURL(), supplier, day)
 		return agreed.Open == 0 && agreed.Ours == sales
@@ -80,7 +80,7 @@ func TestReconciliationFindsWhatOnlyOneSideHolds(t *testing.T) {
 	for _, d := range differs.Differing {
 		kinds[d.Kind]++
 	}
-	if kinds[filing.OnlyHere] != sales-1 || kinds[filing.OnlyThere] != 1 || kinds[filing.OtherID] != 1 || differs.Agreed != 0 {
+	if kinds[recovery.OnlyHere] != sales-1 || kinds[recovery.OnlyThere] != 1 || kinds[recovery.OtherID] != 1 || differs.Agreed != 0 {
 		t.Errorf("%v, %d agreed", kinds, differs.Agreed)
 	}
 }

@@ -8,14 +8,15 @@ import "context"
 func (s *Server) buildRestore(ctx context.Context) error {
 	if s.cfg.Restored {
 		s.cfg.Log.Warn("--restored: asking the authorities what the backup does not know; start without the flag from now on")
-		return s.service.BeginRestore(ctx, s.cfg.RestoredSince)
+		return s.recovery.Begin(ctx, s.cfg.RestoredSince)
 	}
-	return s.service.LearnRestore(ctx)
+	_, err := s.service.LearnIntake(ctx)
+	return err
 }
 
 // runRestore asks the authorities, or waits for the nodes that do.
 func (s *Server) runRestore(ctx context.Context) error {
-	return s.service.RunRestore(ctx, s.cfg.Worker)
+	return s.recovery.Run(ctx, s.cfg.Worker)
 }
 
 // Opened is closed when transactions are accepted: together with Ready, or

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
+	"tributary/internal/recovery"
 
 	"tributary/internal/db"
 	"tributary/internal/secret"
@@ -207,7 +207,7 @@ func (p *program) restoredState(t *testing.T, supplier string) (state string) {
 	}
 	defer guest.Close() //nolint:errcheck // read only
 	err = guest.Read(t.Context(), func(r db.Reader) error {
-		list, _, err := filing.Restored(r)
+		list, _, err := recovery.Restored(r)
 		for _, s := range list {
 			if s.SupplierID == supplier {
 				state = s.State

@@ -20,6 +20,7 @@ import (
 
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/recovery"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
@@ -72,6 +73,7 @@ type Server struct {
 	vies      *lookup.VIES
 	service   *filing.Service
 	ledger    *ledger.Ledger
+	recovery  *recovery.Recovery
 	renderer  *document.Renderer
 	api       *api.API
 	operators *operator.Operators

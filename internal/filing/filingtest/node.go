@@ -6,6 +6,7 @@ package filingtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
@@ -30,6 +31,7 @@ import (
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
+	"tributary/internal/recovery"
 	"tributary/internal/secret"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
@@ -113,6 +115,7 @@ func (a *Authorities) Registrations(code string) []country.Registration {
 type Node struct {
 	*filing.Service
 	*ledger.Ledger
+	*recovery.Recovery
 	T         testing.TB
 	DB        *db.DB
 	Companies *onboarding.Companies
@@ -180,7 +183,9 @@ func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 	Must(t, err)
 	n.Companies = onboarding.New(onboarding.Config{
 		DB: d, Atlas: atlas, BaseURL: "https://api.example.test", Alerts: n.Alerts, Log: log, Sealer: sealers(t, s.Master),
-		CredentialsChanged: filing.ResumeLanes,
+		CredentialsChanged: func(tx *db.Tx, clientID, companyID string) error {
+			return errors.Join(filing.CredentialsChanged(tx, clientID, companyID), recovery.CredentialsChanged(tx, clientID, companyID))
+		},
 	})
 	if s.RetryBase == 0 {
 		s.RetryBase = 20 * time.Millisecond
@@ -190,6 +195,7 @@ func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 		DB: d, Atlas: atlas, Companies: n.Companies, Documents: store, Hooks: n.Hooks, Alerts: n.Alerts, Log: log,
 		RetryBase: s.RetryBase, Render: s.Render, Count: tally.OnCommit,
 	})
+	n.Recovery = recovery.New(recovery.Config{DB: d, Atlas: atlas, Companies: n.Companies, Filing: n.Service, Alerts: n.Alerts, Log: log})
 	n.Ledger = ledger.New(ledger.Config{
 		DB: d, Atlas: atlas, Companies: n.Companies, Documents: store, Hooks: n.Hooks, Filing: n.Service, Tally: tally, Log: log,
 	})
@@ -309,6 +315,7 @@ func (n *Node) Beside(other *Node) { n.changed = other.changed }
 func (n *Node) LookEvery(d time.Duration) {
 	n.Service.LookEvery(d)
 	n.Ledger.LookEvery(d)
+	n.Recovery.LookEvery(d)
 }
 
 // Until waits for a condition that a visit of a lane brings about.

@@ -1,4 +1,4 @@
-package filing
+package recovery
 
 import (
 	"context"
@@ -11,13 +11,14 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/onboarding"
 )
 
 // A restored backup is older than what the authorities hold. Until each of them
 // was asked, the intake is closed and nothing is filed; what an authority holds
 // and the backup does not know is a gap, which the operation that comes for it
-// adopts instead of being filed a second time (see batch.fillGap).
+// adopts instead of being filed a second time.
 //
 // Failure policy: that a backup was restored is a row, not a flag of a process:
 // it outlives crashes and binds every node. A supplier whose authority could
@@ -40,23 +41,22 @@ const (
 	asksBeforeOpen  = 3           // failures in a row after which the intake no longer waits for a supplier
 	marginDays      = 3           // before the first day that a lost document can be expected on
 	restoredLook    = time.Second // between looks at the restoration of another node
-	closedFor       = 30 * time.Second
-	registeredSlack = time.Hour // between the authority's clock and ours
+	registeredSlack = time.Hour   // between the authority's clock and ours
 	companiesPage   = 100
 )
 
-// BeginRestore closes the intake and lists what has to be asked: every
+// Begin closes the intake and lists what has to be asked: every
 // supplier with an authority, from the first day on which a document that the
 // backup does not know can be expected. since replaces that day where it is not
 // zero. A restoration that is under way goes on as it is. Call it before
 // anything is served or worked.
-func (s *Service) BeginRestore(ctx context.Context, since country.Day) error {
+func (s *Recovery) Begin(ctx context.Context, since country.Day) error {
 	under, err := s.restoring(ctx)
 	if err != nil {
 		return fmt.Errorf("look for a restoration: %w", err)
 	}
 	if under {
-		return s.LearnRestore(ctx)
+		return s.learn(ctx)
 	}
 	known, err := s.habits(ctx)
 	if err != nil {
@@ -70,10 +70,10 @@ func (s *Service) BeginRestore(ctx context.Context, since country.Day) error {
 	if err != nil {
 		return fmt.Errorf("begin a restoration: %w", err)
 	}
-	return s.LearnRestore(ctx)
+	return s.learn(ctx)
 }
 
-func (s *Service) storeRestore(tx *db.Tx, known habits, companies []onboarding.AnyCompany, since country.Day) error {
+func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.AnyCompany, since country.Day) error {
 	now := db.Micros(tx.Now())
 	rows := make([][]any, len(companies))
 	for i, c := range companies {
@@ -92,14 +92,13 @@ func (s *Service) storeRestore(tx *db.Tx, known habits, companies []onboarding.A
 		func() error {
 			return tx.Insert("restored_suppliers", "supplier_id,client_id,country,live,state,first_day,next_day,ahead,due_at", rows...)
 		},
-		// Provably unsent when the backup was made is not provably unsent now.
-		func() error {
-			return tx.Exec("UPDATE operations SET stage = 'sent', sent_at = coalesce(sent_at, $1) WHERE stage = 'prepared'", now)
-		},
+		func() error { return s.holdAll(tx, companies) },
+		func() error { return s.cfg.Filing.CloseIntake(tx, tx.Now().Add(reonboardedWithin)) },
+		func() error { return s.cfg.Filing.TakeForSent(tx) },
 		func() error {
 			knows := "no transaction"
 			if !known.to.IsZero() {
-				knows = "everything accepted until " + Stamp(known.to)
+				knows = "everything accepted until " + filing.Stamp(known.to)
 			}
 			return s.cfg.Alerts.RaiseIn(tx, alert.Restoring, "service",
 				fmt.Sprintf("a backup was restored that knows %s; the intake is closed until the authorities were asked about %d suppliers", knows, len(rows)))
@@ -113,48 +112,45 @@ func (s *Service) storeRestore(tx *db.Tx, known habits, companies []onboarding.A
 	return nil
 }
 
-// habits is what the backup says about when documents come.
-type habits struct {
-	to      time.Time // the last acceptance
-	of      map[[2]string]habit
-	clients map[string]habit
-}
-
-// habit is how far from their date the documents of one supplier, or of all
-// suppliers of a client, were accepted.
-type habit struct {
-	late, early time.Duration
-	open        time.Time // the earliest date of an operation that has not ended; zero: none
-}
-
-func (h habit) or(more habit) habit {
-	h.late, h.early = max(h.late, more.late), max(h.early, more.early)
-	return h
-}
-
-// habits reads every operation once. Backfills are left out: nobody filed them.
-func (s *Service) habits(ctx context.Context) (known habits, err error) {
-	known = habits{of: map[[2]string]habit{}, clients: map[string]habit{}}
-	err = s.db.Read(ctx, func(r db.Reader) error {
-		rows, err := r.Query(`SELECT client_id, supplier_id, max(accepted_at), max(accepted_at - dated_at), max(dated_at - accepted_at),
-			min(CASE WHEN status = 'PROCESSING' THEN dated_at END) FROM operations WHERE kind <> 'BACKFILL' GROUP BY client_id, supplier_id`)
+// holdAll lets nothing be filed for suppliers whose authority has not been asked.
+func (s *Recovery) holdAll(tx *db.Tx, companies []onboarding.AnyCompany) error {
+	for _, c := range companies {
+		err := s.cfg.Filing.Hold(tx, filing.Hold{Place: placeOf(c), Reason: fault.Held, Why: unaskedWhy})
 		if err != nil {
 			return err
 		}
-		return rows.Each(func(scan func(...any) error) error {
-			var key [2]string
-			var last, late, early int64
-			var h habit
-			if err := scan(&key[0], &key[1], &last, &late, &early, db.NullInstant(&h.open)); err != nil {
-				return err
+	}
+	return nil
+}
+
+func placeOf(c onboarding.AnyCompany) filing.Place {
+	return filing.Place{Scope: c.ClientID, Code: strings.ToUpper(c.Meta.CountryCode), Live: country.Live(c.Live), SupplierID: c.ID}
+}
+
+// unaskedWhy is why a supplier is held until its authority has answered.
+const unaskedWhy = "a backup was restored, and the authority has not said yet what it holds"
+
+// habits is what the backup says about when documents come.
+type habits struct {
+	to      time.Time // the last acceptance
+	of      map[[2]string]filing.Habit
+	clients map[string]filing.Habit
+}
+
+func (s *Recovery) habits(ctx context.Context) (known habits, err error) {
+	known = habits{of: map[[2]string]filing.Habit{}, clients: map[string]filing.Habit{}}
+	err = s.db.Read(ctx, func(r db.Reader) error {
+		list, err := filing.Habits(r)
+		for _, h := range list {
+			known.of[[2]string{h.ClientID, h.SupplierID}] = h
+			all := known.clients[h.ClientID]
+			all.Late, all.Early = max(all.Late, h.Late), max(all.Early, h.Early)
+			known.clients[h.ClientID] = all
+			if h.Last.After(known.to) {
+				known.to = h.Last
 			}
-			h.late, h.early = time.Duration(late)*time.Microsecond, time.Duration(early)*time.Microsecond
-			known.of[key], known.clients[key[0]] = h, known.clients[key[0]].or(h)
-			if at := db.FromMicros(last); at.After(known.to) {
-				known.to = at
-			}
-			return nil
-		})
+		}
+		return err
 	})
 	return known, err
 }
@@ -173,15 +169,15 @@ func (k habits) expected(c onboarding.AnyCompany, now time.Time, zone *time.Loca
 			from = at // the backup knows no sale at all
 		}
 	}
-	from = from.Add(-max(0, h.late)).AddDate(0, 0, -marginDays)
-	if !h.open.IsZero() && h.open.Before(from) {
-		from = h.open
+	from = from.Add(-max(0, h.Late)).AddDate(0, 0, -marginDays)
+	if !h.Open.IsZero() && h.Open.Before(from) {
+		from = h.Open
 	}
-	return from.In(zone).Format(time.DateOnly), int64(max(0, h.early)/(24*time.Hour)) + 1
+	return from.In(zone).Format(time.DateOnly), int64(max(0, h.Early)/(24*time.Hour)) + 1
 }
 
 // filers lists the companies of countries with an authority, of all clients.
-func (s *Service) filers(ctx context.Context) (all []onboarding.AnyCompany, err error) {
+func (s *Recovery) filers(ctx context.Context) (all []onboarding.AnyCompany, err error) {
 	for cursor := ""; ; {
 		page, next, err := s.cfg.Companies.ListAny(ctx, onboarding.AnyFilter{Limit: companiesPage, Cursor: cursor})
 		if err != nil {
@@ -197,49 +193,36 @@ func (s *Service) filers(ctx context.Context) (all []onboarding.AnyCompany, err 
 	}
 }
 
-func (s *Service) zoneOf(c onboarding.AnyCompany) *time.Location {
+func (s *Recovery) zoneOf(c onboarding.AnyCompany) *time.Location {
 	pack, _ := s.cfg.Atlas.Pack(c.Meta.CountryCode)
-	return locate(s.cfg.Atlas, country.Supplier{Address: c.Address}, pack)
+	return filing.Zone(s.cfg.Atlas, c.Address, pack)
 }
 
 // restoring reports whether the intake is closed.
-func (s *Service) restoring(ctx context.Context) (under bool, err error) {
+func (s *Recovery) restoring(ctx context.Context) (under bool, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		return r.Row("SELECT count(*) > 0 FROM restorations WHERE ended_at IS NULL").Scan(&under)
 	})
 	return under, err
 }
 
-// LearnRestore closes the intake of this process while a restoration is under
-// way, whoever began it. Call it before anything is served.
-func (s *Service) LearnRestore(ctx context.Context) error {
-	under, err := s.restoring(ctx)
-	if err != nil {
-		return fmt.Errorf("look for a restoration: %w", err)
-	}
-	if under && s.closed.CompareAndSwap(false, true) {
-		s.opened = make(chan struct{})
-	}
-	return nil
+// learn closes the intake of this process.
+func (s *Recovery) learn(ctx context.Context) error {
+	_, err := s.cfg.Filing.LearnIntake(ctx)
+	return err
 }
 
-// Opened is closed when the intake is open.
-func (s *Service) Opened() <-chan struct{} { return s.opened }
-
-// errClosed is the answer to submissions until the authorities were asked.
-func errClosed() error {
-	return &fault.Error{Kind: fault.Unavailable, RetryAfter: closedFor,
-		Message: "the service was restored from a backup and is asking the tax authorities what they hold; submit again later",
-		Faults:  []fault.Fault{{Code: fault.CodeOverloaded, Type: fault.General, Message: "transactions are not accepted until the restoration ends; reading works"}}}
-}
-
-// RunRestore asks until everything that can be asked was, and opens the intake
+// Run asks until everything that can be asked was, and opens the intake
 // in between; then it waits for companies that are onboarded again. A node that
 // is no worker only waits for those that are. It returns when nothing can come
 // any more, or ctx ends.
-func (s *Service) RunRestore(ctx context.Context, worker bool) error {
-	left, err := s.restoreLeft(ctx)
-	if err != nil || left.none() && !s.closed.Load() {
+func (s *Recovery) Run(ctx context.Context, worker bool) error {
+	open, err := s.cfg.Filing.LearnIntake(ctx)
+	if err != nil {
+		return err
+	}
+	left, err := s.left(ctx)
+	if err != nil || left.none() && open {
 		return err
 	}
 	asks, stop := context.WithCancel(ctx)
@@ -256,23 +239,37 @@ func (s *Service) RunRestore(ctx context.Context, worker bool) error {
 		<-done
 	}()
 	for ctx.Err() == nil {
-		left, err := s.restoreLeft(ctx)
-		if err == nil && left.asking == 0 && s.closed.Load() {
-			err = s.endRestore(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			s.log.Error("watch the restoration", "error", err)
-		}
-		if err == nil && !s.closed.Load() && (left.none() || !worker) {
+		if s.watch(ctx, worker) {
 			return nil
 		}
-		s.pauseRestore(ctx)
+		s.pause(ctx)
 	}
 	return nil
 }
 
-// pauseRestore waits for news of a question.
-func (s *Service) pauseRestore(ctx context.Context) {
+// watch lists newcomers, opens the intake when everybody was asked, and reports
+// whether nothing can come any more.
+func (s *Recovery) watch(ctx context.Context, worker bool) (done bool) {
+	var open bool
+	var left leftover
+	err := s.enlist(ctx, worker)
+	if err == nil {
+		left, err = s.left(ctx)
+	}
+	if err == nil && left.asking == 0 {
+		err = s.end(ctx)
+	}
+	if err == nil {
+		open, err = s.cfg.Filing.LearnIntake(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("watch the restoration", "error", err)
+	}
+	return err == nil && open && (left.none() || !worker)
+}
+
+// pause waits for news of a question.
+func (s *Recovery) pause(ctx context.Context) {
 	t := time.NewTimer(restoredLook)
 	defer t.Stop()
 	select {
@@ -282,15 +279,15 @@ func (s *Service) pauseRestore(ctx context.Context) {
 	}
 }
 
-// restoreCount is what is left of a restoration.
-type restoreCount struct {
+// leftover is what is left of a restoration.
+type leftover struct {
 	asking, due int
 	recent      bool // companies may still be onboarded that it lost
 }
 
-func (c restoreCount) none() bool { return c.due == 0 && !c.recent }
+func (c leftover) none() bool { return c.due == 0 && !c.recent }
 
-func (s *Service) restoreLeft(ctx context.Context) (left restoreCount, err error) {
+func (s *Recovery) left(ctx context.Context) (left leftover, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		began, err := restoredAt(r)
 		if err != nil {
@@ -305,22 +302,24 @@ func (s *Service) restoreLeft(ctx context.Context) (left restoreCount, err error
 	return left, nil
 }
 
-// endRestore opens the intake, unless a new restoration began meanwhile.
-func (s *Service) endRestore(ctx context.Context) error {
+// end opens the intake, unless a new restoration began meanwhile.
+func (s *Recovery) end(ctx context.Context) error {
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
-		return tx.Exec(`UPDATE restorations SET ended_at = $1 WHERE ended_at IS NULL
-			AND NOT EXISTS (SELECT 1 FROM restored_suppliers WHERE state = 'asking')`, db.Micros(tx.Now()))
+		var ended bool
+		err := tx.Row(`SELECT count(*) > 0 FROM restorations WHERE ended_at IS NULL
+			AND NOT EXISTS (SELECT 1 FROM restored_suppliers WHERE state = 'asking')`).Scan(&ended)
+		if err != nil || !ended {
+			return err
+		}
+		tx.OnCommit(func() { s.log.Info("the authorities were asked; the intake is open") })
+		if err := tx.Exec("UPDATE restorations SET ended_at = $1 WHERE ended_at IS NULL", db.Micros(tx.Now())); err != nil {
+			return err
+		}
+		return s.cfg.Filing.OpenIntake(tx)
 	})
 	if err != nil {
 		return fmt.Errorf("end the restoration: %w", err)
 	}
-	under, err := s.restoring(ctx)
-	if err != nil || under {
-		return err
-	}
-	s.log.Info("the authorities were asked; the intake is open")
-	s.closed.Store(false)
-	close(s.opened)
 	return nil
 }
 
@@ -344,12 +343,35 @@ func Restored(r db.Reader) (list []RestoredSupplier, closed bool, err error) {
 		return nil, false, fmt.Errorf("read the restoration: %w", err)
 	}
 	list, err = db.Collect(r, func(scan func(...any) error) (v RestoredSupplier, err error) {
-		return v, scan(&v.ClientID, &v.SupplierID, &v.Country, &v.State, &v.FirstDay, &v.NextDay, &v.Trouble, &v.Found, &v.Adopted)
-	}, `SELECT s.client_id, s.supplier_id, s.country, s.state, s.first_day, s.next_day, s.trouble, count(a.supplier_id), count(a.operation_id)
-		FROM restored_suppliers s LEFT JOIN adoptions a ON a.client_id = s.client_id AND a.supplier_id = s.supplier_id
-		GROUP BY s.client_id, s.supplier_id, s.country, s.state, s.first_day, s.next_day, s.trouble ORDER BY s.client_id, s.supplier_id`)
+		return v, scan(&v.ClientID, &v.SupplierID, &v.Country, &v.State, &v.FirstDay, &v.NextDay, &v.Trouble)
+	}, "SELECT client_id, supplier_id, country, state, first_day, next_day, trouble FROM restored_suppliers ORDER BY client_id, supplier_id")
 	if err != nil {
 		return nil, false, fmt.Errorf("read the restoration: %w", err)
 	}
-	return list, closed, nil
+	adoptions, err := filing.Adoptions(r)
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range list {
+		n := adoptions[[2]string{list[i].ClientID, list[i].SupplierID}]
+		list[i].Found, list[i].Adopted = n[0], n[1]
+	}
+	list, err = withStopped(r, list)
+	return list, closed, err
+}
+
+// withStopped adds, or shows as such, suppliers whose chain is stopped.
+func withStopped(r db.Reader, list []RestoredSupplier) ([]RestoredSupplier, error) {
+	holds, err := filing.Holds(r)
+	for _, h := range holds {
+		if h.Reason != fault.ChainStopped {
+			continue
+		}
+		i := slices.IndexFunc(list, func(v RestoredSupplier) bool { return v.SupplierID == h.SupplierID && v.ClientID == h.Scope })
+		if i < 0 {
+			i, list = len(list), append(list, RestoredSupplier{ClientID: h.Scope, SupplierID: h.SupplierID, Country: h.Code})
+		}
+		list[i].State, list[i].Trouble = string(stateChain), h.Why
+	}
+	return list, err
 }

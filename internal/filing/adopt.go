@@ -6,39 +6,19 @@ import (
 	"fmt"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
 
-// gap is a document that an authority holds and a restored backup does not know.
-type gap struct {
-	number    string // "" for a cancellation that is seen only at its original
-	reference string
-	id1, id2  string
-	kind      transaction.Kind // "" where the authority does not say
-	day       string
-	gross     *int64
-	sha256    string
-	qrCode    string
-	at        time.Time
-}
-
-func gapOf(e country.Entry, day country.Day) gap {
-	return gap{number: e.Number, reference: e.Reference, id1: e.AuthorityID1, id2: e.AuthorityID2, kind: e.Kind, day: day.String(),
-		gross: e.Gross, sha256: e.SHA256, qrCode: e.QRCode, at: e.At}
-}
-
 // gapKey is a gap's primary key within its supplier.
 type gapKey struct{ number, reference, id1, id2 string }
 
-func (g *gap) key() gapKey { return gapKey{g.number, g.reference, g.id1, g.id2} }
+func (g *Gap) key() gapKey { return gapKey{g.Number, g.Reference, g.ID1, g.ID2} }
 
 // receipt is the authority's word on the document, as far as it can be had.
-func (g *gap) receipt() country.Receipt {
-	return country.Receipt{Outcome: country.Accepted, AuthorityID1: g.id1, AuthorityID2: g.id2, QRCode: g.qrCode, SHA256: g.sha256, At: g.at}
+func (g *Gap) receipt() country.Receipt {
+	return country.Receipt{Outcome: country.Accepted, AuthorityID1: g.ID1, AuthorityID2: g.ID2, QRCode: g.QRCode, SHA256: g.SHA256, At: g.At}
 }
 
 // fillGap looks for an operation's document among the gaps, under the number by
@@ -62,7 +42,7 @@ func (b *batch) fillGap(ctx context.Context, o *operation, number string) (decid
 			original = o.original.UniqueNumber
 		}
 	}
-	var gaps []gap
+	var gaps []Gap
 	err = b.db.Read(ctx, func(r db.Reader) error {
 		gaps, err = db.Collect(r, scanGap, `SELECT number, reference, authority_id_1, authority_id_2, kind, day, gross, sha256, qr_code, registered_at
 			FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL AND (number = $3 OR reference = $4 AND reference <> '')`,
@@ -77,7 +57,7 @@ func (b *batch) fillGap(ctx context.Context, o *operation, number string) (decid
 		if b.spoken[g.key()] || !b.meant(o, g, number, original) {
 			continue
 		}
-		if g.kind != "" && g.kind != o.kind || g.gross != nil && *g.gross != o.totals.Gross {
+		if g.Kind != "" && g.Kind != o.kind || g.Gross != nil && *g.Gross != o.totals.Gross {
 			b.fail(o, numberUsed(g.receipt()))
 			return true, nil
 		}
@@ -86,7 +66,7 @@ func (b *batch) fillGap(ctx context.Context, o *operation, number string) (decid
 		}
 		b.spoken[g.key()] = true
 		o.gap = g
-		o.filing = country.Filing{OperationID: o.id, Number: cmp.Or(g.number, number), Kind: o.kind, SHA256: g.sha256, PreparedAt: b.db.Now()}
+		o.filing = country.Filing{OperationID: o.id, Number: cmp.Or(g.Number, number), Kind: o.kind, SHA256: g.SHA256, PreparedAt: b.db.Wall()}
 		b.ready = append(b.ready, o)
 		return true, nil
 	}
@@ -96,12 +76,12 @@ func (b *batch) fillGap(ctx context.Context, o *operation, number string) (decid
 // meant reports whether a gap is an operation's document. A correction that
 // came without a number got one of our own, which is lost with the operation
 // that had it; it is known by what it corrects.
-func (b *batch) meant(o *operation, g *gap, number, original string) bool {
-	if g.number != "" && g.number == number {
-		return b.near(o.document.Date, g.day)
+func (b *batch) meant(o *operation, g *Gap, number, original string) bool {
+	if g.Number != "" && g.Number == number {
+		return b.near(o.document.Date, g.Day)
 	}
 	numberless := o.document.Number == uniqueNumber(o.code, o.id)
-	return o.whole() && g.kind == o.kind && g.reference == original && (g.number == "" || numberless)
+	return o.whole() && g.Kind == o.kind && g.Reference == original && (g.Number == "" || numberless)
 }
 
 // near reports whether a document's day is a given one, or next to it.
@@ -133,8 +113,8 @@ func (b *batch) adopted(o *operation) outcome {
 	return out
 }
 
-func scanGap(scan func(...any) error) (g gap, err error) {
-	err = scan(&g.number, &g.reference, &g.id1, &g.id2, &g.kind, &g.day, &g.gross, &g.sha256, &g.qrCode, db.NullInstant(&g.at))
+func scanGap(scan func(...any) error) (g Gap, err error) {
+	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.SHA256, &g.QRCode, db.NullInstant(&g.At))
 	return g, err
 }
 
@@ -153,7 +133,7 @@ func (b *batch) writeAdopted(tx *db.Tx, endings []ending) error {
 		case o.gap != nil:
 			filings = append(filings, []any{o.id, []byte{}, o.filing.SHA256, encodeFiling(o.filing)})
 			g := o.gap
-			taken = append(taken, []any{o.scope, b.at.SupplierID, g.number, g.reference, g.id1, g.id2, o.id})
+			taken = append(taken, []any{o.scope, b.at.SupplierID, g.Number, g.Reference, g.ID1, g.ID2, o.id})
 		case o.filing.Number != "":
 			filled = append(filled, []any{o.scope, b.at.SupplierID, o.filing.Number, e.receipt.AuthorityID1, o.id})
 		}

@@ -1,4 +1,4 @@
-package filing_test
+package recovery_test
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/recovery"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -68,7 +68,7 @@ func copier(t *testing.T, url string) func() *db.DB {
 func restore(t *testing.T, d *db.DB, s setup) *node {
 	t.Helper()
 	n := newNode(t, d, s)
-	must(t, n.BeginRestore(t.Context(), country.Day{}))
+	must(t, n.Begin(t.Context(), country.Day{}))
 	return n
 }
 
@@ -79,7 +79,7 @@ func complete(n *node) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := n.RunRestore(ctx, true); err != nil {
+		if err := n.Recovery.Run(ctx, true); err != nil {
 			n.T.Error(err)
 		}
 	}()
@@ -94,6 +94,24 @@ func complete(n *node) (stop func()) {
 		n.T.Fatalf("the intake stays closed\n%s", n.Log)
 	}
 	return stop
+}
+
+// learn lets a process find out whether the intake is open, as a start does.
+func learn(t *testing.T, n *node) {
+	t.Helper()
+	_, err := n.LearnIntake(t.Context())
+	must(t, err)
+}
+
+// holdOf is what a supplier is held for; "" when it is not.
+func holdOf(t *testing.T, n *node, supplier string) (reason fault.Code) {
+	t.Helper()
+	must(t, n.DB.Read(t.Context(), func(r db.Reader) error {
+		h, _, err := filing.HoldOf(r, client, supplier)
+		reason = h.Reason
+		return err
+	}))
+	return reason
 }
 
 // closedToSubmits asserts that a submission is told to come back.
@@ -174,14 +192,14 @@ func TestHardCase15AnOldBackupIsCompletedByTheAuthority(t *testing.T) {
 		m := restore(t, restored, a.Setup()).Start()
 		closedToSubmits(m, life[2].body)
 		m.Until("the lane of t2 was visited", func() bool {
-			return strings.HasPrefix(one[string](t, restored, "SELECT coalesce(max(trouble), '') FROM lanes"), "restored")
+			return one[string](t, restored, "SELECT coalesce(max(reason), '') FROM lanes") == "held"
 		})
 		same(t, "t2 while the intake is closed", m.Stage(life[1].op), string(filing.Received))
 		same(t, "reading", m.Show(life[0].op).Status, filing.Success)
 		m.Stop()
 
 		next := newNode(t, restored, a.Setup()).Start() // a restart forgets the flag, the database does not
-		must(t, next.LearnRestore(t.Context()))
+		learn(t, next)
 		closedToSubmits(next, life[2].body)
 		complete(next)
 		same(t, "t2, which the backup knew", authorityIDs(next.Succeeds(life[1].op)), life[1].ids)
@@ -281,16 +299,16 @@ func TestHardCase10ARestoredChainIsStoppedUntilAPersonDecides(t *testing.T) {
 		again, fresh := m.File(invoice(byChain, chained, "t2")), m.File(invoice(byChain, chained, "t4"))
 		m.Succeeds(m.File(invoice(byNumber, other, "t1")))
 		m.Until("the chain's lane was visited", func() bool {
-			return one[int64](t, restored, "SELECT count(*) FROM lanes WHERE trouble LIKE 'restored%'") > 0
+			return one[int64](t, restored, "SELECT count(*) FROM lanes WHERE reason IN ('held', 'chain_stopped')") > 0
 		})
 		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-t2 N-t3]")
 		same(t, "t4", m.Show(fresh).Status, filing.Processing)
 		life, err := m.Life(t.Context(), again)
 		must(t, err)
-		same(t, "why", life.Wait.Why, ledger.WhyRestored)
+		same(t, "why", life.Wait.Why, ledger.WhyChain)
 
-		var noted filing.Chain
-		c, err := m.ResumeChain(t.Context(), client, chained, country.Link{}, func(_ *db.Tx, c filing.Chain) error { noted = c; return nil })
+		var noted recovery.Chain
+		c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, country.Link{}, func(_ *db.Tx, c recovery.Chain) error { noted = c; return nil })
 		must(t, err)
 		same(t, "noted", noted, c)
 		same(t, "positions", fmt.Sprint(c.Before.Position, c.After.Position, c.Anew), "1 3 0")
@@ -298,13 +316,13 @@ func TestHardCase10ARestoredChainIsStoppedUntilAPersonDecides(t *testing.T) {
 		m.Succeeds(fresh)
 		m.Succeeds(m.File(invoice(byChain, chained, "t3")))
 		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-t2 N-t3 N-t4]")
-		if _, err := m.ResumeChain(t.Context(), client, chained, country.Link{}, nil); fault.KindOf(err) != fault.Conflict {
+		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, country.Link{}, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("resuming a chain that goes on: %v", err)
 		}
-		if err := m.Release(t.Context(), client, chained, nil); fault.KindOf(err) != fault.Conflict {
+		if err := m.Recovery.Release(t.Context(), client, chained, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("releasing a chain that goes on: %v", err)
 		}
-		if _, err := m.ResumeChain(t.Context(), "c_two", chained, country.Link{}, nil); fault.KindOf(err) != fault.NotFound {
+		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: "c_two", SupplierID: chained}, country.Link{}, nil); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("resuming another client's chain: %v", err)
 		}
 	})
@@ -338,7 +356,7 @@ func TestHardCase10ALinkThatLeadsNowhereIsMadeAnew(t *testing.T) {
 	m := restore(t, late, a.Setup()).Start()
 	complete(m)
 	same(t, "state", restoredState(m, supplier), "chain")
-	c, err := m.ResumeChain(t.Context(), client, supplier, country.Link{}, nil)
+	c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{}, nil)
 	must(t, err)
 	same(t, "made anew", c.Anew, 1)
 	m.Succeeds(id)
@@ -401,17 +419,17 @@ func TestARestoredSupplierWithoutAListIsReleasedByAPerson(t *testing.T) {
 			t.Parallel()
 			n := newNode(t, dbtest.SQLite(t), s)
 			supplier := n.Supplier(officeCode, "s1")
-			must(t, n.BeginRestore(t.Context(), country.Day{}))
+			must(t, n.Begin(t.Context(), country.Day{}))
 			complete(n.Start())
 			same(t, "state", restoredState(n, supplier), "unlisted")
 			same(t, "alerts", fmt.Sprint(n.Raised("restored_unasked")), "map["+client+"/"+supplier+":1]")
 			id := n.File(invoice(officeCode, supplier, "t1"))
 			n.Until("the lane was visited", func() bool {
-				return one[int64](t, n.DB, "SELECT count(*) FROM lanes WHERE trouble LIKE 'restored%'") > 0
+				return one[int64](t, n.DB, "SELECT count(*) FROM lanes WHERE reason IN ('held', 'chain_stopped')") > 0
 			})
 			same(t, "held", n.Show(id).Status, filing.Processing)
 			noted := false
-			must(t, n.Release(t.Context(), client, supplier, func(*db.Tx) error { noted = true; return nil }))
+			must(t, n.Recovery.Release(t.Context(), client, supplier, func(*db.Tx) error { noted = true; return nil }))
 			same(t, "noted", noted, true)
 			n.Succeeds(id)
 		})
@@ -430,7 +448,7 @@ func TestARestorationGoesOnAfterACrash(t *testing.T) {
 		at := today.AddDate(0, 0, -back)
 		return country.Day{Year: at.Year(), Month: at.Month(), Day: at.Day()}
 	}
-	must(t, n.BeginRestore(t.Context(), day(50)))
+	must(t, n.Begin(t.Context(), day(50)))
 	var asked []string
 	ctx, crash := context.WithCancel(t.Context())
 	defer crash()
@@ -445,14 +463,14 @@ func TestARestorationGoesOnAfterACrash(t *testing.T) {
 		}
 		return nil, nil
 	}
-	must(t, n.RunRestore(ctx, true))
+	must(t, n.Recovery.Run(ctx, true))
 	same(t, "first day", asked[0], day(50).String())
 	same(t, "last day", asked[len(asked)-1], day(10).String())
 	closedToSubmits(n, invoice(officeCode, supplier, "t1"))
 
 	asked = nil
 	next := newNode(t, n.DB, l.Setup())
-	must(t, next.BeginRestore(t.Context(), day(90))) // the flag again does not begin again
+	must(t, next.Begin(t.Context(), day(90))) // the flag again does not begin again
 	l.list = func(on country.Day) ([]country.Entry, error) {
 		asked = append(asked, on.String())
 		return nil, nil
@@ -500,9 +518,9 @@ func TestACancellationThatIsSeenAtItsOriginalIsAdopted(t *testing.T) {
 	m.Succeeds(m.Hand(transaction.Cancellation, correction(officeCode, "t2", "x2")))
 	same(t, "sent", o.Calls(), sent+1)
 	same(t, "open gaps", one[int64](t, m.DB, "SELECT count(*) FROM adoptions WHERE operation_id IS NULL"), 0)
-	list, closed := []filing.RestoredSupplier(nil), true
+	list, closed := []recovery.RestoredSupplier(nil), true
 	must(t, m.DB.Read(t.Context(), func(r db.Reader) (err error) {
-		list, closed, err = filing.Restored(r)
+		list, closed, err = recovery.Restored(r)
 		return err
 	}))
 	if closed || len(list) != 1 || list[0].Found != 3 || list[0].Adopted != 3 || list[0].State != "asked" {
@@ -536,10 +554,10 @@ func TestAChainWithoutAHeadIsJudgedByItsList(t *testing.T) {
 				return
 			}
 			same(t, "state", restoredState(m, supplier), "chain")
-			if _, err := m.ResumeChain(t.Context(), client, supplier, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
+			if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("without a head: %v", err)
 			}
-			c, err := m.ResumeChain(t.Context(), client, supplier, country.Link{Position: 2, Hash: "abc"}, nil)
+			c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{Position: 2, Hash: "abc"}, nil)
 			must(t, err)
 			same(t, "after", c.After.Position, 2)
 			m.Succeeds(m.File(invoice(officeCode, supplier, "t3")))
@@ -564,7 +582,7 @@ func TestTheFirstDayAskedForFollowsFromTheBackup(t *testing.T) {
 	n.Stop()
 	n.File(sale(open, "t3", -20))
 	execSQL(t, n.DB, "UPDATE operations SET accepted_at = dated_at WHERE supplier_id = $1", open) // it came in time and has waited since
-	must(t, n.BeginRestore(t.Context(), country.Day{}))
+	must(t, n.Begin(t.Context(), country.Day{}))
 	first := func(supplier string) string {
 		return one[string](t, n.DB, "SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", supplier)
 	}
@@ -575,7 +593,7 @@ func TestTheFirstDayAskedForFollowsFromTheBackup(t *testing.T) {
 
 	other := newNode(t, dbtest.SQLite(t), o.Setup())
 	since := other.Supplier(officeCode, "s1")
-	must(t, other.BeginRestore(t.Context(), country.Day{Year: 2026, Month: time.January, Day: 2}))
+	must(t, other.Begin(t.Context(), country.Day{Year: 2026, Month: time.January, Day: 2}))
 	same(t, "as the operator said", one[string](t, other.DB, "SELECT first_day FROM restored_suppliers WHERE supplier_id = $1", since), "2026-01-02")
 }
 
@@ -586,18 +604,18 @@ func TestANodeWithoutWorkersOpensWhenAnotherHasAsked(t *testing.T) {
 	d := dbtest.SQLite(t)
 	worker := newNode(t, d, a.Setup())
 	worker.Supplier(byNumber, "s1")
-	must(t, worker.BeginRestore(t.Context(), country.Day{}))
+	must(t, worker.Begin(t.Context(), country.Day{}))
 	reader := newNode(t, d, a.Setup())
-	must(t, reader.LearnRestore(t.Context()))
+	learn(t, reader)
 	done := make(chan error, 1)
-	go func() { done <- reader.RunRestore(t.Context(), false) }()
+	go func() { done <- reader.Recovery.Run(t.Context(), false) }()
 	closedToSubmits(reader, invoice(byNumber, "x", "t1"))
 	stop := complete(worker)
 	<-reader.Opened()
 	must(t, <-done)
 	stop()
 	execSQL(t, d, "UPDATE restorations SET started_at = started_at - $1", (91 * 24 * time.Hour).Microseconds())
-	must(t, worker.RunRestore(t.Context(), true)) // long ago: nothing is left, nothing can come
+	must(t, worker.Recovery.Run(t.Context(), true)) // long ago: nothing is left, nothing can come
 }
 
 // A company that was onboarded after the backup is lost with its sales. It

@@ -17,10 +17,6 @@ import (
 // later link hangs on it and would be refused, too. Nothing was registered, so
 // the operation does not end; the chain does not go on until it is known why.
 
-// StoppedTrouble begins the trouble text of a lane whose chain was stopped by
-// the authority's refusal, and of its supplier.
-const StoppedTrouble = "stopped"
-
 // mend is what the authority's head says about a refused link.
 type mend int
 
@@ -54,15 +50,15 @@ func (b *batch) mendChain(ctx context.Context) error {
 	}
 	var what mend
 	err = b.db.Read(ctx, func(r db.Reader) error {
-		own, err := readOwnChain(r, b.lease.ID)
+		own, err := ReadChain(r, b.lease.ID)
 		if err != nil {
 			return err
 		}
-		links, err := own.lastLinks(r, b.at.Scope)
+		links, err := own.Links(r, b.at.Scope)
 		if err != nil {
 			return err
 		}
-		what, head = own.explain(links, head, refused[0].filing.Link.Position)
+		what, head = explain(own, links, head, refused[0].filing.Link.Position)
 		return nil
 	})
 	switch {
@@ -105,17 +101,16 @@ func (b *batch) askHead(ctx context.Context, keeper country.ChainKeeper, refused
 	call, cancel := b.callContext(ctx)
 	defer cancel()
 	began := b.db.Now()
-	q := question{Service: b.Service, supplier: b.supplier, creds: b.creds}
-	head, err := q.theirHead(call, keeper)
+	head, err := Head(call, keeper, b.supplier, b.creds)
 	b.record(exchange{verb: "head", at: began, ops: refused, err: err})
 	return head, errors.Join(err, b.storeEvidence(ctx))
 }
 
 // explain holds the authority's head against our links, of which the one at
 // position first was refused. The head comes back as we have it.
-func (c ownChain) explain(links []ownLink, head country.Link, first int64) (mend, country.Link) {
+func explain(c Chain, links []PastLink, head country.Link, first int64) (mend, country.Link) {
 	if head.Position > 0 {
-		ours, found := c.has(links, head)
+		ours, found := c.Has(links, head)
 		if !found {
 			return mendStop, head // somebody else's
 		}
@@ -131,9 +126,9 @@ func (c ownChain) explain(links []ownLink, head country.Link, first int64) (mend
 	for _, l := range links {
 		switch {
 		case l.Position <= head.Position || l.Position >= first:
-		case l.status == Success:
+		case l.Status == Success:
 			return mendStop, head // it confirmed a link and does not hold it
-		case l.status == Processing:
+		case l.Status == Processing:
 			what = mendWait
 		}
 	}
@@ -147,49 +142,42 @@ func (b *batch) relinkBehind(ctx context.Context, head country.Link, refused []*
 	for _, o := range refused {
 		again[o.id] = true
 	}
-	var ids []string
+	var anew []OpenLink
 	err := b.db.Write(ctx, func(tx *db.Tx) error {
-		ids = nil
+		anew = nil
 		if err := b.lease.Guard(tx); err != nil {
 			return err
 		}
-		own, err := readOwnChain(tx, b.lease.ID)
+		own, err := ReadChain(tx, b.lease.ID)
 		if err != nil {
 			return err
 		}
-		for position, l := range own.open {
-			if position > head.Position && (l.stage != Pending || again[l.id]) {
-				ids = append(ids, l.id)
+		for position, l := range own.Open {
+			if position > head.Position && (l.Stage != Pending || again[l.OperationID]) {
+				anew = append(anew, l)
 			}
 		}
-		return b.relink(tx, own.lane, head, ids)
+		return b.relink(tx, own.Lane, head, anew)
 	})
 	if err != nil {
-		return fmt.Errorf("make %d links anew: %w", len(ids), err)
+		return fmt.Errorf("make %d links anew: %w", len(anew), err)
 	}
-	b.log.Warn("links were made anew behind the last one that the authority holds", "lane", b.lease.ID, "position", head.Position, "links", len(ids))
+	b.log.Warn("links were made anew behind the last one that the authority holds", "lane", b.lease.ID, "position", head.Position, "links", len(anew))
 	return nil
 }
 
-// stopChain holds the supplier until [Service.ResumeChain]. The refused links
+// stopChain holds the supplier until recovery resumes its chain. The refused links
 // keep their places; they are made anew, or asked for, when it goes on.
 func (b *batch) stopChain(ctx context.Context, refused []*operation) error {
 	first := refused[0]
-	b.heldBack = fmt.Sprintf("%s: the authority refused link %d of the chain, operation %s, because it does not follow the last one that it holds",
-		StoppedTrouble, first.filing.Link.Position, first.id)
+	b.held = &Hold{Place: b.at, Reason: fault.ChainStopped,
+		Why: fmt.Sprintf("the authority refused link %d of the chain, operation %s, because it does not follow the last one that it holds", first.filing.Link.Position, first.id)}
 	b.hold()
-	err := b.db.Write(ctx, func(tx *db.Tx) error {
-		if err := b.lease.Guard(tx); err != nil {
+	err := b.commit(ctx, nothing, func(tx *db.Tx) error {
+		if err := b.Hold(tx, *b.held); err != nil {
 			return err
 		}
-		err := tx.Exec(`INSERT INTO restored_suppliers (supplier_id, client_id, country, live, state, first_day, next_day, ahead, trouble)
-			SELECT $1, $2, $3, $4, 'chain', coalesce(min(first_day), $5), coalesce(min(first_day), $5), 1, $6 FROM restored_suppliers WHERE true
-			ON CONFLICT (supplier_id) DO UPDATE SET state = 'chain', trouble = excluded.trouble WHERE restored_suppliers.state = 'asked'`,
-			b.at.SupplierID, b.at.Scope, b.at.Code, bool(b.at.Live), tx.Now().In(b.location).Format(time.DateOnly), b.heldBack)
-		if err != nil {
-			return err
-		}
-		return b.cfg.Alerts.RaiseIn(tx, alert.ChainMismatch, b.subject(), b.heldBack+": "+rejection(first.receipt)[0].Message)
+		return b.cfg.Alerts.RaiseIn(tx, alert.ChainMismatch, b.subject(), b.held.Why+": "+rejection(first.receipt)[0].Message)
 	})
 	if err != nil {
 		return fmt.Errorf("stop the chain: %w", err)

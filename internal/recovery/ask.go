@@ -1,10 +1,10 @@
-package filing
+package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"tributary/internal/transaction"
@@ -13,6 +13,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 )
 
 // askQueue leases suppliers whose authority must be asked.
@@ -43,9 +44,9 @@ const (
 
 // question is one holder's turn at asking about one supplier.
 type question struct {
-	*Service
-	lease    *db.Lease[askRow]
-	scope    string
+	*Recovery
+	lease    *db.Lease[askRow] // nil where a person asks
+	at       filing.Place
 	supplier country.Supplier
 	creds    country.Credentials
 	channel  country.Channel
@@ -60,8 +61,9 @@ type question struct {
 // Failure policy: each day's gaps are stored before the day counts as asked; a
 // crash asks some days again, which finds the same gaps. What could not be read
 // whole is asked again, and meanwhile nothing of the supplier is filed.
-func (s *Service) ask(ctx context.Context, lease *db.Lease[askRow]) {
-	q := &question{Service: s, lease: lease, scope: lease.Key, next: lease.Row.nextDay, found: lease.Row.found}
+func (s *Recovery) ask(ctx context.Context, lease *db.Lease[askRow]) {
+	q := &question{Recovery: s, lease: lease, next: lease.Row.nextDay, found: lease.Row.found,
+		at: filing.Place{Scope: lease.Key, Code: lease.Row.code, Live: lease.Row.live, SupplierID: lease.ID}}
 	state, err := q.run(ctx)
 	switch {
 	case errors.Is(err, db.ErrStale):
@@ -103,16 +105,16 @@ func (q *question) run(ctx context.Context) (state askState, err error) {
 }
 
 func (q *question) open(ctx context.Context) (err error) {
-	pack, ok := q.cfg.Atlas.Pack(q.lease.Row.code)
+	pack, ok := q.cfg.Atlas.Pack(q.at.Code)
 	if !ok || pack.Connect == nil {
-		return fmt.Errorf("country %s has no authority in this program", q.lease.Row.code)
+		return fmt.Errorf("country %s has no authority in this program", q.at.Code)
 	}
-	if q.channel, err = q.cfg.Atlas.Channel(pack.Code, q.lease.Row.live); err != nil {
+	if q.channel, err = q.cfg.Atlas.Channel(pack.Code, q.at.Live); err != nil {
 		return err
 	}
 	var known int64
 	err = q.db.Read(ctx, func(r db.Reader) error {
-		if q.supplier, err = q.cfg.Companies.Supplier(r, q.scope, q.lease.ID); err != nil {
+		if q.supplier, err = q.cfg.Companies.Supplier(r, q.at.Scope, q.at.SupplierID); err != nil {
 			return err
 		}
 		return r.Row("SELECT coalesce(max(known_to), 0) FROM restorations").Scan(&known)
@@ -120,8 +122,8 @@ func (q *question) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("read the supplier: %w", err)
 	}
-	q.knownTo, q.zone = db.FromMicros(known), locate(q.cfg.Atlas, q.supplier, pack)
-	if q.creds, err = q.cfg.Companies.Credentials(ctx, q.scope, q.lease.ID); err != nil {
+	q.knownTo, q.zone = db.FromMicros(known), filing.Zone(q.cfg.Atlas, q.supplier.Address, pack)
+	if q.creds, err = q.cfg.Companies.Credentials(ctx, q.at.Scope, q.at.SupplierID); err != nil {
 		return fmt.Errorf("open the supplier's credentials: %w", err)
 	}
 	return nil
@@ -158,24 +160,18 @@ func (q *question) days(ctx context.Context, register country.Register) error {
 	return nil
 }
 
-// record stores the gaps of a day, and which day comes next.
-func (q *question) record(ctx context.Context, gaps []gap) error {
+// record leaves the gaps of a day for adoption, and stores which day comes next.
+func (q *question) record(ctx context.Context, gaps []filing.Gap) error {
 	found := q.found
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
 		if err := q.lease.Guard(tx); err != nil {
 			return err
 		}
-		var rows [][]any
-		for _, g := range gaps {
-			rows = append(rows, []any{q.scope, q.lease.ID, g.number, g.reference, g.id1, g.id2, string(g.kind), g.day, g.gross, g.sha256, g.qrCode,
-				instant(g.at), db.Micros(tx.Now())})
+		added, err := q.cfg.Filing.Adopt(tx, q.at.Scope, q.at.SupplierID, gaps)
+		if err != nil {
+			return err
 		}
-		found = q.found
-		if len(rows) > 0 {
-			if err := tx.InsertReturning(insertGaps, rows, func(*db.Rows) error { found++; return nil }); err != nil {
-				return err
-			}
-		}
+		found = q.found + added
 		return tx.Exec("UPDATE restored_suppliers SET next_day = $1, found = $2 WHERE supplier_id = $3", q.next, found, q.lease.ID)
 	})
 	if err != nil {
@@ -185,23 +181,15 @@ func (q *question) record(ctx context.Context, gaps []gap) error {
 	return nil
 }
 
-var insertGaps = db.Insert{
-	Table:   "adoptions",
-	Columns: "client_id,supplier_id,number,reference,authority_id_1,authority_id_2,kind,day,gross,sha256,qr_code,registered_at,found_at",
-	Suffix:  "ON CONFLICT (client_id, supplier_id, number, reference, authority_id_1, authority_id_2) DO NOTHING RETURNING number",
-}
-
-func instant(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return db.Micros(t)
+func gapOf(e country.Entry, day country.Day) filing.Gap {
+	return filing.Gap{Number: e.Number, Reference: e.Reference, ID1: e.AuthorityID1, ID2: e.AuthorityID2, Kind: e.Kind, Day: day.String(),
+		Gross: e.Gross, SHA256: e.SHA256, QRCode: e.QRCode, At: e.At}
 }
 
 // unknown leaves of a day's list what the backup does not know as SUCCESS.
 // What was registered before the backup's last acceptance is not lost but
 // somebody else's: it stays the authority's to refuse.
-func (q *question) unknown(ctx context.Context, day country.Day, theirs []country.Entry) (gaps []gap, err error) {
+func (q *question) unknown(ctx context.Context, day country.Day, theirs []country.Entry) (gaps []filing.Gap, err error) {
 	var rest []country.Entry
 	for _, e := range theirs {
 		if q.afterBackup(e) || e.Cancelled {
@@ -217,7 +205,7 @@ func (q *question) unknown(ctx context.Context, day country.Day, theirs []countr
 	}
 	if !ours.covers(rest) {
 		// Some countries' numbers at the authority differ from the client's own.
-		near, err := q.held(ctx, q.scope, q.lease.ID, [2]time.Time{
+		near, err := q.held(ctx, q.at, [2]time.Time{
 			time.Date(day.Year, day.Month, day.Day-1, 0, 0, 0, 0, q.zone), time.Date(day.Year, day.Month, day.Day+2, 0, 0, 0, 0, q.zone)})
 		if err != nil {
 			return nil, err
@@ -230,8 +218,8 @@ func (q *question) unknown(ctx context.Context, day country.Day, theirs []countr
 		if lost {
 			gaps = append(gaps, gapOf(e, day))
 		}
-		if e.Cancelled && e.Kind == "" && (lost || known && !own.cancelled) {
-			gaps = append(gaps, gap{kind: transaction.Cancellation, reference: e.Number, day: day.String()})
+		if e.Cancelled && e.Kind == "" && (lost || known && !own.Cancelled) {
+			gaps = append(gaps, filing.Gap{Kind: transaction.Cancellation, Reference: e.Number, Day: day.String()})
 		}
 	}
 	return gaps, nil
@@ -244,25 +232,25 @@ func (q *question) afterBackup(e country.Entry) bool {
 }
 
 // ownByNumber are our successes under the authority's numbers.
-type ownByNumber map[string][]ownFiling
+type ownByNumber map[string][]filing.Own
 
-func (m ownByNumber) add(list []ownFiling) {
+func (m ownByNumber) add(list []filing.Own) {
 	for _, own := range list {
-		if own.status == Success && own.number != "" {
-			m[own.number] = append(m[own.number], own)
+		if own.Status == filing.Success && own.Number != "" {
+			m[own.Number] = append(m[own.Number], own)
 		}
 	}
 }
 
 // find looks for the document of an entry: the same number and, where both
 // sides have one, the same id.
-func (m ownByNumber) find(e country.Entry) (ownFiling, bool) {
+func (m ownByNumber) find(e country.Entry) (filing.Own, bool) {
 	for _, own := range m[e.Number] {
-		if own.authorityID == "" || e.AuthorityID1 == "" || own.authorityID == e.AuthorityID1 {
+		if own.AuthorityID == "" || e.AuthorityID1 == "" || own.AuthorityID == e.AuthorityID1 {
 			return own, true
 		}
 	}
-	return ownFiling{}, false
+	return filing.Own{}, false
 }
 
 func (m ownByNumber) covers(list []country.Entry) bool {
@@ -274,8 +262,7 @@ func (m ownByNumber) covers(list []country.Entry) bool {
 	return true
 }
 
-// ours reads our successes under the numbers of a list. A backfill has no
-// filing; its number says enough.
+// ours reads our successes under the numbers of a list.
 func (q *question) ours(ctx context.Context, theirs []country.Entry) (ownByNumber, error) {
 	var numbers []string
 	for _, e := range theirs {
@@ -283,27 +270,11 @@ func (q *question) ours(ctx context.Context, theirs []country.Entry) (ownByNumbe
 	}
 	found := ownByNumber{}
 	err := q.db.Read(ctx, func(r db.Reader) error {
-		list, err := db.Collect(r, scanOwnFiling, `SELECT o.operation_id, o.transaction_id, o.kind, o.status,
-				coalesce(f.filing, '{}'), coalesce(f.receipt, '{}'), `+cancellationsOf+`
-			FROM operations o LEFT JOIN filings f ON f.operation_id = o.operation_id
-			WHERE o.client_id = $1 AND `+q.db.In("o.number", "$2")+` AND o.supplier_id = $3 AND o.status = 'SUCCESS' AND o.settled_by IS NULL`,
-			q.scope, db.Strings(numbers), q.lease.ID)
-		if err != nil {
-			return err
-		}
-		backfilled, err := db.Collect(r, func(scan func(...any) error) (own ownFiling, err error) {
-			own.status = Success
-			return own, scan(&own.number)
-		}, `SELECT number FROM operations WHERE client_id = $1 AND `+q.db.In("number", "$2")+` AND supplier_id = $3 AND status = 'SUCCESS' AND kind = 'BACKFILL'`,
-			q.scope, db.Strings(numbers), q.lease.ID)
+		list, err := q.cfg.Filing.OwnUnder(r, q.at.Scope, q.at.SupplierID, numbers)
 		found.add(list)
-		found.add(backfilled)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look for numbers: %w", err)
-	}
-	return found, nil
+	return found, err
 }
 
 // fail stores that an authority did not answer. The intake waits for three
@@ -313,7 +284,7 @@ func (q *question) fail(tx *db.Tx, cause error) error {
 	if failures >= asksBeforeOpen {
 		state = stateUnasked
 	}
-	if err := q.lease.Finish(tx, tx.Now().Add(q.backoff(failures))); err != nil {
+	if err := q.lease.Finish(tx, tx.Now().Add(q.cfg.Filing.Backoff(failures))); err != nil {
 		return err
 	}
 	if failures == asksBeforeOpen {
@@ -328,22 +299,26 @@ func (q *question) fail(tx *db.Tx, cause error) error {
 }
 
 // subject names the supplier in alerts, as lanes do.
-func (q *question) subject() string { return q.scope + "/" + q.lease.ID }
+func (q *question) subject() string { return q.at.Scope + "/" + q.at.SupplierID }
 
 // end stores what the answers mean for the supplier.
 func (q *question) end(tx *db.Tx, state askState) error {
 	if err := q.lease.Finish(tx, time.Time{}); err != nil {
 		return err
 	}
-	trouble, name := "", alert.Name("")
+	trouble, name, reason := "", alert.Name(""), fault.Held
 	switch state {
 	case stateUnlisted:
 		name, trouble = alert.RestoredUnasked, "nothing is filed: this authority cannot list what it holds; compare with its portal, then release the supplier"
 	case stateChain:
+		reason = fault.ChainStopped
 		name, trouble = alert.ChainMismatch, fmt.Sprintf("nothing is filed: the chain at the authority is not the one in the restored backup, which lacks %d documents", q.found)
 	}
 	if name != "" {
 		if err := q.cfg.Alerts.RaiseIn(tx, name, q.subject(), trouble); err != nil {
+			return err
+		}
+		if err := q.cfg.Filing.Hold(tx, filing.Hold{Place: q.at, Reason: reason, Why: trouble}); err != nil {
 			return err
 		}
 	}
@@ -360,79 +335,26 @@ func (q *question) end(tx *db.Tx, state askState) error {
 	if err != nil || state != stateAsked {
 		return err
 	}
-	return letGo(tx, q.scope, q.lease.ID)
+	return q.cfg.Filing.Release(tx, q.at)
 }
-
-// letGo ends the pause of a held supplier's lanes.
-func letGo(tx *db.Tx, scope, supplierID string) error {
-	lanes, err := lanesOfSupplier(tx, scope, supplierID)
-	if err != nil {
-		return fmt.Errorf("find the lanes of %s: %w", supplierID, err)
-	}
-	var rows [][]any
-	for _, lane := range lanes {
-		rows = append(rows, []any{lane})
-	}
-	tx.Wake(laneQueue.Table)
-	return tx.ExecEach("UPDATE lanes SET due_at = NULL, trouble = '' WHERE lane = $1 AND lease_until IS NULL AND (trouble LIKE '"+HeldTrouble+"%' OR trouble LIKE '"+StoppedTrouble+"%')", rows)
-}
-
-// learnRestored finds out whether anything of the supplier may be filed, and
-// whether gaps wait for their operations.
-func (v *visit) learnRestored(r db.Reader) error {
-	var state, trouble *string
-	var gaps int
-	err := r.Row(`SELECT (SELECT state FROM restored_suppliers WHERE supplier_id = $2 AND client_id = $1),
-		(SELECT trouble FROM restored_suppliers WHERE supplier_id = $2 AND client_id = $1),
-		(SELECT count(*) FROM (SELECT 1 FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL LIMIT 1) AS one)`,
-		v.at.Scope, v.at.SupplierID).Scan(&state, &trouble, &gaps)
-	if err != nil {
-		return fmt.Errorf("look for a restoration: %w", err)
-	}
-	v.adopting = gaps > 0
-	switch {
-	case state == nil:
-		v.restoredAt, err = restoredAt(r)
-	case *state == string(stateChain) && strings.HasPrefix(*trouble, StoppedTrouble):
-		v.heldBack = *trouble
-	case *state != string(stateAsked):
-		v.heldBack = HeldTrouble + ": the authority has not said yet what it holds (" + *state + ")"
-	}
-	return err
-}
-
-// HeldTrouble begins the trouble text of a lane that is held after a restored backup.
-const HeldTrouble = "restored"
-
-// hold lets the lane of a held supplier rest; true when it is held.
-func (v *visit) hold() bool {
-	if v.heldBack == "" {
-		if strings.HasPrefix(v.trouble, HeldTrouble) || strings.HasPrefix(v.trouble, StoppedTrouble) {
-			v.trouble = ""
-		}
-		return false
-	}
-	v.trouble = v.heldBack
-	v.rest = v.db.Now().Add(v.doubled(v.cfg.RetryBase, holdDoublings))
-	return true
-}
-
-// holdDoublings makes the pause of a held lane eight times the first retry's.
-const holdDoublings = 4
 
 // Release lets a supplier file whose authority could not be asked: a person has
 // made sure, at its portal or with the client, that what waits is not
 // registered. It is fault.Conflict for one that is not held, and for a chain,
-// which [Service.ResumeChain] goes on. also joins the commit, for whoever keeps
+// which [Recovery.ResumeChain] goes on. also joins the commit, for whoever keeps
 // a log; it may be nil.
-func (s *Service) Release(ctx context.Context, scope, supplierID string, also func(tx *db.Tx) error) error {
+func (s *Recovery) Release(ctx context.Context, scope, supplierID string, also func(tx *db.Tx) error) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
-		state, err := heldState(tx, scope, supplierID)
+		hold, err := s.holdOf(tx, scope, supplierID)
+		if err != nil {
+			return err
+		}
+		state, err := stateOf(tx, supplierID)
 		if err != nil {
 			return err
 		}
 		if state != stateUnasked && state != stateUnlisted {
-			return fault.New(fault.Conflict, "the supplier cannot be released: it is %q", string(state))
+			return fault.New(fault.Conflict, "the supplier cannot be released: it is %q", cmp.Or(string(state), string(hold.Reason)))
 		}
 		if err := tx.Exec("UPDATE restored_suppliers SET state = 'asked', due_at = NULL, lease_until = NULL, lease_node = NULL, trouble = 'released' WHERE supplier_id = $1", supplierID); err != nil {
 			return err
@@ -442,15 +364,37 @@ func (s *Service) Release(ctx context.Context, scope, supplierID string, also fu
 				return err
 			}
 		}
-		return letGo(tx, scope, supplierID)
+		return s.cfg.Filing.Release(tx, hold.Place)
 	})
 }
 
-func heldState(r db.Reader, scope, supplierID string) (askState, error) {
+// holdOf is why a supplier is held: fault.NotFound for one that the client does
+// not have, fault.Conflict for one that is not held.
+func (s *Recovery) holdOf(r db.Reader, scope, supplierID string) (filing.Hold, error) {
+	if _, err := s.cfg.Companies.Supplier(r, scope, supplierID); err != nil {
+		return filing.Hold{}, err
+	}
+	hold, held, err := filing.HoldOf(r, scope, supplierID)
+	if err == nil && !held {
+		err = fault.New(fault.Conflict, "this supplier is not held")
+	}
+	return hold, err
+}
+
+// stateOf is where the question about a supplier stands; "" when nobody asks.
+func stateOf(r db.Reader, supplierID string) (askState, error) {
 	var state string
-	err := r.Row("SELECT state FROM restored_suppliers WHERE supplier_id = $1 AND client_id = $2", supplierID, scope).Scan(&state)
+	err := r.Row("SELECT state FROM restored_suppliers WHERE supplier_id = $1", supplierID).Scan(&state)
 	if errors.Is(err, db.ErrNoRows) {
-		return "", fault.New(fault.NotFound, "this supplier is not held")
+		return "", nil
 	}
 	return askState(state), err
+}
+
+// CredentialsChanged lets an authority that refused the old credentials say at
+// once what it holds.
+func CredentialsChanged(tx *db.Tx, clientID, companyID string) error {
+	tx.Wake(askQueue.Table)
+	return tx.Exec("UPDATE restored_suppliers SET due_at = $1 WHERE supplier_id = $2 AND client_id = $3 AND state = 'unasked' AND lease_until IS NULL",
+		db.Micros(tx.Now()), companyID, clientID)
 }

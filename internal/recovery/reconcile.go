@@ -1,8 +1,7 @@
-package filing
+package recovery
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sort"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 )
 
 // Reconciliation is our successes of one supplier and day beside what its
@@ -61,28 +61,28 @@ func Day(text string) (country.Day, error) {
 //
 // Failure policy: what could not be read whole, here or there, is an error,
 // never a difference.
-func (s *Service) Reconcile(ctx context.Context, scope, supplierID string, live country.Live, day country.Day) (Reconciliation, error) {
+func (s *Recovery) Reconcile(ctx context.Context, at filing.Place, day country.Day) (Reconciliation, error) {
 	var supplier country.Supplier
-	err := s.cfg.DB.Read(ctx, func(r db.Reader) (err error) {
-		supplier, err = s.cfg.Companies.Supplier(r, scope, supplierID)
+	err := s.db.Read(ctx, func(r db.Reader) (err error) {
+		supplier, err = s.cfg.Companies.Supplier(r, at.Scope, at.SupplierID)
 		return err
 	})
 	if err != nil {
 		return Reconciliation{}, fmt.Errorf("read the supplier: %w", err)
 	}
-	out := Reconciliation{ClientID: scope, SupplierID: supplierID, Country: supplier.CountryCode, Day: day.String(), Differing: []Disagree{}}
+	out := Reconciliation{ClientID: at.Scope, SupplierID: at.SupplierID, Country: supplier.CountryCode, Day: day.String(), Differing: []Disagree{}}
 	pack, _ := s.cfg.Atlas.Pack(supplier.CountryCode)
-	register, err := s.register(pack, live)
+	register, err := s.register(pack, at.Live)
 	if err != nil {
 		return out, err
 	}
-	credentials, err := s.cfg.Companies.Credentials(ctx, scope, supplierID)
+	credentials, err := s.cfg.Companies.Credentials(ctx, at.Scope, at.SupplierID)
 	if err != nil {
 		return out, fmt.Errorf("open the supplier's credentials: %w", err)
 	}
 	// Ours first: what is settled meanwhile is then at worst known to the
 	// authority alone for a moment, and asking again shows it.
-	ours, err := s.held(ctx, scope, supplierID, dayWithin(day, locate(s.cfg.Atlas, supplier, pack)))
+	ours, err := s.held(ctx, at, dayWithin(day, filing.Zone(s.cfg.Atlas, supplier.Address, pack)))
 	if err != nil {
 		return out, err
 	}
@@ -95,7 +95,7 @@ func (s *Service) Reconcile(ctx context.Context, scope, supplierID string, live 
 }
 
 // register is the authority's list, where it has one.
-func (s *Service) register(pack country.Pack, live country.Live) (country.Register, error) {
+func (s *Recovery) register(pack country.Pack, live country.Live) (country.Register, error) {
 	none := fault.New(fault.Invalid, "the authority of %s does not list what it holds", pack.Code)
 	if pack.Connect == nil {
 		return nil, none
@@ -118,58 +118,18 @@ func dayWithin(day country.Day, at *time.Location) [2]time.Time {
 	}
 }
 
-// ownFiling is a document of ours with an authority.
-type ownFiling struct {
-	operationID, transactionID string
-	kind                       transaction.Kind
-	number                     string // under which the authority knows it
-	authorityID                string
-	status                     Status
-	cancelled                  bool
-}
-
-// cancellationsOf counts the successful cancellations of operation o.
-const cancellationsOf = `(SELECT count(*) FROM corrections c JOIN operations x ON x.operation_id = c.operation_id
-			WHERE c.client_id = o.client_id AND c.original_id = o.transaction_id AND c.kind = 'CANCELLATION' AND x.status = 'SUCCESS')`
-
-const heldSQL = `SELECT o.operation_id, o.transaction_id, o.kind, o.status, f.filing, coalesce(f.receipt, '{}'), ` + cancellationsOf + `
-	FROM operations o JOIN filings f ON f.operation_id = o.operation_id
-	WHERE o.client_id = $1 AND o.supplier_id = $2 AND o.dated_at >= $3 AND o.dated_at < $4 AND o.status IN ('SUCCESS', 'PROCESSING')
-		AND o.kind <> 'BACKFILL'`
-
 // held reads what we filed of a supplier in a span of document dates.
-func (s *Service) held(ctx context.Context, scope, supplierID string, within [2]time.Time) (list []ownFiling, err error) {
-	err = s.cfg.DB.Read(ctx, func(r db.Reader) error {
-		list, err = db.Collect(r, scanOwnFiling, heldSQL, scope, supplierID, db.Micros(within[0]), db.Micros(within[1]))
+func (s *Recovery) held(ctx context.Context, at filing.Place, within [2]time.Time) (list []filing.Own, err error) {
+	err = s.db.Read(ctx, func(r db.Reader) error {
+		list, err = filing.OwnBetween(r, at.Scope, at.SupplierID, within)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read what was filed: %w", err)
-	}
-	return list, nil
-}
-
-func scanOwnFiling(scan func(...any) error) (own ownFiling, err error) {
-	var filing, receipt string
-	var cancellations int
-	if err := scan(&own.operationID, &own.transactionID, &own.kind, &own.status, &filing, &receipt, &cancellations); err != nil {
-		return own, err
-	}
-	f, err := ReadFiling(filing, nil)
-	if err != nil {
-		return own, err
-	}
-	var answer country.Receipt
-	if err := json.Unmarshal([]byte(receipt), &answer); err != nil {
-		return own, fmt.Errorf("read a stored receipt: %w", err)
-	}
-	own.number, own.authorityID, own.cancelled = f.Number, answer.AuthorityID1, cancellations > 0
-	return own, nil
+	return list, err
 }
 
 // compare pairs by number. One number can stand for several documents where a
 // country restarts its numbers, so pairs are taken off one by one.
-func (out *Reconciliation) compare(ours []ownFiling, theirs []country.Entry) {
+func (out *Reconciliation) compare(ours []filing.Own, theirs []country.Entry) {
 	there := map[string][]country.Entry{}
 	for _, e := range theirs {
 		there[e.Number] = append(there[e.Number], e)
@@ -178,11 +138,11 @@ func (out *Reconciliation) compare(ours []ownFiling, theirs []country.Entry) {
 	// Successes take their partner before those that are still on their way;
 	// cancellations come last, because some authorities list them as documents
 	// and others only show them at their original.
-	rank := func(own ownFiling) int {
+	rank := func(own filing.Own) int {
 		switch {
-		case own.kind == transaction.Cancellation:
+		case own.Kind == transaction.Cancellation:
 			return 2
-		case own.status != Success:
+		case own.Status != filing.Success:
 			return 1
 		}
 		return 0
@@ -190,23 +150,23 @@ func (out *Reconciliation) compare(ours []ownFiling, theirs []country.Entry) {
 	sort.SliceStable(ours, func(i, j int) bool { return rank(ours[i]) < rank(ours[j]) })
 	for _, own := range ours {
 		partner, found := take(there, own)
-		if own.status != Success {
+		if own.Status != filing.Success {
 			out.Open++
 			continue
 		}
-		if own.kind == transaction.Cancellation && !found {
+		if own.Kind == transaction.Cancellation && !found {
 			continue
 		}
 		out.Ours++
-		d := Disagree{Number: own.number, TransactionID: own.transactionID, OperationID: own.operationID, Ours: own.authorityID, Theirs: partner.AuthorityID1}
+		d := Disagree{Number: own.Number, TransactionID: own.TransactionID, OperationID: own.OperationID, Ours: own.AuthorityID, Theirs: partner.AuthorityID1}
 		switch {
 		case !found:
 			d.Kind = OnlyHere
-		case partner.AuthorityID1 != "" && own.authorityID != "" && partner.AuthorityID1 != own.authorityID:
+		case partner.AuthorityID1 != "" && own.AuthorityID != "" && partner.AuthorityID1 != own.AuthorityID:
 			d.Kind = OtherID
-		case partner.Cancelled && !own.cancelled:
+		case partner.Cancelled && !own.Cancelled:
 			d.Kind = CancelledThere
-		case !partner.Cancelled && own.cancelled:
+		case !partner.Cancelled && own.Cancelled:
 			d.Kind = StandsThere
 		default:
 			out.Agreed++
@@ -223,18 +183,18 @@ func (out *Reconciliation) compare(ours []ownFiling, theirs []country.Entry) {
 }
 
 // take finds the authority's entry for a document, by id where both have one.
-func take(there map[string][]country.Entry, own ownFiling) (country.Entry, bool) {
-	rest := there[own.number]
+func take(there map[string][]country.Entry, own filing.Own) (country.Entry, bool) {
+	rest := there[own.Number]
 	if len(rest) == 0 {
 		return country.Entry{}, false
 	}
 	at := 0
 	for i, e := range rest {
-		if e.AuthorityID1 != "" && e.AuthorityID1 == own.authorityID {
+		if e.AuthorityID1 != "" && e.AuthorityID1 == own.AuthorityID {
 			at = i
 		}
 	}
 	found := rest[at]
-	there[own.number] = append(rest[:at:at], rest[at+1:]...)
+	there[own.Number] = append(rest[:at:at], rest[at+1:]...)
 	return found, true
 }

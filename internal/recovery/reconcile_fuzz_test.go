@@ -1,9 +1,9 @@
-package filing_test
+package recovery_test
 
 import (
 	"testing"
 
-	"tributary/internal/filing"
+	"tributary/internal/recovery"
 
 	"tributary/internal/fault"
 )
@@ -14,7 +14,7 @@ func FuzzDay(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		day, err := filing.Day(text)
+		day, err := recovery.Day(text)
 		if err != nil {
 			if fault.KindOf(err) != fault.Invalid {
 				t.Fatal(err)

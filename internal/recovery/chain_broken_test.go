@@ -1,4 +1,4 @@
-package filing_test
+package recovery_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/recovery"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -51,7 +52,7 @@ func TestHardCase10ARefusedLinkStopsTheChainUntilAPersonDecides(t *testing.T) {
 		}
 		n.Start()
 		n.Until("the chain is stopped", func() bool { return len(n.Raised("chain_mismatch")) > 0 })
-		same(t, "state", restoredState(n, supplier), "chain")
+		same(t, "state", holdOf(t, n, supplier), fault.ChainStopped)
 		late := n.File(invoice(byChain, supplier, "t4"))
 		n.Succeeds(n.File(invoice(byChain, other, "t1-other")))
 		n.Stop()
@@ -68,17 +69,17 @@ func TestHardCase10ARefusedLinkStopsTheChainUntilAPersonDecides(t *testing.T) {
 		life, err := m.Life(t.Context(), ids[0])
 		must(t, err)
 		same(t, "why", fmt.Sprint(life.Wait.Why, life.Wait.CanRetry), fmt.Sprint(ledger.WhyChain, false))
-		var list []filing.RestoredSupplier
+		var list []recovery.RestoredSupplier
 		closed := true
-		must(t, d.Read(t.Context(), func(r db.Reader) (err error) { list, closed, err = filing.Restored(r); return err }))
+		must(t, d.Read(t.Context(), func(r db.Reader) (err error) { list, closed, err = recovery.Restored(r); return err }))
 		if closed || len(list) != 1 || list[0].SupplierID != supplier || list[0].State != "chain" || !strings.Contains(list[0].Trouble, ids[0]) {
 			t.Errorf("%v %+v", closed, list)
 		}
-		if err := m.Release(t.Context(), client, supplier, nil); fault.KindOf(err) != fault.Conflict {
+		if err := m.Recovery.Release(t.Context(), client, supplier, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("releasing a stopped chain: %v", err)
 		}
 
-		c, err := m.ResumeChain(t.Context(), client, supplier, country.Link{}, nil)
+		c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{}, nil)
 		must(t, err)
 		same(t, "head", c.After.Position, 2)
 		same(t, "made anew", int64(c.Anew), c.Before.Position-1) // the correction may have come too late to be refused
@@ -274,10 +275,10 @@ func TestHardCase10AnAuthorityWithoutAHeadStopsTheChain(t *testing.T) {
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
 	second, third := n.File(invoice(officeCode, supplier, "t2")), n.File(invoice(officeCode, supplier, "t3"))
 	n.Until("the chain is stopped", func() bool { return len(n.Raised("chain_mismatch")) > 0 })
-	if _, err := n.ResumeChain(t.Context(), client, supplier, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
+	if _, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("without a head: %v", err)
 	}
-	_, err := n.ResumeChain(t.Context(), client, supplier, country.Link{Position: 4, Hash: "abc"}, nil)
+	_, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{Position: 4, Hash: "abc"}, nil)
 	must(t, err)
 	n.Succeeds(second)
 	n.Succeeds(third)

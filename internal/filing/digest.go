@@ -1,0 +1,33 @@
+package filing
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"tributary/internal/transaction"
+)
+
+// digestBytes is enough to tell bodies of one transaction apart.
+const digestBytes = 16
+
+// digest stands for what a body says, however it is written: the order of its
+// members and its blanks do not count.
+func digest(t *transaction.Transaction) string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return "" // nothing of ours fails to encode; whoever reads "" compares the bodies
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:digestBytes])
+}
+
+// digestOf is the digest of a stored body; of one that cannot be read it is that of its bytes.
+func digestOf(kind transaction.Kind, body []byte) string {
+	t, _, _ := transaction.Decode(kind, body)
+	if t == nil {
+		sum := sha256.Sum256(body)
+		return hex.EncodeToString(sum[:digestBytes])
+	}
+	return digest(t)
+}

@@ -1,0 +1,230 @@
+package filing
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/db"
+)
+
+// Move names a way in which an operation changes its stage, or its place in it.
+type Move string
+
+// The moves; see rules for what each of them asks for.
+const (
+	promoted     Move = "promoted"
+	joined       Move = "joined"
+	blocked      Move = "blocked"
+	unblocked    Move = "unblocked"
+	moved        Move = "moved"
+	putOff       Move = "put off"
+	prepared     Move = "prepared"
+	signedAnew   Move = "signed anew"
+	marked       Move = "sent"
+	notTaken     Move = "not taken"
+	unknown      Move = "unknown"
+	notYetShown  Move = "not yet shown"
+	undecided    Move = "undecided"
+	relinked     Move = "relinked"
+	takenForSent Move = "taken for sent"
+	setAside     Move = "set aside"
+	keptAside    Move = "kept aside"
+	begunAnew    Move = "begun anew"
+	takenUp      Move = "taken up"
+	hurried      Move = "hurried"
+	settled      Move = "settled"
+)
+
+// rule is one row of the table of moves. Whatever is not in it cannot happen.
+type rule struct {
+	move Move
+	from []Stage
+	to   Stage  // "": it stays where it is
+	when string // what must hold, for people
+
+	columns  []string // that the transition gives values for, $4 and on
+	also     string   // what changes besides, in SQL
+	guard    string   // what must hold besides stage and status, in SQL
+	optional bool     // the guard may fail: then nothing changes, and nobody minds
+	uncounts bool     // takes the crash count back
+}
+
+// stored is true of operations whose exact bytes are on disk.
+const stored = "EXISTS (SELECT 1 FROM filings f WHERE f.operation_id = operations.operation_id AND length(f.report) > 0)"
+
+// rules is the state machine. ARCHITECTURE.md prints it.
+var rules = []rule{
+	{move: promoted, from: []Stage{Waiting}, to: Received, when: "every attempt before it failed", columns: []string{"due_at"}},
+	{move: joined, from: []Stage{Waiting}, to: Settled, when: "an attempt before it succeeded; it ends with that one's result",
+		columns: []string{"settled_at", "settled_by", "result"}, also: "status = 'SUCCESS', due_at = NULL"},
+	{move: blocked, from: []Stage{Received}, to: Blocked, when: "what it corrects, or another correction of it, has not ended",
+		columns: []string{"behind"}, also: "due_at = NULL, started_at = NULL, crashes = 0", optional: true,
+		guard: "EXISTS (SELECT 1 FROM transactions t WHERE t.client_id = operations.client_id AND t.transaction_id = coalesce($4, operations.reference_id) AND t.success_id IS NULL AND t.open > 0)"},
+	{move: unblocked, from: []Stage{Blocked}, to: Received, when: "what it waited for has ended", columns: []string{"due_at"}, also: "behind = NULL"},
+	{move: moved, from: []Stage{Received}, to: Received, when: "its original says whose it is: it goes to that supplier's lane",
+		columns: []string{"lane", "supplier_id"}, also: "crashes = 0", uncounts: true},
+	{move: putOff, from: []Stage{Received}, to: Received, when: "it could not be prepared; it is tried again later",
+		columns: []string{"due_at"}, also: "crashes = crashes + 1", uncounts: true},
+	{move: prepared, from: []Stage{Received}, to: Prepared, when: "its exact bytes, and its place in the chain, are stored in the same commit",
+		columns: []string{"supplier_id", "pack_version", "due_at"}, guard: stored},
+	{move: signedAnew, from: []Stage{Prepared}, to: Received, when: "the supplier's credentials were replaced; it was never sent and is in no chain", guard: "tries = 0"},
+	{move: marked, from: []Stage{Prepared, Sent}, to: Sent, when: "its exact bytes are stored; not one of them leaves before this commit",
+		columns: []string{"sent_at"}, also: "tries = tries + 1", guard: stored},
+	{move: notTaken, from: []Stage{Prepared, Sent, Pending}, to: Prepared, when: "the authority certainly holds nothing of it; the same bytes go again",
+		columns: []string{"due_at"}, also: "doubts = '', crashes = 0", uncounts: true},
+	{move: unknown, from: []Stage{Sent, Pending}, to: Sent, when: "nobody knows whether the authority holds it; it is asked again",
+		columns: []string{"due_at", "doubts"}, also: "tries = tries + 1, crashes = 0", uncounts: true},
+	{move: notYetShown, from: []Stage{Sent}, to: Sent, when: "the authority may hold it and not show it yet; it is asked again",
+		columns: []string{"due_at"}, also: "crashes = 0", uncounts: true},
+	{move: undecided, from: []Stage{Sent, Pending}, to: Pending, when: "the authority has it and has not decided",
+		columns: []string{"due_at", "doubts"}, also: "tries = tries + 1, crashes = 0", uncounts: true},
+	{move: relinked, from: []Stage{Prepared, Sent, Pending}, to: Received, when: "the authority does not hold it, and the link it hangs on is not the last one there",
+		also: "due_at = accepted_at, sent_at = NULL, tries = 0, doubts = ''"},
+	{move: takenForSent, from: []Stage{Prepared}, to: Sent, when: "a backup was restored: what was unsent then may have been sent since", columns: []string{"sent_at"}},
+	{move: setAside, from: []Stage{Received, Prepared}, to: Quarantined, when: "it was alone in work each time the process ended, and is certainly not at the authority",
+		columns: []string{"due_at"}},
+	{move: keptAside, from: []Stage{Prepared, Sent, Pending}, when: "the same, but it may be at the authority; or its bytes are lost", also: "due_at = NULL"},
+	{move: begunAnew, from: []Stage{Quarantined}, to: Received, when: "an operator releases it, and no bytes were made", columns: []string{"due_at"}, also: "crashes = 0"},
+	{move: takenUp, from: []Stage{Quarantined}, to: Prepared, when: "an operator releases it, and its bytes are stored", columns: []string{"due_at"}, also: "crashes = 0", guard: stored},
+	{move: hurried, from: []Stage{Received, Prepared, Sent, Pending}, when: "an operator ends its pause", columns: []string{"due_at", "crashes"}, guard: "crashes = $6"},
+	{move: settled, from: []Stage{Received, Prepared, Sent, Pending, Quarantined}, to: Settled, when: "its outcome is known; result, documents and events are stored in the same commit",
+		columns: []string{"status", "settled_at", "result", "supplier_id", "number"}, also: "due_at = NULL, crashes = 0, doubts = ''", uncounts: true},
+}
+
+func ruleOf(m Move) (rule, bool) {
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.move == m })
+	if i < 0 {
+		return rule{}, false
+	}
+	return rules[i], true
+}
+
+// Stages prints the table of moves in Markdown.
+func Stages() string {
+	var b strings.Builder
+	b.WriteString("| From | To | Move | What must hold |\n|---|---|---|---|\n")
+	for _, r := range rules {
+		from := make([]string, len(r.from))
+		for i, stage := range r.from {
+			from[i] = "`" + string(stage) + "`"
+		}
+		to := "the same"
+		if r.to != "" {
+			to = "`" + string(r.to) + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(from, ", "), to, r.move, r.when)
+	}
+	return b.String()
+}
+
+// transition is one move of one operation, from the stage in which its maker
+// believes it to be.
+type transition struct {
+	move   Move
+	id     string
+	from   Stage
+	op     *operation // nil where nobody holds it in memory
+	values []any      // of the rule's columns, then what its guard compares
+}
+
+// to makes a transition of an operation that is held in memory.
+func (o *operation) to(m Move, values ...any) transition {
+	return transition{move: m, id: o.id, from: o.stage, op: o, values: values}
+}
+
+// step takes operations that the caller knows and says how they move, at the
+// instant of the commit.
+type step func(now time.Time) []transition
+
+// apply is the only writer of an operation's stage. Each transition is checked
+// against the table and against what is stored: an operation that is not in the
+// stage it was believed to be in, has ended, or does not fulfil the move's
+// guard fails the whole write with db.ErrStale.
+func apply(tx *db.Tx, list []transition) error {
+	byMove := map[Move][][]any{}
+	var order []Move
+	for _, t := range list {
+		r, known := ruleOf(t.move)
+		if !known || !slices.Contains(r.from, t.from) {
+			return fmt.Errorf("operation %s: there is no move %q from stage %q", t.id, t.move, t.from)
+		}
+		if byMove[t.move] == nil {
+			order = append(order, t.move)
+		}
+		byMove[t.move] = append(byMove[t.move], append([]any{t.id, string(r.target(t.from)), string(t.from)}, t.values...))
+	}
+	for _, m := range order {
+		r, _ := ruleOf(m)
+		run := tx.ExecEachOne
+		if r.optional {
+			run = tx.ExecEach
+		}
+		if err := run(r.sql(), byMove[m]); err != nil {
+			return fmt.Errorf("%d operations %s: %w", len(byMove[m]), m, err)
+		}
+	}
+	return nil
+}
+
+func (r rule) target(from Stage) Stage {
+	if r.to == "" {
+		return from
+	}
+	return r.to
+}
+
+// sql is the statement of a rule: $1 the operation, $2 the new stage, $3 the stage it must be in.
+func (r rule) sql() string {
+	var b strings.Builder
+	b.WriteString("UPDATE operations SET stage = $2")
+	for i, column := range r.columns {
+		b.WriteString(", " + column + " = $" + strconv.Itoa(4+i))
+	}
+	if r.also != "" {
+		b.WriteString(", " + r.also)
+	}
+	b.WriteString(" WHERE operation_id = $1 AND status = 'PROCESSING' AND stage = $3")
+	if r.guard != "" {
+		b.WriteString(" AND " + r.guard)
+	}
+	return b.String()
+}
+
+// landed notes in memory what a commit has stored.
+func landed(list []transition) {
+	for _, t := range list {
+		r, _ := ruleOf(t.move)
+		if t.op == nil || r.optional {
+			continue
+		}
+		t.op.stage = r.target(t.from)
+		if r.uncounts {
+			t.op.counted = false
+		}
+	}
+}
+
+// Taking operations and giving them back changes no stage: it counts visits
+// that ended with the process, see visit.take.
+
+// countVisit raises the crash counts of operations that a visit takes.
+func countVisit(tx *db.Tx, d *db.DB, ids []string) ([]*operation, error) {
+	return db.Collect(tx, scanOperation, `UPDATE operations SET crashes = crashes + 1, started_at = coalesce(started_at, $1)
+		WHERE `+d.In("operation_id", "$2")+` AND due_at <= $1 RETURNING `+operationFields, db.Micros(tx.Now()), db.Strings(ids))
+}
+
+// uncountVisit takes the counts back.
+func uncountVisit(tx *db.Tx, d *db.DB, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return tx.Exec("UPDATE operations SET crashes = 0 WHERE "+d.In("operation_id", "$1")+" AND status = 'PROCESSING'", db.Strings(ids))
+}
+
+// deferSuspects lets operations of a lane that crashed so often wait.
+func deferSuspects(tx *db.Tx, lane string, crashes int64, until time.Time) error {
+	return tx.Exec("UPDATE operations SET due_at = $1 WHERE lane = $2 AND due_at <= $3 AND crashes >= $4", db.Micros(until), lane, db.Micros(tx.Now()), crashes)
+}

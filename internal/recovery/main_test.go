@@ -1,0 +1,62 @@
+package recovery_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"tributary/internal/db"
+	"tributary/internal/filing/filingtest"
+)
+
+func TestMain(m *testing.M) {
+	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+}
+
+type (
+	node        = filingtest.Node
+	paper       = filingtest.Paper
+	setup       = filingtest.Setup
+	office      = filingtest.Office
+	authorities = filingtest.Authorities
+)
+
+const (
+	client     = filingtest.Client
+	byNumber   = filingtest.ByNumber
+	byHash     = filingtest.ByHash
+	byKey      = filingtest.ByKey
+	byChain    = filingtest.ByChain
+	byNothing  = filingtest.ByNothing
+	officeCode = filingtest.OfficeCode
+	patience   = filingtest.Patience
+)
+
+var (
+	newNode        = filingtest.NewNode
+	newAuthorities = filingtest.NewAuthorities
+	newOffice      = filingtest.NewOffice
+	newMaster      = filingtest.NewMaster
+	variants       = filingtest.Variants
+	invoice        = filingtest.Invoice
+	correction     = filingtest.Correction
+	item           = filingtest.Item
+	taxNumber      = filingtest.TaxNumber
+	caller         = filingtest.Caller
+	codesOf        = filingtest.CodesOf
+	filer          = filingtest.Filer
+	must           = filingtest.Must
+	execSQL        = filingtest.ExecSQL
+	errLine        = filingtest.ErrLine
+)
+
+func one[T any](t testing.TB, d *db.DB, sql string, args ...any) T {
+	t.Helper()
+	return filingtest.One[T](t, d, sql, args...)
+}
+
+func same[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	filingtest.Same(t, what, got, want)
+}
