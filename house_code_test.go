@@ -180,6 +180,7 @@ func root(e ast.Expr) *ast.Ident {
 	}
 }
 
+//lint:ignore SA1019 within one file the parser's own resolution is enough
 func packageLevel(f *ast.File, o *ast.Object) bool { return f.Scope.Lookup(o.Name) == o }
 
 // TestCommandLineHasNoLogicOfItsOwn: flags in, one call, exit code out. What

@@ -7,12 +7,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"tributary/internal/recovery"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/recovery"
 	"tributary/internal/server"
 )
 

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"tributary/internal/recovery"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/recovery"
 	"tributary/internal/server"
 )
 

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/recovery"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/recovery"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )

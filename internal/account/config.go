@@ -10,11 +10,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/strictjson"
+	"tributary/internal/transaction"
 )
 
 // Limits of a configuration.

@@ -13,14 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/country/world"
-	"tributary/internal/transaction"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
+	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 func full() account.Config {

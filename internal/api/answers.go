@@ -3,11 +3,10 @@ package api
 import (
 	"reflect"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"

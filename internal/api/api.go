@@ -15,14 +15,13 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/document"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"

@@ -16,12 +16,11 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 )
 
 // call is one request on its way to an answer.

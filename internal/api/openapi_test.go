@@ -9,13 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/transaction"
-
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"tributary/docs/examples"
 	"tributary/internal/api"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 type object = map[string]any

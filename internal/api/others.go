@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/country"
 	"tributary/internal/document"
+	"tributary/internal/filing"
 	"tributary/internal/webhook"
 )
 

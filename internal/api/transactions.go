@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/transaction"
 )
 

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/country"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
 	"tributary/internal/operator"
 )
 

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/ledger"
-
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/ledger"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
 )

@@ -27,15 +27,14 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"

@@ -21,11 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country/world"
-
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 	"go.uber.org/goleak"
@@ -35,9 +30,12 @@ import (
 	"tributary/internal/console"
 	"tributary/internal/country"
 	"tributary/internal/country/generic"
+	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/filing"
 	"tributary/internal/guard"
+	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"

@@ -5,12 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/db"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/webhook"
 )
 

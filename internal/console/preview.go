@@ -5,13 +5,12 @@ import (
 	"strconv"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/document"
+	"tributary/internal/transaction"
 )
 
 // preview answers a sample document in a client's look, with what the query

@@ -6,12 +6,11 @@ import (
 	"strconv"
 	"time"
 
-	"tributary/internal/ledger"
-
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ledger"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
 )

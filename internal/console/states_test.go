@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 	"tributary/internal/transaction"

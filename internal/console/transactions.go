@@ -9,13 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/operator"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"

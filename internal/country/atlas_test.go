@@ -12,9 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // wire is a channel that only knows where it leads.

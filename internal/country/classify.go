@@ -5,12 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/cal"
 	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // DerivationRules are the rules of [ClassifyTaxes] as sentences, for

@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 	"pgregory.net/rapid"
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // ratesOfNowhere has a standard rate that changed, two reduced ones and a zero rate.

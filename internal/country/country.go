@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"tributary/internal/country/identity"
-	"tributary/internal/transaction"
-
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // Pack is one country as a value. Optional abilities are nil fields.

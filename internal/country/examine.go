@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // Terms are what decides about a body beside the body itself: the countries of

@@ -6,9 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // facts checks the body against what the country says of itself as data.

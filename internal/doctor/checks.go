@@ -18,8 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/ledger"
-
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
@@ -28,6 +26,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
 )
 

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/document"
+	"tributary/internal/transaction"
 )
 
 // in renders a small invoice in a language and returns its text, with plain blanks.

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // The pens of a document.

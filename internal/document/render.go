@@ -19,12 +19,11 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // Visual is everything a visual document is made from.

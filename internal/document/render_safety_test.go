@@ -15,14 +15,13 @@ import (
 	"time"
 	"unicode"
 
-	"tributary/internal/transaction"
-
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
 	"tributary/internal/account"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // hostile is hard case 23: whatever a client can put into accepted data.

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"eliasnaur.com/font/roboto/robotomedium"
 	"github.com/invopop/gobl/num"
 	"golang.org/x/image/font"
@@ -22,6 +20,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/document"
+	"tributary/internal/transaction"
 )
 
 // sample is a document of the golden set: one of every kind, and the cases in

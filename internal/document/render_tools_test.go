@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/document"
+	"tributary/internal/transaction"
 )
 
 // What other people's programs make of the documents.

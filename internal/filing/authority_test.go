@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
 )

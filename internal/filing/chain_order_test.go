@@ -5,10 +5,9 @@ import (
 	"sync"
 	"testing"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/transaction"
 )
 
 // Links whose answer was lost are asked about along the chain, not by age: a

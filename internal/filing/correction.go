@@ -8,11 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // reference is what is stored of an original.

@@ -6,12 +6,11 @@ import (
 	"sync"
 	"testing"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/transaction"
 	"tributary/internal/transaction/transactiontest"
 )

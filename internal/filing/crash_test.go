@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
 	"tributary/internal/transaction"
 )
 

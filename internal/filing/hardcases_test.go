@@ -12,13 +12,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/transaction"
 	"tributary/internal/transaction/transactiontest"
 )

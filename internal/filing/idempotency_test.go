@@ -7,12 +7,11 @@ import (
 	"sync"
 	"testing"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/transaction"
 )
 

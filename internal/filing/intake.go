@@ -8,14 +8,13 @@ import (
 	"sort"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/google/uuid"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 

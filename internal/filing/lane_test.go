@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
-
 	"github.com/riverqueue/river"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
 )

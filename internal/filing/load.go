@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"tributary/internal/transaction"
-
 	"github.com/google/uuid"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/transaction"
 )
 
 // loadSet is how many transactions one commit of LoadSettled carries.

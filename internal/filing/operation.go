@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // operation is one processing attempt as the processor holds it.

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // prepare builds the filing of a received operation in memory, or finds out

@@ -6,14 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // Result is what GET /v1/transactions/{operation_id} answers: every member of

@@ -12,14 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 

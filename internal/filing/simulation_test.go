@@ -14,11 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
 	"tributary/internal/simulation"
 	"tributary/internal/transaction"
 )

@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/jackc/pgx/v5"
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // crowd are clients that submit without end and, when they hear 503, the same

@@ -15,11 +15,10 @@ import (
 	"syscall"
 	"testing"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/simulation"
 	"tributary/internal/transaction"
 )

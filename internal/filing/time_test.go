@@ -9,12 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/transaction"
 )
 

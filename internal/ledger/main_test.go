@@ -18,7 +18,6 @@ type (
 	node        = filingtest.Node
 	paper       = filingtest.Paper
 	setup       = filingtest.Setup
-	office      = filingtest.Office
 	authorities = filingtest.Authorities
 )
 
@@ -37,18 +36,14 @@ var (
 	newNode        = filingtest.NewNode
 	newAuthorities = filingtest.NewAuthorities
 	newOffice      = filingtest.NewOffice
-	newMaster      = filingtest.NewMaster
-	variants       = filingtest.Variants
 	invoice        = filingtest.Invoice
 	correction     = filingtest.Correction
 	item           = filingtest.Item
 	taxNumber      = filingtest.TaxNumber
 	caller         = filingtest.Caller
-	codesOf        = filingtest.CodesOf
 	filer          = filingtest.Filer
 	must           = filingtest.Must
 	execSQL        = filingtest.ExecSQL
-	errLine        = filingtest.ErrLine
 )
 
 func one[T any](t testing.TB, d *db.DB, sql string, args ...any) T {

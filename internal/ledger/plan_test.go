@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/transaction"
 )
 

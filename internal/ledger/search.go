@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/transaction"
 )
 
 // The length of a page of a search.

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )

@@ -8,15 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/transaction"
 )
 

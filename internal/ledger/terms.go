@@ -7,11 +7,10 @@ import (
 	"strings"
 	"unicode"
 
-	"tributary/internal/transaction"
-
 	"github.com/google/uuid"
 
 	"tributary/internal/filing"
+	"tributary/internal/transaction"
 )
 
 // What an operation is found by. A term is upper-case letters and digits, so

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
 )
 
 func (w *world) anyOf(f onboarding.AnyFilter) (names []string) {

@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // NewCompany is a company to be there; see [Companies.Ensure].

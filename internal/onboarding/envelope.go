@@ -3,11 +3,10 @@ package onboarding
 import (
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // The statuses of a job.

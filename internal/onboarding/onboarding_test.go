@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"pgregory.net/rapid"
 
 	"tributary/internal/country"
@@ -20,6 +18,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
 )
 
 // clean forgets everything, so that cases of one table do not meet.

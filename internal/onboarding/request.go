@@ -10,13 +10,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/strictjson"
+	"tributary/internal/transaction"
 )
 
 // Limits of a body, in characters where nothing else is said.

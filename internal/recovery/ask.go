@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/transaction"
 )
 
 // askQueue leases suppliers whose authority must be asked.

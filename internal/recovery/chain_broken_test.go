@@ -8,14 +8,13 @@ import (
 	"sync"
 	"testing"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-	"tributary/internal/recovery"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
+	"tributary/internal/recovery"
 	"tributary/internal/transaction"
 )
 

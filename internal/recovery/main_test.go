@@ -37,15 +37,10 @@ var (
 	newNode        = filingtest.NewNode
 	newAuthorities = filingtest.NewAuthorities
 	newOffice      = filingtest.NewOffice
-	newMaster      = filingtest.NewMaster
-	variants       = filingtest.Variants
 	invoice        = filingtest.Invoice
 	correction     = filingtest.Correction
 	item           = filingtest.Item
-	taxNumber      = filingtest.TaxNumber
 	caller         = filingtest.Caller
-	codesOf        = filingtest.CodesOf
-	filer          = filingtest.Filer
 	must           = filingtest.Must
 	execSQL        = filingtest.ExecSQL
 	errLine        = filingtest.ErrLine

@@ -6,12 +6,11 @@ import (
 	"sort"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/transaction"
 )
 
 // Reconciliation is our successes of one supplier and day beside what its

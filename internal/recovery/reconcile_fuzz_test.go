@@ -3,9 +3,8 @@ package recovery_test
 import (
 	"testing"
 
-	"tributary/internal/recovery"
-
 	"tributary/internal/fault"
+	"tributary/internal/recovery"
 )
 
 // A day is read as the standard library reads it, and printed as it was given.

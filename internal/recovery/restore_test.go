@@ -11,15 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-	"tributary/internal/recovery"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
+	"tributary/internal/recovery"
 	"tributary/internal/transaction"
 )
 

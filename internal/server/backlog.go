@@ -4,11 +4,10 @@ import (
 	"context"
 	"time"
 
-	"tributary/internal/ledger"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tributary/internal/db"
+	"tributary/internal/ledger"
 	"tributary/internal/webhook"
 )
 

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
 )
 
 // Demo is what a newcomer needs to begin.

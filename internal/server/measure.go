@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/filing"
 	"tributary/internal/webhook"
 )
 

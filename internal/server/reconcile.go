@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 	"tributary/internal/recovery"

@@ -7,14 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tributary/internal/country/world"
-	"tributary/internal/transaction"
-
-	"tributary/internal/recovery"
-
 	"tributary/internal/country"
+	"tributary/internal/country/world"
 	"tributary/internal/db"
+	"tributary/internal/recovery"
 	"tributary/internal/server"
+	"tributary/internal/transaction"
 )
 
 // reconciled asks the way the command line does, beside the running program.

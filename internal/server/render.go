@@ -5,12 +5,11 @@ import (
 	"context"
 	"strings"
 
-	"tributary/internal/filing"
-
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/transaction"
 )
 

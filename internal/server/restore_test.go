@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/recovery"
-
 	"tributary/internal/db"
+	"tributary/internal/recovery"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )

@@ -18,10 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/filing"
-	"tributary/internal/ledger"
-	"tributary/internal/recovery"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
 
@@ -32,9 +28,12 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
+	"tributary/internal/recovery"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )

@@ -18,19 +18,20 @@ type inner struct {
 
 type outer struct {
 	inner
-	Name    string                    `json:"name,omitempty"`
-	Count   *int                      `json:"count"`
-	On      bool                      `json:"on"`
-	List    []inner                   `json:"list"`
-	By      map[string]inner          `json:"by"`
-	Nets    []netip.Prefix            `json:"nets"`
-	Raw     []byte                    `json:"raw"`
-	Any     any                       `json:"any"`
-	Share   float64                   `json:"share"`
-	Number  json.Number               `json:"number"`
-	Hidden  string                    `json:"-"`
-	Plain   string                    // Plain by its own name
-	Deep    map[string]map[string]int `json:"deep"`
+	Name   string                    `json:"name,omitempty"`
+	Count  *int                      `json:"count"`
+	On     bool                      `json:"on"`
+	List   []inner                   `json:"list"`
+	By     map[string]inner          `json:"by"`
+	Nets   []netip.Prefix            `json:"nets"`
+	Raw    []byte                    `json:"raw"`
+	Any    any                       `json:"any"`
+	Share  float64                   `json:"share"`
+	Number json.Number               `json:"number"`
+	Hidden string                    `json:"-"`
+	Plain  string                    // Plain by its own name
+	Deep   map[string]map[string]int `json:"deep"`
+	//lint:ignore U1000 a field that cannot be set must not be found by its name
 	private string
 }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/bill"
 	"github.com/invopop/gobl/cal"
 	"github.com/invopop/gobl/currency"
@@ -18,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 func quantity(t testing.TB, text string) num.Amount {

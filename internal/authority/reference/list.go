@@ -6,11 +6,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"tributary/internal/official/xxwire"
-
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/official/xxwire"
+	"tributary/internal/transaction"
 )
 
 // note is what the authority keeps of a document besides its hash.

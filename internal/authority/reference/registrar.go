@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"tributary/internal/official/xxwire"
-
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/official/xxwire"
+	"tributary/internal/transaction"
 )
 
 // registrar decides about documents of one supplier, with the book open.

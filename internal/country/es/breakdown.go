@@ -7,11 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
 

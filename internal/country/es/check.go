@@ -5,11 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // check finds what the authority would refuse and the body alone can tell.

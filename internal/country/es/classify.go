@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // Regimes of tax entries.

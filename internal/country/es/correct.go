@@ -4,10 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // Suffix of a reason that asks for a correction by substitution.

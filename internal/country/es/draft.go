@@ -7,12 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/official/aeatwire"
+	"tributary/internal/transaction"
 )
 
 // firstDay is the first day that may stand on a filed invoice, the one on

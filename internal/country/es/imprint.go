@@ -4,9 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // imprint is what Spanish law wants on an invoice: the tax QR code under its

@@ -4,13 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/cal"
 	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
 

@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/l10n"
 	_ "github.com/invopop/gobl/regimes" // registers the rate tables
 	"github.com/invopop/gobl/tax"
@@ -26,6 +24,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // version is stored with every operation.

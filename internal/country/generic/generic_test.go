@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/l10n"
 	"github.com/invopop/gobl/num"
 	"github.com/invopop/gobl/tax"
@@ -18,6 +16,7 @@ import (
 	"tributary/internal/country/generic"
 	"tributary/internal/country/packtest"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 func TestMain(m *testing.M) { packtest.Main(m) }

@@ -4,12 +4,11 @@ import (
 	"slices"
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 	"github.com/invopop/gobl/tax"
 
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // regimeFacts reads what the tax library knows of a country.

@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // ministry is a double with everything in the test's hands: its clock, which

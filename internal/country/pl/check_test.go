@@ -8,13 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // found is what the pack finds in a draft, as "code field" each.

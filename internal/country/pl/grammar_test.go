@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/invopop/gobl/num"
 	"pgregory.net/rapid"
@@ -25,6 +23,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/packtest"
 	"tributary/internal/country/pl"
+	"tributary/internal/transaction"
 )
 
 func TestDoubleTakesTheOfficialExamples(t *testing.T) {

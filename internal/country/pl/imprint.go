@@ -5,11 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // Words that stand at the codes, fixed by ksef-docs, kody-qr.md.

@@ -3,9 +3,8 @@ package pl
 import (
 	"strings"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country/taxid"
+	"tributary/internal/transaction"
 )
 
 // Lengths of FA(3)'s texts: TZnakowy, TZnakowy512, TTekstowy.

@@ -17,13 +17,12 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.

@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
 	"tributary/internal/country/pl"
+	"tributary/internal/transaction"
 )
 
 func TestMain(m *testing.M) { packtest.Main(m) }

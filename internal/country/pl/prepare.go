@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // extra is what a filing carries beyond its document. It is stored with the

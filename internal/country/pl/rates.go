@@ -4,12 +4,11 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/cal"
 	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // column is a place in the sums of FA(3): P_13_x, with P_14_x where tax is due.

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // write writes FA(3). The order of elements is the schema's.

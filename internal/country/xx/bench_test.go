@@ -5,10 +5,9 @@ import (
 	"strconv"
 	"testing"
 
+	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/transaction"
-
-	"tributary/internal/country"
 )
 
 // open serves a fresh authority and answers the channel to it.

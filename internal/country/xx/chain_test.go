@@ -3,9 +3,8 @@ package xx_test
 import (
 	"testing"
 
-	"tributary/internal/country/world"
-
 	"tributary/internal/country"
+	"tributary/internal/country/world"
 )
 
 // An outage that befalls one link of a call befalls those behind it: otherwise

@@ -12,10 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"tributary/internal/official/xxwire"
-
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/official/xxwire"
 )
 
 // channel is the sender's side of the protocol.

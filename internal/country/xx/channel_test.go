@@ -10,12 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country/world"
-
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/country/world"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 func prepare(tb testing.TB, ch country.Channel, d country.Draft) country.Filing {

@@ -9,10 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // document is what is filed: one line of JSON. The hash of a document is that

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/transaction"
-
-	"tributary/internal/country"
 )
 
 // Whoever calls the authority without a supplier's key, with whatever: it

@@ -10,10 +10,9 @@ import (
 	"net/url"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/transaction"
-
-	"tributary/internal/country"
 )
 
 // Registered lists what the authority holds: see [country.Register].

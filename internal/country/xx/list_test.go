@@ -5,11 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country/world"
-
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/country/world"
+	"tributary/internal/transaction"
 )
 
 // What the authority lists is enough to show a document again of which nothing

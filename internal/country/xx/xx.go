@@ -11,10 +11,9 @@ package xx
 import (
 	"context"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.

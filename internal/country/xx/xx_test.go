@@ -4,14 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country/world"
-
-	"tributary/internal/transaction"
-
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/packtest"
+	"tributary/internal/country/world"
+	"tributary/internal/transaction"
 )
 
 func TestMain(m *testing.M) { packtest.Main(m) }

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/filing"
-
 	"github.com/prometheus/client_golang/prometheus"
 	_ "gocloud.dev/blob/memblob"
 
@@ -28,6 +26,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
 	"tributary/internal/onboarding"

@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/transaction"
-
 	"tributary/internal/country"
+	"tributary/internal/transaction"
 )
 
 // OfficeCode is the country of an [Office].
