@@ -22,7 +22,7 @@ func TestPrivateNetworksOpenToOneClient(t *testing.T) {
 		return call(t, append(append([]string{"client", "configure", "crash"}, book...), more...)...)
 	}
 	hook := s.receiver.server.URL + "/hooks"
-	if code, _, errs := configure("--webhook-url", hook); code != exitUsage || !strings.Contains(errs, "loopback") {
+	if code, _, errs := configure("--webhook-url", hook+"/new"); code != exitUsage || !strings.Contains(errs, "loopback") {
 		t.Errorf("a private address without a network: exit code %d\n%s", code, errs)
 	}
 	if code, _, errs := configure("--webhook-url", "https://localhost:8443/"); code != exitUsage || !strings.Contains(errs, "loopback") {

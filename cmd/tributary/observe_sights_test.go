@@ -86,9 +86,9 @@ var elsewhere = map[string]string{
 	"stored":   "internal/bench TestARunGivesEveryFigure",
 	"compare":  "internal/bench TestARunGivesEveryFigure",
 	"plot":     "internal/bench TestARunGivesEveryFigure",
-	"position": "internal/filing TestAChainWithoutAHeadIsJudgedByItsList",
-	"hash":     "internal/filing TestAChainWithoutAHeadIsJudgedByItsList",
-	"extra":    "internal/filing TestAChainWithoutAHeadIsJudgedByItsList",
+	"position": "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
+	"hash":     "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
+	"extra":    "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 }
 
 // sights are how a change of each setting is seen.
@@ -201,6 +201,7 @@ var sights = map[string]func(*observatory) (without, with string){
 	"accent":                   configures("--accent=#225588"),
 	"ink":                      configures("--ink=#112233"),
 	"font":                     configures("--font=serif"),
+	"totals":                   configures("--totals=warn"),
 	"rate":                     configures("--rate=7"),
 	"burst":                    configures("--burst=77"),
 	"logo":                     func(o *observatory) (string, string) { return o.configured("--logo=" + o.picture()) },

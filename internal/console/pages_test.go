@@ -54,9 +54,9 @@ func TestEveryPageIsThereOnBothEngines(t *testing.T) {
 		must(t, h.alerts.Raise(t.Context(), alert.ChainMismatch, "acme/XX", "<b>trouble</b>"))
 		for path, want := range map[string]string{
 			"/": "Activity", "/?over=week": "Countries and their authorities", "/transactions": "INV-1", "/transactions?status=SUCCESS&country=XX&client=acme": "INV-1",
-			"/deliveries": "takes events", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "A document as it will look", "/suppliers": "Reference Trading Ltd",
+			"/deliveries": "takes events", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "Preview", "/suppliers": "Reference Trading Ltd",
 			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage", "/alerts": "chain mismatch", "/alerts?all=1": "chain mismatch",
-			"/audit": "signin", "/audit?verify=1": "is whole", "/audit?client=acme&verify=1": "The log of acme is whole", "/operators": "Who may sign in", "/account": "Change your password",
+			"/audit": "signin", "/audit?verify=1": "is whole", "/audit?client=acme&verify=1": "The log of acme is whole", "/operators": "New operator", "/account": "Change your password",
 			"/simulators": "1 registered", "/deliveries/replay": "Nothing is sent before you have seen how many there are",
 		} {
 			page := b.get(path)
@@ -125,7 +125,7 @@ func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
 	h.run()
 	id := h.submit("INV-9")
 	b := h.as(operator.Acting)
-	b.await("/transactions/"+id, "PROCESSING", "The authority answered the last call with an error of its own", "Last trouble", "1 failed call", "Next try", "Retry now")
+	b.await("/transactions/"+id, "PROCESSING", "The authority answered the last call with an error of its own", "Last error", "1 failed call", "Next try", "Retry now")
 	if page := h.as(operator.Viewer).get("/transactions/" + id); strings.Contains(page, "Retry now") {
 		t.Error("a viewer is offered what a viewer may not do")
 	}
