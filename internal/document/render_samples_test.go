@@ -214,6 +214,7 @@ func germanAdjustment(t testing.TB) document.Visual {
 func mexicanCancellation(t testing.TB) document.Visual {
 	iva := vat(t, "16", transaction.Added, transaction.TaxStandard)
 	return totalled(t, document.Visual{
+		TaxNumberName: func(string) string { return "RFC" },
 		Transaction: transaction.Transaction{
 			Kind: transaction.Cancellation, CountryCode: "MX", LanguageCode: "ES", CurrencyCode: "MXN",
 			Date: time.Date(2025, 11, 14, 17, 0, 0, 0, time.UTC), Number: "C-19", ID: "t-5", Reason: "02 · Comprobante emitido con errores sin relación",

@@ -156,13 +156,14 @@ func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
 	a := newAuthorities(t)
 	s := a.Setup()
 	s.RetryBase = time.Hour
-	n := newNode(t, dbtest.SQLite(t), s).Start()
+	n := newNode(t, dbtest.SQLite(t), s)
 	supplier := n.Supplier(byChain, "s")
 	a.Script(byChain, country.Step{Outcome: country.Unavailable, On: country.OnAny})
 	var ids []string
 	for i := range 3 {
 		ids = append(ids, n.File(invoice(byChain, supplier, fmt.Sprintf("t%d", i))))
 	}
+	n.Start() // all three are there: the first visit links them
 	n.Until("the lane rests", func() bool { return life(n, ids[0]).Wait.Why == ledger.WhyError && life(n, ids[2]).Wait != nil })
 	execSQL(t, n.DB, "UPDATE operations SET due_at = NULL, crashes = 9 WHERE operation_id = $1", ids[1]) // set aside
 	released, err := n.Retry(t.Context(), ids[1], nil)
