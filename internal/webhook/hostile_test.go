@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -247,15 +248,18 @@ func TestNoReceiverMakesADeliveryHoldMoreThan256KiB(t *testing.T) {
 		if !h.slow {
 			continue
 		}
-		before := live()
-		peak := peakWhile(func() {
-			var wg sync.WaitGroup
-			for range deliveries {
-				wg.Go(func() { s.Send(t.Context(), fmt.Sprintf("%s/%d", base, i), p) })
-			}
-			wg.Wait()
-		})
-		per := (peak - min(before, peak)) / deliveries
+		per := uint64(math.MaxUint64)
+		for try := 0; try < 3 && per > deliveryBytesMax; try++ { // noise of other tests only adds: the least of three counts
+			before := live()
+			peak := peakWhile(func() {
+				var wg sync.WaitGroup
+				for range deliveries {
+					wg.Go(func() { s.Send(t.Context(), fmt.Sprintf("%s/%d", base, i), p) })
+				}
+				wg.Wait()
+			})
+			per = min(per, (peak-min(before, peak))/deliveries)
+		}
 		if per > deliveryBytesMax {
 			t.Errorf("%s: %d bytes per delivery", h.name, per)
 		}
