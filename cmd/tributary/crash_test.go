@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
 	"tributary/internal/killpoint"
 )
 
@@ -37,13 +40,15 @@ type crashPlan struct {
 // takes another authority, TRIBUTARY_CRASH_LOG keeps a line per run.
 func TestCrashRun(t *testing.T) {
 	for name, plan := range map[string]crashPlan{
-		"sqlite":   {nodes: 1},
-		"postgres": {nodes: 2, postgres: true},
+		"sqlite":         {nodes: 1, country: "XX", kills: 20},
+		"postgres":       {nodes: 2, postgres: true, country: "XX", kills: 20},
+		"sqlite chain":   {nodes: 1, country: "ES", kills: 6},
+		"postgres chain": {nodes: 2, postgres: true, country: "ES", kills: 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan.country, plan.clients = "XX", 64
-			plan.kills = setting(t, "TRIBUTARY_CRASH_KILLS", 20)
+			plan.clients = 64
+			plan.kills = setting(t, "TRIBUTARY_CRASH_KILLS", plan.kills)
 			plan.seed = uint64(setting(t, "TRIBUTARY_CRASH_SEED", int(time.Now().UnixNano())))
 			if code := os.Getenv("TRIBUTARY_CRASH_COUNTRY"); code != "" {
 				plan.country = code
@@ -343,6 +348,7 @@ func (c *crashRun) audit(name string) {
 		}
 	}
 	registered := c.registrations()
+	disordered := c.disordered()
 	lost, twice := 0, 0
 	for id := range c.accepted {
 		switch n := registered[id]; {
@@ -361,8 +367,8 @@ func (c *crashRun) audit(name string) {
 	if repeated > c.flight {
 		t.Errorf("%d notifications were repeated, at most %d were in flight", repeated, c.flight)
 	}
-	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d repeated_webhooks=%d (in flight %d) slowest_start=%s resumed=%s moved_within=%s failed=%v",
-		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations), lost, twice, repeated, c.flight,
+	line := fmt.Sprintf("engine=%s nodes=%d country=%s seed=%d kills=%d (%s) accepted=%d operations=%d lost=%d double=%d out_of_order=%d repeated_webhooks=%d (in flight %d) slowest_start=%s resumed=%s moved_within=%s failed=%v",
+		name, len(c.nodes), c.plan.country, c.plan.seed, c.plan.kills, ways(c.killed), len(c.accepted), len(operations), lost, twice, disordered, repeated, c.flight,
 		c.readied.Round(time.Millisecond), spread(c.resumed), c.moved.Round(time.Millisecond), t.Failed())
 	t.Log(line)
 	keepLine(t, line)
@@ -393,8 +399,58 @@ func (c *crashRun) operations() (list []string) {
 	return list
 }
 
+// disordered counts documents that came to the authority out of the order of
+// their chain, and complaints of the authority about it.
+func (c *crashRun) disordered() (n int) {
+	positions := map[string]int64{}
+	d := dbtest.Open(c.t, db.Config{URL: c.database, Guest: true})
+	err := d.Read(c.t.Context(), func(r db.Reader) error {
+		if err := r.Row("SELECT count(*) FROM alerts WHERE name IN ('chain_mismatch', 'chain_remarked')").Scan(&n); err != nil {
+			return err
+		}
+		rows, err := r.Query("SELECT filing FROM filings")
+		if err != nil {
+			return err
+		}
+		return rows.Each(func(scan func(...any) error) error {
+			var text string
+			if err := scan(&text); err != nil {
+				return err
+			}
+			f, err := filing.ReadFiling(text, nil)
+			positions[f.Number] = f.Link.Position
+			return err
+		})
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if n > 0 {
+		c.t.Errorf("%d alerts about a chain", n)
+	}
+	last := int64(0)
+	for _, number := range c.registered() {
+		if at := positions[number]; at > 0 && at < last {
+			n++
+			c.t.Errorf("%s has place %d in the chain and was registered after %d", number, at, last)
+		} else {
+			last = at
+		}
+	}
+	return n
+}
+
 // registrations counts what the authority holds, by transaction.
 func (c *crashRun) registrations() map[string]int {
+	times := map[string]int{}
+	for _, number := range c.registered() {
+		times[strings.TrimSuffix(number, "-LOST")]++
+	}
+	return times
+}
+
+// registered lists the numbers that the authority holds, in its order.
+func (c *crashRun) registered() (numbers []string) {
 	var book struct {
 		Registrations []struct{ Number string }
 	}
@@ -405,11 +461,10 @@ func (c *crashRun) registrations() map[string]int {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	times := map[string]int{}
 	for _, r := range book.Registrations {
-		times[strings.TrimSuffix(r.Number, "-LOST")]++
+		numbers = append(numbers, r.Number)
 	}
-	return times
+	return numbers
 }
 
 func ways(killed map[string]int) string {

@@ -82,6 +82,8 @@ type restoredResume struct {
 	Position int64  `help:"Position of the authority's last link, where it cannot be asked." placeholder:"N"`
 	Hash     string `help:"Its hash." placeholder:"HASH"`
 	Extra    string `help:"What the country adds to a link, as a stored one shows it." placeholder:"TEXT"`
+	Own      bool   `help:"Go on behind our own last link: nothing was wrong, a setting of the company was put back." xor:"from"`
+	Anew     bool   `help:"Begin a new chain: a setting of the company gave it another name at the authority." xor:"from"`
 }
 
 // Run resumes a chain.
@@ -91,7 +93,8 @@ func (cmd *restoredResume) Run(c *command) error {
 		return err
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
-		chain, err := server.Desk{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}.ResumeChain(ctx, country.Link{Position: cmd.Position, Hash: cmd.Hash, Extra: cmd.Extra}, actor())
+		from := recovery.From{Head: country.Link{Position: cmd.Position, Hash: cmd.Hash, Extra: cmd.Extra}, Own: cmd.Own, Anew: cmd.Anew}
+		chain, err := server.Desk{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}.ResumeChain(ctx, from, actor())
 		if err != nil {
 			return err
 		}

@@ -156,6 +156,10 @@ type Link struct {
 	Position int64  `json:"position,omitempty"`
 	Hash     string `json:"hash,omitempty"`
 	Extra    string `json:"extra,omitempty"` // the pack's own, e.g. number and date of the record
+
+	// Name is the chain's at the authority, where settings of the company decide
+	// it; "" otherwise. A link of another name does not follow.
+	Name string `json:"name,omitempty"`
 }
 
 // Filing is a document ready to send: exact bytes, fixed for ever.

@@ -30,18 +30,6 @@ func ShiftClock(d *DB, by time.Duration) {
 	}
 }
 
-// JumpWall sets a database's wall clock by so much without time going by.
-func JumpWall(d *DB, by time.Duration) {
-	d.clock.mu.Lock()
-	defer d.clock.mu.Unlock()
-	read := d.clock.read
-	d.clock.read = func() reading {
-		r := read()
-		r.wall = r.wall.Add(by)
-		return r
-	}
-}
-
 // Clock is the database's clock with hands that a test moves.
 type Clock struct {
 	c    *clock

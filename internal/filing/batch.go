@@ -73,13 +73,20 @@ func (b *batch) run(ctx context.Context) error {
 // storePrepared fixes bytes and chain positions: from here on they never change.
 func (b *batch) storePrepared(ctx context.Context) error {
 	for len(b.ready) > 0 {
-		kept, refused, err := b.tryPrepared(ctx)
-		if err != nil && !errors.Is(err, errChainBroken) {
+		kept, left, err := b.tryPrepared(ctx)
+		broken := errors.Is(err, errChainBroken)
+		if err != nil && !broken {
 			return fmt.Errorf("store prepared filings: %w", err)
 		}
-		b.outcomes = append(b.outcomes, refused...)
-		if err != nil {
-			if err := b.prepareAgain(ctx, refused); err != nil {
+		for o, why := range left {
+			if why.refused != nil {
+				b.fail(o, *why.refused)
+			} else if err := b.block(ctx, o, why.behind); err != nil {
+				return err
+			}
+		}
+		if broken {
+			if err := b.prepareAgain(ctx, left); err != nil {
 				return err
 			}
 			continue
@@ -102,42 +109,42 @@ func (b *batch) storePrepared(ctx context.Context) error {
 }
 
 // tryPrepared stores what is ready. A correction that the original does not
-// allow is left out; in a chain that undoes the write, because later links
-// were built on it.
-func (b *batch) tryPrepared(ctx context.Context) (kept []*operation, refused []outcome, err error) {
+// allow, or not yet, is left out; in a chain that undoes the write, because later
+// links were built on it.
+func (b *batch) tryPrepared(ctx context.Context) (kept []*operation, left map[*operation]reserved, err error) {
 	err = b.commit(ctx, func(time.Time) []transition { return b.preparedNow(kept) }, func(tx *db.Tx) error {
-		kept, refused = nil, nil
+		kept, left = nil, map[*operation]reserved{}
 		if err := lockOriginals(tx, b.ready); err != nil {
 			return err
 		}
 		for _, o := range b.ready {
-			f, err := b.reserve(tx, o)
+			why, err := b.reserve(tx, o)
 			if err != nil {
 				return err
 			}
-			if f == nil {
+			if why == (reserved{}) {
 				kept = append(kept, o)
 			} else {
-				refused = append(refused, outcome{op: o, status: Failure, faults: []fault.Fault{*f}})
+				left[o] = why
 			}
 		}
-		if b.chained && len(refused) > 0 {
+		if b.chained && len(left) > 0 {
 			return errChainBroken
 		}
 		return b.insertFilings(tx, kept)
 	})
-	return kept, refused, err
+	return kept, left, err
 }
 
 // errChainBroken undoes a write of links; it is rare: two corrections of one original in one batch.
-var errChainBroken = errors.New("a correction was refused in the middle of a chain")
+var errChainBroken = errors.New("a correction was left out in the middle of a chain")
 
-// prepareAgain builds the links anew, from the stored head and without those refused.
-func (b *batch) prepareAgain(ctx context.Context, refused []outcome) error {
+// prepareAgain builds the links anew, from the stored head and without those left out.
+func (b *batch) prepareAgain(ctx context.Context, left map[*operation]reserved) error {
 	list := b.ready
 	b.ready, b.chain, b.chainRead, b.head = nil, country.Link{}, false, 0
 	for _, o := range list {
-		if slices.ContainsFunc(refused, func(r outcome) bool { return r.op == o }) {
+		if _, out := left[o]; out {
 			continue
 		}
 		if o.gap != nil {

@@ -193,3 +193,27 @@ func (b *batch) remarkChain(o *operation) {
 			Message: fmt.Sprintf("the authority took link %d of the chain, operation %s, and remarks that it does not follow the last one that it held", o.filing.Link.Position, o.id)})
 	})
 }
+
+// renamed reports whether a link belongs to another chain at the authority than
+// the last one that was made: the company's settings were changed.
+func renamed(last, next country.Link) bool {
+	return last.Name != "" && next.Name != "" && last.Name != next.Name
+}
+
+// stopRenamed holds a supplier whose settings would let its chain go on under
+// another name. A chain is begun openly, by a person, or not at all.
+func (b *batch) stopRenamed(ctx context.Context, name string) error {
+	b.held = &Hold{Place: b.at, Reason: fault.ChainStopped,
+		Why: fmt.Sprintf("the company's settings changed the name of its chain at the authority from %q to %q: put them back, or begin the new chain with `tributary restored resume --anew`", b.chain.Name, name)}
+	b.hold()
+	err := b.commit(ctx, nothing, func(tx *db.Tx) error {
+		if err := b.Hold(tx, *b.held); err != nil {
+			return err
+		}
+		return b.cfg.Alerts.RaiseIn(tx, alert.ChainMismatch, b.subject(), b.held.Why)
+	})
+	if err != nil {
+		return fmt.Errorf("stop the chain: %w", err)
+	}
+	return nil
+}

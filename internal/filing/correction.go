@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tributary/internal/country"
@@ -49,6 +50,10 @@ func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err 
 		b.fail(o, fault.At("country_code", fault.ValidationMatchInvalid, "differs from the original's, %s", ref.op.code))
 		return false, nil
 	}
+	if f := otherCurrency(o, ref.op); f != nil {
+		b.fail(o, *f)
+		return false, nil
+	}
 	if f := b.deadline(o, ref.op); f != nil {
 		b.fail(o, *f)
 		return false, nil
@@ -75,6 +80,16 @@ func (b *batch) failUnknown(ctx context.Context, o *operation) error {
 
 func refers(code fault.Code, what string) fault.Fault {
 	return fault.At("reference_transaction_id", code, "%s", what)
+}
+
+// otherCurrency refuses amounts that cannot be added up with the original's. A
+// backfill may have none.
+func otherCurrency(o, original *operation) *fault.Fault {
+	if o.whole() || original.document == nil || original.document.CurrencyCode == "" || strings.EqualFold(o.document.CurrencyCode, original.document.CurrencyCode) {
+		return nil
+	}
+	f := fault.At("currency_code", fault.ValidationMatchInvalid, "differs from the original's, %s", original.document.CurrencyCode)
+	return &f
 }
 
 // deadline refuses corrections after the country's last day for them.
@@ -263,37 +278,94 @@ func lockOriginals(tx *db.Tx, ops []*operation) error {
 	return nil
 }
 
-// reserve enters a correction in the original's book, or says why it cannot
-// be: one full credit or one cancellation, and adjustments within its sum; what
-// the authority holds already is entered in any case. The caller holds the
-// original's lock.
-func (b *batch) reserve(tx *db.Tx, o *operation) (*fault.Fault, error) {
-	if !o.correction() {
-		return nil, nil
-	}
-	var whole, adjusted int64
-	err := tx.Row(`SELECT coalesce(sum(CASE WHEN kind IN ('CREDIT', 'CANCELLATION') THEN 1 ELSE 0 END), 0),
-		coalesce(sum(CASE WHEN kind = 'ADJUSTMENT' THEN amount ELSE 0 END), 0)
-		FROM corrections WHERE client_id = $1 AND original_id = $2 AND transaction_id <> $3`, o.scope, o.referenceID, o.transactionID).Scan(&whole, &adjusted)
+// booked is a correction in its original's book.
+type booked struct {
+	transactionID string
+	whole         bool
+	amount        int64
+	done          bool // it succeeded; else it is on its way
+}
+
+// readBook reads the other corrections of an operation's original. One that was
+// itself taken back as a whole no longer counts.
+func readBook(tx *db.Tx, o *operation) ([]booked, error) {
+	list, err := db.Collect(tx, func(scan func(...any) error) (b booked, err error) {
+		return b, scan(&b.transactionID, &b.whole, &b.amount, &b.done)
+	}, `SELECT c.transaction_id, c.kind IN ('CREDIT', 'CANCELLATION'), c.amount, o.status = 'SUCCESS'
+		FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
+		WHERE c.client_id = $1 AND c.original_id = $2 AND c.transaction_id <> $3
+			AND NOT EXISTS (SELECT 1 FROM corrections x JOIN operations p ON p.operation_id = x.operation_id WHERE x.client_id = c.client_id
+				AND x.original_id = c.transaction_id AND x.kind IN ('CREDIT', 'CANCELLATION') AND p.status = 'SUCCESS')
+		ORDER BY c.operation_id`, o.scope, o.referenceID, o.transactionID)
 	if err != nil {
 		return nil, fmt.Errorf("read corrections: %w", err)
+	}
+	return list, nil
+}
+
+// reserved is whether a correction may be filed now: it may, or it may never,
+// or what is on its way decides.
+type reserved struct {
+	refused *fault.Fault
+	behind  string // transaction to wait for
+}
+
+// reserve enters a correction in the original's book, or says why it cannot
+// be: one full credit or one cancellation, and adjustments within its sum; what
+// the authority holds already is entered in any case. What only corrections
+// that are still on their way forbid waits for them. The caller holds the
+// original's lock.
+func (b *batch) reserve(tx *db.Tx, o *operation) (reserved, error) {
+	if !o.correction() {
+		return reserved{}, nil
 	}
 	amount := o.totals.Gross
 	if o.kind != transaction.Adjustment {
 		amount = -o.original.Totals.Gross
 	}
-	if whole > 0 && o.gap == nil {
-		f := refers(fault.ReferenceAlreadyCorrected, "was already credited or cancelled")
-		return &f, nil
+	if o.gap == nil {
+		book, err := readBook(tx, o)
+		if err != nil {
+			return reserved{}, err
+		}
+		var done []booked
+		open := ""
+		for _, c := range book {
+			if c.done {
+				done = append(done, c)
+			} else {
+				open = cmp.Or(open, c.transactionID)
+			}
+		}
+		if f := forbids(done, o.original, amount); f != nil {
+			return reserved{refused: f}, nil
+		}
+		if f := forbids(book, o.original, amount); f != nil {
+			return reserved{behind: open}, nil
+		}
 	}
-	sum := o.original.Totals.Gross
-	if sized := !o.original.Backfilled || len(o.original.Transaction.Items) > 0; sized && exceeds(sum, adjusted+amount) && o.gap == nil {
-		f := refers(fault.ReferenceExceeded, fmt.Sprintf("amounts to %d and would be corrected by %d", sum, adjusted+amount))
-		return &f, nil
-	}
-	return nil, tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount) VALUES ($1, $2, $3, $4, $5, $6)
+	return reserved{}, tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (client_id, original_id, transaction_id) DO UPDATE SET operation_id = excluded.operation_id, kind = excluded.kind, amount = excluded.amount`,
 		o.scope, o.referenceID, o.transactionID, o.id, string(o.kind), amount)
+}
+
+// forbids says why an amount may not be taken from an original besides the
+// corrections in its book; nil: it may.
+func forbids(book []booked, original *country.Original, amount int64) *fault.Fault {
+	adjusted := int64(0)
+	for _, c := range book {
+		if c.whole {
+			f := refers(fault.ReferenceAlreadyCorrected, "was already credited or cancelled")
+			return &f
+		}
+		adjusted += c.amount
+	}
+	sum := original.Totals.Gross
+	if sized := !original.Backfilled || len(original.Transaction.Items) > 0; !sized || !exceeds(sum, adjusted+amount) {
+		return nil
+	}
+	f := refers(fault.ReferenceExceeded, fmt.Sprintf("amounts to %d and would be corrected by %d", sum, adjusted+amount))
+	return &f
 }
 
 // exceeds reports whether a correction takes more from a sum than there is.

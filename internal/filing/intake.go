@@ -3,6 +3,7 @@ package filing
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sort"
@@ -45,7 +46,7 @@ func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Ki
 	}
 	examined, err := country.Examine(kind, body, s.terms(caller))
 	if err != nil {
-		return "", err
+		return s.replay(ctx, caller, kind, refusal{body, err})
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -62,6 +63,40 @@ func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Ki
 			Faults:  []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Field: "transaction_id", Message: "transaction_id has too many waiting attempts"}}}
 	}
 	return answer.operationID, nil
+}
+
+// refusal is a body that was not accepted, and why.
+type refusal struct {
+	body []byte
+	why  error
+}
+
+// replay answers a body that would be refused today with the success that its
+// transaction_id already has: replaying is safe any number of times, whatever
+// rules, dates or configurations say by now. Otherwise the refusal stands.
+func (s *Service) replay(ctx context.Context, caller Caller, kind transaction.Kind, r refusal) (operationID string, err error) {
+	if fault.KindOf(r.why) != fault.Invalid {
+		return "", r.why
+	}
+	read, err := transaction.Read(kind, r.body)
+	if err != nil || read.Transaction == nil || read.Transaction.ID == "" {
+		return "", r.why
+	}
+	id := read.Transaction.ID
+	err = s.db.Read(ctx, func(reader db.Reader) error {
+		return reader.Row("SELECT coalesce(success_id, '') FROM transactions WHERE client_id = $1 AND transaction_id = $2", caller.Scope, id).Scan(&operationID)
+	})
+	switch {
+	case errors.Is(err, db.ErrNoRows), err == nil && operationID == "":
+		return "", r.why
+	case err != nil:
+		return "", err
+	}
+	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.cfg.Hooks.Notify(tx, completed(caller.Scope, id, operationID)) })
+	if err != nil {
+		return "", err
+	}
+	return operationID, nil
 }
 
 func (s *Service) submission(id string, caller Caller, examined *country.Examined, body []byte) submission {

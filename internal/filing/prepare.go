@@ -106,6 +106,9 @@ func (b *batch) files(o *operation) bool {
 
 // draft asks the pack for the exact bytes.
 func (b *batch) draft(ctx context.Context, o *operation) error {
+	if b.held != nil {
+		return nil // the chain was stopped a moment ago
+	}
 	if b.paused {
 		return nil // the credentials were refused a moment ago: it stays due, and the lane rests
 	}
@@ -137,6 +140,9 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 	case err == nil:
 		if decided, err := b.fillGap(ctx, o, filing.Number); decided || err != nil {
 			return err
+		}
+		if renamed(b.chain, filing.Link) {
+			return b.stopRenamed(ctx, filing.Link.Name)
 		}
 		filing.OperationID = o.id
 		filing.PreparedAt = b.db.Wall()

@@ -383,7 +383,7 @@ func (b *batch) issued(e *ending) Issued {
 	in := Issued{
 		Scope: o.scope, OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: t, Totals: o.totals, Supplier: b.supplier,
 		Original: o.original, Pack: b.pack, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2, QRCode: e.receipt.QRCode,
-		Receipt: e.receipt.Document, Structured: o.structured, Live: o.live, Location: b.location, At: b.db.Now(),
+		Receipt: e.receipt.Document, Structured: o.structured, Live: o.live, Location: b.location, At: b.db.Wall(),
 	}
 	if o.filing.Report != nil {
 		in.Filing = &o.filing

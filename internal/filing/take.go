@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"tributary/internal/alert"
@@ -99,12 +100,13 @@ func (v *visit) batchMax() int { return min(batchMax, max(1, v.limits.Batch)) }
 // link that was set aside.
 func (v *visit) choose(ctx context.Context, due []candidate) (chosen []candidate, full bool, err error) {
 	if v.chained {
-		for i, c := range due {
-			if c.aside() {
-				due = due[:i]
-				v.stopBehind(c)
-				break
-			}
+		i := slices.IndexFunc(due, candidate.aside)
+		if i == 0 {
+			v.stopBehind(due[0])
+			return nil, false, nil
+		}
+		if i > 0 {
+			due = due[:i]
 		}
 	}
 	var worst int64

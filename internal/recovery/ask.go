@@ -50,8 +50,9 @@ type question struct {
 	creds    country.Credentials
 	channel  country.Channel
 	zone     *time.Location
-	knownTo  time.Time
-	next     string // the next day to ask for
+	knownTo  time.Time // everything accepted until then is in the backup
+	began    time.Time // the restoration
+	next     string    // the next day to ask for
 	found    int64
 }
 
@@ -64,9 +65,12 @@ func (s *Recovery) ask(ctx context.Context, lease *db.Lease[askRow]) {
 	q := &question{Recovery: s, lease: lease, next: lease.Row.nextDay, found: lease.Row.found,
 		at: filing.Place{Scope: lease.Key, Code: lease.Row.code, Live: lease.Row.live, SupplierID: lease.ID}}
 	state, err := q.run(ctx)
+	var early *tooEarly
 	switch {
 	case errors.Is(err, db.ErrStale):
 		return // somebody else asks now
+	case errors.As(err, &early):
+		err = s.db.Write(ctx, func(tx *db.Tx) error { return q.wait(tx, early.until) })
 	case ctx.Err() != nil:
 		err = s.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return lease.Finish(tx, tx.Now()) })
 	case err != nil:
@@ -91,6 +95,9 @@ func (q *question) run(ctx context.Context) (state askState, err error) {
 	if !ok {
 		return stateUnlisted, nil
 	}
+	if shown := q.began.Add(q.channel.Limits().VisibleAfter); shown.After(q.db.Now()) {
+		return "", &tooEarly{shown}
+	}
 	switch err := q.days(ctx, register); {
 	case errors.Is(err, country.ErrNoList):
 		return stateUnlisted, nil
@@ -103,6 +110,22 @@ func (q *question) run(ctx context.Context) (state askState, err error) {
 	return q.compareChain(ctx)
 }
 
+// tooEarly says that an authority may not show yet what it took shortly before
+// the backup was restored.
+type tooEarly struct{ until time.Time }
+
+func (e *tooEarly) Error() string {
+	return "the authority may not list before " + filing.Stamp(e.until) + " everything that it holds"
+}
+
+// wait asks later. The intake does not wait for it; the supplier stays held.
+func (q *question) wait(tx *db.Tx, until time.Time) error {
+	if err := q.lease.Finish(tx, until); err != nil {
+		return err
+	}
+	return tx.Exec("UPDATE restored_suppliers SET state = 'unasked', trouble = $1 WHERE supplier_id = $2", (&tooEarly{until}).Error(), q.lease.ID)
+}
+
 func (q *question) open(ctx context.Context) (err error) {
 	pack, ok := q.cfg.Atlas.Pack(q.at.Code)
 	if !ok || pack.Connect == nil {
@@ -111,17 +134,17 @@ func (q *question) open(ctx context.Context) (err error) {
 	if q.channel, err = q.cfg.Atlas.Channel(pack.Code, q.at.Live); err != nil {
 		return err
 	}
-	var known int64
+	var known, began int64
 	err = q.db.Read(ctx, func(r db.Reader) error {
 		if q.supplier, err = q.cfg.Companies.Supplier(r, q.at.Scope, q.at.SupplierID); err != nil {
 			return err
 		}
-		return r.Row("SELECT coalesce(max(known_to), 0) FROM restorations").Scan(&known)
+		return r.Row("SELECT coalesce(max(known_to), 0), coalesce(max(started_at), 0) FROM restorations").Scan(&known, &began)
 	})
 	if err != nil {
 		return fmt.Errorf("read the supplier: %w", err)
 	}
-	q.knownTo, q.zone = db.FromMicros(known), filing.Zone(q.cfg.Atlas, q.supplier.Address, pack)
+	q.knownTo, q.began, q.zone = db.FromMicros(known), db.FromMicros(began), filing.Zone(q.cfg.Atlas, q.supplier.Address, pack)
 	if q.creds, err = q.cfg.Companies.Credentials(ctx, q.at.Scope, q.at.SupplierID); err != nil {
 		return fmt.Errorf("open the supplier's credentials: %w", err)
 	}

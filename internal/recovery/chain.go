@@ -63,30 +63,29 @@ type Chain struct {
 	Anew   int          `json:"prepared_anew"` // filings that the authority does not hold and that get new links
 }
 
+// From says where a chain goes on: behind a link that is given, behind our own
+// last one, at the beginning of a new chain, or (zero) where the authority has it.
+type From struct {
+	Head country.Link
+	Own  bool // nothing was wrong with the chain: a setting was put back
+	Anew bool // a new chain begins, at the authority under another name
+}
+
 // ResumeChain lets the chain of a supplier go on that was stopped: after a
-// restored backup, or because the authority refused a link. head is the link on which the next one is built; zero asks
-// the authority, and is fault.Invalid where that cannot say. Filings of ours
-// that the authority does not hold get new links behind it; those it holds stay
-// as they are and are asked for. also joins the commit, for whoever keeps a
-// log; it may be nil.
+// restored backup, because the authority refused a link, or because settings
+// changed its name. An authority that cannot say where it stands is fault.Invalid
+// with the zero From. Filings of ours that the authority does not hold get new
+// links; those it holds stay as they are and are asked for. also joins the
+// commit, for whoever keeps a log; it may be nil.
 //
 // Failure policy: everything is decided in one commit, while the supplier is
 // held: no holder of the lane can send an old link meanwhile.
-func (s *Recovery) ResumeChain(ctx context.Context, at filing.Place, head country.Link, also func(tx *db.Tx, c Chain) error) (c Chain, err error) {
+func (s *Recovery) ResumeChain(ctx context.Context, at filing.Place, from From, also func(tx *db.Tx, c Chain) error) (c Chain, err error) {
 	q, err := s.reopen(ctx, at.Scope, at.SupplierID)
 	if err != nil {
 		return c, err
 	}
-	if head == (country.Link{}) {
-		keeper, ok := q.channel.(country.ChainKeeper)
-		if !ok {
-			return c, fault.New(fault.Invalid, "the authority of %s does not say where a chain stands: give the last link", q.at.Code)
-		}
-		if head, err = filing.Head(ctx, keeper, q.supplier, q.creds); err != nil {
-			return c, err
-		}
-	}
-	absent, err := q.absent(ctx)
+	head, absent, err := q.standing(ctx, from)
 	if err != nil {
 		return c, err
 	}
@@ -100,6 +99,31 @@ func (s *Recovery) ResumeChain(ctx context.Context, at filing.Place, head countr
 		return Chain{}, fmt.Errorf("resume the chain of %s: %w", at.SupplierID, err)
 	}
 	return c, nil
+}
+
+// standing is the link on which the chain goes on, and which of our filings get new links.
+func (q *question) standing(ctx context.Context, from From) (head country.Link, absent map[string]bool, err error) {
+	switch {
+	case from.Own:
+		err = q.db.Read(ctx, func(r db.Reader) error {
+			own, err := filing.ReadChain(r, q.at.Lane(0))
+			head = own.Head
+			return err
+		})
+		return head, nil, err
+	case from.Anew, from.Head != (country.Link{}):
+		head = from.Head
+	default:
+		keeper, ok := q.channel.(country.ChainKeeper)
+		if !ok {
+			return head, nil, fault.New(fault.Invalid, "the authority of %s does not say where a chain stands: give the last link", q.at.Code)
+		}
+		if head, err = filing.Head(ctx, keeper, q.supplier, q.creds); err != nil {
+			return head, nil, err
+		}
+	}
+	absent, err = q.absent(ctx)
+	return head, absent, err
 }
 
 // reopen learns about a stopped chain.

@@ -78,7 +78,7 @@ func TestHardCase10ARefusedLinkStopsTheChainUntilAPersonDecides(t *testing.T) {
 			t.Errorf("releasing a stopped chain: %v", err)
 		}
 
-		c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{}, nil)
+		c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{}, nil)
 		must(t, err)
 		same(t, "head", c.After.Position, 2)
 		same(t, "made anew", int64(c.Anew), c.Before.Position-1) // the correction may have come too late to be refused
@@ -274,10 +274,10 @@ func TestHardCase10AnAuthorityWithoutAHeadStopsTheChain(t *testing.T) {
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
 	second, third := n.File(invoice(officeCode, supplier, "t2")), n.File(invoice(officeCode, supplier, "t3"))
 	n.Until("the chain is stopped", func() bool { return len(n.Raised("chain_mismatch")) > 0 })
-	if _, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
+	if _, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{}, nil); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("without a head: %v", err)
 	}
-	_, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{Position: 4, Hash: "abc"}, nil)
+	_, err := n.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{Head: country.Link{Position: 4, Hash: "abc"}}, nil)
 	must(t, err)
 	n.Succeeds(second)
 	n.Succeeds(third)

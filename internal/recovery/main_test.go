@@ -41,6 +41,7 @@ var (
 	correction     = filingtest.Correction
 	item           = filingtest.Item
 	caller         = filingtest.Caller
+	codesOf        = filingtest.CodesOf
 	must           = filingtest.Must
 	execSQL        = filingtest.ExecSQL
 	errLine        = filingtest.ErrLine

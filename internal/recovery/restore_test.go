@@ -307,7 +307,7 @@ func TestHardCase10ARestoredChainIsStoppedUntilAPersonDecides(t *testing.T) {
 		same(t, "why", life.Wait.Why, ledger.WhyChain)
 
 		var noted recovery.Chain
-		c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, country.Link{}, func(_ *db.Tx, c recovery.Chain) error { noted = c; return nil })
+		c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, recovery.From{}, func(_ *db.Tx, c recovery.Chain) error { noted = c; return nil })
 		must(t, err)
 		same(t, "noted", noted, c)
 		same(t, "positions", fmt.Sprint(c.Before.Position, c.After.Position, c.Anew), "1 3 0")
@@ -315,13 +315,13 @@ func TestHardCase10ARestoredChainIsStoppedUntilAPersonDecides(t *testing.T) {
 		m.Succeeds(fresh)
 		m.Succeeds(m.File(invoice(byChain, chained, "t3")))
 		same(t, "what the authority holds", fmt.Sprint(a.Registered(byChain)), "[N-t1 N-t2 N-t3 N-t4]")
-		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, country.Link{}, nil); fault.KindOf(err) != fault.Conflict {
+		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: chained}, recovery.From{}, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("resuming a chain that goes on: %v", err)
 		}
 		if err := m.Recovery.Release(t.Context(), client, chained, nil); fault.KindOf(err) != fault.Conflict {
 			t.Errorf("releasing a chain that goes on: %v", err)
 		}
-		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: "c_two", SupplierID: chained}, country.Link{}, nil); fault.KindOf(err) != fault.NotFound {
+		if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: "c_two", SupplierID: chained}, recovery.From{}, nil); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("resuming another client's chain: %v", err)
 		}
 	})
@@ -355,7 +355,7 @@ func TestHardCase10ALinkThatLeadsNowhereIsMadeAnew(t *testing.T) {
 	m := restore(t, late, a.Setup()).Start()
 	complete(m)
 	same(t, "state", restoredState(m, supplier), "chain")
-	c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{}, nil)
+	c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{}, nil)
 	must(t, err)
 	same(t, "made anew", c.Anew, 1)
 	m.Succeeds(id)
@@ -553,10 +553,10 @@ func TestAChainWithoutAHeadIsJudgedByItsList(t *testing.T) {
 				return
 			}
 			same(t, "state", restoredState(m, supplier), "chain")
-			if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{}, nil); fault.KindOf(err) != fault.Invalid {
+			if _, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{}, nil); fault.KindOf(err) != fault.Invalid {
 				t.Errorf("without a head: %v", err)
 			}
-			c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, country.Link{Position: 2, Hash: "abc"}, nil)
+			c, err := m.ResumeChain(t.Context(), filing.Place{Scope: client, SupplierID: supplier}, recovery.From{Head: country.Link{Position: 2, Hash: "abc"}}, nil)
 			must(t, err)
 			same(t, "after", c.After.Position, 2)
 			m.Succeeds(m.File(invoice(officeCode, supplier, "t3")))
@@ -737,4 +737,32 @@ func TestACorrectionThatIsRegisteredIsNotRefusedAfterwards(t *testing.T) {
 	same(t, "ids", authorityIDs(m.Succeeds(m.Hand(transaction.Credit, correction(byNumber, "t1", "cr1")))), want)
 	m.Fails(m.Hand(transaction.Credit, correction(byNumber, "t1", "third")), fault.ReferenceAlreadyCorrected)
 	once(t, a.Registered(byNumber))
+}
+
+// An authority that shows late what it took is not asked before it can know: the
+// supplier is held meanwhile, and the intake does not wait for it.
+func TestAListThatComesLateIsNotBelievedEarly(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.Habits.VisibleAfter = 300 * time.Millisecond
+	l := &listing{office: o}
+	asked := make(chan time.Time, 1000)
+	l.list = func(country.Day) ([]country.Entry, error) {
+		asked <- time.Now()
+		return nil, nil
+	}
+	n := newNode(t, dbtest.SQLite(t), l.Setup())
+	n.LookEvery(10 * time.Millisecond)
+	supplier := n.Supplier(officeCode, "s1")
+	began := time.Now()
+	must(t, n.Begin(t.Context(), country.Day{}))
+	stop := complete(n)
+	n.Start()
+	same(t, "held", holdOf(t, n, supplier), fault.Held)
+	id := n.File(invoice(officeCode, supplier, "t1"))
+	n.Succeeds(id)
+	stop()
+	if first := (<-asked).Sub(began); first < o.Habits.VisibleAfter {
+		t.Errorf("it was asked after %s", first)
+	}
 }

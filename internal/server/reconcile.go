@@ -46,11 +46,11 @@ func (x Desk) Release(ctx context.Context, by account.Actor) error {
 }
 
 // ResumeChain lets a chain go on that stood elsewhere than we knew.
-// The zero link asks the authority where it stands.
-func (x Desk) ResumeChain(ctx context.Context, head country.Link, by account.Actor) (chain recovery.Chain, err error) {
+// The zero value asks the authority where it stands.
+func (x Desk) ResumeChain(ctx context.Context, from recovery.From, by account.Actor) (chain recovery.Chain, err error) {
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
-		chain, err = s.ResumeChain(ctx, at, head, func(tx *db.Tx, c recovery.Chain) error {
+		chain, err = s.ResumeChain(ctx, at, from, func(tx *db.Tx, c recovery.Chain) error {
 			return log.RecordIn(tx, by, operator.Act{Action: "restored.chain_resumed", Subject: at.SupplierID, ClientID: at.Scope, After: c})
 		})
 		return err

@@ -68,7 +68,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		Format:      "XML",
 		SHA256:      sha256Hex(text),
 		DedupeKey:   r.reference,
-		Link:        country.Link{Position: in.Previous.Position + 1, Hash: r.huella, Extra: r.id.Day + " " + r.id.Number},
+		Link:        country.Link{Position: in.Previous.Position + 1, Hash: r.huella, Extra: r.id.Day + " " + r.id.Number, Name: r.software.id + "/" + r.software.installation},
 		AuthorityID: r.huella,
 		Extra:       own,
 		PreparedAt:  in.Now,

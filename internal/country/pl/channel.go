@@ -53,11 +53,18 @@ func connect(at country.Endpoint) (*channel, error) {
 
 // Limits are those of an interactive session: one invoice a call, in any order.
 func (ch *channel) Limits() country.Limits {
-	return country.Limits{
+	l := country.Limits{
 		Batch: 1, Parallel: 4, Class: country.ByNumber, CallTimeout: time.Minute,
 		PollEvery: time.Second, PendingMax: 24 * time.Hour,
 	}
+	if strings.HasPrefix(ch.at.BaseURL, "https://") {
+		l.VisibleAfter = visibleAfter // KSeF itself; a double shows at once what it took
+	}
+	return l
 }
+
+// visibleAfter is how late KSeF shows an invoice that it took.
+const visibleAfter = 10 * time.Minute
 
 // Send files one invoice and asks once what became of it.
 func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
