@@ -18,7 +18,7 @@ run: ## run the demo
 setup: ## install what the tests need (PostgreSQL server binaries and small tools, from the distribution)
 	@scripts/setup
 
-check: ## formatting, vet, staticcheck, house rules
+check: ## formatting, vet, staticcheck, unchecked errors
 	@GOFLAGS="$(RACE)" scripts/check
 
 test: setup check ## everything, on SQLite and PostgreSQL, with the race detector; short forms of what make long does

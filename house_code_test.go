@@ -42,7 +42,7 @@ func sources(t *testing.T) (all []source) {
 		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, ".") {
 			return
 		}
-		file, err := parser.ParseFile(at, path, text, 0)
+		file, err := parser.ParseFile(at, path, text, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,26 +133,18 @@ func TestPackageVariablesAreNeverAssigned(t *testing.T) {
 	found := breaches{}
 	for _, s := range all {
 		own := variables[filepath.Dir(s.path)]
-		check := func(target ast.Expr) {
-			id := root(target)
-			if id == nil || !own[id.Name] || id.Obj != nil && !packageLevel(s.file, id.Obj) {
-				return
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
 			}
-			found[s.path+" assigns "+id.Name] = "which is declared at package level"
-		}
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			switch st := n.(type) {
-			case *ast.AssignStmt:
-				for _, target := range st.Lhs {
-					if st.Tok != token.DEFINE {
-						check(target)
-					}
+			local := declared(f)
+			for _, target := range assigned(f.Body) {
+				if id := root(target); id != nil && own[id.Name] && !local[id.Name] {
+					found[s.path+" assigns "+id.Name] = "which is declared at package level"
 				}
-			case *ast.IncDecStmt:
-				check(st.X)
 			}
-			return true
-		})
+		}
 	}
 	if len(variables) < 10 {
 		t.Errorf("only %d packages have variables: the search finds nothing", len(variables))
@@ -180,8 +172,111 @@ func root(e ast.Expr) *ast.Ident {
 	}
 }
 
-//lint:ignore SA1019 within one file the parser's own resolution is enough
-func packageLevel(f *ast.File, o *ast.Object) bool { return f.Scope.Lookup(o.Name) == o }
+// assigned lists what a body assigns to or counts.
+func assigned(body ast.Node) (targets []ast.Expr) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch st := n.(type) {
+		case *ast.AssignStmt:
+			if st.Tok != token.DEFINE {
+				targets = append(targets, st.Lhs...)
+			}
+		case *ast.IncDecStmt:
+			targets = append(targets, st.X)
+		}
+		return true
+	})
+	return targets
+}
+
+// declared are the names that a function declares anywhere: what it assigns
+// under one of them is its own.
+func declared(f *ast.FuncDecl) map[string]bool {
+	names := map[string]bool{}
+	add := func(list ...ast.Expr) {
+		for _, e := range list {
+			if id, ok := e.(*ast.Ident); ok {
+				names[id.Name] = true
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.Field:
+			for _, id := range x.Names {
+				names[id.Name] = true
+			}
+		case *ast.ValueSpec:
+			for _, id := range x.Names {
+				names[id.Name] = true
+			}
+		case *ast.AssignStmt:
+			if x.Tok == token.DEFINE {
+				add(x.Lhs...)
+			}
+		case *ast.RangeStmt:
+			if x.Tok == token.DEFINE {
+				add(x.Key, x.Value)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// TestDroppedErrorsSayWhy: errcheck lets whatever is assigned to _ pass, so the
+// reason beside it is what a reviewer has. And a comment that silences a linter
+// nobody runs silences nothing.
+func TestDroppedErrorsSayWhy(t *testing.T) {
+	dropped := 0
+	for _, s := range sources(t) {
+		if strings.HasSuffix(filepath.Dir(s.path), "test") {
+			continue // suites for tests
+		}
+		told := map[int]bool{} // lines with a comment
+		for _, group := range s.file.Comments {
+			for _, c := range group.List {
+				told[s.at.Position(c.Pos()).Line] = true
+				if strings.HasPrefix(c.Text, "//nolint") || strings.HasPrefix(c.Text, "//lint:") {
+					t.Errorf("%s: %s is read by nobody", s.at.Position(c.Pos()), c.Text)
+				}
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			a, ok := n.(*ast.AssignStmt)
+			if !ok || len(a.Rhs) != 1 || slices.ContainsFunc(a.Lhs, func(e ast.Expr) bool { id, ok := e.(*ast.Ident); return !ok || id.Name != "_" }) {
+				return true
+			}
+			call, ok := a.Rhs[0].(*ast.CallExpr)
+			if !ok || answers(call) {
+				return true
+			}
+			dropped++
+			at := s.at.Position(a.Pos())
+			if !told[at.Line] && !told[at.Line-1] && !told[s.at.Position(a.End()).Line] {
+				t.Errorf("%s drops what a call answers and does not say why", at)
+			}
+			return true
+		})
+	}
+	if dropped < 20 {
+		t.Errorf("only %d were looked at", dropped)
+	}
+}
+
+// answers reports whether a call writes an answer to a caller, who may be gone:
+// the list of errcheck has the reason for all of them.
+func answers(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	to := f.X
+	if f.Sel.Name == "WriteString" && len(call.Args) > 0 {
+		to = call.Args[0]
+	}
+	w, ok := to.(*ast.Ident)
+	return ok && w.Name == "w" && strings.HasPrefix(f.Sel.Name, "Write")
+}
 
 // TestCommandLineHasNoLogicOfItsOwn: flags in, one call, exit code out. What
 // speaks HTTP or SQL, runs beside something else or does arithmetic on bytes has

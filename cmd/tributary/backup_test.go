@@ -171,7 +171,7 @@ func emptyDatabase(t *testing.T, beside string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.Close(ctx) //nolint:errcheck // one command
+		defer func() { _ = conn.Close(ctx) }() // one command
 		if _, err := conn.Exec(ctx, text); err != nil {
 			t.Fatal(err)
 		}

@@ -149,7 +149,8 @@ func TestDemoGoesOnWhereItStopped(t *testing.T) {
 	if err := first.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-first.ended; err != nil || time.Since(began) > 10*time.Second {
+	<-first.ended
+	if err := first.how; err != nil || time.Since(began) > 10*time.Second {
 		t.Fatalf("stopped after %s with %v\n%s", time.Since(began), err, first.stderr())
 	}
 	second := start(t, demoArgs(t, dir)...)
@@ -163,7 +164,8 @@ func TestDemoGoesOnWhereItStopped(t *testing.T) {
 		t.Fatalf("the demo does not say how to begin:\n%s", second.output())
 	}
 	third := start(t, demoArgs(t, dir)...)
-	if err := <-third.ended; err == nil || !strings.Contains(third.stderr(), "serves it") {
+	<-third.ended
+	if err := third.how; err == nil || !strings.Contains(third.stderr(), "serves it") {
 		t.Fatalf("a second process on the same file: %v\n%s", err, third.stderr())
 	}
 }

@@ -27,7 +27,7 @@ func TestTheDemosOperatorSignsInToTheConsole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer answer.Body.Close() //nolint:errcheck // only its address is wanted
+		defer answer.Body.Close()
 		return answer.Request.URL.Path
 	}
 	if at := overview("wrong"); !strings.HasSuffix(at, "/sign-in") {

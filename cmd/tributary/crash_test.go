@@ -189,13 +189,13 @@ func (c *crashRun) kill(n *node) {
 // that another one takes over and it wakes up in the middle of what it did.
 func (c *crashRun) stall(n *node) {
 	c.flight += c.receiver.inFlight()
-	n.process.cmd.Process.Signal(syscall.SIGSTOP) //nolint:errcheck // it may have ended
+	_ = n.process.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended
 	wait := time.Duration(200+c.random.IntN(800)) * time.Millisecond
 	if len(c.nodes) > 1 && c.random.IntN(4) == 0 {
 		wait = 12 * time.Second
 	}
 	pause(wait)
-	n.process.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // it may have ended
+	_ = n.process.cmd.Process.Signal(syscall.SIGCONT) // it may have ended
 	pause(time.Duration(c.random.IntN(300)) * time.Millisecond)
 }
 
@@ -487,6 +487,6 @@ func keepLine(t *testing.T, line string) {
 		t.Error(err)
 		return
 	}
-	defer file.Close() //nolint:errcheck // a record of a test
+	defer func() { _ = file.Close() }() // a record of a test
 	fmt.Fprintf(file, "%s %s\n", time.Now().UTC().Format(time.RFC3339), line)
 }

@@ -175,7 +175,7 @@ func age(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close() //nolint:errcheck // a test's
+	defer func() { _ = d.Close() }() // a test's
 	alerts, err := alert.New(d, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)

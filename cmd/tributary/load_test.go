@@ -213,7 +213,7 @@ func (s *stage) metrics() map[string]float64 {
 		s.t.Error(err)
 		return nil
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	all := map[string]float64{}
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 		name, value, ok := strings.Cut(lines.Text(), " ")

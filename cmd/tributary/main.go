@@ -151,7 +151,7 @@ func explain(w io.Writer, err error) {
 
 func (p *program) logger(w io.Writer) *slog.Logger {
 	var level slog.Level
-	level.UnmarshalText([]byte(p.Level)) //nolint:errcheck // the flag's enum allows only levels
+	_ = level.UnmarshalText([]byte(p.Level)) // the flag's enum allows only levels
 	options := &slog.HandlerOptions{Level: level}
 	if p.Log == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))

@@ -23,12 +23,12 @@ const childEnv = "TRIBUTARY_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
-		os.Unsetenv(childEnv) //nolint:errcheck // never fails on Linux
+		_ = os.Unsetenv(childEnv) // never fails on Linux
 		main()
 		return
 	}
 	code := m.Run()
-	os.RemoveAll(built) //nolint:errcheck // a temporary folder
+	_ = os.RemoveAll(built) // a temporary folder
 	os.Exit(code)
 }
 
@@ -39,8 +39,9 @@ type process struct {
 	mu    sync.Mutex
 	out   bytes.Buffer
 	errs  bytes.Buffer
-	ready chan string // the URL of the line "ready URL"
-	ended chan error
+	ready chan string   // the URL of the line "ready URL"
+	ended chan struct{} // closed when it is over
+	how   error         // it ended so; read after ended
 }
 
 // start runs the program; it is killed when the test ends.
@@ -61,7 +62,7 @@ func child(binary string, args ...string) *exec.Cmd {
 // begin starts a command that behaves as the program does.
 func begin(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
-	p := &process{t: t, cmd: cmd, ready: make(chan string, 1), ended: make(chan error, 1)}
+	p := &process{t: t, cmd: cmd, ready: make(chan string, 1), ended: make(chan struct{})}
 	p.cmd.Stderr = lockedWriter{&p.mu, &p.errs}
 	pipe, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -79,11 +80,11 @@ func begin(t *testing.T, cmd *exec.Cmd) *process {
 				p.ready <- url
 			}
 		}
-		p.ended <- p.cmd.Wait()
-		close(p.ended) // whoever asks later hears that it is over
+		p.how = p.cmd.Wait()
+		close(p.ended)
 	}()
 	t.Cleanup(func() {
-		p.cmd.Process.Kill() //nolint:errcheck // it may have ended
+		_ = p.cmd.Process.Kill() // it may have ended
 		p.endsWithin(10 * time.Second)
 		if _, race, found := strings.Cut(p.stderr(), "WARNING: DATA RACE"); found {
 			t.Errorf("two goroutines of the program raced:%s", race)
@@ -109,8 +110,8 @@ func (p *process) waitReady() string {
 	select {
 	case url := <-p.ready:
 		return url
-	case err := <-p.ended:
-		p.t.Fatalf("the program ended before it was ready: %v\n%s%s", err, p.output(), p.stderr())
+	case <-p.ended:
+		p.t.Fatalf("the program ended before it was ready: %v\n%s%s", p.how, p.output(), p.stderr())
 	case <-time.After(60 * time.Second):
 		p.t.Fatalf("the program was not ready within a minute\n%s%s", p.output(), p.stderr())
 	}
@@ -131,7 +132,7 @@ func (p *process) stderr() string {
 
 // kill ends the program as a power cut would.
 func (p *process) kill() {
-	p.cmd.Process.Kill() //nolint:errcheck // it may have ended
+	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.ended
 }
 
@@ -172,7 +173,7 @@ func freeAddress(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // only its address is wanted
+	defer l.Close()
 	return l.Addr().String()
 }
 
@@ -196,7 +197,7 @@ func get(t *testing.T, url string, into any) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	if err := json.NewDecoder(answer.Body).Decode(into); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func scraped(t *testing.T) map[string]*dto.MetricFamily {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(answer.Body)
-		answer.Body.Close() //nolint:errcheck // only read
+		answer.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}

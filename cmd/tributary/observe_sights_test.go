@@ -181,7 +181,7 @@ var sights = map[string]func(*observatory) (without, with string){
 	"migrate": func(o *observatory) (string, string) {
 		args := func(name string) []string {
 			dir := filepath.Join(o.dir, name)
-			o.t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // a temporary folder
+			o.t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a temporary folder
 			return []string{"serve", "--database", "sqlite:" + dir + ".db", "--listen", freeAddress(o.t), "--admin", "", "--master-key", "file:" + o.masterKey()}
 		}
 		without := o.says(args("older")...)
@@ -484,7 +484,7 @@ func (o *observatory) moved(flags ...string) *service {
 		o.t.Fatal(err)
 	}
 	for _, name := range []string{"tributary.db", "tributary.db-wal", "tributary.db-shm"} {
-		os.Remove(filepath.Join(dir, name)) //nolint:errcheck // not all are there
+		_ = os.Remove(filepath.Join(dir, name)) // not all are there
 	}
 	if err := os.Chmod(filepath.Join(dir, "master.key"), 0o400); err != nil {
 		o.t.Fatal(err)
@@ -549,7 +549,7 @@ func passwordAsked(o *observatory) (without, with string) {
 		if err != nil {
 			o.t.Fatal(err)
 		}
-		defer l.Close() //nolint:errcheck // it is no longer needed
+		defer l.Close()
 		got := make(chan string, 100)
 		go func() {
 			for {
@@ -569,7 +569,7 @@ func passwordAsked(o *observatory) (without, with string) {
 
 // passwordOf reads the start-up message, asks in clear text and ends the talk.
 func passwordOf(conn net.Conn) string {
-	defer conn.Close() //nolint:errcheck // it ends here
+	defer conn.Close()
 	var size [4]byte
 	if _, err := io.ReadFull(conn, size[:]); err != nil {
 		return err.Error()
@@ -651,7 +651,7 @@ func (o *observatory) atOnce(flags ...string) string {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
-		io.WriteString(w, `{"operation_id":"0199b1a2-7c3d-7e4f-8a5b-6c7d8e9f0a1b"}`) //nolint:errcheck // the test's own server
+		io.WriteString(w, `{"operation_id":"0199b1a2-7c3d-7e4f-8a5b-6c7d8e9f0a1b"}`)
 	}))
 	defer stub.Close()
 	var lines strings.Builder

@@ -258,7 +258,7 @@ func (s *service) ask(method, url, body string, headers ...string) (int, string)
 	if err != nil {
 		return 0, err.Error()
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		s.o.t.Fatal(err)
@@ -272,7 +272,7 @@ func (s *service) scheme() string {
 	if err != nil {
 		return "http"
 	}
-	conn.Close() //nolint:errcheck // it was only tried
+	conn.Close()
 	return "https"
 }
 
@@ -359,7 +359,7 @@ func (s *service) provider() (id, secret string) {
 	if err != nil {
 		s.o.t.Fatal(err)
 	}
-	answer.Body.Close() //nolint:errcheck // only its head counts
+	answer.Body.Close()
 	to, err := url.Parse(answer.Header.Get("Location"))
 	if err != nil || !strings.HasPrefix(to.String(), s.o.issuer.URL) {
 		return "", ""
@@ -375,7 +375,7 @@ func (s *service) provider() (id, secret string) {
 	if answer, err = browser.Do(req); err != nil {
 		s.o.t.Fatal(err)
 	}
-	answer.Body.Close() //nolint:errcheck // only what the provider was asked counts
+	answer.Body.Close()
 	got, _ := s.o.gotten.Load().(string)
 	return to.Query().Get("client_id"), got
 }
@@ -387,7 +387,7 @@ func (s *service) row(database, query string) (value int64) {
 	if err != nil {
 		s.o.t.Fatal(err)
 	}
-	defer d.Close() //nolint:errcheck // only read
+	defer func() { _ = d.Close() }() // only read
 	err = d.Read(context.Background(), func(r db.Reader) error { return r.Row(query).Scan(&value) })
 	if err != nil {
 		s.o.t.Fatalf("%s: %v", query, err)

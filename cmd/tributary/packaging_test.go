@@ -70,7 +70,7 @@ func (c *cli) check(t *testing.T, where string, args []string, env map[string]st
 		t.Errorf("%s: %v: %v", where, args, err)
 	}
 	for name := range env {
-		os.Unsetenv(name) //nolint:errcheck // set above
+		_ = os.Unsetenv(name) // set above
 	}
 	if args[0] == "serve" && slices.Contains(args, "--role=worker") && env["TRIBUTARY_PUBLIC_URL"] == "" {
 		t.Errorf("%s: a worker needs --public-url, it has no listener to take it from", where)

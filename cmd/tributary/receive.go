@@ -29,7 +29,7 @@ func (v *verifyCommand) Run(c *command) error {
 		if err != nil {
 			return fault.New(fault.Invalid, "%v", err)
 		}
-		defer f.Close() //nolint:errcheck // only read
+		defer func() { _ = f.Close() }() // only read
 		in = f
 	}
 	return client.Verification{APIKey: key.RevealText(), Signature: v.Signature, MaxAge: v.MaxAge}.Run(in, c.out)

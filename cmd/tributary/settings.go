@@ -114,7 +114,7 @@ func readConfig(path string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer func() { _ = file.Close() }() // only read
 	about, err := file.Stat()
 	if err != nil {
 		return nil, err

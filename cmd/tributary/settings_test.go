@@ -147,7 +147,7 @@ func TestEveryFlagIsAVariableAndAKey(t *testing.T) {
 		t.Setenv(variableOf(setting), value)
 		got, err := r.parsed(f.command)
 		same(variableOf(setting), got, err)
-		os.Unsetenv(variableOf(setting)) //nolint:errcheck // never fails on Linux
+		_ = os.Unsetenv(variableOf(setting)) // never fails on Linux
 		forms := []any{value}
 		switch {
 		case f.flag.IsBool():
@@ -181,8 +181,8 @@ func TestTheCommandLineWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 		t.Errorf("%+v", got.Serve)
 	}
 	t.Setenv("TRIBUTARY_LISTEN", "")
-	os.Unsetenv("TRIBUTARY_ADMIN")  //nolint:errcheck // never fails on Linux
-	os.Unsetenv("TRIBUTARY_LISTEN") //nolint:errcheck // never fails on Linux
+	_ = os.Unsetenv("TRIBUTARY_ADMIN")  // never fails on Linux
+	_ = os.Unsetenv("TRIBUTARY_LISTEN") // never fails on Linux
 	if got, err = r.parsed([]string{"serve"}); err != nil || got.Serve.Listen != "file:1" || got.Serve.Admin != "file:2" {
 		t.Errorf("%v %+v", err, got.Serve)
 	}
@@ -255,7 +255,7 @@ func TestWhatIsSetForOthersNeitherChangesNorStopsACommand(t *testing.T) {
 			}
 		}
 		for setting := range settings {
-			os.Unsetenv(variableOf(setting)) //nolint:errcheck // never fails on Linux
+			_ = os.Unsetenv(variableOf(setting)) // never fails on Linux
 		}
 	}
 	t.Setenv("TRIBUTARY_VERSION", "1.2.3")

@@ -77,8 +77,8 @@ func (p *identityProvider) start() {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // it may have ended
-		cmd.Wait()         //nolint:errcheck // it was killed
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // it was killed
 	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "ready ") {
 		p.t.Fatalf("the provider says %q: %v\n%s", line, err, said.String())
@@ -247,7 +247,7 @@ func (p *page) bound() {
 // others, and no metrics for who comes through it without a token.
 func secured(t *testing.T, proxy string) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // the test's own certificate
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} // the test's own certificate
 	for path, want := range map[string]int{"/console/sign-in": http.StatusOK, "/metrics": http.StatusUnauthorized} {
 		for host, status := range map[string]int{consoleHost: want, "rebound.example": http.StatusMisdirectedRequest} {
 			req, err := http.NewRequest(http.MethodGet, "https://"+proxy+path, nil)
@@ -259,7 +259,7 @@ func secured(t *testing.T, proxy string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer.Body.Close() //nolint:errcheck // only its head counts
+			answer.Body.Close()
 			if answer.StatusCode != status {
 				t.Errorf("%s at %s: %d, want %d", path, host, answer.StatusCode, status)
 			}

@@ -64,7 +64,7 @@ func fetch(t *testing.T, method, url, body string, head http.Header) (int, []byt
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -193,6 +193,6 @@ func clip(text string, bytesMax int) string {
 
 func newID() string {
 	var b [16]byte
-	rand.Read(b[:]) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(b[:]) // never fails: the runtime ends the program instead
 	return hex.EncodeToString(b[:])
 }

@@ -117,7 +117,7 @@ func (a *API) run(c *call, rt route) error {
 // finish logs and measures; a panic becomes a 500 that tells nothing.
 func (a *API) finish(c *call, path string, began time.Time) {
 	if p := recover(); p != nil {
-		if p == http.ErrAbortHandler { //nolint:errorlint // a sentinel by contract of net/http
+		if p == http.ErrAbortHandler { // a sentinel by contract of net/http
 			panic(p)
 		}
 		a.log.Error("panic in a handler", "request_id", c.id, "path", path, "panic", p, "stack", string(debug.Stack()))
@@ -160,7 +160,7 @@ func requestID(r *http.Request) string {
 		return id
 	}
 	var b [12]byte
-	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	rand.Read(b[:]) // crypto/rand.Read never fails
 	return hex.EncodeToString(b[:])
 }
 
@@ -183,7 +183,7 @@ func (c *call) body() ([]byte, error) {
 		}
 		n, err := limited.Read(buffer[len(buffer):cap(buffer)])
 		buffer = buffer[:len(buffer)+n]
-		if err == io.EOF { //nolint:errorlint // io.Reader returns it bare
+		if err == io.EOF { // io.Reader returns it bare
 			break
 		}
 		if err != nil {
@@ -217,7 +217,7 @@ func (c *call) raw(status int, media string, text []byte) {
 	head.Set("Content-Type", media)
 	head.Set("Content-Length", strconv.Itoa(len(text)))
 	c.out.WriteHeader(status)
-	c.out.Write(text) //nolint:errcheck // the client went away
+	c.out.Write(text)
 }
 
 // actingAs is the transaction slice's view of the caller.

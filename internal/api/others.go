@@ -182,7 +182,7 @@ func (a *API) document(c *call) error {
 	if err != nil {
 		return err
 	}
-	defer content.Close() //nolint:errcheck // only read
+	defer func() { _ = content.Close() }() // only read
 	head := c.out.Header()
 	for name, values := range document.Headers(content) {
 		head[name] = values
@@ -190,7 +190,7 @@ func (a *API) document(c *call) error {
 	head.Set("Content-Length", strconv.FormatInt(content.Size, 10))
 	c.out.WriteHeader(http.StatusOK)
 	if c.Method != http.MethodHead {
-		io.Copy(c.out, content) //nolint:errcheck // the client went away
+		_, _ = io.Copy(c.out, content) // the client went away
 	}
 	return nil
 }

@@ -61,12 +61,12 @@ func newMailbox() *mailbox {
 		panic(err) // loopback always has a port
 	}
 	m.srv = &http.Server{Handler: http.HandlerFunc(m.receive)}
-	go m.srv.Serve(m.l) //nolint:errcheck // ends with close
+	go func() { _ = m.srv.Serve(m.l) }() // ends with close
 	return m
 }
 
 func (m *mailbox) url() string { return "http://" + m.l.Addr().String() + "/" }
-func (m *mailbox) close()      { m.srv.Close() } //nolint:errcheck // a yardstick
+func (m *mailbox) close()      { _ = m.srv.Close() } // a yardstick
 
 func (m *mailbox) receive(w http.ResponseWriter, req *http.Request) {
 	text, err := io.ReadAll(req.Body)

@@ -73,6 +73,6 @@ func operationOf(text []byte) string {
 	var answer struct {
 		OperationID string `json:"operation_id"`
 	}
-	json.Unmarshal(text, &answer) //nolint:errcheck // an empty id is missed by the mailbox
+	_ = json.Unmarshal(text, &answer) // an empty id is missed by the mailbox
 	return answer.OperationID
 }

@@ -63,7 +63,7 @@ func (l load) run(ctx context.Context) (outcome, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		defer conn.Close() //nolint:errcheck // a test connection
+		defer conn.Close()
 		connections[i] = conn
 	}
 	var next atomic.Int64

@@ -34,7 +34,7 @@ func ownDatabase(ctx context.Context, address, phase string) (own string, drop f
 		if err != nil {
 			return err
 		}
-		defer conn.Close(ctx) //nolint:errcheck // one command
+		defer func() { _ = conn.Close(ctx) }() // one command
 		_, err = conn.Exec(ctx, text)
 		return err
 	}

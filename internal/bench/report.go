@@ -34,7 +34,7 @@ func table(w io.Writer, r *Report, compare string) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", f.Name, strconv.FormatFloat(f.Value, 'f', 2, 64), f.Unit, change)
 	}
-	t.Flush() //nolint:errcheck // a table on a terminal
+	_ = t.Flush() // a table on a terminal
 }
 
 // plot draws the figures as bars, each scaled within its unit.

@@ -165,10 +165,10 @@ func (in *input) readFile(path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer func() { _ = f.Close() }() // only read
 	r := bufio.NewReader(f)
 	if mark, _ := r.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) { // spreadsheets begin UTF-8 with it
-		r.Discard(3) //nolint:errcheck // was just peeked at
+		_, _ = r.Discard(3) // was just peeked at
 	}
 	return readerOf(path)(in, path, r)
 }

@@ -69,7 +69,7 @@ func (l Receiver) Run(ctx context.Context, to Streams) error {
 		<-ctx.Done()
 		stop, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		srv.Shutdown(stop) //nolint:errcheck // we are leaving
+		_ = srv.Shutdown(stop) // we are leaving
 	}()
 	if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -130,7 +130,7 @@ func (l Receiver) forward(ctx context.Context, client *http.Client, head http.He
 	if err != nil {
 		return 0, err
 	}
-	defer answer.Body.Close()                                          //nolint:errcheck // only read
-	io.Copy(io.Discard, io.LimitReader(answer.Body, receivedBytesMax)) //nolint:errcheck // only the status counts
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, receivedBytesMax)) // only the status counts
 	return answer.StatusCode, nil
 }

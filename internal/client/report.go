@@ -158,14 +158,14 @@ func writeJSONReport(w io.Writer, rows []Row) error {
 
 func writeCSVReport(w io.Writer, rows []Row) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"source", "transaction_id", "transaction_number", "status", "operation_id", "unique_transaction_number", //nolint:errcheck // told by Error
+	_ = out.Write([]string{"source", "transaction_id", "transaction_number", "status", "operation_id", "unique_transaction_number", // told by Error
 		"tax_authority_id_1", "currency_code", "total_amount", "what"})
 	for _, r := range rows {
 		total := ""
 		if r.Total != nil {
 			total = strconv.FormatInt(*r.Total, 10) // a number, never a text somebody chose
 		}
-		out.Write([]string{defused(r.Source), defused(r.TransactionID), defused(r.Number), r.Status, r.OperationID, defused(r.UniqueNumber), //nolint:errcheck // told by Error
+		_ = out.Write([]string{defused(r.Source), defused(r.TransactionID), defused(r.Number), r.Status, r.OperationID, defused(r.UniqueNumber), // told by Error
 			defused(r.AuthorityID), defused(r.Currency), total, defused(r.what())})
 	}
 	out.Flush()

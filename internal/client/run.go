@@ -191,7 +191,7 @@ func (p *progress) add() {
 	defer p.mu.Unlock()
 	p.done++
 	if p.bar != nil {
-		p.bar.Add(1) //nolint:errcheck // a bar that cannot be drawn hinders nothing
+		_ = p.bar.Add(1) // a bar that cannot be drawn hinders nothing
 	} else if time.Since(p.shown) >= lineEvery {
 		p.shown = time.Now()
 		fmt.Fprintf(p.w, "%s: %d of %d\n", p.what, p.done, p.total)

@@ -153,7 +153,7 @@ func (c *service) exchange(ctx context.Context, method, path string, body []byte
 // fatal tells answers that speak of the whole run from those of one entry.
 func (c *service) fatal(status int, answer []byte) error {
 	var said refusal
-	json.Unmarshal(answer, &said) //nolint:errcheck // without a message the status must do
+	_ = json.Unmarshal(answer, &said) // without a message the status must do
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return &fatalError{fmt.Sprintf("the service refuses the API key (%d %s): check --api-key and --url", status, said.Message)}
@@ -182,7 +182,7 @@ func (c *service) once(parent context.Context, method, path string, body []byte)
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
 	return answer.StatusCode, answer.Header, text, err
 }

@@ -72,5 +72,5 @@ func (a assets) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	w.Write(f.content) //nolint:errcheck // the reader left
+	w.Write(f.content)
 }

@@ -154,7 +154,7 @@ func (c *Console) logo(v *visit) error {
 	}
 	v.w.Header().Set("Content-Type", client.Config.Logo.MediaType)
 	v.w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	v.w.Write(raw) //nolint:errcheck // the reader left
+	v.w.Write(raw)
 	return nil
 }
 
@@ -211,7 +211,7 @@ func (c *Console) setLogo(v *visit) (string, error) {
 		if err != nil {
 			return "", fault.New(fault.Invalid, "Choose a PNG or JPEG file first.").Because(err)
 		}
-		defer file.Close() //nolint:errcheck // it only reads
+		defer func() { _ = file.Close() }() // it only reads
 		if raw, err = io.ReadAll(file); err != nil {
 			return "", err
 		}

@@ -96,14 +96,14 @@ func (c *Console) follow(ctx context.Context, r *http.Request, rt route, s *stre
 		v, err := c.visitor(r, false)
 		if err != nil || !v.session.Role.Allows(rt.role) {
 			if ctx.Err() == nil {
-				s.event("over", "Signed out: sign in again") //nolint:errcheck // the stream ends either way
+				_ = s.event("over", "Signed out: sign in again") // the stream ends either way
 			}
 			return
 		}
 		if err := c.update(v, rt, s); err != nil {
 			if ctx.Err() == nil {
 				c.log.Warn("live page", "route", rt.path, "error", err)
-				s.event("over", "Not live: reload the page") //nolint:errcheck // the stream ends either way
+				_ = s.event("over", "Not live: reload the page") // the stream ends either way
 			}
 			return
 		}

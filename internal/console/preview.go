@@ -49,7 +49,7 @@ func (c *Console) preview(v *visit) error {
 	h.Set("Content-Security-Policy", documentPolicy)
 	h.Set("X-Frame-Options", "SAMEORIGIN")
 	if v.r.Method != http.MethodHead {
-		v.w.Write(pdf) //nolint:errcheck // the reader left
+		v.w.Write(pdf)
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (c *Console) control(ctx context.Context, method, path string, in, out any)
 	if err != nil {
 		return fault.New(fault.Unavailable, "The simulated authorities do not answer.").Because(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // it only reads
+	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, controlBytesMax))
 	if err != nil {
 		return fmt.Errorf("read the control plane's answer: %w", err)

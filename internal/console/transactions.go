@@ -303,13 +303,13 @@ func (c *Console) fetchDocument(v *visit) error {
 		if err != nil {
 			return err
 		}
-		defer content.Close() //nolint:errcheck // it only reads
+		defer func() { _ = content.Close() }() // it only reads
 		err = c.cfg.Operators.Record(v.ctx, v.by(), operator.Act{Action: "document.fetched", Subject: id, ClientID: life.ClientID, After: map[string]any{"resource_id": resource, "kind": a.Kind, "type": a.Type}})
 		if err != nil {
 			return err
 		}
 		maps.Copy(v.w.Header(), document.Headers(content)) // as a download: never part of a page of ours
-		io.Copy(v.w, content)                              //nolint:errcheck // the reader left; the length tells that it is cut
+		_, _ = io.Copy(v.w, content)                       // the reader left; the length tells that it is cut
 		return nil
 	}
 	return fault.New(fault.NotFound, "This transaction has no such document.")

@@ -234,7 +234,7 @@ func (c *Console) write(w http.ResponseWriter, status int, name string, f frame)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	w.Write(b.Bytes()) //nolint:errcheck // the reader left
+	w.Write(b.Bytes())
 	return nil
 }
 

@@ -273,7 +273,7 @@ func TestSlowAnswersComeAfterTheirTimeAndAreRegisteredBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer desk.Close()
+		defer func() { _ = desk.Close() }()
 		if err := desk.SetScript([]country.Step{{Outcome: country.Slow, Delay: 7 * time.Second}, {Outcome: country.Slow}}); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +338,7 @@ func TestABookForgetsNothingOverRestarts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 		desk, err := country.OpenDesk(dir, "XA")
 		if err != nil {
 			t.Fatal(err)

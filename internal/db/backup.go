@@ -44,7 +44,7 @@ func Backup(ctx context.Context, url, to string) (err error) {
 	defer func() {
 		err = errors.Join(err, f.Close())
 		if err != nil {
-			os.Remove(draft) //nolint:errcheck // the error is told
+			_ = os.Remove(draft) // the error is told
 		}
 	}()
 	if err := vacuumInto(ctx, path, draft); err != nil {

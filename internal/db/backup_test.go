@@ -18,7 +18,7 @@ func TestABackupIsWholeOrNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close() //nolint:errcheck // a test's
+	defer func() { _ = d.Close() }() // a test's
 	if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE kept (n BIGINT)") }); err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	dbtest.PostgresURL(t) // skips where there is none
 	s, err := dbtest.StartServer(os.TempDir())
 	must(t, err)
-	defer s.Stop() //nolint:errcheck // a test's own server
+	defer func() { _ = s.Stop() }() // a test's own server
 	d := dbtest.Open(t, db.Config{URL: s.URL()})
 	l := startLoad(t, d, 12)
 	l.until(200)
@@ -170,25 +170,25 @@ func startProxy(t *testing.T, server string) *proxy {
 			p.wg.Go(func() { p.carry(client) })
 		}
 	})
-	t.Cleanup(func() { l.Close(); p.wg.Wait() }) //nolint:errcheck // a test's own listener
+	t.Cleanup(func() { l.Close(); p.wg.Wait() })
 	return p
 }
 
 func (p *proxy) carry(client net.Conn) {
-	defer client.Close() //nolint:errcheck // cut on purpose
+	defer client.Close()
 	server, err := net.Dial("tcp", p.server)
 	if err != nil {
 		return
 	}
-	defer server.Close() //nolint:errcheck // cut on purpose
+	defer server.Close()
 	p.mu.Lock()
 	p.local = append(p.local, int64(server.LocalAddr().(*net.TCPAddr).Port))
 	p.mu.Unlock()
 	var answer atomic.Int64
 	answer.Store(-1) // bytes of the answer that still pass; -1: all
 	p.wg.Go(func() {
-		defer client.Close() //nolint:errcheck // cut on purpose
-		defer server.Close() //nolint:errcheck // cut on purpose
+		defer client.Close()
+		defer server.Close()
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := server.Read(buf)
@@ -196,7 +196,7 @@ func (p *proxy) carry(client net.Conn) {
 				n = 0
 			}
 			if left := answer.Load(); left >= 0 {
-				client.Write(buf[:min(int64(n), left)]) //nolint:errcheck // cut right after
+				_, _ = client.Write(buf[:min(int64(n), left)]) // cut right after
 				return
 			}
 			if _, bad := client.Write(buf[:n]); err != nil || bad != nil {
@@ -212,11 +212,11 @@ func (p *proxy) carry(client net.Conn) {
 			if pass >= 0 {
 				p.fired.Add(1)
 				answer.Store(max(pass-int64(len(commitMessage)), 0))
-				server.Write(buf[:int64(at)+min(pass, int64(len(commitMessage)))]) //nolint:errcheck // cut right after
+				_, _ = server.Write(buf[:int64(at)+min(pass, int64(len(commitMessage)))]) // cut right after
 				if pass < int64(len(commitMessage)) {
 					return
 				}
-				io.Copy(io.Discard, client) //nolint:errcheck // until the answer's side cuts
+				_, _ = io.Copy(io.Discard, client) // until the answer's side cuts
 				return
 			}
 		}

@@ -210,7 +210,7 @@ func TestNothingIsAcknowledgedAfterAFatalError(t *testing.T) {
 	url := dbtest.SQLiteURL(t)
 	d, err := db.Open(context.Background(), db.Config{URL: url, Fatal: func(err error) { fatal = append(fatal, err) }})
 	must(t, err)
-	defer d.Close() //nolint:errcheck // its log is gone
+	defer func() { _ = d.Close() }() // its log is gone
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
 	restore := replaceLogOf(t, dbtest.SQLitePath(url))
 	first := addAcked(d, "lost")
@@ -230,7 +230,7 @@ func replaceLogOf(t *testing.T, path string) (restore func()) {
 	for _, fd := range descriptors(filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path) + "-wal") {
 		dev, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
 		must(t, err)
-		t.Cleanup(func() { dev.Close() }) //nolint:errcheck // a device
+		t.Cleanup(func() { _ = dev.Close() }) // a device
 		kept, err := syscall.Dup(fd)
 		must(t, err)
 		must(t, syscall.Dup3(int(dev.Fd()), fd, 0))
@@ -245,7 +245,7 @@ func openFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tributary-readonly-")
 	must(t, err)
-	t.Cleanup(func() { os.Chmod(dir, 0o700); os.RemoveAll(dir) }) //nolint:errcheck // a test's own folder
+	t.Cleanup(func() { _, _ = os.Chmod(dir, 0o700), os.RemoveAll(dir) }) // a test's own folder
 	return dir
 }
 

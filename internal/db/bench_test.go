@@ -116,7 +116,7 @@ func bareCommit(b testing.TB) (commit func(i int)) {
 	path := filepath.Join(b.TempDir(), "bare.db")
 	raw, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	must(b, err)
-	b.Cleanup(func() { raw.Close() }) //nolint:errcheck // a yardstick
+	b.Cleanup(func() { _ = raw.Close() }) // a yardstick
 	raw.SetMaxOpenConns(1)
 	for _, text := range []string{"CREATE TABLE c (client TEXT NOT NULL, id TEXT NOT NULL, attempts BIGINT NOT NULL, PRIMARY KEY (client, id))",
 		"CREATE TABLE a (id TEXT PRIMARY KEY, client TEXT NOT NULL, stage TEXT NOT NULL, due_at BIGINT)", "CREATE TABLE b (id TEXT PRIMARY KEY, body BLOB NOT NULL)"} {

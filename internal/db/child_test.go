@@ -58,9 +58,9 @@ func startChild(t *testing.T, part string, args ...string) *child {
 	must(t, cmd.Start())
 	c := &child{t: t, cmd: cmd, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // it may be gone
-		cmd.Process.Kill()                  //nolint:errcheck // it may be gone
-		cmd.Wait()                          //nolint:errcheck // as above
+		_ = cmd.Process.Signal(syscall.SIGCONT) // it may be gone
+		_ = cmd.Process.Kill()                  // it may be gone
+		_ = cmd.Wait()                          // as above
 	})
 	return c
 }
@@ -100,7 +100,7 @@ func (c *child) rest() (said []string, code int) {
 	for line := c.hear(); line != ""; line = c.hear() {
 		said = append(said, line)
 	}
-	c.cmd.Wait() //nolint:errcheck // the code says it all
+	_ = c.cmd.Wait() // the code says it all
 	return said, c.cmd.ProcessState.ExitCode()
 }
 

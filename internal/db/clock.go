@@ -115,6 +115,6 @@ func (c *clock) observe(server time.Time, age time.Duration) {
 // PostgreSQL, hence a positive 63-bit number.
 func newNode() string {
 	var b [8]byte
-	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	rand.Read(b[:]) // crypto/rand.Read never fails
 	return strconv.FormatUint(binary.BigEndian.Uint64(b[:])>>1, 10)
 }

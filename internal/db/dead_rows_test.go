@@ -19,7 +19,7 @@ func deadRiders(t testing.TB, url string, d *db.DB, dead int) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), url)
 	must(t, err)
-	t.Cleanup(func() { conn.Close(context.Background()) }) //nolint:errcheck // a test's own connection
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // a test's own connection
 	_, err = conn.Exec(context.Background(), "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM test_riders")
 	must(t, err)
 	const step = 20_000

@@ -122,7 +122,7 @@ func DialOptions(ctx context.Context, address string) (keepalive bool, timeout t
 	if err != nil {
 		return false, 0, err
 	}
-	defer c.Close() //nolint:errcheck // it was only for looking
+	defer c.Close()
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		return false, 0, err

@@ -23,13 +23,13 @@ func startPair(t *testing.T) pair {
 	dbtest.PostgresURL(t) // skips where there is none
 	primary, err := dbtest.StartServer(os.TempDir())
 	must(t, err)
-	t.Cleanup(func() { primary.Stop() }) //nolint:errcheck // a test's own server
+	t.Cleanup(func() { _ = primary.Stop() }) // a test's own server
 	standby, err := primary.Replica(os.TempDir())
 	must(t, err)
-	t.Cleanup(func() { standby.Stop() }) //nolint:errcheck // a test's own server
+	t.Cleanup(func() { _ = standby.Stop() }) // a test's own server
 	conn, err := pgx.Connect(t.Context(), primary.URL())
 	must(t, err)
-	defer conn.Close(context.Background()) //nolint:errcheck // a test's own connection
+	defer func() { _ = conn.Close(context.Background()) }() // a test's own connection
 	_, err = conn.Exec(t.Context(), "ALTER SYSTEM SET synchronous_standby_names = '*'")
 	must(t, err)
 	_, err = conn.Exec(t.Context(), "SELECT pg_reload_conf()")
@@ -138,7 +138,7 @@ func TestStandbyAloneIsRefused(t *testing.T) {
 	p := startPair(t)
 	d, err := db.Open(t.Context(), db.Config{URL: p.standby.URL(), Guest: true})
 	if err == nil {
-		d.Close() //nolint:errcheck // it should not have been opened
+		_ = d.Close() // it should not have been opened
 		t.Fatal("a standby is taken for a server that takes writes")
 	}
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
-		f.Value.Set("10") //nolint:errcheck // a number; the database under each check is real and slow
+		_ = f.Value.Set("10") // a number; the database under each check is real and slow
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -73,7 +73,7 @@ func (s *pgSchema) close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), schemaQuestions)
 	defer cancel()
-	s.conn.Close(ctx) //nolint:errcheck // the lock falls with the session, whoever ends it
+	_ = s.conn.Close(ctx) // the lock falls with the session, whoever ends it
 }
 
 // run sends a script as it is; several statements are one transaction unless they say otherwise.

@@ -44,7 +44,7 @@ func (s *sqliteSchema) step(ctx context.Context, m migration, record string) err
 
 func (s *sqliteSchema) migrateJobs(ctx context.Context) error { return s.e.job.migrate(ctx) }
 
-func (s *sqliteSchema) close() { s.dir.Close() } //nolint:errcheck // closing gives up a lock
+func (s *sqliteSchema) close() { _ = s.dir.Close() } // closing gives up a lock
 
 func (s *sqliteSchema) exec(ctx context.Context, script string) error {
 	tx, err := s.e.writer.BeginTx(ctx, nil)

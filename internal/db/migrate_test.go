@@ -238,7 +238,7 @@ func TestEachVersionKeepsWhatWasThere(t *testing.T) {
 		ctx := context.Background()
 		d, err := db.Open(ctx, db.Config{URL: url})
 		must(t, err)
-		defer d.Close() //nolint:errcheck // tested elsewhere
+		defer func() { _ = d.Close() }() // tested elsewhere
 		steps, err := db.Steps(d.Engine())
 		must(t, err)
 		written := map[int]int{}
@@ -315,7 +315,7 @@ func TestNodesMigrateAtTheSameTime(t *testing.T) {
 		for i := range nodes {
 			d, err := db.Open(ctx, db.Config{URL: url, Guest: i > 0})
 			must(t, err)
-			defer d.Close() //nolint:errcheck // tested elsewhere
+			defer func() { _ = d.Close() }() // tested elsewhere
 			wg.Go(func() {
 				n, err := d.Migrate(ctx)
 				if err == nil {
@@ -341,7 +341,7 @@ func TestForeignSchemasAreRefused(t *testing.T) {
 		ctx := context.Background()
 		d, err := db.Open(ctx, db.Config{URL: url})
 		must(t, err)
-		defer d.Close() //nolint:errcheck // tested elsewhere
+		defer func() { _ = d.Close() }() // tested elsewhere
 		if err := d.CheckSchema(ctx); !errors.Is(err, db.ErrSchemaOld) || !strings.Contains(err.Error(), "tributary migrate") {
 			t.Errorf("an empty database passes: %v", err)
 		}

@@ -46,7 +46,7 @@ func TestMigrationBesideTheVersionBefore(t *testing.T) {
 		ctx := context.Background()
 		next, err := db.Open(ctx, db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, nil))})
 		must(t, err)
-		defer next.Close() //nolint:errcheck // tested elsewhere
+		defer func() { _ = next.Close() }() // tested elsewhere
 		first, second := salesSteps(next.Engine())
 		_, err = db.MigrateSteps(ctx, next, first)
 		must(t, err)
@@ -54,7 +54,7 @@ func TestMigrationBesideTheVersionBefore(t *testing.T) {
 		if next.Engine() == "postgres" { // SQLite has one server
 			old, err = db.Open(ctx, db.Config{URL: url})
 			must(t, err)
-			defer old.Close() //nolint:errcheck // tested elsewhere
+			defer func() { _ = old.Close() }() // tested elsewhere
 		}
 		traffic := startTraffic(t, old)
 		end := make(chan struct{})
@@ -105,7 +105,7 @@ func holdTable(t *testing.T, url, table string) chan struct{} {
 	go func() {
 		defer close(done)
 		<-end
-		conn.Close(context.Background()) //nolint:errcheck // a test's own connection
+		_ = conn.Close(context.Background()) // a test's own connection
 	}()
 	t.Cleanup(func() { <-done })
 	return end
@@ -174,7 +174,7 @@ func TestInterruptedIndexIsBuiltAnew(t *testing.T) {
 	ctx := context.Background()
 	d, err := db.Open(ctx, db.Config{URL: url})
 	must(t, err)
-	defer d.Close() //nolint:errcheck // tested elsewhere
+	defer func() { _ = d.Close() }() // tested elsewhere
 	first := db.Step{Version: 1, Name: "sales", Script: "CREATE TABLE sales (id TEXT PRIMARY KEY, client TEXT NOT NULL, at BIGINT NOT NULL)"}
 	second := db.Step{Version: 2, Name: "found", Script: "CREATE TABLE found (id TEXT PRIMARY KEY);\nCREATE INDEX CONCURRENTLY sales_by_client ON sales (client);\nCREATE INDEX CONCURRENTLY sales_by_time ON sales (at)"}
 	_, err = db.MigrateSteps(ctx, d, first)
@@ -234,10 +234,10 @@ func TestWaitingForAnotherMigrationCanBeGivenUp(t *testing.T) {
 	var said lockedBuffer
 	d, err := db.Open(context.Background(), db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	must(t, err)
-	defer d.Close() //nolint:errcheck // tested elsewhere
+	defer func() { _ = d.Close() }() // tested elsewhere
 	other, err := pgx.Connect(t.Context(), url)
 	must(t, err)
-	defer other.Close(context.Background()) //nolint:errcheck // a test's own connection
+	defer func() { _ = other.Close(context.Background()) }() // a test's own connection
 	_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock($1)", db.SchemaLock)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

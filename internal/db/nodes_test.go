@@ -52,7 +52,7 @@ func terminateSessions(t *testing.T, url, where string) {
 	t.Helper()
 	d, err := db.Open(context.Background(), db.Config{URL: url, Guest: true})
 	must(t, err)
-	defer d.Close() //nolint:errcheck // a connection to end others
+	defer func() { _ = d.Close() }() // a connection to end others
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
 		return tx.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tributary' AND datname = current_database() AND pid <> pg_backend_pid() AND " + where)
 	}))

@@ -52,11 +52,11 @@ func (p *peers) connect(ctx context.Context) error {
 	}
 	// Shared: after a cut the server may not have noticed that the old session is gone.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", p.key); err != nil {
-		conn.Close(ctx) //nolint:errcheck // the first error tells more
+		_ = conn.Close(ctx) // the first error tells more
 		return fmt.Errorf("take the node's lock: %w", err)
 	}
 	if _, err := conn.Exec(ctx, "LISTEN "+notifyChannel); err != nil {
-		conn.Close(ctx) //nolint:errcheck // the first error tells more
+		_ = conn.Close(ctx) // the first error tells more
 		return err
 	}
 	p.conn = conn
@@ -110,7 +110,7 @@ func (p *peers) hear(ctx context.Context) bool {
 func (p *peers) hangUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	p.conn.Close(ctx) //nolint:errcheck // it is broken or we are leaving
+	_ = p.conn.Close(ctx) // it is broken or we are leaving
 }
 
 // notify asks sendLoop to tell the other nodes.

@@ -59,7 +59,7 @@ func TestTransactionPoolingIsRefused(t *testing.T) {
 			url := dbtest.Bouncer(t, mode, dbtest.PostgresURL(t))
 			d, err := db.Open(t.Context(), db.Config{URL: url + how})
 			if err == nil {
-				d.Close() //nolint:errcheck // it should not have been opened
+				_ = d.Close() // it should not have been opened
 				t.Errorf("a pooler in %s mode%s is taken", mode, how)
 				continue
 			}

@@ -168,12 +168,12 @@ func (e *pgEngine) read(ctx context.Context, fn func(Reader) error) error {
 	}
 	defer conn.Release()
 	c := &pgTx{e: e, ctx: ctx, instant: e.d.instant(), line: conn.Conn().PgConn().Conn(), limit: limit + pgReadSlack}
-	defer c.line.SetDeadline(time.Time{}) //nolint:errcheck // a broken connection says so soon enough
+	defer c.line.SetDeadline(time.Time{})
 	c.prolong()
 	if c.tx, err = conn.BeginTx(ctx, begin); err != nil {
 		return e.readError(ctx, visitor, fmt.Errorf("begin a read: %w: %w", errLost, err))
 	}
-	defer c.tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // a read has nothing to keep
+	defer c.tx.Rollback(context.WithoutCancel(ctx))
 	if visitor {
 		c.limit = 0 // the budget is for all statements together
 	}

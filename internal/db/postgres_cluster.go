@@ -120,7 +120,7 @@ func (d *DB) CheckCluster(ctx context.Context, accept bool) error {
 	}
 	var oldSystem string
 	var oldTimeline int64
-	fmt.Sscan(stored, &oldSystem, &oldTimeline) //nolint:errcheck // nothing stored is nothing known
+	_, _ = fmt.Sscan(stored, &oldSystem, &oldTimeline) // nothing stored is nothing known
 	switch {
 	case oldSystem == system && oldTimeline == timeline:
 		return nil

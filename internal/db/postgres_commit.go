@@ -121,8 +121,8 @@ func (e *pgEngine) tryCommit(group []*write, until time.Time) error {
 	// A deadline of the connection, not of a context: pgx starts a goroutine
 	// per statement to watch one.
 	line := conn.Conn().PgConn().Conn()
-	line.SetDeadline(until)             //nolint:errcheck // a broken connection says so soon enough
-	defer line.SetDeadline(time.Time{}) //nolint:errcheck // as above
+	line.SetDeadline(until)
+	defer line.SetDeadline(time.Time{})
 	ctx := context.Background()
 	tx, err := conn.BeginTx(ctx, beginOf(group))
 	if err != nil {
@@ -132,7 +132,7 @@ func (e *pgEngine) tryCommit(group []*write, until time.Time) error {
 	ended := false
 	defer func() {
 		if !ended {
-			tx.Rollback(ctx) //nolint:errcheck // the connection is given up if it cannot
+			tx.Rollback(ctx)
 		}
 	}()
 	c := &pgTx{e: e, tx: tx, ctx: ctx, shared: len(group) > 1}

@@ -108,7 +108,7 @@ func (e *pgEngine) lookAround(ctx context.Context) {
 		alone := e.cfg.ConnConfig.Copy()
 		alone.Host, alone.Port, alone.TLSConfig, alone.Fallbacks = at.Host, at.Port, at.TLSConfig, nil
 		if c, err := pgx.ConnectConfig(ctx, alone); err == nil {
-			c.Close(ctx) //nolint:errcheck // it was only for looking
+			_ = c.Close(ctx) // it was only for looking
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (e *pgEngine) refuseTransactionPooling(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer first.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only for looking
+	defer func() { _ = first.Close(context.WithoutCancel(ctx)) }() // it was only for looking
 	mine, err := backend(ctx, first, "")
 	if err != nil || mine == first.PgConn().PID() {
 		return err
@@ -150,7 +150,7 @@ func (e *pgEngine) refuseTransactionPooling(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer second.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only for looking
+	defer func() { _ = second.Close(context.WithoutCancel(ctx)) }() // it was only for looking
 	for range poolerLooks {
 		if mine, err = backend(ctx, first, ""); err != nil {
 			return err

@@ -64,7 +64,7 @@ func (c *pgTx) query(sql string, args []any) (*Rows, error) {
 // or a network that swallows packets, says nothing, for as long as it likes.
 func (c *pgTx) prolong() {
 	if c.limit > 0 {
-		c.line.SetDeadline(time.Now().Add(c.limit)) //nolint:errcheck // a broken connection says so soon enough
+		c.line.SetDeadline(time.Now().Add(c.limit))
 	}
 }
 
@@ -121,7 +121,7 @@ func (c *pgTx) flush() error {
 	for _, s := range stmts {
 		tag, err := results.Exec()
 		if err != nil {
-			results.Close() //nolint:errcheck // the first error tells more
+			_ = results.Close() // the first error tells more
 			return c.lost(err)
 		}
 		if s.want >= 0 && tag.RowsAffected() != s.want {
@@ -147,7 +147,7 @@ func (c *pgTx) lost(err error) error {
 // single writes.
 func (c *pgTx) lock(name string) error {
 	h := fnv.New64a()
-	h.Write([]byte(name)) //nolint:errcheck // a hash never fails
+	h.Write([]byte(name)) // a hash never fails
 	key := int64(h.Sum64())
 	if !c.shared {
 		return c.exec("SELECT pg_advisory_xact_lock($1)", []any{key}, -1)

@@ -21,7 +21,7 @@ func pumping[T any](p *db.Pump[T]) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		p.Run(ctx) //nolint:errcheck // it has none
+		_ = p.Run(ctx) // it has none
 		close(done)
 	}()
 	return func() {

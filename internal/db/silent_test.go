@@ -168,7 +168,7 @@ func proxied(t *testing.T, direct *db.DB, p *proxy) map[string]bool {
 func TestSilentPeersAreGivenUpByTheKernel(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer l.Close() //nolint:errcheck // a test's own listener
+	defer l.Close()
 	keepalive, timeout, err := db.DialOptions(t.Context(), l.Addr().String())
 	must(t, err)
 	if !keepalive || timeout != 10*time.Second {
@@ -186,7 +186,7 @@ func TestServersCertificateIsVerified(t *testing.T) {
 	must(t, errors.Join(os.WriteFile(filepath.Join(dir, "trusted.pem"), trusted, 0o600), os.WriteFile(filepath.Join(dir, "stranger.pem"), stranger, 0o600)))
 	s, err := dbtest.StartServer(os.TempDir())
 	must(t, err)
-	defer s.Stop() //nolint:errcheck // a test's own server
+	defer func() { _ = s.Stop() }() // a test's own server
 	keyFile, err := s.Put("server.key", key)
 	must(t, err)
 	certFile, err := s.Put("server.crt", cert)
@@ -233,11 +233,11 @@ func TestDangerousSettingsAreFound(t *testing.T) {
 	dbtest.PostgresURL(t) // skips where there is none
 	s, err := dbtest.StartServer(os.TempDir())
 	must(t, err)
-	defer s.Stop() //nolint:errcheck // a test's own server
+	defer func() { _ = s.Stop() }() // a test's own server
 	look := func() (found []string) {
 		d, err := db.Open(t.Context(), db.Config{URL: s.URL(), Guest: true})
 		must(t, err)
-		defer d.Close() //nolint:errcheck // tested elsewhere
+		defer func() { _ = d.Close() }() // tested elsewhere
 		list, err := d.Dangers(t.Context())
 		must(t, err)
 		for _, danger := range list {

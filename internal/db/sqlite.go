@@ -81,7 +81,7 @@ func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) 
 	}
 	if err := e.connect(ctx); err != nil {
 		if e.lock != nil {
-			e.lock.Close() //nolint:errcheck // closing gives up a lock
+			_ = e.lock.Close() // closing gives up a lock
 		}
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func lockFile(path string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		text := make([]byte, 20)
 		n, _ := f.Read(text)
-		f.Close() //nolint:errcheck // nothing was written
+		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("%s: process %s serves it: stop it first, or use PostgreSQL for several nodes: %w",
 			strings.TrimSuffix(path, ".lock"), strings.TrimSpace(string(text[:n])), ErrInUse)
 	}
@@ -357,7 +357,7 @@ func (e *sqliteEngine) classify(err error) error {
 	code := sqliteCode(err)
 	switch {
 	case code == sqlite3.SQLITE_IOERR_FSYNC, code == sqlite3.SQLITE_IOERR_DIR_FSYNC, code&0xff == sqlite3.SQLITE_CORRUPT:
-		os.WriteFile(e.doubt(), []byte(err.Error()+"\n"), 0o600) //nolint:errcheck // best effort on a failing disk
+		_ = os.WriteFile(e.doubt(), []byte(err.Error()+"\n"), 0o600) // best effort on a failing disk
 		e.d.die(explain(err))
 	}
 	return unavailable(explain(err))
@@ -394,14 +394,14 @@ func (e *sqliteEngine) read(ctx context.Context, fn func(Reader) error) error {
 		return e.readError(ctx, wait, err)
 	}
 	defer func() {
-		conn.Close() //nolint:errcheck // gives it back to the pool
+		_ = conn.Close() // gives it back to the pool
 		c.learn(from.pool)
 	}()
 	c.tx, err = conn.BeginTx(context.WithoutCancel(ctx), nil)
 	if err != nil {
 		return e.classify(fmt.Errorf("begin a read: %w", err))
 	}
-	defer c.tx.Rollback() //nolint:errcheck // a read has nothing to keep
+	defer c.tx.Rollback()
 	if err := fn(c); err != nil {
 		return e.readError(ctx, wait, err)
 	}

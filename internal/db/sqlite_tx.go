@@ -189,7 +189,7 @@ func (c *stmtCache) put(text string, s *sql.Stmt) *sql.Stmt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if first := c.stmts[text]; first != nil {
-		s.Close() //nolint:errcheck // an unused statement
+		_ = s.Close() // an unused statement
 		return first
 	}
 	if c.stmts == nil {

@@ -188,7 +188,7 @@ func (d *doctor) checkReceivers(ctx context.Context) {
 			return nil
 		})
 	}
-	group.Wait() //nolint:errcheck // the functions answer nil
+	_ = group.Wait() // the functions answer nil
 	for i, r := range list {
 		subject := strings.Join(r.owners, ", ") + " " + hostOf(r.address)
 		if errs[i] != nil {
@@ -298,7 +298,7 @@ func (d *doctor) checkDisk() {
 			d.say(Fail, about{check: "disk", subject: folder, fix: "correct the folder"}, "%v", err)
 			continue
 		}
-		d.sayDisk(folder, uint64(s.Bavail)*uint64(s.Bsize)) //nolint:unconvert // the types differ between systems
+		d.sayDisk(folder, uint64(s.Bavail)*uint64(s.Bsize)) // the types differ between systems
 	}
 }
 
@@ -389,7 +389,7 @@ func (d *doctor) checkAuthority(ctx context.Context, name, address string, clock
 	if err != nil {
 		return
 	}
-	answer.Body.Close() //nolint:errcheck // has none
+	answer.Body.Close()
 	if theirs, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
 		// The header has whole seconds: half of one is expected.
 		clock.Do(func() { d.sayClock("authority "+name, theirs.Add(time.Second/2).Sub(d.now())) })

@@ -198,7 +198,7 @@ func (d *doctor) openDatabase(ctx context.Context) bool {
 		d.say(OK, about{check: "schema", subject: opened.Engine()}, "fits this program")
 		return true
 	}
-	opened.Close() //nolint:errcheck // the finding is told
+	_ = opened.Close() // the finding is told
 	return false
 }
 
@@ -312,7 +312,7 @@ func (d *doctor) openParts(ctx context.Context) {
 	err = d.db.Read(ctx, func(r db.Reader) (err error) { d.clients, err = parts.Accounts.List(r); return err })
 	if err != nil {
 		d.say(Fail, about{check: "clients", fix: "look at the database's log"}, "%v", err)
-		parts.Close() //nolint:errcheck // the finding is told
+		_ = parts.Close() // the finding is told
 		return
 	}
 	d.parts = parts

@@ -116,7 +116,7 @@ func TestServerThatDoesNotSyncIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Stop() //nolint:errcheck // a test's own server
+	defer func() { _ = s.Stop() }() // a test's own server
 	for _, f := range examine(t, doctor.Options{Config: migrated(t, s.URL())}, "durability", "synchronous_commit") {
 		if f.Verdict != doctor.Warn || !strings.Contains(f.Fix, "synchronous_commit = on") {
 			t.Errorf("%+v", f)

@@ -219,7 +219,7 @@ func deflate(pool *sync.Pool, level int, data []byte) []byte {
 	}
 	// A bytes.Buffer takes everything, so neither call can fail.
 	_, _ = w.Write(data)
-	_ = w.Close()
+	_ = w.Close() // into memory
 	pool.Put(w)
 	return out.Bytes()
 }

@@ -438,7 +438,7 @@ func unavailable(cause error) error {
 // newID is 128 random bits in lower-case hex.
 func newID() string {
 	var b [16]byte
-	rand.Read(b[:]) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(b[:]) // never fails: the runtime ends the program instead
 	return hex.EncodeToString(b[:])
 }
 

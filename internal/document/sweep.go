@@ -254,7 +254,7 @@ func (f *folder) below(prefix string) ([]string, error) {
 // removeEmpty removes folders that have nothing in them any more.
 func (f *folder) removeEmpty(prefixes []string) {
 	for _, prefix := range prefixes {
-		os.Remove(filepath.Join(f.dir, filepath.FromSlash(prefix))) //nolint:errcheck // one that is not empty stays
+		_ = os.Remove(filepath.Join(f.dir, filepath.FromSlash(prefix))) // one that is not empty stays
 	}
 }
 

@@ -84,7 +84,7 @@ func killAt(t *testing.T, e errand) (operationID string) {
 	if killed := cmd.Process.Kill(); killed != nil || err != nil {
 		t.Fatalf("the other process said %q (%v) and ended with %v (%v)", line, err, cmd.Wait(), killed)
 	}
-	cmd.Wait() //nolint:errcheck // it was killed
+	_ = cmd.Wait() // it was killed
 	return strings.TrimSpace(line)
 }
 

@@ -44,20 +44,20 @@ func newCutter(t *testing.T, to string) *cutter {
 			c.wg.Go(func() { c.carry(conn) })
 		}
 	})
-	t.Cleanup(func() { l.Close(); c.wg.Wait() }) //nolint:errcheck // a test's own listener
+	t.Cleanup(func() { l.Close(); c.wg.Wait() })
 	return c
 }
 
 func (c *cutter) carry(from net.Conn) {
-	defer from.Close() //nolint:errcheck // cut on purpose
+	defer from.Close()
 	to, err := net.Dial("tcp", c.to)
 	if err != nil {
 		return
 	}
-	defer to.Close() //nolint:errcheck // cut on purpose
+	defer to.Close()
 	var mute atomic.Bool
 	c.wg.Go(func() {
-		defer from.Close() //nolint:errcheck // cut on purpose
+		defer from.Close()
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := to.Read(buf)
@@ -77,8 +77,8 @@ func (c *cutter) carry(from net.Conn) {
 		}
 		if bytes.Contains(buf[:n], []byte("Q\x00\x00\x00\x0bcommit\x00")) && c.armed.CompareAndSwap(true, false) {
 			mute.Store(true)
-			to.Write(buf[:n])         //nolint:errcheck // the server commits
-			io.Copy(io.Discard, from) //nolint:errcheck // until the other side cuts
+			_, _ = to.Write(buf[:n])         // the server commits
+			_, _ = io.Copy(io.Discard, from) // until the other side cuts
 			return
 		}
 		if _, err := to.Write(buf[:n]); err != nil {

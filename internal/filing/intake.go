@@ -261,7 +261,7 @@ func encodeFaults(list []fault.Fault) any {
 // ReadFaults reads stored warnings.
 func ReadFaults(text *string) (list []fault.Fault) {
 	if text != nil {
-		json.Unmarshal([]byte(*text), &list) //nolint:errcheck // written by encodeFaults
+		_ = json.Unmarshal([]byte(*text), &list) // written by encodeFaults
 	}
 	return list
 }

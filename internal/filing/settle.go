@@ -395,7 +395,7 @@ func (b *batch) render(ctx context.Context, e *ending) *document.File {
 	})
 	if err != nil {
 		b.log.Error("render a document", "operation", e.op.id, "error", err)
-		b.cfg.Alerts.Raise(ctx, alert.DocumentFailed, e.op.id, "the document of operation "+e.op.id+" could not be made")
+		_ = b.cfg.Alerts.Raise(ctx, alert.DocumentFailed, e.op.id, "the document of operation "+e.op.id+" could not be made") // it is logged in any case
 		e.faults = append(e.faults, fault.Warn("", fault.InternalError, "the document for people could not be made; the registration stands"))
 		return nil
 	}

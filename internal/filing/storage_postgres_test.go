@@ -112,7 +112,7 @@ func endSessions(t *testing.T, address string) (ended int) {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, address)
 	must(t, err)
-	defer conn.Close(ctx) //nolint:errcheck // a test's own connection
+	defer func() { _ = conn.Close(ctx) }() // a test's own connection
 	must(t, conn.QueryRow(ctx, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(&ended))
 	return ended
@@ -167,27 +167,27 @@ func newScissors(t *testing.T, to string) *scissors {
 			s.wg.Go(func() { s.carry(conn) })
 		}
 	})
-	t.Cleanup(func() { l.Close(); s.wg.Wait() }) //nolint:errcheck // a test's own listener
+	t.Cleanup(func() { l.Close(); s.wg.Wait() })
 	return s
 }
 
 func (s *scissors) carry(from net.Conn) {
-	defer from.Close() //nolint:errcheck // cut on purpose
+	defer from.Close()
 	to, err := net.Dial("tcp", s.to)
 	if err != nil {
 		return
 	}
-	defer to.Close()      //nolint:errcheck // cut on purpose
+	defer to.Close()
 	var left atomic.Int64 // bytes of the answer that still pass; -1: all
 	left.Store(-1)
 	s.wg.Go(func() {
-		defer from.Close() //nolint:errcheck // cut on purpose
-		defer to.Close()   //nolint:errcheck // cut on purpose
+		defer from.Close()
+		defer to.Close()
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := to.Read(buf)
 			if rest := left.Load(); rest >= 0 {
-				from.Write(buf[:min(int64(n), rest)]) //nolint:errcheck // cut right after
+				_, _ = from.Write(buf[:min(int64(n), rest)]) // cut right after
 				return
 			}
 			if _, bad := from.Write(buf[:n]); err != nil || bad != nil {
@@ -203,9 +203,9 @@ func (s *scissors) carry(from net.Conn) {
 				s.cuts.Add(1)
 				whole := int64(len(commitText))
 				left.Store(max(pass-whole, 0))
-				to.Write(buf[:int64(at)+min(pass, whole)]) //nolint:errcheck // cut right after
+				_, _ = to.Write(buf[:int64(at)+min(pass, whole)]) // cut right after
 				if pass >= whole {
-					io.Copy(io.Discard, from) //nolint:errcheck // until the answer's side cuts
+					_, _ = io.Copy(io.Discard, from) // until the answer's side cuts
 				}
 				return
 			}

@@ -204,7 +204,7 @@ func TestIndexMissesNothingHoweverCommitsAreOrdered(t *testing.T) {
 				if rapid.Bool().Draw(rt, "killed") {
 					cancel()
 				}
-				n.IndexRound(round, now) //nolint:errcheck // given up
+				_ = n.IndexRound(round, now) // given up
 				cancel()
 			}
 		}

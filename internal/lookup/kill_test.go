@@ -58,8 +58,10 @@ func killMidway(t *testing.T, url string, g *gate) {
 	go func() { died <- child.Wait() }()
 	select {
 	case <-g.reached:
-		child.Process.Kill() //nolint:errcheck // it is waited for
-		<-died
+		_ = child.Process.Kill() // it is waited for
+		if err := <-died; err == nil {
+			t.Error("a worker that was killed ended well")
+		}
 	case err := <-died:
 		t.Fatalf("the worker ended by itself: %v %s", err, said.String())
 	}
@@ -95,7 +97,7 @@ func TestABatchSurvivesAKill(t *testing.T) {
 		killMidway(t, url, g)
 
 		after := open()
-		defer after.d.Close() //nolint:errcheck // the test's last act
+		defer func() { _ = after.d.Close() }() // the test's last act
 		stored := after.answers(id)
 		if stored < childEntriesPass-500-32 || stored > childEntriesPass+100 {
 			t.Errorf("%d answers were stored before the kill", stored)

@@ -236,8 +236,8 @@ func bubble(t *testing.T, config lookup.VIESConfig, handle http.HandlerFunc) *lo
 	t.Helper()
 	listener := make(pipes)
 	server := &http.Server{Handler: handle}
-	go server.Serve(listener)
-	t.Cleanup(func() { server.Close() })
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
 	config.BaseURL = "http://vies"
 	config.HTTP = &http.Client{Transport: &http.Transport{DialContext: listener.dial}}
 	return newVIES(t, config)
@@ -278,7 +278,7 @@ func TestTheLastCallerToLeaveEndsTheCall(t *testing.T) {
 		gone := make(chan struct{})
 		vies := bubble(t, lookup.VIESConfig{}, func(_ http.ResponseWriter, r *http.Request) {
 			// The server notices that the client is gone only once the body is read.
-			io.Copy(io.Discard, r.Body)
+			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 			close(gone)
 		})
@@ -562,7 +562,7 @@ func FuzzVIESAnswer(f *testing.F) {
 			if a != (lookup.Answer{}) {
 				t.Fatalf("an answer beside an error: %+v", a)
 			}
-			viesError(t, err)
+			_ = viesError(t, err)
 			return
 		}
 		if status != 200 || !bytes.Contains(bytes.ToLower(body), []byte("valid")) {

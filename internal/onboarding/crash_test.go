@@ -124,8 +124,8 @@ func startAndKill(t *testing.T, url string, o *office, asked chan string) (job, 
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	io.Copy(io.Discard, out) //nolint:errcheck // until it is gone
-	cmd.Wait()               //nolint:errcheck // it was killed
+	_, _ = io.Copy(io.Discard, out) // until it is gone
+	_ = cmd.Wait()                  // it was killed
 	return strings.TrimSpace(line), supplier
 }
 

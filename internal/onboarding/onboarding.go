@@ -101,7 +101,7 @@ var errNoSealer = fault.New(fault.Internal, "no sealer of tax credentials is con
 // newID makes the id of a company or a job: 32 lower-case hex characters.
 func newID() string {
 	var b [16]byte
-	rand.Read(b[:]) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(b[:]) // never fails: the runtime ends the program instead
 	return hex.EncodeToString(b[:])
 }
 

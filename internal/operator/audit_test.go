@@ -219,7 +219,7 @@ func TestGuessingRaisesOneAlert(t *testing.T) {
 		c.Alerts, c.Limit = alerts, operator.Limit{NameBurst: 1, NameEvery: time.Hour, AddressBurst: 1, AddressEvery: time.Hour}
 	})
 	for range 5 {
-		b.SignIn(t.Context(), attempt("ana", long(20))) //nolint:errcheck // refused
+		_, _, _ = b.SignIn(t.Context(), attempt("ana", long(20))) // refused
 	}
 	if times := one[int](t, d, "SELECT times FROM alerts WHERE name = 'auth_failures_spike' AND subject = 'console'"); times != 1 {
 		t.Errorf("raised %d times", times)

@@ -315,6 +315,6 @@ func because(message string, cause error) error {
 
 func randomText() string {
 	b := make([]byte, 32)
-	rand.Read(b) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(b) // never fails: the runtime ends the program instead
 	return base64.RawURLEncoding.EncodeToString(b)
 }

@@ -71,7 +71,7 @@ func newProvider(t testing.TB) *provider {
 
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v) //nolint:errcheck // the test's own server
+	_ = json.NewEncoder(w).Encode(v) // the test's own server
 }
 
 func (p *provider) discovery(w http.ResponseWriter, _ *http.Request) {
@@ -144,7 +144,7 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	case !known || b64(sum[:]) != g.challenge || r.FormValue("redirect_uri") != g.redirect || id != oidcClient || password != oidcSecret:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		w.Write([]byte(`{"error":"invalid_grant"}`)) //nolint:errcheck // the test's own server
+		w.Write([]byte(`{"error":"invalid_grant"}`))
 		return
 	}
 	claims := map[string]any{"iss": p.server.URL, "aud": oidcClient, "sub": "subject-1", "nonce": g.nonce, "email": "ana@example.test", "email_verified": true,

@@ -294,7 +294,7 @@ func TestGuessingIsLimitedByNameAndByAddress(t *testing.T) {
 		kind(t, "too many from one address", try("dora", "192.0.2.1", long(20)), fault.Limited)
 		kind(t, "another address of the same IPv6 network", func() error {
 			for i := range 5 {
-				try("n"+string(rune('a'+i)), "2001:db8::1", long(20)) //nolint:errcheck // counted
+				_ = try("n"+string(rune('a'+i)), "2001:db8::1", long(20)) // counted
 			}
 			return try("nz", "2001:db8::ffff", long(20))
 		}(), fault.Limited)

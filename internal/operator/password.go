@@ -110,7 +110,7 @@ func (h *hashing) hash(ctx context.Context, password secret.Secret) (string, err
 	}
 	defer func() { <-h.slots }()
 	salt := make([]byte, saltBytes)
-	rand.Read(salt) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(salt) // never fails: the runtime ends the program instead
 	return h.cost.encode(salt, h.cost.derive(password, salt, hashBytes)), nil
 }
 
@@ -166,7 +166,7 @@ func checkPassword(name string, password secret.Secret) error {
 func makePassword() secret.Secret {
 	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32, none of them mistaken for another
 	var b [24]byte
-	rand.Read(b[:]) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(b[:]) // never fails: the runtime ends the program instead
 	var text strings.Builder
 	for i, c := range b {
 		if i > 0 && i%6 == 0 {

@@ -231,7 +231,7 @@ func (s *Recovery) Run(ctx context.Context, worker bool) error {
 		defer close(done)
 		if worker {
 			pump := &db.Pump[askRow]{DB: s.db, Queue: askQueue, Log: s.log, InFlight: asksAtOnce, Work: s.ask, Poll: s.poll}
-			pump.Run(asks) //nolint:errcheck // it has none
+			_ = pump.Run(asks) // it has none
 		}
 	}()
 	defer func() {

@@ -37,7 +37,7 @@ func CreateMasterFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("create master key: %w", err)
 	}
-	defer func() { _ = os.Remove(draft.Name()) }()
+	defer func() { _ = os.Remove(draft.Name()) }() // it is gone when all went well
 	if err := writeKeyset(draft, handle); err != nil {
 		return fmt.Errorf("create master key: %w", err)
 	}
@@ -86,7 +86,7 @@ func readMasterFile(path string) (*kek, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }()
+	defer func() { _ = file.Close() }() // only read
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func replaceKeyset(path string, draft *os.File) (next *kek, err error) {
 		// After the rename there is nothing of that name, or another rotation's
 		// draft, which must not be taken away.
 		if next == nil {
-			_ = os.Remove(draft.Name())
+			_ = os.Remove(draft.Name()) // the error is told
 		}
 	}()
 	current, err := readMasterFile(path)

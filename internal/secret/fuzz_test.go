@@ -27,7 +27,7 @@ func FuzzKeyset(f *testing.F) {
 	f.Add(made[:len(made)/2])
 	f.Add([]byte(`{"primaryKeyId":1,"key":[]}`))
 	const variable = "TRIBUTARY_FUZZED_KEYSET"
-	f.Cleanup(func() { os.Unsetenv(variable) }) //nolint:errcheck // ours alone
+	f.Cleanup(func() { _ = os.Unsetenv(variable) }) // ours alone
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if err := os.Setenv(variable, base64.StdEncoding.EncodeToString(content)); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ func ReadFile(path string) (Secret, error) {
 	if err != nil {
 		return Secret{}, fmt.Errorf("read a secret: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer func() { _ = file.Close() }() // only read
 	raw, err := io.ReadAll(io.LimitReader(file, textFileBytesMax+1))
 	defer clear(raw)
 	switch text := strings.TrimRight(string(raw), "\r\n"); {

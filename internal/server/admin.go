@@ -34,7 +34,7 @@ func (s *Server) adminHandler() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/profile", unhurried(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", unhurried(pprof.Trace))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) }) //nolint:errcheck // the caller went away
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) })
 	front := http.NewServeMux()
 	front.Handle(console.Root+"/", s.console)
 	front.Handle("GET "+console.Root, http.RedirectHandler(console.Root+"/", http.StatusSeeOther))

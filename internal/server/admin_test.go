@@ -155,7 +155,7 @@ func TestWhoDawdlesAtTheAdminListenerIsCutOff(t *testing.T) {
 	srv.ReadHeaderTimeout, srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout = short, short, short, short
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	go srv.Serve(l) //nolint:errcheck // ends with Close
+	go func() { _ = srv.Serve(l) }() // ends with Close
 	t.Cleanup(func() { must(t, srv.Close()) })
 	at := l.Addr().String()
 

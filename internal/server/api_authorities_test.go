@@ -220,7 +220,7 @@ func (p *program) book(t *testing.T, code string) []any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	var held object
 	if err := json.NewDecoder(answer.Body).Decode(&held); err != nil {
 		t.Fatal(err)

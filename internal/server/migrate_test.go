@@ -24,7 +24,7 @@ func TestServeMigratesForAsLongAsItTakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close(ctx) //nolint:errcheck // a test's own connection
+	defer func() { _ = other.Close(ctx) }() // a test's own connection
 	const begun = "CREATE TABLE schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)"
 	if _, err := other.Exec(ctx, begun+"; BEGIN; LOCK TABLE schema_version IN SHARE MODE"); err != nil {
 		t.Fatal(err)

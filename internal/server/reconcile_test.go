@@ -22,7 +22,7 @@ func (p *program) reconciled(t *testing.T, simulators, supplier, day string) rec
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer guest.Close() //nolint:errcheck // read only
+	defer func() { _ = guest.Close() }() // read only
 	at, err := recovery.Day(day)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func (p *program) otherAuthority(t *testing.T, numbers []string, day string) str
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { office.Close() }) //nolint:errcheck // a test's own
+	t.Cleanup(func() { _ = office.Close() }) // a test's own
 	desk, _ := office.Desk("XX")
 	err = desk.Write(func(b *country.Book) {
 		for i, number := range numbers {

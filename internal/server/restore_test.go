@@ -204,7 +204,7 @@ func (p *program) restoredState(t *testing.T, supplier string) (state string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer guest.Close() //nolint:errcheck // read only
+	defer func() { _ = guest.Close() }() // read only
 	err = guest.Read(t.Context(), func(r db.Reader) error {
 		list, _, err := recovery.Restored(r)
 		for _, s := range list {

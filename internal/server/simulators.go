@@ -37,7 +37,7 @@ func (s *simulators) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.S
 // serve answers on a listener until Close.
 func (s *simulators) serve(l net.Listener) {
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: headerTimeout}
-	go s.server.Serve(l) //nolint:errcheck // ends with Close
+	go func() { _ = s.server.Serve(l) }() // ends with Close
 }
 
 // Close ends serving and the logs of what was registered.
@@ -64,7 +64,7 @@ func Simulate(ctx context.Context, address, dir string, ready func(url string)) 
 		return errors.Join(fmt.Errorf("--simulators: %w", err), sims.Close())
 	}
 	srv := &http.Server{Handler: sims, ReadHeaderTimeout: headerTimeout}
-	stopped := context.AfterFunc(ctx, func() { srv.Close() }) //nolint:errcheck // we are leaving
+	stopped := context.AfterFunc(ctx, func() { _ = srv.Close() }) // we are leaving
 	defer stopped()
 	ready("http://" + listener.Addr().String())
 	if err = srv.Serve(listener); errors.Is(err, http.ErrServerClosed) {

@@ -106,7 +106,7 @@ func Folder(t testing.TB) string {
 	if err != nil {
 		return t.TempDir()
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // a test's own folder
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a test's own folder
 	return dir
 }
 
@@ -132,13 +132,13 @@ func copyFile(to, from string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // only read
+	defer func() { _ = in.Close() }() // only read
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, fs.FileMode(0o600))
 	if err != nil {
 		return err
 	}
 	if _, err := io.Copy(out, in); err != nil {
-		out.Close() //nolint:errcheck // the first error tells more
+		_ = out.Close() // the first error tells more
 		return err
 	}
 	return out.Close()

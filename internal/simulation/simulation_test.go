@@ -103,7 +103,7 @@ func TestRemainsAreWhatWasCommitted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { d.Close() }) //nolint:errcheck // a test's own
+			t.Cleanup(func() { _ = d.Close() }) // a test's own
 			return d
 		}
 		write := func(d *db.DB, sql string) {

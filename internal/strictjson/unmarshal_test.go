@@ -43,7 +43,7 @@ func TestUnmarshalFillsWhatItsTypeHas(t *testing.T) {
 	want := outer{
 		inner: inner{"p"}, Name: "n", Count: &three, On: true, List: []inner{{"a"}, {}}, By: map[string]inner{"x": {"b"}},
 		Nets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Raw: []byte{0, 1},
-		Any: map[string]any{"k": []any{json.Number("12345678901234567890")}}, Share: 0.5, Number: "1e3", Plain: "q",
+		Any: map[string]any{"k": []any{json.Number("12345678901234567890")}}, Share: 0.5, Number: "1e3", Plain: "q", private: "",
 		Deep: map[string]map[string]int{"a": {"b": 1}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

@@ -79,9 +79,9 @@ func child(t *testing.T, env ...string) (kill func() (stored []string)) {
 	}()
 	<-opened
 	return func() []string {
-		cmd.Process.Kill() //nolint:errcheck // it may be dead already
+		_ = cmd.Process.Kill() // it may be dead already
 		stored := <-ended
-		cmd.Wait() //nolint:errcheck // killed on purpose
+		_ = cmd.Wait() // killed on purpose
 		return stored
 	}
 }
@@ -131,7 +131,7 @@ func TestKillLosesNothing(t *testing.T) {
 func leased(t *testing.T, url string) (n int) {
 	t.Helper()
 	d := must(db.Open(t.Context(), db.Config{URL: url, Guest: true}))(t)
-	defer d.Close() //nolint:errcheck // only read
+	defer func() { _ = d.Close() }() // only read
 	err := d.Read(context.Background(), func(r db.Reader) error {
 		return r.Row("SELECT count(*) FROM webhook_events WHERE lease_until IS NOT NULL").Scan(&n)
 	})

@@ -59,7 +59,7 @@ func fewer(t *testing.T, checks string) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
 	if before := f.Value.String(); before == f.DefValue {
-		t.Cleanup(func() { f.Value.Set(before) }) //nolint:errcheck // it was accepted before
+		t.Cleanup(func() { _ = f.Value.Set(before) }) // it was accepted before
 		if err := f.Value.Set(checks); err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,7 @@ func newEventID(now time.Time, serial uint32) string {
 	var b [idBytes]byte
 	binary.BigEndian.PutUint64(b[:], uint64(now.UnixMilli())<<16)
 	binary.BigEndian.PutUint32(b[idTimeBytes:], serial<<8)
-	rand.Read(b[idTimeBytes+idSerialBytes:]) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(b[idTimeBytes+idSerialBytes:]) // never fails: the runtime ends the program instead
 	return hex.EncodeToString(b[:])
 }
 

@@ -32,13 +32,13 @@ func FuzzReply(f *testing.F) {
 			s.Over(func(context.Context, string, string) (net.Conn, error) {
 				ours, theirs := net.Pipe()
 				go func() {
-					defer theirs.Close() //nolint:errcheck // a pipe
+					defer theirs.Close()
 					if _, err := http.ReadRequest(bufio.NewReader(theirs)); err != nil {
 						return
 					}
-					theirs.Write(text) //nolint:errcheck // the sender may have heard enough
+					_, _ = theirs.Write(text) // the sender may have heard enough
 					if open {
-						io.Copy(io.Discard, theirs) //nolint:errcheck // until the sender leaves
+						_, _ = io.Copy(io.Discard, theirs) // until the sender leaves
 					}
 				}()
 				return ours, nil

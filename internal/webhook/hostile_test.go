@@ -39,7 +39,7 @@ type hostile struct {
 	act    func(conn net.Conn)
 }
 
-func say(conn net.Conn, text string) { io.WriteString(conn, text) }
+func say(conn net.Conn, text string) { _, _ = io.WriteString(conn, text) }
 
 // pour writes until the other side hangs up.
 func pour(conn net.Conn, chunk []byte) {
@@ -62,11 +62,11 @@ func drip(conn net.Conn, b byte) {
 }
 
 // hang waits until the other side hangs up.
-func hang(conn net.Conn) { io.Copy(io.Discard, conn) }
+func hang(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
 func reset(conn net.Conn) {
 	if t, ok := conn.(*tls.Conn); ok {
-		t.NetConn().(*net.TCPConn).SetLinger(0)
+		_ = t.NetConn().(*net.TCPConn).SetLinger(0)
 		t.NetConn().Close()
 	}
 }
@@ -75,8 +75,8 @@ func reset(conn net.Conn) {
 func bomb() []byte {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	z.Write(make([]byte, 1<<20))
-	z.Close()
+	_, _ = z.Write(make([]byte, 1<<20))
+	_ = z.Close()
 	return bytes.Repeat(b.Bytes(), 64) // 64 members of 1 MiB are one stream of 64 MiB
 }
 
@@ -103,7 +103,7 @@ func hostiles() []hostile {
 		{"endless chunked body", "", 200, kept, false, then(ok+"Transfer-Encoding: chunked\r\n\r\n", func(c net.Conn) {
 			pour(c, []byte("400\r\n"+string(kilo)+"\r\n"))
 		})},
-		{"gzip bomb", "", 200, kept, false, then(ok+fmt.Sprintf("Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", len(gz)), func(c net.Conn) { c.Write(gz); hang(c) })},
+		{"gzip bomb", "", 200, kept, false, then(ok+fmt.Sprintf("Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", len(gz)), func(c net.Conn) { _, _ = c.Write(gz); hang(c) })},
 		{"10 MB of headers", "", 200, 0, false, then(ok, pourHeaders)},
 		{"one endless header", "", 200, 0, false, then(ok+"X-Pad: ", func(c net.Conn) { pour(c, kilo) })},
 		{"slow headers", "", 200, 0, true, then(ok+"X-Slow: ", func(c net.Conn) { drip(c, 'x') })},
@@ -147,7 +147,7 @@ func serveConn(conn net.Conn, list []hostile) {
 	if err != nil {
 		return
 	}
-	io.Copy(io.Discard, req.Body)
+	_, _ = io.Copy(io.Discard, req.Body)
 	var i int
 	if _, err := fmt.Sscanf(req.URL.Path, "/%d", &i); err == nil {
 		list[i].act(conn)
@@ -178,8 +178,8 @@ func serveHostile() {
 			go serveConn(conn, list)
 		}
 	}()
-	json.NewEncoder(os.Stdout).Encode(hostileHello{l.Addr().String(), ca.pem})
-	io.Copy(io.Discard, os.Stdin)
+	_ = json.NewEncoder(os.Stdout).Encode(hostileHello{l.Addr().String(), ca.pem})
+	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
 type hostileHello struct {
@@ -196,7 +196,7 @@ func startHostile(t *testing.T) (base string, pool *x509.CertPool) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
+	t.Cleanup(func() { _ = stdin.Close(); _ = cmd.Wait() })
 	var hello hostileHello
 	if err := json.NewDecoder(stdout).Decode(&hello); err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestReplyIsKeptAndReadUpToItsLimits(t *testing.T) {
 		}
 		mu.Unlock()
 		var n int
-		fmt.Sscanf(r.URL.Path, "/%d", &n)
+		_, _ = fmt.Sscanf(r.URL.Path, "/%d", &n)
 		w.Header().Set("Content-Length", fmt.Sprint(n))
 		w.Write(bytes.Repeat([]byte("x"), n))
 	})
@@ -370,7 +370,7 @@ func TestHeadersUpToTheLimitArePartOfAReply(t *testing.T) {
 	ca := must(newAuthority())(t)
 	server := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n, line int
-		fmt.Sscanf(r.URL.Path, "/%d/%d", &n, &line)
+		_, _ = fmt.Sscanf(r.URL.Path, "/%d/%d", &n, &line)
 		for range n {
 			w.Header().Add("X-Pad", strings.Repeat("x", 1015)) // a line of 1 KiB
 		}

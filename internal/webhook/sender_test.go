@@ -104,10 +104,10 @@ func TestKeptConnectionThatWasClosedCostsNoTry(t *testing.T) {
 					if err != nil {
 						return
 					}
-					io.Copy(io.Discard, req.Body)
+					_, _ = io.Copy(io.Discard, req.Body)
 					if i == 0 {
 						served.Add(1)
-						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+						_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					}
 				}
 			})
@@ -197,9 +197,9 @@ func TestConfiguredProxyTunnels(t *testing.T) {
 			return
 		}
 		in, _, _ := w.(http.Hijacker).Hijack()
-		io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n")
-		go func() { io.Copy(out, in); out.Close() }()
-		go func() { io.Copy(in, out); in.Close() }()
+		_, _ = io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n")
+		go func() { _, _ = io.Copy(out, in); out.Close() }()
+		go func() { _, _ = io.Copy(in, out); in.Close() }()
 	}))
 	t.Cleanup(proxy.Close)
 	u := must(url.Parse(proxy.URL))(t)

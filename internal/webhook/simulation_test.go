@@ -136,7 +136,7 @@ func (p *post) dial(ctx context.Context, address string, alive *bool) (net.Conn,
 
 // receive is a receiver's side of a connection.
 func (p *post) receive(c net.Conn, alive *bool) {
-	defer c.Close() //nolint:errcheck // a pipe
+	defer c.Close()
 	for in := bufio.NewReader(c); ; {
 		request, err := http.ReadRequest(in)
 		if err != nil {

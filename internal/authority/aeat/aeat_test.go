@@ -360,7 +360,7 @@ func FuzzDouble(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer desk.Close()
+		defer func() { _ = desk.Close() }()
 		r := httptest.NewRequest(http.MethodPost, aeatwire.ServicePath, bytes.NewReader(source))
 		r.Header.Set("Client-Cert", leaf)
 		w := httptest.NewRecorder()

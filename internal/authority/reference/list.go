@@ -106,7 +106,7 @@ func (a *authority) chainHead(w http.ResponseWriter, r *http.Request) {
 	err := a.desk.Write(func(b *country.Book) {
 		if last, ok := b.Get("chain/" + from.supplier); ok {
 			said.Outcome = xxwire.OutcomeAccepted
-			fmt.Sscanf(last, "%d %s", &said.Position, &said.SHA256) //nolint:errcheck // written by head
+			_, _ = fmt.Sscanf(last, "%d %s", &said.Position, &said.SHA256) // written by head
 		}
 	})
 	if err != nil {

@@ -54,7 +54,7 @@ func (no refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(no.status)
 	taken := false
-	_ = json.NewEncoder(w).Encode(xxwire.Problem{Error: no.code, Message: no.message, Taken: &taken})
+	_ = json.NewEncoder(w).Encode(xxwire.Problem{Error: no.code, Message: no.message, Taken: &taken}) // the caller went away
 }
 
 func busy(w http.ResponseWriter) {

@@ -17,7 +17,7 @@ const sessionsMax = 10_000
 // open begins a session of the REST provider.
 func (a *authority) open() (text string, until time.Time) {
 	raw := make([]byte, 32)
-	rand.Read(raw) //nolint:errcheck // never fails: the runtime ends the program instead
+	rand.Read(raw) // never fails: the runtime ends the program instead
 	text, until = hex.EncodeToString(raw), time.Now().Add(satwire.SessionLifetime)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,8 +71,8 @@ func (a *authority) uploaded(w http.ResponseWriter, r *http.Request) ([]byte, bo
 		restRefuse(w, http.StatusBadRequest, "CFDI40999 - Xml CFDI no proporcionado o viene vacio.")
 		return nil, false
 	}
-	defer file.Close()
-	defer r.MultipartForm.RemoveAll() //nolint:errcheck // temporary files of a double
+	defer func() { _ = file.Close() }() // read only
+	defer func() { _ = r.MultipartForm.RemoveAll() }() // temporary files of a double
 	raw, err := io.ReadAll(file)
 	if err != nil {
 		restRefuse(w, http.StatusBadRequest, "CFDI40999 - Xml CFDI no proporcionado o viene vacio.")

@@ -95,7 +95,7 @@ func TestDoubleEnforcesTheWaitItStates(t *testing.T) {
 		time.Sleep(time.Until(now)) // the bubble's clock begins in the year 2000
 		s := &sender{t: t, ch: ch, leaf: real.Leaf.Raw, dir: dir}
 		s.restart()
-		defer func() { s.desk.Close() }()
+		defer func() { _ = s.desk.Close() }()
 		if answer := s.expect("first call", 1, "one", true); !strings.Contains(answer, "<sfR:TiempoEsperaEnvio>2<") {
 			t.Errorf("the wait is not 2 s: %s", answer)
 		}

@@ -3,7 +3,7 @@ package identity
 import (
 	"crypto/hmac"
 	"crypto/pbkdf2"
-	"crypto/sha1" //nolint:gosec // what PKCS#12 files of authorities are made with
+	"crypto/sha1" // what PKCS#12 files of authorities are made with
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/asn1"

@@ -28,8 +28,8 @@ func Test(taxNumber, name string, now time.Time) (file []byte, password string, 
 	}
 	serial := make([]byte, 16)
 	hidden := make([]byte, 12)
-	rand.Read(serial) //nolint:errcheck // never fails: the runtime ends the program instead
-	rand.Read(hidden) //nolint:errcheck // likewise
+	rand.Read(serial) // never fails: the runtime ends the program instead
+	rand.Read(hidden) // likewise
 	serial[0] &= 0x7f
 	template := &x509.Certificate{
 		SerialNumber: new(big.Int).SetBytes(serial),

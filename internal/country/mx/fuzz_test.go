@@ -24,7 +24,7 @@ func FuzzAnswers(f *testing.F) {
 			if err != nil {
 				return
 			}
-			defer resp.Body.Close() //nolint:errcheck // only read
+			defer resp.Body.Close()
 			w.WriteHeader(resp.StatusCode)
 			_, _ = io.Copy(w, resp.Body)
 		case strings.HasSuffix(r.URL.Path, "/authenticate"):

@@ -290,8 +290,8 @@ func (a visit) seat(ctx context.Context) (session, error) {
 // open opens a session with a key of its own. The lock is held.
 func (a visit) open(ctx context.Context) (*session, error) {
 	s := &session{key: make([]byte, 32), iv: make([]byte, 16)}
-	rand.Read(s.key) //nolint:errcheck // never fails: the runtime ends the program instead
-	rand.Read(s.iv)  //nolint:errcheck // likewise
+	rand.Read(s.key) // never fails: the runtime ends the program instead
+	rand.Read(s.iv)  // likewise
 	for again := false; ; again = true {
 		bearer, err := a.bearerLocked(ctx)
 		if err != nil {
@@ -328,7 +328,7 @@ func (a visit) close(ctx context.Context, reference string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	_, _ = a.ch.call(ctx, request{method: http.MethodPost, path: pathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.access.Token, want: http.StatusNoContent})
+	_, _ = a.ch.call(ctx, request{method: http.MethodPost, path: pathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.access.Token, want: http.StatusNoContent}) // a session that stays open closes by itself
 }
 
 // leave drops a session that KSeF does not take invoices for any more.

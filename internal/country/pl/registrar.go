@@ -366,7 +366,7 @@ func (k *authority) confirm(w http.ResponseWriter, r *http.Request, find func(cl
 	sum := sha256.Sum256(body)
 	w.Header().Set("Content-Type", typeXML)
 	w.Header().Set(headerHash, base64.StdEncoding.EncodeToString(sum[:]))
-	_, _ = w.Write(body)
+	_, _ = w.Write(body) // the caller went away
 }
 
 // writeUPO writes a confirmation as the test environment does: with its own

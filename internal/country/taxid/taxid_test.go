@@ -25,7 +25,7 @@ func vectors(tb testing.TB, name string) []vector {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var all []vector
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		country, number, ok := strings.Cut(lines.Text(), "\t")

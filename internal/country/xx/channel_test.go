@@ -331,7 +331,7 @@ func TestTheAuthorityChecksWhoSpeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer simulators.Close()
+	defer func() { _ = simulators.Close() }()
 	// A recorder between the channel and the authority changes one thing each time.
 	for name, tamper := range map[string]func(*http.Request){
 		"another body":      func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{}\n")) },

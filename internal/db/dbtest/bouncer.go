@@ -47,16 +47,16 @@ func Bouncer(t testing.TB, mode, address string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // a test's own
-		cmd.Wait()         //nolint:errcheck // killed on purpose
-		os.RemoveAll(dir)  //nolint:errcheck // a test's own folder
+		_ = cmd.Process.Kill() // a test's own
+		_ = cmd.Wait()         // killed on purpose
+		_ = os.RemoveAll(dir)  // a test's own folder
 	})
 	through := *to
 	through.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // another program has no signal to give
 		c, err := net.Dial("tcp", through.Host)
 		if err == nil {
-			c.Close() //nolint:errcheck // it was only for looking
+			c.Close()
 			return through.String()
 		}
 		if time.Now().After(deadline) {

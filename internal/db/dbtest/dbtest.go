@@ -145,7 +145,7 @@ func (s *Server) command(t testing.TB, sql string) {
 	if err != nil {
 		t.Fatalf("connect to the test server: %v", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // a test's own connection
+	defer func() { _ = conn.Close(ctx) }() // a test's own connection
 	if _, err := conn.Exec(ctx, sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}

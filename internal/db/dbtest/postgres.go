@@ -119,7 +119,7 @@ func (s *Server) Start() error {
 	if err != nil {
 		return fmt.Errorf("open the server's log: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // the server has its own handle
+	defer func() { _ = log.Close() }() // the server has its own handle
 	deadline := time.Now().Add(30 * time.Second)
 	for s.cmd = nil; ; {
 		// After Kill its children take a moment to notice, and a new server
@@ -174,9 +174,9 @@ func (s *Server) ping() error {
 func (s *Server) Kill() error {
 	children := childrenOf(s.cmd.Process.Pid)
 	err := s.cmd.Process.Kill()
-	s.cmd.Wait() //nolint:errcheck // killed on purpose
+	_ = s.cmd.Wait() // killed on purpose
 	for _, pid := range children {
-		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have ended by itself
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
 	}
 	return err
 }
@@ -191,7 +191,7 @@ func (s *Server) Thaw() error { return s.signal(syscall.SIGCONT) }
 func (s *Server) signal(sig syscall.Signal) error {
 	err := s.cmd.Process.Signal(sig)
 	for _, pid := range childrenOf(s.cmd.Process.Pid) {
-		syscall.Kill(pid, sig) //nolint:errcheck // it may have ended by itself
+		_ = syscall.Kill(pid, sig) // it may have ended by itself
 	}
 	return err
 }
@@ -277,7 +277,7 @@ func sweep(dir string) {
 		var owner int
 		_, err := fmt.Sscanf(filepath.Base(path), "tributary-pg-%d-", &owner)
 		if err == nil && errors.Is(syscall.Kill(owner, 0), syscall.ESRCH) {
-			os.RemoveAll(path) //nolint:errcheck // left-overs
+			_ = os.RemoveAll(path) // left-overs
 		}
 	}
 }
@@ -287,6 +287,6 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close() //nolint:errcheck // only its number is wanted
+	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -36,7 +36,7 @@ func (s *Server) Promote() error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.Background()) //nolint:errcheck // a test's own connection
+	defer func() { _ = conn.Close(context.Background()) }() // a test's own connection
 	var promoted bool
 	if err := conn.QueryRow(context.Background(), "SELECT pg_promote(true, 30)").Scan(&promoted); err != nil || !promoted {
 		return errors.Join(err, errors.New("the standby was not promoted"))
@@ -52,7 +52,7 @@ func (s *Server) until(question string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a test's own connection
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // a test's own connection
 	for yes := false; !yes; time.Sleep(10 * time.Millisecond) {
 		if err := conn.QueryRow(ctx, question).Scan(&yes); err != nil {
 			return fmt.Errorf("%s: %w", question, err)

@@ -293,8 +293,8 @@ func (n *Node) When(point string, act func(lane string)) {
 func (n *Node) Start() *Node {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { n.Service.Run(ctx) }) //nolint:errcheck // it has none
-	running.Go(func() { n.Ledger.Run(ctx) })  //nolint:errcheck // nor has this one
+	running.Go(func() { _ = n.Service.Run(ctx) }) // it has none
+	running.Go(func() { _ = n.Ledger.Run(ctx) })  // nor has this one
 	n.halt = func() {
 		cancel()
 		running.Wait()

@@ -69,7 +69,7 @@ func (z *Zone) serve() {
 			return
 		}
 		if reply, ok := z.answer(buf[:n]); ok {
-			z.conn.WriteTo(reply, from)
+			_, _ = z.conn.WriteTo(reply, from)
 		}
 	}
 }
