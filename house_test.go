@@ -41,6 +41,7 @@ var staircase = [][]string{
 	{"alert"},
 	{"account"},
 	{"operator"},
+	{"document/typeset"},
 	{"document"},
 	{"webhook"},
 	{"onboarding"},

@@ -40,6 +40,7 @@ type commonFlags struct {
 	Listen               string        `help:"Address of the public API." default:"127.0.0.1:8080"`
 	Admin                string        `help:"Address of console, metrics and pprof; loopback unless you mean it." default:"127.0.0.1:8081"`
 	Documents            string        `help:"Store of documents: file:///DIR or s3://BUCKET." placeholder:"URL"`
+	Fonts                []string      `help:"Folders with fonts for documents, before the system's." placeholder:"DIR"`
 	PublicURL            string        `help:"Base of every address handed out; default http:// and the listen address." placeholder:"URL" name:"public-url"`
 	WebhookRetryBase     time.Duration `help:"First retry of a webhook; then doubling." default:"5s"`
 	WebhookCA            string        `help:"Trusted CA for receivers, PEM." placeholder:"FILE" name:"webhook-ca"`
@@ -64,7 +65,7 @@ type commonFlags struct {
 
 func (f *commonFlags) config(c *command) (server.Config, error) {
 	cfg := server.Config{
-		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
+		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, Fonts: f.Fonts, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
 		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase,
 		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, AdminURL: f.AdminURL,
 		VIES: f.VIES, Log: c.log, Version: versionText(), Restored: f.Restored,

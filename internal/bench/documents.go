@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/xx"
 	"tributary/internal/document"
+	"tributary/internal/document/typeset"
 	"tributary/internal/transaction"
 )
 
@@ -24,7 +25,7 @@ func (r *run) documents(ctx context.Context) error {
 	totals, _ := transaction.Calculate(sale.Items)
 	supplier := country.Supplier{ID: "supplier", CountryCode: "XX", LegalName: "Reference Trading Ltd", TaxNumber: "XX123456789",
 		Address: transaction.Address{CountryCode: "XX", City: "Exampleton", AddressLine1: "1 Sample Street"}}
-	renderer, err := document.NewRenderer()
+	renderer, err := document.NewRenderer(typeset.WithSystem())
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/document/typeset"
 	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
@@ -106,7 +107,7 @@ func (j *journal) String() string {
 
 // What is dear to make and never changes is made once.
 var (
-	renderer  = sync.OnceValues(document.NewRenderer)
+	renderer  = sync.OnceValues(func() (*document.Renderer, error) { return document.NewRenderer(typeset.WithSystem()) })
 	countries = sync.OnceValues(func() ([]country.Pack, error) {
 		packs := []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber)}
 		all, err := generic.Packs()
@@ -157,9 +158,8 @@ func build(t testing.TB, d *db.DB) *house {
 	h.service = filing.New(filing.Config{
 		DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Alerts: h.alerts, Log: log, RetryBase: time.Hour, // what is stuck stays stuck
 
-		Render: func(ctx context.Context, in filing.Issued) ([]byte, bool, error) {
-			pdf, err := renderer.Render(ctx, document.Visual{Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Language: "EN", IssuedAt: in.At, UniqueNumber: in.UniqueNumber})
-			return pdf, false, err
+		Render: func(ctx context.Context, in filing.Issued) (document.Rendering, error) {
+			return renderer.Render(ctx, document.Visual{Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Language: "EN", IssuedAt: in.At, UniqueNumber: in.UniqueNumber})
 		},
 	})
 	t.Cleanup(h.service.Close)

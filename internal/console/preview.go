@@ -38,18 +38,18 @@ func (c *Console) preview(v *visit) error {
 			return err
 		}
 	}
-	pdf, err := c.cfg.Renderer.Render(v.ctx, sample(name, look, c.now()))
+	made, err := c.cfg.Renderer.Render(v.ctx, sample(name, look, c.now()))
 	if err != nil {
 		return err
 	}
 	h := v.w.Header()
 	h.Set("Content-Type", "application/pdf")
-	h.Set("Content-Length", strconv.Itoa(len(pdf)))
+	h.Set("Content-Length", strconv.Itoa(len(made.PDF)))
 	h.Set("Content-Disposition", `inline; filename="preview.pdf"`)
 	h.Set("Content-Security-Policy", documentPolicy)
 	h.Set("X-Frame-Options", "SAMEORIGIN")
 	if v.r.Method != http.MethodHead {
-		v.w.Write(pdf)
+		v.w.Write(made.PDF)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/document/typeset"
 	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
 )
@@ -276,6 +277,33 @@ func (d *doctor) checkDocuments(ctx context.Context) {
 	default:
 		d.say(OK, about{check: "documents", subject: subject}, "a file can be written, read and deleted")
 	}
+}
+
+// checkFonts names the scripts that documents cannot be set in.
+func (d *doctor) checkFonts() {
+	library, err := typeset.NewLibrary(typeset.WithSystem(d.cfg.Fonts...))
+	if err != nil {
+		d.say(Fail, about{check: "fonts", fix: "report it: the fonts of the program are broken"}, "%v", err)
+		return
+	}
+	scripts, err := library.Scripts()
+	if err != nil {
+		d.say(Fail, about{check: "fonts", fix: "correct --fonts, or let the service's user read the folder"}, "%v", err)
+		return
+	}
+	var missing, wanted []string
+	for _, s := range scripts {
+		if s.Font == "" {
+			missing = append(missing, s.Script)
+			wanted = append(wanted, s.Wanted)
+		}
+	}
+	if len(missing) == 0 {
+		d.say(OK, about{check: "fonts"}, "documents can be set in all %d scripts that are known", len(scripts))
+		return
+	}
+	fix := "nothing, if no client sells there; else install a font for each, for example " + wanted[0] + " (Debian: fonts-noto-core, fonts-noto-cjk), or name a folder with --fonts"
+	d.say(Warn, about{check: "fonts", fix: fix}, "no font for %s: documents give such text in Latin letters", strings.Join(missing, ", "))
 }
 
 // Free space: a document takes about 100 KiB, an operation about 10.

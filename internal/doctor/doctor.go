@@ -143,6 +143,7 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 		d.within(ctx, d.checkBacklog)
 	}
 	d.within(ctx, d.checkDocuments)
+	d.checkFonts()
 	d.checkDisk()
 	d.checkOwnCertificate()
 	d.checkArguments()

@@ -214,3 +214,23 @@ func TestAnIdentityProviderThatIsAwayIsAWarning(t *testing.T) {
 		provider.Close()
 	}
 }
+
+func TestScriptsWithoutAFontAreNamed(t *testing.T) {
+	cfg := migrated(t, "sqlite:"+filepath.Join(t.TempDir(), "tributary.db"))
+	for _, f := range examine(t, doctor.Options{Config: cfg}, "fonts", "") {
+		if f.Verdict == doctor.Fail {
+			t.Errorf("%+v", f)
+		}
+	}
+	cfg.Fonts = []string{t.TempDir()}
+	if err := os.Chmod(cfg.Fonts[0], 0); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() != 0 {
+		for _, f := range examine(t, doctor.Options{Config: cfg}, "fonts", "") {
+			if f.Verdict != doctor.Fail {
+				t.Errorf("a folder that cannot be read: %+v", f)
+			}
+		}
+	}
+}

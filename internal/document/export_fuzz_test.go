@@ -1,6 +1,10 @@
 package document
 
-import "unicode"
+import (
+	"unicode"
+
+	"tributary/internal/document/typeset"
+)
 
 // Paragraph is one of a note as it will be drawn.
 type Paragraph struct {
@@ -21,7 +25,10 @@ func ReadNote(raw string) (all []Paragraph) {
 }
 
 // Hidden reports characters that no document may show.
-func Hidden(r rune) bool { return invisible(r) || unicode.IsControl(r) }
+func Hidden(r rune) bool {
+	bound := r == 0x200C || r == 0x200D || r >= 0xE0100 && r <= 0xE01EF // stay with some letters
+	return unicode.IsControl(r) || !bound && !unicode.IsSpace(r) && typeset.Clean("x"+string(r)) == "x"
+}
 
 // Limits of a note.
 const (

@@ -15,34 +15,41 @@ import (
 // common locale data; groups of thousands are always separated, because an
 // invoice is read in columns.
 type format struct {
-	dateLayout   string
-	decimal      string
-	group        string
-	percentSpace bool // 21 % rather than 21%
-	moneyFirst   bool // € 5 rather than 5 €
-	moneyTight   bool // €5 rather than € 5
+	dateLayout    string
+	buddhist      bool // years of the Thai calendar
+	decimal       string
+	group         string
+	indian        bool // 12,34,567: groups of two above the thousands
+	percentSpace  bool // 21 % rather than 21%
+	percentBefore bool // %21
+	moneyFirst    bool // € 5 rather than 5 €
+	moneyTight    bool // €5 rather than € 5
 }
 
 const nbsp = "\u00A0"
 
-// in returns the format as the country's readers expect it where countries
-// share a language but not its numbers.
-func (f format) in(lang, countryCode string) format {
-	switch strings.ToUpper(lang) + "-" + countryCode {
-	case "ES-MX", "ES-GT", "ES-HN", "ES-NI", "ES-PA", "ES-SV", "ES-DO", "ES-PR", "ES-US", "ES-PE":
-		f.decimal, f.group, f.moneyFirst = ".", ",", true
-	case "ES-AR", "ES-CL", "ES-CO", "ES-EC", "ES-PY", "ES-UY", "ES-VE":
-		f.moneyFirst = true
-	case "PT-BR":
-		f.group, f.moneyFirst = ".", true
-	case "DE-CH", "DE-LI", "IT-CH":
-		f.decimal, f.group, f.moneyFirst = ".", "’", true
-	case "DE-AT":
-		f.group = nbsp
-	case "EN-US":
-		f.dateLayout = "Jan 2, 2006"
+// set reads one property as files write it.
+func (f *format) set(name, value string) bool {
+	text := strings.ReplaceAll(value, "_", nbsp)
+	switch name {
+	case "date":
+		f.dateLayout = strings.ReplaceAll(value, "_", " ")
+	case "era":
+		f.buddhist = value == "buddhist"
+	case "decimal":
+		f.decimal = text
+	case "group":
+		f.group = text
+	case "grouping":
+		f.indian = value == "indian"
+	case "percent":
+		f.percentSpace, f.percentBefore = value == "apart", value == "before"
+	case "money":
+		f.moneyFirst, f.moneyTight = value != "after", value == "tight"
+	default:
+		return false
 	}
-	return f
+	return true
 }
 
 // date writes the day of an instant in a place.
@@ -50,7 +57,27 @@ func (f *format) date(t time.Time, loc *time.Location) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.In(loc).Format(f.dateLayout)
+	return f.day(t.In(loc))
+}
+
+// day writes a day.
+func (f *format) day(t time.Time) string {
+	layout := f.dateLayout
+	if f.buddhist { // the year alone: a leap day stays one
+		layout = strings.ReplaceAll(layout, "2006", strconv.Itoa(t.Year()+buddhistYears))
+	}
+	return t.Format(layout)
+}
+
+// buddhistYears is how far the Thai calendar is ahead.
+const buddhistYears = 543
+
+// thousands reports whether a separator stands before the digits that are left.
+func (f *format) thousands(left int) bool {
+	if f.indian {
+		return left == 3 || left > 3 && left%2 == 1
+	}
+	return left%3 == 0
 }
 
 // amount writes minor units with the decimals of the currency.
@@ -72,7 +99,7 @@ func (f *format) decimalNumber(digits string, decimals int) string {
 		out.WriteString("−")
 	}
 	for i := range len(whole) {
-		if i > 0 && (len(whole)-i)%3 == 0 {
+		if i > 0 && f.thousands(len(whole)-i) {
 			out.WriteString(f.group)
 		}
 		out.WriteByte(whole[i])
@@ -97,7 +124,10 @@ func (f *format) number(a num.Amount) string {
 }
 
 func (f *format) percent(a num.Amount) string {
-	if f.percentSpace {
+	switch {
+	case f.percentBefore:
+		return "%" + f.number(a)
+	case f.percentSpace:
 		return f.number(a) + nbsp + "%"
 	}
 	return f.number(a) + "%"
@@ -143,6 +173,16 @@ func currencySign(code string) string {
 		return "₴"
 	case "TRY":
 		return "₺"
+	case "INR":
+		return "₹"
+	case "ILS":
+		return "₪"
+	case "KRW":
+		return "₩"
+	case "THB":
+		return "฿"
+	case "VND":
+		return "₫"
 	}
 	return code
 }

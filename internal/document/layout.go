@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tributary/internal/document/typeset"
+
 	"github.com/microcosm-cc/bluemonday"
 )
 
@@ -46,7 +48,7 @@ func (l length) String() string { return string(l.append(nil)) }
 
 // pen is how a text looks.
 type pen struct {
-	style style
+	style typeset.Style
 	size  length
 	color rgb
 }
@@ -65,24 +67,31 @@ type sheet struct {
 
 // composition is a document while it is laid out, page by page.
 type composition struct {
-	ctx      context.Context
-	family   *family
-	places   *placeNames
-	codes    *qrMaker
-	v        *Visual
-	words    words
-	title    string
-	currency string // upper case
-	notes    *bluemonday.Policy
+	ctx        context.Context
+	family     *typeset.Family
+	setter     *typeset.Setter
+	lang       string // BCP 47
+	rtl        bool   // the page runs from right to left
+	places     *placeNames
+	vocabulary *vocabulary
+	codes      *qrMaker
+	v          *Visual
+	words      words
+	title      string
+	currency   string // upper case
+	notes      *bluemonday.Policy
 
 	accent, ink, muted, hair rgb
 
-	sheets []*sheet
-	sheet  *sheet   // the page that is drawn on
-	used   []*usage // by face
-	logo   *picture
-	y      length // where the next thing begins, from the top of the page
-	end    length // where it must end
+	sheets  []*sheet
+	sheet   *sheet      // the page that is drawn on
+	used    []*usedFont // by face
+	fonts   []fontUse   // in the order in which pages name them
+	missing []string    // scripts that no font could set
+	english bool        // the language asked for could not be had
+	logo    *picture
+	y       length // where the next thing begins, from the top of the page
+	end     length // where it must end
 
 	// The table that is being drawn closes itself before a page break and
 	// goes on after it.
@@ -92,16 +101,17 @@ type composition struct {
 // compose lays the document out.
 func (r *Renderer) compose(ctx context.Context, v *Visual) (*composition, error) {
 	c := &composition{
-		ctx: ctx, v: v, places: r.places, codes: &r.codes,
-		family:   r.library.family(v.Branding.Font),
-		words:    wordsFor(v.language(), strings.ToUpper(v.Supplier.CountryCode)),
-		used:     make([]*usage, len(r.library.faces)),
+		ctx: ctx, v: v, places: r.places, vocabulary: r.vocabulary, codes: &r.codes,
+		family:   r.library.Family(v.Branding.Font),
+		words:    r.vocabulary.words(v.language(), strings.ToUpper(v.Supplier.CountryCode)),
+		setter:   r.setter,
 		logo:     r.logo(v.Branding.Logo),
 		notes:    r.notes,
 		currency: strings.ToUpper(v.Transaction.CurrencyCode),
 	}
+	c.chooseWords(r)
 	c.palette(v.Branding)
-	c.title = clean(v.Title)
+	c.title = typeset.Clean(v.Title)
 	if c.title == "" {
 		c.title = c.words.title(v.Transaction.Kind, v.Simplified)
 	}
@@ -118,8 +128,22 @@ func (r *Renderer) compose(ctx context.Context, v *Visual) (*composition, error)
 	c.drawNote()
 	c.drawAuthority()
 	c.drawLegalTexts()
+	c.drawMissing()
 	c.drawFeet()
 	return c, ctx.Err()
+}
+
+// chooseWords takes the words of the language, or English ones where it has
+// none or no font can set them.
+func (c *composition) chooseWords(r *Renderer) {
+	code, country := c.v.language(), strings.ToUpper(c.v.Supplier.CountryCode)
+	c.words = r.vocabulary.words(code, country)
+	c.english = !Speaks(code)
+	if _, missing := c.setter.Settable(c.words.invoice + c.words.transliterated); len(missing) > 0 {
+		c.missing = append(c.missing, missing...)
+		c.words, c.english = r.vocabulary.words("EN", country), true
+	}
+	c.lang = c.words.tag
 }
 
 func (c *composition) bytes() int {
@@ -162,94 +186,6 @@ func (c *composition) turnPage() {
 	}
 }
 
-// text draws a line of text with its base line at y and returns its width.
-func (c *composition) text(p pen, x, y length, s string) length {
-	if s == "" {
-		return 0
-	}
-	sh := c.sheet
-	sh.setFill(p.color)
-	sh.out = append(sh.out, "BT "...)
-	started, open, width := false, false, 0
-	for _, r := range s {
-		f, glyph, drawn := c.family.pick(p.style, r)
-		if c.used[f.id] == nil {
-			c.used[f.id] = &usage{}
-		}
-		if use := (fontUse{f, c.used[f.id].add(f, drawn)}); sh.font != use || sh.size != p.size {
-			if open {
-				sh.out = append(sh.out, ")Tj "...)
-				open = false
-			}
-			sh.setFont(use, p.size)
-		}
-		if !started {
-			sh.out = x.append(sh.out)
-			sh.out = append(sh.out, ' ')
-			sh.out = (pageHeight - y).append(sh.out)
-			sh.out = append(sh.out, " Td"...)
-			started = true
-		}
-		if !open {
-			sh.out = append(sh.out, '(')
-			open = true
-		}
-		sh.out = appendGlyph(sh.out, glyph)
-		width += int(f.widths[glyph])
-	}
-	sh.out = append(sh.out, ")Tj ET\n"...)
-	return length(width) * p.size / 1000
-}
-
-// appendGlyph writes a glyph's number as two bytes of a literal string: half of
-// what hexadecimal takes, and deflation is most of a document's time.
-func appendGlyph(out []byte, glyph uint16) []byte {
-	for _, b := range [2]byte{byte(glyph >> 8), byte(glyph)} {
-		switch b {
-		case '(', ')', '\\':
-			out = append(out, '\\', b)
-		case '\r':
-			out = append(out, '\\', 'r') // bare, it would read as a line feed
-		default:
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
-// textRight is text that ends at x.
-func (c *composition) textRight(p pen, x, y length, s string) {
-	c.text(p, x-c.width(p, s), y, s)
-}
-
-// width measures a line of text.
-func (c *composition) width(p pen, s string) length {
-	total := 0
-	for _, r := range s {
-		f, glyph, _ := c.family.pick(p.style, r)
-		total += int(f.widths[glyph])
-	}
-	return length(total) * p.size / 1000
-}
-
-// fitted returns the size at which a text fits into a width, within a least one.
-func (c *composition) fitted(p pen, s string, width, least length) length {
-	natural := c.width(p, s)
-	if natural <= width {
-		return p.size
-	}
-	return max(least, p.size*width/natural)
-}
-
-// cut shortens a text to a width, with an ellipsis.
-func (c *composition) cut(p pen, s string, width length) string {
-	if c.width(p, s) <= width {
-		return s
-	}
-	lines := c.wrap(p, s, width-c.width(p, "…"))
-	return lines[0] + "…"
-}
-
 // stroke is how a line looks.
 type stroke struct {
 	thickness length
@@ -287,15 +223,6 @@ func (s *sheet) setFill(ink rgb) {
 	s.out = append(s.out, "rg\n"...)
 }
 
-func (s *sheet) setFont(use fontUse, size length) {
-	s.font, s.size = use, size
-	s.out = append(s.out, '/')
-	s.out = append(s.out, use.resource()...)
-	s.out = append(s.out, ' ')
-	s.out = size.append(s.out)
-	s.out = append(s.out, " Tf "...)
-}
-
 // appendFraction writes a colour component as a fraction of one in thousandths.
 func appendFraction(out []byte, v uint8) []byte {
 	thousandths := (int(v)*1000 + 127) / 255
@@ -306,34 +233,4 @@ func appendFraction(out []byte, v uint8) []byte {
 		return append(out, '0')
 	}
 	return append(out, '.', byte('0'+thousandths/100), byte('0'+thousandths/10%10), byte('0'+thousandths%10))
-}
-
-// wrap breaks a text into lines of at most a width, at blanks where it can and
-// inside a word where it must.
-func (c *composition) wrap(p pen, s string, width length) []string {
-	if s == "" {
-		return nil
-	}
-	limit := int(width * 1000 / p.size) // in thousandths of an em
-	var lines []string
-	start, blank, atBlank, total := 0, -1, 0, 0
-	for i, r := range s {
-		f, glyph, _ := c.family.pick(p.style, r)
-		advance := int(f.widths[glyph])
-		if r == ' ' {
-			blank, atBlank = i, total+advance
-		}
-		if total+advance > limit && i > start && r != ' ' {
-			if blank > start {
-				lines = append(lines, s[start:blank])
-				start, total = blank+1, total-atBlank
-			} else {
-				lines = append(lines, s[start:i])
-				start, total = i, 0
-			}
-			blank = -1
-		}
-		total += advance
-	}
-	return append(lines, strings.TrimRight(s[start:], " "))
 }

@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/document/typeset"
 	"tributary/internal/transaction"
 )
 
 // The pens of a document.
-func (c *composition) bodyPen() pen  { return pen{regular, 8800, c.ink} }
-func (c *composition) smallPen() pen { return pen{regular, 7500, c.muted} }
-func (c *composition) labelPen() pen { return pen{medium, 7200, c.accent} }
-func (c *composition) namePen() pen  { return pen{medium, 10 * point, c.ink} }
-func (c *composition) titlePen() pen { return pen{regular, 25 * point, c.ink} }
+func (c *composition) bodyPen() pen  { return pen{typeset.Regular, 8800, c.ink} }
+func (c *composition) smallPen() pen { return pen{typeset.Regular, 7500, c.muted} }
+func (c *composition) labelPen() pen { return pen{typeset.Medium, 7200, c.accent} }
+func (c *composition) namePen() pen  { return pen{typeset.Medium, 10 * point, c.ink} }
+func (c *composition) titlePen() pen { return pen{typeset.Regular, 25 * point, c.ink} }
 
 // block is a column of lines, drawn line by line so that it can go on over a page break.
 type block []blockLine
@@ -96,7 +97,7 @@ func (c *composition) drawHead() {
 	var title block
 	title.add(c, p, c.title, titleWidth)
 	number := len(title)
-	title.add(c, pen{regular, 11 * point, c.accent}, clean(c.v.Transaction.Number), titleWidth)
+	title.add(c, pen{typeset.Regular, 11 * point, c.accent}, typeset.Clean(c.v.Transaction.Number), titleWidth)
 	title.gap(number, point)
 
 	labels, values := c.particulars(metaWidth)
@@ -113,8 +114,8 @@ func (c *composition) drawHead() {
 // drawMark draws the logo, or the supplier's name in its place.
 func (c *composition) drawMark() {
 	if c.logo == nil {
-		p := pen{medium, 13 * point, c.accent}
-		name := c.cut(p, clean(c.v.Supplier.LegalName), contentWidth)
+		p := pen{typeset.Medium, 13 * point, c.accent}
+		name := c.cut(p, typeset.Clean(c.v.Supplier.LegalName), contentWidth)
 		c.text(p, c.markPlace(c.width(p, name)), c.y+p.size, name)
 		c.y += p.lead()
 		return
@@ -144,7 +145,7 @@ func (c *composition) markPlace(width length) length {
 // particulars are the labelled values beside the title, in two columns that keep step.
 func (c *composition) particulars(width length) (labels, values block) {
 	value := c.bodyPen()
-	label := pen{regular, value.size, c.muted}
+	label := pen{typeset.Regular, value.size, c.muted}
 	labelWidth, valueWidth := width*42/100-2*millimetre, width*58/100
 	add := func(name, text string) {
 		if text == "" {
@@ -163,17 +164,17 @@ func (c *composition) particulars(width length) (labels, values block) {
 	t, w := &c.v.Transaction, &c.words
 	add(w.date, w.format.date(t.Date, c.v.location()))
 	if c.v.UniqueNumber != t.Number {
-		add(w.uniqueNumber, clean(c.v.UniqueNumber))
+		add(w.uniqueNumber, typeset.Clean(c.v.UniqueNumber))
 	}
 	if o := c.v.Original; o != nil {
-		text := clean(o.Number)
+		text := typeset.Clean(o.Number)
 		if day := w.format.date(o.Date, c.v.location()); day != "" {
 			text = strings.TrimPrefix(text+" · "+day, " · ")
 		}
 		add(w.corrects, text)
-		add(w.authorityID, clean(o.AuthorityID))
+		add(w.authorityID, typeset.Clean(o.AuthorityID))
 	}
-	add(w.reason, clean(t.Reason))
+	add(w.reason, typeset.Clean(t.Reason))
 	return labels, values
 }
 
@@ -237,10 +238,10 @@ func (c *composition) addParty(b *block, role string, p transaction.Party, width
 		b.gap(first, 4*millimetre)
 	}
 	name := len(*b)
-	b.add(c, c.namePen(), clean(p.LegalName), width)
+	b.add(c, c.namePen(), typeset.Clean(p.LegalName), width)
 	b.gap(name, 1500)
 	body := len(*b)
-	if trade := clean(p.TradeName); trade != clean(p.LegalName) {
+	if trade := typeset.Clean(p.TradeName); trade != typeset.Clean(p.LegalName) {
 		b.add(c, c.bodyPen(), trade, width)
 	}
 	if p.Address != nil {
@@ -251,61 +252,11 @@ func (c *composition) addParty(b *block, role string, p transaction.Party, width
 	b.gap(body, 1500)
 	ids := len(*b)
 	for _, id := range [][2]string{{c.taxNumberLabel(p), p.TaxNumber}, {c.words.companyNumber, p.EntityNumber}} {
-		if value := clean(id[1]); value != "" {
+		if value := typeset.Clean(id[1]); value != "" {
 			b.add(c, c.bodyPen(), id[0]+" "+value, width)
 		}
 	}
 	b.gap(ids, 2500)
-}
-
-// taxNumberLabel is the name of a party's tax number: that of its country where
-// everybody there knows it by one, the language's words otherwise.
-func (c *composition) taxNumberLabel(p transaction.Party) string {
-	if p.Address != nil && c.v.TaxNumberName != nil {
-		if name := c.v.TaxNumberName(strings.ToUpper(p.Address.CountryCode)); name != "" {
-			return name
-		}
-	}
-	return c.words.taxNumber
-}
-
-// address writes an address as it stands on an envelope.
-func (c *composition) address(a transaction.Address) []string {
-	code := strings.ToUpper(clean(a.CountryCode))
-	town := joined(" ", a.PostalCode, a.City)
-	if clean(a.Province) == clean(a.City) { // a province is often named after its capital
-		a.Province = ""
-	}
-	switch code {
-	case "GB", "IE", "US", "CA", "AU", "NZ", "IN":
-		town = joined(" ", a.City, a.PostalCode)
-	}
-	lines := []string{
-		joined(" ", a.Prefix, a.AddressLine1, a.Number, a.Suffix),
-		clean(a.AddressLine2),
-		joined(", ", a.Neighbourhood, a.District),
-		town,
-		joined(", ", a.Province, a.Canton, a.Region, a.State),
-		c.places.name(c.words.tag, code),
-	}
-	kept := lines[:0]
-	for _, line := range lines {
-		if line != "" {
-			kept = append(kept, line)
-		}
-	}
-	return kept
-}
-
-// joined joins the texts that say something the ones before did not.
-func joined(separator string, texts ...string) string {
-	var kept []string
-	for _, t := range texts {
-		if t = clean(t); t != "" && (len(kept) == 0 || kept[len(kept)-1] != t) {
-			kept = append(kept, t)
-		}
-	}
-	return strings.Join(kept, separator)
 }
 
 // drawRunningHead tells on later pages which document they belong to.
@@ -314,7 +265,7 @@ func (c *composition) drawRunningHead() {
 	p.size = 8 * point
 	const half = contentWidth/2 - 3*millimetre
 	c.text(p, marginSide, c.y+p.size, c.cut(p, joined(" ", c.title, c.v.Transaction.Number), half))
-	c.textRight(p, contentRight, c.y+p.size, c.cut(p, clean(c.v.Supplier.LegalName), half))
+	c.textRight(p, contentRight, c.y+p.size, c.cut(p, typeset.Clean(c.v.Supplier.LegalName), half))
 	c.y += p.lead() + 2*millimetre
 	c.rule(marginSide, c.y, contentWidth, stroke{500, c.hair})
 	c.y += 6 * millimetre
@@ -322,7 +273,7 @@ func (c *composition) drawRunningHead() {
 
 // drawSpecimen marks a page of the test environment.
 func (c *composition) drawSpecimen() {
-	p := pen{medium, 8 * point, rgb{0x9A, 0x34, 0x12}}
+	p := pen{typeset.Medium, 8 * point, rgb{0x9A, 0x34, 0x12}}
 	width := c.width(p, c.words.specimen) + 6*millimetre
 	c.box(rectangle{(pageWidth - width) / 2, 6 * millimetre, width, 6 * millimetre}, rgb{0xFD, 0xEE, 0xE4})
 	c.text(p, (pageWidth-width)/2+3*millimetre, 6*millimetre+11200, c.words.specimen)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"tributary/internal/document/typeset"
 	"tributary/internal/transaction"
 )
 
@@ -75,7 +76,7 @@ func (t *linesTable) figures(item *transaction.Item, line *transaction.Line) fig
 	out := figures{
 		number:   f.decimalNumber(itoa(item.Number), 0),
 		quantity: f.number(item.Quantity),
-		unit:     clean(item.Unit),
+		unit:     typeset.Clean(item.Unit),
 		price:    f.amount(item.UnitPrice, t.decimals),
 		net:      f.amount(line.Net, t.decimals),
 		amount:   f.amount(line.Gross, t.decimals),
@@ -192,7 +193,7 @@ func (t *linesTable) modeWord(mode string) string {
 	return ""
 }
 
-func (t *linesTable) strong() pen { return pen{medium, t.body.size, t.c.ink} }
+func (t *linesTable) strong() pen { return pen{typeset.Medium, t.body.size, t.c.ink} }
 
 func (t *linesTable) headerHeight() length { return 2*t.c.labelPen().lead() + 5*point }
 
@@ -226,14 +227,14 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line) {
 	small := c.smallPen()
 	small.size = t.body.size * 87 / 100
 	var text block
-	text.add(c, t.body, clean(item.Name), t.descriptionWidth)
-	if d := clean(item.Description); d != clean(item.Name) {
+	text.add(c, t.body, typeset.Clean(item.Name), t.descriptionWidth)
+	if d := typeset.Clean(item.Description); d != typeset.Clean(item.Name) {
 		text.add(c, small, d, t.descriptionWidth)
 	}
 	text.add(c, small, t.codes(item), t.descriptionWidth)
 	text.add(c, small, t.discount(item, line), t.descriptionWidth)
 	var unit, rates, price block
-	muted := pen{regular, t.body.size, c.muted}
+	muted := pen{typeset.Regular, t.body.size, c.muted}
 	unit.add(c, muted, f.unit, unitWidthMax)
 	for _, rate := range f.rates {
 		rates = append(rates, blockLine{pen: t.body, text: rate})
@@ -284,10 +285,10 @@ func (t *linesTable) discount(item *transaction.Item, line *transaction.Line) st
 
 func (t *linesTable) codes(item *transaction.Item) string {
 	var parts []string
-	if code := clean(item.Code); code != "" {
+	if code := typeset.Clean(item.Code); code != "" {
 		parts = append(parts, t.c.words.code+" "+code)
 	}
-	if ean := clean(item.EAN); ean != "" {
+	if ean := typeset.Clean(item.EAN); ean != "" {
 		parts = append(parts, "EAN "+ean)
 	}
 	return strings.Join(parts, " · ")

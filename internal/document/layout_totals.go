@@ -3,6 +3,9 @@ package document
 import (
 	"fmt"
 	"strconv"
+	"strings"
+
+	"tributary/internal/document/typeset"
 )
 
 // sectionGap is the white space between the parts of a document.
@@ -59,19 +62,19 @@ func (c *composition) totalRows() []totalRow {
 	if tx.ExchangeRate == nil || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {
 		return rows
 	}
-	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.format.number(*tx.ExchangeRate), clean(c.v.LocalCurrency))
+	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.format.number(*tx.ExchangeRate), typeset.Clean(c.v.LocalCurrency))
 	local := exchanged(t.Tax, c.currency, *tx.ExchangeRate, c.v.LocalCurrency)
-	value := w.decimalNumber(local.String(), decimalsOf(c.v.LocalCurrency)) + nbsp + clean(c.v.LocalCurrency)
+	value := w.decimalNumber(local.String(), decimalsOf(c.v.LocalCurrency)) + nbsp + typeset.Clean(c.v.LocalCurrency)
 	return append(rows,
 		totalRow{label: joined(" ", w.exchangeRate, tx.ExchangeRateDate), value: rate},
-		totalRow{label: fmt.Sprintf(w.taxIn, clean(c.v.LocalCurrency)), value: value})
+		totalRow{label: fmt.Sprintf(w.taxIn, typeset.Clean(c.v.LocalCurrency)), value: value})
 }
 
 func (c *composition) totalPens(row totalRow) (label, value pen) {
 	if row.strong {
-		return pen{medium, 10 * point, c.ink}, pen{medium, 14 * point, c.accent}
+		return pen{typeset.Medium, 10 * point, c.ink}, pen{typeset.Medium, 14 * point, c.accent}
 	}
-	return pen{regular, c.bodyPen().size, c.muted}, c.bodyPen()
+	return pen{typeset.Regular, c.bodyPen().size, c.muted}, c.bodyPen()
 }
 
 func (c *composition) totalsHeight(rows []totalRow) length {
@@ -156,7 +159,7 @@ func (c *composition) drawTaxSummary(groups []taxGroup) {
 // groupName says what a row of the summary is, and why it is not an ordinary one.
 func (c *composition) groupName(g taxGroup) (name, detail string) {
 	if g.withheld {
-		return joined(" ", c.words.withheld, g.kind) + nbsp + g.rate, clean(g.code)
+		return joined(" ", c.words.withheld, g.kind) + nbsp + g.rate, typeset.Clean(g.code)
 	}
 	return c.words.regime(g.regime) + nbsp + g.rate, joined(" · ", c.words.taxType(g.kind), g.code)
 }
@@ -187,11 +190,11 @@ func (c *composition) drawAuthority() {
 	label.size, value.size = 8*point, 8*point
 	const labelWidth = 44 * millimetre
 	for _, id := range c.v.Authority {
-		text := clean(id.Value)
+		text := typeset.Clean(id.Value)
 		if text == "" {
 			continue
 		}
-		name := clean(id.Label)
+		name := typeset.Clean(id.Label)
 		if name == "" {
 			name = c.words.authorityID
 		}
@@ -213,7 +216,7 @@ func (c *composition) drawAuthority() {
 func (c *composition) drawLegalTexts() {
 	p := c.smallPen()
 	for _, text := range c.v.LegalTexts {
-		for _, line := range cleanLines(text) {
+		for _, line := range typeset.CleanLines(text) {
 			for _, part := range c.wrap(p, line, contentWidth) {
 				c.need(p.lead())
 				c.text(p, marginSide, c.y+p.size, part)
@@ -221,6 +224,23 @@ func (c *composition) drawLegalTexts() {
 			}
 		}
 		c.y += 1500
+	}
+}
+
+// drawMissing says which scripts stand in Latin letters, and why.
+func (c *composition) drawMissing() {
+	if len(c.missing) == 0 {
+		return
+	}
+	names := make([]string, len(c.missing))
+	for i, script := range c.missing {
+		names[i] = scriptName(c.words.tag, script)
+	}
+	p := c.smallPen()
+	for _, line := range c.wrap(p, fmt.Sprintf(c.words.transliterated, strings.Join(names, ", ")), contentWidth) {
+		c.need(p.lead())
+		c.text(p, marginSide, c.y+p.size, line)
+		c.y += p.lead()
 	}
 }
 

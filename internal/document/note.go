@@ -3,6 +3,9 @@ package document
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"tributary/internal/document/typeset"
 
 	"github.com/microcosm-cc/bluemonday"
 	"golang.org/x/net/html"
@@ -25,7 +28,7 @@ func notePolicy() *bluemonday.Policy {
 // noteRune is a character with its look.
 type noteRune struct {
 	char       rune
-	style      style
+	style      typeset.Style
 	underlined bool
 }
 
@@ -58,7 +61,7 @@ func readNote(policy *bluemonday.Policy, raw string) []paragraph {
 	}
 	n := &noteReader{}
 	if !strings.ContainsAny(raw, "<&") {
-		for _, line := range cleanLines(raw) { // plain text: its line breaks are meant
+		for _, line := range typeset.CleanLines(raw) { // plain text: its line breaks are meant
 			n.write(line)
 			n.end()
 		}
@@ -138,7 +141,7 @@ func (n *noteReader) level() int { return min(len(n.lists), noteLevelsMax) }
 
 // writeFlowing adds text in which a line break is a blank.
 func (n *noteReader) writeFlowing(s string) {
-	text := clean(s)
+	text := typeset.Clean(s)
 	if before := strings.TrimLeft(s, " \t\r\n"); len(before) < len(s) && len(n.now.text) > 0 && n.now.text[len(n.now.text)-1].char != ' ' {
 		n.write(" ")
 	}
@@ -149,14 +152,14 @@ func (n *noteReader) writeFlowing(s string) {
 }
 
 func (n *noteReader) write(s string) {
-	look := noteRune{style: regular, underlined: n.underline > 0}
+	look := noteRune{style: typeset.Regular, underlined: n.underline > 0}
 	switch {
 	case n.bold > 0 && n.italic > 0:
-		look.style = boldItalic
+		look.style = typeset.BoldItalic
 	case n.bold > 0:
-		look.style = bold
+		look.style = typeset.Bold
 	case n.italic > 0:
-		look.style = italic
+		look.style = typeset.Italic
 	}
 	for _, r := range s {
 		look.char = r
@@ -203,7 +206,7 @@ func (c *composition) drawNote() {
 		for i, line := range lines {
 			c.need(lead)
 			if i == 0 && p.marker != "" {
-				c.textRight(pen{regular, size, c.accent}, marginSide+indent-4*point, c.y+size, p.marker)
+				c.textRight(pen{typeset.Regular, size, c.accent}, marginSide+indent-4*point, c.y+size, p.marker)
 			}
 			c.drawNoteLine(line, marginSide+indent, size)
 			c.y += lead
@@ -217,46 +220,72 @@ const noteWidth = 140 * millimetre
 
 // wrapNote is wrap for characters of several looks; it always gives a line.
 func (c *composition) wrapNote(text []noteRune, size, width length) [][]noteRune {
-	limit := int(width * 1000 / size)
-	var lines [][]noteRune
-	start, blank, atBlank, total := 0, -1, 0, 0
-	for i, r := range text {
-		f, glyph, _ := c.family.pick(r.style, r.char)
-		advance := int(f.widths[glyph])
-		if r.char == ' ' {
-			blank, atBlank = i, total+advance
-		}
-		if total+advance > limit && i > start && r.char != ' ' {
-			if blank > start {
-				lines = append(lines, text[start:blank])
-				start, total = blank+1, total-atBlank
-			} else {
-				lines = append(lines, text[start:i])
-				start, total = i, 0
-			}
-			blank = -1
-		}
-		total += advance
+	var plain strings.Builder
+	for _, r := range text {
+		plain.WriteRune(r.char)
 	}
-	return append(lines, text[start:])
+	var lines [][]noteRune
+	var line []noteRune
+	var used length
+	for _, part := range c.setter.Parts(plain.String()) {
+		n := utf8.RuneCountInString(part)
+		run := text[:n]
+		text = text[n:]
+		natural := c.noteWidthOf(trimmed(run), size)
+		if len(line) > 0 && used+natural > width {
+			lines, line, used = append(lines, trimmed(line)), nil, 0
+		}
+		for natural > width && len(run) > 1 { // a word wider than the line
+			k := 1
+			for k < len(run)-1 && c.noteWidthOf(run[:k+1], size) <= width {
+				k++
+			}
+			lines, run = append(lines, run[:k]), run[k:]
+			natural = c.noteWidthOf(trimmed(run), size)
+		}
+		line = append(line, run...)
+		used += c.noteWidthOf(run, size)
+	}
+	return append(lines, trimmed(line))
 }
 
-// drawNoteLine draws runs of one look after each other.
-func (c *composition) drawNoteLine(line []noteRune, x, size length) {
+// trimmed is a text without the blanks at its end.
+func trimmed(text []noteRune) []noteRune {
+	for len(text) > 0 && text[len(text)-1].char == ' ' {
+		text = text[:len(text)-1]
+	}
+	return text[:len(text):len(text)]
+}
+
+// looks splits a line into runs of one look.
+func looks(line []noteRune, each func(look noteRune, run string)) {
 	for len(line) > 0 {
-		look, n := line[0], 1
-		for n < len(line) && line[n].style == look.style && line[n].underlined == look.underlined {
+		n := 1
+		for n < len(line) && line[n].style == line[0].style && line[n].underlined == line[0].underlined {
 			n++
 		}
 		var run strings.Builder
 		for _, r := range line[:n] {
 			run.WriteRune(r.char)
 		}
-		width := c.text(pen{look.style, size, c.ink}, x, c.y+size, run.String())
+		each(line[0], run.String())
+		line = line[n:]
+	}
+}
+
+func (c *composition) noteWidthOf(line []noteRune, size length) length {
+	var total length
+	looks(line, func(look noteRune, run string) { total += c.width(pen{look.style, size, c.ink}, run) })
+	return total
+}
+
+// drawNoteLine draws runs of one look after each other.
+func (c *composition) drawNoteLine(line []noteRune, x, size length) {
+	looks(line, func(look noteRune, run string) {
+		width := c.text(pen{look.style, size, c.ink}, x, c.y+size, run)
 		if look.underlined {
 			c.rule(x, c.y+size+1200, width, stroke{500, c.ink})
 		}
 		x += width
-		line = line[n:]
-	}
+	})
 }

@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
-	"unicode/utf16"
+
+	"tributary/internal/document/typeset"
 )
 
 // The file is written here, object by object, instead of by a PDF library:
@@ -110,23 +111,17 @@ func (r *Renderer) write(ctx context.Context, v *Visual, p *composition) ([]byte
 // writeResources writes fonts and logo, and returns the dictionary that all pages share.
 func (r *Renderer) writeResources(f *pdfFile, p *composition) (int, error) {
 	var fonts []byte
-	for id := range p.used {
-		if p.used[id] == nil {
-			continue
+	for i, use := range p.fonts {
+		blocks, others := p.used[use.face.ID].Keys()
+		key := blocks
+		if use.rare {
+			key = others
 		}
-		face := r.library.faces[id]
-		keys := p.used[id].keys(face)
-		for _, use := range []fontUse{{face, false}, {face, true}} {
-			key, ok := keys[use]
-			if !ok {
-				continue
-			}
-			sub, err := r.subset(key)
-			if err != nil {
-				return 0, fmt.Errorf("cutting font %s: %w", face.name, err)
-			}
-			fonts = fmt.Appendf(fonts, "/%s %d 0 R", use.resource(), writeFont(f, sub))
+		sub, err := r.subset(*key)
+		if err != nil {
+			return 0, err
 		}
+		fonts = fmt.Appendf(fonts, "/F%d %d 0 R", i, writeFont(f, sub))
 	}
 	pictures := ""
 	if p.logo != nil {
@@ -137,18 +132,59 @@ func (r *Renderer) writeResources(f *pdfFile, p *composition) (int, error) {
 	return f.add("<</Font<<%s>>%s>>", fonts, pictures), nil
 }
 
+// subsetBytesMax bounds the memory of kept subsets. A subset of the common
+// blocks takes about 25 KB, so this is hundreds of them, far more than a set of
+// countries and fonts gives rise to.
+const subsetBytesMax = 16 << 20
+
+// embedded is a subset with its streams deflated: per document it is only copied.
+type embedded struct {
+	*typeset.Subset
+	length                    int // of the program before deflation
+	program, toGID, toUnicode []byte
+}
+
+func (e *embedded) Size() int {
+	return len(e.program) + len(e.toGID) + len(e.toUnicode) + len(e.Widths) + 256
+}
+
+// subset returns the subset of a key, cut now or kept from an earlier document.
+func (r *Renderer) subset(key typeset.Key) (*embedded, error) {
+	return r.subsets.Get(key, func() (*embedded, error) {
+		cut, err := typeset.Cut(r.library.Face(key.Face), key)
+		if err != nil {
+			return nil, err
+		}
+		e := &embedded{Subset: cut, length: len(cut.Program), program: r.deflate.best(cut.Program), toUnicode: r.deflate.best(cut.ToUnicode)}
+		if !cut.Compact {
+			e.toGID = r.deflate.best(cut.CIDToGID)
+		}
+		cut.Program, cut.CIDToGID, cut.ToUnicode = nil, nil, nil
+		return e, nil
+	})
+}
+
 // writeFont writes a subset as a composite font whose codes are the glyph
 // numbers of the whole face: page contents do not depend on how it was cut.
-func writeFont(f *pdfFile, s *subset) int {
-	m := s.face.layout
-	program := f.stream(fmt.Sprintf("/Filter/FlateDecode/Length1 %d", s.length), s.program)
-	descriptor := f.add("<</Type/FontDescriptor/FontName/%s/Flags %d/FontBBox[%d %d %d %d]/ItalicAngle %d/Ascent %d/Descent %d/CapHeight %d/StemV %d/FontFile2 %d 0 R>>",
-		s.name, m.flags(), m.box[0], m.box[1], m.box[2], m.box[3], m.italicAngle, m.ascent, m.descent, m.capHeight, m.stem(), program)
-	toGID := f.stream("/Filter/FlateDecode", s.cidToGID)
-	descendant := f.add("<</Type/Font/Subtype/CIDFontType2/BaseFont/%s/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>/FontDescriptor %d 0 R/W %s/CIDToGIDMap %d 0 R>>",
-		s.name, descriptor, s.widths, toGID)
+func writeFont(f *pdfFile, s *embedded) int {
+	m := s.Face.Metrics
+	kind, file, toGID := "CIDFontType2", "FontFile2", ""
+	if s.Compact {
+		kind, file = "CIDFontType0", "FontFile3"
+	}
+	head := fmt.Sprintf("/Filter/FlateDecode/Length1 %d", s.length)
+	if s.Compact {
+		head = "/Filter/FlateDecode/Subtype/CIDFontType0C"
+	} else {
+		toGID = fmt.Sprintf("/CIDToGIDMap %d 0 R", f.stream("/Filter/FlateDecode", s.toGID))
+	}
+	program := f.stream(head, s.program)
+	descriptor := f.add("<</Type/FontDescriptor/FontName/%s/Flags %d/FontBBox[%d %d %d %d]/ItalicAngle %d/Ascent %d/Descent %d/CapHeight %d/StemV %d/%s %d 0 R>>",
+		s.Name, m.Flags(), m.Box[0], m.Box[1], m.Box[2], m.Box[3], m.ItalicAngle, m.Ascent, m.Descent, m.CapHeight, m.Stem(), file, program)
+	descendant := f.add("<</Type/Font/Subtype/%s/BaseFont/%s/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>/FontDescriptor %d 0 R/W %s%s>>",
+		kind, s.Name, descriptor, s.Widths, toGID)
 	unicode := f.stream("/Filter/FlateDecode", s.toUnicode)
-	return f.add("<</Type/Font/Subtype/Type0/BaseFont/%s/Encoding/Identity-H/DescendantFonts[%d 0 R]/ToUnicode %d 0 R>>", s.name, descendant, unicode)
+	return f.add("<</Type/Font/Subtype/Type0/BaseFont/%s/Encoding/Identity-H/DescendantFonts[%d 0 R]/ToUnicode %d 0 R>>", s.Name, descendant, unicode)
 }
 
 // pdfText writes a text string: plain where it is printable ASCII, UTF-16 in
@@ -171,13 +207,7 @@ func pdfText(s string) string {
 	return out.String()
 }
 
-func pdfUTF16(s string) string {
-	out := []byte("<FEFF")
-	for _, unit := range utf16.Encode([]rune(s)) {
-		out = fmt.Appendf(out, "%04X", unit)
-	}
-	return string(append(out, '>'))
-}
+func pdfUTF16(s string) string { return string(appendUTF16(nil, s)) }
 
 // pdfName writes a name object, everything unusual as #xx.
 func pdfName(s string) string {

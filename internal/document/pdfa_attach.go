@@ -6,6 +6,8 @@ import (
 	"mime"
 	"slices"
 	"strings"
+
+	"tributary/internal/document/typeset"
 )
 
 // Limits of what a PDF carries beside its pages.
@@ -92,7 +94,7 @@ func (r *Renderer) writeFiles(f *pdfFile, files []EmbeddedFile) string {
 			pdfName(kind), len(a.Content), pdfDate(a.ModifiedAt), md5.Sum(a.Content)), r.deflate.fast(a.Content))
 		description := ""
 		if a.Description != "" {
-			description = "/Desc" + pdfText(clean(a.Description))
+			description = "/Desc" + pdfText(typeset.Clean(a.Description))
 		}
 		spec := f.add("<</Type/Filespec/F%s/UF%s/AFRelationship%s%s/EF<</F %d 0 R/UF %d 0 R>>>>",
 			pdfText(a.Name), pdfText(a.Name), pdfName(string(relationship)), description, content, content)

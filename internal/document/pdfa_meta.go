@@ -5,6 +5,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"time"
+
+	"tributary/internal/document/typeset"
 )
 
 const producer = "Tributary"
@@ -19,9 +21,9 @@ type metadata struct {
 }
 
 func (p *composition) metadata(v *Visual) metadata {
-	m := metadata{title: p.title, author: clean(v.Supplier.LegalName), at: v.IssuedAt, tag: p.words.tag}
+	m := metadata{title: p.title, author: typeset.Clean(v.Supplier.LegalName), at: v.IssuedAt, tag: p.words.tag}
 	if v.Transaction.Number != "" {
-		m.title += " " + clean(v.Transaction.Number)
+		m.title += " " + typeset.Clean(v.Transaction.Number)
 	}
 	if m.author == "" {
 		m.author = producer

@@ -406,33 +406,103 @@ func (f *file) text(page dict) []run {
 	var out []run
 	var now run
 	font, fresh := "", true
+	var spans []*string // open marked content; a text replaces what is shown within
 	for _, o := range f.operators(page) {
 		switch o.name {
+		case "BDC", "BMC":
+			spans = append(spans, actualText(o))
+		case "EMC":
+			spans = spans[:len(spans)-1]
 		case "Tf":
 			font, now.size = string(o.args[0].(name)), o.args[1].(float64)
 		case "Td":
 			now.x, now.y, fresh = o.args[0].(float64), o.args[1].(float64), true
 		case "rg":
 			now.color = [3]float64{o.args[0].(float64), o.args[1].(float64), o.args[2].(float64)}
-		case "Tj":
-			s := o.args[0].(string)
-			var text strings.Builder
-			for i := 0; i+1 < len(s); i += 2 {
-				c, ok := maps[font][binary.BigEndian.Uint16([]byte(s[i:]))]
+		case "Tj", "TJ":
+			text := ""
+			for _, code := range o.codes() {
+				c, ok := maps[font][code]
 				if !ok {
 					f.t.Fatalf("font %s shows a glyph without Unicode", names[font])
 				}
-				text.WriteString(c)
+				text += c
+			}
+			for _, instead := range spans {
+				if instead != nil {
+					text = *instead
+					*instead = "" // once for all that is shown within
+				}
 			}
 			if !fresh { // the same line in another font
-				out[len(out)-1].text += text.String()
+				out[len(out)-1].text += text
 				continue
 			}
-			now.font, now.text, fresh = names[font], text.String(), false
+			now.font, now.text, fresh = names[font], text, false
 			out = append(out, now)
 		}
 	}
 	return out
+}
+
+// actualText is the text that stands for a marked content, nil where it is that of its glyphs.
+func actualText(o op) *string {
+	if len(o.args) < 2 {
+		return nil
+	}
+	d, _ := o.args[1].(dict)
+	raw, ok := d["ActualText"].(string)
+	if !ok {
+		return nil
+	}
+	text := textString(raw)
+	return &text
+}
+
+// textString reads a text string (ISO 32000-1, 7.9.2.2).
+func textString(raw string) string {
+	if !strings.HasPrefix(raw, "\xFE\xFF") {
+		return raw
+	}
+	var units []uint16
+	for i := 2; i+1 < len(raw); i += 2 {
+		units = append(units, binary.BigEndian.Uint16([]byte(raw[i:])))
+	}
+	return string(utf16.Decode(units))
+}
+
+// codes are the codes that an operator shows.
+func (o op) codes() []uint16 {
+	var out []uint16
+	add := func(s string) {
+		for i := 0; i+1 < len(s); i += 2 {
+			out = append(out, binary.BigEndian.Uint16([]byte(s[i:])))
+		}
+	}
+	switch v := o.args[0].(type) {
+	case string:
+		add(v)
+	case array:
+		for _, part := range v {
+			if s, ok := part.(string); ok {
+				add(s)
+			}
+		}
+	}
+	return out
+}
+
+// moved is how far the numbers of a TJ move its text, in thousandths of an em.
+func (o op) moved() float64 {
+	total := 0.0
+	if parts, ok := o.args[0].(array); ok {
+		for _, part := range parts {
+			if n, ok := part.(float64); ok {
+				total -= n
+			}
+		}
+	}
+	return total
 }
 
 // allText returns every run of the document's text, one to a line.

@@ -168,7 +168,7 @@ func checkContent(t *testing.T, f *file, page dict) {
 	}
 	depth, resources := 0, f.dict(page["Resources"])
 	for _, o := range f.operators(page) {
-		want, ok := map[string]int{"BT": 0, "ET": 0, "Tf": 2, "Td": 2, "Tj": 1, "rg": 3, "re": 4, "f": 0, "q": 0, "Q": 0, "cm": 6, "Do": 1}[o.name]
+		want, ok := map[string]int{"BT": 0, "ET": 0, "Tf": 2, "Td": 2, "Tj": 1, "TJ": 1, "Ts": 1, "BMC": 1, "BDC": 2, "EMC": 0, "rg": 3, "re": 4, "f": 0, "q": 0, "Q": 0, "cm": 6, "Do": 1}[o.name]
 		if !ok || len(o.args) != want {
 			t.Fatalf("6.2.2: operator %s with %d operands", o.name, len(o.args))
 		}
@@ -210,10 +210,9 @@ func checkFonts(t *testing.T, f *file) {
 					used[font] = map[uint16]bool{}
 				}
 			}
-			if o.name == "Tj" {
-				s := o.args[0].(string)
-				for i := 0; i+1 < len(s); i += 2 {
-					used[font][binary.BigEndian.Uint16([]byte(s[i:]))] = true
+			if o.name == "Tj" || o.name == "TJ" {
+				for _, code := range o.codes() {
+					used[font][code] = true
 				}
 			}
 		}

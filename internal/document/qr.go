@@ -8,6 +8,8 @@ import (
 	"sync"
 	"unicode"
 
+	"tributary/internal/document/typeset"
+
 	"rsc.io/qr/coding"
 )
 
@@ -168,7 +170,7 @@ func (c *composition) newQRBlock(in *QR) (*qrBlock, error) {
 	for _, part := range []struct {
 		to   *block
 		text string
-	}{{&b.title, clean(in.Title)}, {&b.caption, clean(in.Caption)}} {
+	}{{&b.title, typeset.Clean(in.Title)}, {&b.caption, typeset.Clean(in.Caption)}} {
 		tight := p
 		if tight.size = c.fitted(p, part.text, b.width, 5*point); c.width(tight, part.text) > b.width {
 			tight = p

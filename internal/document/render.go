@@ -22,6 +22,7 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
+	"tributary/internal/document/typeset"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -136,56 +137,81 @@ type FacturX struct {
 // working memory that documents share, all within fixed bounds. It is safe for
 // concurrent use.
 type Renderer struct {
-	library *library
-	subsets *cache[subsetKey, *subset]
-	logos   *cache[[32]byte, *picture]
-	deflate deflaters
-	profile []byte // the sRGB output intent, deflated
-	places  *placeNames
-	codes   qrMaker
-	notes   *bluemonday.Policy
+	library    *typeset.Library
+	setter     *typeset.Setter
+	subsets    *typeset.Cache[typeset.Key, *embedded]
+	logos      *typeset.Cache[[32]byte, *picture]
+	deflate    deflaters
+	profile    []byte // the sRGB output intent, deflated
+	places     *placeNames
+	vocabulary *vocabulary
+	codes      qrMaker
+	notes      *bluemonday.Policy
 }
 
-// NewRenderer parses the fonts.
-func NewRenderer() (*Renderer, error) {
-	lib, err := newLibrary()
+// NewRenderer parses the fonts of the program. Those of the folders are looked
+// for when a text needs one.
+func NewRenderer(folders typeset.Folders) (*Renderer, error) {
+	lib, err := typeset.NewLibrary(folders)
 	if err != nil {
 		return nil, fmt.Errorf("parsing the document fonts: %w", err)
 	}
+	words, err := readVocabulary()
+	if err != nil {
+		return nil, fmt.Errorf("reading the words of documents: %w", err)
+	}
 	r := &Renderer{
-		library: lib,
-		notes:   notePolicy(),
-		subsets: newCache[subsetKey, *subset](subsetBytesMax),
-		logos:   newCache[[32]byte, *picture](logoCacheBytesMax),
-		places:  newPlaceNames(),
+		library:    lib,
+		vocabulary: words,
+		setter:     typeset.NewSetter(lib),
+		notes:      notePolicy(),
+		subsets:    typeset.NewCache[typeset.Key, *embedded](subsetBytesMax),
+		logos:      typeset.NewCache[[32]byte, *picture](logoCacheBytesMax),
+		places:     newPlaceNames(),
 	}
 	r.profile = r.deflate.best(srgbProfile())
 	return r, nil
 }
 
-// Render returns the document as PDF/A-3u, deterministic in v.
+// Rendering is a document that was made, and what a client should know of it.
+type Rendering struct {
+	PDF []byte
+	// English says that the language asked for is none of documents, or that no
+	// font can set its letters, so that captions are in English.
+	English bool
+	// Missing are scripts (ISO 15924) that no font could set. Their text stands
+	// in Latin letters, and the document says so.
+	Missing []string
+}
+
+// Render returns the document as PDF/A-3u, deterministic in v and in the fonts
+// that are installed.
 //
 // Failure policy: the transaction may already be registered with an authority,
 // so whatever can be drawn is drawn. A logo that is no longer an image is left
-// out, an unknown colour, font or language falls back (see [Speaks]), a
-// character without a glyph becomes U+FFFD. The errors that remain are a code
-// that does not fit any QR size and attachments the format cannot hold, because
-// a document without them would be another document; and ctx's, asked page by page.
-func (r *Renderer) Render(ctx context.Context, v Visual) ([]byte, error) {
+// out, an unknown colour, font or language falls back (see [Speaks]), text that
+// no font has is transliterated. The errors that remain are a code that does not
+// fit any QR size and attachments the format cannot hold, because a document
+// without them would be another document; and ctx's, asked page by page.
+func (r *Renderer) Render(ctx context.Context, v Visual) (Rendering, error) {
 	if err := v.check(); err != nil {
-		return nil, err
+		return Rendering{}, err
 	}
 	v.sign()
 	p, err := r.compose(ctx, &v)
 	if err != nil {
-		return nil, fmt.Errorf("laying out document %s: %w", v.Transaction.ID, err)
+		return Rendering{}, fmt.Errorf("laying out document %s: %w", v.Transaction.ID, err)
 	}
 	out, err := r.write(ctx, &v, p)
 	if err != nil {
-		return nil, fmt.Errorf("writing document %s: %w", v.Transaction.ID, err)
+		return Rendering{}, fmt.Errorf("writing document %s: %w", v.Transaction.ID, err)
 	}
-	return out, nil
+	return Rendering{PDF: out, English: p.english, Missing: p.missing}, nil
 }
+
+// Scripts tells which scripts documents can be set in here, for whoever
+// installs fonts. The error names folders that cannot be read.
+func (r *Renderer) Scripts() ([]typeset.Availability, error) { return r.library.Scripts() }
 
 // check refuses what would make another document than the one that was meant.
 func (v *Visual) check() error {
@@ -222,3 +248,12 @@ func (v *Visual) location() *time.Location {
 func invalid(format string, args ...any) error {
 	return fault.New(fault.Invalid, format, args...)
 }
+
+// The fonts a client may choose from.
+const (
+	Sans  = typeset.Sans
+	Serif = typeset.Serif
+)
+
+// Fonts lists the names that [Branding] knows; anything else means the first.
+func Fonts() []string { return []string{Sans, Serif} }

@@ -34,7 +34,7 @@ func benchmarkRender(b *testing.B, v document.Visual, change func(*document.Visu
 	if change != nil {
 		change(&v)
 	}
-	raw, err := r.Render(b.Context(), v) // cut the fonts, read the logo
+	made, err := r.Render(b.Context(), v) // cut the fonts, read the logo
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func benchmarkRender(b *testing.B, v document.Visual, change func(*document.Visu
 		n++
 	}
 	b.ReportMetric((cpuTime(b, syscall.RUSAGE_SELF)-begin).Seconds()*1000/float64(n), "cpu-ms/op")
-	b.ReportMetric(float64(len(raw)), "bytes")
+	b.ReportMetric(float64(len(made.PDF)), "bytes")
 }
 
 // BenchmarkOnePage is the figure of the house: fonts, logo, code and note on a

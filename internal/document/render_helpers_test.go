@@ -1,7 +1,6 @@
 package document_test
 
 import (
-	"encoding/binary"
 	"math"
 	"unicode/utf16"
 )
@@ -34,15 +33,15 @@ func runsWithWidth(f *file, page dict, widths map[string]map[uint16]float64) []w
 			font, size = string(o.args[0].(name)), o.args[1].(float64)
 		case "Td":
 			fresh = true
-		case "Tj":
+		case "Tj", "TJ":
 			if fresh {
 				out = append(out, wideRun{run: runs[len(out)]})
 				fresh = false
 			}
-			s := o.args[0].(string)
-			for i := 0; i+1 < len(s); i += 2 {
-				out[len(out)-1].width += widths[font][binary.BigEndian.Uint16([]byte(s[i:]))] * size / 1000
+			for _, code := range o.codes() {
+				out[len(out)-1].width += widths[font][code] * size / 1000
 			}
+			out[len(out)-1].width += o.moved() * size / 1000
 		}
 	}
 	return out

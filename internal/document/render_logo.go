@@ -31,7 +31,7 @@ type picture struct {
 	data          []byte
 }
 
-func (p *picture) size() int { return len(p.data) + 64 }
+func (p *picture) Size() int { return len(p.data) + 64 }
 
 // fit returns the size on paper: the whole box in one direction, true to the sides' ratio.
 func (p *picture) fit() (width, height length) {
@@ -47,7 +47,7 @@ func (r *Renderer) logo(raw []byte) *picture {
 	if len(raw) == 0 || len(raw) > account.LogoBytesMax {
 		return nil
 	}
-	pic, err := r.logos.get(sha256.Sum256(raw), func() (*picture, error) {
+	pic, err := r.logos.Get(sha256.Sum256(raw), func() (*picture, error) {
 		img, _, err := account.DecodeLogo(raw)
 		if err != nil {
 			return nil, fmt.Errorf("reading a logo: %w", err)

@@ -20,6 +20,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/document"
+	"tributary/internal/document/typeset"
 	"tributary/internal/transaction"
 )
 
@@ -32,7 +33,7 @@ type sample struct {
 
 func newRenderer(t testing.TB) *document.Renderer {
 	t.Helper()
-	r, err := document.NewRenderer()
+	r, err := document.NewRenderer(typeset.WithSystem())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func newRenderer(t testing.TB) *document.Renderer {
 }
 
 // shared is the renderer of tests that do not care for a fresh one.
-var shared = sync.OnceValues(document.NewRenderer)
+var shared = sync.OnceValues(func() (*document.Renderer, error) { return document.NewRenderer(typeset.WithSystem()) })
 
 func sharedRenderer(t testing.TB) *document.Renderer {
 	t.Helper()
@@ -57,7 +58,7 @@ func render(t testing.TB, v document.Visual) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return out.PDF
 }
 
 // totalled fills in the totals as the service does.

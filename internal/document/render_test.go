@@ -94,7 +94,7 @@ func TestEqualVisualsGiveEqualBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again := render(t, s.visual); string(first) != string(again) {
+		if again := render(t, s.visual); string(first.PDF) != string(again) {
 			t.Errorf("%s: another renderer makes other bytes", s.name)
 		}
 	}
@@ -111,7 +111,7 @@ func TestRenderersAreSharedByManyAtOnce(t *testing.T) {
 		for i, s := range set {
 			wait.Go(func() {
 				got, err := r.Render(t.Context(), s.visual)
-				if err != nil || string(got) != want[i] {
+				if err != nil || string(got.PDF) != want[i] {
 					t.Errorf("%s: other bytes, error %v", s.name, err)
 				}
 			})
@@ -362,8 +362,8 @@ func TestTotalsOfAnotherTransactionAreRefused(t *testing.T) {
 func refused(t *testing.T, v document.Visual) {
 	t.Helper()
 	out, err := sharedRenderer(t).Render(t.Context(), v)
-	if fault.KindOf(err) != fault.Invalid || out != nil {
-		t.Errorf("want an error of kind invalid and no bytes, got %d bytes and %v", len(out), err)
+	if fault.KindOf(err) != fault.Invalid || out.PDF != nil {
+		t.Errorf("want an error of kind invalid and no bytes, got %d bytes and %v", len(out.PDF), err)
 	}
 }
 

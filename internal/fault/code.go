@@ -37,6 +37,7 @@ const (
 	RateUnusual               Code = "rate_unusual"
 	TaxNumberDoubtful         Code = "tax_number_doubtful"
 	LanguageFallback          Code = "language_fallback"
+	ScriptUnavailable         Code = "script_unavailable"
 	AlreadyOnboarded          Code = "already_onboarded"
 	JSONNotValid              Code = "json_not_valid"
 	CodeUnauthenticated       Code = "unauthenticated"
@@ -96,6 +97,7 @@ var codeMeanings = []CodeMeaning{
 	{RateUnusual, "The tax rate is not in the country's table.", "Check the rate."},
 	{TaxNumberDoubtful, "The tax number fails the country's own check.", "Check the number."},
 	{LanguageFallback, "The language is not available for documents; English was used.", "Nothing, or send another language_code."},
+	{ScriptUnavailable, "No font for a script is installed; the document gives its text in Latin letters and says so.", "Ask the operator to install a font (--fonts), then submit again if a new document is wanted."},
 	{AlreadyOnboarded, "A company with this country and tax number is already onboarded.", "Use the company named in the message."},
 	{JSONNotValid, "The body is not acceptable JSON; the message says where.", "Correct the body."},
 	{CodeUnauthenticated, "No API key, or not a valid one.", "Send a valid key."},

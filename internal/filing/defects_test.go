@@ -11,6 +11,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
@@ -413,9 +414,9 @@ func TestDocumentsAreDatedByTheWallClock(t *testing.T) {
 			return o.Draft(in)
 		}
 		s := o.Setup()
-		s.Render = func(_ context.Context, in filing.Issued) ([]byte, bool, error) {
+		s.Render = func(_ context.Context, in filing.Issued) (document.Rendering, error) {
 			issued = in.At
-			return []byte("%PDF"), false, nil
+			return document.Rendering{PDF: []byte("%PDF")}, nil
 		}
 		d := dbtest.SQLite(t)
 		n := newNode(t, d, s)

@@ -35,7 +35,7 @@ type Config struct {
 	RetryBase time.Duration // first retry to an authority; default 1 s
 
 	// Render makes the document for people; nil makes none (tests of filing alone).
-	Render func(ctx context.Context, issued Issued) (pdf []byte, languageFallback bool, err error)
+	Render func(ctx context.Context, issued Issued) (document.Rendering, error)
 
 	// Count is told in each commit what it does to transactions; nil counts nothing.
 	Count func(tx *db.Tx, done []Tallied)

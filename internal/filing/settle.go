@@ -387,10 +387,9 @@ func (b *batch) visual(o *operation) bool {
 // render makes the document for people. A document that cannot be made does
 // not undo a registration: the result says so and a person is told.
 func (b *batch) render(ctx context.Context, e *ending) *document.File {
-	var made []byte
-	var fallback bool
+	var made document.Rendering
 	err := safely("render a document", func() (err error) {
-		made, fallback, err = b.cfg.Render(ctx, b.issued(e))
+		made, err = b.cfg.Render(ctx, b.issued(e))
 		return err
 	})
 	if err != nil {
@@ -399,10 +398,13 @@ func (b *batch) render(ctx context.Context, e *ending) *document.File {
 		e.faults = append(e.faults, fault.Warn("", fault.InternalError, "the document for people could not be made; the registration stands"))
 		return nil
 	}
-	if fallback {
+	if made.English {
 		e.faults = append(e.faults, fault.Warn("language_code", fault.LanguageFallback, "is not available for documents; English was used"))
 	}
-	file := document.NewFile(made)
+	if len(made.Missing) > 0 {
+		e.faults = append(e.faults, fault.Warn("", fault.ScriptUnavailable, "no font is installed for %s: the document has that text in Latin letters", strings.Join(made.Missing, ", ")))
+	}
+	file := document.NewFile(made.PDF)
 	return &file
 }
 

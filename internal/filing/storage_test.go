@@ -17,6 +17,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/simulation"
@@ -51,8 +52,8 @@ func TestHardCase14AFullDiskAcceptsNothingAndLosesNothing(t *testing.T) {
 	s := a.Setup()
 	s.Documents = "file://" + disk.Dir + "/documents"
 	page := bytes.Repeat([]byte("page"), 4<<10)
-	s.Render = func(_ context.Context, issued filing.Issued) ([]byte, bool, error) {
-		return append([]byte(issued.OperationID), page...), false, nil
+	s.Render = func(_ context.Context, issued filing.Issued) (document.Rendering, error) {
+		return document.Rendering{PDF: append([]byte(issued.OperationID), page...)}, nil
 	}
 	n := newNode(t, dbtest.Open(t, db.Config{URL: "sqlite:" + disk.Dir + "/tributary.db"}), s)
 	supplier := n.Supplier(byNumber, "s1")

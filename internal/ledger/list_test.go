@@ -11,6 +11,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
@@ -84,11 +85,15 @@ func TestAResultInEveryState(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
 	s := a.Setup()
-	s.Render = func(_ context.Context, issued filing.Issued) ([]byte, bool, error) {
+	s.Render = func(_ context.Context, issued filing.Issued) (document.Rendering, error) {
 		if issued.Transaction.Note == "unprintable" {
-			return nil, false, errors.New("no paper")
+			return document.Rendering{}, errors.New("no paper")
 		}
-		return []byte("%PDF " + issued.UniqueNumber + issued.AuthorityID1), issued.Transaction.LanguageCode != "EN", nil
+		made := document.Rendering{PDF: []byte("%PDF " + issued.UniqueNumber + issued.AuthorityID1), English: issued.Transaction.LanguageCode != "EN"}
+		if issued.Transaction.Note == "unwritten" {
+			made.Missing = []string{"Thai"}
+		}
+		return made, nil
 	}
 	n := newNode(t, dbtest.SQLite(t), s)
 	supplier := n.Supplier(byNumber, "s1")
@@ -111,18 +116,19 @@ func TestAResultInEveryState(t *testing.T) {
 	// A document that cannot be made does not undo the registration.
 	n.Succeeds(n.File(invoice(byNumber, supplier, "t2").With("note", "unprintable")), fault.InternalError)
 	n.Succeeds(n.File(invoice(byNumber, supplier, "t3").With("language_code", "ZU")), fault.LanguageFallback)
+	n.Succeeds(n.File(invoice(byNumber, supplier, "t5").With("note", "unwritten")), fault.ScriptUnavailable)
 	same(t, "alerts", len(n.Raised("document_failed")), 1)
 	n.Succeeds(n.File(invoice(byNumber, supplier, "t4").With("colour", "red")), fault.FieldUnknown)
-	same(t, "registrations", len(a.Registered(byNumber)), 4)
+	same(t, "registrations", len(a.Registered(byNumber)), 5)
 }
 
 func TestReportingMakesNoDocumentForPeople(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
 	s := a.Setup()
-	s.Render = func(context.Context, filing.Issued) ([]byte, bool, error) {
+	s.Render = func(context.Context, filing.Issued) (document.Rendering, error) {
 		t.Error("a document was made")
-		return nil, false, nil
+		return document.Rendering{}, nil
 	}
 	n := newNode(t, dbtest.SQLite(t), s).Start()
 	who := caller(client)
@@ -138,9 +144,9 @@ func TestDocumentsOnly(t *testing.T) {
 	p := newOffice(country.ByNumber).Pack()
 	p.Connect, p.Facts.Authority, p.Facts.UseCases, p.Facts.Obliged = nil, nil, []country.UseCase{country.Invoicing}, false
 	var made atomic.Int64
-	n := newNode(t, dbtest.SQLite(t), setup{Packs: []country.Pack{p}, Render: func(_ context.Context, issued filing.Issued) ([]byte, bool, error) {
+	n := newNode(t, dbtest.SQLite(t), setup{Packs: []country.Pack{p}, Render: func(_ context.Context, issued filing.Issued) (document.Rendering, error) {
 		made.Add(1)
-		return []byte(issued.UniqueNumber), false, nil
+		return document.Rendering{PDF: []byte(issued.UniqueNumber)}, nil
 	}}).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	id := n.File(invoice(officeCode, supplier, "t1"))

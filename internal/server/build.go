@@ -20,6 +20,7 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/document/typeset"
 	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
@@ -215,7 +216,7 @@ func (s *Server) buildParties(context.Context) (err error) {
 }
 
 func (s *Server) buildTransactions(context.Context) (err error) {
-	if s.renderer, err = document.NewRenderer(); err != nil {
+	if s.renderer, err = document.NewRenderer(typeset.WithSystem(s.cfg.Fonts...)); err != nil {
 		return err
 	}
 	tally := ledger.NewTally(s.db, s.cfg.Log)

@@ -37,6 +37,7 @@ type Config struct {
 	Database   string        // sqlite:PATH or postgres://…; default: a file in Data
 	Password   secret.Secret // of the database, where its address has none
 	Documents  string        // address of the blob store; default: a folder in Data
+	Fonts      []string      // folders with fonts for documents, before the system's
 	PublicURL  string        // {base_url} in every address handed out; default: http:// + Listen
 	MasterKey  string        // file:PATH, env:NAME or hcvault://…; default: a file in Data, made in the demo
 	TLSCert    string
@@ -77,6 +78,11 @@ func (c *Config) check() error {
 		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			wrong(key, "%q is not HOST:PORT, for example 127.0.0.1:8080", address)
+		}
+	}
+	for _, folder := range c.Fonts {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			wrong("fonts", "%q is not a folder that can be read", folder)
 		}
 	}
 	if !c.API && !c.Worker {

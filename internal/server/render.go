@@ -15,14 +15,14 @@ import (
 
 // render makes the document for people from an issued transaction and the
 // client's look.
-func (s *Server) render(ctx context.Context, in filing.Issued) (pdf []byte, fallback bool, err error) {
+func (s *Server) render(ctx context.Context, in filing.Issued) (document.Rendering, error) {
 	profile, err := s.accounts.Profile(ctx, in.Scope)
 	if err != nil {
-		return nil, false, err
+		return document.Rendering{}, err
 	}
 	look, err := s.look(ctx, in.Scope, profile.Config, &in.Supplier)
 	if err != nil {
-		return nil, false, err
+		return document.Rendering{}, err
 	}
 	v := document.Visual{
 		Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Simplified: country.DocumentType(&in.Transaction) == transaction.Simplified,
@@ -54,8 +54,7 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (pdf []byte, fall
 			ModifiedAt: in.At, Content: data.Content}}
 		v.FacturX = &document.FacturX{FileName: data.Embedded.FileName, Level: data.Embedded.Level}
 	}
-	pdf, err = s.renderer.Render(ctx, v)
-	return pdf, !document.Speaks(v.Language), err
+	return s.renderer.Render(ctx, v)
 }
 
 // taxNumberName is the name by which a country knows a business's tax number.

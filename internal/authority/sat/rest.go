@@ -71,7 +71,7 @@ func (a *authority) uploaded(w http.ResponseWriter, r *http.Request) ([]byte, bo
 		restRefuse(w, http.StatusBadRequest, "CFDI40999 - Xml CFDI no proporcionado o viene vacio.")
 		return nil, false
 	}
-	defer func() { _ = file.Close() }() // read only
+	defer func() { _ = file.Close() }()                // read only
 	defer func() { _ = r.MultipartForm.RemoveAll() }() // temporary files of a double
 	raw, err := io.ReadAll(file)
 	if err != nil {

@@ -133,7 +133,7 @@ type Setup struct {
 	Packs      []country.Pack
 	Simulators string // their URL
 	RetryBase  time.Duration
-	Render     func(ctx context.Context, issued filing.Issued) ([]byte, bool, error)
+	Render     func(ctx context.Context, issued filing.Issued) (document.Rendering, error)
 	Documents  string // URL of the store; default in memory
 	Target     func(ctx context.Context, clientID, event string) (webhook.Target, bool, error)
 	Master     string // file of the master key; needed where companies have credentials

@@ -1,16 +1,16 @@
-package document
+package typeset
 
 import (
 	"container/list"
 	"sync"
 )
 
-// sized is a value that knows what it occupies.
-type sized interface{ size() int }
+// Sized is a value that knows what it occupies.
+type Sized interface{ Size() int }
 
-// cache keeps the values last used, up to a number of bytes. What made a value
+// Cache keeps the values last used, up to a number of bytes. What made a value
 // is repeatable, so forgetting one costs time and nothing else.
-type cache[K comparable, V sized] struct {
+type Cache[K comparable, V Sized] struct {
 	bytesMax int
 
 	mu    sync.Mutex
@@ -19,18 +19,19 @@ type cache[K comparable, V sized] struct {
 	items map[K]*list.Element
 }
 
-type cached[K comparable, V sized] struct {
+type cached[K comparable, V Sized] struct {
 	key   K
 	value V
 }
 
-func newCache[K comparable, V sized](bytesMax int) *cache[K, V] {
-	return &cache[K, V]{bytesMax: bytesMax, order: list.New(), items: make(map[K]*list.Element)}
+// NewCache returns an empty cache.
+func NewCache[K comparable, V Sized](bytesMax int) *Cache[K, V] {
+	return &Cache[K, V]{bytesMax: bytesMax, order: list.New(), items: make(map[K]*list.Element)}
 }
 
-// get returns the value of key, made now if it is not kept. Two callers may
+// Get returns the value of key, made now if it is not kept. Two callers may
 // make the same value at the same time; neither waits for the other.
-func (c *cache[K, V]) get(key K, make func() (V, error)) (V, error) {
+func (c *Cache[K, V]) Get(key K, make func() (V, error)) (V, error) {
 	c.mu.Lock()
 	if e, ok := c.items[key]; ok {
 		c.order.MoveToFront(e)
@@ -47,18 +48,18 @@ func (c *cache[K, V]) get(key K, make func() (V, error)) (V, error) {
 	return value, nil
 }
 
-func (c *cache[K, V]) put(key K, value V) {
+func (c *Cache[K, V]) put(key K, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.items[key]; ok || value.size() > c.bytesMax {
+	if _, ok := c.items[key]; ok || value.Size() > c.bytesMax {
 		return
 	}
 	c.items[key] = c.order.PushFront(&cached[K, V]{key, value})
-	c.bytes += value.size()
+	c.bytes += value.Size()
 	for c.bytes > c.bytesMax {
 		oldest := c.order.Back()
 		entry := c.order.Remove(oldest).(*cached[K, V])
 		delete(c.items, entry.key)
-		c.bytes -= entry.value.size()
+		c.bytes -= entry.value.Size()
 	}
 }

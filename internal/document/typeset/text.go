@@ -1,4 +1,4 @@
-package document
+package typeset
 
 import (
 	"strings"
@@ -7,12 +7,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// clean makes a text of a client safe to draw: composed (NFC), one blank for
+// Clean makes a text of a client safe to draw: composed (NFC), one blank for
 // every kind of white space, and without characters that have no form of their
-// own: controls, surrogates, noncharacters, joiners, tags, and the marks that
-// turn the direction of text, with which "gpj.exe" can be made to read
-// "exe.jpg" and an amount to read backwards.
-func clean(s string) string {
+// own: controls, surrogates, noncharacters, tags, and the marks that turn the
+// direction of text, with which "gpj.exe" can be made to read "exe.jpg" and an
+// amount to read backwards. Joiners and variation selectors stay where they
+// change a letter: Persian, Sinhala and Japanese names need them.
+func Clean(s string) string {
 	plain := true
 	for i := 0; i < len(s); i++ {
 		if s[i] < 0x20 || s[i] > 0x7E {
@@ -26,6 +27,7 @@ func clean(s string) string {
 	var out strings.Builder
 	out.Grow(len(s))
 	blank := true // drops leading blanks
+	before := rune(0)
 	for _, r := range norm.NFC.String(strings.ToValidUTF8(s, "\uFFFD")) {
 		switch {
 		case r == '\u00A0' || r == '\u202F': // no-break blanks stay
@@ -36,24 +38,45 @@ func clean(s string) string {
 				out.WriteByte(' ')
 			}
 			blank = true
-		case invisible(r):
+		case invisible(r) && !bound(before, r):
+			continue
 		default:
 			out.WriteRune(r)
 			blank = false
 		}
+		before = r
 	}
 	return strings.TrimRight(out.String(), " ")
 }
 
-// cleanLines is clean for text whose line breaks matter.
-func cleanLines(s string) []string {
+// CleanLines is Clean for text whose line breaks matter.
+func CleanLines(s string) []string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
 	lines := strings.Split(s, "\n")
 	for i := range lines {
-		lines[i] = clean(lines[i])
+		lines[i] = Clean(lines[i])
 	}
 	return lines
 }
+
+// bound reports an invisible character that belongs to the letter before it.
+func bound(before, r rune) bool {
+	switch {
+	case r == zeroWidthNonJoiner || r == zeroWidthJoiner:
+		return before >= 0x600 && before < 0x2000 && (unicode.IsLetter(before) || unicode.IsMark(before))
+	case r >= 0xE0100 && r <= 0xE01EF:
+		return unicode.Is(unicode.Han, before)
+	}
+	return false
+}
+
+const (
+	zeroWidthNonJoiner = '\u200C'
+	zeroWidthJoiner    = '\u200D'
+	softHyphen         = '\u00AD'
+	rightToLeftMark    = '\u200F'
+	leftToRightMark    = '\u200E'
+)
 
 // invisible reports characters that no document shows.
 func invisible(r rune) bool {
@@ -68,15 +91,8 @@ func invisible(r rune) bool {
 		return true
 	case r >= 0xFDD0 && r <= 0xFDEF, r&0xFFFE == 0xFFFE: // noncharacters
 		return true
-	case r >= 0xE0000 && r <= 0xE0FFF: // tags
+	case r >= 0xE0000 && r <= 0xE0FFF: // tags, variation
 		return true
 	}
 	return unicode.Is(unicode.Cs, r) || unicode.Is(unicode.Co, r)
-}
-
-// drawable reports whether a character of a fallback face can be drawn as it
-// is: scripts written from right to left or joined would come out as nonsense
-// that looks like a name, which is worse than a sign for "not available".
-func drawable(r rune) bool {
-	return !unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko)
 }

@@ -1,0 +1,305 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+
+	"tributary/internal/document/typeset"
+)
+
+// fontUse is a subset of a face as a page names it: the one of blocks or that
+// of other glyphs, see typeset.Key.
+type fontUse struct {
+	face *typeset.Face
+	rare bool
+}
+
+// usedFont is a face that the document draws with.
+type usedFont struct {
+	*typeset.Usage
+	names [2]string // of its subsets among the resources: of blocks, of others
+}
+
+// kernedFrom is the size from which letters are set with kerning: below, nobody
+// sees it, and shaping costs time.
+const kernedFrom = 10 * point
+
+func (c *composition) font(p pen) typeset.Font {
+	return typeset.Font{Family: c.family, Style: p.style, Lang: c.lang, RTL: c.rtl}
+}
+
+// plain reports a text that is drawn glyph by glyph.
+func (c *composition) plain(p pen, s string) bool {
+	return p.size < kernedFrom && c.family.Plain(p.style, s)
+}
+
+// settable replaces what no font can draw, and remembers it.
+func (c *composition) settable(s string) string {
+	s, missing := c.setter.Settable(s)
+	for _, script := range missing {
+		if !slices.Contains(c.missing, script) {
+			c.missing = append(c.missing, script)
+		}
+	}
+	return s
+}
+
+// text draws a line of text with its base line at y and returns its width.
+func (c *composition) text(p pen, x, y length, s string) length {
+	if s == "" {
+		return 0
+	}
+	c.sheet.setFill(p.color)
+	if c.plain(p, s) {
+		return c.drawPlain(p, x, y, s)
+	}
+	line := c.setter.Line(c.font(p), c.settable(s))
+	for i := range line.Pieces {
+		c.drawPiece(p, x, y, &line.Pieces[i])
+	}
+	return length(line.Width) * p.size / 1000
+}
+
+// drawPlain draws one glyph per character.
+func (c *composition) drawPlain(p pen, x, y length, s string) length {
+	sh := c.sheet
+	sh.out = append(sh.out, "BT "...)
+	started, open, width := false, false, 0
+	for _, r := range s {
+		f, glyph := c.family.Pick(p.style, r)
+		if r == '\u00A0' || r == '\u202F' {
+			r = ' '
+		}
+		used := c.use(f)
+		code, rare := used.AddRune(r, glyph)
+		if use := (fontUse{f, rare}); sh.font != use || sh.size != p.size {
+			if open {
+				sh.out = append(sh.out, ")Tj "...)
+				open = false
+			}
+			c.setFont(use, used, p.size)
+		}
+		if !started {
+			sh.moveTo(x, y)
+			started = true
+		}
+		if !open {
+			sh.out = append(sh.out, '(')
+			open = true
+		}
+		sh.out = appendCode(sh.out, code)
+		width += int(f.Widths[glyph])
+	}
+	sh.out = append(sh.out, ")Tj ET\n"...)
+	return length(width) * p.size / 1000
+}
+
+// drawPiece draws shaped glyphs. Where a reader could not tell the text from
+// the glyphs it is given beside them (ISO 32000-1, 14.9.4).
+func (c *composition) drawPiece(p pen, x, y length, piece *typeset.Piece) {
+	sh, used := c.sheet, c.use(piece.Face)
+	shown, exact := make([]shownGlyph, len(piece.Glyphs)), piece.Exact
+	for i, g := range piece.Glyphs {
+		shown[i].Glyph = g
+		shown[i].code, shown[i].rare = used.AddGlyph(g.ID, g.Text)
+	}
+	if !exact || piece.Lang != "" {
+		sh.out = append(sh.out, "/Span<<"...)
+		if !exact {
+			sh.out = append(sh.out, "/ActualText"...)
+			sh.out = appendUTF16(sh.out, piece.Text)
+		}
+		if piece.Lang != "" {
+			sh.out = fmt.Appendf(sh.out, "/Lang(%s)", piece.Lang)
+		}
+		sh.out = append(sh.out, ">>BDC "...)
+	}
+	sh.out = append(sh.out, "BT "...)
+	sh.moveTo(x+length(piece.X)*p.size/1000, y)
+	for from, owed := 0, 0; from < len(piece.Glyphs); {
+		to := from + 1
+		for to < len(piece.Glyphs) && shown[to].rare == shown[from].rare {
+			to++
+		}
+		if use := (fontUse{piece.Face, shown[from].rare}); sh.font != use || sh.size != p.size {
+			c.setFont(use, used, p.size)
+		}
+		owed = sh.showGlyphs(piece.Face, p.size, shown[from:to], owed)
+		from = to
+	}
+	sh.out = append(sh.out, "ET"...)
+	if !exact || piece.Lang != "" {
+		sh.out = append(sh.out, " EMC"...)
+	}
+	sh.out = append(sh.out, '\n')
+	for _, m := range piece.Marks { // their text is among the glyphs already
+		code, rare := used.AddGlyph(m.ID, m.Text)
+		sh.out = append(sh.out, "/Span<</ActualText<FEFF>>>BDC BT "...)
+		if use := (fontUse{piece.Face, rare}); sh.font != use || sh.size != p.size {
+			c.setFont(use, used, p.size)
+		}
+		sh.moveTo(x+length(piece.X+m.X)*p.size/1000, y-length(m.Up)*p.size/1000)
+		sh.out = append(appendCode(append(sh.out, '('), code), ")Tj ET EMC\n"...)
+	}
+}
+
+// shownGlyph is a glyph with its code in the document.
+type shownGlyph struct {
+	typeset.Glyph
+	code uint16
+	rare bool
+}
+
+// showGlyphs writes glyphs with their places: what a glyph's own width does not
+// say stands between the strings of a TJ, what is raised in a rise. owed is how
+// many thousandths to go right before the next glyph.
+func (s *sheet) showGlyphs(f *typeset.Face, size length, glyphs []shownGlyph, owed int) int {
+	open, rise := false, 0
+	closeArray := func() {
+		if open {
+			s.out = append(s.out, ")]TJ "...)
+			open = false
+		}
+	}
+	for _, g := range glyphs {
+		owed += g.Right
+		if g.Up != rise {
+			closeArray()
+			s.out = (length(g.Up) * size / 1000).append(s.out)
+			s.out = append(s.out, " Ts "...)
+			rise = g.Up
+		}
+		switch {
+		case !open:
+			s.out = append(s.out, '[')
+			if owed != 0 {
+				s.out = strconv.AppendInt(s.out, int64(-owed), 10)
+			}
+			s.out = append(s.out, '(')
+		case owed != 0:
+			s.out = append(s.out, ')')
+			s.out = strconv.AppendInt(s.out, int64(-owed), 10)
+			s.out = append(s.out, '(')
+		}
+		open = true
+		s.out = appendCode(s.out, g.code)
+		owed = g.Advance - f.Width(g.ID) - g.Right
+	}
+	closeArray()
+	if rise != 0 {
+		s.out = append(s.out, "0 Ts "...)
+	}
+	return owed
+}
+
+func (s *sheet) moveTo(x, y length) {
+	s.out = x.append(s.out)
+	s.out = append(s.out, ' ')
+	s.out = (pageHeight - y).append(s.out)
+	s.out = append(s.out, " Td "...)
+}
+
+// use returns what the document draws of a face so far.
+func (c *composition) use(f *typeset.Face) *usedFont {
+	for len(c.used) <= f.ID {
+		c.used = append(c.used, nil)
+	}
+	if c.used[f.ID] == nil {
+		c.used[f.ID] = &usedFont{Usage: typeset.NewUsage(f)}
+	}
+	return c.used[f.ID]
+}
+
+// setFont names a subset in the page. Names count up in the order of first use:
+// they must not depend on what other documents loaded before.
+func (c *composition) setFont(use fontUse, used *usedFont, size length) {
+	which := 0
+	if use.rare {
+		which = 1
+	}
+	if used.names[which] == "" {
+		used.names[which] = "F" + strconv.Itoa(len(c.fonts))
+		c.fonts = append(c.fonts, use)
+	}
+	s := c.sheet
+	s.font, s.size = use, size
+	s.out = append(s.out, '/')
+	s.out = append(s.out, used.names[which]...)
+	s.out = append(s.out, ' ')
+	s.out = size.append(s.out)
+	s.out = append(s.out, " Tf "...)
+}
+
+// appendCode writes a code as two bytes of a literal string: half of
+// what hexadecimal takes, and deflation is most of a document's time.
+func appendCode(out []byte, code uint16) []byte {
+	for _, b := range [2]byte{byte(code >> 8), byte(code)} {
+		switch b {
+		case '(', ')', '\\':
+			out = append(out, '\\', b)
+		case '\r':
+			out = append(out, '\\', 'r') // bare, it would read as a line feed
+		default:
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// appendUTF16 writes a text string in hexadecimal.
+func appendUTF16(out []byte, s string) []byte {
+	out = append(out, "<FEFF"...)
+	for _, unit := range utf16.Encode([]rune(s)) {
+		out = fmt.Appendf(out, "%04X", unit)
+	}
+	return append(out, '>')
+}
+
+// textRight is text that ends at x.
+func (c *composition) textRight(p pen, x, y length, s string) {
+	c.text(p, x-c.width(p, s), y, s)
+}
+
+// width measures a line of text.
+func (c *composition) width(p pen, s string) length {
+	if c.plain(p, s) {
+		total := 0
+		for _, r := range s {
+			f, glyph := c.family.Pick(p.style, r)
+			total += int(f.Widths[glyph])
+		}
+		return length(total) * p.size / 1000
+	}
+	return length(c.setter.Line(c.font(p), c.settable(s)).Width) * p.size / 1000
+}
+
+// fitted returns the size at which a text fits into a width, within a least one.
+func (c *composition) fitted(p pen, s string, width, least length) length {
+	natural := c.width(p, s)
+	if natural <= width {
+		return p.size
+	}
+	return max(least, p.size*width/natural)
+}
+
+// cut shortens a text to a width, with an ellipsis.
+func (c *composition) cut(p pen, s string, width length) string {
+	if c.width(p, s) <= width {
+		return s
+	}
+	lines := c.wrap(p, s, width-c.width(p, "…"))
+	return lines[0] + "…"
+}
+
+// wrap breaks a text into lines of at most a width.
+func (c *composition) wrap(p pen, s string, width length) []string {
+	if s == "" {
+		return nil
+	}
+	if c.width(p, s) <= width {
+		return []string{c.settable(s)}
+	}
+	return c.setter.Wrap(c.font(p), c.settable(s), int(width*1000/p.size))
+}

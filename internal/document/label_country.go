@@ -1,0 +1,165 @@
+package document
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+
+	"tributary/internal/document/typeset"
+	"tributary/internal/transaction"
+)
+
+// taxNumberLabel is the name of a party's tax number: the one that everybody in
+// its country knows it by (the pack's, else that of countries.txt), where the
+// document's script can write it; else the language's word, which tells a VAT
+// number by its country's letters.
+func (c *composition) taxNumberLabel(p transaction.Party) string {
+	number := strings.ToUpper(typeset.Clean(p.TaxNumber))
+	code := ""
+	if p.Address != nil {
+		code = strings.ToUpper(p.Address.CountryCode)
+	}
+	digits := strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, number)
+	switch {
+	case code == "BR" && len(digits) == 11:
+		return "CPF"
+	case code == "IT" && len(number) == 16:
+		return "C.F."
+	case code == "FR" && len(number) == 9 && len(digits) == 9:
+		return "SIREN"
+	case code == "FR" && len(number) == 14 && len(digits) == 14:
+		return "SIRET"
+	}
+	known := c.vocabulary.countries[code].taxNumber
+	if c.v.TaxNumberName != nil {
+		known = cmp.Or(c.v.TaxNumberName(code), known)
+	}
+	if known != "" && (isLatin(known) || sameScript(known, c.words.invoice)) {
+		return known
+	}
+	prefix := code
+	if code == "GR" {
+		prefix = "EL" // Directive 2006/112/EC, article 215
+	}
+	if len(code) == 2 && strings.HasPrefix(number, prefix) {
+		return c.words.vatNumber
+	}
+	return c.words.taxNumber
+}
+
+func isLatin(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) })
+}
+
+// sameScript compares the scripts of the first letters of two texts.
+func sameScript(a, b string) bool { return scriptOf(a) == scriptOf(b) }
+
+// scriptOf groups texts by what a reader of one can read of the other.
+func scriptOf(s string) string {
+	for _, r := range s {
+		for name, table := range map[string]*unicode.RangeTable{"Latin": unicode.Latin, "Greek": unicode.Greek, "Cyrillic": unicode.Cyrillic, "Arabic": unicode.Arabic,
+			"Hebrew": unicode.Hebrew, "Thai": unicode.Thai, "Devanagari": unicode.Devanagari, "Han": unicode.Han, "Hangul": unicode.Hangul} {
+			if unicode.Is(table, r) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// address writes an address as it stands on an envelope of its country, see
+// countries.txt; the country's name stands last.
+func (c *composition) address(a transaction.Address) []string {
+	code := strings.ToUpper(typeset.Clean(a.CountryCode))
+	habit, known := c.vocabulary.countries[code]
+	if !known {
+		habit = customs{house: 'a', address: "S|2|H|Z C|P"}
+	}
+	format := habit.address
+	if habit.native != "" && scriptOf(a.AddressLine1+a.City) != "Latin" {
+		format = habit.native
+	}
+	province := joined(", ", a.Province, a.Canton, a.Region, a.State)
+	if province == typeset.Clean(a.City) { // a province is often named after its capital
+		province = ""
+	}
+	parts := map[rune]string{
+		'S': habit.street(a), '2': typeset.Clean(a.AddressLine2), 'H': joined(", ", a.Neighbourhood, a.District),
+		'Z': typeset.Clean(a.PostalCode), 'C': typeset.Clean(a.City), 'P': province,
+	}
+	var lines []string
+	used := ""
+	for line := range strings.SplitSeq(format, "|") {
+		used += line
+		if text := fill(line, parts); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	for _, part := range "HP" { // what a country's habit has no place for is still said
+		if !strings.ContainsRune(used, part) && parts[part] != "" {
+			lines = append(lines, parts[part])
+		}
+	}
+	if name := c.places.name(c.words.tag, code); name != "" {
+		lines = append(lines, name)
+	}
+	return lines
+}
+
+// street joins street and house number in the country's order.
+func (h customs) street(a transaction.Address) string {
+	street, number := joined(" ", a.Prefix, a.AddressLine1), joined(" ", a.Number, a.Suffix)
+	switch {
+	case number == "" || street == "":
+		return street + number
+	case h.house == 'b':
+		return number + " " + street
+	case h.house == 'c':
+		return street + ", " + number
+	}
+	return street + " " + number
+}
+
+// fill puts parts into a line of a format. What stands between two parts is
+// left out with either of them.
+func fill(line string, parts map[rune]string) string {
+	var out strings.Builder
+	between := ""
+	for _, r := range line {
+		part, is := parts[r]
+		switch {
+		case !is:
+			between += string(r)
+		case part == "":
+			if strings.HasSuffix(between, "(") {
+				between = strings.TrimSuffix(between, "(")
+			}
+		default:
+			if out.Len() > 0 || strings.TrimSpace(between) != "" && between[0] != ',' && between[0] != '-' && between[0] != ' ' {
+				out.WriteString(between)
+			}
+			out.WriteString(part)
+			between = ""
+		}
+	}
+	if strings.HasPrefix(between, ")") && strings.Contains(out.String(), "(") {
+		out.WriteString(between)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// joined joins the texts that say something the ones before did not.
+func joined(separator string, texts ...string) string {
+	var kept []string
+	for _, t := range texts {
+		if t = typeset.Clean(t); t != "" && (len(kept) == 0 || kept[len(kept)-1] != t) {
+			kept = append(kept, t)
+		}
+	}
+	return strings.Join(kept, separator)
+}
