@@ -136,9 +136,7 @@ func fill(line string, parts map[rune]string) string {
 		case !is:
 			between += string(r)
 		case part == "":
-			if strings.HasSuffix(between, "(") {
-				between = strings.TrimSuffix(between, "(")
-			}
+			between = strings.TrimSuffix(between, "(")
 		default:
 			if out.Len() > 0 || strings.TrimSpace(between) != "" && between[0] != ',' && between[0] != '-' && between[0] != ' ' {
 				out.WriteString(between)
