@@ -84,7 +84,7 @@ func (r request) signed(with *identity.Identity) ([]byte, error) {
 	encoded := base64.StdEncoding.EncodeToString
 	envelope := strings.TrimSuffix(r.canonical(), `</Cancelacion>`) + `<Signature xmlns="` + satwire.SpaceSignature + `">` + signedInfo(digest, false) +
 		`<SignatureValue>` + signature + `</SignatureValue><KeyInfo><X509Data><X509IssuerSerial><X509IssuerName>` +
-		string(xmltree.AppendText(nil, with.Leaf.Issuer.String())) + `</X509IssuerName><X509SerialNumber>` + satwire.CertificateNumber(with.Leaf) +
+		string(xmltree.AppendText(nil, identity.IssuerName(with.Leaf))) + `</X509IssuerName><X509SerialNumber>` + satwire.CertificateNumber(with.Leaf) +
 		`</X509SerialNumber></X509IssuerSerial><X509Certificate>` + encoded(with.Leaf.Raw) + `</X509Certificate></X509Data>` +
 		`<KeyValue><RSAKeyValue><Modulus>` + encoded(key.N.Bytes()) + `</Modulus><Exponent>` + encoded(big.NewInt(int64(key.E)).Bytes()) +
 		`</Exponent></RSAKeyValue></KeyValue></KeyInfo></Signature></Cancelacion>`

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/official/ksefwire"
 )
 
 const (
@@ -24,8 +25,7 @@ const (
 	tokenMargin   = 30 * time.Second
 	sessionMargin = 10 * time.Minute
 
-	sessionInvoicesMax = 10_000 // ksef-docs, limity.md
-	closeTimeout       = 5 * time.Second
+	closeTimeout = 5 * time.Second
 
 	// How KSeF is asked whether an authentication is through: it is decided at
 	// once for tokens and KSeF certificates, later for qualified ones.
@@ -45,8 +45,8 @@ type account struct {
 	auth string
 
 	mu      sync.Mutex
-	access  timedToken
-	refresh timedToken
+	access  ksefwire.TimedToken
+	refresh ksefwire.TimedToken
 	session *session
 }
 
@@ -121,8 +121,8 @@ func (a visit) bearerLocked(ctx context.Context) (string, error) {
 		return a.access.Token, nil
 	}
 	if a.refresh.Token != "" && soon.Before(a.refresh.ValidUntil) {
-		var out tokensResponse
-		_, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathRefresh, bearer: a.refresh.Token, want: http.StatusOK}, nil, &out)
+		var out ksefwire.Tokens
+		_, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathRefresh, bearer: a.refresh.Token, want: http.StatusOK}, nil, &out)
 		var no *refusal
 		switch {
 		case err == nil && out.Access.Token != "":
@@ -132,7 +132,7 @@ func (a visit) bearerLocked(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("refreshing the access token: %w", err)
 		}
 	}
-	a.access, a.refresh = timedToken{}, timedToken{}
+	a.access, a.refresh = ksefwire.TimedToken{}, ksefwire.TimedToken{}
 	tokens, err := a.authenticate(ctx)
 	if errors.As(err, new(*refusal)) && keyRefused(err) {
 		a.ch.forgetKeys()
@@ -150,7 +150,7 @@ func (a visit) bearerLocked(ctx context.Context) (string, error) {
 
 func keyRefused(err error) bool {
 	var no *refusal
-	return errors.As(err, &no) && no.has(errKey)
+	return errors.As(err, &no) && no.has(ksefwire.CodeKey)
 }
 
 // forget drops an access token that KSeF refused.
@@ -158,16 +158,16 @@ func (a visit) forget(bearer string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.access.Token == bearer {
-		a.access = timedToken{}
+		a.access = ksefwire.TimedToken{}
 	}
 }
 
 // authenticate goes from a challenge to a pair of tokens (ksef-docs,
 // uwierzytelnianie.md).
-func (a visit) authenticate(ctx context.Context) (tokensResponse, error) {
-	var challenge challengeResponse
-	if _, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathChallenge, want: http.StatusOK}, nil, &challenge); err != nil {
-		return tokensResponse{}, fmt.Errorf("asking for a challenge: %w", err)
+func (a visit) authenticate(ctx context.Context) (ksefwire.Tokens, error) {
+	var challenge ksefwire.Challenge
+	if _, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathChallenge, want: http.StatusOK}, nil, &challenge); err != nil {
+		return ksefwire.Tokens{}, fmt.Errorf("asking for a challenge: %w", err)
 	}
 	begin := a.byToken
 	if a.auth == authXAdES {
@@ -175,34 +175,34 @@ func (a visit) authenticate(ctx context.Context) (tokensResponse, error) {
 	}
 	begun, err := begin(ctx, challenge)
 	if err != nil {
-		return tokensResponse{}, err
+		return ksefwire.Tokens{}, err
 	}
 	if err := a.awaitAuthentication(ctx, begun); err != nil {
-		return tokensResponse{}, err
+		return ksefwire.Tokens{}, err
 	}
-	var tokens tokensResponse
-	redeem := request{method: http.MethodPost, path: pathRedeem, bearer: begun.Authentication.Token, want: http.StatusOK}
+	var tokens ksefwire.Tokens
+	redeem := request{method: http.MethodPost, path: ksefwire.PathRedeem, bearer: begun.Authentication.Token, want: http.StatusOK}
 	if _, err := a.ch.callJSON(ctx, redeem, nil, &tokens); err != nil {
-		return tokensResponse{}, fmt.Errorf("redeeming the tokens: %w", err)
+		return ksefwire.Tokens{}, fmt.Errorf("redeeming the tokens: %w", err)
 	}
 	if tokens.Access.Token == "" {
-		return tokensResponse{}, errors.New("KSeF gave no access token")
+		return ksefwire.Tokens{}, errors.New("KSeF gave no access token")
 	}
 	return tokens, nil
 }
 
 // byToken sends the KSeF token with the challenge's time, encrypted.
-func (a visit) byToken(ctx context.Context, c challengeResponse) (begun authResponse, err error) {
+func (a visit) byToken(ctx context.Context, c ksefwire.Challenge) (begun ksefwire.AuthResponse, err error) {
 	text := a.creds.Secret + "|" + strconv.FormatInt(c.TimestampMs, 10)
-	cipher, keyID, err := a.ch.encrypt(ctx, usageToken, []byte(text))
+	cipher, keyID, err := a.ch.encrypt(ctx, ksefwire.UsageToken, []byte(text))
 	if err != nil {
 		return begun, err
 	}
-	in := tokenRequest{
-		Challenge: c.Challenge, Context: contextIdentifier{Type: "Nip", Value: a.nip},
+	in := ksefwire.TokenRequest{
+		Challenge: c.Challenge, Context: ksefwire.Identifier{Type: "Nip", Value: a.nip},
 		EncryptedToken: base64.StdEncoding.EncodeToString(cipher), PublicKeyID: keyID,
 	}
-	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathToken, want: http.StatusAccepted}, in, &begun)
+	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathToken, want: http.StatusAccepted}, in, &begun)
 	if err != nil {
 		return begun, fmt.Errorf("authenticating with the token: %w", err)
 	}
@@ -210,7 +210,7 @@ func (a visit) byToken(ctx context.Context, c challengeResponse) (begun authResp
 }
 
 // bySignature sends the challenge signed with the supplier's certificate.
-func (a visit) bySignature(ctx context.Context, c challengeResponse) (begun authResponse, err error) {
+func (a visit) bySignature(ctx context.Context, c ksefwire.Challenge) (begun ksefwire.AuthResponse, err error) {
 	now := a.ch.now()
 	id, err := a.ch.identities.Open(a.creds.Certificate(), now)
 	if err != nil {
@@ -223,7 +223,7 @@ func (a visit) bySignature(ctx context.Context, c challengeResponse) (begun auth
 	if err != nil {
 		return begun, err
 	}
-	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathXAdES, body: body, media: typeXML, want: http.StatusAccepted}, nil, &begun)
+	_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathXAdES, body: body, media: ksefwire.TypeXML, want: http.StatusAccepted}, nil, &begun)
 	if err != nil {
 		return begun, fmt.Errorf("authenticating with the certificate: %w", err)
 	}
@@ -231,25 +231,25 @@ func (a visit) bySignature(ctx context.Context, c challengeResponse) (begun auth
 }
 
 // refusedStatus is the status with which KSeF ended an authentication.
-type refusedStatus struct{ statusInfo }
+type refusedStatus struct{ ksefwire.Status }
 
-func (r *refusedStatus) Error() string { return r.text() }
+func (r *refusedStatus) Error() string { return r.Text() }
 
 // awaitAuthentication asks until KSeF has decided, or the call's time is up.
-func (a visit) awaitAuthentication(ctx context.Context, begun authResponse) error {
+func (a visit) awaitAuthentication(ctx context.Context, begun ksefwire.AuthResponse) error {
 	ask := request{method: http.MethodGet, path: "/auth/" + url.PathEscape(begun.ReferenceNumber), bearer: begun.Authentication.Token, want: http.StatusOK}
 	for pause := authPauseFirst; ; pause = min(2*pause, authPauseMax) {
-		var state authStatus
+		var state ksefwire.AuthStatus
 		if _, err := a.ch.callJSON(ctx, ask, nil, &state); err != nil {
 			return fmt.Errorf("asking for the authentication: %w", err)
 		}
 		switch code := state.Status.Code; {
-		case code == statusSuccess:
+		case code == ksefwire.StatusSuccess:
 			return nil
 		case code >= 400 && code < 500:
 			return fmt.Errorf("%w: %w", country.ErrCredentials, &refusedStatus{state.Status})
 		case code >= 500:
-			return fmt.Errorf("KSeF could not authenticate: %s", state.Status.text())
+			return fmt.Errorf("KSeF could not authenticate: %s", state.Status.Text())
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -266,7 +266,7 @@ func (a visit) awaitAuthentication(ctx context.Context, begun authResponse) erro
 func (a visit) seat(ctx context.Context) (session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s := a.session; s != nil && s.sent < sessionInvoicesMax && a.ch.now().Add(sessionMargin).Before(s.until) {
+	if s := a.session; s != nil && s.sent < ksefwire.SessionInvoicesMax && a.ch.now().Add(sessionMargin).Before(s.until) {
 		s.sent++
 		return *s, nil
 	}
@@ -297,19 +297,19 @@ func (a visit) open(ctx context.Context) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		cipher, keyID, err := a.ch.encrypt(ctx, usageSession, s.key)
+		cipher, keyID, err := a.ch.encrypt(ctx, ksefwire.UsageSession, s.key)
 		if err != nil {
 			return nil, err
 		}
-		in := sessionRequest{
-			FormCode:   formCodeInfo{SystemCode: systemCode, SchemaVersion: schema, Value: formCode},
-			Encryption: encryptionInfo{Key: cipher, IV: s.iv, PublicKeyID: keyID},
+		in := ksefwire.SessionRequest{
+			FormCode:   ksefwire.FormCode{SystemCode: ksefwire.SystemCode, SchemaVersion: ksefwire.SchemaVersion, Value: ksefwire.FormValue},
+			Encryption: ksefwire.Encryption{Key: cipher, IV: s.iv, PublicKeyID: keyID},
 		}
-		var out sessionResponse
-		_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: pathOnline, bearer: bearer, want: http.StatusCreated}, in, &out)
+		var out ksefwire.SessionResponse
+		_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathOnline, bearer: bearer, want: http.StatusCreated}, in, &out)
 		var no *refusal
 		if errors.As(err, &no) && no.status == http.StatusUnauthorized && !again {
-			a.access = timedToken{}
+			a.access = ksefwire.TimedToken{}
 			continue
 		}
 		if err != nil {
@@ -328,7 +328,7 @@ func (a visit) close(ctx context.Context, reference string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	_, _ = a.ch.call(ctx, request{method: http.MethodPost, path: pathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.access.Token, want: http.StatusNoContent}) // a session that stays open closes by itself
+	_, _ = a.ch.call(ctx, request{method: http.MethodPost, path: ksefwire.PathOnline + "/" + url.PathEscape(reference) + "/close", bearer: a.access.Token, want: http.StatusNoContent}) // a session that stays open closes by itself
 }
 
 // leave drops a session that KSeF does not take invoices for any more.

@@ -16,6 +16,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
+	"tributary/internal/official/ksefwire"
 )
 
 // stranger talks to the double by hand, so that it can do everything wrong.
@@ -83,7 +84,7 @@ func (s said) at(names ...string) string {
 	return fmt.Sprint(v)
 }
 
-func encryptFor(t *testing.T, text []byte) string {
+func encryptFor(t testing.TB, text []byte) string {
 	t.Helper()
 	out, err := rsa.EncryptOAEP(sha256.New(), rand.Reader, &ministryKey().PublicKey, text, nil)
 	if err != nil {
@@ -296,7 +297,7 @@ func TestDoubleJudgesInvoicesInKSeFsWords(t *testing.T) {
 		"a control character":         {swap(document, "Herbata", "Herb\u0082ata"), asIs, "430"},
 		"no XML":                      {"hello", asIs, "430"},
 		"cut short":                   {document[:len(document)-3], asIs, "430"},
-		"too large":                   {swap(document, "</Faktura>", "<!--"+strings.Repeat("x", pl.DocumentBytesMax)+"--></Faktura>"), asIs, "430"},
+		"too large":                   {swap(document, "</Faktura>", "<!--"+strings.Repeat("x", ksefwire.DocumentBytesMax)+"--></Faktura>"), asIs, "430"},
 		"an attachment":               {swap(document, "</Faktura>", "<Zalacznik/></Faktura>"), asIs, "415"},
 		"another seller":              {swap(document, supplierNIP, buyerNIP), asIs, "410"},
 		"a day to come":               {swap(document, "<P_1>2025-10-07", "<P_1>"+tomorrow), asIs, "450"},
@@ -331,10 +332,10 @@ func TestDoubleJudgesInvoicesInKSeFsWords(t *testing.T) {
 	if s.held() != 0 {
 		t.Fatalf("%d are held", s.held())
 	}
-	if got := s.judged([]byte(document), asIs); got.at("status", "code") != "200" || !pl.ValidKSeF(got.at("ksefNumber")) {
+	if got := s.judged([]byte(document), asIs); got.at("status", "code") != "200" || !ksefwire.ValidNumber(got.at("ksefNumber")) {
 		t.Errorf("as it is: %+v", got)
 	}
-	if got := s.judged([]byte(document), asIs); got.at("status", "code") != "440" || !pl.ValidKSeF(got.at("status", "extensions", "originalKsefNumber")) {
+	if got := s.judged([]byte(document), asIs); got.at("status", "code") != "440" || !ksefwire.ValidNumber(got.at("status", "extensions", "originalKsefNumber")) {
 		t.Errorf("twice: %+v", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
+	"tributary/internal/official/ksefwire"
 )
 
 // channel is the sender's side of KSeF.
@@ -42,8 +43,8 @@ func connect(at country.Endpoint) (*channel, error) {
 		return nil, country.ErrNoAddress
 	}
 	base := strings.TrimSuffix(at.BaseURL, "/")
-	if !strings.HasSuffix(base, apiVersion) {
-		base += apiVersion
+	if !strings.HasSuffix(base, ksefwire.Version) {
+		base += ksefwire.Version
 	}
 	return &channel{
 		at: at, base: base, qr: qrBase(at), facts: facts(), zone: warsaw(), plain: bluemonday.StrictPolicy(),
@@ -122,8 +123,8 @@ func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.R
 			}
 			return country.Receipt{}, unsent(err)
 		}
-		var out invoiceResponse
-		req := request{method: http.MethodPost, path: pathOnline + "/" + url.PathEscape(s.reference) + "/invoices", want: http.StatusAccepted}
+		var out ksefwire.InvoiceResponse
+		req := request{method: http.MethodPost, path: ksefwire.PathOnline + "/" + url.PathEscape(s.reference) + "/invoices", want: http.StatusAccepted}
 		reply, err := a.authorised(ctx, req, encrypted(f, x, s), &out)
 		if err == nil {
 			if len(out.ReferenceNumber) == 0 {
@@ -140,7 +141,7 @@ func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.R
 		case no.status == http.StatusTooManyRequests:
 			r, _ := pause(err)
 			return r, nil
-		case no.has(errSessionFull, errSessionUnknown, errSessionState):
+		case no.has(ksefwire.CodeSessionFull, ksefwire.CodeSessionUnknown, ksefwire.CodeSessionState):
 			a.leave(s.reference)
 			if try == submitTries {
 				return country.Receipt{}, unsent(err)
@@ -174,10 +175,10 @@ func rejected(text string, raw []byte) country.Receipt {
 
 // encrypted is the body that carries an invoice: AES-256-CBC with PKCS#7
 // padding under the session's key, with hashes and sizes of both forms.
-func encrypted(f country.Filing, x extra, s session) invoiceRequest {
+func encrypted(f country.Filing, x extra, s session) ksefwire.InvoiceRequest {
 	content := sealed(f.Report, s.key, s.iv)
 	plain, hidden := sha256.Sum256(f.Report), sha256.Sum256(content)
-	return invoiceRequest{
+	return ksefwire.InvoiceRequest{
 		Hash: plain[:], Size: int64(len(f.Report)),
 		EncryptedHash: hidden[:], EncryptedSize: int64(len(content)),
 		Content: content, Offline: x.offline(),
@@ -235,7 +236,7 @@ func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Rece
 // invoice any more. The invoice is then looked for by its number.
 func lost(err error) bool {
 	var no *refusal
-	return errors.As(err, &no) && no.has(errSessionUnknown, errInput)
+	return errors.As(err, &no) && no.has(ksefwire.CodeSessionUnknown, ksefwire.CodeInput)
 }
 
 // decision asks what became of an invoice and reads KSeF's statuses:
@@ -250,45 +251,45 @@ func (a visit) decision(ctx context.Context, f country.Filing, handle string) (c
 	if !ok || sessionRef == "" || invoiceRef == "" {
 		return country.Receipt{}, fmt.Errorf("the handle %q names no invoice of a session", handle)
 	}
-	path := pathSessions + "/" + url.PathEscape(sessionRef) + "/invoices/" + url.PathEscape(invoiceRef)
-	var state invoiceStatus
+	path := ksefwire.PathSessions + "/" + url.PathEscape(sessionRef) + "/invoices/" + url.PathEscape(invoiceRef)
+	var state ksefwire.InvoiceStatus
 	reply, err := a.authorised(ctx, request{method: http.MethodGet, path: path, want: http.StatusOK}, nil, &state)
 	if err != nil {
 		return country.Receipt{}, err
 	}
 	r := country.Receipt{AuthorityID2: invoiceRef, Raw: reply.Body, Handle: handle}
 	switch code := state.Status.Code; {
-	case code < statusSuccess:
+	case code < ksefwire.StatusSuccess:
 		r.Outcome = country.Pending
 		return r, nil
-	case code == statusSuccess:
+	case code == ksefwire.StatusSuccess:
 		return a.accepted(ctx, f, r, state)
-	case code == statusDuplicate:
+	case code == ksefwire.StatusDuplicate:
 		return a.duplicate(ctx, f, r, state.Status)
-	case code == statusSession, code == statusDecryption:
+	case code == ksefwire.StatusSession, code == ksefwire.StatusDecryption:
 		a.leave(sessionRef)
 		r.Outcome = country.NotTaken
 		return r, nil
-	case code >= statusUnknown:
+	case code >= ksefwire.StatusUnknown:
 		r.Outcome = country.NotTaken
 		return r, nil
 	}
-	no := rejected(state.Status.text(), reply.Body)
+	no := rejected(state.Status.Text(), reply.Body)
 	no.AuthorityID2 = invoiceRef
 	return no, nil
 }
 
 // accepted completes a receipt with the KSeF number and the UPO. While KSeF
 // has not made the UPO yet the invoice counts as in work.
-func (a visit) accepted(ctx context.Context, f country.Filing, r country.Receipt, state invoiceStatus) (country.Receipt, error) {
-	if !validKSeF(state.KSeFNumber) {
+func (a visit) accepted(ctx context.Context, f country.Filing, r country.Receipt, state ksefwire.InvoiceStatus) (country.Receipt, error) {
+	if !ksefwire.ValidNumber(state.KSeFNumber) {
 		return country.Receipt{}, fmt.Errorf("%q is no KSeF number", state.KSeFNumber)
 	}
 	if got := hex.EncodeToString(state.Hash); got != f.SHA256 {
 		return country.Receipt{}, fmt.Errorf("KSeF speaks of another document: %s", got)
 	}
 	sessionRef, invoiceRef, _ := strings.Cut(r.Handle, "/")
-	upo, err := a.upo(ctx, pathSessions+"/"+url.PathEscape(sessionRef)+"/invoices/"+url.PathEscape(invoiceRef)+"/upo")
+	upo, err := a.upo(ctx, ksefwire.PathSessions+"/"+url.PathEscape(sessionRef)+"/invoices/"+url.PathEscape(invoiceRef)+"/upo")
 	if err != nil {
 		r.Outcome = country.Pending
 		return r, nil

@@ -2,6 +2,8 @@ package pl_test
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,18 +14,22 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
 	"tributary/internal/fault"
+	"tributary/internal/official"
+	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // ministry is a double with everything in the test's hands: its clock, which
 // is the channel's too, its answers, and a count of the calls it had.
 type ministry struct {
-	t       *testing.T
+	t       testing.TB
 	desk    *country.Desk
-	double  pl.Double
+	double  http.Handler
 	server  *httptest.Server
 	channel country.Channel
 
@@ -33,17 +39,17 @@ type ministry struct {
 	spoil map[string][]http.HandlerFunc // by method and end of path
 }
 
-func newMinistry(t *testing.T) *ministry {
+func newMinistry(t testing.TB) *ministry {
 	t.Helper()
 	desk, err := country.OpenDesk(t.TempDir(), "PL")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pl.Seed(desk, ministryKey()); err != nil {
+	if err := seed(desk, ministryKey()); err != nil {
 		t.Fatal(err)
 	}
 	m := &ministry{t: t, desk: desk, now: time.Now(), calls: map[string]int{}, spoil: map[string][]http.HandlerFunc{}}
-	m.double = pl.NewDouble(desk, m.clock)
+	m.double = ksef.Habits{Now: m.clock}.New(desk)
 	m.server = httptest.NewServer(http.HandlerFunc(m.serve))
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(func() {
@@ -59,6 +65,19 @@ func newMinistry(t *testing.T) *ministry {
 	}
 	pl.SetClock(m.channel, m.clock)
 	return m
+}
+
+// rotateKey makes the Ministry's key another one.
+func (m *ministry) rotateKey() {
+	m.t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err == nil {
+		err = seed(m.desk, key)
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.double = ksef.Habits{Now: m.clock}.New(m.desk)
 }
 
 func (m *ministry) clock() time.Time {
@@ -98,7 +117,7 @@ func (m *ministry) serve(w http.ResponseWriter, r *http.Request) {
 		next(w, r)
 		return
 	}
-	m.double.Handler().ServeHTTP(w, r)
+	m.double.ServeHTTP(w, r)
 }
 
 // answer lets the next call of a name be answered by something else.
@@ -303,14 +322,10 @@ func TestSessionThatKSeFClosedIsOpenedAnew(t *testing.T) {
 func TestKeyThatTheMinistryWithdrewIsAskedForAgain(t *testing.T) {
 	m := newMinistry(t)
 	m.mustSend("FV/1")
-	if err := m.double.RotateKey(); err != nil {
-		t.Fatal(err)
-	}
+	m.rotateKey()
 	m.advance(12 * time.Hour) // a new session is due; the list of keys is old too
 	m.mustSend("FV/2")
-	if err := m.double.RotateKey(); err != nil {
-		t.Fatal(err)
-	}
+	m.rotateKey()
 	pl.FillSession(m.channel) // a new session under a key that is gone: 21470
 	m.mustSend("FV/3")
 	if m.count(callKeys) != 3 {
@@ -464,10 +479,15 @@ func TestAcceptedInvoiceWaitsForItsConfirmation(t *testing.T) {
 		t.Fatalf("%+v %v", r, err)
 	}
 	r, err = m.channel.Poll(t.Context(), f, r, token())
+	if doc, err := xmltree.Read(r.Document); err != nil {
+		t.Error(err)
+	} else if flaw := official.UPO.Schema().First(doc.Root); flaw != nil {
+		t.Errorf("the UPO: %v", flaw)
+	}
 	if err != nil || r.Outcome != country.Accepted || r.Format != "XML" || !strings.Contains(string(r.Document), r.AuthorityID1) {
 		t.Fatalf("%+v %v", r, err)
 	}
-	if !pl.ValidKSeF(r.AuthorityID1) || len(r.AuthorityID2) != 36 || r.SHA256 != f.SHA256 || r.At.IsZero() {
+	if !ksefwire.ValidNumber(r.AuthorityID1) || len(r.AuthorityID2) != 36 || r.SHA256 != f.SHA256 || r.At.IsZero() {
 		t.Errorf("%+v", r)
 	}
 }
@@ -585,7 +605,7 @@ func TestListOfADayHasAllPages(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, e := range entries {
-		if !pl.ValidKSeF(e.AuthorityID1) || seen[e.Number] || e.At.IsZero() {
+		if !ksefwire.ValidNumber(e.AuthorityID1) || seen[e.Number] || e.At.IsZero() {
 			t.Fatalf("%+v", e)
 		}
 		seen[e.Number] = true

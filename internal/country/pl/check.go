@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 )
 
@@ -126,7 +127,7 @@ func texts(t *transaction.Transaction) []fault.Fault {
 	var found []fault.Fault
 	for _, path := range filedTexts() {
 		t.EachField(path, func(at transaction.Place, text string) {
-			if !takes(text) {
+			if !ksefwire.Takes(text) {
 				found = append(found, fault.At(at.Path(path), fault.FieldNotValid, "has characters that KSeF refuses: control characters or such that are none"))
 			}
 		})
@@ -183,8 +184,8 @@ func (c *checker) size(in country.Case) []fault.Fault {
 	}
 	const supplierBytes = 4096
 	size := len(compose(&d, &c.facts, c.plain).write()) + supplierBytes
-	if size <= documentBytesMax {
+	if size <= ksefwire.DocumentBytesMax {
 		return nil
 	}
-	return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of about %d bytes; KSeF takes at most %d", size, documentBytesMax)}
+	return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of about %d bytes; KSeF takes at most %d", size, ksefwire.DocumentBytesMax)}
 }

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
 	"tributary/internal/fault"
+	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 )
 
@@ -123,11 +124,11 @@ func TestDocumentUpToAMegabyteIsTakenAndALargerOneIsNot(t *testing.T) {
 		return len(f.Report)
 	}
 	each := size(101) - size(100) // row numbers of three digits
-	most := 100 + (pl.DocumentBytesMax-size(100))/each
+	most := 100 + (ksefwire.DocumentBytesMax-size(100))/each
 	for n, want := range map[int]bool{most - 8: true, most: true, most + 1: false, 1500: false} {
 		d := long(n)
 		f, err := ch.Prepare(d)
-		if (err == nil) != want || err != nil && fault.KindOf(err) != fault.Invalid || len(f.Report) > pl.DocumentBytesMax {
+		if (err == nil) != want || err != nil && fault.KindOf(err) != fault.Invalid || len(f.Report) > ksefwire.DocumentBytesMax {
 			t.Errorf("%d lines: %d bytes, %v", n, len(f.Report), err)
 		}
 		// The check does not know the supplier: near the limit it refuses a little early, never late.
@@ -298,8 +299,8 @@ func TestLimitsOfTextsAreKeptAtThemAndPastThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("<Nazwa>%s</Nazwa>", strings.Repeat("Ż", min(length, 512)))
-		if !strings.Contains(string(f.Report), want) || pl.Conforms(f.Report) != "" {
-			t.Errorf("%d characters: %s", length, pl.Conforms(f.Report))
+		if !strings.Contains(string(f.Report), want) || conforms(f.Report) != "" {
+			t.Errorf("%d characters: %s", length, conforms(f.Report))
 		}
 	}
 }

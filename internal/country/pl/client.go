@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/official/ksefwire"
 )
 
 // request is one call of the API.
@@ -36,7 +37,7 @@ func (ch *channel) call(ctx context.Context, req request) (country.Reply, error)
 	if err != nil {
 		return country.Reply{}, fmt.Errorf("calling KSeF: %w: %w", country.ErrNotTaken, err)
 	}
-	r.Header.Set(headerErrorFormat, problemDetails)
+	r.Header.Set(ksefwire.HeaderErrorFormat, ksefwire.ProblemDetails)
 	if len(req.body) > 0 {
 		r.Header.Set("Content-Type", req.media)
 	}
@@ -70,13 +71,13 @@ func (ch *channel) callJSON(ctx context.Context, req request, in, out any) (coun
 		if err != nil {
 			return country.Reply{}, fmt.Errorf("writing a call: %w: %w", country.ErrNotTaken, err)
 		}
-		req.body, req.media = body, typeJSON
+		req.body, req.media = body, ksefwire.TypeJSON
 	}
 	reply, err := ch.call(ctx, req)
 	if err != nil {
 		return reply, err
 	}
-	if !strings.HasPrefix(reply.Header.Get("Content-Type"), typeJSON) {
+	if !strings.HasPrefix(reply.Header.Get("Content-Type"), ksefwire.TypeJSON) {
 		return reply, fmt.Errorf("KSeF answered with %q instead of JSON", reply.Header.Get("Content-Type"))
 	}
 	if err := json.Unmarshal(reply.Body, out); err != nil {
@@ -128,7 +129,7 @@ func classified(err error) error {
 	}
 	switch {
 	case no.status == http.StatusForbidden && no.reason != "insufficient-resource-access",
-		no.has(errCertificate, errContext, errSignatureType, errSignature, errSignatureMissing, errNotAuthorised):
+		no.has(ksefwire.CodeCertificate, ksefwire.CodeContext, ksefwire.CodeSignatureType, ksefwire.CodeSignature, ksefwire.CodeSignatureMissing, ksefwire.CodeNotAuthorised):
 		return fmt.Errorf("%w: %w: %w", country.ErrNotTaken, country.ErrCredentials, err)
 	}
 	return err

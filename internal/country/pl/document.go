@@ -13,16 +13,8 @@ import (
 )
 
 const (
-	namespace  = "http://crd.gov.pl/wzor/2025/06/25/13775/"
-	systemCode = "FA (3)"
-	schema     = "1-0E"
-	formCode   = "FA"
 	systemInfo = "Tributary"
 	ownMoney   = "PLN"
-
-	// documentBytesMax is KSeF's limit of an invoice without attachments
-	// (ksef-docs, limity.md).
-	documentBytesMax = 1_000_000
 
 	typeInvoice    = "VAT"
 	typeCorrection = "KOR"

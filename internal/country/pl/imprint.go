@@ -8,6 +8,7 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
+	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 )
 
@@ -78,7 +79,7 @@ func legalTexts(in country.Issue) []string {
 		number := documentNumber(&o.Transaction, o.UniqueNumber)
 		issued := o.Transaction.Date.In(d.zone).Format(time.DateOnly)
 		text := fmt.Sprintf("Korekta do faktury %s z dnia %s", number, issued)
-		if looksLikeKSeF(o.AuthorityID1) {
+		if ksefwire.LooksLikeNumber(o.AuthorityID1) {
 			text += ", numer KSeF " + o.AuthorityID1
 		}
 		texts = append(texts, text)

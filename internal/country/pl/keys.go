@@ -11,18 +11,19 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tributary/internal/official/ksefwire"
 )
 
 const (
-	keysFor    = 6 * time.Hour // after which the Ministry's keys are asked for again
-	keyBitsMin = 2048
+	keysFor = 6 * time.Hour // after which the Ministry's keys are asked for again
 )
 
 // keyring holds the Ministry's public keys. They change without notice, so a
 // refused one is dropped and the list is read again.
 type keyring struct {
 	mu    sync.Mutex
-	list  []publicKey
+	list  []ksefwire.PublicKey
 	until time.Time
 }
 
@@ -38,8 +39,8 @@ func (ch *channel) encrypt(ctx context.Context, usage string, text []byte) (ciph
 		return nil, "", fmt.Errorf("reading the Ministry's certificate: %w", err)
 	}
 	key, ok := cert.PublicKey.(*rsa.PublicKey)
-	if !ok || key.N.BitLen() < keyBitsMin {
-		return nil, "", fmt.Errorf("the Ministry's key for %s is no RSA key of %d bits or more", usage, keyBitsMin)
+	if !ok || key.N.BitLen() < ksefwire.KeyBitsMin {
+		return nil, "", fmt.Errorf("the Ministry's key for %s is no RSA key of %d bits or more", usage, ksefwire.KeyBitsMin)
 	}
 	cipher, err = rsa.EncryptOAEP(sha256.New(), rand.Reader, key, text, nil)
 	if err != nil {
@@ -51,18 +52,18 @@ func (ch *channel) encrypt(ctx context.Context, usage string, text []byte) (ciph
 // publicKey chooses as ksef-docs asks (klucze-publiczne-do-szyfrowania.md,
 // section 4.1): of those for the usage that are valid now, the one that became
 // valid last.
-func (ch *channel) publicKey(ctx context.Context, usage string) (publicKey, error) {
+func (ch *channel) publicKey(ctx context.Context, usage string) (ksefwire.PublicKey, error) {
 	ch.keys.mu.Lock()
 	defer ch.keys.mu.Unlock()
 	now := ch.now()
 	if !now.Before(ch.keys.until) {
-		var list []publicKey
-		if _, err := ch.callJSON(ctx, request{method: http.MethodGet, path: pathKeys, want: http.StatusOK}, nil, &list); err != nil {
-			return publicKey{}, fmt.Errorf("asking for the Ministry's keys: %w", err)
+		var list []ksefwire.PublicKey
+		if _, err := ch.callJSON(ctx, request{method: http.MethodGet, path: ksefwire.PathKeys, want: http.StatusOK}, nil, &list); err != nil {
+			return ksefwire.PublicKey{}, fmt.Errorf("asking for the Ministry's keys: %w", err)
 		}
 		ch.keys.list, ch.keys.until = list, now.Add(keysFor)
 	}
-	var chosen publicKey
+	var chosen ksefwire.PublicKey
 	for _, k := range ch.keys.list {
 		if !slices.Contains(k.Usage, usage) || now.Before(k.ValidFrom) || now.After(k.ValidTo) {
 			continue
@@ -73,7 +74,7 @@ func (ch *channel) publicKey(ctx context.Context, usage string) (publicKey, erro
 	}
 	if chosen.PublicKeyID == "" {
 		ch.keys.until = time.Time{}
-		return publicKey{}, fmt.Errorf("KSeF publishes no valid key for %s", usage)
+		return ksefwire.PublicKey{}, fmt.Errorf("KSeF publishes no valid key for %s", usage)
 	}
 	return chosen, nil
 }

@@ -16,12 +16,11 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/packtest"
-	"tributary/internal/country/pl"
 )
 
-// official is KSeF's own OpenAPI document with its routes.
-var official = sync.OnceValues(func() (routers.Router, error) {
-	doc, err := openapi3.NewLoader().LoadFromFile(officialPath)
+// described is KSeF's own OpenAPI document with its routes.
+var described = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile(descriptionPath)
 	if err != nil {
 		return nil, err
 	}
@@ -30,21 +29,21 @@ var official = sync.OnceValues(func() (routers.Router, error) {
 	return legacy.NewRouter(doc, openapi3.DisableExamplesValidation(), openapi3.DisableSchemaDefaultsValidation())
 })
 
-var officialPath string
+var descriptionPath string
 
 // watch puts the official document between both sides: every request of ours
 // and every answer of the double must be one of it.
 func watch(t *testing.T, pack *country.Pack) *atomic.Int64 {
 	t.Helper()
-	officialPath = packtest.Schemas(t, "pl-ksef", "open-api.json")
-	router, err := official()
+	descriptionPath = packtest.Schemas(t, "pl-ksef", "open-api.json")
+	router, err := described()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var seen atomic.Int64
 	inner := pack.Simulator
 	pack.Simulator = func(d *country.Desk) http.Handler {
-		if err := pl.Seed(d, ministryKey()); err != nil {
+		if err := seed(d, ministryKey()); err != nil {
 			t.Error(err)
 		}
 		return watched{t: t, router: router, next: inner(d), seen: &seen}

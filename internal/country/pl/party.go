@@ -5,6 +5,7 @@ import (
 
 	"tributary/internal/country/taxid"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // Lengths of FA(3)'s texts: TZnakowy, TZnakowy512, TTekstowy.
@@ -26,18 +27,18 @@ type identifier struct {
 }
 
 // write writes NIP, KodUE and NrVatUE, KodKraju and NrID, or BrakID.
-func (id identifier) write(w *xmlWriter) {
+func (id identifier) write(w *xmltree.Writer) {
 	switch {
 	case id.nip != "":
-		w.element("NIP", id.nip)
+		w.Maybe("NIP", id.nip)
 	case id.union != "":
-		w.element("KodUE", id.union)
-		w.element("NrVatUE", id.number)
+		w.Maybe("KodUE", id.union)
+		w.Maybe("NrVatUE", id.number)
 	case id.number != "":
-		w.element("KodKraju", id.country)
-		w.element("NrID", id.number)
+		w.Maybe("KodKraju", id.country)
+		w.Maybe("NrID", id.number)
 	default:
-		w.element("BrakID", "1")
+		w.Leaf("BrakID", "1")
 	}
 }
 
@@ -133,7 +134,7 @@ func sameParty(a, b string) bool {
 
 // writeAddress writes TAdres: the street on the first line, postal code and
 // town on the second. Nothing is written where nothing is known.
-func writeAddress(w *xmlWriter, a transaction.Address, home string) {
+func writeAddress(w *xmltree.Writer, a transaction.Address, home string) {
 	street := join(" ", a.AddressLine1, join(" ", a.Prefix, a.Number, a.Suffix))
 	street = join(", ", street, a.AddressLine2, a.Neighbourhood)
 	town := join(" ", a.PostalCode, a.City)
@@ -149,11 +150,11 @@ func writeAddress(w *xmlWriter, a transaction.Address, home string) {
 	if code == "" {
 		code = home
 	}
-	w.start("Adres")
-	w.element("KodKraju", code)
-	w.element("AdresL1", first)
-	w.element("AdresL2", second)
-	w.end()
+	w.Start("Adres")
+	w.Maybe("KodKraju", code)
+	w.Maybe("AdresL1", first)
+	w.Maybe("AdresL2", second)
+	w.End()
 }
 
 // join puts a separator between the texts that are there.

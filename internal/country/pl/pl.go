@@ -2,9 +2,9 @@
 // System of e-Invoices. docs/countries/pl.md tells clients and operators about it.
 //
 // It owns the mapping to FA(3), the wire to KSeF (authentication, encrypted
-// interactive sessions, status, UPO, queries), the verification codes of
-// printed invoices, and a strict double of KSeF. It refuses to own certificates
-// as files, retries and storage. Law: an invoice exists when KSeF has given it
+// interactive sessions, status, UPO, queries) and the verification codes of
+// printed invoices. It refuses to own certificates as files, retries and
+// storage; the double of KSeF is authority/ksef. Law: an invoice exists when KSeF has given it
 // a number; whatever was lost on the way is asked for by number and compared by
 // hash, and the same bytes sent twice are one invoice, because KSeF knows
 // seller, type and number.
@@ -13,7 +13,6 @@ package pl
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -65,7 +64,6 @@ func Pack() country.Pack {
 		CheckCompany: checkCompany,
 		Imprint:      imprint,
 		Example:      example(),
-		Simulator:    func(d *country.Desk) http.Handler { return newAuthority(d) },
 	}
 }
 
@@ -217,7 +215,7 @@ func plainCause(err error) string {
 	}
 	var told *refusedStatus
 	if errors.As(err, &told) {
-		return told.text()
+		return told.Text()
 	}
 	return "the credentials do not work"
 }

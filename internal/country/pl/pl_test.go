@@ -14,7 +14,6 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
-	"tributary/internal/country/pl"
 	"tributary/internal/transaction"
 )
 
@@ -256,7 +255,7 @@ func breakIt(report []byte) []byte {
 }
 
 func TestPolandPassesTheSuite(t *testing.T) {
-	pack := pl.Pack()
+	pack := paired()
 	watch(t, &pack)
 	packtest.Exercise(t, pack, packtest.Options{Cases: cases(), Credentials: token()})
 }
@@ -266,7 +265,7 @@ func TestPolandPassesTheSuiteWithACertificate(t *testing.T) {
 	for i := range all {
 		all[i].Draft.Supplier.Settings = country.Settings{"auth": "xades"}
 	}
-	pack := pl.Pack()
+	pack := paired()
 	watch(t, &pack)
 	packtest.Exercise(t, pack, packtest.Options{Name: "xades", Cases: all[:2], Credentials: certificate()})
 }
@@ -274,7 +273,7 @@ func TestPolandPassesTheSuiteWithACertificate(t *testing.T) {
 // connect answers a channel that is never called.
 func connect(t testing.TB) country.Channel {
 	t.Helper()
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{pl.Pack()}, Simulators: "http://127.0.0.1:1"})
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{paired()}, Simulators: "http://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}

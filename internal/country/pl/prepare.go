@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 )
 
@@ -43,7 +44,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	}
 	d := compose(&in, &ch.facts, ch.plain)
 	report := d.write()
-	if len(report) > documentBytesMax {
+	if len(report) > ksefwire.DocumentBytesMax {
 		return country.Filing{}, tooLarge(len(report))
 	}
 	sum := sha256.Sum256(report)
@@ -83,7 +84,7 @@ func prepares(in *country.Draft) error {
 		if in.Original == nil {
 			return fmt.Errorf("preparing %s: a correction without its original", t.ID)
 		}
-		if id := in.Original.AuthorityID1; looksLikeKSeF(id) && !validKSeF(id) {
+		if id := in.Original.AuthorityID1; ksefwire.LooksLikeNumber(id) && !ksefwire.ValidNumber(id) {
 			return fault.New(fault.Invalid, "the original cannot be named to KSeF").With(fault.At("reference_transaction_id", fault.FieldNotValid,
 				"refers to a document whose tax_authority_id_1 is no KSeF number: its last two characters do not fit the others"))
 		}
@@ -99,7 +100,7 @@ func prepares(in *country.Draft) error {
 
 func tooLarge(size int) error {
 	return fault.New(fault.Invalid, "the document is too large for KSeF").With(fault.At("items", fault.FieldNotValid,
-		"make a document of %d bytes; KSeF takes at most %d", size, documentBytesMax))
+		"make a document of %d bytes; KSeF takes at most %d", size, ksefwire.DocumentBytesMax))
 }
 
 // offlineCode is KOD II, or "" where no certificate can sign it.

@@ -1,19 +1,18 @@
 package pl
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/official/ksefwire"
+	"tributary/internal/xmltree"
 )
 
 const (
@@ -24,9 +23,9 @@ const (
 
 // duplicate looks at the invoice that KSeF holds in place of ours: KSeF matches
 // seller, type and number, never content, so hashes decide.
-func (a visit) duplicate(ctx context.Context, f country.Filing, r country.Receipt, s statusInfo) (country.Receipt, error) {
-	number := s.Extensions[extensionNumber]
-	if !looksLikeKSeF(number) {
+func (a visit) duplicate(ctx context.Context, f country.Filing, r country.Receipt, s ksefwire.Status) (country.Receipt, error) {
+	number := s.Extensions[ksefwire.ExtensionNumber]
+	if !ksefwire.LooksLikeNumber(number) {
 		return country.Receipt{}, fmt.Errorf("KSeF calls the invoice a duplicate and does not say of which: %q", number)
 	}
 	held, ok, err := a.byKSeFNumber(ctx, number)
@@ -41,13 +40,13 @@ func (a visit) duplicate(ctx context.Context, f country.Filing, r country.Receip
 	if r.SHA256 != f.SHA256 {
 		return r, nil
 	}
-	return a.confirmed(ctx, r, held, s.Extensions[extensionSession])
+	return a.confirmed(ctx, r, held, s.Extensions[ksefwire.ExtensionSession])
 }
 
 // confirmed adds the UPO to a registered invoice. Where its session is not
 // known, the open one is asked, then all in which it can have come. Only
 // KSeF's own word that none has it leaves the UPO out.
-func (a visit) confirmed(ctx context.Context, r country.Receipt, held metadata, reference string) (country.Receipt, error) {
+func (a visit) confirmed(ctx context.Context, r country.Receipt, held ksefwire.Metadata, reference string) (country.Receipt, error) {
 	sessions := []string{reference}
 	if reference == "" {
 		sessions = []string{a.current()}
@@ -83,9 +82,9 @@ func (a visit) upoOf(ctx context.Context, reference, number string) ([]byte, err
 	if reference == "" {
 		return nil, nil
 	}
-	upo, err := a.upo(ctx, pathSessions+"/"+url.PathEscape(reference)+"/invoices/ksef/"+url.PathEscape(number)+"/upo")
+	upo, err := a.upo(ctx, ksefwire.PathSessions+"/"+url.PathEscape(reference)+"/invoices/ksef/"+url.PathEscape(number)+"/upo")
 	var no *refusal
-	if errors.As(err, &no) && (no.has(errReceiptUnknown, errSessionUnknown, errInput) || no.status == http.StatusForbidden) {
+	if errors.As(err, &no) && (no.has(ksefwire.CodeReceiptUnknown, ksefwire.CodeSessionUnknown, ksefwire.CodeInput) || no.status == http.StatusForbidden) {
 		return nil, nil
 	}
 	return upo, err
@@ -100,8 +99,8 @@ func (a visit) sessionsAround(ctx context.Context, at time.Time) ([]string, erro
 		"dateCreatedFrom": {at.Add(-sessionAge).UTC().Format(time.RFC3339)},
 		"dateCreatedTo":   {at.Add(time.Minute).UTC().Format(time.RFC3339)},
 	}
-	var out sessionsResponse
-	if _, err := a.authorised(ctx, request{method: http.MethodGet, path: pathSessions, query: query.Encode(), want: http.StatusOK}, nil, &out); err != nil {
+	var out ksefwire.SessionsResponse
+	if _, err := a.authorised(ctx, request{method: http.MethodGet, path: ksefwire.PathSessions, query: query.Encode(), want: http.StatusOK}, nil, &out); err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
 	var references []string
@@ -123,9 +122,9 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
-	held, err := a.list(ctx, metadataRequest{
+	held, err := a.list(ctx, ksefwire.MetadataRequest{
 		SubjectType: "Subject1", DateRange: dayRange("Issue", day), InvoiceNumber: f.Number, SellerNIP: f.Supplier,
-		FormType: formCode, InvoiceTypes: []string{invoiceType(x.Type)},
+		FormType: ksefwire.FormValue, InvoiceTypes: []string{invoiceType(x.Type)},
 	})
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, classified(err))
@@ -151,7 +150,7 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 		return nil, fmt.Errorf("listing the invoices of %s: %w", nip, err)
 	}
 	start := time.Date(day.Year, day.Month, day.Day, 0, 0, 0, 0, ch.zone)
-	held, err := a.list(ctx, metadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", start), SellerNIP: nip})
+	held, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", start), SellerNIP: nip})
 	if err != nil {
 		return nil, fmt.Errorf("listing the invoices of %s on %s: %w", nip, day, classified(err))
 	}
@@ -164,26 +163,26 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 
 // byKSeFNumber asks for one invoice. The query wants a range of days, and a
 // KSeF number carries the day of receipt.
-func (a visit) byKSeFNumber(ctx context.Context, number string) (metadata, bool, error) {
+func (a visit) byKSeFNumber(ctx context.Context, number string) (ksefwire.Metadata, bool, error) {
 	day, err := time.ParseInLocation("20060102", number[11:19], a.ch.zone)
 	if err != nil {
-		return metadata{}, false, fmt.Errorf("reading the day of %s: %w", number, err)
+		return ksefwire.Metadata{}, false, fmt.Errorf("reading the day of %s: %w", number, err)
 	}
-	held, err := a.list(ctx, metadataRequest{SubjectType: "Subject1", DateRange: dayRange("Invoicing", day), KSeFNumber: number})
+	held, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Invoicing", day), KSeFNumber: number})
 	if err != nil {
-		return metadata{}, false, err
+		return ksefwire.Metadata{}, false, err
 	}
 	for _, m := range held {
 		if m.KSeFNumber == number {
 			return m, true, nil
 		}
 	}
-	return metadata{}, false, nil
+	return ksefwire.Metadata{}, false, nil
 }
 
 // dayRange is one day of KSeF's time zone.
-func dayRange(kind string, day time.Time) dateRange {
-	return dateRange{DateType: kind, From: day.Format(time.RFC3339), To: day.AddDate(0, 0, 1).Add(-time.Second).Format(time.RFC3339)}
+func dayRange(kind string, day time.Time) ksefwire.DateRange {
+	return ksefwire.DateRange{DateType: kind, From: day.Format(time.RFC3339), To: day.AddDate(0, 0, 1).Add(-time.Second).Format(time.RFC3339)}
 }
 
 // invoiceType is RodzajFaktury as the query spells it.
@@ -196,12 +195,12 @@ func invoiceType(kind string) string {
 
 // list reads all pages of a query. KSeF shows at most 10,000 invoices of one
 // query; a list that is cut there is not known.
-func (a visit) list(ctx context.Context, in metadataRequest) ([]metadata, error) {
-	var all []metadata
+func (a visit) list(ctx context.Context, in ksefwire.MetadataRequest) ([]ksefwire.Metadata, error) {
+	var all []ksefwire.Metadata
 	for page := range pagesMax {
 		query := url.Values{"pageOffset": {strconv.Itoa(page)}, "pageSize": {strconv.Itoa(pageSize)}, "sortOrder": {"Asc"}}
-		var out metadataResponse
-		req := request{method: http.MethodPost, path: pathMetadata, query: query.Encode(), want: http.StatusOK}
+		var out ksefwire.MetadataResponse
+		req := request{method: http.MethodPost, path: ksefwire.PathMetadata, query: query.Encode(), want: http.StatusOK}
 		if _, err := a.authorised(ctx, req, in, &out); err != nil {
 			return nil, fmt.Errorf("querying invoices: %w", err)
 		}
@@ -219,27 +218,12 @@ func (a visit) list(ctx context.Context, in metadataRequest) ([]metadata, error)
 // checkUPO looks whether an answer is a confirmation at all: XML without a
 // document type whose root is Potwierdzenie.
 func checkUPO(body []byte) error {
-	dec := xml.NewDecoder(bytes.NewReader(body))
-	root := ""
-	for {
-		t, err := dec.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("it is no XML: %w", err)
-		}
-		switch t := t.(type) {
-		case xml.Directive:
-			return errors.New("it has a document type")
-		case xml.StartElement:
-			if root == "" {
-				root = t.Name.Local
-			}
-		}
+	doc, err := xmltree.Limits{Bytes: upoBytesMax}.Read(body)
+	if err != nil {
+		return fmt.Errorf("it is no XML: %w", err)
 	}
-	if root != "Potwierdzenie" {
-		return fmt.Errorf("it is no UPO: its root is %q", root)
+	if doc.Root.Local != "Potwierdzenie" {
+		return fmt.Errorf("it is no UPO: its root is %q", doc.Root.Local)
 	}
 	return nil
 }

@@ -9,23 +9,24 @@ import (
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // write writes FA(3). The order of elements is the schema's.
 func (d *document) write() []byte {
-	w := &xmlWriter{out: make([]byte, 0, 2048+512*len(d.lines))}
-	w.out = append(w.out, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"...)
-	w.out = append(w.out, `<Faktura xmlns="`+namespace+`">`...)
-	w.open = append(w.open, "Faktura")
+	w := xmltree.NewWriter(2048 + 512*len(d.lines))
+	w.Declare()
+	w.Start("Faktura", "xmlns", ksefwire.SpaceFA3)
 	d.writeHeader(w)
 	d.writeSeller(w)
 	d.writeBuyer(w)
 	d.writeIssuer(w)
-	w.start("Fa")
+	w.Start("Fa")
 	d.writeSums(w)
 	d.writeNotes(w)
-	w.element("RodzajFaktury", d.kind())
+	w.Maybe("RodzajFaktury", d.kind())
 	d.writeOriginal(w)
 	d.writeDescriptions(w)
 	for i := range d.lines {
@@ -33,122 +34,122 @@ func (d *document) write() []byte {
 	}
 	d.writeDeductions(w)
 	d.writePayment(w)
-	w.end()
+	w.End()
 	d.writeFooter(w)
-	w.end()
-	return w.out
+	w.End()
+	return w.Bytes()
 }
 
-func (d *document) writeHeader(w *xmlWriter) {
-	w.start("Naglowek")
-	w.out = append(w.out, `<KodFormularza kodSystemowy="`+systemCode+`" wersjaSchemy="`+schema+`">`+formCode+`</KodFormularza>`...)
-	w.element("WariantFormularza", "3")
-	w.element("DataWytworzeniaFa", d.in.Now.UTC().Format(time.RFC3339))
-	w.element("SystemInfo", systemInfo)
-	w.end()
+func (d *document) writeHeader(w *xmltree.Writer) {
+	w.Start("Naglowek")
+	w.Leaf("KodFormularza", ksefwire.FormValue, "kodSystemowy", ksefwire.SystemCode, "wersjaSchemy", ksefwire.SchemaVersion)
+	w.Leaf("WariantFormularza", "3")
+	w.Maybe("DataWytworzeniaFa", d.in.Now.UTC().Format(time.RFC3339))
+	w.Maybe("SystemInfo", systemInfo)
+	w.End()
 }
 
-func (d *document) writeSeller(w *xmlWriter) {
+func (d *document) writeSeller(w *xmltree.Writer) {
 	s := &d.in.Supplier
-	w.start("Podmiot1")
+	w.Start("Podmiot1")
 	if d.used[zeroIntraEU] || d.used[outsideToEU] {
-		w.element("PrefiksPodatnika", "PL") // art. 97 sec. 10 points 2 and 3
+		w.Leaf("PrefiksPodatnika", "PL") // art. 97 sec. 10 points 2 and 3
 	}
-	w.start("DaneIdentyfikacyjne")
-	w.element("NIP", d.nip)
-	w.element("Nazwa", token(s.LegalName, nameMax))
-	w.end()
+	w.Start("DaneIdentyfikacyjne")
+	w.Maybe("NIP", d.nip)
+	w.Maybe("Nazwa", token(s.LegalName, nameMax))
+	w.End()
 	writeAddress(w, s.Address, "PL")
-	w.end()
+	w.End()
 }
 
 // supplierNIP is how KSeF knows a supplier. Its digits were checked when the
 // company was onboarded.
 func supplierNIP(s *country.Supplier) string { return strings.TrimPrefix(bare(s.TaxNumber), "PL") }
 
-func (d *document) writeBuyer(w *xmlWriter) {
+func (d *document) writeBuyer(w *xmltree.Writer) {
 	c := d.t.Customer
-	w.start("Podmiot2")
-	w.start("DaneIdentyfikacyjne")
+	w.Start("Podmiot2")
+	w.Start("DaneIdentyfikacyjne")
 	d.buyer.write(w)
 	if c != nil {
-		w.element("Nazwa", token(c.LegalName, nameMax))
+		w.Maybe("Nazwa", token(c.LegalName, nameMax))
 	}
-	w.end()
+	w.End()
 	if c != nil && c.Address != nil {
 		writeAddress(w, *c.Address, "PL")
 	}
 	if c != nil {
-		w.element("NrKlienta", token(c.EntityNumber, textMax))
+		w.Maybe("NrKlienta", token(c.EntityNumber, textMax))
 	}
-	w.flag("JST", false)
-	w.flag("GV", false)
-	w.end()
+	flag(w, "JST", false)
+	flag(w, "GV", false)
+	w.End()
 }
 
 // writeIssuer writes who issues in the supplier's name as a third party with
 // role 5. A buyer who issues is no third party: P_17 says so.
-func (d *document) writeIssuer(w *xmlWriter) {
+func (d *document) writeIssuer(w *xmltree.Writer) {
 	i := d.t.Issuer
 	if i == nil || d.selfBilled() || sameParty(i.TaxNumber, d.in.Supplier.TaxNumber) {
 		return
 	}
-	w.start("Podmiot3")
-	w.start("DaneIdentyfikacyjne")
+	w.Start("Podmiot3")
+	w.Start("DaneIdentyfikacyjne")
 	identify(i).write(w)
-	w.element("Nazwa", token(i.LegalName, nameMax))
-	w.end()
+	w.Maybe("Nazwa", token(i.LegalName, nameMax))
+	w.End()
 	if i.Address != nil {
 		writeAddress(w, *i.Address, "PL")
 	}
-	w.element("Rola", "5")
-	w.end()
+	w.Leaf("Rola", "5")
+	w.End()
 }
 
-func (d *document) writeSums(w *xmlWriter) {
-	w.element("KodWaluty", strings.ToUpper(d.t.CurrencyCode))
-	w.element("P_1", d.day.Format(time.DateOnly))
-	w.element("P_1M", token(d.in.Supplier.Address.City, textMax))
-	w.element("P_2", d.number())
+func (d *document) writeSums(w *xmltree.Writer) {
+	w.Maybe("KodWaluty", strings.ToUpper(d.t.CurrencyCode))
+	w.Maybe("P_1", d.day.Format(time.DateOnly))
+	w.Maybe("P_1M", token(d.in.Supplier.Address.City, textMax))
+	w.Maybe("P_2", d.number())
 	for c := range column(columnsCount) {
 		if !d.used[c] {
 			continue
 		}
 		net, tax := c.fields()
-		w.element(net, d.money(d.net[c]))
+		w.Maybe(net, d.money(d.net[c]))
 		if tax == "" {
 			continue
 		}
-		w.element(tax, d.money(d.tax[c]))
+		w.Maybe(tax, d.money(d.tax[c]))
 		if own, ok := d.inOwnMoney(d.tax[c]); ok && d.foreign() {
-			w.element(tax+"W", decimal(own, 2))
+			w.Maybe(tax+"W", decimal(own, 2))
 		}
 	}
-	w.element("P_15", d.money(d.sign*d.in.Totals.Gross))
+	w.Maybe("P_15", d.money(d.sign*d.in.Totals.Gross))
 }
 
-func (d *document) writeNotes(w *xmlWriter) {
-	w.start("Adnotacje")
-	w.flag("P_16", d.cashMethod())
-	w.flag("P_17", d.selfBilled())
-	w.flag("P_18", d.reversed())
-	w.flag("P_18A", d.splitPayment())
-	w.start("Zwolnienie")
+func (d *document) writeNotes(w *xmltree.Writer) {
+	w.Start("Adnotacje")
+	flag(w, "P_16", d.cashMethod())
+	flag(w, "P_17", d.selfBilled())
+	flag(w, "P_18", d.reversed())
+	flag(w, "P_18A", d.splitPayment())
+	w.Start("Zwolnienie")
 	if len(d.grounds) == 0 {
-		w.element("P_19N", "1")
+		w.Leaf("P_19N", "1")
 	} else {
-		w.element("P_19", "1")
-		w.element(d.grounds[0].field, token(joinGrounds(d.grounds), textMax))
+		w.Leaf("P_19", "1")
+		w.Maybe(d.grounds[0].field, token(joinGrounds(d.grounds), textMax))
 	}
-	w.end()
-	w.start("NoweSrodkiTransportu")
-	w.element("P_22N", "1")
-	w.end()
-	w.flag("P_23", false)
-	w.start("PMarzy")
-	w.element("P_PMarzyN", "1")
-	w.end()
-	w.end()
+	w.End()
+	w.Start("NoweSrodkiTransportu")
+	w.Leaf("P_22N", "1")
+	w.End()
+	flag(w, "P_23", false)
+	w.Start("PMarzy")
+	w.Leaf("P_PMarzyN", "1")
+	w.End()
+	w.End()
 }
 
 func joinGrounds(grounds []basis) string {
@@ -161,35 +162,35 @@ func joinGrounds(grounds []basis) string {
 
 // writeOriginal names the corrected invoice by its KSeF number, or says that
 // it was issued outside KSeF.
-func (d *document) writeOriginal(w *xmlWriter) {
+func (d *document) writeOriginal(w *xmltree.Writer) {
 	o := d.in.Original
 	if !d.correction() || o == nil {
 		return
 	}
-	w.element("PrzyczynaKorekty", token(d.reason, textMax))
-	w.start("DaneFaKorygowanej")
-	w.element("DataWystFaKorygowanej", o.Transaction.Date.In(d.zone).Format(time.DateOnly))
-	w.element("NrFaKorygowanej", documentNumber(&o.Transaction, o.UniqueNumber))
-	if id := strings.TrimSpace(o.AuthorityID1); looksLikeKSeF(id) {
-		w.element("NrKSeF", "1")
-		w.element("NrKSeFFaKorygowanej", id)
+	w.Maybe("PrzyczynaKorekty", token(d.reason, textMax))
+	w.Start("DaneFaKorygowanej")
+	w.Maybe("DataWystFaKorygowanej", o.Transaction.Date.In(d.zone).Format(time.DateOnly))
+	w.Maybe("NrFaKorygowanej", documentNumber(&o.Transaction, o.UniqueNumber))
+	if id := strings.TrimSpace(o.AuthorityID1); ksefwire.LooksLikeNumber(id) {
+		w.Leaf("NrKSeF", "1")
+		w.Maybe("NrKSeFFaKorygowanej", id)
 	} else {
-		w.element("NrKSeFN", "1")
+		w.Leaf("NrKSeFN", "1")
 	}
-	w.end()
+	w.End()
 }
 
 // writeDescriptions writes what FA(3) has no element of its own for.
-func (d *document) writeDescriptions(w *xmlWriter) {
+func (d *document) writeDescriptions(w *xmltree.Writer) {
 	pair := func(row, key, value string) {
 		if value = token(value, textMax); value == "" {
 			return
 		}
-		w.start("DodatkowyOpis")
-		w.element("NrWiersza", row)
-		w.element("Klucz", key)
-		w.element("Wartosc", value)
-		w.end()
+		w.Start("DodatkowyOpis")
+		w.Maybe("NrWiersza", row)
+		w.Maybe("Klucz", key)
+		w.Maybe("Wartosc", value)
+		w.End()
 	}
 	if c := d.t.Customer; c != nil {
 		pair("", "Nazwa handlowa nabywcy", c.TradeName)
@@ -210,7 +211,7 @@ func (d *document) row(i int) string {
 	return strconv.FormatInt(d.t.Items[i].Number, 10)
 }
 
-func (d *document) writeLine(w *xmlWriter, i int) {
+func (d *document) writeLine(w *xmltree.Writer, i int) {
 	l := &d.lines[i]
 	quantity, price := l.item.Quantity, l.item.UnitPrice
 	if d.correction() {
@@ -223,34 +224,34 @@ func (d *document) writeLine(w *xmlWriter, i int) {
 			quantity = quantity.Invert()
 		}
 	}
-	w.start("FaWiersz")
-	w.element("NrWierszaFa", d.row(i))
-	w.element("P_7", token(l.item.Name, nameMax))
-	w.element("Indeks", token(l.item.Code, foreignMax))
-	w.element("GTIN", token(l.item.EAN, 20))
-	w.element("P_8A", unit(l.item))
-	w.element("P_8B", quantity.MinimalString())
+	w.Start("FaWiersz")
+	w.Maybe("NrWierszaFa", d.row(i))
+	w.Maybe("P_7", token(l.item.Name, nameMax))
+	w.Maybe("Indeks", token(l.item.Code, foreignMax))
+	w.Maybe("GTIN", token(l.item.EAN, 20))
+	w.Maybe("P_8A", unit(l.item))
+	w.Maybe("P_8B", quantity.MinimalString())
 	if l.included {
-		w.element("P_9B", d.money(price))
+		w.Maybe("P_9B", d.money(price))
 	} else {
-		w.element("P_9A", d.money(price))
+		w.Maybe("P_9A", d.money(price))
 	}
 	if l.discount != 0 {
-		w.element("P_10", d.money(l.discount)) // in the terms of the price; quantity × price − P_10 is the line
+		w.Maybe("P_10", d.money(l.discount)) // in the terms of the price; quantity × price − P_10 is the line
 	}
 	if l.included {
-		w.element("P_11A", d.money(l.gross))
+		w.Maybe("P_11A", d.money(l.gross))
 	} else {
-		w.element("P_11", d.money(l.net))
+		w.Maybe("P_11", d.money(l.net))
 	}
 	if _, tax := l.column.fields(); tax != "" {
-		w.element("P_11Vat", d.money(l.tax)) // art. 106e sec. 10: the total is the sum of the lines' tax
+		w.Maybe("P_11Vat", d.money(l.tax)) // art. 106e sec. 10: the total is the sum of the lines' tax
 	}
-	w.element("P_12", l.mark)
+	w.Maybe("P_12", l.mark)
 	if d.foreign() && d.t.ExchangeRate != nil {
-		w.element("KursWaluty", d.t.ExchangeRate.MinimalString())
+		w.Maybe("KursWaluty", d.t.ExchangeRate.MinimalString())
 	}
-	w.end()
+	w.End()
 }
 
 func unit(item *transaction.Item) string {
@@ -264,7 +265,7 @@ func unit(item *transaction.Item) string {
 }
 
 // writeDeductions says what is withheld from the total.
-func (d *document) writeDeductions(w *xmlWriter) {
+func (d *document) writeDeductions(w *xmltree.Writer) {
 	var withheld int64
 	for i := range d.lines {
 		withheld += d.lines[i].withheld
@@ -272,37 +273,37 @@ func (d *document) writeDeductions(w *xmlWriter) {
 	if withheld == 0 {
 		return
 	}
-	w.start("Rozliczenie")
-	w.start("Odliczenia")
-	w.element("Kwota", d.money(withheld))
-	w.element("Powod", "Podatek pobrany u źródła")
-	w.end()
-	w.element("SumaOdliczen", d.money(withheld))
-	w.element("DoZaplaty", d.money(d.sign*d.in.Totals.Gross-withheld))
-	w.end()
+	w.Start("Rozliczenie")
+	w.Start("Odliczenia")
+	w.Maybe("Kwota", d.money(withheld))
+	w.Leaf("Powod", "Podatek pobrany u źródła")
+	w.End()
+	w.Maybe("SumaOdliczen", d.money(withheld))
+	w.Maybe("DoZaplaty", d.money(d.sign*d.in.Totals.Gross-withheld))
+	w.End()
 }
 
 // writePayment says how the total is paid. FA(3) has one form for the whole;
 // several are described in words, because partial payments would have to name
 // days on which they were made.
-func (d *document) writePayment(w *xmlWriter) {
+func (d *document) writePayment(w *xmltree.Writer) {
 	account := bare(d.in.Supplier.Settings.Text(settingBankAccount))
 	if len(d.t.Payments) == 0 && account == "" {
 		return
 	}
-	w.start("Platnosc")
+	w.Start("Platnosc")
 	if form, words := d.payment(); form != "" {
-		w.element("FormaPlatnosci", form)
+		w.Maybe("FormaPlatnosci", form)
 	} else if words != "" {
-		w.element("PlatnoscInna", "1")
-		w.element("OpisPlatnosci", words)
+		w.Leaf("PlatnoscInna", "1")
+		w.Maybe("OpisPlatnosci", words)
 	}
 	if account != "" {
-		w.start("RachunekBankowy")
-		w.element("NrRB", account)
-		w.end()
+		w.Start("RachunekBankowy")
+		w.Maybe("NrRB", account)
+		w.End()
 	}
-	w.end()
+	w.End()
 }
 
 // payment is FormaPlatnosci, or a description where there is none for it.
@@ -344,7 +345,7 @@ func paymentForm(p transaction.Payment) (code, name string) {
 	return "", join(" ", "inna", p.Code)
 }
 
-func (d *document) writeFooter(w *xmlWriter) {
+func (d *document) writeFooter(w *xmltree.Writer) {
 	number := bare(d.in.Supplier.CompanyNumber)
 	register := ""
 	if strings.Trim(number, "0123456789") == "" {
@@ -362,18 +363,18 @@ func (d *document) writeFooter(w *xmlWriter) {
 	if note == "" && register == "" {
 		return
 	}
-	w.start("Stopka")
+	w.Start("Stopka")
 	if note != "" {
-		w.start("Informacje")
-		w.element("StopkaFaktury", note)
-		w.end()
+		w.Start("Informacje")
+		w.Maybe("StopkaFaktury", note)
+		w.End()
 	}
 	if register != "" {
-		w.start("Rejestry")
-		w.element(register, number)
-		w.end()
+		w.Start("Rejestry")
+		w.Maybe(register, number)
+		w.End()
 	}
-	w.end()
+	w.End()
 }
 
 // exchanged converts minor units to grosz at a rate, rounded half away from

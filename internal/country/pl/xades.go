@@ -11,24 +11,12 @@ import (
 	"time"
 
 	"tributary/internal/country/identity"
+	"tributary/internal/official/ksefwire"
+	"tributary/internal/xmltree"
 )
 
-// Names of XML signatures.
+// Ids inside of a signature.
 const (
-	authNamespace    = "http://ksef.mf.gov.pl/auth/token/2.1"
-	authNamespaceOld = "http://ksef.mf.gov.pl/auth/token/2.0"
-	dsNamespace      = "http://www.w3.org/2000/09/xmldsig#"
-	xadesNamespace   = "http://uri.etsi.org/01903/v1.3.2#"
-
-	algEnveloped = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
-	algExclusive = "http://www.w3.org/2001/10/xml-exc-c14n#"
-	algSHA256    = "http://www.w3.org/2001/04/xmlenc#sha256"
-	algRSA       = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256"
-	algECDSA     = "http://www.w3.org/2001/04/xmldsig-more#ecdsa-sha256"
-
-	typeSignedProperties = "http://uri.etsi.org/01903#SignedProperties"
-	subjectType          = "certificateSubject"
-
 	idSignature  = "signature"
 	idProperties = "signed-properties"
 )
@@ -39,30 +27,30 @@ const (
 // once: namespaces on the elements that use them, attributes in order, no
 // empty-element tags. So the text that is hashed is the text that is sent.
 func signedRequest(challenge, nip string, id *identity.Identity, now time.Time) ([]byte, error) {
-	head := `<AuthTokenRequest xmlns="` + authNamespace + `">` +
+	head := `<AuthTokenRequest xmlns="` + ksefwire.SpaceAuth + `">` +
 		`<Challenge>` + escaped(challenge) + `</Challenge>` +
 		`<ContextIdentifier><Nip>` + escaped(nip) + `</Nip></ContextIdentifier>` +
-		`<SubjectIdentifierType>` + subjectType + `</SubjectIdentifierType>`
+		`<SubjectIdentifierType>` + ksefwire.SubjectType + `</SubjectIdentifierType>`
 	const tail = `</AuthTokenRequest>`
 	properties := signedProperties(id, now)
-	method := algRSA
+	method := ksefwire.RSASHA256
 	if _, ok := id.Key.Public().(*rsa.PublicKey); !ok {
-		method = algECDSA
+		method = ksefwire.ECDSASHA256
 	}
-	info := `<ds:SignedInfo xmlns:ds="` + dsNamespace + `">` +
-		algorithm("CanonicalizationMethod", algExclusive) + algorithm("SignatureMethod", method) +
-		`<ds:Reference URI=""><ds:Transforms>` + algorithm("Transform", algEnveloped) + algorithm("Transform", algExclusive) + `</ds:Transforms>` +
+	info := `<ds:SignedInfo xmlns:ds="` + ksefwire.SpaceSignature + `">` +
+		algorithm("CanonicalizationMethod", xmltree.AlgorithmExclusive) + algorithm("SignatureMethod", method) +
+		`<ds:Reference URI=""><ds:Transforms>` + algorithm("Transform", ksefwire.Enveloped) + algorithm("Transform", xmltree.AlgorithmExclusive) + `</ds:Transforms>` +
 		digest(head+tail) + `</ds:Reference>` +
-		`<ds:Reference Type="` + typeSignedProperties + `" URI="#` + idProperties + `"><ds:Transforms>` + algorithm("Transform", algExclusive) + `</ds:Transforms>` +
+		`<ds:Reference Type="` + ksefwire.TypeSignedProperties + `" URI="#` + idProperties + `"><ds:Transforms>` + algorithm("Transform", xmltree.AlgorithmExclusive) + `</ds:Transforms>` +
 		digest(properties) + `</ds:Reference></ds:SignedInfo>`
 	value, err := signInfo(id.Key, info)
 	if err != nil {
 		return nil, fmt.Errorf("signing the challenge: %w", err)
 	}
-	signature := `<ds:Signature xmlns:ds="` + dsNamespace + `" Id="` + idSignature + `">` + info +
+	signature := `<ds:Signature xmlns:ds="` + ksefwire.SpaceSignature + `" Id="` + idSignature + `">` + info +
 		`<ds:SignatureValue>` + value + `</ds:SignatureValue>` +
 		`<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + base64.StdEncoding.EncodeToString(id.Leaf.Raw) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo>` +
-		`<ds:Object><xades:QualifyingProperties xmlns:xades="` + xadesNamespace + `" Target="#` + idSignature + `">` + properties +
+		`<ds:Object><xades:QualifyingProperties xmlns:xades="` + ksefwire.SpaceXAdES + `" Target="#` + idSignature + `">` + properties +
 		`</xades:QualifyingProperties></ds:Object></ds:Signature>`
 	return []byte(`<?xml version="1.0" encoding="utf-8"?>` + "\n" + head + signature + tail), nil
 }
@@ -70,14 +58,14 @@ func signedRequest(challenge, nip string, id *identity.Identity, now time.Time) 
 // signedProperties says when and with which certificate is signed.
 func signedProperties(id *identity.Identity, now time.Time) string {
 	sum := sha256.Sum256(id.Leaf.Raw)
-	ds := ` xmlns:ds="` + dsNamespace + `"`
-	return `<xades:SignedProperties xmlns:xades="` + xadesNamespace + `" Id="` + idProperties + `"><xades:SignedSignatureProperties>` +
+	ds := ` xmlns:ds="` + ksefwire.SpaceSignature + `"`
+	return `<xades:SignedProperties xmlns:xades="` + ksefwire.SpaceXAdES + `" Id="` + idProperties + `"><xades:SignedSignatureProperties>` +
 		`<xades:SigningTime>` + now.UTC().Format(time.RFC3339) + `</xades:SigningTime>` +
 		`<xades:SigningCertificate><xades:Cert><xades:CertDigest>` +
-		`<ds:DigestMethod` + ds + ` Algorithm="` + algSHA256 + `"></ds:DigestMethod>` +
+		`<ds:DigestMethod` + ds + ` Algorithm="` + ksefwire.SHA256 + `"></ds:DigestMethod>` +
 		`<ds:DigestValue` + ds + `>` + base64.StdEncoding.EncodeToString(sum[:]) + `</ds:DigestValue>` +
 		`</xades:CertDigest><xades:IssuerSerial>` +
-		`<ds:X509IssuerName` + ds + `>` + escaped(id.Leaf.Issuer.String()) + `</ds:X509IssuerName>` +
+		`<ds:X509IssuerName` + ds + `>` + escaped(identity.IssuerName(id.Leaf)) + `</ds:X509IssuerName>` +
 		`<ds:X509SerialNumber` + ds + `>` + id.Leaf.SerialNumber.String() + `</ds:X509SerialNumber>` +
 		`</xades:IssuerSerial></xades:Cert></xades:SigningCertificate>` +
 		`</xades:SignedSignatureProperties></xades:SignedProperties>`
@@ -89,7 +77,7 @@ func algorithm(element, name string) string {
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
-	return algorithm("DigestMethod", algSHA256) + `<ds:DigestValue>` + base64.StdEncoding.EncodeToString(sum[:]) + `</ds:DigestValue>`
+	return algorithm("DigestMethod", ksefwire.SHA256) + `<ds:DigestValue>` + base64.StdEncoding.EncodeToString(sum[:]) + `</ds:DigestValue>`
 }
 
 func signInfo(key crypto.Signer, info string) (string, error) {
@@ -106,12 +94,10 @@ func signInfo(key crypto.Signer, info string) (string, error) {
 
 // escaped is text as canonical XML has it, without characters that are none.
 func escaped(text string) string {
-	w := xmlWriter{}
-	w.text(strings.Map(func(r rune) rune {
-		if !allowed(r) {
+	return string(xmltree.AppendText(nil, strings.Map(func(r rune) rune {
+		if !ksefwire.Allowed(r) {
 			return -1
 		}
 		return r
-	}, text))
-	return string(w.out)
+	}, text)))
 }

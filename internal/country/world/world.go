@@ -13,6 +13,7 @@ import (
 	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/authority/aeat"
+	"tributary/internal/authority/ksef"
 	"tributary/internal/authority/reference"
 	"tributary/internal/authority/sat"
 	"tributary/internal/country"
@@ -41,7 +42,7 @@ func Packs(further ...country.Pack) ([]country.Pack, error) {
 	return complete(append(further,
 		paired(es.Pack(), aeat.New), // Spain, VERI*FACTU
 		paired(mx.Pack(), sat.New),  // Mexico, CFDI 4.0
-		pl.Pack(),                   // Poland, KSeF 2.0
+		paired(pl.Pack(), ksef.New), // Poland, KSeF 2.0
 		Reference(transaction.ReferenceCode, country.ByNumber),
 	))
 }

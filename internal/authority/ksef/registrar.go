@@ -1,4 +1,4 @@
-package pl
+package ksef
 
 import (
 	"bytes"
@@ -12,6 +12,9 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
+	"tributary/internal/official"
+	"tributary/internal/official/ksefwire"
+	"tributary/internal/xmltree"
 )
 
 // arrival is one invoice on its way into the book.
@@ -23,7 +26,7 @@ type arrival struct {
 	size      int64
 	at        time.Time
 	offline   bool
-	flaw      statusInfo // Code 0: none
+	flaw      ksefwire.Status // Code 0: none
 	summary   summary
 	session   string
 	reference string
@@ -32,46 +35,46 @@ type arrival struct {
 
 // summary is what the query shows of an invoice.
 type summary struct {
-	Issued   string            `json:"issued"`
-	Seller   string            `json:"seller,omitempty"`
-	Buyer    contextIdentifier `json:"buyer"`
-	BuyerIs  string            `json:"buyer_name,omitempty"`
-	Net      string            `json:"net"`
-	Gross    string            `json:"gross"`
-	VAT      string            `json:"vat"`
-	Currency string            `json:"currency"`
-	Self     bool              `json:"self,omitempty"`
-	Type     string            `json:"type"`
-	Offline  bool              `json:"offline,omitempty"`
-	Sent     time.Time         `json:"sent"`
-	Session  string            `json:"session"`
-	Invoice  string            `json:"invoice"`
+	Issued   string              `json:"issued"`
+	Seller   string              `json:"seller,omitempty"`
+	Buyer    ksefwire.Identifier `json:"buyer"`
+	BuyerIs  string              `json:"buyer_name,omitempty"`
+	Net      string              `json:"net"`
+	Gross    string              `json:"gross"`
+	VAT      string              `json:"vat"`
+	Currency string              `json:"currency"`
+	Self     bool                `json:"self,omitempty"`
+	Type     string              `json:"type"`
+	Offline  bool                `json:"offline,omitempty"`
+	Sent     time.Time           `json:"sent"`
+	Session  string              `json:"session"`
+	Invoice  string              `json:"invoice"`
 }
 
 // invoiceRecord is what the book keeps of a sent invoice, accepted or not.
 type invoiceRecord struct {
-	Session  string     `json:"session"`
-	NIP      string     `json:"nip"`
-	Ordinal  int        `json:"ordinal"`
-	Number   string     `json:"number,omitempty"`
-	Issued   string     `json:"issued,omitempty"`
-	Hash     string     `json:"hash"`
-	Sent     time.Time  `json:"sent"`
-	Acquired time.Time  `json:"acquired,omitzero"`
-	KSeF     string     `json:"ksef,omitempty"`
-	Offline  bool       `json:"offline,omitempty"`
-	Status   statusInfo `json:"status"`
-	Due      time.Time  `json:"due,omitzero"`      // pending: when it is decided
-	Summary  *summary   `json:"summary,omitempty"` // pending: what will be registered
-	Shown    bool       `json:"shown,omitempty"`   // pending: somebody has seen it so
+	Session  string          `json:"session"`
+	NIP      string          `json:"nip"`
+	Ordinal  int             `json:"ordinal"`
+	Number   string          `json:"number,omitempty"`
+	Issued   string          `json:"issued,omitempty"`
+	Hash     string          `json:"hash"`
+	Sent     time.Time       `json:"sent"`
+	Acquired time.Time       `json:"acquired,omitzero"`
+	KSeF     string          `json:"ksef,omitempty"`
+	Offline  bool            `json:"offline,omitempty"`
+	Status   ksefwire.Status `json:"status"`
+	Due      time.Time       `json:"due,omitzero"`      // pending: when it is decided
+	Summary  *summary        `json:"summary,omitempty"` // pending: what will be registered
+	Shown    bool            `json:"shown,omitempty"`   // pending: somebody has seen it so
 }
 
 // open decrypts an invoice and looks at it as KSeF does.
-func (k *authority) open(s sessionRecord, in *invoiceRequest) *arrival {
+func (k *authority) open(s sessionRecord, in *ksefwire.InvoiceRequest) *arrival {
 	a := &arrival{nip: s.NIP, hash: hex.EncodeToString(in.Hash), size: in.Size, at: k.now(), offline: in.Offline}
 	text, ok := unsealed(in.Content, s.Key, s.IV)
 	if !ok {
-		a.flaw = statusInfo{Code: statusDecryption, Description: "Błąd odszyfrowania pliku"}
+		a.flaw = ksefwire.Status{Code: ksefwire.StatusDecryption, Description: "Błąd odszyfrowania pliku"}
 		return a
 	}
 	sum := sha256.Sum256(text)
@@ -80,82 +83,83 @@ func (k *authority) open(s sessionRecord, in *invoiceRequest) *arrival {
 		a.flaw = wrongFile("Długość treści nie zgadza się z rozmiarem pliku.")
 	case !bytes.Equal(sum[:], in.Hash):
 		a.flaw = wrongFile("Skrót treści nie zgadza się ze skrótem pliku.")
-	case len(text) > documentBytesMax:
-		a.flaw = wrongFile(fmt.Sprintf("Rozmiar faktury przekracza %d bajtów.", documentBytesMax))
+	case len(text) > ksefwire.DocumentBytesMax:
+		a.flaw = wrongFile(fmt.Sprintf("Rozmiar faktury przekracza %d bajtów.", ksefwire.DocumentBytesMax))
 	}
 	if a.flaw.Code != 0 {
 		return a
 	}
-	root, err := parse(text)
+	doc, err := readStrictly(text, ksefwire.DocumentBytesMax)
 	if err != nil {
 		a.flaw = wrongFile(err.Error())
 		return a
 	}
-	a.number, a.kind = root.value("Fa", "P_2"), root.value("Fa", "RodzajFaktury")
+	root := doc.Root
+	a.number, a.kind = root.Value("Fa", "P_2"), root.Value("Fa", "RodzajFaktury")
 	a.flaw = k.judge(root, a)
 	a.summary = summarise(root, a)
 	return a
 }
 
-func wrongFile(detail string) statusInfo {
-	return statusInfo{Code: statusFile, Description: "Błąd weryfikacji pliku faktury", Details: []string{detail}}
+func wrongFile(detail string) ksefwire.Status {
+	return ksefwire.Status{Code: ksefwire.StatusFile, Description: "Błąd weryfikacji pliku faktury", Details: []string{detail}}
 }
 
-func wrongContent(detail string) statusInfo {
-	return statusInfo{Code: statusSemantics, Description: "Błąd weryfikacji semantyki dokumentu faktury", Details: []string{detail}}
+func wrongContent(detail string) ksefwire.Status {
+	return ksefwire.Status{Code: ksefwire.StatusSemantics, Description: "Błąd weryfikacji semantyki dokumentu faktury", Details: []string{detail}}
 }
 
 // judge checks the schema and what KSeF checks beyond it (ksef-docs,
 // weryfikacja-faktury.md).
-func (k *authority) judge(root *node, a *arrival) statusInfo {
-	if root.child("Zalacznik") != nil {
-		return statusInfo{Code: statusAttachment, Description: "Brak możliwości wysyłania faktury z załącznikiem"}
+func (k *authority) judge(root *xmltree.Element, a *arrival) ksefwire.Status {
+	if root.At("Zalacznik") != nil {
+		return ksefwire.Status{Code: ksefwire.StatusAttachment, Description: "Brak możliwości wysyłania faktury z załącznikiem"}
 	}
-	if flaw := k.grammar.check(root); flaw != "" {
-		return wrongContent("Dokument nie jest zgodny ze schemą (xsd): " + flaw)
+	if flaw := official.FA3.Schema().First(root); flaw != nil {
+		return wrongContent("Dokument nie jest zgodny ze schemą (xsd): " + flaw.Error())
 	}
-	if root.value("Podmiot1", "DaneIdentyfikacyjne", "NIP") != a.nip {
-		return statusInfo{Code: statusPermission, Description: "Nieprawidłowy zakres uprawnień"}
+	if root.Value("Podmiot1", "DaneIdentyfikacyjne", "NIP") != a.nip {
+		return ksefwire.Status{Code: ksefwire.StatusPermission, Description: "Nieprawidłowy zakres uprawnień"}
 	}
-	if day := root.value("Fa", "P_1"); day > a.at.In(k.zone).Format(time.DateOnly) {
+	if day := root.Value("Fa", "P_1"); day > a.at.In(k.zone).Format(time.DateOnly) {
 		return wrongContent("Data wystawienia (P_1) " + day + " jest późniejsza niż data przyjęcia faktury do systemu KSeF.")
 	}
-	for _, n := range root.children {
-		if nip := n.value("DaneIdentyfikacyjne", "NIP"); nip != "" && !taxid.Check("PL", nip).Valid {
-			return wrongContent("Nieprawidłowy numer NIP " + nip + " (" + n.name + ").")
+	for _, n := range root.Children {
+		if nip := n.Value("DaneIdentyfikacyjne", "NIP"); nip != "" && !taxid.Check("PL", nip).Valid {
+			return wrongContent("Nieprawidłowy numer NIP " + nip + " (" + n.Local + ").")
 		}
 	}
-	for _, n := range root.child("Fa").children {
-		if number := n.value("NrKSeFFaKorygowanej"); number != "" && !validKSeF(number) {
+	for _, n := range root.At("Fa").Children {
+		if number := n.Value("NrKSeFFaKorygowanej"); number != "" && !ksefwire.ValidNumber(number) {
 			return wrongContent("Nieprawidłowy numer KSeF faktury korygowanej " + number + ".")
 		}
 	}
-	corrected := root.child("Fa", "DaneFaKorygowanej") != nil
-	if strings.HasPrefix(a.kind, typeCorrection) != corrected {
+	corrected := root.At("Fa", "DaneFaKorygowanej") != nil
+	if strings.HasPrefix(a.kind, "KOR") != corrected {
 		return wrongContent("Dane faktury korygowanej nie odpowiadają rodzajowi faktury " + a.kind + ".")
 	}
-	return statusInfo{}
+	return ksefwire.Status{}
 }
 
-func summarise(root *node, a *arrival) summary {
-	fa := root.child("Fa")
+func summarise(root *xmltree.Element, a *arrival) summary {
+	fa := root.At("Fa")
 	if fa == nil {
 		return summary{}
 	}
 	s := summary{
-		Issued: fa.value("P_1"), Seller: root.value("Podmiot1", "DaneIdentyfikacyjne", "Nazwa"), Buyer: buyerOf(root),
-		BuyerIs: root.value("Podmiot2", "DaneIdentyfikacyjne", "Nazwa"), Gross: fa.value("P_15"), Currency: fa.value("KodWaluty"),
-		Self: fa.value("Adnotacje", "P_17") == "1", Type: a.kind, Sent: a.at.UTC(),
+		Issued: fa.Value("P_1"), Seller: root.Value("Podmiot1", "DaneIdentyfikacyjne", "Nazwa"), Buyer: buyerOf(root),
+		BuyerIs: root.Value("Podmiot2", "DaneIdentyfikacyjne", "Nazwa"), Gross: fa.Value("P_15"), Currency: fa.Value("KodWaluty"),
+		Self: fa.Value("Adnotacje", "P_17") == "1", Type: a.kind, Sent: a.at.UTC(),
 	}
 	var net, vat sum
-	for _, n := range fa.children {
+	for _, n := range fa.Children {
 		switch {
-		case strings.HasPrefix(n.name, "P_13_"):
-			net.add(n.text)
-		case strings.HasPrefix(n.name, "P_14_") && strings.HasSuffix(n.name, "W"):
-			vat.add(n.text)
-		case strings.HasPrefix(n.name, "P_14_") && s.Currency == ownMoney:
-			vat.add(n.text)
+		case strings.HasPrefix(n.Local, "P_13_"):
+			net.add(n.Text)
+		case strings.HasPrefix(n.Local, "P_14_") && strings.HasSuffix(n.Local, "W"):
+			vat.add(n.Text)
+		case strings.HasPrefix(n.Local, "P_14_") && s.Currency == "PLN":
+			vat.add(n.Text)
 		}
 	}
 	s.Net, s.VAT = net.String(), vat.String()
@@ -163,17 +167,17 @@ func summarise(root *node, a *arrival) summary {
 	return s
 }
 
-func buyerOf(root *node) contextIdentifier {
-	id := root.child("Podmiot2", "DaneIdentyfikacyjne")
+func buyerOf(root *xmltree.Element) ksefwire.Identifier {
+	id := root.At("Podmiot2", "DaneIdentyfikacyjne")
 	switch {
-	case id.value("NIP") != "":
-		return contextIdentifier{"Nip", id.value("NIP")}
-	case id.value("KodUE") != "":
-		return contextIdentifier{"VatUe", id.value("KodUE") + id.value("NrVatUE")}
-	case id.value("NrID") != "":
-		return contextIdentifier{"Other", id.value("NrID")}
+	case id.Value("NIP") != "":
+		return ksefwire.Identifier{Type: "Nip", Value: id.Value("NIP")}
+	case id.Value("KodUE") != "":
+		return ksefwire.Identifier{Type: "VatUe", Value: id.Value("KodUE") + id.Value("NrVatUE")}
+	case id.Value("NrID") != "":
+		return ksefwire.Identifier{Type: "Other", Value: id.Value("NrID")}
 	}
-	return contextIdentifier{Type: "None"}
+	return ksefwire.Identifier{Type: "None"}
 }
 
 // uniqueKey is what KSeF recognises an invoice by.
@@ -194,7 +198,7 @@ func (k *authority) take(b *country.Book, a *arrival, step country.Step) {
 	case step.Outcome == country.Reject:
 		rec.Status = wrongContent("Faktura odrzucona na żądanie scenariusza testowego.")
 	case step.Outcome == country.Suspend:
-		rec.Status = statusInfo{Code: statusProcessing, Description: "Trwa przetwarzanie"}
+		rec.Status = ksefwire.Status{Code: ksefwire.StatusProcessing, Description: "Trwa przetwarzanie"}
 		rec.Due, rec.Summary = a.at.Add(step.Delay).UTC(), &a.summary
 	case step.Outcome == country.Duplicate:
 		planted := rec
@@ -213,23 +217,23 @@ func (k *authority) take(b *country.Book, a *arrival, step country.Step) {
 }
 
 // duplicateOf is KSeF's status 440: which invoice is held, and where it came.
-func duplicateOf(b *country.Book, held country.Registration) statusInfo {
+func duplicateOf(b *country.Book, held country.Registration) ksefwire.Status {
 	var original invoiceRecord
 	reference, _ := b.Get("number/" + held.AuthorityID)
 	get(b, "invoice/"+reference, &original)
-	return statusInfo{
-		Code: statusDuplicate, Description: "Duplikat faktury",
+	return ksefwire.Status{
+		Code: ksefwire.StatusDuplicate, Description: "Duplikat faktury",
 		Details:    []string{"Duplikat faktury. Faktura o numerze KSeF: " + held.AuthorityID + " została już prawidłowo przesłana do systemu w sesji: " + original.Session},
-		Extensions: map[string]string{extensionNumber: held.AuthorityID, extensionSession: original.Session},
+		Extensions: map[string]string{ksefwire.ExtensionNumber: held.AuthorityID, ksefwire.ExtensionSession: original.Session},
 	}
 }
 
 // accept gives an invoice its number and registers it.
 func (k *authority) accept(b *country.Book, reference string, rec invoiceRecord, s summary) {
 	now := k.now()
-	rec.KSeF = ksefNumber(rec.NIP, rec.Sent.In(k.zone).Format("20060102"), fmt.Sprintf("0100%08X", b.Count()+1))
+	rec.KSeF = ksefwire.Number(rec.NIP, rec.Sent.In(k.zone).Format("20060102"), fmt.Sprintf("0100%08X", b.Count()+1))
 	rec.Acquired, rec.Offline = now.UTC(), s.Offline
-	rec.Status = statusInfo{Code: statusSuccess, Description: "Sukces"}
+	rec.Status = ksefwire.Status{Code: ksefwire.StatusSuccess, Description: "Sukces"}
 	rec.Due, rec.Summary = time.Time{}, nil
 	s.Invoice = reference
 	put(b, "invoice/"+reference, rec)
@@ -298,7 +302,7 @@ func (k *authority) invoiceStatus(w http.ResponseWriter, r *http.Request) {
 			return nil, false
 		}
 		hash, _ := hex.DecodeString(rec.Hash)
-		out := invoiceStatus{
+		out := ksefwire.InvoiceStatus{
 			Ordinal: rec.Ordinal, InvoiceNumber: rec.Number, KSeFNumber: rec.KSeF, ReferenceNumber: r.PathValue("invoice"), Hash: hash,
 			InvoicingDate: rec.Sent, Status: rec.Status,
 		}
@@ -335,8 +339,7 @@ func (k *authority) upoByNumber(w http.ResponseWriter, r *http.Request) {
 			ok = get(b, "invoice/"+reference, &rec) && rec.Session == session
 		})
 		if !ok {
-			refuse(w, r, http.StatusBadRequest, problemError{errReceiptUnknown, "Nie znaleziono UPO dla podanych kryteriów.",
-				[]string{"UPO o numerze KSeF " + number + " i numerze referencyjnym sesji " + session + " nie zostało znalezione."}})
+			refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown, Description: "Nie znaleziono UPO dla podanych kryteriów.", Details: []string{"UPO o numerze KSeF " + number + " i numerze referencyjnym sesji " + session + " nie zostało znalezione."}})
 		}
 		return rec, ok
 	})
@@ -356,7 +359,7 @@ func (k *authority) confirm(w http.ResponseWriter, r *http.Request, find func(cl
 		return
 	}
 	if rec.KSeF == "" {
-		refuse(w, r, http.StatusBadRequest, problemError{errReceiptUnknown, "Nie znaleziono UPO dla podanych kryteriów.", nil})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown, Description: "Nie znaleziono UPO dla podanych kryteriów."})
 		return
 	}
 	body := k.writeUPO(rec)
@@ -364,40 +367,46 @@ func (k *authority) confirm(w http.ResponseWriter, r *http.Request, find func(cl
 		return
 	}
 	sum := sha256.Sum256(body)
-	w.Header().Set("Content-Type", typeXML)
-	w.Header().Set(headerHash, base64.StdEncoding.EncodeToString(sum[:]))
+	w.Header().Set("Content-Type", ksefwire.TypeXML)
+	w.Header().Set(ksefwire.HeaderHash, base64.StdEncoding.EncodeToString(sum[:]))
 	_, _ = w.Write(body) // the caller went away
 }
 
-// writeUPO writes a confirmation as the test environment does: with its own
-// name in place of the Ministry's, which the schema does not foresee.
+// writeUPO writes a confirmation of receipt, UPO 4.3. The test environment puts
+// its own name in place of the Ministry's, which the schema does not foresee:
+// here the schema counts.
 func (k *authority) writeUPO(rec invoiceRecord) []byte {
 	var s sessionRecord
 	k.desk.Read(func(b *country.Book) { get(b, "session/"+rec.Session, &s) })
 	hash, _ := hex.DecodeString(rec.Hash)
-	w := &xmlWriter{out: []byte(`<?xml version="1.0" encoding="utf-8"?>` + "\n")}
-	w.out = append(w.out, `<Potwierdzenie xmlns="http://upo.schematy.mf.gov.pl/KSeF/v4-3">`...)
-	w.open = append(w.open, "Potwierdzenie")
-	w.element("NazwaPodmiotuPrzyjmujacego", "Ministerstwo Finansów - środowisko testowe (TE)")
-	w.element("NumerReferencyjnySesji", rec.Session)
-	w.start("Uwierzytelnienie")
-	w.start("IdKontekstu")
-	w.element("Nip", rec.NIP)
-	w.end()
-	w.element("SkrotDokumentuUwierzytelniajacego", s.Document)
-	w.end()
-	w.element("NazwaStrukturyLogicznej", "Schemat_FA(3)_v1-0E.xsd")
-	w.element("KodFormularza", systemCode)
-	w.start("Dokument")
-	w.element("NipSprzedawcy", rec.NIP)
-	w.element("NumerKSeFDokumentu", rec.KSeF)
-	w.element("NumerFaktury", rec.Number)
-	w.element("DataWystawieniaFaktury", rec.Issued)
-	w.element("DataPrzeslaniaDokumentu", rec.Sent.In(k.zone).Format("2006-01-02T15:04:05.000-07:00"))
-	w.element("DataNadaniaNumeruKSeF", rec.Acquired.In(k.zone).Format("2006-01-02T15:04:05.000-07:00"))
-	w.element("SkrotDokumentu", base64.StdEncoding.EncodeToString(hash))
-	w.element("TrybWysylki", mode(rec.Offline))
-	w.end()
-	w.end()
-	return w.out
+	w := xmltree.NewWriter(2 << 10)
+	w.Declare()
+	w.Start("Potwierdzenie", "xmlns", spaceUPO)
+	w.Leaf("NazwaPodmiotuPrzyjmujacego", "Ministerstwo Finansów")
+	w.Leaf("NumerReferencyjnySesji", rec.Session)
+	w.Start("Uwierzytelnienie")
+	w.Start("IdKontekstu")
+	w.Leaf("Nip", rec.NIP)
+	w.End()
+	w.Leaf("SkrotDokumentuUwierzytelniajacego", s.Document)
+	w.End()
+	w.Leaf("NazwaStrukturyLogicznej", "Schemat_FA(3)_v1-0E.xsd")
+	w.Leaf("KodFormularza", ksefwire.SystemCode)
+	w.Start("Dokument")
+	w.Leaf("NipSprzedawcy", rec.NIP)
+	w.Leaf("NumerKSeFDokumentu", rec.KSeF)
+	w.Leaf("NumerFaktury", rec.Number)
+	w.Leaf("DataWystawieniaFaktury", rec.Issued)
+	w.Leaf("DataPrzeslaniaDokumentu", rec.Sent.In(k.zone).Format(instantForm))
+	w.Leaf("DataNadaniaNumeruKSeF", rec.Acquired.In(k.zone).Format(instantForm))
+	w.Leaf("SkrotDokumentu", base64.StdEncoding.EncodeToString(hash))
+	w.Leaf("TrybWysylki", mode(rec.Offline))
+	w.End()
+	w.End()
+	return w.Bytes()
 }
+
+const (
+	spaceUPO    = "http://upo.schematy.mf.gov.pl/KSeF/v4-3"
+	instantForm = "2006-01-02T15:04:05.000-07:00"
+)

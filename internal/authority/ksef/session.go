@@ -1,4 +1,4 @@
-package pl
+package ksef
 
 import (
 	"crypto/aes"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/official/ksefwire"
 )
 
 // sessionRecord is a session in the book.
@@ -28,11 +29,11 @@ type sessionRecord struct {
 }
 
 // state is the session's status at an instant.
-func (s sessionRecord) state(now time.Time) statusInfo {
+func (s sessionRecord) state(now time.Time) ksefwire.Status {
 	if s.Closed || !now.Before(s.Until) {
-		return statusInfo{Code: 170, Description: "Sesja interaktywna zamknięta"}
+		return ksefwire.Status{Code: 170, Description: "Sesja interaktywna zamknięta"}
 	}
-	return statusInfo{Code: 100, Description: "Sesja interaktywna otwarta"}
+	return ksefwire.Status{Code: 100, Description: "Sesja interaktywna otwarta"}
 }
 
 // openSession serves POST /sessions/online.
@@ -41,11 +42,11 @@ func (k *authority) openSession(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	var in sessionRequest
+	var in ksefwire.SessionRequest
 	if !readJSON(w, r, &in) {
 		return
 	}
-	if in.FormCode != (formCodeInfo{systemCode, schema, formCode}) {
+	if in.FormCode != (fa3()) {
 		refuse(w, r, http.StatusBadRequest, invalidInput("formCode is not that of FA (3)"))
 		return
 	}
@@ -70,7 +71,7 @@ func (k *authority) openSession(w http.ResponseWriter, r *http.Request) {
 		broken(w)
 		return
 	}
-	writeJSON(w, http.StatusCreated, typeJSON, sessionResponse{ReferenceNumber: reference, ValidUntil: s.Until})
+	writeJSON(w, http.StatusCreated, ksefwire.TypeJSON, ksefwire.SessionResponse{ReferenceNumber: reference, ValidUntil: s.Until})
 }
 
 // put keeps a record as JSON.
@@ -101,8 +102,7 @@ func (k *authority) ownSession(w http.ResponseWriter, r *http.Request, nip strin
 	var ok bool
 	k.desk.Read(func(b *country.Book) { ok = get(b, "session/"+reference, &s) })
 	if !ok || s.NIP != nip {
-		refuse(w, r, http.StatusBadRequest, problemError{errSessionUnknown, "Brak sesji o wskazanym numerze referencyjnym.",
-			[]string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionUnknown, Description: "Brak sesji o wskazanym numerze referencyjnym.", Details: []string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
 		return "", s, false
 	}
 	return reference, s, true
@@ -119,8 +119,7 @@ func (k *authority) closeSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if state := s.state(k.now()); state.Code != 100 {
-		refuse(w, r, http.StatusBadRequest, problemError{errSessionState, "Status sesji nie pozwala na wykonanie operacji.",
-			[]string{"Status sesji " + strconv.Itoa(state.Code) + " uniemożliwia jej zamknięcie."}})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji " + strconv.Itoa(state.Code) + " uniemożliwia jej zamknięcie."}})
 		return
 	}
 	s.Closed = true
@@ -139,11 +138,11 @@ func (k *authority) sessionStatus(w http.ResponseWriter, r *http.Request) {
 			return nil, false
 		}
 		return struct {
-			Status      statusInfo `json:"status"`
-			DateCreated time.Time  `json:"dateCreated"`
-			DateUpdated time.Time  `json:"dateUpdated"`
-			ValidUntil  time.Time  `json:"validUntil"`
-			Count       int        `json:"invoiceCount"`
+			Status      ksefwire.Status `json:"status"`
+			DateCreated time.Time       `json:"dateCreated"`
+			DateUpdated time.Time       `json:"dateUpdated"`
+			ValidUntil  time.Time       `json:"validUntil"`
+			Count       int             `json:"invoiceCount"`
 		}{s.state(k.now()), s.Created, s.Created, s.Until, k.count(reference, 0)}, true
 	})
 }
@@ -158,7 +157,7 @@ func (k *authority) listSessions(w http.ResponseWriter, r *http.Request) {
 			refuse(w, r, http.StatusBadRequest, invalidInput("sessionType must be Online, and days instants"))
 			return nil, false
 		}
-		out := sessionsResponse{Sessions: []sessionItem{}}
+		out := ksefwire.SessionsResponse{Sessions: []ksefwire.SessionItem{}}
 		k.desk.Read(func(b *country.Book) {
 			all, _ := b.Get("sessions/" + c.NIP)
 			for _, reference := range strings.Fields(all) {
@@ -166,7 +165,7 @@ func (k *authority) listSessions(w http.ResponseWriter, r *http.Request) {
 				if !get(b, "session/"+reference, &s) || s.Created.Before(from) || s.Created.After(to) {
 					continue
 				}
-				out.Sessions = append(out.Sessions, sessionItem{
+				out.Sessions = append(out.Sessions, ksefwire.SessionItem{
 					ReferenceNumber: reference, Status: s.state(k.now()), DateCreated: s.Created, DateUpdated: s.Created, ValidUntil: &s.Until,
 					Total: k.count(reference, 0),
 				})
@@ -204,7 +203,7 @@ func (k *authority) asked(w http.ResponseWriter, r *http.Request, answer func(cl
 	}
 	out, ok := answer(c)
 	if ok && turn.End(w, r) {
-		writeJSON(w, http.StatusOK, typeJSON, out)
+		writeJSON(w, http.StatusOK, ksefwire.TypeJSON, out)
 	}
 }
 
@@ -217,7 +216,7 @@ func busy(r *http.Request, wait time.Duration) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 		w.Header().Set("Retry-After", seconds)
-		refuse(w, r, http.StatusTooManyRequests, problemError{Description: "Przekroczono limit żądań. Spróbuj ponownie po " + seconds + " sekundach."})
+		refuse(w, r, http.StatusTooManyRequests, ksefwire.ProblemError{Description: "Przekroczono limit żądań. Spróbuj ponownie po " + seconds + " sekundach."})
 	}
 }
 
@@ -232,17 +231,17 @@ func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var in struct {
-		invoiceRequest
+		ksefwire.InvoiceRequest
 		Corrected []byte `json:"hashOfCorrectedInvoice"`
 	}
 	if !readJSON(w, r, &in) {
 		return
 	}
-	if no := k.refusalOf(reference, s, &in.invoiceRequest); no != nil {
+	if no := k.refusalOf(reference, s, &in.InvoiceRequest); no != nil {
 		refuse(w, r, http.StatusBadRequest, *no)
 		return
 	}
-	arrived := k.open(s, &in.invoiceRequest)
+	arrived := k.open(s, &in.InvoiceRequest)
 	turn := k.desk.Turn(country.Arrival{Supplier: c.NIP, Number: arrived.number})
 	if !turn.Begin(w, busy(r, turn.Wait)) {
 		return
@@ -254,29 +253,27 @@ func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if turn.End(w, r) {
-		writeJSON(w, http.StatusAccepted, typeJSON, invoiceResponse{ReferenceNumber: invoice})
+		writeJSON(w, http.StatusAccepted, ksefwire.TypeJSON, ksefwire.InvoiceResponse{ReferenceNumber: invoice})
 	}
 }
 
 // refusalOf finds why a call is refused before its invoice is looked at.
-func (k *authority) refusalOf(reference string, s sessionRecord, in *invoiceRequest) *problemError {
+func (k *authority) refusalOf(reference string, s sessionRecord, in *ksefwire.InvoiceRequest) *ksefwire.ProblemError {
 	if state := s.state(k.now()); state.Code != 100 {
-		return &problemError{errSessionState, "Status sesji nie pozwala na wykonanie operacji.",
-			[]string{"Status sesji " + strconv.Itoa(state.Code) + " uniemożliwia wysyłkę faktur."}}
+		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji " + strconv.Itoa(state.Code) + " uniemożliwia wysyłkę faktur."}}
 	}
-	if k.count(reference, 0) >= sessionInvoicesMax {
-		return &problemError{errSessionFull, "Przekroczono dozwoloną liczbę faktur w sesji.",
-			[]string{fmt.Sprintf("Sesja o numerze referencyjnym %s osiągnęła dozwolony limit liczby faktur %d.", reference, sessionInvoicesMax)}}
+	if k.count(reference, 0) >= ksefwire.SessionInvoicesMax {
+		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionFull, Description: "Przekroczono dozwoloną liczbę faktur w sesji.", Details: []string{fmt.Sprintf("Sesja o numerze referencyjnym %s osiągnęła dozwolony limit liczby faktur %d.", reference, ksefwire.SessionInvoicesMax)}}
 	}
 	if len(in.Hash) != sha256.Size || len(in.EncryptedHash) != sha256.Size || in.Size < 1 || in.EncryptedSize < 1 || len(in.Content) == 0 {
 		no := invalidInput("hashes, sizes and content are required")
 		return &no
 	}
 	if int64(len(in.Content)) != in.EncryptedSize {
-		return &problemError{errSize, "Nieprawidłowy rozmiar pliku.", []string{"Długość treści nie zgadza się z rozmiarem pliku."}}
+		return &ksefwire.ProblemError{Code: ksefwire.CodeSize, Description: "Nieprawidłowy rozmiar pliku.", Details: []string{"Długość treści nie zgadza się z rozmiarem pliku."}}
 	}
 	if sum := sha256.Sum256(in.Content); string(sum[:]) != string(in.EncryptedHash) {
-		return &problemError{errHash, "Nieprawidłowy skrót pliku.", []string{"Skrót treści nie zgadza się ze skrótem pliku."}}
+		return &ksefwire.ProblemError{Code: ksefwire.CodeHash, Description: "Nieprawidłowy skrót pliku.", Details: []string{"Skrót treści nie zgadza się ze skrótem pliku."}}
 	}
 	return nil
 }

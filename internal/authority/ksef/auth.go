@@ -1,8 +1,9 @@
-package pl
+package ksef
 
 import (
 	"crypto/rsa"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"net/http"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/country/identity"
+	"tributary/internal/official/ksefwire"
 )
 
 var nipPattern = regexp.MustCompile(`^[1-9](\d[1-9]|[1-9]\d)\d{7}$`)
@@ -29,21 +31,21 @@ type verdict struct {
 }
 
 func authenticated() verdict {
-	return verdict{statusSuccess, "Uwierzytelnianie zakończone sukcesem", ""}
+	return verdict{ksefwire.StatusSuccess, "Uwierzytelnianie zakończone sukcesem", ""}
 }
 
 func wrongToken(detail string) verdict {
-	return verdict{statusSemantics, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędnego tokenu", detail}
+	return verdict{ksefwire.StatusSemantics, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędnego tokenu", detail}
 }
 
 func powerless() verdict {
-	return verdict{statusAttachment, "Uwierzytelnianie zakończone niepowodzeniem", "Brak przypisanych uprawnień"}
+	return verdict{ksefwire.StatusAttachment, "Uwierzytelnianie zakończone niepowodzeniem", "Brak przypisanych uprawnień"}
 }
 
 // byToken serves POST /auth/ksef-token.
 func (k *authority) byToken(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		tokenRequest
+		ksefwire.TokenRequest
 		Policy any `json:"authorizationPolicy"`
 	}
 	if !readJSON(w, r, &in) {
@@ -63,7 +65,7 @@ func (k *authority) byToken(w http.ResponseWriter, r *http.Request) {
 	}
 	at, ok := k.meet(in.Challenge)
 	if !ok {
-		refuse(w, r, http.StatusBadRequest, problemError{errChallenge, "Nieprawidłowe wyzwanie autoryzacyjne.", nil})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeChallenge, Description: "Nieprawidłowe wyzwanie autoryzacyjne."})
 		return
 	}
 	cipher, err := base64.StdEncoding.DecodeString(in.EncryptedToken)
@@ -77,9 +79,8 @@ func (k *authority) byToken(w http.ResponseWriter, r *http.Request) {
 	}, k.judgeToken(cipher, in.Context.Value, at))
 }
 
-func unknownKey(id string) problemError {
-	return problemError{errKey, "Przesłany identyfikator klucza jest nieznany lub wskazuje na wycofany klucz.",
-		[]string{"Klucz o identyfikatorze " + id + " nie jest wspierany."}}
+func unknownKey(id string) ksefwire.ProblemError {
+	return ksefwire.ProblemError{Code: ksefwire.CodeKey, Description: "Przesłany identyfikator klucza jest nieznany lub wskazuje na wycofany klucz.", Details: []string{"Klucz o identyfikatorze " + id + " nie jest wspierany."}}
 }
 
 // judgeToken decrypts and reads "token|milliseconds". Any token is good, but
@@ -113,8 +114,8 @@ func (k *authority) judgeToken(cipher []byte, nip string, at time.Time) verdict 
 // bySignature serves POST /auth/xades-signature.
 func (k *authority) bySignature(w http.ResponseWriter, r *http.Request) {
 	body, err := readAll(w, r)
-	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), typeXML) {
-		refuse(w, r, http.StatusBadRequest, problemError{errUnreadable, "Nieczytelna treść.", nil})
+	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), ksefwire.TypeXML) {
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeUnreadable, Description: "Nieczytelna treść."})
 		return
 	}
 	signed, flaw := verifySigned(body)
@@ -123,7 +124,7 @@ func (k *authority) bySignature(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, ok := k.meet(signed.challenge); !ok {
-		refuse(w, r, http.StatusBadRequest, problemError{errChallenge, "Nieprawidłowe wyzwanie autoryzacyjne.", nil})
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeChallenge, Description: "Nieprawidłowe wyzwanie autoryzacyjne."})
 		return
 	}
 	if err := k.prepareKeys(); err != nil {
@@ -134,14 +135,22 @@ func (k *authority) bySignature(w http.ResponseWriter, r *http.Request) {
 	now := k.now()
 	switch {
 	case now.After(signed.leaf.NotAfter), now.Before(signed.leaf.NotBefore):
-		v = verdict{statusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu", "Nieważny certyfikat"}
-	case !authenticates(signed.leaf):
-		v = verdict{statusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu", "Niepoprawny certyfikat"}
+		v = verdict{ksefwire.StatusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu", "Nieważny certyfikat"}
+	case offlineOnly(signed.leaf):
+		v = verdict{ksefwire.StatusCertificate, "Uwierzytelnianie zakończone niepowodzeniem z powodu błędu certyfikatu", "Niepoprawny certyfikat"}
 	case !identity.Names(signed.leaf, "PL", signed.nip):
 		v = powerless()
 	}
 	sum := sha256.Sum256(body)
 	k.begin(w, claims{NIP: signed.nip, Method: "QualifiedSeal", Document: base64.StdEncoding.EncodeToString(sum[:])}, v)
+}
+
+// offlineOnly reports whether a certificate is one of KSeF's own that confirm
+// issuers of offline invoices: of type Offline, with Non-Repudiation alone. It
+// opens nothing (ksef-docs, certyfikaty-KSeF.md).
+func offlineOnly(leaf *x509.Certificate) bool {
+	const signs, commits = x509.KeyUsageDigitalSignature, x509.KeyUsageContentCommitment
+	return leaf.KeyUsage&commits != 0 && leaf.KeyUsage&signs == 0 && strings.Contains(strings.ToUpper(leaf.Issuer.String()), "KSEF")
 }
 
 // begin answers the start of an authentication. It is decided already; the
@@ -151,7 +160,7 @@ func (k *authority) begin(w http.ResponseWriter, c claims, v verdict) {
 	c.Kind, c.Reference = "authentication", k.newReference("AU")
 	c.Code, c.Text, c.Detail = v.code, v.text, v.detail
 	c.Started, c.Expires = now.Unix(), now.Add(refreshFor).Unix()
-	writeJSON(w, http.StatusAccepted, typeJSON, authResponse{ReferenceNumber: c.Reference, Authentication: k.sign(c)})
+	writeJSON(w, http.StatusAccepted, ksefwire.TypeJSON, ksefwire.AuthResponse{ReferenceNumber: c.Reference, Authentication: k.sign(c)})
 }
 
 // authentication serves GET /auth/{reference}.
@@ -168,20 +177,19 @@ func (k *authority) authentication(w http.ResponseWriter, r *http.Request) {
 	if c.Method == "Token" {
 		category = "Token"
 	}
-	out := authStatus{
+	out := ksefwire.AuthStatus{
 		StartDate: time.Unix(c.Started, 0).UTC(), Method: c.Method,
-		MethodInfo: methodInfo{Category: category, Code: strings.ToLower(c.Method), DisplayName: c.Method},
-		Status:     statusInfo{Code: c.Code, Description: c.Text},
+		MethodInfo: ksefwire.MethodInfo{Category: category, Code: strings.ToLower(c.Method), DisplayName: c.Method},
+		Status:     ksefwire.Status{Code: c.Code, Description: c.Text},
 	}
 	if c.Detail != "" {
 		out.Status.Details = []string{c.Detail}
 	}
-	writeJSON(w, http.StatusOK, typeJSON, out)
+	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, out)
 }
 
-func unknownAuthentication(reference string) problemError {
-	return problemError{errNotAuthenticated, "Brak uwierzytelnienia.",
-		[]string{"Operacja uwierzytelniania o numerze referencyjnym " + reference + " nie została znaleziona."}}
+func unknownAuthentication(reference string) ksefwire.ProblemError {
+	return ksefwire.ProblemError{Code: ksefwire.CodeNotAuthenticated, Description: "Brak uwierzytelnienia.", Details: []string{"Operacja uwierzytelniania o numerze referencyjnym " + reference + " nie została znaleziona."}}
 }
 
 // redeem serves POST /auth/token/redeem, once for each authentication.
@@ -190,8 +198,8 @@ func (k *authority) redeem(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	no := problemError{errNotAuthorised, "Brak autoryzacji.", nil}
-	if c.Code != statusSuccess {
+	no := ksefwire.ProblemError{Code: ksefwire.CodeNotAuthorised, Description: "Brak autoryzacji."}
+	if c.Code != ksefwire.StatusSuccess {
 		no.Details = []string{"Status uwierzytelniania nie pozwala na pobranie tokenów."}
 		refuse(w, r, http.StatusBadRequest, no)
 		return
@@ -207,17 +215,17 @@ func (k *authority) redeem(w http.ResponseWriter, r *http.Request) {
 	}
 	c.Kind, c.Expires = "refresh", k.now().Add(refreshFor).Unix()
 	refresh := k.sign(c)
-	writeJSON(w, http.StatusOK, typeJSON, tokensResponse{Access: k.accessToken(c), Refresh: &refresh})
+	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Tokens{Access: k.accessToken(c), Refresh: &refresh})
 }
 
 // refresh serves POST /auth/token/refresh.
 func (k *authority) refresh(w http.ResponseWriter, r *http.Request) {
 	if c, ok := k.caller(w, r, "refresh"); ok {
-		writeJSON(w, http.StatusOK, typeJSON, tokensResponse{Access: k.accessToken(c)})
+		writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Tokens{Access: k.accessToken(c)})
 	}
 }
 
-func (k *authority) accessToken(c claims) timedToken {
+func (k *authority) accessToken(c claims) ksefwire.TimedToken {
 	c.Kind, c.Expires = "access", k.now().Add(k.access).Unix()
 	return k.sign(c)
 }

@@ -1,4 +1,13 @@
-package pl
+// Package ksef is a strict double of KSeF 2.0, Poland's national system of
+// e-invoices: its REST interface, its rules, its codes and texts, on a desk that
+// keeps its book and plays scripts.
+//
+// It judges invoices by the Ministry's own schema (official.FA3), signed
+// requests by official.KSeFAuth and by signatures that it verifies itself
+// (signature.go), and by rules written here from ksef-docs (registrar.go). It
+// knows nothing of the pack whose filings it judges; both stand on
+// official/ksefwire.
+package ksef
 
 import (
 	"crypto/hmac"
@@ -10,6 +19,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -21,6 +31,10 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/official/ksefwire"
+	"tributary/internal/strictjson"
+	"tributary/internal/xmltree"
 )
 
 // How long what the double hands out is valid, as KSeF has it.
@@ -30,6 +44,9 @@ const (
 	refreshFor   = 7 * 24 * time.Hour
 	sessionFor   = 12 * time.Hour
 )
+
+// callBytesMax is how much is read of a call.
+const callBytesMax = 4 << 20
 
 // authority is a strict double of KSeF, on a desk that keeps its book and its
 // script. Keys of the book: "key" the Ministry's private key, "secret" that of
@@ -41,7 +58,6 @@ const (
 type authority struct {
 	desk    *country.Desk
 	zone    *time.Location
-	grammar *grammar
 	now     func() time.Time
 	access  time.Duration
 	session time.Duration
@@ -54,46 +70,68 @@ type authority struct {
 	counts     map[string]int // by session
 }
 
-func newAuthority(d *country.Desk) http.Handler {
-	g, err := newGrammar()
-	if err != nil {
-		panic(fmt.Sprintf("the grammar of FA(3) in this program: %v", err)) // it is embedded, and a test reads it
-	}
-	return newDouble(d, g).routes()
+// Habits are what differs between doubles.
+type Habits struct {
+	Now     func() time.Time // time.Now unless it is set
+	Access  time.Duration    // how long access tokens are valid, 15 minutes unless it is set
+	Session time.Duration    // how long sessions are open, 12 hours unless it is set
 }
 
-func newDouble(d *country.Desk, g *grammar) *authority {
-	return &authority{
-		desk: d, zone: warsaw(), grammar: g, now: time.Now, access: accessFor, session: sessionFor,
+// New returns the authority on a desk, with the habits of the real one.
+func New(d *country.Desk) http.Handler { return Habits{}.New(d) }
+
+// New returns the authority on a desk with these habits.
+func (h Habits) New(d *country.Desk) http.Handler {
+	k := &authority{
+		desk: d, zone: warsaw(), now: h.Now, access: h.Access, session: h.Session,
 		challenges: map[string]time.Time{}, redeemed: map[string]bool{}, counts: map[string]int{},
 	}
+	if k.now == nil {
+		k.now = time.Now
+	}
+	if k.access <= 0 {
+		k.access = accessFor
+	}
+	if k.session <= 0 {
+		k.session = sessionFor
+	}
+	return k.routes()
+}
+
+// warsaw is KSeF's own time zone: days are compared and numbers dated in it.
+func warsaw() *time.Location {
+	zone, err := time.LoadLocation("Europe/Warsaw")
+	if err != nil {
+		return time.FixedZone("CET", 60*60) // a machine without time zones: an hour off in summer
+	}
+	return zone
 }
 
 func (k *authority) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+apiVersion+pathChallenge, k.challenge)
-	mux.HandleFunc("POST "+apiVersion+pathToken, k.byToken)
-	mux.HandleFunc("POST "+apiVersion+pathXAdES, k.bySignature)
-	mux.HandleFunc("GET "+apiVersion+"/auth/{reference}", k.authentication)
-	mux.HandleFunc("POST "+apiVersion+pathRedeem, k.redeem)
-	mux.HandleFunc("POST "+apiVersion+pathRefresh, k.refresh)
-	mux.HandleFunc("GET "+apiVersion+pathKeys, k.publicKeys)
-	mux.HandleFunc("POST "+apiVersion+pathOnline, k.openSession)
-	mux.HandleFunc("POST "+apiVersion+pathOnline+"/{session}/invoices", k.takeInvoice)
-	mux.HandleFunc("POST "+apiVersion+pathOnline+"/{session}/close", k.closeSession)
-	mux.HandleFunc("GET "+apiVersion+pathSessions, k.listSessions)
-	mux.HandleFunc("GET "+apiVersion+pathSessions+"/{session}", k.sessionStatus)
-	mux.HandleFunc("GET "+apiVersion+pathSessions+"/{session}/invoices/{invoice}", k.invoiceStatus)
-	mux.HandleFunc("GET "+apiVersion+pathSessions+"/{session}/invoices/{invoice}/upo", k.upo)
-	mux.HandleFunc("GET "+apiVersion+pathSessions+"/{session}/invoices/ksef/{number}/upo", k.upoByNumber)
-	mux.HandleFunc("POST "+apiVersion+pathMetadata, k.query)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathChallenge, k.challenge)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathToken, k.byToken)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathXAdES, k.bySignature)
+	mux.HandleFunc("GET "+ksefwire.Version+"/auth/{reference}", k.authentication)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathRedeem, k.redeem)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathRefresh, k.refresh)
+	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathKeys, k.publicKeys)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathOnline, k.openSession)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathOnline+"/{session}/invoices", k.takeInvoice)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathOnline+"/{session}/close", k.closeSession)
+	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions, k.listSessions)
+	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions+"/{session}", k.sessionStatus)
+	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions+"/{session}/invoices/{invoice}", k.invoiceStatus)
+	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions+"/{session}/invoices/{invoice}/upo", k.upo)
+	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions+"/{session}/invoices/ksef/{number}/upo", k.upoByNumber)
+	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathMetadata, k.query)
 	return mux
 }
 
 // refuse answers a refused call: in the form that the caller asked for, and
 // where only one exists in that.
-func refuse(w http.ResponseWriter, r *http.Request, status int, faults ...problemError) {
-	asked := r.Header.Get(headerErrorFormat) == problemDetails
+func refuse(w http.ResponseWriter, r *http.Request, status int, faults ...ksefwire.ProblemError) {
+	asked := r.Header.Get(ksefwire.HeaderErrorFormat) == ksefwire.ProblemDetails
 	if status == http.StatusBadRequest && !asked {
 		refuseOld(w, faults)
 		return
@@ -102,7 +140,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, faults ...proble
 	if len(faults) > 0 {
 		detail = faults[0].Description
 	}
-	p := problem{
+	p := ksefwire.Problem{
 		Title: http.StatusText(status), Status: status, Instance: r.URL.Path, Detail: detail, Timestamp: time.Now().UTC(), TraceID: randomHex(32),
 	}
 	switch status {
@@ -111,10 +149,10 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, faults ...proble
 	case http.StatusForbidden:
 		p.ReasonCode = "insufficient-resource-access"
 	}
-	writeJSON(w, status, typeProblem, p)
+	writeJSON(w, status, ksefwire.TypeProblem, p)
 }
 
-func refuseOld(w http.ResponseWriter, faults []problemError) {
+func refuseOld(w http.ResponseWriter, faults []ksefwire.ProblemError) {
 	type detail struct {
 		Code        int      `json:"exceptionCode"`
 		Description string   `json:"exceptionDescription"`
@@ -129,7 +167,7 @@ func refuseOld(w http.ResponseWriter, faults []problemError) {
 	for _, f := range faults {
 		body.List = append(body.List, detail(f))
 	}
-	writeJSON(w, http.StatusBadRequest, typeJSON, map[string]exception{"exception": body})
+	writeJSON(w, http.StatusBadRequest, ksefwire.TypeJSON, map[string]exception{"exception": body})
 }
 
 func writeJSON(w http.ResponseWriter, status int, media string, body any) {
@@ -147,19 +185,54 @@ func broken(w http.ResponseWriter) {
 	http.Error(w, "the book cannot be written", http.StatusInternalServerError)
 }
 
+// readJSON reads the body of a call: strictly, and with KSeF's word where it
+// cannot be read.
 func readJSON(w http.ResponseWriter, r *http.Request, into any) bool {
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, callBytesMax))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		refuse(w, r, http.StatusBadRequest, invalidInput(err.Error()))
-		return false
+	text, err := readAll(w, r)
+	if err == nil {
+		err = strictjson.Unmarshal(text, callBytesMax, "the call", into)
 	}
-	return true
+	if err == nil {
+		return true
+	}
+	refuse(w, r, http.StatusBadRequest, invalidInput(flawsOf(err)...))
+	return false
 }
 
-func invalidInput(detail string) problemError {
-	return problemError{errInput, "Błąd walidacji danych wejściowych.", []string{detail}}
+// flawsOf says what is wrong with a body, one line for each flaw.
+func flawsOf(err error) []string {
+	var told *fault.Error
+	if !errors.As(err, &told) || len(told.Faults) == 0 {
+		return []string{err.Error()}
+	}
+	var texts []string
+	for _, f := range told.Faults {
+		texts = append(texts, f.Message)
+	}
+	return texts
 }
+
+func invalidInput(details ...string) ksefwire.ProblemError {
+	return ksefwire.ProblemError{Code: ksefwire.CodeInput, Description: "Błąd walidacji danych wejściowych.", Details: details}
+}
+
+// readStrictly reads a document as KSeF wants it (ksef-docs,
+// weryfikacja-faktury.md, "Weryfikacja XML"): XML 1.0 in UTF-8 without byte
+// order mark, document type, processing instructions and discouraged characters.
+func readStrictly(document []byte, bytesMax int) (*xmltree.Document, error) {
+	doc, err := xmltree.Limits{Bytes: bytesMax, Depth: depthMax}.Read(document)
+	switch {
+	case err != nil:
+		return nil, err
+	case doc.ByteOrderMark:
+		return nil, errors.New("the file begins with a byte order mark")
+	case !ksefwire.Takes(string(document)):
+		return nil, errors.New("the file has characters that are discouraged")
+	}
+	return doc, nil
+}
+
+const depthMax = 32
 
 func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, callBytesMax))
@@ -174,7 +247,7 @@ func randomHex(length int) string {
 // newReference is a reference number: day, kind, twenty random digits, checksum.
 func (k *authority) newReference(kind string) string {
 	data := k.now().In(k.zone).Format("20060102") + "-" + kind + "-" + randomHex(10) + "-" + randomHex(10)
-	return data + "-" + checksum(data)
+	return data + "-" + ksefwire.Checksum(data)
 }
 
 // prepareKeys reads the private keys from the book, or makes them once.
@@ -190,7 +263,7 @@ func (k *authority) prepareKeys() error {
 		secret, _ = b.Get("secret")
 	})
 	if key == "" {
-		made, err := rsa.GenerateKey(rand.Reader, keyBitsMin)
+		made, err := rsa.GenerateKey(rand.Reader, ksefwire.KeyBitsMin)
 		if err != nil {
 			return fmt.Errorf("making the Ministry's key: %w", err)
 		}
@@ -225,8 +298,8 @@ func (k *authority) publicKeys(w http.ResponseWriter, _ *http.Request) {
 		broken(w)
 		return
 	}
-	var list []publicKey
-	for i, usage := range []string{usageToken, usageSession} {
+	var list []ksefwire.PublicKey
+	for i, usage := range []string{ksefwire.UsageToken, ksefwire.UsageSession} {
 		made, err := k.certify(int64(i + 1))
 		if err != nil {
 			broken(w)
@@ -235,10 +308,10 @@ func (k *authority) publicKeys(w http.ResponseWriter, _ *http.Request) {
 		made.Usage = []string{usage}
 		list = append(list, made)
 	}
-	writeJSON(w, http.StatusOK, typeJSON, list)
+	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, list)
 }
 
-func (k *authority) certify(number int64) (publicKey, error) {
+func (k *authority) certify(number int64) (ksefwire.PublicKey, error) {
 	now := k.now().UTC().Truncate(time.Second)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(number), Subject: pkix.Name{CommonName: "Ministerstwo Finansów", Country: []string{"PL"}},
@@ -246,10 +319,10 @@ func (k *authority) certify(number int64) (publicKey, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.key.PublicKey, k.key)
 	if err != nil {
-		return publicKey{}, fmt.Errorf("certifying the Ministry's key: %w", err)
+		return ksefwire.PublicKey{}, fmt.Errorf("certifying the Ministry's key: %w", err)
 	}
 	sum := sha256.Sum256(der)
-	return publicKey{
+	return ksefwire.PublicKey{
 		Certificate: der, CertificateID: base64.StdEncoding.EncodeToString(sum[:]), PublicKeyID: k.keyID(),
 		ValidFrom: template.NotBefore, ValidTo: template.NotAfter,
 	}, nil
@@ -283,13 +356,13 @@ type claims struct {
 const jwtHeader = `{"alg":"HS256","typ":"JWT"}`
 
 // sign makes a JSON Web Token.
-func (k *authority) sign(c claims) timedToken {
+func (k *authority) sign(c claims) ksefwire.TimedToken {
 	text, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("writing a token: %v", err)) // plain data always encodes
 	}
 	signed := base64.RawURLEncoding.EncodeToString([]byte(jwtHeader)) + "." + base64.RawURLEncoding.EncodeToString(text)
-	return timedToken{Token: signed + "." + base64.RawURLEncoding.EncodeToString(k.mac(signed)), ValidUntil: time.Unix(c.Expires, 0).UTC()}
+	return ksefwire.TimedToken{Token: signed + "." + base64.RawURLEncoding.EncodeToString(k.mac(signed)), ValidUntil: time.Unix(c.Expires, 0).UTC()}
 }
 
 func (k *authority) mac(text string) []byte {
@@ -317,7 +390,7 @@ func (k *authority) caller(w http.ResponseWriter, r *http.Request, kind string) 
 			return c, true
 		}
 	}
-	refuse(w, r, http.StatusUnauthorized, problemError{Description: "Brak lub nieprawidłowy token dostępu."})
+	refuse(w, r, http.StatusUnauthorized, ksefwire.ProblemError{Description: "Brak lub nieprawidłowy token dostępu."})
 	return c, false
 }
 
@@ -337,7 +410,7 @@ func (k *authority) challenge(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		host = "127.0.0.1"
 	}
-	writeJSON(w, http.StatusOK, typeJSON, challengeResponse{Challenge: made, Timestamp: now.UTC(), TimestampMs: now.UnixMilli(), ClientIP: host})
+	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Challenge{Challenge: made, Timestamp: now.UTC(), TimestampMs: now.UnixMilli(), ClientIP: host})
 }
 
 // meet takes a challenge out of the list. It is used once.
@@ -355,4 +428,9 @@ func parseMillis(text string) int64 {
 		return -1
 	}
 	return value
+}
+
+// fa3 is the form of every invoice that the double takes.
+func fa3() ksefwire.FormCode {
+	return ksefwire.FormCode{SystemCode: ksefwire.SystemCode, SchemaVersion: ksefwire.SchemaVersion, Value: ksefwire.FormValue}
 }

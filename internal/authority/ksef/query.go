@@ -1,4 +1,4 @@
-package pl
+package ksef
 
 import (
 	"encoding/hex"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/official/ksefwire"
 )
 
 const (
@@ -50,7 +51,7 @@ func readNote(text string) summary {
 
 // filter is a query with its instants read.
 type filter struct {
-	metadataRequest
+	ksefwire.MetadataRequest
 	from, to     time.Time
 	offset, size int
 }
@@ -59,7 +60,7 @@ type filter struct {
 // issuer needs to find its own invoices and refuses the others.
 func (k *authority) query(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(c claims) (any, bool) {
-		var in metadataRequest
+		var in ksefwire.MetadataRequest
 		if !readJSON(w, r, &in) {
 			return nil, false
 		}
@@ -72,8 +73,8 @@ func (k *authority) query(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (k *authority) readFilter(r *http.Request, in metadataRequest) (filter, error) {
-	f := filter{metadataRequest: in, size: 10}
+func (k *authority) readFilter(r *http.Request, in ksefwire.MetadataRequest) (filter, error) {
+	f := filter{MetadataRequest: in, size: 10}
 	var err error
 	if f.from, err = k.readInstant(in.DateRange.From, time.Time{}); err != nil {
 		return f, err
@@ -121,7 +122,7 @@ func (k *authority) readInstant(text string, otherwise time.Time) (time.Time, er
 
 // matching lists the registrations that a filter shows to a taxpayer, oldest first.
 func (k *authority) matching(f filter, nip string) []country.Registration {
-	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip || f.FormType != "" && f.FormType != formCode {
+	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip || f.FormType != "" && f.FormType != ksefwire.FormValue {
 		return nil
 	}
 	var found []country.Registration
@@ -171,8 +172,8 @@ func (k *authority) shows(f filter, held country.Registration) bool {
 }
 
 // page cuts a list into pages; past 10,000 nothing is shown.
-func (k *authority) page(f filter, all []country.Registration) metadataResponse {
-	out := metadataResponse{Invoices: []metadata{}}
+func (k *authority) page(f filter, all []country.Registration) ksefwire.MetadataResponse {
+	out := ksefwire.MetadataResponse{Invoices: []ksefwire.Metadata{}}
 	start := f.offset * f.size
 	end := min(start+f.size, len(all), queryShownMax)
 	for i := start; i < end; i++ {
@@ -183,19 +184,19 @@ func (k *authority) page(f filter, all []country.Registration) metadataResponse 
 	return out
 }
 
-func metadataOf(held country.Registration) metadata {
+func metadataOf(held country.Registration) ksefwire.Metadata {
 	about := readNote(held.Note)
 	hash, _ := hex.DecodeString(held.SHA256)
 	kind := ""
 	for part := range strings.SplitSeq(about.Type, "_") {
 		kind += part[:1] + strings.ToLower(part[1:])
 	}
-	return metadata{
+	return ksefwire.Metadata{
 		KSeFNumber: held.AuthorityID, InvoiceNumber: held.Number, IssueDate: about.Issued,
 		InvoicingDate: about.Sent, AcquisitionDate: held.At, StorageDate: held.At,
-		Seller: partyInfo{NIP: held.Supplier, Name: about.Seller}, Buyer: partyInfo{Identifier: &about.Buyer, Name: about.BuyerIs},
+		Seller: ksefwire.PartyInfo{NIP: held.Supplier, Name: about.Seller}, Buyer: ksefwire.PartyInfo{Identifier: &about.Buyer, Name: about.BuyerIs},
 		Net: json.Number(about.Net), Gross: json.Number(about.Gross), VAT: json.Number(about.VAT), Currency: about.Currency,
 		InvoicingMode: mode(about.Offline), InvoiceType: kind,
-		FormCode: formCodeInfo{systemCode, schema, formCode}, SelfInvoicing: about.Self, Hash: hash,
+		FormCode: fa3(), SelfInvoicing: about.Self, Hash: hash,
 	}
 }
