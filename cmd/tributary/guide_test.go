@@ -270,7 +270,7 @@ func (s *checkout) background(script string, env ...string) *process {
 }
 
 // TestTheREADMEsTerminalsAreTheGuides: the guide's are run by a test, so the
-// README's work as well.
+// README's work as well. Its lines for production are run by a test of their own.
 func TestTheREADMEsTerminalsAreTheGuides(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -281,20 +281,6 @@ func TestTheREADMEsTerminalsAreTheGuides(t *testing.T) {
 		if (b.terminal == "1" || b.terminal == "2") && !strings.Contains(plain, "```sh\n"+b.text+"```") {
 			t.Errorf("the README's terminal %s is not the guide's:\n%s", b.terminal, b.text)
 		}
-	}
-	// The lines for production need machines; that they can be called is checked.
-	c := openCLI(t)
-	lines := 0
-	for _, line := range strings.Split(strings.ReplaceAll(plain, "\\\n", " "), "\n") {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == "tributary" && c.envs[words[1]] != nil {
-			lines++
-			if _, err := c.parser.Parse(words[1:]); err != nil {
-				t.Errorf("%s: %v", line, err)
-			}
-		}
-	}
-	if lines < 6 {
-		t.Errorf("only %d lines of the README were read", lines)
 	}
 }
 

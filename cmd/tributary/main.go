@@ -31,6 +31,7 @@ type program struct {
 	Version kong.VersionFlag `help:"Print the version." setting:"-"`
 
 	Demo          demoCommand          `cmd:"" help:"Run everything on this machine, with nothing to configure."`
+	Init          initCommand          `cmd:"" help:"Make an installation for production: folder, master key, database, operator, client, configuration."`
 	Serve         serveCommand         `cmd:"" help:"Run in production."`
 	Migrate       migrateCommand       `cmd:"" help:"Bring the database's schema up to date."`
 	Client        clientCommand        `cmd:"" help:"Clients and their configuration."`

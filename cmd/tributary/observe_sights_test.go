@@ -90,6 +90,8 @@ var elsewhere = map[string]string{
 	"position": "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"hash":     "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"extra":    "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
+	"operator": "cmd/tributary TestAnInstallationIsMadeByItsFlags",
+	"client":   "cmd/tributary TestAnInstallationIsMadeByItsFlags",
 	"own":      "internal/recovery TestAChainIsNotRenamedSilently",
 	"anew":     "internal/recovery TestAChainIsNotRenamedSilently",
 }

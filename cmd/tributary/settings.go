@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -107,7 +108,7 @@ func knownSettings(app *kong.Application) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// readConfig reads a JSON object. A file that others can write is refused: it
+// readConfig reads a JSON object; lines that begin with // are comments. A file that others can write is refused: it
 // says where secrets are sent.
 func readConfig(path string) (map[string]any, error) {
 	file, err := os.Open(path)
@@ -129,8 +130,16 @@ func readConfig(path string) (map[string]any, error) {
 	return decodeConfig(text)
 }
 
+// decodeConfig reads JSON in which whole lines may be comments. They are blanked,
+// so that positions in messages stay true.
 func decodeConfig(text []byte) (map[string]any, error) {
-	root, err := strictjson.Parse(text, configBytesMax)
+	lines := bytes.Split(text, []byte("\n"))
+	for i, line := range lines {
+		if bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("//")) {
+			lines[i] = bytes.Repeat([]byte(" "), len(line))
+		}
+	}
+	root, err := strictjson.Parse(bytes.Join(lines, []byte("\n")), configBytesMax)
 	if err != nil {
 		return nil, err
 	}

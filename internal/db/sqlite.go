@@ -79,7 +79,11 @@ func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) 
 		}
 		e.lock = lock
 	}
-	if err := e.connect(ctx); err != nil {
+	err := ownersOnly(path)
+	if err == nil {
+		err = e.connect(ctx)
+	}
+	if err != nil {
 		if e.lock != nil {
 			_ = e.lock.Close() // closing gives up a lock
 		}
@@ -87,6 +91,20 @@ func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) 
 	}
 	e.job = &client[*sql.Tx]{driver: riversqlite.New(e.writer)}
 	return e, nil
+}
+
+// ownersOnly makes a new file that nobody else can read: SQLite gives its log
+// the file's own rights, and left alone makes it as the umask says. A file that
+// exists keeps what its owner decided.
+func ownersOnly(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		return f.Close()
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	}
+	return fmt.Errorf("make %s: %w", path, err)
 }
 
 func (e *sqliteEngine) connect(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -101,6 +102,9 @@ func (c *Config) check() error {
 	if !c.Demo && c.Database == "" && c.Data == "" {
 		wrong("database", "is missing: give --database sqlite:PATH or --database postgres://USER@HOST/NAME")
 	}
+	if strings.HasPrefix(c.Database, "postgres") && c.Data == "" && !c.Demo && (c.Documents == "" || c.MasterKey == "") {
+		wrong("data", "is missing: documents and master key would land in the current folder; give --data DIR, or --documents URL and --master-key SOURCE")
+	}
 	for key, d := range map[string]time.Duration{"webhook-retry-base": c.WebhookRetryBase, "authority-retry-base": c.AuthorityRetryBase, "document-ttl": c.DocumentTTL} {
 		if d < 0 {
 			wrong(key, "must not be negative, for example --%s 5s", key)
@@ -169,6 +173,25 @@ func loopbackName(host string) bool {
 	return host == "localhost" || err == nil && at.IsLoopback()
 }
 
+// folder makes the demo's folder. That of production exists: one named by a
+// slip of the pen would begin with an empty database and keys of its own.
+func (c *Config) folder() error {
+	if c.Demo {
+		if err := os.MkdirAll(c.Data, 0o700); err != nil {
+			return fmt.Errorf("make the folder --data: %w", err)
+		}
+		return nil
+	}
+	about, err := os.Stat(c.Data)
+	if err == nil && !about.IsDir() {
+		err = errors.New("it is no folder")
+	}
+	if err != nil {
+		return fault.New(fault.Invalid, "the folder %s is not there (%v): correct --data or --database, or make an installation with tributary init", c.Data, err)
+	}
+	return nil
+}
+
 // complete fills in what follows from the rest.
 func (c *Config) complete() error {
 	if c.Log == nil {
@@ -184,11 +207,11 @@ func (c *Config) complete() error {
 	if c.Data == "" {
 		c.Data = filepath.Dir(strings.TrimPrefix(c.Database, "sqlite:"))
 		if strings.HasPrefix(c.Database, "postgres") {
-			c.Data = "."
+			c.Data = "." // nothing is put there: check has seen to that
 		}
 	}
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return fmt.Errorf("make the folder --data: %w", err)
+	if err := c.folder(); err != nil {
+		return err
 	}
 	var err error
 	if c.Data, err = filepath.Abs(c.Data); err != nil {
