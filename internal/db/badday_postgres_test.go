@@ -131,11 +131,19 @@ func TestKilledServerLosesNothing(t *testing.T) {
 		t.Errorf("a read without a server answers %v", err)
 	}
 	must(t, s.Start())
-	// Its connections are found broken one by one. Each try has a name of its own:
-	// one whose outcome was unknown may have been stored.
-	for try := 0; addAcked(d, fmt.Sprintf("healed-%d", try)) != nil; try++ {
-	}
+	healed(d, "healed")
 	l.end(d)
+}
+
+// healed writes until a write is acknowledged: connections are found broken one
+// by one. Each try has a name of its own, because one whose outcome was unknown
+// may have been stored. It answers the name that was.
+func healed(d *db.DB, name string) string {
+	for try := 0; ; try++ {
+		if id := fmt.Sprintf("%s %d", name, try); addAcked(d, id) == nil {
+			return id
+		}
+	}
 }
 
 // proxy stands between the program and the server and can cut a connection in

@@ -105,9 +105,7 @@ func TestQuestionsToASilentServerEnd(t *testing.T) {
 	}
 	wg.Wait()
 	p.mute.Store(false)
-	for healed := false; !healed; { // its connections are found broken one by one
-		healed = addAcked(d, "healed") == nil
-	}
+	healed(d, "healed")
 }
 
 // After a commit whose outcome nobody knows, no connection of before is used again.
