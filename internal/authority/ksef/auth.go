@@ -108,6 +108,9 @@ func (k *authority) judgeToken(cipher []byte, nip string, at time.Time) verdict 
 	case strings.HasSuffix(token, tokenPowers):
 		return powerless()
 	}
+	if why := k.knownToken(token); why != "" {
+		return wrongToken(why)
+	}
 	return authenticated()
 }
 
@@ -173,6 +176,11 @@ func (k *authority) authentication(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusBadRequest, unknownAuthentication(r.PathValue("reference")))
 		return
 	}
+	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, statusOfAuth(c))
+}
+
+// statusOfAuth is what KSeF tells of an authentication.
+func statusOfAuth(c claims) ksefwire.AuthStatus {
 	category := "XadesSignature"
 	if c.Method == "Token" {
 		category = "Token"
@@ -185,7 +193,7 @@ func (k *authority) authentication(w http.ResponseWriter, r *http.Request) {
 	if c.Detail != "" {
 		out.Status.Details = []string{c.Detail}
 	}
-	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, out)
+	return out
 }
 
 func unknownAuthentication(reference string) ksefwire.ProblemError {
@@ -214,6 +222,7 @@ func (k *authority) redeem(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.Kind, c.Expires = "refresh", k.now().Add(refreshFor).Unix()
+	k.keepActive(c)
 	refresh := k.sign(c)
 	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Tokens{Access: k.accessToken(c), Refresh: &refresh})
 }

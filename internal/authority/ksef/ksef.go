@@ -50,11 +50,15 @@ const callBytesMax = 4 << 20
 
 // authority is a strict double of KSeF, on a desk that keeps its book and its
 // script. Keys of the book: "key" the Ministry's private key, "secret" that of
-// its tokens, "session/" a session, "sessions/" those of a taxpayer, "invoice/"
-// what was sent, by reference, "number/" the reference of a KSeF number.
+// its tokens, "session/" a session, "sessions/" those of a taxpayer, "tally/" the
+// counts of a session, "sent/" the reference of a session's invoice by its
+// ordinal, "invoice/" what was sent, by reference, "xml/" its content, "number/"
+// the reference of a KSeF number, "token/" a KSeF token, "tokens/" those of a
+// taxpayer.
 //
-// What it keeps in memory only are challenges and the counts of sessions: a
-// caller whose challenge got lost asks for another.
+// What it keeps in memory only are challenges and which authentications are
+// active: a caller whose challenge got lost asks for another, and tokens carry
+// what they say.
 type authority struct {
 	desk    *country.Desk
 	zone    *time.Location
@@ -67,7 +71,8 @@ type authority struct {
 	secret     []byte
 	challenges map[string]time.Time
 	redeemed   map[string]bool
-	counts     map[string]int // by session
+	active     map[string]claims // authentications whose tokens were redeemed, by reference
+	revoked    map[string]bool
 }
 
 // Habits are what differs between doubles.
@@ -84,7 +89,7 @@ func New(d *country.Desk) http.Handler { return Habits{}.New(d) }
 func (h Habits) New(d *country.Desk) http.Handler {
 	k := &authority{
 		desk: d, zone: warsaw(), now: h.Now, access: h.Access, session: h.Session,
-		challenges: map[string]time.Time{}, redeemed: map[string]bool{}, counts: map[string]int{},
+		challenges: map[string]time.Time{}, redeemed: map[string]bool{}, active: map[string]claims{}, revoked: map[string]bool{},
 	}
 	if k.now == nil {
 		k.now = time.Now
@@ -109,22 +114,40 @@ func warsaw() *time.Location {
 
 func (k *authority) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathChallenge, k.challenge)
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathToken, k.byToken)
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathXAdES, k.bySignature)
-	mux.HandleFunc("GET "+ksefwire.Version+"/auth/{reference}", k.authentication)
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathRedeem, k.redeem)
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathRefresh, k.refresh)
-	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathKeys, k.publicKeys)
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathOnline, k.openSession)
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathOnline+"/{session}/invoices", k.takeInvoice)
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathOnline+"/{session}/close", k.closeSession)
-	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions, k.listSessions)
-	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions+"/{session}", k.sessionStatus)
-	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions+"/{session}/invoices/{invoice}", k.invoiceStatus)
-	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions+"/{session}/invoices/{invoice}/upo", k.upo)
-	mux.HandleFunc("GET "+ksefwire.Version+ksefwire.PathSessions+"/{session}/invoices/ksef/{number}/upo", k.upoByNumber)
-	mux.HandleFunc("POST "+ksefwire.Version+ksefwire.PathMetadata, k.query)
+	at := func(method, path string, serve http.HandlerFunc) {
+		mux.HandleFunc(method+" "+ksefwire.Version+path, serve)
+	}
+	at("POST", ksefwire.PathChallenge, k.challenge)
+	at("POST", ksefwire.PathToken, k.byToken)
+	at("POST", ksefwire.PathXAdES, k.bySignature)
+	at("GET", "/auth/{reference}", k.authentication)
+	at("POST", ksefwire.PathRedeem, k.redeem)
+	at("POST", ksefwire.PathRefresh, k.refresh)
+	at("GET", "/auth/sessions", k.authentications)
+	at("DELETE", "/auth/sessions/current", k.revokeCurrent)
+	at("DELETE", "/auth/sessions/{reference}", k.revokeOther)
+	at("GET", ksefwire.PathKeys, k.publicKeys)
+	at("POST", ksefwire.PathOnline, k.openSession)
+	at("POST", ksefwire.PathOnline+"/{session}/invoices", k.takeInvoice)
+	at("POST", ksefwire.PathOnline+"/{session}/close", k.closeSession)
+	at("GET", ksefwire.PathSessions, k.listSessions)
+	at("GET", ksefwire.PathSessions+"/{session}", k.sessionStatus)
+	at("GET", ksefwire.PathSessions+"/{session}/invoices", k.sessionInvoices)
+	at("GET", ksefwire.PathSessions+"/{session}/invoices/failed", k.failedInvoices)
+	at("GET", ksefwire.PathSessions+"/{session}/invoices/{invoice}", k.invoiceStatus)
+	at("GET", ksefwire.PathSessions+"/{session}/invoices/{invoice}/upo", k.upo)
+	at("GET", ksefwire.PathSessions+"/{session}/invoices/ksef/{number}/upo", k.upoByNumber)
+	at("GET", ksefwire.PathSessions+"/{session}/upo/{upo}", k.sessionUPO)
+	at("POST", ksefwire.PathMetadata, k.query)
+	at("GET", "/invoices/ksef/{number}", k.invoiceByNumber)
+	at("POST", ksefwire.PathTokens, k.makeToken)
+	at("GET", ksefwire.PathTokens, k.listTokens)
+	at("GET", ksefwire.PathTokens+"/{reference}", k.tokenStatus)
+	at("DELETE", ksefwire.PathTokens+"/{reference}", k.revokeToken)
+	at("GET", "/limits/context", k.contextLimits)
+	at("GET", "/limits/subject", k.subjectLimits)
+	at("GET", "/rate-limits", k.rateLimits)
+	mux.HandleFunc("GET "+pathStorage+"/{session}/{document}", k.download)
 	return mux
 }
 
@@ -386,7 +409,7 @@ func (k *authority) caller(w http.ResponseWriter, r *http.Request, kind string) 
 		_, payload, _ := strings.Cut(text[:last], ".")
 		body, err2 := base64.RawURLEncoding.DecodeString(payload)
 		if err == nil && err2 == nil && hmac.Equal(given, k.mac(text[:last])) && json.Unmarshal(body, &c) == nil &&
-			c.Kind == kind && k.now().Unix() < c.Expires {
+			c.Kind == kind && k.now().Unix() < c.Expires && !k.isRevoked(c.Reference) {
 			return c, true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ type filter struct {
 	ksefwire.MetadataRequest
 	from, to     time.Time
 	offset, size int
+	newest       bool // first
 }
 
 // query serves POST /invoices/query/metadata. It knows the filters that an
@@ -76,10 +78,10 @@ func (k *authority) query(w http.ResponseWriter, r *http.Request) {
 func (k *authority) readFilter(r *http.Request, in ksefwire.MetadataRequest) (filter, error) {
 	f := filter{MetadataRequest: in, size: 10}
 	var err error
-	if f.from, err = k.readInstant(in.DateRange.From, time.Time{}); err != nil {
+	if f.from, err = k.readInstant("dateRange.from", in.DateRange.From, time.Time{}); err != nil {
 		return f, err
 	}
-	if f.to, err = k.readInstant(in.DateRange.To, k.now()); err != nil {
+	if f.to, err = k.readInstant("dateRange.to", in.DateRange.To, k.now()); err != nil {
 		return f, err
 	}
 	switch in.DateRange.DateType {
@@ -106,21 +108,34 @@ func (k *authority) readFilter(r *http.Request, in ksefwire.MetadataRequest) (fi
 			return f, fmt.Errorf("pageOffset %q", text)
 		}
 	}
+	switch text := q.Get("sortOrder"); text {
+	case "", "Asc":
+	case "Desc":
+		f.newest = true
+	default:
+		return f, fmt.Errorf("sortOrder %q", text)
+	}
 	return f, nil
 }
 
-// readInstant reads an instant; without an offset it is one of Warsaw.
-func (k *authority) readInstant(text string, otherwise time.Time) (time.Time, error) {
+// readInstant reads an instant of a call; without an offset it is one of Warsaw,
+// and a day alone begins at its midnight.
+func (k *authority) readInstant(name, text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at, nil
 	}
-	return time.ParseInLocation("2006-01-02T15:04:05", text, k.zone)
+	for _, form := range []string{"2006-01-02T15:04:05.999999999", time.DateOnly} {
+		if at, err := time.ParseInLocation(form, text, k.zone); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s: wartość %q nie jest datą w formacie ISO 8601 (RRRR-MM-DDTGG:MM:SS)", name, text)
 }
 
-// matching lists the registrations that a filter shows to a taxpayer, oldest first.
+// matching lists the registrations that a filter shows to a taxpayer.
 func (k *authority) matching(f filter, nip string) []country.Registration {
 	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip || f.FormType != "" && f.FormType != ksefwire.FormValue {
 		return nil
@@ -142,6 +157,9 @@ func (k *authority) matching(f filter, nip string) []country.Registration {
 		if held.Supplier == nip && (f.KSeFNumber == "" || held.AuthorityID == f.KSeFNumber) && k.shows(f, held) {
 			shown = append(shown, held)
 		}
+	}
+	if f.newest {
+		slices.Reverse(shown)
 	}
 	return shown
 }

@@ -3,10 +3,10 @@ package ksef
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +23,7 @@ type arrival struct {
 	number    string // P_2
 	kind      string // RodzajFaktury
 	hash      string // hex
+	text      []byte
 	size      int64
 	at        time.Time
 	offline   bool
@@ -30,7 +31,6 @@ type arrival struct {
 	summary   summary
 	session   string
 	reference string
-	ordinal   int
 }
 
 // summary is what the query shows of an invoice.
@@ -95,6 +95,7 @@ func (k *authority) open(s sessionRecord, in *ksefwire.InvoiceRequest) *arrival 
 		return a
 	}
 	root := doc.Root
+	a.text = text
 	a.number, a.kind = root.Value("Fa", "P_2"), root.Value("Fa", "RodzajFaktury")
 	a.flaw = k.judge(root, a)
 	a.summary = summarise(root, a)
@@ -186,8 +187,10 @@ func uniqueKey(nip, kind, number string) string { return nip + "\x00" + kind + "
 // take decides about an invoice in the order in which KSeF does: can it be
 // read, is its number taken, and only then what the script wants.
 func (k *authority) take(b *country.Book, a *arrival, step country.Step) {
+	count := tallyOf(b, a.session)
+	count.Sent++
 	rec := invoiceRecord{
-		Session: a.session, NIP: a.nip, Ordinal: a.ordinal, Number: a.number, Issued: a.summary.Issued, Hash: a.hash, Sent: a.at.UTC(), Offline: a.offline,
+		Session: a.session, NIP: a.nip, Ordinal: count.Sent, Number: a.number, Issued: a.summary.Issued, Hash: a.hash, Sent: a.at.UTC(), Offline: a.offline,
 	}
 	a.summary.Session, a.summary.Invoice = a.session, a.reference
 	switch held, known := b.FindKey(uniqueKey(a.nip, a.kind, a.number)); {
@@ -206,14 +209,23 @@ func (k *authority) take(b *country.Book, a *arrival, step country.Step) {
 			other := sha256.Sum256([]byte("another's\n" + a.number))
 			planted.Hash = hex.EncodeToString(other[:])
 		}
-		k.accept(b, k.newReference("EE"), planted, a.summary)
+		k.accept(b, k.newReference("EE"), planted, a.summary) // of no session's count
 		held, _ = b.FindKey(uniqueKey(a.nip, a.kind, a.number))
 		rec.Status = duplicateOf(b, held)
 	default:
-		k.accept(b, a.reference, rec, a.summary)
-		return
+		rec = k.accept(b, a.reference, rec, a.summary)
 	}
+	count.note(rec.Status)
 	put(b, "invoice/"+a.reference, rec)
+	put(b, "tally/"+a.session, count)
+	b.Put(sentKey(a.session, rec.Ordinal), a.reference)
+	if rec.Status.Code <= ksefwire.StatusSuccess {
+		b.Put("xml/"+a.reference, packed(a.text))
+	}
+}
+
+func sentKey(session string, ordinal int) string {
+	return "sent/" + session + "/" + strconv.Itoa(ordinal)
 }
 
 // duplicateOf is KSeF's status 440: which invoice is held, and where it came.
@@ -229,7 +241,7 @@ func duplicateOf(b *country.Book, held country.Registration) ksefwire.Status {
 }
 
 // accept gives an invoice its number and registers it.
-func (k *authority) accept(b *country.Book, reference string, rec invoiceRecord, s summary) {
+func (k *authority) accept(b *country.Book, reference string, rec invoiceRecord, s summary) invoiceRecord {
 	now := k.now()
 	rec.KSeF = ksefwire.Number(rec.NIP, rec.Sent.In(k.zone).Format("20060102"), fmt.Sprintf("0100%08X", b.Count()+1))
 	rec.Acquired, rec.Offline = now.UTC(), s.Offline
@@ -242,6 +254,7 @@ func (k *authority) accept(b *country.Book, reference string, rec invoiceRecord,
 		Supplier: rec.NIP, Number: rec.Number, SHA256: rec.Hash, AuthorityID: rec.KSeF, At: now,
 		Key: uniqueKey(rec.NIP, s.Type, rec.Number), Note: noteOf(s),
 	})
+	return rec
 }
 
 // ownInvoice finds an invoice of a session, and decides one whose time has come.
@@ -277,6 +290,7 @@ func (k *authority) ownInvoice(w http.ResponseWriter, r *http.Request, c claims)
 	return rec, found
 }
 
+// decide ends the wait of an invoice, as the script wants it.
 func (k *authority) decide(b *country.Book, reference string, rec *invoiceRecord, step country.Step) {
 	held, known := b.FindKey(uniqueKey(rec.NIP, rec.Summary.Type, rec.Number))
 	switch {
@@ -287,11 +301,14 @@ func (k *authority) decide(b *country.Book, reference string, rec *invoiceRecord
 	case step.Outcome == country.Suspend:
 		rec.Due = k.now().Add(step.Delay).UTC()
 	default:
-		k.accept(b, reference, *rec, *rec.Summary)
-		get(b, "invoice/"+reference, rec)
-		return
+		*rec = k.accept(b, reference, *rec, *rec.Summary)
 	}
 	put(b, "invoice/"+reference, *rec)
+	if rec.Summary == nil {
+		count := tallyOf(b, rec.Session)
+		count.note(rec.Status)
+		put(b, "tally/"+rec.Session, count)
+	}
 }
 
 // invoiceStatus serves GET /sessions/{session}/invoices/{invoice}.
@@ -301,16 +318,23 @@ func (k *authority) invoiceStatus(w http.ResponseWriter, r *http.Request) {
 		if !ok {
 			return nil, false
 		}
-		hash, _ := hex.DecodeString(rec.Hash)
-		out := ksefwire.InvoiceStatus{
-			Ordinal: rec.Ordinal, InvoiceNumber: rec.Number, KSeFNumber: rec.KSeF, ReferenceNumber: r.PathValue("invoice"), Hash: hash,
-			InvoicingDate: rec.Sent, Status: rec.Status,
-		}
-		if rec.KSeF != "" {
-			out.AcquisitionDate, out.StorageDate, out.InvoicingMode = &rec.Acquired, &rec.Acquired, mode(rec.Offline)
-		}
-		return out, true
+		return k.statusOf(r, r.PathValue("invoice"), rec), true
 	})
+}
+
+// statusOf is what KSeF tells of an invoice.
+func (k *authority) statusOf(r *http.Request, reference string, rec invoiceRecord) ksefwire.InvoiceStatus {
+	hash, _ := hex.DecodeString(rec.Hash)
+	out := ksefwire.InvoiceStatus{
+		Ordinal: rec.Ordinal, InvoiceNumber: rec.Number, KSeFNumber: rec.KSeF, ReferenceNumber: reference, Hash: hash,
+		InvoicingDate: rec.Sent, Status: rec.Status,
+	}
+	if rec.KSeF != "" {
+		until := k.now().Add(storedFor).UTC()
+		out.AcquisitionDate, out.StorageDate, out.InvoicingMode = &rec.Acquired, &rec.Acquired, mode(rec.Offline)
+		out.UPODownloadURL, out.UPODownloadUntil = k.storageURL(r, rec.Session, reference, until), &until
+	}
+	return out
 }
 
 func mode(offline bool) string {
@@ -319,94 +343,3 @@ func mode(offline bool) string {
 	}
 	return "Online"
 }
-
-// upo serves GET /sessions/{session}/invoices/{invoice}/upo.
-func (k *authority) upo(w http.ResponseWriter, r *http.Request) {
-	k.confirm(w, r, func(c claims) (invoiceRecord, bool) { return k.ownInvoice(w, r, c) })
-}
-
-// upoByNumber serves GET /sessions/{session}/invoices/ksef/{number}/upo.
-func (k *authority) upoByNumber(w http.ResponseWriter, r *http.Request) {
-	k.confirm(w, r, func(c claims) (invoiceRecord, bool) {
-		session, _, ok := k.ownSession(w, r, c.NIP)
-		if !ok {
-			return invoiceRecord{}, false
-		}
-		number := r.PathValue("number")
-		var rec invoiceRecord
-		k.desk.Read(func(b *country.Book) {
-			reference, _ := b.Get("number/" + number)
-			ok = get(b, "invoice/"+reference, &rec) && rec.Session == session
-		})
-		if !ok {
-			refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown, Description: "Nie znaleziono UPO dla podanych kryteriów.", Details: []string{"UPO o numerze KSeF " + number + " i numerze referencyjnym sesji " + session + " nie zostało znalezione."}})
-		}
-		return rec, ok
-	})
-}
-
-func (k *authority) confirm(w http.ResponseWriter, r *http.Request, find func(claims) (invoiceRecord, bool)) {
-	c, ok := k.caller(w, r, "access")
-	if !ok {
-		return
-	}
-	turn := k.desk.QueryTurn()
-	if !turn.Begin(w, busy(r, turn.Wait)) {
-		return
-	}
-	rec, ok := find(c)
-	if !ok {
-		return
-	}
-	if rec.KSeF == "" {
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown, Description: "Nie znaleziono UPO dla podanych kryteriów."})
-		return
-	}
-	body := k.writeUPO(rec)
-	if !turn.End(w, r) {
-		return
-	}
-	sum := sha256.Sum256(body)
-	w.Header().Set("Content-Type", ksefwire.TypeXML)
-	w.Header().Set(ksefwire.HeaderHash, base64.StdEncoding.EncodeToString(sum[:]))
-	_, _ = w.Write(body) // the caller went away
-}
-
-// writeUPO writes a confirmation of receipt, UPO 4.3. The test environment puts
-// its own name in place of the Ministry's, which the schema does not foresee:
-// here the schema counts.
-func (k *authority) writeUPO(rec invoiceRecord) []byte {
-	var s sessionRecord
-	k.desk.Read(func(b *country.Book) { get(b, "session/"+rec.Session, &s) })
-	hash, _ := hex.DecodeString(rec.Hash)
-	w := xmltree.NewWriter(2 << 10)
-	w.Declare()
-	w.Start("Potwierdzenie", "xmlns", spaceUPO)
-	w.Leaf("NazwaPodmiotuPrzyjmujacego", "Ministerstwo Finansów")
-	w.Leaf("NumerReferencyjnySesji", rec.Session)
-	w.Start("Uwierzytelnienie")
-	w.Start("IdKontekstu")
-	w.Leaf("Nip", rec.NIP)
-	w.End()
-	w.Leaf("SkrotDokumentuUwierzytelniajacego", s.Document)
-	w.End()
-	w.Leaf("NazwaStrukturyLogicznej", "Schemat_FA(3)_v1-0E.xsd")
-	w.Leaf("KodFormularza", ksefwire.SystemCode)
-	w.Start("Dokument")
-	w.Leaf("NipSprzedawcy", rec.NIP)
-	w.Leaf("NumerKSeFDokumentu", rec.KSeF)
-	w.Leaf("NumerFaktury", rec.Number)
-	w.Leaf("DataWystawieniaFaktury", rec.Issued)
-	w.Leaf("DataPrzeslaniaDokumentu", rec.Sent.In(k.zone).Format(instantForm))
-	w.Leaf("DataNadaniaNumeruKSeF", rec.Acquired.In(k.zone).Format(instantForm))
-	w.Leaf("SkrotDokumentu", base64.StdEncoding.EncodeToString(hash))
-	w.Leaf("TrybWysylki", mode(rec.Offline))
-	w.End()
-	w.End()
-	return w.Bytes()
-}
-
-const (
-	spaceUPO    = "http://upo.schematy.mf.gov.pl/KSeF/v4-3"
-	instantForm = "2006-01-02T15:04:05.000-07:00"
-)

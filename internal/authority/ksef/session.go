@@ -6,7 +6,6 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -26,14 +25,49 @@ type sessionRecord struct {
 	Until    time.Time `json:"until"`
 	Closed   bool      `json:"closed,omitempty"`
 	Document string    `json:"document"` // hash of what authenticated
+	Updated  time.Time `json:"updated,omitzero"`
+	UPO      string    `json:"upo,omitempty"` // reference of the confirmation of the whole session
 }
 
-// state is the session's status at an instant.
-func (s sessionRecord) state(now time.Time) ksefwire.Status {
-	if s.Closed || !now.Before(s.Until) {
-		return ksefwire.Status{Code: 170, Description: "Sesja interaktywna zamknięta"}
+// tally is how many invoices came in a session and what became of them.
+type tally struct {
+	Sent int `json:"sent"`
+	Good int `json:"good"`
+	Bad  int `json:"bad"`
+}
+
+func tallyOf(b *country.Book, session string) (t tally) {
+	get(b, "tally/"+session, &t)
+	return t
+}
+
+// note counts an invoice that was decided.
+func (t *tally) note(s ksefwire.Status) {
+	switch {
+	case s.Code == ksefwire.StatusSuccess:
+		t.Good++
+	case s.Code > ksefwire.StatusSuccess:
+		t.Bad++
 	}
-	return ksefwire.Status{Code: 100, Description: "Sesja interaktywna otwarta"}
+}
+
+// over reports whether a session takes nothing more.
+func (s sessionRecord) over(now time.Time) bool { return s.Closed || !now.Before(s.Until) }
+
+// state is the session's status at an instant. One that is closed is processed
+// as soon as each of its invoices is decided.
+func (s sessionRecord) state(now time.Time, t tally) ksefwire.Status {
+	switch {
+	case !s.over(now):
+		return ksefwire.Status{Code: 100, Description: "Sesja interaktywna otwarta"}
+	case t.Sent == 0:
+		return ksefwire.Status{Code: 440, Description: "Sesja anulowana", Details: []string{"Nie przesłano faktur"}}
+	case t.Good+t.Bad < t.Sent:
+		return ksefwire.Status{Code: 170, Description: "Sesja interaktywna zamknięta"}
+	case t.Good == 0:
+		return ksefwire.Status{Code: 445, Description: "Błąd weryfikacji, brak poprawnych faktur"}
+	}
+	return ksefwire.Status{Code: ksefwire.StatusSuccess, Description: "Sesja interaktywna przetworzona pomyślnie"}
 }
 
 // openSession serves POST /sessions/online.
@@ -60,7 +94,7 @@ func (k *authority) openSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := k.now()
-	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: now.Add(k.session).UTC(), Document: c.Document}
+	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: now.Add(k.session).UTC(), Document: c.Document, UPO: k.newReference("EU")}
 	reference := k.newReference("SO")
 	err = k.desk.Write(func(b *country.Book) {
 		put(b, "session/"+reference, s)
@@ -118,76 +152,16 @@ func (k *authority) closeSession(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if state := s.state(k.now()); state.Code != 100 {
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji " + strconv.Itoa(state.Code) + " uniemożliwia jej zamknięcie."}})
+	if s.over(k.now()) {
+		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji 170 uniemożliwia jej zamknięcie."}})
 		return
 	}
-	s.Closed = true
+	s.Closed, s.Updated = true, k.now().UTC()
 	if k.desk.Write(func(b *country.Book) { put(b, "session/"+reference, s) }) != nil {
 		broken(w)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// sessionStatus serves GET /sessions/{session}.
-func (k *authority) sessionStatus(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
-		reference, s, ok := k.ownSession(w, r, c.NIP)
-		if !ok {
-			return nil, false
-		}
-		return struct {
-			Status      ksefwire.Status `json:"status"`
-			DateCreated time.Time       `json:"dateCreated"`
-			DateUpdated time.Time       `json:"dateUpdated"`
-			ValidUntil  time.Time       `json:"validUntil"`
-			Count       int             `json:"invoiceCount"`
-		}{s.state(k.now()), s.Created, s.Created, s.Until, k.count(reference, 0)}, true
-	})
-}
-
-// listSessions serves GET /sessions, all on one page.
-func (k *authority) listSessions(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(c claims) (any, bool) {
-		q := r.URL.Query()
-		from, err := queryTime(q.Get("dateCreatedFrom"), time.Time{})
-		to, err2 := queryTime(q.Get("dateCreatedTo"), k.now())
-		if err := errors.Join(err, err2); err != nil || q.Get("sessionType") != "Online" {
-			refuse(w, r, http.StatusBadRequest, invalidInput("sessionType must be Online, and days instants"))
-			return nil, false
-		}
-		out := ksefwire.SessionsResponse{Sessions: []ksefwire.SessionItem{}}
-		k.desk.Read(func(b *country.Book) {
-			all, _ := b.Get("sessions/" + c.NIP)
-			for _, reference := range strings.Fields(all) {
-				var s sessionRecord
-				if !get(b, "session/"+reference, &s) || s.Created.Before(from) || s.Created.After(to) {
-					continue
-				}
-				out.Sessions = append(out.Sessions, ksefwire.SessionItem{
-					ReferenceNumber: reference, Status: s.state(k.now()), DateCreated: s.Created, DateUpdated: s.Created, ValidUntil: &s.Until,
-					Total: k.count(reference, 0),
-				})
-			}
-		})
-		return out, true
-	})
-}
-
-func queryTime(text string, otherwise time.Time) (time.Time, error) {
-	if text == "" {
-		return otherwise, nil
-	}
-	return time.Parse(time.RFC3339, text)
-}
-
-// count adds to the invoices of a session and answers how many there are.
-func (k *authority) count(reference string, more int) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.counts[reference] += more
-	return k.counts[reference]
 }
 
 // asked serves a call that asks and changes nothing: it authenticates, takes
@@ -247,7 +221,7 @@ func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	invoice := k.newReference("EE")
-	arrived.session, arrived.reference, arrived.ordinal = reference, invoice, k.count(reference, 1)
+	arrived.session, arrived.reference = reference, invoice
 	if k.desk.Write(func(b *country.Book) { k.take(b, arrived, turn.Steps[0]) }) != nil {
 		broken(w)
 		return
@@ -259,10 +233,12 @@ func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
 
 // refusalOf finds why a call is refused before its invoice is looked at.
 func (k *authority) refusalOf(reference string, s sessionRecord, in *ksefwire.InvoiceRequest) *ksefwire.ProblemError {
-	if state := s.state(k.now()); state.Code != 100 {
-		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji " + strconv.Itoa(state.Code) + " uniemożliwia wysyłkę faktur."}}
+	if s.over(k.now()) {
+		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji 170 uniemożliwia wysyłkę faktur."}}
 	}
-	if k.count(reference, 0) >= ksefwire.SessionInvoicesMax {
+	sent := 0
+	k.desk.Read(func(b *country.Book) { sent = tallyOf(b, reference).Sent })
+	if sent >= ksefwire.SessionInvoicesMax {
 		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionFull, Description: "Przekroczono dozwoloną liczbę faktur w sesji.", Details: []string{fmt.Sprintf("Sesja o numerze referencyjnym %s osiągnęła dozwolony limit liczby faktur %d.", reference, ksefwire.SessionInvoicesMax)}}
 	}
 	if len(in.Hash) != sha256.Size || len(in.EncryptedHash) != sha256.Size || in.Size < 1 || in.EncryptedSize < 1 || len(in.Content) == 0 {

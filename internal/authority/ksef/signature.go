@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"tributary/internal/official"
@@ -100,6 +101,7 @@ func (s *signedChallenge) read(e envelope) error {
 		}
 		request.Children = kept
 	}
+	request.Attrs = slices.DeleteFunc(request.Attrs, func(a xmltree.Attr) bool { return a.Space == "" && a.Local == "Id" }) // see requestText
 	for n := range request.Walk() {
 		if n.Space == ksefwire.SpaceAuthOld { // 2.0, which KSeF still takes, is 2.1 with fewer policies
 			n.Space = ksefwire.SpaceAuth
@@ -262,25 +264,30 @@ func (e *envelope) requestText(reference *xmltree.Element) ([]byte, error) {
 		form.Without = e.signature
 		return form.Document(e.doc), nil
 	}
+	// Its object is signed, or the one element in it, which then has an Id that
+	// the schema does not know.
+	var signed *xmltree.Element
 	for _, o := range e.signature.All("Object") {
-		if o.Attr("Id") == "" || "#"+o.Attr("Id") != uri {
-			continue
+		for _, candidate := range append([]*xmltree.Element{o}, o.Children...) {
+			if candidate.Attr("Id") == "" || "#"+candidate.Attr("Id") != uri {
+				continue
+			}
+			if signed != nil {
+				return nil, errors.New("two objects have one Id")
+			}
+			signed, e.around = candidate, o
 		}
-		if e.around != nil {
-			return nil, errors.New("two objects have one Id")
-		}
-		e.around = o
 	}
 	switch {
-	case e.around == nil:
+	case signed == nil:
 		return nil, fmt.Errorf("a reference to %q is not expected", uri)
-	case other == algorithmBase64:
+	case other == algorithmBase64 && signed == e.around:
 		return e.packed()
 	case other != "" || len(e.around.Children) != 1:
 		return nil, errors.New("the signed object is not one request")
 	}
 	e.request = e.around.Children[0]
-	return form.Bytes(e.around), nil
+	return form.Bytes(signed), nil
 }
 
 // packed reads a request that its object carries as Base64.

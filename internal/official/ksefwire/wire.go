@@ -19,6 +19,7 @@ const (
 	PathOnline    = "/sessions/online"
 	PathSessions  = "/sessions"
 	PathMetadata  = "/invoices/query/metadata"
+	PathTokens    = "/tokens"
 )
 
 // What an invoice is filed as: the structure FA(3).
@@ -75,6 +76,8 @@ const (
 	CodeCertificate      = 21115
 	CodeContext          = 21117
 	CodeSessionFull      = 21155
+	CodeInvoiceUnknown   = 21164
+	CodeInvoiceLater     = 21165
 	CodeSessionUnknown   = 21173
 	CodeReceiptUnknown   = 21178
 	CodeSessionState     = 21180
@@ -85,6 +88,7 @@ const (
 	CodeHash             = 21403
 	CodeInput            = 21405
 	CodeSignatureType    = 21406
+	CodeContinuation     = 21418
 	CodeKey              = 21470
 	CodeDocument         = 9101
 	CodeSignatureMissing = 9102
@@ -230,6 +234,9 @@ type InvoiceStatus struct {
 	StorageDate     *time.Time `json:"permanentStorageDate,omitempty"`
 	InvoicingMode   string     `json:"invoicingMode,omitempty"`
 	Status          Status     `json:"status"`
+
+	UPODownloadURL   string     `json:"upoDownloadUrl,omitempty"`
+	UPODownloadUntil *time.Time `json:"upoDownloadUrlExpirationDate,omitempty"`
 }
 
 type DateRange struct {

@@ -1,0 +1,202 @@
+package ksef_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/internal/authority/ksef"
+	"tributary/internal/country"
+	"tributary/internal/country/identity"
+	"tributary/internal/country/packtest"
+	"tributary/internal/official"
+	"tributary/internal/official/ksefwire"
+	"tributary/internal/xmltree"
+)
+
+// foreignInvoice is an invoice as another program writes it: with prefixes,
+// comments and lines.
+func foreignInvoice(number string) string {
+	day := time.Now().Format(time.DateOnly)
+	return `<?xml version="1.0" encoding="utf-8"?>
+<!-- written by hand -->
+<f:Faktura xmlns:f="http://crd.gov.pl/wzor/2025/06/25/13775/">
+  <f:Naglowek><f:KodFormularza kodSystemowy="FA (3)" wersjaSchemy="1-0E">FA</f:KodFormularza><f:WariantFormularza>3</f:WariantFormularza>
+    <f:DataWytworzeniaFa>` + day + `T08:00:00Z</f:DataWytworzeniaFa></f:Naglowek>
+  <f:Podmiot1><f:DaneIdentyfikacyjne><f:NIP>` + nip + `</f:NIP><f:Nazwa>Obca Spółka</f:Nazwa></f:DaneIdentyfikacyjne>
+    <f:Adres><f:KodKraju>PL</f:KodKraju><f:AdresL1>Rynek 1</f:AdresL1></f:Adres></f:Podmiot1>
+  <f:Podmiot2><f:DaneIdentyfikacyjne><f:NIP>7740001454</f:NIP><f:Nazwa>Nabywca</f:Nazwa></f:DaneIdentyfikacyjne><f:JST>2</f:JST><f:GV>2</f:GV></f:Podmiot2>
+  <f:Fa><f:KodWaluty>PLN</f:KodWaluty><f:P_1>` + day + `</f:P_1><f:P_2>` + number + `</f:P_2><f:P_13_1>100.00</f:P_13_1><f:P_14_1>23.00</f:P_14_1><f:P_15>123.00</f:P_15>
+    <f:Adnotacje><f:P_16>2</f:P_16><f:P_17>2</f:P_17><f:P_18>2</f:P_18><f:P_18A>2</f:P_18A><f:Zwolnienie><f:P_19N>1</f:P_19N></f:Zwolnienie>
+      <f:NoweSrodkiTransportu><f:P_22N>1</f:P_22N></f:NoweSrodkiTransportu><f:P_23>2</f:P_23><f:PMarzy><f:P_PMarzyN>1</f:P_PMarzyN></f:PMarzy></f:Adnotacje>
+    <f:RodzajFaktury>VAT</f:RodzajFaktury>
+    <f:FaWiersz><f:NrWierszaFa>1</f:NrWierszaFa><f:P_7>Usługa</f:P_7><f:P_9A>100.00</f:P_9A><f:P_11>100.00</f:P_11><f:P_12>23</f:P_12></f:FaWiersz></f:Fa>
+</f:Faktura>
+`
+}
+
+// office is a double over real HTTP, behind a prefix as the service has it, with
+// KSeF's own description between it and its callers.
+type office struct {
+	*httptest.Server
+	desk      *country.Desk
+	described *packtest.Description
+}
+
+func newOffice(t *testing.T, exempt ...string) office {
+	t.Helper()
+	desk, err := country.OpenDesk(t.TempDir(), "PL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := office{desk: desk, described: packtest.Describe(t, packtest.Schemas(t, "pl-ksef", "open-api.json"), "/v2")}
+	stored := func(r *http.Request) bool { // addresses of KSeF's storage are not described
+		return strings.HasPrefix(r.URL.Path, "/storage/") || slices.Contains(exempt, r.URL.Path)
+	}
+	o.Server = httptest.NewServer(http.StripPrefix("/pl", o.described.Watch(t, ksef.New(desk), stored)))
+	t.Cleanup(func() {
+		o.Close()
+		if err := desk.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return o
+}
+
+// clients is the folder that public clients are installed in.
+func clients(t *testing.T) string {
+	t.Helper()
+	folder, err := filepath.Abs("../../../.cache/ksef-clients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = os.Stat(filepath.Join(folder, "installed"))
+	_, missing := exec.LookPath("node")
+	if err := errors.Join(err, missing); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) {
+			t.Fatal(err)
+		}
+		t.Skipf("no public clients of KSeF: run scripts/setup (%v)", err)
+	}
+	return folder
+}
+
+// account is what a client printed.
+type account struct {
+	Enveloped, Enveloping *bool
+	Open, Status, Good    int
+	Failed                int
+	Number                string
+	Listed, Found         []string
+	UPO, Page, Single     string
+	Sessions              *bool
+	XML                   string
+	Invoices              int
+	Certificates          int
+	PerHour               int
+	Tokens                int
+	Revoked, Refused      string
+	Active                *int
+}
+
+// Public clients go the whole way: they sign in with a token and with a
+// certificate, open a session, send, close it, wait until it is processed, fetch
+// its confirmation, list it, find the invoice and fetch it by its number, and
+// ask for limits and tokens. Each of their calls, and each answer, is one of
+// KSeF's description.
+func TestPublicClientsWorkWithTheDouble(t *testing.T) {
+	folder := clients(t)
+	for _, script := range []string{"ts.mjs", "client.mjs"} {
+		t.Run(script, func(t *testing.T) {
+			var undescribed []string
+			if script == "client.mjs" { // asks for days without a time, which the description does not foresee
+				undescribed = append(undescribed, "/v2/invoices/query/metadata")
+			}
+			o := newOffice(t, undescribed...)
+			dir := t.TempDir()
+			p12, password, err := identity.Test(nip, "Obca Spółka", time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := foreignInvoice("OBCA/1")
+			for name, content := range map[string][]byte{"cert.p12": p12, "invoice.xml": []byte(text)} {
+				if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer stop()
+			token := ""
+			if script == "client.mjs" { // the other makes one itself
+				token = "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" + strings.Repeat("ab", 32)
+			}
+			cmd := exec.CommandContext(ctx, "node", "testdata/clients/"+script, folder, o.URL+"/pl", nip, filepath.Join(dir, "cert.p12"), password, filepath.Join(dir, "invoice.xml"), token)
+			var told strings.Builder
+			cmd.Stderr = &told
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v\n%s\n%s", err, out, told.String())
+			}
+			var got account
+			if err := json.Unmarshal(out, &got); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			got.check(t, text)
+			for _, operation := range []string{"GET /sessions/{referenceNumber}", "GET /sessions/{referenceNumber}/invoices", "GET /invoices/ksef/{ksefNumber}",
+				"POST /tokens", "GET /tokens", "GET /tokens/{referenceNumber}", "DELETE /tokens/{referenceNumber}", "GET /limits/context", "GET /limits/subject", "GET /rate-limits",
+				"POST /auth/xades-signature", "POST /auth/ksef-token"} {
+				if !o.described.Seen()[operation] {
+					t.Errorf("%s did not call %s", script, operation)
+				}
+			}
+			if held, err := o.desk.Registrations(); err != nil || len(held) != 1 || held[0].AuthorityID != got.Number {
+				t.Errorf("%+v %v", held, err)
+			}
+		})
+	}
+}
+
+func (a *account) check(t *testing.T, invoice string) {
+	t.Helper()
+	if a.Open != 100 || a.Status != 200 || a.Good != 1 || a.Failed != 0 {
+		t.Errorf("the session: %d, then %d with %d good and %d failed", a.Open, a.Status, a.Good, a.Failed)
+	}
+	if !ksefwire.ValidNumber(a.Number) || !slices.Equal(a.Listed, []string{a.Number}) || !slices.Equal(a.Found, []string{a.Number}) {
+		t.Errorf("%q is listed as %v and found as %v", a.Number, a.Listed, a.Found)
+	}
+	if !strings.Contains(a.UPO, a.Number) || a.Page != "" && (!strings.Contains(a.Page, a.Number) || !strings.Contains(a.Single, a.Number)) {
+		t.Errorf("the UPO: %.300s\n%.300s\n%.300s", a.UPO, a.Page, a.Single)
+	}
+	if doc, err := xmltree.Read([]byte(a.UPO)); err == nil {
+		if flaw := official.UPO.Schema().First(doc.Root); flaw != nil {
+			t.Errorf("the UPO: %v", flaw)
+		}
+	}
+	if a.XML != invoice {
+		t.Errorf("the invoice comes back as %.500s", a.XML)
+	}
+	if a.Invoices != 10_000 || a.Certificates != 100 || a.PerHour != 180 {
+		t.Errorf("limits: %d, %d, %d", a.Invoices, a.Certificates, a.PerHour)
+	}
+	if a.Tokens != 1 || a.Revoked != "Revoked" {
+		t.Errorf("%d tokens, the one is %s", a.Tokens, a.Revoked)
+	}
+	for what, ok := range map[string]*bool{"an enveloped signature": a.Enveloped, "an enveloping signature": a.Enveloping, "the session in the list": a.Sessions} {
+		if ok != nil && !*ok {
+			t.Errorf("%s: no", what)
+		}
+	}
+	if a.Active != nil && (*a.Active != 2 || !strings.Contains(a.Refused, "450")) {
+		t.Errorf("%d authentications are active; a revoked token is refused with %q", *a.Active, a.Refused)
+	}
+}
