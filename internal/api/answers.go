@@ -2,6 +2,7 @@ package api
 
 import (
 	"reflect"
+	"strings"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
@@ -32,7 +33,8 @@ var answerNames = map[reflect.Type]string{
 	reflect.TypeFor[historyUnknown]():            "UnknownTransaction",
 	reflect.TypeFor[filing.Result]():             "TransactionResult",
 	reflect.TypeFor[filing.CorrectionEntry]():    "ResultCorrection",
-	reflect.TypeFor[page[filing.Result]]():       "TransactionResultPage",
+	reflect.TypeFor[filing.Row]():                "TransactionRow",
+	reflect.TypeFor[page[filing.Row]]():          "TransactionRowPage",
 	reflect.TypeFor[transaction.Address]():       "ResultAddress",
 	reflect.TypeFor[countryAnswer]():             "Country",
 	reflect.TypeFor[page[countryAnswer]]():       "CountryPage",
@@ -229,6 +231,9 @@ func detailOf(key string) (detail, bool) {
 	d, ok := details[key]
 	if !ok {
 		d, ok = countryDetails[key]
+	}
+	if member, row := strings.CutPrefix(key, "TransactionRow."); row && !ok {
+		d, ok = details["TransactionResult."+member] // a row is part of a result
 	}
 	return d, ok
 }

@@ -43,7 +43,8 @@ var (
 		answers: map[int]any{200: filing.Result{}, 404: errorBody{}}}
 	docHistory = operationDoc{tag: "Transactions", summary: "Attempts of a transaction, oldest first", params: []param{pathParam("transaction_id", "The client's id, percent-encoded.")},
 		answers: map[int]any{200: historyAnswer{}, 404: historyUnknown{}}}
-	docList = operationDoc{tag: "Transactions", summary: "List operations, newest first", answers: map[int]any{200: page[filing.Result]{}},
+	docList = operationDoc{tag: "Transactions", summary: "List operations, newest first", answers: map[int]any{200: page[filing.Row]{}},
+		description: "A row is the result without items, payments, attachments and lifecycle. A page has a byte budget and may be shorter than limit: go on while next_cursor is not null.",
 		params: params([]param{
 			queryParam("status", "Only of this status.", object{"type": "string", "enum": []any{"SUCCESS", "PROCESSING", "FAILURE"}}),
 			queryParam("country_code", "Only of this country.", object{"type": "string"}), queryParam("supplier_id", "Only of this supplier.", object{"type": "string"}),

@@ -18,6 +18,14 @@ import (
 // Result is what GET /v1/transactions/{operation_id} answers: every member of
 // spec.md is always there, null or empty while it is unknown.
 type Result struct {
+	Row
+	Attachments []Attachment    `json:"attachments"`
+	Items       []ResultItem    `json:"items"`
+	Payments    []ResultPayment `json:"payments"`
+}
+
+// Row is a result as lists show it: without what grows with the document.
+type Row struct {
 	OperationID     string           `json:"operation_id"`
 	TransactionID   string           `json:"transaction_id"`
 	Number          *string          `json:"transaction_number"`
@@ -30,7 +38,6 @@ type Result struct {
 	Status          Status           `json:"status"`
 	Kind            transaction.Kind `json:"kind"`
 	ReferenceID     *string          `json:"reference_transaction_id"`
-	Attachments     []Attachment     `json:"attachments"`
 	BusinessModel   string           `json:"business_model"`
 	Direction       string           `json:"direction"`
 	OperationRegime string           `json:"operation_regime"`
@@ -38,8 +45,6 @@ type Result struct {
 	CountryCode     string           `json:"country_code"`
 	CurrencyCode    *string          `json:"currency_code"`
 	LanguageCode    *string          `json:"language_code"`
-	Items           []ResultItem     `json:"items"`
-	Payments        []ResultPayment  `json:"payments"`
 	Supplier        ResultSupplier   `json:"supplier"`
 	Customer        *ResultParty     `json:"customer"`
 	Issuer          *ResultParty     `json:"issuer"`
@@ -209,11 +214,12 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 	if o.kind == transaction.Credit || o.kind == transaction.Cancellation {
 		sign = -1
 	}
-	r := &Result{
+	r := &Result{Attachments: []Attachment{}, Items: []ResultItem{}, Payments: []ResultPayment{}}
+	r.Row = Row{
 		OperationID: o.id, TransactionID: o.transactionID, Number: opt(t.Number), Date: Stamp(t.Date), Status: Processing, Kind: o.kind,
-		ReferenceID: opt(o.referenceID), Attachments: []Attachment{}, BusinessModel: country.BusinessModel(t), Direction: "SENT",
+		ReferenceID: opt(o.referenceID), BusinessModel: country.BusinessModel(t), Direction: "SENT",
 		OperationRegime: country.OperationRegime(t, items), Type: country.DocumentType(t), CountryCode: t.CountryCode,
-		CurrencyCode: opt(t.CurrencyCode), LanguageCode: opt(t.LanguageCode), Items: []ResultItem{}, Payments: []ResultPayment{},
+		CurrencyCode: opt(t.CurrencyCode), LanguageCode: opt(t.LanguageCode),
 		Supplier: ResultSupplier{ID: opt(o.supplierID), ExternalID: opt(supplier.ExternalID)}, Customer: party(t.Customer), Issuer: party(t.Issuer),
 		Note: opt(t.Note), ExchangeDate: opt(t.ExchangeRateDate), Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, o.warnings...),
 	}
@@ -341,18 +347,31 @@ func (s *Service) Outline(r db.Reader, scope, id string) (*Result, error) {
 
 // StoredResult is the result that a settling commit kept.
 func StoredResult(r db.Reader, id string) (*Result, error) {
+	result := &Result{}
+	_, err := readStored(r, id, result)
+	return result, err
+}
+
+// StoredRow is the part of it that lists show, and how many bytes were read for
+// it. Lines are passed over, not decoded.
+func StoredRow(r db.Reader, id string) (*Row, int, error) {
+	row := &Row{}
+	size, err := readStored(r, id, row)
+	return row, size, err
+}
+
+func readStored(r db.Reader, id string, into any) (size int, err error) {
 	var stored *string
 	if err := r.Row("SELECT result FROM operations WHERE operation_id = $1", id).Scan(&stored); err != nil {
-		return nil, fmt.Errorf("read the result of %s: %w", id, err)
+		return 0, fmt.Errorf("read the result of %s: %w", id, err)
 	}
 	if stored == nil {
-		return nil, fmt.Errorf("operation %s has no stored result", id)
+		return 0, fmt.Errorf("operation %s has no stored result", id)
 	}
-	result := &Result{}
-	if err := json.Unmarshal([]byte(*stored), result); err != nil {
-		return nil, fmt.Errorf("read the result of %s: %w", id, err)
+	if err := json.Unmarshal([]byte(*stored), into); err != nil {
+		return 0, fmt.Errorf("read the result of %s: %w", id, err)
 	}
-	return result, nil
+	return len(*stored), nil
 }
 
 // Issued is everything a document for people shows.

@@ -38,8 +38,14 @@ type Filter struct {
 	After      string // operation id of the last entry seen
 }
 
-// List answers operations, newest accepted first, and where to go on.
-func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*filing.Result, next string, err error) {
+// pageBytesMax bounds what is read for one page: results have up to 5,000 lines,
+// and a hundred of them would hold a node's memory for one caller. The row that
+// passes it is the page's last.
+const pageBytesMax = 4 << 20
+
+// List answers operations, newest accepted first, and where to go on. A page may
+// be shorter than its limit where documents are large.
+func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*filing.Row, next string, err error) {
 	where, args := f.conditions(scope)
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		ids, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) },
@@ -51,13 +57,17 @@ func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*fili
 			ids = ids[:f.Limit]
 			next = ids[f.Limit-1]
 		}
-		list = make([]*filing.Result, 0, len(ids))
-		for _, id := range ids {
-			result, err := s.read(r, scope, id)
+		list = make([]*filing.Row, 0, len(ids))
+		for read, i := 0, 0; i < len(ids); i++ {
+			row, size, err := s.row(r, scope, ids[i])
 			if err != nil {
 				return err
 			}
-			list = append(list, result)
+			list = append(list, row)
+			if read += size; read > pageBytesMax && i+1 < len(ids) {
+				next = ids[i]
+				return nil
+			}
 		}
 		return nil
 	})

@@ -1,9 +1,12 @@
 package ledger_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,14 +68,57 @@ func TestListFiltersAndPages(t *testing.T) {
 	})
 }
 
-func listed(t *testing.T, n *node, f ledger.Filter) []*filing.Result {
+// TestAPageIsBoundedByBytes: of large documents a page holds fewer, nothing is
+// left out on the way, and rows do not carry what makes documents large.
+func TestAPageIsBoundedByBytes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		n := newNode(t, d, newAuthorities(t).Setup()).Start()
+		supplier := n.Supplier(byNumber, "s1")
+		items := make([]any, 2000)
+		for i := range items {
+			line := item(1, 100)
+			line["number"], line["description"] = i+1, strings.Repeat("x", 200)
+			items[i] = line
+		}
+		for i := range 9 {
+			n.Succeeds(n.File(invoice(byNumber, supplier, fmt.Sprint("t", i)).With("items", items)))
+		}
+		var pages []int
+		var ids []string
+		for f := (ledger.Filter{Limit: 100}); ; {
+			page, next, err := n.List(context.Background(), client, f)
+			must(t, err)
+			pages, ids = append(pages, len(page)), append(ids, idsOf(page)...)
+			text, err := json.Marshal(page)
+			must(t, err)
+			for _, member := range []string{"items", "payments", "attachments", "lifecycle"} {
+				if bytes.Contains(text, []byte(`"`+member+`"`)) {
+					t.Errorf("a row has %s", member)
+				}
+			}
+			if len(text) > 64<<10 {
+				t.Errorf("a page of %d rows has %d bytes", len(page), len(text))
+			}
+			if f.After = next; next == "" {
+				break
+			}
+		}
+		same(t, "all of them, in order", fmt.Sprint(ids), "[t8 t7 t6 t5 t4 t3 t2 t1 t0]")
+		if len(pages) < 2 || pages[0] < 1 || pages[0] > 8 {
+			t.Errorf("pages of %v rows", pages)
+		}
+	})
+}
+
+func listed(t *testing.T, n *node, f ledger.Filter) []*filing.Row {
 	t.Helper()
 	list, _, err := n.List(context.Background(), client, f)
 	must(t, err)
 	return list
 }
 
-func idsOf(list []*filing.Result) []string {
+func idsOf(list []*filing.Row) []string {
 	ids := []string{}
 	for _, r := range list {
 		ids = append(ids, r.TransactionID)

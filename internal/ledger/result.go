@@ -21,32 +21,80 @@ func (s *Ledger) Result(ctx context.Context, scope, operationID string) (result 
 }
 
 func (s *Ledger) read(r db.Reader, scope, id string) (*filing.Result, error) {
-	var stage filing.Stage
-	var stored, settledBy *string
-	err := r.Row("SELECT stage, result, settled_by FROM operations WHERE operation_id = $1 AND client_id = $2", id, scope).Scan(&stage, &stored, &settledBy)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, filing.Unknown()
-	}
+	at, err := standing(r, scope, id)
 	if err != nil {
 		return nil, err
 	}
-	if stage != filing.Settled {
+	if !at.settled {
 		return s.unsettled(r, scope, id)
 	}
-	winner, extra := id, []fault.Fault(nil)
-	if settledBy != nil {
-		winner, extra = *settledBy, filing.ReadFaults(stored)
-	}
-	result, err := filing.StoredResult(r, winner)
+	result, err := filing.StoredResult(r, at.winner)
 	if err != nil {
 		return nil, err
 	}
-	result.OperationID = id
-	result.Errors = append(result.Errors, extra...)
-	if err := s.link(r, scope, winner, result); err != nil {
+	if err := s.attach(r, scope, at.winner, result); err != nil {
 		return nil, err
 	}
-	return result, nil
+	return result, at.complete(r, scope, id, &result.Row)
+}
+
+// row is read for a list. size is what it took to make it.
+func (s *Ledger) row(r db.Reader, scope, id string) (row *filing.Row, size int, err error) {
+	at, err := standing(r, scope, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !at.settled {
+		result, err := s.unsettled(r, scope, id)
+		if err != nil {
+			return nil, 0, err
+		}
+		own := result.Row // its lines may go
+		return &own, at.size, nil
+	}
+	if row, size, err = filing.StoredRow(r, at.winner); err != nil {
+		return nil, 0, err
+	}
+	return row, size, at.complete(r, scope, id, row)
+}
+
+// outcome is where an operation's result is found.
+type outcome struct {
+	settled bool
+	size    int           // of the body
+	winner  string        // the operation that was registered, or itself
+	extra   []fault.Fault // what this attempt adds to the winner's
+}
+
+func standing(r db.Reader, scope, id string) (at outcome, err error) {
+	var stage filing.Stage
+	var added, settledBy *string
+	var size *int
+	err = r.Row("SELECT stage, settled_by, CASE WHEN settled_by IS NULL THEN NULL ELSE result END, bytes FROM operations WHERE operation_id = $1 AND client_id = $2", id, scope).
+		Scan(&stage, &settledBy, &added, &size)
+	switch {
+	case errors.Is(err, db.ErrNoRows):
+		return at, filing.Unknown()
+	case err != nil:
+		return at, err
+	}
+	at.settled, at.winner = stage == filing.Settled, id
+	if size != nil {
+		at.size = *size
+	}
+	if settledBy != nil {
+		at.winner, at.extra = *settledBy, filing.ReadFaults(added)
+	}
+	return at, nil
+}
+
+// complete adds what belongs to this attempt, and what is read fresh.
+func (at outcome) complete(r db.Reader, scope, id string, row *filing.Row) error {
+	row.OperationID = id
+	row.Errors = append(row.Errors, at.extra...)
+	list, err := correctionsOf(r, scope, row.TransactionID)
+	row.Corrections = append(row.Corrections, list...)
+	return err
 }
 
 // unsettled describes an operation on its way, and why it waits.
@@ -108,8 +156,8 @@ var waits = map[fault.Code]string{
 	fault.Held:                   "the transaction is held back until somebody has looked at it",
 }
 
-// link adds what is made fresh for every answer: addresses and corrections.
-func (s *Ledger) link(r db.Reader, scope, id string, result *filing.Result) error {
+// attach adds the documents, whose addresses are made fresh for every answer.
+func (s *Ledger) attach(r db.Reader, scope, id string, result *filing.Result) error {
 	list, err := s.cfg.Documents.Of(r, scope, id)
 	if err != nil {
 		return err
@@ -117,13 +165,16 @@ func (s *Ledger) link(r db.Reader, scope, id string, result *filing.Result) erro
 	for _, a := range list {
 		result.Attachments = append(result.Attachments, filing.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
 	}
-	corrections, err := db.Collect(r, func(scan func(...any) error) (c filing.CorrectionEntry, err error) {
+	return nil
+}
+
+func correctionsOf(r db.Reader, scope, transactionID string) ([]filing.CorrectionEntry, error) {
+	list, err := db.Collect(r, func(scan func(...any) error) (c filing.CorrectionEntry, err error) {
 		return c, scan(&c.TransactionID, &c.OperationID, &c.Kind, &c.Status)
 	}, `SELECT c.transaction_id, c.operation_id, c.kind, o.status FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
-		WHERE c.client_id = $1 AND c.original_id = $2 ORDER BY c.operation_id`, scope, result.TransactionID)
+		WHERE c.client_id = $1 AND c.original_id = $2 ORDER BY c.operation_id`, scope, transactionID)
 	if err != nil {
-		return fmt.Errorf("read corrections: %w", err)
+		return nil, fmt.Errorf("read corrections: %w", err)
 	}
-	result.Corrections = append(result.Corrections, corrections...)
-	return nil
+	return list, nil
 }

@@ -111,7 +111,7 @@ func fillResult(b *testing.B) string {
 	for i := range items {
 		items[i] = filing.ResultItem{Number: int64(i), Name: "Widget of the best kind", Quantity: "3", UnitPrice: 7570, NetPrice: 18168}
 	}
-	text, err := json.Marshal(filing.Result{Items: items, Status: filing.Success})
+	text, err := json.Marshal(filing.Result{Row: filing.Row{Status: filing.Success}, Items: items})
 	must(b, err)
 	return string(text)
 }
