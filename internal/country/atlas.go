@@ -65,7 +65,7 @@ func NewAtlas(cfg AtlasConfig) (*Atlas, error) {
 			wrong = append(wrong, fmt.Errorf("pack %s: there are two of them", p.Code))
 		}
 		wrong = append(wrong, p.validate())
-		p.Facts = p.Facts.filled()
+		p.Facts, p.zone = p.Facts.filled(), zoneOf(p.Facts.TimeZone)
 		a.packs[p.Code] = p
 		a.codes = append(a.codes, p.Code)
 	}

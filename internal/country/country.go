@@ -25,9 +25,8 @@ type Pack struct {
 	Sources []string // the law, as URLs
 	Facts   Facts    // everything about the country that is data
 
-	// Check finds what Facts cannot say. It sees a transaction that already
-	// passed shape and facts, and must decide from the Case alone.
-	Check func(Case) []fault.Fault
+	// Checks find what Facts cannot say, from the Case alone.
+	Checks []Check
 
 	// Classify derives the type of every tax entry the client left open, by
 	// the rules shown in Facts.Derivations. It changes nothing but Tax.Type
@@ -69,6 +68,8 @@ type Pack struct {
 	// Simulator is a strict double of the authority, speaking its own wire
 	// protocol below "/". Nil: no authority.
 	Simulator func(*Desk) http.Handler
+
+	zone *time.Location // of Facts.TimeZone, found once by the atlas
 }
 
 // Case is what a check may look at: the body and the client's configuration, no stored state.

@@ -32,7 +32,7 @@ type Examined struct {
 
 // Examine reads a body and checks all that the body and the client's
 // configuration decide: its shape, then the country's facts and the money,
-// then, if nothing was found so far, the pack's own check.
+// then the pack's own checks, each on what is sound of what it reads.
 //
 // The error is a [fault.Error] of kind Invalid with every fault, each at the
 // client's own path. A member has one fault at most from here: what the shape
@@ -47,12 +47,9 @@ func Examine(kind transaction.Kind, body []byte, terms Terms) (*Examined, error)
 		c.operation()
 		c.facts()
 	}
+	c.refused = slices.Clone(c.Faults.Listed())
 	c.money()
-	if c.Faults.Count() == 0 && c.pack.Check != nil && c.tx.Whole() {
-		c.found(c.pack.Check(Case{
-			Transaction: c.tx, Totals: c.totals, UseCase: c.useCase, Now: terms.Now,
-		})...)
-	}
+	c.checks()
 	if err := c.Faults.Err("the transaction"); err != nil {
 		return nil, err
 	}
@@ -68,9 +65,11 @@ type examiner struct {
 	tx       *transaction.Transaction
 	terms    Terms
 	shape    []fault.Fault // what the reading found
+	refused  []fault.Fault // what the reading and the facts found: no check looks at it
 	pack     Pack
 	useCase  UseCase
 	totals   transaction.Totals
+	counted  bool // there are totals
 	cautions fault.List
 }
 
@@ -79,12 +78,17 @@ type examiner struct {
 func (c *examiner) found(faults ...fault.Fault) {
 	for _, f := range faults {
 		f = c.Spelled(f)
-		switch {
-		case f.Type == fault.Warning:
-			c.cautions.AddNew(f)
-		case !slices.ContainsFunc(c.shape, func(known fault.Fault) bool { return sameMember(known.Field, f.Field) }):
-			c.Faults.AddNew(f)
+		if f.Type == fault.Warning || !slices.ContainsFunc(c.shape, func(known fault.Fault) bool { return sameMember(known.Field, f.Field) }) {
+			c.keep(f)
 		}
+	}
+}
+
+func (c *examiner) keep(f fault.Fault) {
+	if f = c.Spelled(f); f.Type == fault.Warning {
+		c.cautions.AddNew(f)
+	} else {
+		c.Faults.AddNew(f)
 	}
 }
 
@@ -187,7 +191,7 @@ func (c *examiner) money() {
 	if len(faults) > 0 {
 		return
 	}
-	c.totals = totals
+	c.totals, c.counted = totals, true
 	for _, f := range transaction.CheckStated(c.tx, totals) {
 		if c.terms.WarnTotals {
 			f.Type = fault.Warning

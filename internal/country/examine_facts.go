@@ -12,9 +12,28 @@ import (
 
 // facts checks the body against what the country says of itself as data.
 func (c *examiner) facts() {
-	facts := &c.pack.Facts
-	if c.tx.Whole() && !facts.NumberOptional && c.tx.Number == "" {
+	c.rules()
+	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" {
 		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty"))
+	}
+	if c.tx.Whole() {
+		c.rates()
+	}
+}
+
+// rules are the facts but for rates.
+func (c *examiner) rules() {
+	facts := &c.pack.Facts
+	if c.tx.Kind != transaction.Backfill { // what was issued elsewhere obeyed the rules of its own time
+		for i := range facts.Allowed {
+			c.allow(&facts.Allowed[i])
+		}
+		for i := range facts.MaxLengths {
+			c.limit(&facts.MaxLengths[i])
+		}
+		for i := range facts.Patterns {
+			c.written(&facts.Patterns[i])
+		}
 	}
 	for i := range facts.Required {
 		if rule := &facts.Required[i]; c.holds(rule) {
@@ -26,17 +45,9 @@ func (c *examiner) facts() {
 			c.forbid(rule)
 		}
 	}
-	if c.tx.Kind != transaction.Backfill { // what was issued elsewhere obeyed the rules of its own time
-		for i := range facts.Allowed {
-			c.allow(&facts.Allowed[i])
-		}
-		for i := range facts.MaxLengths {
-			c.limit(&facts.MaxLengths[i])
-		}
-	}
 	if c.tx.Whole() {
-		c.exchange()
-		c.rates()
+		c.taxes(facts.TaxesPerLine)
+		c.day(facts.Dates)
 		c.dates()
 	}
 }
@@ -48,11 +59,7 @@ func (c *examiner) dates() {
 	if c.tx.DueDate == "" || c.tx.Date.IsZero() {
 		return
 	}
-	zone, err := time.LoadLocation(c.pack.Facts.TimeZone)
-	if err != nil {
-		zone = time.UTC
-	}
-	day := min(c.tx.Date.In(zone).Format(time.DateOnly), c.tx.Date.Format(time.DateOnly))
+	day := min(c.tx.Date.In(c.zone()).Format(time.DateOnly), c.tx.Date.Format(time.DateOnly))
 	if c.tx.DueDate < day {
 		c.found(fault.At("due_date", fault.ValidationMatchInvalid, "must not be before the day of the document, %s", day))
 	}
@@ -64,7 +71,7 @@ func (c *examiner) holds(r *FieldRule) bool {
 	switch {
 	case r.Kind == "" && !c.tx.Whole(), r.Kind != "" && r.Kind != c.tx.Kind:
 		return false
-	case r.UseCase != "" && r.UseCase != c.useCase && c.useCase != Both:
+	case !concerns(r.UseCase, c.useCase), !c.met(r.When):
 		return false
 	case r.BusinessModel == "":
 		return true
@@ -101,6 +108,9 @@ func (c *examiner) forbid(r *FieldRule) {
 }
 
 func (c *examiner) allow(r *ValueRule) {
+	if !concerns(r.UseCase, c.useCase) {
+		return
+	}
 	eitherCase := strings.HasSuffix(r.Field, "country_code") || strings.HasSuffix(r.Field, "currency_code") || strings.HasSuffix(r.Field, "language_code")
 	c.tx.EachField(r.Field, func(at transaction.Place, text string) {
 		if eitherCase {
@@ -113,6 +123,9 @@ func (c *examiner) allow(r *ValueRule) {
 }
 
 func (c *examiner) limit(r *LengthRule) {
+	if !concerns(r.UseCase, c.useCase) {
+		return
+	}
 	c.tx.EachField(r.Field, func(at transaction.Place, text string) {
 		if len(text) > r.Max && utf8.RuneCountInString(text) > r.Max {
 			c.found(fault.At(at.Path(r.Field), fault.FieldNotValid, "must be at most %d characters long%s", r.Max, because(r.Reason)))
@@ -125,20 +138,6 @@ func because(reason string) string {
 		return ""
 	}
 	return ": " + reason
-}
-
-// exchange asks for a rate where the document is in the country's own currency.
-func (c *examiner) exchange() {
-	if !c.pack.Facts.OwnCurrency || c.tx.CurrencyCode == "" || strings.ToUpper(c.tx.CurrencyCode) == c.pack.Facts.Currency {
-		return
-	}
-	reason := because("documents of " + c.pack.Name + " are in " + c.pack.Facts.Currency)
-	if c.tx.ExchangeRate == nil {
-		c.found(fault.At("exchange_rate", fault.FieldRequired, "must not be empty%s", reason))
-	}
-	if c.tx.ExchangeRateDate == "" {
-		c.found(fault.At("exchange_rate_date", fault.FieldRequired, "must not be empty%s", reason))
-	}
 }
 
 // rates compares every tax entry with the country's regimes and table. What

@@ -14,18 +14,17 @@ func strictCountry() country.Pack {
 		Code: "ZZ", Name: "Zedland", Version: "1",
 		Facts: country.Facts{
 			Currency: "EUR", Languages: []string{"EN"}, TimeZone: "UTC", UseCases: []country.UseCase{country.Invoicing},
-			Required: []country.FieldRule{
-				{Field: "items.*.tax_breakdowns", Reason: "every line says its tax"},
-				{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, Reason: "law"},
-				{Field: "customer.address.city", Reason: "law"},
-			},
+			Required: append(country.InOwnCurrency("EUR", "documents are in euros"),
+				country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "every line says its tax"},
+				country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, Reason: "law"},
+				country.FieldRule{Field: "customer.address.city", Reason: "law"},
+			),
 			Forbidden:   []country.FieldRule{{Field: "issuer", Reason: "no marketplaces"}, {Field: "items.*.ean", UseCase: country.Reporting}},
 			Allowed:     []country.ValueRule{{Field: "currency_code", Values: []string{"EUR", "USD"}}, {Field: "payments.*.type", Values: []string{"CARD", "CASH"}}},
 			MaxLengths:  []country.LengthRule{{Field: "transaction_number", Max: 20}, {Field: "items.*.name", Max: 100}},
 			Regimes:     []string{"VAT"},
 			Rates:       []country.Rate{{Regime: "VAT", Type: "STANDARD", Percent: "25"}, {Regime: "VAT", Type: "REDUCED", Percent: "12.5"}},
 			StrictRates: true,
-			OwnCurrency: true,
 			Corrections: []country.Correction{
 				{Kind: transaction.Credit}, {Kind: transaction.Adjustment},
 				{Kind: transaction.Cancellation, ReasonRequired: true, Reasons: []country.Meaning{{Code: "01"}, {Code: "02"}}},

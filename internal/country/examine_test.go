@@ -3,6 +3,7 @@ package country_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestFactsOfTheCountry(t *testing.T) {
 		{"due before the day where the client is", map[string]any{"transaction_date": "2026-02-28T20:00:00-05:00", "due_date": "2026-02-27"}, []string{"validation_match_invalid due_date"}},
 		{"supplied before the document", map[string]any{"delivery_date": "2025-12-31"}, nil},
 		{"shape and facts in one answer", map[string]any{"items.0.name": nil, "transaction_number": nil, "payments.0.type": "CHECK"},
-			[]string{"field_required items.0.name", "field_required transaction_number", "field_not_valid payments.0.type"}},
+			[]string{"field_required items.0.name", "field_not_valid payments.0.type", "field_required transaction_number"}},
 		{"what the shape refused is not said twice", map[string]any{"transaction_number": 5, "items.0.tax_breakdowns": "x", "customer.tax_information": 1, "payments.0.type": "?"},
 			[]string{"field_not_valid customer.tax_information", "field_not_valid items.0.tax_breakdowns", "field_not_valid payments.0.type", "field_not_valid transaction_number"}},
 		{"no rule of a business model while the customer is in doubt", map[string]any{"customer.type": "?", "customer.tax_information": nil}, []string{"field_not_valid customer.type"}},
@@ -204,29 +205,69 @@ func TestOperationsACountryNeverHas(t *testing.T) {
 	}
 }
 
-func TestPackIsAskedOnlyAboutWhatPassedSoFar(t *testing.T) {
-	var asked []country.Case
+func TestChecksRunOnWhatIsSound(t *testing.T) {
 	pack := strictCountry()
-	pack.Check = func(c country.Case) []fault.Fault {
-		asked = append(asked, c)
-		return []fault.Fault{
-			fault.Warn("customer.tax_information.tax_number", fault.TaxNumberDoubtful, "looks odd"),
-			fault.At("note", fault.FieldNotValid, "must rhyme"),
+	asked := map[string]country.Case{}
+	check := func(name string, amounts bool, found fault.Fault, reads ...string) country.Check {
+		return country.Check{Reads: reads, Amounts: amounts, Find: func(c country.Case) []fault.Fault {
+			asked[name] = c
+			return []fault.Fault{found}
+		}}
+	}
+	pack.Checks = []country.Check{
+		check("note", false, fault.At("note", fault.FieldNotValid, "must rhyme"), "note"),
+		check("number", false, fault.At("transaction_number", fault.ValidationMatchInvalid, "is odd"), "transaction_number"),
+		check("sums", true, fault.At("items", fault.FieldNotValid, "come to too much")),
+		check("first line", false, fault.At("items.0.name", fault.ValidationMatchInvalid, "is odd"), "items.*.name"),
+		check("second line", false, fault.At("items.1.name", fault.ValidationMatchInvalid, "is odd"), "items.*.name"),
+		check("all lines", false, fault.At("reason", fault.FieldNotValid, "is odd"), "items.*.name"),
+		check("reporting", false, fault.At("reason", fault.FieldNotValid, "is odd"), "reason"),
+	}
+	pack.Checks[6].UseCase = country.Reporting
+	for _, c := range []struct {
+		name   string
+		change map[string]any
+		want   []string
+	}{
+		{"a member that a check reads is refused", map[string]any{"transaction_number": nil},
+			[]string{"field_required transaction_number", "field_not_valid note", "field_not_valid items", "validation_match_invalid items.0.name", "validation_match_invalid items.1.name", "field_not_valid reason"}},
+		{"a name is refused: its entry is lost, and what is said of all", map[string]any{"items.0.name": ""},
+			[]string{"field_required items.0.name", "field_not_valid note", "validation_match_invalid transaction_number", "field_not_valid items", "validation_match_invalid items.1.name", "field_not_valid reason"}},
+		{"a price is refused: there are no amounts", map[string]any{"items.0.unit_price": "x"},
+			[]string{"field_not_valid items.0.unit_price", "field_not_valid note", "validation_match_invalid transaction_number", "validation_match_invalid items.0.name", "validation_match_invalid items.1.name", "field_not_valid reason"}},
+		{"a number of a line is refused: the amounts stand", map[string]any{"items.0.number": 0},
+			[]string{"field_not_valid items.0.number", "field_not_valid note", "validation_match_invalid transaction_number", "field_not_valid items", "validation_match_invalid items.0.name", "validation_match_invalid items.1.name", "field_not_valid reason"}},
+	} {
+		clear(asked)
+		_, err := examine(t, pack, transaction.Invoice, c.change)
+		found := transactiontest.FaultsIn(t, err)
+		if !sameFaults(found, c.want) {
+			t.Errorf("%s: found %v, want %v", c.name, found, c.want)
 		}
 	}
-	_, err := examine(t, pack, transaction.Invoice, map[string]any{"transaction_number": nil})
-	transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), "field_required transaction_number")
-	if len(asked) != 0 {
-		t.Fatal("the pack was asked about a transaction with faults")
+	if c := asked["sums"]; c.Totals.Gross != 40210 || c.UseCase != country.Both || c.Now.IsZero() || c.Transaction.ID == "" {
+		t.Errorf("the case was %+v", c)
 	}
-	_, err = examine(t, pack, transaction.Invoice, nil)
-	transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), "field_not_valid note")
-	if len(asked) != 1 || asked[0].Totals.Gross != 40210 || asked[0].UseCase != country.Both || asked[0].Now.IsZero() || asked[0].Transaction.ID == "" {
-		t.Errorf("the case was %+v", asked)
+	if _, ran := asked["reporting"]; !ran {
+		t.Error("a rule of Reporting binds a client with both use cases")
 	}
-	pack.Check = func(country.Case) []fault.Fault {
+}
+
+func sameFaults(found []fault.Fault, want []string) bool {
+	var got []string
+	for _, f := range found {
+		got = append(got, string(f.Code)+" "+f.Field)
+	}
+	slices.Sort(got)
+	want = slices.Sorted(slices.Values(want))
+	return slices.Equal(got, want)
+}
+
+func TestWarningsOfChecksAreKept(t *testing.T) {
+	pack := strictCountry()
+	pack.Checks = []country.Check{{Find: func(country.Case) []fault.Fault {
 		return []fault.Fault{fault.Warn("customer.tax_information.tax_number", fault.TaxNumberDoubtful, "looks odd")}
-	}
+	}}}
 	got, err := examine(t, pack, transaction.Invoice, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -239,9 +280,9 @@ func TestCreditObeysOnlyTheRulesOfCredits(t *testing.T) {
 	pack := strictCountry()
 	pack.Facts.Required = append(pack.Facts.Required,
 		country.FieldRule{Field: "payments"}, country.FieldRule{Field: "note", Kind: transaction.Credit}, country.FieldRule{Field: "reason", Kind: transaction.Cancellation})
-	pack.Check = func(country.Case) []fault.Fault {
+	pack.Checks = []country.Check{{Find: func(country.Case) []fault.Fault {
 		return []fault.Fault{fault.At("items", fault.FieldRequired, "must not be empty")}
-	}
+	}}}
 	credit := `{"country_code": "ZZ", "transaction_date": "2026-03-01T12:30:00Z", "transaction_id": "c1", "reference_transaction_id": "o1"}`
 	_, err := country.Examine(transaction.Credit, []byte(credit), termsOf(t, pack))
 	transactiontest.WantFaults(t, transactiontest.FaultsIn(t, err), "field_required note")

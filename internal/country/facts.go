@@ -17,32 +17,37 @@ const (
 // Facts are a country as data. /v1/countries serves them and validation reads
 // them, so the two cannot disagree.
 type Facts struct {
-	Currency       string       `json:"currency"`
-	Languages      []string     `json:"languages"` // upper case; the first is the default
-	TimeZone       string       `json:"time_zone"` // IANA
-	UseCases       []UseCase    `json:"use_cases"`
-	Obliged        bool         `json:"filing_obligatory"` // Invoicing files as well
-	NumberOptional bool         `json:"transaction_number_optional"`
-	Required       []FieldRule  `json:"required_fields"`
-	Forbidden      []FieldRule  `json:"forbidden_fields"`
-	Allowed        []ValueRule  `json:"allowed_values"`
-	MaxLengths     []LengthRule `json:"max_lengths"`
-	Regimes        []string     `json:"tax_regimes"`
-	ReasonCodes    []Meaning    `json:"tax_codes"`
-	Rates          []Rate       `json:"tax_rates"`
-	StrictRates    bool         `json:"tax_rates_enforced"` // the authority refuses others: an error instead of a warning
-	StrictNumbers  bool         `json:"tax_numbers_enforced"`
-	Corrections    []Correction `json:"corrections"`
-	Settings       []Setting    `json:"settings"`
-	Credentials    []string     `json:"credentials"`               // tax_credentials members that onboarding needs
-	Secrets        []SecretRule `json:"secrets"`                   // further members of tax_credentials, the country's own
-	CertificateKey string       `json:"certificate_key,omitempty"` // "RSA" or "EC": the only kind of key that certificates may have; empty: either
-	TaxNumberName  string       `json:"tax_number_name"`           // by which everybody there knows a business's tax number; empty: by the language's words
-	Formats        []string     `json:"formats"`
-	Authority      *Authority   `json:"authority"`
-	Derivations    []string     `json:"derivation_rules"`
-	DeadlineDays   int          `json:"reporting_deadline_days,omitempty"`
-	OwnCurrency    bool         `json:"exchange_rate_required"` // the document is in the country's currency: others need exchange_rate
+	Currency       string        `json:"currency"`
+	Languages      []string      `json:"languages"` // upper case; the first is the default
+	TimeZone       string        `json:"time_zone"` // IANA
+	UseCases       []UseCase     `json:"use_cases"`
+	Obliged        bool          `json:"filing_obligatory"` // Invoicing files as well
+	NumberOptional bool          `json:"transaction_number_optional"`
+	Required       []FieldRule   `json:"required_fields"`
+	Forbidden      []FieldRule   `json:"forbidden_fields"`
+	Allowed        []ValueRule   `json:"allowed_values"`
+	MaxLengths     []LengthRule  `json:"max_lengths"`
+	Patterns       []PatternRule `json:"patterns"`
+	Dates          *DateRule     `json:"transaction_dates,omitempty"`            // nil: any
+	TaxesPerLine   int           `json:"taxes_per_line_max,omitempty"` // entries that are not withheld; 0: any number
+	Regimes        []string      `json:"tax_regimes"`
+	ReasonCodes    []Meaning     `json:"tax_codes"`
+	Rates          []Rate        `json:"tax_rates"`
+	StrictRates    bool          `json:"tax_rates_enforced"` // the authority refuses others: an error instead of a warning
+	StrictNumbers  bool          `json:"tax_numbers_enforced"`
+	Corrections    []Correction  `json:"corrections"`
+	Settings       []Setting     `json:"settings"`
+	Credentials    []string      `json:"credentials"`               // tax_credentials members that onboarding needs
+	Secrets        []SecretRule  `json:"secrets"`                   // further members of tax_credentials, the country's own
+	CertificateKey string        `json:"certificate_key,omitempty"` // "RSA" or "EC": the only kind of key that certificates may have; empty: either
+	TaxNumberName  string        `json:"tax_number_name"`           // by which everybody there knows a business's tax number; empty: by the language's words
+	Formats        []string      `json:"formats"`
+	Authority      *Authority    `json:"authority"`
+	Derivations    []string      `json:"derivation_rules"`
+	DeadlineDays   int           `json:"reporting_deadline_days,omitempty"`
+	OwnCurrency    bool          `json:"exchange_rate_required"`       // another currency needs exchange_rate: filled in from Required
+	NumberExample  string        `json:"tax_number_example,omitempty"` // an invented one that the country's rules accept
+	SimplifiedMax  int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none
 }
 
 // FieldRule asks for, or forbids, a member of the body. Field is a dotted path
@@ -52,6 +57,7 @@ type FieldRule struct {
 	UseCase       UseCase          `json:"use_case,omitempty"`
 	BusinessModel string           `json:"business_model,omitempty"`
 	Kind          transaction.Kind `json:"kind,omitempty"`
+	When          []Condition      `json:"when,omitempty"`
 	Reason        string           `json:"reason"`
 }
 
@@ -60,6 +66,8 @@ type ValueRule struct {
 	Field  string   `json:"field"`
 	Values []string `json:"values"`
 	Reason string   `json:"reason"`
+
+	UseCase UseCase `json:"use_case,omitempty"`
 }
 
 // LengthRule narrows a member's length, counted in characters.
@@ -67,6 +75,8 @@ type LengthRule struct {
 	Field  string `json:"field"`
 	Max    int    `json:"max"`
 	Reason string `json:"reason"`
+
+	UseCase UseCase `json:"use_case,omitempty"`
 }
 
 // Meaning is a code with what it stands for.
@@ -80,8 +90,9 @@ type Rate struct {
 	Regime  string `json:"regime"`
 	Type    string `json:"type"`
 	Percent string `json:"percent"`
-	Since   string `json:"since,omitempty"` // YYYY-MM-DD
-	Until   string `json:"until,omitempty"` // exclusive
+	Beside  string `json:"beside,omitempty"` // the rate of the main tax that this one is added to; it never stands alone
+	Since   string `json:"since,omitempty"`  // YYYY-MM-DD
+	Until   string `json:"until,omitempty"`  // exclusive
 }
 
 // Correction is an operation the country knows, and until when.

@@ -118,6 +118,7 @@ func (f Facts) filled() Facts {
 	fill(&f.Forbidden)
 	fill(&f.Allowed)
 	fill(&f.MaxLengths)
+	fill(&f.Patterns)
 	fill(&f.Regimes)
 	fill(&f.ReasonCodes)
 	fill(&f.Rates)
@@ -127,6 +128,7 @@ func (f Facts) filled() Facts {
 	fill(&f.Secrets)
 	fill(&f.Formats)
 	fill(&f.Derivations)
+	f.OwnCurrency = slices.ContainsFunc(f.Required, func(r FieldRule) bool { return r.Field == "exchange_rate" })
 	return f
 }
 
@@ -143,7 +145,7 @@ func sameCorrection(a, b Correction) bool {
 // validateRules refuses a rule on a member that no body has: it would never
 // hold, or never be obeyed, and nobody would see it.
 func (f Facts) validateRules(wrong *complaints) {
-	if len(f.Required)+len(f.Forbidden)+len(f.Allowed)+len(f.MaxLengths) == 0 {
+	if len(f.Required)+len(f.Forbidden)+len(f.Allowed)+len(f.MaxLengths)+len(f.Patterns) == 0 {
 		return
 	}
 	known := transaction.FieldPaths()
@@ -154,10 +156,12 @@ func (f Facts) validateRules(wrong *complaints) {
 	}
 	for _, r := range f.Required {
 		field("required_fields", r.Field)
+		validateConditions(r.When, field)
 		r.validate(wrong)
 	}
 	for _, r := range f.Forbidden {
 		field("forbidden_fields", r.Field)
+		validateConditions(r.When, field)
 		r.validate(wrong)
 	}
 	for _, r := range f.Allowed {
@@ -171,6 +175,23 @@ func (f Facts) validateRules(wrong *complaints) {
 		if r.Max < 1 {
 			wrong.add("max_lengths of %s: %d", r.Field, r.Max)
 		}
+	}
+	for _, r := range f.Patterns {
+		field("patterns", r.Field)
+		validateConditions(r.When, field)
+		if !r.Pattern.Match(r.Example) {
+			wrong.add("patterns of %s: the example %q does not match", r.Field, r.Example)
+		}
+	}
+}
+
+// validateConditions refuses those that no single member can meet.
+func validateConditions(when []Condition, field func(list, name string)) {
+	for _, c := range when {
+		if strings.Contains(c.Field, "*") || c.Matches.IsZero() && c.Unless.IsZero() {
+			field("conditions", "a condition on "+c.Field)
+		}
+		field("conditions", c.Field)
 	}
 }
 

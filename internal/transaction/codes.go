@@ -4,6 +4,22 @@ package transaction
 // are free for users in ISO 3166-1; none of them is a place with live taxes.
 const ReferenceCode = "XX"
 
+// Currencies lists the codes of [CurrencyExponent] that a country takes, in order.
+func Currencies(takes func(code string) bool) []string {
+	var codes []string
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			for c := 'A'; c <= 'Z'; c++ {
+				code := string([]rune{a, b, c})
+				if _, known := CurrencyExponent(code); known && takes(code) {
+					codes = append(codes, code)
+				}
+			}
+		}
+	}
+	return codes
+}
+
 // CurrencyExponent returns the number of decimals between a currency's unit and
 // the minor unit that amounts are written in, by ISO 4217. The code is upper case.
 //

@@ -25,8 +25,29 @@ func (d *decoder) items() strictjson.State {
 		st = strictjson.Absent
 	}
 	d.uniqueNumbers()
-	d.itemsFaulty = d.Faults.Count() > before
+	d.itemsFaulty = d.amountsFaulty(before)
 	return st
+}
+
+// amountsFaulty reports whether something is wrong, beyond the first so many
+// faults, with what amounts are worked out from: a line without a name still
+// has a price.
+func (d *decoder) amountsFaulty(before int) bool {
+	listed := d.Faults.Listed()
+	if d.Faults.Count() > len(listed) {
+		return true // nobody knows what the others are about
+	}
+	for _, f := range listed[before:] {
+		parts := strings.Split(f.Field, ".")
+		if len(parts) < 3 {
+			return true // an entry as a whole
+		}
+		switch parts[2] {
+		case "quantity", "unit_price", "discount", "type", "tax_breakdowns", aliasTaxes:
+			return true
+		}
+	}
+	return false
 }
 
 func (d *decoder) item() {

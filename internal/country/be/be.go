@@ -23,6 +23,8 @@ func Page() en16931.Page {
 		Offer:   offer,
 		// Tax may be rounded on the total of the invoice only.
 		ByCategory: true,
+		Required:   addressed(),
+		TaxNumber:  "BE0403170701",
 		Exempt:     "Exempt from VAT, article 44 of the Belgian VAT Code",
 		Example: &country.Example{
 			Company: country.Supplier{LegalName: "Voorbeeld NV", CompanyNumber: "0202239951", TaxNumber: "BE0202239951",
@@ -32,6 +34,20 @@ func Page() en16931.Page {
 					"address": {"country_code": "BE", "city": "Liège", "postal_code": "4000", "address_line_1": "Rue de l'Exemple 1"}}}`,
 		},
 	}
+}
+
+// addressed: a business in Belgium receives invoices under its number, unless
+// the transaction says where else.
+func addressed() []country.FieldRule {
+	return []country.FieldRule{{
+		Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B,
+		When: []country.Condition{
+			{Field: "customer.address.country_code", Matches: country.Matching("(?i)^BE$")},
+			{Field: "customer.electronic_address", Matches: country.Matching("^$")},
+			{Field: "customer.entity_number", Unless: country.Matching(`^[ .]*[01]([ .]*[0-9]){9}[ .]*$`)},
+		},
+		Reason: "a business in Belgium is addressed by its number, where neither electronic_address nor entity_number says how (PEPPOL-EN16931-R010)",
+	}}
 }
 
 // offer: between Belgian businesses nothing but Peppol BIS will do.

@@ -24,13 +24,14 @@ func Extend(base country.Pack, p Page) country.Pack {
 			country.FieldRule{Field: "customer.address.country_code", BusinessModel: transaction.B2B, Reason: "a structured invoice names the country of the buyer (EN 16931 BR-11)"},
 			country.FieldRule{Field: "items.*.tax_breakdowns", BusinessModel: transaction.B2B, Reason: "each line of a structured invoice has one VAT category (EN 16931 BR-CO-04)"})
 	}
-	pack.Check = func(c country.Case) []fault.Fault {
-		var found []fault.Fault
-		if base.Check != nil {
-			found = base.Check(c)
-		}
-		return append(found, p.check(c, base)...)
-	}
+	pack.Facts.Required = append(slices.Clone(pack.Facts.Required), p.Required...)
+	pack.Facts.NumberExample = p.TaxNumber
+	pack.Checks = append(slices.Clone(base.Checks), country.Check{
+		// What is missing elsewhere is a finding at its own place, which was refused already.
+		Reads:   []string{"customer", "currency_code", "transaction_date", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount", "items.*.tax_breakdowns"},
+		Amounts: true,
+		Find:    func(c country.Case) []fault.Fault { return p.check(c, base) },
+	})
 	pack.CheckCompany = func(s country.Supplier, k country.Credentials) []fault.Fault {
 		var found []fault.Fault
 		if base.CheckCompany != nil {

@@ -106,7 +106,7 @@ func TestABelgianBuyerMustBeAddressable(t *testing.T) {
 	tx.Customer.TaxNumber, tx.Customer.EntityNumber = "", ""
 	totals, _ := transaction.Calculate(tx.Items)
 	found := errorsOf(pack.Check(country.Case{Transaction: tx, Totals: totals, UseCase: country.Invoicing, Now: tx.Date}))
-	if len(found) != 1 || found[0].Field != "customer.electronic_address" || found[0].Code != fault.FieldRequired || !strings.Contains(found[0].Message, "PEPPOL-EN16931-R010") {
+	if len(found) != 1 || found[0].Field != "customer.tax_information.tax_number" || found[0].Code != fault.FieldRequired || !strings.Contains(found[0].Message, "PEPPOL-EN16931-R010") {
 		t.Errorf("%v", found)
 	}
 	tx.Customer.Electronic = &transaction.ElectronicAddress{Scheme: "0208", ID: "0403170702"}

@@ -31,6 +31,12 @@ type Page struct {
 	// Exempt is the text of the exemption where nothing says more.
 	Exempt string
 
+	// Required are rules of the country alone, besides those that all have.
+	Required []country.FieldRule
+
+	// TaxNumber is an invented one that the country's rules accept.
+	TaxNumber string
+
 	// Settings of the country alone, besides those that all have.
 	Settings []country.Setting
 

@@ -1,7 +1,6 @@
 package es
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -11,26 +10,60 @@ import (
 	"tributary/internal/transaction"
 )
 
-// check finds what the authority would refuse and the body alone can tell.
-func (p *pack) check(c country.Case) []fault.Fault {
-	t := c.Transaction
-	found := slices.Concat(checkNumber(t.Number), checkDay(t.Date, c.Now, p.madrid))
-	customer, wrong := partyID(t.Customer, "customer")
-	found = append(found, wrong...)
-	_, wrong = partyID(t.Issuer, "issuer")
-	found = append(found, wrong...)
-	for i := range t.Items {
-		if plain(t.Items[i].Name, descriptionMax) != "" {
-			break
-		}
-		if i == len(t.Items)-1 {
-			found = append(found, fault.At("items.0.name", fault.FieldNotValid, "must have a printable character"))
+// numberPattern are the characters of NumSerieFactura: printable ASCII without
+// the five that AEAT excludes, no blanks at the ends ("Validaciones" 1.2.0,
+// section 3.1.3.1).
+const numberPattern = `^[!#-&(-;?-~]([ !#-&(-;?-~]*[!#-&(-;?-~])?$`
+
+// checks find what the authority would refuse and the body alone can tell.
+func (p *pack) checks() []country.Check {
+	party := func(name string) []string {
+		return []string{name + ".type", name + ".legal_name", name + ".tax_information.tax_number", name + ".address.country_code"}
+	}
+	lines := []string{"items.*.tax_breakdowns", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount",
+		"customer.type", "customer.tax_information.tax_number", "customer.address.country_code", "currency_code", "exchange_rate", "transaction_date"}
+	return []country.Check{
+		{Reads: party("customer"), Find: func(c country.Case) []fault.Fault {
+			_, wrong := partyID(c.Transaction.Customer, "customer")
+			return wrong
+		}},
+		{Reads: party("issuer"), Find: func(c country.Case) []fault.Fault {
+			_, wrong := partyID(c.Transaction.Issuer, "issuer")
+			return wrong
+		}},
+		{Reads: []string{"items.*.name"}, Find: checkNames},
+		{Reads: lines, Amounts: true, Find: func(c country.Case) []fault.Fault {
+			_, wrong := breakDown(c.Transaction, p.classify(c), c.Totals)
+			return wrong
+		}},
+		{Reads: append(party("customer"), append(lines, "transaction_number", "reason", "items")...), Amounts: true, Find: p.contradictions},
+	}
+}
+
+// checkNames wants one line with something to print.
+func checkNames(c country.Case) []fault.Fault {
+	items := c.Transaction.Items
+	for i := range items {
+		if plain(items[i].Name, descriptionMax) != "" {
+			return nil
 		}
 	}
+	if len(items) == 0 {
+		return nil
+	}
+	return []fault.Fault{fault.At("items.0.name", fault.FieldNotValid, "must have a printable character")}
+}
+
+// contradictions finds what does not fit within a record that could be made.
+func (p *pack) contradictions(c country.Case) []fault.Fault {
+	t := c.Transaction
+	customer, wrong := partyID(t.Customer, "customer")
+	if len(wrong) > 0 {
+		return nil
+	}
 	sums, wrong := breakDown(t, p.classify(c), c.Totals)
-	found = append(found, wrong...)
-	if len(found) > 0 {
-		return found
+	if len(wrong) > 0 {
+		return nil
 	}
 	r := &record{id: invoiceID{Number: t.Number}, customer: customer, sums: sums, kind: "F1"}
 	if t.Kind == transaction.Adjustment {
@@ -56,26 +89,23 @@ func adjustmentAhead(t *transaction.Transaction) (kind, method string) {
 	return chooseCorrection(&record{}, t.Reason, original{})
 }
 
-// checkNumber knows the characters of NumSerieFactura: printable ASCII without
-// the five that AEAT excludes ("Validaciones" 1.2.0, section 3.1.3.1).
-func checkNumber(number string) []fault.Fault {
-	const field = "transaction_number"
-	bad := func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"'<>=`, r) }
-	switch {
-	case strings.ContainsFunc(number, bad):
-		return []fault.Fault{fault.At(field, fault.FieldNotValid, `must be of printable ASCII characters without ", ', <, > and =`)}
-	case len(number) > referenceMax || strings.TrimSpace(number) != number:
-		return []fault.Fault{fault.At(field, fault.FieldNotValid, "must have at most %d characters and no blanks at its ends", referenceMax)}
+// checkNumber judges the number under which a record is filed: of a credit
+// without one it is ours.
+func (p *pack) checkNumber(number string) []fault.Fault {
+	for _, rule := range p.facts.Patterns {
+		if rule.Field == "transaction_number" && !rule.Pattern.Match(number) || len(number) > referenceMax {
+			return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid, "must be at most %d %s", referenceMax, rule.Reason)}
+		}
 	}
 	return nil
 }
 
-// checkDay refuses days before the law and after today.
-func checkDay(at, now time.Time, where *time.Location) []fault.Fault {
+// checkDay refuses days before the law and after today, where the supplier is.
+func (p *pack) checkDay(at, now time.Time, where *time.Location) []fault.Fault {
 	const field = "transaction_date"
 	on := at.In(where).Format(time.DateOnly)
 	switch {
-	case on < firstDay:
+	case on < p.facts.Dates.Earliest:
 		return []fault.Fault{fault.At(field, fault.FieldNotValid, "must not be before %s: the tax authority takes no earlier invoices", firstDay)}
 	case !now.IsZero() && on > now.In(where).Format(time.DateOnly):
 		return []fault.Fault{fault.At(field, fault.FieldNotValid, "must not be after today")}

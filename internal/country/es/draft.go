@@ -116,7 +116,7 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 		return r, r.cancel(in, own, where)
 	}
 	r.id, r.reference = own, referenceText(in.Late, in.OperationID)
-	if faults := slices.Concat(checkNumber(own.Number), checkDay(in.Transaction.Date, in.Now, where)); len(faults) > 0 {
+	if faults := slices.Concat(p.checkNumber(own.Number), p.checkDay(in.Transaction.Date, in.Now, where)); len(faults) > 0 {
 		return nil, invalid(faults...)
 	}
 	if in.Refused { // "alta por rechazo": AEAT, "Validaciones" 1.2.0, annex 6.1

@@ -44,7 +44,7 @@ func Pack() country.Pack {
 			"https://www.agenciatributaria.es/AEAT.desarrolladores/Desarrolladores/_menu_/Documentacion/Sistemas_Informaticos_de_Facturacion_y_Sistemas_VERI_FACTU/Sistemas_Informaticos_de_Facturacion_y_Sistemas_VERI_FACTU.html",
 		},
 		Facts:        p.facts,
-		Check:        p.check,
+		Checks:       p.checks(),
 		Classify:     p.classify,
 		Connect:      p.connect,
 		CheckCompany: checkCompany,

@@ -14,16 +14,22 @@ func facts() country.Facts {
 		TimeZone:  timeZone,
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:   true,
-		Required: []country.FieldRule{
-			{Field: "items.*.tax_breakdowns", Reason: "a record says of every line how it is taxed"},
-			{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, Reason: "an invoice to a business carries its NIF or foreign tax number"},
-			{Field: "issuer.tax_information.tax_number", Reason: "whoever issues for the supplier is named in the record"},
-		},
+		Required: append(country.InOwnCurrency("EUR", "records and invoices are in euros"),
+			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "a record says of every line how it is taxed"},
+			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, Reason: "an invoice to a business carries its NIF or foreign tax number"},
+			country.FieldRule{Field: "issuer.tax_information.tax_number", Reason: "whoever issues for the supplier is named in the record"},
+		),
 		MaxLengths: []country.LengthRule{
 			{Field: "customer.legal_name", Max: nameMax, Reason: "NombreRazon has room for no more"},
 			{Field: "issuer.legal_name", Max: nameMax, Reason: "NombreRazon has room for no more"},
-			{Field: "transaction_number", Max: referenceMax, Reason: "NumSerieFactura has room for no more"},
 		},
+		Patterns: []country.PatternRule{
+			{Field: "transaction_number", Pattern: country.Matching(numberPattern), Example: "2026-A/1", Reason: `printable ASCII characters without ", ', <, > and =`},
+		},
+		Dates:         &country.DateRule{Earliest: firstDay, Today: true, Reason: "the tax authority takes no other days"},
+		TaxesPerLine:  2, // the tax and its surcharge
+		NumberExample: "A28015865",
+		SimplifiedMax: simpleMax,
 		Regimes:       []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeSurcharge},
 		ReasonCodes:   reasonCodes(),
 		Rates:         rates(),
@@ -42,7 +48,6 @@ func facts() country.Facts {
 			Name: "Agencia Estatal de Administración Tributaria", System: "VERI*FACTU", Protocol: "SOAP 1.1 over mutual TLS",
 		},
 		Derivations: derivations(),
-		OwnCurrency: true,
 	}
 }
 
@@ -62,12 +67,12 @@ func rates() []country.Rate {
 		)
 	}
 	return append(all,
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxStandard, Percent: "5.2"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1.75"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1.4"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.5"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1", Since: "2024-10-01", Until: "2025-01-01"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.62", Since: "2023-01-01", Until: "2024-10-01"},
-		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.26", Since: "2024-10-01", Until: "2025-01-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxStandard, Percent: "5.2", Beside: "21"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1.75", Beside: "21"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1.4", Beside: "10"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.5", Beside: "4"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "1", Beside: "7.5", Since: "2024-10-01", Until: "2025-01-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.62", Beside: "5", Since: "2023-01-01", Until: "2024-10-01"},
+		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.26", Beside: "2", Since: "2024-10-01", Until: "2025-01-01"},
 	)
 }

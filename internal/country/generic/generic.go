@@ -78,7 +78,7 @@ func Packs() ([]country.Pack, error) {
 		}
 		facts.Rates = append(facts.Rates, own[row[0]]...)
 		packs = append(packs, country.Pack{
-			Code: row[0], Name: row[1], Version: version, Sources: sources, Facts: facts, Check: check, Example: examples[row[0]],
+			Code: row[0], Name: row[1], Version: version, Sources: sources, Facts: facts, Checks: checks(), Example: examples[row[0]],
 		})
 	}
 	return packs, nil
@@ -106,11 +106,21 @@ func ownRates() (map[string][]country.Rate, error) {
 	return all, nil
 }
 
-// check finds tax numbers that cannot exist. Rates are checked from the facts,
+// checks find tax numbers that cannot exist. Rates are checked from the facts,
 // for every country alike (country.CheckRates).
-func check(c country.Case) []fault.Fault {
-	found := checkNumber("customer", c.Transaction.CountryCode, c.Transaction.Customer)
-	return append(found, checkNumber("issuer", c.Transaction.CountryCode, c.Transaction.Issuer)...)
+func checks() []country.Check {
+	return []country.Check{
+		{Reads: numberReads("customer"), Find: func(c country.Case) []fault.Fault {
+			return checkNumber("customer", c.Transaction.CountryCode, c.Transaction.Customer)
+		}},
+		{Reads: numberReads("issuer"), Find: func(c country.Case) []fault.Fault {
+			return checkNumber("issuer", c.Transaction.CountryCode, c.Transaction.Issuer)
+		}},
+	}
+}
+
+func numberReads(party string) []string {
+	return []string{party + ".type", party + ".tax_information", party + ".address.country_code"}
 }
 
 // checkNumber doubts a business's tax number by the rules of the country of

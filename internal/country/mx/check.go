@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"tributary/internal/country"
@@ -51,66 +50,58 @@ func (c *checker) add(field string, code fault.Code, format string, args ...any)
 	c.found = append(c.found, fault.At(field, code, format, args...))
 }
 
-// check finds what SAT would refuse and the body alone shows.
-func check(cat *catalog, in country.Case) []fault.Fault {
-	c := &checker{cat: cat, in: in}
-	t := in.Transaction
-	c.date(t.Date)
-	c.bars()
-	c.customer(t.Customer)
-	c.money(t)
-	c.payments(t.Payments)
-	items := typed(cat, t, in.Totals)
+// checks find what SAT would refuse and the body alone shows.
+func checks(cat *catalog) []country.Check {
+	one := func(find func(*checker), reads ...string) country.Check {
+		return country.Check{Reads: reads, Find: func(in country.Case) []fault.Fault {
+			c := &checker{cat: cat, in: in}
+			find(c)
+			return c.found
+		}}
+	}
+	lines := []string{"items.*.unit_price", "items.*.code", "items.*.type", "items.*.tax_breakdowns", "customer.type", "customer.tax_information", "customer.address.country_code", "transaction_date"}
+	whole := country.Check{Reads: append(lines, "items", "currency_code"), Amounts: true, Find: func(in country.Case) []fault.Fault { return layable(cat, in) }}
+	sums := one(func(c *checker) { c.sums() }, "items")
+	sums.Amounts = true
+	return []country.Check{
+		one(func(c *checker) { c.customer(c.in.Transaction.Customer) }, "customer.type", "customer.tax_information", "customer.address.country_code"),
+		one(func(c *checker) { c.money(c.in.Transaction) }, "exchange_rate"),
+		one(func(c *checker) { c.payments(c.in.Transaction.Payments) }, "payments.*.code", "payments.*.type"),
+		one(func(c *checker) { c.lines() }, lines...),
+		sums, whole,
+	}
+}
+
+// lines checks each on its own.
+func (c *checker) lines() {
+	items := typed(c.cat, c.in.Transaction, c.in.Totals)
 	for i := range items {
 		c.line(i, &items[i])
 	}
-	if len(c.found) > 0 {
-		return c.found
+}
+
+// layable tries to write the lines: what they take away must be somewhere.
+func layable(cat *catalog, in country.Case) []fault.Fault {
+	c := &checker{cat: cat, in: in}
+	if c.lines(); len(c.found) > 0 {
+		return nil // said already
 	}
+	t := in.Transaction
 	decimals, _ := transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	_, sign := direction(t.Kind, in.Totals)
-	_, faults := lay(items, in.Totals, sign, decimals)
+	_, faults := lay(typed(cat, t, in.Totals), in.Totals, sign, decimals)
 	return faults
-}
-
-func (c *checker) date(date time.Time) {
-	switch {
-	case date.IsZero():
-	case date.After(c.in.Now.Add(aheadMax)):
-		c.add("transaction_date", fault.FieldNotValid, "must not be in the future: SAT stamps nothing before its date (error 401)")
-	case date.Before(c.in.Now.Add(-satwire.StampWithin)):
-		c.add("transaction_date", fault.FieldNotValid, "must be within the last 72 hours: SAT stamps nothing later (error 401)")
-	}
-}
-
-// bars refuses the one character that the texts of a voucher cannot have,
-// because the original string separates its parts by it.
-func (c *checker) bars() {
-	for _, path := range []string{"transaction_number", "customer.legal_name", "customer.tax_information.tax_number",
-		"items.*.name", "items.*.description", "items.*.unit", "items.*.ean"} {
-		c.in.Transaction.EachField(path, func(at transaction.Place, text string) {
-			if strings.Contains(text, "|") {
-				c.add(at.Path(path), fault.FieldNotValid, "must not contain the character |")
-			}
-		})
-	}
 }
 
 func (c *checker) customer(p *transaction.Party) {
 	if p == nil {
 		return
 	}
-	if utf8.RuneCountInString(tidy(p.LegalName)) > 300 {
-		c.add("customer.legal_name", fault.FieldNotValid, "must be at most 300 characters long")
-	}
 	rfc := rfcOf(p.TaxNumber)
 	switch {
 	case abroad(p) && !rfcPattern.MatchString(rfc), rfc == satwire.RFCPublic, rfc == satwire.RFCForeign:
 		return
 	case rfc == "":
-		if p.Type == transaction.Business {
-			c.add("customer.tax_information.tax_number", fault.FieldRequired, "must not be empty: an invoice to a business in Mexico names its RFC")
-		}
 		return
 	case !rfcPattern.MatchString(rfc):
 		c.add("customer.tax_information.tax_number", fault.FieldNotValid, "is not an RFC: three letters and a date and three characters for companies, four letters for people")
@@ -120,16 +111,6 @@ func (c *checker) customer(p *transaction.Party) {
 }
 
 func (c *checker) registered(p *transaction.Party, rfc string) {
-	code := ""
-	if p.Address != nil {
-		code = strings.TrimSpace(p.Address.PostalCode)
-	}
-	switch {
-	case code == "":
-		c.add("customer.address.postal_code", fault.FieldRequired, "must not be empty: SAT compares it with the one it has on file for the RFC")
-	case !postalPattern.MatchString(code):
-		c.add("customer.address.postal_code", fault.FieldNotValid, "must have five digits")
-	}
 	c.use(p, rfc)
 	said := regimePattern.FindStringSubmatch(p.TaxRegime)
 	if said == nil {
@@ -161,17 +142,14 @@ func (c *checker) use(p *transaction.Party, rfc string) {
 }
 
 func (c *checker) money(t *transaction.Transaction) {
-	code := strings.ToUpper(t.CurrencyCode)
-	if !currency(code) {
-		c.add("currency_code", fault.FieldNotValid, "is not a currency of SAT's catalogue")
-	}
-	switch {
-	case code == "MXN" || code == "":
-	case t.ExchangeRate == nil:
-		c.add("exchange_rate", fault.FieldRequired, "must not be empty: SAT asks for the pesos of one unit of a foreign currency")
-	case !t.ExchangeRate.IsPositive():
+	if t.ExchangeRate != nil && !strings.EqualFold(t.CurrencyCode, "MXN") && !t.ExchangeRate.IsPositive() {
 		c.add("exchange_rate", fault.FieldNotValid, "must be more than 0")
 	}
+}
+
+// sums checks what the lines come to.
+func (c *checker) sums() {
+	t := c.in.Transaction
 	switch {
 	case t.Kind == transaction.Invoice && c.in.Totals.Gross < 0:
 		c.add("items", fault.FieldNotValid, "must not come to less than nothing: what is given back goes to /v1/transactions/adjustment")
@@ -206,9 +184,6 @@ func (c *checker) line(i int, item *transaction.Item) {
 	at := func(member string) string { return fmt.Sprintf("items.%d.%s", i, member) }
 	if item.Code != "" && !c.cat.product(item.Code) {
 		c.add(at("code"), fault.FieldNotValid, "is not a product or service of SAT's catalogue c_ClaveProdServ: eight digits, 01010101 where none fits")
-	}
-	if item.UnitPrice == 0 {
-		c.add(at("unit_price"), fault.FieldNotValid, "must not be 0: SAT takes no line without a price (CFDI40166)")
 	}
 	iva, ieps, taxed := 0, 0, false
 	for j := range item.Taxes {

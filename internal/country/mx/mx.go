@@ -56,7 +56,7 @@ func Pack() country.Pack {
 		Version: version,
 		Sources: sources(),
 		Facts:   cat.facts,
-		Check:   func(in country.Case) []fault.Fault { return check(cat, in) },
+		Checks:  checks(cat),
 		Classify: func(in country.Case) []transaction.Item {
 			return typed(cat, in.Transaction, in.Totals)
 		},
@@ -88,7 +88,10 @@ func facts() country.Facts {
 		TaxNumberName: "RFC", Currency: "MXN", Languages: []string{"ES", "EN"}, TimeZone: satwire.ZoneCentre,
 		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:  true, NumberOptional: true,
+		Required: required(), Patterns: patterns(), TaxesPerLine: 2, NumberExample: "URE180429TM6",
+		Dates: &country.DateRule{Past: int(satwire.StampWithin.Hours()), Ahead: int(aheadMax.Minutes()), Reason: "SAT stamps nothing later, and nothing before its date (error 401)"},
 		Allowed: []country.ValueRule{
+			{Field: "currency_code", Values: transaction.Currencies(currency), Reason: "the currencies of SAT's catalogue"},
 			{Field: "items.*.tax_breakdowns.*.regime", Values: []string{transaction.VAT, regimeIVA, regimeIEPS, transaction.Withholding}, Reason: "VAT and IVA are the same tax"},
 		},
 		MaxLengths: []country.LengthRule{
@@ -112,6 +115,39 @@ func facts() country.Facts {
 		Derivations:  derivations(),
 		DeadlineDays: 3, // 72 hours, see satwire.StampWithin
 	}
+}
+
+// rfcText is how people write an RFC, with separators or the country's letters.
+const rfcText = `(?i)^(MX)?([A-Z&Ñ][ ./-]*){3,4}([0-9][ ./-]*){6}([A-Z0-9][ ./-]*){3}$`
+
+// withRFC is met by customers who are on SAT's file: the RFCs of the public and
+// of foreigners are nobody's.
+func withRFC() []country.Condition {
+	return []country.Condition{{
+		Field: "customer.tax_information.tax_number", Matches: country.Matching(rfcText),
+		Unless: country.Matching(`(?i)^X(AXX|EXX)[ ./-]*010101[ ./-]*000$`),
+	}}
+}
+
+func required() []country.FieldRule {
+	return []country.FieldRule{
+		{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In("MX")}, Reason: "an invoice to a business in Mexico names its RFC"},
+		{Field: "customer.address.postal_code", When: withRFC(), Reason: "SAT compares it with the one it has on file for the RFC"},
+		{Field: "exchange_rate", When: []country.Condition{country.OtherThan("MXN")}, Reason: "SAT asks for the pesos of one unit of a foreign currency"},
+	}
+}
+
+func patterns() []country.PatternRule {
+	list := []country.PatternRule{
+		{Field: "customer.address.postal_code", Pattern: country.Matching(`^\s*[0-9]{5}\s*$`), When: withRFC(), Example: "86991", Reason: "five digits"},
+		{Field: "items.*.unit_price", Pattern: country.Matching(`^-?[1-9]`), Example: "100", Reason: "SAT takes no line without a price (CFDI40166)"},
+		{Field: "items.*.code", Pattern: country.Matching(`^[0-9]{8}$`), Example: productNone, Reason: "a key of c_ClaveProdServ, " + productNone + " where none fits"},
+		{Field: "payments.*.code", Pattern: country.Matching(`^(PUE|PPD)(:[0-9]{2})?$`), Example: "PUE", Reason: "the method, or either with a form of payment like PUE:03"},
+	}
+	for _, field := range []string{"transaction_number", "customer.legal_name", "customer.tax_information.tax_number", "items.*.name", "items.*.description", "items.*.unit", "items.*.ean"} {
+		list = append(list, country.PatternRule{Field: field, Pattern: country.Matching(`^[^|]*$`), Example: "a", Reason: "no character |, which separates the parts of the original string"})
+	}
+	return list
 }
 
 // rates are those of c_TasaOCuota that are transferred. IEPS has many; the

@@ -117,10 +117,7 @@ func checkTypes(t *testing.T, pack country.Pack, o Options) {
 		before := snapshot(c.Draft)
 		in := country.Case{Transaction: &c.Draft.Transaction, Totals: c.Draft.Totals, UseCase: pack.Facts.UseCases[0], Now: c.Draft.Now}
 		fmt.Fprintf(&out, "%s\n", c.Name)
-		faults := country.CheckRates(pack.Facts, in)
-		if pack.Check != nil {
-			faults = append(faults, pack.Check(in)...)
-		}
+		faults := append(country.CheckRates(pack.Facts, in), pack.Check(in)...)
 		for _, f := range faults {
 			fmt.Fprintf(&out, "  %s %s %s: %s\n", f.Type, f.Code, f.Field, f.Message)
 		}

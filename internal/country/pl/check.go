@@ -28,51 +28,30 @@ type checker struct {
 	plain *bluemonday.Policy
 }
 
-func (c *checker) check(in country.Case) []fault.Fault {
-	t := in.Transaction
-	if t.Kind == transaction.Backfill {
-		return nil
+func (c *checker) checks() []country.Check {
+	lines := []string{"items.*.tax_breakdowns", "items.*.type", "customer.type", "customer.tax_information.tax_number", "customer.address.country_code", "transaction_date"}
+	return []country.Check{
+		{Reads: []string{"currency_code", "exchange_rate", "items.*.unit_price", "items.*.discount"}, Find: money},
+		{Reads: partyReads("customer"), Find: func(in country.Case) []fault.Fault { return party("customer", in.Transaction.Customer) }},
+		{Reads: partyReads("issuer"), Find: func(in country.Case) []fault.Fault { return party("issuer", in.Transaction.Issuer) }},
+		{Reads: filedTexts(), Find: func(in country.Case) []fault.Fault { return texts(in.Transaction) }},
+		{Reads: lines, Find: func(in country.Case) []fault.Fault {
+			var found []fault.Fault
+			items := classify(c.facts, in)
+			for i := range items {
+				found = append(found, taxes(i, &items[i])...)
+			}
+			return found
+		}},
+		{Reads: append(lines, "items", "customer", "issuer", "currency_code", "exchange_rate"), Amounts: true, Find: c.size},
 	}
-	var found []fault.Fault
-	found = append(found, c.day(in)...)
-	found = append(found, money(in)...)
-	found = append(found, parties(t)...)
-	found = append(found, texts(t)...)
-	items := classify(c.facts, in)
-	for i := range items {
-		found = append(found, taxes(i, &items[i])...)
-	}
-	if len(found) == 0 && len(items) >= sizedFrom {
-		found = append(found, c.size(in)...)
-	}
-	return found
 }
 
-// day checks P_1: KSeF refuses one after the day of receipt, and FA(3) those
-// before 2006 and after 2049.
-func (c *checker) day(in country.Case) []fault.Fault {
-	issued := in.Transaction.Date.In(c.zone).Format(time.DateOnly)
-	switch {
-	case !in.Now.IsZero() && issued > in.Now.In(c.zone).Format(time.DateOnly):
-		return []fault.Fault{fault.At("transaction_date", fault.FieldNotValid, "is on a later day than today: KSeF refuses invoices from the future (P_1)")}
-	case issued < "2006-01-01" || issued > "2050-01-01":
-		return []fault.Fault{fault.At("transaction_date", fault.FieldNotValid, "must be from 2006 to 2049 (P_1 of FA(3))")}
-	}
-	return nil
-}
-
-// money checks what FA(3) cannot write: a few currencies, thousandths, and
-// prices of sixteen digits.
+// money checks what FA(3) cannot write: prices of sixteen digits.
 func money(in country.Case) []fault.Fault {
 	t := in.Transaction
 	code := strings.ToUpper(t.CurrencyCode)
 	decimals, _ := transaction.CurrencyExponent(code)
-	switch {
-	case !writes(code):
-		return []fault.Fault{fault.At("currency_code", fault.FieldNotValid, "is not a currency that FA(3) knows")}
-	case decimals > 2:
-		return []fault.Fault{fault.At("currency_code", fault.FieldNotValid, "has more than two decimals, which FA(3) cannot write")}
-	}
 	var found []fault.Fault
 	if t.ExchangeRate != nil && t.ExchangeRate.Value() <= 0 {
 		found = append(found, fault.At("exchange_rate", fault.FieldNotValid, "must be greater than 0"))
@@ -91,35 +70,33 @@ func money(in country.Case) []fault.Fault {
 }
 
 // writes reports whether FA(3) has a currency: of those with amounts it lacks
-// the newest and some withdrawn ones (TKodWaluty).
+// the newest and some withdrawn ones (TKodWaluty), and it has no thousandths.
 func writes(code string) bool {
 	switch code {
 	case "MRO", "SLE", "STD", "VED", "VEF", "XAD", "ZWG":
 		return false
 	}
-	return true
+	decimals, known := transaction.CurrencyExponent(code)
+	return known && decimals <= 2
 }
 
-func parties(t *transaction.Transaction) []fault.Fault {
-	var found []fault.Fault
-	check := func(name string, p *transaction.Party) {
-		if p == nil {
-			return
-		}
-		if flaw := identify(p).flaw; flaw != "" {
-			found = append(found, fault.At(name+".tax_information.tax_number", fault.FieldNotValid, "%s", flaw))
-		}
-		if p.Address != nil && strings.EqualFold(p.Address.CountryCode, transaction.ReferenceCode) {
-			found = append(found, fault.At(name+".address.country_code", fault.FieldNotValid, "is not a country that FA(3) knows"))
-		}
+// party checks a customer or an issuer, whichever the name says.
+func party(name string, p *transaction.Party) []fault.Fault {
+	if p == nil {
+		return nil
 	}
-	check("customer", t.Customer)
-	check("issuer", t.Issuer)
-	if c := t.Customer; c != nil && c.Type == transaction.Business && strings.TrimSpace(c.TaxNumber) == "" && partyCountry(c) == "PL" {
-		found = append(found, fault.At("customer.tax_information.tax_number", fault.FieldRequired,
-			"must not be empty: a business in Poland is named by its NIP (art. 106e sec. 1 point 5 of the VAT act)"))
+	var found []fault.Fault
+	if flaw := identify(p).flaw; flaw != "" {
+		found = append(found, fault.At(name+".tax_information.tax_number", fault.FieldNotValid, "%s", flaw))
+	}
+	if p.Address != nil && strings.EqualFold(p.Address.CountryCode, transaction.ReferenceCode) {
+		found = append(found, fault.At(name+".address.country_code", fault.FieldNotValid, "is not a country that FA(3) knows"))
 	}
 	return found
+}
+
+func partyReads(name string) []string {
+	return []string{name + ".type", name + ".tax_information.tax_number", name + ".address.country_code"}
 }
 
 // texts checks the characters of everything that is filed as text.
@@ -179,7 +156,7 @@ func taxes(i int, item *transaction.Item) []fault.Fault {
 // the body but for the supplier, who gets the room of its longest texts.
 func (c *checker) size(in country.Case) []fault.Fault {
 	d := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Location: c.zone, Now: in.Now}
-	if len(d.Totals.Lines) != len(d.Transaction.Items) {
+	if len(d.Transaction.Items) < sizedFrom || len(d.Totals.Lines) != len(d.Transaction.Items) {
 		return nil
 	}
 	const supplierBytes = 4096

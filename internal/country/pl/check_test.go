@@ -28,6 +28,12 @@ func found(d country.Draft) []string {
 	return all
 }
 
+// inYen makes a draft one in a currency without decimals.
+func inYen(d *country.Draft) {
+	rate := num.MakeAmount(25, 3)
+	d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate = "JPY", &rate, "2025-10-06"
+}
+
 func TestWhatKSeFWouldRefuseIsRefusedAtOnce(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*country.Draft)
@@ -48,14 +54,14 @@ func TestWhatKSeFWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		"a currency FA(3) lacks": {func(d *country.Draft) { d.Transaction.CurrencyCode = "zwg" }, "field_not_valid currency_code"},
 		"a rate of exchange of zero": {func(d *country.Draft) {
 			zero := num.MakeAmount(0, 0)
-			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "EUR", &zero
+			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate = "EUR", &zero, "2025-10-06"
 		}, "field_not_valid exchange_rate"},
 		"a price of 14 digits": {func(d *country.Draft) {
-			d.Transaction.CurrencyCode = "JPY"
+			inYen(d)
 			d.Transaction.Items[0].UnitPrice = 99_999_999_999_999
 		}, ""},
 		"a price of 15 digits": {func(d *country.Draft) {
-			d.Transaction.CurrencyCode = "JPY"
+			inYen(d)
 			d.Transaction.Items[0].UnitPrice = -100_000_000_000_000
 		}, "field_not_valid items.0.unit_price"},
 		"no NIP of a business":  {func(d *country.Draft) { d.Transaction.Customer.TaxNumber = "" }, "field_required customer.tax_information.tax_number"},
@@ -77,7 +83,7 @@ func TestWhatKSeFWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		"the reference country":    {func(d *country.Draft) { d.Transaction.Customer = foreignBuyer("XX", "", transaction.Individual) }, "field_not_valid customer.address.country_code"},
 		"a discouraged character":  {func(d *country.Draft) { d.Transaction.Items[0].Name = "a\u0085b\u0086" }, "field_not_valid items.0.name"},
 		"a character that is none": {func(d *country.Draft) { d.Transaction.Customer.Address.City = "\uFDD0" }, "field_not_valid customer.address.city"},
-		"no VAT entry":             {func(d *country.Draft) { d.Transaction.Items[0].Taxes = nil }, "field_not_valid items.0.tax_breakdowns"},
+		"no VAT entry":             {func(d *country.Draft) { d.Transaction.Items[0].Taxes = nil }, "field_required items.0.tax_breakdowns"},
 		"two VAT entries": {func(d *country.Draft) {
 			d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, vat("23", transaction.Included))
 		}, "field_not_valid items.0.tax_breakdowns"},

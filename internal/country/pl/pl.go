@@ -57,7 +57,7 @@ func Pack() country.Pack {
 			"https://api.ksef.mf.gov.pl/docs/v2",                                             // its OpenAPI
 		},
 		Facts:        f,
-		Check:        c.check,
+		Checks:       c.checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
 		Enrol:        enrol,
@@ -83,10 +83,15 @@ func facts() country.Facts {
 		TimeZone:  "Europe/Warsaw",
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:   true,
-		Required: []country.FieldRule{
-			{Field: "items.*.tax_breakdowns", Kind: transaction.Invoice, Reason: "every line has a rate (P_12 of FA(3))"},
-			{Field: "items.*.tax_breakdowns", Kind: transaction.Adjustment, Reason: "every line has a rate (P_12 of FA(3))"},
-		},
+		Required: append(country.InOwnCurrency(ownMoney, "the tax is stated in zloty"),
+			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "every line has a rate (P_12 of FA(3))"},
+			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In("PL")},
+				Reason: "a business in Poland is named by its NIP (art. 106e sec. 1 point 5 of the VAT act)"},
+		),
+		Allowed:       []country.ValueRule{{Field: "currency_code", Values: transaction.Currencies(writes), Reason: "the currencies of FA(3)"}},
+		Dates:         &country.DateRule{Earliest: "2006-01-01", Latest: "2050-01-01", Today: true, Reason: "P_1 of FA(3)"},
+		TaxesPerLine:  1,
+		NumberExample: "5260001246",
 		MaxLengths: []country.LengthRule{
 			{Field: "items.*.code", Max: foreignMax, Reason: "Indeks of FA(3)"},
 		},
@@ -104,7 +109,6 @@ func facts() country.Facts {
 		},
 		Derivations:  derivations(),
 		DeadlineDays: 1,
-		OwnCurrency:  true,
 	}
 }
 
