@@ -207,7 +207,8 @@ var details = map[string]detail{
 // countryDetails are those of the countries' facts.
 var countryDetails = map[string]detail{
 	"Country.country_code": about("ISO 3166-1, or XX."), "Country.name": about("In English."), "Country.version": about("Of the rules; stored with every operation."), "Country.legal_sources": about("The law, as addresses."),
-	"Country.currency": about("Of the country."), "Country.languages": about("Of documents; the first is the default."), "Country.time_zone": about("Where the supplier's address does not decide."), "Country.use_cases": about("What can be configured."),
+	"Country.enabled_use_case": about("What this client may use it for; null: it is not enabled."),
+	"Country.currency":         about("Of the country."), "Country.languages": about("Of documents; the first is the default."), "Country.time_zone": about("Where the supplier's address does not decide."), "Country.use_cases": about("What can be configured."),
 	"Country.filing_obligatory": about("Invoicing files with the authority as well."), "Country.transaction_number_optional": about("The number may be left out."),
 	"Country.required_fields": about("Required beyond the members every country requires."), "Country.forbidden_fields": about("Refused with unsupported_field."), "Country.allowed_values": about("Members with a few values only."), "Country.max_lengths": about("Shorter limits than the general ones."),
 	"Country.tax_regimes": about("Known regimes; empty: any."), "Country.tax_codes": about("The country's own reasons."), "Country.tax_rates": about("Table of rates."), "Country.tax_rates_enforced": about("Other rates are an error, not a warning."), "Country.tax_numbers_enforced": about("Doubtful tax numbers are an error, not a warning."),
@@ -222,7 +223,7 @@ var countryDetails = map[string]detail{
 	"Condition.field": about("Dotted path; a member that was not sent reads as nothing."), "Condition.matches": about("Regular expression that the member matches."), "Condition.unless": about("Regular expression that it does not match."),
 	"PatternRule.field": about("Dotted path with * for any index."), "PatternRule.pattern": about("Regular expression."), "PatternRule.use_case": about("Only with this use case."), "PatternRule.when": about("Only while all of these are met."), "PatternRule.example": about("A value that fits."), "PatternRule.reason": about("Why."),
 	"DateRule.earliest": {about: "First day, in the country's time zone.", with: object{"format": "date"}}, "DateRule.latest": {about: "Last day.", with: object{"format": "date"}}, "DateRule.past_hours_max": about("Hours before now; absent: any."), "DateRule.ahead_minutes_max": about("Minutes after now; absent: any."), "DateRule.not_after_today": about("Not on a later day than today, in the country's time zone."), "DateRule.reason": about("Why."),
-	"Rate.beside": about("The rate of the main tax beside which it stands; it never stands alone."),
+	"Rate.beside":     about("The rate of the main tax beside which it stands; it never stands alone."),
 	"FieldRule.field": about("Dotted path with * for any index."), "FieldRule.use_case": about("Only with this use case."), "FieldRule.business_model": aboutValues("Only with this business model.", transaction.B2C, transaction.B2B), "FieldRule.kind": about("Only for this kind."), "FieldRule.reason": about("Why."),
 	"ValueRule.field": about("Dotted path with * for any index."), "ValueRule.values": about("Allowed ones."), "ValueRule.reason": about("Why."),
 	"LengthRule.field": about("Dotted path with * for any index."), "LengthRule.max": about("Characters."), "LengthRule.reason": about("Why."),

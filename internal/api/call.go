@@ -30,6 +30,8 @@ type call struct {
 	caller account.Caller // zero on open routes without a key
 	id     string
 	status int // 0: nothing has been written
+
+	lingers bool // the caller may still be writing a body that was refused
 }
 
 // noted keeps the status of an answer for log and metric.
@@ -67,6 +69,7 @@ func (a *API) serve(path string, methods map[string]route) http.Handler {
 		began := a.now()
 		c := &call{Request: r, id: requestID(r)}
 		c.out = noted{w, &c.status}
+		r.Body = &bodyReader{ReadCloser: r.Body}
 		head := w.Header()
 		head.Set("X-Request-Id", c.id)
 		head.Set("X-Content-Type-Options", "nosniff")
@@ -127,6 +130,7 @@ func (a *API) finish(c *call, path string, began time.Time) {
 		a.refuse(c, errors.New("panic"))
 	}
 	a.took.WithLabelValues(path, strconv.Itoa(c.status)).Observe(a.now().Sub(began).Seconds())
+	c.linger()
 }
 
 // keyOf finds the API key wherever clients of this family of APIs put it.

@@ -4,6 +4,7 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
 )
 
 func pathParam(name, about string) param { return param{name, "path", about, object{"type": "string"}} }
@@ -32,14 +33,16 @@ func accepted() map[int]any { return map[int]any{202: operationAnswer{}} }
 var (
 	docSubmit = operationDoc{tag: "Transactions", summary: "Submit a transaction", request: "Transaction", example: "invoice", answers: accepted(),
 		description: "Idempotent per transaction_id: submitting again is always safe. While an attempt has not ended, another waits behind it; after a success nothing is done but the webhook is sent again."}
-	docValidate = operationDoc{tag: "Transactions", summary: "Check a transaction without storing it", request: "Transaction", example: "invoice",
-		answers: map[int]any{200: validateAnswer{}}}
+	docValidate = operationDoc{tag: "Transactions", summary: "Check a transaction without storing it", request: "Trial", example: "invoice",
+		description: "The same checks and the same 400 as a submission, or as a correction where kind says so. What needs stored state, such as the original, is not looked at.",
+		params:      []param{queryParam("kind", "As what it is checked.", object{"type": "string", "enum": list(validateKinds()...), "default": string(transaction.Invoice)})},
+		answers:     map[int]any{200: validateAnswer{}}}
 	docAdjustment = operationDoc{tag: "Transactions", summary: "Adjust a transaction in part", request: "Adjustment", example: "adjustment", answers: accepted(),
 		description: "The whole payload with reference_transaction_id. Adjustments may not exceed the original in sum."}
 	docCredit       = operationDoc{tag: "Transactions", summary: "Credit a whole transaction", request: "Credit", example: "credit", answers: accepted()}
 	docCancellation = operationDoc{tag: "Transactions", summary: "Cancel a transaction", request: "Cancellation", example: "cancellation", answers: accepted()}
 	docBackfill     = operationDoc{tag: "Transactions", summary: "Make a document known that was issued elsewhere", request: "Backfill", example: "backfill", answers: accepted()}
-	docResult       = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{pathParam("operation_id", "As answered on submission.")},
+	docResult       = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{{"operation_id", "path", "As answered on submission.", object{"type": "string", "format": "uuid"}}},
 		answers: map[int]any{200: filing.Result{}, 404: errorBody{}}}
 	docHistory = operationDoc{tag: "Transactions", summary: "Attempts of a transaction, oldest first", params: []param{pathParam("transaction_id", "The client's id, percent-encoded.")},
 		answers: map[int]any{200: historyAnswer{}, 404: historyUnknown{}}}
@@ -50,15 +53,17 @@ var (
 			queryParam("country_code", "Only of this country.", object{"type": "string"}), queryParam("supplier_id", "Only of this supplier.", object{"type": "string"}),
 			queryParam("transaction_number", "Only with this number.", object{"type": "string"}),
 		}, timeParams("transaction_date"), pageParams)}
-	docCountries = operationDoc{tag: "Countries", summary: "All countries", answers: map[int]any{200: page[countryAnswer]{}}}
-	docCountry   = operationDoc{tag: "Countries", summary: "One country: use cases, fields, rates, corrections, settings, sources",
+	docCountries = operationDoc{tag: "Countries", summary: "All countries", answers: map[int]any{200: page[countryAnswer]{}},
+		description: "enabled_use_case is what this client may use the country for; null: it is not enabled.",
+		params:      []param{queryParam("enabled", "true: only those that this client may use; false: only the others.", object{"type": "boolean"})}}
+	docCountry = operationDoc{tag: "Countries", summary: "One country: use cases, fields, rates, corrections, settings, sources",
 		params: []param{pathParam("code", "Two letters.")}, answers: map[int]any{200: countryAnswer{}, 404: errorBody{}}}
 
 	docOnboard = operationDoc{tag: "Onboarding", summary: "Onboard a company", request: "Company", example: "company",
 		answers: map[int]any{202: onboarding.Envelope{}, 409: errorBody{}}, description: "meta.external_id is the idempotency key."}
 	docCompanies = operationDoc{tag: "Onboarding", summary: "List companies", params: pageParams, answers: map[int]any{200: page[onboarding.Company]{}}}
 	docCompany   = operationDoc{tag: "Onboarding", summary: "One company", answers: map[int]any{200: onboarding.Company{}, 404: errorBody{}},
-		params: []param{pathParam("id", "The company's id."), queryParam("external-id", "true: the id is the client's own.", object{"type": "string", "enum": []any{"true", "false"}})}}
+		params: []param{pathParam("id", "The company's id."), queryParam("external-id", "true: the id is the client's own.", object{"type": "boolean", "default": false})}}
 	docPatchCompany = operationDoc{tag: "Onboarding", summary: "Change a company or its credentials", request: "CompanyPatch", example: "company-patch", params: []param{pathParam("id", "The company's id.")},
 		answers: map[int]any{202: onboarding.Envelope{}, 404: errorBody{}, 409: errorBody{}}}
 	docJob = operationDoc{tag: "Onboarding", summary: "Status of an onboarding job", params: []param{pathParam("job_id", "As answered on creation.")},

@@ -66,6 +66,7 @@ func (a *API) refuse(c *call, err error) {
 }
 
 func (a *API) writeError(c *call, status int, e *fault.Error) {
+	c.refusing()
 	head := c.out.Header()
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:

@@ -20,17 +20,24 @@ type countryAnswer struct {
 	Name    string   `json:"name"`
 	Version string   `json:"version"`
 	Sources []string `json:"legal_sources"`
+
+	// Enabled is what the client may use it for; nil: it is not enabled.
+	Enabled *country.UseCase `json:"enabled_use_case"`
 	country.Facts
 }
 
 // countryOf shows a pack; a list without entries is empty, never null.
-func countryOf(p country.Pack) countryAnswer {
+func (c *call) countryOf(p country.Pack) countryAnswer {
 	f := p.Facts
 	f.Languages, f.UseCases, f.Required, f.Forbidden = orEmpty(f.Languages), orEmpty(f.UseCases), orEmpty(f.Required), orEmpty(f.Forbidden)
 	f.Allowed, f.MaxLengths, f.Regimes, f.ReasonCodes = orEmpty(f.Allowed), orEmpty(f.MaxLengths), orEmpty(f.Regimes), orEmpty(f.ReasonCodes)
 	f.Rates, f.Corrections, f.Settings, f.Credentials = orEmpty(f.Rates), orEmpty(f.Corrections), orEmpty(f.Settings), orEmpty(f.Credentials)
 	f.Formats, f.Derivations = orEmpty(f.Formats), orEmpty(f.Derivations)
-	return countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: orEmpty(p.Sources), Facts: f}
+	answer := countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: orEmpty(p.Sources), Facts: f}
+	if useCase, enabled := c.caller.Config.UseCase(p.Code); enabled {
+		answer.Enabled = &useCase
+	}
+	return answer
 }
 
 func orEmpty[T any](list []T) []T {
@@ -41,10 +48,17 @@ func orEmpty[T any](list []T) []T {
 }
 
 func (a *API) countries(c *call) error {
+	q := c.query("enabled")
+	only := q.oneOf("enabled", "true", "false")
+	if err := q.err(); err != nil {
+		return err
+	}
 	var list []countryAnswer
 	for _, code := range a.cfg.Atlas.Codes() {
 		if p, ok := a.cfg.Atlas.Pack(code); ok && a.cfg.Atlas.Offers(code, country.Live(c.caller.Live)) {
-			list = append(list, countryOf(p))
+			if answer := c.countryOf(p); only == "" || (answer.Enabled != nil) == (only == "true") {
+				list = append(list, answer)
+			}
 		}
 	}
 	return c.answer(http.StatusOK, pageOf(list, ""))
@@ -55,7 +69,7 @@ func (a *API) country(c *call) error {
 	if !ok || !a.cfg.Atlas.Offers(p.Code, country.Live(c.caller.Live)) {
 		return notFound("there is no such country")
 	}
-	return c.answer(http.StatusOK, countryOf(p))
+	return c.answer(http.StatusOK, c.countryOf(p))
 }
 
 func (a *API) onboard(c *call) error {

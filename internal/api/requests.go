@@ -276,6 +276,7 @@ func transactionSchemas() object {
 	backfill["properties"].(object)["transaction_number"] = filled("The document's number.", 50)
 	backfill["dependentRequired"] = object{"items": list("currency_code")}
 	return object{
+		"Trial":       object{"anyOf": []any{ref("Transaction"), ref("Adjustment"), ref("Credit"), ref("Cancellation")}},
 		"Transaction": bodyOf("A sale."+rest, whole, wholeRequired),
 		"Adjustment":  bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id", "reason"), append(wholeRequired[:len(wholeRequired):len(wholeRequired)], "reference_transaction_id")),
 		"Credit":      bodyOf("A correction of the whole original, whose parties, items and currency it copies."+rest, short, shortRequired),

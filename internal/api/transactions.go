@@ -51,12 +51,25 @@ type validateAnswer struct {
 	Warnings []fault.Fault `json:"warnings"`
 }
 
+// validateKinds are what can be tried without being stored.
+func validateKinds() []string {
+	return []string{string(transaction.Invoice), string(transaction.Adjustment), string(transaction.Credit), string(transaction.Cancellation)}
+}
+
 func (a *API) validate(c *call) error {
+	q := c.query("kind")
+	kind := transaction.Kind(q.oneOf("kind", validateKinds()...))
+	if err := q.err(); err != nil {
+		return err
+	}
+	if kind == "" {
+		kind = transaction.Invoice
+	}
 	body, err := c.body()
 	if err != nil {
 		return err
 	}
-	seen, err := a.cfg.Transactions.Validate(c.actingAs(), transaction.Invoice, body)
+	seen, err := a.cfg.Transactions.Validate(c.actingAs(), kind, body)
 	if err != nil {
 		return err
 	}

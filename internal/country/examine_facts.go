@@ -13,6 +13,9 @@ import (
 // facts checks the body against what the country says of itself as data.
 func (c *examiner) facts() {
 	c.rules()
+	if c.pack.Connect == nil && c.terms.Atlas.simulators != "" && !bool(c.terms.Live) && asksForOutcome(c.tx.Number) {
+		c.found(fault.Warn("transaction_number", fault.UnsupportedOperation, "asks a simulated authority for an outcome, and nothing is filed in this country: it ends like any other"))
+	}
 	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" {
 		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty"))
 	}

@@ -28,7 +28,7 @@ type Facts struct {
 	Allowed        []ValueRule   `json:"allowed_values"`
 	MaxLengths     []LengthRule  `json:"max_lengths"`
 	Patterns       []PatternRule `json:"patterns"`
-	Dates          *DateRule     `json:"transaction_dates,omitempty"`            // nil: any
+	Dates          *DateRule     `json:"transaction_dates,omitempty"`  // nil: any
 	TaxesPerLine   int           `json:"taxes_per_line_max,omitempty"` // entries that are not withheld; 0: any number
 	Regimes        []string      `json:"tax_regimes"`
 	ReasonCodes    []Meaning     `json:"tax_codes"`

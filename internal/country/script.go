@@ -249,6 +249,16 @@ func (t *Turn) add(i int, step Step) {
 	}
 }
 
+// asksForOutcome reports whether a number has one of the endings that [Desk]s obey.
+func asksForOutcome(number string) bool {
+	for _, ending := range []string{"-REJECT", "-SLOW", "-OUTAGE", "-LOST"} {
+		if strings.HasSuffix(number, ending) {
+			return true
+		}
+	}
+	return false
+}
+
 // magic reads the endings by which a client asks for an outcome.
 func (s *scriptState) magic(doc Arrival) (Step, bool) {
 	name := doc.Supplier + "\x00" + doc.Number

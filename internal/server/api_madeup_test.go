@@ -23,12 +23,12 @@ func madeUp() country.Pack {
 	p.Name, p.Version = "Made-up Iceland", "made-up-1"
 	p.Facts.Currency, p.Facts.TimeZone, p.Facts.TaxNumberName = "ISK", "Atlantic/Reykjavik", "VSK-NR"
 	p.Facts.Required = []country.FieldRule{{Field: "note", Reason: "every document says thanks there"}}
-	p.Check = func(c country.Case) []fault.Fault {
+	p.Checks = []country.Check{{Reads: []string{"transaction_number"}, Find: func(c country.Case) []fault.Fault {
 		if strings.HasPrefix(c.Transaction.Number, "13") {
 			return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid, "must not begin with 13: an unlucky number")}
 		}
 		return nil
-	}
+	}}}
 	p.Example = &country.Example{
 		Company: country.Supplier{LegalName: "Dæmi ehf.", TaxNumber: "IS123456", Address: transaction.Address{CountryCode: "IS", City: "Reykjavík", PostalCode: "101", AddressLine1: "Dæmigata 1"}},
 		Sale: `{"currency_code": "ISK", "note": "Takk", "customer": {"legal_name": "Jón Jónsson", "type": "INDIVIDUAL"},
