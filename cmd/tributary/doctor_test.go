@@ -238,7 +238,9 @@ func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		flags := book(t, url)
 		_, findings := diagnose(t, flags[:4]...)
-		expect(t, findings, doctor.OK, "writes")
+		if !slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Check == "writes" && strings.Contains(f.Found, "a commit takes") }) {
+			t.Errorf("nothing was written: %+v", findings) // how fast is the machine's affair
+		}
 		expect(t, findings, doctor.OK, "operations")
 		expect(t, findings, doctor.OK, "alerts")
 		expect(t, findings, doctor.Warn, "clients", "no client yet")

@@ -41,6 +41,11 @@ type program struct {
 	MasterKey     masterKeyCommand     `cmd:"" name:"master-key" help:"The key that seals all others."`
 	Simulate      simulateCommand      `cmd:"" help:"Run the simulated authorities alone."`
 	Submit        submitCommand        `cmd:"" help:"Submit files or folders and collect the results."`
+	Get           getCommand           `cmd:"" help:"Show a transaction: what became of it and why."`
+	List          listCommand          `cmd:"" help:"List transactions, newest first."`
+	Companies     companiesCommand     `cmd:"" help:"List onboarded companies."`
+	Events        eventsCommand        `cmd:"" help:"List webhook events, newest first."`
+	Trigger       triggerCommand       `cmd:"" help:"Make a real test transaction with an outcome of your choice."`
 	Verify        verifyCommand        `cmd:"" help:"Verify the signature of a webhook."`
 	Listen        listenCommand        `cmd:"" help:"Receive, verify, print and forward webhooks."`
 	Doctor        doctorCommand        `cmd:"" help:"Check a deployment and say what to fix. Takes the flags of serve."`
@@ -48,6 +53,7 @@ type program struct {
 	Backup        backupCommand        `cmd:"" help:"Copy a SQLite database while it is served."`
 	Restored      restoredCommand      `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
 	Bench         benchCommand         `cmd:"" help:"Measure this machine."`
+	ShowVersion   versionCommand       `cmd:"" name:"version" help:"Print the version."`
 }
 
 // BeforeResolve reads the configuration file, once it is known which.

@@ -27,8 +27,15 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	state, err := os.MkdirTemp("", "tributary-state-")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("STATE_DIRECTORY", state) // for nodes without --data; never fails on Linux
 	code := m.Run()
-	_ = os.RemoveAll(built) // a temporary folder
+	for _, folder := range []string{built, state} {
+		_ = os.RemoveAll(folder) // temporary
+	}
 	os.Exit(code)
 }
 

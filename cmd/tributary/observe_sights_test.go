@@ -83,17 +83,28 @@ func configures(flag string) func(*observatory) (string, string) {
 // elsewhere names the tests that show settings whose sight would take too long
 // or needs a state that no command makes.
 var elsewhere = map[string]string{
-	"fonts":    "internal/server TestFontsOfAFolderSetDocuments",
-	"stored":   "internal/bench TestARunGivesEveryFigure",
-	"compare":  "internal/bench TestARunGivesEveryFigure",
-	"plot":     "internal/bench TestARunGivesEveryFigure",
-	"position": "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
-	"hash":     "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
-	"extra":    "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
-	"operator": "cmd/tributary TestAnInstallationIsMadeByItsFlags",
-	"client":   "cmd/tributary TestAnInstallationIsMadeByItsFlags",
-	"own":      "internal/recovery TestAChainIsNotRenamedSilently",
-	"anew":     "internal/recovery TestAChainIsNotRenamedSilently",
+	"fonts":            "internal/server TestFontsOfAFolderSetDocuments",
+	"stored":           "internal/bench TestARunGivesEveryFigure",
+	"compare":          "internal/bench TestARunGivesEveryFigure",
+	"plot":             "internal/bench TestARunGivesEveryFigure",
+	"position":         "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
+	"hash":             "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
+	"extra":            "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
+	"operator":         "cmd/tributary TestAnInstallationIsMadeByItsFlags",
+	"client":           "cmd/tributary TestAnInstallationIsMadeByItsFlags",
+	"rows":             "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"status":           "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"in":               "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"supplier":         "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"number":           "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"from":             "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"to":               "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"event-state":      "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"trigger-in":       "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"trigger-supplier": "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"trigger-wait":     "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"own":              "internal/recovery TestAChainIsNotRenamedSilently",
+	"anew":             "internal/recovery TestAChainIsNotRenamedSilently",
 }
 
 // sights are how a change of each setting is seen.
@@ -193,6 +204,9 @@ var sights = map[string]func(*observatory) (without, with string){
 	},
 	"role": func(o *observatory) (string, string) {
 		look := func(role string) string {
+			if err := os.MkdirAll(filepath.Join(o.dir, "role-"+role), 0o700); err != nil {
+				o.t.Fatal(err)
+			}
 			s := o.serve("role-"+role, "--role", role, "--migrate")
 			return answered(s, s.url+"/readyz")
 		}

@@ -115,11 +115,7 @@ func printRows(w io.Writer, rows []Row) error {
 		fmt.Fprintln(table, "TRANSACTION\tSTATUS\tTOTAL\tAUTHORITY\tWHAT")
 	}
 	for _, r := range shown {
-		total := ""
-		if r.Total != nil {
-			total = strconv.FormatInt(*r.Total, 10) + " " + r.Currency
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", fault.Printable(r.TransactionID), r.Status, total, fault.Printable(r.AuthorityID), fault.Printable(r.what()))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", fault.Printable(r.TransactionID), r.Status, money(r.Total, r.Currency), fault.Printable(r.AuthorityID), fault.Printable(r.what()))
 	}
 	if err := table.Flush(); err != nil {
 		return err

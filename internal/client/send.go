@@ -120,6 +120,15 @@ func (e *fatalError) Error() string { return e.message }
 // transaction_id; so a lost connection, 429 and any 5xx are tried again, no
 // earlier than the service's Retry-After, until retryFor is over.
 func (c *service) exchange(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+	status, answer, err := c.exchangeAny(ctx, method, path, body)
+	if err != nil {
+		return status, answer, err
+	}
+	return status, answer, c.fatal(status, answer)
+}
+
+// exchangeAny is exchange for those who know what to make of every status.
+func (c *service) exchangeAny(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
 	deadline := time.Now().Add(c.retryFor)
 	for attempt := 0; ; attempt++ {
 		if err := c.waitTurn(ctx, deadline); err != nil {
@@ -127,7 +136,7 @@ func (c *service) exchange(ctx context.Context, method, path string, body []byte
 		}
 		status, head, answer, err := c.once(ctx, method, path, body)
 		if err == nil && status != http.StatusTooManyRequests && status < 500 {
-			return status, answer, c.fatal(status, answer)
+			return status, answer, nil
 		}
 		if ctx.Err() != nil {
 			return 0, nil, ctx.Err()

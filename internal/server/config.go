@@ -102,9 +102,6 @@ func (c *Config) check() error {
 	if !c.Demo && c.Database == "" && c.Data == "" {
 		wrong("database", "is missing: give --database sqlite:PATH or --database postgres://USER@HOST/NAME")
 	}
-	if strings.HasPrefix(c.Database, "postgres") && c.Data == "" && !c.Demo && (c.Documents == "" || c.MasterKey == "") {
-		wrong("data", "is missing: documents and master key would land in the current folder; give --data DIR, or --documents URL and --master-key SOURCE")
-	}
 	for key, d := range map[string]time.Duration{"webhook-retry-base": c.WebhookRetryBase, "authority-retry-base": c.AuthorityRetryBase, "document-ttl": c.DocumentTTL} {
 		if d < 0 {
 			wrong(key, "must not be negative, for example --%s 5s", key)
@@ -173,10 +170,22 @@ func loopbackName(host string) bool {
 	return host == "localhost" || err == nil && at.IsLoopback()
 }
 
-// folder makes the demo's folder. That of production exists: one named by a
-// slip of the pen would begin with an empty database and keys of its own.
+// stateFolder is where a node of PostgreSQL keeps files when nobody says where:
+// the folder that systemd gives a service, or one below the current folder.
+func stateFolder() string {
+	if given := os.Getenv("STATE_DIRECTORY"); given != "" {
+		return given
+	}
+	return defaultFolder
+}
+
+const defaultFolder = "tributary-data"
+
+// folder makes the demo's folder and the one that nobody named. Another one of
+// production exists: one named by a slip of the pen would begin with an empty
+// database and keys of its own.
 func (c *Config) folder() error {
-	if c.Demo {
+	if c.Demo || c.Data == defaultFolder {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {
 			return fmt.Errorf("make the folder --data: %w", err)
 		}
@@ -204,14 +213,18 @@ func (c *Config) complete() error {
 		}
 		c.Data = dir
 	}
-	if c.Data == "" {
+	said := c.Data != ""
+	if !said {
 		c.Data = filepath.Dir(strings.TrimPrefix(c.Database, "sqlite:"))
 		if strings.HasPrefix(c.Database, "postgres") {
-			c.Data = "." // nothing is put there: check has seen to that
+			c.Data = stateFolder()
 		}
 	}
 	if err := c.folder(); err != nil {
 		return err
+	}
+	if !said && strings.HasPrefix(c.Database, "postgres") && c.Documents == "" {
+		c.Log.Warn("documents are kept in a folder of this machine: name one with --data, or a store with --documents", "folder", c.Data)
 	}
 	var err error
 	if c.Data, err = filepath.Abs(c.Data); err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
+	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/onboarding"
 	"tributary/internal/webhook"
@@ -66,4 +68,17 @@ func ProbeWrite(ctx context.Context, d *db.DB) error {
 		return fmt.Errorf("commit a write: %w", err)
 	}
 	return nil
+}
+
+// Country is a pack of the world by its code.
+func Country(code string) (country.Pack, bool, error) {
+	packs, err := world.Packs()
+	if err != nil {
+		return country.Pack{}, false, err
+	}
+	i := slices.IndexFunc(packs, func(p country.Pack) bool { return p.Code == code })
+	if i < 0 {
+		return country.Pack{}, false, nil
+	}
+	return packs[i], true, nil
 }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestAClientLooksFromTheCommandLine walks a client's first hour without curl:
+// transactions are triggered, listed, narrowed and opened, with their companies
+// and events.
+func TestAClientLooksFromTheCommandLine(t *testing.T) {
+	p := start(t, demoArgs(t, t.TempDir(), "--webhook-url", "http://"+freeAddress(t))...)
+	at := []string{"--url", p.waitReady(), "--api-key", testKey}
+	do := func(args ...string) string { t.Helper(); return must(t, append(args, at...)...) }
+
+	filed := do("trigger")
+	for _, want := range []string{"SUCCESS", "invoice in XX", "242.00 EUR", "visual", "/invoicing/v1/invoices/"} {
+		if !strings.Contains(filed, want) {
+			t.Errorf("the triggered sale lacks %q:\n%s", want, filed)
+		}
+	}
+	if out := do("trigger", "reject"); !strings.Contains(out, "FAILURE") || !strings.Contains(out, "authority_rejected: ") {
+		t.Errorf("reject:\n%s", out)
+	}
+	if out := do("trigger", "--in", "ES", "--supplier", "demo-ES"); !strings.Contains(out, "invoice in ES") {
+		t.Errorf("in Spain:\n%s", out)
+	}
+	if out := do("trigger", "slow", "--wait", "100ms"); !strings.Contains(out, "PROCESSING") {
+		t.Errorf("not waited for:\n%s", out)
+	}
+	if code, _, errs := call(t, append([]string{"trigger", "--supplier", "nobody"}, at...)...); code != exitUsage || !strings.Contains(errs, "no active company of XX fits") {
+		t.Errorf("%d %s", code, errs)
+	}
+	id := regexp.MustCompile(`(?m)^transaction +(\S+)`).FindStringSubmatch(filed)[1]
+	operation := regexp.MustCompile(`(?m)^operation +(\S+)`).FindStringSubmatch(filed)[1]
+	number := regexp.MustCompile(`(?m)^number +(\S+)`).FindStringSubmatch(filed)[1]
+	if do("get", operation) == "" || !strings.Contains(do("get", id), operation) {
+		t.Error("a transaction is not found by both of its names")
+	}
+	var result struct{ Status string }
+	if err := json.Unmarshal([]byte(do("get", operation, "--json")), &result); err != nil || result.Status != "SUCCESS" {
+		t.Errorf("%v %+v", err, result)
+	}
+	if code, _, errs := call(t, append([]string{"get", "nothing-of-that-name"}, at...)...); code == 0 || !strings.Contains(errs, "404") {
+		t.Errorf("%d %s", code, errs)
+	}
+
+	all := do("list")
+	if strings.Count(all, "\n") != 5 {
+		t.Errorf("4 transactions and a head:\n%s", all)
+	}
+	supplier := regexp.MustCompile(`(?m)^([0-9a-f]{32}) +demo-ES `).FindStringSubmatch(do("companies"))
+	if supplier == nil {
+		t.Fatal("the Spanish supplier is not among the companies")
+	}
+	for _, filter := range [][]string{{"--status", "failure"}, {"--in", "ES"}, {"--supplier", supplier[1]}, {"--number", number}, {"--limit", "1"}} {
+		if out := do(append([]string{"list"}, filter...)...); strings.Count(out, "\n") != 2 {
+			t.Errorf("%v:\n%s", filter, out)
+		}
+	}
+	for _, filter := range [][]string{{"--from", "2096-01-01T00:00:00Z"}, {"--to", "2006-01-01T00:00:00Z"}} {
+		if out := do(append([]string{"list"}, filter...)...); strings.Count(out, "\n") != 1 {
+			t.Errorf("%v:\n%s", filter, out)
+		}
+	}
+	if out := do("events"); strings.Count(out, "transactions.transaction_completed") < 3 {
+		t.Errorf("events:\n%s", out)
+	}
+	if out := do("events", "--state", "delivered"); strings.Count(out, "\n") != 1 {
+		t.Errorf("nobody listens, and yet:\n%s", out)
+	}
+}
+
+func TestTheVersionIsACommandToo(t *testing.T) {
+	if out := must(t, "version"); strings.TrimSpace(out) != versionText() {
+		t.Errorf("version said %q", out)
+	}
+}
