@@ -19,6 +19,7 @@ const (
 	LanePausedCredentials   Name = "lane_paused_credentials"
 	ChainMismatch           Name = "chain_mismatch"
 	ChainRemarked           Name = "chain_remarked"
+	OutcomeContested        Name = "outcome_contested"
 	AuthorityNotConfigured  Name = "authority_not_configured"
 	FilingMissing           Name = "filing_missing"
 	Restoring               Name = "restoring"
@@ -78,6 +79,8 @@ var meanings = []Meaning{
 		"Run reconcile and find out who added the links: this follows a restored backup or a second system that files for the same supplier. Then `tributary restored resume`."},
 	{ChainRemarked, "supplier", "The authority took a link of a chain and remarks that it does not follow the last one it held; the chain goes on behind it.",
 		"Find out whether a second system files for the same supplier: each needs a chain of its own."},
+	{OutcomeContested, "operation", "After the end of an operation somebody says the opposite: the authority, a platform or the buyer has a problem with a document that was registered, or accepts one that failed.",
+		"Read the life cycle of the transaction; SUCCESS stays. Correct the document where the law asks for it."},
 	{AuthorityNotConfigured, "country", "Transactions of a country wait because its authority has no address for this kind of key.",
 		"Give the address, for example `--authority CC.live=https://…`, and start again; after 48 hours they end in FAILURE."},
 	{FilingMissing, "operation", "An operation that was prepared or sent has lost its bytes; it is neither sent nor ended.",

@@ -147,6 +147,13 @@ var details = map[string]detail{
 	"TransactionResult.due_date": {about: "As submitted.", with: object{"format": "date"}}, "TransactionResult.delivery_date": {about: "As submitted.", with: object{"format": "date"}}, "TransactionResult.payment_terms": about("As submitted."),
 	"TransactionResult.latest_by":   aboutStamp("Legal deadline of reporting, where there is one."),
 	"TransactionResult.corrections": about("Corrections of this transaction; its own status never changes."), "TransactionResult.errors": about("Errors of a FAILURE, and warnings; empty when there is nothing to say."),
+	"TransactionResult.lifecycle": about("What was said after SUCCESS, oldest first: by the authority, a platform, an access point or the buyer. It changes nothing of the status; each entry makes an event transactions.transaction_updated."),
+
+	"LifecycleEntry.at":   aboutStamp("By the source's clock."),
+	"LifecycleEntry.code": about("The source's own."), "LifecycleEntry.name": about("The source's own."),
+	"LifecycleEntry.source":   aboutValues("Who says it.", string(country.FromAuthority), string(country.FromPlatform), string(country.FromAccessPoint), string(country.FromBuyer)),
+	"LifecycleEntry.severity": aboutValues("How much it matters; a PROBLEM contests the outcome.", string(country.Info), string(country.Caution), string(country.Problem)),
+	"LifecycleEntry.message":  about("In the source's words; may be empty."),
 
 	"Attachment.kind":        aboutValues("VISUAL for people, REPORT as it went to the authority, RECEIPT as it came back.", "VISUAL", "REPORT", "RECEIPT"),
 	"Attachment.resource_id": aboutForm("Of the document.", hex32), "Attachment.resource_url": {about: "Signed address, valid for a short time; do not hand it on.", with: object{"format": "uri"}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
@@ -231,6 +232,10 @@ func (b transactionBody) moodOf(m ledger.Moment) string {
 		return mood(b.Status)
 	case m.What == "next":
 		return "busy next"
+	case m.Severity == country.Problem:
+		return "bad"
+	case m.Severity == country.Info:
+		return "good"
 	case m.Exchange != nil && m.Exchange.Answered, m.What == "accepted":
 		return "good"
 	case m.Exchange != nil:

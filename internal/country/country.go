@@ -138,7 +138,8 @@ type Original struct {
 	Report       []byte // its filing, where it was filed here
 	Backfilled   bool
 
-	// Corrections are those that succeeded before, in the order in which they were filed.
+	// Corrections are those that succeeded before, in the order in which they
+	// were filed. With [Limits].InSuccession there is no other on its way.
 	Corrections []Earlier
 }
 
@@ -238,6 +239,7 @@ type Channel interface {
 	// Send files up to Limits().Batch filings and answers one receipt each, in order.
 	Send(ctx context.Context, filings []Filing, c Credentials) ([]Receipt, error)
 	// Poll asks for the decision on a pending filing.
+	// Where [Limits].Listen says so it is also asked after SUCCESS, for News alone.
 	Poll(ctx context.Context, f Filing, last Receipt, c Credentials) (Receipt, error)
 	// Find asks "did you get this?" after a lost answer. Accepted, Rejected or
 	// Pending when the authority holds a document under the number, with its
@@ -272,4 +274,14 @@ type Limits struct {
 	PollEvery    time.Duration // pending: first poll after, doubling up to 5 min
 	PendingMax   time.Duration // pending: the pack's own deadline; 0 means none
 	CallTimeout  time.Duration
+	Listen       Listening // what may be said after SUCCESS, and is asked for
+	InSuccession bool      // corrections of one original are filed one after another, each knowing all before it
+}
+
+// Listening is how long, and how often, Poll is asked for news of a document
+// after SUCCESS. The zero value: nobody asks.
+type Listening struct {
+	First time.Duration // after SUCCESS; then the pause doubles
+	Most  time.Duration // up to this
+	For   time.Duration // after SUCCESS nobody listens any more
 }

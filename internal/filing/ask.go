@@ -69,6 +69,9 @@ func (b *batch) storePending(ctx context.Context) error {
 		if err := tx.ExecEach("UPDATE filings SET receipt = $2 WHERE operation_id = $1", receipts); err != nil {
 			return err
 		}
+		if err := b.keepSaid(tx, ops); err != nil {
+			return err
+		}
 		return b.raiseOverdue(tx, ops, alert.AwaitingAcceptance24h, alert.AwaitingAcceptance48h)
 	})
 }
@@ -255,9 +258,14 @@ const rawMax = 16 << 10 // of an answer, in the record of a call
 
 // record keeps a call. It is evidence, not state: without it nothing is lost.
 func (b *batch) record(x exchange) {
+	b.evidence = append(b.evidence, b.evidenceOf(b.lease.ID, x))
+}
+
+// evidenceOf is the write that keeps a call of a lane.
+func (s *Service) evidenceOf(lane string, x exchange) func(tx *db.Tx) error {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return
+		return func(*db.Tx) error { return nil }
 	}
 	result, raw := "answered", []byte(nil)
 	if x.err != nil {
@@ -266,17 +274,17 @@ func (b *batch) record(x exchange) {
 	if len(x.receipts) > 0 {
 		raw = x.receipts[0].Raw
 	}
-	row := []any{id.String(), b.lease.ID, x.verb, db.Micros(x.at), b.db.Now().Sub(x.at).Microseconds(), len(x.ops), result, raw[:min(len(raw), rawMax)]}
+	row := []any{id.String(), lane, x.verb, db.Micros(x.at), s.db.Now().Sub(x.at).Microseconds(), len(x.ops), result, raw[:min(len(raw), rawMax)]}
 	links := make([][]any, len(x.ops))
 	for i, o := range x.ops {
 		links[i] = []any{o.id, id.String()}
 	}
-	b.evidence = append(b.evidence, func(tx *db.Tx) error {
+	return func(tx *db.Tx) error {
 		if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome,reply", row); err != nil {
 			return err
 		}
 		return tx.Insert("exchange_operations", "operation_id,exchange_id", links...)
-	})
+	}
 }
 
 // loadFilings reads the stored bytes of operations that have them.

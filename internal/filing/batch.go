@@ -175,6 +175,9 @@ func (b *batch) insertFilings(tx *db.Tx, ops []*operation) error {
 	if err := tx.Insert("filings", "operation_id,report,sha256,filing", filings...); err != nil {
 		return err
 	}
+	if err := b.keepHandles(tx, ops, func(o *operation) string { return o.filing.DedupeKey }); err != nil {
+		return err
+	}
 	if !b.chained {
 		return nil
 	}
@@ -275,7 +278,12 @@ func inOrder(ops []*operation) {
 }
 
 func (b *batch) callContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	timeout := b.limits.CallTimeout
+	return callContext(ctx, b.limits)
+}
+
+// callContext bounds one call to an authority.
+func callContext(ctx context.Context, l country.Limits) (context.Context, context.CancelFunc) {
+	timeout := l.CallTimeout
 	if timeout == 0 {
 		timeout = 30 * time.Second
 	}

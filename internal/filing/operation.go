@@ -49,6 +49,8 @@ type operation struct {
 
 	structured *country.Structured // the invoice as data, where nothing is filed
 
+	word *country.Receipt // the decision, where it came by itself
+
 	gap *Gap // what the authority holds of it since before a backup was restored
 }
 
@@ -127,7 +129,7 @@ func ReadFiling(text string, report []byte) (f country.Filing, err error) {
 }
 
 func encodeReceipt(r country.Receipt) string {
-	r.Raw, r.Document = nil, nil
+	r.Raw, r.Document, r.News = nil, nil, nil // these have places of their own
 	text, _ := json.Marshal(r) // plain data always encodes
 	return string(text)
 }

@@ -19,9 +19,10 @@ import (
 // spec.md is always there, null or empty while it is unknown.
 type Result struct {
 	Row
-	Attachments []Attachment    `json:"attachments"`
-	Items       []ResultItem    `json:"items"`
-	Payments    []ResultPayment `json:"payments"`
+	Attachments []Attachment     `json:"attachments"`
+	Items       []ResultItem     `json:"items"`
+	Payments    []ResultPayment  `json:"payments"`
+	Lifecycle   []LifecycleEntry `json:"lifecycle"`
 }
 
 // Row is a result as lists show it: without what grows with the document.
@@ -214,7 +215,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 	if o.kind == transaction.Credit || o.kind == transaction.Cancellation {
 		sign = -1
 	}
-	r := &Result{Attachments: []Attachment{}, Items: []ResultItem{}, Payments: []ResultPayment{}}
+	r := &Result{Attachments: []Attachment{}, Items: []ResultItem{}, Payments: []ResultPayment{}, Lifecycle: []LifecycleEntry{}}
 	r.Row = Row{
 		OperationID: o.id, TransactionID: o.transactionID, Number: opt(t.Number), Date: Stamp(t.Date), Status: Processing, Kind: o.kind,
 		ReferenceID: opt(o.referenceID), BusinessModel: country.BusinessModel(t), Direction: "SENT",

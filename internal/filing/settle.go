@@ -67,10 +67,14 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		updates, err := b.writeNews(tx, endings)
+		if err != nil {
+			return err
+		}
 		if err := apply(tx, append(done, follow...)); err != nil {
 			return err
 		}
-		return b.cfg.Hooks.Notify(tx, events...)
+		return b.cfg.Hooks.Notify(tx, append(events, updates...)...)
 	})
 	if err != nil {
 		return fmt.Errorf("settle %d operations: %w", len(endings), err)

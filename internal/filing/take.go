@@ -180,6 +180,9 @@ func (v *visit) load(r db.Reader, ops []*operation) error {
 		if err := v.loadFilings(r, byID, filed); err != nil {
 			return err
 		}
+		if err := v.loadTold(r, byID, filed); err != nil {
+			return err
+		}
 	}
 	for _, o := range ops {
 		if len(o.body) == 0 {

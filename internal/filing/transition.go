@@ -35,6 +35,7 @@ const (
 	begunAnew    Move = "begun anew"
 	takenUp      Move = "taken up"
 	hurried      Move = "hurried"
+	spokenOf     Move = "spoken of"
 	settled      Move = "settled"
 )
 
@@ -90,6 +91,7 @@ var rules = []rule{
 	{move: begunAnew, from: []Stage{Quarantined}, to: Received, when: "an operator releases it, and no bytes were made", columns: []string{"due_at"}, also: "crashes = 0"},
 	{move: takenUp, from: []Stage{Quarantined}, to: Prepared, when: "an operator releases it, and its bytes are stored", columns: []string{"due_at"}, also: "crashes = 0", guard: stored},
 	{move: hurried, from: []Stage{Received, Prepared, Sent, Pending}, when: "an operator ends its pause", columns: []string{"due_at", "crashes"}, guard: "crashes = $6"},
+	{move: spokenOf, from: []Stage{Sent, Pending}, when: "the authority's decision came by itself and is stored in the same commit", columns: []string{"due_at"}},
 	{move: settled, from: []Stage{Received, Prepared, Sent, Pending, Quarantined}, to: Settled, when: "its outcome is known; result, documents and events are stored in the same commit",
 		columns: []string{"status", "settled_at", "result", "supplier_id", "number"}, also: "due_at = NULL, crashes = 0, doubts = ''", uncounts: true},
 }
@@ -227,4 +229,16 @@ func uncountVisit(tx *db.Tx, d *db.DB, ids []string) error {
 // deferSuspects lets operations of a lane that crashed so often wait.
 func deferSuspects(tx *db.Tx, lane string, crashes int64, until time.Time) error {
 	return tx.Exec("UPDATE operations SET due_at = $1 WHERE lane = $2 AND due_at <= $3 AND crashes >= $4", db.Micros(until), lane, db.Micros(tx.Now()), crashes)
+}
+
+// hurryAll makes operations due at once on which a decision has come, those set aside excepted.
+func hurryAll(tx *db.Tx, d *db.DB, ids []string) error {
+	return tx.Exec("UPDATE operations SET due_at = $1 WHERE "+d.In("operation_id", "$2")+` AND status = 'PROCESSING' AND stage IN ('prepared', 'sent', 'pending')
+		AND (due_at IS NULL OR due_at > $1) AND crashes <= $3 AND EXISTS (SELECT 1 FROM told t WHERE t.operation_id = operations.operation_id)`,
+		db.Micros(tx.Now()), db.Strings(ids), aloneFrom+crashesMax)
+}
+
+// holdOpen keeps an operation that has not ended as it is until the write ends.
+func holdOpen(tx *db.Tx, id string) error {
+	return tx.Exec("UPDATE operations SET due_at = due_at WHERE operation_id = $1 AND status = 'PROCESSING'", id)
 }

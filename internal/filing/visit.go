@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"tributary/internal/alert"
@@ -36,6 +37,9 @@ const (
 // Run processes operations until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: lanesAtOnce, Work: s.visit, Poll: s.poll}
+	var listening sync.WaitGroup
+	listening.Go(func() { s.listen(ctx) })
+	defer listening.Wait()
 	return pump.Run(ctx)
 }
 
@@ -172,7 +176,10 @@ func (v *visit) commit(ctx context.Context, next step, also ...func(tx *db.Tx) e
 			}
 		}
 		done = next(tx.Now())
-		return apply(tx, done)
+		if err := apply(tx, done); err != nil {
+			return err
+		}
+		return v.hurryTold(tx, done)
 	})
 	if err == nil {
 		landed(done)
@@ -387,12 +394,8 @@ func (b *batch) begin(ctx context.Context) error {
 			if err := b.prepare(ctx, o); err != nil {
 				return err
 			}
-		case Prepared:
-			b.outgoing = append(b.outgoing, o)
-		case Sent:
-			b.ambiguous = append(b.ambiguous, o)
-		case Pending:
-			b.pending = append(b.pending, o)
+		case Prepared, Sent, Pending:
+			b.weigh(o)
 		case Quarantined:
 			b.fail(o, internal())
 		default:

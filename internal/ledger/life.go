@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"tributary/internal/country"
@@ -23,6 +24,7 @@ const (
 	exchangesMax   = 200 // the newest
 	attemptsMax    = 1100
 	correctionsMax = 200
+	saidMax        = 500
 )
 
 // Life is everything that is known of one operation, for the operator.
@@ -40,14 +42,22 @@ type Life struct {
 	Warnings    []fault.Fault         // of the intake
 	Wait        *Wait                 // nil when settled
 	Events      []webhook.EventRow    // the notifications of its end
+	Said        []Said                // what was said about its document, oldest first
 }
 
 // Moment is one point of the timeline.
 type Moment struct {
 	At       time.Time
-	What     string // accepted, started, prepared, sent, exchange, settled; next: what is planned
+	What     string // accepted, started, prepared, sent, exchange, settled, news; next: what is planned
 	Text     string
-	Exchange *Exchange // of an exchange
+	Exchange *Exchange        // of an exchange
+	Severity country.Severity // of news
+}
+
+// Said is one entry of the life cycle, and when it was learned.
+type Said struct {
+	filing.LifecycleEntry
+	LearnedAt time.Time
 }
 
 // Exchange is one call to an authority.
@@ -90,7 +100,7 @@ func (s *Ledger) life(r db.Reader, operationID string) (*Life, error) {
 	}
 	l := &Life{Summary: one}
 	for _, read := range []func(db.Reader, *Life) error{
-		s.lifeResult, s.lifeBody, s.lifeAttempts, s.lifeExchanges, s.lifeFiling, s.lifeCorrections, s.lifeEvents, s.lifeWait,
+		s.lifeResult, s.lifeBody, s.lifeAttempts, s.lifeExchanges, s.lifeFiling, s.lifeCorrections, s.lifeEvents, s.lifeWait, s.lifeSaid,
 	} {
 		if err := read(r, l); err != nil {
 			return nil, err
@@ -206,6 +216,18 @@ func (s *Ledger) lifeEvents(r db.Reader, l *Life) (err error) {
 	return err
 }
 
+// lifeSaid reads the life cycle of the document that the operation stands for.
+func (s *Ledger) lifeSaid(r db.Reader, l *Life) (err error) {
+	l.Said, err = db.Collect(r, func(scan func(...any) error) (e Said, err error) {
+		var at, learned int64
+		err = scan(&at, &e.Code, &e.Name, &e.Source, &e.Severity, &e.Message, &learned)
+		e.At, e.LearnedAt = filing.Stamp(db.FromMicros(at)), db.FromMicros(learned)
+		return e, err
+	}, `SELECT at, code, name, source, severity, message, learned_at FROM lifecycle WHERE operation_id = $1
+		ORDER BY learned_at, at, message_key LIMIT `+strconv.Itoa(saidMax), cmp.Or(l.SettledBy, l.OperationID))
+	return err
+}
+
 // moments puts everything that has a time in order.
 func (l *Life) moments() []Moment {
 	list := []Moment{{At: l.AcceptedAt, What: "accepted", Text: "accepted and stored"}}
@@ -228,6 +250,10 @@ func (l *Life) moments() []Moment {
 		add(l.SettledAt, "settled", "ended with the result of attempt "+l.SettledBy)
 	default:
 		add(l.SettledAt, "settled", "ended in "+string(l.Status))
+	}
+	for _, e := range l.Said {
+		text := fmt.Sprintf("%s: %s", strings.ToLower(strings.ReplaceAll(string(e.Source), "_", " ")), strings.Join(strings.Fields(e.Code+" "+e.Name+" "+e.Message), " "))
+		list = append(list, Moment{At: e.LearnedAt, What: "news", Text: text, Severity: e.Severity})
 	}
 	slices.SortStableFunc(list, func(a, b Moment) int { return a.At.Compare(b.At) })
 	if l.Wait != nil && !l.Wait.NextAt.IsZero() {

@@ -84,6 +84,12 @@ func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
 		if first, last := what[0], what[len(what)-1]; first != "accepted" || last != "settled" || !slices.Contains(what, "exchange") || !slices.Contains(what, "sent") {
 			t.Errorf("the moments: %v", what)
 		}
+		execSQL(t, n.DB, `INSERT INTO lifecycle (operation_id, source, message_key, client_id, at, code, name, severity, message, learned_at)
+			VALUES ($1, 'BUYER', 'k', $2, 1, '210', 'Refused', 'PROBLEM', 'never ordered', $3)`, id, l.ClientID, db.Micros(l.SettledAt.Add(time.Hour)))
+		l = life(n, id)
+		if m := l.Moments[len(l.Moments)-1]; m.What != "news" || m.Text != "buyer: 210 Refused never ordered" || m.Severity != "PROBLEM" {
+			t.Errorf("news is shown as %+v", m)
+		}
 		if _, err := n.Life(t.Context(), "0190c1f0-0000-7000-8000-000000000000"); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("an unknown operation: %v", err)
 		}

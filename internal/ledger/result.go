@@ -165,7 +165,11 @@ func (s *Ledger) attach(r db.Reader, scope, id string, result *filing.Result) er
 	for _, a := range list {
 		result.Attachments = append(result.Attachments, filing.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
 	}
-	return nil
+	result.Lifecycle = []filing.LifecycleEntry{}
+	if result.Status == filing.Success {
+		result.Lifecycle, err = filing.Lifecycle(r, id)
+	}
+	return err
 }
 
 func correctionsOf(r db.Reader, scope, transactionID string) ([]filing.CorrectionEntry, error) {

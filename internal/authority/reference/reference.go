@@ -40,6 +40,7 @@ func New(d *country.Desk) http.Handler {
 	mux.HandleFunc("GET "+xxwire.PathList, a.list)
 	mux.HandleFunc("GET "+xxwire.PathChain, a.chainHead)
 	mux.HandleFunc("PUT "+xxwire.PathSuppliers, a.enrol)
+	mux.HandleFunc("POST "+xxwire.PathNotices, a.hear)
 	return mux
 }
 
@@ -251,7 +252,9 @@ func (a *authority) status(w http.ResponseWriter, r *http.Request) {
 			reg.decide(number, open, a.desk.Decide())
 		}
 		if held, ok := reg.book.Find(reg.supplier, number); ok {
-			return registered(held)
+			said := registered(held)
+			said.News = reg.notices(number)
+			return said
 		}
 		if open, ok := reg.open(number); ok {
 			return open.receipt(number)

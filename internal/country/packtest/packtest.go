@@ -56,6 +56,9 @@ type Options struct {
 	Stable func(report []byte) []byte
 	// Immediate says that the authority decides at once and knows no pending.
 	Immediate bool
+	// Abilities says how the pack's double is told what the suite needs for
+	// abilities that not every authority has.
+	Abilities Abilities
 }
 
 // Exercise asks of a pack everything that house.md asks of every pack. A pack
@@ -87,6 +90,7 @@ func Exercise(t *testing.T, pack country.Pack, o Options) {
 	t.Run("authority restarts", s.restart)
 	s.scripts(t)
 	t.Run("any run of mishaps", s.mishaps)
+	s.abilities(t)
 }
 
 func checkPack(t *testing.T, pack country.Pack) {

@@ -68,6 +68,11 @@ func Reference(code string, class country.Class) country.Pack {
 	return paired(xx.Variant(code, class), reference.New)
 }
 
+// ReferenceWith is the same with habits that XX by itself does not show.
+func ReferenceWith(code string, class country.Class, habits xx.Habits) country.Pack {
+	return paired(xx.WithHabits(code, class, habits), reference.New)
+}
+
 // paired gives a pack the double of its authority. Neither knows the other, so
 // that one misreading of a protocol cannot hide on both sides.
 func paired(p country.Pack, double func(*country.Desk) http.Handler) country.Pack {

@@ -19,8 +19,9 @@ import (
 
 // channel is the sender's side of the protocol.
 type channel struct {
-	at    country.Endpoint
-	class country.Class
+	at     country.Endpoint
+	class  country.Class
+	habits Habits
 }
 
 func connect(at country.Endpoint, class country.Class) (*channel, error) {
@@ -42,7 +43,7 @@ func (ch *channel) Limits() country.Limits {
 	if ch.class == country.ByChain {
 		l.Chain, l.Parallel = true, 1
 	}
-	return l
+	return ch.habits.limits(l)
 }
 
 func (ch *channel) classOf(s country.Supplier) country.Class {
@@ -150,6 +151,9 @@ func readReceipt(line, key []byte, number string) (country.Receipt, error) {
 		if r.At, err = time.Parse(time.RFC3339, given.At); err != nil {
 			return country.Receipt{}, fmt.Errorf("reading its time: %w", err)
 		}
+	}
+	if r.News, err = readNotices(given.News); err != nil {
+		return country.Receipt{}, err
 	}
 	switch given.Outcome {
 	case xxwire.OutcomeAccepted:

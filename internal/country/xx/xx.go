@@ -37,6 +37,11 @@ const (
 // chained authority is a pack of its own: of class C every filing is a link of
 // the supplier's chain, whatever the company chooses.
 func Variant(code string, class country.Class) country.Pack {
+	return WithHabits(code, class, Habits{})
+}
+
+// WithHabits is a variant whose authority has habits that XX by itself does not show.
+func WithHabits(code string, class country.Class, habits Habits) country.Pack {
 	classes := []string{string(country.ByNumber), string(country.ByHash), string(country.ByKey), string(country.ByNothing)}
 	if class == country.ByChain {
 		classes = []string{string(country.ByChain)}
@@ -50,8 +55,16 @@ func Variant(code string, class country.Class) country.Pack {
 			"https://www.rfc-editor.org/rfc/rfc8259", // JSON: documents and receipts, one a line
 		},
 		Facts:   facts(class, classes),
-		Connect: func(at country.Endpoint) (country.Channel, error) { return connect(at, class) },
-		Enrol:   enrol,
+		Connect: func(at country.Endpoint) (country.Channel, error) {
+			ch, err := connect(at, class)
+			if err != nil {
+				return nil, err
+			}
+			ch.habits = habits
+			return ch, nil
+		},
+		Sequence: habits.Sequence,
+		Enrol:    enrol,
 		Example: example(code),
 	}
 }

@@ -68,10 +68,10 @@ func Variants() []country.Pack {
 	}
 }
 
-// NewAuthorities starts the simulated authorities.
-func NewAuthorities(t testing.TB) *Authorities {
+// NewAuthorities starts the simulated authorities, those of further packs among them.
+func NewAuthorities(t testing.TB, further ...country.Pack) *Authorities {
 	t.Helper()
-	packs := Variants()
+	packs := append(Variants(), further...)
 	sims, err := country.NewSimulators(t.TempDir(), packs...)
 	Must(t, err)
 	server := httptest.NewServer(sims)

@@ -32,6 +32,7 @@ const (
 	PathList      = "/v1/documents/list"
 	PathChain     = "/v1/chain"
 	PathSuppliers = "/v1/suppliers"
+	PathNotices   = "/v1/notices"
 
 	HeaderSupplier  = "XX-Supplier"
 	HeaderDate      = "XX-Date"
@@ -88,6 +89,26 @@ type Receipt struct {
 	Gross     *int64 `json:"gross,omitempty"`
 
 	Position int64 `json:"position,omitempty"` // the head of a chain only
+
+	News []Notice `json:"news,omitempty"` // status of a registered document only
+}
+
+// Notice is what somebody said about a registered document.
+type Notice struct {
+	Key      string `json:"key"` // chosen by who says it; the same words again have the same key
+	At       string `json:"at"`
+	Code     string `json:"code"`
+	Name     string `json:"name"`
+	Source   string `json:"source"`   // AUTHORITY, PLATFORM, ACCESS_POINT or BUYER
+	Severity string `json:"severity"` // INFO, WARNING or PROBLEM
+	Message  string `json:"message,omitempty"`
+}
+
+// Said is the body of a call that leaves a notice.
+type Said struct {
+	Supplier string `json:"supplier"`
+	Number   string `json:"number"`
+	Notice   Notice `json:"notice"`
 }
 
 // Problem is the body of a refused call. Taken false is the authority's
