@@ -130,6 +130,6 @@ func ReadFiling(text string, report []byte) (f country.Filing, err error) {
 
 func encodeReceipt(r country.Receipt) string {
 	r.Raw, r.Document, r.News = nil, nil, nil // these have places of their own
-	text, _ := json.Marshal(r) // plain data always encodes
+	text, _ := json.Marshal(r)                // plain data always encodes
 	return string(text)
 }

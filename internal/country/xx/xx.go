@@ -54,7 +54,7 @@ func WithHabits(code string, class country.Class, habits Habits) country.Pack {
 			"https://www.rfc-editor.org/rfc/rfc2104", // HMAC: the signatures of both sides
 			"https://www.rfc-editor.org/rfc/rfc8259", // JSON: documents and receipts, one a line
 		},
-		Facts:   facts(class, classes),
+		Facts: facts(class, classes),
 		Connect: func(at country.Endpoint) (country.Channel, error) {
 			ch, err := connect(at, class)
 			if err != nil {
@@ -65,7 +65,7 @@ func WithHabits(code string, class country.Class, habits Habits) country.Pack {
 		},
 		Sequence: habits.Sequence,
 		Enrol:    enrol,
-		Example: example(code),
+		Example:  example(code),
 	}
 }
 
