@@ -117,6 +117,8 @@ type lookFlags struct {
 	Accent        string            `help:"Accent colour, #RRGGBB." placeholder:"COLOUR"`
 	Ink           string            `help:"Colour of the text, #RRGGBB." placeholder:"COLOUR"`
 	Font          string            `help:"sans or serif." placeholder:"FONT"`
+	Template      map[string]string `help:"Template of documents: all=classic, modern or receipt (a roll of 80 mm for simplified documents); ES=modern for one country, ES=none takes it back." placeholder:"CC=TEMPLATE"`
+	Footer        string            `help:"Own words in the foot of documents, up to three lines; 'none' removes them." placeholder:"TEXT"`
 	Rate          int               `help:"Requests per second; 0 keeps, -1 means no limit." placeholder:"N"`
 	Burst         int               `help:"Burst of requests." placeholder:"N"`
 	Totals        string            `help:"What becomes of totals in a transaction that differ from ours: refuse or warn." placeholder:"WORD"`
@@ -153,6 +155,11 @@ func (l *lookFlags) apply(c *account.Config) error {
 	set(l.Ink, &c.Colours.Ink)
 	set(l.Font, (*string)(&c.Font))
 	set(l.Totals, (*string)(&c.Totals))
+	set(l.Footer, &c.Footer)
+	if strings.EqualFold(l.Footer, "none") {
+		c.Footer = ""
+	}
+	l.applyTemplates(c)
 	switch {
 	case l.Rate < 0:
 		c.Rate = account.Rate{}
@@ -183,6 +190,26 @@ func (l *lookFlags) applyCountries(c *account.Config) error {
 		c.Countries[code] = country.UseCase(strings.ToUpper(use))
 	}
 	return nil
+}
+
+// applyTemplates sets the client's template, and those of single countries.
+func (l *lookFlags) applyTemplates(c *account.Config) {
+	for given, name := range l.Template {
+		template := account.Template(strings.ToLower(name))
+		if template == "none" {
+			template = ""
+		}
+		if strings.EqualFold(given, "all") {
+			c.Template = template
+			continue
+		}
+		if c.Looks == nil {
+			c.Looks = map[string]account.CountryLook{}
+		}
+		look := c.Looks[strings.ToUpper(given)]
+		look.Template = template
+		c.Looks[strings.ToUpper(given)] = look
+	}
 }
 
 // applyWebhooks changes what is said and keeps the rest: a receiver for all

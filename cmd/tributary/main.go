@@ -35,6 +35,7 @@ type program struct {
 	Serve         serveCommand         `cmd:"" help:"Run in production."`
 	Migrate       migrateCommand       `cmd:"" help:"Bring the database's schema up to date."`
 	Client        clientCommand        `cmd:"" help:"Clients and their configuration."`
+	Preview       previewCommand       `cmd:"" help:"Make a sample document in a client's look."`
 	Key           keyCommand           `cmd:"" help:"API keys of a client."`
 	WebhookSecret webhookSecretCommand `cmd:"" name:"webhook-secret" help:"Secrets of a client's Standard Webhooks."`
 	Operator      operatorCommand      `cmd:"" help:"People who use the console."`

@@ -232,10 +232,26 @@ var sights = map[string]func(*observatory) (without, with string){
 	"accent":                   configures("--accent=#225588"),
 	"ink":                      configures("--ink=#112233"),
 	"font":                     configures("--font=serif"),
+	"template":                 configures("--template=ES=modern"),
+	"footer":                   configures("--footer=Open on Sundays"),
 	"totals":                   configures("--totals=warn"),
 	"rate":                     configures("--rate=7"),
 	"burst":                    configures("--burst=77"),
 	"logo":                     func(o *observatory) (string, string) { return o.configured("--logo=" + o.picture()) },
+	"out": func(o *observatory) (string, string) {
+		path := filepath.Join(o.t.TempDir(), "sample.pdf")
+		without := o.sampled()[:4] + exists(path)
+		return without, o.sampled("--out", path) + exists(path)
+	},
+	"preview-country": func(o *observatory) (string, string) {
+		o.configured("--template=PT=modern")
+		return o.sampled(), o.sampled("--country", "PT")
+	},
+	"language":         func(o *observatory) (string, string) { return o.sampled(), o.sampled("--language", "DE") },
+	"preview-template": func(o *observatory) (string, string) { return o.sampled(), o.sampled("--template", "receipt") },
+	"preview-fonts": func(o *observatory) (string, string) {
+		return o.sampled()[:4], o.says(append([]string{"preview", "acme", "--fonts", filepath.Join(o.t.TempDir(), "nowhere")}, o.book()...)...)
+	},
 	"file": func(o *observatory) (string, string) {
 		return o.configured("--file=" + write(o.t, filepath.Join(o.t.TempDir(), "client.json"), `{"display_name":"From a file","rate":{"per_second":200,"burst":400}}`))
 	},
@@ -726,3 +742,9 @@ func (o *observatory) received(at, header string, flags ...string) string {
 
 // onePixel is the smallest picture.
 const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
+
+// sampled is a sample document in the look of the client.
+func (o *observatory) sampled(flags ...string) string {
+	o.t.Helper()
+	return o.must(append(append([]string{"preview", "acme"}, flags...), o.book()...)...)
+}

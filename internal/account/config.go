@@ -48,6 +48,9 @@ type Config struct {
 	LogoPlacement Placement                  `json:"logo_placement,omitempty"`
 	Colours       Colours                    `json:"colours"`
 	Font          Font                       `json:"font,omitempty"`
+	Template      Template                   `json:"template,omitempty"`
+	Footer        string                     `json:"footer,omitempty"`
+	Looks         map[string]CountryLook     `json:"looks,omitempty"`     // what is otherwise in a country, by upper-case code
 	Countries     map[string]country.UseCase `json:"countries,omitempty"` // by upper-case code, or AllCountries
 	Webhooks      Webhooks                   `json:"webhooks"`
 	WebhookCIDRs  []netip.Prefix             `json:"webhook_cidrs,omitempty"` // private networks its receivers may stand in
@@ -205,7 +208,8 @@ func (c *Config) settleLook(found finder) {
 	}
 	look := c.look()
 	look.settle(found)
-	c.Colours = look.Colours
+	c.Colours, c.Footer = look.Colours, look.Footer
+	c.settleLooks(found)
 }
 
 func printable(text string) bool {

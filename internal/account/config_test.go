@@ -163,6 +163,21 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 		{func(c *account.Config) { c.DisplayName = "a\u202eb" }, "display_name"},
 		{func(c *account.Config) { c.LogoPlacement = "top" }, "logo_placement"},
 		{func(c *account.Config) { c.Font = "comic" }, "font"},
+		{func(c *account.Config) { c.Template = account.Receipt }, ""},
+		{func(c *account.Config) { c.Template = "baroque" }, "template"},
+		{func(c *account.Config) { c.Footer = strings.Repeat("é", account.FooterMax) }, ""},
+		{func(c *account.Config) { c.Footer = strings.Repeat("é", account.FooterMax+1) }, "footer"},
+		{func(c *account.Config) { c.Footer = strings.Repeat("a\n", account.FooterLinesMax) }, ""},
+		{func(c *account.Config) { c.Footer = strings.Repeat("a\n", account.FooterLinesMax) + "b" }, "footer"},
+		{func(c *account.Config) { c.Footer = "a\u202eb" }, "footer"},
+		{func(c *account.Config) {
+			c.Looks = map[string]account.CountryLook{"es": {Template: account.Modern, Colours: account.Colours{Accent: "#aabbcc"}}}
+		}, ""},
+		{func(c *account.Config) { c.Looks = map[string]account.CountryLook{"ES": {Font: "comic"}} }, "looks.ES.font"},
+		{func(c *account.Config) { c.Looks = map[string]account.CountryLook{"QQ": {Template: account.Modern}} }, "looks.QQ"},
+		{func(c *account.Config) {
+			c.Looks = map[string]account.CountryLook{"es": {Template: account.Modern}, "ES": {Template: account.Modern}}
+		}, "looks.es"},
 		{func(c *account.Config) { c.Colours.Accent = "#12345G" }, "colours.accent"},
 		{func(c *account.Config) { c.Colours.Ink = "123456" }, "colours.ink"},
 		{func(c *account.Config) { c.Countries = map[string]country.UseCase{"ZZ": country.Both} }, "countries.ZZ"},

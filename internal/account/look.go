@@ -1,10 +1,15 @@
 package account
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tributary/internal/fault"
+	"tributary/internal/strictjson"
+	"tributary/internal/transaction"
 )
 
 // Placement is where the logo stands on documents. Empty means left.
@@ -26,6 +31,23 @@ const (
 	Serif Font = "serif"
 )
 
+// Template is an arrangement of the document renderer. Empty means classic. A
+// receipt is for simplified documents; a full invoice of that client is classic.
+type Template string
+
+// The templates.
+const (
+	Classic Template = "classic"
+	Modern  Template = "modern"
+	Receipt Template = "receipt"
+)
+
+// Limits of the words that a client puts into the foot of its documents.
+const (
+	FooterMax      = 200 // characters
+	FooterLinesMax = 3
+)
+
 // Colours are #RRGGBB, or empty for the renderer's own.
 type Colours struct {
 	Accent string `json:"accent,omitempty"`
@@ -33,16 +55,62 @@ type Colours struct {
 }
 
 // Look is how documents look. What is empty is left to whoever is asked next:
-// a company's to its client's, a client's to the renderer's own.
+// a company's to its client's for the country, that to the client's, a client's
+// to the renderer's own.
 type Look struct {
 	Logo          *Logo     `json:"logo"`
 	LogoPlacement Placement `json:"logo_placement,omitempty"`
 	Colours       Colours   `json:"colours"`
 	Font          Font      `json:"font,omitempty"`
+	Template      Template  `json:"template,omitempty"`
+	Footer        string    `json:"footer,omitempty"`
+}
+
+// CountryLook is what a client wants otherwise in one country.
+type CountryLook struct {
+	LogoPlacement Placement `json:"logo_placement,omitempty"`
+	Colours       Colours   `json:"colours,omitzero"`
+	Font          Font      `json:"font,omitempty"`
+	Template      Template  `json:"template,omitempty"`
+	Footer        string    `json:"footer,omitempty"`
 }
 
 func (c *Config) look() Look {
-	return Look{Logo: c.Logo, LogoPlacement: c.LogoPlacement, Colours: c.Colours, Font: c.Font}
+	return Look{Logo: c.Logo, LogoPlacement: c.LogoPlacement, Colours: c.Colours, Font: c.Font, Template: c.Template, Footer: c.Footer}
+}
+
+// LookIn is how the client's documents look in a country, by upper-case code.
+func (c *Config) LookIn(code string) Look {
+	look, own := c.look(), c.Looks[code]
+	return Look{
+		Logo: look.Logo, LogoPlacement: cmp.Or(own.LogoPlacement, look.LogoPlacement), Font: cmp.Or(own.Font, look.Font),
+		Colours:  Colours{Accent: cmp.Or(own.Colours.Accent, look.Colours.Accent), Ink: cmp.Or(own.Colours.Ink, look.Colours.Ink)},
+		Template: cmp.Or(own.Template, look.Template), Footer: cmp.Or(own.Footer, look.Footer),
+	}
+}
+
+// settleLooks does for every country what settle does for the client's own look.
+func (c *Config) settleLooks(found finder) {
+	settled := make(map[string]CountryLook, len(c.Looks))
+	for _, given := range slices.Sorted(maps.Keys(c.Looks)) {
+		code, own, field := strings.ToUpper(given), c.Looks[given], "looks."+given
+		if _, twice := settled[code]; twice {
+			found(field, fault.FieldNotValid, "is there twice")
+		}
+		if !transaction.CountryKnown(code) {
+			found(field, fault.FieldNotValid, "is not a country code")
+		}
+		look := Look{LogoPlacement: own.LogoPlacement, Colours: own.Colours, Font: own.Font, Template: own.Template, Footer: own.Footer}
+		look.settle(func(at string, code fault.Code, format string, args ...any) {
+			found(field+"."+at, code, format, args...)
+		})
+		settled[code] = CountryLook{LogoPlacement: look.LogoPlacement, Colours: look.Colours, Font: look.Font, Template: look.Template, Footer: look.Footer}
+	}
+	maps.DeleteFunc(settled, func(_ string, l CountryLook) bool { return l == CountryLook{} })
+	if len(settled) == 0 {
+		settled = nil
+	}
+	c.Looks = settled
 }
 
 // Settle brings a look into its stored form and finds everything that is wrong
@@ -61,6 +129,10 @@ func (l *Look) settle(found finder) {
 	if !slices.Contains([]Font{"", Sans, Serif}, l.Font) {
 		found("font", fault.FieldNotValid, "must be %s or %s", Sans, Serif)
 	}
+	if !slices.Contains([]Template{"", Classic, Modern, Receipt}, l.Template) {
+		found("template", fault.FieldNotValid, "must be %s, %s or %s", Classic, Modern, Receipt)
+	}
+	l.settleFooter(found)
 	for _, part := range []struct {
 		field  string
 		colour *string
@@ -68,6 +140,24 @@ func (l *Look) settle(found finder) {
 		*part.colour = strings.ToUpper(*part.colour)
 		if *part.colour != "" && !isColour(*part.colour) {
 			found(part.field, fault.FieldNotValid, "must be of the form #RRGGBB")
+		}
+	}
+}
+
+func (l *Look) settleFooter(found finder) {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(l.Footer, "\r\n", "\n")), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	l.Footer = strings.Join(lines, "\n")
+	switch n := utf8.RuneCountInString(l.Footer); {
+	case n > FooterMax:
+		found("footer", fault.FieldNotValid, "has %d characters, at most %d are allowed", n, FooterMax)
+	case len(lines) > FooterLinesMax:
+		found("footer", fault.FieldNotValid, "has %d lines, at most %d are allowed", len(lines), FooterLinesMax)
+	default:
+		if r, bad := strictjson.Unfit(strings.Join(lines, " "), false); bad {
+			found("footer", fault.FieldNotValid, "must not contain the character U+%04X", r)
 		}
 	}
 }

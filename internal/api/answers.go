@@ -187,6 +187,7 @@ var details = map[string]detail{
 	"OnboardedCompany.branding": about("Its own look of documents; absent when it has the client's."),
 	"CompanyBranding.logo":      about("That there is one, and which."), "CompanyBranding.logo_placement": aboutValues("Where the logo stands; absent: the client's choice.", "left", "center", "right"),
 	"CompanyBranding.colours": about("Of its documents."), "CompanyBranding.font": aboutValues("Family of the text; absent: the client's choice.", "sans", "serif"),
+	"CompanyBranding.template": aboutValues("Arrangement; absent: the client's choice.", "classic", "modern", "receipt"), "CompanyBranding.footer": about("Its own words in the foot of every page; absent: the client's."),
 	"CompanyColours.accent": about("Lines and titles, #RRGGBB."), "CompanyColours.ink": about("Text, #RRGGBB."),
 	"CompanyLogo.media_type": aboutValues("Of the picture.", "image/png", "image/jpeg"), "CompanyLogo.sha256": {about: "SHA-256 of the picture.", with: object{"pattern": `^[0-9a-f]{64}$`}},
 	"CompanyLogo.width": about("In pixels."), "CompanyLogo.height": about("In pixels."), "CompanyLogo.bytes": about("Size of the file."),

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tributary/internal/account"
 )
 
 // The request schemas say what the readers of bodies accept, to the letter: a
@@ -336,6 +338,8 @@ func brandingSchema() object {
 		"logo_placement": choice("Where the logo stands.", "left", "center", "right"),
 		"colours":        typed(record("Colours of documents.", object{"accent": colour("Lines and titles."), "ink": colour("Text.")}), "object", "null"),
 		"font":           choice("Family of the text.", "sans", "serif"),
+		"template":       choice("Arrangement; receipt is a roll of 80 mm for simplified documents, full invoices of the company are classic then.", "classic", "modern", "receipt"),
+		"footer":         line("The company's own words in the foot of every page.", account.FooterMax),
 	}), "object", "null")
 }
 

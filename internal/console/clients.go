@@ -48,13 +48,14 @@ func (c *Console) usage(v *visit, clientID string) ([]ledger.Usage, error) {
 
 type clientBody struct {
 	account.Client
-	Text     string // the configuration as JSON, without what has a form of its own
-	Usage    series
-	Sum      tally
-	Days     int
-	Log      []account.Entry
-	Fonts    []string
-	Rotating bool
+	Text      string // the configuration as JSON, without what has a form of its own
+	Usage     series
+	Sum       tally
+	Days      int
+	Log       []account.Entry
+	Fonts     []string
+	Templates []document.Template
+	Rotating  bool
 }
 
 // Webhook is the address of events where there is one for all.
@@ -73,7 +74,7 @@ func (c *Console) clientPage(v *visit) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	body := &clientBody{Client: client, Fonts: document.Fonts(), Days: usageDays}
+	body := &clientBody{Client: client, Fonts: document.Fonts(), Templates: document.Templates(), Days: usageDays}
 	p := page{Title: cmp.Or(client.Config.DisplayName, client.ID), Place: "Clients", Crumbs: []crumb{{"Clients", Root + "/clients"}}, Body: body}
 	for _, k := range client.Keys {
 		body.Rotating = body.Rotating || k.State == account.Next
@@ -166,6 +167,8 @@ func (c *Console) configureLook(v *visit) (string, error) {
 		config.Colours = account.Colours{Accent: form.Get("accent"), Ink: form.Get("ink")}
 		config.Font = account.Font(form.Get("font"))
 		config.LogoPlacement = account.Placement(form.Get("placement"))
+		config.Template = account.Template(form.Get("template"))
+		config.Footer = form.Get("footer")
 		return nil
 	})
 }

@@ -281,6 +281,9 @@ func TestTheLookIsPreviewedBeforeItIsSaved(t *testing.T) {
 	if fetch("") != before {
 		t.Error("a preview changed what is stored")
 	}
+	if roll := fetch("?template=receipt"); !strings.Contains(roll, " 226.77 14000]") || strings.Contains(before, " 226.77 14000]") {
+		t.Error("the template of the query is not shown")
+	}
 	form := url.Values{"display_name": {"Acme & <Sons>"}, "accent": {"#AA0000"}, "font": {"serif"}}
 	b.noticed(b.post("/clients/acme/look", form), "saved")
 	if fetch("") != tried {

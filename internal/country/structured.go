@@ -8,6 +8,9 @@ type Structured struct {
 	Content  []byte
 	Name     string // of the format, as settings.format calls it
 	Rounding int64  // minor units between the sum of the lines and the document's own total
+	// TaxedBySum says that its taxes are computed on the sum of each rate, not
+	// taken from the lines: paper shows the same.
+	TaxedBySum bool
 
 	// Embedded says under which name and level the PDF carries it; nil: it does not.
 	Embedded *Embedding

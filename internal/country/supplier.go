@@ -26,6 +26,8 @@ type Branding struct {
 	Accent     string // #RRGGBB
 	Ink        string // #RRGGBB
 	Font       string
+	Template   string
+	Footer     string
 }
 
 // Settings are a company's values for the keys that a pack's Facts list.

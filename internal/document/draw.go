@@ -51,15 +51,21 @@ func (c *composition) text(p pen, x, y length, s string) length {
 	if s == "" {
 		return 0
 	}
+	c.beginMark()
 	c.sheet.setFill(p.color)
 	if c.plain(p, s) {
+		if c.rtl {
+			x = c.across(x, c.width(p, s))
+		}
 		return c.drawPlain(p, x, y, s)
 	}
 	line := c.setter.Line(c.font(p), c.settable(s))
+	width := length(line.Width) * p.size / 1000
+	x = c.across(x, width)
 	for i := range line.Pieces {
 		c.drawPiece(p, x, y, &line.Pieces[i])
 	}
-	return length(line.Width) * p.size / 1000
+	return width
 }
 
 // drawPlain draws one glyph per character.
@@ -82,7 +88,7 @@ func (c *composition) drawPlain(p pen, x, y length, s string) length {
 			c.setFont(use, used, p.size)
 		}
 		if !started {
-			sh.moveTo(x, y)
+			c.moveTo(x, y)
 			started = true
 		}
 		if !open {
@@ -117,7 +123,7 @@ func (c *composition) drawPiece(p pen, x, y length, piece *typeset.Piece) {
 		sh.out = append(sh.out, ">>BDC "...)
 	}
 	sh.out = append(sh.out, "BT "...)
-	sh.moveTo(x+length(piece.X)*p.size/1000, y)
+	c.moveTo(x+length(piece.X)*p.size/1000, y)
 	for from, owed := 0, 0; from < len(piece.Glyphs); {
 		to := from + 1
 		for to < len(piece.Glyphs) && shown[to].rare == shown[from].rare {
@@ -140,7 +146,7 @@ func (c *composition) drawPiece(p pen, x, y length, piece *typeset.Piece) {
 		if use := (fontUse{piece.Face, rare}); sh.font != use || sh.size != p.size {
 			c.setFont(use, used, p.size)
 		}
-		sh.moveTo(x+length(piece.X+m.X)*p.size/1000, y-length(m.Up)*p.size/1000)
+		c.moveTo(x+length(piece.X+m.X)*p.size/1000, y-length(m.Up)*p.size/1000)
 		sh.out = append(appendCode(append(sh.out, '('), code), ")Tj ET EMC\n"...)
 	}
 }
@@ -194,10 +200,11 @@ func (s *sheet) showGlyphs(f *typeset.Face, size length, glyphs []shownGlyph, ow
 	return owed
 }
 
-func (s *sheet) moveTo(x, y length) {
+func (c *composition) moveTo(x, y length) {
+	s := c.sheet
 	s.out = x.append(s.out)
 	s.out = append(s.out, ' ')
-	s.out = (pageHeight - y).append(s.out)
+	s.out = (c.paper.height - y).append(s.out)
 	s.out = append(s.out, " Td "...)
 }
 

@@ -27,7 +27,7 @@ type words struct {
 	date, uniqueNumber, corrects, reason, number                      string
 	supplier, customer, issuer, taxNumber, vatNumber, companyNumber   string
 	line, description, quantity, unitPrice, taxIncluded, taxExcluded  string
-	tax, net, amount, code, discount                                  string
+	tax, taxAmount, net, amount, code, discount                       string
 	carried, brought                                                  string
 	taxSummary, taxable, netTotal, taxTotal, total, withheld, payable string
 	rounding, refund, paid, unpaid, dueDate, deliveryDate, terms      string
@@ -55,7 +55,7 @@ func (w *words) slots() map[string]*string {
 		"date": &w.date, "uniqueNumber": &w.uniqueNumber, "corrects": &w.corrects, "reason": &w.reason, "number": &w.number,
 		"supplier": &w.supplier, "customer": &w.customer, "issuer": &w.issuer, "taxNumber": &w.taxNumber, "vatNumber": &w.vatNumber, "companyNumber": &w.companyNumber,
 		"line": &w.line, "description": &w.description, "quantity": &w.quantity, "unitPrice": &w.unitPrice, "taxIncluded": &w.taxIncluded, "taxExcluded": &w.taxExcluded,
-		"tax": &w.tax, "net": &w.net, "amount": &w.amount, "code": &w.code, "discount": &w.discount, "carried": &w.carried, "brought": &w.brought,
+		"tax": &w.tax, "taxAmount": &w.taxAmount, "net": &w.net, "amount": &w.amount, "code": &w.code, "discount": &w.discount, "carried": &w.carried, "brought": &w.brought,
 		"taxSummary": &w.taxSummary, "taxable": &w.taxable, "netTotal": &w.netTotal, "taxTotal": &w.taxTotal, "total": &w.total, "withheld": &w.withheld, "payable": &w.payable,
 		"rounding": &w.rounding, "refund": &w.refund, "paid": &w.paid, "unpaid": &w.unpaid, "dueDate": &w.dueDate, "deliveryDate": &w.deliveryDate, "terms": &w.terms,
 		"payments": &w.payments, "onCredit": &w.onCredit, "card": &w.card, "cash": &w.cash, "transfer": &w.transfer, "check": &w.check, "other": &w.other,

@@ -82,7 +82,10 @@ func (c *composition) address(a transaction.Address) []string {
 	}
 	format := habit.address
 	if habit.native != "" && scriptOf(a.AddressLine1+a.City) != "Latin" {
-		format = habit.native
+		format, habit.house = habit.native, 'n'
+		if strings.Contains(format, " ") {
+			habit.house = 'a'
+		}
 	}
 	province := joined(", ", a.Province, a.Canton, a.Region, a.State)
 	if province == typeset.Clean(a.City) { // a province is often named after its capital
@@ -100,7 +103,7 @@ func (c *composition) address(a transaction.Address) []string {
 			lines = append(lines, text)
 		}
 	}
-	for _, part := range "HP" { // what a country's habit has no place for is still said
+	for _, part := range "ZHP" { // what a country's habit has no place for is still said
 		if !strings.ContainsRune(used, part) && parts[part] != "" {
 			lines = append(lines, parts[part])
 		}
@@ -121,6 +124,8 @@ func (h customs) street(a transaction.Address) string {
 		return number + " " + street
 	case h.house == 'c':
 		return street + ", " + number
+	case h.house == 'n': // scripts without blanks
+		return street + number
 	}
 	return street + " " + number
 }
@@ -136,7 +141,7 @@ func fill(line string, parts map[rune]string) string {
 		case !is:
 			between += string(r)
 		case part == "":
-			between = strings.TrimSuffix(between, "(")
+			between = strings.TrimRight(strings.TrimSuffix(between, "("), " ") // the next part brings a blank of its own
 		default:
 			if out.Len() > 0 || strings.TrimSpace(between) != "" && between[0] != ',' && between[0] != '-' && between[0] != ' ' {
 				out.WriteString(between)

@@ -19,11 +19,12 @@ type format struct {
 	buddhist      bool // years of the Thai calendar
 	decimal       string
 	group         string
-	indian        bool // 12,34,567: groups of two above the thousands
-	percentSpace  bool // 21 % rather than 21%
-	percentBefore bool // %21
-	moneyFirst    bool // € 5 rather than 5 €
-	moneyTight    bool // €5 rather than € 5
+	indian        bool   // 12,34,567: groups of two above the thousands
+	percentSpace  bool   // 21 % rather than 21%
+	percentBefore bool   // %21
+	moneyFirst    bool   // € 5 rather than 5 €
+	moneyTight    bool   // €5 rather than € 5
+	sign          string // of the currency at home, where others have the same: JPY:¥
 }
 
 const nbsp = "\u00A0"
@@ -46,6 +47,8 @@ func (f *format) set(name, value string) bool {
 		f.percentSpace, f.percentBefore = value == "apart", value == "before"
 	case "money":
 		f.moneyFirst, f.moneyTight = value != "after", value == "tight"
+	case "sign":
+		f.sign = value
 	default:
 		return false
 	}
@@ -62,11 +65,11 @@ func (f *format) date(t time.Time, loc *time.Location) string {
 
 // day writes a day.
 func (f *format) day(t time.Time) string {
-	layout := f.dateLayout
+	text := t.Format(f.dateLayout)
 	if f.buddhist { // the year alone: a leap day stays one
-		layout = strings.ReplaceAll(layout, "2006", strconv.Itoa(t.Year()+buddhistYears))
+		text = strings.Replace(text, t.Format("2006"), strconv.Itoa(t.Year()+buddhistYears), 1)
 	}
-	return t.Format(layout)
+	return text
 }
 
 // buddhistYears is how far the Thai calendar is ahead.
@@ -138,6 +141,9 @@ func (f *format) percent(a num.Amount) string {
 func (f *format) money(minor int64, currency string) string {
 	text := f.amount(minor, decimalsOf(currency))
 	sign := currencySign(currency)
+	if code, own, _ := strings.Cut(f.sign, ":"); code == currency {
+		sign = own
+	}
 	if !f.moneyFirst {
 		return text + nbsp + sign
 	}

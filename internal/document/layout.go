@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"tributary/internal/document/typeset"
-
 	"github.com/microcosm-cc/bluemonday"
+
+	"tributary/internal/document/typeset"
 )
 
 // length is a distance on paper in thousandths of a point. Integers keep the
@@ -17,15 +17,6 @@ type length int64
 const (
 	point      length = 1000
 	millimetre length = 2835
-
-	pageWidth    length = 595276 // A4
-	pageHeight   length = 841890
-	marginSide          = 20 * millimetre
-	marginTop           = 15 * millimetre
-	marginBottom        = 22 * millimetre // of the text; the foot stands below
-	contentWidth        = pageWidth - 2*marginSide
-	contentRight        = pageWidth - marginSide
-	contentEnd          = pageHeight - marginBottom
 )
 
 // append writes a length in points with at most two decimals, which is finer than any printer.
@@ -46,6 +37,27 @@ func (l length) append(out []byte) []byte {
 
 func (l length) String() string { return string(l.append(nil)) }
 
+// paper is the geometry of a page. Distances across it count from the side
+// where lines begin: the right one where a language runs from right to left.
+type paper struct {
+	width, height length
+	side, top     length // margins
+	roll          bool   // of a printer for receipts: a page is as long as its text
+}
+
+func a4() paper {
+	return paper{width: 595276, height: 841890, side: 20 * millimetre, top: 15 * millimetre}
+}
+
+// roll is 80 mm wide, of which printers leave 4 mm at either side; a page may
+// be as long as PDF lets it (ISO 32000-1, annex C: 14,400 units).
+func roll() paper {
+	return paper{width: 226772, height: 14000 * point, side: 4 * millimetre, top: 5 * millimetre, roll: true}
+}
+
+func (p paper) right() length { return p.width - p.side }
+func (p paper) room() length  { return p.width - 2*p.side }
+
 // pen is how a text looks.
 type pen struct {
 	style typeset.Style
@@ -53,16 +65,19 @@ type pen struct {
 	color rgb
 }
 
-// lead is the distance from one line of text to the next.
-func (p pen) lead() length { return p.size * 138 / 100 }
-
 // sheet is one page's content, written as it is drawn.
 type sheet struct {
-	out   []byte
-	font  fontUse // what the content stream has set
-	size  length
-	fill  rgb
-	inked bool
+	index  int
+	out    []byte
+	font   fontUse // what the content stream has set
+	size   length
+	fill   rgb
+	inked  bool
+	height length // of a page on a roll
+
+	open   *element // marked content that is being written
+	opened bool
+	marks  []*element // by marked-content number
 }
 
 // composition is a document while it is laid out, page by page.
@@ -71,7 +86,8 @@ type composition struct {
 	family     *typeset.Family
 	setter     *typeset.Setter
 	lang       string // BCP 47
-	rtl        bool   // the page runs from right to left
+	rtl        bool   // pages run from right to left
+	leading    length // distance of lines in hundredths of their size
 	places     *placeNames
 	vocabulary *vocabulary
 	codes      *qrMaker
@@ -80,8 +96,11 @@ type composition struct {
 	title      string
 	currency   string // upper case
 	notes      *bluemonday.Policy
+	template   Template
+	paper      paper
+	tight      bool // with less white space
 
-	accent, ink, muted, hair rgb
+	accent, ink, muted, hair, tint rgb
 
 	sheets  []*sheet
 	sheet   *sheet      // the page that is drawn on
@@ -90,47 +109,86 @@ type composition struct {
 	missing []string    // scripts that no font could set
 	english bool        // the language asked for could not be had
 	logo    *picture
-	y       length // where the next thing begins, from the top of the page
-	end     length // where it must end
+	feet    []string // lines of the foot, the same on every page
+	y       length   // where the next thing begins, from the top of the page
+	end     length   // where it must end
+
+	root *element // of the structure; nil: the document is not tagged
+	tag  *element // what is drawn now; nil: nothing that is read
 
 	// The table that is being drawn closes itself before a page break and
 	// goes on after it.
 	leave, enter func()
 }
 
-// compose lays the document out.
+// compose lays the document out. Where little stands on the last page, it is
+// laid out once more with less white space, in case that saves the page.
 func (r *Renderer) compose(ctx context.Context, v *Visual) (*composition, error) {
-	c := &composition{
-		ctx: ctx, v: v, places: r.places, vocabulary: r.vocabulary, codes: &r.codes,
-		family:   r.library.Family(v.Branding.Font),
-		words:    r.vocabulary.words(v.language(), strings.ToUpper(v.Supplier.CountryCode)),
-		setter:   r.setter,
-		logo:     r.logo(v.Branding.Logo),
-		notes:    r.notes,
-		currency: strings.ToUpper(v.Transaction.CurrencyCode),
+	c, err := r.layOut(ctx, v, false)
+	if err != nil || len(c.sheets) < 2 || len(c.sheets) > tightPagesMax || c.y > c.contentEnd()*45/100 {
+		return c, err
 	}
+	tight, err := r.layOut(ctx, v, true)
+	if err != nil || len(tight.sheets) == len(c.sheets) {
+		return c, err
+	}
+	return tight, nil
+}
+
+// tightPagesMax bounds the second try: a page more or less of hundreds is no matter.
+const tightPagesMax = 40
+
+func (r *Renderer) layOut(ctx context.Context, v *Visual, tight bool) (*composition, error) {
+	c := &composition{tight: tight,
+		ctx: ctx, v: v, places: r.places, vocabulary: r.vocabulary, codes: &r.codes, setter: r.setter, notes: r.notes,
+		family:   r.library.Family(v.Branding.Font),
+		logo:     r.logo(v.Branding.Logo),
+		currency: strings.ToUpper(v.Transaction.CurrencyCode),
+		template: v.Branding.Template.orDefault(v.Simplified),
+	}
+	c.paper = c.template.paper()
 	c.chooseWords(r)
 	c.palette(v.Branding)
-	c.title = typeset.Clean(v.Title)
-	if c.title == "" {
+	if c.title = typeset.Clean(v.Title); c.title == "" {
 		c.title = c.words.title(v.Transaction.Kind, v.Simplified)
 	}
+	if !v.Untagged {
+		c.root = &element{kind: "Document"}
+		c.tag = c.root
+	}
+	draw := c.drawPage
+	if c.paper.roll {
+		draw = c.drawReceipt
+	}
+	if err := draw(); err != nil {
+		return nil, err
+	}
+	for _, s := range c.sheets {
+		s.endMark()
+	}
+	return c, ctx.Err()
+}
+
+// drawPage draws a document on A4.
+func (c *composition) drawPage() error {
+	c.feet = c.footLines()
 	c.newPage()
 	c.drawHead()
+	c.drawFacts()
 	if err := c.drawParties(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := c.drawLines(); err != nil {
-		return nil, err
+	if len(c.v.Transaction.Items) > 0 {
+		if err := c.drawLines(); err != nil {
+			return err
+		}
+		c.drawTotals()
 	}
-	c.drawTotals()
 	c.drawPayments()
 	c.drawNote()
-	c.drawAuthority()
-	c.drawLegalTexts()
-	c.drawMissing()
+	c.drawTail()
 	c.drawFeet()
-	return c, ctx.Err()
+	return nil
 }
 
 // chooseWords takes the words of the language, or English ones where it has
@@ -144,6 +202,43 @@ func (c *composition) chooseWords(r *Renderer) {
 		c.words, c.english = r.vocabulary.words("EN", country), true
 	}
 	c.lang = c.words.tag
+	c.rtl = c.words.tag == "ar" || c.words.tag == "he"
+	c.leading = leadingLatin
+	if c.tight {
+		c.leading = leadingTight
+	}
+	if p := (pen{typeset.Regular, kernedFrom, rgb{}}); !c.family.Plain(p.style, c.words.invoice) {
+		line := c.setter.Line(c.font(p), c.words.invoice+c.words.payable+c.words.description+c.words.unitPrice+c.words.taxTotal)
+		c.leading = max(c.leading, length(line.Ascent-line.Descent)*leadingTall/1000)
+	}
+}
+
+// Distances of lines in hundredths of their size: of Latin letters, the same
+// with less white space, and of the whole height of taller letters.
+const (
+	leadingLatin = 138
+	leadingTight = 126
+	leadingTall  = 112
+)
+
+// space is white space between parts of a document.
+func (c *composition) space(l length) length {
+	if c.tight {
+		return l * 55 / 100
+	}
+	return l
+}
+
+// lead is the distance from one line of text to the next.
+func (c *composition) lead(p pen) length { return p.size * c.leading / 100 }
+
+// leadOf is lead for a line that may have taller letters than the document's.
+func (c *composition) leadOf(p pen, s string) length {
+	if c.plain(p, s) {
+		return c.lead(p)
+	}
+	line := c.setter.Line(c.font(p), c.settable(s))
+	return max(c.lead(p), p.size*length(line.Ascent-line.Descent)*leadingTall/100_000)
 }
 
 func (c *composition) bytes() int {
@@ -156,15 +251,28 @@ func (c *composition) bytes() int {
 
 // newPage begins a page; all but the first carry a running head.
 func (c *composition) newPage() {
-	c.sheet = &sheet{out: make([]byte, 0, 12<<10)}
+	if c.sheet != nil {
+		c.sheet.height = c.y
+	}
+	c.sheet = &sheet{index: len(c.sheets), out: make([]byte, 0, 12<<10)}
 	c.sheets = append(c.sheets, c.sheet)
-	c.y, c.end = marginTop, contentEnd
-	if c.v.Specimen {
-		c.drawSpecimen()
+	c.y, c.end = c.paper.top, c.contentEnd()
+	c.asArtifact(func() {
+		if c.v.Specimen {
+			c.drawSpecimen()
+		}
+		if len(c.sheets) > 1 && !c.paper.roll {
+			c.drawRunningHead()
+		}
+	})
+}
+
+// contentEnd is where text ends on a page, above the foot.
+func (c *composition) contentEnd() length {
+	if c.paper.roll {
+		return c.paper.height - c.paper.top
 	}
-	if len(c.sheets) > 1 {
-		c.drawRunningHead()
-	}
+	return c.footTop() - 5*millimetre
 }
 
 // need makes room for something of a height, on a new page if it must be. What
@@ -174,6 +282,9 @@ func (c *composition) need(height length) {
 		c.turnPage()
 	}
 }
+
+// fresh reports whether nothing but the running head stands on the page.
+func (c *composition) fresh() bool { return c.y <= c.paper.top+20*millimetre }
 
 // turnPage goes on on a new page, with the table that is being drawn.
 func (c *composition) turnPage() {
@@ -197,18 +308,29 @@ func (c *composition) rule(x, y, width length, s stroke) {
 	c.box(rectangle{x, y - s.thickness/2, width, s.thickness}, s.color)
 }
 
-// rectangle is given by its upper left corner.
+// rectangle is given by its upper corner where lines begin.
 type rectangle struct{ x, y, width, height length }
 
-// box fills a rectangle.
+// box fills a rectangle: decoration, which nobody reads.
 func (c *composition) box(r rectangle, ink rgb) {
-	sh := c.sheet
-	sh.setFill(ink)
-	for _, v := range []length{r.x, pageHeight - r.y - r.height, r.width, r.height} {
-		sh.out = v.append(sh.out)
-		sh.out = append(sh.out, ' ')
+	c.asArtifact(func() {
+		c.beginMark()
+		sh := c.sheet
+		sh.setFill(ink)
+		for _, v := range []length{c.across(r.x, r.width), c.paper.height - r.y - r.height, r.width, r.height} {
+			sh.out = v.append(sh.out)
+			sh.out = append(sh.out, ' ')
+		}
+		sh.out = append(sh.out, "re f\n"...)
+	})
+}
+
+// across is where something of a width begins from the left edge.
+func (c *composition) across(x, width length) length {
+	if c.rtl {
+		return c.paper.width - x - width
 	}
-	sh.out = append(sh.out, "re f\n"...)
+	return x
 }
 
 func (s *sheet) setFill(ink rgb) {

@@ -21,6 +21,7 @@ func (c *composition) palette(b Branding) {
 	c.accent = readable(parseColor(b.Accent, defaultAccent))
 	c.muted = readable(c.ink.towardsWhite(42))
 	c.hair = c.ink.towardsWhite(84)
+	c.tint = c.accent.towardsWhite(92)
 }
 
 // parseColor reads #RRGGBB, or the default where a text is none.

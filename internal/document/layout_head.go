@@ -2,294 +2,393 @@ package document
 
 import (
 	"fmt"
-	"strings"
+	"time"
 
-	"tributary/internal/country"
 	"tributary/internal/document/typeset"
-	"tributary/internal/transaction"
 )
 
-// The pens of a document.
+// The pens of a document. Nothing that is meant to be read is smaller than
+// captionSize, except where figures of twenty digits leave no choice.
+const captionSize length = 7500
+
 func (c *composition) bodyPen() pen  { return pen{typeset.Regular, 8800, c.ink} }
-func (c *composition) smallPen() pen { return pen{typeset.Regular, 7500, c.muted} }
-func (c *composition) labelPen() pen { return pen{typeset.Medium, 7200, c.accent} }
+func (c *composition) smallPen() pen { return pen{typeset.Regular, captionSize, c.muted} }
+func (c *composition) labelPen() pen { return pen{typeset.Medium, captionSize, c.accent} }
 func (c *composition) namePen() pen  { return pen{typeset.Medium, 10 * point, c.ink} }
-func (c *composition) titlePen() pen { return pen{typeset.Regular, 25 * point, c.ink} }
 
-// block is a column of lines, drawn line by line so that it can go on over a page break.
-type block []blockLine
-
-type blockLine struct {
-	pen    pen
-	text   string
-	before length // white space above
-}
-
-// add appends a text, broken into lines of a width.
-func (b *block) add(c *composition, p pen, s string, width length) {
-	for _, line := range c.wrap(p, s, width) {
-		*b = append(*b, blockLine{pen: p, text: line})
-	}
-}
-
-// gap puts white space above the line that was added at an index.
-func (b block) gap(index int, before length) {
-	if index < len(b) {
-		b[index].before = before
-	}
-}
-
-func (b block) height() length {
-	var total length
-	for _, l := range b {
-		total += l.before + l.pen.lead()
-	}
-	return total
-}
-
-// column is a block with its place.
-type column struct {
-	x     length
-	right bool // x is where its lines end
-	lines block
-}
-
-// drawColumns draws blocks side by side from the same height, over as many
-// pages as the longest needs.
-func (c *composition) drawColumns(columns ...column) {
-	for {
-		lowest, left := c.y, false
-		for i := range columns {
-			col, y := &columns[i], c.y
-			for len(col.lines) > 0 {
-				l := col.lines[0]
-				if y+l.before+l.pen.lead() > c.end {
-					break
-				}
-				y += l.before
-				if col.right {
-					c.textRight(l.pen, col.x, y+l.pen.size, l.text)
-				} else {
-					c.text(l.pen, col.x, y+l.pen.size, l.text)
-				}
-				y += l.pen.lead()
-				col.lines = col.lines[1:]
-			}
-			lowest = max(lowest, y)
-			left = left || len(col.lines) > 0
-		}
-		c.y = lowest
-		if !left {
-			return
-		}
-		c.turnPage()
-	}
-}
-
-// drawHead draws logo, title and the document's particulars.
+// drawHead draws the logo and what everybody looks for first: the number, the
+// date, the amount and whether it is paid.
 func (c *composition) drawHead() {
-	c.drawMark()
-	c.y += 10 * millimetre
-	p := c.titlePen()
-	const metaWidth = 84 * millimetre
-	titleWidth := contentWidth - metaWidth - 6*millimetre
-	p.size = c.fitted(p, c.title, titleWidth, 16*point) // some languages need more words
-	var title block
-	title.add(c, p, c.title, titleWidth)
-	number := len(title)
-	title.add(c, pen{typeset.Regular, 11 * point, c.accent}, typeset.Clean(c.v.Transaction.Number), titleWidth)
-	title.gap(number, point)
-
-	labels, values := c.particulars(metaWidth)
-	for _, b := range []block{labels, values} { // on the title's base line
-		b.gap(0, p.size-c.bodyPen().size)
+	if c.template == Modern {
+		c.drawModernHead()
+		return
 	}
-	x := contentRight - metaWidth
-	c.drawColumns(column{x: marginSide, lines: title}, column{x: x, lines: labels}, column{x: x + metaWidth*42/100, lines: values})
-	c.y += 6 * millimetre
-	c.rule(marginSide, c.y, contentWidth, stroke{500, c.hair})
-	c.y += 5 * millimetre
+	c.drawMark()
+	c.y += c.space(9 * millimetre)
+	const amountWidth = 68 * millimetre
+	titleWidth := c.paper.room() - amountWidth - 6*millimetre
+	var left, right block
+	c.within("H1", func() { c.addTitle(&left, titleWidth) })
+	c.within("P", func() {
+		first := len(left)
+		left.add(c, pen{typeset.Regular, 10 * point, c.ink}, c.words.format.date(c.v.Transaction.Date, c.v.location()), titleWidth)
+		left.gap(first, 1500)
+	})
+	c.within("P", func() { c.addAmount(&right, amountWidth) })
+	if extra := left.height() - right.height(); extra > 0 { // both end on one line
+		right.gap(0, extra)
+	}
+	c.drawColumns(column{x: c.paper.side, width: titleWidth, lines: left},
+		column{x: c.paper.right() - amountWidth, width: amountWidth, align: finish, lines: right})
+	c.y += c.space(5 * millimetre)
+	c.rule(c.paper.side, c.y, c.paper.room(), stroke{500, c.hair})
+	c.y += c.space(5 * millimetre)
+}
+
+// addTitle adds the document's name and number.
+func (c *composition) addTitle(b *block, width length) {
+	p := pen{typeset.Regular, 24 * point, c.ink}
+	p.size = c.fitted(p, c.title, width, 16*point) // some languages need more words
+	b.add(c, p, c.title, width)
+	number := len(*b)
+	b.add(c, pen{typeset.Medium, 12 * point, c.accent}, typeset.Clean(c.v.Transaction.Number), width)
+	b.gap(number, 1500)
+}
+
+// addAmount adds what is to be paid, and whether it was.
+func (c *composition) addAmount(b *block, width length) {
+	if len(c.v.Transaction.Items) == 0 {
+		return
+	}
+	label, value := c.payable()
+	b.add(c, pen{typeset.Regular, 9 * point, c.muted}, label, width)
+	p := pen{typeset.Medium, 20 * point, c.accent}
+	p.size = c.fitted(p, value, width, 8*point)
+	b.add(c, p, value, width)
+	b.add(c, pen{typeset.Regular, 9 * point, c.ink}, c.paymentState(), width)
+}
+
+// payable is the amount that matters, with its name.
+func (c *composition) payable() (label, value string) {
+	amount := c.v.Totals.Payable()
+	label = c.words.payable
+	switch {
+	case amount < 0:
+		label = c.words.refund
+	case c.open() < amount:
+		label = c.words.total
+	}
+	return label, c.words.money(amount, c.currency)
+}
+
+// open is the part that was not paid when the document was made: card, cash and
+// check were.
+func (c *composition) open() int64 {
+	open := c.v.Totals.Payable()
+	for _, p := range c.v.Transaction.Payments {
+		if p.Type == "CARD" || p.Type == "CASH" || p.Type == "CHECK" {
+			open -= p.Amount
+		}
+	}
+	return open
+}
+
+func (c *composition) isPaid() bool { return len(c.v.Transaction.Payments) > 0 && c.open() == 0 }
+
+// paymentState says whether and how the amount is paid, or until when; "" where
+// the transaction does not say.
+func (c *composition) paymentState() string {
+	t, due := &c.v.Transaction, c.day(c.v.Transaction.DueDate)
+	switch {
+	case c.isPaid():
+		return joined(" · ", c.words.paid, c.words.payment(t.Payments[0].Type))
+	case c.open() < c.v.Totals.Payable() && c.open() > 0: // a part is paid
+		return joined(" ", c.words.unpaid, c.words.money(c.open(), c.currency))
+	case due != "":
+		return c.words.dueDate + " " + due
+	case len(t.Payments) > 0 && c.v.Totals.Payable() > 0:
+		return c.words.unpaid
+	}
+	return ""
+}
+
+// day writes a day of the form YYYY-MM-DD as the language does, and whatever else as it is.
+func (c *composition) day(s string) string {
+	t, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		return typeset.Clean(s)
+	}
+	return c.words.format.day(t)
 }
 
 // drawMark draws the logo, or the supplier's name in its place.
 func (c *composition) drawMark() {
+	name := typeset.Clean(c.v.Supplier.LegalName)
 	if c.logo == nil {
 		p := pen{typeset.Medium, 13 * point, c.accent}
-		name := c.cut(p, typeset.Clean(c.v.Supplier.LegalName), contentWidth)
-		c.text(p, c.markPlace(c.width(p, name)), c.y+p.size, name)
-		c.y += p.lead()
+		name = c.cut(p, name, c.paper.room())
+		c.within("P", func() { c.text(p, c.markPlace(c.width(p, name)), c.y+c.base(p), name) })
+		c.y += c.lead(p)
 		return
 	}
 	width, height := c.logo.fit()
-	x := c.markPlace(width)
-	sh := c.sheet
-	sh.out = append(sh.out, "q "...)
-	for _, v := range []length{width, 0, 0, height, x, pageHeight - c.y - height} {
-		sh.out = v.append(sh.out)
-		sh.out = append(sh.out, ' ')
+	x := c.across(c.markPlace(width), width)
+	e := c.within("Figure", func() {
+		c.beginMark()
+		sh := c.sheet
+		sh.out = append(sh.out, "q "...)
+		for _, v := range []length{width, 0, 0, height, x, c.paper.height - c.y - height} {
+			sh.out = v.append(sh.out)
+			sh.out = append(sh.out, ' ')
+		}
+		sh.out = append(sh.out, "cm /Logo Do Q\n"...)
+	})
+	if name == "" {
+		name = c.title
 	}
-	sh.out = append(sh.out, "cm /Logo Do Q\n"...)
+	e.shows(c, name, rectangle{x, c.y, width, height})
 	c.y += height
+}
+
+// shows gives a figure its words and its place on the page.
+func (e *element) shows(c *composition, alternative string, r rectangle) {
+	if e == nil {
+		return
+	}
+	e.extra = fmt.Sprintf("/Alt%s/A<</O/Layout/Placement/Block/BBox[%s %s %s %s]>>", pdfText(alternative),
+		r.x, c.paper.height-r.y-r.height, r.x+r.width, c.paper.height-r.y)
 }
 
 func (c *composition) markPlace(width length) length {
 	switch c.v.Branding.Placement {
 	case Center:
-		return (pageWidth - width) / 2
+		return (c.paper.width - width) / 2
 	case Right:
-		return contentRight - width
+		return c.paper.right() - width
 	}
-	return marginSide
+	return c.paper.side
 }
 
-// particulars are the labelled values beside the title, in two columns that keep step.
-func (c *composition) particulars(width length) (labels, values block) {
-	value := c.bodyPen()
-	label := pen{typeset.Regular, value.size, c.muted}
-	labelWidth, valueWidth := width*42/100-2*millimetre, width*58/100
-	add := func(name, text string) {
-		if text == "" {
-			return
-		}
-		l, v := c.wrap(label, name, labelWidth), []string{text}
-		tight := value
-		if tight.size = c.fitted(value, text, valueWidth, value.size*75/100); c.width(tight, text) > valueWidth {
-			tight, v = value, c.wrap(value, text, valueWidth)
-		}
-		for i := range max(len(l), len(v)) {
-			labels = append(labels, blockLine{pen: label, text: at(l, i)})
-			values = append(values, blockLine{pen: tight, text: at(v, i), before: value.lead() - tight.lead()})
+// fact is a labelled value.
+type fact struct{ label, value string }
+
+// facts are what the document refers to, in the order in which people ask.
+func (c *composition) facts() []fact {
+	var out []fact
+	add := func(label, value string) {
+		if value = typeset.Clean(value); value != "" {
+			out = append(out, fact{label, value})
 		}
 	}
 	t, w := &c.v.Transaction, &c.words
-	add(w.date, w.format.date(t.Date, c.v.location()))
-	if c.v.UniqueNumber != t.Number {
-		add(w.uniqueNumber, typeset.Clean(c.v.UniqueNumber))
-	}
 	if o := c.v.Original; o != nil {
-		text := typeset.Clean(o.Number)
-		if day := w.format.date(o.Date, c.v.location()); day != "" {
-			text = strings.TrimPrefix(text+" · "+day, " · ")
-		}
-		add(w.corrects, text)
-		add(w.authorityID, typeset.Clean(o.AuthorityID))
+		add(w.corrects, joined(" · ", o.Number, w.format.date(o.Date, c.v.location())))
+		add(w.authorityID, o.AuthorityID)
 	}
-	add(w.reason, typeset.Clean(t.Reason))
-	return labels, values
+	add(w.reason, t.Reason)
+	add(w.deliveryDate, c.day(t.DeliveryDate))
+	if c.isPaid() {
+		add(w.dueDate, c.day(t.DueDate))
+	}
+	add(w.buyerReference, t.References.Buyer)
+	add(w.orderReference, t.References.Order)
+	add(w.contractReference, t.References.Contract)
+	add(w.projectReference, t.References.Project)
+	return out
 }
 
-// drawParties draws who sells, who issues, who buys, and the codes beside them.
-func (c *composition) drawParties() error {
-	codes, height, err := c.newQRBlocks()
-	if err != nil {
-		return err
+// drawFacts draws them three to a row, each name above its value.
+func (c *composition) drawFacts() {
+	all := c.facts()
+	if len(all) == 0 {
+		return
 	}
-	const apart = 7 * millimetre
-	right := contentRight
-	for _, code := range codes {
-		right -= code.width + apart
-	}
-	c.need(height)
-	top, page := c.y, len(c.sheets)
-	width := (right - marginSide - apart) / 2
-	var seller, buyer block
-	c.addParty(&seller, c.words.supplier, supplierParty(c.v.Supplier), width)
-	if c.v.Transaction.Issuer != nil {
-		c.addParty(&seller, c.words.issuer, *c.v.Transaction.Issuer, width)
-	}
-	if c.v.Transaction.Customer != nil {
-		c.addParty(&buyer, c.words.customer, *c.v.Transaction.Customer, width)
-	}
-	x := right
-	for _, code := range codes {
-		x += apart
-		code.draw(c, x, top)
-		x += code.width
-	}
-	c.drawColumns(column{x: marginSide, lines: seller}, column{x: marginSide + width + apart, lines: buyer})
-	if page == len(c.sheets) {
-		c.y = max(c.y, top+height)
-	}
-	c.y += 9 * millimetre
-	return nil
+	const across, apart = 3, 6 * millimetre
+	width := (c.paper.room() - (across-1)*apart) / across
+	c.within("Table", func() {
+		for len(all) > 0 {
+			n := min(across, len(all))
+			var columns []column
+			for i, f := range all[:n] {
+				columns = append(columns, column{x: c.paper.side + length(i)*(width+apart), width: width, lines: c.factLines(f, width)})
+			}
+			c.drawColumns(columns...)
+			c.y += 2500
+			all = all[n:]
+		}
+	})
+	c.y += c.space(4 * millimetre)
 }
 
-// newQRBlocks measures the codes; height is that of the tallest.
-func (c *composition) newQRBlocks() (codes []*qrBlock, height length, err error) {
-	for i := range c.v.Codes[:min(len(c.v.Codes), codesMax)] {
-		code, err := c.newQRBlock(&c.v.Codes[i])
-		if err != nil {
-			return nil, 0, err
-		}
-		codes, height = append(codes, code), max(height, code.height)
-	}
-	return codes, height, nil
-}
-
-func supplierParty(s country.Supplier) transaction.Party {
-	return transaction.Party{LegalName: s.LegalName, EntityNumber: s.CompanyNumber, Address: &s.Address, TaxNumber: s.TaxNumber, TaxRegime: s.TaxRegime}
-}
-
-// addParty writes a party below what the block already has.
-func (c *composition) addParty(b *block, role string, p transaction.Party, width length) {
-	first := len(*b)
-	b.add(c, c.labelPen(), role, width)
-	if first > 0 {
-		b.gap(first, 4*millimetre)
-	}
-	name := len(*b)
-	b.add(c, c.namePen(), typeset.Clean(p.LegalName), width)
-	b.gap(name, 1500)
-	body := len(*b)
-	if trade := typeset.Clean(p.TradeName); trade != typeset.Clean(p.LegalName) {
-		b.add(c, c.bodyPen(), trade, width)
-	}
-	if p.Address != nil {
-		for _, line := range c.address(*p.Address) {
-			b.add(c, c.bodyPen(), line, width)
-		}
-	}
-	b.gap(body, 1500)
-	ids := len(*b)
-	for _, id := range [][2]string{{c.taxNumberLabel(p), p.TaxNumber}, {c.words.companyNumber, p.EntityNumber}} {
-		if value := typeset.Clean(id[1]); value != "" {
-			b.add(c, c.bodyPen(), id[0]+" "+value, width)
-		}
-	}
-	b.gap(ids, 2500)
+// factLines is a name with its value below, as a row of a table.
+func (c *composition) factLines(f fact, width length) block {
+	var b block
+	c.within("TR", func() {
+		c.within("TH", func() { b.add(c, c.smallPen(), f.label, width) }).heads(scopeRow)
+		c.within("TD", func() { b.add(c, c.bodyPen(), f.value, width) })
+	})
+	return b
 }
 
 // drawRunningHead tells on later pages which document they belong to.
 func (c *composition) drawRunningHead() {
 	p := c.smallPen()
 	p.size = 8 * point
-	const half = contentWidth/2 - 3*millimetre
-	c.text(p, marginSide, c.y+p.size, c.cut(p, joined(" ", c.title, c.v.Transaction.Number), half))
-	c.textRight(p, contentRight, c.y+p.size, c.cut(p, typeset.Clean(c.v.Supplier.LegalName), half))
-	c.y += p.lead() + 2*millimetre
-	c.rule(marginSide, c.y, contentWidth, stroke{500, c.hair})
-	c.y += 6 * millimetre
+	half := c.paper.room()/2 - 3*millimetre
+	c.text(p, c.paper.side, c.y+c.base(p), c.cut(p, joined(" ", c.title, c.v.Transaction.Number), half))
+	c.textRight(p, c.paper.right(), c.y+c.base(p), c.cut(p, typeset.Clean(c.v.Supplier.LegalName), half))
+	c.y += c.lead(p) + 2*millimetre
+	c.rule(c.paper.side, c.y, c.paper.room(), stroke{500, c.hair})
+	c.y += c.space(6 * millimetre)
 }
 
 // drawSpecimen marks a page of the test environment.
 func (c *composition) drawSpecimen() {
 	p := pen{typeset.Medium, 8 * point, rgb{0x9A, 0x34, 0x12}}
+	p.size = c.fitted(p, c.words.specimen, c.paper.room()-6*millimetre, 5*point)
 	width := c.width(p, c.words.specimen) + 6*millimetre
-	c.box(rectangle{(pageWidth - width) / 2, 6 * millimetre, width, 6 * millimetre}, rgb{0xFD, 0xEE, 0xE4})
-	c.text(p, (pageWidth-width)/2+3*millimetre, 6*millimetre+11200, c.words.specimen)
+	top := 6 * millimetre
+	if c.paper.roll {
+		top = c.y
+		c.y += c.space(9 * millimetre)
+	}
+	c.box(rectangle{(c.paper.width - width) / 2, top, width, 6 * millimetre}, rgb{0xFD, 0xEE, 0xE4})
+	c.text(p, (c.paper.width-width)/2+3*millimetre, top+11200, c.words.specimen)
+}
+
+// footLines are who issues the document, with the client's own words below. A
+// name or a number is never cut: the foot grows upwards.
+func (c *composition) footLines() []string {
+	p := c.smallPen()
+	who := joined(" · ", c.v.Supplier.LegalName, joined(" ", c.taxNumberLabel(supplierParty(c.v.Supplier)), c.v.Supplier.TaxNumber))
+	lines := c.wrap(p, who, c.paper.room()*3/4)
+	for _, text := range typeset.CleanLines(c.v.Branding.Footer) {
+		lines = append(lines, c.wrap(p, text, c.paper.room()*3/4)...)
+	}
+	return lines[:min(len(lines), footLinesMax)]
+}
+
+const footLinesMax = 16 // a name of 450 wide letters takes ten, its number one, the client's words four
+
+// footTop is where the foot begins.
+func (c *composition) footTop() length {
+	height := length(max(len(c.feet), 1)) * c.lead(c.smallPen())
+	return c.paper.height - 9*millimetre - 3*millimetre - height
 }
 
 // drawFeet numbers the pages, once it is known how many there are.
 func (c *composition) drawFeet() {
 	p := c.smallPen()
-	p.size = 7200
-	left := c.cut(p, joined(" · ", c.v.Supplier.LegalName, joined(" ", c.taxNumberLabel(supplierParty(c.v.Supplier)), c.v.Supplier.TaxNumber)), contentWidth*3/4)
-	for i, s := range c.sheets {
-		c.sheet = s
-		y := pageHeight - 15*millimetre
-		c.rule(marginSide, y, contentWidth, stroke{500, c.hair})
-		y += 3*millimetre + p.size/2
-		c.text(p, marginSide, y, left)
-		c.textRight(p, contentRight, y, fmt.Sprintf(c.words.page, i+1, len(c.sheets)))
+	c.asArtifact(func() {
+		for i, s := range c.sheets {
+			c.sheet = s
+			y := c.footTop()
+			c.rule(c.paper.side, y, c.paper.room(), stroke{500, c.hair})
+			y += 3*millimetre + p.size/2
+			c.textRight(p, c.paper.right(), y, fmt.Sprintf(c.words.page, i+1, len(c.sheets)))
+			for _, line := range c.feet {
+				c.text(p, c.paper.side, y, line)
+				y += c.lead(p)
+			}
+		}
+	})
+}
+
+// heading begins a section, and is never the last line of a page.
+func (c *composition) heading(text string) {
+	p := c.labelPen()
+	c.need(c.lead(p) + 2*point + 2*c.lead(c.bodyPen()))
+	c.within("H2", func() { c.text(p, c.paper.side, c.y+c.base(p), text) })
+	c.y += c.lead(p) + 2*point
+}
+
+// drawModernHead draws a band in the client's colour, the title beside the logo,
+// and the facts in a row below.
+func (c *composition) drawModernHead() {
+	c.box(rectangle{0, 0, c.paper.width, 4 * millimetre}, c.accent)
+	c.y += c.space(2 * millimetre)
+	top := c.y
+	c.drawMark()
+	below := c.y
+	p := pen{typeset.Medium, 17 * point, c.ink}
+	const titleWidth = 80 * millimetre
+	p.size = c.fitted(p, c.title, titleWidth, 11*point)
+	var title block
+	c.within("H1", func() { title.add(c, p, c.title, titleWidth) })
+	place := column{x: c.paper.right() - titleWidth, width: titleWidth, align: finish, lines: title}
+	if c.v.Branding.Placement == Right {
+		place.x, place.align = c.paper.side, start
 	}
+	c.y = top
+	if c.v.Branding.Placement == Center || c.logo == nil {
+		c.y = below + 3*millimetre
+		place.x, place.align, place.width = c.paper.side, start, c.paper.room()
+	}
+	c.drawColumns(place)
+	c.y = max(c.y, below) + 6*millimetre
+
+	label, amount := c.payable()
+	all := []fact{{c.words.number, typeset.Clean(c.v.Transaction.Number)}, {c.words.date, c.words.format.date(c.v.Transaction.Date, c.v.location())}}
+	if len(c.v.Transaction.Items) > 0 {
+		all = append(all, c.stateFact(), fact{label, amount})
+	}
+	c.drawFactRow(all)
+}
+
+// drawFactRow draws facts side by side on a tinted ground; the last is the amount.
+func (c *composition) drawFactRow(all []fact) {
+	const pad = 4 * millimetre
+	inner := c.paper.room() - 2*pad
+	shares := []length{28, 22, 22, 28}
+	var columns []column
+	x := c.paper.side + pad
+	c.within("Table", func() {
+		for i, f := range all {
+			width := inner * shares[i] / 100
+			col := column{x: x, width: width - 3*millimetre}
+			c.within("TR", func() { col.lines = c.factCell(f, col.width, i == len(all)-1) })
+			if i == len(shares)-1 {
+				col.width, col.align = width, finish
+			}
+			columns = append(columns, col)
+			x += width
+		}
+	})
+	var height length
+	for _, col := range columns {
+		height = max(height, col.lines.height())
+	}
+	c.box(rectangle{c.paper.side, c.y, c.paper.room(), height + 2*pad - 2*point}, c.tint)
+	c.y += pad
+	c.drawColumns(columns...)
+	c.y += pad + 4*millimetre
+}
+
+// stateFact is whether the amount is paid, as a fact of its own.
+func (c *composition) stateFact() fact {
+	if due := c.day(c.v.Transaction.DueDate); due != "" && !c.isPaid() {
+		return fact{c.words.dueDate, due}
+	}
+	if state := c.paymentState(); state != "" {
+		return fact{c.words.payments, state}
+	}
+	return fact{}
+}
+
+// factCell is a fact of the row.
+func (c *composition) factCell(f fact, width length, amount bool) block {
+	var b block
+	value := pen{typeset.Medium, 11 * point, c.ink}
+	const tallest = 15 * point
+	if amount {
+		value = pen{typeset.Medium, tallest, c.accent}
+	}
+	name := c.smallPen()
+	name.color = c.ink
+	value.size = c.fitted(value, f.value, width, 8*point)
+	c.within("TH", func() { b.add(c, name, f.label, width) }).heads(scopeRow)
+	below := len(b)
+	c.within("TD", func() { b.add(c, value, f.value, width) })
+	b.gap(below, c.base(pen{size: tallest})-c.base(value)) // all on one line
+	return b
 }

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"slices"
 	"strings"
 
 	"tributary/internal/document/typeset"
@@ -15,13 +14,12 @@ type linesTable struct {
 	body     pen
 	decimals int
 
-	// Right edges, but for description and unit, which are left ones.
-	number, description, quantity, unit, price, tax, net, amount length
-	descriptionWidth, unitWidth                                  length
-	whole                                                        length // of the quantities, up to their decimal sign
+	number, description, quantity, unit, price, tax, net, amount column
 	taxed, units                                                 bool   // some item has a tax, a unit
 	mode                                                         string // how prices relate to tax, when all items agree
 	mixed                                                        bool   // they do not
+
+	fraction length // widest part of a quantity behind its decimal sign
 
 	drawn             int   // items so far
 	netSum, amountSum int64 // of them
@@ -38,42 +36,52 @@ func (c *composition) drawLines() error {
 	t := &linesTable{c: c, body: c.bodyPen(), decimals: decimalsOf(c.currency)}
 	t.measure()
 	carry := t.carryHeight()
+	c.begin("Table")
+	defer c.done()
 	c.enter = func() {
-		t.drawHeader()
-		if t.drawn > 0 {
-			t.drawCarry(c.words.brought)
-		}
-		c.end = contentEnd - carry
+		c.asArtifact(func() {
+			t.drawHeader()
+			if t.drawn > 0 {
+				t.drawCarry(c.words.brought)
+			}
+		})
+		c.end = c.contentEnd() - carry
 	}
 	c.leave = func() {
 		if t.drawn > 0 {
-			t.drawCarry(c.words.carried)
+			c.asArtifact(func() { t.drawCarry(c.words.carried) })
 		}
 	}
-	if c.y+t.headerHeight()+4*t.body.lead()+carry > c.end { // not the head of a table alone at the foot of a page
+	if c.y+t.headerHeight()+4*c.lead(t.body)+carry > c.end { // not the head of a table alone at the foot of a page
 		c.newPage()
 	}
-	c.enter()
-	for i := range c.v.Transaction.Items {
+	c.within("TR", t.drawHeader)
+	c.end = c.contentEnd() - carry
+	items := c.v.Transaction.Items
+	for i := range items {
 		if i%64 == 0 && c.ctx.Err() != nil {
 			return c.ctx.Err()
 		}
-		t.drawRow(&c.v.Transaction.Items[i], &c.v.Totals.Lines[i])
+		below := length(0)
+		if i > 0 && i == len(items)-1 { // the totals take an item with them to a new page
+			below = c.totalsHeight(c.totalRows()) + c.space(sectionGap) - carry
+		}
+		c.within("TR", func() { t.drawRow(&items[i], &c.v.Totals.Lines[i], below) })
 	}
-	c.leave, c.enter, c.end = nil, nil, contentEnd
-	c.y += sectionGap
+	c.leave, c.enter, c.end = nil, nil, c.contentEnd()
+	c.y += c.space(sectionGap)
 	return nil
 }
 
-// figures are an item's cells as text.
-type figures struct {
+// cells are an item's figures as text.
+type cells struct {
 	number, quantity, unit, price, net, amount string
 	rates                                      []string
 }
 
-func (t *linesTable) figures(item *transaction.Item, line *transaction.Line) figures {
+func (t *linesTable) cells(item *transaction.Item, line *transaction.Line) cells {
 	f := &t.c.words.format
-	out := figures{
+	out := cells{
 		number:   f.decimalNumber(itoa(item.Number), 0),
 		quantity: f.number(item.Quantity),
 		unit:     typeset.Clean(item.Unit),
@@ -89,71 +97,82 @@ func (t *linesTable) figures(item *transaction.Item, line *transaction.Line) fig
 	return out
 }
 
+// widths are the widest texts of each column of figures.
+type widths struct {
+	number, whole, fraction, unit, price, tax, net, amount length
+}
+
 // measure sets the columns. Where figures are so wide that no description would
 // fit beside them, everything is drawn smaller.
 func (t *linesTable) measure() {
-	c := t.c
+	c, w, head := t.c, &t.c.words, t.c.labelPen()
 	for {
-		var number, whole, fraction, unit, price, tax, net, amount length
-		head := c.labelPen()
-		w := &c.words
-		t.taxed, t.mode, t.mixed = false, "", false
-		for i := range c.v.Transaction.Items {
-			item := &c.v.Transaction.Items[i]
-			f := t.figures(item, &c.v.Totals.Lines[i])
-			t.note(item)
-			left, right := cutQuantity(f.quantity, w.decimal)
-			number = max(number, c.width(t.body, f.number))
-			whole = max(whole, c.width(t.body, left))
-			fraction = max(fraction, c.width(t.body, right))
-			unit = max(unit, c.width(t.body, f.unit))
-			t.units = t.units || f.unit != "" // one may have no width: a lone accent
-			price = max(price, c.width(t.body, f.price))
-			net = max(net, c.width(t.body, f.net))
-			amount = max(amount, c.width(t.body, f.amount))
-			for _, rate := range f.rates {
-				tax = max(tax, c.width(t.body, rate))
-			}
+		m := t.measureItems()
+		m.net = max(m.net, c.width(t.strong(), w.format.amount(c.v.Totals.Net, t.decimals)), c.width(head, w.net))
+		m.amount = max(m.amount, c.width(t.strong(), w.format.amount(c.v.Totals.Gross, t.decimals)), c.width(head, w.amount))
+		m.price = max(m.price, c.width(head, w.unitPrice))
+		if !t.mixed && t.mode != "" {
+			m.price = max(m.price, c.width(c.smallPen(), t.modeWord(t.mode)))
 		}
-		net = max(net, c.width(t.strong(), w.format.amount(c.v.Totals.Net, t.decimals)), c.width(head, w.net))
-		amount = max(amount, c.width(t.strong(), w.format.amount(c.v.Totals.Gross, t.decimals)), c.width(head, w.amount))
-		price = max(price, c.width(head, w.unitPrice))
-		tax = max(tax, c.width(head, w.tax))
-		number = max(number, c.width(head, w.line))
-		quantity := max(whole+fraction, c.width(head, w.quantity))
-		t.unitWidth = min(unit, unitWidthMax)
-		t.place(number, quantity, [4]length{price, tax, net, amount})
-		t.whole = t.quantity - fraction
-		if t.descriptionWidth >= 34*millimetre || t.body.size <= 4*point {
+		m.tax = max(m.tax, c.width(head, w.tax))
+		m.number = max(m.number, c.width(head, w.line))
+		t.fraction = m.fraction
+		t.place(m, max(m.whole+m.fraction, c.width(head, w.quantity)))
+		if t.description.width >= 34*millimetre || t.body.size <= 4*point {
 			return
 		}
 		t.body.size = t.body.size * 9 / 10
 	}
 }
 
-// place computes the edges of the columns from right to left.
-func (t *linesTable) place(number, quantity length, figures [4]length) {
-	x := contentRight
-	t.amount = x
-	x -= figures[3] + columnGap
-	t.net = x
-	x -= figures[2] + columnGap
-	t.tax = x
+func (t *linesTable) measureItems() widths {
+	c := t.c
+	var m widths
+	t.taxed, t.mode, t.mixed = false, "", false
+	for i := range c.v.Transaction.Items {
+		item := &c.v.Transaction.Items[i]
+		f := t.cells(item, &c.v.Totals.Lines[i])
+		t.note(item)
+		left, right := cutQuantity(f.quantity, c.words.decimal)
+		m.number = max(m.number, c.width(t.body, f.number))
+		m.whole = max(m.whole, c.width(t.body, left))
+		m.fraction = max(m.fraction, c.width(t.body, right))
+		m.unit = max(m.unit, c.width(t.body, f.unit))
+		t.units = t.units || f.unit != "" // one may have no width: a lone accent
+		m.price = max(m.price, c.width(t.body, f.price))
+		m.net = max(m.net, c.width(t.body, f.net))
+		m.amount = max(m.amount, c.width(t.body, f.amount))
+		for _, rate := range f.rates {
+			m.tax = max(m.tax, c.width(t.body, rate))
+		}
+	}
+	return m
+}
+
+// place computes the columns from the end to the beginning of the line.
+func (t *linesTable) place(m widths, quantity length) {
+	x := t.c.paper.right()
+	take := func(width length) column {
+		x -= width
+		col := column{x: x, width: width, align: figures}
+		x -= columnGap
+		return col
+	}
+	t.amount = take(m.amount)
+	t.net = take(m.net)
 	if t.taxed {
-		x -= figures[1] + columnGap
+		t.tax = take(m.tax)
 	}
-	t.price = x
-	x -= figures[0] + columnGap
+	t.price = take(m.price)
 	if t.units {
-		x -= t.unitWidth
-		t.unit = x
-		x -= 3500
+		width := min(m.unit, unitWidthMax)
+		t.unit = column{x: x - width, width: width}
+		x -= width + 3500
 	}
-	t.quantity = x
-	x -= quantity + columnGap
-	t.number = marginSide + number
-	t.description = t.number + columnGap
-	t.descriptionWidth = x - t.description
+	t.quantity = take(quantity)
+	t.number = column{x: t.c.paper.side, width: m.number, align: figures}
+	from := t.number.x + m.number + columnGap
+	t.description = column{x: from, width: x - from}
 }
 
 // note remembers whether items are taxed, and how their prices relate to tax.
@@ -195,117 +214,182 @@ func (t *linesTable) modeWord(mode string) string {
 
 func (t *linesTable) strong() pen { return pen{typeset.Medium, t.body.size, t.c.ink} }
 
-func (t *linesTable) headerHeight() length { return 2*t.c.labelPen().lead() + 5*point }
+func (t *linesTable) headerHeight() length { return 2*t.c.lead(t.c.labelPen()) + 5*point }
 
 func (t *linesTable) drawHeader() {
 	c, p := t.c, t.c.labelPen()
-	y := c.y + p.size
-	c.textRight(p, t.number, y, c.words.line)
-	c.text(p, t.description, y, c.words.description)
-	c.textRight(p, t.quantity, y, c.words.quantity)
-	c.textRight(p, t.price, y, c.words.unitPrice)
+	if c.template == Modern {
+		height := c.lead(p) + 6*point
+		if !t.mixed && t.mode != "" {
+			height += c.lead(p)
+		}
+		c.box(rectangle{c.paper.side - 2*millimetre, c.y - 1*point, c.paper.room() + 4*millimetre, height}, c.tint)
+		c.y += 2 * point
+		p.color = c.ink
+	}
+	y := c.y + c.base(p)
+	head := func(col *column, text string) {
+		c.within("TH", func() { c.textIn(p, col, y, text) }).heads(scopeColumn)
+	}
+	head(&t.number, c.words.line)
+	head(&t.description, c.words.description)
+	head(&t.quantity, c.words.quantity)
+	c.within("TH", func() {
+		moded := !t.mixed && t.mode != ""
+		c.lineIn(&blockLine{pen: p, text: c.words.unitPrice, more: moded}, &t.price, y)
+		if moded {
+			c.textIn(c.smallPen(), &t.price, y+c.lead(p), t.modeWord(t.mode))
+			c.y += c.lead(p)
+		}
+	}).heads(scopeColumn)
 	if t.taxed {
-		c.textRight(p, t.tax, y, c.words.tax)
+		head(&t.tax, c.words.tax)
 	}
-	c.textRight(p, t.net, y, c.words.net)
-	c.textRight(p, t.amount, y, c.words.amount)
-	if !t.mixed && t.mode != "" {
-		small := c.smallPen()
-		small.size = 6500
-		c.textRight(small, t.price, y+p.lead(), t.modeWord(t.mode))
-		c.y += p.lead()
+	head(&t.net, c.words.net)
+	head(&t.amount, c.words.amount)
+	c.y += c.lead(p) + 3*point
+	if c.template != Modern {
+		c.rule(c.paper.side, c.y, c.paper.room(), stroke{800, c.accent})
+		c.y += 800
 	}
-	c.y += p.lead() + 3*point
-	c.rule(marginSide, c.y, contentWidth, stroke{800, c.accent})
-	c.y += 800
 }
 
-// drawRow draws an item. A row that fits on a page is kept whole.
-func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line) {
+// drawRow draws an item. A row that fits on a page is kept whole, with what
+// must stand below it.
+func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, below length) {
 	c := t.c
-	f := t.figures(item, line)
-	small := c.smallPen()
-	small.size = t.body.size * 87 / 100
-	var text block
-	text.add(c, t.body, typeset.Clean(item.Name), t.descriptionWidth)
-	if d := typeset.Clean(item.Description); d != typeset.Clean(item.Name) {
-		text.add(c, small, d, t.descriptionWidth)
-	}
-	text.add(c, small, t.codes(item), t.descriptionWidth)
-	text.add(c, small, t.discount(item, line), t.descriptionWidth)
-	var unit, rates, price block
+	f := t.cells(item, line)
 	muted := pen{typeset.Regular, t.body.size, c.muted}
-	unit.add(c, muted, f.unit, unitWidthMax)
-	for _, rate := range f.rates {
-		rates = append(rates, blockLine{pen: t.body, text: rate})
+	one := func(col column, p pen, text string) column {
+		col.lines = block{{pen: p, text: text, lead: c.lead(p), tag: c.tag}}
+		return col
 	}
-	price = block{{pen: t.body, text: f.price}}
-	if t.mixed {
-		price.add(c, small, t.modeWord(priceMode(item)), t.price-t.quantity)
+	columns := make([]column, 0, 8)
+	cell := func(make func() column) {
+		c.within("TD", func() { columns = append(columns, make()) })
 	}
-	height := max(text.height(), unit.height(), rates.height(), price.height()) + 2*rowPadding
-	c.need(min(height, c.end-marginTop-40*millimetre))
+	cell(func() column { return one(t.number, muted, f.number) })
+	cell(func() column { return t.describe(item, line) })
+	cell(func() column {
+		if f.unit == "" {
+			return t.quantityColumn(f.quantity)
+		}
+		quantity, unit := t.quantityColumn(f.quantity), t.unit
+		quantity.lines[0].more = true
+		columns = append(columns, quantity)
+		unit.lines.add(c, muted, f.unit, unitWidthMax)
+		return unit
+	})
+	cell(func() column {
+		price := one(t.price, t.body, f.price)
+		if t.mixed {
+			small := c.smallPen()
+			price.lines.add(c, small, t.modeWord(priceMode(item)), t.price.width+columnGap)
+		}
+		return price
+	})
+	if t.taxed {
+		cell(func() column {
+			rates := t.tax
+			for _, rate := range f.rates {
+				rates.lines = append(rates.lines, blockLine{pen: t.body, text: rate, lead: c.lead(t.body), tag: c.tag})
+			}
+			return rates
+		})
+	}
+	cell(func() column { return one(t.net, t.body, f.net) })
+	cell(func() column { return one(t.amount, t.body, f.amount) })
+	level(columns)
+	var height length
+	for _, col := range columns {
+		height = max(height, col.lines.height())
+	}
+	height += 2 * rowPadding
+	if room := c.end - c.paper.top - 40*millimetre; height+below <= room || below == 0 {
+		c.need(min(height+below, room))
+	} else {
+		c.need(min(height, room))
+	}
 	c.y += rowPadding
-	whole, _ := cutQuantity(f.quantity, c.words.decimal)
-	columns := []column{
-		{x: t.number, right: true, lines: block{{pen: muted, text: f.number}}},
-		{x: t.description, lines: text},
-		{x: t.whole - c.width(t.body, whole), lines: block{{pen: t.body, text: f.quantity}}},
-		{x: t.price, right: true, lines: price},
-		{x: t.net, right: true, lines: block{{pen: t.body, text: f.net}}},
-		{x: t.amount, right: true, lines: block{{pen: t.body, text: f.amount}}},
-	}
-	if len(unit) > 0 {
-		columns = append(columns, column{x: t.unit, lines: unit})
-	}
-	if len(rates) > 0 {
-		columns = append(columns, column{x: t.tax, right: true, lines: rates})
-	}
 	c.drawColumns(columns...)
 	c.y += rowPadding
-	c.rule(marginSide, c.y, contentWidth, stroke{350, c.hair})
+	c.rule(c.paper.side, c.y, c.paper.room(), stroke{350, c.hair})
 	t.drawn++
 	t.netSum += line.Net
 	t.amountSum += line.Gross
 }
 
-// discount is what was taken from the line: figures that need no word in any
-// language, so that quantity, price and amount can be followed.
-func (t *linesTable) discount(item *transaction.Item, line *transaction.Line) string {
+// describe is the cell with an item's name, description, discount and codes.
+func (t *linesTable) describe(item *transaction.Item, line *transaction.Line) column {
+	c, col := t.c, t.description
+	small := c.smallPen()
+	small.size = min(captionSize, t.body.size)
+	name := typeset.Clean(item.Name)
+	col.lines.add(c, t.body, name, col.width)
+	if d := typeset.Clean(item.Description); d != name {
+		col.lines.add(c, small, d, col.width)
+	}
+	col.lines.add(c, small, c.discount(item, line), col.width)
+	col.lines.add(c, small, t.codes(item), col.width)
+	return col
+}
+
+// quantityColumn aligns a quantity on its decimal sign.
+func (t *linesTable) quantityColumn(quantity string) column {
+	c, col := t.c, t.quantity
+	_, fraction := cutQuantity(quantity, c.words.decimal)
+	if spare := t.fraction - c.width(t.body, fraction); spare > 0 {
+		if c.rtl {
+			col.x += spare
+		} else {
+			col.width -= spare
+		}
+	}
+	col.lines = block{{pen: t.body, text: quantity, lead: c.lead(t.body), tag: c.tag}}
+	return col
+}
+
+// discount is what was taken from the line, so that quantity, price and amount
+// can be followed.
+func (c *composition) discount(item *transaction.Item, line *transaction.Line) string {
 	if line.Discount == 0 {
 		return ""
 	}
-	f := &t.c.words.format
-	taken := f.amount(-line.Discount, t.decimals)
-	if item.Discount == nil || item.Discount.Rate == nil {
-		return taken
+	f := &c.words.format
+	taken := f.amount(-line.Discount, decimalsOf(c.currency))
+	if item.Discount != nil && item.Discount.Rate != nil {
+		taken = f.percent(item.Discount.Rate.Negate()) + ": " + taken
 	}
-	return f.percent(item.Discount.Rate.Negate()) + ": " + taken
+	return joined(" ", c.words.discount, taken)
 }
 
 func (t *linesTable) codes(item *transaction.Item) string {
 	var parts []string
-	if code := typeset.Clean(item.Code); code != "" {
-		parts = append(parts, t.c.words.code+" "+code)
+	add := func(name, code string) {
+		if code = typeset.Clean(code); code != "" {
+			parts = append(parts, joined(" ", name, code))
+		}
 	}
-	if ean := typeset.Clean(item.EAN); ean != "" {
-		parts = append(parts, "EAN "+ean)
+	add(t.c.words.code, item.Code)
+	add("EAN", item.EAN)
+	for _, class := range item.Classifications {
+		add(class.Scheme, class.Code)
 	}
 	return strings.Join(parts, " · ")
 }
 
-func (t *linesTable) carryHeight() length { return t.body.lead() + 2*rowPadding }
+func (t *linesTable) carryHeight() length { return t.c.lead(t.body) + 2*rowPadding }
 
 // drawCarry draws the sums so far.
 func (t *linesTable) drawCarry(label string) {
 	c, p := t.c, t.strong()
 	c.y += rowPadding
-	c.text(p, t.description, c.y+p.size, label)
-	c.textRight(p, t.net, c.y+p.size, c.words.format.amount(t.netSum, t.decimals))
-	c.textRight(p, t.amount, c.y+p.size, c.words.format.amount(t.amountSum, t.decimals))
-	c.y += p.lead() + rowPadding
+	c.text(p, t.description.x, c.y+c.base(p), label)
+	c.textIn(p, &t.net, c.y+c.base(p), c.words.format.amount(t.netSum, t.decimals))
+	c.textIn(p, &t.amount, c.y+c.base(p), c.words.format.amount(t.amountSum, t.decimals))
+	c.y += c.lead(p) + rowPadding
 	if label == c.words.brought {
-		c.rule(marginSide, c.y, contentWidth, stroke{350, c.hair})
+		c.rule(c.paper.side, c.y, c.paper.room(), stroke{350, c.hair})
 	}
 }
 
@@ -315,47 +399,4 @@ func cutQuantity(s, decimal string) (whole, fraction string) {
 		return s[:i], s[i:]
 	}
 	return s, ""
-}
-
-// taxGroup is a row of the tax summary: what was taxed alike.
-type taxGroup struct {
-	regime, kind, code, rate string
-	withheld                 bool
-	base, tax                int64
-	order                    int64 // the rate as an integer, to sort by
-}
-
-// taxGroups sums lines by tax, what is withheld last, high rates first.
-func taxGroups(f *format, items []transaction.Item, lines []transaction.Line) []taxGroup {
-	type key struct{ regime, kind, code, rate string }
-	index := make(map[key]int)
-	var groups []taxGroup
-	for i := range items {
-		for j, tax := range items[i].Taxes {
-			k := key{tax.Regime, tax.Type, tax.Code, f.percent(tax.Rate)}
-			at, ok := index[k]
-			if !ok {
-				at = len(groups)
-				index[k] = at
-				groups = append(groups, taxGroup{regime: k.regime, kind: k.kind, code: k.code, rate: k.rate, withheld: tax.Withheld(), order: tax.Rate.Rescale(4).Value()})
-			}
-			groups[at].base += lines[i].Net
-			groups[at].tax += lines[i].Taxes[j]
-		}
-	}
-	slices.SortStableFunc(groups, func(a, b taxGroup) int {
-		switch {
-		case a.withheld != b.withheld:
-			if b.withheld {
-				return -1
-			}
-			return 1
-		case a.order > b.order:
-			return -1
-		case a.order < b.order:
-			return 1
-		}
-		return 0
-	})
-	return groups
 }

@@ -1,11 +1,14 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
+	"math/big"
+	"slices"
 	"strconv"
-	"strings"
 
 	"tributary/internal/document/typeset"
+	"tributary/internal/transaction"
 )
 
 // sectionGap is the white space between the parts of a document.
@@ -16,28 +19,29 @@ const (
 	totalsWidth  = 70 * millimetre
 )
 
-// heading begins a section, and is never the last line of a page.
-func (c *composition) heading(text string) {
-	p := c.labelPen()
-	c.need(p.lead() + 2*point + 2*c.bodyPen().lead())
-	c.text(p, marginSide, c.y+p.size, text)
-	c.y += p.lead() + 2*point
-}
-
-// drawTotals draws the totals on the right and, beside them, the taxes by rate.
+// drawTotals draws the totals at the end of the lines and, beside them, the
+// taxes by rate.
 func (c *composition) drawTotals() {
-	groups := taxGroups(&c.words.format, c.v.Transaction.Items, c.v.Totals.Lines)
+	groups := c.taxGroups()
 	rows := c.totalRows()
-	c.need(max(c.totalsHeight(rows), 4*c.bodyPen().lead()))
+	c.need(max(c.totalsHeight(rows), 4*c.lead(c.bodyPen())))
 	top, page := c.y, len(c.sheets)
-	c.drawTotalRows(rows)
+	place := rectangle{x: c.paper.right() - totalsWidth, width: totalsWidth}
+	if c.template == Modern {
+		c.box(rectangle{place.x - 3*millimetre, c.y - point, totalsWidth + 5*millimetre, c.totalsHeight(rows) + 8*point}, c.tint)
+		c.y += 3 * point
+	}
+	c.drawTotalRows(rows, place)
+	if c.template == Modern {
+		c.y += 5 * point
+	}
 	below := c.y
 	c.y = top
-	c.drawTaxSummary(groups)
+	c.drawTaxSummary(groups, rectangle{x: c.paper.side, width: summaryWidth})
 	if len(c.sheets) == page {
 		c.y = max(c.y, below)
 	}
-	c.y += sectionGap
+	c.y += c.space(sectionGap)
 }
 
 // totalRow is one of the sums at the end.
@@ -50,23 +54,28 @@ func (c *composition) totalRows() []totalRow {
 	t, w := &c.v.Totals, &c.words
 	rows := []totalRow{
 		{label: w.netTotal, value: w.money(t.Net, c.currency)},
-		{label: w.taxTotal, value: w.money(t.Tax, c.currency)},
-		{label: w.total, value: w.money(t.Gross, c.currency), strong: t.Withheld == 0},
+		{label: w.taxTotal, value: w.money(c.taxTotal(), c.currency)},
+		{label: w.total, value: w.money(t.Gross, c.currency), strong: t.Withheld == 0 && c.v.Rounding == 0},
+	}
+	if c.v.Rounding != 0 {
+		rows[2].value = w.money(t.Gross-c.v.Rounding, c.currency)
+		rows = append(rows, totalRow{label: w.rounding, value: w.money(c.v.Rounding, c.currency)})
 	}
 	if t.Withheld != 0 {
-		rows = append(rows,
-			totalRow{label: w.withheld, value: w.money(-t.Withheld, c.currency)},
-			totalRow{label: w.payable, value: w.money(t.Payable(), c.currency), strong: true})
+		rows = append(rows, totalRow{label: w.withheld, value: w.money(-t.Withheld, c.currency)})
+	}
+	if t.Withheld != 0 || c.v.Rounding != 0 {
+		rows = append(rows, totalRow{label: w.payable, value: w.money(t.Payable(), c.currency), strong: true})
 	}
 	tx := &c.v.Transaction
 	if tx.ExchangeRate == nil || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {
 		return rows
 	}
 	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.format.number(*tx.ExchangeRate), typeset.Clean(c.v.LocalCurrency))
-	local := exchanged(t.Tax, c.currency, *tx.ExchangeRate, c.v.LocalCurrency)
+	local := exchanged(c.taxTotal(), c.currency, *tx.ExchangeRate, c.v.LocalCurrency)
 	value := w.decimalNumber(local.String(), decimalsOf(c.v.LocalCurrency)) + nbsp + typeset.Clean(c.v.LocalCurrency)
 	return append(rows,
-		totalRow{label: joined(" ", w.exchangeRate, tx.ExchangeRateDate), value: rate},
+		totalRow{label: joined(" ", w.exchangeRate, c.day(tx.ExchangeRateDate)), value: rate},
 		totalRow{label: fmt.Sprintf(w.taxIn, typeset.Clean(c.v.LocalCurrency)), value: value})
 }
 
@@ -81,7 +90,7 @@ func (c *composition) totalsHeight(rows []totalRow) length {
 	var height length
 	for _, row := range rows {
 		_, p := c.totalPens(row)
-		height += p.lead() + 2*point
+		height += c.lead(p) + 2*point
 		if row.strong {
 			height += 6 * point
 		}
@@ -89,71 +98,97 @@ func (c *composition) totalsHeight(rows []totalRow) length {
 	return height
 }
 
-func (c *composition) drawTotalRows(rows []totalRow) {
-	x := contentRight - totalsWidth
+func (c *composition) drawTotalRows(rows []totalRow, place rectangle) {
+	c.begin("Table")
+	defer c.done()
 	for _, row := range rows {
 		label, value := c.totalPens(row)
 		if row.strong {
 			c.y += 2 * point
-			c.rule(x, c.y, totalsWidth, stroke{800, c.accent})
+			c.rule(place.x, c.y, place.width, stroke{800, c.accent})
 			c.y += 4 * point
 		}
-		room := totalsWidth - 4*millimetre - c.width(label, row.label)
+		label.size = c.fitted(label, row.label, place.width*6/10, captionSize) // some languages need more words
+		room := place.width - 4*millimetre - c.width(label, row.label)
 		value.size = c.fitted(value, row.value, max(room, 1), 4*point) // sums of twenty digits exist
-		base := c.y + max(label.size, value.size)
-		c.text(label, x, base, row.label)
-		c.textRight(value, contentRight, base, row.value)
-		c.y = base + (value.lead() - value.size) + 2*point
+		base := c.y + max(c.base(label), c.base(value))
+		c.within("TR", func() {
+			c.within("TH", func() { c.text(label, place.x, base, row.label) }).heads(scopeRow)
+			c.within("TD", func() { c.textRight(value, place.x+place.width, base, row.value) })
+		})
+		c.y = base + (c.lead(value) - c.base(value)) + 2*point
 	}
 }
 
+// taxTable is the table of taxes by rate.
+type taxTable struct {
+	place           rectangle
+	name, base, tax column
+}
+
 // drawTaxSummary draws what was taxed at which rate.
-func (c *composition) drawTaxSummary(groups []taxGroup) {
+func (c *composition) drawTaxSummary(groups []taxGroup, place rectangle) {
 	if len(groups) == 0 {
 		return
 	}
-	w, p, body := &c.words, c.labelPen(), c.bodyPen()
-	small := c.smallPen()
-	decimals := decimalsOf(c.currency)
-	var baseWidth, taxWidth length
-	for _, g := range groups {
-		baseWidth = max(baseWidth, c.width(body, w.format.amount(g.base, decimals)))
-		taxWidth = max(taxWidth, c.width(body, w.format.amount(-g.tax, decimals)))
-	}
-	taxWidth = max(taxWidth, c.width(p, w.tax))
-	baseWidth = max(baseWidth, c.width(p, w.taxable))
-	taxRight := marginSide + summaryWidth
-	baseRight := taxRight - taxWidth - columnGap
-	nameWidth := max(baseRight-baseWidth-columnGap-marginSide, 18*millimetre)
-
+	t := c.measureTaxes(groups, place)
+	p := c.labelPen()
 	header := func() {
-		c.text(p, marginSide, c.y+p.size, w.taxSummary)
-		c.textRight(p, baseRight, c.y+p.size, w.taxable)
-		c.textRight(p, taxRight, c.y+p.size, w.tax)
-		c.y += p.lead() + 2*point
-		c.rule(marginSide, c.y, summaryWidth, stroke{500, c.hair})
+		head := func(col *column, text string) {
+			c.within("TH", func() { c.textIn(p, col, c.y+c.base(p), text) }).heads(scopeColumn)
+		}
+		head(&t.name, c.words.taxSummary)
+		head(&t.base, c.words.taxable)
+		head(&t.tax, c.words.taxAmount)
+		c.y += c.lead(p) + 2*point
+		c.rule(place.x, c.y, place.width, stroke{500, c.hair})
 		c.y += 500
 	}
-	header()
-	c.enter = header
+	c.begin("Table")
+	defer c.done()
+	c.within("TR", header)
+	c.enter = func() { c.asArtifact(header) }
 	for _, g := range groups {
-		name, detail := c.groupName(g)
-		var lines block
-		lines.add(c, body, name, nameWidth)
-		lines.add(c, small, detail, nameWidth)
-		c.need(lines.height() + 2*rowPadding)
-		c.y += rowPadding
-		tax := g.tax
-		if g.withheld {
-			tax = -tax
-		}
-		c.textRight(body, baseRight, c.y+body.size, w.format.amount(g.base, decimals))
-		c.textRight(body, taxRight, c.y+body.size, w.format.amount(tax, decimals))
-		c.drawColumns(column{x: marginSide, lines: lines})
-		c.y += rowPadding
-		c.rule(marginSide, c.y, summaryWidth, stroke{350, c.hair})
+		c.within("TR", func() { c.drawTaxGroup(g, t) })
 	}
 	c.enter = nil
+}
+
+func (c *composition) measureTaxes(groups []taxGroup, place rectangle) taxTable {
+	w, p, body := &c.words, c.labelPen(), c.bodyPen()
+	decimals := decimalsOf(c.currency)
+	base, tax := c.width(p, w.taxable), c.width(p, w.taxAmount)
+	for _, g := range groups {
+		base = max(base, c.width(body, w.format.amount(g.base, decimals)))
+		tax = max(tax, c.width(body, w.format.amount(-g.tax, decimals)))
+	}
+	t := taxTable{place: place}
+	t.tax = column{x: place.x + place.width - tax, width: tax, align: figures}
+	t.base = column{x: t.tax.x - columnGap - base, width: base, align: figures}
+	t.name = column{x: place.x, width: max(t.base.x-columnGap-place.x, 18*millimetre)}
+	return t
+}
+
+func (c *composition) drawTaxGroup(g taxGroup, t taxTable) {
+	body, small := c.bodyPen(), c.smallPen()
+	f, decimals := &c.words.format, decimalsOf(c.currency)
+	name, detail := c.groupName(g)
+	lines := t.name
+	c.within("TH", func() {
+		lines.lines.add(c, body, name, lines.width)
+		lines.lines.add(c, small, detail, lines.width)
+	}).heads(scopeRow)
+	c.need(lines.lines.height() + 2*rowPadding)
+	c.y += rowPadding
+	tax := g.tax
+	if g.withheld {
+		tax = -tax
+	}
+	c.within("TD", func() { c.textIn(body, &t.base, c.y+c.base(body), f.amount(g.base, decimals)) })
+	c.within("TD", func() { c.textIn(body, &t.tax, c.y+c.base(body), f.amount(tax, decimals)) })
+	c.drawColumns(lines)
+	c.y += rowPadding
+	c.rule(t.place.x, c.y, t.place.width, stroke{350, c.hair})
 }
 
 // groupName says what a row of the summary is, and why it is not an ordinary one.
@@ -164,92 +199,72 @@ func (c *composition) groupName(g taxGroup) (name, detail string) {
 	return c.words.regime(g.regime) + nbsp + g.rate, joined(" · ", c.words.taxType(g.kind), g.code)
 }
 
-// drawPayments draws how the total is paid.
-func (c *composition) drawPayments() {
-	payments := c.v.Transaction.Payments
-	if len(payments) == 0 {
-		return
-	}
-	c.heading(c.words.payments)
-	p := c.bodyPen()
-	for _, payment := range payments {
-		c.need(p.lead() + point)
-		value := c.words.money(payment.Amount, c.currency)
-		name := joined(" · ", c.words.payment(payment.Type), payment.Code)
-		c.text(p, marginSide, c.y+p.size, c.cut(p, name, max(summaryWidth-columnGap-c.width(p, value), 20*millimetre)))
-		c.textRight(p, marginSide+summaryWidth, c.y+p.size, value)
-		c.y += p.lead() + point
-	}
-	c.y += sectionGap
+// taxGroup is a row of the tax summary: what was taxed alike.
+type taxGroup struct {
+	regime, kind, code, rate string
+	withheld                 bool
+	base, tax                int64
+	rateUnits                int64 // the rate in ten-thousandths of a percent
 }
 
-// drawAuthority draws the ids that the authority gave.
-func (c *composition) drawAuthority() {
-	var labels, values block
-	label, value := c.smallPen(), c.bodyPen()
-	label.size, value.size = 8*point, 8*point
-	const labelWidth = 44 * millimetre
-	for _, id := range c.v.Authority {
-		text := typeset.Clean(id.Value)
-		if text == "" {
-			continue
-		}
-		name := typeset.Clean(id.Label)
-		if name == "" {
-			name = c.words.authorityID
-		}
-		left, right := c.wrap(label, name, labelWidth-3*millimetre), c.wrap(value, text, contentWidth-labelWidth)
-		for i := range max(len(left), len(right)) {
-			labels = append(labels, blockLine{pen: label, text: at(left, i)})
-			values = append(values, blockLine{pen: value, text: at(right, i)})
-		}
-	}
-	if len(values) == 0 {
-		return
-	}
-	c.heading(c.words.authority)
-	c.drawColumns(column{x: marginSide, lines: labels}, column{x: marginSide + labelWidth, lines: values})
-	c.y += sectionGap
-}
-
-// drawLegalTexts draws what the law of the country wants said.
-func (c *composition) drawLegalTexts() {
-	p := c.smallPen()
-	for _, text := range c.v.LegalTexts {
-		for _, line := range typeset.CleanLines(text) {
-			for _, part := range c.wrap(p, line, contentWidth) {
-				c.need(p.lead())
-				c.text(p, marginSide, c.y+p.size, part)
-				c.y += p.lead()
+// taxGroups sums lines by tax, what is withheld last, high rates first.
+func (c *composition) taxGroups() []taxGroup {
+	type key struct{ regime, kind, code, rate string }
+	f, items, lines := &c.words.format, c.v.Transaction.Items, c.v.Totals.Lines
+	index := make(map[key]int)
+	var groups []taxGroup
+	for i := range items {
+		for j, tax := range items[i].Taxes {
+			k := key{tax.Regime, tax.Type, tax.Code, f.percent(tax.Rate)}
+			if c.v.TaxedBySum && !tax.Rate.IsZero() && !tax.Withheld() {
+				k.kind, k.code = transaction.TaxStandard, "" // one row for each rate, as the data has it
 			}
+			at, ok := index[k]
+			if !ok {
+				at = len(groups)
+				index[k] = at
+				groups = append(groups, taxGroup{regime: k.regime, kind: k.kind, code: k.code, rate: k.rate, withheld: tax.Withheld(), rateUnits: tax.Rate.Rescale(4).Value()})
+			}
+			groups[at].base += lines[i].Net
+			groups[at].tax += lines[i].Taxes[j]
 		}
-		c.y += 1500
 	}
+	for i := range groups {
+		if g := &groups[i]; c.v.TaxedBySum && !g.withheld {
+			g.tax = taxOn(g.base, g.rateUnits)
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b taxGroup) int {
+		switch {
+		case a.withheld != b.withheld:
+			if b.withheld {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.rateUnits, a.rateUnits)
+	})
+	return groups
 }
 
-// drawMissing says which scripts stand in Latin letters, and why.
-func (c *composition) drawMissing() {
-	if len(c.missing) == 0 {
-		return
+// taxOn is a share of an amount, rounded half away from zero: what EN 16931
+// computes on the sum of a rate.
+func taxOn(base, rateUnits int64) int64 {
+	const whole = 1_000_000 // 100 percent
+	n := new(big.Int).Mul(big.NewInt(base), big.NewInt(rateUnits))
+	half := big.NewInt(whole / 2)
+	if n.Sign() < 0 {
+		half.Neg(half)
 	}
-	names := make([]string, len(c.missing))
-	for i, script := range c.missing {
-		names[i] = scriptName(c.words.tag, script)
-	}
-	p := c.smallPen()
-	for _, line := range c.wrap(p, fmt.Sprintf(c.words.transliterated, strings.Join(names, ", ")), contentWidth) {
-		c.need(p.lead())
-		c.text(p, marginSide, c.y+p.size, line)
-		c.y += p.lead()
-	}
+	return n.Quo(n.Add(n, half), big.NewInt(whole)).Int64()
 }
 
-// at returns a line that may not be there.
-func at(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
+// taxTotal is the tax of the whole document.
+func (c *composition) taxTotal() int64 {
+	if !c.v.TaxedBySum {
+		return c.v.Totals.Tax
 	}
-	return ""
+	return c.v.Totals.Gross - c.v.Rounding - c.v.Totals.Net
 }
 
 func itoa(v int64) string { return strconv.FormatInt(v, 10) }

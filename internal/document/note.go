@@ -195,24 +195,62 @@ func (c *composition) drawNote() {
 		return
 	}
 	c.heading(c.words.note)
-	const size = 8800
-	lead := pen{size: size}.lead()
+	size := c.bodyPen().size
+	lead := c.lead(c.bodyPen())
+	tag := c.tag
+	var lists []*element // that are open, by level
 	for _, p := range paragraphs {
 		if p.apart {
 			c.y += lead / 2
 		}
+		c.tag = tag
+		if p.level == 0 {
+			lists = nil
+		}
+		body, label := c.noteTags(&lists, p)
 		indent := length(p.level) * 5 * millimetre
-		lines := c.wrapNote(p.text, size, noteWidth-indent)
-		for i, line := range lines {
+		for i, line := range c.wrapNote(p.text, size, min(noteWidth, c.paper.room())-indent) {
 			c.need(lead)
 			if i == 0 && p.marker != "" {
-				c.textRight(pen{typeset.Regular, size, c.accent}, marginSide+indent-4*point, c.y+size, p.marker)
+				c.tag = label
+				c.textRight(pen{typeset.Regular, size, c.accent}, c.paper.side+indent-4*point, c.y+size, p.marker)
 			}
-			c.drawNoteLine(line, marginSide+indent, size)
+			c.tag = body
+			c.drawNoteLine(line, c.paper.side+indent, size)
 			c.y += lead
 		}
 	}
-	c.y += sectionGap
+	c.tag = tag
+	c.y += c.space(sectionGap)
+}
+
+// noteTags makes the elements of a paragraph: a paragraph, or an item of a list
+// within the lists that are open.
+func (c *composition) noteTags(lists *[]*element, p paragraph) (body, label *element) {
+	if c.root == nil {
+		return nil, nil
+	}
+	if p.level == 0 {
+		return c.child(c.tag, "P"), nil
+	}
+	*lists = (*lists)[:min(len(*lists), p.level)]
+	for len(*lists) < p.level {
+		around := c.tag
+		if n := len(*lists); n > 0 { // a list within a list is part of its last item
+			if outer := (*lists)[n-1]; len(outer.kids) > 0 {
+				around = outer.kids[len(outer.kids)-1]
+			} else {
+				around = c.child(outer, "LI")
+			}
+			around = c.child(around, "LBody")
+		}
+		*lists = append(*lists, c.child(around, "L"))
+	}
+	item := c.child((*lists)[p.level-1], "LI")
+	if p.marker != "" {
+		label = c.child(item, "Lbl")
+	}
+	return c.child(item, "LBody"), label
 }
 
 // noteWidth is what can be read without losing the line.

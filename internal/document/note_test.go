@@ -15,7 +15,7 @@ func noteLines(t *testing.T, note string) []string {
 	var out []string
 	inside, last := false, -1.0
 	for _, r := range f.text(f.pages()[0]) {
-		if strings.HasPrefix(r.text, "Northwind Supplies plc ·") {
+		if strings.HasPrefix(r.text, "Unique number") {
 			break
 		}
 		if inside {

@@ -14,8 +14,8 @@ import (
 )
 
 // A reader of PDF files, written for these tests and against the standard, not
-// against the writer: it knows no more of the writer than that it uses no
-// object streams.
+// against the writer: it knows no more of the writer than that its
+// cross-reference is one stream.
 
 type (
 	name   string
@@ -81,8 +81,6 @@ func (l *lexer) word() string {
 }
 
 var mapping = regexp.MustCompile(`(?m)^<([0-9A-F]{4})> <([0-9A-F]+)>$`)
-
-var inUse = regexp.MustCompile(`^\d{10} 00000 n \n$`)
 
 var reference = regexp.MustCompile(`^(\d+) 0 R`)
 
@@ -219,7 +217,7 @@ func (l *lexer) literal() string {
 	return ""
 }
 
-// parsePDF reads a file by its cross-reference table.
+// parsePDF reads a file by its cross-reference stream.
 func parsePDF(t testing.TB, raw []byte) *file {
 	t.Helper()
 	f := &file{t: t, raw: raw, objects: map[ref]any{}, offsets: map[ref]int{}, ops: map[any][]op{}, cmaps: map[any]map[uint16]string{}}
@@ -228,36 +226,67 @@ func parsePDF(t testing.TB, raw []byte) *file {
 		t.Fatal("the file does not end in startxref and the end mark")
 	}
 	at, _ := strconv.Atoi(string(tail[1]))
-	head := regexp.MustCompile(`^xref\n0 (\d+)\n`).FindSubmatch(raw[at:])
+	head := regexp.MustCompile(`^(\d+) 0 obj\n`).FindSubmatch(raw[at:])
 	if head == nil {
-		t.Fatal("startxref does not point at a cross-reference table")
+		t.Fatal("startxref does not point at an object")
 	}
-	count, _ := strconv.Atoi(string(head[1]))
-	entries := raw[at+len(head[0]):]
-	for n := range count {
-		entry := string(entries[20*n : 20*n+20])
-		if n == 0 {
-			if entry != "0000000000 65535 f \n" {
-				t.Fatalf("first entry %q", entry)
-			}
-			continue
+	own, _ := strconv.Atoi(string(head[1]))
+	s, ok := f.object(own, at).(stream)
+	if !ok || s.dict["Type"] != name("XRef") || fmt.Sprint(s.dict["W"]) != "[1 4 2]" || s.dict["Index"] != nil || s.dict["Prev"] != nil {
+		t.Fatalf("the cross-reference stream is %v", s.dict)
+	}
+	f.trailer = s.dict
+	table := f.data(s)
+	count := int(s.dict["Size"].(float64))
+	if len(table) != 7*count || table[0] != 0 {
+		t.Fatalf("the table has %d bytes for %d objects", len(table), count)
+	}
+	packed := map[int][][2]int{} // stream → number and index of its objects
+	for n := 1; n < count; n++ {
+		entry := table[7*n:]
+		value, index := int(binary.BigEndian.Uint32(entry[1:])), int(binary.BigEndian.Uint16(entry[5:]))
+		switch entry[0] {
+		case 1:
+			f.offsets[ref(n)] = value
+			f.objects[ref(n)] = f.object(n, value)
+		case 2:
+			packed[value] = append(packed[value], [2]int{n, index})
+		default:
+			t.Fatalf("object %d is of type %d", n, entry[0])
 		}
-		if !inUse.MatchString(entry) {
-			t.Fatalf("entry %d is %q", n, entry)
-		}
-		offset, _ := strconv.Atoi(entry[:10])
-		f.offsets[ref(n)] = offset
-		f.objects[ref(n)] = f.object(n, offset)
 	}
-	l := &lexer{t: t, in: entries[20*count:], references: true}
-	if l.next() != keyword("trailer") {
-		t.Fatal("no trailer after the table")
-	}
-	f.trailer = l.next().(dict)
-	if f.trailer["Size"] != float64(count) {
-		t.Errorf("trailer says %v objects, the table has %d", f.trailer["Size"], count)
+	for number, members := range packed {
+		f.unpack(ref(number), members)
 	}
 	return f
+}
+
+// unpack reads the objects of an object stream (ISO 32000-1, 7.5.7).
+func (f *file) unpack(number ref, members [][2]int) {
+	f.t.Helper()
+	s, ok := f.objects[number].(stream)
+	if !ok || s.dict["Type"] != name("ObjStm") || int(s.dict["N"].(float64)) != len(members) {
+		f.t.Fatalf("object %d is no object stream of %d", number, len(members))
+	}
+	data, first := f.data(s), int(s.dict["First"].(float64))
+	index := &lexer{t: f.t, in: data[:first]}
+	starts := map[int]int{} // by index
+	numbers := map[int]int{}
+	for i := range members {
+		numbers[i] = int(index.next().(float64))
+		starts[i] = first + int(index.next().(float64))
+	}
+	for _, m := range members {
+		if numbers[m[1]] != m[0] {
+			f.t.Fatalf("object %d is not where the table says", m[0])
+		}
+		l := &lexer{t: f.t, in: data, pos: starts[m[1]], references: true}
+		v := l.next()
+		if _, isStream := v.(stream); isStream {
+			f.t.Fatalf("a stream lies in a stream")
+		}
+		f.objects[ref(m[0])] = v
+	}
 }
 
 func (f *file) object(n, offset int) any {
@@ -510,7 +539,7 @@ func (f *file) allText() string {
 	var out strings.Builder
 	for _, page := range f.pages() {
 		for _, r := range f.text(page) {
-			out.WriteString(r.text)
+			out.WriteString(strings.TrimRight(r.text, " "))
 			out.WriteByte('\n')
 		}
 	}

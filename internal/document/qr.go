@@ -118,6 +118,7 @@ func (p *qrPlan) masked(code *coding.Code) *qrGrid {
 // drawCode draws the modules as one path in whole units of a module: dark runs
 // of a row side by side, so that no reader shows seams between them.
 func (c *composition) drawCode(code *qrGrid, x, y, side length) {
+	c.beginMark()
 	sh := c.sheet
 	sh.setFill(rgb{}) // black, whatever the brand: scanners want contrast
 	module := strconv.AppendFloat(nil, float64(side)/float64(point)/float64(code.size), 'f', 5, 64)
@@ -126,9 +127,9 @@ func (c *composition) drawCode(code *qrGrid, x, y, side length) {
 	sh.out = append(sh.out, " 0 0 "...)
 	sh.out = append(sh.out, module...)
 	sh.out = append(sh.out, ' ')
-	sh.out = x.append(sh.out)
+	sh.out = c.across(x, side).append(sh.out)
 	sh.out = append(sh.out, ' ')
-	sh.out = (pageHeight - y - side).append(sh.out)
+	sh.out = (c.paper.height - y - side).append(sh.out)
 	sh.out = append(sh.out, " cm\n"...)
 	for row := range code.size {
 		for col := 0; col < code.size; col++ {
@@ -155,6 +156,8 @@ type qrBlock struct {
 	code           *qrGrid
 	title, caption block
 	width, height  length
+	figure         *element
+	words          string // for those who do not see it
 }
 
 func (c *composition) newQRBlock(in *QR) (*qrBlock, error) {
@@ -166,17 +169,14 @@ func (c *composition) newQRBlock(in *QR) (*qrBlock, error) {
 	// at the sides the page is white anyway.
 	b := &qrBlock{code: code, width: qrSide}
 	p := c.smallPen()
-	p.size = 7 * point
-	for _, part := range []struct {
-		to   *block
-		text string
-	}{{&b.title, typeset.Clean(in.Title)}, {&b.caption, typeset.Clean(in.Caption)}} {
-		tight := p
-		if tight.size = c.fitted(p, part.text, b.width, 5*point); c.width(tight, part.text) > b.width {
-			tight = p
-		}
-		part.to.add(c, tight, part.text, b.width+point) // the point takes up rounding
-	}
+	c.within("Figure", func() {
+		b.figure = c.tag
+		c.within("Caption", func() {
+			b.title.add(c, p, typeset.Clean(in.Title), b.width)
+			b.caption.add(c, p, typeset.Clean(in.Caption), b.width)
+		})
+	})
+	b.words = joined(" ", c.words.qr, in.Title, in.Caption, in.Text)
 	const captionLinesMax = 12 // a caption is a line or two; a longer one is not one
 	if len(b.caption) > captionLinesMax {
 		b.caption = b.caption[:captionLinesMax]
@@ -193,17 +193,23 @@ func (b *qrBlock) quiet() length {
 }
 
 func (b *qrBlock) draw(c *composition, x, y length) {
+	tag := c.tag
+	defer func() { c.tag = tag }()
 	words := func(lines block) {
-		for _, l := range lines {
-			c.text(l.pen, x+(b.width-c.width(l.pen, l.text))/2, y+l.pen.size, l.text)
-			y += l.pen.lead()
+		for i := range lines {
+			l := &lines[i]
+			c.tag = l.tag
+			c.textIn(l.pen, &column{x: x, width: b.width, align: centred}, y+l.base(), l.text)
+			y += l.lead
 		}
 	}
 	words(b.title)
 	if len(b.title) > 0 {
 		y += b.quiet()
 	}
+	c.tag = b.figure
 	c.drawCode(b.code, x, y, qrSide)
+	b.figure.shows(c, b.words, rectangle{c.across(x, qrSide), y, qrSide, qrSide})
 	y += qrSide + b.quiet()
 	words(b.caption)
 }

@@ -48,11 +48,22 @@ type Visual struct {
 	Authority    []Identifier // ids the authority assigned
 	Codes        []QR         // left to right beside the parties; at most codesMax are drawn
 	LegalTexts   []string
-	Original     *Reference // corrections: the document that is corrected
+	// LegalLanguage is the language of LegalTexts, two letters: the law's, which
+	// is often not the document's.
+	LegalLanguage string
+	Original      *Reference // corrections: the document that is corrected
 
 	// LocalCurrency is the currency of the country when it is not the
 	// transaction's: with an exchange rate the tax is stated in it as well.
 	LocalCurrency string
+	// Rounding is what brings a total whose taxes are computed per rate to what is
+	// payable (EN 16931, BT-114); 0 without.
+	Rounding int64
+	// TaxedBySum says that the data beside this document has its taxes from the
+	// sum of each rate: paper shows those, not the sums of the lines' own.
+	TaxedBySum bool
+	// Untagged leaves the structure out: for measurements.
+	Untagged bool
 	// Specimen marks a document of the test environment, so that nobody books it.
 	Specimen bool
 
@@ -92,6 +103,8 @@ type Branding struct {
 	Accent    string // #RRGGBB; darkened until it can be read on white
 	Ink       string // #RRGGBB of the text, likewise
 	Font      string // one of [Fonts]
+	Template  Template
+	Footer    string // the client's own words in the foot, a few lines
 }
 
 // Placement is where the logo stands in the head of the first page.

@@ -2,6 +2,7 @@ package document_test
 
 import (
 	"math"
+	"strings"
 	"unicode/utf16"
 )
 
@@ -42,6 +43,10 @@ func runsWithWidth(f *file, page dict, widths map[string]map[uint16]float64) []w
 				out[len(out)-1].width += widths[font][code] * size / 1000
 			}
 			out[len(out)-1].width += o.moved() * size / 1000
+			if last := &out[len(out)-1]; strings.HasSuffix(last.text, " ") && last.text != " " { // a blank at the end is not seen
+				codes := o.codes()
+				last.width -= widths[font][codes[len(codes)-1]] * size / 1000
+			}
 		}
 	}
 	return out

@@ -30,7 +30,7 @@ func (v *Visual) sign() {
 	if !v.Negated {
 		return
 	}
-	v.Totals = negated(v.Totals)
+	v.Totals, v.Rounding = negated(v.Totals), -v.Rounding
 	v.Transaction.Payments = slices.Clone(v.Transaction.Payments)
 	for i := range v.Transaction.Payments {
 		v.Transaction.Payments[i].Amount *= -1

@@ -149,8 +149,8 @@ func TestDiscountsOfLinesArePrinted(t *testing.T) {
 		discount    transaction.LineDiscount
 		sold, given string // what a sale and its credit print
 	}{
-		{transaction.LineDiscount{Amount: 1234}, "\n-12.34\n", "\n12.34\n"},
-		{transaction.LineDiscount{Rate: &rate}, "\n-12.5%: -12.50\n", "\n-12.5%: 12.50\n"},
+		{transaction.LineDiscount{Amount: 1234}, "\nDiscount -12.34\n", "\nDiscount 12.34\n"},
+		{transaction.LineDiscount{Rate: &rate}, "\nDiscount -12.5%: -12.50\n", "\nDiscount -12.5%: 12.50\n"},
 	} {
 		v := longInvoice(t, 1)
 		item := &v.Transaction.Items[0]
@@ -197,7 +197,7 @@ func largest(t testing.TB, raw []byte) string {
 			most = r
 		}
 	}
-	return most.text
+	return strings.TrimRight(most.text, " ")
 }
 
 func TestSpecimenIsMarkedOnEveryPage(t *testing.T) {
@@ -265,7 +265,7 @@ func byLine(runs []run) [][]string {
 		if r.y != last {
 			out, last = append(out, nil), r.y
 		}
-		out[len(out)-1] = append(out[len(out)-1], r.text)
+		out[len(out)-1] = append(out[len(out)-1], strings.TrimRight(r.text, " "))
 	}
 	return out
 }

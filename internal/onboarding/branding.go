@@ -50,6 +50,12 @@ func (q *request) brandingMember(name, path string, n *strictjson.Value, look *a
 		if q.line(n, path, wordMax, &text) {
 			look.Font = account.Font(text)
 		}
+	case "template":
+		if q.line(n, path, wordMax, &text) {
+			look.Template = account.Template(text)
+		}
+	case "footer":
+		q.line(n, path, account.FooterMax, &look.Footer)
 	case "colours":
 		if n.Kind == strictjson.Null {
 			look.Colours = account.Colours{}
@@ -130,7 +136,8 @@ func brandingOf(look *account.Look) country.Branding {
 	if look == nil {
 		return country.Branding{}
 	}
-	b := country.Branding{Placement: string(look.LogoPlacement), Accent: look.Colours.Accent, Ink: look.Colours.Ink, Font: string(look.Font)}
+	b := country.Branding{Placement: string(look.LogoPlacement), Accent: look.Colours.Accent, Ink: look.Colours.Ink, Font: string(look.Font),
+		Template: string(look.Template), Footer: look.Footer}
 	if look.Logo != nil {
 		b.LogoSHA256 = look.Logo.SHA256
 	}

@@ -5,7 +5,10 @@ import (
 	"encoding/base64"
 	"image"
 	"image/png"
+	"strings"
 	"testing"
+
+	"tributary/internal/account"
 )
 
 func TestDocumentsHaveTheCompanysOwnLook(t *testing.T) {
@@ -29,6 +32,59 @@ func TestDocumentsHaveTheCompanysOwnLook(t *testing.T) {
 	plain := c.visual(t, c.submit(t, "/v1/transactions", p.sale(t, "unbranded", nil)))
 	if bytes.Contains(plain, picture) || bytes.Contains(plain, serif) {
 		t.Error("another company's document has the look")
+	}
+}
+
+// Templates are chosen by the client for all countries, for one, and by the
+// company, in this order of strength; a full invoice is never a roll.
+func TestTemplatesAreChosenByClientCountryAndCompany(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	key, err := p.newClient("templates", account.Rate{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.inbox.trust(key)
+	c := p.as(key)
+	company := func(name string, branding any) string {
+		id, _ := c.onboard(t, example(t, "company", object{
+			"meta": object{"country_code": "XX", "external_id": name}, "tax_information": object{"tax_number": "TEMPLATE-" + name}, "branding": branding}))
+		return id
+	}
+	plain, own := company("plain", nil), company("own", object{"template": "classic", "footer": "Words of the company"})
+	sale := func(id, supplier string, full bool) string {
+		body := p.sale(t, id, object{"supplier": object{"id": supplier}})
+		delete(body, "customer")
+		if full {
+			body["customer"] = object{"legal_name": "Blau GmbH", "type": "BUSINESS", "tax_information": object{"tax_number": "XX-7"}, "address": object{"country_code": "XX", "city": "Bonn", "address_line_1": "Am Markt 2"}}
+		}
+		return string(c.visual(t, c.submit(t, "/v1/transactions", body)))
+	}
+	configure := func(set func(*account.Config)) {
+		t.Helper()
+		if _, err := p.Accounts().Configure(t.Context(), account.Actor{Name: "test"}, "templates", func(c *account.Config) error { set(c); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const roll = " 226.77 14000]" // of 80 mm, as long as its text
+	if strings.Contains(sale("t-1", plain, false), roll) {
+		t.Error("a roll that nobody asked for")
+	}
+	configure(func(c *account.Config) { c.Template = account.Receipt })
+	if !strings.Contains(sale("t-2", plain, false), roll) {
+		t.Error("the client's template does nothing")
+	}
+	if strings.Contains(sale("t-3", plain, true), roll) {
+		t.Error("a full invoice on a roll")
+	}
+	if strings.Contains(sale("t-4", own, false), roll) {
+		t.Error("the company's own template does not win")
+	}
+	configure(func(c *account.Config) {
+		c.Looks = map[string]account.CountryLook{"XX": {Template: account.Modern}}
+	})
+	if strings.Contains(sale("t-5", plain, false), roll) {
+		t.Error("the template of the country does not win")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,42 @@ func TestAGermanSaleIsAHybridInvoice(t *testing.T) {
 	d, _, err = en16931.Read(c.report(t, credit))
 	if credit["status"] != "SUCCESS" || err != nil || d.TypeCode != "381" || len(d.Preceding) != 1 || d.Preceding[0].Number != "N-hybrid-1" || d.Totals.Due.String() != "227.10" {
 		t.Errorf("credit: %v %v %v %+v", credit["status"], credit["errors"], err, d)
+	}
+}
+
+// In Belgium tax is computed on the sum of a rate. Paper says what the data
+// says: that tax, the total with it, and the rounding that brings it to what is paid.
+func TestPaperRoundsAsTheDataDoes(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	supplier, _ := c.onboard(t, object{
+		"meta": object{"country_code": "BE", "language_code": "NL", "external_id": "rounds"}, "legal_name": "Afronding NV", "company_number": "0403170701",
+		"address": object{"country_code": "BE", "city": "Brussel", "postal_code": "1000", "address_line_1": "Voorbeeldstraat 3"}, "tax_information": object{"tax_number": "BE0403170701"},
+	})
+	var items []any
+	for i := range 10 { // 1.02 and 0.21 of tax each; 21 % of 10.20 are 2.14
+		items = append(items, object{"number": i + 1, "name": "Thee", "quantity": 1, "unit_price": 102, "tax_breakdowns": []any{object{"rate": 21, "regime": "VAT", "application_mode": "ADD_TO_UNIT_PRICE"}}})
+	}
+	op := c.submit(t, "/v1/transactions", object{
+		"country_code": "BE", "currency_code": "EUR", "language_code": "NL", "transaction_date": "2026-11-15T10:00:00Z", "transaction_id": "rounds-1", "transaction_number": "R-1",
+		"supplier": object{"id": supplier}, "items": items, "order_reference": "PO-7",
+		"customer": object{"legal_name": "Exemple SA", "type": "BUSINESS", "entity_number": "0202239951", "tax_information": object{"tax_number": "BE0202239951"},
+			"address": object{"country_code": "BE", "city": "Liège", "postal_code": "4000", "address_line_1": "Rue de l'Exemple 1"}},
+	})
+	result := c.outcome(t, op)
+	d, _, err := en16931.Read(c.report(t, result))
+	if result["status"] != "SUCCESS" || err != nil || fmt.Sprint(result["rounding_amount"]) != "-4" {
+		t.Fatalf("%v %v %v %v", result["status"], result["errors"], result["rounding_amount"], err)
+	}
+	paper := onPaper(t, c.visual(t, op))
+	for _, want := range []en16931.Decimal{d.Totals.Net, d.Totals.Tax, d.Totals.Gross, d.Totals.Rounding, d.Totals.Due, d.Breakdown[0].Tax} {
+		if !slices.Contains(paper, want.String()) {
+			t.Errorf("the data has %s, paper has %v", want, paper)
+		}
+	}
+	if slices.Contains(paper, "2.10") {
+		t.Errorf("paper has the tax of the lines: %v", paper)
 	}
 }
 

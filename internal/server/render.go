@@ -49,6 +49,9 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 	if c := in.Pack.Facts.Currency; c != "" && !strings.EqualFold(c, in.Transaction.CurrencyCode) {
 		v.LocalCurrency = c
 	}
+	if data := in.Structured; data != nil {
+		v.Rounding, v.TaxedBySum = data.Rounding, data.TaxedBySum
+	}
 	if data := in.Structured; data != nil && data.Embedded != nil {
 		v.Files = []document.EmbeddedFile{{Name: data.Embedded.FileName, MIME: "text/xml", Description: "Invoice as data", Relationship: document.Alternative,
 			ModifiedAt: in.At, Content: data.Content}}
@@ -63,12 +66,14 @@ func (s *Server) taxNumberName(code string) string {
 	return p.Facts.TaxNumberName
 }
 
-// look is how a document looks: what the company chose, and the client's for the rest.
+// look is how a document looks: what the company chose, and the client's for
+// its country for the rest.
 func (s *Server) look(ctx context.Context, clientID string, client *account.Config, supplier *country.Supplier) (document.Branding, error) {
-	own := supplier.Branding
+	own, his := supplier.Branding, client.LookIn(strings.ToUpper(supplier.CountryCode))
 	look := document.Branding{
-		Placement: document.Placement(cmp.Or(own.Placement, string(client.LogoPlacement))), Font: cmp.Or(own.Font, string(client.Font)),
-		Accent: cmp.Or(own.Accent, client.Colours.Accent), Ink: cmp.Or(own.Ink, client.Colours.Ink),
+		Placement: document.Placement(cmp.Or(own.Placement, string(his.LogoPlacement))), Font: cmp.Or(own.Font, string(his.Font)),
+		Accent: cmp.Or(own.Accent, his.Colours.Accent), Ink: cmp.Or(own.Ink, his.Colours.Ink),
+		Template: document.Template(cmp.Or(own.Template, string(his.Template))), Footer: cmp.Or(own.Footer, his.Footer),
 	}
 	var err error
 	switch {

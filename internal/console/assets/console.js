@@ -129,7 +129,7 @@
     let timer = 0;
     const draw = () => {
       const query = new URLSearchParams();
-      for (const name of ["accent", "ink", "font", "placement", "display_name"]) {
+      for (const name of ["accent", "ink", "font", "placement", "display_name", "template", "footer"]) {
         const field = look.elements.namedItem(name);
         if (field) query.set(name, field.value);
       }

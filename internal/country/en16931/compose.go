@@ -22,6 +22,7 @@ type Composed struct {
 	Invoice  *Invoice
 	Profile  Profile
 	Rounding int64 // BT-114 in minor units
+	bySum    bool  // taxes are computed on sums, not taken from the lines
 
 	items      []int // of each line, the index of its item
 	allowances []int // of each allowance, likewise
@@ -162,6 +163,9 @@ func (c *composer) settle() {
 		}
 	}
 	c.out.Rounding = c.d.Settle(s)
+	for i, own := range c.taxes {
+		c.out.bySum = c.out.bySum || minor(c.d.Breakdown[i].Tax, c.decimals) != own.Amount
+	}
 	if c.profile.German || c.profile.Peppol && c.d.Seller.Address.Country == "DE" && c.d.Buyer.Address.Country == "DE" {
 		for i := range c.d.Breakdown {
 			if !c.d.Breakdown[i].Rate.Given() {

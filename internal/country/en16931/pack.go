@@ -184,7 +184,7 @@ func (p Page) structured(in country.Issue) (*country.Structured, error) {
 }
 
 func (c Composed) structured() *country.Structured {
-	out := &country.Structured{Format: "XML", Name: c.Profile.Code, Content: Write(c.Invoice, c.Profile), Rounding: c.Rounding}
+	out := &country.Structured{Format: "XML", Name: c.Profile.Code, Content: Write(c.Invoice, c.Profile), Rounding: c.Rounding, TaxedBySum: c.bySum}
 	if c.Profile.CII && !c.Profile.German {
 		out.Embedded = &country.Embedding{FileName: "factur-x.xml", Level: "EN 16931"}
 	}

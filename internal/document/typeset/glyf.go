@@ -44,6 +44,20 @@ func (f *Face) outline(g uint16) []byte {
 	return f.glyf[f.loca[g]:f.loca[g+1]]
 }
 
+// extent is how far a glyph reaches below and above the base line, in
+// thousandths of an em. Compact outlines would have to be run for it: there the
+// font's own measure stands in.
+func (f *Face) extent(g uint16) (low, high int) {
+	if f.cff != nil {
+		return f.Metrics.Descent, f.Metrics.Ascent
+	}
+	outline := f.outline(g)
+	if len(outline) < 10 {
+		return 0, 0
+	}
+	return f.perMille(i16(outline, 4)), f.perMille(i16(outline, 8))
+}
+
 // Flags of a component (OpenType, glyf table).
 const (
 	argsAreWords     = 0x0001

@@ -174,11 +174,11 @@ func (l *Library) Family(name string) *Family {
 // [Family.Plain].
 func (fam *Family) Pick(s Style, r rune) (*Face, uint16) {
 	f := fam.faces[s]
+	if r == '\u00A0' || r == '\u202F' { // readers copy and search blanks as blanks
+		r = ' '
+	}
 	if g := f.Glyph(r); g != 0 {
 		return f, g
-	}
-	if r == '\u00A0' || r == '\u202F' {
-		return f, f.Glyph(' ')
 	}
 	f = fam.fallbacks[s]
 	return f, f.Glyph(r)

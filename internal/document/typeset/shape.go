@@ -26,7 +26,7 @@ type Font struct {
 type Line struct {
 	Pieces          []Piece // in the order of the text
 	Width           int
-	Ascent, Descent int // of the faces in it; Descent is negative
+	Ascent, Descent int // how far its ink reaches above and below the base line; Descent is negative
 }
 
 // Piece is a part of a line in one face and one direction.
@@ -181,9 +181,11 @@ func (s *Setter) set(sh *shaper, f Font, text string) *Line {
 		}
 		for _, g := range piece.Glyphs {
 			widths[i] += g.Advance
+			line.reach(piece.Face, g.ID, g.Up)
 		}
-		line.Ascent = max(line.Ascent, piece.Face.Metrics.Ascent)
-		line.Descent = min(line.Descent, piece.Face.Metrics.Descent)
+		for _, m := range piece.Marks {
+			line.reach(piece.Face, m.ID, m.Up)
+		}
 		line.Pieces = append(line.Pieces, piece)
 	}
 	for _, i := range visualOrder(spans) {
@@ -191,6 +193,12 @@ func (s *Setter) set(sh *shaper, f Font, text string) *Line {
 		line.Width += widths[i]
 	}
 	return line
+}
+
+// reach makes room for a glyph.
+func (l *Line) reach(f *Face, glyph uint16, up int) {
+	low, high := f.extent(glyph)
+	l.Ascent, l.Descent = max(l.Ascent, high+up), min(l.Descent, low+up)
 }
 
 // visualOrder returns the indices of spans from left to right (UAX #9, rule L2).

@@ -1,0 +1,141 @@
+package document
+
+import "strings"
+
+// block is a column of lines, drawn line by line so that it can go on over a page break.
+type block []blockLine
+
+type blockLine struct {
+	pen          pen
+	text         string
+	before, lead length // white space above, and its own height
+	tag          *element
+	more         bool // what is said goes on: a blank is read after it
+}
+
+// add appends a text, broken into lines of a width, as what is drawn now.
+func (b *block) add(c *composition, p pen, s string, width length) {
+	if n := len(*b); n > 0 && s != "" && (*b)[n-1].tag == c.tag {
+		(*b)[n-1].more = true
+	}
+	lines := c.wrap(p, s, width)
+	for i, line := range lines {
+		*b = append(*b, blockLine{pen: p, text: line, lead: c.leadOf(p, line), tag: c.tag, more: i+1 < len(lines)})
+	}
+}
+
+// gap puts white space above the line that was added at an index.
+func (b block) gap(index int, before length) {
+	if index < len(b) {
+		b[index].before = before
+	}
+}
+
+func (b block) height() length {
+	var total length
+	for _, l := range b {
+		total += l.before + l.lead
+	}
+	return total
+}
+
+// alignment is how lines stand in a column.
+type alignment uint8
+
+const (
+	start  alignment = iota // where lines begin
+	finish                  // where lines end
+	centred
+	figures // to the right in any language: digits run from left to right everywhere
+)
+
+// column is a block with its place.
+type column struct {
+	x, width length
+	align    alignment
+	lines    block
+}
+
+// drawColumns draws blocks side by side from the same height, over as many
+// pages as the longest needs.
+func (c *composition) drawColumns(columns ...column) {
+	tag := c.tag
+	defer func() { c.tag = tag }()
+	for {
+		lowest, left := c.y, false
+		for i := range columns {
+			col, y := &columns[i], c.y
+			for len(col.lines) > 0 {
+				l := &col.lines[0]
+				if y+l.before+l.lead > c.end {
+					break
+				}
+				y += l.before
+				c.tag = l.tag
+				c.lineIn(l, col, y+l.base())
+				y += l.lead
+				col.lines = col.lines[1:]
+			}
+			lowest = max(lowest, y)
+			left = left || len(col.lines) > 0
+		}
+		c.y = lowest
+		if !left {
+			return
+		}
+		c.tag = tag
+		c.turnPage()
+	}
+}
+
+// base is where the base line stands below the top of a line: extra height of
+// tall letters goes mostly above it.
+func (l *blockLine) base() length {
+	if extra := l.lead - l.pen.size*leadingLatin/100; extra > 0 {
+		return l.pen.size + extra*6/10
+	}
+	return l.pen.size
+}
+
+// base is blockLine.base for a line of the document's own letters.
+func (c *composition) base(p pen) length { return (&blockLine{pen: p, lead: c.lead(p)}).base() }
+
+// level puts the base lines of the first lines of columns on one height.
+func level(columns []column) {
+	var lowest length
+	for _, col := range columns {
+		if len(col.lines) > 0 {
+			lowest = max(lowest, col.lines[0].before+col.lines[0].base())
+		}
+	}
+	for _, col := range columns {
+		if len(col.lines) > 0 {
+			col.lines[0].before = lowest - col.lines[0].base()
+		}
+	}
+}
+
+// textIn draws a text in a column.
+func (c *composition) textIn(p pen, col *column, y length, s string) {
+	c.text(p, c.placeIn(p, col, s), y, s)
+}
+
+// lineIn draws a line of a column. A blank that nobody sees ends one that goes
+// on: readers that join the lines of a paragraph must not join their words.
+func (c *composition) lineIn(l *blockLine, col *column, y length) {
+	x, text := c.placeIn(l.pen, col, l.text), l.text
+	if l.more && c.root != nil && !c.rtl && !strings.HasSuffix(text, "\u00AD") {
+		text += " "
+	}
+	c.text(l.pen, x, y, text)
+}
+
+func (c *composition) placeIn(p pen, col *column, s string) length {
+	switch {
+	case col.align == start, col.align == figures && c.rtl:
+		return col.x
+	case col.align == centred:
+		return col.x + (col.width-c.width(p, s))/2
+	}
+	return col.x + col.width - c.width(p, s)
+}

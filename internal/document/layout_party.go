@@ -1,0 +1,108 @@
+package document
+
+import (
+	"tributary/internal/country"
+	"tributary/internal/document/typeset"
+	"tributary/internal/transaction"
+)
+
+// drawParties draws who sells, who issues, who buys, and the codes beside them.
+func (c *composition) drawParties() error {
+	codes, height, err := c.newQRBlocks()
+	if err != nil {
+		return err
+	}
+	const apart = 7 * millimetre
+	right := c.paper.right()
+	for _, code := range codes {
+		right -= code.width + apart
+	}
+	c.need(height)
+	top, page := c.y, len(c.sheets)
+	width := (right - c.paper.side - apart) / 2
+	var seller, buyer block
+	c.addParty(&seller, c.words.supplier, supplierParty(c.v.Supplier), width)
+	if c.v.Transaction.Issuer != nil {
+		c.addParty(&seller, c.words.issuer, *c.v.Transaction.Issuer, width)
+	}
+	if c.v.Transaction.Customer != nil {
+		c.addParty(&buyer, c.words.customer, *c.v.Transaction.Customer, width)
+	}
+	x := right
+	for _, code := range codes {
+		x += apart
+		code.draw(c, x, top)
+		x += code.width
+	}
+	c.drawColumns(column{x: c.paper.side, width: width, lines: seller}, column{x: c.paper.side + width + apart, width: width, lines: buyer})
+	if page == len(c.sheets) {
+		c.y = max(c.y, top+height)
+	}
+	c.y += c.space(8 * millimetre)
+	return nil
+}
+
+// newQRBlocks measures the codes; height is that of the tallest.
+func (c *composition) newQRBlocks() (codes []*qrBlock, height length, err error) {
+	for i := range c.v.Codes[:min(len(c.v.Codes), codesMax)] {
+		code, err := c.newQRBlock(&c.v.Codes[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		codes, height = append(codes, code), max(height, code.height)
+	}
+	return codes, height, nil
+}
+
+// supplierParty is the company as a party, with the contact that its settings name.
+func supplierParty(s country.Supplier) transaction.Party {
+	return transaction.Party{LegalName: s.LegalName, EntityNumber: s.CompanyNumber, Address: &s.Address, TaxNumber: s.TaxNumber, TaxRegime: s.TaxRegime,
+		Email: s.Settings.Text("contact_email"), Phone: s.Settings.Text("contact_phone")}
+}
+
+// addParty writes a party below what the block already has.
+func (c *composition) addParty(b *block, role string, p transaction.Party, width length) {
+	first := len(*b)
+	c.within("H2", func() { b.add(c, c.labelPen(), role, width) })
+	if first > 0 {
+		b.gap(first, 4*millimetre)
+	}
+	c.begin("P")
+	defer c.done()
+	name := len(*b)
+	b.add(c, c.namePen(), typeset.Clean(p.LegalName), width)
+	b.gap(name, 1500)
+	body := len(*b)
+	if trade := typeset.Clean(p.TradeName); trade != typeset.Clean(p.LegalName) {
+		b.add(c, c.bodyPen(), trade, width)
+	}
+	if p.Address != nil {
+		for _, line := range c.address(*p.Address) {
+			b.add(c, c.bodyPen(), line, width)
+		}
+	}
+	b.gap(body, 1500)
+	ids := len(*b)
+	for _, f := range c.partyFacts(p) {
+		b.add(c, c.bodyPen(), joined(" ", f.label, f.value), width)
+	}
+	b.gap(ids, 2500)
+}
+
+// partyFacts are a party's numbers and addresses, those that it has.
+func (c *composition) partyFacts(p transaction.Party) []fact {
+	all := []fact{
+		{c.taxNumberLabel(p), p.TaxNumber}, {c.words.fiscalCode, p.FiscalCode}, {c.words.companyNumber, p.EntityNumber},
+		{"", p.Email}, {"", p.Phone},
+	}
+	if e := p.Electronic; e != nil {
+		all = append(all, fact{c.words.electronicAddress, joined(" ", e.Scheme, e.ID)})
+	}
+	kept := all[:0]
+	for _, f := range all {
+		if typeset.Clean(f.value) != "" {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,250 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"tributary/internal/document/typeset"
+)
+
+// drawPayments draws how the total is paid, and how to pay what is open.
+func (c *composition) drawPayments() {
+	rows, more := c.paymentRows(), c.paymentFacts()
+	if len(rows) == 0 && len(more) == 0 {
+		return
+	}
+	c.heading(c.words.payments)
+	p := c.bodyPen()
+	if len(rows) > 0 {
+		c.drawPaymentRows(rows, p)
+	}
+	c.drawPairs(more, p)
+	c.y += c.space(sectionGap)
+}
+
+// drawPaymentRows draws amounts below each other, from where the values of the
+// pairs below them begin.
+func (c *composition) drawPaymentRows(rows []fact, p pen) {
+	var widest length
+	for _, row := range rows {
+		widest = max(widest, c.width(p, row.value))
+	}
+	amounts := column{x: c.paper.side + pairLabelWidth, width: widest, align: finish}
+	c.begin("Table")
+	defer c.done()
+	for _, row := range rows {
+		c.need(c.lead(p) + point)
+		c.within("TR", func() {
+			c.within("TH", func() { c.text(p, c.paper.side, c.y+c.base(p), c.cut(p, row.label, pairLabelWidth-3*millimetre)) }).heads(scopeRow)
+			c.within("TD", func() { c.textIn(p, &amounts, c.y+c.base(p), row.value) })
+		})
+		c.y += c.lead(p) + point
+	}
+}
+
+// paymentRows are the ways of paying with their amounts.
+func (c *composition) paymentRows() []fact {
+	var out []fact
+	for _, p := range c.v.Transaction.Payments {
+		out = append(out, fact{joined(" · ", c.words.payment(p.Type), p.Code), c.words.money(p.Amount, c.currency)})
+	}
+	return out
+}
+
+// paymentFacts are the account, what to write with a payment, until when, and on
+// which terms. The account is the payment's own, else that of the company.
+func (c *composition) paymentFacts() []fact {
+	t := &c.v.Transaction
+	var out []fact
+	add := func(label, value string) {
+		f := fact{label, typeset.Clean(value)}
+		if f.value == "" {
+			return
+		}
+		for _, had := range out {
+			if had == f {
+				return
+			}
+		}
+		out = append(out, f)
+	}
+	for _, p := range t.Payments {
+		add("IBAN", grouped(p.IBAN))
+		add(c.words.paymentReference, p.Reference)
+	}
+	if len(out) == 0 && len(t.Payments) > 0 && !c.isPaid() && c.v.Totals.Payable() > 0 {
+		add("IBAN", grouped(c.v.Supplier.Settings.Text("iban")))
+		add("BIC", c.v.Supplier.Settings.Text("bic"))
+	}
+	if !c.isPaid() {
+		add(c.words.dueDate, c.day(t.DueDate))
+	}
+	for i, line := range typeset.CleanLines(t.PaymentTerms) {
+		label := c.words.terms
+		if i > 0 {
+			label = ""
+		}
+		add(label, line)
+	}
+	return out
+}
+
+// grouped writes an account number in groups of four, as banks print it.
+func grouped(iban string) string {
+	iban = strings.Join(strings.Fields(typeset.Clean(iban)), "")
+	var out strings.Builder
+	for i, r := range iban {
+		if i > 0 && i%4 == 0 {
+			out.WriteByte(' ')
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// pairLabelWidth is that of names beside their values.
+const pairLabelWidth = 44 * millimetre
+
+// pairLines are names beside their values, in two columns that keep step.
+func (c *composition) pairLines(all []fact, value pen) (labels, values block) {
+	label := value
+	label.color = c.muted
+	width := c.paper.room() - pairLabelWidth
+	for _, f := range all {
+		var left, right block
+		c.within("TR", func() {
+			c.within("TH", func() { left.add(c, label, f.label, pairLabelWidth-3*millimetre) }).heads(scopeRow)
+			c.within("TD", func() { right.add(c, value, f.value, width) })
+		})
+		level([]column{{lines: left}, {lines: right}})
+		for i := range max(len(left), len(right)) {
+			l, r := lineAt(left, i, value), lineAt(right, i, value)
+			l.lead = max(l.lead, r.lead)
+			r.lead = l.lead
+			labels, values = append(labels, l), append(values, r)
+		}
+	}
+	return labels, values
+}
+
+// lineAt is a line of a block, an empty one where there is none.
+func lineAt(b block, i int, p pen) blockLine {
+	if i < len(b) {
+		return b[i]
+	}
+	return blockLine{pen: p}
+}
+
+// drawPairs draws names beside their values.
+func (c *composition) drawPairs(all []fact, value pen) {
+	if len(all) == 0 {
+		return
+	}
+	c.begin("Table")
+	defer c.done()
+	labels, values := c.pairLines(all, value)
+	c.drawColumns(column{x: c.paper.side, width: pairLabelWidth, lines: labels},
+		column{x: c.paper.side + pairLabelWidth, width: c.paper.room() - pairLabelWidth, lines: values})
+}
+
+// drawTail draws what closes a document: the authority's ids, what the law
+// wants said, our own number. It stays together where a page can hold it, so
+// that no last page carries a line of a seal alone.
+func (c *composition) drawTail() {
+	height := c.tailHeight()
+	if spare := c.y + height - c.end; spare > 0 && spare <= tailSlack+c.space(sectionGap)/2 {
+		c.end += tailSlack // a line or two may come closer to the foot, and to what stands above
+		c.y -= max(0, spare-tailSlack)
+	} else if spare > 0 && !c.fresh() && height <= c.contentEnd()-c.paper.top-15*millimetre {
+		c.turnPage()
+	}
+	if ids := c.authorityFacts(); len(ids) > 0 {
+		c.heading(c.words.authority)
+		p := c.bodyPen()
+		p.size = 8 * point
+		c.drawPairs(ids, p)
+		c.y += c.space(sectionGap)
+	}
+	p := c.smallPen()
+	for _, paragraph := range c.closing() {
+		c.begin("P")
+		if c.tag != nil && paragraph.lang != "" && paragraph.lang != c.words.tag {
+			c.tag.extra = "/Lang" + pdfText(paragraph.lang)
+		}
+		for _, line := range c.wrap(p, paragraph.text, c.paper.room()) {
+			lead := c.leadOf(p, line)
+			c.need(lead)
+			c.text(p, c.paper.side, c.y+c.base(p), line)
+			c.y += lead
+		}
+		c.done()
+		c.y += paragraph.after
+	}
+}
+
+// tailSlack is how far the last lines may reach into the white space above the foot.
+const tailSlack = 3 * millimetre
+
+// tailHeight measures the tail without drawing it.
+func (c *composition) tailHeight() length {
+	tag := c.tag
+	c.tag = nil // nothing that is measured is read
+	defer func() { c.tag = tag }()
+	var height length
+	if ids := c.authorityFacts(); len(ids) > 0 {
+		p := c.bodyPen()
+		p.size = 8 * point
+		labels, _ := c.pairLines(ids, p)
+		height += c.lead(c.labelPen()) + 2*point + labels.height() + c.space(sectionGap)
+	}
+	p := c.smallPen()
+	for _, paragraph := range c.closing() {
+		height += length(len(c.wrap(p, paragraph.text, c.paper.room())))*c.lead(p) + paragraph.after
+	}
+	return height
+}
+
+func (c *composition) authorityFacts() []fact {
+	var out []fact
+	for _, id := range c.v.Authority {
+		label := typeset.Clean(id.Label)
+		if label == "" {
+			label = c.words.authorityID
+		}
+		if value := typeset.Clean(id.Value); value != "" {
+			out = append(out, fact{label, value})
+		}
+	}
+	return out
+}
+
+// paragraph of the closing.
+type closingParagraph struct {
+	text  string
+	lang  string // "": the document's
+	after length
+}
+
+// closing is what stands in small letters at the end.
+func (c *composition) closing() []closingParagraph {
+	var out []closingParagraph
+	for _, text := range c.v.LegalTexts {
+		for _, line := range typeset.CleanLines(text) {
+			out = append(out, closingParagraph{text: line, lang: strings.ToLower(c.v.LegalLanguage)})
+		}
+		if len(out) > 0 {
+			out[len(out)-1].after = 1500
+		}
+	}
+	if number := typeset.Clean(c.v.UniqueNumber); number != "" && number != typeset.Clean(c.v.Transaction.Number) {
+		out = append(out, closingParagraph{text: joined(" ", c.words.uniqueNumber, number)})
+	}
+	if len(c.missing) > 0 {
+		names := make([]string, len(c.missing))
+		for i, script := range c.missing {
+			names[i] = scriptName(c.words.tag, script)
+		}
+		out = append(out, closingParagraph{text: fmt.Sprintf(c.words.transliterated, strings.Join(names, ", "))})
+	}
+	return out
+}
