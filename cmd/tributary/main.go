@@ -47,6 +47,7 @@ type program struct {
 	Companies     companiesCommand     `cmd:"" help:"List onboarded companies."`
 	Events        eventsCommand        `cmd:"" help:"List webhook events, newest first."`
 	Trigger       triggerCommand       `cmd:"" help:"Make a real test transaction with an outcome of your choice."`
+	Series        seriesCommand        `cmd:"" help:"Number series of a client."`
 	Verify        verifyCommand        `cmd:"" help:"Verify the signature of a webhook."`
 	Listen        listenCommand        `cmd:"" help:"Receive, verify, print and forward webhooks."`
 	Doctor        doctorCommand        `cmd:"" help:"Check a deployment and say what to fix. Takes the flags of serve."`

@@ -151,6 +151,8 @@ func (a *API) routes() []route {
 		{"POST", "/v1/transactions/backfill/reported", false, a.submit(transaction.Backfill), docBackfill},
 		{"GET", historyPath, false, a.history, docHistory},
 		{"GET", "/v1/transactions/{operation_id}", false, a.result, docResult},
+		{"GET", "/v1/series", false, a.listSeries, docListSeries},
+		{"POST", "/v1/series", false, a.createSeries, docCreateSeries},
 		{"GET", "/v1/countries", false, a.countries, docCountries},
 		{"GET", "/v1/countries/{code}", false, a.country, docCountry},
 		{"POST", "/onboarding/v2/companies", false, a.onboard, docOnboard},

@@ -53,6 +53,10 @@ var (
 			queryParam("country_code", "Only of this country.", object{"type": "string"}), queryParam("supplier_id", "Only of this supplier.", object{"type": "string"}),
 			queryParam("transaction_number", "Only with this number.", object{"type": "string"}),
 		}, timeParams("transaction_date"), pageParams)}
+	docListSeries = operationDoc{tag: "Transactions", summary: "Number series, oldest first", answers: map[int]any{200: page[filing.Series]{}},
+		description: "next is that of this year where a series counts by years."}
+	docCreateSeries = operationDoc{tag: "Transactions", summary: "Make a number series", request: "NewSeries", example: "series", answers: map[int]any{201: filing.Series{}, 409: errorBody{}},
+		description: "Transactions of this supplier, country and kind that come without transaction_number get the next one. A number belongs to the transaction_id: it is drawn with the first attempt and kept by all later ones, also after a FAILURE; no number is drawn twice."}
 	docCountries = operationDoc{tag: "Countries", summary: "All countries", answers: map[int]any{200: page[countryAnswer]{}},
 		description: "enabled_use_case is what this client may use the country for; null: it is not enabled.",
 		params:      []param{queryParam("enabled", "true: only those that this client may use; false: only the others.", object{"type": "boolean"})}}

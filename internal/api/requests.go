@@ -79,6 +79,11 @@ func list[T any](values ...T) []any {
 	return all
 }
 
+// needs asks for a member that is neither null nor blank.
+func needs(name string) object {
+	return object{"required": list(name), "properties": object{name: object{"type": "string", "pattern": filledPattern}}}
+}
+
 func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 
 func optional(name, about string) object {
@@ -125,7 +130,8 @@ func partSchemas() object {
 		"type": oneOf("How it is paid.", "CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"), "code": line("Of your own or the country's (MX: PUE, PPD).", 32), "amount": amount("What is paid this way."),
 		"iban": object{"type": []any{"string", "null"}, "maxLength": 42, "pattern": `^([A-Z]{2}\d{2}[A-Za-z0-9 ]*)?$`, "description": "Account that the money goes to; with the right check digits, blanks as in print are accepted.", "examples": []any{"DE89 3704 0044 0532 0130 00"}}, "reference": line("What the payment says, at the bank or to the buyer.", 140),
 	}, "type", "amount")
-	supplier := record("The onboarded company in whose name the sale is issued.", object{"id": filled("As answered by onboarding.", 150)}, "id")
+	supplier := record("The onboarded company in whose name the sale is issued.", object{"id": line("As answered by onboarding.", 150), "external_id": line("Your own id of the company, in place of id.", 150)})
+	supplier["oneOf"] = []any{needs("id"), needs("external_id")}
 	party := func(about string, more, tax object) object {
 		maps.Copy(tax, object{"tax_number": line("Tax number.", 50), "regime": line("Tax it is registered for, for example VAT.", 10)})
 		maps.Copy(more, object{
@@ -278,6 +284,13 @@ func transactionSchemas() object {
 	backfill["properties"].(object)["transaction_number"] = filled("The document's number.", 50)
 	backfill["dependentRequired"] = object{"items": list("currency_code")}
 	return object{
+		"NewSeries": record("A number series.", object{
+			"supplier_id": filled("The company whose transactions are numbered.", 150), "pattern": filled("Of the numbers: {N:6} once, six digits or more; {YYYY} or {YY} is the year of the document's day.", 50),
+			"kind":         optionalOneOf("What is numbered; INVOICE where absent.", "INVOICE", "ADJUSTMENT", "CREDIT", "CANCELLATION"),
+			"country_code": optionalCode("Of the transactions; the company's where absent.", twoLetters, "ES"),
+			"next":         object{"type": []any{"integer", "null"}, "minimum": 1, "maximum": 999_999_999_999, "description": "The first number; 1 where absent."},
+			"yearly":       object{"type": []any{"boolean", "null"}, "description": "Count anew in each year; the pattern then has the year."},
+		}, "supplier_id", "pattern"),
 		"Trial":       object{"anyOf": []any{ref("Transaction"), ref("Adjustment"), ref("Credit"), ref("Cancellation")}},
 		"Transaction": bodyOf("A sale."+rest, whole, wholeRequired),
 		"Adjustment":  bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id", "reason"), append(wholeRequired[:len(wholeRequired):len(wholeRequired)], "reference_transaction_id")),

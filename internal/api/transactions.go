@@ -69,7 +69,7 @@ func (a *API) validate(c *call) error {
 	if err != nil {
 		return err
 	}
-	seen, err := a.cfg.Transactions.Validate(c.actingAs(), kind, body)
+	seen, err := a.cfg.Transactions.Validate(c.Context(), c.actingAs(), kind, body)
 	if err != nil {
 		return err
 	}

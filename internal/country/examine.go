@@ -18,6 +18,10 @@ type Terms struct {
 	Live    Live
 	Now     time.Time
 
+	// Numbered reports whether a transaction without a number gets one from a
+	// series of the client; nil: it has none. It is asked only for such ones.
+	Numbered func(code string, t *transaction.Transaction) bool
+
 	WarnTotals bool // the client wants to be warned of totals that differ, not refused
 }
 

@@ -16,12 +16,17 @@ func (c *examiner) facts() {
 	if c.pack.Connect == nil && c.terms.Atlas.simulators != "" && !bool(c.terms.Live) && asksForOutcome(c.tx.Number) {
 		c.found(fault.Warn("transaction_number", fault.UnsupportedOperation, "asks a simulated authority for an outcome, and nothing is filed in this country: it ends like any other"))
 	}
-	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" {
+	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" && !c.numbered() {
 		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty"))
 	}
 	if c.tx.Whole() {
 		c.rates()
 	}
+}
+
+// numbered asks for a series, where the shape of the number was not refused itself.
+func (c *examiner) numbered() bool {
+	return c.terms.Numbered != nil && c.terms.Numbered(c.pack.Code, c.tx)
 }
 
 // rules are the facts but for rates.

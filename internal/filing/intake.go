@@ -27,6 +27,7 @@ type submission struct {
 	body        []byte
 	digest      string // of what the body says
 	lane        string
+	draw        *draw // from which it gets its number; nil: it has one, or needs none
 }
 
 // accepted is what the intake decided.
@@ -44,15 +45,21 @@ func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Ki
 	if s.gate.closed.Load() {
 		return "", errClosed()
 	}
-	examined, err := country.Examine(kind, body, s.terms(caller))
+	look := &looker{ctx: ctx, service: s, caller: caller}
+	examined, err := country.Examine(kind, body, look.terms())
 	if err != nil {
 		return s.replay(ctx, caller, kind, refusal{body, err})
+	}
+	if err := look.complete(examined); err != nil {
+		return "", err
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return "", fmt.Errorf("make an operation id: %w", err)
 	}
-	answer, err := s.intake.Do(ctx, s.submission(id.String(), caller, examined, body))
+	sub := s.submission(id.String(), caller, examined, body)
+	sub.draw = look.draw
+	answer, err := s.intake.Do(ctx, sub)
 	if err != nil {
 		return "", err
 	}
@@ -109,8 +116,13 @@ func (s *Service) submission(id string, caller Caller, examined *country.Examine
 }
 
 // Validate makes the same checks as Submit and stores nothing.
-func (s *Service) Validate(caller Caller, kind transaction.Kind, body []byte) (*country.Examined, error) {
-	return country.Examine(kind, body, s.terms(caller))
+func (s *Service) Validate(ctx context.Context, caller Caller, kind transaction.Kind, body []byte) (*country.Examined, error) {
+	look := &looker{ctx: ctx, service: s, caller: caller}
+	examined, err := country.Examine(kind, body, look.terms())
+	if err == nil {
+		err = look.err
+	}
+	return examined, err
 }
 
 func (s *Service) terms(caller Caller) country.Terms {
@@ -150,6 +162,9 @@ func (s *Service) store(tx *db.Tx, set []submission) ([]accepted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register transactions: %w", err)
 	}
+	if err := in.numbers(tx); err != nil {
+		return nil, err
+	}
 	if err := in.write(tx); err != nil {
 		return nil, err
 	}
@@ -184,6 +199,9 @@ type intakeSet struct {
 	bodies     [][]any
 	undo       [][]any
 	events     []webhook.Event
+
+	drawings []drawing
+	named    [][]any // operations with the series of their number
 }
 
 // decide applies the table of contract.md section 5 to the members of one key.
@@ -218,6 +236,9 @@ func (in *intakeSet) add(i int, attempt int64, waits bool, now time.Time) {
 		stage, due = Waiting, nil
 	}
 	in.answers[i] = accepted{operationID: sub.operationID}
+	if sub.draw != nil {
+		in.drawings = append(in.drawings, drawing{row: len(in.operations), sub: i})
+	}
 	in.operations = append(in.operations, []any{
 		sub.operationID, sub.caller.Scope, t.ID, attempt, string(t.Kind), sub.examined.Pack.Code, bool(sub.caller.Live),
 		string(sub.examined.UseCase), t.SupplierID, t.Number, db.Micros(t.Date), db.Micros(now), db.Null(t.ReferenceID),
@@ -237,6 +258,9 @@ func (in *intakeSet) write(tx *db.Tx) error {
 	}
 	if err := tx.Insert("bodies", "operation_id,body,warnings,digest", in.bodies...); err != nil {
 		return fmt.Errorf("store bodies: %w", err)
+	}
+	if err := tx.ExecEach("UPDATE operations SET series = $2 WHERE operation_id = $1", in.named); err != nil {
+		return fmt.Errorf("name the series of numbers: %w", err)
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ type operation struct {
 	useCase       country.UseCase
 	supplierID    string
 	referenceID   string
-	number        string
+	number        string // the client's, or drawn from a series
+	series        string // that it was drawn from; "" without one
 	stage         Stage
 	tries         int64
 	crashes       int64
@@ -55,14 +56,14 @@ type operation struct {
 }
 
 const operationFields = `operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id,
-	coalesce(reference_id, ''), number, stage, tries, crashes, coalesce(started_at, 0), coalesce(sent_at, 0), accepted_at, pack_version, due_at`
+	coalesce(reference_id, ''), number, stage, tries, crashes, coalesce(started_at, 0), coalesce(sent_at, 0), accepted_at, pack_version, due_at, coalesce(series, '')`
 
 func scanOperation(scan func(...any) error) (*operation, error) {
 	o := &operation{}
 	var live bool
 	var started, sent, accepted int64
 	err := scan(&o.id, &o.scope, &o.transactionID, &o.attempt, &o.kind, &o.code, &live, &o.useCase, &o.supplierID,
-		&o.referenceID, &o.number, &o.stage, &o.tries, &o.crashes, &started, &sent, &accepted, &o.packVersion, db.NullInstant(&o.dueAt))
+		&o.referenceID, &o.number, &o.stage, &o.tries, &o.crashes, &started, &sent, &accepted, &o.packVersion, db.NullInstant(&o.dueAt), &o.series)
 	o.live = country.Live(live)
 	o.startedAt, o.sentAt, o.acceptedAt = db.FromMicros(started), db.FromMicros(sent), db.FromMicros(accepted)
 	return o, err
@@ -80,6 +81,12 @@ func (o *operation) decode() error {
 	t, _, err := transaction.Decode(o.kind, o.body)
 	if t == nil {
 		return fmt.Errorf("read the stored body of %s: %w", o.id, err)
+	}
+	if t.SupplierOwnID != "" {
+		t.SupplierID = o.supplierID
+	}
+	if o.series != "" {
+		t.Number = o.number
 	}
 	o.document = t
 	o.totals, _ = transaction.Calculate(t.Items)

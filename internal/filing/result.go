@@ -56,6 +56,8 @@ type Row struct {
 	TotalAmount     *int64           `json:"total_amount"`
 	TotalNetAmount  *int64           `json:"total_net_amount"`
 	TotalTaxAmount  *int64           `json:"total_tax_amount"`
+	TotalWithheld   *int64           `json:"total_withheld_amount"`
+	Series          *string          `json:"series"`
 	RoundingAmount  int64            `json:"rounding_amount"`
 	LatestBy        *string          `json:"latest_by"`
 	ResultTerms
@@ -119,6 +121,8 @@ type ResultTax struct {
 	Regime string  `json:"regime"`
 	Type   string  `json:"type"`
 	Code   *string `json:"code,omitempty"`
+	Mode   *string `json:"application_mode"`
+	Reason *string `json:"tax_reason"` // the country's own words for the code
 }
 
 // ResultPayment is a payment as submitted; negated in credits and cancellations.
@@ -222,7 +226,10 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		OperationRegime: country.OperationRegime(t, items), Type: country.DocumentType(t), CountryCode: t.CountryCode,
 		CurrencyCode: opt(t.CurrencyCode), LanguageCode: opt(t.LanguageCode),
 		Supplier: ResultSupplier{ID: opt(o.supplierID), ExternalID: opt(supplier.ExternalID)}, Customer: party(t.Customer), Issuer: party(t.Issuer),
-		Note: opt(t.Note), ExchangeDate: opt(t.ExchangeRateDate), Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, o.warnings...),
+		Series: opt(o.series), Note: opt(t.Note), ExchangeDate: opt(t.ExchangeRateDate), Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, o.warnings...),
+	}
+	if own, unknown := strings.CutPrefix(o.supplierID, unknownSupplier); unknown {
+		r.Supplier = ResultSupplier{ExternalID: opt(own)}
 	}
 	r.ResultTerms = ResultTerms{
 		BuyerReference: opt(t.References.Buyer), OrderReference: opt(t.References.Order), ContractReference: opt(t.References.Contract),
@@ -237,6 +244,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 	}
 	for i, item := range items {
 		r.Items = append(r.Items, resultItem(item, o.totals.Lines[i], sign))
+		reasons(r.Items[i].Taxes, pack.Facts)
 	}
 	for _, p := range t.Payments {
 		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference)})
@@ -244,6 +252,8 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 	if len(items) > 0 {
 		gross, net, tax := sign*o.totals.Gross, sign*o.totals.Net, sign*o.totals.Tax
 		r.TotalAmount, r.TotalNetAmount, r.TotalTaxAmount = &gross, &net, &tax
+		withheld := sign * o.totals.Withheld
+		r.TotalWithheld = &withheld
 	}
 	if days := pack.Facts.DeadlineDays; days > 0 {
 		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))
@@ -257,7 +267,7 @@ func resultItem(item transaction.Item, line transaction.Line, sign int64) Result
 		Quantity: decimalOf(item.Quantity), UnitPrice: sign * item.UnitPrice, NetPrice: sign * line.Net, Type: item.Type, Taxes: []ResultTax{},
 	}
 	for i, tax := range item.Taxes {
-		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code)})
+		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code), Mode: opt(string(tax.Mode))})
 	}
 	if item.Discount != nil {
 		r.Discount = &ResultDiscount{Amount: sign * line.Discount}
@@ -270,6 +280,17 @@ func resultItem(item transaction.Item, line transaction.Line, sign int64) Result
 		r.Classifications = append(r.Classifications, ResultClassification(c))
 	}
 	return r
+}
+
+// reasons puts the country's own words beside its codes.
+func reasons(taxes []ResultTax, facts country.Facts) {
+	for i := range taxes {
+		for _, known := range facts.ReasonCodes {
+			if taxes[i].Code != nil && strings.EqualFold(known.Code, *taxes[i].Code) {
+				taxes[i].Reason = opt(known.Meaning)
+			}
+		}
+	}
 }
 
 func party(p *transaction.Party) *ResultParty {

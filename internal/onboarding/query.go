@@ -38,6 +38,18 @@ func (c *Companies) Supplier(r db.Reader, clientID, id string) (country.Supplier
 	return c.supplier(id, &p), nil
 }
 
+// IDOf is the id of the company that a client calls by its own; "" for none.
+func (c *Companies) IDOf(r db.Reader, clientID, externalID string) (id string, err error) {
+	err = r.Row("SELECT company_id FROM companies WHERE client_id = $1 AND external_id = $2", clientID, externalID).Scan(&id)
+	if errors.Is(err, db.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for company %s: %w", externalID, err)
+	}
+	return id, nil
+}
+
 func (c *Companies) supplier(id string, p *profile) country.Supplier {
 	pack, _ := c.cfg.Atlas.Pack(p.CountryCode)
 	s := country.Supplier{

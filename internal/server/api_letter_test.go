@@ -118,3 +118,61 @@ func TestANumberThatAsksForAnOutcomeWhereNothingIsFiledIsWarnedOf(t *testing.T) 
 		t.Error("-REJECT is warned of in Ireland, and in no country with an authority")
 	}
 }
+
+func TestTransactionsGetNumbersFromASeries(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(p.stranger)
+	company := c.onboarded(t, "series-company", "XX")
+	sale := func(id string) object {
+		b := p.sale(t, id, object{"supplier": object{"external_id": "series-company"}, "transaction_number": nil})
+		delete(b, "transaction_number")
+		return b
+	}
+	c.want(t, 400, "POST", "/v1/transactions", sale("numbered-0"))
+	made := c.want(t, 201, "POST", "/v1/series", object{"supplier_id": company, "pattern": "S-{N:4}", "next": 41}).json(t)
+	c.want(t, 409, "POST", "/v1/series", object{"supplier_id": company, "pattern": "T-{N:4}"})
+	c.want(t, 400, "POST", "/v1/series", object{"supplier_id": company, "pattern": "no count", "kind": "CREDIT"})
+	c.want(t, 200, "POST", "/v1/transactions/validate", sale("numbered-0"))
+	for i, want := range []string{"S-0041", "S-0042"} {
+		result := c.outcome(t, c.submit(t, "/v1/transactions", sale(fmt.Sprintf("numbered-%d", i))))
+		if result["status"] != "SUCCESS" || result["transaction_number"] != want || result["series"] != made["id"] || result["supplier"].(object)["id"] != company {
+			t.Errorf("got %v %v of %v for %v, want %s", result["status"], result["transaction_number"], result["series"], result["supplier"], want)
+		}
+		if fmt.Sprint(result["total_withheld_amount"]) != "0" {
+			t.Errorf("withheld %v", result["total_withheld_amount"])
+		}
+		tax := result["items"].([]any)[0].(object)["tax_breakdown"].([]any)[0].(object)
+		if tax["application_mode"] != "INCLUDED_IN_UNIT_PRICE" {
+			t.Errorf("tax %v", tax)
+		}
+	}
+	list := c.want(t, 200, "GET", "/v1/series", nil).json(t)["data"].([]any)
+	if len(list) != 1 || fmt.Sprint(list[0].(object)["next"]) != "43" {
+		t.Errorf("series %v", list)
+	}
+	if others := p.as(p.limited).do(t, "GET", "/v1/series", nil); others.status == 200 && len(others.json(t)["data"].([]any)) != 0 {
+		t.Error("another client sees the series")
+	}
+	unknown := c.outcome(t, c.submit(t, "/v1/transactions", p.sale(t, "of nobody", object{"supplier": object{"external_id": "nobody"}})))
+	if unknown["status"] != "FAILURE" || unknown["errors"].([]any)[0].(object)["code"] != "supplier_unknown" || unknown["supplier"].(object)["external_id"] != "nobody" {
+		t.Errorf("unknown external_id: %v", unknown)
+	}
+	c.want(t, 400, "POST", "/v1/transactions", p.sale(t, "both", object{"supplier": object{"id": company, "external_id": "series-company"}}))
+}
+
+// onboarded makes a company and answers its id.
+func (c *caller) onboarded(t testing.TB, external, code string) string {
+	t.Helper()
+	job := c.want(t, 202, "POST", "/onboarding/v2/companies", object{"meta": object{"country_code": code, "external_id": external}, "legal_name": external,
+		"address": object{"country_code": code}, "tax_information": object{"tax_number": "T-" + external}}).json(t)["data"].(object)["job_id"].(string)
+	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		got := c.want(t, 200, "GET", "/onboarding/v2/jobs/"+job, nil).json(t)
+		if got["status"] == "success" {
+			return got["data"].(object)["id"].(string)
+		}
+		if got["status"] == "failed" || time.Now().After(until) {
+			t.Fatalf("onboarding: %v", got)
+		}
+	}
+}

@@ -37,6 +37,8 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	call(202, "POST", "/v1/transactions/credit", example(t, "credit", object{"transaction_id": "routes-c", "transaction_number": "R-c", "reference_transaction_id": "routes"}))
 	call(202, "POST", "/v1/transactions/cancellation", example(t, "cancellation", object{"transaction_id": "routes-x", "transaction_number": "R-x", "reference_transaction_id": "routes"}))
 	call(202, "POST", "/v1/transactions/backfill/reported", example(t, "backfill", object{"transaction_id": "routes-b", "transaction_number": "R-b"}))
+	call(201, "POST", "/v1/series", object{"supplier_id": p.Demo().Suppliers["GB"], "pattern": "R-{N:3}"})
+	call(200, "GET", "/v1/series", nil)
 	call(200, "GET", "/v1/countries", nil)
 	call(200, "GET", "/v1/countries/XX", nil)
 	job := call(202, "POST", "/onboarding/v2/companies", example(t, "company", object{"meta": object{"country_code": "XX", "external_id": "routes"}, "tax_information": object{"tax_number": "XX-ROUTES"}})).json(t)["data"].(object)["job_id"].(string)

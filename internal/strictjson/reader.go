@@ -240,6 +240,23 @@ func (r *Reader) Null() bool {
 	return true
 }
 
+// Bool reads true or false.
+func (r *Reader) Bool(into *bool) State {
+	switch {
+	case r.Null():
+		return Absent
+	case r.peek() == 't':
+		r.literal("true")
+		*into = true
+	case r.peek() == 'f':
+		r.literal("false")
+		*into = false
+	default:
+		return r.mismatch("true or false")
+	}
+	return Taken
+}
+
 // IsText reports whether the value at hand is a string.
 func (r *Reader) IsText() bool { return r.peek() == '"' }
 

@@ -314,19 +314,24 @@ func (d *decoder) exchangeRate() {
 }
 
 func (d *decoder) supplier() strictjson.State {
-	st := strictjson.Absent
+	st, external := strictjson.Absent, strictjson.Absent
 	if own := d.Object(func(name string) {
 		switch name {
 		case "id":
 			st = d.Line(&d.tx.SupplierID, identifierMax)
+		case "external_id":
+			external = d.Line(&d.tx.SupplierOwnID, identifierMax)
 		default:
 			d.Unknown()
 		}
 	}); own != strictjson.Taken {
 		return own
 	}
-	if st == strictjson.Absent {
+	switch {
+	case st == strictjson.Absent && external == strictjson.Absent:
 		d.Missing("id")
+	case st != strictjson.Absent && external != strictjson.Absent:
+		d.RefuseMember("external_id", fault.ValidationMatchInvalid, "stands in place of id; send one of them")
 	}
 	return strictjson.Taken
 }

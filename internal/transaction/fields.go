@@ -13,7 +13,7 @@ import (
 func FieldPaths() []string {
 	paths := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number",
 		"transaction_id", "reference_transaction_id", "reason", "note", "exchange_rate", "exchange_rate_date",
-		"tax_authority_id_1", "supplier", "supplier.id", "buyer_reference", "order_reference", "contract_reference",
+		"tax_authority_id_1", "supplier", "supplier.id", "supplier.external_id", "buyer_reference", "order_reference", "contract_reference",
 		"project_reference", "due_date", "delivery_date", "payment_terms", memberTotal, memberTotalNet, memberTotalTax}
 	paths = append(paths, below("items", "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
 		"net_price", "discount", "discount.amount", "discount.rate")...)
@@ -78,6 +78,10 @@ func (t *Transaction) EachField(path string, visit func(at Place, text string)) 
 	case "issuer":
 		return t.Issuer.eachField(rest, visit)
 	case "supplier":
+		if rest == "external_id" {
+			visit(Place{}, t.SupplierOwnID)
+			return true
+		}
 		visit(Place{}, t.SupplierID)
 		return rest == "" || rest == "id"
 	}

@@ -71,6 +71,7 @@ type Transaction struct {
 	ID               string
 	Items            []Item
 	SupplierID       string
+	SupplierOwnID    string // the client's own id of the supplier, in place of SupplierID
 	Customer         *Party
 	Issuer           *Party
 	Note             string // as sent; documents sanitise it
