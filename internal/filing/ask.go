@@ -134,7 +134,7 @@ func (b *batch) resolve(ctx context.Context) error {
 			o.told = true
 			b.outgoing = append(b.outgoing, o)
 		case r.Outcome == "", r.Outcome == country.NotTaken, r.SHA256 == "" && r.Outcome != country.Rejected:
-			if b.chained {
+			if b.ordered {
 				b.failed(errors.New("the authority does not say what it holds")) // nothing overtakes it
 			}
 			unknown = append(unknown, o)
@@ -180,7 +180,7 @@ func (b *batch) stayUnknown(ctx context.Context, ops []*operation) error {
 		for _, o := range ops {
 			// A ladder of its own: one filing that cannot be found must not hold up its lane.
 			due, doubt := any(db.Micros(now.Add(b.Backoff(max(1, o.tries))))), ""
-			if b.chained {
+			if b.ordered {
 				due = db.Micros(chainDue(o))
 			}
 			if now.Sub(o.startedAt) >= hopelessAfter {
@@ -216,7 +216,7 @@ func (b *batch) lookLater(ctx context.Context, ops []*operation) error {
 	return b.commit(ctx, func(time.Time) (list []transition) {
 		for _, o := range ops {
 			due := o.sentAt.Add(b.limits.VisibleAfter)
-			if b.chained {
+			if b.ordered {
 				b.rest = maxTime(b.rest, due)
 				due = chainDue(o)
 			}

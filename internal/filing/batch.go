@@ -30,7 +30,8 @@ type batch struct {
 	evidence  []func(tx *db.Tx) error
 	chain     country.Link // the head, once read
 	chainRead bool
-	head      int64 // position of the head as stored
+	head      int64   // position of the head as stored
+	numbers   numbers // of the endpoint's sequence, drawn and not given out
 }
 
 // outcome is how an operation ends.
@@ -81,6 +82,8 @@ func (b *batch) storePrepared(ctx context.Context) error {
 		for o, why := range left {
 			if why.refused != nil {
 				b.fail(o, *why.refused)
+			} else if why.again {
+				b.moved = append(b.moved, o) // it stays due
 			} else if err := b.block(ctx, o, why.behind); err != nil {
 				return err
 			}
@@ -255,7 +258,7 @@ func (b *batch) postpone(ctx context.Context, ops []*operation) error {
 // operation keeps its place in it.
 func (b *batch) dueAgain(now time.Time, o *operation) time.Time {
 	switch {
-	case b.chained && o.filing.Link.Position > 0:
+	case b.ordered && o.filing.Link.Position > 0:
 		return chainDue(o)
 	case b.until().After(now):
 		return o.acceptedAt

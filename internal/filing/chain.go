@@ -39,6 +39,9 @@ func (b *batch) mendChain(ctx context.Context) error {
 	refused := b.broken
 	b.broken = nil
 	inOrder(refused)
+	if b.held != nil {
+		return b.again(ctx, refused) // it stopped at a link before them
+	}
 	keeper, ok := b.channel.(country.ChainKeeper)
 	if !ok {
 		return b.stopChain(ctx, refused)
@@ -183,6 +186,25 @@ func (b *batch) stopChain(ctx context.Context, refused []*operation) error {
 		return fmt.Errorf("stop the chain: %w", err)
 	}
 	return b.again(ctx, refused)
+}
+
+// stopAtRefusal holds the supplier where a refused document stops its chain. The
+// hold is stored in the commit that ends the operation: a crash in between must
+// not let anything follow.
+func (b *batch) stopAtRefusal(o *operation, r country.Receipt) {
+	if !b.chained || b.limits.Refusal != country.StopsChain || b.held != nil {
+		return
+	}
+	b.held = &Hold{Place: b.at, Reason: fault.ChainStopped,
+		Why: fmt.Sprintf("the authority refused link %d of the chain, operation %s; nothing may follow it until somebody has decided", o.filing.Link.Position, o.id)}
+	b.hold()
+	held := *b.held
+	b.evidence = append(b.evidence, func(tx *db.Tx) error {
+		if err := b.Hold(tx, held); err != nil {
+			return err
+		}
+		return b.cfg.Alerts.RaiseIn(tx, alert.ChainMismatch, b.subject(), held.Why+": "+rejection(r)[0].Message)
+	})
 }
 
 // remarkChain tells somebody, once a day, of a link that the authority took

@@ -133,7 +133,7 @@ func (b *batch) inherit(ctx context.Context, o *operation, ref reference) (goOn 
 	if ref.result != nil {
 		o.original.AuthorityID1, o.original.AuthorityID2 = text(ref.result.AuthorityID1), text(ref.result.AuthorityID2)
 	}
-	return true, nil
+	return b.meetEarlier(ctx, o)
 }
 
 // lookUp reads what is known of a transaction that others refer to.
@@ -308,6 +308,7 @@ func readBook(tx *db.Tx, o *operation) ([]booked, error) {
 type reserved struct {
 	refused *fault.Fault
 	behind  string // transaction to wait for
+	again   bool   // another one ended since it was prepared, which it does not know
 }
 
 // reserve enters a correction in the original's book, or says why it cannot
@@ -324,6 +325,9 @@ func (b *batch) reserve(tx *db.Tx, o *operation) (reserved, error) {
 		amount = -o.original.Totals.Gross
 	}
 	if o.gap == nil {
+		if why, err := b.succession(tx, o); err != nil || why != (reserved{}) {
+			return why, err
+		}
 		book, err := readBook(tx, o)
 		if err != nil {
 			return reserved{}, err

@@ -24,6 +24,15 @@ const (
 	SuspectsLook = suspectsLook
 )
 
+// EarlierAtMost lowers the limit of what a correction is handed of others.
+func (s *Service) EarlierAtMost(bytes int64) { s.earlierMax = bytes }
+
+// The bounds of draws.
+const (
+	SequenceRate  = sequenceRate
+	SequenceBurst = sequenceBurst
+)
+
 // Shift is one move of one operation, for the test of the table.
 type Shift struct {
 	Move Move

@@ -34,6 +34,10 @@ const (
 	byKey      = filingtest.ByKey
 	byChain    = filingtest.ByChain
 	byNothing  = filingtest.ByNothing
+	stopping   = filingtest.Stopping
+	anyOrder   = filingtest.AnyOrder
+	sequenced  = filingtest.Sequenced
+	numbered   = filingtest.Numbered
 	officeCode = filingtest.OfficeCode
 	patience   = filingtest.Patience
 )

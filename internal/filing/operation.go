@@ -47,6 +47,7 @@ type operation struct {
 	filing   country.Filing
 	receipt  country.Receipt
 	original *country.Original
+	earlier  []string // the operations of original.Corrections
 
 	structured *country.Structured // the invoice as data, where nothing is filed
 

@@ -121,6 +121,7 @@ func (b *batch) answered(o *operation, r country.Receipt) (again bool) {
 		b.broken = append(b.broken, o)
 	case r.Outcome == country.Rejected:
 		b.settle(outcome{op: o, status: Failure, receipt: r, faults: rejection(r)})
+		b.stopAtRefusal(o, r)
 	case r.Outcome == country.Pending:
 		b.pending = append(b.pending, o)
 	default:
@@ -184,7 +185,7 @@ func (b *batch) sendFailed(ctx context.Context, ops []*operation, err error) err
 // Only what is provably unregistered goes back to `prepared`, and ends in
 // FAILURE after 48 hours; in a chain nothing does, and nothing overtakes it.
 func (b *batch) again(ctx context.Context, ops []*operation) error {
-	if b.chained && len(ops) > 0 && !b.resting() {
+	if b.ordered && len(ops) > 0 && !b.resting() {
 		b.failed(country.ErrNotTaken)
 	}
 	var unknown, later []*operation

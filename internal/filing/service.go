@@ -68,6 +68,7 @@ type Service struct {
 	gate *gate // whether the intake is open
 
 	suspectsAfter time.Duration // tests shorten it
+	earlierMax    int64         // tests lower it
 
 	// Tests only; zero in production.
 	signal   func(killpoint.Point, string) // called where a stage has just been stored or a call made

@@ -99,7 +99,7 @@ func (v *visit) batchMax() int { return min(batchMax, max(1, v.limits.Batch)) }
 // a chain nobody overtakes: the lane waits as a whole, for suspects and for a
 // link that was set aside.
 func (v *visit) choose(ctx context.Context, due []candidate) (chosen []candidate, full bool, err error) {
-	if v.chained {
+	if v.ordered {
 		i := slices.IndexFunc(due, candidate.aside)
 		if i == 0 {
 			v.stopBehind(due[0])
@@ -115,7 +115,7 @@ func (v *visit) choose(ctx context.Context, due []candidate) (chosen []candidate
 	}
 	n, young := v.batchMax(), v.db.Now().Before(v.begun.Add(v.suspectsAfter))
 	switch {
-	case worst >= aloneFrom && young && v.chained:
+	case worst >= aloneFrom && young && v.ordered:
 		v.rest = maxTime(v.rest, v.begun.Add(v.suspectsAfter))
 		return nil, false, nil
 	case worst >= aloneFrom && young:
@@ -229,7 +229,7 @@ func (v *visit) aside(ops []*operation) (list []transition) {
 		switch {
 		case o.stage == Received, o.stage == Prepared && !v.chained:
 			list = append(list, o.to(setAside, db.Micros(o.startedAt.Add(hopelessAfter))))
-		case !v.chained, o.stage == Pending:
+		case !v.ordered, o.stage == Pending:
 			list = append(list, o.to(keptAside))
 		}
 	}
@@ -253,7 +253,7 @@ func (v *visit) refuseEmpty(ctx context.Context, ops []*operation) (rest []*oper
 	}
 	err = v.commit(ctx, func(time.Time) (list []transition) {
 		for _, o := range empty {
-			if !v.chained {
+			if !v.ordered {
 				list = append(list, o.to(keptAside))
 			}
 		}
@@ -267,7 +267,7 @@ func (v *visit) refuseEmpty(ctx context.Context, ops []*operation) (rest []*oper
 		}
 		return nil
 	})
-	if err == nil && v.chained {
+	if err == nil && v.ordered {
 		err = fmt.Errorf("the filing of %s %w", empty[0].id, errMissing)
 	}
 	return rest, err

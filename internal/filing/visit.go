@@ -52,6 +52,7 @@ type visit struct {
 	channel  country.Channel // nil: documents only, or no address
 	limits   country.Limits
 	chained  bool
+	ordered  bool // links must arrive one after another: nothing overtakes one that is unclear
 	supplier country.Supplier
 	known    bool // the supplier exists
 	location *time.Location
@@ -278,7 +279,7 @@ func (v *visit) open(ctx context.Context) (err error) {
 			return err
 		}
 		v.limits = v.channel.Limits()
-		v.chained = v.limits.Chain
+		v.chained, v.ordered = v.limits.Chain, v.limits.Chain && !v.limits.AnyOrder
 	}
 	if v.at.SupplierID == "" {
 		return nil

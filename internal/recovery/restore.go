@@ -95,6 +95,7 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 		func() error { return s.holdAll(tx, companies) },
 		func() error { return s.cfg.Filing.CloseIntake(tx, tx.Now().Add(reonboardedWithin)) },
 		func() error { return s.cfg.Filing.TakeForSent(tx) },
+		func() error { return s.cfg.Filing.LeapSequences(tx) },
 		func() error {
 			knows := "no transaction"
 			if !known.to.IsZero() {

@@ -21,6 +21,7 @@ type document struct {
 	Reference  *reference       `json:"reference"`
 	Acceptance bool             `json:"acceptance"`
 	Chain      *chain           `json:"chain"`
+	Sequence   int64            `json:"sequence"`
 }
 
 // amounts are what is added up of a line.
@@ -33,12 +34,16 @@ type amounts struct {
 type reference struct {
 	Number    string `json:"number"`
 	Elsewhere bool   `json:"elsewhere"` // issued elsewhere: it need not be known here
+	Index     int    `json:"index"`     // which correction of it this is; 0: they are not numbered
+	After     string `json:"after"`     // number of the one before
 }
 
 // chain is a link: its position and the hash of the document before it.
 type chain struct {
 	Position int64  `json:"position"`
 	Previous string `json:"previous"`
+	Refusal  string `json:"refusal"` // "stops": a refused link is none
+	Order    string `json:"order"`   // "any": links may arrive in any order
 }
 
 // The classes: how the authority recognises what it already has.

@@ -40,9 +40,7 @@ func (reg *registrar) take(d *arrival, step country.Step) xxwire.Receipt {
 	if code, message := reg.misfit(d); code != "" {
 		return rejected(d.Number, code, message)
 	}
-	if d.Chain != nil {
-		reg.book.Put("chain/"+reg.supplier, head(d.Chain.Position, d.sha256)) // a rejected record keeps its place
-	}
+	reg.enter(d, step.Outcome != country.Reject)
 	switch {
 	case step.Outcome == country.Reject:
 		return rejected(d.Number, xxwire.CodeRefused, "the authority does not accept the document")
@@ -156,8 +154,11 @@ func (reg *registrar) misfit(d *arrival) (code, message string) {
 			return xxwire.CodeReference, fmt.Sprintf("no document %q is registered", d.Reference.Number)
 		}
 	}
-	if d.Chain == nil {
-		return "", ""
+	if code, message := reg.outOfTurn(d); code != "" || d.Chain == nil {
+		return code, message
+	}
+	if d.Chain.Order == xxwire.AnyOrder {
+		return reg.crossing(d)
 	}
 	last, _ := reg.book.Get("chain/" + reg.supplier)
 	if last != head(d.Chain.Position-1, d.Chain.Previous) && !(last == "" && d.Chain.Position == 1 && d.Chain.Previous == "") {
@@ -169,6 +170,7 @@ func (reg *registrar) misfit(d *arrival) (code, message string) {
 func head(position int64, hash string) string { return fmt.Sprintf("%d %s", position, hash) }
 
 func (reg *registrar) register(number, hash, key, note string) country.Registration {
+	reg.count(number, note)
 	return reg.book.Register(country.Registration{
 		Supplier: reg.supplier, Number: number, SHA256: hash, Key: key, Note: note,
 		AuthorityID: fmt.Sprintf("XX-%09d", reg.book.Count()+1),

@@ -1,6 +1,7 @@
 package packtest
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -20,6 +21,167 @@ func (s suite) abilities(t *testing.T) {
 	limits := s.wired(t).channel.Limits()
 	if limits.Listen != (country.Listening{}) {
 		t.Run("news after success", s.news)
+	}
+	if s.pack.Sequence {
+		t.Run("numbers of a sequence", s.sequences)
+	}
+	if limits.InSuccession {
+		t.Run("corrections in succession", s.succession)
+	}
+	switch {
+	case !limits.Chain:
+	case limits.Refusal == country.StopsChain:
+		t.Run("refused link stops the chain", s.refusedStops)
+	default:
+		t.Run("refused link keeps its place", s.refusedKeeps)
+	}
+	if limits.Chain && limits.AnyOrder {
+		t.Run("links in any order", s.anyOrder)
+	}
+}
+
+// sequenceFrom is where the suite's own numbers begin: behind those of the cases.
+const sequenceFrom = 1000
+
+// another is the first case under another number.
+func (s suite) another(n int) country.Draft {
+	d := s.o.Cases[0].Draft
+	d.OperationID = fmt.Sprintf("%s-%d", d.OperationID, n)
+	d.Transaction.Number = fmt.Sprintf("%s%d", d.Transaction.Number, n)
+	d.UniqueNumber = fmt.Sprintf("%s%d", d.UniqueNumber, n)
+	return d
+}
+
+// sequences asks a pack that wants numbers: they are in its documents, it makes
+// none without, and its authority refuses one that was used.
+func (s suite) sequences(t *testing.T) {
+	w := s.wired(t)
+	d := s.another(1)
+	if d.Sequence = 0; s.prepares(w, d) {
+		t.Error("a document was made without a number of the sequence")
+	}
+	d.Sequence = 7
+	first, err := w.channel.Prepare(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := w.file(t, first); e.verdict != accepted {
+		t.Fatalf("%s %v", e.verdict, e.receipt.Faults)
+	}
+	d = s.another(2)
+	d.Sequence = 7
+	used, err := w.channel.Prepare(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := w.file(t, used); e.verdict != refused || len(w.registrations(t)) != 1 {
+		t.Errorf("a number that was used: %s", e.verdict)
+	}
+	d.Sequence = 8
+	next, err := w.channel.Prepare(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := w.file(t, next); e.verdict != accepted {
+		t.Errorf("the next number: %s %v", e.verdict, e.receipt.Faults)
+	}
+}
+
+func (s suite) prepares(w *wiring, d country.Draft) bool {
+	_, err := w.channel.Prepare(d)
+	return err == nil
+}
+
+// succession asks a pack that must know the corrections before: the second one
+// is accepted with the first in its draft and refused without. The first two
+// cases are an invoice and a correction of it.
+func (s suite) succession(t *testing.T) {
+	w := s.wired(t)
+	for i := range 2 {
+		if e := w.file(t, s.prepare(t, w, s.o.Cases[i].Draft)); e.verdict != accepted {
+			t.Fatalf("%s: %s %v", s.o.Cases[i].Name, e.verdict, e.receipt.Faults)
+		}
+	}
+	first := s.o.Cases[1].Draft
+	d := first
+	d.OperationID += "-2"
+	d.Transaction.Number += "2"
+	d.UniqueNumber += "2"
+	if e := w.file(t, s.prepare(t, w, d)); e.verdict != refused {
+		t.Errorf("a second correction that does not know the first: %s", e.verdict)
+	}
+	original := *first.Original
+	original.Corrections = []country.Earlier{{Transaction: first.Transaction, Totals: first.Totals, Number: w.registrations(t)[1].Number}}
+	d.Original = &original
+	if e := w.file(t, s.prepare(t, w, d)); e.verdict != accepted {
+		t.Errorf("a second correction: %s %v", e.verdict, e.receipt.Faults)
+	}
+}
+
+// links prepares links one behind another.
+func (s suite) links(t *testing.T, w *wiring, n int) (list []country.Filing) {
+	t.Helper()
+	var last country.Link
+	for i := range n {
+		d := s.another(i + 1)
+		d.Previous = last
+		list = append(list, s.prepare(t, w, d))
+		last = list[i].Link
+	}
+	return list
+}
+
+// refusedFirst files the first of three links and has the second refused.
+func (s suite) refusedFirst(t *testing.T, w *wiring) []country.Filing {
+	t.Helper()
+	links := s.links(t, w, 3)
+	if e := w.file(t, links[0]); e.verdict != accepted {
+		t.Fatalf("%s %v", e.verdict, e.receipt.Faults)
+	}
+	w.script(t, `[{"outcome":"reject"}]`)
+	if e := w.file(t, links[1]); e.verdict != refused || e.receipt.ChainBroken {
+		t.Fatalf("%s %+v", e.verdict, e.receipt)
+	}
+	return links
+}
+
+// refusedStops: what hangs on a refused link does not fit; what is made anew
+// behind the one before it does.
+func (s suite) refusedStops(t *testing.T) {
+	w := s.wired(t)
+	links := s.refusedFirst(t, w)
+	if e := w.file(t, links[2]); e.verdict != refused || !e.receipt.ChainBroken {
+		t.Errorf("behind a refused link: %s %+v", e.verdict, e.receipt)
+	}
+	d := s.another(4)
+	d.Previous = links[0].Link
+	if e := w.file(t, s.prepare(t, w, d)); e.verdict != accepted {
+		t.Errorf("made anew: %s %v", e.verdict, e.receipt.Faults)
+	}
+}
+
+// refusedKeeps: a refused link is one that others hang on.
+func (s suite) refusedKeeps(t *testing.T) {
+	w := s.wired(t)
+	links := s.refusedFirst(t, w)
+	if e := w.file(t, links[2]); e.verdict != accepted || e.receipt.ChainBroken {
+		t.Errorf("behind a refused link: %s %+v", e.verdict, e.receipt)
+	}
+}
+
+// anyOrder: links arrive as they come; one that contradicts another does not fit.
+func (s suite) anyOrder(t *testing.T) {
+	w := s.wired(t)
+	links := s.links(t, w, 4)
+	for _, i := range []int{2, 0, 3, 1} {
+		if e := w.file(t, links[i]); e.verdict != accepted || e.receipt.ChainBroken {
+			t.Fatalf("link %d: %s %+v", i+1, e.verdict, e.receipt)
+		}
+	}
+	fork := s.another(9)
+	fork.Previous = links[1].Link
+	if e := w.file(t, s.prepare(t, w, fork)); !e.receipt.ChainBroken {
+		t.Errorf("a fork: %s %+v", e.verdict, e.receipt)
 	}
 }
 

@@ -204,6 +204,9 @@ func judge(f country.Filing, r country.Receipt) verdict {
 
 func (s suite) prepare(t *testing.T, w *wiring, d country.Draft) country.Filing {
 	t.Helper()
+	if s.pack.Sequence {
+		d.Sequence = sequenceFrom + s.sequence.Add(1)
+	}
 	f, err := w.channel.Prepare(d)
 	if err != nil {
 		t.Fatal(err)

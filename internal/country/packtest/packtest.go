@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,13 +75,16 @@ func Exercise(t *testing.T, pack country.Pack, o Options) {
 	}
 	for i := range o.Cases {
 		o.Cases[i].Draft.Credentials = o.Credentials
+		if pack.Sequence {
+			o.Cases[i].Draft.Sequence = int64(i) + 1
+		}
 	}
 	t.Run("pack is consistent", func(t *testing.T) { checkPack(t, pack) })
 	t.Run("checks and types", func(t *testing.T) { checkTypes(t, pack, o) })
 	if pack.Connect == nil {
 		return
 	}
-	s := suite{pack: pack, o: o}
+	s := suite{pack: pack, o: o, sequence: new(atomic.Int64)}
 	t.Run("documents", s.documents)
 	t.Run("limits", s.limits)
 	t.Run("every case is accepted", s.everyCase)
@@ -156,8 +160,9 @@ func snapshot(d country.Draft) string {
 }
 
 type suite struct {
-	pack country.Pack
-	o    Options
+	pack     country.Pack
+	o        Options
+	sequence *atomic.Int64
 }
 
 // documents compares every case's filing with its golden file, twice prepared.

@@ -36,6 +36,7 @@ type document struct {
 	Acceptance bool             `json:"acceptance,omitempty"` // the buyer must agree first
 	Late       bool             `json:"late,omitempty"`
 	Chain      *chain           `json:"chain,omitempty"`
+	Sequence   int64            `json:"sequence,omitempty"` // never used before at this authority
 }
 
 type party struct {
@@ -65,12 +66,16 @@ type reference struct {
 	Number      string `json:"number"`
 	AuthorityID string `json:"authority_id,omitempty"`
 	Elsewhere   bool   `json:"elsewhere,omitempty"` // issued elsewhere: the authority need not know it
+	Index       int    `json:"index,omitempty"`     // which correction of it this is
+	After       string `json:"after,omitempty"`     // number of the one before
 }
 
 // chain is a link: the hash of the supplier's document before this one.
 type chain struct {
 	Position int64  `json:"position"`
 	Previous string `json:"previous,omitempty"`
+	Refusal  string `json:"refusal,omitempty"` // "stops": a refused link is no link
+	Order    string `json:"order,omitempty"`   // "any": links may arrive in any order
 }
 
 // Prepare writes the document. It is pure: the same draft gives the same bytes.
@@ -145,7 +150,7 @@ func (ch *channel) draftDocument(in *country.Draft) (document, error) {
 	if doc.Class == country.ByChain {
 		doc.Chain = &chain{Position: in.Previous.Position + 1, Previous: in.Previous.Hash}
 	}
-	return doc, nil
+	return doc, ch.habits.mark(&doc, in)
 }
 
 func lines(items []transaction.Item, amounts []transaction.Line) []docLine {

@@ -24,6 +24,29 @@ func (h Habits) limits(l country.Limits) country.Limits {
 	return l
 }
 
+// mark writes into a document what the habits ask for.
+func (h Habits) mark(doc *document, in *country.Draft) error {
+	if h.Sequence {
+		if in.Sequence < 1 {
+			return fmt.Errorf("writing the document of %s: it needs a number of the sequence", in.Transaction.ID)
+		}
+		doc.Sequence = in.Sequence
+	}
+	if h.Numbered && in.Original != nil {
+		doc.Reference.Index = len(in.Original.Corrections) + 1
+		if last := doc.Reference.Index - 2; last >= 0 {
+			doc.Reference.After = in.Original.Corrections[last].Number
+		}
+	}
+	if doc.Chain != nil {
+		doc.Chain.Refusal = string(h.Refusal)
+		if h.AnyOrder {
+			doc.Chain.Order = xxwire.AnyOrder
+		}
+	}
+	return nil
+}
+
 // readNotices reads what was said about a document after it was registered.
 func readNotices(list []xxwire.Notice) (news []country.News, err error) {
 	for _, n := range list {

@@ -48,6 +48,10 @@ func TestEveryHabitPassesTheSuite(t *testing.T) {
 		habits xx.Habits
 	}{
 		"XL": {country.ByNumber, xx.Habits{Listen: country.Listening{First: time.Second, Most: time.Minute, For: time.Hour}}},
+		"XS": {country.ByNumber, xx.Habits{Sequence: true}},
+		"XI": {country.ByNumber, xx.Habits{Numbered: true}},
+		"XT": {country.ByChain, xx.Habits{Refusal: country.StopsChain}},
+		"XO": {country.ByChain, xx.Habits{AnyOrder: true}},
 	} {
 		t.Run(code, func(t *testing.T) {
 			packtest.Exercise(t, world.ReferenceWith(code, c.class, c.habits), packtest.Options{

@@ -22,6 +22,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
+	"tributary/internal/country/xx"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
@@ -58,13 +59,20 @@ const (
 	ByKey     = "XY"
 	ByChain   = "XC"
 	ByNothing = "XN"
+
+	Stopping  = "XT" // a chain that stops at a refused link
+	AnyOrder  = "XO" // a chain whose links arrive in any order
+	Sequenced = "XS" // every document has a number that was never used before
+	Numbered  = "XI" // corrections are numbered
 )
 
-// Variants are the reference authority once per class.
+// Variants are the reference authority once per class, and once per habit.
 func Variants() []country.Pack {
 	return []country.Pack{
 		world.Reference(transaction.ReferenceCode, country.ByNumber), world.Reference(ByHash, country.ByHash), world.Reference(ByKey, country.ByKey),
 		world.Reference(ByChain, country.ByChain), world.Reference(ByNothing, country.ByNothing),
+		world.ReferenceWith(Stopping, country.ByChain, xx.Habits{Refusal: country.StopsChain}), world.ReferenceWith(AnyOrder, country.ByChain, xx.Habits{AnyOrder: true}),
+		world.ReferenceWith(Sequenced, country.ByNumber, xx.Habits{Sequence: true}), world.ReferenceWith(Numbered, country.ByNumber, xx.Habits{Numbered: true}),
 	}
 }
 

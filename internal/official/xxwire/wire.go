@@ -61,6 +61,8 @@ const (
 	CodeReference     = "reference_unknown"
 	CodeChain         = "chain_broken"
 	CodeRefused       = "refused"
+	CodeSequence      = "sequence_used"
+	CodeIndex         = "index"
 	CodeKeyUnknown    = "key_unknown"
 	CodeSignature     = "signature"
 	CodeClock         = "clock"
@@ -68,6 +70,12 @@ const (
 	CodeUnavailable   = "unavailable"
 	CodeKeyEnrolled   = "key_enrolled"
 	CodeInternalError = "internal"
+)
+
+// Flavours of chains, said in each link.
+const (
+	RefusalStops = "stops"
+	AnyOrder     = "any"
 )
 
 // Receipt is the authority's word on one document.
