@@ -40,7 +40,7 @@ func ClassifyTaxes(f Facts, c Case) []transaction.Item {
 	abroad := destinationOf(c.Transaction)
 	for i := range items {
 		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
-		services := isServices(c.Transaction.Items, i)
+		services := IsServices(c.Transaction.Items, i)
 		for j := range items[i].Taxes {
 			tax := &items[i].Taxes[j]
 			switch {
@@ -102,7 +102,9 @@ func (d destination) untaxedType(services bool) string {
 	return transaction.TaxExport
 }
 
-func isServices(items []transaction.Item, i int) bool {
+// IsServices reports whether a line is one of services; a discount is what the
+// other lines are.
+func IsServices(items []transaction.Item, i int) bool {
 	if items[i].Type != transaction.Discount {
 		return items[i].Type == transaction.Services
 	}

@@ -93,6 +93,10 @@ type Rate struct {
 	Beside  string `json:"beside,omitempty"` // the rate of the main tax that this one is added to; it never stands alone
 	Since   string `json:"since,omitempty"`  // YYYY-MM-DD
 	Until   string `json:"until,omitempty"`  // exclusive
+
+	// Typed says that an entry of this rate to a customer at home must carry a
+	// type, or a code of the country: the rate alone could mean several things.
+	Typed bool `json:"type_required,omitempty"`
 }
 
 // Correction is an operation the country knows, and until when.

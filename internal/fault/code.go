@@ -37,6 +37,7 @@ const (
 	RateUnusual               Code = "rate_unusual"
 	TaxNumberDoubtful         Code = "tax_number_doubtful"
 	LanguageFallback          Code = "language_fallback"
+	DateMoved                 Code = "date_moved"
 	ScriptUnavailable         Code = "script_unavailable"
 	AlreadyOnboarded          Code = "already_onboarded"
 	JSONNotValid              Code = "json_not_valid"
@@ -96,6 +97,7 @@ var codeMeanings = []CodeMeaning{
 	{NumberReused, "The transaction_number was used before by this supplier.", "Check the numbering."},
 	{RateUnusual, "The tax rate is not in the country's table.", "Check the rate."},
 	{TaxNumberDoubtful, "The tax number fails the country's own check.", "Check the number."},
+	{DateMoved, "The document was issued on the day it was filed, because the country lets none bear an earlier day; the submitted day is the day of supply.", "Nothing; submit on the day of issue to keep it."},
 	{LanguageFallback, "The language is not available for documents; English was used.", "Nothing, or send another language_code."},
 	{ScriptUnavailable, "No font for a script is installed; the document gives its text in Latin letters and says so.", "Ask the operator to install a font (--fonts), then submit again if a new document is wanted."},
 	{AlreadyOnboarded, "A company with this country and tax number is already onboarded.", "Use the company named in the message."},

@@ -76,8 +76,8 @@ func (ch *channel) visit(nip, auth string, c country.Credentials) (visit, error)
 		auth = authToken
 	case c.Secret == "":
 		auth = authXAdES
-	case auth != authXAdES:
-		auth = authToken
+	case auth != authToken:
+		auth = authXAdES
 	}
 	key := accountKey(nip, auth, c)
 	ch.mu.Lock()
@@ -170,7 +170,7 @@ func (a visit) authenticate(ctx context.Context) (ksefwire.Tokens, error) {
 		return ksefwire.Tokens{}, fmt.Errorf("asking for a challenge: %w", err)
 	}
 	begin := a.byToken
-	if a.auth == authXAdES {
+	if a.auth == authXAdES && !a.signsCodesOnly() {
 		begin = a.bySignature
 	}
 	begun, err := begin(ctx, challenge)
@@ -189,6 +189,16 @@ func (a visit) authenticate(ctx context.Context) (ksefwire.Tokens, error) {
 		return ksefwire.Tokens{}, errors.New("KSeF gave no access token")
 	}
 	return tokens, nil
+}
+
+// signsCodesOnly reports whether there is a token beside a certificate that
+// cannot authenticate: one of type Offline, which is there for KOD II.
+func (a visit) signsCodesOnly() bool {
+	if a.creds.Secret == "" {
+		return false
+	}
+	id, err := a.ch.identities.Open(a.creds.Certificate(), a.ch.now())
+	return err == nil && !authenticates(id.Leaf)
 }
 
 // byToken sends the KSeF token with the challenge's time, encrypted.

@@ -91,7 +91,7 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	if err != nil {
 		return []country.Receipt{r}, nil // it was taken; Poll will ask again
 	}
-	return []country.Receipt{decided}, nil
+	return []country.Receipt{x.noted(decided)}, nil
 }
 
 // open reads what a filing carries and finds the account it goes through.
@@ -125,7 +125,7 @@ func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.R
 		}
 		var out ksefwire.InvoiceResponse
 		req := request{method: http.MethodPost, path: ksefwire.PathOnline + "/" + url.PathEscape(s.reference) + "/invoices", want: http.StatusAccepted}
-		reply, err := a.authorised(ctx, req, encrypted(f, x, s), &out)
+		reply, err := a.authorised(ctx, req, encrypted(f, x, s, a.ch.now().In(a.ch.zone).Format(time.DateOnly)), &out)
 		if err == nil {
 			if len(out.ReferenceNumber) == 0 {
 				return country.Receipt{}, errors.New("KSeF gave the invoice no reference number")
@@ -175,13 +175,13 @@ func rejected(text string, raw []byte) country.Receipt {
 
 // encrypted is the body that carries an invoice: AES-256-CBC with PKCS#7
 // padding under the session's key, with hashes and sizes of both forms.
-func encrypted(f country.Filing, x extra, s session) ksefwire.InvoiceRequest {
+func encrypted(f country.Filing, x extra, s session, today string) ksefwire.InvoiceRequest {
 	content := sealed(f.Report, s.key, s.iv)
 	plain, hidden := sha256.Sum256(f.Report), sha256.Sum256(content)
 	return ksefwire.InvoiceRequest{
 		Hash: plain[:], Size: int64(len(f.Report)),
 		EncryptedHash: hidden[:], EncryptedSize: int64(len(content)),
-		Content: content, Offline: x.offline(),
+		Content: content, Offline: x.offline(today),
 	}
 }
 
@@ -213,14 +213,14 @@ func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Rece
 		return country.Receipt{Outcome: country.Pending, Handle: last.Handle, Wait: wait.Wait}, nil
 	}
 	if lost(err) {
-		r, err = ch.Find(ctx, f, c)
+		r, err = a.find(ctx, f, x)
 		r.Duplicate = true // whatever is held under the number: hashes decide
 	}
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("polling %s: %w", f.Number, classified(err))
 	}
 	if r.Outcome != country.NotTaken && r.Outcome != country.Absent {
-		return r, nil
+		return x.noted(r), nil
 	}
 	r, err = a.submit(ctx, f, x)
 	if err != nil {

@@ -41,8 +41,12 @@ func (c *checker) checks() []country.Check {
 			for i := range items {
 				found = append(found, taxes(i, &items[i])...)
 			}
+			if t := in.Transaction; t.Kind == transaction.Invoice || t.Kind == transaction.Adjustment && t.Customer != nil {
+				found = append(found, zeroes(t.Items, items, t.Customer, t.Date)...)
+			}
 			return found
 		}},
+		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault { return person(in.Transaction) }},
 		{Reads: append(lines, "items", "customer", "issuer", "currency_code", "exchange_rate"), Amounts: true, Find: c.size},
 	}
 }
@@ -93,6 +97,16 @@ func party(name string, p *transaction.Party) []fault.Fault {
 		found = append(found, fault.At(name+".address.country_code", fault.FieldNotValid, "is not a country that FA(3) knows"))
 	}
 	return found
+}
+
+// person wants the address of a buyer who is named by no number.
+func person(t *transaction.Transaction) []fault.Fault {
+	c := t.Customer
+	if !t.Whole() || c == nil || c.Type != transaction.Individual || identify(c) != (identifier{}) || c.Address != nil && addressLine(*c.Address) != "" {
+		return nil
+	}
+	return []fault.Fault{fault.At("customer.address", fault.FieldRequired,
+		"must say where the buyer lives: a person who is named by no tax number is named by name and address (art. 106e sec. 1 point 3 of the VAT act)")}
 }
 
 func partyReads(name string) []string {

@@ -173,14 +173,14 @@ func TestCompanyNeedsOneWayToAuthenticate(t *testing.T) {
 		creds  country.Credentials
 		want   string
 	}{
-		"a token":                       {func(*country.Supplier) {}, token(), ""},
-		"a certificate":                 {func(*country.Supplier) {}, certificate(), ""},
-		"nothing":                       {func(*country.Supplier) {}, country.Credentials{}, "tax_credentials.password"},
-		"a signature without a key":     {func(s *country.Supplier) { s.Settings = country.Settings{"auth": "xades"} }, token(), "tax_credentials.certificate_base64"},
-		"a number that is no NIP":       {func(s *country.Supplier) { s.TaxNumber = "5265877636" }, token(), "tax_information.tax_number"},
-		"no address":                    {func(s *country.Supplier) { s.Address = transaction.Address{CountryCode: "PL"} }, token(), "address.address_line_1"},
-		"an account of nine characters": {func(s *country.Supplier) { s.Settings = country.Settings{"bank_account": "123 456 789"} }, token(), "settings.bank_account"},
-		"an account of ten":             {func(s *country.Supplier) { s.Settings = country.Settings{"bank_account": "123 456 7890"} }, token(), ""},
+		"a token":       {func(*country.Supplier) {}, token(), ""},
+		"a certificate": {func(*country.Supplier) {}, certificate(), ""},
+		"nothing":       {func(*country.Supplier) {}, country.Credentials{}, "tax_credentials.password"},
+		"a token, though a signature is asked for": {func(s *country.Supplier) { s.Settings = country.Settings{"auth": "xades"} }, token(), ""},
+		"a number that is no NIP":                  {func(s *country.Supplier) { s.TaxNumber = "5265877636" }, token(), "tax_information.tax_number"},
+		"no address":                               {func(s *country.Supplier) { s.Address = transaction.Address{CountryCode: "PL"} }, token(), "address.address_line_1"},
+		"an account of nine characters":            {func(s *country.Supplier) { s.Settings = country.Settings{"bank_account": "123 456 789"} }, token(), "settings.bank_account"},
+		"an account of ten":                        {func(s *country.Supplier) { s.Settings = country.Settings{"bank_account": "123 456 7890"} }, token(), ""},
 	} {
 		s := supplier()
 		c.change(&s)
@@ -223,14 +223,15 @@ func offline(number string, c country.Credentials) country.Draft {
 
 func TestLateInvoiceIsDeclaredOfflineWithBothCodes(t *testing.T) {
 	m := newMinistry(t)
-	d := offline("FV/1", certificate())
-	today := time.Now()
-	d.Transaction.Date, d.Now = today, today
+	c := issued(t)
+	d := offline("FV/1", c)
+	d.Transaction.Date, d.Now = m.clock(), m.clock()
 	f := m.prepare(d)
+	m.advance(24 * time.Hour) // KSeF returns on the next day
 	if !f.Late {
 		t.Fatal("the filing does not say that it is late")
 	}
-	r, err := m.sendFiling(f, certificate())
+	r, err := m.sendFiling(f, c)
 	if err != nil || r.Outcome != country.Accepted || !strings.Contains(string(r.Document), "<TrybWysylki>Offline</TrybWysylki>") {
 		t.Fatalf("%+v %v\n%s", r, err, r.Document)
 	}

@@ -38,6 +38,8 @@ type line struct {
 	discount int64 // in the terms of the price
 	withheld int64
 	included bool // the price contains the tax
+	reversed bool // the buyer owes the tax
+	annexed  bool // goods or services of annex 15
 }
 
 // document is one invoice on its way to FA(3).
@@ -48,6 +50,8 @@ type document struct {
 	nip      string
 	buyer    identifier
 	day      time.Time // P_1
+	supplied string    // P_6, where it is another day; "" the same
+	moved    bool      // P_1 is not the transaction's day
 	zone     *time.Location
 	decimals int
 	sign     int64 // -1 where a credit turns the original's amounts around
@@ -58,12 +62,19 @@ type document struct {
 	note     string // without markup
 	reason   string
 
+	annexed    bool // some line is of annex 15
+	reversed   bool // the words "odwrotne obciążenie" belong on the invoice
 	renumbered bool // a line's own number is too large for FA(3)
 }
 
 // compose gathers what the document says. The transaction has passed Check.
 func compose(in *country.Draft, facts *country.Facts, plain *bluemonday.Policy) *document {
 	t := &in.Transaction
+	if t.Kind != transaction.Invoice && t.Customer == nil && in.Original != nil {
+		corrected := *t // a correction that names no buyer has the original's
+		corrected.Customer = in.Original.Transaction.Customer
+		t = &corrected
+	}
 	d := &document{in: in, t: t, facts: facts, nip: supplierNIP(&in.Supplier), buyer: identify(t.Customer), zone: in.Location, sign: 1}
 	if d.zone == nil {
 		d.zone = time.UTC
@@ -71,19 +82,20 @@ func compose(in *country.Draft, facts *country.Facts, plain *bluemonday.Policy) 
 	if t.Kind == transaction.Credit {
 		d.sign = -1 // a credit comes with the original's own amounts
 	}
-	d.day = t.Date.In(d.zone)
+	d.setDays()
 	d.decimals, _ = transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	d.note = plainText(plain, t.Note)
-	d.reason = t.Reason
-	if d.reason == "" {
-		d.reason = d.note
+	d.reason = d.note
+	if t.Kind == transaction.Credit && t.Reason != "" {
+		d.reason = t.Reason
 	}
 	items := classify(*facts, country.Case{Transaction: t, Totals: in.Totals, Now: in.Now})
 	d.lines = make([]line, len(items))
 	for i := range items {
-		d.add(i, &items[i])
+		d.add(i, &items[i], country.IsServices(items, i))
 		d.renumbered = d.renumbered || items[i].Number > rowMax
 	}
+	d.annexes()
 	return d
 }
 
@@ -101,16 +113,18 @@ func plainText(policy *bluemonday.Policy, note string) string {
 
 var breaks = strings.NewReplacer("<br>", "\n", "<br/>", "\n", "<br />", "\n", "</p>", "\n", "</li>", "\n")
 
-func (d *document) add(i int, item *transaction.Item) {
+func (d *document) add(i int, item *transaction.Item, services bool) {
 	amounts := d.in.Totals.Lines[i]
 	l := line{item: item, net: d.sign * amounts.Net, gross: d.sign * amounts.Gross, discount: d.sign * amounts.Discount, column: exempt, mark: exempt.mark(), included: true}
 	l.tax = l.gross - l.net
 	if at := vatOf(item); at >= 0 {
 		tax := item.Taxes[at]
-		if c, mark, ok := lineColumn(tax, d); ok {
+		if c, mark, ok := lineColumn(tax, d, services); ok {
 			l.column, l.mark = c, mark
 		}
 		l.included = tax.Mode != transaction.Added
+		l.reversed = tax.Rate.IsZero() && (tax.Type == transaction.TaxReverse || l.column == outsideToEU)
+		d.reversed = d.reversed || l.reversed
 		if l.column == exempt {
 			d.ground(strings.ToUpper(tax.Code))
 		}
@@ -153,24 +167,48 @@ func (d *document) selfBilled() bool {
 }
 
 // splitPayment reports whether the invoice carries the words of the split
-// payment mechanism: the company asked for it, the buyer is a business, the
-// total is above the law's limit.
+// payment mechanism: it has goods or services of annex 15, the buyer is a Polish
+// business, tax is due, and the total is above the law's limit (art. 106e sec. 1
+// point 18a and 108a of the VAT act). A correction of such an invoice keeps them.
 func (d *document) splitPayment() bool {
-	chosen, _ := d.in.Supplier.Settings[settingSplitPayment].(bool)
-	if !chosen || d.t.Customer == nil || d.t.Customer.Type != transaction.Business {
+	if d.buyer.nip == "" || !d.annexed {
 		return false
 	}
-	total, ok := d.inOwnMoney(d.in.Totals.Gross)
-	return ok && (total > splitPaymentOver || total < -splitPaymentOver)
+	taxed := false
+	for _, tax := range d.tax {
+		taxed = taxed || tax != 0
+	}
+	over := func(gross int64) bool {
+		total, ok := d.inOwnMoney(gross)
+		return ok && (total > splitPaymentOver || total < -splitPaymentOver)
+	}
+	corrected := d.correction() && d.in.Original != nil && over(d.in.Original.Totals.Gross)
+	return taxed && (over(d.in.Totals.Gross) || corrected)
+}
+
+// annexes finds the lines of annex 15: those that say so themselves, and where
+// none does all taxed lines of a company whose setting says that it sells them.
+func (d *document) annexes() {
+	chosen, _ := d.in.Supplier.Settings[settingSplitPayment].(bool)
+	for i := range d.lines {
+		l := &d.lines[i]
+		l.annexed = classified15(l.item)
+		d.annexed = d.annexed || l.annexed
+	}
+	if d.annexed || !chosen {
+		return
+	}
+	d.annexed = true
+	for i := range d.lines {
+		_, tax := d.lines[i].column.fields()
+		d.lines[i].annexed = tax != ""
+	}
 }
 
 func (d *document) cashMethod() bool {
 	chosen, _ := d.in.Supplier.Settings[settingCashMethod].(bool)
 	return chosen
 }
-
-// reversed reports whether the words "odwrotne obciążenie" belong on the invoice.
-func (d *document) reversed() bool { return d.used[reverse] || d.used[outsideToEU] }
 
 // inOwnMoney converts minor units of the invoice's currency to grosz, rounded
 // half away from zero, as art. 106e sec. 11 asks for the tax.

@@ -48,3 +48,5 @@ func FillSession(ch country.Channel) {
 }
 
 const PagesMax = pagesMax
+
+func Holiday(day time.Time) bool { return holiday(day) }

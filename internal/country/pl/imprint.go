@@ -28,9 +28,14 @@ func imprint(in country.Issue) country.Imprint {
 	if in.Filing != nil {
 		x, _ = readExtra(*in.Filing) // what cannot be read has no second code
 	}
+	offline := x.CodeTwo != ""
+	if ksefwire.LooksLikeNumber(in.AuthorityID1) { // it names the day of receipt
+		day := in.AuthorityID1[11:19]
+		offline = x.offline(day[:4] + "-" + day[4:6] + "-" + day[6:])
+	}
 	if in.QRCode != "" {
 		code := country.Code{Text: in.QRCode, Title: "KSeF", Caption: in.AuthorityID1}
-		if x.offline() {
+		if offline {
 			code.Title = wordOffline
 		}
 		if code.Caption == "" {
@@ -38,7 +43,7 @@ func imprint(in country.Issue) country.Imprint {
 		}
 		out.Codes = append(out.Codes, code)
 	}
-	if x.offline() {
+	if offline {
 		out.Codes = append(out.Codes, country.Code{Text: x.CodeTwo, Title: "KSeF", Caption: wordCertificate})
 	}
 	if in.AuthorityID1 != "" {
@@ -62,7 +67,10 @@ func legalTexts(in country.Issue) []string {
 		return nil
 	}
 	f := facts()
-	draft := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Location: in.Location, Now: in.At}
+	draft := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Location: in.Location, Now: in.At, Original: in.Original}
+	if in.Filing != nil {
+		draft.Now = in.Filing.PreparedAt // when its days were decided
+	}
 	d := compose(&draft, &f, bluemonday.StrictPolicy())
 	var texts []string
 	add := func(yes bool, text string) {
@@ -70,14 +78,16 @@ func legalTexts(in country.Issue) []string {
 			texts = append(texts, text)
 		}
 	}
+	add(d.moved, "Data wystawienia faktury: "+d.day.Format(time.DateOnly))
+	add(d.supplied != "" && d.supplied != d.day.Format(time.DateOnly), "Data dokonania dostawy lub wykonania usługi: "+d.supplied)
 	add(d.cashMethod(), "metoda kasowa")
 	add(d.selfBilled(), "samofakturowanie")
-	add(d.reversed(), "odwrotne obciążenie")
+	add(d.reversed, "odwrotne obciążenie")
 	add(d.splitPayment(), "mechanizm podzielonej płatności")
 	add(len(d.grounds) > 0, "Zwolnienie od podatku: "+joinGrounds(d.grounds))
 	if o := in.Original; o != nil && d.correction() {
 		number := documentNumber(&o.Transaction, o.UniqueNumber)
-		issued := o.Transaction.Date.In(d.zone).Format(time.DateOnly)
+		issued := d.issuedOn(o)
 		text := fmt.Sprintf("Korekta do faktury %s z dnia %s", number, issued)
 		if ksefwire.LooksLikeNumber(o.AuthorityID1) {
 			text += ", numer KSeF " + o.AuthorityID1

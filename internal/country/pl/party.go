@@ -135,14 +135,7 @@ func sameParty(a, b string) bool {
 // writeAddress writes TAdres: the street on the first line, postal code and
 // town on the second. Nothing is written where nothing is known.
 func writeAddress(w *xmltree.Writer, a transaction.Address, home string) {
-	street := join(" ", a.AddressLine1, join(" ", a.Prefix, a.Number, a.Suffix))
-	street = join(", ", street, a.AddressLine2, a.Neighbourhood)
-	town := join(" ", a.PostalCode, a.City)
-	town = join(", ", town, a.District, a.Province, a.Region, a.State, a.Canton)
-	first, second := token(street, nameMax), token(town, nameMax)
-	if first == "" {
-		first, second = second, ""
-	}
+	first, second := addressLines(a)
 	if first == "" {
 		return
 	}
@@ -155,6 +148,24 @@ func writeAddress(w *xmltree.Writer, a transaction.Address, home string) {
 	w.Maybe("AdresL1", first)
 	w.Maybe("AdresL2", second)
 	w.End()
+}
+
+// addressLine is the first line of an address, "" where nothing is known.
+func addressLine(a transaction.Address) string {
+	first, _ := addressLines(a)
+	return first
+}
+
+func addressLines(a transaction.Address) (first, second string) {
+	street := join(" ", a.AddressLine1, join(" ", a.Prefix, a.Number, a.Suffix))
+	street = join(", ", street, a.AddressLine2, a.Neighbourhood)
+	town := join(" ", a.PostalCode, a.City)
+	town = join(", ", town, a.District, a.Province, a.Region, a.State, a.Canton)
+	first, second = token(street, nameMax), token(town, nameMax)
+	if first == "" {
+		return second, ""
+	}
+	return first, second
 }
 
 // join puts a separator between the texts that are there.

@@ -84,6 +84,10 @@ func facts() country.Facts {
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:   true,
 		Required: append(country.InOwnCurrency(ownMoney, "the tax is stated in zloty"),
+			country.FieldRule{Field: "customer", Kind: transaction.Invoice, Reason: "an invoice names its buyer (art. 106e sec. 1 point 3 of the VAT act)"},
+			country.FieldRule{Field: "customer.address.address_line_1", Kind: transaction.Invoice, BusinessModel: transaction.B2C,
+				When:   []country.Condition{{Field: "customer.tax_information.tax_number", Unless: country.Matching(".")}},
+				Reason: "a person who is named by no tax number is named by name and address (art. 106e sec. 1 point 3 of the VAT act)"},
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "every line has a rate (P_12 of FA(3))"},
 			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In("PL")},
 				Reason: "a business in Poland is named by its NIP (art. 106e sec. 1 point 5 of the VAT act)"},
@@ -121,7 +125,7 @@ func rates() []country.Rate {
 		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "8", Since: change},
 		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "5", Since: change},
 		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "4", Since: change},
-		{Regime: transaction.VAT, Type: transaction.TaxZero, Percent: "0"},
+		{Regime: transaction.VAT, Type: transaction.TaxZero, Percent: "0", Typed: true},
 		{Regime: transaction.VAT, Type: transaction.TaxStandard, Percent: "22", Until: change},
 		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "7", Until: change},
 		{Regime: transaction.VAT, Type: transaction.TaxReduced, Percent: "3", Until: change},
@@ -147,7 +151,11 @@ func reasonCodes() []country.Meaning {
 func corrections() []country.Correction {
 	const limitation = "no deadline in KSeF; the tax can be corrected until it is time-barred, five years after the end of the year in which it was due (Tax Ordinance, art. 70 § 1)"
 	return []country.Correction{
-		{Kind: transaction.Adjustment, Deadline: limitation},
+		{Kind: transaction.Adjustment, Deadline: limitation, Reasons: []country.Meaning{
+			{Code: "1", Meaning: "takes effect with the original invoice: it was wrong from the beginning (TypKorekty 1)"},
+			{Code: "2", Meaning: "takes effect with the correction: the cause came later (TypKorekty 2); what reductions have without a reason"},
+			{Code: "3", Meaning: "takes effect on another day, or on different ones (TypKorekty 3)"},
+		}},
 		{Kind: transaction.Credit, Deadline: limitation},
 		{Kind: transaction.Backfill},
 	}
@@ -156,8 +164,8 @@ func corrections() []country.Correction {
 func settings() []country.Setting {
 	return []country.Setting{
 		{
-			Key: settingAuth, Type: "string", Default: authToken, Values: []string{authToken, authXAdES},
-			Description: "How the service authenticates to KSeF: token (tax_credentials.password is a KSeF token) or xades (a signature with the certificate).",
+			Key: settingAuth, Type: "string", Default: authXAdES, Values: []string{authXAdES, authToken},
+			Description: "How the service authenticates to KSeF where both kinds of credentials are there: xades (a signature with the certificate) or token (tax_credentials.password is a KSeF token, which KSeF takes until 2026-12-31).",
 		},
 		{
 			Key: settingExemption, Type: "string", Default: exemptionDefault, Pattern: `^.{3,200}$`,
@@ -228,11 +236,9 @@ func plainCause(err error) string {
 // of a seller.
 func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 	var found []fault.Fault
-	switch auth := s.Settings.Text(settingAuth); {
+	switch {
 	case c.Secret == "" && len(c.PKCS12) == 0:
 		found = append(found, fault.At("tax_credentials.password", fault.FieldRequired, "must be a KSeF token, or tax_credentials.certificate_base64 a certificate"))
-	case auth == authXAdES && len(c.PKCS12) == 0:
-		found = append(found, fault.At("tax_credentials.certificate_base64", fault.FieldRequired, "must not be empty with the setting auth = xades"))
 	}
 	if v := taxid.Check("PL", s.TaxNumber); !v.Valid {
 		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "is not a NIP: %s", v.Reason))

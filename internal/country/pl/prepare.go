@@ -19,10 +19,24 @@ type extra struct {
 	Auth    string `json:"auth,omitempty"`
 	Issued  string `json:"issued"`          // P_1
 	Type    string `json:"type"`            // RodzajFaktury
-	CodeTwo string `json:"code2,omitempty"` // KOD II: the invoice is declared offline
+	CodeTwo string `json:"code2,omitempty"` // KOD II: the invoice can be declared offline
+	Moved   bool   `json:"moved,omitempty"` // P_1 is not the transaction's day
 }
 
-func (x extra) offline() bool { return x.CodeTwo != "" }
+// offline reports whether an invoice that KSeF takes on a day was issued
+// offline: KSeF was away when it was made, and it comes after its day. One that
+// still comes on its day is an invoice like any other, however often KSeF was
+// away in between (art. 106nda of the VAT act).
+func (x extra) offline(day string) bool { return x.CodeTwo != "" && day > x.Issued }
+
+// noted adds what the client must know of an accepted invoice.
+func (x extra) noted(r country.Receipt) country.Receipt {
+	if x.Moved && r.Outcome == country.Accepted {
+		r.Faults = append(r.Faults, fault.Warn("transaction_date", fault.DateMoved,
+			"is before the previous working day: the invoice was issued on %s (P_1), with that day as the day of supply (P_6)", x.Issued))
+	}
+	return r
+}
 
 func readExtra(f country.Filing) (extra, error) {
 	var x extra
@@ -34,9 +48,10 @@ func readExtra(f country.Filing) (extra, error) {
 
 // Prepare writes FA(3) and the codes of its printed form.
 //
-// A late filing is declared as issued offline (offline24, art. 106nda) when a
-// certificate can sign the second code; without one it goes as any other, and
-// KSeF itself marks it as offline when its day has passed.
+// A filing that is made while KSeF is away gets the second code where a
+// certificate can sign it. It is declared as issued offline (offline24, art.
+// 106nda) only when KSeF takes it on a later day; without the code it goes as any
+// other, and KSeF itself marks it as offline when its day has passed.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	t := &in.Transaction
 	if err := prepares(&in); err != nil {
@@ -48,7 +63,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		return country.Filing{}, tooLarge(len(report))
 	}
 	sum := sha256.Sum256(report)
-	x := extra{Auth: in.Supplier.Settings.Text(settingAuth), Issued: d.day.Format(time.DateOnly), Type: d.kind()}
+	x := extra{Auth: in.Supplier.Settings.Text(settingAuth), Issued: d.day.Format(time.DateOnly), Type: d.kind(), Moved: d.moved}
 	if in.Late {
 		code, err := ch.offlineCode(&in, d.nip, sum)
 		if err != nil {
@@ -71,7 +86,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		QRCode:      codeOne(ch.qr, d.nip, d.day, sum),
 		Extra:       carried,
 		PreparedAt:  in.Now,
-		Late:        x.offline(),
+		Late:        x.CodeTwo != "",
 	}, nil
 }
 
@@ -88,12 +103,33 @@ func prepares(in *country.Draft) error {
 			return fault.New(fault.Invalid, "the original cannot be named to KSeF").With(fault.At("reference_transaction_id", fault.FieldNotValid,
 				"refers to a document whose tax_authority_id_1 is no KSeF number: its last two characters do not fit the others"))
 		}
+		if flaws := correctedBuyer(in); len(flaws) > 0 {
+			return fault.New(fault.Invalid, "the correction cannot be written").With(flaws...)
+		}
 	default:
 		return fault.New(fault.Invalid, "KSeF has no document for the operation").With(fault.Fault{
 			Code: fault.UnsupportedOperation, Type: fault.General, Message: "an invoice in KSeF cannot be cancelled, only corrected to zero: use a credit"})
 	}
 	if len(in.Totals.Lines) != len(t.Items) {
 		return fmt.Errorf("preparing %s: %d lines with %d amounts", t.ID, len(t.Items), len(in.Totals.Lines))
+	}
+	return nil
+}
+
+// correctedBuyer finds what a correction may not say of its buyer: another NIP,
+// which KSeF keeps the invoice under, and zero rates that do not fit the buyer.
+func correctedBuyer(in *country.Draft) []fault.Fault {
+	t, was := &in.Transaction, in.Original.Transaction.Customer
+	if t.Customer == nil {
+		if t.Kind != transaction.Adjustment {
+			return nil
+		}
+		items := classify(facts(), country.Case{Transaction: t, Totals: in.Totals, Now: in.Now})
+		return zeroes(t.Items, items, was, t.Date)
+	}
+	if before, after := identify(was).nip, identify(t.Customer).nip; was != nil && before != after {
+		return []fault.Fault{fault.At("customer.tax_information.tax_number", fault.ValidationMatchInvalid,
+			"differs from the original's: a correction cannot move an invoice to another NIP; credit the original and issue a new invoice")}
 	}
 	return nil
 }

@@ -91,12 +91,17 @@ func signFixed(key crypto.Signer, digest []byte) ([]byte, error) {
 	return out, nil
 }
 
-// signsOffline reports whether a certificate may sign KOD II. KSeF issues
-// certificates of two types: Authentication with the key usage Digital
-// Signature, Offline with Non-Repudiation; only the second confirms issuers
-// (ksef-docs, certyfikaty-KSeF.md).
+// signsOffline reports whether a certificate may sign KOD II: one that KSeF
+// issued, of type Offline. KSeF issues certificates of two types: Authentication
+// with the key usage Digital Signature, Offline with Non-Repudiation; only the
+// second confirms issuers (ksef-docs, certyfikaty-KSeF.md). A qualified seal has
+// Non-Repudiation as well, and the verification page does not know it.
 func signsOffline(leaf *x509.Certificate) bool {
-	return leaf.KeyUsage == 0 || leaf.KeyUsage&x509.KeyUsageContentCommitment != 0
+	return issuedByKSeF(leaf) && leaf.KeyUsage&x509.KeyUsageContentCommitment != 0
+}
+
+func issuedByKSeF(leaf *x509.Certificate) bool {
+	return strings.Contains(strings.ToUpper(leaf.Issuer.String()), "KSEF")
 }
 
 // authenticates reports whether a certificate may open the API: all but KSeF's
@@ -106,5 +111,5 @@ func authenticates(leaf *x509.Certificate) bool {
 	if leaf.KeyUsage == 0 || leaf.KeyUsage&x509.KeyUsageDigitalSignature != 0 {
 		return true
 	}
-	return !strings.Contains(strings.ToUpper(leaf.Issuer.String()), "KSEF")
+	return !issuedByKSeF(leaf)
 }

@@ -118,7 +118,12 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
-	day, err := time.ParseInLocation(time.DateOnly, x.Issued, ch.zone)
+	r, err := a.find(ctx, f, x)
+	return x.noted(r), err
+}
+
+func (a visit) find(ctx context.Context, f country.Filing, x extra) (country.Receipt, error) {
+	day, err := time.ParseInLocation(time.DateOnly, x.Issued, a.ch.zone)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}

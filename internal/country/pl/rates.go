@@ -165,7 +165,7 @@ func classify(f country.Facts, c country.Case) []transaction.Item {
 
 // lineColumn is the column of a typed tax entry and the line's value of P_12.
 // It is false for a rate that FA(3) does not have.
-func lineColumn(tax transaction.Tax, d *document) (c column, mark string, ok bool) {
+func lineColumn(tax transaction.Tax, d *document, services bool) (c column, mark string, ok bool) {
 	if !tax.Rate.IsZero() {
 		mark = tax.Rate.MinimalString()
 		switch mark {
@@ -180,40 +180,8 @@ func lineColumn(tax transaction.Tax, d *document) (c column, mark string, ok boo
 		}
 		return 0, "", false
 	}
-	switch tax.Type {
-	case transaction.TaxIntraEU:
-		c = zeroIntraEU
-	case transaction.TaxExport:
-		c = zeroExport
-	case transaction.TaxExempt:
-		c = exempt
-	case transaction.TaxOutside:
-		c = outside
-	case transaction.TaxReverse:
-		c = reverseColumn(tax, d)
-	default:
-		c = zeroAtHome
-	}
+	c, _ = zeroColumn(tax, zeroCase{buyer: d.buyer, customer: d.t.Customer, day: d.t.Date, services: services})
 	return c, c.mark(), true
-}
-
-// reverseColumn tells who owes the tax: a buyer in Poland (oo), a business in
-// another member state (np II), or somebody elsewhere (np I).
-func reverseColumn(tax transaction.Tax, d *document) column {
-	switch strings.ToUpper(tax.Code) {
-	case codeOutsideToEU:
-		return outsideToEU
-	case codeReverse:
-		return reverse
-	}
-	where := d.buyer.at(d.t.Customer)
-	switch {
-	case where == "PL":
-		return reverse
-	case inUnion(where, d.t.Date):
-		return outsideToEU
-	}
-	return outside
 }
 
 func inUnion(code string, day time.Time) bool {

@@ -1,6 +1,7 @@
 package pl
 
 import (
+	"bytes"
 	"math/big"
 	"strconv"
 	"strings"
@@ -28,12 +29,14 @@ func (d *document) write() []byte {
 	d.writeNotes(w)
 	w.Maybe("RodzajFaktury", d.kind())
 	d.writeOriginal(w)
+	d.writeMarks(w)
 	d.writeDescriptions(w)
 	for i := range d.lines {
 		d.writeLine(w, i)
 	}
 	d.writeDeductions(w)
 	d.writePayment(w)
+	d.writeTerms(w)
 	w.End()
 	d.writeFooter(w)
 	w.End()
@@ -68,10 +71,20 @@ func (d *document) writeSeller(w *xmltree.Writer) {
 func supplierNIP(s *country.Supplier) string { return strings.TrimPrefix(bare(s.TaxNumber), "PL") }
 
 func (d *document) writeBuyer(w *xmltree.Writer) {
-	c := d.t.Customer
 	w.Start("Podmiot2")
+	writeParty(w, d.t.Customer)
+	if c := d.t.Customer; c != nil {
+		w.Maybe("NrKlienta", token(c.EntityNumber, textMax))
+	}
+	flag(w, "JST", false)
+	flag(w, "GV", false)
+	w.End()
+}
+
+// writeParty writes how a buyer is named: number, name and address.
+func writeParty(w *xmltree.Writer, c *transaction.Party) {
 	w.Start("DaneIdentyfikacyjne")
-	d.buyer.write(w)
+	identify(c).write(w)
 	if c != nil {
 		w.Maybe("Nazwa", token(c.LegalName, nameMax))
 	}
@@ -79,12 +92,6 @@ func (d *document) writeBuyer(w *xmltree.Writer) {
 	if c != nil && c.Address != nil {
 		writeAddress(w, *c.Address, "PL")
 	}
-	if c != nil {
-		w.Maybe("NrKlienta", token(c.EntityNumber, textMax))
-	}
-	flag(w, "JST", false)
-	flag(w, "GV", false)
-	w.End()
 }
 
 // writeIssuer writes who issues in the supplier's name as a third party with
@@ -111,6 +118,9 @@ func (d *document) writeSums(w *xmltree.Writer) {
 	w.Maybe("P_1", d.day.Format(time.DateOnly))
 	w.Maybe("P_1M", token(d.in.Supplier.Address.City, textMax))
 	w.Maybe("P_2", d.number())
+	if d.supplied != d.day.Format(time.DateOnly) {
+		w.Maybe("P_6", d.supplied)
+	}
 	for c := range column(columnsCount) {
 		if !d.used[c] {
 			continue
@@ -132,7 +142,7 @@ func (d *document) writeNotes(w *xmltree.Writer) {
 	w.Start("Adnotacje")
 	flag(w, "P_16", d.cashMethod())
 	flag(w, "P_17", d.selfBilled())
-	flag(w, "P_18", d.reversed())
+	flag(w, "P_18", d.reversed)
 	flag(w, "P_18A", d.splitPayment())
 	w.Start("Zwolnienie")
 	if len(d.grounds) == 0 {
@@ -161,15 +171,17 @@ func joinGrounds(grounds []basis) string {
 }
 
 // writeOriginal names the corrected invoice by its KSeF number, or says that
-// it was issued outside KSeF.
+// it was issued outside KSeF, and the buyer as the original has it where the
+// correction has it otherwise.
 func (d *document) writeOriginal(w *xmltree.Writer) {
 	o := d.in.Original
 	if !d.correction() || o == nil {
 		return
 	}
 	w.Maybe("PrzyczynaKorekty", token(d.reason, textMax))
+	w.Maybe("TypKorekty", d.effect())
 	w.Start("DaneFaKorygowanej")
-	w.Maybe("DataWystFaKorygowanej", o.Transaction.Date.In(d.zone).Format(time.DateOnly))
+	w.Maybe("DataWystFaKorygowanej", d.issuedOn(o))
 	w.Maybe("NrFaKorygowanej", documentNumber(&o.Transaction, o.UniqueNumber))
 	if id := strings.TrimSpace(o.AuthorityID1); ksefwire.LooksLikeNumber(id) {
 		w.Leaf("NrKSeF", "1")
@@ -178,6 +190,53 @@ func (d *document) writeOriginal(w *xmltree.Writer) {
 		w.Leaf("NrKSeFN", "1")
 	}
 	w.End()
+	before, after := xmltree.NewWriter(256), xmltree.NewWriter(256)
+	writeParty(before, o.Transaction.Customer)
+	writeParty(after, d.t.Customer)
+	if o.Transaction.Customer != nil && !bytes.Equal(before.Bytes(), after.Bytes()) {
+		w.Start("Podmiot2K")
+		w.Raw(before.Bytes())
+		w.End()
+	}
+}
+
+// issuedOn is P_1 of the original: what it was filed with, which need not be its
+// transaction's day.
+func (d *document) issuedOn(o *country.Original) string {
+	if doc, err := xmltree.Read(o.Report); err == nil {
+		if day := doc.Root.Value("Fa", "P_1"); day != "" {
+			return day
+		}
+	}
+	return o.Transaction.Date.In(d.zone).Format(time.DateOnly)
+}
+
+// effect is TypKorekty: what the client's reason says, and of a reduction
+// without one that it takes effect with the correction (art. 29a sec. 13 of the
+// VAT act). When an increase takes effect depends on its cause: it is left open.
+func (d *document) effect() string {
+	switch {
+	case d.t.Kind == transaction.Adjustment && d.t.Reason != "":
+		return d.t.Reason
+	case d.sign*d.in.Totals.Gross < 0:
+		return "2"
+	}
+	return ""
+}
+
+// returned reports whether a line of an adjustment takes goods back at the price
+// at which the original sold them; any other reduction lowers a price.
+func (d *document) returned(l *line) bool {
+	if d.in.Original == nil {
+		return false
+	}
+	for i := range d.in.Original.Transaction.Items {
+		was := &d.in.Original.Transaction.Items[i]
+		if was.UnitPrice == -l.item.UnitPrice && l.item.Quantity.Compare(was.Quantity) <= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // writeDescriptions writes what FA(3) has no element of its own for.
@@ -215,13 +274,18 @@ func (d *document) writeLine(w *xmltree.Writer, i int) {
 	l := &d.lines[i]
 	quantity, price := l.item.Quantity, l.item.UnitPrice
 	if d.correction() {
-		// A difference is written as a negative quantity at the original price.
+		// What comes back is a negative quantity at the original's price; a lower
+		// price is a negative price of the quantity that stays.
 		negative := (price < 0) != (d.sign < 0)
+		whole := d.t.Kind == transaction.Credit || !negative || d.returned(l)
 		if price < 0 {
 			price = -price
 		}
-		if negative {
+		switch {
+		case negative && whole:
 			quantity = quantity.Invert()
+		case negative:
+			price = -price
 		}
 	}
 	w.Start("FaWiersz")
@@ -248,6 +312,10 @@ func (d *document) writeLine(w *xmltree.Writer, i int) {
 		w.Maybe("P_11Vat", d.money(l.tax)) // art. 106e sec. 10: the total is the sum of the lines' tax
 	}
 	w.Maybe("P_12", l.mark)
+	if l.annexed && d.splitPayment() {
+		w.Leaf("P_12_Zal_15", "1")
+	}
+	w.Maybe("GTU", gtu(l.item))
 	if d.foreign() && d.t.ExchangeRate != nil {
 		w.Maybe("KursWaluty", d.t.ExchangeRate.MinimalString())
 	}
@@ -283,15 +351,22 @@ func (d *document) writeDeductions(w *xmltree.Writer) {
 	w.End()
 }
 
-// writePayment says how the total is paid. FA(3) has one form for the whole;
-// several are described in words, because partial payments would have to name
-// days on which they were made.
+// writePayment says whether, when and how the total is paid. Payments are made
+// when the transaction is submitted: with all of it paid the invoice is paid on
+// its day, with a part of it partly. FA(3) has one form for the whole; several
+// are described in words.
 func (d *document) writePayment(w *xmltree.Writer) {
 	account := bare(d.in.Supplier.Settings.Text(settingBankAccount))
-	if len(d.t.Payments) == 0 && account == "" {
+	if len(d.t.Payments) == 0 && account == "" && d.t.DueDate == "" {
 		return
 	}
 	w.Start("Platnosc")
+	d.writePaid(w)
+	if d.t.DueDate != "" {
+		w.Start("TerminPlatnosci")
+		w.Leaf("Termin", d.t.DueDate)
+		w.End()
+	}
 	if form, words := d.payment(); form != "" {
 		w.Maybe("FormaPlatnosci", form)
 	} else if words != "" {
@@ -301,6 +376,68 @@ func (d *document) writePayment(w *xmltree.Writer) {
 	if account != "" {
 		w.Start("RachunekBankowy")
 		w.Maybe("NrRB", account)
+		w.End()
+	}
+	w.End()
+}
+
+// writePaid writes Zaplacono, or the parts that are paid. Cash, cards and other
+// means are paid on the transaction's day; a transfer or a check is when it
+// carries the reference of the payment, otherwise it is only the agreed form, and
+// so is credit. Corrections do not say: their difference is settled elsewhere.
+func (d *document) writePaid(w *xmltree.Writer) {
+	if d.correction() {
+		return
+	}
+	var paid int64
+	var parts []transaction.Payment
+	for _, p := range d.t.Payments {
+		switch p.Type {
+		case "CREDIT":
+			continue
+		case "TRANSFER", "CHECK":
+			if p.Reference == "" {
+				continue
+			}
+		}
+		paid += p.Amount
+		parts = append(parts, p)
+	}
+	day := d.t.Date.In(d.zone).Format(time.DateOnly)
+	switch {
+	case paid <= 0:
+	case paid >= d.in.Totals.Payable():
+		w.Leaf("Zaplacono", "1")
+		w.Leaf("DataZaplaty", day)
+	default:
+		w.Leaf("ZnacznikZaplatyCzesciowej", "1")
+		for _, p := range parts {
+			w.Start("ZaplataCzesciowa")
+			w.Leaf("KwotaZaplatyCzesciowej", d.money(p.Amount))
+			w.Leaf("DataZaplatyCzesciowej", day)
+			if code, _ := paymentForm(p); code != "" {
+				w.Leaf("FormaPlatnosci", code)
+			}
+			w.End()
+		}
+	}
+}
+
+// writeTerms names the buyer's contract and order.
+func (d *document) writeTerms(w *xmltree.Writer) {
+	contract, order := token(d.t.References.Contract, textMax), token(d.t.References.Order, textMax)
+	if contract == "" && order == "" {
+		return
+	}
+	w.Start("WarunkiTransakcji")
+	if contract != "" {
+		w.Start("Umowy")
+		w.Leaf("NrUmowy", contract)
+		w.End()
+	}
+	if order != "" {
+		w.Start("Zamowienia")
+		w.Leaf("NrZamowienia", order)
 		w.End()
 	}
 	w.End()

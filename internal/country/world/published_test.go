@@ -62,7 +62,10 @@ type publishedDates struct {
 	Today    bool   `json:"not_after_today"`
 }
 
-type publishedRate struct{ Regime, Type, Percent, Since, Until, Beside string }
+type publishedRate struct {
+	Regime, Type, Percent, Since, Until, Beside string
+	Typed                                       bool `json:"type_required"`
+}
 
 type publishedOfAKind struct {
 	Kind    string `json:"kind"`
@@ -159,7 +162,11 @@ func (x *examination) rates() [][]any {
 		if r.Since > day || r.Until != "" && r.Until <= day {
 			continue
 		}
-		set := []any{body{"rate": json.Number(r.Percent), "regime": r.Regime}}
+		entry := body{"rate": json.Number(r.Percent), "regime": r.Regime}
+		if r.Typed {
+			entry["type"] = r.Type
+		}
+		set := []any{entry}
 		if r.Beside != "" {
 			set = append(set, body{"rate": json.Number(r.Beside), "regime": x.facts.Regimes[0]})
 		}
@@ -204,6 +211,8 @@ func (x *examination) value(field string, b body) any {
 		return "12-3456789"
 	case strings.HasSuffix(field, "country_code"):
 		return x.code
+	case field == "customer":
+		return body{"legal_name": "Ana", "type": "INDIVIDUAL"}
 	case field == "exchange_rate":
 		return json.Number("1.5")
 	case field == "exchange_rate_date":

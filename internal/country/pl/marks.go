@@ -1,0 +1,57 @@
+package pl
+
+import (
+	"regexp"
+	"strings"
+
+	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
+)
+
+// Schemes and codes of items.*.classification that FA(3) has marks for.
+const (
+	schemeGTU   = "GTU"
+	schemeAnnex = "PL"
+	codeAnnexed = "ZAL15"
+	codeRungUp  = "FP" // of any line: the sale is on a cash register\'s roll (art. 106h)
+	codeRelated = "TP" // of any line: buyer and seller are related (art. 32 sec. 2)
+	gtuPrefix   = "GTU_"
+)
+
+var gtuPattern = regexp.MustCompile(`^(GTU_)?(0[1-9]|1[0-3])$`)
+
+// gtu is the group of goods and services that an item names (§ 10 sec. 3 of the
+// decree on VAT records): GTU_01 to GTU_13, or "".
+func gtu(item *transaction.Item) string {
+	for _, c := range item.Classifications {
+		code := strings.ToUpper(strings.TrimSpace(c.Code))
+		if strings.EqualFold(c.Scheme, schemeGTU) && gtuPattern.MatchString(code) {
+			return gtuPrefix + strings.TrimPrefix(code, gtuPrefix)
+		}
+	}
+	return ""
+}
+
+// classified15 reports whether an item says that it is of annex 15.
+func classified15(item *transaction.Item) bool { return marked(item, codeAnnexed) }
+
+func marked(item *transaction.Item, code string) bool {
+	for _, c := range item.Classifications {
+		if strings.EqualFold(c.Scheme, schemeAnnex) && strings.EqualFold(c.Code, code) {
+			return true
+		}
+	}
+	return false
+}
+
+// writeMarks writes FP and TP, which are the document's and said by any line.
+func (d *document) writeMarks(w *xmltree.Writer) {
+	for _, code := range []string{codeRungUp, codeRelated} {
+		for i := range d.lines {
+			if marked(d.lines[i].item, code) {
+				w.Leaf(code, "1")
+				break
+			}
+		}
+	}
+}

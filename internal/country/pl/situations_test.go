@@ -1,0 +1,321 @@
+package pl_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/invopop/gobl/num"
+	pkcs12 "software.sslmate.com/src/go-pkcs12"
+
+	"tributary/internal/country"
+	"tributary/internal/country/pl"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+// situation is something that happens every day: what is sent, and what the
+// filed document says, or why it is refused.
+type situation struct {
+	name   string
+	draft  country.Draft
+	files  []string
+	not    []string
+	refuse string // part of the message of a fault
+	field  string // of that fault
+}
+
+func typed(kind string) transaction.Tax { return coded(vat("0", transaction.Added), kind, "") }
+
+func goods(tax transaction.Tax) transaction.Item { return item("Towar", one(), 100_00, tax) }
+
+func work(tax transaction.Tax) transaction.Item { return service(item("Usługa", one(), 100_00, tax)) }
+
+func marked(i transaction.Item, scheme, code string) transaction.Item {
+	i.Classifications = append(i.Classifications, transaction.Classification{Scheme: scheme, Code: code})
+	return i
+}
+
+func german() *transaction.Party { return foreignBuyer("DE", "DE136695976", transaction.Business) }
+
+// zeroSituations are the lines of the table of zero rates.
+func zeroSituations() []situation {
+	irish := foreignBuyer("GB", "XI110305878", transaction.Business)
+	return []situation{
+		{name: "Goods to a business in Germany with its VAT number", draft: draft("S/1", german(), goods(typed(transaction.TaxIntraEU))),
+			files: []string{"<P_12>0 WDT</P_12>", "<P_13_6_2>100.00<", "<PrefiksPodatnika>PL<", "<P_18>2<"}},
+		{name: "Goods to a business in Germany without a VAT number", draft: draft("S/2", foreignBuyer("DE", "", transaction.Business), goods(typed(transaction.TaxIntraEU))),
+			refuse: "VAT number of another member state", field: "items.0.tax_breakdowns.0.type"},
+		{name: "Services called INTRA_EU", draft: draft("S/3", german(), work(typed(transaction.TaxIntraEU))), refuse: "REVERSE", field: "items.0.tax_breakdowns.0.type"},
+		{name: "Services to a business in Germany", draft: draft("S/4", german(), work(typed(transaction.TaxReverse))),
+			files: []string{"<P_12>np II</P_12>", "<P_13_9>100.00<", "<P_18>1<"}},
+		{name: "Services taxed in Germany, called OUTSIDE", draft: draft("S/5", german(), work(typed(transaction.TaxOutside))), files: []string{"<P_12>np II</P_12>", "<P_18>1<"}},
+		{name: "Services on a building in Germany (NP1)", draft: draft("S/6", german(), work(coded(vat("0", transaction.Added), "", "NP1"))),
+			files: []string{"<P_12>np I</P_12>", "<P_13_8>100.00<", "<P_18>2<"}},
+		{name: "Goods installed in Germany, the buyer owes the tax", draft: draft("S/7", german(), goods(typed(transaction.TaxReverse))),
+			files: []string{"<P_12>np I</P_12>", "<P_18>1<"}},
+		{name: "Services to a business in Switzerland", draft: draft("S/8", foreignBuyer("CH", "", transaction.Business), work(typed(transaction.TaxReverse))),
+			files: []string{"<P_12>np I</P_12>", "<P_18>1<"}},
+		{name: "Reverse charge to a person in Switzerland", draft: draft("S/9", foreignBuyer("CH", "", transaction.Individual), work(typed(transaction.TaxReverse))),
+			refuse: "OUTSIDE", field: "items.0.tax_breakdowns.0.type"},
+		{name: "Goods exported to the United States", draft: draft("S/10", foreignBuyer("US", "12-3456789", transaction.Business), goods(typed(transaction.TaxExport))),
+			files: []string{"<P_12>0 EX</P_12>", "<P_13_6_3>100.00<"}},
+		{name: "Services called EXPORT", draft: draft("S/11", foreignBuyer("US", "", transaction.Business), work(typed(transaction.TaxExport))), refuse: "OUTSIDE", field: "items.0.tax_breakdowns.0.type"},
+		{name: "Goods to a business in Northern Ireland (XI)", draft: draft("S/12", irish, goods(typed(transaction.TaxIntraEU))),
+			files: []string{"<P_12>0 WDT</P_12>", "<KodUE>XI<"}},
+		{name: "Services to a business in Northern Ireland (XI)", draft: draft("S/13", irish, work(typed(transaction.TaxReverse))), files: []string{"<P_12>np I</P_12>", "<P_18>1<"}},
+		{name: "Reverse charge to a Polish business", draft: draft("S/14", polishBuyer(), goods(typed(transaction.TaxReverse))),
+			files: []string{"<P_12>oo</P_12>", "<P_13_10>100.00<", "<P_18>1<"}},
+		{name: "Reverse charge to a consumer", draft: draft("S/15", person(), goods(typed(transaction.TaxReverse))), refuse: "NIP", field: "items.0.tax_breakdowns.0.type"},
+		{name: "A zero that does not say which", draft: draft("S/16", polishBuyer(), goods(vat("0", transaction.Added))), refuse: "which zero", field: "items.0.tax_breakdowns.0.type"},
+		{name: "A zero rate in Poland", draft: draft("S/17", polishBuyer(), goods(typed(transaction.TaxZero))), files: []string{"<P_12>0 KR</P_12>", "<P_13_6_1>100.00<"}},
+		{name: "An exempt lesson of a small taxpayer", draft: draft("S/18", person(), work(coded(vat("0", transaction.Included), "", "113"))),
+			files: []string{"<P_12>zw</P_12>", "<P_19A>art. 113"}},
+	}
+}
+
+func saleSituations() []situation {
+	annexed := func(d country.Draft) country.Draft {
+		d.Supplier.Settings = country.Settings{"split_payment": true}
+		return d
+	}
+	big := func(c *transaction.Party, taxes transaction.Tax) country.Draft {
+		return annexed(draft("S/20", c, item("Stal", one(), 16_000_00, taxes)))
+	}
+	paid := func(number string, change func(*transaction.Transaction), payments ...transaction.Payment) country.Draft {
+		d := invoice(number)
+		d.Transaction.Payments = payments
+		change(&d.Transaction)
+		return d
+	}
+	still := func(*transaction.Transaction) {}
+	return []situation{
+		{name: "A consumer with name and address", draft: draft("S/30", person(), goods(vat("23", transaction.Included))), files: []string{"<BrakID>1<", "<Nazwa>Łucja Ćwikła<", "<AdresL1>ul. Wiejska 4<"}},
+		{name: "A consumer without an address", draft: draft("S/31", &transaction.Party{LegalName: "Łucja Ćwikła", Type: transaction.Individual}, goods(vat("23", transaction.Included))),
+			refuse: "name and address", field: "customer.address.address_line_1"},
+		{name: "A sale that was rung up (FP)", draft: draft("S/32", polishBuyer(), marked(goods(vat("23", transaction.Included)), "PL", "FP")), files: []string{"<FP>1</FP>"}, not: []string{"<TP>"}},
+		{name: "A sale to a related company (TP)", draft: draft("S/33", polishBuyer(), marked(goods(vat("23", transaction.Included)), "PL", "TP")), files: []string{"<TP>1</TP>"}},
+		{name: "Goods of a group (GTU)", draft: draft("S/34", polishBuyer(), marked(goods(vat("23", transaction.Included)), "GTU", "06")), files: []string{"<GTU>GTU_06</GTU>"}},
+		{name: "Steel above 15,000 PLN to a Polish business", draft: big(polishBuyer(), vat("23", transaction.Added)), files: []string{"<P_18A>1<", "<P_12_Zal_15>1<"}},
+		{name: "Steel above 15,000 PLN to a German business", draft: big(german(), vat("23", transaction.Added)), files: []string{"<P_18A>2<"}, not: []string{"P_12_Zal_15"}},
+		{name: "Steel above 15,000 PLN without tax", draft: big(polishBuyer(), typed(transaction.TaxReverse)), files: []string{"<P_18A>2<"}},
+		{name: "One line of annex 15 among others (ZAL15)", draft: draft("S/21", polishBuyer(), marked(item("Stal", one(), 16_000_00, vat("23", transaction.Added)), "PL", "ZAL15"), goods(vat("23", transaction.Added))),
+			files: []string{"<P_18A>1<", "<P_12>23</P_12><P_12_Zal_15>1</P_12_Zal_15></FaWiersz><FaWiersz>", "<P_12>23</P_12></FaWiersz>"}},
+		{name: "A correction of a split payment", draft: correct(transaction.Adjustment, annexed(draft("S/22", polishBuyer(), item("Rabat", one(), -100_00, vat("23", transaction.Added)))), big(polishBuyer(), vat("23", transaction.Added))),
+			files: []string{"<P_18A>1<"}},
+		{name: "Paid by card", draft: paid("S/40", still, transaction.Payment{Type: "CARD", Amount: 22710}), files: []string{"<Zaplacono>1</Zaplacono><DataZaplaty>2025-10-07</DataZaplaty>", "<FormaPlatnosci>2<"}},
+		{name: "To be paid by transfer within two weeks", draft: paid("S/41", func(t *transaction.Transaction) { t.DueDate = "2025-10-21" }, transaction.Payment{Type: "TRANSFER", Amount: 22710}),
+			files: []string{"<TerminPlatnosci><Termin>2025-10-21</Termin></TerminPlatnosci>", "<FormaPlatnosci>6<"}, not: []string{"Zaplacono"}},
+		{name: "Paid by a transfer that is known", draft: paid("S/42", still, transaction.Payment{Type: "TRANSFER", Amount: 22710, Reference: "P24-1"}), files: []string{"<Zaplacono>1<"}},
+		{name: "Paid in part, the rest on credit", draft: paid("S/43", still, transaction.Payment{Type: "CASH", Amount: 10000}, transaction.Payment{Type: "CREDIT", Amount: 12710}),
+			files: []string{"<ZnacznikZaplatyCzesciowej>1<", "<KwotaZaplatyCzesciowej>100.00</KwotaZaplatyCzesciowej><DataZaplatyCzesciowej>2025-10-07<"}, not: []string{"<Zaplacono>"}},
+		{name: "An order and a contract of the buyer", draft: paid("S/44", func(t *transaction.Transaction) { t.References.Order, t.References.Contract = "ZAM/7", "UM/3" }),
+			files: []string{"<WarunkiTransakcji><Umowy><NrUmowy>UM/3</NrUmowy></Umowy><Zamowienia><NrZamowienia>ZAM/7</NrZamowienia></Zamowienia></WarunkiTransakcji>"}},
+	}
+}
+
+func dateSituations() []situation {
+	at := func(number string, now time.Time, change func(*transaction.Transaction)) country.Draft {
+		d := invoice(number)
+		d.Now = now
+		change(&d.Transaction)
+		return d
+	}
+	still := func(*transaction.Transaction) {}
+	friday := time.Date(2025, 10, 10, 12, 0, 0, 0, warsaw())
+	monday := friday.AddDate(0, 0, 3)
+	return []situation{
+		{name: "Delivered a week before the invoice", draft: at("S/50", day, func(t *transaction.Transaction) { t.DeliveryDate = "2025-09-30" }), files: []string{"<P_1>2025-10-07<", "<P_6>2025-09-30<"}},
+		{name: "Delivered on the day of the invoice", draft: at("S/51", day, func(t *transaction.Transaction) { t.DeliveryDate = "2025-10-07" }), files: []string{"<P_1>2025-10-07<"}, not: []string{"P_6"}},
+		{name: "Submitted on the next working day", draft: at("S/52", monday, func(t *transaction.Transaction) { t.Date = friday }), files: []string{"<P_1>2025-10-10<"}, not: []string{"P_6"}},
+		{name: "Submitted later than the next working day", draft: at("S/53", monday, still), files: []string{"<P_1>2025-10-13<", "<P_6>2025-10-07<"}},
+		{name: "Submitted after a public holiday", draft: at("S/54", time.Date(2026, 1, 7, 9, 0, 0, 0, warsaw()), func(t *transaction.Transaction) { t.Date = time.Date(2026, 1, 5, 9, 0, 0, 0, warsaw()) }),
+			files: []string{"<P_1>2026-01-05<"}},
+	}
+}
+
+func correctionSituations() []situation {
+	original := invoice("FV/1")
+	change := func(d country.Draft, with func(*country.Draft)) country.Draft {
+		with(&d)
+		return d
+	}
+	lower := draft("S/60", polishBuyer(), item("Rabat", num.MakeAmount(3, 0), -1000, vat("23", transaction.Included)))
+	back := draft("S/61", polishBuyer(), item("Herbata", one(), -7570, vat("23", transaction.Included)))
+	renamed := polishBuyer()
+	renamed.LegalName = "Nowa Nazwa sp. z o.o."
+	other := polishBuyer()
+	other.TaxNumber = "1060000062"
+	return []situation{
+		{name: "A price is lowered", draft: correct(transaction.Adjustment, lower, original), files: []string{"<P_8B>3</P_8B><P_9B>-10.00</P_9B>", "<TypKorekty>2<"}},
+		{name: "Goods come back", draft: correct(transaction.Adjustment, back, original), files: []string{"<P_8B>-1</P_8B><P_9B>75.70</P_9B>", "<TypKorekty>2<"}},
+		{name: "The original was wrong from the beginning", draft: change(correct(transaction.Adjustment, back, original), func(d *country.Draft) { d.Transaction.Reason, d.Transaction.Note = "1", "Błędna ilość" }),
+			files: []string{"<PrzyczynaKorekty>Błędna ilość</PrzyczynaKorekty><TypKorekty>1<"}},
+		{name: "A price is raised", draft: correct(transaction.Adjustment, draft("S/62", polishBuyer(), item("Dopłata", one(), 500, vat("23", transaction.Included))), original), not: []string{"TypKorekty"}, files: []string{"<P_8B>1</P_8B><P_9B>5.00<"}},
+		{name: "The buyer's name is corrected", draft: change(correct(transaction.Adjustment, back, original), func(d *country.Draft) { d.Transaction.Customer = renamed }),
+			files: []string{"<Nazwa>Nowa Nazwa sp. z o.o.<", "<Podmiot2K><DaneIdentyfikacyjne><NIP>" + buyerNIP + "</NIP><Nazwa>Spółdzielnia „Łąka” &amp; Synowie<"}},
+		{name: "A correction that does not repeat the buyer", draft: change(correct(transaction.Adjustment, back, original), func(d *country.Draft) { d.Transaction.Customer = nil }),
+			files: []string{"<NIP>" + buyerNIP + "<"}, not: []string{"Podmiot2K", "BrakID"}},
+		{name: "The buyer's NIP is corrected", draft: change(correct(transaction.Adjustment, back, original), func(d *country.Draft) { d.Transaction.Customer = other }),
+			refuse: "issue a new invoice", field: "customer.tax_information.tax_number"},
+	}
+}
+
+func situations() []situation {
+	all := append(zeroSituations(), saleSituations()...)
+	all = append(all, dateSituations()...)
+	return append(all, correctionSituations()...)
+}
+
+// Each situation is filed, or refused before it is, and what is filed is valid.
+// The table in the country's page has a line for each of them.
+func TestEverydaySituations(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/countries/pl.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(situations()); n < 40 {
+		t.Errorf("only %d situations", n)
+	}
+	ch, pack := connect(t), pl.Pack()
+	for _, s := range situations() {
+		t.Run(s.name, func(t *testing.T) {
+			if !strings.Contains(string(page), "| "+s.name+" |") {
+				t.Errorf("docs/countries/pl.md has no line for it")
+			}
+			faults := pack.Check(country.Case{Transaction: &s.draft.Transaction, Totals: s.draft.Totals, Now: s.draft.Now})
+			f, err := ch.Prepare(s.draft)
+			if err != nil {
+				var told *fault.Error
+				if !errors.As(err, &told) {
+					t.Fatal(err)
+				}
+				faults = append(faults, told.Faults...)
+			}
+			if s.refuse != "" {
+				for _, f := range faults {
+					if f.Field == s.field && strings.Contains(f.Message, s.refuse) {
+						return
+					}
+				}
+				t.Fatalf("not refused for %q at %s: %v", s.refuse, s.field, faults)
+			}
+			if len(faults) > 0 {
+				t.Fatalf("refused: %v", faults)
+			}
+			text := string(f.Report)
+			if flaw := conforms(f.Report); flaw != "" {
+				t.Errorf("%s\n%s", flaw, text)
+			}
+			for _, want := range s.files {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q is not in\n%s", want, text)
+				}
+			}
+			for _, wrong := range s.not {
+				if strings.Contains(text, wrong) {
+					t.Errorf("%q is in\n%s", wrong, text)
+				}
+			}
+		})
+	}
+}
+
+// issued is a certificate that KSeF issued, of type Offline.
+func issued(t testing.TB) country.Credentials {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "TEST CCK KSeF", Country: []string{"PL"}}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "Offline", SerialNumber: "TINPL-" + supplierNIP}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, KeyUsage: x509.KeyUsageContentCommitment}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := pkcs12.Modern.Encode(key, leaf, nil, "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := token()
+	c.PKCS12, c.Password = file, "secret"
+	return c
+}
+
+// KSeF is away for a moment and returns on the same day: the invoice that was
+// made meanwhile is one like any other, on the wire and on paper.
+func TestShortOutageMakesNoOfflineInvoice(t *testing.T) {
+	m := newMinistry(t)
+	c := issued(t)
+	d := offline("FV/1", c)
+	d.Transaction.Date, d.Now = m.clock(), m.clock()
+	f := m.prepare(d)
+	r, err := m.sendFiling(f, c)
+	if err != nil || r.Outcome != country.Accepted || !strings.Contains(string(r.Document), "<TrybWysylki>Online</TrybWysylki>") {
+		t.Fatalf("%+v %v", r.Outcome, err)
+	}
+	printed := pl.Pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier, AuthorityID1: r.AuthorityID1, QRCode: f.QRCode, Filing: &f, Language: "PL"})
+	if len(printed.Codes) != 1 || printed.Codes[0].Title == "OFFLINE" {
+		t.Errorf("%+v", printed.Codes)
+	}
+}
+
+// A qualified seal is no certificate of KSeF's: it signs no second code.
+func TestSecondCodeNeedsACertificateOfKSeF(t *testing.T) {
+	m := newMinistry(t)
+	for what, c := range map[string]struct {
+		creds country.Credentials
+		signs bool
+	}{"a seal": {certificate(), false}, "a certificate of type Offline": {issued(t), true}} {
+		d := offline("FV/1", c.creds)
+		d.Transaction.Date, d.Now = m.clock(), m.clock()
+		if f := m.prepare(d); f.Late != c.signs {
+			t.Errorf("%s: %v", what, f.Late)
+		}
+	}
+}
+
+// A transaction of last month is issued when it is filed, and its client is told.
+func TestMovedDateIsTold(t *testing.T) {
+	m := newMinistry(t)
+	d := invoice("FV/1")
+	d.Now = m.clock()
+	f := m.prepare(d)
+	r, err := m.sendFiling(f, token())
+	if err != nil || r.Outcome != country.Accepted || len(r.Faults) != 1 || r.Faults[0].Code != fault.DateMoved || r.Faults[0].Type != fault.Warning {
+		t.Fatalf("%+v %v", r.Faults, err)
+	}
+	if !strings.Contains(string(r.Document), "<TrybWysylki>Online</TrybWysylki>") {
+		t.Errorf("%s", r.Document)
+	}
+	found, err := m.channel.Find(t.Context(), f, token())
+	if err != nil || len(found.Faults) != 1 {
+		t.Errorf("found: %+v %v", found.Faults, err)
+	}
+}
+
+func TestHolidaysAreThoseOfTheLaw(t *testing.T) {
+	for day, want := range map[string]bool{
+		"2026-04-06": true, "2026-06-04": true, "2026-11-11": true, "2025-12-24": true, "2024-12-24": false, "2026-05-03": true, "2026-05-04": false, "2027-03-29": true, "2027-05-27": true,
+	} {
+		at, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pl.Holiday(at) != want {
+			t.Errorf("%s: %v", day, !want)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package pl
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+// standing is what a buyer is to the zero rates.
+type standing int
+
+const (
+	nobody        standing = iota // no buyer is named
+	homeBusiness                  // named by a NIP
+	homeConsumer                  // in Poland without a NIP
+	unionBusiness                 // with a VAT number of another member state
+	unionConsumer                 // in another member state without one
+	elsewhere
+)
+
+// zeroCase is what decides which zero a line has.
+type zeroCase struct {
+	buyer    identifier
+	customer *transaction.Party
+	day      time.Time
+	services bool
+}
+
+// standing tells the buyer's. Northern Ireland (XI) is in the Union for goods
+// and outside of it for services (protocol on Ireland, art. 8).
+func (z zeroCase) standing() standing {
+	switch {
+	case z.customer == nil:
+		return nobody
+	case z.buyer.nip != "":
+		return homeBusiness
+	case z.buyer.union == "XI":
+		if z.services {
+			return elsewhere
+		}
+		return unionBusiness
+	case z.buyer.union != "":
+		return unionBusiness
+	}
+	switch where := partyCountry(z.customer); {
+	case where == "PL":
+		return homeConsumer
+	case inUnion(where, z.day):
+		return unionConsumer
+	}
+	return elsewhere
+}
+
+// zeroColumn is the table of zero rates: type × kind of item × buyer. It answers
+// the column, and for the client why there is none.
+//
+//	type      goods                             services
+//	ZERO      0 KR                              0 KR
+//	EXEMPT    zw                                zw
+//	INTRA_EU  0 WDT with a VAT number abroad    refused
+//	EXPORT    0 EX                              refused
+//	OUTSIDE   np I                              np II for a business in the Union, else np I
+//	REVERSE   oo for a Polish business,         oo for a Polish business, np II for one in
+//	          np I for one abroad               the Union, np I elsewhere
+//
+// Sources: VAT act, art. 41 sec. 3 and 4, 28b, 100 sec. 1 point 4, 106e sec. 1
+// point 18 and sec. 4; FA(3), P_12 and P_13_6_1 to P_13_10.
+func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
+	code := strings.ToUpper(tax.Code)
+	switch tax.Type {
+	case transaction.TaxExempt:
+		return exempt, ""
+	case transaction.TaxIntraEU:
+		switch {
+		case z.services:
+			return zeroIntraEU, "is for goods: services to a business in another member state are REVERSE (np II)"
+		case z.standing() != unionBusiness:
+			return zeroIntraEU, "needs a customer with a VAT number of another member state (0 WDT, art. 42 of the VAT act)"
+		}
+		return zeroIntraEU, ""
+	case transaction.TaxExport:
+		if z.services {
+			return zeroExport, "is for goods: services that are taxed in another country are OUTSIDE (np I)"
+		}
+		return zeroExport, ""
+	case transaction.TaxOutside:
+		if code == "" && z.services && z.standing() == unionBusiness {
+			return outsideToEU, ""
+		}
+		return outside, ""
+	case transaction.TaxReverse:
+		return reverseColumn(code, z)
+	}
+	return zeroAtHome, ""
+}
+
+// reverseColumn tells who owes the tax: a business in Poland (oo), one in
+// another member state for services (np II), or one elsewhere (np I).
+func reverseColumn(code string, z zeroCase) (column, string) {
+	at := z.standing()
+	switch {
+	case at == nobody, at == homeConsumer, code == codeReverse && at != homeBusiness:
+		return reverse, "needs a business in Poland with a NIP, or one in another country: somebody must owe the tax"
+	case code == codeOutsideToEU && (!z.services || at != unionBusiness):
+		return outsideToEU, "with the code NP2 is for services to a customer with a VAT number of another member state"
+	case at == homeBusiness:
+		return reverse, ""
+	case at == unionConsumer:
+		return outsideToEU, "needs the customer's VAT number of another member state"
+	case at == elsewhere && z.customer.Type != transaction.Business:
+		return outside, "needs a business: sales to persons in other countries that are taxed there are OUTSIDE"
+	case at == unionBusiness && z.services:
+		return outsideToEU, ""
+	}
+	return outside, ""
+}
+
+// zeroes checks the zero rates of a document whose items are typed; sent are the
+// items as they came. A correction that names no customer has the original's.
+func zeroes(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) []fault.Fault {
+	var found []fault.Fault
+	z := zeroCase{buyer: identify(customer), customer: customer, day: day}
+	for i := range typed {
+		j := vatOf(&typed[i])
+		if j < 0 || !typed[i].Taxes[j].Rate.IsZero() {
+			continue
+		}
+		at := fmt.Sprintf("items.%d.tax_breakdowns.%d.type", i, j)
+		if was := sent[i].Taxes[j]; was.Type == "" && was.Code == "" && typed[i].Taxes[j].Type == transaction.TaxZero {
+			found = append(found, fault.At(at, fault.FieldRequired,
+				"must say which zero it is: ZERO (0 KR, taxed at 0 in Poland), EXEMPT (zw), REVERSE (oo) or OUTSIDE (np I); or a code of the country"))
+			continue
+		}
+		z.services = country.IsServices(typed, i)
+		if _, flaw := zeroColumn(typed[i].Taxes[j], z); flaw != "" {
+			found = append(found, fault.At(at, fault.ValidationMatchInvalid, "%s: %s", typed[i].Taxes[j].Type, flaw))
+		}
+	}
+	return found
+}
