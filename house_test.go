@@ -48,6 +48,7 @@ var staircase = [][]string{
 	{"lookup"},
 	{"filing"},
 	{"ledger", "recovery"},
+	{"retention"},
 	{"filing/filingtest"},
 	{"api", "console"},
 	{"server"},

@@ -122,6 +122,9 @@ type lookFlags struct {
 	Rate          int               `help:"Requests per second; 0 keeps, -1 means no limit." placeholder:"N"`
 	Burst         int               `help:"Burst of requests." placeholder:"N"`
 	Totals        string            `help:"What becomes of totals in a transaction that differ from ours: refuse or warn." placeholder:"WORD"`
+	Years         int               `help:"Years for which records are kept, where the law wants fewer; 0 keeps, -1 leaves it to the law." placeholder:"N" name:"retention-years"`
+	Days          int               `help:"Days for which calls and tries are kept, at most 90; 0 keeps, -1 means 90." placeholder:"N" name:"diagnostic-days"`
+	LegalHold     string            `help:"on: nothing of the client is forgotten until it is off." placeholder:"WORD"`
 	File          string            `help:"Whole configuration as JSON; flags apply on top." placeholder:"FILE"`
 }
 
@@ -169,7 +172,32 @@ func (l *lookFlags) apply(c *account.Config) error {
 	if l.Burst > 0 {
 		c.Rate.Burst = l.Burst
 	}
+	if err := l.applyRetention(c); err != nil {
+		return err
+	}
 	return l.receiverFlags.apply(c)
+}
+
+func (l *lookFlags) applyRetention(c *account.Config) error {
+	for _, set := range []struct {
+		flag int
+		to   *int
+	}{{l.Years, &c.Retention.Years}, {l.Days, &c.Retention.DiagnosticDays}} {
+		switch {
+		case set.flag < 0:
+			*set.to = 0
+		case set.flag > 0:
+			*set.to = set.flag
+		}
+	}
+	switch l.LegalHold {
+	case "":
+	case "on", "off":
+		c.LegalHold = l.LegalHold == "on"
+	default:
+		return fault.New(fault.Invalid, "--legal-hold: %q is neither on nor off", l.LegalHold)
+	}
+	return nil
 }
 
 func (l *lookFlags) applyCountries(c *account.Config) error {

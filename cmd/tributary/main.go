@@ -36,6 +36,7 @@ type program struct {
 	Migrate       migrateCommand       `cmd:"" help:"Bring the database's schema up to date."`
 	Client        clientCommand        `cmd:"" help:"Clients and their configuration."`
 	Preview       previewCommand       `cmd:"" help:"Make a sample document in a client's look."`
+	Company       companyCommand       `cmd:"" help:"Companies whose records must not be forgotten."`
 	Key           keyCommand           `cmd:"" help:"API keys of a client."`
 	WebhookSecret webhookSecretCommand `cmd:"" name:"webhook-secret" help:"Secrets of a client's Standard Webhooks."`
 	Operator      operatorCommand      `cmd:"" help:"People who use the console."`

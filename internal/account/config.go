@@ -59,6 +59,7 @@ type Config struct {
 	SignatureHeader string    `json:"webhook_signature_header,omitempty"`
 	Rate            Rate      `json:"rate"`
 	Retention       Retention `json:"retention"`
+	LegalHold       bool      `json:"legal_hold,omitempty"` // nothing of the client is forgotten
 	Totals          Totals    `json:"totals,omitempty"`
 }
 
@@ -110,7 +111,7 @@ type Rate struct {
 
 // Retention is how long things are kept. Zero: the country's law, and DiagnosticDaysMax.
 type Retention struct {
-	Years          int `json:"years,omitempty"`
+	Years          int `json:"years,omitempty"` // of records; more than the law wants, never less
 	DiagnosticDays int `json:"diagnostic_days,omitempty"`
 }
 

@@ -171,9 +171,11 @@ func Acknowledge(tx *db.Tx, id, who string) error {
 	return tx.Exec(acknowledgeSQL, db.Micros(tx.Now()), clip(who, SubjectBytesMax), id)
 }
 
-// Forget removes alerts that were acknowledged before an instant. Open ones stay.
-func Forget(tx *db.Tx, before time.Time) error {
-	return tx.Exec(forgetSQL, db.Micros(before))
+// Forget removes alerts that were acknowledged before an instant, in steps that
+// keep no other write waiting, and answers how many. Open ones stay.
+func (a *Alerts) Forget(ctx context.Context, before time.Time) (int, error) {
+	at := db.Micros(before)
+	return a.db.Trim(ctx, db.Trim{Table: "alerts", Key: "alert_id", By: "last_at", Before: at, Where: "acknowledged_at IS NOT NULL AND acknowledged_at < $1", Args: []any{at}})
 }
 
 // clip makes a text fit for a column of either engine: valid UTF-8 without

@@ -36,6 +36,7 @@ const (
 	SigningKeyMissing       Name = "signing_key_missing"
 	ClockSkew               Name = "clock_skew"
 	JobDiscarded            Name = "job_discarded"
+	RetentionFailed         Name = "retention_failed"
 	DocumentDamaged         Name = "document_damaged"
 	DocumentFailed          Name = "document_failed"
 	WorkerPanic             Name = "worker_panic"
@@ -111,6 +112,8 @@ var meanings = []Meaning{
 		"Check time synchronisation on this machine: filings with a wrong time are refused."},
 	{JobDiscarded, "job", "A background job failed on its last attempt.",
 		"Look at its error in the console; periodic jobs run again at their next time."},
+	{RetentionFailed, "client", "What has had its time could not be forgotten for a client; the others' was.",
+		"Read the message; the next round tries it again."},
 	{DocumentDamaged, "document", "A stored document is missing or its bytes have changed; it is not served.",
 		"Restore the file from a backup of the document store: its place ends in the SHA-256 of its bytes."},
 	{DocumentFailed, "operation", "A document for people could not be made; the registration stands without it.",

@@ -15,5 +15,4 @@ const listSQL = `SELECT alert_id, name, subject, message, first_at, last_at, tim
 const (
 	countOpenSQL   = "SELECT count(*) FROM alerts WHERE alert_id = $1 AND acknowledged_at IS NULL"
 	acknowledgeSQL = "UPDATE alerts SET acknowledged_at = $1, acknowledged_by = $2 WHERE alert_id = $3 AND acknowledged_at IS NULL"
-	forgetSQL      = "DELETE FROM alerts WHERE acknowledged_at IS NOT NULL AND acknowledged_at < $1"
 )

@@ -43,7 +43,7 @@ var (
 	docCancellation = operationDoc{tag: "Transactions", summary: "Cancel a transaction", request: "Cancellation", example: "cancellation", answers: accepted()}
 	docBackfill     = operationDoc{tag: "Transactions", summary: "Make a document known that was issued elsewhere", request: "Backfill", example: "backfill", answers: accepted()}
 	docResult       = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{{"operation_id", "path", "As answered on submission.", object{"type": "string", "format": "uuid"}}},
-		answers: map[int]any{200: filing.Result{}, 404: errorBody{}}}
+		answers: map[int]any{200: filing.Result{}, 404: errorBody{}, 410: errorBody{}}}
 	docHistory = operationDoc{tag: "Transactions", summary: "Attempts of a transaction, oldest first", params: []param{pathParam("transaction_id", "The client's id, percent-encoded.")},
 		answers: map[int]any{200: historyAnswer{}, 404: historyUnknown{}}}
 	docList = operationDoc{tag: "Transactions", summary: "List operations, newest first", answers: map[int]any{200: page[filing.Row]{}},

@@ -20,6 +20,7 @@ type countryAnswer struct {
 	Name    string   `json:"name"`
 	Version string   `json:"version"`
 	Sources []string `json:"legal_sources"`
+	Years   int      `json:"retention_years"`
 
 	// Enabled is what the client may use it for; nil: it is not enabled.
 	Enabled *country.UseCase `json:"enabled_use_case"`
@@ -33,7 +34,7 @@ func (c *call) countryOf(p country.Pack) countryAnswer {
 	f.Allowed, f.MaxLengths, f.Regimes, f.ReasonCodes = orEmpty(f.Allowed), orEmpty(f.MaxLengths), orEmpty(f.Regimes), orEmpty(f.ReasonCodes)
 	f.Rates, f.Corrections, f.Settings, f.Credentials = orEmpty(f.Rates), orEmpty(f.Corrections), orEmpty(f.Settings), orEmpty(f.Credentials)
 	f.Formats, f.Derivations = orEmpty(f.Formats), orEmpty(f.Derivations)
-	answer := countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: orEmpty(p.Sources), Facts: f}
+	answer := countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: orEmpty(p.Sources), Years: p.KeptYears(), Facts: f}
 	if useCase, enabled := c.caller.Config.UseCase(p.Code); enabled {
 		answer.Enabled = &useCase
 	}

@@ -12,8 +12,12 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
+	"tributary/internal/retention"
 	"tributary/internal/secret"
 )
+
+// roundsShown is how many rounds of retention a page shows.
+const roundsShown = 5
 
 type queuesBody struct {
 	Depths      []ledger.Depth
@@ -21,6 +25,7 @@ type queuesBody struct {
 	Receivers   []receiverRow
 	Jobs        []db.JobCount
 	IndexedTo   time.Time
+	Rounds      []retention.Report
 	Now         time.Time
 	Names       map[string]string
 }
@@ -50,7 +55,13 @@ func (c *Console) queues(v *visit) (page, error) {
 			body.Receivers = append(body.Receivers, r)
 		}
 	}
-	body.Jobs, err = c.cfg.DB.JobCounts(v.ctx)
+	if body.Jobs, err = c.cfg.DB.JobCounts(v.ctx); err != nil {
+		return p, err
+	}
+	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
+		body.Rounds, err = retention.Last(r, roundsShown)
+		return err
+	})
 	return p, err
 }
 

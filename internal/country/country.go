@@ -17,6 +17,10 @@ import (
 	"tributary/internal/transaction"
 )
 
+// RetentionYearsDefault is the longest of the countries that were looked up: a
+// country whose statute is not cited keeps records for that long.
+const RetentionYearsDefault = 10
+
 // Pack is one country as a value. Optional abilities are nil fields.
 type Pack struct {
 	Code    string   // ISO 3166 alpha-2, upper case
@@ -49,6 +53,10 @@ type Pack struct {
 	// used before at this endpoint, see [Draft].Sequence.
 	Sequence bool
 
+	// RetentionYears is how long the law wants records kept, in full years from the
+	// end of the calendar year. Zero: [RetentionYearsDefault].
+	RetentionYears int
+
 	// Example shows the pack at work. Nil: it is not part of the demo.
 	Example *Example
 
@@ -70,6 +78,14 @@ type Pack struct {
 	Simulator func(*Desk) http.Handler
 
 	zone *time.Location // of Facts.TimeZone, found once by the atlas
+}
+
+// KeptYears is how long the law wants records kept.
+func (p Pack) KeptYears() int {
+	if p.RetentionYears == 0 {
+		return RetentionYearsDefault
+	}
+	return p.RetentionYears
 }
 
 // Case is what a check may look at: the body and the client's configuration, no stored state.

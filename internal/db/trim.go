@@ -12,9 +12,10 @@ import (
 type Trim struct {
 	Table  string
 	Key    string // primary key, comma separated
-	By     string // BIGINT column: the age of a row. An index leads to it
-	Before int64  // rows younger than that stay
-	Where  string // more conditions, with $1 and on for Args; "": none
+	By     string // column that orders rows by age; it may be the key itself
+	Before any    // rows from there on stay
+	Of     string // narrows the table to what an index leads to, which By comes next in, with $1 and on for Args; "": all of it
+	Where  string // what else must hold for a row to go, with Args too; "": nothing
 	Args   []any
 
 	// Also runs in the write that deletes some rows, with their keys: for rows of
@@ -31,25 +32,30 @@ const (
 )
 
 // Trim deletes rows in small steps, each a write of its own, and gives others
-// as much time in between as it took itself. It returns how many are gone, also
-// where it is interrupted: what is left is the next call's.
+// as much time in between as it took itself. What is to go is looked for in
+// stretches outside of the writes: rows that stay, however many, keep nobody
+// waiting. It returns how many are gone, also where it is interrupted: what is
+// left is the next call's.
 func (d *DB) Trim(ctx context.Context, t Trim) (deleted int, err error) {
-	from, rows := int64(-1<<63), trimRowsFirst
-	for {
-		began := time.Now()
+	var at []any // age and key of the last row that was looked at
+	for rows := trimRowsFirst; ; {
+		s, err := t.stretch(ctx, d, at, rows)
 		var gone int
-		err := d.Write(ctx, func(tx *Tx) (err error) {
-			gone, from, err = t.step(tx, from, rows)
-			return err
-		})
+		var took time.Duration // of the work itself: waiting for a turn costs others nothing
+		if err == nil && s.matches > 0 {
+			err = d.Write(ctx, func(tx *Tx) (err error) {
+				began := time.Now()
+				gone, err = t.clear(tx, at, s.last)
+				took = time.Since(began)
+				return err
+			})
+		}
 		if err != nil {
 			return deleted, fmt.Errorf("trim %s: %w", t.Table, err)
 		}
-		deleted += gone
-		if gone < rows {
+		if deleted, at = deleted+gone, s.last; s.looked < rows {
 			return deleted, nil
 		}
-		took := time.Since(began)
 		switch {
 		case took > trimStep && rows > trimRowsFirst/4:
 			rows /= 2
@@ -62,47 +68,118 @@ func (d *DB) Trim(ctx context.Context, t Trim) (deleted int, err error) {
 	}
 }
 
-// step deletes the oldest rows from an age on and returns the age to go on
-// from: beginning anew, PostgreSQL would step over what was deleted before, again
-// and again.
-func (t Trim) step(tx *Tx, from int64, rows int) (gone int, next int64, err error) {
-	keys, last, err := t.oldest(tx, from, rows)
-	if err != nil || len(keys) == 0 {
-		return 0, from, err
+// stretch is what was found in a bounded number of rows.
+type stretch struct {
+	looked, matches int
+	last            []any
+}
+
+// order is what rows are gone through by: their age, then their key.
+func (t Trim) order() []string {
+	order := []string{t.By}
+	for name := range strings.SplitSeq(t.Key, ",") {
+		if name = strings.TrimSpace(name); name != t.By {
+			order = append(order, name)
+		}
 	}
+	return order
+}
+
+// within is the condition for rows behind one place, and up to another or, where
+// that is nil, to the age from which on rows stay. Never both: SQLite takes one
+// of two upper bounds, and the far one would make it walk the whole table. And
+// without the first place PostgreSQL would step over what was deleted before,
+// again and again.
+func (t Trim) within(after, to []any) (where string, args []any) {
+	args = append(args, t.Args...)
+	where = "1 = 1" + t.of()
+	if to == nil {
+		args = append(args, t.Before)
+		where += fmt.Sprintf(" AND %s < $%d", t.By, len(args))
+	}
+	tuple := "(" + strings.Join(t.order(), ", ") + ")"
+	bound := func(than string, place []any) {
+		if place == nil {
+			return
+		}
+		marks := make([]string, len(place))
+		for i, v := range place {
+			args = append(args, v)
+			marks[i] = fmt.Sprintf("$%d", len(args))
+		}
+		where += " AND " + tuple + than + "(" + strings.Join(marks, ", ") + ")"
+	}
+	bound(" > ", after)
+	bound(" <= ", to)
+	return where, args
+}
+
+func (t Trim) of() string {
+	if t.Of == "" {
+		return ""
+	}
+	return " AND " + t.Of
+}
+
+func (t Trim) matching() string {
+	if t.Where == "" {
+		return "1 = 1"
+	}
+	return "(" + t.Where + ")"
+}
+
+func (t Trim) stretch(ctx context.Context, d *DB, after []any, rows int) (s stretch, err error) {
+	order := strings.Join(t.order(), ", ")
+	where, args := t.within(after, nil)
+	text := fmt.Sprintf("SELECT %s, CASE WHEN %s THEN 1 ELSE 0 END FROM %s WHERE %s ORDER BY %s LIMIT $%d", order, t.matching(), t.Table, where, order, len(args)+1)
+	err = d.Read(ctx, func(r Reader) error {
+		s = stretch{}
+		result, err := r.Query(text, append(args, rows)...)
+		if err != nil {
+			return err
+		}
+		return result.Each(func(scan func(...any) error) error {
+			place, into := targets(len(t.order()))
+			var matches int
+			err := scan(append(into, &matches)...)
+			s = stretch{s.looked + 1, s.matches + matches, place}
+			return err
+		})
+	})
+	return s, err
+}
+
+func targets(n int) (values, into []any) {
+	values, into = make([]any, n), make([]any, n)
+	for i := range values {
+		into[i] = &values[i]
+	}
+	return values, into
+}
+
+// clear deletes those rows of a stretch that are to go, asking again: somebody
+// may have taken one up since it was looked at.
+func (t Trim) clear(tx *Tx, after, to []any) (gone int, err error) {
 	columns := strings.Split(t.Key, ",")
-	where := make([]string, len(columns))
+	where, args := t.within(after, to)
+	keys, err := Collect(tx, func(scan func(...any) error) ([]any, error) {
+		key, into := targets(len(columns))
+		return key, scan(into...)
+	}, fmt.Sprintf("SELECT %s FROM %s WHERE %s AND %s", t.Key, t.Table, where, t.matching()), args...)
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	by := make([]string, len(columns))
 	for i, name := range columns {
-		where[i] = fmt.Sprintf("%s = $%d", strings.TrimSpace(name), i+1)
+		by[i] = fmt.Sprintf("%s = $%d", strings.TrimSpace(name), len(t.Args)+i+1)
+	}
+	rows := make([][]any, len(keys))
+	for i, key := range keys {
+		rows[i] = append(append([]any{}, t.Args...), key...)
 	}
 	if t.Also != nil {
 		err = t.Also(tx, keys)
 	}
-	return len(keys), last, errors.Join(err, tx.ExecEach("DELETE FROM "+t.Table+" WHERE "+strings.Join(where, " AND "), keys))
-}
-
-// oldest reads the keys of the next rows to go.
-func (t Trim) oldest(tx *Tx, from int64, rows int) (keys [][]any, last int64, err error) {
-	n := len(t.Args)
-	text := fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s < $%d AND %s >= $%d", t.Key, t.By, t.Table, t.By, n+1, t.By, n+2)
-	if t.Where != "" {
-		text += " AND (" + t.Where + ")"
-	}
-	text += fmt.Sprintf(" ORDER BY %s LIMIT $%d", t.By, n+3)
-	width := strings.Count(t.Key, ",") + 1
-	result, err := tx.Query(text, append(append([]any{}, t.Args...), t.Before, from, rows)...)
-	if err != nil {
-		return nil, 0, err
-	}
-	err = result.Each(func(scan func(...any) error) error {
-		key, into := make([]any, width), make([]any, width+1)
-		for i := range key {
-			into[i] = &key[i]
-		}
-		into[width] = &last
-		err := scan(into...)
-		keys = append(keys, key)
-		return err
-	})
-	return keys, last, err
+	// The conditions stand here too: on PostgreSQL another commit may come between.
+	return len(keys), errors.Join(err, tx.ExecEach("DELETE FROM "+t.Table+" WHERE "+t.matching()+t.of()+" AND "+strings.Join(by, " AND "), rows))
 }

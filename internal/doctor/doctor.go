@@ -141,6 +141,7 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 	if d.db != nil {
 		d.within(ctx, d.checkAlerts)
 		d.within(ctx, d.checkBacklog)
+		d.within(ctx, d.checkRetention)
 	}
 	d.within(ctx, d.checkDocuments)
 	d.checkFonts()

@@ -25,8 +25,6 @@ const (
 	doneSQL   = "DELETE FROM document_sweeps WHERE shelf = $1"
 
 	mentionedSQL = "SELECT sha256 FROM attachments WHERE shelf = $1 AND place = 'store' AND "
-	oldestSQL    = "SELECT min(shelf) FROM attachments WHERE shelf < $1"
-	expireSQL    = `DELETE FROM attachments WHERE resource_id IN (SELECT resource_id FROM attachments WHERE shelf = $1 LIMIT $2) RETURNING resource_id`
 )
 
 // shelfLock is the advisory lock on PostgreSQL that Attach shares and closing a

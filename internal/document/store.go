@@ -37,7 +37,6 @@ const (
 	ttlDefault        = 15 * time.Minute
 	ttlMax            = 24 * time.Hour
 	signingKeyMin     = 32 // bytes
-	retentionYearsMax = 100
 	pendingMaxDefault = 1 << 16
 
 	shelfLength = time.Hour
@@ -69,7 +68,6 @@ type Config struct {
 	// Record reads the bytes of an attachment whose place is [InRecord].
 	Record func(r db.Reader, a Attachment) ([]byte, error)
 
-	Retention  int // full years after which attachments and their files are deleted; 0: never
 	PendingMax int // files kept and not attached yet; past it Keep answers Unavailable
 
 	Log    *slog.Logger
@@ -183,9 +181,6 @@ func (c *Config) check() error {
 	}
 	if c.TTL < time.Second || c.TTL > ttlMax {
 		return fault.New(fault.Invalid, "document addresses live from one second to %s, not %s", ttlMax, c.TTL)
-	}
-	if c.Retention < 0 || c.Retention > retentionYearsMax {
-		return fault.New(fault.Invalid, "documents are kept for 1 to %d years, or 0 for ever, not %d", retentionYearsMax, c.Retention)
 	}
 	if len(c.SigningKey.Reveal()) < signingKeyMin || !c.PreviousKey.IsZero() && len(c.PreviousKey.Reveal()) < signingKeyMin {
 		return fault.New(fault.Invalid, "the key of document addresses needs at least %d bytes", signingKeyMin)

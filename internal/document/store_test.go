@@ -406,8 +406,6 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		"short previous key": func(c *document.Config) { c.PreviousKey = secret.FromText("short") },
 		"ttl below":          func(c *document.Config) { c.TTL = time.Second - 1 },
 		"ttl above":          func(c *document.Config) { c.TTL = 24*time.Hour + 1 },
-		"retention below":    func(c *document.Config) { c.Retention = -1 },
-		"retention above":    func(c *document.Config) { c.Retention = 101 },
 		"no base URL":        func(c *document.Config) { c.BaseURL = "" },
 		"base URL with path": func(c *document.Config) { c.BaseURL = "/docs" },
 		"base URL query":     func(c *document.Config) { c.BaseURL = "https://x?y=z" },
@@ -422,8 +420,8 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		}
 	}
 	for _, change := range []func(*document.Config){
-		func(c *document.Config) { c.TTL, c.Retention = time.Second, 1 },
-		func(c *document.Config) { c.TTL, c.Retention = 24*time.Hour, 100 },
+		func(c *document.Config) { c.TTL = time.Second },
+		func(c *document.Config) { c.TTL = 24 * time.Hour },
 	} {
 		s.open(change)
 	}

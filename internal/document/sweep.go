@@ -17,11 +17,10 @@ import (
 	"tributary/internal/db"
 )
 
-// Sweeping and retention.
+// Sweeping.
 const (
-	sweepAfter  = time.Hour // a shelf is swept when its last file is at least this old
-	sweepEvery  = 30 * time.Minute
-	retireEvery = 24 * time.Hour
+	sweepAfter = time.Hour // a shelf is swept when its last file is at least this old
+	sweepEvery = 30 * time.Minute
 
 	listMax       = 1000 // blobs or rows handled at once
 	shelvesCommit = 24   // shelves swept before that is recorded
@@ -174,61 +173,29 @@ func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []*blo
 	return removed, nil
 }
 
-// Retire deletes attachments whose retention has ended, then their blobs, and
-// returns how many attachments those were. Without a retention setting it does
-// nothing. Files that attachments share lie on one shelf and expire together.
+// Drop deletes the attachments of operations in the caller's write; the sweeper
+// then removes the files that no other attachment mentions. It answers how many
+// attachments those were.
 //
-// Failure policy: the shelf is put on the sweeper's list in the commit that
-// deletes the first of its attachments, so a crash leaves nothing behind.
-func (s *Store) Retire(ctx context.Context) (deleted int, err error) {
-	if s.cfg.Retention == 0 {
-		return 0, nil
+// Failure policy: the shelves are put on the sweeper's list in the commit that
+// deletes the attachments, so a crash leaves nothing behind.
+func (s *Store) Drop(tx *db.Tx, clientID string, operations []string) (dropped int, err error) {
+	rows, err := db.Collect(tx, func(scan func(...any) error) (a Attachment, err error) { return a, scan(&a.Place, &a.shelf) },
+		"DELETE FROM attachments WHERE client_id = $1 AND "+s.db.In("operation_id", "$2")+" RETURNING place, shelf", clientID, db.Strings(operations))
+	if err != nil {
+		return 0, fmt.Errorf("drop attachments: %w", err)
 	}
-	// An attachment may be younger than its shelf's last hour by as much as
-	// files wait for their attachments, so the shelf waits two hours longer.
-	to := shelfOf(s.now().AddDate(-s.cfg.Retention, 0, 0).Add(-2 * shelfLength))
-	for {
-		var shelf *string
-		err := s.db.Read(ctx, func(r db.Reader) error { return r.Row(oldestSQL, to).Scan(&shelf) })
-		if err != nil {
-			return deleted, fmt.Errorf("find documents whose retention has ended: %w", err)
+	listed := map[string]bool{}
+	for _, a := range rows {
+		if a.Place != InStore || listed[a.shelf] {
+			continue
 		}
-		if shelf == nil {
-			break
-		}
-		n, err := s.retireShelf(ctx, *shelf)
-		deleted += n
-		if err != nil {
-			return deleted, fmt.Errorf("retire shelf %s: %w", *shelf, err)
+		listed[a.shelf] = true
+		if err := tx.Exec(repeatSQL, a.shelf); err != nil {
+			return 0, fmt.Errorf("have shelf %s swept again: %w", a.shelf, err)
 		}
 	}
-	if deleted > 0 {
-		s.log.Info("deleted documents whose retention has ended", "attachments", deleted)
-	}
-	_, err = s.sweepListed(ctx, to)
-	return deleted, err
-}
-
-func (s *Store) retireShelf(ctx context.Context, shelf string) (deleted int, err error) {
-	for {
-		var gone []string
-		err := s.db.Write(ctx, func(tx *db.Tx) (err error) {
-			if err := s.closeShelves(tx, shelfOf(shelfEnd(shelf))); err != nil {
-				return err
-			}
-			if err := tx.Exec(repeatSQL, shelf); err != nil {
-				return err
-			}
-			gone, err = db.Collect(tx, scanText, expireSQL, shelf, listMax)
-			return err
-		})
-		if err != nil {
-			return deleted, err
-		}
-		if deleted += len(gone); len(gone) < listMax {
-			return deleted, nil
-		}
-	}
+	return len(rows), nil
 }
 
 func scanText(scan func(...any) error) (text string, err error) {
@@ -264,7 +231,8 @@ type sweepArgs struct{}
 // Kind is stable: it is stored with every job.
 func (sweepArgs) Kind() string { return "document_sweep" }
 
-// retireArgs is the periodic River job of retention.
+// retireArgs is a job of the version before, which may still be waiting: records
+// and their documents are retired together now, see Drop.
 type retireArgs struct{}
 
 // Kind is stable: it is stored with every job.
@@ -276,10 +244,7 @@ func (s *Store) Workers(w *river.Workers) {
 		_, err := s.Sweep(ctx, sweepAfter)
 		return err
 	}))
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[retireArgs]) error {
-		_, err := s.Retire(ctx)
-		return err
-	}))
+	river.AddWorker(w, river.WorkFunc(func(context.Context, *river.Job[retireArgs]) error { return nil }))
 }
 
 // Periodic lists our periodic River jobs.
@@ -287,6 +252,5 @@ func (s *Store) Periodic() []*river.PeriodicJob {
 	once := &river.PeriodicJobOpts{RunOnStart: true}
 	return []*river.PeriodicJob{
 		river.NewPeriodicJob(river.PeriodicInterval(sweepEvery), func() (river.JobArgs, *river.InsertOpts) { return sweepArgs{}, nil }, once),
-		river.NewPeriodicJob(river.PeriodicInterval(retireEvery), func() (river.JobArgs, *river.InsertOpts) { return retireArgs{}, nil }, once),
 	}
 }

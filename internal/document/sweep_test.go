@@ -381,69 +381,66 @@ func TestAFileKeptTooSlowlyIsSweptAgain(t *testing.T) {
 	}
 }
 
-func TestRetentionDeletesAfterItsYearsAndNotBefore(t *testing.T) {
+// drop deletes the attachments of operations as their owner would.
+func (s *shop) drop(clientID string, operations ...string) (n int) {
+	s.t.Helper()
+	must(s.t, s.db.Write(context.Background(), func(tx *db.Tx) (err error) {
+		n, err = s.Drop(tx, clientID, operations)
+		return err
+	}))
+	return n
+}
+
+func TestDroppedDocumentsAreGoneWithTheirFiles(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := openShop(t, d, func(c *document.Config) { c.Retention = 8 })
+		s := openShop(t, d)
 		ctx := context.Background()
-		start := s.clock.now()
 		old := s.issue("a", "1", []byte("shared"))
 		twin := s.issue("b", "2", []byte("shared")) // the same bytes, the same hour
 		report := document.NewFile([]byte("<r/>"))
 		must(t, s.attach(document.Attachment{ClientID: "a", OperationID: "1", Kind: "REPORT", Type: "XML", Place: document.InRecord, SHA256: report.SHA256, Size: report.Size}))
-		s.clock.set(start.AddDate(5, 0, 0))
-		later := s.issue("a", "3", []byte("shared")) // the same bytes, five years later
-		s.clock.set(start.AddDate(8, 0, 0))
-		if n, err := s.Retire(ctx); n != 0 || err != nil {
-			t.Fatalf("retired %d, %v at eight years", n, err)
-		}
-		for _, a := range []document.Attachment{old, twin, later} {
-			if _, err := s.fetch(a); err != nil {
-				t.Error(err)
-			}
-		}
+		own := s.issue("a", "3", []byte("another"))
 		address := s.URL(old)
 		s.clock.pass(3 * time.Hour)
-		if n, err := s.Retire(ctx); n != 3 || err != nil {
-			t.Fatalf("retired %d, %v", n, err)
+		s.sweep(0) // has passed this shelf
+		if n := s.drop("b", "1", "3"); n != 0 {
+			t.Errorf("dropped %d of another client", n)
 		}
-		for _, a := range []document.Attachment{old, twin} {
+		if n := s.drop("a", "1", "3", "unknown"); n != 3 {
+			t.Errorf("dropped %d, want 3", n)
+		}
+		for _, a := range []document.Attachment{old, own} {
 			_, err := s.fetch(a)
 			wantKind(t, err, fault.NotFound)
 		}
 		_, err := s.Open(ctx, ask(t, address))
-		wantKind(t, err, fault.Forbidden)
-		if got, err := s.fetch(later); err != nil || string(got) != "shared" {
-			t.Errorf("the younger document: %q, %v", got, err)
+		if err == nil {
+			t.Error("an address of before still works")
 		}
-		if len(s.files()) != 1 || len(s.of("a", "1")) != 0 {
+		if n := s.sweep(0); n != 1 {
+			t.Errorf("%d files removed, want the one that nobody shares", n)
+		}
+		if got, err := s.fetch(twin); err != nil || string(got) != "shared" {
+			t.Errorf("the other client's document: %q, %v", got, err)
+		}
+		if s.drop("b", "2"); s.sweep(0) != 1 || len(s.files()) != 0 {
 			t.Errorf("left %v", s.files())
 		}
 	})
 }
 
-func TestWithoutRetentionNothingIsDeleted(t *testing.T) {
-	s := openShop(t, dbtest.SQLite(t))
-	a := s.issue("a", "1", []byte("x"))
-	s.clock.set(s.clock.now().AddDate(200, 0, 0))
-	if n, err := s.Retire(context.Background()); n != 0 || err != nil {
-		t.Errorf("retired %d, %v", n, err)
-	}
-	if _, err := s.fetch(a); err != nil {
-		t.Error(err)
-	}
-}
-
 // A crash after the rows are gone must not leave their files for ever.
-func TestRetentionThatWasCutOffLeavesNoFiles(t *testing.T) {
-	s := openShop(t, dbtest.SQLite(t), func(c *document.Config) { c.Retention = 1 })
+func TestADropThatWasCutOffLeavesNoFiles(t *testing.T) {
+	s := openShop(t, dbtest.SQLite(t))
 	s.issue("a", "1", []byte("x"))
 	s.clock.set(s.clock.now().AddDate(2, 0, 0))
 	s.sweep(0) // has passed this shelf long ago
 	shelf := filepath.Dir(filepath.Dir(s.files()[0]))
+	s.drop("a", "1")
 	must(t, os.Rename(shelf, shelf+".away")) // the store is not there when the files should go
 	must(t, os.WriteFile(shelf, nil, 0o600))
-	if n, err := s.Retire(context.Background()); n != 1 || err == nil {
-		t.Fatalf("retired %d, %v", n, err)
+	if _, err := s.Sweep(context.Background(), 0); err == nil {
+		t.Fatal("swept a store that is not there")
 	}
 	must(t, os.Remove(shelf))
 	must(t, os.Rename(shelf+".away", shelf))
@@ -452,11 +449,10 @@ func TestRetentionThatWasCutOffLeavesNoFiles(t *testing.T) {
 	}
 }
 
-func TestThePeriodicJobsSweepAndRetire(t *testing.T) {
+func TestThePeriodicJobSweeps(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		s := openShop(t, d, func(c *document.Config) { c.Retention = 1 })
+		s := openShop(t, d)
 		must(t, s.Keep(context.Background(), document.NewFile([]byte("orphan"))))
-		s.issue("a", "1", []byte("old"))
 		s.clock.set(s.clock.now().AddDate(2, 0, 0))
 		workers := river.NewWorkers()
 		s.Workers(workers)

@@ -107,7 +107,7 @@ var codeMeanings = []CodeMeaning{
 	{CodeNotFound, "There is no such resource for this client.", "Check the id."},
 	{MethodNotAllowed, "The path does not know the method.", "See the Allow header."},
 	{CodeConflict, "The request contradicts what is stored.", "Read the message."},
-	{CodeExpired, "The address has expired.", "Fetch the resource again for a fresh address."},
+	{CodeExpired, "The address has expired, or the record's years are over.", "Fetch the resource again for a fresh address; a record whose years are over is destroyed."},
 	{BodyTooLarge, "The body is larger than allowed.", "Send less."},
 	{MediaTypeUnsupported, "The content type is not application/json.", "Send JSON."},
 	{RateLimited, "Too many requests, or too many waiting attempts of one transaction.", "Wait for Retry-After."},

@@ -18,6 +18,7 @@ import (
 // reference is what is stored of an original.
 type reference struct {
 	known  bool
+	gone   bool // it succeeded, and its record was destroyed after its years
 	open   int64
 	op     *operation // the successful one, nil if there is none
 	filing country.Filing
@@ -38,6 +39,9 @@ func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err 
 	switch {
 	case !ref.known:
 		return false, b.failUnknown(ctx, o)
+	case ref.gone:
+		b.fail(o, refers(fault.ReferenceUnknown, "is no longer kept: the years of its record are over"))
+		return false, nil
 	case ref.op == nil && ref.open > 0:
 		return false, b.block(ctx, o, "")
 	case ref.op == nil:
@@ -145,6 +149,9 @@ func (s *Service) lookUp(r db.Reader, scope, transactionID string) (ref referenc
 	}
 	ref.known = true
 	if err != nil || successID == nil {
+		return ref, err
+	}
+	if ref.gone, err = retired(r, *successID); err != nil || ref.gone {
 		return ref, err
 	}
 	o, err := s.operation(r, scope, *successID)

@@ -367,7 +367,8 @@ func (s *Service) Outline(r db.Reader, scope, id string) (*Result, error) {
 	return describe(o, pack, supplier), nil
 }
 
-// StoredResult is the result that a settling commit kept.
+// StoredResult is the result that a settling commit kept; fault.Expired once it
+// was destroyed.
 func StoredResult(r db.Reader, id string) (*Result, error) {
 	result := &Result{}
 	_, err := readStored(r, id, result)
@@ -388,7 +389,13 @@ func readStored(r db.Reader, id string, into any) (size int, err error) {
 		return 0, fmt.Errorf("read the result of %s: %w", id, err)
 	}
 	if stored == nil {
-		return 0, fmt.Errorf("operation %s has no stored result", id)
+		gone, err := retired(r, id)
+		if err == nil && gone {
+			err = expired()
+		} else if err == nil {
+			err = fmt.Errorf("operation %s has no stored result", id)
+		}
+		return 0, err
 	}
 	if err := json.Unmarshal([]byte(*stored), into); err != nil {
 		return 0, fmt.Errorf("read the result of %s: %w", id, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"tributary/internal/db"
+	"tributary/internal/filing"
 	"tributary/internal/webhook"
 )
 
@@ -136,7 +137,7 @@ func (x *indexer) indexNew(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	// A node whose clock is ahead must not take the cursor with it.
-	to := min(ops[len(ops)-1].id, idAt(x.now().Add(2*time.Second)))
+	to := min(ops[len(ops)-1].id, filing.IDAt(x.now().Add(2*time.Second)))
 	if to <= from {
 		return false, nil
 	}
@@ -181,11 +182,11 @@ func (x *indexer) indexSettled(ctx context.Context) (more bool, err error) {
 	return len(events) == indexSet, x.store(ctx, move{cursorSettled, from, events[len(events)-1].WebhookID}, rows)
 }
 
-func (x *indexer) decidedTerms(r db.Reader, ids []string) (rows [][]any, err error) {
+func (s *Ledger) decidedTerms(r db.Reader, ids []string) (rows [][]any, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := r.Query("SELECT operation_id, result FROM operations WHERE "+x.db.In("operation_id", "$1")+
+	found, err := r.Query("SELECT operation_id, result FROM operations WHERE "+s.db.In("operation_id", "$1")+
 		" AND settled_by IS NULL AND result IS NOT NULL", db.Strings(ids))
 	if err != nil {
 		return nil, err
@@ -206,6 +207,32 @@ func (x *indexer) decidedTerms(r db.Reader, ids []string) (rows [][]any, err err
 	})
 }
 
+// Entries are what the index holds of some operations.
+type Entries [][]any
+
+// Entries makes them again of bodies and results, because the index is not kept
+// by operation. It is read outside of the write that calls Forget: decoding
+// bodies there would keep others waiting.
+func (s *Ledger) Entries(r db.Reader, ids []string) (Entries, error) {
+	ops, err := db.Collect(r, scanIndexed, "SELECT "+indexedColumns+" WHERE "+s.db.In("o.operation_id", "$1"), db.Strings(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read what operations are found by: %w", err)
+	}
+	decided, err := s.decidedTerms(r, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read what operations are found by: %w", err)
+	}
+	return append(submittedTerms(ops), decided...), nil
+}
+
+// Forget removes entries from the index.
+func (s *Ledger) Forget(tx *db.Tx, e Entries) error {
+	if err := tx.ExecEach("DELETE FROM operation_terms WHERE term = $1 AND operation_id = $2", e); err != nil {
+		return fmt.Errorf("take operations out of the index: %w", err)
+	}
+	return nil
+}
+
 // sweep looks once more at a stretch of ids for operations that were committed
 // after their neighbours were indexed.
 func (x *indexer) sweep(ctx context.Context, cursor string, after time.Duration) (more bool, err error) {
@@ -222,7 +249,7 @@ func (x *indexer) sweep(ctx context.Context, cursor string, after time.Duration)
 		if err != nil {
 			return err
 		}
-		end = min(end, idAt(x.now().Add(-after)))
+		end = min(end, filing.IDAt(x.now().Add(-after)))
 		var late []string
 		found, err := r.Query(`SELECT o.operation_id, EXISTS (SELECT 1 FROM operation_terms t WHERE t.term = '#' || o.country AND t.operation_id = o.operation_id)
 			FROM operations o WHERE o.operation_id > $1 AND o.operation_id < $2 ORDER BY o.operation_id LIMIT $3`, from, end, sweepSet)
@@ -271,17 +298,6 @@ func (x *indexer) store(ctx context.Context, m move, rows [][]any) error {
 		}
 		return tx.InsertReturning(db.Insert{Table: "operation_terms", Columns: "term,operation_id", Suffix: "ON CONFLICT DO NOTHING"}, rows, nil)
 	})
-}
-
-// idAt is the smallest operation id that could have been made at an instant:
-// an id of version 7 begins with its milliseconds.
-func idAt(at time.Time) string {
-	var id uuid.UUID
-	ms := max(0, at.UnixMilli())
-	for i := range 6 {
-		id[i] = byte(ms >> (40 - 8*i))
-	}
-	return id.String()[:13]
 }
 
 // madeAt is when an operation id was made; zero for none of ours.

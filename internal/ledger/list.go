@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/fault"
 	"tributary/internal/filing"
 )
 
@@ -60,6 +61,9 @@ func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*fili
 		list = make([]*filing.Row, 0, len(ids))
 		for read, i := 0, 0; i < len(ids); i++ {
 			row, size, err := s.row(r, scope, ids[i])
+			if fault.KindOf(err) == fault.Expired {
+				continue // there is nothing left to list
+			}
 			if err != nil {
 				return err
 			}

@@ -142,10 +142,10 @@ func (s *Ledger) search(r db.Reader, q Query) (page Page, err error) {
 	}
 	span := span{after: q.After}
 	if !q.From.IsZero() {
-		span.from = idAt(q.From)
+		span.from = filing.IDAt(q.From)
 	}
 	if !q.To.IsZero() {
-		span.before = idAt(q.To)
+		span.before = filing.IDAt(q.To)
 	}
 	for _, window := range windows {
 		ids, err := candidates(r, sources, span, window)

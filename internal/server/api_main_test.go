@@ -50,6 +50,7 @@ func TestMain(m *testing.M) {
 // program is a whole running demo with a receiver of its webhooks.
 type program struct {
 	*server.Server
+	cfg      server.Config
 	inbox    *inbox
 	dir      string
 	cancel   context.CancelFunc
@@ -87,22 +88,24 @@ func quiet(t testing.TB) *program {
 
 // start runs a demo; database is empty for a file of its own.
 func start(worker bool, database string) (*program, error) {
+	return startAt(worker, database, nil)
+}
+
+// startAt is start with another clock for retention; nil: the clock of the machine.
+func startAt(worker bool, database string, now func() time.Time) (*program, error) {
 	dir, err := os.MkdirTemp("", "tributary-api-test-")
 	if err != nil {
 		return nil, err
 	}
 	p := &program{dir: dir, inbox: newInbox(), ended: make(chan error, 1)}
-	ctx, cancel := context.WithCancel(context.Background())
-	p.cancel = cancel
-	p.Server, err = server.Open(ctx, server.Config{
+	p.cfg = server.Config{
 		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: dir, Database: database, Version: "test",
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, DocumentTTL: time.Second,
 		WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
-	})
-	if err != nil {
+	}.AtTime(now)
+	if err := p.launch(); err != nil {
 		return nil, err
 	}
-	go func() { p.ended <- p.Run(ctx) }()
 	if p.stranger, err = p.newClient("stranger", account.Rate{}); err != nil {
 		return nil, err
 	}
@@ -110,12 +113,38 @@ func start(worker bool, database string) (*program, error) {
 		return nil, err
 	}
 	p.inbox.trust(demoKey, p.stranger, p.limited)
+	return p, p.await()
+}
+
+// launch opens the program and lets it go.
+func (p *program) launch() (err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	if p.Server, err = server.Open(ctx, p.cfg); err == nil {
+		go func() { p.ended <- p.Run(ctx) }()
+	}
+	return err
+}
+
+func (p *program) await() error {
 	select {
 	case <-p.Ready():
-		return p, nil
+		return nil
 	case err := <-p.ended:
-		return nil, fmt.Errorf("the program ended: %w", err)
+		return fmt.Errorf("the program ended: %w", err)
 	}
+}
+
+// restart ends the program and starts it again on the same folder and database.
+func (p *program) restart() error {
+	p.cancel()
+	if err := errors.Join(<-p.ended, p.Close()); err != nil {
+		return err
+	}
+	if err := p.launch(); err != nil {
+		return err
+	}
+	return p.await()
 }
 
 func (p *program) newClient(id string, rate account.Rate) (string, error) {

@@ -27,6 +27,7 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/recovery"
+	"tributary/internal/retention"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
@@ -34,7 +35,7 @@ import (
 // build makes every part, from left to right on the staircase.
 func (s *Server) build(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.buildCountries, s.buildAccounts, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildRestore, s.buildAPI, s.buildConsole,
+		s.buildCountries, s.buildAccounts, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -227,6 +228,14 @@ func (s *Server) buildTransactions(context.Context) (err error) {
 	s.recovery = recovery.New(recovery.Config{DB: s.db, Atlas: s.atlas, Companies: s.company, Filing: s.service, Alerts: s.alerts, Log: s.cfg.Log})
 	s.ledger = ledger.New(ledger.Config{
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Filing: s.service, Tally: tally, Log: s.cfg.Log,
+	})
+	return nil
+}
+
+func (s *Server) buildRetention(context.Context) error {
+	s.retention = retention.New(retention.Config{
+		DB: s.db, Atlas: s.atlas, Accounts: s.accounts, Operators: s.operators, Documents: s.docs, Hooks: s.hooks, Lookups: s.lookups,
+		Filing: s.service, Ledger: s.ledger, Alerts: s.alerts, Log: s.cfg.Log, Now: s.cfg.retentionNow,
 	})
 	return nil
 }

@@ -64,6 +64,8 @@ type Config struct {
 
 	Log     *slog.Logger
 	Version string
+
+	retentionNow func() time.Time // nil: the clock. Tests move it
 }
 
 // check completes the configuration and reports what is wrong with it: each

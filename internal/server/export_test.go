@@ -1,13 +1,14 @@
 package server
 
 import (
-	"context"
 	"net/http"
+	"time"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/operator"
+	"tributary/internal/retention"
 )
 
 // OpenTimeout is how long a database may take to answer at the start.
@@ -19,8 +20,14 @@ const ExchangeTimeout = exchangeTimeout
 // Accounts is the book of clients of a running program.
 func (s *Server) Accounts() *account.Accounts { return s.accounts }
 
-// Forget is a day's round of forgetting.
-func (s *Server) Forget(ctx context.Context) error { return s.forget(ctx) }
+// Retention makes the rounds of a running program.
+func (s *Server) Retention() *retention.Retention { return s.retention }
+
+// AtTime is a configuration whose rounds of retention are made at another time.
+func (c Config) AtTime(now func() time.Time) Config {
+	c.retentionNow = now
+	return c
+}
 
 // DB is the database of a running program.
 func (s *Server) DB() *db.DB { return s.db }

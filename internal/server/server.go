@@ -34,6 +34,7 @@ import (
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 	"tributary/internal/recovery"
+	"tributary/internal/retention"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
@@ -72,6 +73,7 @@ type Server struct {
 	vies      *lookup.VIES
 	service   *filing.Service
 	ledger    *ledger.Ledger
+	retention *retention.Retention
 	recovery  *recovery.Recovery
 	renderer  *document.Renderer
 	api       *api.API
@@ -274,7 +276,8 @@ func (s *Server) startJobs(ctx context.Context) error {
 	s.lookups.Workers(workers)
 	s.docs.Workers(workers)
 	s.hooks.Workers(workers)
-	periodic := slices.Concat(s.company.Periodic(), s.lookups.Periodic(), s.docs.Periodic(), s.hooks.Periodic())
+	s.retention.Workers(workers)
+	periodic := slices.Concat(s.company.Periodic(), s.lookups.Periodic(), s.docs.Periodic(), s.hooks.Periodic(), s.retention.Periodic())
 	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic, Parallel: jobsParallel}); err != nil {
 		return err
 	}

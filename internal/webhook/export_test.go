@@ -14,3 +14,6 @@ func WatchReply(pieces ...[]byte) (status int, within bool) {
 
 // WiderMax is how many sets of open networks are kept.
 const WiderMax = widerMax
+
+// ForgetSet is how many events a step of forgetting looks at.
+const ForgetSet = forgetSet

@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -338,22 +339,39 @@ func TestForgottenTriesLeaveTheEvent(t *testing.T) {
 		eventually(t, "delivered", func() bool { return o.one(t).Status == webhook.Delivered })
 		stop()
 		row := o.one(t)
-		forget := func(clientID string, from, to time.Time) int {
-			err := d.Write(t.Context(), func(tx *db.Tx) error { return o.Forget(tx, clientID, from, to) })
-			if err != nil {
+		forget := func(clientID string, before time.Time) int {
+			if _, err := o.ForgetTries(t.Context(), clientID, before); err != nil {
 				t.Fatal(err)
 			}
 			return len(o.tries(t, row.WebhookID))
 		}
+		made := o.tries(t, row.WebhookID)
 		later := d.Now().Add(time.Second)
-		if n := forget("c_other", time.Time{}, later); n != 2 {
+		if n := forget("c_other", later); n != 2 {
 			t.Errorf("another client's: %d left", n)
 		}
-		if n := forget(client, time.Time{}, row.CreatedAt.Add(-time.Second)); n != 2 {
-			t.Errorf("older ones: %d left", n)
+		if n := forget(client, made[0].At); n != 2 {
+			t.Errorf("before the first: %d left", n)
 		}
-		if n := forget(client, time.Time{}, later); n != 0 || o.one(t).Status != webhook.Delivered || o.one(t).Tries != 2 {
+		if n := forget(client, made[1].At); n != 1 { // each try has an age of its own
+			t.Errorf("before the second: %d left", n)
+		}
+		if n := forget(client, later); n != 0 || o.one(t).Status != webhook.Delivered || o.one(t).Tries != 2 {
 			t.Errorf("%d left of %+v", n, o.one(t))
+		}
+		// In several steps, and to the last one.
+		for i := range 2*webhook.ForgetSet + 1 {
+			o.notify(t, event(fmt.Sprint("many-", i)))
+		}
+		if err := d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Exec("UPDATE webhook_events SET first_try = '{}' WHERE resource_id LIKE 'many-%'")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []int{2*webhook.ForgetSet + 1, 0} {
+			if n, err := o.ForgetTries(t.Context(), client, d.Now().Add(time.Second)); n != want || err != nil {
+				t.Errorf("forgot the tries of %d events, want %d: %v", n, want, err)
+			}
 		}
 	})
 }

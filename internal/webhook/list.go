@@ -232,15 +232,3 @@ func (h *Hooks) Tries(ctx context.Context, clientID, webhookID string) (tries []
 	})
 	return tries, err
 }
-
-// Forget removes the records of tries, replies included, of a client's events that
-// were created in [from, to). They are diagnostics and may hold personal data; the
-// events themselves stay.
-func (h *Hooks) Forget(tx *db.Tx, clientID string, from, to time.Time) error {
-	for _, text := range []string{forgetTriesSQL, forgetFirstSQL} {
-		if err := tx.Exec(text, clientID, idFrom(from), idFrom(to)); err != nil {
-			return fmt.Errorf("forget tries of client %s: %w", clientID, err)
-		}
-	}
-	return nil
-}

@@ -48,11 +48,9 @@ const (
 
 	triesSQL = "SELECT record FROM webhook_tries WHERE webhook_id = $1 ORDER BY try"
 
-	forgetTriesSQL = `DELETE FROM webhook_tries WHERE webhook_id IN (
-		SELECT webhook_id FROM webhook_events WHERE client_id = $1 AND webhook_id >= $2 AND webhook_id < $3)`
+	forgettableSQL = `SELECT webhook_id, coalesce(first_try, '') FROM webhook_events WHERE client_id = $1 AND webhook_id > $2 AND webhook_id < $3 ORDER BY webhook_id LIMIT $4`
 
-	forgetFirstSQL = `UPDATE webhook_events SET first_try = NULL
-		WHERE client_id = $1 AND webhook_id >= $2 AND webhook_id < $3 AND first_try IS NOT NULL`
+	oldTriesSQL = "SELECT webhook_id, try, record FROM webhook_tries WHERE "
 
 	rowColumns = "webhook_id, event_type, resource_id, resource_path, status, tries, due_at, lease_until, last_status, created_at"
 )

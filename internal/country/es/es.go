@@ -43,6 +43,8 @@ func Pack() country.Pack {
 			"https://sede.agenciatributaria.gob.es/Sede/iva/sistemas-informaticos-facturacion-verifactu.html",
 			"https://www.agenciatributaria.es/AEAT.desarrolladores/Desarrolladores/_menu_/Documentacion/Sistemas_Informaticos_de_Facturacion_y_Sistemas_VERI_FACTU/Sistemas_Informaticos_de_Facturacion_y_Sistemas_VERI_FACTU.html",
 		},
+		RetentionYears: 6, // Código de Comercio, art. 30: books and documents from the last entry on
+
 		Facts:        p.facts,
 		Checks:       p.checks(),
 		Classify:     p.classify,

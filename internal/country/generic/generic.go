@@ -40,6 +40,14 @@ var ratesCSV []byte
 // whoever edits rates.csv looks there.
 const ratesSource = "https://ec.europa.eu/taxation_customs/tedb/"
 
+// retentionYears are those of countries whose statute was looked up; others
+// have the default.
+var retentionYears = map[string]int{
+	"DE": 8,  // Abgabenordnung § 147 (3): Buchungsbelege
+	"FR": 10, // Code de commerce, art. L123-22
+	"IT": 10, // Codice civile, art. 2220
+}
+
 // Packs returns a pack for every country, in the order of their codes. It
 // fails only when the tables in the program are broken.
 func Packs() ([]country.Pack, error) {
@@ -79,6 +87,7 @@ func Packs() ([]country.Pack, error) {
 		facts.Rates = append(facts.Rates, own[row[0]]...)
 		packs = append(packs, country.Pack{
 			Code: row[0], Name: row[1], Version: version, Sources: sources, Facts: facts, Checks: checks(), Example: examples[row[0]],
+			RetentionYears: retentionYears[row[0]],
 		})
 	}
 	return packs, nil

@@ -56,6 +56,8 @@ func Pack() country.Pack {
 			"https://github.com/CIRFMF/ksef-docs",                                            // KSeF API 2.0
 			"https://api.ksef.mf.gov.pl/docs/v2",                                             // its OpenAPI
 		},
+		RetentionYears: 10, // longer than Ordynacja podatkowa, art. 86 with art. 70: five years from the end of the year of payment
+
 		Facts:        f,
 		Checks:       c.checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },

@@ -28,3 +28,20 @@ func TestTheWorldIsEveryCountryAndTheReferenceAuthority(t *testing.T) {
 		t.Error("XX is offered with test keys only, a country with both")
 	}
 }
+
+func TestRecordsAreKeptForTheYearsOfTheLaw(t *testing.T) {
+	packs, err := world.Packs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := map[string]int{"DE": 8, "ES": 6}
+	for _, p := range packs {
+		want, own := others[p.Code]
+		if !own {
+			want = 10
+		}
+		if got := p.KeptYears(); got != want {
+			t.Errorf("%s keeps records for %d years, want %d", p.Code, got, want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"tributary/internal/db"
+	"tributary/internal/onboarding"
+	"tributary/internal/operator"
+)
+
+type companyCommand struct {
+	Hold    companyHold    `cmd:"" help:"Forget nothing of a company, whatever its age: a legal hold."`
+	Release companyRelease `cmd:"" help:"End the legal hold of a company."`
+}
+
+type companyHold struct {
+	operatorFlags
+	Company string `arg:"" help:"Id of the company."`
+}
+
+type companyRelease struct {
+	operatorFlags
+	Company string `arg:"" help:"Id of the company."`
+}
+
+// Run holds a company.
+func (cmd *companyHold) Run(c *command) error { return cmd.setHold(c, cmd.Company, true) }
+
+// Run ends the hold.
+func (cmd *companyRelease) Run(c *command) error { return cmd.setHold(c, cmd.Company, false) }
+
+// heldCompany is what a script reads afterwards.
+type heldCompany struct {
+	CompanyID string `json:"company_id"`
+	ClientID  string `json:"client_id"`
+	LegalHold bool   `json:"legal_hold"`
+}
+
+func (f *operatorFlags) setHold(c *command, companyID string, hold bool) error {
+	return f.with(c, func(ctx context.Context, d *db.DB, o *operator.Operators) error {
+		done := heldCompany{CompanyID: companyID, LegalHold: hold}
+		err := d.Write(ctx, func(tx *db.Tx) (err error) {
+			if done.ClientID, err = onboarding.Hold(tx, companyID, hold); err != nil {
+				return err
+			}
+			return o.RecordIn(tx, actor(), operator.Act{Action: "company.legal_hold", Subject: companyID, ClientID: done.ClientID, After: map[string]bool{"legal_hold": hold}})
+		})
+		if err != nil {
+			return err
+		}
+		return f.show(c, done, func(w *tabwriter.Writer) {
+			state := "is no longer under a legal hold"
+			if hold {
+				state = "is under a legal hold: nothing of it is forgotten"
+			}
+			fmt.Fprintf(w, "company %s of client %s %s\n", companyID, done.ClientID, state)
+		})
+	})
+}

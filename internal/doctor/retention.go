@@ -1,0 +1,42 @@
+package doctor
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/retention"
+)
+
+// lateRound is how long the last round of retention may be ago.
+const lateRound = 2 * retention.Every
+
+// checkRetention says when what has had its time was last forgotten.
+func (d *doctor) checkRetention(ctx context.Context) {
+	var last []retention.Report
+	err := d.db.Read(ctx, func(r db.Reader) (err error) { last, err = retention.Last(r, 1); return err })
+	what := about{check: "retention"}
+	switch {
+	case err != nil:
+		what.fix = "look at the database's log"
+		d.say(Fail, what, "%v", err)
+		return
+	case len(last) == 0:
+		what.fix = "nothing, if the service has never run here; else start a node with --role worker"
+		d.say(Warn, what, "no round was made yet")
+		return
+	}
+	n, ago := last[0].Removed, d.now().Sub(last[0].EndedAt).Round(time.Minute)
+	if len(last[0].Failed) > 0 {
+		what.fix = "see the alert retention_failed"
+		d.say(Warn, what, "the round %s ago failed for %s", ago, strings.Join(last[0].Failed, ", "))
+		return
+	}
+	verdict := OK
+	if ago > lateRound {
+		verdict, what.fix = Warn, "start a node with --role worker, or look why the running one does not work"
+	}
+	d.say(verdict, what, "the last round was %s ago: %d records, %d events, %d tries, %d calls removed; %d clients are under a legal hold",
+		ago, n.Operations, n.Events, n.Tries, n.Calls, len(last[0].Held))
+}

@@ -1,0 +1,119 @@
+package retention
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/db"
+	"tributary/internal/filing"
+	"tributary/internal/operator"
+)
+
+// earliestYear is how much sooner than in UTC a calendar year ends anywhere: a
+// document of the first hours of a year is never taken for one of the year before.
+const earliestYear = 14 * time.Hour
+
+// expiryOf says which records of a client have expired at an instant. The years
+// are the country's, counted from the end of the calendar year; a client may
+// have more, never fewer.
+func (r *Retention) expiryOf(c account.Client, now time.Time, held map[string]bool) filing.Expiry {
+	e := filing.Expiry{Before: map[string]time.Time{}, Held: held}
+	for _, code := range r.cfg.Atlas.Codes() {
+		pack, _ := r.cfg.Atlas.Pack(code) // the atlas has what it lists
+		years := max(pack.KeptYears(), c.Config.Retention.Years)
+		e.Before[pack.Code] = time.Date(now.UTC().Year()-years, time.January, 1, 0, 0, 0, 0, time.UTC).Add(-earliestYear)
+	}
+	return e
+}
+
+// retirement destroys the records of one client whose years are over: bodies,
+// results, filings and receipts, documents and what they are found by.
+//
+// Failure policy: each step is one write of a bounded number of operations and
+// bytes, in which all of their record goes or none of it. A round that is cut
+// off is gone through again. What was destroyed is told in the log, in the
+// report and in the operators' audit log.
+type retirement struct {
+	*Retention
+	client     account.Client
+	expiry     filing.Expiry
+	operations int
+	documents  int
+}
+
+func (r *retirement) all(ctx context.Context) error {
+	goal, err := json.Marshal(r.expiry)
+	if err != nil {
+		return err
+	}
+	var at, done string
+	err = r.cfg.DB.Read(ctx, func(reader db.Reader) error {
+		err := reader.Row(progressSQL, r.client.ID).Scan(&at, &done)
+		if errors.Is(err, db.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	// Years end once a year: between two New Years, and without another hold or
+	// another wish of the client, there is nothing to look for.
+	if err != nil || done == string(goal) {
+		return err
+	}
+	clean := at // up to here nothing was left behind
+	for whole := true; ; {
+		aged, err := r.step(ctx, at)
+		if err != nil {
+			return errors.Join(err, r.tell(context.WithoutCancel(ctx)))
+		}
+		if whole = whole && !aged.Kept; whole && aged.Last != "" {
+			clean = aged.Last
+		}
+		if at = aged.Last; at == "" {
+			break
+		}
+	}
+	return errors.Join(r.tell(ctx), r.cfg.DB.Write(ctx, func(tx *db.Tx) error { return tx.Exec(advanceSQL, r.client.ID, clean, string(goal)) }))
+}
+
+// step looks at a stretch and destroys what has expired of it.
+func (r *retirement) step(ctx context.Context, after string) (aged filing.Aged, err error) {
+	var entries [][]any
+	err = r.cfg.DB.Read(ctx, func(reader db.Reader) error {
+		if aged, err = r.cfg.Filing.Aging(reader, r.client.ID, r.expiry, after); err != nil || len(aged.Expired) == 0 {
+			return err
+		}
+		entries, err = r.cfg.Ledger.Entries(reader, aged.Expired)
+		return err
+	})
+	if err != nil || len(aged.Expired) == 0 {
+		return aged, err
+	}
+	documents := 0
+	err = r.cfg.DB.Write(ctx, func(tx *db.Tx) (err error) {
+		if err := r.cfg.Ledger.Forget(tx, entries); err != nil {
+			return err
+		}
+		if documents, err = r.cfg.Documents.Drop(tx, r.client.ID, aged.Expired); err != nil {
+			return err
+		}
+		return r.cfg.Filing.Retire(tx, aged.Expired)
+	})
+	if err != nil {
+		return aged, fmt.Errorf("destroy records of client %s: %w", r.client.ID, err)
+	}
+	r.operations, r.documents = r.operations+len(aged.Expired), r.documents+documents
+	return aged, nil
+}
+
+// tell notes in the audit log what was destroyed.
+func (r *retirement) tell(ctx context.Context) error {
+	if r.operations == 0 {
+		return nil
+	}
+	return r.cfg.Operators.Record(ctx, account.Actor{Name: "retention"}, operator.Act{Action: "records.retired", Subject: r.client.ID, ClientID: r.client.ID,
+		After: map[string]int{"operations": r.operations, "documents": r.documents}})
+}

@@ -1,0 +1,325 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/onboarding"
+	"tributary/internal/operator"
+	"tributary/internal/retention"
+)
+
+// aged is a program whose rounds of retention are made at another time.
+type aged struct {
+	*program
+	ahead atomic.Int64
+}
+
+func startAged(t *testing.T, url string) *aged {
+	t.Helper()
+	a := &aged{}
+	p, err := startAt(true, url, func() time.Time { return time.Now().Add(time.Duration(a.ahead.Load())) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.program = p
+	t.Cleanup(func() {
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// at sets the clock of retention.
+func (a *aged) at(when time.Time) { a.ahead.Store(int64(time.Until(when))) }
+
+func (a *aged) days(n int) { a.at(time.Now().AddDate(0, 0, n)) }
+
+// newYear sets it to the beginning of a year from now.
+func (a *aged) newYear(years int) {
+	a.at(time.Date(time.Now().UTC().Year()+years, time.January, 1, 0, 1, 0, 0, time.UTC))
+}
+
+func (a *aged) round(t *testing.T) retention.Report {
+	t.Helper()
+	report, err := a.Retention().Round(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func (p *program) count(t *testing.T, query string, args ...any) (n int64) {
+	t.Helper()
+	if err := p.DB().Read(t.Context(), func(r db.Reader) error { return r.Row(query, args...).Scan(&n) }); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func (p *program) configure(t *testing.T, change func(*account.Config)) {
+	t.Helper()
+	_, err := p.Accounts().Configure(t.Context(), account.Actor{Name: "test"}, "demo", func(c *account.Config) error { change(c); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRecordsAreDestroyedAfterTheirYears: the bytes go, what keeps promises
+// stays. The job of a program that starts does it.
+func TestRecordsAreDestroyedAfterTheirYears(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		p := startAged(t, url)
+		c := p.as(demoKey)
+		const name = "Canary Trading of Nowhere"
+		body := p.sale(t, "retired-1", object{"customer": object{"legal_name": name, "type": "INDIVIDUAL", "address": object{"country_code": "XX"}}})
+		operation := c.submit(t, "/v1/transactions", body)
+		c.outcome(t, operation)
+		refused := c.submit(t, "/v1/transactions", p.sale(t, "retired-2", object{"transaction_number": "R-2-REJECT"}))
+		c.outcome(t, refused)
+		eventually(t, "the index knows it", func() bool {
+			return p.count(t, "SELECT count(*) FROM operation_terms WHERE operation_id = $1", operation) > 0 && p.count(t, "SELECT count(*) FROM attachments WHERE operation_id = $1", operation) == 3
+		})
+		// Terms of the outcome come a little later than those of the body.
+		eventually(t, "the index knows the outcome", func() bool {
+			return p.count(t, "SELECT count(*) FROM search_cursors WHERE name = 'settled' AND position <> ''") > 0
+		})
+		history := string(c.want(t, http.StatusOK, "GET", "/v1/transactions/history/retired-1", nil).body)
+
+		p.newYear(10) // ten full years are not over before the end of the tenth
+		if report := p.round(t); report.Removed.Operations != 0 {
+			t.Errorf("a year early: %+v", report)
+		}
+		c.want(t, http.StatusOK, "GET", "/v1/transactions/"+operation, nil)
+		p.newYear(11)
+		if err := p.restart(); err != nil {
+			t.Fatal(err)
+		}
+		c = p.as(demoKey)
+		eventually(t, "the job has made its round", func() bool {
+			return p.count(t, "SELECT count(*) FROM retention_rounds WHERE started_at > $1", db.Micros(time.Now().AddDate(10, 0, 0))) > 0
+		})
+		if report := p.round(t); report.Removed.Operations != 0 {
+			t.Errorf("again: %+v", report)
+		}
+		for _, id := range []string{operation, refused} {
+			if got := c.want(t, http.StatusGone, "GET", "/v1/transactions/"+id, nil); got.code(t) != "expired" {
+				t.Errorf("%s: %s", id, got.body)
+			}
+		}
+		if again := c.submit(t, "/v1/transactions", body); again != operation {
+			t.Errorf("the same submit is answered with %s, want %s", again, operation)
+		}
+		if now := string(c.want(t, http.StatusOK, "GET", "/v1/transactions/history/retired-1", nil).body); now != history {
+			t.Errorf("the history was %s, now %s", history, now)
+		}
+		if list := string(c.want(t, http.StatusOK, "GET", "/v1/transactions?limit=100", nil).body); strings.Contains(list, operation) {
+			t.Errorf("it is listed:\n%s", list)
+		}
+		p.nothingLeft(t, operation, name)
+		correction := c.submit(t, "/v1/transactions/credit", object{"country_code": "XX", "transaction_date": "2026-03-31T10:00:00Z", "transaction_id": "retired-1-credit", "reference_transaction_id": "retired-1", "note": "x"})
+		if result := c.outcome(t, correction); result["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(result["errors"]), "reference_unknown") {
+			t.Errorf("a credit of it: %v", result)
+		}
+	})
+}
+
+// nothingLeft looks into the tables: what may stay has no byte of the document.
+func (p *program) nothingLeft(t *testing.T, operation, canary string) {
+	t.Helper()
+	for _, table := range []string{"bodies", "attachments", "operation_terms", "exchange_operations"} {
+		if n := p.count(t, "SELECT count(*) FROM "+table+" WHERE operation_id = $1", operation); n != 0 {
+			t.Errorf("%s has %d rows of it", table, n)
+		}
+	}
+	if n := p.count(t, "SELECT count(*) FROM filings WHERE operation_id = $1 AND length(report) = 0 AND receipt IS NULL AND document IS NULL AND length(sha256) = 64", operation); n != 1 {
+		t.Error("of the filing there is more left than its hash, or less")
+	}
+	if n := p.count(t, "SELECT count(*) FROM operations WHERE operation_id = $1 AND status = 'SUCCESS' AND result IS NULL AND number <> ''", operation); n != 1 {
+		t.Error("the operation is gone, or its result is not")
+	}
+	for _, column := range []string{"operations WHERE result", "filings WHERE filing"} {
+		if n := p.count(t, "SELECT count(*) FROM "+column+" LIKE $1", "%"+canary+"%"); n != 0 {
+			t.Errorf("%s still has it", column)
+		}
+	}
+	err := p.DB().Read(t.Context(), func(r db.Reader) error {
+		list, _, err := p.Operators().Audit(r, operator.AuditFilter{Action: "records.retired", Limit: 10})
+		if err == nil && (len(list) != 1 || !strings.Contains(list[0].After, "operations")) {
+			t.Errorf("the audit log says %+v", list)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whoever was retired does not change in anything else either.
+	err = p.DB().Write(t.Context(), func(tx *db.Tx) error {
+		return tx.Exec("UPDATE operations SET number = 'forged' WHERE operation_id = $1", operation)
+	})
+	if err == nil {
+		t.Error("a retired success can be changed")
+	}
+}
+
+func TestAHoldAndLongerYearsKeepRecords(t *testing.T) {
+	t.Parallel()
+	p := startAged(t, "")
+	c := p.as(demoKey)
+	operation := c.submit(t, "/v1/transactions", p.sale(t, "kept-1", nil))
+	supplier := c.outcome(t, operation)["supplier"].(object)["id"].(string)
+	eventually(t, "the notification is closed", func() bool {
+		return p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1 AND closed_at IS NOT NULL", operation) == 1
+	})
+	p.newYear(12)
+	there := func(why string) {
+		t.Helper()
+		if report := p.round(t); report.Removed.Operations != 0 || c.do(t, "GET", "/v1/transactions/"+operation, nil).status != http.StatusOK {
+			t.Fatalf("%s: the record is gone: %+v", why, report)
+		}
+		if n := p.count(t, "SELECT count(*) FROM exchanges"); n == 0 {
+			t.Fatalf("%s: the calls are gone", why)
+		}
+	}
+	hold := func(hold bool) {
+		t.Helper()
+		err := p.DB().Write(t.Context(), func(tx *db.Tx) error {
+			clientID, err := onboarding.Hold(tx, supplier, hold)
+			if err == nil && clientID != "demo" {
+				t.Errorf("the company is of %s", clientID)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.configure(t, func(c *account.Config) { c.LegalHold = true })
+	there("a client on hold")
+	if n := p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1", operation); n != 1 {
+		t.Error("a client on hold: the event is gone")
+	}
+	if report := p.round(t); len(report.Held) != 1 || report.Held[0] != "demo" {
+		t.Errorf("the report does not name the client that is held: %+v", report)
+	}
+	p.configure(t, func(c *account.Config) { c.LegalHold = false })
+	hold(true)
+	there("a company on hold")
+	hold(false)
+	p.configure(t, func(c *account.Config) { c.Retention.Years = 30 })
+	if report := p.round(t); report.Removed.Operations != 0 {
+		t.Fatalf("a client that wants thirty years: %+v", report)
+	}
+	p.configure(t, func(c *account.Config) { c.Retention.Years = 1 }) // fewer than the law's are as good as none
+	p.newYear(5)
+	p.round(t)
+	c.want(t, http.StatusOK, "GET", "/v1/transactions/"+operation, nil)
+	p.newYear(12)
+	p.round(t)
+	c.want(t, http.StatusGone, "GET", "/v1/transactions/"+operation, nil)
+}
+
+// TestDiagnosticsGoAfterTheirDays: calls and tries after the client's days,
+// events ninety days after they were closed, at the day and one before it.
+func TestDiagnosticsGoAfterTheirDays(t *testing.T) {
+	t.Parallel()
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		p := startAged(t, url)
+		c := p.as(demoKey)
+		p.configure(t, func(c *account.Config) { c.Retention.DiagnosticDays = 30 })
+		operation := c.submit(t, "/v1/transactions", p.sale(t, "diagnosed-1", nil))
+		c.outcome(t, operation)
+		eventually(t, "the try on record", func() bool {
+			return p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1 AND first_try IS NOT NULL AND closed_at IS NOT NULL", operation) == 1
+		})
+		eventually(t, "the call on record", func() bool {
+			return p.count(t, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", operation) > 0
+		})
+		var webhookID string
+		if err := p.DB().Read(t.Context(), func(r db.Reader) error {
+			return r.Row("SELECT webhook_id FROM webhook_events WHERE resource_id = $1", operation).Scan(&webhookID)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		left := func() [4]int64 {
+			return [4]int64{
+				p.count(t, "SELECT count(*) FROM webhook_events WHERE webhook_id = $1 AND first_try IS NOT NULL", webhookID),
+				p.count(t, "SELECT count(*) FROM webhook_events WHERE webhook_id = $1", webhookID),
+				p.count(t, "SELECT count(*) FROM exchanges"), p.count(t, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", operation),
+			}
+		}
+		all := left()
+		p.days(29)
+		if p.round(t); left() != all {
+			t.Errorf("a day early: %v of %v", left(), all)
+		}
+		p.days(31)
+		if report := p.round(t); left() != [4]int64{0, 1, 0, 0} || report.Removed.Tries == 0 || report.Removed.Calls == 0 || report.Removed.Links == 0 {
+			t.Errorf("after thirty days: %v, %+v", left(), report)
+		}
+		p.days(89)
+		if p.round(t); left()[1] != 1 {
+			t.Error("the event is gone a day early")
+		}
+		p.days(91)
+		if report := p.round(t); left()[1] != 0 || report.Removed.Events == 0 {
+			t.Errorf("the event is there after ninety days: %+v", report)
+		}
+		c.want(t, http.StatusNotFound, "POST", "/v1/webhooks/events/"+webhookID+"/redeliver", nil)
+		c.want(t, http.StatusOK, "GET", "/v1/transactions/"+operation, nil)
+	})
+}
+
+// TestOneClientsTroubleLeavesNoneUndone: a row that cannot be read stops its
+// client alone, and an operator hears of it.
+func TestOneClientsTroubleLeavesNoneUndone(t *testing.T) {
+	t.Parallel()
+	p := startAged(t, "")
+	c := p.as(demoKey)
+	operation := c.submit(t, "/v1/transactions", p.sale(t, "troubled-1", nil))
+	c.outcome(t, operation)
+	eventually(t, "the try on record", func() bool {
+		return p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1 AND first_try IS NOT NULL", operation) == 1
+	})
+	// The client that comes first in every list has a try that nobody can read.
+	err := p.DB().Write(t.Context(), func(tx *db.Tx) error {
+		return tx.Exec(`INSERT INTO webhook_events (webhook_id, client_id, event_type, resource_id, resource_path, lane, status, first_try, created_at, closed_at)
+			SELECT '0000' || substr(webhook_id, 5), 'aaa', event_type, 'x', resource_path, 'aaa', 'delivered', 'not JSON', created_at, closed_at FROM webhook_events WHERE resource_id = $1`, operation)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.newClient("aaa", account.Rate{}); err != nil {
+		t.Fatal(err)
+	}
+	p.days(100)
+	report, err := p.Retention().Round(t.Context())
+	if err == nil || len(report.Failed) != 1 || report.Failed[0] != "aaa" {
+		t.Errorf("the round says %+v: %v", report, err)
+	}
+	if report.Removed.Tries == 0 || p.count(t, "SELECT count(*) FROM webhook_events WHERE resource_id = $1", operation) != 0 {
+		t.Errorf("the other client's is still there: %+v", report)
+	}
+	if n := p.count(t, "SELECT count(*) FROM alerts WHERE name = 'retention_failed' AND subject = 'aaa'"); n != 1 {
+		t.Error("nobody is told")
+	}
+	err = p.DB().Read(t.Context(), func(r db.Reader) error {
+		last, err := retention.Last(r, 1)
+		if err == nil && (len(last) != 1 || last[0].Removed != report.Removed || len(last[0].Failed) != 1) {
+			t.Errorf("kept is %+v, want %+v", last, report)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
