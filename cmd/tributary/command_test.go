@@ -22,7 +22,7 @@ func book(t *testing.T, url string) []string {
 	if err := secret.CreateMasterFile(key); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := call(t, "migrate", "--database", url); code != 0 || !strings.Contains(errs, "migration is done") {
+	if code, _, errs := call(t, "migrate", "--database", url); code != 0 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "its schema is made") {
 		t.Fatalf("migrate: %d %s", code, errs)
 	}
 	return []string{"--database", url, "--master-key", "file:" + key, "--json"}

@@ -218,7 +218,7 @@ var details = map[string]detail{
 
 // countryDetails are those of the countries' facts.
 var countryDetails = map[string]detail{
-	"Country.country_code": about("ISO 3166-1, or XX."), "Country.name": about("In English."), "Country.version": about("Of the rules; stored with every operation."), "Country.legal_sources": about("The law, as addresses."),
+	"Country.country_code": about("ISO 3166-1, or XX."), "Country.name": about("In English."), "Country.version": about("Of the rules; stored with every operation."), "Country.legal_sources": about("The law, as addresses."), "Country.retention_years": about("For which records are kept, from the end of the calendar year; a client may have more."),
 	"Country.enabled_use_case": about("What this client may use it for; null: it is not enabled."),
 	"Country.currency":         about("Of the country."), "Country.languages": about("Of documents; the first is the default."), "Country.time_zone": about("Where the supplier's address does not decide."), "Country.use_cases": about("What can be configured."),
 	"Country.filing_obligatory": about("Invoicing files with the authority as well."), "Country.transaction_number_optional": about("The number may be left out."),

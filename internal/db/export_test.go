@@ -80,7 +80,7 @@ func MigrateTo(ctx context.Context, d *DB, last int) (int, error) {
 func MigrateSteps(ctx context.Context, d *DB, steps ...Step) (int, error) {
 	all := make([]migration, len(steps))
 	for i, s := range steps {
-		all[i] = migration{s.Version, s.Name, s.Script}
+		all[i] = migration{version: s.Version, name: s.Name, script: s.Script}
 	}
 	return d.migrate(ctx, all)
 }

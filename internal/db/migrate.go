@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,6 +51,16 @@ type migration struct {
 	version int
 	name    string
 	script  string
+	first   bool // of an empty database: nobody waits for the single step
+}
+
+// level is how loud the single step is. An empty database takes all of them in
+// a moment, and one line says so.
+func (m migration) level() slog.Level {
+	if m.first {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 func (m migration) digest() string {
@@ -76,7 +87,7 @@ func migrations(engine string) ([]migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, migration{version, name, string(script)})
+		all = append(all, migration{version: version, name: name, script: string(script)})
 	}
 	return all, nil
 }
@@ -109,10 +120,13 @@ func (d *DB) migrate(ctx context.Context, all []migration) (steps int, err error
 	if err := s.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)"); err != nil {
 		return 0, fmt.Errorf("make the table of schema versions: %w", err)
 	}
-	if err := d.newer(ctx, all[len(all)-1].version); err != nil {
+	applied, err := d.newer(ctx, all[len(all)-1].version)
+	if err != nil {
 		return 0, err
 	}
+	begun := time.Now()
 	for _, m := range all {
+		m.first = applied == 0
 		done, err := d.step(ctx, s, m)
 		if err != nil {
 			return steps, fmt.Errorf("migration %04d_%s: %w", m.version, m.name, err)
@@ -123,6 +137,9 @@ func (d *DB) migrate(ctx context.Context, all []migration) (steps int, err error
 	}
 	if err := s.migrateJobs(ctx); err != nil {
 		return steps, fmt.Errorf("migrate the job engine's tables: %w", err)
+	}
+	if applied == 0 {
+		d.log.Info("the database was empty, its schema is made", "steps", steps, "took", time.Since(begun).Round(time.Millisecond))
 	}
 	return steps, nil
 }
@@ -140,7 +157,7 @@ func (d *DB) step(ctx context.Context, s schema, m migration) (bool, error) {
 	}
 	begun := time.Now()
 	log := d.log.With("step", fmt.Sprintf("%04d_%s", m.version, m.name))
-	log.Info("migration begins")
+	log.Log(ctx, m.level(), "migration begins")
 	record := fmt.Sprintf("INSERT INTO schema_version VALUES (%d, '%s', '%s', %d)", m.version, m.name, m.digest(), Micros(d.Now()))
 	err = telling(ctx, func() {
 		log.Info("migration goes on", "for", time.Since(begun).Round(time.Second))
@@ -148,7 +165,7 @@ func (d *DB) step(ctx context.Context, s schema, m migration) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	log.Info("migration is done", "took", time.Since(begun).Round(time.Millisecond))
+	log.Log(ctx, m.level(), "migration is done", "took", time.Since(begun).Round(time.Millisecond))
 	return true, nil
 }
 
@@ -178,15 +195,14 @@ func (d *DB) digestOf(ctx context.Context, version int) (digest string, err erro
 	return digest, err
 }
 
-func (d *DB) newer(ctx context.Context, known int) error {
-	var last int
-	err := d.Read(ctx, func(r Reader) error {
+func (d *DB) newer(ctx context.Context, known int) (last int, err error) {
+	err = d.Read(ctx, func(r Reader) error {
 		return r.Row("SELECT coalesce(max(version), 0) FROM schema_version").Scan(&last)
 	})
 	if err == nil && last > known {
-		return fmt.Errorf("%w (version %d, known up to %d)", ErrSchemaNew, last, known)
+		return last, fmt.Errorf("%w (version %d, known up to %d)", ErrSchemaNew, last, known)
 	}
-	return err
+	return last, err
 }
 
 // CheckSchema reports ErrSchemaOld or ErrSchemaNew when program and database do not fit.
@@ -202,7 +218,7 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 	if !exists {
 		return fmt.Errorf("%w (it is empty)", ErrSchemaOld)
 	}
-	if err := d.newer(ctx, all[len(all)-1].version); err != nil {
+	if _, err := d.newer(ctx, all[len(all)-1].version); err != nil {
 		return err
 	}
 	for _, m := range all {

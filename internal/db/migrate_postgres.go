@@ -124,7 +124,7 @@ func (s *pgSchema) step(ctx context.Context, m migration, record string) error {
 		return err
 	}
 	for i, ix := range indexes {
-		s.e.d.log.Info("building an index while others write", "index", ix.name, "table", ix.table, "number", i+1, "of", len(indexes))
+		s.e.d.log.Log(ctx, m.level(), "building an index while others write", "index", ix.name, "table", ix.table, "number", i+1, "of", len(indexes))
 		if err := s.index(ctx, ix); err != nil {
 			return fmt.Errorf("index %s: %w", ix.name, err)
 		}
