@@ -115,13 +115,18 @@ func (s *Service) Retire(tx *db.Tx, ids []string) error {
 	for _, statement := range []string{
 		"DELETE FROM bodies WHERE " + in,
 		"DELETE FROM exchange_operations WHERE " + in,
+		"DELETE FROM lifecycle WHERE " + in,
+		"DELETE FROM told WHERE " + in,
+		"DELETE FROM listening WHERE " + in,
 		// What was corrected by what stays; by how much was the record's.
 		"UPDATE corrections SET amount = 0 WHERE (client_id, original_id) IN (SELECT client_id, transaction_id FROM operations WHERE status = 'SUCCESS' AND " + in + ")",
-		"UPDATE operations SET result = NULL WHERE " + in + " AND result IS NOT NULL",
 	} {
 		if err := tx.Exec(statement, list); err != nil {
 			return fmt.Errorf("destroy the records of retired operations: %w", err)
 		}
+	}
+	if err := dropResults(tx, s.db, ids); err != nil {
+		return fmt.Errorf("destroy the results of retired operations: %w", err)
 	}
 	return nil
 }

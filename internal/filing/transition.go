@@ -242,3 +242,9 @@ func hurryAll(tx *db.Tx, d *db.DB, ids []string) error {
 func holdOpen(tx *db.Tx, id string) error {
 	return tx.Exec("UPDATE operations SET due_at = due_at WHERE operation_id = $1 AND status = 'PROCESSING'", id)
 }
+
+// dropResults takes the results of retired operations away, the one change that
+// the database lets a SUCCESS have.
+func dropResults(tx *db.Tx, d *db.DB, ids []string) error {
+	return tx.Exec("UPDATE operations SET result = NULL WHERE "+d.In("operation_id", "$1")+" AND result IS NOT NULL", db.Strings(ids))
+}
