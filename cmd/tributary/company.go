@@ -6,8 +6,7 @@ import (
 	"text/tabwriter"
 
 	"tributary/internal/db"
-	"tributary/internal/onboarding"
-	"tributary/internal/operator"
+	"tributary/internal/server"
 )
 
 type companyCommand struct {
@@ -39,15 +38,9 @@ type heldCompany struct {
 }
 
 func (f *operatorFlags) setHold(c *command, companyID string, hold bool) error {
-	return f.with(c, func(ctx context.Context, d *db.DB, o *operator.Operators) error {
+	return f.withDatabase(c, func(ctx context.Context, d *db.DB) (err error) {
 		done := heldCompany{CompanyID: companyID, LegalHold: hold}
-		err := d.Write(ctx, func(tx *db.Tx) (err error) {
-			if done.ClientID, err = onboarding.Hold(tx, companyID, hold); err != nil {
-				return err
-			}
-			return o.RecordIn(tx, actor(), operator.Act{Action: "company.legal_hold", Subject: companyID, ClientID: done.ClientID, After: map[string]bool{"legal_hold": hold}})
-		})
-		if err != nil {
+		if done.ClientID, err = server.HoldCompany(ctx, d, actor(), companyID, hold); err != nil {
 			return err
 		}
 		return f.show(c, done, func(w *tabwriter.Writer) {

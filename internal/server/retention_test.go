@@ -11,9 +11,9 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
-	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 	"tributary/internal/retention"
+	"tributary/internal/server"
 )
 
 // aged is a program whose rounds of retention are made at another time.
@@ -192,15 +192,9 @@ func TestAHoldAndLongerYearsKeepRecords(t *testing.T) {
 	}
 	hold := func(hold bool) {
 		t.Helper()
-		err := p.DB().Write(t.Context(), func(tx *db.Tx) error {
-			clientID, err := onboarding.Hold(tx, supplier, hold)
-			if err == nil && clientID != "demo" {
-				t.Errorf("the company is of %s", clientID)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+		clientID, err := server.HoldCompany(t.Context(), p.DB(), account.Actor{Name: "test"}, supplier, hold)
+		if err != nil || clientID != "demo" {
+			t.Fatalf("the company is of %s: %v", clientID, err)
 		}
 	}
 	p.configure(t, func(c *account.Config) { c.LegalHold = true })
@@ -321,5 +315,34 @@ func TestOneClientsTroubleLeavesNoneUndone(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestARetiredSuccessChangesInNothing walks all columns: whoever adds one to the
+// table must add it to the guard that lets a result go.
+func TestARetiredSuccessChangesInNothing(t *testing.T) {
+	t.Parallel()
+	p := startAged(t, "")
+	c := p.as(demoKey)
+	operation := c.submit(t, "/v1/transactions", p.sale(t, "guarded-1", nil))
+	c.outcome(t, operation)
+	p.newYear(11)
+	p.round(t)
+	c.want(t, http.StatusGone, "GET", "/v1/transactions/"+operation, nil)
+	var columns []string
+	err := p.DB().Read(t.Context(), func(r db.Reader) (err error) {
+		columns, err = db.Collect(r, func(scan func(...any) error) (name string, err error) { return name, scan(&name) }, "SELECT name FROM pragma_table_info('operations')")
+		return err
+	})
+	if err != nil || len(columns) < 26 {
+		t.Fatalf("columns %v: %v", columns, err)
+	}
+	for _, column := range columns {
+		err := p.DB().Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Exec("UPDATE operations SET "+column+" = '7' WHERE operation_id = $1", operation)
+		})
+		if err == nil {
+			t.Errorf("%s of a retired success can be changed", column)
+		}
 	}
 }
