@@ -63,8 +63,12 @@ func (l local) name() string { return strings.ToLower(l.language + "-" + l.count
 // visual is the invoice of a local.
 func (l local) visual(t testing.TB) document.Visual {
 	t.Helper()
+	regime := transaction.VAT
+	if l.country == "IN" {
+		regime = "GST"
+	}
 	vat := func(rate string) []transaction.Tax {
-		return []transaction.Tax{{Rate: amount(t, rate), Regime: transaction.VAT, Mode: transaction.Added, Type: transaction.TaxStandard}}
+		return []transaction.Tax{{Rate: amount(t, rate), Regime: regime, Mode: transaction.Added, Type: transaction.TaxStandard}}
 	}
 	prices := [3]int64{245000, 99900, 12000}
 	var items []transaction.Item
@@ -117,8 +121,14 @@ func TestLanguagesAtHomeComeBackFromTheFile(t *testing.T) {
 					}
 				}
 			}
-			if n := len(parsePDF(t, made.PDF).pages()); n != 1 {
+			f := parsePDF(t, made.PDF)
+			if n := len(f.pages()); n != 1 {
 				t.Errorf("three items take %d pages", n)
+			}
+			for _, r := range f.text(f.pages()[0]) {
+				if r.size < 7.5 {
+					t.Errorf("%q is set in %.1f pt", r.text, r.size)
+				}
 			}
 		})
 	}

@@ -124,6 +124,7 @@ func (c *composition) drawTotalRows(rows []totalRow, place rectangle) {
 type taxTable struct {
 	place           rectangle
 	name, base, tax column
+	head, body      pen // smaller where sums of twenty digits meet a narrow roll
 }
 
 // drawTaxSummary draws what was taxed at which rate.
@@ -132,7 +133,7 @@ func (c *composition) drawTaxSummary(groups []taxGroup, place rectangle) {
 		return
 	}
 	t := c.measureTaxes(groups, place)
-	p := c.labelPen()
+	p := t.head
 	header := func() {
 		head := func(col *column, text string) {
 			c.within("TH", func() { c.textIn(p, col, c.y+c.base(p), text) }).heads(scopeColumn)
@@ -155,22 +156,29 @@ func (c *composition) drawTaxSummary(groups []taxGroup, place rectangle) {
 }
 
 func (c *composition) measureTaxes(groups []taxGroup, place rectangle) taxTable {
-	w, p, body := &c.words, c.labelPen(), c.bodyPen()
-	decimals := decimalsOf(c.currency)
-	base, tax := c.width(p, w.taxable), c.width(p, w.taxAmount)
-	for _, g := range groups {
-		base = max(base, c.width(body, w.format.amount(g.base, decimals)))
-		tax = max(tax, c.width(body, w.format.amount(-g.tax, decimals)))
+	w, decimals := &c.words, decimalsOf(c.currency)
+	t := taxTable{place: place, head: c.labelPen(), body: c.bodyPen()}
+	for {
+		base, tax := c.width(t.head, w.taxable), c.width(t.head, w.taxAmount)
+		for _, g := range groups {
+			base = max(base, c.width(t.body, w.format.amount(g.base, decimals)))
+			tax = max(tax, c.width(t.body, w.format.amount(-g.tax, decimals)))
+		}
+		t.tax = column{x: place.x + place.width - tax, width: tax, align: figures}
+		t.base = column{x: t.tax.x - columnGap - base, width: base, align: figures}
+		t.name = column{x: place.x, width: t.base.x - columnGap - place.x}
+		if t.name.width >= max(18*millimetre, c.width(t.head, w.taxSummary)) || t.body.size <= 4*point {
+			t.name.width = max(t.name.width, 10*millimetre)
+			return t
+		}
+		t.body.size = t.body.size * 9 / 10
+		t.head.size = min(t.head.size, t.body.size)
 	}
-	t := taxTable{place: place}
-	t.tax = column{x: place.x + place.width - tax, width: tax, align: figures}
-	t.base = column{x: t.tax.x - columnGap - base, width: base, align: figures}
-	t.name = column{x: place.x, width: max(t.base.x-columnGap-place.x, 18*millimetre)}
-	return t
 }
 
 func (c *composition) drawTaxGroup(g taxGroup, t taxTable) {
-	body, small := c.bodyPen(), c.smallPen()
+	body, small := t.body, c.smallPen()
+	small.size = min(small.size, body.size)
 	f, decimals := &c.words.format, decimalsOf(c.currency)
 	name, detail := c.groupName(g)
 	lines := t.name

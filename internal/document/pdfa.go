@@ -304,7 +304,7 @@ func pdfDate(t time.Time) string { return t.UTC().Format("(D:20060102150405Z)") 
 
 // deflaters keeps compressors: making one costs more than a page's worth of
 // compressing. They are klauspost/compress, which needs a third of the time of
-// the standard library's for the same size (decision 0034).
+// the standard library's for the same size (decision 0044).
 type deflaters struct {
 	quick, small sync.Pool // of *zlib.Writer
 }
@@ -316,7 +316,7 @@ func (d *deflaters) fast(data []byte) []byte { return deflate(&d.quick, contentL
 func (d *deflaters) best(data []byte) []byte { return deflate(&d.small, zlib.BestCompression, data) }
 
 // contentLevel is where page contents stop getting smaller for their time.
-const contentLevel = 3
+const contentLevel = 1
 
 func deflate(pool *sync.Pool, level int, data []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(data)/3+64))

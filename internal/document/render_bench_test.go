@@ -58,11 +58,22 @@ func BenchmarkOnePage(b *testing.B) {
 		change func(*document.Visual)
 	}{
 		{"full", nil},
+		{"untagged", func(v *document.Visual) { v.Untagged = true }},
 		{"without-code", func(v *document.Visual) { v.Codes = nil }},
 		{"without-logo", func(v *document.Visual) { v.Branding.Logo = nil }},
 		{"without-note", func(v *document.Visual) { v.Transaction.Note = "" }},
 	} {
 		b.Run(c.name, func(b *testing.B) { benchmarkRender(b, spanishInvoice(b), c.change) })
+	}
+}
+
+// BenchmarkScripts is a page in letters that need shaping or fonts of folders.
+func BenchmarkScripts(b *testing.B) {
+	for _, l := range locals() {
+		switch l.language {
+		case "AR", "HE", "HI", "JA", "KO", "TH", "ZH":
+			b.Run(l.name(), func(b *testing.B) { benchmarkRender(b, l.visual(b), nil) })
+		}
 	}
 }
 
