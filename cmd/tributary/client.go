@@ -349,6 +349,13 @@ func (f *bookFlags) print(c *command, one account.Client) error {
 		for _, k := range one.Keys {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", k.Kid, k.State, k.CreatedAt.Format(time.RFC3339))
 		}
+		for _, k := range one.LimitedKeys {
+			state := "limited"
+			if !k.RevokedAt.IsZero() {
+				state = "revoked"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\n", k.Kid, state, k.CreatedAt.Format(time.RFC3339), k.Name, k.Scopes)
+		}
 		printWebhookSecrets(w, one.WebhookSecrets)
 	})
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"text/tabwriter"
+	"time"
 
 	"tributary/internal/account"
 	"tributary/internal/db"
+	"tributary/internal/fault"
 	"tributary/internal/secret"
 )
 
@@ -25,12 +28,64 @@ type createdKey struct {
 
 type keyCreate struct {
 	bookFlags
-	Client string `arg:"" help:"Id of the client."`
+	Client  string   `arg:"" help:"Id of the client."`
+	Scopes  []string `help:"Make a key with limits, which never signs webhooks: what it may be used for, of submit, read, onboard, lookup and webhooks." placeholder:"SCOPE" setting:"key-scopes"`
+	Expires string   `help:"When a key with limits ends: a time such as 2027-01-31T00:00:00Z, or a while such as 720h." placeholder:"WHEN" setting:"key-expires"`
+	CIDR    []string `help:"Networks from which a key with limits may be used." placeholder:"CIDR" name:"cidr" setting:"key-cidr"`
+	Name    string   `help:"Name of a key with limits." placeholder:"NAME" setting:"key-name"`
+}
+
+// createdLimitedKey is what a script reads after making a key with limits.
+type createdLimitedKey struct {
+	account.LimitedKey
+	Text string `json:"api_key"` // shown once
+}
+
+// limits reads the flags; false: none was given.
+func (cmd *keyCreate) limits() (l account.Limits, limited bool, err error) {
+	for _, s := range cmd.Scopes {
+		l.Scopes = append(l.Scopes, account.Scope(s))
+	}
+	for _, text := range cmd.CIDR {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return l, true, fault.New(fault.Invalid, "--cidr: %q is not a network such as 10.1.0.0/16", text)
+		}
+		l.Networks = append(l.Networks, network)
+	}
+	if cmd.Expires != "" {
+		if l.ExpiresAt, err = time.Parse(time.RFC3339, cmd.Expires); err != nil {
+			while, wrong := time.ParseDuration(cmd.Expires)
+			if wrong != nil {
+				return l, true, fault.New(fault.Invalid, "--expires: %q is neither a time such as 2027-01-31T00:00:00Z nor a while such as 720h", cmd.Expires)
+			}
+			l.ExpiresAt = time.Now().Add(while)
+		}
+	}
+	l.Name = cmd.Name
+	return l, len(l.Scopes)+len(l.Networks) > 0 || cmd.Expires != "" || cmd.Name != "", nil
+}
+
+func (cmd *keyCreate) runLimited(ctx context.Context, c *command, a *account.Accounts, l account.Limits) error {
+	key, text, err := a.CreateLimitedKey(ctx, actor(), cmd.Client, l)
+	if err != nil {
+		return err
+	}
+	return cmd.show(c, createdLimitedKey{key, text.RevealText()}, func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "kid\t%s\nscopes\t%v\nAPI key\t%s\n\nThe key is shown only now. It never signs webhooks.\n", key.Kid, key.Scopes, text.RevealText())
+	})
 }
 
 // Run adds a key.
 func (cmd *keyCreate) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, _ *db.DB, a *account.Accounts) error {
+		limits, limited, err := cmd.limits()
+		if err != nil {
+			return err
+		}
+		if limited {
+			return cmd.runLimited(ctx, c, a, limits)
+		}
 		key, text, err := a.CreateKey(ctx, actor(), cmd.Client)
 		return cmd.made(c, key, text, err)
 	})

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -258,6 +259,10 @@ var sights = map[string]func(*observatory) (without, with string){
 	"file": func(o *observatory) (string, string) {
 		return o.configured("--file=" + write(o.t, filepath.Join(o.t.TempDir(), "client.json"), `{"display_name":"From a file","rate":{"per_second":200,"burst":400}}`))
 	},
+	"key-scopes":  limits("--scopes=read"),
+	"key-expires": limits("--expires=720h"),
+	"key-cidr":    limits("--cidr=10.1.0.0/16"),
+	"key-name":    limits("--name=till"),
 	"live": func(o *observatory) (string, string) {
 		return o.created("test-client")[:9], o.created("live-client", "--live")[:9]
 	},
@@ -750,4 +755,15 @@ const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x0
 func (o *observatory) sampled(flags ...string) string {
 	o.t.Helper()
 	return o.must(append(append([]string{"preview", "acme"}, flags...), o.book()...)...)
+}
+
+// limits shows a key made with a flag beside one made without, but for what is always new.
+func limits(flag string) func(*observatory) (string, string) {
+	always := regexp.MustCompile(`"(kid|api_key|created_at|state|expires_at)": "[^"]*",?`)
+	return func(o *observatory) (string, string) {
+		made := func(flags ...string) string {
+			return always.ReplaceAllString(o.must(append(append([]string{"key", "create", "acme", "--json"}, flags...), o.book()...)...), "$1")
+		}
+		return made("--scopes=submit"), made(append([]string{"--scopes=submit"}, flag)...)
+	}
 }

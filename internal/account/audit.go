@@ -245,6 +245,13 @@ func compare(r db.Reader, clientID string, last Entry, states map[string]digest)
 	for _, k := range keys {
 		now[subjectKey+k.Kid] = k.hash()
 	}
+	limited, err := db.Collect(r, scanLimited, clientLimitedSQL, clientID)
+	if err != nil {
+		return nil, fmt.Errorf("read the keys with limits of client %s: %w", clientID, err)
+	}
+	for _, k := range limited {
+		now[subjectLimited+k.Kid] = k.hash()
+	}
 	secrets, err := db.Collect(r, scanWebhookSecret, clientSecretsSQL, clientID)
 	if err != nil {
 		return nil, fmt.Errorf("read the webhook secrets of client %s: %w", clientID, err)

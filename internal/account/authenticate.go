@@ -27,6 +27,7 @@ const (
 	reasonMalformed = "malformed"
 	reasonUnknown   = "unknown"
 	reasonMismatch  = "mismatch"
+	reasonExpired   = "expired"
 )
 
 // Authenticate finds the caller of a key text. from is the address the request
@@ -54,7 +55,7 @@ func (a *Accounts) Authenticate(ctx context.Context, keyText string, from netip.
 	if !key.Matches(found.digest[:]) || key.Live() != found.caller.Live {
 		return Caller{}, a.refuse(key.Kid(), from, reasonMismatch)
 	}
-	return found.caller, nil
+	return found.caller, a.admits(found.caller, from)
 }
 
 // lookFor asks the database for a kid this process has not heard of: it may

@@ -27,6 +27,7 @@ type card struct {
 	profile Profile
 	limiter *rate.Limiter // nil: no limit
 	keys    []bookKey
+	limited []LimitedKey
 	secrets []bookKey // of webhooks, oldest first; without a state
 }
 
@@ -52,6 +53,7 @@ type Profile struct {
 type Caller struct {
 	Profile
 	Kid     string
+	Limits  *LimitedKey // of the key; nil: it has none
 	limiter *rate.Limiter
 }
 
@@ -151,6 +153,9 @@ func (a *Accounts) readCards(r db.Reader, since int64) ([]*card, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}
+	if err := readLimited(r, since, byID); err != nil {
+		return nil, err
+	}
 	return cards, readSecrets(r, since, byID)
 }
 
@@ -188,6 +193,9 @@ func (b *book) with(version int64, cards []*card) *book {
 			for _, k := range before.keys {
 				delete(next.keys, k.kid)
 			}
+			for _, k := range before.limited {
+				delete(next.keys, k.Kid)
+			}
 		}
 		if c.profile.Config == nil {
 			delete(next.clients, c.profile.ClientID)
@@ -197,6 +205,10 @@ func (b *book) with(version int64, cards []*card) *book {
 		next.clients[c.profile.ClientID] = c
 		for _, k := range c.keys {
 			next.keys[k.kid] = &entry{digest: k.digest, caller: Caller{Profile: c.profile, Kid: k.kid, limiter: c.limiter}}
+		}
+		for i := range c.limited {
+			k := &c.limited[i]
+			next.keys[k.Kid] = &entry{digest: k.digest, caller: Caller{Profile: c.profile, Kid: k.Kid, Limits: k, limiter: c.limiter}}
 		}
 	}
 	return next

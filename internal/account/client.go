@@ -24,6 +24,8 @@ type Client struct {
 	Live   bool   `json:"live"`
 	Config Config `json:"configuration"`
 	Keys   []Key  `json:"keys"`
+	// LimitedKeys are those that sign nothing, revoked and expired ones included.
+	LimitedKeys []LimitedKey `json:"limited_keys,omitempty"`
 	// WebhookSecrets are those of Standard Webhooks, revoked ones included.
 	WebhookSecrets []WebhookSecret `json:"webhook_secrets,omitempty"`
 	CreatedAt      time.Time       `json:"created_at"`
@@ -207,6 +209,20 @@ func readClients(r db.Reader, where string, args ...any) ([]Client, error) {
 		k, err := scanKey(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
 		if i, known := at[id]; known && err == nil {
 			clients[i].Keys = append(clients[i].Keys, k)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rows, err = r.Query(fmt.Sprintf(limitedSQL, where), args...); err != nil {
+		return nil, err
+	}
+	err = rows.Each(func(scan func(...any) error) error {
+		var id string
+		k, err := scanLimited(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
+		if i, known := at[id]; known && err == nil {
+			clients[i].LimitedKeys = append(clients[i].LimitedKeys, k)
 		}
 		return err
 	})

@@ -163,6 +163,11 @@ func (a *Accounts) RevokeKey(ctx context.Context, by Actor, clientID, kid string
 	err := a.change(ctx, by, clientID, func(e *edit) error {
 		k := e.key(kid)
 		if k == nil {
+			ended, known, err := e.revokeLimited(kid)
+			if err != nil || known {
+				revoked = ended
+				return err
+			}
 			return unknownKey(kid)
 		}
 		signed := k.State == Active

@@ -31,7 +31,7 @@ const (
 const (
 	keysSQL       = "SELECT client_id, " + keyColumns + " FROM api_keys %s ORDER BY created_at, kid"
 	clientKeysSQL = "SELECT " + keyColumns + " FROM api_keys WHERE client_id = $1 ORDER BY created_at, kid"
-	ownerSQL      = "SELECT client_id FROM api_keys WHERE kid = $1"
+	ownerSQL      = "SELECT client_id FROM api_keys WHERE kid = $1 UNION ALL SELECT client_id FROM limited_keys WHERE kid = $1"
 	sealedSQL     = "SELECT sealed FROM api_keys WHERE kid = $1 AND client_id = $2"
 	moveKeySQL    = "UPDATE api_keys SET state = $1, promoted_at = $2, revoked_at = $3 WHERE kid = $4 AND client_id = $5 AND state = $6"
 	replaceKeySQL = "UPDATE api_keys SET digest = $1, sealed = $2 WHERE kid = $3"

@@ -110,6 +110,9 @@ func (a *API) run(c *call, rt route) error {
 			return err
 		}
 		c.caller = caller
+		if err := caller.Require(scopesOf(rt)...); err != nil {
+			return err
+		}
 	}
 	if !db.Storable(c.URL.Path) && rt.path != historyPath {
 		return notFound("there is nothing at this address")

@@ -53,6 +53,7 @@ var (
 			queryParam("country_code", "Only of this country.", object{"type": "string"}), queryParam("supplier_id", "Only of this supplier.", object{"type": "string"}),
 			queryParam("transaction_number", "Only with this number.", object{"type": "string"}),
 		}, timeParams("transaction_date"), pageParams)}
+	docMe         = operationDoc{tag: "Service", summary: "Whose key this is, and how far it goes", answers: map[int]any{200: meAnswer{}}}
 	docListSeries = operationDoc{tag: "Transactions", summary: "Number series, oldest first", answers: map[int]any{200: page[filing.Series]{}},
 		description: "next is that of this year where a series counts by years."}
 	docCreateSeries = operationDoc{tag: "Transactions", summary: "Make a number series", request: "NewSeries", example: "series", answers: map[int]any{201: filing.Series{}, 409: errorBody{}},
@@ -70,6 +71,8 @@ var (
 		params: []param{pathParam("id", "The company's id."), queryParam("external-id", "true: the id is the client's own.", object{"type": "boolean", "default": false})}}
 	docPatchCompany = operationDoc{tag: "Onboarding", summary: "Change a company or its credentials", request: "CompanyPatch", example: "company-patch", params: []param{pathParam("id", "The company's id.")},
 		answers: map[int]any{202: onboarding.Envelope{}, 404: errorBody{}, 409: errorBody{}}}
+	docCloseCompany = operationDoc{tag: "Onboarding", summary: "Close a company", params: []param{pathParam("id", "The company's id.")}, answers: map[int]any{204: nil, 404: errorBody{}, 409: errorBody{}},
+		description: "Nothing more is issued in its name, its credentials are forgotten, its tax number may be onboarded again under another external_id. What it issued stays. Refused while work of it is open."}
 	docJob = operationDoc{tag: "Onboarding", summary: "Status of an onboarding job", params: []param{pathParam("job_id", "As answered on creation.")},
 		answers: map[int]any{200: onboarding.Envelope{}, 404: errorBody{}}}
 

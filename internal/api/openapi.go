@@ -165,7 +165,7 @@ func (a *API) describeAnswers(r route, schemas *schemaBook) object {
 	}
 	refusals := []int{405, 500}
 	if !r.open || r.path == documentPath {
-		refusals = append(refusals, 401, 429, 503)
+		refusals = append(refusals, 401, 403, 429, 503)
 	}
 	if r.doc.request != "" {
 		refusals = append(refusals, 400, 413, 415)

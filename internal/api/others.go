@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/filing"
 	"tributary/internal/webhook"
@@ -117,6 +118,16 @@ func (a *API) listCompanies(c *call) error {
 		return err
 	}
 	return c.answer(http.StatusOK, pageOf(list, next))
+}
+
+func (a *API) closeCompany(c *call) error {
+	id := c.PathValue("id")
+	err := a.cfg.Companies.Close(c.Context(), c.caller.ClientID, id, func(r db.Reader) (bool, error) { return filing.Open(r, c.caller.ClientID, id) })
+	if err != nil {
+		return err
+	}
+	c.out.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 func (a *API) patchCompany(c *call) error {

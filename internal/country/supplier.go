@@ -17,6 +17,7 @@ type Supplier struct {
 	TaxRegime     string
 	Settings      Settings // the country's own keys, defaults filled in
 	Branding      Branding // how its documents look; what is empty is the client's
+	Closed        bool     // nothing more is issued in its name
 }
 
 // Branding is a company's own look of documents.

@@ -98,3 +98,13 @@ func Habits(r db.Reader) ([]Habit, error) {
 	}
 	return list, nil
 }
+
+// Open reports whether a supplier has operations that have not ended.
+func Open(r db.Reader, scope, supplierID string) (bool, error) {
+	var open bool
+	err := r.Row("SELECT EXISTS (SELECT 1 FROM operations WHERE client_id = $1 AND supplier_id = $2 AND status = 'PROCESSING')", scope, supplierID).Scan(&open)
+	if err != nil {
+		return false, fmt.Errorf("look for open work of a supplier: %w", err)
+	}
+	return open, nil
+}

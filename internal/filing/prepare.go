@@ -89,8 +89,8 @@ func (b *batch) unknownSupplier(o *operation) bool {
 // a read did not find: a read may come from a server that no longer leads.
 func (b *batch) confirmSupplier(ctx context.Context, o *operation) (known bool, err error) {
 	err = b.db.Write(ctx, func(tx *db.Tx) error {
-		_, err := b.cfg.Companies.Supplier(tx, o.scope, o.supplierID)
-		known = err == nil
+		supplier, err := b.cfg.Companies.Supplier(tx, o.scope, o.supplierID)
+		known = err == nil && !supplier.Closed
 		if fault.KindOf(err) == fault.NotFound {
 			return nil
 		}

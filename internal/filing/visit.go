@@ -316,6 +316,9 @@ func (v *visit) openSupplier(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the supplier: %w", err)
 	}
+	if v.supplier.Closed {
+		return nil // as if it were not there: what it issued stays
+	}
 	v.known, v.location = true, Zone(v.cfg.Atlas, v.supplier.Address, v.pack)
 	return nil
 }

@@ -274,6 +274,10 @@ func (c *Companies) Patch(ctx context.Context, clientID, id string, body []byte)
 	if err != nil {
 		return Envelope{}, err
 	}
+	if stored.profile.Closed {
+		return Envelope{}, fault.New(fault.Conflict, "the company is closed").
+			With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "a closed company is not changed"})
+	}
 	w := &wish{clientID: clientID, companyID: stored.id, live: stored.live, kind: kindPatch, profile: stored.profile}
 	q, err := read(body, true, &w.profile)
 	if err != nil {

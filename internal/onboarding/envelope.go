@@ -17,8 +17,11 @@ const (
 	Failed     = "failed"
 )
 
-// statusActive is the status of every company: one that is not onboarded does not exist.
-const statusActive = "active"
+// The statuses of a company: one that is not onboarded does not exist.
+const (
+	statusActive = "active"
+	statusClosed = "closed" // nothing more is issued in its name
+)
 
 // Envelope is the answer to everything that has to do with a job. All its
 // members are always there.

@@ -53,7 +53,7 @@ func (c *Companies) IDOf(r db.Reader, clientID, externalID string) (id string, e
 func (c *Companies) supplier(id string, p *profile) country.Supplier {
 	pack, _ := c.cfg.Atlas.Pack(p.CountryCode)
 	s := country.Supplier{
-		ID: id, ExternalID: p.ExternalID, CountryCode: p.country(), LanguageCode: strings.ToUpper(p.LanguageCode),
+		ID: id, ExternalID: p.ExternalID, CountryCode: p.country(), Closed: p.Closed, LanguageCode: strings.ToUpper(p.LanguageCode),
 		LegalName: p.LegalName, CompanyNumber: p.CompanyNumber, Address: p.Address,
 		TaxNumber: p.TaxNumber, TaxRegime: p.Regime, Settings: withDefaults(p.Settings, pack.Facts), Branding: brandingOf(p.Branding),
 	}
@@ -191,6 +191,9 @@ func (c *Companies) show(s storedCompany) Company {
 		Settings:       withDefaults(p.Settings, pack.Facts),
 		Credentials:    []Credential{},
 		CreatedAt:      Timestamp(db.FromMicros(s.createdAt)), UpdatedAt: Timestamp(db.FromMicros(s.updatedAt)),
+	}
+	if p.Closed {
+		shown.Status = statusClosed
 	}
 	if s.fingerprint != nil {
 		shown.Credentials = append(shown.Credentials, Credential{

@@ -57,6 +57,7 @@ type profile struct {
 	Regime        string              `json:"regime,omitempty"`
 	Branding      *account.Look       `json:"branding,omitempty"`
 	Settings      country.Settings    `json:"settings,omitempty"` // only what was sent; defaults are the pack's and may change
+	Closed        bool                `json:"closed,omitempty"`   // nothing more is issued in its name
 }
 
 // country is the code in upper case.

@@ -176,3 +176,43 @@ func (c *caller) onboarded(t testing.TB, external, code string) string {
 		}
 	}
 }
+
+func TestAClosedCompanyIssuesNothingAndKeepsItsHistory(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(p.stranger)
+	id := c.onboarded(t, "to-close", "XX")
+	at := "/onboarding/v2/companies/" + id
+	sold := c.submit(t, "/v1/transactions", p.sale(t, "before-closing", object{"supplier": object{"id": id}}))
+	c.outcome(t, sold)
+	// While one waits for the authority the company stays.
+	slow := c.submit(t, "/v1/transactions", p.sale(t, "slow-closing", object{"supplier": object{"id": id}, "transaction_number": "CLOSING-SLOW"}))
+	if got := c.do(t, "DELETE", at, nil); got.status != 409 {
+		t.Errorf("closed while work is open: %d %s", got.status, got.body)
+	}
+	c.outcome(t, slow)
+	p.as(demoKey).want(t, 404, "DELETE", at, nil)
+	c.want(t, 204, "DELETE", at, nil)
+	c.want(t, 204, "DELETE", at, nil)
+	if company := c.want(t, 200, "GET", at, nil).json(t); company["status"] != "closed" || len(company["credentials"].([]any)) != 0 {
+		t.Errorf("closed company %v", company)
+	}
+	c.want(t, 409, "PATCH", at, object{"company_number": "1"})
+	if result := c.outcome(t, c.submit(t, "/v1/transactions", p.sale(t, "after-closing", object{"supplier": object{"id": id}}))); result["status"] != "FAILURE" || result["errors"].([]any)[0].(object)["code"] != "supplier_unknown" {
+		t.Errorf("a closed company sells: %v", result)
+	}
+	if result := c.outcome(t, sold); result["status"] != "SUCCESS" || result["supplier"].(object)["external_id"] != "to-close" {
+		t.Errorf("history %v", result)
+	}
+	again := c.want(t, 202, "POST", "/onboarding/v2/companies", object{"meta": object{"country_code": "XX", "external_id": "opened-again"}, "legal_name": "again",
+		"address": object{"country_code": "XX"}, "tax_information": object{"tax_number": "T-to-close"}}).json(t)["data"].(object)["job_id"].(string)
+	for until := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		got := c.want(t, 200, "GET", "/onboarding/v2/jobs/"+again, nil).json(t)
+		if got["status"] == "success" {
+			return
+		}
+		if got["status"] == "failed" || time.Now().After(until) {
+			t.Fatalf("its tax number is not free: %v", got)
+		}
+	}
+}

@@ -39,6 +39,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	call(202, "POST", "/v1/transactions/backfill/reported", example(t, "backfill", object{"transaction_id": "routes-b", "transaction_number": "R-b"}))
 	call(201, "POST", "/v1/series", object{"supplier_id": p.Demo().Suppliers["GB"], "pattern": "R-{N:3}"})
 	call(200, "GET", "/v1/series", nil)
+	call(200, "GET", "/v1/me", nil)
 	call(200, "GET", "/v1/countries", nil)
 	call(200, "GET", "/v1/countries/XX", nil)
 	job := call(202, "POST", "/onboarding/v2/companies", example(t, "company", object{"meta": object{"country_code": "XX", "external_id": "routes"}, "tax_information": object{"tax_number": "XX-ROUTES"}})).json(t)["data"].(object)["job_id"].(string)
@@ -46,6 +47,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	call(200, "GET", "/onboarding/v2/companies?limit=100", nil)
 	call(200, "GET", "/onboarding/v2/companies/"+p.Demo().Suppliers["GB"], nil)
 	call(202, "PATCH", "/onboarding/v2/companies/"+p.Demo().Suppliers["GB"], object{"company_number": "routes"})
+	call(204, "DELETE", "/onboarding/v2/companies/"+c.onboarded(t, "routes-closed", "XX"), nil)
 	batch := call(202, "POST", "/lookup/v2/batch-validations", example(t, "batch", nil)).json(t)["batch_id"].(string)
 	call(200, "GET", "/lookup/v2/batch-validations/"+batch, nil)
 	if got := c.do(t, "DELETE", "/lookup/v2/batch-validations/"+batch, nil); got.status != 204 && got.status != 409 {
