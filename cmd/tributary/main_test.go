@@ -188,7 +188,7 @@ const testKey = "trb_test_clitest_0123456789012345678901234567890123456789012"
 
 // demoArgs start a demo on free ports.
 func demoArgs(t *testing.T, dir string, more ...string) []string {
-	return append([]string{"demo", "--data", dir, "--listen", freeAddress(t), "--admin", freeAddress(t), "--simulators", freeAddress(t),
+	return append([]string{"demo", "--data", dir, "--listen", freeAddress(t), "--admin", freeAddress(t), "--simulators", freeAddress(t), "--callbacks", "127.0.0.1:0",
 		"--api-key", testKey, "--log-level", "warn"}, more...)
 }
 

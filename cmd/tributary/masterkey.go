@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
+	"tributary/internal/server"
 )
 
 type masterKeyCommand struct {
@@ -63,17 +64,34 @@ func (cmd *masterKeyRotate) Run(c *command) error {
 		}
 		return cmd.tell(c, rotated{KeyID: id})
 	}
-	return cmd.with(c, func(ctx context.Context, _ *db.DB, a *account.Accounts) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
 		id, err := rotateFile(source)
 		if err != nil {
 			return err
 		}
-		moved, err := a.Rewrap(ctx, actor())
+		moved, err := rewrapAll(ctx, c, source, d, a)
 		if err != nil {
 			return err
 		}
 		return cmd.tell(c, rotated{id, moved})
 	})
+}
+
+// rewrapAll moves the data keys of clients and those of authorities' identities.
+func rewrapAll(ctx context.Context, c *command, source string, d *db.DB, a *account.Accounts) (moved int, err error) {
+	if moved, err = a.Rewrap(ctx, actor()); err != nil {
+		return moved, err
+	}
+	master, err := secret.OpenMaster(source)
+	if err != nil {
+		return moved, err
+	}
+	e, err := server.OpenEndpoints(server.Config{Log: c.log}, d, master)
+	if err != nil {
+		return moved, err
+	}
+	more, err := e.Rewrap(ctx)
+	return moved + more, err
 }
 
 func rotateFile(source string) (keyID string, err error) {
@@ -92,8 +110,8 @@ type masterKeyRewrap struct{ bookFlags }
 
 // Run moves every data key that is not under the current master key.
 func (cmd *masterKeyRewrap) Run(c *command) error {
-	return cmd.with(c, func(ctx context.Context, _ *db.DB, a *account.Accounts) error {
-		moved, err := a.Rewrap(ctx, actor())
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		moved, err := rewrapAll(ctx, c, masterOf(&cmd.bookFlags), d, a)
 		if err != nil {
 			return err
 		}

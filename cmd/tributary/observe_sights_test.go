@@ -106,6 +106,8 @@ var elsewhere = map[string]string{
 	"trigger-wait":     "cmd/tributary TestAClientLooksFromTheCommandLine",
 	"own":              "internal/recovery TestAChainIsNotRenamedSilently",
 	"anew":             "internal/recovery TestAChainIsNotRenamedSilently",
+	"callbacks":        "internal/server TestAnAuthorityCallsBack",
+	"callbacks-url":    "internal/server TestTheAddressForCallbacksIsTheOneGiven",
 }
 
 // sights are how a change of each setting is seen.

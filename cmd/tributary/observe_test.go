@@ -182,7 +182,7 @@ func (o *observatory) newIssuer() *httptest.Server {
 func (o *observatory) demo(name string, flags []string, env []string, file map[string]any) *service {
 	o.root.Helper()
 	s := &service{o: o, dir: filepath.Join(o.dir, name), listen: freeAddress(o.root), admin: freeAddress(o.root), sims: freeAddress(o.root)}
-	args := append([]string{"demo", "--data", s.dir, "--listen", s.listen, "--admin", s.admin, "--simulators", s.sims}, flags...)
+	args := append([]string{"demo", "--data", s.dir, "--listen", s.listen, "--admin", s.admin, "--simulators", s.sims, "--callbacks", "127.0.0.1:0"}, flags...)
 	if file != nil {
 		args = append(args, "--config", configFile(o.root, file))
 	}

@@ -58,6 +58,7 @@ type commonFlags struct {
 	OIDCClientID         string        `help:"Our id at the provider." placeholder:"ID" name:"oidc-client-id"`
 	OIDCClientSecret     string        `help:"Our secret at the provider; better in a file." placeholder:"SECRET" name:"oidc-client-secret"`
 	OIDCClientSecretFile string        `help:"File with that secret." placeholder:"FILE" name:"oidc-client-secret-file"`
+	CallbacksURL         string        `help:"Where authorities reach the listener of --callbacks, on this node or another; default: the name that authority set gave it." placeholder:"URL" name:"callbacks-url"`
 	VIES                 string        `help:"Base address of the VAT register." placeholder:"URL" name:"vies"`
 	Restored             bool          `help:"The database is a restored backup: accept transactions only after the authorities were asked what it does not know."`
 	RestoredSince        string        `help:"First document date to ask the authorities for; default: decided by what the backup knows." placeholder:"YYYY-MM-DD"`
@@ -68,7 +69,7 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, Fonts: f.Fonts, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
 		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase,
 		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, AdminURL: f.AdminURL,
-		VIES: f.VIES, Log: c.log, Version: versionText(), Restored: f.Restored,
+		VIES: f.VIES, CallbacksURL: f.CallbacksURL, Log: c.log, Version: versionText(), Restored: f.Restored,
 		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID},
 	}
 	var err error
@@ -102,6 +103,7 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 type serveCommand struct {
 	commonFlags
 	Role       []string          `help:"What this node does: api, worker." default:"api,worker"`
+	Callbacks  string            `help:"Address on which authorities call us; none unless given." placeholder:"ADDR"`
 	Migrate    bool              `help:"Bring the schema up to date before serving."`
 	Authority  map[string]string `help:"Addresses of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
 	Simulators simulatorsAt      `help:"Address of the simulated authorities: where test keys file, or where they listen." placeholder:"URL"`
@@ -123,6 +125,7 @@ func (s *serveCommand) Run(c *command) error {
 			return fault.New(fault.Invalid, "--role: %q is not api or worker", role)
 		}
 	}
+	cfg.Callbacks = s.Callbacks
 	cfg.Migrate, cfg.SimulatorsURL = s.Migrate, s.Simulators.url()
 	if cfg.Authorities, err = authorities(s.Authority); err != nil {
 		return err
@@ -184,6 +187,7 @@ type demoCommand struct {
 	commonFlags
 	keyFlags
 	Simulators simulatorsAt `help:"Address of the simulated authorities: where test keys file, or where they listen." default:"127.0.0.1:8090"`
+	Callbacks  string       `help:"Address on which authorities call us; none unless given." default:"127.0.0.1:8091"`
 	WebhookURL string       `help:"Where the demo client receives webhooks." placeholder:"URL" name:"webhook-url"`
 }
 
@@ -197,7 +201,7 @@ func (d *demoCommand) Run(c *command) error {
 	if cfg.APIKey, err = d.key(); err != nil {
 		return err
 	}
-	cfg.Simulators, cfg.WebhookURL = d.Simulators.address(), d.WebhookURL
+	cfg.Simulators, cfg.WebhookURL, cfg.Callbacks = d.Simulators.address(), d.WebhookURL, d.Callbacks
 	return serve(c, cfg, func(srv *server.Server) { d.welcome(c, srv) })
 }
 

@@ -184,7 +184,7 @@ func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
 	if err := os.WriteFile(secretFile, []byte(oidcSecret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	demo := start(t, "demo", "--data", dir, "--listen", freeAddress(t), "--admin", admin, "--simulators", freeAddress(t), "--log-level", "warn",
+	demo := start(t, "demo", "--data", dir, "--listen", freeAddress(t), "--admin", admin, "--simulators", freeAddress(t), "--callbacks", "127.0.0.1:0", "--log-level", "warn",
 		"--admin-url", "https://"+consoleHost, "--oidc-issuer", provider.issuer, "--oidc-client-id", oidcClient, "--oidc-client-secret-file", secretFile)
 	demo.waitReady() // although the provider is away
 	if !regexp.MustCompile(`console +https://` + consoleHost + `/console/ `).MatchString(demo.output()) {

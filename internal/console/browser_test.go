@@ -298,7 +298,7 @@ func (c *chromium) tour(operation string) {
 	c.t.Helper()
 	pages := map[string]string{
 		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation, "deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
-		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account", "simulators": "/simulators",
+		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account", "simulators": "/simulators", "authorities": "/authorities",
 	}
 	for _, view := range []struct {
 		name, scheme string

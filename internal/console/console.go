@@ -33,6 +33,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/endpoint"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
@@ -50,6 +51,7 @@ type Config struct {
 	DB           *db.DB
 	Operators    *operator.Operators
 	Accounts     *account.Accounts
+	Endpoints    *endpoint.Endpoints
 	Atlas        *country.Atlas
 	Transactions *filing.Service
 	Ledger       *ledger.Ledger

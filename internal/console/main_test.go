@@ -34,8 +34,10 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/document/typeset"
+	"tributary/internal/endpoint"
 	"tributary/internal/filing"
 	"tributary/internal/guard"
+	"tributary/internal/inbox"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
@@ -73,6 +75,9 @@ type house struct {
 	url       string
 	console   *console.Console
 	operators *operator.Operators
+	endpoints *endpoint.Endpoints
+	letters   *inbox.Inbox
+	master    *secret.Master
 	accounts  *account.Accounts
 	service   *filing.Service
 	ledger    *ledger.Ledger
@@ -170,8 +175,11 @@ func build(t testing.TB, d *db.DB) *house {
 		_, _, err := h.operators.Create(t.Context(), account.Actor{Name: "test"}, operator.NewOperator{Name: string(role), Role: role, Password: secret.New([]byte(password))})
 		must(t, err)
 	}
+	h.endpoints = endpoint.New(endpoint.Config{DB: d, Atlas: atlas, Master: h.master, Operators: h.operators, Log: log})
+	h.letters, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: h.endpoints, Log: log, Hear: h.service.Hear})
+	must(t, err)
 	h.console, err = console.New(console.Config{
-		DB: d, Operators: h.operators, Accounts: h.accounts, Atlas: atlas, Transactions: h.service, Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
+		DB: d, Operators: h.operators, Accounts: h.accounts, Endpoints: h.endpoints, Atlas: atlas, Transactions: h.service, Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,
 		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax, LiveEach: liveEach, Log: log,
 	})
 	must(t, err)
@@ -191,6 +199,7 @@ func (h *house) openAccounts(demo *guard.Guard, receiver string) {
 	must(h.t, secret.CreateMasterFile(path))
 	master, err := secret.OpenMaster("file:" + path)
 	must(h.t, err)
+	h.master = master
 	h.accounts, err = account.Open(h.t.Context(), account.Options{DB: h.db, Master: master, Alerts: h.alerts, CheckURL: func(address string, allow []netip.Prefix) (string, error) { return demo.With(allow).CheckURL(address) }, Events: webhook.EventTypes()})
 	must(h.t, err)
 	_, _, err = h.accounts.CreateClient(h.t.Context(), account.Actor{Name: "test"}, account.NewClient{ID: clientID, Config: account.Config{
@@ -243,7 +252,7 @@ func (h *house) run() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	for _, fn := range []func(context.Context) error{h.service.Run, h.ledger.Run, h.hooks.Run, h.accounts.Run} {
+	for _, fn := range []func(context.Context) error{h.service.Run, h.ledger.Run, h.hooks.Run, h.accounts.Run, h.letters.Run} {
 		wg.Go(func() {
 			if err := fn(ctx); err != nil && ctx.Err() == nil {
 				h.t.Error(err)

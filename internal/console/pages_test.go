@@ -57,7 +57,7 @@ func TestEveryPageIsThereOnBothEngines(t *testing.T) {
 			"/deliveries": "takes events", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "Preview", "/suppliers": "Reference Trading Ltd",
 			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage", "/alerts": "chain mismatch", "/alerts?all=1": "chain mismatch",
 			"/audit": "signin", "/audit?verify=1": "is whole", "/audit?client=acme&verify=1": "The log of acme is whole", "/operators": "New operator", "/account": "Change your password",
-			"/simulators": "1 registered", "/deliveries/replay": "Nothing is sent before you have seen how many there are",
+			"/simulators": "1 registered", "/authorities": "the simulated authority", "/deliveries/replay": "Nothing is sent before you have seen how many there are",
 		} {
 			page := b.get(path)
 			if !strings.Contains(page, want) {

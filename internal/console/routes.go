@@ -54,6 +54,8 @@ func (c *Console) routes() []route {
 		{method: "GET", path: "/lookups/{client}/{batch}", role: operator.Viewer, template: "batch", live: true, show: c.batch},
 		{method: "GET", path: "/queues", role: operator.Viewer, template: "queues", live: true, show: c.queues},
 
+		{method: "GET", path: "/authorities", role: operator.Viewer, template: "authorities", live: true, show: c.authorities},
+
 		{method: "GET", path: "/alerts", role: operator.Viewer, template: "alerts", live: true, show: c.alerts},
 		{method: "POST", path: "/alerts/{alert}/acknowledge", role: operator.Acting, act: c.acknowledge},
 		{method: "GET", path: "/audit", role: operator.Viewer, template: "audit", show: c.audit},

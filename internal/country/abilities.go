@@ -22,8 +22,9 @@ type SecretRule struct {
 // whole installation: a transmitter's certificate, a platform's OAuth client, an
 // access point's token. A supplier's own credentials win where both exist.
 type IdentityRule struct {
-	Secrets     []SecretRule `json:"secrets"`
-	Certificate bool         `json:"certificate"` // a PKCS#12 is needed
+	Secrets             []SecretRule `json:"secrets"`
+	Certificate         bool         `json:"certificate"`          // a PKCS#12 is taken
+	CertificateRequired bool         `json:"certificate_required"` // and needed, unless every supplier brings its own
 }
 
 // Identity is what an [IdentityRule] asked for, opened for one call.

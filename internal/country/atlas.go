@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Errors of [Atlas.Channel] and [Atlas.Endpoint].
@@ -35,13 +36,9 @@ type Atlas struct {
 	transport  *http.Transport
 	client     *http.Client
 
+	setups   atomic.Pointer[map[Environment]Setup] // never changed, only replaced
 	mu       sync.Mutex
-	channels map[wire]Channel
-}
-
-type wire struct {
-	code string
-	live Live
+	channels map[Environment]Channel
 }
 
 // AtlasConfig is what an atlas is made of.
@@ -56,7 +53,7 @@ type AtlasConfig struct {
 func NewAtlas(cfg AtlasConfig) (*Atlas, error) {
 	a := &Atlas{
 		packs: make(map[string]Pack, len(cfg.Packs)), addresses: make(map[string]Addresses, len(cfg.Addresses)),
-		simulators: strings.TrimSuffix(cfg.Simulators, "/"), transport: newTransport(), channels: map[wire]Channel{},
+		simulators: strings.TrimSuffix(cfg.Simulators, "/"), transport: newTransport(), channels: map[Environment]Channel{},
 	}
 	a.client = newClient(a.transport)
 	var wrong []error
@@ -163,22 +160,17 @@ func (a *Atlas) Endpoint(code string, live Live) (Endpoint, error) {
 	case bool(live) && testOnly(p.Code):
 		return Endpoint{}, fmt.Errorf("finding the authority of %s: %w", p.Code, ErrTestOnly)
 	}
-	at := a.addresses[p.Code]
-	base := at.Test
-	if live {
-		base = at.Live
-	} else if base == "" && a.simulators != "" && p.Simulator != nil {
-		base = a.simulators + "/" + strings.ToLower(p.Code)
-	}
+	base, setup := a.base(p, live)
 	if base == "" {
 		return Endpoint{}, fmt.Errorf("finding the authority of %s: %w", p.Code, ErrNoAddress)
 	}
-	return Endpoint{BaseURL: strings.TrimSuffix(base, "/"), Live: live, HTTP: a.client}, nil
+	return Endpoint{BaseURL: strings.TrimSuffix(base, "/"), Live: live, HTTP: a.client, Identity: setup.Identity, Callback: setup.Callback}, nil
 }
 
-// Channel answers the wire to a country's authority, connected once.
+// Channel answers the wire to a country's authority, connected once and again
+// after its setup changed.
 func (a *Atlas) Channel(code string, live Live) (Channel, error) {
-	key := wire{strings.ToUpper(code), live}
+	key := Environment{strings.ToUpper(code), live}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c, ok := a.channels[key]; ok {
@@ -188,9 +180,9 @@ func (a *Atlas) Channel(code string, live Live) (Channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.packs[key.code].Connect(at)
+	c, err := a.packs[key.Code].Connect(at)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the authority of %s: %w", key.code, err)
+		return nil, fmt.Errorf("connecting to the authority of %s: %w", key.Code, err)
 	}
 	a.channels[key] = c
 	return c, nil

@@ -50,6 +50,7 @@ type Desk struct {
 	broken   error
 
 	script scriptState
+	beside background
 }
 
 // line is one line of the log: a registration or a value of the simulator's own.
@@ -192,6 +193,7 @@ func (d *Desk) Registrations() ([]Registration, error) {
 
 // Close ends the desk; later writes are refused.
 func (d *Desk) Close() error {
+	d.rest()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.syncing {

@@ -133,7 +133,7 @@ func reasonOf(err error) fault.Code {
 		return fault.DocumentsUnavailable
 	case errors.Is(err, errMissing), fault.KindOf(err) == fault.Unavailable:
 		return ""
-	case errors.Is(err, country.ErrNoAddress), errors.Is(err, country.ErrTestOnly):
+	case errors.Is(err, country.ErrNoAddress), errors.Is(err, country.ErrTestOnly), errors.Is(err, country.ErrNoIdentity):
 		return fault.AuthorityNotConfigured
 	case errors.Is(err, country.ErrCredentials):
 		return fault.CredentialsInvalid

@@ -202,7 +202,7 @@ func (b *batch) keepHandles(tx *db.Tx, ops []*operation, handle func(*operation)
 	}
 	var rows [][]any
 	for _, o := range ops {
-		if name := handle(o); name != "" {
+		if name := handle(o); name != "" && name != o.id { // our own id needs no table
 			rows = append(rows, []any{o.code, bool(o.live), name, o.id})
 		}
 	}
@@ -275,7 +275,8 @@ type named struct {
 
 // named finds it and holds its row, so that what is read stays until the write ends.
 func (s *Service) named(tx *db.Tx, code string, live country.Live, handle string) (o named, err error) {
-	err = tx.Row("SELECT operation_id FROM filing_handles WHERE country = $1 AND live = $2 AND handle = $3 ORDER BY operation_id DESC LIMIT 1", code, bool(live), handle).Scan(&o.id)
+	err = tx.Row(`SELECT operation_id FROM (SELECT operation_id FROM filing_handles WHERE country = $1 AND live = $2 AND handle = $3
+		UNION ALL SELECT operation_id FROM operations WHERE country = $1 AND live = $2 AND operation_id = $3) AS n ORDER BY operation_id DESC LIMIT 1`, code, bool(live), handle).Scan(&o.id)
 	if err != nil {
 		return o, err
 	}

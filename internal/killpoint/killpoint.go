@@ -22,9 +22,10 @@ const (
 	Left      Point = "left"      // the lane is given back
 	Delivered Point = "delivered" // a receiver has answered, we have not stored it
 	Enrolled  Point = "enrolled"  // the authority has enrolled a company, we have not stored it
+	Heard     Point = "heard"     // a message of an authority is on disk, its answer has not left
 )
 
 // Points are all of them.
 func Points() []Point {
-	return []Point{Accepted, Taken, Prepared, Sent, Answered, Rendered, Settled, Left, Delivered, Enrolled}
+	return []Point{Accepted, Taken, Prepared, Sent, Answered, Rendered, Settled, Left, Delivered, Enrolled, Heard}
 }

@@ -131,7 +131,7 @@ func (w *Wait) troubled(lane laneNow) bool {
 	case fault.CredentialsInvalid:
 		w.Why, w.Text = WhyCredential, "the authority refuses the supplier's credentials; filing goes on with new ones"
 	case fault.AuthorityNotConfigured:
-		w.Why, w.Text = WhyUnconfigured, "the country's authority has no address for this kind of key; filing goes on with one"
+		w.Why, w.Text = WhyUnconfigured, "the country's authority has no address for this kind of key, or asks for an identity of ours that is not set; filing goes on with it"
 	case fault.DocumentsUnavailable:
 		w.Why, w.Text = WhyDocuments, "the document store takes nothing; the document is made again when it does"
 	case fault.AuthorityError:

@@ -9,20 +9,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
-	"tributary/internal/strictjson"
 )
 
 const (
-	openFor      = 10 * time.Second // what the limits of identity.Read allow takes far less
-	rsaBitsMin   = 2048
-	ecBitsMin    = 256
-	subjectChars = 500
+	openFor    = 10 * time.Second // what the limits of identity.Read allow takes far less
+	rsaBitsMin = 2048
+	ecBitsMin  = 256
 )
 
 // certificate is what is kept and checked of an opened PKCS#12. The key itself
@@ -93,7 +89,7 @@ func opened(file *identity.File, password string) (*certificate, *fault.Fault) {
 	}
 	print := sha256.Sum256(id.Leaf.Raw)
 	return &certificate{
-		leaf: id.Leaf, subject: subjectText(id.Leaf), fingerprint: hex.EncodeToString(print[:]), notAfter: id.Leaf.NotAfter.UTC(),
+		leaf: id.Leaf, subject: identity.Subject(id.Leaf), fingerprint: hex.EncodeToString(print[:]), notAfter: id.Leaf.NotAfter.UTC(),
 	}, nil
 }
 
@@ -146,33 +142,4 @@ func (c *certificate) keyReason(wanted string) string {
 		return fmt.Sprintf("has a key of %d bits; at least %d are needed", bits, least)
 	}
 	return ""
-}
-
-// subjectText is the subject for people.
-func subjectText(leaf *x509.Certificate) string {
-	known := map[string]string{
-		"2.5.4.3": "CN", "2.5.4.4": "SN", "2.5.4.5": "serialNumber", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.9": "street",
-		"2.5.4.10": "O", "2.5.4.11": "OU", "2.5.4.12": "title", "2.5.4.42": "GN", "2.5.4.45": "x500UniqueIdentifier", "2.5.4.97": "organizationIdentifier",
-	}
-	var parts []string
-	for _, name := range leaf.Subject.Names {
-		label := known[name.Type.String()]
-		text, isText := name.Value.(string)
-		if label == "" || !isText {
-			continue
-		}
-		parts = append(parts, label+"="+shown(text))
-	}
-	text := []rune(strings.Join(parts, ", "))
-	return string(text[:min(len(text), subjectChars)])
-}
-
-// shown makes a certificate's text fit to be stored and printed.
-func shown(text string) string {
-	return strings.Map(func(r rune) rune {
-		if _, bad := strictjson.Unfit(string(r), false); bad {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

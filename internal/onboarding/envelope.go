@@ -38,6 +38,7 @@ type Reference struct {
 	JobStatusLocation string `json:"job_status_location,omitempty"`
 	ID                string `json:"id,omitempty"`
 	Location          string `json:"location,omitempty"`
+	Visit             *Visit `json:"visit,omitempty"` // what a person must do before the job can end
 }
 
 // Company is an onboarded company as a client reads it: its own request
@@ -54,6 +55,7 @@ type Company struct {
 	Branding       *account.Look       `json:"branding,omitempty"`
 	Settings       country.Settings    `json:"settings"`
 	Credentials    []Credential        `json:"credentials"`
+	Visit          *Visit              `json:"visit,omitempty"` // what a person must do before a change can end
 	CreatedAt      Timestamp           `json:"created_at"`
 	UpdatedAt      Timestamp           `json:"updated_at"`
 }

@@ -3,6 +3,7 @@ package onboarding
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"runtime/debug"
 
 	"tributary/internal/country"
@@ -19,6 +20,9 @@ type examined struct {
 	replaced    bool // the job brings credentials, or takes them away
 	certificate *certificate
 	faults      []fault.Fault
+
+	grant        url.Values // what a browser brought back; nil: nothing came
+	visit, state string     // an address that a person must visit first, with the digest of its state
 }
 
 // examine finds everything that is wrong with a job before anybody outside is

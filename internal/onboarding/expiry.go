@@ -14,30 +14,20 @@ const (
 	expiryAtOnce = 200 // alarms in one write
 )
 
-// stages of an expiry alarm, the nearest end first.
-var stages = []struct {
-	days int
-	name alert.Name
-}{
-	{1, alert.CredentialsExpiring1d},
-	{7, alert.CredentialsExpiring7d},
-	{30, alert.CredentialsExpiring30d},
-}
-
 // RaiseExpiryAlarms raises the alarms of certificates that end within 30, 7 and
 // 1 days, each once per certificate, and returns how many it raised. An alarm
 // and the mark that it was raised are one commit, so none is lost and none
 // repeats.
 func (c *Companies) RaiseExpiryAlarms(ctx context.Context) (raised int, err error) {
-	for _, stage := range stages {
+	for _, stage := range alert.Expiring() {
 		for {
 			n := 0
 			err := c.db.Write(ctx, func(tx *db.Tx) error {
-				n, err = c.raiseStage(tx, stage.days, stage.name)
+				n, err = c.raiseStage(tx, stage.Days, stage.Name)
 				return err
 			})
 			if err != nil {
-				return raised, fmt.Errorf("raise alarms of certificates that end within %d days: %w", stage.days, err)
+				return raised, fmt.Errorf("raise alarms of certificates that end within %d days: %w", stage.Days, err)
 			}
 			raised += n
 			if n < expiryAtOnce {

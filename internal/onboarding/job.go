@@ -221,17 +221,33 @@ func (c *Companies) carryOut(ctx context.Context, job *claimed) (again time.Dura
 	if job.crashes >= crashesMax {
 		return 0, c.condemn(ctx, job)
 	}
+	visit, wait, err := c.visitOf(ctx, job)
+	if err != nil {
+		return 0, err
+	}
+	if wait > 0 {
+		job.tries-- // nobody was called
+		return c.giveBack(ctx, job, wait)
+	}
 	e, err := c.examine(ctx, job)
 	if err != nil {
 		return 0, err
 	}
 	defer clear(e.credentials.PKCS12)
 	if len(e.faults) == 0 {
+		if e.grant, err = c.grantOf(ctx, job, visit); err != nil {
+			return 0, err
+		}
 		var transient bool
 		e.faults, transient = c.enrol(ctx, job, e)
 		killpoint.Reach(killpoint.Enrolled)
 		if transient && job.tries+1 < enrolTries {
 			return c.giveBack(ctx, job, retryBase<<job.tries)
+		}
+		if e.visit != "" && visit.tooOld(c.db.Now()) {
+			e.faults = []fault.Fault{{Code: fault.CodeExpired, Type: fault.General, Message: "nobody visited the address that the authority asks for; please onboard the company again"}}
+		} else if e.visit != "" {
+			return c.await(ctx, job, e)
 		}
 	}
 	return 0, c.end(ctx, job, e)
@@ -281,11 +297,14 @@ func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (fault
 	ctx, cancel := context.WithTimeout(ctx, enrolFor)
 	defer cancel()
 	var done country.Enrolled
+	state, digest := newState()
 	faults = c.guarded(job, "enrolling", func() []fault.Fault {
-		done = e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials})
+		done = e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials, State: state, Grant: e.grant})
 		return done.Faults
 	})
-	if faults = errorsOnly(faults); len(faults) == 0 {
+	if faults = errorsOnly(faults); len(faults) == 0 && done.Visit != "" {
+		e.visit, e.state = done.Visit, digest
+	} else if len(faults) == 0 {
 		e.keep(job, done)
 	}
 	transient = len(faults) > 0
@@ -344,6 +363,9 @@ func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
 }
 
 func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) error {
+	if err := tx.Exec(forgetVisitSQL, job.id); err != nil {
+		return err
+	}
 	faults := e.faults
 	if len(faults) == 0 && job.kind == kindCreate {
 		if err := tx.Lock("onboarding-number:" + job.clientID + ":" + job.country + ":" + job.taxKey); err != nil {

@@ -92,8 +92,13 @@ func (c *Companies) Credentials(ctx context.Context, clientID, id string) (count
 func (c *Companies) Job(ctx context.Context, clientID, jobID string) (Envelope, error) {
 	var companyID, status string
 	var faults *string
+	var visit *Visit
 	err := c.db.Read(ctx, func(r db.Reader) error {
-		return r.Row(jobSQL, clientID, jobID).Scan(&companyID, &status, &faults)
+		err := r.Row(jobSQL, clientID, jobID).Scan(&companyID, &status, &faults)
+		if err == nil && status != Success && status != Failed {
+			visit, err = openVisit(r, clientID, companyID)
+		}
+		return err
 	})
 	if errors.Is(err, db.ErrNoRows) {
 		return Envelope{}, notFound("job")
@@ -114,6 +119,9 @@ func (c *Companies) Job(ctx context.Context, clientID, jobID string) (Envelope, 
 		}
 	default:
 		e.Data = c.jobReference(jobID)
+		if e.Data.Visit = visit; visit != nil {
+			e.Message = orNull("A person must visit the address in visit.url and agree there.")
+		}
 	}
 	return e, nil
 }
@@ -175,7 +183,12 @@ func (c *Companies) Company(ctx context.Context, clientID, id string, external b
 	if err != nil {
 		return Company{}, err
 	}
-	return c.show(s), nil
+	shown := c.show(s)
+	err = c.db.Read(ctx, func(r db.Reader) (err error) {
+		shown.Visit, err = openVisit(r, clientID, s.id)
+		return err
+	})
+	return shown, err
 }
 
 // show is the company as a client reads it.

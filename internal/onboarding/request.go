@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/country"
+	"tributary/internal/country/identity"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/strictjson"
@@ -30,7 +31,7 @@ const (
 	passwordMax      = 1000 // of a certificate
 	usernameMax      = 200
 	secretMax        = 4000 // a password, or a token as long as some authorities make them
-	pkcs12BytesMax   = 64 << 10
+	pkcs12BytesMax   = identity.FileBytesMax
 )
 
 // Paths that more than one place names.

@@ -35,7 +35,7 @@ import (
 // build makes every part, from left to right on the staircase.
 func (s *Server) build(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.buildCountries, s.buildAccounts, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
+		s.buildCountries, s.buildAccounts, s.buildEndpoints, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildInbox, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
 	} {
 		if err := step(ctx); err != nil {
 			return err

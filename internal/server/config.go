@@ -34,6 +34,7 @@ type Config struct {
 	AdminURL   string        // where browsers reach the console, for OIDC and secure cookies; empty: http:// and Admin
 	OIDC       OIDC          // zero: operators sign in with passwords alone
 	Simulators string        // of the simulated authorities; demo only
+	Callbacks  string        // where authorities call us; empty: nowhere
 	Data       string        // folder of database, documents, key and simulators
 	Database   string        // sqlite:PATH or postgres://…; default: a file in Data
 	Password   secret.Secret // of the database, where its address has none
@@ -59,6 +60,7 @@ type Config struct {
 	AuthorityRetryBase time.Duration
 	DocumentTTL        time.Duration
 	Authorities        map[string]country.Addresses
+	CallbacksURL       string // where authorities reach the listener; default: by the name they call, or its address
 	SimulatorsURL      string // serve: where test keys file, if at all
 	VIES               string // base URL of the register; default the real one, in the demo the simulated
 
@@ -75,7 +77,7 @@ func (c *Config) check() error {
 	wrong := func(key, format string, args ...any) {
 		faults = append(faults, fault.At("--"+key, fault.FieldNotValid, format, args...))
 	}
-	for key, address := range map[string]string{"listen": c.Listen, "admin": c.Admin, "simulators": c.Simulators} {
+	for key, address := range map[string]string{"listen": c.Listen, "admin": c.Admin, "simulators": c.Simulators, "callbacks": c.Callbacks} {
 		if address == "" {
 			continue
 		}

@@ -23,12 +23,11 @@ type OIDC struct {
 // buildConsole makes the operator's pages. They are served by the admin
 // listener, so a node without one has none.
 func (s *Server) buildConsole(context.Context) (err error) {
-	s.operators = operator.New(operator.Config{DB: s.db, Alerts: s.alerts, Log: s.cfg.Log})
 	if s.admin == nil {
 		return nil
 	}
 	cfg := console.Config{
-		DB: s.db, Operators: s.operators, Accounts: s.accounts, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company, Lookups: s.lookups,
+		DB: s.db, Operators: s.operators, Accounts: s.accounts, Endpoints: s.endpoints, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company, Lookups: s.lookups,
 		Documents: s.docs, Hooks: s.hooks, Renderer: s.renderer, Version: s.cfg.Version, Log: s.cfg.Log, Metrics: s.metrics,
 		TrustProxy: s.cfg.TrustProxy, Secure: strings.HasPrefix(s.cfg.AdminURL, "https://"), Simulators: urlOf(s.sims),
 	}

@@ -28,7 +28,9 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/endpoint"
 	"tributary/internal/filing"
+	"tributary/internal/inbox"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
@@ -65,6 +67,7 @@ type Server struct {
 	atlas     *country.Atlas
 	masterKey *secret.Master
 	accounts  *account.Accounts
+	endpoints *endpoint.Endpoints
 	hooks     *webhook.Hooks
 	sender    *webhook.Sender
 	docs      *document.Store
@@ -72,6 +75,7 @@ type Server struct {
 	lookups   *lookup.Lookups
 	vies      *lookup.VIES
 	service   *filing.Service
+	inbox     *inbox.Inbox
 	ledger    *ledger.Ledger
 	retention *retention.Retention
 	recovery  *recovery.Recovery
@@ -81,10 +85,10 @@ type Server struct {
 	oidc      *operator.OIDC // nil: passwords alone
 	console   *console.Console
 
-	public, admin, sims net.Listener
-	simulators          *simulators
-	demo                *Demo
-	ready               chan struct{}
+	public, admin, sims, callbacks net.Listener
+	simulators                     *simulators
+	demo                           *Demo
+	ready                          chan struct{}
 }
 
 // Open builds the program and takes its ports. Nothing is served before Run.
@@ -136,6 +140,9 @@ func (s *Server) listen() (err error) {
 		}
 	}
 	if s.admin, err = take("admin", s.cfg.Admin); err != nil {
+		return err
+	}
+	if s.callbacks, err = take("callbacks", s.cfg.Callbacks); err != nil {
 		return err
 	}
 	if s.cfg.Demo {
@@ -222,11 +229,13 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 	}
 	background("accounts", s.accounts.Run)
+	background("authorities", s.endpoints.Run)
 	background("restoration", s.runRestore)
 	background("housekeeping", s.housekeep)
 	background("identity provider", s.reachProvider)
 	if s.cfg.Worker {
 		background("transactions", s.service.Run)
+		background("inbox", s.inbox.Run)
 		background("index", s.ledger.Run)
 		background("webhooks", s.hooks.Run)
 		if err := s.startJobs(work); err != nil {
@@ -272,12 +281,13 @@ func ignoreDeadline(err error) error {
 
 func (s *Server) startJobs(ctx context.Context) error {
 	workers := river.NewWorkers()
+	s.endpoints.Workers(workers)
 	s.company.Workers(workers)
 	s.lookups.Workers(workers)
 	s.docs.Workers(workers)
 	s.hooks.Workers(workers)
 	s.retention.Workers(workers)
-	periodic := slices.Concat(s.company.Periodic(), s.lookups.Periodic(), s.docs.Periodic(), s.hooks.Periodic(), s.retention.Periodic())
+	periodic := slices.Concat(s.endpoints.Periodic(), s.company.Periodic(), s.lookups.Periodic(), s.docs.Periodic(), s.hooks.Periodic(), s.retention.Periodic())
 	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic, Parallel: jobsParallel}); err != nil {
 		return err
 	}
@@ -322,6 +332,9 @@ func (s *Server) serve(failed chan<- error) (servers []*http.Server, err error) 
 	if s.admin != nil {
 		start(s.admin, s.adminHandler(), adminTimeout)
 	}
+	if s.callbacks != nil {
+		start(s.serveCallbacks(), s.inbox, exchangeTimeout)
+	}
 	return servers, nil
 }
 
@@ -363,7 +376,7 @@ func (s *Server) Close() error {
 	if s.simulators != nil {
 		err = errors.Join(err, s.simulators.Close())
 	}
-	for _, l := range []net.Listener{s.public, s.admin, s.sims} {
+	for _, l := range []net.Listener{s.public, s.admin, s.sims, s.callbacks} {
 		if l != nil {
 			if e := l.Close(); e != nil && !errors.Is(e, net.ErrClosed) && !strings.Contains(e.Error(), "use of closed") {
 				err = errors.Join(err, e)

@@ -40,8 +40,11 @@ func New(d *country.Desk) http.Handler {
 	mux.HandleFunc("GET "+xxwire.PathList, a.list)
 	mux.HandleFunc("GET "+xxwire.PathChain, a.chainHead)
 	mux.HandleFunc("PUT "+xxwire.PathSuppliers, a.enrol)
+	mux.HandleFunc("GET "+xxwire.PathGrant, a.grant)
+	mux.HandleFunc("POST "+xxwire.PathGrant, a.grant)
+	mux.HandleFunc("POST "+xxwire.PathToken, a.token)
 	mux.HandleFunc("POST "+xxwire.PathNotices, a.hear)
-	return mux
+	return platforms(mux, false)
 }
 
 // refusal is why a call is not worked on.
@@ -102,6 +105,9 @@ func (a *authority) identify(w http.ResponseWriter, r *http.Request) (caller, re
 	given, err := hex.DecodeString(r.Header.Get(xxwire.HeaderSignature))
 	if err != nil || !hmac.Equal(given, xxwire.MAC(key, xxwire.SignedText(r, r.URL.Path))) {
 		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeSignature, "the signature is not made with the supplier's key"}
+	}
+	if a.ungranted(r, supplier) {
+		return caller{}, refusal{http.StatusUnauthorized, xxwire.CodeGrant, "the supplier has agreed to a platform whose token the call does not show"}
 	}
 	return caller{supplier: supplier, key: key, body: body}, refusal{}
 }
@@ -189,6 +195,7 @@ func (a *authority) file(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the book cannot be written", http.StatusInternalServerError)
 		return
 	}
+	a.callBack(r, from, docs, answers)
 	if turn.End(w, r) {
 		writeReceipts(w, from.key, turn.Wait, answers)
 	}

@@ -15,6 +15,9 @@ import (
 	tags "golang.org/x/crypto/cryptobyte/asn1"
 )
 
+// FileBytesMax is how large a PKCS#12 may be; real ones have a tenth of it.
+const FileBytesMax = 64 << 10
+
 // Limits of a PKCS#12. Every one of them is read from the file before a single
 // key is derived, because a derivation cannot be interrupted.
 const (

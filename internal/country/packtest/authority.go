@@ -55,6 +55,7 @@ func (s suite) wiredAt(t *testing.T, dir string) *wiring {
 			t.Errorf("closing the simulators: %v", err)
 		}
 	})
+	s.configure(atlas, s.o.Identity)
 	channel, err := atlas.Channel(s.pack.Code, false)
 	if err != nil {
 		t.Fatal(err)

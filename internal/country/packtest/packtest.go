@@ -50,6 +50,11 @@ type Options struct {
 	Cases []Case
 	// Credentials of the supplier of all cases; also put into every draft.
 	Credentials country.Credentials
+	// CallsBack ends the number of a document that the authority decides by
+	// calling back, twice. "": it never calls.
+	CallsBack string
+	// Identity is the operator's, where the pack asks for one.
+	Identity country.Identity
 	// Schema checks a report against the official schema. Nil: there is none.
 	Schema func(t *testing.T, report []byte)
 	// Stable takes random values (signatures, times of signing) out of a
@@ -92,6 +97,8 @@ func Exercise(t *testing.T, pack country.Pack, o Options) {
 	t.Run("link that does not fit", s.misfit)
 	t.Run("authority that cannot be reached", s.unreachable)
 	t.Run("authority restarts", s.restart)
+	t.Run("operator's identity", s.identity)
+	t.Run("authority that calls back", s.callbacks)
 	s.scripts(t)
 	t.Run("any run of mishaps", s.mishaps)
 	s.abilities(t)

@@ -73,6 +73,10 @@ func ReferenceWith(code string, class country.Class, habits xx.Habits) country.P
 	return paired(xx.WithHabits(code, class, habits), reference.New)
 }
 
+// Platform is the reference authority under a code that asks for the operator's
+// identity, with its double.
+func Platform(code string) country.Pack { return paired(xx.Platform(code), reference.Guarded) }
+
 // paired gives a pack the double of its authority. Neither knows the other, so
 // that one misreading of a protocol cannot hide on both sides.
 func paired(p country.Pack, double func(*country.Desk) http.Handler) country.Pack {

@@ -19,9 +19,10 @@ import (
 
 // channel is the sender's side of the protocol.
 type channel struct {
-	at     country.Endpoint
-	class  country.Class
-	habits Habits
+	at       country.Endpoint
+	class    country.Class
+	habits   Habits
+	platform platform
 }
 
 func connect(at country.Endpoint, class country.Class) (*channel, error) {
@@ -145,8 +146,12 @@ func readReceipt(line, key []byte, number string) (country.Receipt, error) {
 	if given.Number != number {
 		return country.Receipt{}, fmt.Errorf("it speaks of %q instead of %q", given.Number, number)
 	}
-	said := bytes.Clone(line)
-	r := country.Receipt{AuthorityID1: given.AuthorityID, SHA256: given.SHA256, Document: said, Format: "JSON", Raw: said}
+	return receiptOf(given, bytes.Clone(line))
+}
+
+// receiptOf is the authority's word in the words of the contract; said is how it came.
+func receiptOf(given xxwire.Receipt, said []byte) (r country.Receipt, err error) {
+	r = country.Receipt{AuthorityID1: given.AuthorityID, SHA256: given.SHA256, Document: said, Format: "JSON", Raw: said}
 	if given.At != "" {
 		if r.At, err = time.Parse(time.RFC3339, given.At); err != nil {
 			return country.Receipt{}, fmt.Errorf("reading its time: %w", err)
@@ -162,7 +167,7 @@ func readReceipt(line, key []byte, number string) (country.Receipt, error) {
 		r.Outcome, r.ChainBroken = country.Rejected, given.Code == xxwire.CodeChain
 		r.Faults = []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: given.Code + ": " + given.Message}}
 	case xxwire.OutcomePending:
-		r.Outcome, r.Handle, r.Awaiting = country.Pending, number, given.Awaiting != ""
+		r.Outcome, r.Handle, r.Awaiting = country.Pending, given.Number, given.Awaiting != ""
 	case xxwire.OutcomeNotTaken:
 		r.Outcome = country.NotTaken
 	case xxwire.OutcomeDuplicate:
@@ -259,7 +264,11 @@ func (ch *channel) callOnce(ctx context.Context, req request, c country.Credenti
 		r.Header.Set("Content-Type", xxwire.TypeLines)
 	}
 	xxwire.SignCall(r, req.path, xxwire.Signer{Supplier: req.supplier, Key: xxwire.SigningKey(req.supplier, c.Secret)}, req.body)
-	reply, err := country.Exchange(ch.at.HTTP, r, xxwire.AnswerBytesMax)
+	client, err := ch.identify(r, req.path, c)
+	if err != nil {
+		return country.Reply{}, err
+	}
+	reply, err := country.Exchange(client, r, xxwire.AnswerBytesMax)
 	if err != nil {
 		return country.Reply{}, err
 	}
@@ -284,7 +293,9 @@ func readProblem(reply country.Reply) error {
 	switch p.Error {
 	case xxwire.CodeKeyUnknown:
 		err = fmt.Errorf("%w: %w", errKeyUnknown, err)
-	case xxwire.CodeSignature, xxwire.CodeKeyEnrolled:
+	case xxwire.CodePlatform:
+		err = country.Unidentified(err)
+	case xxwire.CodeSignature, xxwire.CodeKeyEnrolled, xxwire.CodeGrant:
 		err = fmt.Errorf("%w: %w", country.ErrCredentials, err)
 	}
 	return err
@@ -304,7 +315,11 @@ func (ch *channel) enrol(ctx context.Context, supplier string, c country.Credent
 		return fmt.Errorf("enrolling a supplier: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	reply, err := country.Exchange(ch.at.HTTP, r, xxwire.AnswerBytesMax)
+	client, err := ch.identify(r, xxwire.PathSuppliers, c)
+	if err != nil {
+		return fmt.Errorf("enrolling a supplier: %w", err)
+	}
+	reply, err := country.Exchange(client, r, xxwire.AnswerBytesMax)
 	if err != nil {
 		return fmt.Errorf("enrolling a supplier: %w", err)
 	}

@@ -63,9 +63,11 @@ func WithHabits(code string, class country.Class, habits Habits) country.Pack {
 			ch.habits = habits
 			return ch, nil
 		},
-		Sequence: habits.Sequence,
-		Enrol:    enrol,
-		Example:  example(code),
+		Sequence:  habits.Sequence,
+		Enrol:     enrolThrough(func(at country.Endpoint) (*channel, error) { return connect(at, country.ByNumber) }),
+		Identity:  platformRule(false),
+		Callbacks: callbacks(),
+		Example:   example(code),
 	}
 }
 
@@ -88,8 +90,13 @@ func facts(class country.Class, classes []string) country.Facts {
 				Key: settingAcceptance, Type: "boolean", Default: false,
 				Description: "Cancellations stay pending until the buyer accepts them.",
 			},
+			{
+				Key: settingGrant, Type: "boolean", Default: false,
+				Description: "A person must agree at the authority before the company is onboarded: the job has an address to visit.",
+			},
 		},
 		Credentials: []string{},
+		Secrets:     []country.SecretRule{grantSecret()},
 		Formats:     []string{"PDF", "JSON"},
 		Authority: &country.Authority{
 			Name: "Reference authority", System: "Simulated only", Protocol: "Signed JSON lines over HTTP",
@@ -98,17 +105,29 @@ func facts(class country.Class, classes []string) country.Facts {
 	}
 }
 
-// enrol makes the supplier's signing key known to the authority, in place of any before.
-func enrol(ctx context.Context, in country.Enrolment) country.Enrolled {
-	ch, err := connect(in.At, country.ByNumber)
-	if err == nil {
-		err = ch.enrol(ctx, supplierNumber(in.Supplier), in.Credentials, true)
+// enrolThrough makes the supplier's signing key known to the authority, in place of any before.
+func enrolThrough(open func(country.Endpoint) (*channel, error)) func(context.Context, country.Enrolment) country.Enrolled {
+	return func(ctx context.Context, in country.Enrolment) country.Enrolled {
+		ch, err := open(in.At)
+		var done country.Enrolled
+		if err == nil && wantsGrant(in) {
+			if in.Grant == nil {
+				return visit(in)
+			}
+			if done = ch.exchange(ctx, in); len(done.Faults) > 0 {
+				return done
+			}
+			in.Credentials = granted(in.Credentials, done.Keep)
+		}
+		if err == nil {
+			err = ch.enrol(ctx, supplierNumber(in.Supplier), in.Credentials, true)
+		}
+		if err != nil {
+			return country.Enrolled{Faults: []fault.Fault{{
+				Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority,
+				Message: "the reference authority could not enrol the supplier's key; please try again",
+			}}}
+		}
+		return done
 	}
-	if err != nil {
-		return country.Enrolled{Faults: []fault.Fault{{
-			Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority,
-			Message: "the reference authority could not enrol the supplier's key; please try again",
-		}}}
-	}
-	return country.Enrolled{}
 }

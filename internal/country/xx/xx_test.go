@@ -9,6 +9,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/packtest"
 	"tributary/internal/country/world"
+	"tributary/internal/official/xxwire"
 	"tributary/internal/transaction"
 )
 
@@ -74,7 +75,7 @@ func cases() []packtest.Case {
 }
 
 func TestReferenceAuthorityPassesTheSuite(t *testing.T) {
-	packtest.Exercise(t, world.Reference(transaction.ReferenceCode, country.ByNumber), packtest.Options{Cases: cases()})
+	packtest.Exercise(t, world.Reference(transaction.ReferenceCode, country.ByNumber), packtest.Options{Cases: cases(), CallsBack: xxwire.SuffixCallback})
 }
 
 func TestEveryClassPassesTheSuite(t *testing.T) {

@@ -1,0 +1,96 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/endpoint"
+	"tributary/internal/inbox"
+	"tributary/internal/ledger"
+)
+
+// authorityRow is one environment of an authority.
+type authorityRow struct {
+	Environment country.Environment
+	Name        string
+	Address     string
+	From        string // who said the address, see country.FromFlag
+	Takes       bool   // it takes an identity of the operator's
+	Calls       bool   // it calls us
+	Stored      endpoint.Shown
+	Callback    string
+	Expiry      string // mood of the certificate's end
+	Reasons     []ledger.Reason
+}
+
+type authoritiesBody struct {
+	Rows    []authorityRow
+	Unknown []inbox.Message // that speak of no filing of ours
+	Now     time.Time
+}
+
+// unknownShown is how many messages without a filing one page has.
+const unknownShown = 50
+
+// authorities shows where each authority is called, in whose name, and why what
+// waits for it waits.
+func (c *Console) authorities(v *visit) (page, error) {
+	body := &authoritiesBody{Now: c.now()}
+	p := page{Title: "Authorities", Place: "Authorities", Body: body}
+	stored := map[string]endpoint.Shown{}
+	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) error {
+		list, err := c.cfg.Endpoints.List(r)
+		for _, s := range list {
+			stored[s.Name()] = s
+		}
+		if err == nil {
+			body.Unknown, err = inbox.Unknown(r, unknownShown)
+		}
+		return err
+	})
+	if err != nil {
+		return p, err
+	}
+	reasons, err := c.cfg.Ledger.Reasons(v.ctx)
+	if err != nil {
+		return p, err
+	}
+	waits := map[country.Environment][]ledger.Reason{}
+	for _, r := range reasons {
+		waits[r.At] = append(waits[r.At], r)
+	}
+	for _, code := range c.cfg.Atlas.Codes() {
+		pack, _ := c.cfg.Atlas.Pack(code)
+		for _, live := range []country.Live{true, false} {
+			at := country.Environment{Code: code, Live: live}
+			if pack.Connect == nil || !c.cfg.Atlas.Offers(code, live) {
+				continue
+			}
+			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Reasons: waits[at]}
+			row.Address, row.From = c.cfg.Atlas.Address(at)
+			if e, err := c.cfg.Atlas.Endpoint(code, live); err == nil && pack.Callbacks != nil {
+				row.Callback = e.Callback
+			}
+			if cert := row.Stored.Certificate; cert != nil {
+				row.Expiry = endMood(body.Now, cert.ExpiresAt)
+			}
+			body.Rows = append(body.Rows, row)
+		}
+	}
+	slices.SortStableFunc(body.Rows, func(a, b authorityRow) int { return cmp.Compare(a.Environment.Code, b.Environment.Code) })
+	return p, nil
+}
+
+// endMood is how worried one should be about a certificate's end.
+func endMood(now, end time.Time) string {
+	switch left := end.Sub(now); {
+	case left <= 24*time.Hour:
+		return "bad"
+	case left <= 30*24*time.Hour:
+		return "busy"
+	}
+	return "good"
+}

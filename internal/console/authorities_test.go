@@ -1,0 +1,52 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/country"
+	"tributary/internal/country/identity"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/endpoint"
+	"tributary/internal/operator"
+	"tributary/internal/secret"
+)
+
+// The page says who we are at an authority, never with what, and why what waits waits.
+func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	file, password, err := identity.Test("XX-1", "Gateway <Ltd>", time.Now())
+	must(t, err)
+	b := h.as(operator.Viewer)
+	if page := b.get("/authorities"); !strings.Contains(page, "XX.test") || !strings.Contains(page, "not set") || !strings.Contains(page, "nothing") || strings.Contains(page, "XX.live") {
+		t.Errorf("before: %s", gist(page))
+	}
+	_, err = h.endpoints.Set(t.Context(), account.Actor{Name: "ana"}, country.Environment{Code: "XX"}, endpoint.Change{
+		Secrets: map[string]secret.Secret{"platform_key": secret.FromText("canary-51")}, Certificate: &identity.PKCS12{File: file, Password: password},
+	})
+	must(t, err)
+	must(t, h.endpoints.Refresh(t.Context()))
+	h.run()
+	id := h.submit("INV-1")
+	b.await("/transactions/"+id, "asks for an identity of ours") // the key is not the authority's
+	page := b.get("/authorities")
+	for _, want := range []string{"platform_key is set", "certificate until", "CN=Gateway &lt;Ltd&gt;", "authority not configured"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in %s", want, gist(page))
+		}
+	}
+	if strings.Contains(page, "canary-51") || strings.Contains(page, password) {
+		t.Error("a secret is shown")
+	}
+	_, err = h.letters.Store(t.Context(), country.Environment{Code: "XX"}, []country.Message{{Key: "m-17", Handle: "nobody's", Raw: []byte("<as it came>")}})
+	must(t, err)
+	b.await("/authorities", "m-17")
+	if page := b.get("/authorities"); !strings.Contains(page, "&lt;as it came&gt;") || !strings.Contains(page, "speak of no filing of ours") {
+		t.Errorf("%s", gist(page))
+	}
+	if log := h.as(operator.Admin).get("/audit"); !strings.Contains(log, "authority.set") || strings.Contains(log, "canary-51") {
+		t.Errorf("the log: %s", gist(log))
+	}
+}

@@ -1,0 +1,124 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"tributary/internal/alert"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/secret"
+)
+
+const expiryEvery = time.Hour
+
+// expiryArgs is the periodic River job of expiry alarms.
+type expiryArgs struct{}
+
+// Kind is stable: it is stored with every job.
+func (expiryArgs) Kind() string { return "endpoint_expiry" }
+
+// Workers registers what works our River jobs.
+func (e *Endpoints) Workers(w *river.Workers) {
+	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[expiryArgs]) error {
+		_, err := e.RaiseExpiryAlarms(ctx)
+		return err
+	}))
+}
+
+// Periodic lists our periodic River jobs.
+func (e *Endpoints) Periodic() []*river.PeriodicJob {
+	return []*river.PeriodicJob{
+		river.NewPeriodicJob(river.PeriodicInterval(expiryEvery), func() (river.JobArgs, *river.InsertOpts) { return expiryArgs{}, nil },
+			&river.PeriodicJobOpts{RunOnStart: true}),
+	}
+}
+
+// RaiseExpiryAlarms raises the alarms of certificates that end soon, each once
+// per certificate, in one commit with the mark that it was raised.
+func (e *Endpoints) RaiseExpiryAlarms(ctx context.Context) (raised int, err error) {
+	err = e.db.Write(ctx, func(tx *db.Tx) error {
+		raised = 0
+		for _, stage := range alert.Expiring() {
+			n, err := e.raiseStage(tx, stage)
+			if err != nil {
+				return err
+			}
+			raised += n
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("raise alarms of the operator's certificates: %w", err)
+	}
+	return raised, nil
+}
+
+type ending struct {
+	at   country.Environment
+	ends int64
+}
+
+func (e *Endpoints) raiseStage(tx *db.Tx, stage alert.Expiry) (int, error) {
+	limit := db.Micros(tx.Wall().AddDate(0, 0, stage.Days))
+	due, err := db.Collect(tx, func(scan func(...any) error) (x ending, err error) {
+		return x, scan(&x.at.Code, (*bool)(&x.at.Live), &x.ends)
+	}, endingSQL, limit, stage.Days)
+	if err != nil {
+		return 0, err
+	}
+	for _, x := range due {
+		if err := tx.Exec(alarmedSQL, stage.Days, x.at.Code, bool(x.at.Live)); err != nil {
+			return 0, err
+		}
+		message := fmt.Sprintf("the operator's certificate at the authority of %s ends at %s", x.at, db.FromMicros(x.ends).Format(time.RFC3339))
+		if e.cfg.Alerts == nil {
+			tx.OnCommit(func() { e.log.Error(message, "alert", string(stage.Name), "subject", x.at.String()) })
+			continue
+		}
+		if err := e.cfg.Alerts.RaiseIn(tx, stage.Name, x.at.String(), message); err != nil {
+			return 0, err
+		}
+	}
+	return len(due), nil
+}
+
+// Rewrap moves every data key of ours to the current master key and returns how
+// many it moved.
+func (e *Endpoints) Rewrap(ctx context.Context) (moved int, err error) {
+	if e.cfg.Master == nil {
+		return 0, fmt.Errorf("re-wrap the authorities' data keys: %w", errNoMaster)
+	}
+	current, err := e.cfg.Master.KeyID()
+	if err != nil {
+		return 0, fmt.Errorf("re-wrap the authorities' data keys: %w", err)
+	}
+	var all []row
+	if err := e.db.Read(ctx, func(r db.Reader) (err error) { all, err = readRows(r); return err }); err != nil {
+		return 0, fmt.Errorf("re-wrap the authorities' data keys: %w", err)
+	}
+	for _, one := range all {
+		if id, err := secret.KeyID(one.wrapped); one.wrapped == nil || err == nil && id == current {
+			continue
+		}
+		again, err := e.cfg.Master.Rewrap(one.wrapped, about(one.at))
+		if err != nil {
+			return moved, fmt.Errorf("re-wrap the data key of %s: %w", one.at, err)
+		}
+		err = e.db.Write(ctx, func(tx *db.Tx) error {
+			return tx.ExecOne(rewrapSQL, again, one.at.Code, bool(one.at.Live), one.wrapped)
+		})
+		switch {
+		case errors.Is(err, db.ErrStale): // set anew, or moved by another run, meanwhile
+		case err != nil:
+			return moved, fmt.Errorf("re-wrap the data key of %s: %w", one.at, err)
+		default:
+			moved++
+		}
+	}
+	return moved, nil
+}

@@ -1,0 +1,152 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/killpoint"
+)
+
+// queue leases messages that wait for their filing.
+var queue = &db.Queue[stored]{
+	Table: "inbox_messages", ID: "message_id", Key: "endpoint", Columns: "country, live, name, handle, receipt, raw, received_at, tries", Scan: scanStored,
+}
+
+// stored is a message as it waits.
+type stored struct {
+	at         country.Environment
+	message    country.Message
+	receivedAt time.Time
+	tries      int64
+}
+
+// kept is the receipt of a message with the names of its news, which a
+// receipt's own form leaves out.
+type kept struct {
+	Receipt country.Receipt
+	Names   []string `json:",omitempty"`
+}
+
+func scanStored(scan func(...any) error) (s stored, err error) {
+	var text string
+	var received int64
+	err = scan(&s.at.Code, (*bool)(&s.at.Live), &s.message.Key, &s.message.Handle, &text, &s.message.Raw, &received, &s.tries)
+	if err != nil {
+		return s, err
+	}
+	s.receivedAt = db.FromMicros(received)
+	var k kept
+	if err := json.Unmarshal([]byte(text), &k); err != nil {
+		return s, fmt.Errorf("read message %q: %w", s.message.Key, err)
+	}
+	for n := range k.Receipt.News {
+		if n < len(k.Names) {
+			k.Receipt.News[n].Key = k.Names[n]
+		}
+	}
+	s.message.Receipt = k.Receipt
+	return s, nil
+}
+
+const (
+	knownSQL   = "SELECT 1 FROM inbox_messages WHERE country = $1 AND live = $2 AND name = $3"
+	columns    = "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,due_at"
+	lostSQL    = "UPDATE inbox_messages SET tries = tries + 1 WHERE message_id = $1"
+	takenSQL   = "UPDATE inbox_messages SET operation_id = $1, taken_at = $2 WHERE message_id = $3"
+	unknownSQL = `SELECT message_id, country, live, name, handle, raw, received_at, tries FROM inbox_messages
+		WHERE taken_at IS NULL AND tries > 0 ORDER BY message_id DESC LIMIT $1`
+)
+
+// Store keeps messages, each once by the authority's own name, and answers how
+// many were new. When it returns they are on disk.
+func (i *Inbox) Store(ctx context.Context, at country.Environment, messages []country.Message) (fresh int, err error) {
+	if len(messages) == 0 {
+		return 0, nil
+	}
+	texts := make([]string, len(messages))
+	for n, m := range messages {
+		k := kept{Receipt: m.Receipt}
+		for _, news := range m.Receipt.News {
+			k.Names = append(k.Names, news.Key)
+		}
+		text, err := json.Marshal(k)
+		if err != nil {
+			return 0, fmt.Errorf("encode message %q of %s: %w", m.Key, at, err)
+		}
+		texts[n] = string(text)
+	}
+	err = i.db.Write(ctx, func(tx *db.Tx) error {
+		fresh = 0
+		// Two calls with one message must not both find it new.
+		if err := tx.Lock("inbox|" + at.String()); err != nil {
+			return err
+		}
+		for n, m := range messages {
+			var one int
+			err := tx.Row(knownSQL, at.Code, bool(at.Live), m.Key).Scan(&one)
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, db.ErrNoRows) {
+				return err
+			}
+			id, err := uuid.NewV7()
+			if err != nil {
+				return err
+			}
+			fresh++
+			now := db.Micros(tx.Now())
+			raw := append([]byte{}, m.Raw...)
+			if err := tx.Insert("inbox_messages", columns, []any{id.String(), at.String(), at.Code, bool(at.Live), m.Key, m.Handle, texts[n], raw, now, now}); err != nil {
+				return err
+			}
+		}
+		tx.Wake(queue.Table)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("store %d messages of %s: %w", len(messages), at, err)
+	}
+	killpoint.Reach(killpoint.Heard)
+	return fresh, nil
+}
+
+// Message is one that nobody could be found for, as an operator sees it.
+type Message struct {
+	ID         string
+	At         country.Environment
+	Key        string
+	Handle     string
+	Raw        string // the beginning
+	ReceivedAt time.Time
+	Tries      int64
+}
+
+// rawShown is how much of a message an operator sees.
+const rawShown = 4 << 10
+
+// Unknown lists messages that speak of no filing of ours, newest first.
+func Unknown(r db.Reader, limit int) ([]Message, error) {
+	if limit < 1 || limit > 500 {
+		return nil, fault.New(fault.Invalid, "limit must be 1 to 500")
+	}
+	list, err := db.Collect(r, func(scan func(...any) error) (m Message, err error) {
+		var raw []byte
+		var received int64
+		err = scan(&m.ID, &m.At.Code, (*bool)(&m.At.Live), &m.Key, &m.Handle, &raw, &received, &m.Tries)
+		m.Raw, m.ReceivedAt = string(raw[:min(len(raw), rawShown)]), db.FromMicros(received)
+		return m, err
+	}, unknownSQL, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list messages without a filing: %w", err)
+	}
+	return list, nil
+}
