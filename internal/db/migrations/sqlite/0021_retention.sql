@@ -16,7 +16,8 @@ CREATE TRIGGER operations_success_stays BEFORE UPDATE ON operations WHEN OLD.sta
     AND NEW.number IS OLD.number AND NEW.dated_at IS OLD.dated_at AND NEW.accepted_at IS OLD.accepted_at AND NEW.reference_id IS OLD.reference_id AND NEW.lane IS OLD.lane
     AND NEW.stage IS OLD.stage AND NEW.status IS OLD.status AND NEW.due_at IS OLD.due_at AND NEW.started_at IS OLD.started_at AND NEW.sent_at IS OLD.sent_at
     AND NEW.tries IS OLD.tries AND NEW.crashes IS OLD.crashes AND NEW.doubts IS OLD.doubts AND NEW.settled_at IS OLD.settled_at AND NEW.settled_by IS OLD.settled_by
-    AND NEW.pack_version IS OLD.pack_version AND NEW.behind IS OLD.behind AND NEW.bytes IS OLD.bytes)
+    AND NEW.pack_version IS OLD.pack_version AND NEW.behind IS OLD.behind AND NEW.bytes IS OLD.bytes
+    AND NEW.series IS OLD.series)
 BEGIN SELECT RAISE(ABORT, 'a successful operation never changes'); END;
 
 -- Owner: onboarding. A company whose records are not forgotten for now.
