@@ -89,6 +89,17 @@ func migrationCases() map[int]migrationCase {
 				"SELECT cast(count(*) AS text) FROM bodies WHERE digest IS NULL":                                              "{n}",
 			},
 		},
+		19: {
+			Write: []string{`INSERT INTO operations (operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id, number, dated_at, accepted_at, lane, stage, status, due_at, pack_version)
+				VALUES ('r{n}', 'c', 'r{n}', 1, 'INVOICE', 'XX', false, 'BOTH', 's', 'N{n}', 1, 2, 'c|XX|live|0|r{n}', 'received', 'PROCESSING', 3, 'xx-1')`},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM operations WHERE operation_id LIKE 'r%' AND series IS NULL": "{n}"},
+		},
+		21: {
+			Write: []string{
+				"INSERT INTO companies (client_id, company_id, external_id, country, tax_key, live, profile, created_at, updated_at) VALUES ('c', 'ret{n}', 'ret{n}', 'XX', 'ret{n}', false, '{}', 1, 2)",
+			},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM companies WHERE company_id LIKE 'ret%' AND NOT legal_hold": "{n}"},
+		},
 	}
 }
 

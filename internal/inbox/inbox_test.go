@@ -72,7 +72,7 @@ func build(t *testing.T, d *db.DB) *house {
 func (h *house) hear(tx *db.Tx, _ string, _ country.Live, m country.Message) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	tx.OnCommit(func() { h.told <- struct{}{} })
+	defer tx.OnCommit(func() { h.told <- struct{}{} }) // behind what it tells of
 	if !h.known[m.Handle] {
 		return "", nil
 	}

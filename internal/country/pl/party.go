@@ -116,16 +116,6 @@ func partyCountry(p *transaction.Party) string {
 	return "PL"
 }
 
-// at is where a party is taxed: by its number's prefix, else by its address.
-func (id identifier) at(p *transaction.Party) string {
-	if id.union != "" {
-		if code, ok := taxid.CountryCode(id.union); ok {
-			return code
-		}
-	}
-	return partyCountry(p)
-}
-
 // sameParty reports whether two parties carry the same tax number.
 func sameParty(a, b string) bool {
 	trim := func(text string) string { return strings.TrimPrefix(bare(text), "PL") }
