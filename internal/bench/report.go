@@ -68,7 +68,8 @@ func sortTimes(times []time.Duration) { slices.Sort(times) }
 // rssWatch samples the process's resident memory.
 type rssWatch struct {
 	mu   sync.Mutex
-	most int64
+	most int64 // since the beginning
+	part int64 // since part was asked for last
 	quit chan struct{}
 	done chan struct{}
 }
@@ -81,7 +82,8 @@ func watchRSS() *rssWatch {
 		defer tick.Stop()
 		for {
 			w.mu.Lock()
-			w.most = max(w.most, residentBytes())
+			now := residentBytes()
+			w.most, w.part = max(w.most, now), max(w.part, now)
 			w.mu.Unlock()
 			select {
 			case <-w.quit:
@@ -97,6 +99,15 @@ func (w *rssWatch) peak() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.most
+}
+
+// anew forgets the highest value of the part before, and answers it.
+func (w *rssWatch) anew() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.part
+	w.part = residentBytes()
+	return before
 }
 
 func (w *rssWatch) stop() {

@@ -126,6 +126,8 @@ type Claim struct {
 	Fair bool                 // go round the keys instead of by due time alone
 	From string               // fair: begin behind this key
 
+	classes *classes // of a pump with classes: how many of each are in work
+
 	turns *turns // of a queue with groups: who had a turn last
 	floor *floor // of a pump: below it nothing is due any more
 }

@@ -27,7 +27,7 @@ func (q *Queue[T]) Due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T],
 // due also tells how much of the round over the keys this claim has made.
 func (q *Queue[T]) due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T], next string, seen round, err error) {
 	look := c.floor.begin(d)
-	if q.Feed == nil && !c.Fair && c.Room == nil {
+	if q.Feed == nil && !c.Fair && c.Room == nil && c.classes == nil {
 		err = d.Write(ctx, func(tx *Tx) (err error) {
 			leases, err = q.claimOldest(tx, look, c.Max)
 			return err
@@ -199,6 +199,9 @@ func (f *foundKeys) share(c Claim, single bool) (keys []string, rooms []int64) {
 			}
 			break
 		}
+		if !c.classes.take(key) {
+			continue // it has its turn when its class has room
+		}
 		n := min(part, left)
 		if c.Room != nil {
 			n = min(n, c.Room(key))
@@ -254,7 +257,9 @@ func (q *Queue[T]) dueKeys(r Reader, c Claim, look look) (foundKeys, error) {
 }
 
 // hasRoom: nobody needs to look at a key that may not take anything.
-func (c Claim) hasRoom(key string) bool { return c.Room == nil || c.Room(key) > 0 }
+func (c Claim) hasRoom(key string) bool {
+	return c.classes.left(key) && (c.Room == nil || c.Room(key) > 0)
+}
 
 // oldestKeys reads the keys of the oldest due rows; all: there are no other due rows.
 func oldestKeys(r Reader, c Claim, look look, text string) (keys []string, all bool, err error) {

@@ -28,6 +28,12 @@ type Pump[T any] struct {
 	// Room limits rows of one key in work at the same time. Nil: no limit.
 	Room func(key string) int
 
+	// Class bounds the rows in work by the class of their keys, ClassMost of each,
+	// for a queue with a Feed. A pump with classes claims as soon as one slot is
+	// free. Nil: no limit.
+	Class     func(key string) string
+	ClassMost int
+
 	InFlight int           // rows in work at the same time
 	Poll     time.Duration // looks for due rows at least that often; default 1 s
 	Grace    time.Duration // how long work in progress may go on after Run's ctx ended; default 5 s
@@ -100,11 +106,11 @@ func (p *Pump[T]) Run(ctx context.Context) error {
 // claim takes rows for the free slots; true when there may be more at once.
 func (p *Pump[T]) claim(ctx, work context.Context, workers *sync.WaitGroup) (more bool) {
 	free := p.free()
-	if free < max(1, p.InFlight/claimAtLeast) {
+	if free < p.claimFrom() {
 		return false
 	}
 	asked := p.DB.Now()
-	leases, next, seen, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), Fair: p.fair, From: p.from, turns: p.turns, floor: p.floor})
+	leases, next, seen, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), classes: p.classesNow(), Fair: p.fair, From: p.from, turns: p.turns, floor: p.floor})
 	if err != nil {
 		if ctx.Err() == nil {
 			p.Log.Error("claim due rows", "queue", p.Queue.Table, "error", err)
@@ -126,7 +132,15 @@ func (p *Pump[T]) claim(ctx, work context.Context, workers *sync.WaitGroup) (mor
 		p.rounds = partOfRound
 		return false
 	}
-	return p.free() >= max(1, p.InFlight/claimAtLeast)
+	return p.free() >= p.claimFrom()
+}
+
+// claimFrom is how many slots must be free for a claim.
+func (p *Pump[T]) claimFrom() int {
+	if p.Class != nil {
+		return 1
+	}
+	return max(1, p.InFlight/claimAtLeast)
 }
 
 // begin works one row in a goroutine of its own.

@@ -323,9 +323,17 @@ func (v *visit) expire(ctx context.Context) error {
 		var old []*operation
 		err := v.db.Read(ctx, func(r db.Reader) (err error) {
 			limit := db.Micros(r.Now().Add(-hopelessAfter))
-			old, err = db.Collect(r, scanOperation, "SELECT "+operationFields+` FROM operations WHERE lane = $1 AND due_at <= $2
+			due, err := db.Collect(r, func(scan func(...any) error) (c candidate, err error) { return c, scan(&c.id, &c.bytes) },
+				`SELECT operation_id, bytes FROM operations WHERE lane = $1 AND due_at <= $2
 				AND coalesce(started_at, due_at) <= $2 AND (stage = 'received' OR stage = 'prepared' AND $3 = 0) ORDER BY due_at LIMIT 200`, v.lease.ID, limit, chained)
-			if err != nil || len(old) == 0 {
+			if err != nil || len(due) == 0 {
+				return err
+			}
+			var ids []string
+			for _, c := range within(due, takenBytesMax) {
+				ids = append(ids, c.id)
+			}
+			if old, err = db.Collect(r, scanOperation, "SELECT "+operationFields+" FROM operations WHERE "+v.db.In("operation_id", "$1"), db.Strings(ids)); err != nil {
 				return err
 			}
 			return v.load(r, old)

@@ -27,6 +27,21 @@ const (
 // EarlierAtMost lowers the limit of what a correction is handed of others.
 func (s *Service) EarlierAtMost(bytes int64) { s.earlierMax = bytes }
 
+// What may be in work at the same time, in bytes of bodies.
+const (
+	TakenBytesMax = takenBytesMax
+	WorkBytesMax  = workBytesMax
+)
+
+// Within says how many of what is due are taken together.
+func Within(most int64, sizes ...int64) int {
+	var due []candidate
+	for _, n := range sizes {
+		due = append(due, candidate{bytes: n})
+	}
+	return len(within(due, most))
+}
+
 // The bounds of draws.
 const (
 	SequenceRate  = sequenceRate

@@ -259,7 +259,7 @@ func (in *intakeSet) write(tx *db.Tx) error {
 	if err := tx.Insert("bodies", "operation_id,body,warnings,digest", in.bodies...); err != nil {
 		return fmt.Errorf("store bodies: %w", err)
 	}
-	if err := tx.ExecEach("UPDATE operations SET series = $2 WHERE operation_id = $1", in.named); err != nil {
+	if err := noteSeries(tx, in.named); err != nil {
 		return fmt.Errorf("name the series of numbers: %w", err)
 	}
 	return nil

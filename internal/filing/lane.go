@@ -71,6 +71,15 @@ func ParseLane(name string) (Place, error) {
 	return Place{Scope: parts[0], Code: parts[1], Live: parts[2] == "live", SupplierID: parts[4]}, nil
 }
 
+// endpointOf is the country and environment of a lane: authorities that hang
+// take slots from nobody but those who file with them.
+func endpointOf(lane string) string {
+	_, rest, _ := strings.Cut(lane, "|")
+	code, rest, _ := strings.Cut(rest, "|")
+	environment, _, _ := strings.Cut(rest, "|")
+	return code + "|" + environment
+}
+
 // documentLanes spreads the operations of one supplier where the country has
 // no authority and so no order to keep.
 const documentLanes = 4

@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -33,6 +35,7 @@ type Config struct {
 	Alerts    *alert.Alerts
 	Log       *slog.Logger
 	RetryBase time.Duration // first retry to an authority; default 1 s
+	Slots     int           // lanes in work at the same time of one country and environment; default 32
 
 	// Render makes the document for people; nil makes none (tests of filing alone).
 	Render func(ctx context.Context, issued Issued) (document.Rendering, error)
@@ -65,7 +68,8 @@ type Service struct {
 	jitter func() float64 // 0 ≤ x < 1
 	begun  time.Time
 
-	gate *gate // whether the intake is open
+	gate *gate               // whether the intake is open
+	room *semaphore.Weighted // bytes that may be in work, see budget.go
 
 	suspectsAfter time.Duration // tests shorten it
 	earlierMax    int64         // tests lower it
@@ -89,10 +93,13 @@ func New(cfg Config) *Service {
 	if cfg.RetryBase == 0 {
 		cfg.RetryBase = retryBaseDefault
 	}
+	if cfg.Slots == 0 {
+		cfg.Slots = lanesAtOnce
+	}
 	if cfg.Count == nil {
 		cfg.Count = func(*db.Tx, []Tallied) {}
 	}
-	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), gate: newGate(), suspectsAfter: suspectsAfterDefault}
+	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), gate: newGate(), room: newRoom(), suspectsAfter: suspectsAfterDefault}
 	s.intake = db.NewGather(cfg.DB, s.store)
 	return s
 }

@@ -40,6 +40,12 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 	if err != nil || len(chosen) == 0 {
 		return nil, false, err
 	}
+	if fits := within(chosen, takenBytesMax); len(fits) < len(chosen) {
+		chosen, full = fits, true
+	}
+	if err := v.reserveBytes(ctx, chosen); err != nil {
+		return nil, false, err
+	}
 	ids := make([]string, len(chosen))
 	for i, c := range chosen {
 		ids[i] = c.id

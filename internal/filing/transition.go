@@ -248,3 +248,8 @@ func holdOpen(tx *db.Tx, id string) error {
 func dropResults(tx *db.Tx, d *db.DB, ids []string) error {
 	return tx.Exec("UPDATE operations SET result = NULL WHERE "+d.In("operation_id", "$1")+" AND result IS NOT NULL", db.Strings(ids))
 }
+
+// noteSeries notes of which series the numbers of new operations are: operation, series.
+func noteSeries(tx *db.Tx, rows [][]any) error {
+	return tx.ExecEach("UPDATE operations SET series = $2 WHERE operation_id = $1", rows)
+}

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	lanesAtOnce  = 32   // lanes in work on this node
+	lanesAtOnce  = 32   // lanes in work on this node, of one country and environment; see Config.Slots
+	countries    = 16   // so many of which may have all of theirs in work
 	batchMax     = 1000 // operations taken together, less where the authority wants less
 	visitBatches = 16   // batches in one visit; then the lane goes to the back
 	suspectBatch = 14   // operations together after a first crash
@@ -36,7 +37,8 @@ const (
 
 // Run processes operations until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: lanesAtOnce, Work: s.visit, Poll: s.poll}
+	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: countries * s.cfg.Slots, Work: s.visit, Poll: s.poll,
+		Class: endpointOf, ClassMost: s.cfg.Slots}
 	var listening sync.WaitGroup
 	listening.Go(func() { s.listen(ctx) })
 	defer listening.Wait()
@@ -71,6 +73,7 @@ type visit struct {
 	adopting bool            // documents wait for their operations
 	spoken   map[gapKey]bool // of these, those that this visit has given to an operation
 	left     bool            // the lane was given back together with the outcomes
+	bytes    int64           // of the node's room, for the batch in work
 	leftover []string        // operations whose crash count has to be taken back
 }
 
@@ -372,6 +375,7 @@ func (v *visit) holdNewcomer(ctx context.Context) error {
 // batch moves one set of operations as far as it will go now; true when more may be due.
 func (v *visit) batch(ctx context.Context) (more bool, err error) {
 	ops, full, err := v.take(ctx)
+	defer v.freeBytes()
 	b := &batch{visit: v, ops: ops}
 	if err == nil {
 		err = b.begin(ctx)

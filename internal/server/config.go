@@ -58,6 +58,7 @@ type Config struct {
 	WebhookAllow       []netip.Prefix
 	WebhookProxy       string
 	AuthorityRetryBase time.Duration
+	AuthoritySlots     int // suppliers of one country and environment in work at the same time; default 32
 	DocumentTTL        time.Duration
 	Authorities        map[string]country.Addresses
 	CallbacksURL       string // where authorities reach the listener; default: by the name they call, or its address
@@ -106,6 +107,9 @@ func (c *Config) check() error {
 	if !c.Demo && c.Database == "" && c.Data == "" {
 		wrong("database", "is missing: give --database sqlite:PATH or --database postgres://USER@HOST/NAME")
 	}
+	if c.AuthoritySlots < 0 || c.AuthoritySlots > slotsMost {
+		wrong("authority-slots", "must be 1 to %d, for example --authority-slots 32", slotsMost)
+	}
 	for key, d := range map[string]time.Duration{"webhook-retry-base": c.WebhookRetryBase, "authority-retry-base": c.AuthorityRetryBase, "document-ttl": c.DocumentTTL} {
 		if d < 0 {
 			wrong(key, "must not be negative, for example --%s 5s", key)
@@ -123,6 +127,9 @@ func (c *Config) check() error {
 	}
 	return c.complete()
 }
+
+// slotsMost bounds --authority-slots: each may hold a connection to an authority.
+const slotsMost = 1024
 
 // checkAddresses looks at where others find us, and at who signs operators in.
 func (c *Config) checkAddresses(wrong func(key, format string, args ...any)) {

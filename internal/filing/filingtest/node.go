@@ -141,6 +141,7 @@ type Setup struct {
 	Packs      []country.Pack
 	Simulators string // their URL
 	RetryBase  time.Duration
+	Slots      int
 	Render     func(ctx context.Context, issued filing.Issued) (document.Rendering, error)
 	Documents  string // URL of the store; default in memory
 	Target     func(ctx context.Context, clientID, event string) (webhook.Target, bool, error)
@@ -200,7 +201,7 @@ func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 	tally := ledger.NewTally(d, log)
 	n.Service = filing.New(filing.Config{
 		DB: d, Atlas: atlas, Companies: n.Companies, Documents: store, Hooks: n.Hooks, Alerts: n.Alerts, Log: log,
-		RetryBase: s.RetryBase, Render: s.Render, Count: tally.OnCommit,
+		RetryBase: s.RetryBase, Slots: s.Slots, Render: s.Render, Count: tally.OnCommit,
 	})
 	n.Recovery = recovery.New(recovery.Config{DB: d, Atlas: atlas, Companies: n.Companies, Filing: n.Service, Alerts: n.Alerts, Log: log})
 	n.Ledger = ledger.New(ledger.Config{

@@ -1,0 +1,125 @@
+package filing_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
+)
+
+// Suppliers whose calls hang in one country, more of them than a node had slots
+// in all, do not delay a sale in another; of their own country no more are in
+// work than it has slots.
+func TestACountryThatHangsTakesSlotsFromNobody(t *testing.T) {
+	t.Parallel()
+	for name, slots := range map[string]int{"default": 0, "two": 2} {
+		t.Run(name, func(t *testing.T) {
+			dbtest.Each(t, func(t *testing.T, d *db.DB) {
+				o := newOffice(country.ByNumber)
+				gate := make(chan struct{})
+				var hanging, most atomic.Int64
+				o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+					if now := hanging.Add(1); now > most.Load() {
+						most.Store(now)
+					}
+					<-gate
+					hanging.Add(-1)
+					return o.Take(f), nil
+				}
+				a := newAuthorities(t)
+				s := a.Setup()
+				s.Packs, s.Slots = append(s.Packs, o.Setup().Packs...), slots
+				n := newNode(t, d, s)
+				other := n.Supplier(byNumber, "other")
+				const suppliers = filing.LanesAtOnce + 8
+				for i := range suppliers {
+					n.File(invoice(officeCode, n.Supplier(officeCode, fmt.Sprint("s", i)), fmt.Sprint("h", i)))
+				}
+				want := int64(filing.LanesAtOnce)
+				if slots > 0 {
+					want = int64(slots)
+				}
+				n.Start()
+				for late := time.Now().Add(patience); hanging.Load() < want && time.Now().Before(late); {
+					time.Sleep(time.Millisecond)
+				}
+				n.Succeeds(n.File(invoice(byNumber, other, "t1")))
+				same(t, "calls that hang", hanging.Load(), want)
+				close(gate)
+				n.Until("the backlog is done", func() bool {
+					return one[int64](t, d, "SELECT count(*) FROM operations WHERE status = 'PROCESSING'") == 0
+				})
+				same(t, "calls at the same time", most.Load(), want)
+			})
+		})
+	}
+}
+
+// thick is a sale of about 700 kB.
+func thick(code, supplier, id string) paper {
+	var items []any
+	for i := range 1500 {
+		line := item(1, 100)
+		line["number"], line["name"], line["description"] = i+1, strings.Repeat("n", 200), strings.Repeat("d", 150)
+		items = append(items, line)
+	}
+	return invoice(code, supplier, id).With("items", items)
+}
+
+// What is taken together is bounded by bytes: of one supplier, and of all of a node.
+func TestBatchesAreBoundedByBytes(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	n := newNode(t, dbtest.SQLite(t), o.Setup())
+	var mu sync.Mutex
+	var most int64
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		var bytes int64
+		err := n.DB.Read(context.Background(), func(r db.Reader) error {
+			return r.Row("SELECT coalesce(sum(bytes), 0) FROM operations WHERE crashes > 0").Scan(&bytes)
+		})
+		mu.Lock()
+		most = max(most, bytes)
+		mu.Unlock()
+		time.Sleep(5 * time.Millisecond) // others come beside it
+		return o.Take(f), err
+	}
+	var size, all int64
+	for s := range 6 {
+		supplier := n.Supplier(officeCode, fmt.Sprint("s", s))
+		for i := range 8 {
+			id := n.File(thick(officeCode, supplier, fmt.Sprintf("t%d-%d", s, i)))
+			size = one[int64](t, n.DB, "SELECT bytes FROM operations WHERE operation_id = $1", id)
+			all += size
+		}
+	}
+	if all < 2*filing.WorkBytesMax || size > filing.TakenBytesMax/2 {
+		t.Fatalf("%d bytes in all, %d each: they prove nothing", all, size)
+	}
+	n.Start()
+	n.Until("all are settled", func() bool {
+		return one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'") == 48
+	})
+	if most > filing.WorkBytesMax || most < filing.TakenBytesMax {
+		t.Errorf("%d bytes were in work at the same time, at most %d may be", most, filing.WorkBytesMax)
+	}
+	if together := one[int64](t, n.DB, "SELECT max(filings) FROM exchanges WHERE verb = 'send'"); together != filing.TakenBytesMax/size {
+		t.Errorf("%d sales of %d bytes went together, %d bytes may", together, size, filing.TakenBytesMax)
+	}
+}
+
+// One body that is larger than everything that may be taken together goes alone.
+func TestOneLargeBodyGoesAlone(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[int64]int{0: 1, 9: 1, 10: 1, 20: 2, 29: 2, 30: 3, 1000: 3} {
+		same(t, fmt.Sprint("within ", most), filing.Within(most, 10, 10, 10), want)
+	}
+}
