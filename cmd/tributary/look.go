@@ -59,7 +59,7 @@ type listCommand struct {
 	rowsFlag
 	Status   string `help:"Only of this status: SUCCESS, PROCESSING or FAILURE." placeholder:"STATUS"`
 	In       string `help:"Only of this country." placeholder:"CC"`
-	Supplier string `help:"Only of this supplier's id." placeholder:"ID"`
+	Supplier string `help:"Only of this supplier's id." placeholder:"ID" setting:"list-supplier"`
 	Number   string `help:"Only with this transaction_number." placeholder:"NUMBER"`
 	From     string `help:"Only dated at or after, RFC 3339." placeholder:"TIME"`
 	To       string `help:"Only dated at or before, RFC 3339." placeholder:"TIME"`

@@ -97,7 +97,7 @@ var elsewhere = map[string]string{
 	"rows":             "cmd/tributary TestAClientLooksFromTheCommandLine",
 	"status":           "cmd/tributary TestAClientLooksFromTheCommandLine",
 	"in":               "cmd/tributary TestAClientLooksFromTheCommandLine",
-	"supplier":         "cmd/tributary TestAClientLooksFromTheCommandLine",
+	"list-supplier":    "cmd/tributary TestAClientLooksFromTheCommandLine",
 	"number":           "cmd/tributary TestAClientLooksFromTheCommandLine",
 	"from":             "cmd/tributary TestAClientLooksFromTheCommandLine",
 	"to":               "cmd/tributary TestAClientLooksFromTheCommandLine",

@@ -8,6 +8,7 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/fault"
 	"tributary/internal/recovery"
 	"tributary/internal/server"
 )
@@ -82,8 +83,8 @@ type restoredResume struct {
 	Position int64  `help:"Position of the authority's last link, where it cannot be asked." placeholder:"N"`
 	Hash     string `help:"Its hash." placeholder:"HASH"`
 	Extra    string `help:"What the country adds to a link, as a stored one shows it." placeholder:"TEXT"`
-	Own      bool   `help:"Go on behind our own last link: nothing was wrong, a setting of the company was put back." xor:"from"`
-	Anew     bool   `help:"Begin a new chain: a setting of the company gave it another name at the authority." xor:"from"`
+	Own      bool   `help:"Go on behind our own last link: nothing was wrong, a setting of the company was put back."`
+	Anew     bool   `help:"Begin a new chain: a setting of the company gave it another name at the authority."`
 }
 
 // Run resumes a chain.
@@ -93,6 +94,9 @@ func (cmd *restoredResume) Run(c *command) error {
 		return err
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		if cmd.Own && cmd.Anew {
+			return fault.New(fault.Invalid, "--own and --anew exclude each other")
+		}
 		from := recovery.From{Head: country.Link{Position: cmd.Position, Hash: cmd.Hash, Extra: cmd.Extra}, Own: cmd.Own, Anew: cmd.Anew}
 		chain, err := server.Desk{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}.ResumeChain(ctx, from, actor())
 		if err != nil {

@@ -102,7 +102,7 @@ func TestSubmitReadsEveryFormAndReportsEveryResult(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("report %v, want %v\n%s", got, want, text)
 	}
-	for _, says := range []string{"authority_rejected", "field_required", "22710 EUR", "6 transactions: 4 SUCCESS, 1 FAILURE, 1 REFUSED"} {
+	for _, says := range []string{"authority_rejected", "field_required", "227.10 EUR", "6 transactions: 4 SUCCESS, 1 FAILURE, 1 REFUSED"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("%q is missing in\n%s", says, out)
 		}

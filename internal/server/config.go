@@ -202,6 +202,9 @@ func (c *Config) folder() error {
 		}
 		return nil
 	}
+	if c.Database != "" && !strings.HasPrefix(c.Database, "sqlite:") && !strings.HasPrefix(c.Database, "postgres") {
+		return nil // opening it tells what a database's address looks like
+	}
 	about, err := os.Stat(c.Data)
 	if err == nil && !about.IsDir() {
 		err = errors.New("it is no folder")
