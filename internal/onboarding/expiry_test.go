@@ -73,7 +73,7 @@ func TestManyCertificatesThatEndTogetherAllRaise(t *testing.T) {
 	err := w.d.Write(t.Context(), func(tx *db.Tx) error {
 		for i := range n {
 			id := strings.Repeat("0", 29) + string([]byte{'0' + byte(i/100), '0' + byte(i/10%10), '0' + byte(i%10)})
-			if err := tx.Exec("INSERT INTO companies VALUES ('c', $1, $1, 'ES', $1, false, '{}', 1, 1)", id); err != nil {
+			if err := tx.Exec("INSERT INTO companies (client_id, company_id, external_id, country, tax_key, live, profile, created_at, updated_at) VALUES ('c', $1, $1, 'ES', $1, false, '{}', 1, 1)", id); err != nil {
 				return err
 			}
 			if err := tx.Exec("INSERT INTO company_credentials (client_id, company_id, sealed, login, subject, fingerprint, expires_at) VALUES ('c', $1, $2, false, 's', 'f', $3)", id, []byte{1}, end); err != nil {
