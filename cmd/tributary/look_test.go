@@ -21,6 +21,13 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 			t.Errorf("the triggered sale lacks %q:\n%s", want, filed)
 		}
 	}
+	// Every supplier that the demo names can sell.
+	for _, code := range regexp.MustCompile(`(?m)^    ([A-Z]{2})  [0-9a-f]{32}$`).FindAllStringSubmatch(p.output(), -1) {
+		if out := do("trigger", "--in", code[1], "--json"); !strings.Contains(out, `"status": "SUCCESS"`) {
+			t.Errorf("%s: %s", code[1], out)
+		}
+	}
+	before := strings.Count(do("list"), "\n")
 	if out := do("trigger", "reject"); !strings.Contains(out, "FAILURE") || !strings.Contains(out, "authority_rejected: ") {
 		t.Errorf("reject:\n%s", out)
 	}
@@ -48,14 +55,14 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 	}
 
 	all := do("list")
-	if strings.Count(all, "\n") != 5 {
-		t.Errorf("4 transactions and a head:\n%s", all)
+	if strings.Count(all, "\n") != before+3 {
+		t.Errorf("%d lines and three transactions more:\n%s", before, all)
 	}
-	supplier := regexp.MustCompile(`(?m)^([0-9a-f]{32}) +demo-ES `).FindStringSubmatch(do("companies"))
+	supplier := regexp.MustCompile(`(?m)^([0-9a-f]{32}) +demo-GB `).FindStringSubmatch(do("companies"))
 	if supplier == nil {
-		t.Fatal("the Spanish supplier is not among the companies")
+		t.Fatal("the British supplier is not among the companies")
 	}
-	for _, filter := range [][]string{{"--status", "failure"}, {"--in", "ES"}, {"--supplier", supplier[1]}, {"--number", number}, {"--limit", "1"}} {
+	for _, filter := range [][]string{{"--status", "failure"}, {"--in", "IE"}, {"--supplier", supplier[1]}, {"--number", number}, {"--limit", "1"}} {
 		if out := do(append([]string{"list"}, filter...)...); strings.Count(out, "\n") != 2 {
 			t.Errorf("%v:\n%s", filter, out)
 		}

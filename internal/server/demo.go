@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -74,7 +75,7 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 func (s *Server) furnishCompany(ctx context.Context, p country.Pack) (id string, err error) {
 	of := p.Example.Company
 	c := onboarding.NewCompany{
-		ExternalID: "demo-" + p.Code, CountryCode: p.Code, LanguageCode: "en", LegalName: of.LegalName, CompanyNumber: "demo-" + p.Code,
+		ExternalID: "demo-" + p.Code, CountryCode: p.Code, LanguageCode: "en", LegalName: of.LegalName, CompanyNumber: cmp.Or(of.CompanyNumber, "demo-"+p.Code),
 		Address: of.Address, TaxNumber: of.TaxNumber, TaxRegime: transaction.VAT, Settings: of.Settings,
 	}
 	known, err := s.company.Company(ctx, demoClient, c.ExternalID, true)
