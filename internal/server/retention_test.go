@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -38,8 +39,47 @@ func startAged(t *testing.T, url string) *aged {
 	return a
 }
 
-// at sets the clock of retention.
-func (a *aged) at(when time.Time) { a.ahead.Store(int64(time.Until(when))) }
+// leap sets the clock of retention.
+func (a *aged) leap(when time.Time) { a.ahead.Store(int64(time.Until(when))) }
+
+// at sets the clock of retention as if it had come there day by day: a round
+// was made longer ago than a leap is doubted.
+func (a *aged) at(when time.Time) {
+	a.leap(when)
+	err := a.DB().Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("INSERT INTO retention_rounds (started_at, ended_at, report) VALUES ($1, $1, '{}') ON CONFLICT DO NOTHING", db.Micros(when.AddDate(0, 0, -8)))
+	})
+	if err != nil {
+		panic(err)
+	}
+}
+
+// TestAClockThatLeapsDestroysNothing: years that are over by a wrong clock are
+// not over. A week later it is believed.
+func TestAClockThatLeapsDestroysNothing(t *testing.T) {
+	t.Parallel()
+	p := startAged(t, dbtest.SQLiteURL(t))
+	c := p.as(demoKey)
+	operation := c.submit(t, "/v1/transactions", p.sale(t, "leapt-1", nil))
+	c.outcome(t, operation)
+	p.round(t)
+	far := time.Date(time.Now().UTC().Year()+20, time.June, 1, 0, 0, 0, 0, time.UTC)
+	for day := range 7 {
+		p.leap(far.AddDate(0, 0, day))
+		if report := p.round(t); !report.Waits || report.Removed.Operations != 0 {
+			t.Errorf("day %d: %+v", day, report)
+		}
+	}
+	c.want(t, http.StatusOK, "GET", "/v1/transactions/"+operation, nil)
+	if n := p.count(t, "SELECT count(*) FROM alerts WHERE name = 'retention_failed' AND subject = 'clock'"); n != 1 {
+		t.Errorf("%d alerts", n)
+	}
+	p.leap(far.AddDate(0, 0, 8))
+	if report := p.round(t); report.Waits || report.Removed.Operations != 1 {
+		t.Errorf("a week later: %+v", report)
+	}
+	c.want(t, http.StatusGone, "GET", "/v1/transactions/"+operation, nil)
+}
 
 func (a *aged) days(n int) { a.at(time.Now().AddDate(0, 0, n)) }
 
@@ -106,7 +146,7 @@ func TestRecordsAreDestroyedAfterTheirYears(t *testing.T) {
 		}
 		c = p.as(demoKey)
 		eventually(t, "the job has made its round", func() bool {
-			return p.count(t, "SELECT count(*) FROM retention_rounds WHERE started_at > $1", db.Micros(time.Now().AddDate(10, 0, 0))) > 0
+			return p.count(t, "SELECT count(*) FROM retention_rounds WHERE started_at > $1", db.Micros(time.Now().Add(time.Duration(p.ahead.Load())-time.Hour))) > 0
 		})
 		if report := p.round(t); report.Removed.Operations != 0 {
 			t.Errorf("again: %+v", report)
