@@ -72,7 +72,12 @@ func (cmd *keyCreate) runLimited(ctx context.Context, c *command, a *account.Acc
 		return err
 	}
 	return cmd.show(c, createdLimitedKey{key, text.RevealText()}, func(w *tabwriter.Writer) {
-		fmt.Fprintf(w, "kid\t%s\nscopes\t%v\nAPI key\t%s\n\nThe key is shown only now. It never signs webhooks.\n", key.Kid, key.Scopes, text.RevealText())
+		networks := "anywhere"
+		if len(key.Networks) > 0 {
+			networks = fmt.Sprint(key.Networks)
+		}
+		fmt.Fprintf(w, "kid\t%s\nname\t%s\nscopes\t%v\nexpires\t%s\nfrom\t%s\nAPI key\t%s\n\nThe key is shown only now. It never signs webhooks.\n",
+			key.Kid, fault.Printable(key.Name), key.Scopes, orDash(key.ExpiresAt), networks, text.RevealText())
 	})
 }
 

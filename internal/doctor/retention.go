@@ -33,6 +33,11 @@ func (d *doctor) checkRetention(ctx context.Context) {
 		d.say(Warn, what, "the round %s ago failed for %s", ago, strings.Join(last[0].Failed, ", "))
 		return
 	}
+	if last[0].Waits {
+		what.fix = "correct the machine's clock if it is wrong; otherwise nothing, it is believed after a week"
+		d.say(Warn, what, "no record is destroyed for now: the clock leapt over a month between two rounds")
+		return
+	}
 	verdict := OK
 	if ago > lateRound {
 		verdict, what.fix = Warn, "start a node with --role worker, or look why the running one does not work"

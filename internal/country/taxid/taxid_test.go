@@ -156,7 +156,7 @@ func TestDecorationChangesNothing(t *testing.T) {
 			text = strings.ToLower(text)
 		}
 		if len(text) > 64 {
-			t.Skip()
+			t.Skip("longer than any tax number may be")
 		}
 		if got := taxid.Check(strings.ToLower(plain.Country), text); got != plain {
 			t.Fatalf("%q gives %+v, plain %+v", text, got, plain)
