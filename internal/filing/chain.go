@@ -171,11 +171,18 @@ func (b *batch) relinkBehind(ctx context.Context, head country.Link, refused []*
 
 // stopChain holds the supplier until recovery resumes its chain. The refused links
 // keep their places; they are made anew, or asked for, when it goes on.
+//
+// Failure policy: the hold is stored last. Whoever sees it may resume the chain
+// in the same moment, and must find the refused links as ones that were not
+// taken. A crash before it sends the same bytes again, which are refused again.
 func (b *batch) stopChain(ctx context.Context, refused []*operation) error {
 	first := refused[0]
 	b.held = &Hold{Place: b.at, Reason: fault.ChainStopped,
 		Why: fmt.Sprintf("the authority refused link %d of the chain, operation %s, because it does not follow the last one that it holds", first.filing.Link.Position, first.id)}
 	b.hold()
+	if err := b.again(ctx, refused); err != nil {
+		return err
+	}
 	err := b.commit(ctx, nothing, func(tx *db.Tx) error {
 		if err := b.Hold(tx, *b.held); err != nil {
 			return err
@@ -185,7 +192,7 @@ func (b *batch) stopChain(ctx context.Context, refused []*operation) error {
 	if err != nil {
 		return fmt.Errorf("stop the chain: %w", err)
 	}
-	return b.again(ctx, refused)
+	return nil
 }
 
 // stopAtRefusal holds the supplier where a refused document stops its chain. The
