@@ -7,12 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-
-	"gocloud.dev/gcerrors"
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
@@ -68,8 +67,8 @@ func (s *Store) Open(ctx context.Context, req Request) (*Content, error) {
 		return nil, err
 	}
 	if a.Place == InStore {
-		data, err = s.read(ctx, s.key(a.shelf, a.SHA256), a.Size)
-		if gcerrors.Code(err) == gcerrors.NotFound {
+		data, err = s.bucket.get(ctx, s.key(a.shelf, a.SHA256), a.Size)
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil, s.lost(ctx, req, a)
 		}
 		if err != nil {

@@ -16,8 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gocloud.dev/blob"
-
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -125,7 +123,7 @@ type Store struct {
 	db     *db.DB
 	log    *slog.Logger
 	now    func() time.Time
-	bucket *blob.Bucket
+	bucket bucket
 	folder *folder // nil unless files are stored in a folder of this machine
 	remote bool
 	prefix string // of every key: the store's id and a slash
@@ -166,7 +164,7 @@ func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.register(ctx); err != nil {
 		return nil, fmt.Errorf("register the document store: %w", err)
 	}
-	if err := s.openBucket(ctx); err != nil {
+	if err := s.openBucket(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -389,10 +387,7 @@ func kindOrder(kind string) int { return slices.Index([]string{"VISUAL", "REPORT
 // Close ends the store. Nobody may use it any more.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
-		err = s.bucket.Close()
-		if s.folder != nil {
-			err = errors.Join(err, s.folder.close())
-		}
+		err = s.bucket.close() // the folder, where it is one
 	})
 	return err
 }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 
 	"tributary/internal/db"
 )
@@ -122,18 +120,13 @@ func (s *Store) sweepShelf(ctx context.Context, shelf string) (removed int, err 
 		}
 	}
 	for _, prefix := range prefixes {
-		token := blob.FirstPageToken
-		for token != nil {
-			var page []*blob.ListObject
-			page, token, err = s.bucket.ListPage(ctx, token, listMax, &blob.ListOptions{Prefix: prefix})
-			if err != nil {
-				return removed, fmt.Errorf("list %s: %w", prefix, err)
-			}
-			n, err := s.removeUnmentioned(ctx, shelf, page)
+		err := s.bucket.each(ctx, prefix, func(keys []string) error {
+			n, err := s.removeUnmentioned(ctx, shelf, keys)
 			removed += n
-			if err != nil {
-				return removed, err
-			}
+			return err
+		})
+		if err != nil {
+			return removed, fmt.Errorf("sweep %s: %w", prefix, err)
 		}
 	}
 	if s.folder != nil {
@@ -142,13 +135,13 @@ func (s *Store) sweepShelf(ctx context.Context, shelf string) (removed int, err 
 	return removed, nil
 }
 
-func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []*blob.ListObject) (removed int, err error) {
+func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []string) (removed int, err error) {
 	if len(page) == 0 {
 		return 0, nil
 	}
 	names := make([]string, len(page))
-	for i, object := range page {
-		names[i] = path.Base(object.Key)
+	for i, key := range page {
+		names[i] = path.Base(key)
 	}
 	mentioned := map[string]bool{}
 	err = s.db.Read(ctx, func(r db.Reader) error {
@@ -161,12 +154,12 @@ func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []*blo
 	if err != nil {
 		return 0, fmt.Errorf("read what is mentioned of shelf %s: %w", shelf, err)
 	}
-	for _, object := range page {
-		if mentioned[object.Key] {
+	for _, key := range page {
+		if mentioned[key] {
 			continue
 		}
-		if err := s.bucket.Delete(ctx, object.Key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
-			return removed, fmt.Errorf("remove %s: %w", object.Key, err)
+		if err := s.bucket.remove(ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return removed, fmt.Errorf("remove %s: %w", key, err)
 		}
 		removed++
 	}

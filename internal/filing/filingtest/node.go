@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	_ "gocloud.dev/blob/memblob"
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
