@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -263,7 +264,9 @@ func (h *house) run() {
 	h.companies.Workers(workers)
 	h.lookups.Workers(workers)
 	h.hooks.Workers(workers)
-	must(h.t, h.db.StartJobs(ctx, db.Jobs{Workers: workers}))
+	clients := h.companies.ClientJobs()
+	maps.Copy(clients, h.lookups.ClientJobs())
+	must(h.t, h.db.StartJobs(ctx, db.Jobs{Workers: workers, Clients: clients}))
 	h.t.Cleanup(func() {
 		stop, done := context.WithTimeout(context.Background(), 5*time.Second)
 		defer done()

@@ -80,6 +80,8 @@ type DB struct {
 	fatal    sync.Once
 	patience time.Duration         // Patience, but in tests
 	dead     atomic.Pointer[error] // why nothing may be acknowledged any more
+
+	clientJobs atomic.Pointer[clientJobs] // nil: StartJobs has not been called
 }
 
 // engine is what the two databases do differently. It is not exported: nobody

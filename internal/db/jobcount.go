@@ -13,10 +13,13 @@ type JobCount struct {
 	OldestAt    time.Time // when the oldest was enqueued
 }
 
+// clientJobState names the state of a client's job as River would.
+const clientJobState = `CASE WHEN lease_node IS NOT NULL THEN 'running' WHEN failures > 0 THEN 'retryable' WHEN due_at > $1 THEN 'scheduled' ELSE 'available' END`
+
 // JobCounts answers what the job engine has to do, by kind and state. Jobs that
 // ended well are left out: they are history, and there may be many.
 func (d *DB) JobCounts(ctx context.Context) (list []JobCount, err error) {
-	oldest := "CAST(strftime('%s', min(created_at)) AS INTEGER)"
+	find, oldest := d.eng.claimSQL().find, "CAST(strftime('%s', min(created_at)) AS INTEGER)"
 	if d.Engine() == "postgres" {
 		oldest = "extract(epoch FROM min(created_at))::bigint"
 	}
@@ -28,8 +31,10 @@ func (d *DB) JobCounts(ctx context.Context) (list []JobCount, err error) {
 				c.OldestAt = time.Unix(*seconds, 0).UTC()
 			}
 			return c, err
-		}, "SELECT kind, state, count(*), "+oldest+` FROM river_job
-			WHERE state IN ('available', 'running', 'retryable', 'scheduled', 'pending', 'discarded') GROUP BY kind, state ORDER BY kind, state`)
+		}, "SELECT kind, CAST(state AS text), count(*), "+oldest+` FROM river_job
+			WHERE state IN ('available', 'running', 'retryable', 'scheduled', 'pending', 'discarded') GROUP BY kind, state
+			UNION ALL SELECT substr(lane, `+find+`(lane, '/') + 1) AS kind, `+clientJobState+` AS state, count(*), min(created_at) / 1000000 FROM client_jobs GROUP BY 1, 2
+			ORDER BY 1, 2`, Micros(r.Now()))
 		return err
 	})
 	if err != nil {

@@ -30,5 +30,10 @@ func TestJobsAreCountedByKindAndState(t *testing.T) {
 		if age := time.Since(list[0].OldestAt); age < -2*time.Second || age > time.Minute {
 			t.Errorf("the oldest is %s old", age)
 		}
+		enqueueFor(t, d, "c", 2)
+		list, err = d.JobCounts(context.Background())
+		if err != nil || len(list) != 2 || list[0].Count+list[1].Count != 5 || list[0].Kind != list[1].Kind || list[0].State != list[1].State || time.Since(list[1].OldestAt) > time.Minute {
+			t.Errorf("with the jobs of a client: %+v, %v", list, err)
+		}
 	})
 }

@@ -13,13 +13,15 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// Jobs says what the job engine works on. River carries everything that is
-// not a hot state machine: onboarding, lookup batches, sweeps, alarms, and
-// whatever is periodic. docs/decisions/0001 says why it is not used for more.
+// Jobs says what the job engine works on. River carries sweeps, alarms and
+// whatever is periodic; docs/decisions/0001 says why it is not used for more.
+// What clients cause is worked in turns: see [ClientJob].
 type Jobs struct {
 	Workers  *river.Workers
 	Periodic []*river.PeriodicJob
 	Parallel int // jobs at the same time; default 8
+
+	Clients map[string]ClientWorker // by kind: work of clients, who take turns
 }
 
 // jobEngine hides that River's client has the engine's transaction in its type.
@@ -43,11 +45,22 @@ func (d *DB) StartJobs(ctx context.Context, j Jobs) error {
 	if err := d.eng.jobs().start(ctx, j, d.log); err != nil {
 		return fmt.Errorf("start the job engine: %w", err)
 	}
+	if len(j.Clients) > 0 {
+		d.clientJobs.Store(startClientJobs(ctx, d, j.Clients))
+	}
 	return nil
 }
 
 // StopJobs lets running jobs finish until ctx ends, then cancels them; they run again later.
-func (d *DB) StopJobs(ctx context.Context) error { return d.eng.jobs().stop(ctx) }
+func (d *DB) StopJobs(ctx context.Context) error {
+	var both sync.WaitGroup
+	if running := d.clientJobs.Swap(nil); running != nil {
+		both.Go(func() { running.halt(ctx) })
+	}
+	err := d.eng.jobs().stop(ctx)
+	both.Wait()
+	return err
+}
 
 func riverConfig(j Jobs, log *slog.Logger) *river.Config {
 	return &river.Config{

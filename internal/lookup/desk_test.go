@@ -113,7 +113,7 @@ func startJobs(d *db.DB, l *lookup.Lookups) error { return startWith(d, l, l.Per
 func startWith(d *db.DB, l *lookup.Lookups, periodic []*river.PeriodicJob) error {
 	workers := river.NewWorkers()
 	l.Workers(workers)
-	return d.StartJobs(context.Background(), db.Jobs{Workers: workers, Periodic: periodic})
+	return d.StartJobs(context.Background(), db.Jobs{Workers: workers, Periodic: periodic, Clients: l.ClientJobs()})
 }
 
 // start works jobs until the test ends.

@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	singlesAtOnce = 8 // of one client on one node
 	batchesAtOnce = 4 // on one node: the register's own limits allow no more speed, and other jobs want their turn
 	flushEntries  = 500
 	flushEvery    = time.Second
@@ -29,7 +30,7 @@ const (
 // errHalted ends the work on a batch that was canceled.
 var errHalted = errors.New("the batch was canceled")
 
-// workArgs is the River job that looks at one lookup.
+// workArgs is what a version before this one enqueued with River.
 type workArgs struct {
 	LookupID string `json:"lookup_id"`
 	Of       kind   `json:"kind"`
@@ -44,17 +45,36 @@ type resumeArgs struct{}
 // Kind is stable: it is stored with every job.
 func (resumeArgs) Kind() string { return "lookup_resume" }
 
-// jobOptions let somebody who waits for one number go before the batches.
-func (k kind) jobOptions() *river.InsertOpts {
-	if k == kindBatch {
-		return &river.InsertOpts{Priority: 2}
+// job is what lets a lookup be looked at. Its kind is stable: it is stored.
+func (k kind) job(clientID, id string) db.ClientJob {
+	return db.ClientJob{Client: clientID, Kind: k.jobKind(), Subject: id}
+}
+
+func (k kind) jobKind() string { return "lookup_" + string(k) }
+
+// ClientJobs is what works lookups, clients in turns. Somebody who waits for one
+// number does not wait for batches: they have slots of their own.
+func (l *Lookups) ClientJobs() map[string]db.ClientWorker {
+	worker := func(k kind, room int) db.ClientWorker {
+		return db.ClientWorker{Room: room, Work: func(ctx context.Context, id string) (time.Duration, error) {
+			return l.work(ctx, workArgs{LookupID: id, Of: k})
+		}}
 	}
-	return nil
+	return map[string]db.ClientWorker{
+		kindSingle.jobKind(): worker(kindSingle, singlesAtOnce),
+		kindBatch.jobKind():  worker(kindBatch, 1),
+	}
 }
 
 // Workers registers what works our River jobs.
 func (l *Lookups) Workers(w *river.Workers) {
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, j *river.Job[workArgs]) error { return l.work(ctx, j.Args) }))
+	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, j *river.Job[workArgs]) error {
+		again, err := l.work(ctx, j.Args)
+		if err == nil && (again > 0 || ctx.Err() != nil) {
+			return river.JobSnooze(again)
+		}
+		return err
+	}))
 	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[resumeArgs]) error {
 		_, err := l.Resume(ctx)
 		return err
@@ -80,21 +100,24 @@ func (l *Lookups) Resume(ctx context.Context) (int, error) {
 	found := 0
 	err := l.db.Write(ctx, func(tx *db.Tx) error {
 		type lost struct {
-			args  workArgs
-			claim int64
+			id, clientID string
+			kind         kind
+			claim        int64
 		}
 		all, err := db.Collect(tx, func(scan func(...any) error) (o lost, err error) {
-			return o, scan(&o.args.LookupID, &o.args.Of, &o.claim)
+			return o, scan(&o.id, &o.clientID, &o.kind, &o.claim)
 		}, lostSQL, db.Micros(tx.Now()), alone, resumeAtOnce)
 		if err != nil {
 			return err
 		}
 		until := db.Micros(tx.Now().Add(startPatience))
 		for _, o := range all {
-			if err := tx.Exec(requeueSQL, until, o.args.LookupID, o.claim); err != nil {
+			if err := tx.Exec(requeueSQL, until, o.id, o.claim); err != nil {
 				return err
 			}
-			tx.Enqueue(o.args, o.args.Of.jobOptions())
+			if err := tx.EnqueueFor(o.kind.job(o.clientID, o.id)); err != nil {
+				return err
+			}
 		}
 		found = len(all)
 		return nil
@@ -115,15 +138,15 @@ func turnLock(clientID string) string { return "lookup-turn:" + clientID }
 
 // nextTurn wakes the oldest batch of a client that has not ended.
 func nextTurn(tx *db.Tx, clientID string) error {
-	args := workArgs{Of: kindBatch}
-	err := tx.Row(turnSQL, clientID).Scan(&args.LookupID)
+	first := ""
+	err := tx.Row(turnSQL, clientID).Scan(&first)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil
 	}
-	if err == nil {
-		tx.Enqueue(args, args.Of.jobOptions())
+	if err != nil {
+		return err
 	}
-	return err
+	return tx.EnqueueFor(kindBatch.job(clientID, first))
 }
 
 // claimed is a lookup in our hands.
@@ -134,7 +157,7 @@ type claimed struct {
 }
 
 // work brings a lookup to its end, unless somebody else does or it is not its turn.
-func (l *Lookups) work(ctx context.Context, args workArgs) error {
+func (l *Lookups) work(ctx context.Context, args workArgs) (again time.Duration, err error) {
 	if args.Of == kindBatch {
 		select {
 		case l.slots <- struct{}{}:
@@ -145,16 +168,16 @@ func (l *Lookups) work(ctx context.Context, args workArgs) error {
 	}
 	job, err := l.claim(ctx, args)
 	if err != nil || job == nil {
-		return err
+		return 0, err
 	}
-	return l.carryOut(ctx, job)
+	return 0, l.carryOut(ctx, job)
 }
 
 // waitForSlot lets the first batch of a client come again; those behind it are
 // woken when it ends.
-func (l *Lookups) waitForSlot(ctx context.Context, args workArgs) error {
+func (l *Lookups) waitForSlot(ctx context.Context, args workArgs) (again time.Duration, err error) {
 	var clientID, first string
-	err := l.db.Read(ctx, func(r db.Reader) error {
+	err = l.db.Read(ctx, func(r db.Reader) error {
 		if err := r.Row(subjectSQL, args.LookupID).Scan(&clientID); err != nil {
 			return err
 		}
@@ -162,13 +185,13 @@ func (l *Lookups) waitForSlot(ctx context.Context, args workArgs) error {
 	})
 	switch {
 	case errors.Is(err, db.ErrNoRows):
-		return nil
+		return 0, nil
 	case err != nil:
-		return fmt.Errorf("look at batch %s: %w", args.LookupID, err)
+		return 0, fmt.Errorf("look at batch %s: %w", args.LookupID, err)
 	case first != args.LookupID:
-		return nil
+		return 0, nil
 	}
-	return river.JobSnooze(slotWait)
+	return slotWait, nil
 }
 
 // claim takes a lookup; nil when there is nothing to do, or nothing yet.
@@ -247,7 +270,7 @@ func (l *Lookups) leave(ctx context.Context, notes *recorder, err error) error {
 	case stored != nil: // the claim runs out
 		return errors.Join(err, stored)
 	case ctx.Err() != nil:
-		return river.JobSnooze(0) // the engine stops; whoever starts next goes on
+		return nil // the engine stops; whoever starts next goes on
 	}
 	return fmt.Errorf("work on lookup %s: %w", notes.job.id, err)
 }

@@ -46,7 +46,7 @@ type Config struct {
 // event. Batches of one client run one after the other in order of arrival, so
 // that one client's backlog never keeps another's from the register.
 //
-// Failure policy: the row is the truth, River only says when to look at it. A
+// Failure policy: the row is the truth, the queue of client jobs only says when to look at it. A
 // worker claims the row, stores answers as they come (every 500 or every
 // second) and ends it in one commit with the last answers and the event. All
 // its writes carry the claim's number, so a worker that was believed dead, or
@@ -180,8 +180,7 @@ func (l *Lookups) create(ctx context.Context, head *header, entries []Entry) ([]
 		if err := tx.Insert("lookup_entries", "lookup_id,first,entries", rows...); err != nil {
 			return err
 		}
-		tx.Enqueue(workArgs{LookupID: head.id, Of: head.kind}, head.kind.jobOptions())
-		return nil
+		return tx.EnqueueFor(head.kind.job(head.clientID, head.id))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store a %s validation: %w", head.kind, err)

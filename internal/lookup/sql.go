@@ -43,7 +43,7 @@ const (
 	completeSQL = `UPDATE lookups SET status = 'completed', ended_at = $1 WHERE lookup_id = $2 AND claim = $3 AND status = 'running'`
 
 	// Where no other process can be alive ($2), whoever else holds a claim is dead.
-	lostSQL = `SELECT lookup_id, kind, claim FROM lookups WHERE status = 'running'
+	lostSQL = `SELECT lookup_id, client_id, kind, claim FROM lookups WHERE status = 'running'
 		AND (claimed_until <= $1 OR $2 <> '' AND claimed_by IS NOT NULL AND claimed_by <> $2) ORDER BY claimed_until LIMIT $3`
 	requeueSQL = `UPDATE lookups SET claimed_by = NULL, claimed_until = $1, claim = claim + 1 WHERE lookup_id = $2 AND claim = $3 AND status = 'running'`
 )

@@ -38,7 +38,7 @@ func BenchmarkOnboard(b *testing.B) {
 
 func onboardMany(b *testing.B, d *db.DB, body func(int) map[string]any) {
 	w := newWorld(b, d)
-	w.start(64)
+	w.start()
 	b.ResetTimer()
 	numbers := make(chan int)
 	var wg sync.WaitGroup

@@ -38,7 +38,7 @@ func TestCredentialsAreInNoAnswerLogOrFile(t *testing.T) {
 	dir := t.TempDir()
 	d := dbtest.Open(t, db.Config{URL: "sqlite:" + filepath.Join(dir, "tributary.db")})
 	w := newWorld(t, d)
-	w.start(2)
+	w.start()
 	file := sample{password: planted[0]}.file()
 	var answers []string
 	say := func(v any, err error) { answers = append(answers, fmt.Sprintf("%s %+v %v", encode(v), v, err)) }

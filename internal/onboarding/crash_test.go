@@ -43,7 +43,7 @@ func workUntilKilled() {
 	c := onboarding.New(onboarding.Config{DB: d, Atlas: atlas, BaseURL: base})
 	workers := river.NewWorkers()
 	c.Workers(workers)
-	fail(d.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: c.Periodic()}))
+	fail(d.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: c.Periodic(), Clients: c.ClientJobs()}))
 	e, err := c.Create(ctx, client, false, encode(company()))
 	fail(err)
 	fmt.Println(e.Data.JobID)
@@ -82,7 +82,7 @@ func TestAJobSurvivesAKill(t *testing.T) {
 		if d := w.d; d.Engine() == "postgres" {
 			expire(t, w) // another node could be alive there: only time tells
 		}
-		w.start(2)
+		w.start()
 		if n, err := w.Resume(t.Context()); err != nil || n != 1 {
 			t.Fatalf("resumed %d %v", n, err)
 		}

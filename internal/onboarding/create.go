@@ -20,9 +20,8 @@ const (
 	queuedPatchText = "The update job was queued."
 )
 
-// startPatience is how long a job may wait for River before it is enqueued
-// again: River's own row can be lost to us when a node dies between fetching
-// it and claiming ours.
+// startPatience is how long a job may wait to be looked at before it is enqueued
+// again: whatever became of the row that stood for it, ours is the truth.
 const startPatience = 2 * time.Minute
 
 // wish is a checked request on its way to become a job.
@@ -111,7 +110,7 @@ func (c *Companies) pack(ctx context.Context, w *wish) (country.Pack, error) {
 }
 
 // submit stores the job, or finds the one that answers the same wish. node is
-// set when the caller works a new job itself instead of River.
+// set when the caller works a new job itself instead of leaving it to the queue.
 func (c *Companies) submit(ctx context.Context, w *wish, node string) (jobID string, made bool, err error) {
 	var sealer *secret.Sealer
 	if w.secret != nil {
@@ -253,7 +252,7 @@ func (j *job) insert(tx *db.Tx) error {
 		return err
 	}
 	if j.node == "" {
-		tx.Enqueue(Work{JobID: j.id}, nil)
+		return workSoon(tx, w.clientID, j.id)
 	}
 	return nil
 }

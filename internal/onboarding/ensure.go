@@ -30,7 +30,7 @@ type NewCompany struct {
 }
 
 // Ensure answers the id of the company with an external_id and onboards it
-// first when there is none, at once and without River. A company that exists
+// first when there is none, at once and without a queue. A company that exists
 // stays as it is. What is wrong with a new one is a fault.Invalid.
 func (c *Companies) Ensure(ctx context.Context, clientID string, n NewCompany) (id string, err error) {
 	body, err := n.body()

@@ -26,7 +26,7 @@ const (
 // OnEnd calls fn after the end of every job.
 func (c *Companies) OnEnd(fn func(jobID string)) { c.ended = fn }
 
-// WorkNow is what River does with a job.
+// WorkNow is what a worker does with a job.
 func (c *Companies) WorkNow(ctx context.Context, jobID string) (time.Duration, error) {
 	return c.work(ctx, jobID)
 }

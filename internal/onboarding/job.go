@@ -29,13 +29,30 @@ const (
 	resumeAtOnce = 1000
 )
 
-// Work is the River job that looks at one onboarding job.
-type Work struct {
+// workKind is stable: it is stored with every job.
+const workKind = "onboarding_work"
+
+// workedAtOnce is how many jobs of one client a node works at the same time:
+// most of that time they wait for an authority.
+const workedAtOnce = 8
+
+// workSoon lets one onboarding job be looked at.
+func workSoon(tx *db.Tx, clientID, jobID string) error {
+	return tx.EnqueueFor(db.ClientJob{Client: clientID, Kind: workKind, Subject: jobID})
+}
+
+// ClientJobs is what works onboarding jobs, clients in turns.
+func (c *Companies) ClientJobs() map[string]db.ClientWorker {
+	return map[string]db.ClientWorker{workKind: {Work: c.work, Room: workedAtOnce}}
+}
+
+// riverWork is what a version before this one enqueued.
+type riverWork struct {
 	JobID string `json:"job_id"`
 }
 
 // Kind is stable: it is stored with every job.
-func (Work) Kind() string { return "onboarding_work" }
+func (riverWork) Kind() string { return workKind }
 
 // resumeArgs is the periodic River job that finds lost onboarding jobs.
 type resumeArgs struct{}
@@ -51,7 +68,7 @@ func (expiryArgs) Kind() string { return "onboarding_expiry" }
 
 // Workers registers what works our River jobs.
 func (c *Companies) Workers(w *river.Workers) {
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, j *river.Job[Work]) error {
+	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, j *river.Job[riverWork]) error {
 		again, err := c.work(ctx, j.Args.JobID)
 		if err == nil && again > 0 {
 			return river.JobSnooze(again)
@@ -82,23 +99,23 @@ func (c *Companies) Periodic() []*river.PeriodicJob {
 // no other process can hold a claim, a restart then goes on at once; elsewhere
 // claims run out.
 func (c *Companies) Resume(ctx context.Context) (int, error) {
-	var lost []string
+	type left struct{ id, clientID string }
+	var lost []left
 	err := c.db.Write(ctx, func(tx *db.Tx) error {
 		var err error
 		now := tx.Now()
-		lost, err = db.Collect(tx, func(scan func(...any) error) (id string, err error) {
-			err = scan(&id)
-			return id, err
-		}, stuckSQL, db.Micros(now), c.alone(), resumeAtOnce)
+		lost, err = db.Collect(tx, func(scan func(...any) error) (l left, err error) { return l, scan(&l.id, &l.clientID) }, stuckSQL, db.Micros(now), c.alone(), resumeAtOnce)
 		if err != nil {
 			return err
 		}
 		until := db.Micros(now.Add(startPatience))
-		for _, id := range lost {
-			if err := tx.Exec(requeueSQL, until, id); err != nil {
+		for _, l := range lost {
+			if err := tx.Exec(requeueSQL, until, l.id); err != nil {
 				return err
 			}
-			tx.Enqueue(Work{JobID: id}, nil)
+			if err := workSoon(tx, l.clientID, l.id); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -262,13 +262,13 @@ func newWorld(t testing.TB, d *db.DB, change ...func(*onboarding.Config)) *world
 
 func (w *world) setNow(at time.Time) { w.now.Store(&at) }
 
-// start works River jobs until the test ends.
-func (w *world) start(parallel int) {
+// start works jobs until the test ends.
+func (w *world) start() {
 	w.t.Helper()
 	workers := river.NewWorkers()
 	w.Workers(workers)
 	ctx := context.Background()
-	if err := w.d.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: w.Periodic(), Parallel: parallel}); err != nil {
+	if err := w.d.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: w.Periodic(), Clients: w.ClientJobs()}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
@@ -280,7 +280,7 @@ func (w *world) start(parallel int) {
 	})
 }
 
-// settle works a job until it ends, without River.
+// settle works a job until it ends, without the queue.
 func (w *world) settle(jobID string) onboarding.Envelope {
 	w.t.Helper()
 	for range 20 {

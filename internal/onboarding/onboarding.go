@@ -11,7 +11,7 @@
 // A clientID is opaque here. A client is live or test as a whole, so companies
 // with test credentials never meet live ones.
 //
-// Failure policy: a job is a row of ours; River only says when to look at it.
+// Failure policy: a job is a row of ours; the queue of client jobs only says when to look at it.
 // A worker claims the row before it works and ends it in one commit that
 // carries the claim's number, so a job that runs twice, on one node or on two,
 // ends once. A claim that is not ended runs out ([Companies.Resume]); a row

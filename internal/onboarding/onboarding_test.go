@@ -46,10 +46,10 @@ func asJSON(t *testing.T, v any) string {
 	return string(b)
 }
 
-func TestACompanyIsOnboardedByRiverAndReadBack(t *testing.T) {
+func TestACompanyIsOnboardedByTheQueueAndReadBack(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
-		w.start(4)
+		w.start()
 		file := sample{password: "clave"}.file()
 		queued, err := w.Create(t.Context(), client, false, encode(company("tax_credentials", credentials(file, "clave"), "settings.level", 5)))
 		if err != nil {

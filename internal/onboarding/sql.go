@@ -38,7 +38,7 @@ const rivalSQL = `SELECT job_id FROM onboarding_jobs
 
 const twinSQL = `SELECT external_id FROM companies WHERE client_id = $1 AND country = $2 AND tax_key = $3 AND company_id <> $4`
 
-const stuckSQL = `SELECT job_id FROM onboarding_jobs
+const stuckSQL = `SELECT job_id, client_id FROM onboarding_jobs
 	WHERE status IN ('pending', 'processing') AND (claimed_until < $1 OR ($2 <> '' AND claimed_by <> $2))
 	ORDER BY claimed_until LIMIT $3`
 

@@ -171,8 +171,7 @@ func (c *Companies) Returned(ctx context.Context, at country.Environment, brough
 		if err := tx.Exec(requeueSQL, db.Micros(tx.Now().Add(startPatience)), jobID); err != nil {
 			return err
 		}
-		tx.Enqueue(Work{JobID: jobID}, nil)
-		return nil
+		return workSoon(tx, clientID, jobID)
 	})
 	if errors.Is(err, db.ErrStale) {
 		return fault.New(fault.Conflict, "the state was used before")

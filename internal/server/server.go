@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -51,10 +52,6 @@ const (
 	adminTimeout    = time.Minute // for a page; streams and profiles take the time they need
 	idleTimeout     = time.Minute
 	headerBytesMax  = 32 << 10
-
-	// jobsParallel lets a marketplace onboard thousands of sellers: River
-	// fetches in rounds, so few slots would mean few jobs per round.
-	jobsParallel = 32
 )
 
 // Server is a program, opened but not yet running.
@@ -288,7 +285,9 @@ func (s *Server) startJobs(ctx context.Context) error {
 	s.hooks.Workers(workers)
 	s.retention.Workers(workers)
 	periodic := slices.Concat(s.endpoints.Periodic(), s.company.Periodic(), s.lookups.Periodic(), s.docs.Periodic(), s.hooks.Periodic(), s.retention.Periodic())
-	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic, Parallel: jobsParallel}); err != nil {
+	clients := s.company.ClientJobs()
+	maps.Copy(clients, s.lookups.ClientJobs())
+	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic, Clients: clients}); err != nil {
 		return err
 	}
 	// What a killed process left behind goes on now, not at the next sweep.
