@@ -167,6 +167,7 @@ type Earlier struct {
 	AuthorityID1 string
 	AuthorityID2 string
 	Report       []byte
+	Cancelled    bool // it was itself withdrawn since
 }
 
 // Link is a chain position as plain data that the caller stores.

@@ -94,8 +94,8 @@ type Rate struct {
 	Since   string `json:"since,omitempty"`  // YYYY-MM-DD
 	Until   string `json:"until,omitempty"`  // exclusive
 
-	// Typed says that an entry of this rate to a customer at home must carry a
-	// type, or a code of the country: the rate alone could mean several things.
+	// Typed says that an entry of this rate must carry a type, or a code of the
+	// country, at least to some customers: the rate alone could mean several things.
 	Typed bool `json:"type_required,omitempty"`
 }
 

@@ -77,12 +77,23 @@ func (s *Service) earlierOf(r db.Reader, o *operation) (list []country.Earlier, 
 			return nil, nil, err
 		}
 		e.AuthorityID1, e.AuthorityID2 = text(result.AuthorityID1), text(result.AuthorityID2)
+		if e.Cancelled, err = withdrawn(r, o.scope, one.transactionID); err != nil {
+			return nil, nil, err
+		}
 	}
 	slices.SortStableFunc(all, func(a, b filed) int { return a.at.Compare(b.at) })
 	for _, e := range all {
 		list = append(list, e.Earlier)
 	}
 	return list, ids, nil
+}
+
+// withdrawn reports whether a transaction was cancelled.
+func withdrawn(r db.Reader, scope, transactionID string) (yes bool, err error) {
+	var n int64
+	err = r.Row(`SELECT count(*) FROM corrections c JOIN operations x ON x.operation_id = c.operation_id
+		WHERE c.client_id = $1 AND c.original_id = $2 AND c.kind = 'CANCELLATION' AND x.status = 'SUCCESS'`, scope, transactionID).Scan(&n)
+	return n > 0, err
 }
 
 // succession lets corrections of one original be filed one after another, where

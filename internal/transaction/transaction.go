@@ -20,6 +20,8 @@ const (
 	Credit       Kind = "CREDIT"       // all of an original
 	Cancellation Kind = "CANCELLATION" // the original should not exist
 	Backfill     Kind = "BACKFILL"     // issued elsewhere, known here so that it can be corrected
+
+	PaymentReport Kind = "PAYMENT" // money received for earlier transactions
 )
 
 // Values of the enumerated fields, as the contract lists them.

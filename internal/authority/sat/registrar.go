@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +97,10 @@ func (g registrar) register(a *arrival, r record, hash string) {
 	if _, known := g.book.Get("csd/" + r.NumberCSD); !known {
 		g.book.Put("csd/"+r.NumberCSD, a.voucher.Attr("Certificado"))
 	}
+	for _, of := range r.Refers {
+		earlier, _ := g.book.Get("refers/" + of)
+		g.book.Put("refers/"+of, strings.TrimSpace(earlier+" "+folio))
+	}
 	g.book.Register(country.Registration{Supplier: a.supply, Number: a.number, SHA256: hash, AuthorityID: folio, Key: "U/" + folio, Note: string(note)})
 }
 
@@ -148,6 +153,10 @@ func (g registrar) cancel(r request, hash string, step country.Step, now time.Ti
 		return "208"
 	case r.motive != "01" && r.replacement != "":
 		return "209"
+	case r.motive == "01" && !g.replaces(r.replacement, r.uuid):
+		return "212"
+	case g.referredTo(r.uuid, r.replacement):
+		return "no_cancelable"
 	case !now.Before(returnDue(r.rfc, kept.Year, now.Location())):
 		return "210"
 	case step.Outcome == country.Reject:
@@ -159,6 +168,39 @@ func (g registrar) cancel(r request, hash string, step country.Step, now time.Ti
 	}
 	g.keep(r.uuid, w)
 	return "201"
+}
+
+// replaces reports whether a voucher says that it stands in place of another.
+func (g registrar) replaces(folio, of string) bool {
+	_, r, ok := g.voucher(strings.ToUpper(folio))
+	return ok && r.Relation == relationReplace && slices.Contains(r.Refers, of)
+}
+
+// referredTo reports whether a valid voucher refers to another one; the one that
+// replaces it does not count.
+func (g registrar) referredTo(of, replacement string) bool {
+	list, _ := g.book.Get("refers/" + of)
+	for folio := range strings.FieldsSeq(list) {
+		w, asked := g.wishFor(folio)
+		if !strings.EqualFold(folio, replacement) && (!asked || w.State != "done") {
+			return true
+		}
+	}
+	return false
+}
+
+// relationReplace is the relation of a voucher that stands in place of another.
+const relationReplace = "04"
+
+// relationOf is how a voucher refers to others, and to which.
+func relationOf(v *xmltree.Element) (relation string, refers []string) {
+	if list := v.At("CfdiRelacionados"); list != nil {
+		relation = list.Attr("TipoRelacion")
+		for _, one := range list.All("CfdiRelacionado") {
+			refers = append(refers, strings.ToUpper(one.Attr("UUID")))
+		}
+	}
+	return relation, refers
 }
 
 // state is what SAT says of a voucher. A request whose time has come is decided

@@ -8,6 +8,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/big"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -60,7 +62,7 @@ func (o *office) examine(v *xmltree.Element, now time.Time) refusal {
 	if no := o.sealed(v, now); no.code != "" {
 		return no
 	}
-	for _, rule := range []func(*xmltree.Element) string{headRule, partyRule, conceptRule, sumRule} {
+	for _, rule := range []func(*xmltree.Element) string{headRule, globalRule, partyRule, conceptRule, sumRule} {
 		if code := rule(v); code != "" {
 			return refuse(code)
 		}
@@ -122,6 +124,9 @@ func (o *office) sealed(v *xmltree.Element, now time.Time) refusal {
 	if !identity.Names(leaf, "MX", v.At("Emisor").Attr("Rfc")) {
 		return refuse("303")
 	}
+	if satwire.IssuedBySAT(leaf) && len(leaf.Subject.OrganizationalUnit) == 0 {
+		return refuse("306") // an e.firma names no branch
+	}
 	key, ok := leaf.PublicKey.(*rsa.PublicKey)
 	signature, err := base64.StdEncoding.DecodeString(v.Attr("Sello"))
 	if !ok || err != nil {
@@ -155,6 +160,9 @@ func headRule(v *xmltree.Element) string {
 	if v.Attr("Moneda") != "MXN" && v.Attr("TipoCambio") == "" {
 		return "CFDI40115"
 	}
+	if v.Attr("Exportacion") == "02" {
+		return "CFDI40122" // its complement, Comercio Exterior, is none that this double knows
+	}
 	return ""
 }
 
@@ -186,16 +194,49 @@ func partyRule(v *xmltree.Element) string {
 	switch {
 	case !mayHave(issuer.Attr("Rfc"), issuer.Attr("RegimenFiscal")):
 		return "CFDI40141"
-	case many && regime != "616", !many && !mayHave(rfc, regime):
+	case many && regime != "616":
+		return "CFDI40159"
+	case !many && !mayHave(rfc, regime):
 		return "CFDI40158"
 	case many && use != "S01", !mayUse(rfc, regime, use):
 		return "CFDI40161"
 	case many && receiver.Attr("DomicilioFiscalReceptor") != v.Attr("LugarExpedicion"):
 		return "CFDI40149"
-	case (rfc == satwire.RFCPublic && name == satwire.NamePublic) != (v.At("InformacionGlobal") != nil):
-		return "CFDI40130"
-	case !many && strings.ToUpper(name) != name:
+	case strings.ToUpper(issuer.Attr("Nombre")) != issuer.Attr("Nombre"), legal(issuer.Attr("Rfc")) && capital.MatchString(issuer.Attr("Nombre")):
+		return "CFDI40139"
+	case !many && (strings.ToUpper(name) != name || legal(rfc) && capital.MatchString(name)):
 		return "CFDI40145"
+	}
+	return ""
+}
+
+// capital is a name that ends in the form of a company's capital, which SAT
+// keeps apart from the name.
+var capital = regexp.MustCompile(`[ ,](S\.? ?A\.?( ?P\.? ?I\.?| ?B\.?)?( DE C\.? ?V\.?)?|S\.? ?(C\.? )?DE R\.? ?L\.?( DE C\.? ?V\.?)?|A\.C\.|S\.C\.)$`)
+
+// globalRule checks InformacionGlobal: a voucher of income to the general public
+// under that very name has it, and no other voucher.
+func globalRule(v *xmltree.Element) string {
+	receiver, global := v.At("Receptor"), v.At("InformacionGlobal")
+	public := receiver.Attr("Rfc") == satwire.RFCPublic && receiver.Attr("Nombre") == satwire.NamePublic
+	if (public && v.Attr("TipoDeComprobante") == satwire.TypeIncome) != (global != nil) {
+		return "CFDI40130"
+	}
+	if global == nil {
+		return ""
+	}
+	period, months := global.Attr("Periodicidad"), global.Attr("Meses")
+	year, err := strconv.Atoi(global.Attr("Año"))
+	issued, issuedErr := strconv.Atoi(strings.SplitN(v.Attr("Fecha"), "-", 2)[0])
+	switch {
+	case period == "05" && v.At("Emisor").Attr("RegimenFiscal") != "621":
+		return "CFDI40132"
+	case period != "05" && months > "12":
+		return "CFDI40134"
+	case period == "05" && months < "13":
+		return "CFDI40135"
+	case err != nil || issuedErr != nil || year > issued || year < issued-1:
+		return "CFDI40136"
 	}
 	return ""
 }
@@ -217,12 +258,18 @@ func lineRule(line *xmltree.Element) string {
 	if !within(unit, written(line, "Cantidad"), importe) {
 		return "CFDI40167"
 	}
-	if discount := written(line, "Descuento"); discount.value < 0 || discount.value > importe.value {
-		return "CFDI40110"
+	switch discount := written(line, "Descuento"); {
+	case discount.value < 0 || discount.value > importe.value:
+		return "CFDI40169"
+	case discount.places > importe.places:
+		return "CFDI40168"
 	}
 	taxes := line.At("Impuestos")
-	if (line.Attr("ObjetoImp") == "02") != (taxes != nil) {
+	switch object := line.Attr("ObjetoImp"); {
+	case object == "02" && taxes == nil:
 		return "CFDI40171"
+	case object != "02" && taxes != nil:
+		return "CFDI40172"
 	}
 	for _, t := range taxes.At("Traslados").All("Traslado") {
 		if !taxFits(t) {
@@ -324,20 +371,28 @@ func sumRule(v *xmltree.Element) string {
 			withheld += written(t, "Importe").value
 		}
 	}
-	states := func(e *xmltree.Element, name string, sum int64) bool {
-		total := written(e, name)
-		return total.value == sum && total.places <= decimals
-	}
 	taxes := v.At("Impuestos")
-	switch {
-	case !states(v, "SubTotal", importe):
-		return "CFDI40108"
-	case !states(v, "Descuento", discount) || discount > importe:
+	for _, c := range []struct {
+		at             *xmltree.Element
+		name           string
+		sum            int64
+		coarse, differ string
+	}{
+		{v, "SubTotal", importe, "CFDI40107", "CFDI40108"},
+		{v, "Descuento", discount, "CFDI40112", "CFDI40111"},
+		{taxes, "TotalImpuestosTrasladados", transferred, "CFDI40204", "CFDI40205"},
+		{taxes, "TotalImpuestosRetenidos", withheld, "CFDI40202", "CFDI40203"},
+		{v, "Total", importe - discount + transferred - withheld, "CFDI40119", "CFDI40119"},
+	} {
+		switch total := written(c.at, c.name); {
+		case total.places > decimals:
+			return c.coarse
+		case total.value != c.sum:
+			return c.differ
+		}
+	}
+	if discount > importe {
 		return "CFDI40110"
-	case !states(taxes, "TotalImpuestosTrasladados", transferred) || !states(taxes, "TotalImpuestosRetenidos", withheld):
-		return "CFDI40209"
-	case !states(v, "Total", importe-discount+transferred-withheld):
-		return "CFDI40118"
 	}
 	return ""
 }

@@ -204,23 +204,14 @@ func (a *authority) consult(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// expression reads the printed expression: "?id=…&re=…&rr=…&tt=…&fe=…". An RFC
-// may hold an ampersand, so the parts are found by their names.
+// expression reads the printed expression: "?id=…&re=…&rr=…&tt=…&fe=…". An
+// ampersand that belongs to an RFC is written as in XML; a plain one separates.
 func expression(text string) url.Values {
-	text = "&" + strings.TrimPrefix(text, "?")
-	names, q := []string{"id", "re", "rr", "tt", "fe"}, url.Values{}
-	for _, name := range names {
-		_, rest, found := strings.Cut(text, "&"+name+"=")
-		if !found {
-			continue
-		}
-		end := len(rest)
-		for _, next := range names {
-			if i := strings.Index(rest, "&"+next+"="); i >= 0 && i < end {
-				end = i
-			}
-		}
-		q.Set(name, rest[:end])
+	const held = "\x00"
+	q := url.Values{}
+	for part := range strings.SplitSeq(strings.ReplaceAll(strings.TrimPrefix(text, "?"), "&amp;", held), "&") {
+		name, value, _ := strings.Cut(part, "=")
+		q.Set(name, strings.ReplaceAll(value, held, "&"))
 	}
 	return q
 }

@@ -73,6 +73,9 @@ type record struct {
 	Accept    bool   `json:"accept,omitempty"` // the receiver must agree to a cancellation
 	NumberCSD string `json:"number_csd,omitempty"`
 	XML       string `json:"xml,omitempty"` // see packed
+
+	Relation string   `json:"relation,omitempty"` // to the vouchers that it refers to
+	Refers   []string `json:"refers,omitempty"`
 }
 
 // folioOf is the UUID of a voucher. It follows from the seal, so that the same
@@ -90,6 +93,7 @@ func (s *Seal) stampFor(v *xmltree.Element, sello string, at time.Time) (record,
 	r := record{At: at.Format(satwire.LocalTime), NumberSAT: satwire.CertificateNumber(leaf), Sello: sello,
 		Receiver: v.At("Receptor").Attr("Rfc"), Total: v.Attr("Total"), Year: at.Year(), Accept: needsAcceptance(v),
 		NumberCSD: v.Attr("NoCertificado"), XML: packed(v)}
+	r.Relation, r.Refers = relationOf(v)
 	digest := sha256.Sum256(originalOfStamp(r.stamp()))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:])
 	if err != nil {

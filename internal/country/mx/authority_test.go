@@ -107,13 +107,23 @@ func TestProviderRefusesWithSATsCodes(t *testing.T) {
 		{"another's certificate", `Rfc="EKU9003173C9"`, `Rfc="URE180429TM6"`, "303", nil},
 		{"too old", ``, ``, "401", func(d *country.Draft) { d.Transaction.Date = now.Add(-73 * time.Hour) }},
 		{"sum of lines", ` SubTotal="1000.00"`, ` SubTotal="1000.01"`, "CFDI40108", nil},
-		{"sum of discounts", ` Descuento="5.00" Moneda`, ` Descuento="4.00" Moneda`, "CFDI40110", discounted},
-		{"total", ` Total="1160.00"`, ` Total="1160.01"`, "CFDI40118", nil},
-		{"sum of taxes", `TotalImpuestosTrasladados="160.00"`, `TotalImpuestosTrasladados="160.01"`, "CFDI40209", nil},
+		{"sum of discounts", ` Descuento="5.00" Moneda`, ` Descuento="4.00" Moneda`, "CFDI40111", discounted},
+		{"discount of a line", ` Descuento="5.00" ObjetoImp`, ` Descuento="500.00" ObjetoImp`, "CFDI40169", discounted},
+		{"total", ` Total="1160.00"`, ` Total="1160.01"`, "CFDI40119", nil},
+		{"sum of taxes", `TotalImpuestosTrasladados="160.00"`, `TotalImpuestosTrasladados="160.01"`, "CFDI40205", nil},
+		{"sum of taxes withheld", `TotalImpuestosRetenidos="100.00"`, `TotalImpuestosRetenidos="100.01"`, "CFDI40203", func(d *country.Draft) {
+			d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, tax(percent(10, 0), transaction.Withholding, "ISR"))
+		}},
+		{"export without its complement", `Exportacion="01"`, `Exportacion="02"`, "CFDI40122", nil},
+		{"name of the issuer", `Nombre="ESCUELA KEMPER URGATE"`, `Nombre="ESCUELA KEMPER URGATE SA DE CV"`, "CFDI40139", nil},
+		{"capital of the receiver", `PAÑOLA"`, `PAÑOLA, S.A. DE C.V."`, "CFDI40145", nil},
+		{"regime of the public", `RegimenFiscalReceptor="616"`, `RegimenFiscalReceptor="612"`, "CFDI40159", func(d *country.Draft) { d.Transaction.Customer = nil }},
+		{"period of two months", `Periodicidad="01"`, `Periodicidad="05"`, "CFDI40132", func(d *country.Draft) { d.Transaction.Customer = nil }},
+		{"a year that is over", ` Año="` + now.Format("2006") + `"`, ` Año="2021"`, "CFDI40136", func(d *country.Draft) { d.Transaction.Customer = nil }},
 		{"tax of a line", `Importe="160.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, `Importe="160.02"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, "CFDI40180", nil},
 		{"amount of a line", ` ValorUnitario="1000.00"`, ` ValorUnitario="3000.00"`, "CFDI40167", nil},
 		{"price of nothing", ` ValorUnitario="1000.00"`, ` ValorUnitario="0.00"`, "CFDI40166", nil},
-		{"taxes without an object", `ObjetoImp="02"`, `ObjetoImp="01"`, "CFDI40171", nil},
+		{"taxes without an object", `ObjetoImp="02"`, `ObjetoImp="01"`, "CFDI40172", nil},
 		{"later payment with a form", `FormaPago="99"`, `FormaPago="03"`, "CFDI40105", nil},
 		{"foreign currency without a rate", `Moneda="MXN"`, `Moneda="USD"`, "CFDI40115", nil},
 		{"regime of the issuer", ` RegimenFiscal="601"`, ` RegimenFiscal="612"`, "CFDI40141", nil},
@@ -306,6 +316,36 @@ func TestCancellationsAreRefusedWithSATsCodes(t *testing.T) {
 	if b.held(t) != 1 {
 		t.Errorf("%d registrations", b.held(t))
 	}
+}
+
+// SAT cancels nothing to which a valid voucher refers, but for the one that
+// takes its place, and that one must say so.
+func TestWhatIsReferredToCannotBeCancelled(t *testing.T) {
+	b := open(t)
+	original := draft("R-1", func(d *country.Draft) { d.Transaction.Items = items(50000) })
+	sold := b.prepare(t, original)
+	uuid := b.send(t, sold).AuthorityID1
+	refer := func(number, reason string, price int64) string {
+		return b.send(t, b.prepare(t, correction(transaction.Adjustment, number, original, func(d *country.Draft) {
+			d.Transaction.Items, d.Transaction.Reason, d.Original.AuthorityID1 = items(price), reason, uuid
+		}))).AuthorityID1
+	}
+	cancel := func(of string, report []byte, reason string) country.Receipt {
+		d := correction(transaction.Cancellation, "R-9", original, func(d *country.Draft) { d.Transaction.Reason = reason })
+		d.Original.Report, d.Original.AuthorityID1 = report, of
+		return b.send(t, b.prepare(t, d))
+	}
+	replacement, note := refer("R-2", "04", 40000), refer("R-3", "", -100)
+	for reason, code := range map[string]string{"02": "no_cancelable", "01:" + replacement: "no_cancelable", "01:" + note: "212"} {
+		if r := cancel(uuid, sold.Report, reason); r.Outcome != country.Rejected || !strings.HasPrefix(r.Faults[0].Message, code) {
+			t.Errorf("%s: %+v", reason, r)
+		}
+	}
+	b.desk.Read(func(book *country.Book) {
+		if list, _ := book.Get("refers/" + uuid); list != replacement+" "+note {
+			t.Errorf("%s", list)
+		}
+	})
 }
 
 func TestCancellationIsCheckedBeforeItLeaves(t *testing.T) {

@@ -113,6 +113,9 @@ func (ch *channel) cancellation(in *country.Draft, with *identity.Identity) (cou
 	case motive == "01" && !uuidPattern.MatchString(replacement):
 		return country.Filing{}, invalid(fault.At("reason", fault.FieldNotValid, "must name the replacement, as in 01:UUID"))
 	}
+	if f := uncancellable(in, replacement); f != nil {
+		return country.Filing{}, invalid(*f)
+	}
 	rfc := rfcOf(in.Supplier.TaxNumber)
 	zone := ch.cat.zone(placeOf(&in.Supplier), in.Location)
 	if last := cancelUntil(rfc, in.Original.Transaction.Date.In(zone)); in.Now.After(last) {

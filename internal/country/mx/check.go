@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tributary/internal/country"
+	"tributary/internal/country/identity"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -29,9 +30,10 @@ func typed(cat *catalog, t *transaction.Transaction, totals transaction.Totals) 
 
 // withheldType tells ISR from IVA by the rates at which each is withheld
 // (LISR articles 106, 113-A, 113-J, 116; LIVA article 1-A and RLIVA article 3).
+// 4 % is both: IVA of freight, and ISR of lodging through a platform.
 func withheldType(percent string) string {
 	switch percent {
-	case "4", "5.3333", "5.33", "6", "8", "10.6666", "10.6667", "10.67", "16":
+	case "5.3333", "5.33", "6", "8", "10.6666", "10.6667", "10.67", "16":
 		return regimeIVA
 	case "1", "1.25", "2.1", "2.5", "10", "20", "25", "30", "35":
 		return regimeISR
@@ -61,12 +63,14 @@ func checks(cat *catalog) []country.Check {
 	}
 	lines := []string{"items.*.unit_price", "items.*.code", "items.*.type", "items.*.tax_breakdowns", "customer.type", "customer.tax_information", "customer.address.country_code", "transaction_date"}
 	whole := country.Check{Reads: append(lines, "items", "currency_code"), Amounts: true, Find: func(in country.Case) []fault.Fault { return layable(cat, in) }}
-	sums := one(func(c *checker) { c.sums() }, "items")
+	sums := one(func(c *checker) { c.sums() }, "items", "reason")
 	sums.Amounts = true
 	return []country.Check{
-		one(func(c *checker) { c.customer(c.in.Transaction.Customer) }, "customer.type", "customer.tax_information", "customer.address.country_code"),
+		one(func(c *checker) { c.customer(c.in.Transaction.Customer) }, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name"),
 		one(func(c *checker) { c.money(c.in.Transaction) }, "exchange_rate"),
 		one(func(c *checker) { c.payments(c.in.Transaction.Payments) }, "payments.*.code", "payments.*.type"),
+		one(func(c *checker) { c.public() }, append(lines, "customer.legal_name", "payments.*.code", "payments.*.type")...),
+		one(func(c *checker) { c.guesses() }, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name", "payments"),
 		one(func(c *checker) { c.lines() }, lines...),
 		sums, whole,
 	}
@@ -111,6 +115,9 @@ func (c *checker) customer(p *transaction.Party) {
 }
 
 func (c *checker) registered(p *transaction.Party, rfc string) {
+	if shorter, found := capitalRegime(p.LegalName); found && isCompany(rfc) {
+		c.add("customer.legal_name", fault.FieldNotValid, withoutCapital, shorter)
+	}
 	c.use(p, rfc)
 	said := regimePattern.FindStringSubmatch(p.TaxRegime)
 	if said == nil {
@@ -156,6 +163,7 @@ func (c *checker) sums() {
 	case t.Kind == transaction.Adjustment && c.in.Totals.Gross == 0:
 		c.add("items", fault.FieldNotValid, "must come to more or less than nothing")
 	}
+	c.relation()
 }
 
 func (c *checker) payments(payments []transaction.Payment) {
@@ -201,6 +209,10 @@ func (c *checker) line(i int, item *transaction.Item) {
 		switch tax.Type {
 		case transaction.TaxReverse, transaction.TaxIntraEU:
 			c.add(field+".type", fault.FieldNotValid, "is not a kind of tax in Mexico: STANDARD, REDUCED, ZERO, EXEMPT, EXPORT, OUTSIDE")
+		case transaction.TaxExport:
+			if !country.IsServices(c.in.Transaction.Items, i) {
+				c.add(field+".type", fault.UnsupportedOperation, "is of goods that leave the country: their voucher needs the complement Comercio Exterior, which this service does not write. Goods that stay, sold to somebody from abroad, have the type of their rate, as ZERO")
+			}
 		case transaction.TaxExempt, transaction.TaxOutside:
 			if !tax.Rate.IsZero() {
 				c.add(field+".rate", fault.ValidationMatchInvalid, "must be 0 where nothing is taxed")
@@ -218,6 +230,8 @@ func (c *checker) line(i int, item *transaction.Item) {
 
 func (c *checker) withheld(tax *transaction.Tax, field string) {
 	switch rate := scaled(tax.Rate); {
+	case tax.Type == transaction.Withholding && rate == 40_000:
+		c.add(field+".type", fault.FieldRequired, "must say which tax is withheld at 4 %%: IVA of freight (RLIVA, article 3), or ISR of lodging through a platform (LISR, article 113-A)")
 	case tax.Type == transaction.Withholding:
 		c.add(field+".type", fault.FieldRequired, "must say which tax is withheld at this rate: ISR or IVA")
 	case tax.Type == regimeISR && rate > 350_000:
@@ -230,9 +244,10 @@ func (c *checker) withheld(tax *transaction.Tax, field string) {
 }
 
 // checkCompany finds what is wrong with a supplier. The certificate itself,
-// its key and its subject are looked at by whoever onboards.
-func checkCompany(cat *catalog, s country.Supplier, _ country.Credentials) []fault.Fault {
-	var found []fault.Fault
+// its key and its subject are looked at by whoever onboards; here only whether
+// it is one that seals vouchers.
+func checkCompany(cat *catalog, keys *identity.Keeper, s country.Supplier, with country.Credentials) []fault.Fault {
+	found := sealing(keys, with)
 	rfc := rfcOf(s.TaxNumber)
 	if !rfcPattern.MatchString(rfc) || rfc == satwire.RFCPublic || rfc == satwire.RFCForeign {
 		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "is not the RFC of a company or a person"))
@@ -240,6 +255,9 @@ func checkCompany(cat *catalog, s country.Supplier, _ country.Credentials) []fau
 	}
 	if name := official(s.LegalName); strings.Contains(name, "|") || utf8.RuneCountInString(name) > 300 {
 		found = append(found, fault.At("legal_name", fault.FieldNotValid, "must be at most 300 characters long, without the character |"))
+	}
+	if shorter, is := capitalRegime(s.LegalName); is && isCompany(rfc) {
+		found = append(found, fault.At("legal_name", fault.FieldNotValid, withoutCapital, shorter))
 	}
 	if regime := s.Settings.Text(settingRegime); regime != "" && !regimeFits(rfc, regime) {
 		found = append(found, fault.At("settings."+settingRegime, fault.ValidationMatchInvalid, "is a regime that a person with such an RFC cannot be in"))

@@ -1,12 +1,19 @@
 package mx_test
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/invopop/gobl/num"
 	"pgregory.net/rapid"
+	pkcs12 "software.sslmate.com/src/go-pkcs12"
 
 	"tributary/internal/country"
 	"tributary/internal/country/mx"
@@ -14,7 +21,13 @@ import (
 	"tributary/internal/transaction"
 )
 
+// found is what a draft is refused for.
 func found(d country.Draft) []fault.Fault {
+	return slices.DeleteFunc(examined(d), func(f fault.Fault) bool { return f.Type == fault.Warning })
+}
+
+// examined is what is said of a draft, warnings included.
+func examined(d country.Draft) []fault.Fault {
 	in := country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Both, Now: now}
 	return append(country.CheckRates(pack().Facts, in), pack().Check(in)...)
 }
@@ -110,7 +123,7 @@ func TestSupplierIsChecked(t *testing.T) {
 		"address.postal_code":        func(s *country.Supplier) { s.Address.PostalCode = "" },
 		"settings.product_key":       func(s *country.Supplier) { s.Settings["product_key"] = "99999999" },
 		"settings.unit_key":          func(s *country.Supplier) { s.Settings["unit_key"] = "ZZY" },
-		"legal_name":                 func(s *country.Supplier) { s.LegalName = "a|b" },
+		"legal_name":                 func(s *country.Supplier) { s.LegalName = "Escuela Kemper Urgate, S.A.P.I. de C.V." },
 	} {
 		s := supplier("soap")
 		edit(&s)
@@ -121,6 +134,41 @@ func TestSupplierIsChecked(t *testing.T) {
 	}
 	if faults := pack().CheckCompany(supplier("rest"), credentials()); len(faults) > 0 {
 		t.Errorf("a good one: %+v", faults)
+	}
+}
+
+// An e.firma signs for a person; SAT numbers it like a CSD and names no branch.
+func TestAnElectronicSignatureIsNoSeal(t *testing.T) {
+	for name, c := range map[string]struct {
+		template x509.Certificate
+		refused  bool
+	}{
+		"e.firma":          {x509.Certificate{SerialNumber: new(big.Int).SetBytes([]byte("30001000000400002434"))}, true},
+		"CSD":              {x509.Certificate{SerialNumber: new(big.Int).SetBytes([]byte("30001000000400002434")), Subject: pkix.Name{OrganizationalUnit: []string{"Sucursal 1"}}}, false},
+		"e.firma by usage": {x509.Certificate{SerialNumber: big.NewInt(7), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageEmailProtection, x509.ExtKeyUsageClientAuth}}, true},
+		"of a test":        {x509.Certificate{SerialNumber: big.NewInt(7)}, false},
+	} {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.template.Subject.SerialNumber, c.template.NotBefore, c.template.NotAfter = supplierRFC, now.Add(-time.Hour), now.Add(time.Hour)
+		der, err := x509.CreateCertificate(rand.Reader, &c.template, &c.template, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := pkcs12.Modern2023.Encode(key, leaf, nil, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults := pack().CheckCompany(supplier("soap"), country.Credentials{PKCS12: file, Password: "x"})
+		if refused := len(faults) == 1 && faults[0].Code == fault.CredentialsInvalid && faults[0].Field == "tax_credentials.certificate_base64"; refused != c.refused {
+			t.Errorf("%s: %+v", name, faults)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func Pack() country.Pack {
 		},
 		Connect: func(at country.Endpoint) (country.Channel, error) { return connect(at, cat, keys) },
 		CheckCompany: func(s country.Supplier, c country.Credentials) []fault.Fault {
-			return checkCompany(cat, s, c)
+			return checkCompany(cat, keys, s, c)
 		},
 		Imprint: imprint,
 		Example: example(),
@@ -158,19 +158,19 @@ func rates() []country.Rate {
 		list = append(list,
 			country.Rate{Regime: regime, Type: transaction.TaxStandard, Percent: "16", Since: "2010-01-01"},
 			country.Rate{Regime: regime, Type: transaction.TaxReduced, Percent: "8", Since: "2019-01-01"}, // northern and southern border regions
-			country.Rate{Regime: regime, Type: transaction.TaxZero, Percent: "0"})
+			country.Rate{Regime: regime, Type: transaction.TaxZero, Percent: "0", Typed: true})            // to customers abroad: goods that stay, or that leave
 	}
 	list = append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxStandard, Percent: "8"})
 	for percent := range strings.FieldsSeq("53 50 30.4 30 26.5 25 9 7 6 3") {
 		list = append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxReduced, Percent: percent})
 	}
-	return append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxZero, Percent: "0"})
+	return append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxZero, Percent: "0", Typed: true})
 }
 
 func corrections() []country.Correction {
 	const until = "until the end of the month in which the issuer's annual income tax return for the year of issue is due: March for companies, April for people (CFF 29-A; RMF 2.7.1.47)"
 	return []country.Correction{
-		{Kind: transaction.Adjustment, Deadline: "none: below nothing it is a voucher of type E, above it a type I that replaces the original (relation 04)"},
+		{Kind: transaction.Adjustment, Deadline: "none: below nothing it is a voucher of type E, above it one of type I; the reason is the relation to the original", Reasons: relations(), ReasonPattern: relationPattern},
 		{Kind: transaction.Credit, Deadline: "none: a voucher of type E for the whole"},
 		{Kind: transaction.Cancellation, Deadline: until, Reasons: motives(), ReasonRequired: true, ReasonPattern: motivePattern},
 		{Kind: transaction.Backfill},
@@ -196,15 +196,15 @@ func settings() []country.Setting {
 
 func derivations() []string {
 	return append(country.DerivationRules(),
-		"A withheld entry (RET) without a type is IVA at 4, 5.3333, 6, 8, 10.6667 or 16 %, and ISR at 1, 1.25, 2.1, 2.5, 10, 20, 25, 30 or 35 %; at any other rate the type must be given.",
+		"A withheld entry (RET) without a type is IVA at 5.3333, 6, 8, 10.6667 or 16 %, and ISR at 1, 1.25, 2.1, 2.5, 10, 20, 25, 30 or 35 %; at any other rate, and at 4 %, the type must be given.",
 		"Exempt lines say so with type EXEMPT, lines that are no object of the tax with OUTSIDE or without tax_breakdowns; a rate of 0 alone is the rate of 0 %.",
-		"TipoDeComprobante is I for invoices, E for credits and for adjustments below nothing (all signs change), I with relation 04 for adjustments above it.",
-		"TipoRelacion of an E is 03 when every line of an adjustment is of type GOODS and takes back an item of the original of the same name and unit price, in no larger quantity; otherwise 01.",
+		"TipoDeComprobante is I for invoices and for adjustments above nothing, E for credits and for adjustments below nothing (all signs change).",
+		"TipoRelacion of an adjustment is its reason: 01, 02, 03, 04 or 07, also with further vouchers as in 01:UUID,UUID. Without a reason it is 02 above nothing; below it 03 when every line of an adjustment is of type GOODS and takes back an item of the original of the same name and unit price, in no larger quantity; otherwise 01.",
 		"A negative line of an invoice (a positive one of an adjustment below nothing) becomes Descuento of the lines with the same taxes, in proportion to their net amounts, the largest remainders first; the total stays exact.",
-		"MetodoPago is payments.code: PUE or PPD, also with a form as in PUE:03; without a code CREDIT is PPD and everything else PUE; without payments PPD, or PUE in cash where the receiver is the general public. FormaPago is 99 with PPD, else that of the largest payment: CASH 01, CHECK 02, TRANSFER 03, CARD and CREDIT 04, OTHER 31. A type E is PUE in its own form, else the original's, else 15.",
+		"MetodoPago is payments.code: PUE or PPD, also with a form as in PUE:03; without a code CREDIT is PPD and everything else PUE; without payments PPD, or PUE in cash where the receiver is the general public. FormaPago is 99 with PPD, else that of the largest payment: CASH 01, CHECK 02, TRANSFER 03, CARD and CREDIT 04, OTHER 31. A type E is PUE in its own form, else that of the original or of the last payment for it, else 15; with relation 07 it is 30.",
 		"Folio is transaction_number; of one longer than 40 characters the first ones are Serie. Without a number Folio is the service's own unique number.",
 		"Receptor: a customer with an RFC is named by it, with UsoCFDI from tax_information.use, RegimenFiscalReceptor and UsoCFDI from tax_information.regime written 601 or 601/G01, else 601 for companies, 616 for individuals, 612 for other people, and settings.cfdi_use (G02 in a type E), or S01 where the regime does not have it. A customer abroad is XEXX010101000, any other XAXX010101000, both 616 and S01 at the place of issue.",
-		"A receiver XAXX010101000 named PUBLICO EN GENERAL, which is also the customer of a transaction without one, makes a global invoice of one day (InformacionGlobal 01).",
+		"A receiver XAXX010101000 named PUBLICO EN GENERAL, which is also the customer of a transaction without one, makes a global invoice of one day (InformacionGlobal 01) where it is of type I: per combination of taxes one line 01010101, ACT, Venta, with the sale's number; PUE, without withholding.",
 		"Fecha is transaction_date in the time zone of the place of issue; a date up to five minutes ahead of the service's clock becomes the moment of sealing.",
 	)
 }

@@ -173,6 +173,7 @@ func sales(pac string) []packtest.Case {
 		c("foreign customer in dollars", "F-6", func(d *country.Draft) {
 			rate := num.MakeAmount(185432, 4)
 			d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &rate
+			d.Transaction.Items[0].Type, d.Transaction.Items[0].Unit = transaction.Services, "E48"
 			d.Transaction.Items[0].Taxes = []transaction.Tax{iva(0)}
 			d.Transaction.Customer = &transaction.Party{LegalName: "Acme Inc.", Type: transaction.Business, TaxNumber: "12-3456789", Address: &transaction.Address{CountryCode: "US", PostalCode: "10001"}}
 		}),
@@ -246,7 +247,11 @@ func corrections(pac string, invoice country.Draft) []packtest.Case {
 		d.Transaction.Payments = []transaction.Payment{{Type: "CASH", Code: "PUE", Amount: -116000}}
 	}))
 	add("adjustment with a discount taken back", correction(transaction.Adjustment, "N-3", invoice, func(d *country.Draft) { d.Transaction.Items = items(-11600, 580) }))
-	add("replacement", correction(transaction.Adjustment, "N-4", invoice, func(d *country.Draft) { d.Transaction.Items = items(58000) }))
+	add("replacement", correction(transaction.Adjustment, "N-4", invoice, func(d *country.Draft) {
+		d.Transaction.Items, d.Transaction.Reason = items(58000), "04"
+	}))
+	add("more is owed", correction(transaction.Adjustment, "N-6", invoice, func(d *country.Draft) { d.Transaction.Items = items(5800) }))
+	add("credit to the general public", correction(transaction.Credit, "N-7", draft("F-3", func(d *country.Draft) { d.Transaction.Customer = nil }), nil))
 	add("credit", correction(transaction.Credit, "N-5", invoice, nil))
 	return list
 }

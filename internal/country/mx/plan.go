@@ -2,6 +2,7 @@ package mx
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,6 @@ const aheadMax = 5 * time.Minute
 var (
 	rfcPattern    = regexp.MustCompile(`^[A-Z&Ñ]{3,4}[0-9]{2}(0[1-9]|1[012])(0[1-9]|[12][0-9]|3[01])[A-Z0-9]{2}[0-9A]$`)
 	postalPattern = regexp.MustCompile(`^[0-9]{5}$`)
-	uuidPattern   = regexp.MustCompile(`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`)
 	regimePattern = regexp.MustCompile(`^([0-9]{3})(?:[/ :-]([GDIS][0-9]{2}))?$`)
 	codePattern   = regexp.MustCompile(`^(PUE|PPD)(?::([0-9]{2}))?$`)
 )
@@ -85,6 +85,12 @@ func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 	if p.currency != "MXN" && t.ExchangeRate != nil {
 		p.rate = t.ExchangeRate.MinimalString()
 	}
+	if shorter, found := capitalRegime(p.issuer.name); found && isCompany(p.issuer.rfc) {
+		return nil, invalid(fault.At("supplier.id", fault.ValidationMatchInvalid, "has a legal_name that SAT would refuse (CFDI40139): it "+withoutCapital, shorter))
+	}
+	if p.global() {
+		p.book.condense()
+	}
 	p.method, p.form = p.paid(in)
 	return p, p.relate(in)
 }
@@ -95,52 +101,6 @@ func issued(date, now time.Time) time.Time {
 		return now
 	}
 	return date
-}
-
-// relate names the corrected document.
-func (p *plan) relate(in *country.Draft) error {
-	if in.Transaction.Kind == transaction.Invoice {
-		return nil
-	}
-	uuid := ""
-	if in.Original != nil {
-		uuid = in.Original.AuthorityID1
-	}
-	if !uuidPattern.MatchString(uuid) {
-		return invalid(fault.At("reference_transaction_id", fault.ReferenceNotSuccessful,
-			"has no folio fiscal (UUID): a document issued elsewhere is backfilled with it as tax_authority_id_1"))
-	}
-	p.related = strings.ToUpper(uuid)
-	switch {
-	case p.kind == satwire.TypeIncome:
-		p.relation = relationReplace
-	case in.Transaction.Kind == transaction.Adjustment && returns(in):
-		p.relation = relationReturn
-	default:
-		p.relation = relationCredit
-	}
-	return nil
-}
-
-// returns reports whether an adjustment gives goods back: every line is of
-// type GOODS and takes back an item of the original, of the same name and unit
-// price, in no larger quantity. Anything else lowers what was owed.
-func returns(in *country.Draft) bool {
-	for i := range in.Transaction.Items {
-		item, sold := &in.Transaction.Items[i], false
-		if item.Type != transaction.Goods {
-			return false
-		}
-		for k := range in.Original.Transaction.Items {
-			from := &in.Original.Transaction.Items[k]
-			sold = sold || from.Type == transaction.Goods && from.Name == item.Name && from.UnitPrice == -item.UnitPrice &&
-				item.Quantity.Compare(from.Quantity) <= 0
-		}
-		if !sold {
-			return false
-		}
-	}
-	return true
 }
 
 func placeOf(s *country.Supplier) string {
@@ -161,7 +121,7 @@ func issuerOf(s *country.Supplier) taxpayer {
 
 // usualRegime is what a business is in unless it says otherwise.
 func usualRegime(rfc string) string {
-	if len([]rune(rfc)) == 12 {
+	if isCompany(rfc) {
 		return "601"
 	}
 	return "612"
@@ -255,29 +215,54 @@ func residenceOf(c *transaction.Party) (residence, number string) {
 
 // Forms of payment (c_FormaPago).
 const (
-	formWaived = "15"
-	formCash   = "01"
+	formCash    = "01"
+	formWaived  = "15"
+	formAdvance = "30"
 )
 
 // paid finds MetodoPago and FormaPago.
 func (p *plan) paid(in *country.Draft) (method, form string) {
 	payments := in.Transaction.Payments
 	switch {
-	case p.kind == satwire.TypeIncome && len(payments) == 0 && p.receiver.rfc == satwire.RFCPublic:
+	case p.kind == satwire.TypeExpense:
+		return satwire.MethodOnce, p.refunded(in)
+	case len(payments) == 0 && p.receiver.rfc == satwire.RFCPublic:
 		return satwire.MethodOnce, formCash // a sale over the counter is paid
-	case p.kind == satwire.TypeIncome:
-		return paymentOf(payments)
 	}
-	// A credit note is settled at once: in the way it says, else in the way the
-	// original was paid; what was never paid is waived.
-	if len(payments) == 0 && in.Original != nil {
-		payments = in.Original.Transaction.Payments
-	}
-	if _, form = paymentOf(payments); form == satwire.FormUndefined {
-		form = formWaived
-	}
-	return satwire.MethodOnce, form
+	return paymentOf(payments)
 }
+
+// refunded is the form in which a type E is settled: the one it says, else the
+// one in which the original was paid. What was never paid is waived; what an
+// advance covers is applied.
+func (p *plan) refunded(in *country.Draft) string {
+	if _, form := paymentOf(in.Transaction.Payments); form != satwire.FormUndefined {
+		return form
+	}
+	if strings.HasPrefix(in.Transaction.Reason, relationAdvance) {
+		return formAdvance
+	}
+	if in.Original == nil {
+		return formWaived
+	}
+	if sold, err := readXML(in.Original.Report); err == nil && paidForm(sold.Attr("FormaPago")) {
+		return sold.Attr("FormaPago")
+	}
+	for _, e := range slices.Backward(in.Original.Corrections) {
+		if e.Transaction.Kind == transaction.PaymentReport && !e.Cancelled {
+			if _, form := paymentOf(e.Transaction.Payments); form != satwire.FormUndefined {
+				return form
+			}
+		}
+	}
+	if _, form := paymentOf(in.Original.Transaction.Payments); form != satwire.FormUndefined {
+		return form
+	}
+	return formWaived
+}
+
+// paidForm reports whether a form says how something was paid.
+func paidForm(form string) bool { return paymentForm(form) && form != satwire.FormUndefined }
 
 // paymentOf reads the payments: PPD where one says so or nothing is paid yet,
 // else PUE in the form of the largest payment, the first of equals.

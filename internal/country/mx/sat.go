@@ -75,7 +75,9 @@ func (ch *channel) stateOf(ctx context.Context, f country.Filing, e errand, c co
 	case !bool(ch.at.Live):
 		host = hostStateTest
 	}
-	expression := "?id=" + e.UUID + "&re=" + f.Supplier + "&rr=" + e.Receiver + "&tt=" + plain(e.Total)
+	// An ampersand in an RFC is written as in XML, before the whole is escaped
+	// for the envelope: SAT takes the expression apart at the plain ones.
+	expression := "?id=" + e.UUID + "&re=" + c14n(f.Supplier) + "&rr=" + c14n(e.Receiver) + "&tt=" + plain(e.Total)
 	if e.Tail != "" {
 		expression += "&fe=" + e.Tail
 	}

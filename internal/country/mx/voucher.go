@@ -10,18 +10,11 @@ import (
 	"tributary/internal/xmltree"
 )
 
-// Relations (c_TipoRelacion).
-const (
-	relationCredit  = "01"
-	relationReturn  = "03"
-	relationReplace = "04"
-)
-
 // plan is everything that a voucher says, decided; what is left is writing.
 type plan struct {
 	kind     string // satwire.TypeIncome or satwire.TypeExpense
 	relation string
-	related  string // UUID
+	related  []string // UUIDs
 	serie    string
 	folio    string
 	at       time.Time // in the zone of the place of issue
@@ -47,10 +40,11 @@ type taxpayer struct {
 
 type defaults struct{ product, unit string }
 
-// global reports whether the voucher is a global invoice: it is when the
-// receiver is the general public under that very name (Anexo 20, CFDI40130).
+// global reports whether the voucher is a global invoice: it is when it is of
+// income and the receiver is the general public under that very name (Anexo 20,
+// CFDI40130). A type E never is.
 func (p *plan) global() bool {
-	return p.receiver.rfc == satwire.RFCPublic && p.receiver.name == satwire.NamePublic
+	return p.kind == satwire.TypeIncome && p.receiver.rfc == satwire.RFCPublic && p.receiver.name == satwire.NamePublic
 }
 
 // voucher writes the plan as an element, without seal and certificate.
@@ -77,8 +71,11 @@ func (p *plan) voucher() *xmltree.Element {
 	if p.global() {
 		n.Add(xmltree.New("cfdi:InformacionGlobal", "Periodicidad", "01", "Meses", p.at.Format("01"), "Año", p.at.Format("2006")))
 	}
-	if p.related != "" {
-		n.Add(xmltree.New("cfdi:CfdiRelacionados", "TipoRelacion", p.relation)).Add(xmltree.New("cfdi:CfdiRelacionado", "UUID", p.related))
+	if len(p.related) > 0 {
+		list := n.Add(xmltree.New("cfdi:CfdiRelacionados", "TipoRelacion", p.relation))
+		for _, uuid := range p.related {
+			list.Add(xmltree.New("cfdi:CfdiRelacionado", "UUID", uuid))
+		}
 	}
 	n.Add(xmltree.New("cfdi:Emisor", "Rfc", p.issuer.rfc, "Nombre", p.issuer.name, "RegimenFiscal", p.issuer.regime))
 	receiver := n.Add(xmltree.New("cfdi:Receptor", "Rfc", p.receiver.rfc, "Nombre", p.receiver.name, "DomicilioFiscalReceptor", p.receiver.domicile))
@@ -88,7 +85,11 @@ func (p *plan) voucher() *xmltree.Element {
 	receiver.Set("UsoCFDI", p.receiver.use)
 	concepts := n.Add(xmltree.New("cfdi:Conceptos"))
 	for _, c := range p.book.concepts {
-		concepts.Add(p.concept(c))
+		if p.global() {
+			concepts.Add(p.condensed(c))
+		} else {
+			concepts.Add(p.concept(c))
+		}
 	}
 	if len(s.transfers)+len(s.retentions) > 0 {
 		n.Add(p.taxes(&s))
@@ -105,6 +106,12 @@ func (p *plan) concept(c *concept) *xmltree.Element {
 	n.Set("ClaveUnidad", key)
 	n.Set("Unidad", label)
 	n.Set("Descripcion", description(item))
+	c.amount(n, d)
+	return n
+}
+
+// amount writes what a concept comes to, and its taxes.
+func (c *concept) amount(n *xmltree.Element, d int) {
 	n.Set("ValorUnitario", precise(c.unit, d))
 	n.Set("Importe", money(c.importe, d))
 	if c.discount > 0 {
@@ -120,7 +127,6 @@ func (p *plan) concept(c *concept) *xmltree.Element {
 		n.Set("ObjetoImp", "02")
 		n.Add(c.taxes(levies, d))
 	}
-	return n
 }
 
 func (c *concept) taxes(levies []levy, decimals int) *xmltree.Element {

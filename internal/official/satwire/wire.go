@@ -120,14 +120,19 @@ func CertificatePath(number string) string {
 	return pathRecords + number[:6] + "/" + number[6:12] + "/" + number[12:14] + "/" + number[14:16] + "/" + number[16:18] + "/" + url.PathEscape(number) + ".cer"
 }
 
+// IssuedBySAT reports whether a certificate is numbered as SAT numbers its own.
+func IssuedBySAT(leaf *x509.Certificate) bool {
+	serial := leaf.SerialNumber.Bytes()
+	return len(serial) == numberDigits && strings.Trim(string(serial), "0123456789") == ""
+}
+
 // CertificateNumber is a certificate's number as SAT writes it: its certificates
 // have twenty digits in ASCII as their serial number. Any other certificate,
 // which only a simulator takes, has the last twenty digits of its serial number
 // in decimal.
 func CertificateNumber(leaf *x509.Certificate) string {
-	serial := leaf.SerialNumber.Bytes()
-	if len(serial) == numberDigits && strings.Trim(string(serial), "0123456789") == "" {
-		return string(serial)
+	if IssuedBySAT(leaf) {
+		return string(leaf.SerialNumber.Bytes())
 	}
 	twenty := new(big.Int).Exp(big.NewInt(10), big.NewInt(numberDigits), nil)
 	text := new(big.Int).Mod(leaf.SerialNumber, twenty).String()
