@@ -63,6 +63,10 @@ type Pack struct {
 	// CheckCompany finds what is wrong with an onboarding, beyond required fields. Nil: nothing more.
 	CheckCompany func(Supplier, Credentials) []fault.Fault
 
+	// ZoneOf is the IANA time zone of an address in the country, where it is not
+	// Facts.TimeZone; "": it is. Nil: the country has one.
+	ZoneOf func(transaction.Address) string
+
 	// Imprint says what the document for people must carry by the country's
 	// law. Nil: see [PlainImprint].
 	Imprint func(Issue) Imprint

@@ -1,6 +1,7 @@
 package filing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -436,8 +437,12 @@ func Zone(atlas *country.Atlas, address transaction.Address, p country.Pack) *ti
 	if home, ok := atlas.Pack(address.CountryCode); ok {
 		p = home
 	}
-	zone, err := time.LoadLocation(p.Facts.TimeZone)
-	if err != nil || p.Facts.TimeZone == "" {
+	name := p.Facts.TimeZone
+	if p.ZoneOf != nil {
+		name = cmp.Or(p.ZoneOf(address), name)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" {
 		return time.UTC
 	}
 	return zone

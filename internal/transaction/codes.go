@@ -53,7 +53,8 @@ func CurrencyExponent(code string) (decimals int, known bool) {
 }
 
 // CountryKnown reports whether a code may stand in an address: the codes of
-// ISO 3166-1, XK, which Kosovo uses in practice, and the reference country of
+// ISO 3166-1, XK, which Kosovo uses in practice, IC and EA, which ISO reserves
+// for the Canary Islands and for Ceuta and Melilla, and the reference country of
 // tests. The code is upper case. That a country has a pack is the atlas's matter.
 func CountryKnown(code string) bool {
 	switch code {
@@ -70,7 +71,7 @@ func CountryKnown(code string) bool {
 		"SJ", "SK", "SL", "SM", "SN", "SO", "SR", "SS", "ST", "SV", "SX", "SY", "SZ", "TC", "TD", "TF", "TG", "TH", "TJ", "TK",
 		"TL", "TM", "TN", "TO", "TR", "TT", "TV", "TW", "TZ", "UA", "UG", "UM", "US", "UY", "UZ", "VA", "VC", "VE", "VG", "VI",
 		"VN", "VU", "WF", "WS", "YE", "YT", "ZA", "ZM", "ZW",
-		"XK", ReferenceCode:
+		"XK", "IC", "EA", ReferenceCode:
 		return true
 	}
 	return false

@@ -182,6 +182,28 @@ func messageOfForm(code string) string {
 	case "1293":
 		return "Si ClaveRegimen es 20 el campo CalificacionOperacion tiene que tener el valor Operación No sujeta por reglas de localización (N2) e ir siempre informado."
 	}
+	return messageOfDays(code)
+}
+
+func messageOfDays(code string) string {
+	switch code {
+	case "1125":
+		return "El valor del campo FechaOperacion tiene una fecha superior a la permitida."
+	case "1131":
+		return "El valor del campo ID ha de ser el NIF de una persona física cuando el campo IDType tiene valor No Censado (07)."
+	case "1134":
+		return "El valor del campo FechaOperacion no debe ser inferior a la fecha actual menos veinte años."
+	case "1145":
+		return "Formato de fecha incorrecto."
+	case "1146":
+		return "Sólo se permite que la fecha de expedicion de la factura sea anterior a la fecha operación si los detalles del desglose son ClaveRegimen 14 o 15 e Impuesto 01, 03 o vacío."
+	case "1173":
+		return "Sólo se permite que la fecha de operación sea superior a la fecha actual si los detalles del desglose son ClaveRegimen 14 o 15 e Impuesto IVA(01) o IGIC(03) o vacío."
+	case "1211":
+		return "El bloque Tercero no puede estar identificado con IDType=No Censado (07)."
+	case "1290":
+		return "El campo ID no contiene un NIF con formato correcto."
+	}
 	return messageOfCalls(code)
 }
 
@@ -189,6 +211,8 @@ func messageOfCalls(code string) string {
 	switch code {
 	case "2000":
 		return "El cálculo de la huella suministrada es incorrecta."
+	case "2001":
+		return "El NIF del bloque Destinatarios no está identificado en el censo de la AEAT."
 	case "2002":
 		return "La longitud de huella del registro anterior no cumple con las especificaciones."
 	case "2003":

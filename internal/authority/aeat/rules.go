@@ -74,6 +74,7 @@ func invoiceFlaw(e *xmltree.Element, nif string, now time.Time) string {
 	for _, rule := range []func() string{
 		func() string { return nameFlaw(e, nif, now) },
 		func() string { return kindFlaw(e) },
+		func() string { return happenedFlaw(e, now) },
 		func() string { return partyFlaw(e, nif) },
 		func() string { return detailsFlaw(e) },
 		func() string { return softwareFlaw(e) },
@@ -140,6 +141,35 @@ func kindFlaw(e *xmltree.Element) string {
 	return ""
 }
 
+// happenedFlaw: sections 3.1.3.1 and 3.1.3.7, FechaOperacion.
+func happenedFlaw(e *xmltree.Element, now time.Time) string {
+	text := e.Value("FechaOperacion")
+	if text == "" {
+		return ""
+	}
+	on, err := time.Parse(aeatwire.DayForm, text)
+	issued, wrong := time.Parse(aeatwire.DayForm, e.Value("IDFactura", "FechaExpedicionFactura"))
+	if err != nil || wrong != nil {
+		return "1145"
+	}
+	ahead := true // all lines are of a regime whose supplies may lie ahead, or of another tax
+	for _, d := range e.At("Desglose").All("DetalleDesglose") {
+		tax, regime := d.Value("Impuesto"), d.Value("ClaveRegimen")
+		ahead = ahead && (tax != "" && tax != taxIVA && tax != taxIGIC || regime == "14" || regime == "15")
+	}
+	switch today := now.Format(time.DateOnly); {
+	case on.Format(time.DateOnly) < now.AddDate(-20, 0, 0).Format(time.DateOnly):
+		return "1134"
+	case on.Year() > now.Year()+1:
+		return "1125"
+	case on.Format(time.DateOnly) > today && !ahead:
+		return "1173"
+	case issued.Before(on) && !ahead:
+		return "1146"
+	}
+	return ""
+}
+
 // partyFlaw: sections 3.1.3.11 to 3.1.3.13.
 func partyFlaw(e *xmltree.Element, nif string) string {
 	kind, by := e.Value("TipoFactura"), e.Value("EmitidaPorTerceroODestinatario")
@@ -172,6 +202,9 @@ func partyFlaw(e *xmltree.Element, nif string) string {
 			return code
 		}
 	}
+	if third.Value("IDOtro", "IDType") == "07" {
+		return "1211"
+	}
 	return otherIDFlaw(third.At("IDOtro"))
 }
 
@@ -192,8 +225,26 @@ func otherIDFlaw(id *xmltree.Element) string {
 		return "1126"
 	case kind == "07" && from != "ES":
 		return "1126"
+	case kind == "07" && taxid.NIF(id.Value("ID")) != id.Value("ID"):
+		return "1290"
+	case kind == "07" && !naturalPerson(id.Value("ID")):
+		return "1131"
 	}
 	return ""
+}
+
+// naturalPerson tells the NIF of a person from that of a company by its first
+// character (Real Decreto 1065/2007, articles 19 and 20).
+func naturalPerson(nif string) bool {
+	return nif != "" && strings.IndexByte("0123456789XYZKLM", nif[0]) >= 0
+}
+
+// dayOfRates is the day whose rates hold: that of the operation, else of issue.
+func dayOfRates(e *xmltree.Element) string {
+	if day := e.Value("FechaOperacion"); day != "" {
+		return day
+	}
+	return e.Value("IDFactura", "FechaExpedicionFactura")
 }
 
 // detailsFlaw: section 3.1.3.15.
@@ -203,7 +254,7 @@ func detailsFlaw(e *xmltree.Element) string {
 	for _, d := range e.At("Desglose").All("DetalleDesglose") {
 		code := regimeFlaw(d, e)
 		if code == "" {
-			code = rateFlaw(d, e.Value("IDFactura", "FechaExpedicionFactura"))
+			code = rateFlaw(d, dayOfRates(e))
 		}
 		if code == "" && method != "I" && kind != "R2" && kind != "R3" {
 			code = quotaFlaw(d)
@@ -364,6 +415,9 @@ func remark(e *xmltree.Element, cancels, late bool, now time.Time) string {
 		return "2000"
 	}
 	if !cancels {
+		if outsideCensus(e) {
+			return "2001"
+		}
 		if code := sumsRemark(e); code != "" {
 			return code
 		}
@@ -382,6 +436,15 @@ func remark(e *xmltree.Element, cancels, late bool, now time.Time) string {
 		return "2004"
 	}
 	return ""
+}
+
+// outsideCensus plays the census, which only AEAT has: a customer whose name
+// ends in NO CENSADO is not in it. One that the record itself declares to be
+// missing (07) is not looked for.
+func outsideCensus(e *xmltree.Element) bool {
+	return slices.ContainsFunc(e.At("Destinatarios").All("IDDestinatario"), func(c *xmltree.Element) bool {
+		return c.Value("NIF") != "" && strings.HasSuffix(strings.ToUpper(c.Value("NombreRazon")), "NO CENSADO")
+	})
 }
 
 func nameOf(e *xmltree.Element, cancels bool) invoiceID {

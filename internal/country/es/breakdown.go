@@ -9,6 +9,7 @@ import (
 
 	"github.com/invopop/gobl/num"
 
+	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -19,7 +20,8 @@ const (
 	amountMax   = 99_999_999_999_999 // cents: twelve digits before the point
 	largeAmount = 10_000_000_000     // cents: from here on a record is a Macrodato
 	tolerance   = 1000               // cents: by which the authority lets sums differ
-	simpleMax   = 300_000            // cents: of a simplified invoice
+	simpleMax   = 300_000            // cents: of a simplified invoice (Real Decreto 1619/2012, article 4.2)
+	simpleLow   = 40_000             // cents: of those that article 4.2 does not name (article 4.1)
 )
 
 // detail is one line of Desglose: everything of one tax, regime, grade and rate.
@@ -145,7 +147,11 @@ func breakDown(t *transaction.Transaction, items []transaction.Item, totals tran
 		}
 		line := &totals.Lines[i]
 		g.base += line.Net
-		g.amount += line.Taxes[main]
+		if items[i].Taxes[main].Regime == regimeOSS {
+			g.base += line.Taxes[main] // nothing of what is paid is subject here, the tax of the other state included
+		} else {
+			g.amount += line.Taxes[main]
+		}
 		if extra >= 0 {
 			g.extra += line.Taxes[extra]
 		}
@@ -215,6 +221,9 @@ func detailOf(t *transaction.Transaction, item transaction.Item, i int) (key det
 	if reason != "" {
 		return key, 0, 0, []fault.Fault{fault.At(taxPath(i, main, "code"), fault.ValidationMatchInvalid, "%s", reason)}
 	}
+	if reason := misplacedType(t, i, item.Taxes[main]); reason != "" {
+		return key, 0, 0, []fault.Fault{fault.At(taxPath(i, main, "type"), fault.ValidationMatchInvalid, "%s", reason)}
+	}
 	if faults = checkRate(key, item.Taxes[main], taxPath(i, main, "rate")); len(faults) > 0 {
 		return key, 0, 0, faults
 	}
@@ -234,9 +243,28 @@ func taxPath(item, tax int, member string) string {
 	return fmt.Sprintf("items.%d.tax_breakdowns.%d.%s", item, tax, member)
 }
 
+// misplacedType finds a type that does not go with services, or with a
+// customer: the tax is then owed elsewhere or by somebody else. What a code
+// says stands.
+func misplacedType(t *transaction.Transaction, i int, tax transaction.Tax) string {
+	if grade, _, _ := readCode(tax.Code); grade != "" {
+		return ""
+	}
+	services := country.IsServices(t.Items, i) && !followsGoods(t.Items)
+	switch {
+	case services && tax.Type == transaction.TaxIntraEU:
+		return "does not fit services: to a business of another member state they are REVERSE"
+	case services && tax.Type == transaction.TaxExport:
+		return "does not fit services, which are OUTSIDE where the customer is abroad; those of article 21.5 are said with the code E2"
+	case tax.Type == transaction.TaxReverse && t.Customer != nil && t.Customer.Type != transaction.Business && isAway(t, taxOf(tax.Regime)):
+		return "does not fit a consumer, who owes no tax: services abroad are OUTSIDE"
+	}
+	return ""
+}
+
 // checkRate finds a rate that the grade has no room for.
 func checkRate(d detail, tax transaction.Tax, field string) []fault.Fault {
-	if d.grade != "S1" && !tax.Rate.IsZero() {
+	if d.grade != "S1" && !tax.Rate.IsZero() && tax.Regime != regimeOSS {
 		return []fault.Fault{fault.At(field, fault.ValidationMatchInvalid, "must be 0 where the line is %s", d.grade)}
 	}
 	if tax.Rate.Exp() > 2 && !tax.Rate.Rescale(2).Equals(tax.Rate) {

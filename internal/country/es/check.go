@@ -18,10 +18,10 @@ const numberPattern = `^[!#-&(-;?-~]([ !#-&(-;?-~]*[!#-&(-;?-~])?$`
 // checks find what the authority would refuse and the body alone can tell.
 func (p *pack) checks() []country.Check {
 	party := func(name string) []string {
-		return []string{name + ".type", name + ".legal_name", name + ".tax_information.tax_number", name + ".address.country_code"}
+		return []string{name + ".type", name + ".legal_name", name + ".tax_information", name + ".address"}
 	}
 	lines := []string{"items.*.tax_breakdowns", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount",
-		"customer.type", "customer.tax_information.tax_number", "customer.address.country_code", "currency_code", "exchange_rate", "transaction_date"}
+		"customer.type", "customer.tax_information", "customer.address", "currency_code", "exchange_rate", "transaction_date"}
 	return []country.Check{
 		{Reads: party("customer"), Find: func(c country.Case) []fault.Fault {
 			_, wrong := partyID(c.Transaction.Customer, "customer")
@@ -36,7 +36,7 @@ func (p *pack) checks() []country.Check {
 			_, wrong := breakDown(c.Transaction, p.classify(c), c.Totals)
 			return wrong
 		}},
-		{Reads: append(party("customer"), append(lines, "transaction_number", "reason", "items")...), Amounts: true, Find: p.contradictions},
+		{Reads: append(party("customer"), append(lines, "transaction_number", "reason", "items", "delivery_date")...), Amounts: true, Find: p.contradictions},
 	}
 }
 
@@ -65,19 +65,20 @@ func (p *pack) contradictions(c country.Case) []fault.Fault {
 	if len(wrong) > 0 {
 		return nil
 	}
-	r := &record{id: invoiceID{Number: t.Number}, customer: customer, sums: sums, kind: "F1"}
+	r := &record{id: invoiceID{Number: t.Number, Day: day(t.Date, p.madrid)}, customer: customer, sums: sums, qualified: qualified(t)}
+	late := r.happened(t, c.Now)
 	if t.Kind == transaction.Adjustment {
 		// The original decides between types; whatever it is, a named reason must fit.
 		if r.kind, r.method = adjustmentAhead(t); r.kind == "" {
-			return nil
+			return late
 		}
-	} else if customer == nil {
-		r.kind = "F2"
+	} else {
+		r.chooseInvoice(t)
 	}
 	if r.kind == "F2" || r.kind == "R5" {
-		r.customer, r.unnamed = nil, t.Customer != nil
+		r.customer = nil
 	}
-	return r.contradictions()
+	return append(r.contradictions(t), late...)
 }
 
 // adjustmentAhead is what a body alone tells of an adjustment's type: a reason

@@ -56,7 +56,10 @@ func TestWhatAEATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		{"wrong VAT number", draft("A-1", business("Acme", "DE", "DE1"), line("x", 1210, "21")), "field_not_valid customer.tax_information.tax_number"},
 		{"long foreign number", draft("A-1", business("Acme", "US", strings.Repeat("1", 21)), line("x", 1210, "21")), "field_not_valid customer.tax_information.tax_number"},
 		{"wrong issuer", change(func(d *country.Draft) { d.Transaction.Issuer = business("M", "ES", "B1") }), "field_not_valid issuer.tax_information.tax_number"},
-		{"large simplified", draft("A-1", nil, line("x", 301_001, "21")), "field_required customer"},
+		{"large simplified", draft("A-1", nil, line("x", 300_001, "21")), "field_required customer"},
+		{"large sale to somebody without a NIF", draft("A-1", person, line("x", 300_001, "21")), "field_required customer.tax_information.tax_number"},
+		{"margin of used goods", draft("A-1", acme, with("21", "VAT", "", "03")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
+		{"margin of a travel agency", draft("A-1", acme, with("21", "VAT", "", "S1-05")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
 		{"reverse charge without a number", draft("A-1", person, with("0", "VAT", transaction.TaxReverse, "")), "field_required customer.tax_information.tax_number"},
 		{"union supply within Spain", draft("A-1", acme, with("0", "VAT", transaction.TaxIntraEU, "")), "validation_match_invalid customer.tax_information.tax_number"},
 		{"collection for others to a foreigner", draft("A-1", business("X", "US", "1"), with("0", "VAT", "", "N1-10")), "validation_match_invalid customer.tax_information.tax_number"},
@@ -96,8 +99,8 @@ func TestLimitsAreTakenAtThemselves(t *testing.T) {
 	for name, d := range map[string]country.Draft{
 		"first day": atMidnight, "end of today": lateToday,
 		"number of 50":       draft(strings.Repeat("1", 50), acme, line("x", 1210, "21")),
-		"simplified of 3010": draft("T", nil, line("x", 301_000, "21")),
-		"individual, large":  draft("A-1", &transaction.Party{LegalName: "Ana", Type: transaction.Individual}, line("x", 9_999_999, "21")),
+		"simplified of 3000": draft("T", nil, line("x", 300_000, "21")),
+		"individual of 3000": draft("A-1", &transaction.Party{LegalName: "Ana", Type: transaction.Individual}, line("x", 300_000, "21")),
 		"largest amount":     draft("A-1", acme, line("x", 99_999_999_999_999, "21")),
 		"number of 20":       draft("A-1", business("Acme", "US", strings.Repeat("1", 20)), line("x", 1210, "21")),
 	} {
@@ -193,6 +196,8 @@ func TestImprintCarriesTheWordsOfTheLaw(t *testing.T) {
 	for name, want := range map[string]string{
 		"business":                          "Factura",
 		"simplified":                        "Factura simplificada",
+		"individual without number":         "Factura simplificada",
+		"individual abroad without number":  "Factura|Operación exenta (artículo 21 de la Ley 37/1992 del IVA)",
 		"adjustment by difference":          "Factura rectificativa|Rectifica la factura A-1 de fecha 01/04/2026",
 		"credit of a simplified one":        "Factura simplificada rectificativa|Rectifica la factura A-2 de fecha 01/04/2026",
 		"full invoice for a simplified one": "Factura|Sustituye a la factura simplificada T-1 de fecha 01/04/2026",

@@ -13,7 +13,8 @@ const (
 	regimeIVA       = "IVA"
 	regimeIGIC      = "IGIC"
 	regimeIPSI      = "IPSI"
-	regimeSurcharge = "RE" // recargo de equivalencia, beside VAT in the same line
+	regimeSurcharge = "RE"  // recargo de equivalencia, beside VAT in the same line
+	regimeOSS       = "OSS" // VAT of another member state, declared in the one stop shop
 )
 
 // Taxes of the records (list L1).
@@ -23,11 +24,13 @@ const (
 	taxIGIC = "03"
 )
 
-func mainRegimes() []string { return []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI} }
+func mainRegimes() []string {
+	return []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeOSS}
+}
 
 func taxOf(regime string) string {
 	switch regime {
-	case transaction.VAT, regimeIVA:
+	case transaction.VAT, regimeIVA, regimeOSS:
 		return taxIVA
 	case regimeIPSI:
 		return taxIPSI
@@ -56,14 +59,13 @@ func grades() []country.Meaning {
 }
 
 // specialRegimes are the values of ClaveRegimen that a code may name (lists
-// L8A and L8B). 06 and 14 need data that a transaction does not have.
+// L8A and L8B). 03, 05, 06 and 14 need data that a transaction does not have:
+// the margin, the cost, the day of payment.
 func specialRegimes() []country.Meaning {
 	return []country.Meaning{
 		{Code: "01", Meaning: "General regime"},
 		{Code: "02", Meaning: "Export"},
-		{Code: "03", Meaning: "Used goods, art, antiques (REBU)"},
 		{Code: "04", Meaning: "Investment gold"},
-		{Code: "05", Meaning: "Travel agencies"},
 		{Code: "07", Meaning: "Cash accounting (criterio de caja)"},
 		{Code: "08", Meaning: "Subject to IPSI or IGIC (where the tax is IVA) or to IVA (where it is another)"},
 		{Code: "09", Meaning: "Travel agencies as intermediaries"},
@@ -101,17 +103,22 @@ func readCode(code string) (grade, regime string, ok bool) {
 	return "", first, named(specialRegimes(), first)
 }
 
-// derivations are the rules of classify and gradeOf as sentences.
+// derivations are the rules of classify, gradeOf and kindOf as sentences.
 func derivations() []string {
-	return append([]string{
+	return []string{
+		"A tax entry that carries a type keeps it; a withheld entry (RET) without one gets the type RET.",
 		"A tax entry without a type whose code names a grade gets the type of that grade: S2 REVERSE; N1 and N2 OUTSIDE; E2 and E3 EXPORT; E5 INTRA_EU; other E EXEMPT.",
-	}, append(country.DerivationRules(),
-		"CalificacionOperacion or OperacionExenta is the grade that the code names; otherwise it follows from the type: STANDARD, REDUCED and ZERO S1; EXEMPT E1; REVERSE S2 for a customer in Spain and N2 for one abroad; EXPORT E2; INTRA_EU E5; OUTSIDE N2 for a customer abroad and N1 for one in Spain.",
-		"ClaveRegimen is the regime that the code names; otherwise 02 for E2 and E3, 18 for a line with an equivalence surcharge, and 01.",
-		"TipoFactura of an invoice: F1 for a customer with a tax number; F2 without a customer; F2 with FacturaSinIdentifDestinatarioArt61d for an individual without a tax number.",
-		"TipoFactura of a credit: R5 where the original is simplified (F2 or R5), otherwise R1; by difference (I), amounts negated.",
-		"TipoFactura of an adjustment: F3 (FacturasSustituidas) where the original is simplified, the adjustment names a customer with a tax number and adds up to more than 0; otherwise R5 where the original is simplified and R1 where it is not; by difference (I). reason chooses another: R1 to R5, with -S by substitution, or F3.",
-	)...)
+		"A rate above 0 gets the type that the country's rate table gives it on the transaction's day; a rate the table does not have is REDUCED when it is below the standard rate of that day, otherwise STANDARD.",
+		"Where the customer is, the address says: country IC and postal codes 35 and 38 are the Canary Islands, EA and 51 and 52 Ceuta and Melilla; the rest of ES, and a document without a customer, is the mainland. Outside of the territory of IVA (VAT) is everything but the mainland, of IGIC everything but the Canary Islands, of IPSI everything but Ceuta and Melilla.",
+		"A rate of 0 of IVA to a customer outside its territory: goods EXPORT, to a business of another member state with a tax number INTRA_EU; services OUTSIDE, to such a business REVERSE; to consumers in the Union and services to consumers in Spain EXEMPT. Of IGIC and IPSI: goods EXPORT, services OUTSIDE.",
+		"A rate of 0 otherwise: EXEMPT of IVA, ZERO of IGIC and IPSI.",
+		"A discount line is read as services when every other line is, otherwise as goods. Services in a document with goods that bear no tax (their shipping) are read as goods.",
+		"CalificacionOperacion or OperacionExenta is the grade that the code names; otherwise it follows from the type: STANDARD, REDUCED and ZERO S1; EXEMPT E1; REVERSE S2 for a customer in the tax's territory or with a Spanish NIF, N2 elsewhere; EXPORT E2; INTRA_EU E5; OUTSIDE N2 for a customer outside the territory and N1 for one in it; entries of the regime OSS N2.",
+		"ClaveRegimen is the regime that the code names; otherwise 17 for the regime OSS, 02 for E2 and E3 (IPSI 01), 08 for N2 to a customer under another Spanish tax (from the Canary Islands to Ceuta and Melilla 20), 18 for a line with an equivalence surcharge, and 01.",
+		"TipoFactura of an invoice: F1 for a customer with a number; otherwise F2, a simplified invoice within the company's simplified_limit; with FacturaSinIdentifDestinatarioArt61d, and without a limit, where a customer is named and every line is E2 or N2.",
+		"TipoFactura of a credit: R5 where the original is F2 or R5, otherwise R1; by difference (I), amounts negated.",
+		"TipoFactura of an adjustment: R5 where the original is F2 or R5 and R1 where it is not; by difference (I). reason chooses another: R1 to R5, with -S by substitution, F3, or S.",
+	}
 }
 
 // classify gives every tax entry a type: see derivations.
@@ -121,9 +128,14 @@ func (p *pack) classify(c country.Case) []transaction.Item {
 	for i := range t.Items {
 		t.Items[i].Taxes = slices.Clone(t.Items[i].Taxes)
 		for j := range t.Items[i].Taxes {
-			if tax := &t.Items[i].Taxes[j]; tax.Type == "" && !tax.Withheld() {
-				grade, _, _ := readCode(tax.Code)
-				tax.Type = typeOfGrade(grade)
+			tax := &t.Items[i].Taxes[j]
+			if tax.Type != "" || tax.Withheld() {
+				continue
+			}
+			grade, _, _ := readCode(tax.Code)
+			tax.Type = typeOfGrade(grade)
+			if main := taxOf(tax.Regime); tax.Type == "" && main != "" && tax.Rate.IsZero() && grade == "" {
+				tax.Type = zeroType(c.Transaction, i, main)
 			}
 		}
 	}
@@ -153,40 +165,72 @@ func gradeOf(t *transaction.Transaction, tax transaction.Tax) (detail, string) {
 	d := detail{tax: taxOf(tax.Regime)}
 	grade, regime, ok := readCode(tax.Code)
 	if !ok {
-		return d, "must be a grade (S1 to E8), a regime (01 to 21), or both joined by a hyphen; 06 and 14 are not supported"
+		return d, "must be a grade (S1 to E8), a regime (01 to 21), or both joined by a hyphen; 03 and 05 (taxed on a margin, which a transaction cannot say), 06 and 14 are not supported"
 	}
-	abroad := homeOf(t.Customer) != "ES"
+	if tax.Regime == regimeOSS {
+		return gradeOfOSS(t, grade, regime)
+	}
 	if grade == "" {
-		grade = gradeOfType(tax.Type, abroad)
+		grade = gradeOfType(t, tax.Type, d.tax)
 	}
 	if regime == "" {
-		regime = "01"
-		if grade == "E2" || grade == "E3" {
-			regime = "02"
-		}
+		regime = regimeOf(t, d.tax, grade)
 	}
 	d.grade, d.regime = grade, regime
 	if d.grade == "S1" || d.grade == "S2" {
 		d.rate = tax.Rate.MinimalString()
 	}
+	if d.tax != taxIVA && tax.Type == transaction.TaxIntraEU && tax.Code == "" {
+		return d, "is missing: INTRA_EU is an exemption of IVA; goods that leave the territory of IGIC or IPSI are EXPORT"
+	}
 	return d, d.contradiction()
 }
 
-func gradeOfType(kind string, abroad bool) string {
+// gradeOfOSS is a supply to a consumer of another member state whose tax is
+// declared there: not subject here by the rules on its place (Ley 37/1992,
+// articles 68.Tres, 70.Uno.4 and 73), in the regime of title IX, chapter XI.
+func gradeOfOSS(t *transaction.Transaction, grade, regime string) (detail, string) {
+	d := detail{tax: taxIVA, regime: "17", grade: "N2"}
+	switch {
+	case grade != "" && grade != d.grade || regime != "" && regime != d.regime:
+		return d, "must be empty, N2, 17 or N2-17 for the one stop shop"
+	case landOfCustomer(t) != union && !northernIrish(t.Customer):
+		return d, "does not fit: the one stop shop is for customers in another member state"
+	case t.Customer.Type == transaction.Business:
+		return d, "does not fit: the one stop shop is for consumers; a business is INTRA_EU or REVERSE"
+	}
+	return d, ""
+}
+
+// regimeOf is the regime that a grade calls for.
+func regimeOf(t *transaction.Transaction, tax, grade string) string {
+	away := isAway(t, tax) && landOfCustomer(t).spanish()
+	switch {
+	case (grade == "E2" || grade == "E3") && tax != taxIPSI:
+		return "02"
+	case grade == "N2" && away && tax == taxIGIC && landOfCustomer(t) == cities:
+		return "20"
+	case grade == "N2" && away:
+		return "08" // subject to the other tax of Spain
+	}
+	return "01"
+}
+
+func gradeOfType(t *transaction.Transaction, kind, tax string) string {
 	switch kind {
 	case transaction.TaxExempt:
 		return "E1"
 	case transaction.TaxReverse:
-		if abroad {
-			return "N2"
+		if localTo(t, tax) {
+			return "S2"
 		}
-		return "S2"
+		return "N2"
 	case transaction.TaxExport:
 		return "E2"
 	case transaction.TaxIntraEU:
 		return "E5"
 	case transaction.TaxOutside:
-		if abroad {
+		if isAway(t, tax) {
 			return "N2"
 		}
 		return "N1"
@@ -211,8 +255,6 @@ func (d *detail) contradiction() string {
 		return d.grade + " does not go with regime 01"
 	case d.regime == "02" && !d.exempt():
 		return "regime 02 is for exempt operations only"
-	case d.regime == "03" && !d.exempt() && d.grade != "S1":
-		return "regime 03 goes with S1 or an exemption only"
 	case d.regime == "04" && !d.exempt() && d.grade != "S2":
 		return "regime 04 goes with S2 or an exemption only"
 	case d.regime == "07" && slices.Contains([]string{"S2", "N1", "N2", "E2", "E3", "E4", "E5"}, d.grade):

@@ -49,6 +49,7 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	if r.customer == nil {
 		r.customer = about.customer // an adjustment may leave the customer to its original
 	}
+	r.unnamed = about.unnamed && about.simplified
 	if in.Transaction.Kind == transaction.Credit {
 		r.sums = r.sums.negated()
 		r.kind, r.method, r.rectified = "R1", "I", &about.id
@@ -102,28 +103,25 @@ func chooseCorrection(r *record, reason string, about original) (kind, method st
 
 // contradictions finds what the authority would refuse in a record whose type
 // is known (AEAT, "Validaciones" 1.2.0, sections 3.1.3.13, 15.4 to 15.8).
-func (r *record) contradictions() []fault.Fault {
-	var found []fault.Fault
+func (r *record) contradictions(t *transaction.Transaction) []fault.Fault {
+	found := r.simplifiedFaults(t)
 	if r.method != "I" {
-		found = misfits(r.sums)
+		found = append(found, misfits(r.sums)...)
 	}
 	full := r.kind != "F2" && r.kind != "R5"
 	const number = "customer.tax_information.tax_number"
 	if full && r.customer == nil {
 		found = append(found, fault.At(number, fault.FieldRequired, "must not be empty: an invoice of type %s names its customer", r.kind))
 	}
-	if r.kind == "F2" && !r.unnamed && r.sums.base+r.sums.tax > simpleMax+tolerance {
-		found = append(found, fault.At("customer", fault.FieldRequired, "must not be empty: a simplified invoice may not exceed %s euros", euros(simpleMax)))
-	}
-	if r.customer != nil && r.customer.NIF == "" && (r.kind == "R3" || r.kind == "R2" && r.customer.IDType != idVAT) {
+	if r.customer != nil && r.customer.NIF == "" && r.customer.IDType != idUncensed && (r.kind == "R3" || r.kind == "R2" && r.customer.IDType != idVAT) {
 		found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be a Spanish NIF for an invoice of type %s", r.kind))
 	}
 	for _, d := range r.sums.details {
 		switch {
 		case d.grade == "S2" && !full:
 			found = append(found, fault.At(number, fault.FieldRequired, "must not be empty where the customer is liable for the tax"))
-		case d.grade == "E5" && d.tax == taxIVA && (r.customer == nil || r.customer.NIF != ""):
-			found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be that of a business in another member state: the supply is exempt by article 25"))
+		case d.grade == "E5" && d.tax == taxIVA && (r.customer == nil || r.customer.IDType != idVAT):
+			found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be the VAT number of a business in another member state: the supply is exempt by article 25"))
 		case d.regime == "10" && (r.kind != "F1" || r.customer == nil || r.customer.NIF == ""):
 			found = append(found, fault.At(number, fault.ValidationMatchInvalid, "must be a Spanish NIF for collections for third parties"))
 		default:

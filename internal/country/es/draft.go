@@ -160,7 +160,9 @@ func (r *record) cancel(in *country.Draft, own invoiceID, where *time.Location) 
 // original is what a correction must know of the document it corrects.
 type original struct {
 	id         invoiceID
-	simplified bool
+	kind       string // TipoFactura, where its record is known
+	simplified bool   // F2 or R5
+	unnamed    bool   // FacturaSinIdentifDestinatarioArt61d
 	customer   *person
 }
 
@@ -186,8 +188,9 @@ func readOriginal(o *country.Original, nif string, where *time.Location) origina
 	}
 	out.id.Number = filed.Value("IDFactura", "NumSerieFactura")
 	out.id.Day = filed.Value("IDFactura", "FechaExpedicionFactura")
-	kind := filed.Value("TipoFactura")
-	out.simplified = kind == "F2" || kind == "R5"
+	out.kind = filed.Value("TipoFactura")
+	out.simplified = out.kind == "F2" || out.kind == "R5"
+	out.unnamed = filed.Value("FacturaSinIdentifDestinatarioArt61d") == "S"
 	return out
 }
 
@@ -204,22 +207,39 @@ func (p *pack) fill(r *record, in *country.Draft, where *time.Location) error {
 	if r.text == "" {
 		r.text = "Factura " + r.id.Number
 	}
+	r.limit, r.qualified = simplifiedLimit(in.Supplier), qualified(t)
 	if t.Kind == transaction.Invoice {
-		r.kind = "F1"
-		if customer == nil {
-			r.kind = "F2"
-		}
+		r.chooseInvoice(t)
 	} else if err := p.correct(r, in, where); err != nil {
 		return err
 	}
 	if r.kind == "F2" || r.kind == "R5" {
-		r.customer, r.unnamed = nil, t.Customer != nil
+		r.customer = nil
 	}
 	if err := r.issue(t); err != nil {
 		return err
 	}
-	if faults := r.contradictions(); len(faults) > 0 {
+	faults = slices.Concat(foreignTax(t, in.Supplier), r.contradictions(t), r.happened(t, in.Now.In(where)))
+	if len(faults) > 0 {
 		return invalid(faults...)
+	}
+	return nil
+}
+
+// foreignTax refuses IVA by its general name on documents of suppliers outside
+// its territory: theirs is another tax, and VAT would be taken for it.
+func foreignTax(t *transaction.Transaction, s country.Supplier) []fault.Fault {
+	own := map[land]string{canary: regimeIGIC, cities: regimeIPSI}[landOf(&s.Address)]
+	if own == "" {
+		return nil
+	}
+	for i := range t.Items {
+		for j, tax := range t.Items[i].Taxes {
+			if tax.Regime == transaction.VAT {
+				return []fault.Fault{fault.At(taxPath(i, j, "regime"), fault.ValidationMatchInvalid,
+					"must be %s, the tax of the supplier's territory; what it supplies on the mainland is IVA", own)}
+			}
+		}
 	}
 	return nil
 }

@@ -51,6 +51,7 @@ func Pack() country.Pack {
 		Connect:      p.connect,
 		CheckCompany: checkCompany,
 		Imprint:      p.imprint,
+		ZoneOf:       timeZoneOf,
 		Example:      example(),
 	}
 }

@@ -105,11 +105,13 @@ func cases() collection {
 	invoice := draft("A-1", acme, line("Café molido <1 kg>", 12100, "21"))
 	ticket := draft("T-1", nil, line("Menú del día", 1500, "10"))
 	person := &transaction.Party{LegalName: "Íñigo Muñoz Agüero", Type: transaction.Individual}
-	named := draft("A-2", person, line("Bicicleta", 450000, "21"))
+	named := draft("A-2", person, line("Bicicleta", 45000, "21"))
+	abroad := &transaction.Party{LegalName: "Jane Roe", Type: transaction.Individual, Address: &transaction.Address{CountryCode: "US"}}
 	var list collection
 	list = list.add("business", invoice)
 	list = list.add("simplified", ticket)
 	list = list.add("individual without number", named)
+	list = list.add("individual abroad without number", draft("A-4", abroad, line("Guitarra", 1_210_000, "0")))
 	list = list.add("several rates", draft("A-3", acme, line("Pan", 104, "4"), line("Agua", 110, "10"), line("Vino", 1210, "21"), line("Vino blanco", 605, "21")))
 	list = append(list, taxCases(acme)...)
 	list = append(list, partyCases(acme)...)

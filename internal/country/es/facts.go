@@ -1,6 +1,10 @@
 package es
 
 import (
+	"strings"
+
+	"github.com/invopop/gobl/l10n"
+
 	"tributary/internal/country"
 	"tributary/internal/transaction"
 )
@@ -16,7 +20,8 @@ func facts() country.Facts {
 		Obliged:   true,
 		Required: append(country.InOwnCurrency("EUR", "records and invoices are in euros"),
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "a record says of every line how it is taxed"},
-			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, Reason: "an invoice to a business carries its NIF or foreign tax number"},
+			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{withinUnion()},
+				Reason: "an invoice to a business in Spain or another member state carries its NIF or VAT number"},
 			country.FieldRule{Field: "issuer.tax_information.tax_number", Reason: "whoever issues for the supplier is named in the record"},
 		),
 		MaxLengths: []country.LengthRule{
@@ -30,7 +35,7 @@ func facts() country.Facts {
 		TaxesPerLine:  2, // the tax and its surcharge
 		NumberExample: "A28015865",
 		SimplifiedMax: simpleMax,
-		Regimes:       []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeSurcharge},
+		Regimes:       []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeSurcharge, regimeOSS},
 		ReasonCodes:   reasonCodes(),
 		Rates:         rates(),
 		StrictRates:   true,
@@ -41,6 +46,9 @@ func facts() country.Facts {
 			Description: "The billing software in every record (SistemaInformatico): name and tax_number of its producer (default: the company itself; country_code where the producer is foreign), " +
 				"system_name (Tributary), system_id (two characters, TR), version (1.0), installation (default: the company's id; the chain belongs to it), " +
 				"verifactu_only, multiple_taxpayers and serves_many (true).",
+		}, {
+			Key: settingSimplified, Type: "string", Default: simplifiedHigh, Values: []string{simplifiedHigh, simplifiedLow},
+			Description: "Up to how many euros, tax included, the company issues simplified invoices: 3000 for the activities of Real Decreto 1619/2012, article 4.2 (retail, restaurants, transport of people, hairdressers and others), 400 for all others.",
 		}},
 		Credentials: []string{"certificate_base64", "certificate_password"},
 		Formats:     []string{"PDF", "XML"},
@@ -75,4 +83,15 @@ func rates() []country.Rate {
 		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.62", Beside: "5", Since: "2023-01-01", Until: "2024-10-01"},
 		country.Rate{Regime: regimeSurcharge, Type: transaction.TaxReduced, Percent: "0.26", Beside: "2", Since: "2024-10-01", Until: "2025-01-01"},
 	)
+}
+
+// withinUnion is met by customers in Spain and the other member states.
+func withinUnion() country.Condition {
+	codes := []string{"ES", codeCanary, codeCities}
+	for _, c := range l10n.Union(l10n.EU).Members {
+		if inUnion(string(c.Code)) {
+			codes = append(codes, string(c.Code))
+		}
+	}
+	return country.Condition{Field: "customer.address.country_code", Matches: country.Matching("(?i)^(" + strings.Join(codes, "|") + ")?$")}
 }

@@ -2,10 +2,12 @@ package es
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // imprint is what Spanish law wants on an invoice: the tax QR code under its
@@ -29,36 +31,42 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	if in.Transaction == nil {
 		return out
 	}
-	kind := p.filedKind(in)
+	filed := filedRecord(in)
 	out.Negated = in.Transaction.Kind == transaction.Credit // see correct
 	if in.Language == "ES" {
-		out.Title = title(kind, in.Transaction.Kind)
+		out.Title = title(filed, in.Transaction.Kind)
 	}
-	out.Texts = p.words(in, kind)
+	out.Texts = p.words(in, filed.Value("TipoFactura"))
 	return out
 }
 
-// filedKind is the TipoFactura of the record, read from the record.
-func (p *pack) filedKind(in country.Issue) string {
+// filedRecord is the RegistroAlta that was filed; nil without one.
+func filedRecord(in country.Issue) *xmltree.Element {
 	if in.Filing == nil {
-		return ""
+		return nil
 	}
 	filing, err := limits().Read(in.Filing.Report)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return filing.Root.Value("RegistroFactura", "RegistroAlta", "TipoFactura")
+	return filing.Root.At("RegistroFactura", "RegistroAlta")
 }
 
-func title(kind string, of transaction.Kind) string {
+// title is what the document is by Real Decreto 1619/2012. A full invoice that
+// needs no number of its customer is filed as F2 and is none of the simplified.
+func title(filed *xmltree.Element, of transaction.Kind) string {
+	kind := filed.Value("TipoFactura")
+	simplified := (kind == "F2" || kind == "R5") && filed.Value("FacturaSinIdentifDestinatarioArt61d") != "S" ||
+		filed.Value("FacturaSimplificadaArt7273") == "S"
+	corrects := strings.HasPrefix(kind, "R")
 	switch {
 	case of == transaction.Cancellation:
 		return "Anulación de factura"
-	case kind == "F2":
-		return "Factura simplificada"
-	case kind == "R5":
+	case simplified && corrects:
 		return "Factura simplificada rectificativa"
-	case kind != "" && kind[0] == 'R':
+	case simplified:
+		return "Factura simplificada"
+	case corrects:
 		return "Factura rectificativa"
 	}
 	return "Factura"
@@ -127,12 +135,7 @@ func (d *detail) mentions() []string {
 		}
 		out = append(out, "Operación exenta ("+article+law+")")
 	}
-	switch d.regime {
-	case "03":
-		out = append(out, "Régimen especial de los bienes usados")
-	case "05":
-		out = append(out, "Régimen especial de las agencias de viajes")
-	case "07":
+	if d.regime == "07" {
 		out = append(out, "Régimen especial del criterio de caja")
 	}
 	return out

@@ -20,8 +20,12 @@ const (
 
 // Types of identification other than a Spanish NIF (list L7).
 const (
-	idVAT      = "02" // NIF-IVA
-	idOfficial = "04" // official document of the country of residence
+	idVAT       = "02" // NIF-IVA
+	idPassport  = "03"
+	idOfficial  = "04" // official document of the country of residence
+	idResidence = "05" // certificate of residence
+	idOther     = "06" // other document
+	idUncensed  = "07" // a NIF that the census does not have
 )
 
 // person is somebody as the authority wants them named: by NIF, or by another id.
@@ -49,12 +53,15 @@ func (p person) write(w *xmltree.Writer) {
 // identify decides how a tax number of a country is told to the authority. The
 // reason says why it cannot be told.
 //
-// A Spanish number is a NIF. A business of another member state has a NIF-IVA,
-// which the authority looks up; everybody else an official document of their
-// country.
+// A Spanish number is a NIF, also that of somebody who lives abroad. A business
+// of another member state has a NIF-IVA, which the authority looks up; everybody
+// else an official document of their country.
 func identify(name, from, number string, business bool) (person, string) {
 	from = strings.ToUpper(from)
 	if from == "" {
+		from = "ES"
+	}
+	if from != "ES" && spanishNumber(&transaction.Party{TaxNumber: number, Address: &transaction.Address{CountryCode: from}}) {
 		from = "ES"
 	}
 	if from == "ES" {
@@ -111,10 +118,15 @@ func placeOf(code string) string {
 
 // homeOf is the country that a party's tax number belongs to.
 func homeOf(p *transaction.Party) string {
-	if p == nil || p.Address == nil || p.Address.CountryCode == "" {
+	if p == nil || p.Address == nil {
 		return "ES"
 	}
-	return strings.ToUpper(p.Address.CountryCode)
+	switch code := strings.ToUpper(p.Address.CountryCode); code {
+	case "", codeCanary, codeCities:
+		return "ES"
+	default:
+		return code
+	}
 }
 
 // partyID identifies a customer or an issuer; field is its path. Nil without
@@ -123,11 +135,40 @@ func partyID(p *transaction.Party, field string) (*person, []fault.Fault) {
 	if p == nil || p.TaxNumber == "" {
 		return nil, nil
 	}
-	who, reason := identify(plain(p.LegalName, nameMax), homeOf(p), p.TaxNumber, p.Type == transaction.Business)
+	who, reason := identifyParty(p)
 	if reason != "" {
 		return nil, []fault.Fault{fault.At(field+".tax_information.tax_number", fault.FieldNotValid, "%s", reason)}
 	}
 	return &who, nil
+}
+
+// identifyParty reads tax_information.regime: 03 to 07 say which document the
+// number is of (list L7); everything else leaves it to identify.
+func identifyParty(p *transaction.Party) (person, string) {
+	name, from := plain(p.LegalName, nameMax), homeOf(p)
+	switch kind := p.TaxRegime; kind {
+	case idPassport, idOfficial, idResidence, idOther:
+		id := plain(p.TaxNumber, idMax+1)
+		switch {
+		case id == "" || len([]rune(id)) > idMax:
+			return person{}, "must have 1 to 20 printable characters"
+		case from == "ES" && kind != idPassport:
+			return person{}, "is a document of type " + kind + ", which exists for other countries than Spain only; a passport is 03"
+		}
+		return person{Name: name, Country: placeOf(from), IDType: kind, ID: id}, ""
+	case idUncensed:
+		nif := taxid.NIF(p.TaxNumber)
+		if nif == "" || !natural(nif) {
+			return person{}, "must be the NIF of a natural person: nobody else may be missing in the census (07)"
+		}
+		return person{Name: name, Country: "ES", IDType: idUncensed, ID: nif}, ""
+	}
+	return identify(name, from, p.TaxNumber, p.Type == transaction.Business)
+}
+
+// natural reports whether a NIF is that of a person: a DNI, an NIE, or K, L, M.
+func natural(nif string) bool {
+	return nif[0] >= '0' && nif[0] <= '9' || strings.ContainsRune("XYZKLM", rune(nif[0]))
 }
 
 func (p *person) same(q *person) bool {

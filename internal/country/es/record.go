@@ -33,11 +33,14 @@ type record struct {
 	replaced   *invoiceID
 	substitute *breakdown // what ImporteRectificacion takes back
 	text       string     // DescripcionOperacion
+	operation  string     // FechaOperacion; "" where it is the day of issue
+	qualified  bool       // FacturaSimplificadaArt7273
 	unnamed    bool       // FacturaSinIdentifDestinatarioArt61d
 	issuedBy   string     // EmitidaPorTerceroODestinatario
 	third      *person
 	customer   *person
 	sums       breakdown
+	limit      int64 // cents of a simplified invoice; 0: simpleMax
 
 	previous *invoiceID
 	before   string // huella of the record before
@@ -107,7 +110,9 @@ func (r *record) writeInvoice(w *xmltree.Writer) {
 		}
 		w.End()
 	}
+	w.Maybe("sf:FechaOperacion", r.operation)
 	w.Leaf("sf:DescripcionOperacion", r.text)
+	flag(w, "sf:FacturaSimplificadaArt7273", r.qualified)
 	flag(w, "sf:FacturaSinIdentifDestinatarioArt61d", r.unnamed)
 	flag(w, "sf:Macrodato", size(r.sums.total()) >= largeAmount)
 	w.Maybe("sf:EmitidaPorTerceroODestinatario", r.issuedBy)

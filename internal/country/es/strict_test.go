@@ -94,7 +94,7 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 		{"large simplified", "simplified", "NoSujeto>13.64<", "NoSujeto>3100.00<", "1142"},
 		{"X without subsanación", "after a refusal", "<sf:Subsanacion>S</sf:Subsanacion>\n", "", "1153"},
 		{"S without subsanación", "business", "<sf:TipoFactura>F1", "<sf:RechazoPrevio>S</sf:RechazoPrevio>\n<sf:TipoFactura>F1", "1161"},
-		{"art. 61d of a full invoice", "individual without number", "TipoFactura>F2", "TipoFactura>F1", "1185"},
+		{"art. 61d of a full invoice", "individual abroad without number", "TipoFactura>F2", "TipoFactura>F1", "1185"},
 		{"third party missing", "issued by the customer", "Destinatario>D<", "Destinatario>T<", "1186"},
 		{"third party unannounced", "marketplace", "Destinatario>T<", "Destinatario>D<", "1187"},
 		{"third party is the issuer", "marketplace", "<sf:NIF>B12345674", "<sf:NIF>89890001K", "1188"},
