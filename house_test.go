@@ -18,6 +18,7 @@ import (
 // on one step do not import each other.
 var staircase = [][]string{
 	{"fault", "killpoint"},
+	{"turnstile"},
 	{"secret"},
 	{"guard"},
 	{"guard/guardtest"},

@@ -163,6 +163,7 @@ func authorities(flags map[string]string) (map[string]country.Addresses, error) 
 
 func serve(c *command, cfg server.Config, ready func(*server.Server)) error {
 	roomForGarbage()
+	withinMemory()
 	srv, err := server.Open(c.ctx, cfg)
 	if err != nil {
 		return err

@@ -358,7 +358,7 @@ func TestTheRateLimitOfAClientHoldsAtItAndPastIt(t *testing.T) {
 	now := time.Now()
 	spend := func(c account.Caller, at time.Time) (n int) {
 		for ; n < 100; n++ {
-			if err := c.Allow(at); err != nil {
+			if err := c.Allow(at, 1); err != nil {
 				if fault.KindOf(err) != fault.Limited {
 					t.Fatal(err)
 				}
@@ -373,6 +373,27 @@ func TestTheRateLimitOfAClientHoldsAtItAndPastIt(t *testing.T) {
 	if got := spend(caller, now.Add(time.Second)); got != 2 {
 		t.Errorf("%d in the next second", got)
 	}
+	for size, want := range map[int64]int{-1: 1, 0: 1, 1: 1, 64 << 10: 1, 64<<10 + 1: 2, 1 << 20: 16} {
+		if got := account.Cost(size); got != want {
+			t.Errorf("%d bytes cost %d, want %d", size, got, want)
+		}
+	}
+	later := now.Add(3 * time.Second) // the bucket is full
+	if err := caller.Allow(later, 3); err != nil {
+		t.Errorf("three of four: %v", err)
+	}
+	if err := caller.Allow(later, 2); fault.KindOf(err) != fault.Limited {
+		t.Errorf("five of four: %v", err)
+	}
+	caller.Spend(later, 1<<20) // a debt, but no more than the burst
+	if got := spend(caller, later.Add(time.Second)); got != 0 {
+		t.Errorf("%d while in debt", got)
+	}
+	now = later.Add(4 * time.Second)
+	if err := caller.Allow(now, 1<<20); err != nil {
+		t.Errorf("the largest request of all with a full bucket: %v", err)
+	}
+	now = now.Add(-time.Second) // the next look is a second later
 	rename := func(change func(*account.Config)) account.Caller {
 		if _, err := n.Configure(t.Context(), operator(), "acme", func(c *account.Config) error { change(c); return nil }); err != nil {
 			t.Fatal(err)

@@ -57,19 +57,35 @@ type Caller struct {
 	limiter *rate.Limiter
 }
 
-// Allow spends one request of the client's rate limit at an instant, or
-// answers fault.Limited with the time to come back.
-func (c Caller) Allow(now time.Time) error {
+// costBytes is what one request of the rate limit pays for: a body of a mebibyte
+// takes sixteen times the memory and the time of a small one.
+const costBytes = 64 << 10
+
+// Cost is how many requests of a rate limit so many bytes of a body or an
+// answer stand for: one for each 64 KiB begun, one at least.
+func Cost(size int64) int { return int(max(1, (size+costBytes-1)/costBytes)) }
+
+// Allow spends requests of the client's rate limit at an instant, or answers
+// fault.Limited with the time to come back. No single request costs more than
+// the burst: it would never be served.
+func (c Caller) Allow(now time.Time, cost int) error {
 	if c.limiter == nil {
 		return nil
 	}
-	r := c.limiter.ReserveN(now, 1)
+	r := c.limiter.ReserveN(now, min(cost, c.limiter.Burst()))
 	wait := r.DelayFrom(now)
 	if wait == 0 {
 		return nil
 	}
 	r.CancelAt(now)
 	return limited("too many requests of this client", wait)
+}
+
+// Spend takes what a request cost beyond what Allow was told. The next one waits for it.
+func (c Caller) Spend(now time.Time, cost int) {
+	if c.limiter != nil && cost > 0 {
+		c.limiter.ReserveN(now, min(cost, c.limiter.Burst()))
+	}
 }
 
 func limited(message string, wait time.Duration) *fault.Error {

@@ -64,7 +64,7 @@ func (a *Accounts) CreateClient(ctx context.Context, by Actor, in NewClient) (Cl
 		return Client{}, secret.Secret{}, err
 	}
 	if in.Config.Logo = nil; len(in.Logo) > 0 {
-		if in.Config.Logo, err = ReadLogo(in.Logo); err != nil {
+		if in.Config.Logo, err = ReadLogo(ctx, in.ID, in.Logo); err != nil {
 			return Client{}, secret.Secret{}, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/turnstile"
 )
 
 // Limits of a logo. A few bytes can claim any number of pixels, so the size is
@@ -24,7 +25,16 @@ const (
 	LogoPixelsMax = 4 << 20 // width times height
 
 	logosKept = 16 // per generation: at most 16 MiB of memory
+
+	// A pixel of a 16-bit picture with transparency takes eight bytes, of a
+	// progressive JPEG twelve with its coefficients, and interlacing adds a pass.
+	pixelBytes   = 16
+	decodedBytes = 64 << 20 // of all pictures that are decoded at the same time
 )
+
+// decoding bounds the memory of pictures: a file of a few kilobytes can stand for
+// 64 MiB, and forty at a time were 1.4 GB. It is the process that has the memory.
+var decoding = turnstile.New(decodedBytes)
 
 // Logo describes a client's logo; [Accounts.Logo] has its bytes.
 type Logo struct {
@@ -36,43 +46,54 @@ type Logo struct {
 }
 
 // ReadLogo describes a picture, or says why it cannot be a logo. It decodes the
-// whole picture once, so that no document fails on it later.
-func ReadLogo(raw []byte) (*Logo, error) {
-	_, logo, err := DecodeLogo(raw)
+// whole picture once, so that no document fails on it later; owners take turns.
+func ReadLogo(ctx context.Context, owner string, raw []byte) (logo *Logo, err error) {
+	err = WithLogo(ctx, owner, raw, func(_ image.Image, l *Logo) { logo = l })
 	return logo, err
 }
 
-// DecodeLogo is ReadLogo with the picture itself.
-func DecodeLogo(raw []byte) (image.Image, *Logo, error) {
+// WithLogo is ReadLogo with the picture itself, which is to be forgotten when fn returns.
+func WithLogo(ctx context.Context, owner string, raw []byte, fn func(image.Image, *Logo)) error {
 	if len(raw) > LogoBytesMax {
-		return nil, nil, badLogo("has %d bytes, at most %d are allowed", len(raw), LogoBytesMax)
+		return badLogo("has %d bytes, at most %d are allowed", len(raw), LogoBytesMax)
 	}
-	var media string
-	var head func(io.Reader) (image.Config, error)
-	var whole func(io.Reader) (image.Image, error)
-	switch {
-	case bytes.HasPrefix(raw, []byte("\x89PNG\r\n\x1a\n")):
-		media, head, whole = "image/png", png.DecodeConfig, png.Decode
-	case bytes.HasPrefix(raw, []byte("\xFF\xD8\xFF")):
-		media, head, whole = "image/jpeg", jpeg.DecodeConfig, jpeg.Decode
-	default:
-		return nil, nil, badLogo("is neither a PNG nor a JPEG image")
-	}
-	size, err := head(bytes.NewReader(raw))
+	media, decode, size, err := logoHead(raw)
 	if err != nil {
-		return nil, nil, badLogo("cannot be read: %v", err)
+		return err
 	}
-	if size.Width < 1 || size.Height < 1 || size.Width > LogoSideMax || size.Height > LogoSideMax || size.Width*size.Height > LogoPixelsMax {
-		return nil, nil, badLogo("has %d × %d pixels, at most %d on a side and %d in all are allowed", size.Width, size.Height, LogoSideMax, LogoPixelsMax)
-	}
-	picture, err := whole(bytes.NewReader(raw))
+	leave, err := decoding.Enter(ctx, owner, int64(size.Width)*int64(size.Height)*pixelBytes)
 	if err != nil {
-		return nil, nil, badLogo("cannot be read: %v", err)
+		return fmt.Errorf("wait to decode a picture: %w", err)
+	}
+	defer leave()
+	picture, err := decode(bytes.NewReader(raw))
+	if err != nil {
+		return badLogo("cannot be read: %v", err)
 	}
 	sum := sha256.Sum256(raw)
-	return picture, &Logo{MediaType: media, SHA256: hex.EncodeToString(sum[:]), Width: size.Width, Height: size.Height, Bytes: len(raw)}, nil
+	fn(picture, &Logo{MediaType: media, SHA256: hex.EncodeToString(sum[:]), Width: size.Width, Height: size.Height, Bytes: len(raw)})
+	return nil
 }
 
+// logoHead reads what a picture claims to be.
+func logoHead(raw []byte) (media string, decode func(io.Reader) (image.Image, error), size image.Config, err error) {
+	var head func(io.Reader) (image.Config, error)
+	switch {
+	case bytes.HasPrefix(raw, []byte("\x89PNG\r\n\x1a\n")):
+		media, head, decode = "image/png", png.DecodeConfig, png.Decode
+	case bytes.HasPrefix(raw, []byte("\xFF\xD8\xFF")):
+		media, head, decode = "image/jpeg", jpeg.DecodeConfig, jpeg.Decode
+	default:
+		return "", nil, size, badLogo("is neither a PNG nor a JPEG image")
+	}
+	if size, err = head(bytes.NewReader(raw)); err != nil {
+		return "", nil, size, badLogo("cannot be read: %v", err)
+	}
+	if size.Width < 1 || size.Height < 1 || size.Width > LogoSideMax || size.Height > LogoSideMax || size.Width*size.Height > LogoPixelsMax {
+		return "", nil, size, badLogo("has %d × %d pixels, at most %d on a side and %d in all are allowed", size.Width, size.Height, LogoSideMax, LogoPixelsMax)
+	}
+	return media, decode, size, nil
+}
 func badLogo(format string, args ...any) error {
 	return invalid(fault.At("logo", fault.FieldNotValid, format, args...))
 }
@@ -82,7 +103,7 @@ func (a *Accounts) SetLogo(ctx context.Context, by Actor, clientID string, raw [
 	var logo *Logo
 	if len(raw) > 0 {
 		var err error
-		if logo, err = ReadLogo(raw); err != nil {
+		if logo, err = ReadLogo(ctx, clientID, raw); err != nil {
 			return Client{}, err
 		}
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -31,6 +32,8 @@ type call struct {
 	id     string
 	status int // 0: nothing has been written
 
+	read, wrote int64 // bytes of body and answer
+
 	lingers bool // the caller may still be writing a body that was refused
 }
 
@@ -38,6 +41,7 @@ type call struct {
 type noted struct {
 	http.ResponseWriter
 	status *int
+	wrote  *int64
 }
 
 // WriteHeader notes the status.
@@ -51,6 +55,7 @@ func (n noted) Write(text []byte) (int, error) {
 	if *n.status == 0 {
 		*n.status = http.StatusOK
 	}
+	*n.wrote += int64(len(text))
 	return n.ResponseWriter.Write(text)
 }
 
@@ -68,7 +73,7 @@ func (a *API) serve(path string, methods map[string]route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := a.now()
 		c := &call{Request: r, id: requestID(r)}
-		c.out = noted{w, &c.status}
+		c.out = noted{w, &c.status, &c.wrote}
 		r.Body = &bodyReader{ReadCloser: r.Body}
 		head := w.Header()
 		head.Set("X-Request-Id", c.id)
@@ -106,7 +111,7 @@ func (a *API) run(c *call, rt route) error {
 		if err != nil {
 			return err
 		}
-		if err := caller.Allow(a.now()); err != nil {
+		if err := caller.Allow(a.now(), account.Cost(c.ContentLength)); err != nil {
 			return err
 		}
 		c.caller = caller
@@ -117,7 +122,15 @@ func (a *API) run(c *call, rt route) error {
 	if !db.Storable(c.URL.Path) && rt.path != historyPath {
 		return notFound("there is nothing at this address")
 	}
-	return rt.handle(c)
+	err := rt.handle(c)
+	c.caller.Spend(a.now(), c.unpaid())
+	return err
+}
+
+// unpaid is what a request cost beyond its announced body: one that came without
+// a length, and a long answer.
+func (c *call) unpaid() int {
+	return account.Cost(max(c.read, c.ContentLength)) - account.Cost(c.ContentLength) + account.Cost(c.wrote) - 1
 }
 
 // finish logs and measures; a panic becomes a 500 that tells nothing.
@@ -198,6 +211,7 @@ func (c *call) body() ([]byte, error) {
 				With(fault.Fault{Code: fault.JSONNotValid, Type: fault.Validation, Message: "the body ended early"})
 		}
 	}
+	c.read = int64(len(buffer))
 	if len(buffer) > bodyBytesMax {
 		return nil, tooLarge()
 	}
@@ -218,6 +232,37 @@ func (c *call) answer(status int, v any) error {
 	c.raw(status, "application/json", text)
 	return nil
 }
+
+// answerPage writes a list entry by entry: what is in memory at a time is an
+// entry, not the whole of its text.
+func answerPage[T any](c *call, p page[T]) error {
+	c.out.Header().Set("Content-Type", "application/json")
+	c.out.WriteHeader(http.StatusOK)
+	var out bytes.Buffer
+	out.WriteString(`{"data":[`)
+	write := func(before string, v any) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(fmt.Errorf("encode an entry of a list: %w", err)) // half a list must not look whole
+		}
+		out.WriteString(before)
+		if out.Write(text); out.Len() > pageBuffer {
+			c.out.Write(out.Bytes())
+			out.Reset()
+		}
+	}
+	comma := ""
+	for _, entry := range p.Data {
+		write(comma, entry)
+		comma = ","
+	}
+	write(`],"next_cursor":`, p.Next)
+	out.WriteByte('}')
+	c.out.Write(out.Bytes())
+	return nil
+}
+
+const pageBuffer = 32 << 10
 
 func (c *call) raw(status int, media string, text []byte) {
 	head := c.out.Header()

@@ -63,7 +63,7 @@ func (a *API) countries(c *call) error {
 			}
 		}
 	}
-	return c.answer(http.StatusOK, pageOf(list, ""))
+	return answerPage(c, pageOf(list, ""))
 }
 
 func (a *API) country(c *call) error {
@@ -117,7 +117,7 @@ func (a *API) listCompanies(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, pageOf(list, next))
+	return answerPage(c, pageOf(list, next))
 }
 
 func (a *API) closeCompany(c *call) error {
@@ -159,7 +159,7 @@ func (a *API) events(c *call) error {
 	for i, e := range list {
 		rows[i] = eventOf(e)
 	}
-	return c.answer(http.StatusOK, pageOf(rows, next))
+	return answerPage(c, pageOf(rows, next))
 }
 
 // eventAnswer is an event as clients read it.

@@ -18,7 +18,7 @@ func (a *API) listSeries(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, pageOf(list, ""))
+	return answerPage(c, pageOf(list, ""))
 }
 
 func (a *API) createSeries(c *call) error {

@@ -258,5 +258,5 @@ func (a *API) listTransactions(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, pageOf(list, next))
+	return answerPage(c, pageOf(list, next))
 }

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"image"
@@ -47,12 +48,13 @@ func (r *Renderer) logo(raw []byte) *picture {
 	if len(raw) == 0 || len(raw) > account.LogoBytesMax {
 		return nil
 	}
-	pic, err := r.logos.Get(sha256.Sum256(raw), func() (*picture, error) {
-		img, _, err := account.DecodeLogo(raw)
-		if err != nil {
+	sum := sha256.Sum256(raw)
+	pic, err := r.logos.Get(sum, func() (made *picture, err error) {
+		// Documents wait for each other's logos without an end: each logo is an owner of its own.
+		if err := account.WithLogo(context.Background(), string(sum[:]), raw, func(img image.Image, _ *account.Logo) { made = r.picture(img) }); err != nil {
 			return nil, fmt.Errorf("reading a logo: %w", err)
 		}
-		return r.picture(img), nil
+		return made, nil
 	})
 	if err != nil {
 		return nil // Failure policy: see Render

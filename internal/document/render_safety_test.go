@@ -2,6 +2,7 @@ package document_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -192,7 +193,10 @@ func TestHundredPagesStayWithinMemory(t *testing.T) {
 }
 
 // checkLogo is what configuration asks before a logo reaches the renderer.
-func checkLogo(raw []byte) error { _, err := account.ReadLogo(raw); return err }
+func checkLogo(raw []byte) error {
+	_, err := account.ReadLogo(context.Background(), "", raw)
+	return err
+}
 
 func TestLogoLimits(t *testing.T) {
 	pixels := func(w, h int) []byte {

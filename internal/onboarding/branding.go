@@ -87,9 +87,11 @@ func (q *request) logoMember(n *strictjson.Value, path string, look *account.Loo
 		q.refuse(path, fault.FieldNotValid, "must be a PNG or JPEG image in base64")
 		return
 	}
-	logo, err := account.ReadLogo(raw)
+	logo, err := q.picture(raw)
 	var wrong *fault.Error
 	switch {
+	case err != nil && fault.KindOf(err) != fault.Invalid:
+		q.trouble = err
 	case errors.As(err, &wrong) && len(wrong.Faults) > 0:
 		q.refuse(path, fault.FieldNotValid, "%s", wrong.Faults[0].Reason())
 	case err != nil:

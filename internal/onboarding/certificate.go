@@ -34,9 +34,9 @@ type certificate struct {
 //
 // Failure policy: opening is computing that cannot be interrupted, so its
 // price is read from the file first (identity.Read), no more run at a time than there
-// are cores, and nobody waits longer than openFor. One that is given up keeps
-// its core until it ends, which the limits bound to seconds.
-func (c *Companies) openCertificate(ctx context.Context, der []byte, password string) (cert *certificate, problem *fault.Fault, err error) {
+// are cores, clients take turns, and no opening takes longer than openFor. One
+// that is given up keeps its core until it ends, which the limits bound to seconds.
+func (c *Companies) openCertificate(ctx context.Context, clientID string, der []byte, password string) (cert *certificate, problem *fault.Fault, err error) {
 	if len(der) > pkcs12BytesMax {
 		return nil, credentialFault(fieldCertificate, "is too large"), nil
 	}
@@ -45,10 +45,9 @@ func (c *Companies) openCertificate(ctx context.Context, der []byte, password st
 	if reason != "" {
 		return nil, credentialFault(fieldCertificate, reason), nil
 	}
-	select {
-	case c.opening <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, fmt.Errorf("wait to open a certificate: %w", ctx.Err())
+	leave, err := c.opening.Enter(ctx, clientID, 1)
+	if err != nil {
+		return nil, nil, fmt.Errorf("wait to open a certificate: %w", err)
 	}
 	type outcome struct {
 		cert    *certificate
@@ -56,7 +55,7 @@ func (c *Companies) openCertificate(ctx context.Context, der []byte, password st
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		defer func() { <-c.opening }()
+		defer leave()
 		defer clear(der)
 		cert, problem := opened(file, password)
 		done <- outcome{cert, problem}

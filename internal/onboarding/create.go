@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -62,7 +63,7 @@ func (c *Companies) queued(jobID string, message *string) Envelope {
 
 func (c *Companies) newWish(ctx context.Context, clientID string, live bool, body []byte) (*wish, error) {
 	w := &wish{clientID: clientID, companyID: newID(), live: live, kind: kindCreate}
-	q, err := read(body, false, &w.profile)
+	q, err := read(body, false, &w.profile, c.pictures(ctx, clientID))
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +85,11 @@ func (c *Companies) newWish(ctx context.Context, clientID string, live bool, bod
 	}
 	w.digest, w.secret = q.digests()
 	return w, nil
+}
+
+// pictures reads logos in the turns of a client: decoding takes memory.
+func (c *Companies) pictures(ctx context.Context, clientID string) func([]byte) (*account.Logo, error) {
+	return func(raw []byte) (*account.Logo, error) { return account.ReadLogo(ctx, clientID, raw) }
 }
 
 // pack answers the pack of the body's country; a country that cannot be used
@@ -278,7 +284,7 @@ func (c *Companies) Patch(ctx context.Context, clientID, id string, body []byte)
 			With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "a closed company is not changed"})
 	}
 	w := &wish{clientID: clientID, companyID: stored.id, live: stored.live, kind: kindPatch, profile: stored.profile}
-	q, err := read(body, true, &w.profile)
+	q, err := read(body, true, &w.profile, c.pictures(ctx, clientID))
 	if err != nil {
 		return Envelope{}, err
 	}

@@ -102,7 +102,7 @@ func (c *Companies) checkCredentials(ctx context.Context, job *claimed, e *exami
 	if len(e.credentials.PKCS12) == 0 {
 		return nil
 	}
-	cert, problem, err := c.openCertificate(ctx, e.credentials.PKCS12, e.credentials.Password)
+	cert, problem, err := c.openCertificate(ctx, job.clientID, e.credentials.PKCS12, e.credentials.Password)
 	if err != nil {
 		return err
 	}

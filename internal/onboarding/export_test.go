@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tributary/internal/account"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
 	"tributary/internal/strictjson"
@@ -39,7 +40,7 @@ func (c *Companies) Abandon(ctx context.Context, jobID string) (claimed bool, er
 
 // OpenPKCS12 opens a file as a job does; reason is empty when it opened.
 func OpenPKCS12(c *Companies, der []byte, password string) (subject, field, reason string, err error) {
-	cert, problem, err := c.openCertificate(context.Background(), der, password)
+	cert, problem, err := c.openCertificate(context.Background(), "", der, password)
 	switch {
 	case err != nil:
 		return "", "", "", err
@@ -52,7 +53,7 @@ func OpenPKCS12(c *Companies, der []byte, password string) (subject, field, reas
 // ReadBody reads a body as Create does, without a country.
 func ReadBody(body []byte, patch bool) error {
 	var p profile
-	q, err := read(body, patch, &p)
+	q, err := read(body, patch, &p, func(raw []byte) (*account.Logo, error) { return account.ReadLogo(context.Background(), "", raw) })
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
+	"tributary/internal/turnstile"
 )
 
 // Config is what Companies stand on. DB, Atlas and BaseURL are required;
@@ -68,7 +69,7 @@ type Companies struct {
 	db      *db.DB
 	log     *slog.Logger
 	now     func() time.Time
-	opening chan struct{}      // one slot per certificate that is being opened: pure computing, so as many as there are cores
+	opening *turnstile.Gate    // of certificates: pure computing, so as many at a time as there are cores
 	ended   func(jobID string) // tests wait for it; nil otherwise
 
 	logosMu sync.Mutex
@@ -90,7 +91,7 @@ func New(cfg Config) *Companies {
 	cfg.BaseURL = strings.TrimSuffix(cfg.BaseURL, "/")
 	return &Companies{
 		cfg: cfg, db: cfg.DB, log: cfg.Log, now: cfg.Now,
-		opening: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		opening: turnstile.New(int64(runtime.GOMAXPROCS(0))),
 		logos:   map[string][]byte{},
 	}
 }

@@ -85,16 +85,19 @@ type request struct {
 	logo        []byte    // that came with the body
 	ignored     []string  // names nobody knows
 	faults      fault.List
+
+	picture func([]byte) (*account.Logo, error) // reads a logo when it is its client's turn
+	trouble error                               // ours: the body could not be judged
 }
 
 // read reads a body over a profile: what was sent takes the place of what was
 // there, null clears. A new company begins with an empty profile.
-func read(body []byte, patch bool, into *profile) (*request, error) {
+func read(body []byte, patch bool, into *profile, picture func([]byte) (*account.Logo, error)) (*request, error) {
 	root, err := strictjson.Parse(body, bodyBytesMax)
 	if err != nil {
 		return nil, err
 	}
-	q := &request{root: root, patch: patch}
+	q := &request{root: root, patch: patch, picture: picture}
 	for _, name := range root.Names {
 		n := root.Members[name]
 		switch name {
@@ -117,7 +120,7 @@ func read(body []byte, patch bool, into *profile) (*request, error) {
 			q.ignored = append(q.ignored, strictjson.Printable(name))
 		}
 	}
-	return q, nil
+	return q, q.trouble
 }
 
 func (q *request) refuse(path string, code fault.Code, format string, args ...any) {

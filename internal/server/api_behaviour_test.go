@@ -163,6 +163,22 @@ func TestTheRateLimitAnswers429WithRetryAfter(t *testing.T) {
 	p.as(demoKey).want(t, 200, "GET", "/v1/countries/XX", nil) // nobody else is slowed down
 }
 
+func TestALargeBodyCostsMoreOfTheRateLimit(t *testing.T) {
+	t.Parallel()
+	p := quiet(t)
+	c := p.as(p.weighed) // a hundred requests, one more per second
+	large := object{"padding": strings.Repeat("x", 1<<20-100)}
+	served := 0
+	for ; c.do(t, "POST", "/v1/transactions/validate", large).status != 429; served++ {
+		if served > 50 {
+			t.Fatal("fifty bodies of a mebibyte passed a limit of a hundred requests")
+		}
+	}
+	if served < 6 {
+		t.Errorf("%d bodies of a mebibyte were served, each stands for sixteen requests", served)
+	}
+}
+
 func TestListsNarrowAndContinue(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)

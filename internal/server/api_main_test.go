@@ -57,6 +57,7 @@ type program struct {
 	ended    chan error
 	stranger string // key of a second client
 	limited  string // key of a client with a rate limit as in serve
+	weighed  string // key of a client whose requests are weighed by their bytes
 }
 
 // started are the two programs that all tests share: starting one costs more
@@ -110,6 +111,9 @@ func startAt(worker bool, database string, now func() time.Time) (*program, erro
 		return nil, err
 	}
 	if p.limited, err = p.newClient("limited", account.Rate{PerSecond: 1, Burst: 3}); err != nil {
+		return nil, err
+	}
+	if p.weighed, err = p.newClient("weighed", account.Rate{PerSecond: 1, Burst: 100}); err != nil {
 		return nil, err
 	}
 	p.inbox.trust(demoKey, p.stranger, p.limited)
