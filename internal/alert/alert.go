@@ -18,9 +18,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -178,19 +176,13 @@ func (a *Alerts) Forget(ctx context.Context, before time.Time) (int, error) {
 	return a.db.Trim(ctx, db.Trim{Table: "alerts", Key: "alert_id", By: "last_at", Before: at, Where: "acknowledged_at IS NOT NULL AND acknowledged_at < $1", Args: []any{at}})
 }
 
-// clip makes a text fit for a column of either engine: valid UTF-8 without
-// U+0000, which PostgreSQL refuses, and at most bytesMax long.
+// clip is [db.Clip] with a mark where something was cut off.
 func clip(text string, bytesMax int) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= bytesMax {
-		return text
-	}
 	const mark = "…"
-	cut := bytesMax - len(mark)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
+	if len(text) <= bytesMax {
+		return db.Clip(text, bytesMax)
 	}
-	return text[:cut] + mark
+	return db.Clip(text, bytesMax-len(mark)) + mark
 }
 
 func newID() string {

@@ -20,6 +20,7 @@ const (
 	ChainMismatch           Name = "chain_mismatch"
 	ChainRemarked           Name = "chain_remarked"
 	OutcomeContested        Name = "outcome_contested"
+	MailboxUnread           Name = "mailbox_unread"
 	AuthorityNotConfigured  Name = "authority_not_configured"
 	FilingMissing           Name = "filing_missing"
 	Restoring               Name = "restoring"
@@ -82,6 +83,8 @@ var meanings = []Meaning{
 		"Find out whether a second system files for the same supplier: each needs a chain of its own."},
 	{OutcomeContested, "operation", "After the end of an operation somebody says the opposite: the authority, a platform or the buyer has a problem with a document that was registered, or accepts one that failed.",
 		"Read the life cycle of the transaction; SUCCESS stays. Correct the document where the law asks for it."},
+	{MailboxUnread, "supplier", "What waits for a company at its authority has not been fetched for an hour, or its credentials are refused there: decisions and news may lie there unread.",
+		"Look at the message: ask the client for new credentials, or check the authority's own notices and our way to it. Nothing is lost; fetching goes on by itself."},
 	{AuthorityNotConfigured, "country", "Transactions of a country wait because its authority has no address for this kind of key, or asks for an identity that is not set.",
 		"`tributary authority set CC.live --url https://…`, with `--secret` or `--certificate` where `authority list` names what is missing; after 48 hours they end in FAILURE."},
 	{FilingMissing, "operation", "An operation that was prepared or sent has lost its bytes; it is neither sent nor ended.",

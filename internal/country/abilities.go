@@ -76,7 +76,7 @@ type CallReply struct {
 // Message is one thing an authority told us: about a filing, or news of a
 // document that was registered long ago.
 type Message struct {
-	Key     string  // the authority's own name of the message; it is taken once
+	Key     string  // the authority's own name of the message, one for the whole endpoint; it is taken once
 	Handle  string  // [Receipt].Handle or [Filing].DedupeKey of the operation it speaks of
 	Receipt Receipt // the decision, where it has one; otherwise News alone
 	Raw     []byte  // as it came

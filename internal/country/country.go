@@ -49,6 +49,9 @@ type Pack struct {
 	// Callbacks understands what the authority sends us. Nil: it never calls.
 	Callbacks *Callbacks
 
+	// Fetch asks for what waits for a company. Nil: nothing ever does.
+	Fetch *Fetch
+
 	// Sequence says that every draft needs a number of its own that was never
 	// used before at this endpoint, see [Draft].Sequence.
 	Sequence bool

@@ -40,6 +40,12 @@ func (p Pack) validate() error {
 	if p.Connect == nil && (p.Facts.Obliged || slices.ContainsFunc(p.Facts.UseCases, func(u UseCase) bool { return u != Invoicing })) {
 		wrong.add("without a channel only the use case %s is possible, and no obligation to file", Invoicing)
 	}
+	if p.Connect == nil && p.Speaks() {
+		wrong.add("callbacks or a mailbox without a channel")
+	}
+	if p.Fetch != nil && p.Fetch.Look == nil {
+		wrong.add("a mailbox that nobody can look into")
+	}
 	p.Facts.validate(wrong)
 	validateSecrets(p.Facts.Secrets, wrong)
 	if p.Identity != nil {

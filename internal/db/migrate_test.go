@@ -100,6 +100,12 @@ func migrationCases() map[int]migrationCase {
 			},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM companies WHERE company_id LIKE 'ret%' AND NOT legal_hold": "{n}"},
 		},
+		26: {
+			Write: []string{
+				"INSERT INTO inbox_messages (message_id, endpoint, country, live, name, handle, receipt, raw, received_at) VALUES ('m{n}', 'XX.test', 'XX', false, 'name {n}', 'h', '{}', '', 1)",
+			},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM inbox_messages WHERE client_id IS NULL AND company_id IS NULL": "{n}"},
+		},
 	}
 }
 

@@ -29,7 +29,7 @@ type Pump[T any] struct {
 	Room func(key string) int
 
 	// Class bounds the rows in work by the class of their keys, ClassMost of each,
-	// for a queue with a Feed. A pump with classes claims as soon as one slot is
+	// for a queue whose keys have one row each. A pump with classes claims as soon as one slot is
 	// free. Nil: no limit.
 	Class     func(key string) string
 	ClassMost int

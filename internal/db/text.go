@@ -9,3 +9,10 @@ import (
 // neither NUL nor broken UTF-8, so nothing with them in it is ever known, and
 // asking for it would be an error.
 func Storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+// Clip makes a text from outside fit for a column of either engine: valid UTF-8
+// without NUL, and at most so many bytes, cut between characters.
+func Clip(text string, bytesMax int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	return strings.ToValidUTF8(text[:min(len(text), bytesMax)], "")
+}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
@@ -111,20 +110,8 @@ func (s *Service) kept(n country.News) country.News {
 	if !slices.Contains([]country.Severity{country.Info, country.Caution, country.Problem}, n.Severity) {
 		n.Severity = country.Info
 	}
-	n.Code, n.Name, n.Message = clip(n.Code, newsTextMax), clip(n.Name, newsTextMax), clip(n.Message, newsMessageMax)
+	n.Code, n.Name, n.Message = db.Clip(n.Code, newsTextMax), db.Clip(n.Name, newsTextMax), db.Clip(n.Message, newsMessageMax)
 	return n
-}
-
-// clip cuts a text to so many bytes, between characters.
-func clip(text string, most int) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
 
 // updated are the events of so many new entries. They are of the series of the
@@ -197,7 +184,7 @@ func (b *batch) writeNews(tx *db.Tx, endings []ending) (events []webhook.Event, 
 
 // keepHandles notes by what names an authority that calls us may speak of filings.
 func (b *batch) keepHandles(tx *db.Tx, ops []*operation, handle func(*operation) string) error {
-	if b.pack.Callbacks == nil {
+	if !b.pack.Speaks() {
 		return nil
 	}
 	var rows [][]any
@@ -216,14 +203,15 @@ func (b *batch) keepHandles(tx *db.Tx, ops []*operation, handle func(*operation)
 // Hear takes one message of an authority about a filing, in the caller's write,
 // which takes no other of this country: news of it, a decision, or both. It answers the operation it belongs to; ""
 // means that the handle is not known, and nothing was stored. The same message
-// again changes nothing.
+// again changes nothing. What lay in a company's mailbox speaks of that company's
+// filings alone: a name that two companies use must not end the other's.
 //
 // A decision does not end anything here: it is left for the holder of the lane,
 // who is woken and treats it like an answer. A decision that contradicts how an
 // operation has ended changes nothing either: of a SUCCESS it is an entry of
 // severity PROBLEM, of a FAILURE an alert.
-func (s *Service) Hear(tx *db.Tx, code string, live country.Live, m country.Message) (operationID string, err error) {
-	o, err := s.named(tx, code, live, m.Handle)
+func (s *Service) Hear(tx *db.Tx, at country.Environment, of country.Mailbox, m country.Message) (operationID string, err error) {
+	o, err := s.named(tx, at, of, m.Handle)
 	if errors.Is(err, db.ErrNoRows) {
 		return "", nil
 	}
@@ -274,9 +262,15 @@ type named struct {
 }
 
 // named finds it and holds its row, so that what is read stays until the write ends.
-func (s *Service) named(tx *db.Tx, code string, live country.Live, handle string) (o named, err error) {
-	err = tx.Row(`SELECT operation_id FROM (SELECT operation_id FROM filing_handles WHERE country = $1 AND live = $2 AND handle = $3
-		UNION ALL SELECT operation_id FROM operations WHERE country = $1 AND live = $2 AND operation_id = $3) AS n ORDER BY operation_id DESC LIMIT 1`, code, bool(live), handle).Scan(&o.id)
+func (s *Service) named(tx *db.Tx, at country.Environment, of country.Mailbox, handle string) (o named, err error) {
+	text := `SELECT n.operation_id FROM (SELECT operation_id FROM filing_handles WHERE country = $1 AND live = $2 AND handle = $3
+		UNION ALL SELECT operation_id FROM operations WHERE country = $1 AND live = $2 AND operation_id = $3) AS n`
+	args := []any{at.Code, bool(at.Live), handle}
+	if of != (country.Mailbox{}) {
+		text += " JOIN operations o ON o.operation_id = n.operation_id WHERE o.client_id = $4 AND o.supplier_id = $5"
+		args = append(args, of.Scope, of.SupplierID)
+	}
+	err = tx.Row(text+" ORDER BY n.operation_id DESC LIMIT 1", args...).Scan(&o.id)
 	if err != nil {
 		return o, err
 	}
@@ -292,7 +286,7 @@ func (s *Service) tell(tx *db.Tx, o named, m country.Message) error {
 	if m.Receipt.Outcome != country.Accepted && m.Receipt.Outcome != country.Rejected {
 		return nil
 	}
-	key, fresh := clip(cmp.Or(m.Key, string(m.Receipt.Outcome)), newsKeyMax), false
+	key, fresh := db.Clip(cmp.Or(m.Key, string(m.Receipt.Outcome)), newsKeyMax), false
 	row := []any{o.id, key, encodeReceipt(m.Receipt), m.Receipt.Document, m.Raw, db.Micros(tx.Now())}
 	err := tx.InsertReturning(db.Insert{Table: "told", Columns: "operation_id,message_key,receipt,document,raw,at",
 		Suffix: "ON CONFLICT (operation_id, message_key) DO NOTHING RETURNING message_key"}, [][]any{row}, func(*db.Rows) error { fresh = true; return nil })
@@ -305,7 +299,7 @@ func (s *Service) tell(tx *db.Tx, o named, m country.Message) error {
 
 // loadTold reads decisions that came by themselves, the first of each operation.
 func (v *visit) loadTold(r db.Reader, byID map[string]*operation, ids []string) error {
-	if v.pack.Callbacks == nil {
+	if !v.pack.Speaks() {
 		return nil
 	}
 	rows, err := r.Query("SELECT operation_id, receipt, document, raw FROM told WHERE "+v.db.In("operation_id", "$1")+" ORDER BY operation_id, at", db.Strings(ids))
@@ -333,7 +327,7 @@ func (v *visit) loadTold(r db.Reader, byID map[string]*operation, ids []string) 
 
 // forgetTold removes decisions that were acted on.
 func (b *batch) forgetTold(tx *db.Tx, ops []*operation) error {
-	if b.pack.Callbacks == nil {
+	if !b.pack.Speaks() {
 		return nil
 	}
 	ids := make([]string, len(ops))
@@ -346,7 +340,7 @@ func (b *batch) forgetTold(tx *db.Tx, ops []*operation) error {
 // hurryTold makes operations due at once that were just put off, while a decision
 // on them had come: it was stored when the visit had already read them.
 func (v *visit) hurryTold(tx *db.Tx, done []transition) error {
-	if v.pack.Callbacks == nil || len(done) == 0 {
+	if !v.pack.Speaks() || len(done) == 0 {
 		return nil
 	}
 	return hurryAll(tx, v.db, idsOf(done))

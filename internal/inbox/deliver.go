@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"tributary/internal/db"
@@ -15,8 +16,17 @@ const (
 	lookFor   = 48 * time.Hour // then only a person can know whose it is
 )
 
-// Run hands messages on until ctx ends.
+// Run hands messages on, and looks into mailboxes, until ctx ends.
 func (i *Inbox) Run(ctx context.Context) error {
+	var both sync.WaitGroup
+	defer both.Wait()
+	if i.cfg.Companies != nil {
+		both.Go(func() {
+			if err := i.fetch(ctx); err != nil && ctx.Err() == nil {
+				i.log.Error("look into mailboxes", "error", err)
+			}
+		})
+	}
 	pump := &db.Pump[stored]{DB: i.db, Queue: queue, Log: i.log, InFlight: atOnce, Work: i.deliver}
 	return pump.Run(ctx)
 }
@@ -26,7 +36,7 @@ func (i *Inbox) Run(ctx context.Context) error {
 func (i *Inbox) deliver(ctx context.Context, lease *db.Lease[stored]) {
 	m := lease.Row
 	err := i.db.Write(ctx, func(tx *db.Tx) error {
-		operation, err := i.cfg.Hear(tx, m.at.Code, m.at.Live, m.message)
+		operation, err := i.cfg.Hear(tx, m.at, m.of, m.message)
 		if err != nil {
 			return err
 		}

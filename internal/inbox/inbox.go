@@ -1,8 +1,9 @@
-// Package inbox takes what authorities send us: it is stored and synced before it
-// is answered, once, then handed on.
+// Package inbox takes what authorities send us, and fetches what waits for our
+// companies: it is stored and synced before it is answered, once, then handed on.
 //
-// It owns the addresses below /authorities, the messages that came there and
-// their way to the filing they speak of. It does not own what a message means
+// It owns the addresses below /authorities, the mailboxes of companies and how far
+// each was read, the messages that came in either way and their way to the filing
+// they speak of. It does not own what a message means
 // (packs read it), what it does to an operation (filing decides, in the write
 // that takes the message) or the listener. Law of [Inbox.ServeHTTP]: an answer of
 // success means that every message of the call is on disk.
@@ -30,10 +31,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/endpoint"
 	"tributary/internal/fault"
+	"tributary/internal/onboarding"
 )
 
 // Root is where the addresses of authorities begin.
@@ -56,9 +59,12 @@ type Config struct {
 	Log       *slog.Logger
 	Metrics   prometheus.Registerer // nil: none
 
+	Companies *onboarding.Companies // whose mailboxes are looked into; nil: nobody's
+	Alerts    *alert.Alerts         // nil: nobody is told
+
 	// Hear hands a message to the filing it speaks of, inside the write that takes
 	// it. "" means that nobody knows its handle.
-	Hear func(tx *db.Tx, code string, live country.Live, m country.Message) (operationID string, err error)
+	Hear func(tx *db.Tx, at country.Environment, of country.Mailbox, m country.Message) (operationID string, err error)
 	// Grant takes what a browser brings back from a person's visit. A state that is
 	// not known is fault.NotFound, one that was used fault.Conflict, one whose time
 	// is over fault.Expired. Nil: 404.
@@ -72,6 +78,8 @@ type Inbox struct {
 	log   *slog.Logger
 	calls *prometheus.CounterVec
 	words *rate.Limiter // strangers must not fill the log
+
+	fetches *prometheus.CounterVec
 }
 
 // What became of a call, in the metric tributary_callbacks_total.
@@ -87,10 +95,11 @@ const (
 // New registers the metric and returns an inbox.
 func New(c Config) (*Inbox, error) {
 	i := &Inbox{cfg: c, db: c.DB, log: c.Log, words: rate.NewLimiter(1, 20),
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_callbacks_total", Help: "Calls of authorities, by country and what became of them."}, []string{"country", "outcome"})}
+		calls:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_callbacks_total", Help: "Calls of authorities, by country and what became of them."}, []string{"country", "outcome"}),
+		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_fetches_total", Help: "Looks into companies' mailboxes at authorities, by country and what they brought."}, []string{"country", "outcome"})}
 	if c.Metrics != nil {
-		if err := c.Metrics.Register(i.calls); err != nil {
-			return nil, fmt.Errorf("register the metric of callbacks: %w", err)
+		if err := errors.Join(c.Metrics.Register(i.calls), c.Metrics.Register(i.fetches)); err != nil {
+			return nil, fmt.Errorf("register the metrics of messages: %w", err)
 		}
 	}
 	return i, nil
@@ -227,12 +236,20 @@ func (i *Inbox) read(at country.Environment, to country.Endpoint, c country.Call
 	if err == nil && len(list) > MessagesMax {
 		err = fault.New(fault.Invalid, "the call has more than %d messages", MessagesMax)
 	}
-	for n := range list {
-		if err == nil && (list[n].Key == "" || len(list[n].Key) > KeyBytesMax || len(list[n].Handle) > KeyBytesMax) {
-			err = fmt.Errorf("the pack of %s names message %d with %d bytes, about %d bytes", at.Code, n, len(list[n].Key), len(list[n].Handle))
-		}
+	if err == nil {
+		err = namedRight(at, list)
 	}
 	return list, reply, err
+}
+
+// namedRight refuses messages without a name, or with one that nobody can keep.
+func namedRight(at country.Environment, list []country.Message) error {
+	for n, m := range list {
+		if m.Key == "" || len(m.Key) > KeyBytesMax || len(m.Handle) > KeyBytesMax || !db.Storable(m.Key+m.Handle) {
+			return fmt.Errorf("the pack of %s names message %d with %d bytes, about %d bytes", at.Code, n, len(m.Key), len(m.Handle))
+		}
+	}
+	return nil
 }
 
 // refuse answers without telling a stranger more than that.

@@ -69,7 +69,7 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-func (h *house) hear(tx *db.Tx, _ string, _ country.Live, m country.Message) (string, error) {
+func (h *house) hear(tx *db.Tx, _ country.Environment, of country.Mailbox, m country.Message) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer tx.OnCommit(func() { h.told <- struct{}{} }) // behind what it tells of

@@ -17,12 +17,13 @@ import (
 
 // queue leases messages that wait for their filing.
 var queue = &db.Queue[stored]{
-	Table: "inbox_messages", ID: "message_id", Key: "endpoint", Columns: "country, live, name, handle, receipt, raw, received_at, tries", Scan: scanStored,
+	Table: "inbox_messages", ID: "message_id", Key: "endpoint", Columns: "country, live, name, handle, receipt, raw, received_at, tries, client_id, company_id", Scan: scanStored,
 }
 
 // stored is a message as it waits.
 type stored struct {
 	at         country.Environment
+	of         country.Mailbox // in which it lay
 	message    country.Message
 	receivedAt time.Time
 	tries      int64
@@ -38,9 +39,13 @@ type kept struct {
 func scanStored(scan func(...any) error) (s stored, err error) {
 	var text string
 	var received int64
-	err = scan(&s.at.Code, (*bool)(&s.at.Live), &s.message.Key, &s.message.Handle, &text, &s.message.Raw, &received, &s.tries)
+	var client, company *string
+	err = scan(&s.at.Code, (*bool)(&s.at.Live), &s.message.Key, &s.message.Handle, &text, &s.message.Raw, &received, &s.tries, &client, &company)
 	if err != nil {
 		return s, err
+	}
+	if client != nil && company != nil {
+		s.of = country.Mailbox{Scope: *client, SupplierID: *company}
 	}
 	s.receivedAt = db.FromMicros(received)
 	var k kept
@@ -58,19 +63,21 @@ func scanStored(scan func(...any) error) (s stored, err error) {
 
 const (
 	knownSQL   = "SELECT 1 FROM inbox_messages WHERE country = $1 AND live = $2 AND name = $3"
-	columns    = "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,due_at"
+	columns    = "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,due_at,client_id,company_id"
 	lostSQL    = "UPDATE inbox_messages SET tries = tries + 1 WHERE message_id = $1"
 	takenSQL   = "UPDATE inbox_messages SET operation_id = $1, taken_at = $2 WHERE message_id = $3"
 	unknownSQL = `SELECT message_id, country, live, name, handle, raw, received_at, tries FROM inbox_messages
 		WHERE taken_at IS NULL AND tries > 0 ORDER BY message_id DESC LIMIT $1`
 )
 
-// Store keeps messages, each once by the authority's own name, and answers how
-// many were new. When it returns they are on disk.
-func (i *Inbox) Store(ctx context.Context, at country.Environment, messages []country.Message) (fresh int, err error) {
-	if len(messages) == 0 {
-		return 0, nil
-	}
+// batch is messages of one place with their stored form.
+type batch struct {
+	messages []country.Message
+	texts    []string
+}
+
+// encode makes the stored form of messages.
+func encode(at country.Environment, messages []country.Message) ([]string, error) {
 	texts := make([]string, len(messages))
 	for n, m := range messages {
 		k := kept{Receipt: m.Receipt}
@@ -79,43 +86,69 @@ func (i *Inbox) Store(ctx context.Context, at country.Environment, messages []co
 		}
 		text, err := json.Marshal(k)
 		if err != nil {
-			return 0, fmt.Errorf("encode message %q of %s: %w", m.Key, at, err)
+			return nil, fmt.Errorf("encode message %q of %s: %w", m.Key, at, err)
 		}
 		texts[n] = string(text)
 	}
+	return texts, nil
+}
+
+// Store keeps messages, each once by the authority's own name, and answers how
+// many were new. When it returns they are on disk.
+func (i *Inbox) Store(ctx context.Context, at country.Environment, messages []country.Message) (fresh int, err error) {
+	if len(messages) == 0 {
+		return 0, nil
+	}
+	texts, err := encode(at, messages)
+	if err != nil {
+		return 0, err
+	}
 	err = i.db.Write(ctx, func(tx *db.Tx) error {
-		fresh = 0
-		// Two calls with one message must not both find it new.
-		if err := tx.Lock("inbox|" + at.String()); err != nil {
-			return err
-		}
-		for n, m := range messages {
-			var one int
-			err := tx.Row(knownSQL, at.Code, bool(at.Live), m.Key).Scan(&one)
-			if err == nil {
-				continue
-			}
-			if !errors.Is(err, db.ErrNoRows) {
-				return err
-			}
-			id, err := uuid.NewV7()
-			if err != nil {
-				return err
-			}
-			fresh++
-			now := db.Micros(tx.Now())
-			raw := append([]byte{}, m.Raw...)
-			if err := tx.Insert("inbox_messages", columns, []any{id.String(), at.String(), at.Code, bool(at.Live), m.Key, m.Handle, texts[n], raw, now, now}); err != nil {
-				return err
-			}
-		}
-		tx.Wake(queue.Table)
-		return nil
+		fresh, err = i.insert(tx, at, country.Mailbox{}, batch{messages, texts})
+		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("store %d messages of %s: %w", len(messages), at, err)
 	}
 	killpoint.Reach(killpoint.Heard)
+	return fresh, nil
+}
+
+// insert stores what is new of messages, in the caller's write.
+func (i *Inbox) insert(tx *db.Tx, at country.Environment, of country.Mailbox, b batch) (fresh int, err error) {
+	if len(b.messages) == 0 {
+		return 0, nil
+	}
+	// Two calls with one message must not both find it new.
+	if err := tx.Lock("inbox|" + at.String()); err != nil {
+		return 0, err
+	}
+	var client, company any
+	if of != (country.Mailbox{}) {
+		client, company = of.Scope, of.SupplierID
+	}
+	for n, m := range b.messages {
+		var one int
+		err := tx.Row(knownSQL, at.Code, bool(at.Live), m.Key).Scan(&one)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, db.ErrNoRows) {
+			return 0, err
+		}
+		id, err := uuid.NewV7()
+		if err != nil {
+			return 0, err
+		}
+		fresh++
+		now := db.Micros(tx.Now())
+		raw := append([]byte{}, m.Raw...)
+		row := []any{id.String(), at.String(), at.Code, bool(at.Live), m.Key, m.Handle, b.texts[n], raw, now, now, client, company}
+		if err := tx.Insert("inbox_messages", columns, row); err != nil {
+			return 0, err
+		}
+	}
+	tx.Wake(queue.Table)
 	return fresh, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
@@ -167,4 +168,34 @@ func withoutCountry(number string) string {
 		return ""
 	}
 	return number[2:]
+}
+
+// Owned is a company as packs see it, with whose it is.
+type Owned struct {
+	ClientID string
+	Live     bool
+	Supplier country.Supplier
+}
+
+// Suppliers lists companies of a country of all clients, closed ones too, behind
+// the one that is named.
+func (c *Companies) Suppliers(ctx context.Context, code string, after country.Mailbox, limit int) (list []Owned, err error) {
+	err = c.db.Read(ctx, func(r db.Reader) error {
+		list, err = db.Collect(r, func(scan func(...any) error) (o Owned, err error) {
+			var id, text string
+			var p profile
+			if err := scan(&o.ClientID, &id, &o.Live, &text); err != nil {
+				return o, err
+			}
+			err = decodeProfile(text, &p)
+			o.Supplier = c.supplier(id, &p)
+			return o, err
+		}, "SELECT client_id, company_id, live, profile FROM companies WHERE country = $1 AND (client_id, company_id) > ($2, $3) ORDER BY client_id, company_id LIMIT $4",
+			code, after.Scope, after.SupplierID, limit)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list companies of %s: %w", code, err)
+	}
+	return list, nil
 }

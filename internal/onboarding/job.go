@@ -430,6 +430,9 @@ func (c *Companies) storeCompany(tx *db.Tx, job *claimed, e *examined, sealed []
 	if err == nil {
 		err = pruneLogos(tx, job, job.profile.Branding)
 	}
+	if err == nil && c.cfg.Stored != nil {
+		err = c.cfg.Stored(tx, job.clientID, job.live, c.supplier(job.companyID, &job.profile))
+	}
 	if err != nil || !e.replaced {
 		return err
 	}

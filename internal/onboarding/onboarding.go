@@ -58,6 +58,10 @@ type Config struct {
 	// credentials, so that what waits for them goes on. It may run twice.
 	CredentialsChanged func(tx *db.Tx, clientID, companyID string) error
 
+	// Stored is called in the commit that stores a company or a change of it. It
+	// may run twice. Nil: nobody wants to know.
+	Stored func(tx *db.Tx, clientID string, live bool, s country.Supplier) error
+
 	Alerts *alert.Alerts    // nil: alarms are logged only
 	Log    *slog.Logger     // nil: nothing is logged
 	Now    func() time.Time // nil: time.Now; certificates are compared with it

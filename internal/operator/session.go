@@ -10,9 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tributary/internal/account"
 	"tributary/internal/db"
@@ -289,15 +287,5 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// clip makes a text from outside fit for a column of either engine.
-func clip(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= agentMax {
-		return text
-	}
-	cut := agentMax
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut]
-}
+// clip makes a text from outside fit for a column.
+func clip(text string) string { return db.Clip(text, agentMax) }

@@ -201,6 +201,9 @@ func (s *Server) buildParties(context.Context) (err error) {
 		CredentialsChanged: func(tx *db.Tx, clientID, companyID string) error {
 			return errors.Join(filing.CredentialsChanged(tx, clientID, companyID), recovery.CredentialsChanged(tx, clientID, companyID))
 		},
+		Stored: func(tx *db.Tx, clientID string, live bool, c country.Supplier) error {
+			return s.inbox.Follow(tx, clientID, live, c)
+		},
 	})
 	base := s.cfg.VIES
 	if base == "" {

@@ -19,7 +19,8 @@ import (
 // buildInbox makes the addresses that authorities call. A worker without the
 // listener still hands on what other nodes have stored.
 func (s *Server) buildInbox(context.Context) (err error) {
-	s.inbox, err = inbox.New(inbox.Config{DB: s.db, Atlas: s.atlas, Endpoints: s.endpoints, Log: s.cfg.Log, Metrics: s.metrics, Hear: s.service.Hear, Grant: s.company.Returned})
+	s.inbox, err = inbox.New(inbox.Config{DB: s.db, Atlas: s.atlas, Endpoints: s.endpoints, Log: s.cfg.Log, Metrics: s.metrics,
+		Companies: s.company, Alerts: s.alerts, Hear: s.service.Hear, Grant: s.company.Returned})
 	return err
 }
 

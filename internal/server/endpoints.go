@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"tributary/internal/country"
@@ -25,12 +26,12 @@ func (s *Server) buildEndpoints(ctx context.Context) error {
 
 // endpointsChanged ends the pauses of lanes that wait for what was just set.
 func (s *Server) endpointsChanged(ctx context.Context, changed []country.Environment) {
-	if s.service == nil || !s.cfg.Worker {
+	if s.inbox == nil || !s.cfg.Worker { // the last part that stands on them
 		return
 	}
 	for _, at := range changed {
 		s.cfg.Log.Info("an authority's endpoint has changed", "authority", at.String())
-		if err := s.service.EndpointChanged(ctx, at); err != nil {
+		if err := errors.Join(s.service.EndpointChanged(ctx, at), s.inbox.EndpointChanged(ctx, at)); err != nil {
 			s.cfg.Log.Warn("transactions wait for their next retry", "authority", at.String(), "error", err)
 		}
 	}

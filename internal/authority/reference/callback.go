@@ -64,21 +64,25 @@ func (a *authority) callBack(r *http.Request, from caller, docs []arrival, answe
 // decideNow is the authority's decision on an open document.
 func (a *authority) decideNow(supplier, number string) (said xxwire.Receipt, ok bool) {
 	err := a.desk.Write(func(b *country.Book) {
-		reg := &registrar{book: b, supplier: supplier}
-		if open, waits := reg.open(number); waits && !open.Rejected {
-			step := country.Step{Outcome: country.Accept}
-			if strings.HasSuffix(number, xxwire.SuffixCallbackRefused) {
-				step.Outcome = country.Reject
-			}
-			reg.decide(number, open, step)
-		}
-		if held, known := b.Find(supplier, number); known {
-			said, ok = registered(held), true
-		} else if open, waits := reg.open(number); waits {
-			said, ok = open.receipt(number), true
-		}
+		said, ok = (&registrar{book: b, supplier: supplier}).settled(number, strings.HasSuffix(number, xxwire.SuffixCallbackRefused))
 	})
 	return said, ok && err == nil
+}
+
+// settled is a document's decision, made now if it was open.
+func (reg *registrar) settled(number string, refused bool) (said xxwire.Receipt, ok bool) {
+	if open, waits := reg.open(number); waits && !open.Rejected {
+		step := country.Step{Outcome: country.Accept}
+		if refused {
+			step.Outcome = country.Reject
+		}
+		reg.decide(number, open, step)
+	}
+	if held, known := reg.book.Find(reg.supplier, number); known {
+		return registered(held), true
+	}
+	open, waits := reg.open(number)
+	return open.receipt(number), waits
 }
 
 // platformCall is where a platform is told, and with which key.

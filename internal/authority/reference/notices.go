@@ -42,6 +42,7 @@ func (a *authority) hear(w http.ResponseWriter, r *http.Request) {
 		}
 		if full = len(list) >= noticesMax; !full {
 			reg.keepNotices(in.Number, append(list, in.Notice))
+			reg.mailNotice(in)
 		}
 	})
 	switch {
@@ -54,6 +55,18 @@ func (a *authority) hear(w http.ResponseWriter, r *http.Request) {
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+// mailNotice puts a notice of a document into the mailbox where its decision went.
+func (reg *registrar) mailNotice(in xxwire.Said) {
+	key, byMail := reg.book.Get("mailed/" + reg.supplier + "\x00" + in.Number)
+	if !byMail {
+		return
+	}
+	held, _ := reg.book.Find(reg.supplier, in.Number)
+	said := registered(held)
+	said.News = []xxwire.Notice{in.Notice}
+	reg.drop(xxwire.Callback{ID: reg.supplier + "/" + in.Number + "/notice/" + in.Notice.Key, Key: key, Receipt: said})
 }
 
 // notices are what was said about a document, oldest first. Keys of the book: "notices/".

@@ -39,6 +39,7 @@ func New(d *country.Desk) http.Handler {
 	mux.HandleFunc("GET "+xxwire.PathStatus, a.status)
 	mux.HandleFunc("GET "+xxwire.PathList, a.list)
 	mux.HandleFunc("GET "+xxwire.PathChain, a.chainHead)
+	mux.HandleFunc("GET "+xxwire.PathMailbox, a.mailbox)
 	mux.HandleFunc("PUT "+xxwire.PathSuppliers, a.enrol)
 	mux.HandleFunc("GET "+xxwire.PathGrant, a.grant)
 	mux.HandleFunc("POST "+xxwire.PathGrant, a.grant)

@@ -44,9 +44,13 @@ func (reg *registrar) take(d *arrival, step country.Step) xxwire.Receipt {
 	switch {
 	case step.Outcome == country.Reject:
 		return rejected(d.Number, xxwire.CodeRefused, "the authority does not accept the document")
-	case step.Outcome == country.Suspend || d.Acceptance || d.callsBack():
+	case step.Outcome == country.Suspend || d.Acceptance || d.callsBack() || d.byMail():
 		if d.callsBack() {
 			step.Delay = callbackMost
+		}
+		if d.byMail() {
+			step.Delay = xxwire.MailboxMost
+			reg.mail(d)
 		}
 		open := openDocument{SHA256: d.sha256, Key: reg.keyOf(d), Note: d.note(), Due: time.Now().Add(step.Delay), Awaiting: d.Acceptance}
 		reg.keepOpen(d.Number, open)

@@ -2,6 +2,7 @@ package packtest
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"testing"
 
@@ -14,6 +15,17 @@ type Abilities struct {
 	// Say lets somebody speak of a registered document at the double whose
 	// address is given: a pack that listens after SUCCESS must hear it.
 	Say func(t *testing.T, address string, f country.Filing)
+
+	// Mailbox ends the number of a document whose decision goes into the
+	// supplier's mailbox: a pack that looks there must find it.
+	Mailbox string
+
+	// Visitor is the supplier of the first case, for whom a person must agree at
+	// the authority; nil: the pack never sends anybody there. Agree is that
+	// person's browser: it goes to the address, agrees or does not, and answers
+	// what it would bring back to us.
+	Visitor *country.Supplier
+	Agree   func(t *testing.T, address string, agree bool) url.Values
 }
 
 // abilities asks about what the pack declares beyond what every pack does.
@@ -21,6 +33,12 @@ func (s suite) abilities(t *testing.T) {
 	limits := s.wired(t).channel.Limits()
 	if limits.Listen != (country.Listening{}) {
 		t.Run("news after success", s.news)
+	}
+	if s.pack.Fetch != nil {
+		t.Run("what waits in a mailbox", s.mailbox)
+	}
+	if s.o.Abilities.Visitor != nil {
+		t.Run("a person's visit", s.visit)
 	}
 	if s.pack.Sequence {
 		t.Run("numbers of a sequence", s.sequences)

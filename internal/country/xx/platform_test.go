@@ -27,7 +27,9 @@ func operators(t *testing.T, name string) country.Identity {
 }
 
 func TestAuthorityThatAsksForAPlatformPassesTheSuite(t *testing.T) {
-	packtest.Exercise(t, world.Platform("XP"), packtest.Options{Name: "platform", Cases: cases()[:1], Identity: operators(t, "Gateway")})
+	packtest.Exercise(t, world.Platform("XP"), packtest.Options{
+		Name: "platform", Cases: cases()[:1], Identity: operators(t, "Gateway"), Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox},
+	})
 }
 
 // A supplier with a certificate and a key of its own is not filed for in the

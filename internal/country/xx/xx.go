@@ -67,6 +67,7 @@ func WithHabits(code string, class country.Class, habits Habits) country.Pack {
 		Enrol:     enrolThrough(func(at country.Endpoint) (*channel, error) { return connect(at, country.ByNumber) }),
 		Identity:  platformRule(false),
 		Callbacks: callbacks(),
+		Fetch:     fetch(),
 		Example:   example(code),
 	}
 }
@@ -89,6 +90,10 @@ func facts(class country.Class, classes []string) country.Facts {
 			{
 				Key: settingAcceptance, Type: "boolean", Default: false,
 				Description: "Cancellations stay pending until the buyer accepts them.",
+			},
+			{
+				Key: settingMailbox, Type: "boolean", Default: false,
+				Description: "The company's mailbox at the authority is looked into: decisions and notices may lie there.",
 			},
 			{
 				Key: settingGrant, Type: "boolean", Default: false,

@@ -1,6 +1,8 @@
 package xx_test
 
 import (
+	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -75,7 +77,37 @@ func cases() []packtest.Case {
 }
 
 func TestReferenceAuthorityPassesTheSuite(t *testing.T) {
-	packtest.Exercise(t, world.Reference(transaction.ReferenceCode, country.ByNumber), packtest.Options{Cases: cases(), CallsBack: xxwire.SuffixCallback})
+	packtest.Exercise(t, world.Reference(transaction.ReferenceCode, country.ByNumber), packtest.Options{
+		Cases: cases(), CallsBack: xxwire.SuffixCallback, Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Visitor: visited(), Agree: agree},
+	})
+}
+
+// visited is a supplier for whom a person must agree.
+func visited() *country.Supplier {
+	s := draft("A-1").Supplier
+	s.Settings = country.Settings{"grant": true}
+	return &s
+}
+
+// agree is a person's browser: it reads the page, presses a button and is sent back.
+func agree(t *testing.T, address string, yes bool) url.Values {
+	t.Helper()
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	page, err := browser.Get(address)
+	if err != nil || page.StatusCode != http.StatusOK || page.Body.Close() != nil {
+		t.Fatalf("the authority's page: %v", err)
+	}
+	word := map[bool]string{true: "yes", false: "no"}[yes]
+	sent, err := browser.PostForm(address, url.Values{"agree": {word}})
+	if err != nil || sent.StatusCode != http.StatusSeeOther || sent.Body.Close() != nil {
+		t.Fatalf("%s: %v", word, err)
+	}
+	browser.CloseIdleConnections()
+	back, err := sent.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back.Query()
 }
 
 func TestEveryClassPassesTheSuite(t *testing.T) {
@@ -85,6 +117,7 @@ func TestEveryClassPassesTheSuite(t *testing.T) {
 		t.Run(string(class), func(t *testing.T) {
 			packtest.Exercise(t, world.Reference(code, class), packtest.Options{
 				Name: "class " + string(class), Cases: cases()[:2], Credentials: country.Credentials{Secret: "a secret of its own"},
+				Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox},
 			})
 		})
 	}

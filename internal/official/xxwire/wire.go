@@ -137,8 +137,13 @@ const (
 
 var ErrUnsigned = errors.New("the Receipt is not signed by the authority")
 
-func SignReceipt(out, key []byte, r Receipt) []byte {
-	inner, err := json.Marshal(r)
+func SignReceipt(out, key []byte, r Receipt) []byte { return sign(out, key, r) }
+
+// SignMessage puts a message of a mailbox into the frame of receipts.
+func SignMessage(out, key []byte, m Callback) []byte { return sign(out, key, m) }
+
+func sign(out, key []byte, said any) []byte {
+	inner, err := json.Marshal(said)
 	if err != nil {
 		panic(fmt.Sprintf("encoding a Receipt: %v", err)) // strings only: cannot happen
 	}
@@ -149,22 +154,26 @@ func SignReceipt(out, key []byte, r Receipt) []byte {
 	return append(out, '}')
 }
 
-func OpenReceipt(line, key []byte) (Receipt, error) {
+func OpenReceipt(line, key []byte) (r Receipt, err error) { return r, open(line, key, &r) }
+
+// OpenMessage reads what [SignMessage] wrote.
+func OpenMessage(line, key []byte) (m Callback, err error) { return m, open(line, key, &m) }
+
+func open(line, key []byte, into any) error {
 	const head = len(macStart) + macLength
-	var r Receipt
 	if len(line) < head+len(receiptStart)+3 || string(line[:len(macStart)]) != macStart ||
 		string(line[head:head+len(receiptStart)]) != receiptStart || line[len(line)-1] != '}' {
-		return r, ErrUnsigned
+		return ErrUnsigned
 	}
 	inner := line[head+len(receiptStart) : len(line)-1]
 	given := make([]byte, sha256.Size)
 	if _, err := hex.Decode(given, line[len(macStart):head]); err != nil || !hmac.Equal(given, MAC(key, inner)) {
-		return r, ErrUnsigned
+		return ErrUnsigned
 	}
-	if err := json.Unmarshal(inner, &r); err != nil {
-		return r, fmt.Errorf("reading a Receipt: %w", err)
+	if err := json.Unmarshal(inner, into); err != nil {
+		return fmt.Errorf("reading a Receipt: %w", err)
 	}
-	return r, nil
+	return nil
 }
 
 func MAC(key, text []byte) []byte {
