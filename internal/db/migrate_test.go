@@ -100,7 +100,7 @@ func migrationCases() map[int]migrationCase {
 			},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM companies WHERE company_id LIKE 'ret%' AND NOT legal_hold": "{n}"},
 		},
-		26: {
+		27: {
 			Write: []string{
 				"INSERT INTO inbox_messages (message_id, endpoint, country, live, name, handle, receipt, raw, received_at) VALUES ('m{n}', 'XX.test', 'XX', false, 'name {n}', 'h', '{}', '', 1)",
 			},
