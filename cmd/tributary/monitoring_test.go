@@ -30,6 +30,17 @@ func scraped(t *testing.T) map[string]*dto.MetricFamily {
 	if code, out, errs := call(t, "submit", file, "--url", url, "--api-key", testKey, "--wait"); code != 0 {
 		t.Fatalf("%d %s%s", code, out, errs)
 	}
+	script, err := http.NewRequest(http.MethodPut, "http://"+flagOf(args, "--simulators")+"/_control/xx/script", strings.NewReader(`{"steps":[{"outcome":"unavailable","times":1000000,"on":"any"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := http.DefaultClient.Do(script); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatal(answer, err)
+	}
+	file = write(t, filepath.Join(t.TempDir(), "two.json"), sale(company.ID, "metric-2", "M-2")) // waits for a reason
+	if code, out, errs := call(t, "submit", file, "--url", url, "--api-key", testKey); code != 0 {
+		t.Fatalf("%d %s%s", code, out, errs)
+	}
 	for {
 		answer, err := http.Get("http://" + flagOf(args, "--admin") + "/metrics")
 		if err != nil {
@@ -40,7 +51,7 @@ func scraped(t *testing.T) map[string]*dto.MetricFamily {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), "tributary_webhook_tries_total{") {
+		if !strings.Contains(string(text), "tributary_webhook_tries_total{") || !strings.Contains(string(text), `reason="authority_error"} 1`) {
 			continue // the first try is under way
 		}
 		parser := expfmt.NewTextParser(model.UTF8Validation)

@@ -61,9 +61,9 @@ func known(n Name) bool {
 var meanings = []Meaning{
 	{StorageFailed, "node", "The database could not sync to disk or is damaged; the process ended rather than lose data.",
 		"Check the disk, then start again: an integrity check runs first. Restore a backup if it fails."},
-	{AuthorityUnavailable24h, "supplier", "A tax authority has not answered for 24 hours; transactions wait.",
-		"Check the authority's own notices and our way to it."},
-	{AuthorityUnavailable48h, "supplier", "A tax authority has not answered for 48 hours; transactions that were never registered end in FAILURE.",
+	{AuthorityUnavailable24h, "supplier", "Nothing could be filed with a tax authority for 24 hours, for the reason that the message names; transactions wait.",
+		"Do what the table of reasons below says for the named one."},
+	{AuthorityUnavailable48h, "supplier", "Nothing could be filed with a tax authority for 48 hours; transactions that were never registered end in FAILURE.",
 		"Tell the client; what is in a chain is still sent when the authority returns."},
 	{OutcomeUnknown24h, "operation", "A filing was sent 24 hours ago and the authority has not said whether it holds it.",
 		"Look it up at the authority's portal; do not file it again elsewhere."},

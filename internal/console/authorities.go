@@ -23,7 +23,7 @@ type authorityRow struct {
 	Stored      endpoint.Shown
 	Callback    string
 	Expiry      string // mood of the certificate's end
-	Reasons     []ledger.Reason
+	Waits       []ledger.Waiting
 }
 
 type authoritiesBody struct {
@@ -54,13 +54,13 @@ func (c *Console) authorities(v *visit) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	reasons, err := c.cfg.Ledger.Reasons(v.ctx)
+	list, err := c.cfg.Ledger.Waits(v.ctx)
 	if err != nil {
 		return p, err
 	}
-	waits := map[country.Environment][]ledger.Reason{}
-	for _, r := range reasons {
-		waits[r.At] = append(waits[r.At], r)
+	waits := map[country.Environment][]ledger.Waiting{}
+	for _, w := range list {
+		waits[w.At] = append(waits[w.At], w)
 	}
 	for _, code := range c.cfg.Atlas.Codes() {
 		pack, _ := c.cfg.Atlas.Pack(code)
@@ -69,7 +69,7 @@ func (c *Console) authorities(v *visit) (page, error) {
 			if pack.Connect == nil || !c.cfg.Atlas.Offers(code, live) {
 				continue
 			}
-			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Reasons: waits[at]}
+			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Waits: waits[at]}
 			row.Address, row.From = c.cfg.Atlas.Address(at)
 			if e, err := c.cfg.Atlas.Endpoint(code, live); err == nil && pack.Callbacks != nil {
 				row.Callback = e.Callback

@@ -29,8 +29,8 @@ func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
 		b.await("/transactions/"+id, fmt.Sprintf("%d failed calls in a row", failed))
 	}
 	for path, wants := range map[string][]string{
-		"/":       {"not answering since", "nothing was taken", "/console/transactions?country=XX&amp;status=PROCESSING"},
-		"/queues": {"not answering since", "/console/transactions?status=PROCESSING&amp;stage="},
+		"/":       {"authority error since", "nothing was taken", "/console/transactions?country=XX&amp;status=PROCESSING"},
+		"/queues": {"authority error since", "/console/transactions?status=PROCESSING&amp;stage="},
 		"/transactions?status=PROCESSING&country=XX": {id},
 	} {
 		page := b.get(path)
@@ -40,8 +40,12 @@ func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
 			}
 		}
 	}
-	if page := b.await("/transactions/"+id, "times more, last"); strings.Count(page, "nothing was taken.") > 2 { // once unmarked, once marked as sent
-		t.Errorf("calls that failed alike are not folded into one line:\n%s", gist(page))
+	page := b.await("/transactions/"+id, "What to do:", "authority_error", " out, ")
+	if n := strings.Count(page, `<li class="bad">`); n < 4 {
+		t.Errorf("4 calls failed, and %d lines say so:\n%s", n, gist(page))
+	}
+	if strings.Contains(page, "did not answer") {
+		t.Errorf("an error of the authority's is taken for silence:\n%s", gist(page))
 	}
 }
 

@@ -27,6 +27,8 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"until":    func(now, t time.Time) string { return span(t.Sub(now).Truncate(time.Second)) },
 		"day":      func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 		"count":    countAny,
+		"bytes":    size,
+		"prose":    prose,
 		"money":    moneyAny,
 		"short":    short,
 		"mood":     mood,

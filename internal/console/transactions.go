@@ -197,23 +197,15 @@ func (b transactionBody) Mood() string { return mood(b.Status) }
 // timelineMoment is a line of the timeline.
 type timelineMoment struct {
 	ledger.Moment
-	Date   string // where a new day begins
-	Mood   string
-	Again  int // calls after it that ended the same way
-	LastAt time.Time
+	Date string // where a new day begins
+	Mood string
 }
 
-// Timeline folds calls that failed alike, one after the other, into one line:
-// an authority that was away for a night is one fact, not a hundred.
+// Timeline is what happened, one line each: a night of retries is as long as it was.
 func (b transactionBody) Timeline() []timelineMoment {
 	var lines []timelineMoment
 	day := ""
 	for _, m := range b.Moments {
-		if last := len(lines) - 1; last >= 0 && m.Exchange != nil && !m.Exchange.Answered && lines[last].Exchange != nil && lines[last].Text == m.Text {
-			lines[last].Again++
-			lines[last].LastAt = m.At
-			continue
-		}
 		line := timelineMoment{Moment: m, Mood: b.moodOf(m)}
 		if m.What == "next" {
 			line.Text = "next try"
@@ -234,12 +226,23 @@ func (b transactionBody) moodOf(m ledger.Moment) string {
 		return "busy next"
 	case m.Severity == country.Problem:
 		return "bad"
-	case m.Severity == country.Info:
-		return "good"
-	case m.Exchange != nil && m.Exchange.Answered, m.What == "accepted":
+	case m.Severity == country.Info, m.What == "accepted":
 		return "good"
 	case m.Exchange != nil:
+		return moodOfCall(*m.Exchange)
+	}
+	return ""
+}
+
+// moodOfCall is good only where the authority said yes: an answer may be a no.
+func moodOfCall(x ledger.Exchange) string {
+	switch {
+	case !x.Answered, x.Refused():
 		return "bad"
+	case x.Decision == string(country.Accepted):
+		return "good"
+	case x.Decision == string(country.Pending), x.Decision == string(country.NotTaken):
+		return "busy"
 	}
 	return ""
 }

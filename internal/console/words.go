@@ -93,6 +93,30 @@ func count[N int | int64 | uint64](n N) string {
 	return sign + b.String()
 }
 
+// size prints a number of bytes: 812 B, 14.2 kB.
+func size(n int64) string {
+	switch {
+	case n < 1000:
+		return strconv.FormatInt(n, 10) + "\u202fB"
+	case n < 1_000_000:
+		return strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64) + "\u202fkB"
+	}
+	return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + "\u202fMB"
+}
+
+// prose is a sentence of ours with commands between backquotes, as the guides have it.
+func prose(text string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		part = template.HTMLEscapeString(strings.ReplaceAll(part, "*", ""))
+		if i%2 == 1 {
+			part = "<code>" + part + "</code>"
+		}
+		b.WriteString(part)
+	}
+	return template.HTML(b.String())
+}
+
 // money prints minor units of a currency. No floating point touches it.
 func money(minor int64, currency string) string {
 	decimals, known := transaction.CurrencyExponent(strings.ToUpper(currency))

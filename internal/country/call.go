@@ -54,10 +54,12 @@ func newClient(through http.RoundTripper) *http.Client {
 }
 
 // once takes away the headers that make Go's transport resend a request whose
-// answer was lost: to an authority only the caller may decide that.
+// answer was lost: to an authority only the caller may decide that. It counts
+// what goes through, see [Traffic].
 type once struct{ next http.RoundTripper }
 
 func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+	r, traffic := counted(r)
 	_, short := r.Header["Idempotency-Key"]
 	_, long := r.Header["X-Idempotency-Key"]
 	if short || long {
@@ -65,7 +67,11 @@ func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Del("Idempotency-Key")
 		r.Header.Del("X-Idempotency-Key")
 	}
-	return o.next.RoundTrip(r)
+	resp, err := o.next.RoundTrip(r)
+	if traffic != nil && err == nil {
+		resp.Body = &countedBody{resp.Body, &traffic.in}
+	}
+	return resp, err
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections through.

@@ -74,6 +74,15 @@ func migrationCases() map[int]migrationCase {
 				"SELECT operation_id FROM operations WHERE lane = 'c|XX|live|0|Ü1' AND due_at <= 3": "p1",
 			},
 		},
+		28: { // attempts
+			Write: []string{
+				"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome) VALUES ('y{n}', 'c|XX|live|0|y', 'send', 1, 2, 1, 'answered')",
+				"INSERT INTO exchange_operations (operation_id, exchange_id) VALUES ('o1', 'y{n}')",
+			},
+			After: map[string]string{
+				"SELECT cast(count(*) AS text) FROM exchanges x JOIN exchange_operations e ON e.exchange_id = x.exchange_id WHERE x.bytes_out IS NULL AND e.decision = '' AND e.said = ''": "{n}",
+			},
+		},
 		17: {
 			Write: []string{
 				"INSERT INTO lanes (lane, failures, trouble) VALUES ('c|XX|live|0|q{n}', 0, 'credentials: refused')",

@@ -257,14 +257,34 @@ func (d *doctor) checkBacklog(ctx context.Context) {
 	case b.Untaken > 0:
 		d.say(Fail, about{check: "operations", fix: "start a node with --role worker, or look why the running one does not work"}, "%d are due since %s and nobody takes them", b.Untaken, now.Sub(b.UntakenSince).Round(time.Second))
 	}
+	waits := d.sayWaits(ctx)
 	switch {
-	case b.Old == 0 && b.Untaken == 0:
+	case b.Old == 0 && b.Untaken == 0 && waits == 0:
 		d.say(OK, about{check: "operations"}, "none is stuck")
 	case b.Old > 0 && now.Sub(b.OldSince) > tooOldAfter:
 		d.say(Fail, about{check: "operations", fix: "see the alerts: an authority that does not answer, or credentials that it refuses"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
 	case b.Old > 0:
 		d.say(Warn, about{check: "operations", fix: "see the alerts"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
 	}
+}
+
+// sayWaits names why transactions wait, as the console does, and what to do.
+func (d *doctor) sayWaits(ctx context.Context) int {
+	var list []ledger.Waiting
+	var now time.Time
+	err := d.db.Read(ctx, func(r db.Reader) (err error) {
+		now = r.Now()
+		list, err = ledger.Waits(r)
+		return err
+	})
+	if err != nil {
+		d.say(Fail, about{check: "waiting", fix: "look at the database's log"}, "%v", err)
+	}
+	for _, w := range list {
+		d.say(Warn, about{check: "waiting", subject: w.At.String() + " " + string(w.Code), fix: ledger.Why(w.Code).Advice()},
+			"%d transactions of %d suppliers, the oldest for %s", w.Operations, w.Suppliers, now.Sub(w.OldestAt).Round(time.Second))
+	}
+	return len(list)
 }
 
 func (d *doctor) checkDocuments(ctx context.Context) {

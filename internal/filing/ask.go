@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -28,7 +26,7 @@ func (b *batch) poll(ctx context.Context) error {
 		began := b.db.Now()
 		r, err := b.channel.Poll(call, o.filing, o.receipt, b.creds)
 		cancel()
-		b.record(exchange{verb: "poll", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err})
+		b.record(exchange{verb: "poll", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err, traffic: country.TrafficOf(call)})
 		switch {
 		case errors.Is(err, country.ErrCredentials):
 			b.pause(err)
@@ -157,7 +155,7 @@ func (b *batch) find(ctx context.Context, o *operation) (r country.Receipt, err 
 	defer cancel()
 	began := b.db.Now()
 	r, err = b.channel.Find(call, o.filing, b.creds)
-	b.record(exchange{verb: "find", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err})
+	b.record(exchange{verb: "find", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err, traffic: country.TrafficOf(call)})
 	return r, err
 }
 
@@ -243,48 +241,6 @@ func (b *batch) raiseOverdue(tx *db.Tx, ops []*operation, doubtful, hopeless ale
 		}
 	}
 	return nil
-}
-
-// exchange is one call to an authority, kept for the person who asks what happened.
-type exchange struct {
-	verb     string
-	at       time.Time
-	ops      []*operation
-	receipts []country.Receipt
-	err      error
-}
-
-const rawMax = 16 << 10 // of an answer, in the record of a call
-
-// record keeps a call. It is evidence, not state: without it nothing is lost.
-func (b *batch) record(x exchange) {
-	b.evidence = append(b.evidence, b.evidenceOf(b.lease.ID, x))
-}
-
-// evidenceOf is the write that keeps a call of a lane.
-func (s *Service) evidenceOf(lane string, x exchange) func(tx *db.Tx) error {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return func(*db.Tx) error { return nil }
-	}
-	result, raw := "answered", []byte(nil)
-	if x.err != nil {
-		result = x.err.Error()
-	}
-	if len(x.receipts) > 0 {
-		raw = x.receipts[0].Raw
-	}
-	row := []any{id.String(), lane, x.verb, db.Micros(x.at), s.db.Now().Sub(x.at).Microseconds(), len(x.ops), result, raw[:min(len(raw), rawMax)]}
-	links := make([][]any, len(x.ops))
-	for i, o := range x.ops {
-		links[i] = []any{o.id, id.String()}
-	}
-	return func(tx *db.Tx) error {
-		if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome,reply", row); err != nil {
-			return err
-		}
-		return tx.Insert("exchange_operations", "operation_id,exchange_id", links...)
-	}
 }
 
 // loadFilings reads the stored bytes of operations that have them.

@@ -284,11 +284,11 @@ func (b *batch) callContext(ctx context.Context) (context.Context, context.Cance
 	return callContext(ctx, b.limits)
 }
 
-// callContext bounds one call to an authority.
+// callContext bounds one call to an authority, and counts its bytes.
 func callContext(ctx context.Context, l country.Limits) (context.Context, context.CancelFunc) {
 	timeout := l.CallTimeout
 	if timeout == 0 {
 		timeout = 30 * time.Second
 	}
-	return context.WithTimeout(ctx, timeout)
+	return context.WithTimeout(country.WithTraffic(ctx), timeout)
 }

@@ -109,6 +109,9 @@ func (s *Service) relink(tx *db.Tx, lane string, head country.Link, anew []OpenL
 	}
 	list := make([]transition, len(anew))
 	for i, l := range anew {
+		if err := keepMark(tx, lane, l.OperationID, l.SentAt); err != nil {
+			return err
+		}
 		list[i] = transition{move: relinked, id: l.OperationID, from: l.Stage}
 	}
 	if err := tx.Exec("DELETE FROM filings WHERE "+s.db.In("operation_id", "$1"), db.Strings(idsOf(list))); err != nil {

@@ -57,16 +57,16 @@ type operation struct {
 }
 
 const operationFields = `operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id,
-	coalesce(reference_id, ''), number, stage, tries, crashes, coalesce(started_at, 0), coalesce(sent_at, 0), accepted_at, pack_version, due_at, coalesce(series, '')`
+	coalesce(reference_id, ''), number, stage, tries, crashes, coalesce(started_at, 0), sent_at, accepted_at, pack_version, due_at, coalesce(series, '')`
 
 func scanOperation(scan func(...any) error) (*operation, error) {
 	o := &operation{}
 	var live bool
-	var started, sent, accepted int64
+	var started, accepted int64
 	err := scan(&o.id, &o.scope, &o.transactionID, &o.attempt, &o.kind, &o.code, &live, &o.useCase, &o.supplierID,
-		&o.referenceID, &o.number, &o.stage, &o.tries, &o.crashes, &started, &sent, &accepted, &o.packVersion, db.NullInstant(&o.dueAt), &o.series)
+		&o.referenceID, &o.number, &o.stage, &o.tries, &o.crashes, &started, db.NullInstant(&o.sentAt), &accepted, &o.packVersion, db.NullInstant(&o.dueAt), &o.series)
 	o.live = country.Live(live)
-	o.startedAt, o.sentAt, o.acceptedAt = db.FromMicros(started), db.FromMicros(sent), db.FromMicros(accepted)
+	o.startedAt, o.acceptedAt = db.FromMicros(started), db.FromMicros(accepted)
 	return o, err
 }
 

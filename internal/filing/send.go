@@ -37,7 +37,7 @@ func (b *batch) send(ctx context.Context) error {
 	if err == nil && len(receipts) != len(ops) {
 		err = fmt.Errorf("%d receipts for %d filings", len(receipts), len(ops))
 	}
-	b.record(exchange{verb: "send", at: began, ops: ops, receipts: receipts, err: err})
+	b.record(exchange{verb: "send", at: began, ops: ops, receipts: receipts, err: err, traffic: country.TrafficOf(call)})
 	if err != nil {
 		return b.sendFailed(ctx, ops, err)
 	}
@@ -56,12 +56,28 @@ func (b *batch) send(ctx context.Context) error {
 // markSent stores that bytes may leave. The crash count stays raised: a filing
 // that ends the process while it is sent must be recognised.
 func (b *batch) markSent(ctx context.Context, ops []*operation) error {
+	earlier, again := make([]time.Time, len(ops)), false
+	for i, o := range ops {
+		earlier[i], again = o.sentAt, again || !o.sentAt.IsZero()
+	}
+	if again { // what is known of the sendings before stands before their marks go
+		if err := b.storeEvidence(ctx); err != nil {
+			return err
+		}
+	}
 	return b.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
 			o.sentAt = now
 			list = append(list, o.to(marked, db.Micros(now)))
 		}
 		return list
+	}, func(tx *db.Tx) error {
+		for i, o := range ops {
+			if err := keepMark(tx, b.lease.ID, o.id, earlier[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

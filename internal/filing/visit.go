@@ -255,7 +255,7 @@ func (v *visit) raiseTrouble(tx *db.Tx) error {
 		return nil
 	}
 	since, what := began, alert.Alert{Name: alert.AuthorityUnavailable24h, Subject: v.subject(),
-		Message: fmt.Sprintf("nothing could be filed for %s: %s", age.Round(time.Minute), v.trouble)}
+		Message: fmt.Sprintf("nothing could be filed for %s, %s: %s", age.Round(time.Minute), cmp.Or(v.reason, "put off"), v.trouble)}
 	if age >= hopelessAfter {
 		what.Name = alert.AuthorityUnavailable48h
 	}

@@ -51,7 +51,7 @@ func (s *Ledger) SearchStatements(r db.Reader, q Query) (list []Statement, err e
 
 // OverviewStatements are the queries of the overview.
 func OverviewStatements() []Statement {
-	return []Statement{{newestSQL, nil}, {openDueSQL, []any{openMax}}, {openIdleSQL, []any{openMax}}, {queuedSQL, []any{queueLook}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueLook}}, {depthsIdleSQL, []any{queueLook}}}
+	return []Statement{{newestSQL, nil}, {openDueSQL, []any{openMax}}, {openIdleSQL, []any{openMax}}, {queuedSQL, []any{queueLook}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueLook}}, {depthsIdleSQL, []any{queueLook}}, {waitsSQL(), []any{queueLook, int64(1)}}}
 }
 
 // CorrectionsStatement is the query of what corrects a transaction.

@@ -68,7 +68,28 @@ type Exchange struct {
 	Filings        int64 // that were in the call
 	Outcome        string
 	Answered       bool   // else Outcome says what went wrong
+	Decision       string // about this operation's filing, of an answer: see [country.Outcome] and [filing.Duplicate]
+	Said           string // about it, in the authority's words
 	Reply          []byte // what came back, cut to its first 16 KiB
+	Counted        bool   // the bytes of the bodies are known
+	Out, In        int64
+}
+
+// Refused reports whether the call was answered with a no.
+func (x Exchange) Refused() bool {
+	return x.Decision == string(country.Rejected) || x.Decision == filing.Duplicate
+}
+
+// text says in one line what came of a call.
+func (x Exchange) text() string {
+	what := x.Outcome
+	if x.Answered && x.Decision != "" {
+		what = strings.ReplaceAll(x.Decision, "_", " ")
+	}
+	if x.Said != "" {
+		what += ", " + x.Said
+	}
+	return x.Verb + ": " + what
 }
 
 // Filed is what was made for the authority, byte for byte.
@@ -146,10 +167,11 @@ func (s *Ledger) lifeAttempts(r db.Reader, l *Life) (err error) {
 func (s *Ledger) lifeExchanges(r db.Reader, l *Life) (err error) {
 	l.Exchanges, err = db.Collect(r, func(scan func(...any) error) (x Exchange, err error) {
 		var at, took int64
-		err = scan(&x.ID, &x.Lane, &x.Verb, &at, &took, &x.Filings, &x.Outcome, &x.Reply)
+		err = scan(&x.ID, &x.Lane, &x.Verb, &at, &took, &x.Filings, &x.Outcome, &x.Reply, &x.Counted, &x.Out, &x.In, &x.Decision, &x.Said)
 		x.At, x.Took, x.Answered = db.FromMicros(at), time.Duration(took)*time.Microsecond, x.Outcome == "answered"
 		return x, err
-	}, `SELECT x.exchange_id, x.lane, x.verb, x.at, x.took, x.filings, x.outcome, x.reply FROM exchange_operations e
+	}, `SELECT x.exchange_id, x.lane, x.verb, x.at, x.took, x.filings, x.outcome, x.reply, x.bytes_out IS NOT NULL, coalesce(x.bytes_out, 0), coalesce(x.bytes_in, 0), e.decision, e.said
+		FROM exchange_operations e
 		JOIN exchanges x ON x.exchange_id = e.exchange_id WHERE e.operation_id = $1 ORDER BY e.exchange_id DESC LIMIT `+strconv.Itoa(exchangesMax), l.OperationID)
 	slices.Reverse(l.Exchanges)
 	return err
@@ -240,10 +262,17 @@ func (l *Life) moments() []Moment {
 	if l.Filing != nil {
 		add(l.Filing.PreparedAt, "prepared", "the exact bytes were made and stored")
 	}
-	add(l.SentAt, "sent", "marked as sent")
+	recorded := false
 	for i, x := range l.Exchanges {
-		text := x.Verb + ": " + x.Outcome
-		list = append(list, Moment{At: x.At, What: "exchange", Text: text, Exchange: &l.Exchanges[i]})
+		recorded = recorded || x.Verb == "send" && !x.At.Before(l.SentAt)
+		list = append(list, Moment{At: x.At, What: "exchange", Text: x.text(), Exchange: &l.Exchanges[i]})
+	}
+	switch { // the mark is of the last sending; a call that was recorded tells more of it
+	case recorded:
+	case l.SettledAt.IsZero():
+		add(l.SentAt, "sent", "marked as sent; no answer to this call is recorded")
+	default:
+		add(l.SentAt, "sent", "marked as sent")
 	}
 	switch {
 	case l.SettledBy != "":

@@ -59,7 +59,8 @@ func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
 		if l.Filing == nil || len(l.Filing.Report) == 0 || l.Filing.AuthorityID1 != *l.Result.AuthorityID1 || l.Filing.Receipt == "" {
 			t.Errorf("the filing: %+v", l.Filing)
 		}
-		if len(l.Exchanges) != 1 || l.Exchanges[0].Verb != "send" || !l.Exchanges[0].Answered || len(l.Exchanges[0].Reply) == 0 || l.Exchanges[0].Took < 0 {
+		if len(l.Exchanges) != 1 || l.Exchanges[0].Verb != "send" || !l.Exchanges[0].Answered || len(l.Exchanges[0].Reply) == 0 || l.Exchanges[0].Took < 0 ||
+			l.Exchanges[0].Decision != "accepted" || !l.Exchanges[0].Counted || l.Exchanges[0].Out == 0 || l.Exchanges[0].In == 0 {
 			t.Errorf("the exchanges: %+v", l.Exchanges)
 		}
 		if len(l.Events) != 1 || l.Events[0].ResourceID != id {
@@ -81,7 +82,7 @@ func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
 				t.Errorf("%s stands after what came later", m.What)
 			}
 		}
-		if first, last := what[0], what[len(what)-1]; first != "accepted" || last != "settled" || !slices.Contains(what, "exchange") || !slices.Contains(what, "sent") {
+		if first, last := what[0], what[len(what)-1]; first != "accepted" || last != "settled" || !slices.Contains(what, "exchange") || slices.Contains(what, "sent") {
 			t.Errorf("the moments: %v", what)
 		}
 		execSQL(t, n.DB, `INSERT INTO lifecycle (operation_id, source, message_key, client_id, at, code, name, severity, message, learned_at)

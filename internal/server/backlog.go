@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,12 +22,13 @@ type backlog struct {
 	db   *db.DB
 	open []*prometheus.Desc // by queue
 	age  []*prometheus.Desc
+	wait *prometheus.Desc
 }
 
 const backlogTimeout = 2 * time.Second
 
 func newBacklog(d *db.DB) *backlog {
-	b := &backlog{db: d}
+	b := &backlog{db: d, wait: prometheus.NewDesc("tributary_operations_waiting", "Operations that wait, by published reason.", []string{"country", "environment", "reason"}, nil)}
 	for _, of := range []struct{ name, what string }{{"operations", "Operations that have not ended."}, {"webhooks", "Webhook events that wait for a try."}} {
 		b.open = append(b.open, prometheus.NewDesc("tributary_"+of.name+"_open", of.what, nil, nil))
 		b.age = append(b.age, prometheus.NewDesc("tributary_"+of.name+"_oldest_seconds", "Age of the oldest: "+of.what, nil, nil))
@@ -40,6 +42,7 @@ func (b *backlog) Describe(to chan<- *prometheus.Desc) {
 		to <- b.open[i]
 		to <- b.age[i]
 	}
+	to <- b.wait
 }
 
 // Collect asks the database.
@@ -49,12 +52,16 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	var counts [2]int
 	var oldest [2]time.Time
 	var now time.Time
+	var waits []ledger.Waiting
 	err := b.db.Read(ctx, func(r db.Reader) (err error) {
 		now = r.Now()
 		if counts[0], oldest[0], err = ledger.Open(r); err != nil {
 			return err
 		}
-		counts[1], oldest[1], err = webhook.Backlog(r)
+		if counts[1], oldest[1], err = webhook.Backlog(r); err != nil {
+			return err
+		}
+		waits, err = ledger.Waits(r)
 		return err
 	})
 	if err != nil {
@@ -67,5 +74,9 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 		}
 		to <- prometheus.MustNewConstMetric(b.open[i], prometheus.GaugeValue, float64(counts[i]))
 		to <- prometheus.MustNewConstMetric(b.age[i], prometheus.GaugeValue, age)
+	}
+	for _, w := range waits {
+		code, environment, _ := strings.Cut(w.At.String(), ".")
+		to <- prometheus.MustNewConstMetric(b.wait, prometheus.GaugeValue, float64(w.Operations), code, environment, string(w.Code))
 	}
 }

@@ -1,0 +1,4 @@
+package country
+
+// NewClient is the client that packs get.
+var NewClient = newClient
