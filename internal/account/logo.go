@@ -30,11 +30,13 @@ const (
 	// progressive JPEG twelve with its coefficients, and interlacing adds a pass.
 	pixelBytes   = 16
 	decodedBytes = 64 << 20 // of all pictures that are decoded at the same time
+
+	picturesWaiting = 8 // of one client
 )
 
 // decoding bounds the memory of pictures: a file of a few kilobytes can stand for
 // 64 MiB, and forty at a time were 1.4 GB. It is the process that has the memory.
-var decoding = turnstile.New(decodedBytes)
+var decoding = turnstile.New(decodedBytes, picturesWaiting)
 
 // Logo describes a client's logo; [Accounts.Logo] has its bytes.
 type Logo struct {

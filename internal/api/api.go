@@ -25,6 +25,7 @@ import (
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
+	"tributary/internal/turnstile"
 	"tributary/internal/webhook"
 )
 
@@ -59,13 +60,14 @@ type API struct {
 	openAPI []byte
 	pages   *reference
 	now     func() time.Time
+	large   *turnstile.Gate
 
 	refusals refusals
 }
 
 // New builds the handler.
 func New(cfg Config) (*API, error) {
-	a := &API{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: time.Now}
+	a := &API{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: time.Now, large: newLargeGate()}
 	a.took = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tributary_http_request_seconds", Help: "Time to answer a request of the public API.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"runtime/debug"
 	"sort"
 	"strconv"
@@ -22,6 +23,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/turnstile"
 )
 
 // call is one request on its way to an answer.
@@ -33,6 +35,9 @@ type call struct {
 	status int // 0: nothing has been written
 
 	read, wrote int64 // bytes of body and answer
+
+	large *turnstile.Gate // of bodies that take memory to judge
+	leave func()          // of the gate; nil: not inside
 
 	lingers bool // the caller may still be writing a body that was refused
 }
@@ -72,7 +77,7 @@ func (a *API) serve(path string, methods map[string]route) http.Handler {
 	allow := strings.Join(allowed, ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := a.now()
-		c := &call{Request: r, id: requestID(r)}
+		c := &call{Request: r, id: requestID(r), large: a.large}
 		c.out = noted{w, &c.status, &c.wrote}
 		r.Body = &bodyReader{ReadCloser: r.Body}
 		head := w.Header()
@@ -135,6 +140,9 @@ func (c *call) unpaid() int {
 
 // finish logs and measures; a panic becomes a 500 that tells nothing.
 func (a *API) finish(c *call, path string, began time.Time) {
+	if c.leave != nil {
+		defer c.leave()
+	}
 	if p := recover(); p != nil {
 		if p == http.ErrAbortHandler { // a sentinel by contract of net/http
 			panic(p)
@@ -215,7 +223,29 @@ func (c *call) body() ([]byte, error) {
 	if len(buffer) > bodyBytesMax {
 		return nil, tooLarge()
 	}
+	if len(buffer) > smallBodyMax {
+		if c.leave, err = c.large.Enter(c.Context(), c.caller.ClientID, c.read*treeFactor); err != nil {
+			return nil, err
+		}
+	}
 	return buffer, nil
+}
+
+const (
+	smallBodyMax = 64 << 10 // bodies up to it wait for nobody
+
+	// treeFactor is how many bytes a byte of a body becomes at worst: of "0," each
+	// is a value of its own.
+	treeFactor = 64
+
+	largeWaiting = 4 // bodies of one client; more are told to come back
+)
+
+// newLargeGate leaves half of the cores to small requests, and no more than a
+// quarter of the memory to the trees of large ones.
+func newLargeGate() *turnstile.Gate {
+	most := int64(bodyBytesMax*treeFactor) * int64(max(1, runtime.GOMAXPROCS(0)/2))
+	return turnstile.New(min(most, debug.SetMemoryLimit(-1)/4), largeWaiting)
 }
 
 func tooLarge() error {

@@ -33,8 +33,8 @@ type certificate struct {
 // openCertificate opens a PKCS#12. problem is the client's, err is ours.
 //
 // Failure policy: opening is computing that cannot be interrupted, so its
-// price is read from the file first (identity.Read), no more run at a time than there
-// are cores, clients take turns, and no opening takes longer than openFor. One
+// price is read from the file first (identity.Read), one core is left to
+// the others, clients take turns, and no opening takes longer than openFor. One
 // that is given up keeps its core until it ends, which the limits bound to seconds.
 func (c *Companies) openCertificate(ctx context.Context, clientID string, der []byte, password string) (cert *certificate, problem *fault.Fault, err error) {
 	if len(der) > pkcs12BytesMax {

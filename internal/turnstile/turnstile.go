@@ -15,13 +15,11 @@ import (
 	"tributary/internal/fault"
 )
 
-// waitingMax is how much work of one owner may wait. What waits holds its input.
-const waitingMax = 32
-
 // Gate lets work through by weight, owners in turns. It is safe for concurrent use.
 type Gate struct {
 	mu       sync.Mutex
 	capacity int64
+	queue    int // pieces of work of one owner that may wait
 	inside   int64
 	waiting  map[string][]*waiter
 	owners   []string // that wait, in the order of their turns
@@ -32,16 +30,17 @@ type waiter struct {
 	enter  chan struct{} // closed when it may
 }
 
-// New makes a gate for a capacity in whatever unit weights have.
-func New(capacity int64) *Gate {
-	return &Gate{capacity: capacity, waiting: map[string][]*waiter{}}
+// New makes a gate for a capacity in whatever unit weights have. queue is how
+// many pieces of work of one owner may wait: what waits holds its input.
+func New(capacity int64, queue int) *Gate {
+	return &Gate{capacity: capacity, queue: queue, waiting: map[string][]*waiter{}}
 }
 
 // Enter waits until there is room for a weight and it is the owner's turn. The
 // caller must call leave once, when the work is done. Work that weighs more than
 // the capacity goes in alone.
 //
-// Failure policy: an owner that has waitingMax waiting is told to come back
+// Failure policy: an owner whose queue is full is told to come back
 // (fault.Limited); a caller whose ctx ends gets its error and has taken nothing.
 func (g *Gate) Enter(ctx context.Context, owner string, weight int64) (leave func(), err error) {
 	weight = min(max(weight, 1), g.capacity)
@@ -51,7 +50,7 @@ func (g *Gate) Enter(ctx context.Context, owner string, weight int64) (leave fun
 		g.mu.Unlock()
 		return g.leaver(weight), nil
 	}
-	if len(g.waiting[owner]) >= waitingMax {
+	if len(g.waiting[owner]) >= g.queue {
 		g.mu.Unlock()
 		return nil, &fault.Error{Kind: fault.Limited, Message: "too much costly work of this client is waiting", RetryAfter: time.Second,
 			Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Message: "wait before the next request"}}}

@@ -30,7 +30,7 @@ func enter(t *testing.T, g *turnstile.Gate, owner string, weight int64, order ch
 
 func TestOwnersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := turnstile.New(10)
+		g := turnstile.New(10, 32)
 		leave, err := g.Enter(t.Context(), "first", 10)
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 
 func TestTheCapacityHoldsAndTheLargeAreNotStarved(t *testing.T) {
 	t.Parallel()
-	g := turnstile.New(100)
+	g := turnstile.New(100, 32)
 	var inside, most atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 400 {
@@ -80,7 +80,7 @@ func TestTheCapacityHoldsAndTheLargeAreNotStarved(t *testing.T) {
 
 func TestWaitingIsBoundedAndCanBeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := turnstile.New(1)
+		g := turnstile.New(1, 32)
 		leave, err := g.Enter(t.Context(), "a", 1)
 		if err != nil {
 			t.Fatal(err)
