@@ -14,7 +14,8 @@ import (
 // crashCountry is a country as kill runs use it: who sells and what, as its example says.
 type crashCountry struct {
 	country.Pack
-	credit bool // now and then a sale is credited
+	credit   bool             // now and then a sale is credited
+	settings country.Settings // of the company, instead of the example's
 }
 
 // crashCountryOf finds a country that has an authority.

@@ -92,13 +92,15 @@ func (s *stage) command(args ...string) {
 	}
 }
 
-func (s *stage) addNode() {
+// addNode starts a node, with more flags than every node has.
+func (s *stage) addNode(more ...string) {
 	address := freeAddress(s.t)
 	n := &node{base: "http://" + address}
 	n.args = []string{"serve", "--listen", address, "--admin", freeAddress(s.t), "--database", s.database, "--master-key", s.masterKey(),
 		"--documents", "file://" + filepath.Join(s.dir, "documents"), "--data", s.dir, "--public-url", "https://api.example.test", // receivers may not stand on our own host
 		"--simulators", s.sims,
 		"--webhook-ca", s.receiver.ca, "--webhook-allow", "127.0.0.0/8", "--webhook-retry-base", "200ms", "--authority-retry-base", "100ms", "--log-level", "warn"}
+	n.args = append(n.args, more...)
 	s.nodes = append(s.nodes, n)
 	s.launch(n, "")
 }
@@ -169,6 +171,9 @@ func (s *stage) onboard(c crashCountry) string {
 	body := map[string]any{
 		"meta": map[string]any{"country_code": c.Code, "external_id": "crash-" + c.Code}, "legal_name": of.LegalName, "address": of.Address,
 		"tax_information": map[string]any{"tax_number": of.TaxNumber}, "settings": of.Settings,
+	}
+	if len(c.settings) > 0 {
+		body["settings"] = c.settings
 	}
 	opened, err := c.Example.Open(time.Now())
 	if err != nil {

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/killpoint"
+	"tributary/internal/official/xxwire"
+)
+
+// A message of an authority is on disk when the process is killed, and its answer
+// has not left: the authority repeats it, or the mailbox is looked into again, and
+// what it says is done once.
+func TestKilledBetweenAMessagesStorageAndItsAnswer(t *testing.T) {
+	if !killpoint.Armed {
+		t.Skip("the program cannot be killed at a place: needs -tags killpoints")
+	}
+	t.Parallel()
+	for name, c := range map[string]struct {
+		postgres bool
+		number   string
+		messages int // that the authority sends about a document, repetitions apart
+	}{
+		"called back":          {false, "K-1" + xxwire.SuffixCallback, 2}, // the decision, and a late "pending"
+		"called back, refused": {true, "K-2" + xxwire.SuffixCallbackRefused, 2},
+		"fetched":              {false, "K-3" + xxwire.SuffixMailbox, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, fastBinary(t), 0, c.postgres)
+			s.addNode("--callbacks", freeAddress(t))
+			n := s.nodes[0]
+			n.process.waitReady()
+			land := crashCountryOf(t, "XX")
+			land.settings = country.Settings{"mailbox": true}
+			supplier := s.onboard(land)
+			n.process.kill()
+			s.launch(n, string(killpoint.Heard)+":1")
+			n.process.waitReady()
+			id := s.submitOne(land.body(c.number, c.number, supplier, time.Now().UTC()))
+			if !n.process.endsWithin(time.Minute) {
+				t.Fatalf("nothing was heard\n%s", s.lastWords())
+			}
+			if told := s.receiver.told(id); told != 0 {
+				t.Errorf("announced %d times before", told)
+			}
+			s.launch(n, "")
+			n.process.waitReady()
+			if missing := s.awaitTold([]string{id}); len(missing) > 0 {
+				t.Fatalf("%s has not ended\n%s", id, s.lastWords())
+			}
+			s.heardOnce(id, c.messages)
+		})
+	}
+}
+
+// submitOne posts a sale and answers its operation.
+func (s *stage) submitOne(body []byte) string {
+	s.t.Helper()
+	var got struct {
+		OperationID string `json:"operation_id"`
+	}
+	status, answer, err := s.post(s.nodes[0].base, "/v1/transactions", body)
+	if err != nil || status != http.StatusAccepted || json.Unmarshal(answer, &got) != nil {
+		s.t.Fatalf("submitted: %d %s %v", status, answer, err)
+	}
+	return got.OperationID
+}
+
+// heardOnce sees one effect of everything that was said about an operation.
+func (s *stage) heardOnce(id string, messages int) {
+	s.t.Helper()
+	status, answer, err := s.fetch(s.nodes[0].base, "/v1/transactions/"+id)
+	var r shown
+	if err != nil || status != http.StatusOK || json.Unmarshal(answer, &r) != nil {
+		s.t.Fatalf("%d %s %v", status, answer, err)
+	}
+	d, err := db.Open(s.t.Context(), db.Config{URL: s.database, Guest: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }() // only read
+	count := func(sql string) (n int) {
+		if err := d.Read(s.t.Context(), func(r db.Reader) error { return r.Row(sql).Scan(&n) }); err != nil {
+			s.t.Fatal(err)
+		}
+		return n
+	}
+	s.eventually("every message", func() bool {
+		return count("SELECT count(*) FROM inbox_messages WHERE taken_at IS NOT NULL AND operation_id = '"+id+"'") == messages
+	})
+	if n := count("SELECT count(*) FROM inbox_messages"); n != messages {
+		s.t.Errorf("%d messages are stored, want %d", n, messages)
+	}
+	if n := count("SELECT count(*) FROM webhook_events WHERE resource_id = '" + id + "'"); n != 1 {
+		s.t.Errorf("%d events", n)
+	}
+	held := map[string]int{"SUCCESS": 1, "FAILURE": 0}
+	want, ended := held[r.Status]
+	if n := s.registered(); !ended || n != want {
+		s.t.Errorf("it ended %s, and the authority holds %d", r.Status, n)
+	}
+}
+
+// registered is how many documents the reference authority holds.
+func (s *stage) registered() int {
+	s.t.Helper()
+	var book struct{ Count int }
+	answer, err := s.client.Get(s.sims + "/_control/xx/registrations")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&book); err != nil {
+		s.t.Fatal(fmt.Errorf("registrations: %w", err))
+	}
+	return book.Count
+}
