@@ -4,6 +4,8 @@ package tributary_test
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -32,8 +34,7 @@ var staircase = [][]string{
 	{"country/identity"},
 	{"country"},
 	{"country/en16931"},
-	{"country/xx", "country/generic", "country/es", "country/mx", "country/pl", "country/at", "country/be", "country/de", "country/dk", "country/fi", "country/ie", "country/lu", "country/nl", "country/no", "country/se",
-		"authority/reference", "authority/aeat", "authority/vies", "authority/sat", "authority/ksef"},
+	{"country/??", "country/generic", "authority/*"}, // a country is a folder of two letters
 	{"country/world"},
 	{"country/packtest"},
 	{"db"},
@@ -86,7 +87,13 @@ func TestPackagesImportOnlyToTheirLeft(t *testing.T) {
 	step := map[string]int{}
 	for i, names := range staircase {
 		for _, name := range names {
-			step["tributary/internal/"+name] = i
+			folders, err := filepath.Glob("internal/" + name)
+			if err != nil || len(folders) == 0 {
+				t.Errorf("%s is on the staircase but does not exist", name)
+			}
+			for _, folder := range folders {
+				step["tributary/"+filepath.ToSlash(folder)] = i
+			}
 		}
 	}
 	seen := map[string]bool{}
@@ -139,6 +146,50 @@ func TestPacksAndDoublesDoNotKnowEachOther(t *testing.T) {
 	}
 	if seen == 0 {
 		t.Error("no double was found")
+	}
+}
+
+// A new country touches its folder, its double's, and one line: of the program
+// nothing but the list of the world knows a pack or a double, and nobody else asks
+// whether a country is this one or that one.
+func TestACountryIsOneFolderAndOneLine(t *testing.T) {
+	pack := regexp.MustCompile(`^tributary/internal/(country/[a-z]{2}|authority/(?:[a-uw-z]|v[^i])[a-z]*)$`) // VIES is no country's
+	owners, countries := map[string][]string{}, 0
+	for _, p := range packages(t) {
+		if pack.MatchString(p.ImportPath) {
+			countries++
+		}
+		for _, imported := range p.Imports {
+			if pack.MatchString(imported) {
+				owners[imported] = append(owners[imported], p.ImportPath)
+			}
+		}
+	}
+	for name, known := range owners {
+		if name == "tributary/internal/country/xx" { // the reference authority is also what bench and tests file with
+			continue
+		}
+		if len(known) != 1 || known[0] != "tributary/internal/country/world" {
+			t.Errorf("%s is known to %v", name, known)
+		}
+	}
+	if countries < 18 || len(owners) != countries {
+		t.Errorf("%d packs and doubles, %d in the world", countries, len(owners))
+	}
+	for _, s := range sources(t) {
+		if strings.HasPrefix(s.path, "internal/country/") || strings.HasPrefix(s.path, "internal/authority/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if c, ok := n.(*ast.BinaryExpr); ok && (c.Op == token.EQL || c.Op == token.NEQ) {
+				for _, side := range []ast.Expr{c.X, c.Y} {
+					if l, ok := side.(*ast.BasicLit); ok && regexp.MustCompile(`^"(ES|MX|PL|AT|BE|DE|DK|FI|IE|LU|NL|NO|SE)"$`).MatchString(l.Value) {
+						t.Errorf("%s asks whether a country is %s", s.at.Position(c.Pos()), l.Value)
+					}
+				}
+			}
+			return true
+		})
 	}
 }
 

@@ -29,7 +29,7 @@ func Page() en16931.Page {
 		Means:  map[string]string{"CARD": "1"},
 		Exempt: "Steuerfrei nach § 4 UStG",
 		Example: &country.Example{
-			Company: country.Supplier{LegalName: "Muster Handel GmbH", TaxNumber: "DE111111125",
+			Company: country.Supplier{LegalName: "Muster Handel GmbH", CompanyNumber: "HRB 4711", TaxNumber: "DE111111125",
 				Address: transaction.Address{CountryCode: "DE", City: "Berlin", PostalCode: "10115", AddressLine1: "Musterstraße 7"}},
 			Sale: `{"currency_code": "EUR", "items": [{"number": 1, "name": "Tee, 100 g", "quantity": 2, "unit_price": 11900, "tax_breakdowns": [{"rate": 19, "regime": "VAT"}]}],
 				"customer": {"legal_name": "Beispiel AG", "type": "BUSINESS", "tax_information": {"tax_number": "DE129273398"},

@@ -3,7 +3,11 @@
 // It owns the page of data and nothing else; the invoice is en16931's.
 package dk
 
-import "tributary/internal/country/en16931"
+import (
+	"tributary/internal/country"
+	"tributary/internal/country/en16931"
+	"tributary/internal/transaction"
+)
 
 // Page is Denmark in the family of EN 16931.
 func Page() en16931.Page {
@@ -20,5 +24,12 @@ func Page() en16931.Page {
 		// Between Danish parties neither 30 nor 20 is a means of payment (DK-R-005).
 		Means:  map[string]string{"TRANSFER": "58", "CHECK": "1"},
 		Exempt: "Momsfritaget",
+		Example: &country.Example{
+			Company: country.Supplier{LegalName: "Eksempel Handel ApS", CompanyNumber: "12345674", TaxNumber: "DK12345674",
+				Address: transaction.Address{CountryCode: "DK", City: "København", PostalCode: "1050", AddressLine1: "Eksempelvej 1"}},
+			Sale: `{"currency_code": "DKK", "items": [{"number": 1, "name": "Te, 100 g", "quantity": 2, "unit_price": 12500, "tax_breakdowns": [{"rate": 25, "regime": "VAT"}]}],
+				"customer": {"legal_name": "Prøve A/S", "type": "BUSINESS", "entity_number": "88146328", "tax_information": {"tax_number": "DK88146328"},
+					"address": {"country_code": "DK", "city": "Aarhus", "postal_code": "8000", "address_line_1": "Prøvegade 2"}}}`,
+		},
 	}
 }

@@ -2,12 +2,14 @@ package en16931_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,17 +34,45 @@ type relative struct {
 	city, postCode, language string
 }
 
-var relatives = []relative{
-	{"AT", "EUR", "ATU12345675", "FN 123456a", "ATU37675002", "", 200, 100, "Wien", "1010", "DE"},
-	{"BE", "EUR", "BE0202239951", "0202239951", "BE0403170701", "0403170701", 210, 60, "Brussel", "1000", "NL"},
-	{"DE", "EUR", "DE111111125", "HRB 4711", "DE129273398", "", 190, 70, "Berlin", "10115", "DE"},
-	{"DK", "DKK", "DK12345674", "12345674", "DK88146328", "88146328", 250, 0, "København", "1050", "DA"},
-	{"FI", "EUR", "FI12345671", "1234567-1", "FI01120389", "0112038-9", 255, 135, "Helsinki", "00100", "FI"},
-	{"IE", "EUR", "IE1234567T", "123456", "IE6388047V", "", 230, 135, "Dublin", "D02 X285", "EN"},
-	{"LU", "EUR", "LU26375245", "B123456", "LU10000356", "", 170, 80, "Luxembourg", "1009", "FR"},
-	{"NL", "EUR", "NL010000446B01", "12345678", "NL002455799B11", "87654321", 210, 90, "Amsterdam", "1011 AB", "NL"},
-	{"NO", "NOK", "NO987654325MVA", "987654325", "NO974760673MVA", "974760673", 250, 150, "Oslo", "0150", "NO"},
-	{"SE", "SEK", "SE556732170701", "5567321707", "SE556036079301", "5560360793", 250, 120, "Stockholm", "111 20", "SV"},
+// relatives are the companies and customers of the pages' own examples.
+var relatives = readRelatives()
+
+func readRelatives() (list []relative) {
+	packs, err := world.Packs()
+	if err != nil {
+		panic(err) // every test would fail
+	}
+	for _, p := range packs {
+		if p.Structured == nil || p.Example == nil || p.Version == en16931.Union(p.Code).Version {
+			continue
+		}
+		var sale struct {
+			Currency string `json:"currency_code"`
+			Items    []struct {
+				Taxes []struct{ Rate float64 } `json:"tax_breakdowns"`
+			}
+			Customer struct {
+				Entity string `json:"entity_number"`
+				Tax    struct {
+					Number string `json:"tax_number"`
+				} `json:"tax_information"`
+			}
+		}
+		if err := json.Unmarshal([]byte(p.Example.Sale), &sale); err != nil {
+			panic(err)
+		}
+		of := p.Example.Company
+		r := relative{code: p.Code, currency: sale.Currency, vat: of.TaxNumber, legal: of.CompanyNumber, buyerVAT: sale.Customer.Tax.Number, buyerLegal: sale.Customer.Entity,
+			standard: int64(10 * sale.Items[0].Taxes[0].Rate), city: of.Address.City, postCode: of.Address.PostalCode, language: p.Facts.Languages[0]}
+		for _, rate := range p.Facts.Rates {
+			if percent, err := strconv.ParseFloat(strings.TrimSuffix(rate.Percent, "%"), 64); err == nil && r.reduced == 0 && rate.Type == transaction.TaxReduced && rate.Until == "" {
+				r.reduced = int64(10 * percent)
+			}
+		}
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b relative) int { return strings.Compare(a.code, b.code) })
+	return list
 }
 
 func family(t testing.TB) map[string]country.Pack {

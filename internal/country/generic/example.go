@@ -17,9 +17,7 @@ func examples() map[string]*country.Example {
 	const euros, pounds = `{"currency_code": "EUR", `, `{"currency_code": "GBP", `
 	const tea = `"items": [{"number": 1, "name": "Tea, 100 g", "quantity": 2, "unit_price": 12100, "tax_breakdowns": [{"rate": 20, "regime": "VAT"}]}]}`
 	return map[string]*country.Example{
-		"IE": of("Liffey Books Limited", "IE6388047V", euros+`"items": [{"number": 1, "name": "Notebook", "quantity": 3, "unit_price": 7570, "tax_breakdowns": [{"rate": 23, "regime": "VAT"}]}]}`, at("IE", "Dublin", "D02 X285", "5 Example Quay")),
 		"GB": of("Thames Tea Company Ltd", "GB980780684", pounds+tea, at("GB", "London", "SE1 9SG", "8 Sample Lane")),
-		"DE": of("Muster Handel GmbH", "DE111111125", euros+`"items": [{"number": 1, "name": "Tee, 100 g", "quantity": 2, "unit_price": 11900, "tax_breakdowns": [{"rate": 19, "regime": "VAT"}]}]}`, at("DE", "Berlin", "10115", "Musterstraße 7")),
 		"FR": of("Exemple SARL", "FR44732829320", euros+tea, at("FR", "Paris", "75001", "1 rue de l'Exemple")),
 		"IT": of("Esempio S.r.l.", "IT12345670785", euros+`"items": [{"number": 1, "name": "Tè, 100 g", "quantity": 2, "unit_price": 12200, "tax_breakdowns": [{"rate": 22, "regime": "VAT"}]}]}`, at("IT", "Roma", "00184", "Via Esempio 2")),
 	}

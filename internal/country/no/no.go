@@ -6,6 +6,7 @@ package no
 import (
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
+	"tributary/internal/transaction"
 )
 
 // settingRegister says that the company stands in the Register of Business
@@ -31,6 +32,13 @@ func Page() en16931.Page {
 			if registered, _ := s.Settings[settingRegister].(bool); registered && p.TaxID == "" {
 				p.TaxID = "Foretaksregisteret"
 			}
+		},
+		Example: &country.Example{
+			Company: country.Supplier{LegalName: "Eksempel Handel AS", CompanyNumber: "987654325", TaxNumber: "NO987654325MVA",
+				Address: transaction.Address{CountryCode: "NO", City: "Oslo", PostalCode: "0150", AddressLine1: "Eksempelgata 1"}},
+			Sale: `{"currency_code": "NOK", "items": [{"number": 1, "name": "Te, 100 g", "quantity": 2, "unit_price": 12500, "tax_breakdowns": [{"rate": 25, "regime": "VAT"}]}],
+				"customer": {"legal_name": "Prøve AS", "type": "BUSINESS", "entity_number": "974760673", "tax_information": {"tax_number": "NO974760673MVA"},
+					"address": {"country_code": "NO", "city": "Bergen", "postal_code": "5003", "address_line_1": "Prøvegata 2"}}}`,
 		},
 	}
 }

@@ -6,6 +6,7 @@ package se
 import (
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
+	"tributary/internal/transaction"
 )
 
 // settingFTax says that the company is approved for F-tax, which its invoices
@@ -34,6 +35,13 @@ func Page() en16931.Page {
 			if approved, _ := s.Settings[settingFTax].(bool); approved {
 				p.TaxID = fTax
 			}
+		},
+		Example: &country.Example{
+			Company: country.Supplier{LegalName: "Exempel Handel AB", CompanyNumber: "5567321707", TaxNumber: "SE556732170701",
+				Address: transaction.Address{CountryCode: "SE", City: "Stockholm", PostalCode: "111 20", AddressLine1: "Exempelgatan 1"}},
+			Sale: `{"currency_code": "SEK", "items": [{"number": 1, "name": "Te, 100 g", "quantity": 2, "unit_price": 12500, "tax_breakdowns": [{"rate": 25, "regime": "VAT"}]}],
+				"customer": {"legal_name": "Prov AB", "type": "BUSINESS", "entity_number": "5560360793", "tax_information": {"tax_number": "SE556036079301"},
+					"address": {"country_code": "SE", "city": "Göteborg", "postal_code": "411 03", "address_line_1": "Provgatan 2"}}}`,
 		},
 	}
 }
