@@ -19,7 +19,9 @@ import (
 type masterKeyCommand struct {
 	Create masterKeyCreate `cmd:"" help:"Make a master key file, readable by its owner only."`
 	Rotate masterKeyRotate `cmd:"" help:"Add a new key to the file and move every client's data key to it; nothing stops."`
-	Rewrap masterKeyRewrap `cmd:"" help:"Move every client's data key to the current master key."`
+	Rewrap masterKeyRewrap `cmd:"" help:"Move every data key to the current master key."`
+	Renew  masterKeyRenew  `cmd:"" help:"Give every client a fresh data key for what is sealed from now on, and document addresses a fresh key."`
+	Retire masterKeyRetire `cmd:"" help:"Take an old key out of the file, once nothing in the database needs it."`
 }
 
 type masterKeyCreate struct {
@@ -77,7 +79,7 @@ func (cmd *masterKeyRotate) Run(c *command) error {
 	})
 }
 
-// rewrapAll moves the data keys of clients and those of authorities' identities.
+// rewrapAll moves the data keys of clients, of authorities' identities and of the service itself.
 func rewrapAll(ctx context.Context, c *command, source string, d *db.DB, a *account.Accounts) (moved int, err error) {
 	if moved, err = a.Rewrap(ctx, actor()); err != nil {
 		return moved, err
@@ -91,6 +93,10 @@ func rewrapAll(ctx context.Context, c *command, source string, d *db.DB, a *acco
 		return moved, err
 	}
 	more, err := e.Rewrap(ctx)
+	if moved += more; err != nil {
+		return moved, err
+	}
+	more, err = account.ServiceKeys{DB: d, Master: master}.Rewrap(ctx)
 	return moved + more, err
 }
 
@@ -125,6 +131,81 @@ func (cmd *masterKeyRewrap) Run(c *command) error {
 		}
 		return cmd.tell(c, rotated{id, moved})
 	})
+}
+
+type masterKeyRenew struct{ bookFlags }
+
+// renewed is what a script reads after a renewal.
+type renewed struct {
+	DataKeys int `json:"data_keys_renewed"`
+}
+
+// Run renews what the master key wraps.
+func (cmd *masterKeyRenew) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		master, err := secret.OpenMaster(masterOf(&cmd.bookFlags))
+		if err != nil {
+			return err
+		}
+		n, err := a.RenewDataKeys(ctx, actor())
+		if err != nil {
+			return err
+		}
+		if err := (account.ServiceKeys{DB: d, Master: master}).Renew(ctx, account.DocumentAddresses); err != nil {
+			return err
+		}
+		return cmd.show(c, renewed{n}, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "data keys renewed\t%d\ndocument addresses\ta fresh key signs within seconds; those signed before stay valid until they end\n", n)
+		})
+	})
+}
+
+type masterKeyRetire struct {
+	bookFlags
+	KeyID string `arg:"" name:"key-id" help:"Of the key, as rotate and doctor print it."`
+}
+
+// retired is what a script reads after a retirement.
+type retired struct {
+	KeyID string `json:"key_id"`
+	Taken bool   `json:"taken_out"` // false: it is kept elsewhere, and nothing here needs it
+}
+
+// Run proves that nothing needs a key and takes it out of its file.
+func (cmd *masterKeyRetire) Run(c *command) error {
+	source := masterOf(&cmd.bookFlags)
+	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
+		master, err := secret.OpenMaster(source)
+		if err != nil {
+			return err
+		}
+		if current, err := master.KeyID(); err != nil || current == cmd.KeyID {
+			return errors.Join(err, fault.New(fault.Invalid, "%s is the key that wraps now: rotate first", cmd.KeyID))
+		}
+		uses, err := server.KeysInUse(ctx, d)
+		if err != nil {
+			return err
+		}
+		for _, use := range uses {
+			if use.KeyID == cmd.KeyID {
+				return fault.New(fault.Conflict, "%d data keys of %s are wrapped by %s: run tributary master-key rewrap first", use.Count, use.Of, cmd.KeyID)
+			}
+		}
+		told := retired{KeyID: cmd.KeyID, Taken: strings.HasPrefix(source, "file:")}
+		if told.Taken {
+			if err := master.Retire(cmd.KeyID); err != nil {
+				return fault.New(fault.Invalid, "%v", err)
+			}
+		}
+		return cmd.show(c, told, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s\t%s\n", cmd.KeyID, retirement(told.Taken)) })
+	})
+}
+
+func retirement(taken bool) string {
+	if taken {
+		return "is taken out of the file; backups of the database made before the last rewrap need a copy of the old file"
+	}
+	return "is needed by nothing in this database; end it where it is kept (Vault: min_decryption_version), and keep it for older backups as long as you keep those"
 }
 
 // databaseOf is the flag, or the file that serve would take.

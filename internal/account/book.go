@@ -126,6 +126,7 @@ func (a *Accounts) readBook(ctx context.Context, old *book) (*book, error) {
 	if version == old.version {
 		return old, nil
 	}
+	a.dropSealers(cards)
 	return base.with(version, cards), nil
 }
 

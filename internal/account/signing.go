@@ -168,6 +168,13 @@ func (a *Accounts) openSealer(ctx context.Context, k dataKey) (*secret.Sealer, e
 	if err != nil {
 		return nil, err
 	}
+	sealer.Follow(func() (*secret.Sealer, error) {
+		again, err := a.wrapped(context.WithoutCancel(ctx), k)
+		if err != nil {
+			return nil, err
+		}
+		return a.master.Open(again, k.context())
+	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sealers[k] = sealer
@@ -258,6 +265,51 @@ func (a *Accounts) Adopt(ctx context.Context, by Actor, from *secret.Master) (mo
 		}
 	}
 	return moved, nil
+}
+
+// RenewDataKeys gives every data key a fresh key for what is sealed from now on;
+// what was sealed before still opens. It returns how many it renewed.
+func (a *Accounts) RenewDataKeys(ctx context.Context, by Actor) (renewed int, err error) {
+	if a.master == nil {
+		return 0, fmt.Errorf("renew data keys: %w", errNoMaster)
+	}
+	var all []wrappedKey
+	err = a.db.Read(ctx, func(r db.Reader) (err error) {
+		all, err = readDataKeys(r, "")
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("renew data keys: %w", err)
+	}
+	for _, k := range all {
+		again, err := a.master.Renew(k.wrapped, k.context())
+		if err != nil {
+			return renewed, err
+		}
+		switch err := a.replaceDataKey(ctx, by, k, again); {
+		case errors.Is(err, db.ErrStale): // re-wrapped meanwhile: the next run renews it
+		case err != nil:
+			return renewed, fmt.Errorf("renew the data key of client %s: %w", k.clientID, err)
+		default:
+			renewed++
+		}
+	}
+	return renewed, nil
+}
+
+// dropSealers forgets the data keys of clients that changed: they may have been renewed.
+func (a *Accounts) dropSealers(changed []*card) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ids := map[string]bool{}
+	for _, c := range changed {
+		ids[c.profile.ClientID] = true
+	}
+	for k := range a.sealers {
+		if ids[k.clientID] {
+			delete(a.sealers, k)
+		}
+	}
 }
 
 func (a *Accounts) replaceDataKey(ctx context.Context, by Actor, k wrappedKey, again []byte) error {

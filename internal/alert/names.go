@@ -35,6 +35,7 @@ const (
 	AuthFailuresSpike       Name = "auth_failures_spike"
 	AuditBroken             Name = "audit_broken"
 	SigningKeyMissing       Name = "signing_key_missing"
+	KeyServiceToken         Name = "key_service_token"
 	ClockSkew               Name = "clock_skew"
 	JobDiscarded            Name = "job_discarded"
 	RetentionFailed         Name = "retention_failed"
@@ -111,6 +112,8 @@ var meanings = []Meaning{
 		"Find the addresses in the log: a client with an old key, or somebody guessing."},
 	{AuditBroken, "client", "The audit log of a client does not verify: a row was changed, removed or forged.",
 		"Treat it as an intrusion: compare with a backup, revoke the client's keys."},
+	{KeyServiceToken, "master key", "The token with which the key service is asked is refused, or ends within a day and cannot be prolonged; afterwards nothing sealed opens.",
+		"Give the service a token that lasts (VAULT_TOKEN) and restart the nodes one by one; prefer a renewable, periodic one."},
 	{SigningKeyMissing, "client", "A client has no key that can sign its webhooks; deliveries wait.",
 		"Give the client a key and promote it, or restore the master key that sealed it."},
 	{ClockSkew, "authority", "Our clock and an authority's differ by more than 60 seconds.",

@@ -57,7 +57,7 @@ func (s *Store) URL(a Attachment) string {
 	if until.Nanosecond() > 0 {
 		seconds++ // at least the whole TTL
 	}
-	format, exp, key := strings.ToLower(a.Type), strconv.FormatInt(seconds, 10), s.keys[0]
+	format, exp, key := strings.ToLower(a.Type), strconv.FormatInt(seconds, 10), (*s.keys.Load())[0]
 	return s.cfg.BaseURL + addressPath + a.ResourceID + "/" + format + "?exp=" + exp + "&kid=" + key.kid + "&sig=" + key.sign(a, format, exp)
 }
 
@@ -76,7 +76,7 @@ func parseSignature(q url.Values) (signature, bool) {
 // they decode to: base64 has several spellings of one value.
 func (s *Store) genuine(sig signature, a Attachment, format string) bool {
 	good := 0
-	for _, key := range s.keys {
+	for _, key := range *s.keys.Load() {
 		same := subtle.ConstantTimeCompare([]byte(key.kid), []byte(sig.kid))
 		good |= same & subtle.ConstantTimeCompare([]byte(key.sign(a, format, sig.exp)), []byte(sig.sig))
 	}

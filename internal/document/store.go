@@ -126,8 +126,8 @@ type Store struct {
 	bucket bucket
 	folder *folder // nil unless files are stored in a folder of this machine
 	remote bool
-	prefix string // of every key: the store's id and a slash
-	keys   []addressKey
+	prefix string                       // of every key: the store's id and a slash
+	keys   atomic.Pointer[[]addressKey] // the first signs, all are accepted
 
 	mu    sync.Mutex
 	floor string          // no earlier shelf is open, as far as we have heard
@@ -156,11 +156,7 @@ func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 	if s.now == nil {
 		s.now = cfg.DB.Now
 	}
-	for _, key := range []secret.Secret{cfg.SigningKey, cfg.PreviousKey} {
-		if !key.IsZero() {
-			s.keys = append(s.keys, newAddressKey(key))
-		}
-	}
+	s.SetKeys(cfg.SigningKey, cfg.PreviousKey)
 	if err := s.register(ctx); err != nil {
 		return nil, fmt.Errorf("register the document store: %w", err)
 	}
@@ -168,6 +164,18 @@ func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// SetKeys replaces the key that signs addresses and the one that is accepted
+// beside it, which may be zero.
+func (s *Store) SetKeys(signs, beside secret.Secret) {
+	var keys []addressKey
+	for _, key := range []secret.Secret{signs, beside} {
+		if !key.IsZero() {
+			keys = append(keys, newAddressKey(key))
+		}
+	}
+	s.keys.Store(&keys)
 }
 
 func (c *Config) check() error {

@@ -133,15 +133,7 @@ func (m *Master) Rotate() (keyID string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("rotate master key: %w", err)
 	}
-	draft, err := os.OpenFile(path+rotationSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, masterFileMode)
-	if errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("rotate master key: another rotation is under way; if none is, remove %s: %w",
-			path+rotationSuffix, fs.ErrExist)
-	}
-	if err != nil {
-		return "", fmt.Errorf("rotate master key: %w", err)
-	}
-	next, err := replaceKeyset(path, draft)
+	next, err := replaceKeyset(path, withPrimary)
 	if err != nil {
 		return "", fmt.Errorf("rotate master key: %w", err)
 	}
@@ -149,9 +141,47 @@ func (m *Master) Rotate() (keyID string, err error) {
 	return tinkKeyID(next.handle.KeysetInfo().GetPrimaryKeyId()), nil
 }
 
-// replaceKeyset writes the keyset of path with a new primary key into draft and
-// puts it in its place. It closes draft, and removes it on any error.
-func replaceKeyset(path string, draft *os.File) (next *kek, err error) {
+// Retire takes a key out of a master file: what it wrapped opens nowhere any
+// more. The caller has made sure that nothing needs it; the key that wraps
+// now cannot be retired. The failure policy is that of [Master.Rotate].
+func (m *Master) Retire(keyID string) error {
+	if m.path == "" {
+		return errors.New("retire master key: only a key in a file is taken out here")
+	}
+	path, err := filepath.EvalSymlinks(m.path)
+	if err != nil {
+		return fmt.Errorf("retire master key: %w", err)
+	}
+	next, err := replaceKeyset(path, func(handle *keyset.Handle) (*keyset.Handle, error) {
+		for _, info := range handle.KeysetInfo().GetKeyInfo() {
+			if tinkKeyID(info.GetKeyId()) != keyID {
+				continue
+			}
+			manager := keyset.NewManagerFromHandle(handle)
+			if err := manager.Delete(info.GetKeyId()); err != nil {
+				return nil, fmt.Errorf("key %s is the one that wraps now: rotate first", keyID)
+			}
+			return manager.Handle()
+		}
+		return nil, fmt.Errorf("there is no key %s in %s", keyID, m.source)
+	})
+	if err != nil {
+		return fmt.Errorf("retire master key: %w", err)
+	}
+	m.kek.Store(next)
+	return nil
+}
+
+// replaceKeyset puts a changed keyset in the place of the one at path. The draft
+// beside it is removed on any error.
+func replaceKeyset(path string, change func(*keyset.Handle) (*keyset.Handle, error)) (next *kek, err error) {
+	draft, err := os.OpenFile(path+rotationSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, masterFileMode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("another rotation is under way; if none is, remove %s: %w", path+rotationSuffix, fs.ErrExist)
+	}
+	if err != nil {
+		return nil, err
+	}
 	closed := false
 	defer func() {
 		if err == nil {
@@ -170,15 +200,7 @@ func replaceKeyset(path string, draft *os.File) (next *kek, err error) {
 	if err != nil {
 		return nil, err
 	}
-	manager := keyset.NewManagerFromHandle(current.handle)
-	id, err := manager.Add(aead.AES256GCMKeyTemplate())
-	if err != nil {
-		return nil, err
-	}
-	if err := manager.SetPrimary(id); err != nil {
-		return nil, err
-	}
-	handle, err := manager.Handle()
+	handle, err := change(current.handle)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hashicorp/vault/api"
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
@@ -49,6 +50,7 @@ type Master struct {
 type kek struct {
 	aead   tink.AEAD
 	handle *keyset.Handle // nil when the key stays in a KMS
+	token  *api.TokenAuth // of a KMS; nil otherwise
 }
 
 // OpenMaster opens the master key named by source: "file:PATH" for a Tink
@@ -210,11 +212,61 @@ func (m *Master) NewKey(c Context) (wrapped []byte, err error) {
 	if err := insecurecleartextkeyset.Write(handle, keyset.NewBinaryWriter(&plain)); err != nil {
 		return nil, fmt.Errorf("make data key: %w", err)
 	}
-	wrapped, err = m.kek.Load().aead.Encrypt(plain.Bytes(), bound)
+	// As it is now: a key that was retired since must not wrap anything more.
+	k, err := m.fresh()
+	if err != nil {
+		return nil, fmt.Errorf("wrap data key: %w", err)
+	}
+	wrapped, err = k.aead.Encrypt(plain.Bytes(), bound)
 	if err != nil {
 		return nil, fmt.Errorf("wrap data key: %w", err)
 	}
 	return wrapped, nil
+}
+
+// Renew adds a fresh key to a data key and wraps it again: what is sealed from
+// now on is sealed with the fresh one, and what was sealed before still opens.
+func (m *Master) Renew(wrapped []byte, c Context) ([]byte, error) {
+	plain, err := m.unwrap(wrapped, c)
+	if err != nil {
+		return nil, fmt.Errorf("renew data key of client %q: %w", c.Client, err)
+	}
+	defer clear(plain)
+	handle, err := insecurecleartextkeyset.Read(keyset.NewBinaryReader(bytes.NewReader(plain)))
+	if err != nil {
+		return nil, fmt.Errorf("renew data key of client %q: %w", c.Client, ErrBroken)
+	}
+	wider, err := withPrimary(handle)
+	if err != nil {
+		return nil, fmt.Errorf("renew data key of client %q: %w", c.Client, err)
+	}
+	var again bytes.Buffer
+	defer func() { clear(again.Bytes()) }()
+	if err := insecurecleartextkeyset.Write(wider, keyset.NewBinaryWriter(&again)); err != nil {
+		return nil, fmt.Errorf("renew data key of client %q: %w", c.Client, err)
+	}
+	bound, err := c.bind(labelWrap)
+	if err != nil {
+		return nil, fmt.Errorf("renew data key of client %q: %w", c.Client, err)
+	}
+	k, err := m.fresh()
+	if err != nil {
+		return nil, fmt.Errorf("renew data key of client %q: %w", c.Client, err)
+	}
+	return k.aead.Encrypt(again.Bytes(), bound)
+}
+
+// withPrimary adds a key to a keyset and makes it the one that seals.
+func withPrimary(handle *keyset.Handle) (*keyset.Handle, error) {
+	manager := keyset.NewManagerFromHandle(handle)
+	id, err := manager.Add(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return nil, err
+	}
+	if err := manager.SetPrimary(id); err != nil {
+		return nil, err
+	}
+	return manager.Handle()
 }
 
 // Open unwraps a data key with the context of its making. Errors are
@@ -233,7 +285,7 @@ func (m *Master) Open(wrapped []byte, c Context) (*Sealer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data key of client %q: %w", c.Client, ErrBroken)
 	}
-	return &Sealer{aead: primitive}, nil
+	return newSealer(primitive), nil
 }
 
 func (m *Master) unwrap(wrapped []byte, c Context) ([]byte, error) {

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
@@ -57,7 +59,33 @@ func (c Context) bind(label string) ([]byte, error) {
 // safe for concurrent use. Keep it: making one again costs a call to the
 // master key, which may be a network away.
 type Sealer struct {
-	aead tink.AEAD
+	aead   atomic.Pointer[tink.AEAD]
+	again  func() (*Sealer, error) // nil: what it has is all there is
+	looked atomic.Int64            // when it last looked again, in Unix seconds
+}
+
+func newSealer(primitive tink.AEAD) *Sealer {
+	s := &Sealer{}
+	s.aead.Store(&primitive)
+	return s
+}
+
+// Follow lets a sealer read its data key again when something does not open:
+// another process may have renewed it. It looks once a second at most.
+func (s *Sealer) Follow(again func() (*Sealer, error)) { s.again = again }
+
+// followed reports whether the data key was read again.
+func (s *Sealer) followed() bool {
+	now, last := time.Now().Unix(), s.looked.Load()
+	if s.again == nil || now == last || !s.looked.CompareAndSwap(last, now) {
+		return false
+	}
+	fresh, err := s.again()
+	if err != nil {
+		return false
+	}
+	s.aead.Store(fresh.aead.Load())
+	return true
 }
 
 // Seal encrypts plain (AES-256-GCM, fresh nonce) and binds c into it.
@@ -66,7 +94,7 @@ func (s *Sealer) Seal(plain Secret, c Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seal for %s: %w", c.Purpose, err)
 	}
-	sealed, err := s.aead.Encrypt(plain.Reveal(), bound)
+	sealed, err := (*s.aead.Load()).Encrypt(plain.Reveal(), bound)
 	if err != nil {
 		return nil, fmt.Errorf("seal for %s: %w", c.Purpose, err)
 	}
@@ -79,7 +107,10 @@ func (s *Sealer) Open(sealed []byte, c Context) (Secret, error) {
 	if err != nil {
 		return Secret{}, fmt.Errorf("open sealed %s: %w", c.Purpose, err)
 	}
-	plain, err := s.aead.Decrypt(sealed, bound)
+	plain, err := (*s.aead.Load()).Decrypt(sealed, bound)
+	if err != nil && s.followed() {
+		plain, err = (*s.aead.Load()).Decrypt(sealed, bound)
+	}
 	if err != nil {
 		return Secret{}, fmt.Errorf("open sealed %s of client %q: %w", c.Purpose, c.Client, ErrBroken)
 	}

@@ -77,8 +77,37 @@ func openVault(uri string) (*kek, error) {
 	if err != nil {
 		return nil, errors.New("the path of the address must be /MOUNT/keys/NAME")
 	}
-	k := &kek{aead: transit{remote: remote}}
+	k := &kek{aead: transit{remote: remote}, token: client.Auth().Token()}
 	return k, probeBinding(k.aead)
+}
+
+// RenewToken prolongs the token with which a key service is asked, where the
+// service lets it, and answers how long it lasts; 0: without an end, or the
+// master key is in no key service.
+func (m *Master) RenewToken(ctx context.Context) (left time.Duration, err error) {
+	token := m.kek.Load().token
+	if token == nil {
+		return 0, nil
+	}
+	refused := errors.New("the key service does not accept the token")
+	about, err := token.LookupSelfWithContext(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("ask how long the token lasts: %w", explainVault(err, refused))
+	}
+	if left, err = about.TokenTTL(); err != nil {
+		return 0, fmt.Errorf("ask how long the token lasts: %w", errNotUnderstood)
+	}
+	if can, err := about.TokenIsRenewable(); err != nil || !can || left == 0 {
+		return left, nil
+	}
+	longer, err := token.RenewSelfWithContext(ctx, 0)
+	if err != nil {
+		return left, fmt.Errorf("renew the token: %w", explainVault(err, refused))
+	}
+	if again, err := longer.TokenTTL(); err == nil && again > 0 {
+		left = again
+	}
+	return left, nil
 }
 
 // probeBinding refuses a key that would accept a data key under a foreign

@@ -36,6 +36,7 @@ type vault struct {
 	mood   string // how to misbehave
 	seen   strings.Builder
 	hangup chan struct{}
+	token  func(w http.ResponseWriter, renew bool) // what it says of the caller's token
 }
 
 func startVault(t *testing.T) *vault {
@@ -132,6 +133,10 @@ func (v *vault) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Header.Get("X-Vault-Token") != vaultToken {
 		refuse(w, 403, "permission denied")
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/v1/auth/token/") {
+		v.token(w, strings.HasSuffix(r.URL.Path, "/renew-self"))
 		return
 	}
 	if err := json.Unmarshal(body, &in); err != nil || r.Method != http.MethodPut {

@@ -173,12 +173,12 @@ func (s *Server) webhookKeys(ctx context.Context, clientID string) (webhook.Keys
 }
 
 func (s *Server) buildDocuments(ctx context.Context) (err error) {
-	key, err := s.documentKey(ctx)
+	key, beside, err := s.documentKeys(ctx)
 	if err != nil {
 		return fmt.Errorf("read the key of document addresses: %w", err)
 	}
 	s.docs, err = document.OpenStore(ctx, document.Config{
-		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key, Log: s.cfg.Log, Alerts: s.alerts,
+		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key, PreviousKey: beside, Log: s.cfg.Log, Alerts: s.alerts,
 		Record: func(r db.Reader, a document.Attachment) ([]byte, error) { return s.service.Stored(r, a) },
 	})
 	return err

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"tributary/internal/account"
@@ -28,6 +30,9 @@ func (c Config) AtTime(now func() time.Time) Config {
 	c.retentionNow = now
 	return c
 }
+
+// WrappedTables are the tables that are asked which master keys they need.
+func WrappedTables() []string { return slices.Collect(maps.Keys(wrappedTables)) }
 
 // DB is the database of a running program.
 func (s *Server) DB() *db.DB { return s.db }

@@ -230,6 +230,8 @@ func (s *Server) Run(ctx context.Context) error {
 	background("restoration", s.runRestore)
 	background("housekeeping", s.housekeep)
 	background("identity provider", s.reachProvider)
+	background("keys", s.followKeys)
+	background("key service", s.keepToken)
 	if s.cfg.Worker {
 		background("transactions", s.service.Run)
 		background("inbox", s.inbox.Run)
