@@ -11,7 +11,7 @@ type submitCommand struct {
 	Paths []string `arg:"" optional:"" name:"file" help:"Files or folders: .json (one transaction or an array), .jsonl or .ndjson, .csv."`
 	URL   string   `help:"Base address of the service." default:"http://127.0.0.1:8080" placeholder:"URL" name:"url"`
 	keyFlags
-	Operation   string        `help:"What the entries are: transaction, adjustment, credit, cancellation or backfill." enum:"transaction,adjustment,credit,cancellation,backfill" default:"transaction"`
+	Operation   string        `help:"What the entries are: transaction, adjustment, credit, cancellation, payment or backfill." enum:"transaction,adjustment,credit,cancellation,payment,backfill" default:"transaction"`
 	Wait        bool          `help:"Wait until every result is there."`
 	WaitFor     time.Duration `help:"Give up waiting after this long; 0 waits as long as it takes." default:"0s"`
 	Concurrency int           `help:"Requests at the same time." default:"8"`

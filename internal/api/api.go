@@ -150,6 +150,7 @@ func (a *API) routes() []route {
 		{"POST", "/v1/transactions/adjustment", false, a.submit(transaction.Adjustment), docAdjustment},
 		{"POST", "/v1/transactions/credit", false, a.submit(transaction.Credit), docCredit},
 		{"POST", "/v1/transactions/cancellation", false, a.submit(transaction.Cancellation), docCancellation},
+		{"POST", "/v1/transactions/payment", false, a.submit(transaction.PaymentReport), docPayment},
 		{"POST", "/v1/transactions/backfill/reported", false, a.submit(transaction.Backfill), docBackfill},
 		{"GET", historyPath, false, a.history, docHistory},
 		{"GET", "/v1/transactions/{operation_id}", false, a.result, docResult},

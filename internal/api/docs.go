@@ -41,8 +41,10 @@ var (
 		description: "The whole payload with reference_transaction_id. Adjustments may not exceed the original in sum."}
 	docCredit       = operationDoc{tag: "Transactions", summary: "Credit a whole transaction", request: "Credit", example: "credit", answers: accepted()}
 	docCancellation = operationDoc{tag: "Transactions", summary: "Cancel a transaction", request: "Cancellation", example: "cancellation", answers: accepted()}
-	docBackfill     = operationDoc{tag: "Transactions", summary: "Make a document known that was issued elsewhere", request: "Backfill", example: "backfill", answers: accepted()}
-	docResult       = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{{"operation_id", "path", "As answered on submission.", object{"type": "string", "format": "uuid"}}},
+	docPayment      = operationDoc{tag: "Transactions", summary: "Report money received for earlier transactions", request: "PaymentReport", example: "payment", answers: accepted(),
+		description: "Where the country has a document for it, as Mexico (CFDI type P); elsewhere 400 unsupported_operation. What is paid in parts is reported part by part: each names what is still owed. A payment is taken back by a cancellation."}
+	docBackfill = operationDoc{tag: "Transactions", summary: "Make a document known that was issued elsewhere", request: "Backfill", example: "backfill", answers: accepted()}
+	docResult   = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{{"operation_id", "path", "As answered on submission.", object{"type": "string", "format": "uuid"}}},
 		answers: map[int]any{200: filing.Result{}, 404: errorBody{}, 410: errorBody{}}}
 	docHistory = operationDoc{tag: "Transactions", summary: "Attempts of a transaction, oldest first", params: []param{pathParam("transaction_id", "The client's id, percent-encoded.")},
 		answers: map[int]any{200: historyAnswer{}, 404: historyUnknown{}}}

@@ -244,6 +244,9 @@ func members() object {
 		"total_amount": stated("With tax"), "total_net_amount": stated("Without tax"), "total_tax_amount": stated("The tax"),
 		"payment_terms":   object{"type": []any{"string", "null"}, "maxLength": 500, "pattern": notePattern, "description": "Terms in words."},
 		"buyer_reference": line("The buyer's own reference; DE: a Leitweg-ID.", 100), "order_reference": line("The buyer's order.", 100), "contract_reference": line("The contract.", 100), "project_reference": line("The project.", 100),
+		"references": object{"type": "array", "minItems": 1, "maxItems": 100, "description": "What the payment was for, where it is more than one transaction; the amounts add up to the payments. Stands in place of reference_transaction_id.", "items": record("One transaction.", object{
+			"transaction_id": identifier("Its transaction_id."), "amount": amount("How much of the payment is for it."),
+		}, "transaction_id", "amount")},
 		"reference_transaction_id": identifier("transaction_id of the original."), "reason": line("Code of the country, where it wants one.", 200),
 		"tax_authority_id_1": line("The authority's id of the document, if it is known.", 200),
 	}
@@ -282,6 +285,10 @@ func transactionSchemas() object {
 		[]string{"country_code", "transaction_id", "transaction_number", "transaction_date", "tax_authority_id_1", "supplier", "customer", "currency_code", "items"},
 		[]string{"country_code", "transaction_id", "transaction_number", "transaction_date"})
 	backfill["properties"].(object)["transaction_number"] = filled("The document's number.", 50)
+	payment := bodyOf("Money received for earlier transactions, in their currency; transaction_date is when it came."+rest,
+		[]string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "references", "payments", "exchange_rate", "exchange_rate_date", "note"},
+		[]string{"country_code", "transaction_date", "transaction_id", "payments"})
+	payment["oneOf"] = []any{object{"required": list("reference_transaction_id")}, object{"required": list("references")}}
 	backfill["dependentRequired"] = object{"items": list("currency_code")}
 	return object{
 		"NewSeries": record("A number series.", object{
@@ -291,13 +298,14 @@ func transactionSchemas() object {
 			"next":         object{"type": []any{"integer", "null"}, "minimum": 1, "maximum": 999_999_999_999, "description": "The first number; 1 where absent."},
 			"yearly":       object{"type": []any{"boolean", "null"}, "description": "Count anew in each year; the pattern then has the year."},
 		}, "supplier_id", "pattern"),
-		"Trial":       object{"anyOf": []any{ref("Transaction"), ref("Adjustment"), ref("Credit"), ref("Cancellation")}},
+		"Trial":       object{"anyOf": []any{ref("Transaction"), ref("Adjustment"), ref("Credit"), ref("Cancellation"), ref("PaymentReport")}},
 		"Transaction": bodyOf("A sale."+rest, whole, wholeRequired),
 		"Adjustment":  bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id", "reason"), append(wholeRequired[:len(wholeRequired):len(wholeRequired)], "reference_transaction_id")),
 		"Credit":      bodyOf("A correction of the whole original, whose parties, items and currency it copies."+rest, short, shortRequired),
 		"Cancellation": bodyOf("The original should not exist."+rest,
 			append(short[:len(short):len(short)], "reason"), shortRequired),
-		"Backfill": backfill,
+		"PaymentReport": payment,
+		"Backfill":      backfill,
 	}
 }
 

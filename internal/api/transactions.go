@@ -53,7 +53,7 @@ type validateAnswer struct {
 
 // validateKinds are what can be tried without being stored.
 func validateKinds() []string {
-	return []string{string(transaction.Invoice), string(transaction.Adjustment), string(transaction.Credit), string(transaction.Cancellation)}
+	return []string{string(transaction.Invoice), string(transaction.Adjustment), string(transaction.Credit), string(transaction.Cancellation), string(transaction.PaymentReport)}
 }
 
 func (a *API) validate(c *call) error {

@@ -43,7 +43,7 @@ type Submission struct {
 	Paths       []string // files and folders
 	URL         string   // base address of the service
 	APIKey      string
-	Operation   string        // transaction, adjustment, credit, cancellation or backfill
+	Operation   string        // transaction, adjustment, credit, cancellation, payment or backfill
 	Wait        bool          // for every result
 	WaitFor     time.Duration // at most; 0: as long as it takes
 	Concurrency int           // requests at the same time, 1 to ConcurrencyMax

@@ -50,7 +50,7 @@ func stageOptions() []filing.Stage {
 }
 
 func kindOptions() []transaction.Kind {
-	return []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}
+	return []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport}
 }
 
 // transactions is the search. Everything it depends on is in the address, so a

@@ -23,7 +23,9 @@ type Check struct {
 	Amounts bool
 	// UseCase is the one whose rule it is; empty: every one's.
 	UseCase UseCase
-	Find    func(Case) []fault.Fault
+	// Kind is what it checks; empty: whole documents, sales and adjustments.
+	Kind transaction.Kind
+	Find func(Case) []fault.Fault
 }
 
 // Check finds what the facts, but for rates, and the checks of the country say
@@ -39,13 +41,13 @@ func (p Pack) Check(in Case) []fault.Fault {
 
 // checks runs the country's own, each on what is sound of what it reads.
 func (c *examiner) checks() {
-	if !c.tx.Whole() || c.Faults.Full() {
+	if c.Faults.Full() {
 		return // a list that is full does not say what is sound
 	}
 	in := Case{Transaction: c.tx, Totals: c.totals, UseCase: c.useCase, Now: c.terms.Now}
 	for i := range c.pack.Checks {
 		check := &c.pack.Checks[i]
-		if check.Amounts && !c.counted || !concerns(check.UseCase, c.useCase) {
+		if !check.of(c.tx) || check.Amounts && !c.counted || !concerns(check.UseCase, c.useCase) {
 			continue
 		}
 		if lost, sound := unsound(check.Reads, c.refused); sound {
@@ -57,6 +59,14 @@ func (c *examiner) checks() {
 			}
 		}
 	}
+}
+
+// of reports whether a check speaks of a transaction of this kind.
+func (c *Check) of(t *transaction.Transaction) bool {
+	if c.Kind == "" {
+		return t.Whole()
+	}
+	return c.Kind == t.Kind
 }
 
 // concerns reports whether a rule of one use case binds a client with another.

@@ -140,6 +140,7 @@ type Draft struct {
 	Totals       transaction.Totals
 	Supplier     Supplier
 	Original     *Original      // corrections: the document that is corrected
+	Paid         []Paid         // payment reports: what was paid, Original the first of them
 	Previous     Link           // chains: the link before this one; zero at the beginning
 	Location     *time.Location // of the supplier's address; decides the day on the document
 	Now          time.Time
@@ -161,9 +162,15 @@ type Original struct {
 	Report       []byte // its filing, where it was filed here
 	Backfilled   bool
 
-	// Corrections are those that succeeded before, in the order in which they
-	// were filed. With [Limits].InSuccession there is no other on its way.
+	// Corrections are those that succeeded before, payments for it among them, in
+	// the order in which they were filed. With [Limits].InSuccession there is no other on its way.
 	Corrections []Earlier
+}
+
+// Paid is an earlier document and how much of what was received is for it.
+type Paid struct {
+	Original
+	Amount int64
 }
 
 // Earlier is a correction that was filed before another of the same original.

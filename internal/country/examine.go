@@ -152,6 +152,11 @@ func (c *examiner) operation() {
 		}
 		return
 	}
+	if slices.ContainsFunc(c.tx.PaidFor, func(p transaction.PaidFor) bool {
+		return p.TransactionID != c.tx.ReferenceID && p.TransactionID == c.tx.ID
+	}) {
+		c.found(fault.At("references", fault.ValidationMatchInvalid, "must not name the transaction_id of the payment itself"))
+	}
 	if c.tx.ReferenceID != "" && c.tx.ReferenceID == c.tx.ID {
 		c.found(fault.At("reference_transaction_id", fault.ValidationMatchInvalid, "must not be the transaction_id of the correction itself"))
 	}
@@ -160,8 +165,8 @@ func (c *examiner) operation() {
 		c.found(fault.At("country_code", fault.UnsupportedOperation, "has no operation %s", kind))
 		return
 	}
-	if kind == transaction.Credit {
-		return // its body has no reason
+	if kind == transaction.Credit || kind == transaction.PaymentReport {
+		return // their bodies have no reason
 	}
 	if kind == transaction.Adjustment && len(correction.Reasons) == 0 {
 		if c.tx.Reason != "" {
@@ -187,6 +192,9 @@ func (c *examiner) operation() {
 
 // money works out the amounts, as far as the items allow.
 func (c *examiner) money() {
+	if c.tx.Kind == transaction.PaymentReport && !c.PaymentsFaulty {
+		c.found(transaction.CheckPaid(c.tx)...)
+	}
 	if len(c.tx.Items) == 0 || c.ItemsFaulty {
 		return
 	}

@@ -80,7 +80,7 @@ func (f Facts) validate(wrong *complaints) {
 	for _, r := range f.Rates {
 		r.validate(wrong)
 	}
-	kinds := []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}
+	kinds := []transaction.Kind{transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport}
 	for i, c := range f.Corrections {
 		if !slices.Contains(kinds, c.Kind) || c.Days < 0 {
 			wrong.add("correction %d: kind %q with %d days", i, c.Kind, c.Days)
@@ -204,7 +204,7 @@ func validateConditions(when []Condition, field func(list, name string)) {
 func (r FieldRule) validate(wrong *complaints) {
 	if !slices.Contains([]UseCase{"", Reporting, Invoicing, Both}, r.UseCase) ||
 		!slices.Contains([]string{"", transaction.B2B, transaction.B2C}, r.BusinessModel) ||
-		!slices.Contains([]transaction.Kind{"", transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}, r.Kind) {
+		!slices.Contains([]transaction.Kind{"", transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport}, r.Kind) {
 		wrong.add("the rule on %s has a condition that nothing can meet", r.Field)
 	}
 }

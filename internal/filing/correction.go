@@ -29,30 +29,12 @@ type reference struct {
 // when the operation does not go on now: it failed, waits, or moved to the
 // lane of the original's supplier.
 func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err error) {
-	var ref reference
-	if err := b.db.Read(ctx, func(r db.Reader) (err error) {
-		ref, err = b.lookUp(r, o.scope, o.referenceID)
-		return err
-	}); err != nil {
-		return false, err
+	if o.kind == transaction.PaymentReport {
+		return b.meetPaid(ctx, o)
 	}
-	switch {
-	case !ref.known:
-		return false, b.failUnknown(ctx, o)
-	case ref.gone:
-		b.fail(o, refers(fault.ReferenceUnknown, "is no longer kept: the years of its record are over"))
-		return false, nil
-	case ref.op == nil && ref.open > 0:
-		return false, b.block(ctx, o, "")
-	case ref.op == nil:
-		b.fail(o, refers(fault.ReferenceNotSuccessful, "did not succeed"))
-		return false, nil
-	case ref.op.kind == transaction.Cancellation:
-		b.fail(o, refers(fault.UnsupportedOperation, "is a cancellation, which nothing corrects"))
-		return false, nil
-	case ref.op.code != o.code:
-		b.fail(o, fault.At("country_code", fault.ValidationMatchInvalid, "differs from the original's, %s", ref.op.code))
-		return false, nil
+	ref, goOn, err := b.referred(ctx, o, o.referenceID)
+	if err != nil || !goOn {
+		return false, err
 	}
 	if f := otherCurrency(o, ref.op); f != nil {
 		b.fail(o, *f)
@@ -65,16 +47,48 @@ func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err 
 	return b.inherit(ctx, o, ref)
 }
 
+// referred finds a transaction that an operation refers to and that may be
+// referred to; false: the operation failed, or waits.
+func (b *batch) referred(ctx context.Context, o *operation, id string) (ref reference, goOn bool, err error) {
+	if err := b.db.Read(ctx, func(r db.Reader) (err error) {
+		ref, err = b.lookUp(r, o.scope, id)
+		return err
+	}); err != nil {
+		return ref, false, err
+	}
+	switch {
+	case !ref.known:
+		return ref, false, b.failUnknown(ctx, o, id)
+	case ref.gone:
+		b.fail(o, refers(fault.ReferenceUnknown, "is no longer kept: the years of its record are over"))
+	case ref.op == nil && ref.open > 0 && id != o.referenceID:
+		return ref, false, b.block(ctx, o, id)
+	case ref.op == nil && ref.open > 0:
+		return ref, false, b.block(ctx, o, "")
+	case ref.op == nil:
+		b.fail(o, refers(fault.ReferenceNotSuccessful, "did not succeed"))
+	case ref.op.kind == transaction.Cancellation:
+		b.fail(o, refers(fault.UnsupportedOperation, "is a cancellation, which nothing corrects"))
+	case ref.op.kind == transaction.PaymentReport && o.kind != transaction.Cancellation:
+		b.fail(o, refers(fault.UnsupportedOperation, "is a payment, which can be cancelled and not corrected"))
+	case ref.op.code != o.code:
+		b.fail(o, fault.At("country_code", fault.ValidationMatchInvalid, "differs from the original's, %s", ref.op.code))
+	default:
+		return ref, true, nil
+	}
+	return ref, false, nil
+}
+
 // failUnknown ends a correction of nothing, after asking again where writes go:
 // a read may come from a server that no longer leads.
-func (b *batch) failUnknown(ctx context.Context, o *operation) error {
+func (b *batch) failUnknown(ctx context.Context, o *operation, id string) error {
 	var ref reference
 	err := b.db.Write(ctx, func(tx *db.Tx) (err error) {
-		ref, err = b.lookUp(tx, o.scope, o.referenceID)
+		ref, err = b.lookUp(tx, o.scope, id)
 		return err
 	})
 	if err == nil && ref.known {
-		err = fmt.Errorf("transaction %s %w for this connection", o.referenceID, errMissing)
+		err = fmt.Errorf("transaction %s %w for this connection", id, errMissing)
 	}
 	if err == nil {
 		b.fail(o, refers(fault.ReferenceUnknown, "is not known"))
@@ -113,7 +127,7 @@ func (b *batch) deadline(o, original *operation) *fault.Fault {
 // inherit completes a correction from its original: supplier, and for credits
 // and cancellations parties, items and currency.
 func (b *batch) inherit(ctx context.Context, o *operation, ref reference) (goOn bool, err error) {
-	if o.whole() && (ref.op.supplierID == "" || len(ref.op.document.Items) == 0) {
+	if o.whole() && ref.op.kind != transaction.PaymentReport && (ref.op.supplierID == "" || len(ref.op.document.Items) == 0) {
 		b.fail(o, refers(fault.UnsupportedOperation, "was backfilled without supplier or items, so it can only be adjusted"))
 		return false, nil
 	}
@@ -130,14 +144,20 @@ func (b *batch) inherit(ctx context.Context, o *operation, ref reference) (goOn 
 	if o.document.Number == "" {
 		o.document.Number = uniqueNumber(o.code, o.id)
 	}
-	o.original = &country.Original{
+	o.original, o.earlier = ref.original(), nil
+	return b.meetEarlier(ctx, o, o.referenceID, o.original)
+}
+
+// original is what a pack learns of a transaction that others refer to.
+func (ref reference) original() *country.Original {
+	original := &country.Original{
 		Transaction: *ref.op.document, Totals: ref.op.totals, UniqueNumber: uniqueNumber(ref.op.code, ref.op.id),
 		Report: ref.filing.Report, Backfilled: ref.op.kind == transaction.Backfill,
 	}
 	if ref.result != nil {
-		o.original.AuthorityID1, o.original.AuthorityID2 = text(ref.result.AuthorityID1), text(ref.result.AuthorityID2)
+		original.AuthorityID1, original.AuthorityID2 = text(ref.result.AuthorityID1), text(ref.result.AuthorityID2)
 	}
-	return b.meetEarlier(ctx, o)
+	return original
 }
 
 // lookUp reads what is known of a transaction that others refer to.
@@ -188,7 +208,7 @@ func (s *Service) operation(r db.Reader, scope, id string) (*operation, error) {
 	if err := o.decode(); err != nil {
 		return nil, err
 	}
-	if o.whole() && o.correction() {
+	if o.incomplete() {
 		ref, err := s.lookUp(r, scope, o.referenceID)
 		if err != nil || ref.op == nil {
 			return o, err
@@ -272,8 +292,8 @@ func (b *batch) move(ctx context.Context, o *operation, supplierID string) error
 func lockOriginals(tx *db.Tx, ops []*operation) error {
 	var names []string
 	for _, o := range ops {
-		if o.correction() {
-			names = append(names, "original|"+o.scope+"|"+o.referenceID)
+		for _, id := range o.refersTo() {
+			names = append(names, "original|"+o.scope+"|"+id)
 		}
 	}
 	slices.Sort(names)
@@ -300,7 +320,7 @@ func readBook(tx *db.Tx, o *operation) ([]booked, error) {
 		return b, scan(&b.transactionID, &b.whole, &b.amount, &b.done)
 	}, `SELECT c.transaction_id, c.kind IN ('CREDIT', 'CANCELLATION'), c.amount, o.status = 'SUCCESS'
 		FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
-		WHERE c.client_id = $1 AND c.original_id = $2 AND c.transaction_id <> $3
+		WHERE c.client_id = $1 AND c.original_id = $2 AND c.transaction_id <> $3 AND c.kind <> 'PAYMENT'
 			AND NOT EXISTS (SELECT 1 FROM corrections x JOIN operations p ON p.operation_id = x.operation_id WHERE x.client_id = c.client_id
 				AND x.original_id = c.transaction_id AND x.kind IN ('CREDIT', 'CANCELLATION') AND p.status = 'SUCCESS')
 		ORDER BY c.operation_id`, o.scope, o.referenceID, o.transactionID)
@@ -327,12 +347,15 @@ func (b *batch) reserve(tx *db.Tx, o *operation) (reserved, error) {
 	if !o.correction() {
 		return reserved{}, nil
 	}
+	if o.kind == transaction.PaymentReport {
+		return b.reservePayment(tx, o)
+	}
 	amount := o.totals.Gross
 	if o.kind != transaction.Adjustment {
 		amount = -o.original.Totals.Gross
 	}
 	if o.gap == nil {
-		if why, err := b.succession(tx, o); err != nil || why != (reserved{}) {
+		if why, err := b.inSuccession(tx, o); err != nil || why != (reserved{}) {
 			return why, err
 		}
 		book, err := readBook(tx, o)
@@ -355,9 +378,14 @@ func (b *batch) reserve(tx *db.Tx, o *operation) (reserved, error) {
 			return reserved{behind: open}, nil
 		}
 	}
-	return reserved{}, tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount) VALUES ($1, $2, $3, $4, $5, $6)
+	return reserved{}, enter(tx, o, o.referenceID, amount)
+}
+
+// enter writes an operation in the book of a transaction that it refers to.
+func enter(tx *db.Tx, o *operation, originalID string, amount int64) error {
+	return tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (client_id, original_id, transaction_id) DO UPDATE SET operation_id = excluded.operation_id, kind = excluded.kind, amount = excluded.amount`,
-		o.scope, o.referenceID, o.transactionID, o.id, string(o.kind), amount)
+		o.scope, originalID, o.transactionID, o.id, string(o.kind), amount)
 }
 
 // forbids says why an amount may not be taken from an original besides the

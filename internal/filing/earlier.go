@@ -18,11 +18,11 @@ const earlierBytesMax = 32 << 20
 
 // meetEarlier hands a correction those of the same original that succeeded
 // before it, in the order in which they were filed. False: there are too many.
-func (b *batch) meetEarlier(ctx context.Context, o *operation) (goOn bool, err error) {
+func (b *batch) meetEarlier(ctx context.Context, o *operation, originalID string, original *country.Original) (goOn bool, err error) {
 	most := cmp.Or(b.earlierMax, earlierBytesMax)
 	err = b.db.Read(ctx, func(r db.Reader) error {
 		var bytes int64
-		if err := r.Row("SELECT coalesce(sum(x.bytes), 0) "+othersOf+" AND x.status = 'SUCCESS'", o.scope, o.referenceID, o.transactionID).Scan(&bytes); err != nil {
+		if err := r.Row("SELECT coalesce(sum(x.bytes), 0) "+othersOf+" AND x.status = 'SUCCESS'", o.scope, originalID, o.transactionID).Scan(&bytes); err != nil {
 			return err
 		}
 		if bytes > most {
@@ -30,7 +30,9 @@ func (b *batch) meetEarlier(ctx context.Context, o *operation) (goOn bool, err e
 			return nil
 		}
 		goOn = true
-		o.original.Corrections, o.earlier, err = b.earlierOf(r, o)
+		var ids []string
+		original.Corrections, ids, err = b.earlierOf(r, o, originalID)
+		o.earlier = append(o.earlier, ids...)
 		return err
 	})
 	if err != nil {
@@ -42,9 +44,9 @@ func (b *batch) meetEarlier(ctx context.Context, o *operation) (goOn bool, err e
 // othersOf are the other corrections of a correction's original.
 const othersOf = "FROM corrections c JOIN operations x ON x.operation_id = c.operation_id WHERE c.client_id = $1 AND c.original_id = $2 AND c.transaction_id <> $3"
 
-func (s *Service) earlierOf(r db.Reader, o *operation) (list []country.Earlier, ids []string, err error) {
+func (s *Service) earlierOf(r db.Reader, o *operation, originalID string) (list []country.Earlier, ids []string, err error) {
 	ids, err = db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) },
-		"SELECT c.operation_id "+othersOf+" AND x.status = 'SUCCESS' ORDER BY c.operation_id", o.scope, o.referenceID, o.transactionID)
+		"SELECT c.operation_id "+othersOf+" AND x.status = 'SUCCESS' ORDER BY c.operation_id", o.scope, originalID, o.transactionID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,20 +98,25 @@ func withdrawn(r db.Reader, scope, transactionID string) (yes bool, err error) {
 	return n > 0, err
 }
 
-// succession lets corrections of one original be filed one after another, where
-// the authority wants it: one that is on its way is waited for, and one that
-// ended since this was prepared must be known to it. The caller holds the
-// original's lock.
-func (b *batch) succession(tx *db.Tx, o *operation) (reserved, error) {
+// inSuccession lets corrections of one original be filed one after another,
+// where the authority wants it.
+func (b *batch) inSuccession(tx *db.Tx, o *operation) (reserved, error) {
 	if !b.limits.InSuccession {
 		return reserved{}, nil
 	}
+	return succession(tx, o, o.referenceID)
+}
+
+// succession is whether an operation is the next that refers to an original: one
+// that is on its way is waited for, and one that ended since this was prepared
+// must be known to it. The caller holds the original's lock.
+func succession(tx *db.Tx, o *operation, originalID string) (reserved, error) {
 	type other struct {
 		id, transactionID string
 		status            Status
 	}
 	others, err := db.Collect(tx, func(scan func(...any) error) (x other, err error) { return x, scan(&x.id, &x.transactionID, &x.status) },
-		"SELECT c.operation_id, c.transaction_id, x.status "+othersOf+" ORDER BY c.operation_id", o.scope, o.referenceID, o.transactionID)
+		"SELECT c.operation_id, c.transaction_id, x.status "+othersOf+" ORDER BY c.operation_id", o.scope, originalID, o.transactionID)
 	if err != nil {
 		return reserved{}, fmt.Errorf("read the other corrections: %w", err)
 	}

@@ -47,7 +47,8 @@ type operation struct {
 	filing   country.Filing
 	receipt  country.Receipt
 	original *country.Original
-	earlier  []string // the operations of original.Corrections
+	paid     []country.Paid // what a payment report is for
+	earlier  []string       // the operations of original.Corrections
 
 	structured *country.Structured // the invoice as data, where nothing is filed
 
@@ -99,17 +100,41 @@ func (o *operation) whole() bool {
 	return o.kind == transaction.Credit || o.kind == transaction.Cancellation
 }
 
-// complete gives a credit or cancellation what its body leaves to the original.
+// incomplete reports whether the body leaves something to what it refers to.
+func (o *operation) incomplete() bool {
+	return (o.whole() || o.kind == transaction.PaymentReport) && o.correction()
+}
+
+// refersTo are the transactions that the operation refers to.
+func (o *operation) refersTo() (ids []string) {
+	if o.kind == transaction.PaymentReport && o.document != nil {
+		for _, p := range o.document.PaidFor {
+			ids = append(ids, p.TransactionID)
+		}
+		return ids
+	}
+	if o.correction() {
+		ids = []string{o.referenceID}
+	}
+	return ids
+}
+
+// complete gives a credit, a cancellation or a payment what its body leaves to
+// the original: a payment its parties and currency.
 func (o *operation) complete(source *operation) {
 	t, from := o.document, source.document
 	t.SupplierID = o.supplierID
-	t.Items, t.CurrencyCode = from.Items, from.CurrencyCode
+	t.CurrencyCode = from.CurrencyCode
 	t.Customer, t.Issuer = from.Customer, from.Issuer
-	t.ExchangeRate, t.ExchangeRateDate = from.ExchangeRate, from.ExchangeRateDate
-	t.References = from.References // the buyer finds the credit where the invoice was
 	if t.LanguageCode == "" {
 		t.LanguageCode = from.LanguageCode
 	}
+	if o.kind == transaction.PaymentReport {
+		return
+	}
+	t.Items = from.Items
+	t.ExchangeRate, t.ExchangeRateDate = from.ExchangeRate, from.ExchangeRateDate
+	t.References = from.References // the buyer finds the credit where the invoice was
 	o.totals = source.totals
 }
 

@@ -134,7 +134,7 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 	err = safely("prepare a filing", func() (err error) {
 		filing, err = b.channel.Prepare(country.Draft{
 			OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
-			Supplier: b.supplier, Original: o.original, Previous: b.chain, Location: b.location, Now: b.db.Wall(),
+			Supplier: b.supplier, Original: o.original, Paid: o.paid, Previous: b.chain, Location: b.location, Now: b.db.Wall(),
 			Live: o.live, Late: b.lease.Row.failures > 0, Refused: refused, Credentials: b.creds, Sequence: sequence,
 		})
 		return err

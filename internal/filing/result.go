@@ -22,6 +22,7 @@ type Result struct {
 	Attachments []Attachment     `json:"attachments"`
 	Items       []ResultItem     `json:"items"`
 	Payments    []ResultPayment  `json:"payments"`
+	References  []ResultPaid     `json:"references,omitempty"`
 	Lifecycle   []LifecycleEntry `json:"lifecycle"`
 }
 
@@ -132,6 +133,12 @@ type ResultPayment struct {
 	Amount    int64   `json:"amount"`
 	IBAN      *string `json:"iban"`
 	Reference *string `json:"reference"`
+}
+
+// ResultPaid is what a payment was for.
+type ResultPaid struct {
+	TransactionID string `json:"transaction_id"`
+	Amount        int64  `json:"amount"`
 }
 
 // ResultSupplier names the supplier by both ids.
@@ -255,7 +262,15 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		withheld := sign * o.totals.Withheld
 		r.TotalWithheld = &withheld
 	}
-	if days := pack.Facts.DeadlineDays; days > 0 {
+	received := int64(0)
+	for _, p := range t.PaidFor {
+		received += p.Amount
+		r.References = append(r.References, ResultPaid(p))
+	}
+	if len(t.PaidFor) > 0 {
+		r.TotalAmount = &received
+	}
+	if days := pack.Facts.DeadlineDays; days > 0 && o.kind != transaction.PaymentReport {
 		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))
 	}
 	return r

@@ -118,8 +118,10 @@ func (b *batch) writeEndings(tx *db.Tx, endings []ending) error {
 		success := any(nil)
 		if e.status == Success {
 			success = o.id
-		} else if o.correction() {
-			failed = append(failed, []any{o.scope, o.referenceID, o.id})
+		} else {
+			for _, id := range o.refersTo() {
+				failed = append(failed, []any{o.scope, id, o.id})
+			}
 		}
 		transactions = append(transactions, []any{o.scope, o.transactionID, success})
 		if e.receipt.Outcome != "" {
@@ -328,7 +330,7 @@ func (b *batch) describable(ctx context.Context, outcomes []outcome) error {
 		if o.digest == "" {
 			o.digest = digestOf(o.kind, o.body)
 		}
-		if o.whole() && o.correction() && len(o.document.Items) == 0 {
+		if o.incomplete() && len(o.document.Items) == 0 && o.document.CurrencyCode == "" {
 			incomplete = append(incomplete, o)
 		}
 		if e.status == Success && o.document.Number != "" {

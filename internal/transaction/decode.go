@@ -124,9 +124,10 @@ const (
 	credits
 	cancellations
 	backfills
+	reports // of payments
 
 	whole = invoices | adjustments // bring a whole document of their own
-	every = whole | credits | cancellations | backfills
+	every = whole | credits | cancellations | backfills | reports
 )
 
 func kindSet(k Kind) kinds {
@@ -141,6 +142,8 @@ func kindSet(k Kind) kinds {
 		return cancellations
 	case Backfill:
 		return backfills
+	case PaymentReport:
+		return reports
 	}
 	panic(fmt.Sprintf("transaction: kind %q has no body", k)) // a caller's defect, never a client's
 }
@@ -152,13 +155,17 @@ func memberKinds(name string) kinds {
 		return every
 	case "currency_code", "supplier", "customer", "items":
 		return whole | backfills
-	case "language_code", "issuer", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms",
+	case "payments", "exchange_rate", "exchange_rate_date":
+		return whole | reports
+	case "language_code", "issuer", "due_date", "delivery_date", "payment_terms",
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet, memberTotalTax:
 		return whole
 	case "note":
 		return every &^ backfills
 	case "reference_transaction_id":
-		return adjustments | credits | cancellations
+		return adjustments | credits | cancellations | reports
+	case memberPaidFor:
+		return reports
 	case "reason":
 		return adjustments | cancellations
 	case "tax_authority_id_1":
@@ -191,6 +198,8 @@ const (
 	gotReference
 	gotSupplier
 	gotItems
+	gotPayments
+	gotPaidFor
 )
 
 func (g *given) note(bit given, st strictjson.State) {
@@ -255,7 +264,9 @@ func (d *decoder) member(name string, got *given) {
 	case "items":
 		got.note(gotItems, d.items())
 	case "payments":
-		d.payments()
+		got.note(gotPayments, d.payments())
+	case memberPaidFor:
+		got.note(gotPaidFor, d.paidFor())
 	case memberTotal:
 		d.stated(&tx.Stated.Gross)
 	case memberTotalNet:
@@ -290,6 +301,8 @@ func (d *decoder) requireMembers(kind kinds, got given) {
 	require(backfills, gotNumber, "transaction_number")
 	require(every, gotID, "transaction_id")
 	require(adjustments|credits|cancellations, gotReference, "reference_transaction_id")
+	require(reports, gotPayments, "payments")
+	d.requirePaidFor(kind, got)
 	require(whole, gotSupplier, "supplier")
 	require(whole, gotItems, "items")
 }

@@ -23,6 +23,8 @@ func kindOf(t *testing.T, path string) (transaction.Kind, string) {
 	switch head {
 	case "reason", "reference_transaction_id":
 		return transaction.Cancellation, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","reference_transaction_id":"o1"}`
+	case "references":
+		return transaction.PaymentReport, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","payments":[{"type":"CASH","amount":5}],"references":[{"transaction_id":"o1","amount":5}]}`
 	case "tax_authority_id_1":
 		return transaction.Backfill, `{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","transaction_number":"1"}`
 	}
@@ -46,7 +48,7 @@ func TestDecoderAndFieldPathsAgree(t *testing.T) {
 			t.Errorf("%s is in the list, but the decoder does not read it: %v", path, got)
 		}
 	}
-	objects := []string{"", "supplier.", "items.*.", "items.*.tax_breakdowns.*.", "items.*.classification.*.", "items.*.discount.", "payments.*."}
+	objects := []string{"", "supplier.", "items.*.", "items.*.tax_breakdowns.*.", "items.*.classification.*.", "items.*.discount.", "payments.*.", "references.*."}
 	for _, party := range []string{"customer.", "issuer."} {
 		objects = append(objects, party, party+"address.", party+"tax_information.", party+"electronic_address.")
 	}
@@ -111,11 +113,12 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"customer.tax_information.use": "G03", "delivery_date": "2026-02-04", "due_date": "2026-04-05", "items.*.classification.*.scheme": "CPV",
 		"total_amount": json.Number("40210"), "total_net_amount": json.Number("-1"), "total_tax_amount": json.Number("0"), "items.*.net_price": json.Number("3"),
 		"items.*.tax_breakdowns.*.amount": json.Number("4"), "items.*.discount.amount": json.Number("7"), "items.*.discount.rate": json.Number("7.5"),
-		"payments.*.iban": "GB82WEST12345698765432",
-		"exchange_rate":   json.Number("1.25"), "exchange_rate_date": "2026-02-03",
+		"references.*.amount": json.Number("6"),
+		"payments.*.iban":     "GB82WEST12345698765432",
+		"exchange_rate":       json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
 	containers := map[string]bool{
-		"items": true, "items.*.tax_breakdowns": true, "payments": true, "supplier": true, "customer": true, "issuer": true,
+		"items": true, "items.*.tax_breakdowns": true, "payments": true, "references": true, "supplier": true, "customer": true, "issuer": true,
 		"items.*.classification": true, "items.*.discount": true, "customer.electronic_address": true, "issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
 	}
 	for i, path := range transaction.FieldPaths() {

@@ -305,9 +305,9 @@ func (d *decoder) countryCode(into *string) strictjson.State {
 	return st
 }
 
-func (d *decoder) payments() {
+func (d *decoder) payments() strictjson.State {
 	before := d.Faults.Count()
-	d.Array(func(int) {
+	state := d.Array(func(int) {
 		const gotType, gotAmount given = 1, 2
 		var got given
 		var p Payment
@@ -342,6 +342,7 @@ func (d *decoder) payments() {
 		}
 	})
 	d.paymentsFault = d.Faults.Count() > before
+	return state
 }
 
 // upperCode is a code as it is compared: a copy only when it has small letters.

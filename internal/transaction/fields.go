@@ -20,6 +20,7 @@ func FieldPaths() []string {
 	paths = append(paths, below("items.*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount")...)
 	paths = append(paths, below("items.*.classification", "scheme", "code")...)
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
+	paths = append(paths, below(memberPaidFor, "transaction_id", "amount")...)
 	paths = append(paths, "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
 	for _, party := range []string{"customer", "issuer"} {
 		paths = append(paths, party)
@@ -73,6 +74,8 @@ func (t *Transaction) EachField(path string, visit func(at Place, text string)) 
 		return t.eachItemField(rest, visit)
 	case "payments":
 		return t.eachPaymentField(rest, visit)
+	case memberPaidFor:
+		return t.eachPaidField(rest, visit)
 	case "customer":
 		return t.Customer.eachField(rest, visit)
 	case "issuer":
@@ -308,6 +311,24 @@ func (t *Transaction) eachPaymentField(path string, visit func(Place, string)) b
 		visit(Place{Entry: i}, text)
 	}
 	return known
+}
+
+func (t *Transaction) eachPaidField(path string, visit func(Place, string)) bool {
+	switch path {
+	case "":
+		visit(Place{}, count(len(t.PaidFor)))
+	case "*.transaction_id":
+		for i := range t.PaidFor {
+			visit(Place{Entry: i}, t.PaidFor[i].TransactionID)
+		}
+	case "*.amount":
+		for i := range t.PaidFor {
+			visit(Place{Entry: i}, strconv.FormatInt(t.PaidFor[i].Amount, 10))
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 func (p *Payment) field(member string) (string, bool) {

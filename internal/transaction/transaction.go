@@ -78,7 +78,7 @@ type Transaction struct {
 	Issuer           *Party
 	Note             string // as sent; documents sanitise it
 	Payments         []Payment
-	ReferenceID      string // transaction_id of the original of a correction
+	ReferenceID      string // transaction_id of the original of a correction, or of the first that was paid
 	Reason           string // cancellations and adjustments, where a country has reasons to choose from
 	ExchangeRate     *num.Amount
 	ExchangeRateDate string
@@ -89,6 +89,14 @@ type Transaction struct {
 	PaymentTerms     string // may have several lines
 
 	Stated Stated
+
+	PaidFor []PaidFor `json:",omitempty"` // payment reports only, at least one
+}
+
+// PaidFor is how much of what was received is for an earlier transaction.
+type PaidFor struct {
+	TransactionID string
+	Amount        int64 // minor units of its currency
 }
 
 // Stated are the totals as the client worked them out; nil: not said. They are

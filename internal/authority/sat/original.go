@@ -11,7 +11,22 @@ import (
 // each template: its name, then what it writes in order. @X is an attribute, @X?
 // one that is left out where it is absent, X:y every child X by template y.
 const sheetText = `
-voucher @Version @Serie? @Folio? @Fecha @FormaPago? @NoCertificado @CondicionesDePago? @SubTotal @Descuento? @Moneda @TipoCambio? @Total @TipoDeComprobante @Exportacion @MetodoPago? @LugarExpedicion @Confirmacion? InformacionGlobal:global CfdiRelacionados:relations Emisor:issuer Receptor:receiver Conceptos:lines Impuestos:taxes
+voucher @Version @Serie? @Folio? @Fecha @FormaPago? @NoCertificado @CondicionesDePago? @SubTotal @Descuento? @Moneda @TipoCambio? @Total @TipoDeComprobante @Exportacion @MetodoPago? @LugarExpedicion @Confirmacion? InformacionGlobal:global CfdiRelacionados:relations Emisor:issuer Receptor:receiver Conceptos:lines Impuestos:taxes Complemento:complement
+complement Pagos:pays
+pays @Version Totales:pay-totals Pago:pay
+pay-totals @TotalRetencionesIVA? @TotalRetencionesISR? @TotalRetencionesIEPS? @TotalTrasladosBaseIVA16? @TotalTrasladosImpuestoIVA16? @TotalTrasladosBaseIVA8? @TotalTrasladosImpuestoIVA8? @TotalTrasladosBaseIVA0? @TotalTrasladosImpuestoIVA0? @TotalTrasladosBaseIVAExento? @MontoTotalPagos
+pay @FechaPago @FormaDePagoP @MonedaP @TipoCambioP? @Monto @NumOperacion? @RfcEmisorCtaOrd? @NomBancoOrdExt? @CtaOrdenante? @RfcEmisorCtaBen? @CtaBeneficiario? @TipoCadPago? @CertPago? @CadPago? @SelloPago? DoctoRelacionado:paid ImpuestosP:pay-taxes
+paid @IdDocumento @Serie? @Folio? @MonedaDR @EquivalenciaDR? @NumParcialidad @ImpSaldoAnt @ImpPagado @ImpSaldoInsoluto @ObjetoImpDR ImpuestosDR:paid-taxes
+paid-taxes RetencionesDR:paid-retentions TrasladosDR:paid-transfers
+paid-retentions RetencionDR:paid-retention
+paid-retention @BaseDR @ImpuestoDR @TipoFactorDR @TasaOCuotaDR @ImporteDR
+paid-transfers TrasladoDR:paid-transfer
+paid-transfer @BaseDR @ImpuestoDR @TipoFactorDR @TasaOCuotaDR? @ImporteDR?
+pay-taxes RetencionesP:pay-retentions TrasladosP:pay-transfers
+pay-retentions RetencionP:pay-retention
+pay-retention @ImpuestoP @ImporteP
+pay-transfers TrasladoP:pay-transfer
+pay-transfer @BaseP @ImpuestoP @TipoFactorP @TasaOCuotaP? @ImporteP?
 global @Periodicidad @Meses @Año
 relations @TipoRelacion CfdiRelacionado:related
 related @UUID
@@ -45,7 +60,7 @@ func newSheet() sheet {
 }
 
 // original is the original string of a voucher, which its seal signs. The
-// voucher has the official structure and no complements.
+// voucher has the official structure and no complement but that of payments.
 func (s sheet) original(voucher *xmltree.Element) []byte {
 	return append(s.apply([]byte{'|'}, "voucher", voucher), "||"...)
 }
@@ -58,7 +73,7 @@ func (s sheet) apply(out []byte, template string, e *xmltree.Element) []byte {
 		}
 		child, next, _ := strings.Cut(step, ":")
 		for _, c := range e.Children {
-			if c.Is(satwire.SpaceCFDI, child) {
+			if c.Is(satwire.SpaceCFDI, child) || c.Is(satwire.SpacePagos, child) {
 				out = s.apply(out, next, c)
 			}
 		}

@@ -200,6 +200,13 @@ func relationOf(v *xmltree.Element) (relation string, refers []string) {
 			refers = append(refers, strings.ToUpper(one.Attr("UUID")))
 		}
 	}
+	if p := pagos(v); p != nil {
+		for _, one := range p.All("Pago") {
+			for _, paid := range one.All("DoctoRelacionado") {
+				refers = append(refers, strings.ToUpper(paid.Attr("IdDocumento")))
+			}
+		}
+	}
 	return relation, refers
 }
 

@@ -62,7 +62,11 @@ func (o *office) examine(v *xmltree.Element, now time.Time) refusal {
 	if no := o.sealed(v, now); no.code != "" {
 		return no
 	}
-	for _, rule := range []func(*xmltree.Element) string{headRule, globalRule, partyRule, conceptRule, sumRule} {
+	rules := []func(*xmltree.Element) string{headRule, globalRule, partyRule, conceptRule, sumRule}
+	if v.Attr("TipoDeComprobante") == satwire.TypePayment {
+		rules = []func(*xmltree.Element) string{globalRule, partyRule, paymentRule}
+	}
+	for _, rule := range rules {
 		if code := rule(v); code != "" {
 			return refuse(code)
 		}
@@ -95,11 +99,12 @@ func beyond(v *xmltree.Element) refusal {
 		return refuse(satwire.CodeStampedBefore)
 	}
 	unknown := ""
-	if kind := v.Attr("TipoDeComprobante"); kind != satwire.TypeIncome && kind != satwire.TypeExpense {
+	kind := v.Attr("TipoDeComprobante")
+	if kind != satwire.TypeIncome && kind != satwire.TypeExpense && kind != satwire.TypePayment {
 		unknown = "TipoDeComprobante " + kind
 	}
 	for e := range v.Walk() {
-		if e.Local == "Complemento" || e.Local == "ComplementoConcepto" || e.Local == "Addenda" {
+		if e.Local == "ComplementoConcepto" || e.Local == "Addenda" || e.Local == "Complemento" && !onlyPayments(e, kind) {
 			unknown = e.Local
 		}
 	}
@@ -109,6 +114,11 @@ func beyond(v *xmltree.Element) refusal {
 	no := refuse("CFDI40999")
 	no.message += ": este simulador no conoce " + unknown
 	return no
+}
+
+// onlyPayments reports whether a complement is that of a receipt of payment.
+func onlyPayments(e *xmltree.Element, kind string) bool {
+	return kind == satwire.TypePayment && len(e.Children) == 1 && e.Children[0].Is(satwire.SpacePagos, "Pagos")
 }
 
 // sealed checks certificate, seal and date.
@@ -198,8 +208,14 @@ func partyRule(v *xmltree.Element) string {
 		return "CFDI40159"
 	case !many && !mayHave(rfc, regime):
 		return "CFDI40158"
+	case v.Attr("TipoDeComprobante") == satwire.TypePayment:
+		if use != usePayment {
+			return "CFDI40161"
+		}
 	case many && use != "S01", !mayUse(rfc, regime, use):
 		return "CFDI40161"
+	}
+	switch {
 	case many && receiver.Attr("DomicilioFiscalReceptor") != v.Attr("LugarExpedicion"):
 		return "CFDI40149"
 	case strings.ToUpper(issuer.Attr("Nombre")) != issuer.Attr("Nombre"), legal(issuer.Attr("Rfc")) && capital.MatchString(issuer.Attr("Nombre")):

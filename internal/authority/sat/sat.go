@@ -8,8 +8,9 @@
 // (original.go). It knows nothing of the pack whose vouchers it judges; both
 // stand on official/satwire.
 //
-// It stamps vouchers of income and expense (types I and E) without complements;
-// payments, payroll, transfers and foreign trade are refused openly.
+// It stamps vouchers of income and expense (types I and E) without complements
+// and receipts of payment (type P); payroll, transfers and foreign trade are
+// refused openly.
 package sat
 
 import (

@@ -175,7 +175,7 @@ func TestVoucherOfAnotherProgramIsStampedByTheOfficialStructure(t *testing.T) {
 func TestVouchersAreRefusedForWhatTheyAre(t *testing.T) {
 	o := open(t)
 	for _, c := range []struct{ name, old, changed, code, words string }{
-		{"payment", `TipoDeComprobante="I"`, `TipoDeComprobante="P"`, "CFDI40999", "TipoDeComprobante P"},
+		{"waybill", `TipoDeComprobante="I"`, `TipoDeComprobante="T"`, "CFDI40999", "TipoDeComprobante T"},
 		{"complement", `</Comprobante>`, `<Complemento/></Comprobante>`, "CFDI40999", "Complemento"},
 		{"unknown currency", `Moneda="MXN"`, `Moneda="QQQ"`, "301", "Moneda"},
 		{"white space is no text", `<Conceptos>`, `<Conceptos>x`, "301", "Conceptos"},

@@ -127,7 +127,12 @@ func (r record) stampedCopy(v *xmltree.Element) []byte {
 	whole := *v
 	whole.Attrs, whole.Children = slices.Clone(v.Attrs), slices.Clone(v.Children)
 	whole.Set("Sello", r.Sello)
-	whole.Add(xmltree.New(named(v, "Complemento"))).Add(r.stamp())
+	complement := xmltree.New(named(v, "Complemento"))
+	if i := slices.IndexFunc(whole.Children, func(c *xmltree.Element) bool { return c.Is(satwire.SpaceCFDI, "Complemento") }); i >= 0 {
+		complement.Children = slices.Clone(whole.Children[i].Children)
+		whole.Children = slices.Delete(whole.Children, i, i+1)
+	}
+	whole.Add(complement).Add(r.stamp())
 	return whole.AppendTo([]byte(xmltree.Declaration))
 }
 

@@ -14,6 +14,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // channel is the sender's side: it makes sealed vouchers and signed requests,
@@ -73,11 +74,10 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	if in.Transaction.Kind == transaction.Cancellation {
 		return ch.cancellation(&in, with)
 	}
-	p, err := planOf(ch.cat, &in)
+	p, voucher, err := voucherOf(ch.cat, &in)
 	if err != nil {
 		return country.Filing{}, err
 	}
-	voucher := p.voucher()
 	if err := seal(voucher, with); err != nil {
 		return country.Filing{}, err
 	}
@@ -87,6 +87,18 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		SHA256: hashOf(report), DedupeKey: in.UniqueNumber, PreparedAt: in.Now, Late: in.Late,
 		Extra: errand{PAC: in.Supplier.Settings.Text(settingPAC)}.encoded(),
 	}, nil
+}
+
+// voucherOf makes the voucher of a sale, a correction or a payment.
+func voucherOf(cat *catalog, in *country.Draft) (*plan, *xmltree.Element, error) {
+	if in.Transaction.Kind == transaction.PaymentReport {
+		return receipt(cat, in)
+	}
+	p, err := planOf(cat, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, p.voucher(), nil
 }
 
 func (e errand) encoded() []byte {

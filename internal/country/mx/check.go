@@ -65,7 +65,10 @@ func checks(cat *catalog) []country.Check {
 	whole := country.Check{Reads: append(lines, "items", "currency_code"), Amounts: true, Find: func(in country.Case) []fault.Fault { return layable(cat, in) }}
 	sums := one(func(c *checker) { c.sums() }, "items", "reason")
 	sums.Amounts = true
+	received := one(func(c *checker) { c.received() }, "payments", "transaction_date")
+	received.Kind = transaction.PaymentReport
 	return []country.Check{
+		received,
 		one(func(c *checker) { c.customer(c.in.Transaction.Customer) }, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name"),
 		one(func(c *checker) { c.money(c.in.Transaction) }, "exchange_rate"),
 		one(func(c *checker) { c.payments(c.in.Transaction.Payments) }, "payments.*.code", "payments.*.type"),
@@ -175,6 +178,8 @@ func (c *checker) payments(payments []transaction.Payment) {
 		case payments[i].Code == "":
 		case said == nil:
 			c.add(field, fault.FieldNotValid, "must be PUE or PPD, or either with a form of payment like PUE:03")
+		case said[3] != "" && !paidForm(said[3]):
+			c.add(field, fault.FieldNotValid, "is a form of payment that SAT's catalogue does not have, or that is not one yet")
 		case said[2] != "" && (!paymentForm(said[2]) || said[1] == satwire.MethodOnce && said[2] == satwire.FormUndefined):
 			c.add(field, fault.FieldNotValid, "names a form of payment that SAT's catalogue does not have, or that is not one yet")
 		case said[1] == satwire.MethodPartial && said[2] != "" && said[2] != satwire.FormUndefined:
@@ -185,6 +190,23 @@ func (c *checker) payments(payments []transaction.Payment) {
 	}
 	if once && partial {
 		c.add("payments", fault.ValidationMatchInvalid, "must be all PUE or all PPD: a voucher has one MetodoPago")
+	}
+}
+
+// received checks a report of a payment: money that came, in a form that it came in.
+func (c *checker) received() {
+	t := c.in.Transaction
+	c.payments(t.Payments)
+	for i := range t.Payments {
+		if _, form := methodOf(&t.Payments[i]); form == satwire.FormUndefined {
+			c.add(fmt.Sprintf("payments.%d.type", i), fault.FieldNotValid, "must be how the money came: CREDIT and PPD are not yet paid (CRP20212)")
+		}
+		if strings.Contains(t.Payments[i].Reference, "|") {
+			c.add(fmt.Sprintf("payments.%d.reference", i), fault.FieldNotValid, "must not have the character |, which separates the parts of the original string")
+		}
+	}
+	if t.Date.After(c.in.Now.Add(aheadMax)) {
+		c.add("transaction_date", fault.FieldNotValid, "must not be in the future: it is when the money came")
 	}
 }
 

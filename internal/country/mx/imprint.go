@@ -24,8 +24,11 @@ func imprint(in country.Issue) country.Imprint {
 		_, sign := direction(in.Transaction.Kind, in.Totals)
 		out.Negated = sign < 0
 	}
-	if v.Attr("TipoDeComprobante") == satwire.TypeExpense {
+	switch v.Attr("TipoDeComprobante") {
+	case satwire.TypeExpense:
 		out.Title = "Nota de crédito (CFDI de egreso)"
+	case satwire.TypePayment:
+		out.Title = "Recibo electrónico de pago (CFDI de pago)"
 	}
 	out.Codes = []country.Code{{Text: got.address(), Caption: "verificacfdi.facturaelectronica.sat.gob.mx"}}
 	label := func(name, value string) {
@@ -53,6 +56,9 @@ func imprint(in country.Issue) country.Imprint {
 	each(v, func(n *xmltree.Element) {
 		label("CFDI relacionado ("+child(v, "CfdiRelacionados").Attr("TipoRelacion")+")", n.Attr("UUID"))
 	}, "CfdiRelacionados", "CfdiRelacionado")
+	for e := range v.Walk() {
+		paidFor(e, label)
+	}
 	out.Texts = []string{
 		"Sello digital del CFDI: " + v.Attr("Sello"),
 		"Sello digital del SAT: " + got.stamp.Attr("SelloSAT"),
@@ -60,6 +66,18 @@ func imprint(in country.Issue) country.Imprint {
 		"Este documento es una representación impresa de un CFDI.",
 	}
 	return out
+}
+
+// paidFor prints the payments of a receipt: when and how money came, and for
+// each voucher what was owed, paid and is left.
+func paidFor(e *xmltree.Element, label func(name, value string)) {
+	switch {
+	case e.Is(satwire.SpacePagos, "Pago"):
+		label("Pago", strings.TrimSpace(e.Attr("FechaPago")+" forma "+e.Attr("FormaDePagoP")+" "+e.Attr("Monto")+" "+e.Attr("MonedaP")+" "+e.Attr("NumOperacion")))
+	case e.Is(satwire.SpacePagos, "DoctoRelacionado"):
+		label("Documento pagado, parcialidad "+e.Attr("NumParcialidad"), e.Attr("IdDocumento"))
+		label("Saldo anterior, pagado, insoluto", e.Attr("ImpSaldoAnt")+", "+e.Attr("ImpPagado")+", "+e.Attr("ImpSaldoInsoluto"))
+	}
 }
 
 func named(regime string) string {

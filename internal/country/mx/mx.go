@@ -3,8 +3,7 @@
 //
 // It owns the voucher, its original string and seal, the request that cancels
 // one, the wire to two kinds of providers (SOAP as Finkok documents it, REST as
-// SW does). It refuses to own payments after the
-// sale (complement Pagos), payroll, waybills and foreign trade. Law: a
+// SW does). It refuses to own payroll, waybills and foreign trade. Law: a
 // transaction is registered when a stamp is held whose SelloCFD is our seal and
 // whose SelloSAT was verified with SAT's certificate; nothing less is believed.
 //
@@ -142,7 +141,7 @@ func patterns() []country.PatternRule {
 		{Field: "customer.address.postal_code", Pattern: country.Matching(`^\s*[0-9]{5}\s*$`), When: withRFC(), Example: "86991", Reason: "five digits"},
 		{Field: "items.*.unit_price", Pattern: country.Matching(`^-?[1-9]`), Example: "100", Reason: "SAT takes no line without a price (CFDI40166)"},
 		{Field: "items.*.code", Pattern: country.Matching(`^[0-9]{8}$`), Example: productNone, Reason: "a key of c_ClaveProdServ, " + productNone + " where none fits"},
-		{Field: "payments.*.code", Pattern: country.Matching(`^(PUE|PPD)(:[0-9]{2})?$`), Example: "PUE", Reason: "the method, or either with a form of payment like PUE:03"},
+		{Field: "payments.*.code", Pattern: country.Matching(`^((PUE|PPD)(:[0-9]{2})?|[0-9]{2})$`), Example: "PUE", Reason: "the method, or either with a form of payment like PUE:03, or the form alone"},
 	}
 	for _, field := range []string{"transaction_number", "customer.legal_name", "customer.tax_information.tax_number", "items.*.name", "items.*.description", "items.*.unit", "items.*.ean"} {
 		list = append(list, country.PatternRule{Field: field, Pattern: country.Matching(`^[^|]*$`), Example: "a", Reason: "no character |, which separates the parts of the original string"})
@@ -173,6 +172,7 @@ func corrections() []country.Correction {
 		{Kind: transaction.Adjustment, Deadline: "none: below nothing it is a voucher of type E, above it one of type I; the reason is the relation to the original", Reasons: relations(), ReasonPattern: relationPattern},
 		{Kind: transaction.Credit, Deadline: "none: a voucher of type E for the whole"},
 		{Kind: transaction.Cancellation, Deadline: until, Reasons: motives(), ReasonRequired: true, ReasonPattern: motivePattern},
+		{Kind: transaction.PaymentReport, Deadline: "by the fifth day of the month after the payment (RMF 2.7.1.32): a voucher of type P for what was sold as PPD"},
 		{Kind: transaction.Backfill},
 	}
 }

@@ -22,7 +22,7 @@ var (
 	rfcPattern    = regexp.MustCompile(`^[A-Z&Ñ]{3,4}[0-9]{2}(0[1-9]|1[012])(0[1-9]|[12][0-9]|3[01])[A-Z0-9]{2}[0-9A]$`)
 	postalPattern = regexp.MustCompile(`^[0-9]{5}$`)
 	regimePattern = regexp.MustCompile(`^([0-9]{3})(?:[/ :-]([GDIS][0-9]{2}))?$`)
-	codePattern   = regexp.MustCompile(`^(PUE|PPD)(?::([0-9]{2}))?$`)
+	codePattern   = regexp.MustCompile(`^(?:(PUE|PPD)(?::([0-9]{2}))?|([0-9]{2}))$`)
 )
 
 // rfcOf is a tax number as SAT writes it: capitals without blanks, dashes and
@@ -293,7 +293,10 @@ func methodOf(p *transaction.Payment) (method, form string) {
 		if p.Type == "CREDIT" {
 			return satwire.MethodPartial, satwire.FormUndefined
 		}
-		said = []string{"", satwire.MethodOnce, ""}
+		said = []string{"", satwire.MethodOnce, "", ""}
+	}
+	if said[3] != "" { // a form alone is paid at once
+		return satwire.MethodOnce, said[3]
 	}
 	if said[2] != "" {
 		return said[1], said[2]

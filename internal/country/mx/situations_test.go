@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/invopop/gobl/num"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
@@ -163,6 +165,79 @@ func correctionSituations() []situation {
 	}
 }
 
+// payment is a report of money that came for sales that were filed.
+func payment(number string, payments []transaction.Payment, edit func(*country.Draft), settles ...country.Paid) country.Draft {
+	d := draft(number, nil)
+	t := &d.Transaction
+	t.Kind, t.Items, t.Payments, t.Customer = transaction.PaymentReport, nil, payments, nil
+	d.Totals = transaction.Totals{}
+	for i := range settles {
+		t.PaidFor = append(t.PaidFor, transaction.PaidFor{TransactionID: settles[i].Transaction.ID, Amount: settles[i].Amount})
+		t.CurrencyCode = settles[i].Transaction.CurrencyCode
+	}
+	d.Paid, t.ReferenceID = settles, t.PaidFor[0].TransactionID
+	if edit != nil {
+		edit(&d)
+	}
+	return d
+}
+
+// owing is a sale that was filed and how much is paid for it now.
+func owing(t *testing.T, b bench, amount int64, sale country.Draft, earlier ...country.Earlier) country.Paid {
+	t.Helper()
+	f := b.prepare(t, sale)
+	r := b.send(t, f)
+	if r.Outcome != country.Accepted {
+		t.Fatalf("%+v", r.Faults)
+	}
+	return country.Paid{Amount: amount, Original: country.Original{Transaction: sale.Transaction, Totals: sale.Totals, Report: f.Report, AuthorityID1: r.AuthorityID1, Corrections: earlier}}
+}
+
+func paymentSituations(t *testing.T, b bench) []situation {
+	t.Helper()
+	transfer := func(amount int64) []transaction.Payment {
+		return []transaction.Payment{{Type: "TRANSFER", Amount: amount, Reference: "SPEI 1"}}
+	}
+	before := func(amount int64, cancelled bool) country.Earlier {
+		return country.Earlier{Cancelled: cancelled, AuthorityID1: "AAAAAAAA-2222-3333-4444-555555555555",
+			Transaction: transaction.Transaction{Kind: transaction.PaymentReport, PaidFor: []transaction.PaidFor{{TransactionID: "tx-S-60-1", Amount: amount}}}}
+	}
+	sale := draft("S-60-1", nil)
+	paid := func(amount int64, earlier ...country.Earlier) country.Paid {
+		return owing(t, b, amount, sale, earlier...)
+	}
+	fees := sold("S-66-1", work(116000, iva(16), withheldAt(10, 0, "ISR"), withheldAt(106667, 4, "")))
+	dollars := draft("S-67-1", func(d *country.Draft) {
+		rate := num.MakeAmount(185, 1)
+		d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &rate
+	})
+	later := num.MakeAmount(190, 1)
+	return []situation{
+		{name: "A company pays what it owes", draft: payment("S-60", transfer(116000), nil, paid(116000)),
+			files: []string{`TipoDeComprobante="P"`, `Moneda="XXX"`, `UsoCFDI="CP01"`, `ClaveProdServ="84111506"`, `FormaDePagoP="03" MonedaP="MXN" TipoCambioP="1" Monto="1160.00" NumOperacion="SPEI 1"`,
+				`NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="1160.00" ImpSaldoInsoluto="0.00" ObjetoImpDR="02"`, `TotalTrasladosBaseIVA16="1000.00" TotalTrasladosImpuestoIVA16="160.00" MontoTotalPagos="1160.00"`}},
+		{name: "A first part is paid", draft: payment("S-61", transfer(33333), nil, paid(33333)),
+			files: []string{`NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="333.33" ImpSaldoInsoluto="826.67"`, `BaseDR="287.353448"`, `ImporteDR="45.976552"`, `TotalTrasladosBaseIVA16="287.35"`}},
+		{name: "The rest is paid", draft: payment("S-62", transfer(82667), nil, paid(82667, before(33333, false))), files: []string{`NumParcialidad="2" ImpSaldoAnt="826.67" ImpPagado="826.67" ImpSaldoInsoluto="0.00"`}},
+		{name: "A payment after one that was cancelled", draft: payment("S-63", transfer(116000), nil, paid(116000, before(33333, true))), files: []string{`NumParcialidad="1" ImpSaldoAnt="1160.00"`}},
+		{name: "More is paid than is owed", draft: payment("S-64", transfer(82668), nil, paid(82668, before(33333, false))), refuse: "826.67", field: "reference_transaction_id"},
+		{name: "One transfer for two invoices", draft: payment("S-65", transfer(150000), nil, paid(116000), owing(t, b, 34000, draft("S-65-1", nil))),
+			files: []string{`Monto="1500.00"`, `ImpPagado="1160.00" ImpSaldoInsoluto="0.00"`, `ImpPagado="340.00" ImpSaldoInsoluto="820.00"`}},
+		{name: "Fees with withholding are paid", draft: payment("S-66", transfer(95333), nil, owing(t, b, 95333, fees)),
+			files: []string{`ImpSaldoAnt="953.33"`, `TotalRetencionesIVA="106.67" TotalRetencionesISR="100.00"`, `<pago20:RetencionP ImpuestoP="001"`}},
+		{name: "Dollars are paid at another rate", draft: payment("S-67", transfer(116000), func(d *country.Draft) { d.Transaction.ExchangeRate = &later }, owing(t, b, 116000, dollars)),
+			files: []string{`MonedaP="USD" TipoCambioP="19"`, `MonedaDR="USD" EquivalenciaDR="1"`, `MontoTotalPagos="22040.00"`, `TotalTrasladosBaseIVA16="19000.00"`}},
+		{name: "Dollars are paid without a rate", draft: payment("S-68", transfer(116000), nil, owing(t, b, 116000, dollars)), refuse: "on the day of the payment", field: "exchange_rate"},
+		{name: "A payment for what was paid at once", draft: payment("S-69", transfer(116000), nil, owing(t, b, 116000, draft("S-69-1", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE", 116000) }))),
+			refuse: "paid at once", field: "reference_transaction_id"},
+		{name: "A payment that is not money yet", draft: payment("S-70", []transaction.Payment{{Type: "CREDIT", Amount: 116000}}, nil, paid(116000)), refuse: "how the money came", field: "payments.0.type"},
+		{name: "Part in cash, part by card", draft: payment("S-71", []transaction.Payment{{Type: "CASH", Amount: 16000}, {Type: "CARD", Code: "28", Amount: 100000}}, nil, paid(116000)),
+			files: []string{`FormaDePagoP="01"`, `NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="160.00"`, `FormaDePagoP="28"`, `NumParcialidad="2" ImpSaldoAnt="1000.00" ImpPagado="1000.00" ImpSaldoInsoluto="0.00"`}},
+		{name: "A payment after part of the price was given back", draft: payment("S-72", transfer(104400), nil, paid(104400, country.Earlier{Transaction: transaction.Transaction{Kind: transaction.Adjustment}, Totals: transaction.Totals{Gross: -11600}})),
+			files: []string{`ImpSaldoAnt="1044.00"`}},
+	}
+}
+
 func situations() []situation {
 	all := append(publicSituations(), partySituations()...)
 	all = append(all, withheldSituations()...)
@@ -180,7 +255,7 @@ func TestEverydaySituations(t *testing.T) {
 		t.Errorf("only %d situations", n)
 	}
 	b := open(t)
-	for _, s := range situations() {
+	for _, s := range append(situations(), paymentSituations(t, b)...) {
 		t.Run(s.name, func(t *testing.T) {
 			if !strings.Contains(string(page), "| "+s.name+" |") {
 				t.Errorf("docs/countries/mx.md has no line for it")

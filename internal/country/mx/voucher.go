@@ -77,12 +77,7 @@ func (p *plan) voucher() *xmltree.Element {
 			list.Add(xmltree.New("cfdi:CfdiRelacionado", "UUID", uuid))
 		}
 	}
-	n.Add(xmltree.New("cfdi:Emisor", "Rfc", p.issuer.rfc, "Nombre", p.issuer.name, "RegimenFiscal", p.issuer.regime))
-	receiver := n.Add(xmltree.New("cfdi:Receptor", "Rfc", p.receiver.rfc, "Nombre", p.receiver.name, "DomicilioFiscalReceptor", p.receiver.domicile))
-	receiver.Set("ResidenciaFiscal", p.receiver.residence)
-	receiver.Set("NumRegIdTrib", p.receiver.foreign)
-	receiver.Set("RegimenFiscalReceptor", p.receiver.regime)
-	receiver.Set("UsoCFDI", p.receiver.use)
+	p.parties(n)
 	concepts := n.Add(xmltree.New("cfdi:Conceptos"))
 	for _, c := range p.book.concepts {
 		if p.global() {
@@ -95,6 +90,16 @@ func (p *plan) voucher() *xmltree.Element {
 		n.Add(p.taxes(&s))
 	}
 	return n
+}
+
+// parties writes who issues and who receives.
+func (p *plan) parties(n *xmltree.Element) {
+	n.Add(xmltree.New("cfdi:Emisor", "Rfc", p.issuer.rfc, "Nombre", p.issuer.name, "RegimenFiscal", p.issuer.regime))
+	receiver := n.Add(xmltree.New("cfdi:Receptor", "Rfc", p.receiver.rfc, "Nombre", p.receiver.name, "DomicilioFiscalReceptor", p.receiver.domicile))
+	receiver.Set("ResidenciaFiscal", p.receiver.residence)
+	receiver.Set("NumRegIdTrib", p.receiver.foreign)
+	receiver.Set("RegimenFiscalReceptor", p.receiver.regime)
+	receiver.Set("UsoCFDI", p.receiver.use)
 }
 
 func (p *plan) concept(c *concept) *xmltree.Element {

@@ -105,6 +105,7 @@ const (
 const (
 	TypeIncome  = "I"
 	TypeExpense = "E"
+	TypePayment = "P"
 
 	MethodOnce    = "PUE"
 	MethodPartial = "PPD"

@@ -1,0 +1,272 @@
+package mx
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/official/satwire"
+	"tributary/internal/xmltree"
+)
+
+// read takes a debt from its voucher.
+func (d *debt) read(v *xmltree.Element) {
+	d.serie, d.folio, d.currency = v.Attr("Serie"), v.Attr("Folio"), v.Attr("Moneda")
+	d.total = minor(v.Attr("Total"), d.decimals)
+	to := child(v, "Receptor")
+	d.receiver = taxpayer{rfc: to.Attr("Rfc"), name: to.Attr("Nombre"), regime: to.Attr("RegimenFiscalReceptor"), domicile: to.Attr("DomicilioFiscalReceptor"),
+		residence: to.Attr("ResidenciaFiscal"), foreign: to.Attr("NumRegIdTrib")}
+	taxes := child(v, "Impuestos")
+	if taxes == nil {
+		return
+	}
+	each(taxes, func(e *xmltree.Element) {
+		d.taxes = append(d.taxes, duty{levy: levy{tax: e.Attr("Impuesto"), exempt: e.Attr("TipoFactor") == "Exento", rate: millionth(e.Attr("TasaOCuota"))},
+			base: minor(e.Attr("Base"), d.decimals), amount: minor(e.Attr("Importe"), d.decimals)})
+	}, "Traslados", "Traslado")
+	// The sums of what is withheld have neither base nor rate: the lines do.
+	each(v, func(e *xmltree.Element) {
+		d.withhold(levy{tax: e.Attr("Impuesto"), withheld: true, rate: millionth(e.Attr("TasaOCuota"))}, minor(e.Attr("Base"), d.decimals), minor(e.Attr("Importe"), d.decimals))
+	}, "Conceptos", "Concepto", "Impuestos", "Retenciones", "Retencion")
+}
+
+func (d *debt) withhold(l levy, base, amount int64) {
+	for i := range d.taxes {
+		if d.taxes[i].levy == l {
+			d.taxes[i].base += base
+			d.taxes[i].amount += amount
+			return
+		}
+	}
+	d.taxes = append(d.taxes, duty{levy: l, base: base, amount: amount})
+}
+
+// backfilled takes a debt from what is known of a document issued elsewhere.
+func (d *debt) backfilled(cat *catalog, in *country.Draft, paid *country.Paid) *fault.Fault {
+	t := &paid.Transaction
+	b, found := lay(typed(cat, t, paid.Totals), paid.Totals, 1, d.decimals)
+	if len(found) > 0 {
+		return &found[0]
+	}
+	s := b.addUp()
+	d.total = s.total()
+	d.serie, d.folio = split(t.Number)
+	for _, x := range s.transfers {
+		d.taxes = append(d.taxes, duty{levy: x.levy, base: x.base, amount: x.amount})
+	}
+	for _, c := range b.concepts {
+		for j, l := range c.taxed() {
+			if l.withheld {
+				d.withhold(l, c.baseOf(j), c.amounts[j])
+			}
+		}
+	}
+	d.receiver = receiverOf(t.Customer, placeOf(&in.Supplier), satwire.TypeIncome, "")
+	return nil
+}
+
+// minor reads an amount of a voucher of ours in minor units.
+func minor(text string, decimals int) int64 {
+	whole, part, _ := strings.Cut(text, ".")
+	value, err := strconv.ParseInt(whole+(part + "000000")[:decimals], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return value
+}
+
+func millionth(text string) uint64 { return uint64(minor(text, unitDecimals)) }
+
+// payScale: bases and taxes of a part of a debt have six decimals, so that the
+// parts come to the whole and SAT's limits hold (CRP20254, CRP20261).
+const payScale = unitDecimals
+
+// fine is an amount of minor units × numerator ÷ denominator with six decimals.
+func fine(amount, numerator, denominator int64, decimals int) *big.Int {
+	x := new(big.Int).Mul(big.NewInt(amount), new(big.Int).SetUint64(power(payScale-decimals)))
+	return divided(x.Mul(x, big.NewInt(numerator)), big.NewInt(denominator))
+}
+
+// divided rounds half away from nothing; both are positive.
+func divided(a, b *big.Int) *big.Int {
+	a.Mul(a, big.NewInt(2)).Add(a, b)
+	return a.Div(a, new(big.Int).Mul(b, big.NewInt(2)))
+}
+
+// fixed writes a number of millionths with some decimals, rounded.
+func fixed(x *big.Int, decimals int) string {
+	y := divided(new(big.Int).Set(x), new(big.Int).SetUint64(power(payScale-decimals)))
+	text := y.String()
+	if missing := decimals + 1 - len(text); missing > 0 {
+		text = strings.Repeat("0", missing) + text
+	}
+	if decimals == 0 {
+		return text
+	}
+	return text[:len(text)-decimals] + "." + text[len(text)-decimals:]
+}
+
+// document writes a DoctoRelacionado and adds its taxes to those of the payment.
+func (s portion) document(sum *payTaxes) *xmltree.Element {
+	d := s.debt
+	n := xmltree.New("pago20:DoctoRelacionado", "IdDocumento", d.uuid)
+	n.Set("Serie", d.serie)
+	n.Set("Folio", d.folio)
+	n.Set("MonedaDR", d.currency)
+	n.Set("EquivalenciaDR", "1")
+	n.Set("NumParcialidad", strconv.Itoa(s.part))
+	n.Set("ImpSaldoAnt", money(s.before, d.decimals))
+	n.Set("ImpPagado", money(s.paid, d.decimals))
+	n.Set("ImpSaldoInsoluto", money(s.before-s.paid, d.decimals))
+	if len(d.taxes) == 0 {
+		n.Set("ObjetoImpDR", "01")
+		return n
+	}
+	n.Set("ObjetoImpDR", "02")
+	taxes := n.Add(xmltree.New("pago20:ImpuestosDR"))
+	lists := [2]*xmltree.Element{}
+	for _, x := range d.taxes {
+		base := fine(x.base, s.paid, d.total, d.decimals)
+		amount := divided(new(big.Int).Mul(base, new(big.Int).SetUint64(x.rate)), big.NewInt(rateHundred))
+		sum.add(x.levy, base, amount)
+		i, list, entry := 1, "pago20:TrasladosDR", "pago20:TrasladoDR"
+		if x.withheld {
+			i, list, entry = 0, "pago20:RetencionesDR", "pago20:RetencionDR"
+		}
+		if lists[i] == nil {
+			lists[i] = xmltree.New(list)
+		}
+		lists[i].Add(x.part(entry, "DR", base, amount))
+	}
+	for _, list := range lists {
+		if list != nil {
+			taxes.Add(list)
+		}
+	}
+	return n
+}
+
+// part writes a tax of a payment.
+func (l levy) part(name, suffix string, base, amount *big.Int) *xmltree.Element {
+	n := xmltree.New(name, "Base"+suffix, fixed(base, payScale), "Impuesto"+suffix, l.tax)
+	if l.exempt {
+		n.Set("TipoFactor"+suffix, "Exento")
+		return n
+	}
+	n.Set("TipoFactor"+suffix, "Tasa")
+	n.Set("TasaOCuota"+suffix, money(int64(l.rate), payScale))
+	n.Set("Importe"+suffix, fixed(amount, payScale))
+	return n
+}
+
+// payTaxes are those of one payment, by tax.
+type payTaxes struct{ list []*payTax }
+
+type payTax struct {
+	levy
+	base, amount *big.Int // millionths
+}
+
+func (t *payTaxes) add(l levy, base, amount *big.Int) {
+	for _, x := range t.list {
+		if x.levy == l {
+			x.base.Add(x.base, base)
+			x.amount.Add(x.amount, amount)
+			return
+		}
+	}
+	t.list = append(t.list, &payTax{levy: l, base: new(big.Int).Set(base), amount: new(big.Int).Set(amount)})
+}
+
+// element writes ImpuestosP; nil without taxes. What is withheld is summed by
+// tax, whatever its rate.
+func (t *payTaxes) element() *xmltree.Element {
+	if len(t.list) == 0 {
+		return nil
+	}
+	n := xmltree.New("pago20:ImpuestosP")
+	var withheld, transferred *xmltree.Element
+	for _, tax := range []string{taxISR, taxIVA, taxIEPS} {
+		if sum := t.withheld(tax); sum.Sign() > 0 {
+			if withheld == nil {
+				withheld = n.Add(xmltree.New("pago20:RetencionesP"))
+			}
+			withheld.Add(xmltree.New("pago20:RetencionP", "ImpuestoP", tax, "ImporteP", fixed(sum, payScale)))
+		}
+	}
+	for _, x := range t.list {
+		if x.withheld {
+			continue
+		}
+		if transferred == nil {
+			transferred = n.Add(xmltree.New("pago20:TrasladosP"))
+		}
+		transferred.Add(x.part("pago20:TrasladoP", "P", x.base, x.amount))
+	}
+	return n
+}
+
+func (t *payTaxes) withheld(tax string) *big.Int {
+	sum := new(big.Int)
+	for _, x := range t.list {
+		if x.withheld && x.tax == tax {
+			sum.Add(sum, x.amount)
+		}
+	}
+	return sum
+}
+
+// paySums are the totals of a receipt, in pesos.
+type paySums struct {
+	rate   *big.Int            // pesos of a unit, in millionths
+	values map[string]*big.Int // millionths of a peso
+}
+
+func newPaySums(rate string) *paySums {
+	return &paySums{rate: big.NewInt(minor(rate, payScale)), values: map[string]*big.Int{}}
+}
+
+func (s *paySums) add(amount int64, decimals int, taxes *payTaxes) {
+	s.count("MontoTotalPagos", fine(amount, 1, 1, decimals))
+	for tax, name := range map[string]string{taxIVA: "TotalRetencionesIVA", taxISR: "TotalRetencionesISR", taxIEPS: "TotalRetencionesIEPS"} {
+		if sum := taxes.withheld(tax); sum.Sign() > 0 {
+			s.count(name, sum)
+		}
+	}
+	for _, x := range taxes.list {
+		switch {
+		case x.withheld || x.tax != taxIVA:
+		case x.exempt:
+			s.count("TotalTrasladosBaseIVAExento", x.base)
+		case x.rate == 160_000:
+			s.count("TotalTrasladosBaseIVA16", x.base)
+			s.count("TotalTrasladosImpuestoIVA16", x.amount)
+		case x.rate == 80_000:
+			s.count("TotalTrasladosBaseIVA8", x.base)
+			s.count("TotalTrasladosImpuestoIVA8", x.amount)
+		case x.rate == 0:
+			s.count("TotalTrasladosBaseIVA0", x.base)
+			s.count("TotalTrasladosImpuestoIVA0", x.amount)
+		}
+	}
+}
+
+func (s *paySums) count(name string, amount *big.Int) {
+	pesos := divided(new(big.Int).Mul(amount, s.rate), big.NewInt(1_000_000))
+	if s.values[name] == nil {
+		s.values[name] = new(big.Int)
+	}
+	s.values[name].Add(s.values[name], pesos)
+}
+
+// write puts the totals where they stand in the original string.
+func (s *paySums) write(n *xmltree.Element) {
+	for field := range strings.FieldsSeq(chainPayTotals) {
+		name := strings.TrimPrefix(field, "?")
+		if value := s.values[name]; value != nil {
+			n.Set(name, fixed(value, 2))
+		}
+	}
+}
