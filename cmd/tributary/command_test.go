@@ -65,6 +65,13 @@ func TestClientsAndKeysFromTheCommandLine(t *testing.T) {
 		if do(&key, "key", "revoke", made.Keys[0].Kid); key.State != "revoked" {
 			t.Fatalf("revoked %+v", key)
 		}
+		signs := next.Kid
+		if code, out, errs := call(t, append([]string{"key", "revoke", signs}, flags...)...); code == 0 || !strings.Contains(errs, "--stop-webhooks") {
+			t.Fatalf("the signing key is revoked unasked: %d %s%s", code, out, errs)
+		}
+		if do(&key, "key", "revoke", signs, "--stop-webhooks"); key.State != "revoked" {
+			t.Fatalf("revoked %+v", key)
+		}
 		var shown struct {
 			Configuration struct {
 				Colours struct{ Accent string }

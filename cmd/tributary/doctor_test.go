@@ -118,7 +118,16 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 	other, public := masterFile(t, 0o400), masterFile(t, 0o644)
 	noFolder := write(t, filepath.Join(t.TempDir(), "file"), "not a folder")
 
+	// The demo's own data is no broken production: it is examined as the demo does.
 	_, findings := diagnose(t, "--data", dir)
+	expect(t, findings, doctor.OK, "data", "tributary demo")
+	expect(t, findings, doctor.OK, "webhooks", "can be reached")
+	expect(t, findings, doctor.Warn, "authority", "the demo does not run")
+	if err := os.Remove(filepath.Join(dir, "demo.json")); err != nil {
+		t.Fatal(err)
+	}
+
+	_, findings = diagnose(t, "--data", dir)
 	expect(t, findings, doctor.Fail, "webhooks", "refused")                                // loopback and plain http
 	expect(t, findings, doctor.Warn, "alerts", "webhook_breaker_open", "planted")          // raised by age
 	expect(t, findings, doctor.Fail, "operations", "nobody takes them", "--role worker")   // the program is dead

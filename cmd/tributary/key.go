@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
+	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -154,12 +158,48 @@ func (cmd *keyPromote) Run(c *command) error {
 type keyRevoke struct {
 	bookFlags
 	kidArgs
+	StopWebhooks bool `help:"Revoke the key that signs webhooks as well, without asking; they wait until another one is promoted." name:"stop-webhooks"`
 }
 
-// Run revokes a key.
+// Run revokes a key. The one that signs webhooks is asked for: nothing of the
+// client's is delivered afterwards.
 func (cmd *keyRevoke) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		if err := cmd.agree(ctx, c, d, a); err != nil {
+			return err
+		}
 		key, err := cmd.change(ctx, d, a, a.RevokeKey)
 		return cmd.changed(c, key, err)
 	})
+}
+
+// agree asks a person on a terminal; elsewhere the flag has to say it.
+func (cmd *keyRevoke) agree(ctx context.Context, c *command, d *db.DB, a *account.Accounts) error {
+	if cmd.StopWebhooks {
+		return nil
+	}
+	var client string
+	if err := d.Read(ctx, func(r db.Reader) (err error) { client, err = a.ClientOf(r, cmd.Kid); return err }); err != nil {
+		return err
+	}
+	signing, _, err := a.SigningKeys(ctx, client)
+	if err != nil || signing.Kid != cmd.Kid {
+		return nil // it signs nothing
+	}
+	refusal := fault.New(fault.Conflict, "%s is the key that signs the webhooks of %s: promote another one first, or say --stop-webhooks", cmd.Kid, client)
+	if f, ok := c.in.(*os.File); !ok || !terminal(f) {
+		return refusal
+	}
+	fmt.Fprintf(c.err, "%s signs the webhooks of %s. Without it they wait until another key is promoted. Revoke it? [y/N] ", cmd.Kid, client)
+	line, err := bufio.NewReader(io.LimitReader(c.in, 64)).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+		return refusal
+	}
+	return nil
+}
+
+// terminal reports whether a person may be at the other end.
+func terminal(f *os.File) bool {
+	about, err := f.Stat()
+	return err == nil && about.Mode()&os.ModeCharDevice != 0
 }

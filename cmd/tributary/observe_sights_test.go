@@ -266,6 +266,13 @@ var sights = map[string]func(*observatory) (without, with string){
 	"key-expires": limits("--expires=720h"),
 	"key-cidr":    limits("--cidr=10.1.0.0/16"),
 	"key-name":    limits("--name=till"),
+	"stop-webhooks": func(o *observatory) (string, string) {
+		kid := strings.Split(o.created("stop-client"), "_")[2]
+		look := func(flags ...string) string {
+			return o.says(append(append([]string{"key", "revoke", kid}, flags...), o.book()...)...)[:1]
+		}
+		return look(), look("--stop-webhooks")
+	},
 	"live": func(o *observatory) (string, string) {
 		return o.created("test-client")[:9], o.created("live-client", "--live")[:9]
 	},

@@ -97,7 +97,7 @@ func (s *submission) waitAll(ctx context.Context, parallel int) error {
 	}
 	bar := newProgress(s.progress, "waiting for results", len(open))
 	defer bar.end()
-	for delay := pollFirst; len(open) > 0; delay = min(delay*2, max(pollDelayMax, pollShare*time.Duration(len(open)))) {
+	for delay := pollFirst; len(open) > 0; {
 		err := s.each(ctx, parallel, open, func(ctx context.Context, i int) error { return s.poll(ctx, i, bar) })
 		if err != nil || ctx.Err() != nil {
 			return err
@@ -107,6 +107,11 @@ func (s *submission) waitAll(ctx context.Context, parallel int) error {
 			if s.outcomes[i].result == nil && s.outcomes[i].trouble == nil {
 				still = append(still, i)
 			}
+		}
+		// While results come in they are asked for at once: a bar that stands still says that nothing happens.
+		delay = min(delay*2, max(pollDelayMax, pollShare*time.Duration(len(still))))
+		if len(still) < len(open) {
+			delay = max(pollFirst, pollShare*time.Duration(len(still)))
 		}
 		if open = still; len(open) == 0 {
 			return nil

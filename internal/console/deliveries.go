@@ -26,6 +26,7 @@ type deliveriesBody struct {
 	Status    string
 	Clients   []account.Client
 	Replays   []webhook.Replay
+	Probes    map[string]time.Time // by webhook_id, where a breaker is open
 	Now       time.Time
 }
 
@@ -44,6 +45,7 @@ func (c *Console) deliveries(v *visit) (page, error) {
 		return p, err
 	}
 	var next string
+	defer func() { body.Probes = c.probesOf(v, body.Events) }()
 	body.Events, next, err = c.cfg.Hooks.List(v.ctx, cmp.Or(body.Client, webhook.AnyClient), webhook.Filter{Status: body.Status, Limit: 50, After: query.Get("after")})
 	if next != "" {
 		query.Set("after", next)
@@ -57,6 +59,8 @@ type eventBody struct {
 	webhook.EventRow
 	ClientID string
 	Tries    []webhook.Try
+	Receiver receiverRow
+	Probe    time.Time
 	Now      time.Time
 }
 
@@ -70,7 +74,29 @@ func (c *Console) event(v *visit) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	return page{Title: "Event " + short(id), Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}}, Body: &eventBody{EventRow: row, ClientID: client, Tries: tries, Now: c.now()}}, nil
+	body := &eventBody{EventRow: row, ClientID: client, Tries: tries, Now: c.now(), Probe: c.probeOf(v, client, row.EventType),
+		Receiver: receiverRow{Delivery: c.cfg.Hooks.Receiver(v.ctx, client, row.EventType), Client: client}}
+	return page{Title: "Event " + short(id), Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}}, Body: body}, nil
+}
+
+// probeOf is when the receiver of an event is tried next, if its breaker is
+// open: until then nothing goes there, whatever is due. Zero: it is closed.
+func (c *Console) probeOf(v *visit, client, event string) time.Time {
+	return c.cfg.Hooks.Receiver(v.ctx, client, event).Standing.NextProbe
+}
+
+// probesOf is probeOf of the events of a list that are due.
+func (c *Console) probesOf(v *visit, events []webhook.EventRow) map[string]time.Time {
+	probes := map[string]time.Time{}
+	for _, e := range events {
+		if e.NextTryAt.IsZero() {
+			continue
+		}
+		if _, client, err := c.cfg.Hooks.Find(v.ctx, e.WebhookID); err == nil {
+			probes[e.WebhookID] = c.probeOf(v, client, e.EventType)
+		}
+	}
+	return probes
 }
 
 // redeliver sends one event again and goes back to where it was asked for.
@@ -90,6 +116,9 @@ func (c *Console) redeliver(v *visit) (string, error) {
 	back := local(v.r.PostFormValue("back"))
 	if back == Root+"/" {
 		back = Root + "/deliveries/events/" + url.PathEscape(id)
+	}
+	if !c.probeOf(v, client, row.EventType).IsZero() {
+		return back + "?notice=behind-breaker", nil
 	}
 	return back + "?notice=redelivered", nil
 }

@@ -63,10 +63,11 @@ func (r countryRow) Age(now time.Time) time.Duration {
 	return now.Sub(r.Authority.OldestAt).Truncate(time.Second)
 }
 
-// receiverRow is where a client's events go, with the client's name.
+// receiverRow is one address of a client, with all events that go there.
 type receiverRow struct {
 	webhook.Delivery
 	Client string
+	Events []string // types, of which Delivery.EventType is the first
 }
 
 // State is one word for how a receiver is.
@@ -199,15 +200,7 @@ func (c *Console) receivers(v *visit) ([]receiverRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]receiverRow, len(list))
-	counted := map[string]bool{}
-	for i, d := range list {
-		rows[i] = receiverRow{Delivery: d, Client: names[d.ClientID]}
-		if counted[d.ClientID] { // what was given up is counted for a client as a whole
-			rows[i].Discarded, rows[i].DiscardedMore = 0, false
-		}
-		counted[d.ClientID] = true
-	}
+	rows := groupReceivers(list, names)
 	rank := func(r receiverRow) int { return slices.Index([]string{"open", "failing"}, r.State()) }
 	slices.SortStableFunc(rows, func(a, b receiverRow) int {
 		ra, rb := rank(a), rank(b)
@@ -220,6 +213,31 @@ func (c *Console) receivers(v *visit) ([]receiverRow, error) {
 		return ra - rb
 	})
 	return rows, nil
+}
+
+// groupReceivers puts together what goes to one address of a client: it has one
+// breaker, whatever kinds of events it gets.
+func groupReceivers(list []webhook.Delivery, names map[string]string) (rows []receiverRow) {
+	counted := map[string]bool{}
+	at := map[[2]string]int{}
+	for _, d := range list {
+		key := [2]string{d.ClientID, d.URL}
+		if i, known := at[key]; known {
+			row := &rows[i]
+			row.Events = append(row.Events, d.EventType)
+			row.Pending += d.Pending
+			if row.OldestAt.IsZero() || !d.OldestAt.IsZero() && d.OldestAt.Before(row.OldestAt) {
+				row.OldestAt = d.OldestAt
+			}
+			continue
+		}
+		if counted[d.ClientID] { // what was given up is counted for a client as a whole
+			d.Discarded, d.DiscardedMore = 0, false
+		}
+		counted[d.ClientID], at[key] = true, len(rows)
+		rows = append(rows, receiverRow{Delivery: d, Client: names[d.ClientID], Events: []string{d.EventType}})
+	}
+	return rows
 }
 
 func (c *Console) clientList(v *visit) (list []account.Client, err error) {

@@ -61,6 +61,16 @@ func TestAReceiverThatFailsOpensItsBreakerOnThePages(t *testing.T) {
 	if !strings.Contains(page, "probe <time") {
 		t.Errorf("the page does not say when the next probe goes out:\n%s", gist(page))
 	}
+	if n := strings.Count(page, `data-name="Address"`); n != 1 {
+		t.Errorf("one address of a client stands %d times on the page:\n%s", n, gist(page))
+	}
+	acting := h.as(operator.Acting)
+	_, rest, _ := strings.Cut(page, `href="/console/deliveries/events/`)
+	event, _, _ := strings.Cut(rest, `"`)
+	answer := acting.noticed(acting.post("/deliveries/events/"+event+"/redeliver", url.Values{}), "behind-breaker")
+	if strings.Contains(answer, "goes out again now") || !strings.Contains(answer, "behind an open breaker") {
+		t.Errorf("a redelivery behind an open breaker is promised:\n%s", gist(answer))
+	}
 	if page := b.get("/"); !strings.Contains(page, "breaker open") {
 		t.Errorf("the overview does not show it:\n%s", gist(page))
 	}

@@ -29,6 +29,7 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"count":    countAny,
 		"bytes":    size,
 		"prose":    prose,
+		"nextTry":  nextTry,
 		"money":    moneyAny,
 		"short":    short,
 		"mood":     mood,

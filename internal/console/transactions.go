@@ -164,7 +164,8 @@ type transactionBody struct {
 
 type eventWithTries struct {
 	webhook.EventRow
-	List []webhook.Try
+	List  []webhook.Try
+	Probe time.Time // see Console.probeOf
 }
 
 // Headline is the answer to "why is it stuck", or to "what became of it".
@@ -272,7 +273,7 @@ func (c *Console) transaction(v *visit) (page, error) {
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return page{}, err
 		}
-		body.Events = append(body.Events, eventWithTries{e, tries})
+		body.Events = append(body.Events, eventWithTries{e, tries, c.probeOf(v, life.ClientID, e.EventType)})
 	}
 	title := cmp.Or(life.Number, life.TransactionID)
 	return page{Title: title, Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}, nil

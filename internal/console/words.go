@@ -38,6 +38,22 @@ func clock(t time.Time) template.HTML {
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339Nano) + `">` + t.Format("15:04:05.000") + `</time>`)
 }
 
+// nextTry says when something is tried again; behind an open breaker that is
+// not before its probe. What is overdue is due, it has no time in the past.
+func nextTry(now, due, probe time.Time) template.HTML {
+	switch {
+	case due.IsZero():
+		return instant(due)
+	case !probe.IsZero() && probe.After(now):
+		return "behind an open breaker, probed " + instant(probe)
+	case !probe.IsZero():
+		return "behind an open breaker, probed now"
+	case due.After(now):
+		return instant(due)
+	}
+	return "now"
+}
+
 // sentence begins with a capital letter and ends with a full stop.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)

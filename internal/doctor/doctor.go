@@ -123,6 +123,7 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 	if d.cfg, err = d.cfg.Completed(); err != nil {
 		return err
 	}
+	d.recogniseDemo()
 	if d.openDatabase(ctx) {
 		defer func() { err = errors.Join(err, d.db.Close()) }()
 		d.within(ctx, d.checkWrites)
@@ -152,6 +153,17 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 	d.within(ctx, d.checkProvider)
 	d.checkAuthorities(ctx)
 	return nil
+}
+
+// recogniseDemo examines the demo's data as the demo does: with its simulated
+// authorities and receivers on this machine. What was said on the command line wins.
+func (d *doctor) recogniseDemo() {
+	note, is := server.ReadDemoNote(d.cfg.Data)
+	if !is || len(d.cfg.Authorities) > 0 || d.cfg.SimulatorsURL != "" {
+		return
+	}
+	d.cfg.Demo, d.cfg.SimulatorsURL = true, note.Simulators
+	d.say(OK, about{check: "data", subject: d.cfg.Data}, "of tributary demo: examined with its simulated authorities at %s and with receivers on this machine", note.Simulators)
 }
 
 // within gives a check its time.

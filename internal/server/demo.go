@@ -3,7 +3,10 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"tributary/internal/account"
@@ -25,8 +28,36 @@ type Demo struct {
 
 const demoClient = "demo"
 
+// demoNote is the file by which doctor recognises the demo's data.
+const demoNote = "demo.json"
+
+// DemoNote is what a demo says about itself in its folder.
+type DemoNote struct {
+	Simulators string `json:"simulators"` // their address
+}
+
+// ReadDemoNote answers what the demo that owns a folder says; false: no demo does.
+func ReadDemoNote(folder string) (note DemoNote, is bool) {
+	text, err := os.ReadFile(filepath.Join(folder, demoNote))
+	if err != nil {
+		return note, false
+	}
+	return note, json.Unmarshal(text, &note) == nil
+}
+
+func (s *Server) leaveNote() error {
+	text, err := json.Marshal(DemoNote{Simulators: s.cfg.SimulatorsURL})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.cfg.Data, demoNote), append(text, '\n'), 0o600)
+}
+
 // furnish makes the demo's client and suppliers, or finds them from last time.
 func (s *Server) furnish(ctx context.Context) (*Demo, error) {
+	if err := s.leaveNote(); err != nil {
+		return nil, err
+	}
 	by := account.Actor{Name: "demo"}
 	use := country.Both
 	if s.cfg.DemoUseCase != "" {

@@ -79,6 +79,12 @@ func (h *Hooks) Deliveries(ctx context.Context, clients []string) ([]Delivery, e
 	return list, nil
 }
 
+// Receiver is how things stand with the address of a client's event type,
+// without what is pending for it.
+func (h *Hooks) Receiver(ctx context.Context, clientID, eventType string) Delivery {
+	return *h.standing(ctx, clientID, eventType)
+}
+
 // standing is what memory knows of a lane.
 func (h *Hooks) standing(ctx context.Context, clientID, eventType string) *Delivery {
 	d := &Delivery{ClientID: clientID, EventType: eventType}
