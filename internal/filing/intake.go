@@ -25,7 +25,7 @@ type submission struct {
 	caller      Caller
 	examined    *country.Examined
 	body        []byte
-	digest      string // of what the body says
+	digest      string // of what the body says; empty: taken when it is needed
 	lane        string
 	draw        *draw // from which it gets its number; nil: it has one, or needs none
 }
@@ -112,7 +112,11 @@ func (s *Service) submission(id string, caller Caller, examined *country.Examine
 		shard = shardOf(id, lanesOf(s.cfg.Atlas, examined.Pack, caller.Live))
 	}
 	at := Place{Scope: caller.Scope, Code: examined.Pack.Code, Live: caller.Live, SupplierID: examined.Transaction.SupplierID}
-	return submission{operationID: id, caller: caller, examined: examined, body: body, digest: digest(examined.Transaction), lane: at.Lane(shard)}
+	sub := submission{operationID: id, caller: caller, examined: examined, body: body, lane: at.Lane(shard)}
+	if len(body) >= digestAhead {
+		sub.digest = digest(examined.Transaction)
+	}
+	return sub
 }
 
 // Validate makes the same checks as Submit and stores nothing.
@@ -234,6 +238,9 @@ func (in *intakeSet) add(i int, attempt int64, waits bool, now time.Time) {
 	stage, due := Received, any(db.Micros(now))
 	if waits {
 		stage, due = Waiting, nil
+		if sub.digest == "" {
+			sub.digest = digest(t)
+		}
 	}
 	in.answers[i] = accepted{operationID: sub.operationID}
 	if sub.draw != nil {
@@ -244,7 +251,7 @@ func (in *intakeSet) add(i int, attempt int64, waits bool, now time.Time) {
 		string(sub.examined.UseCase), t.SupplierID, t.Number, db.Micros(t.Date), db.Micros(now), db.Null(t.ReferenceID),
 		sub.lane, string(stage), string(Processing), due, sub.examined.Pack.Version, len(sub.body),
 	})
-	in.bodies = append(in.bodies, []any{sub.operationID, sub.body, encodeFaults(sub.examined.Warnings), sub.digest})
+	in.bodies = append(in.bodies, []any{sub.operationID, sub.body, encodeFaults(sub.examined.Warnings), db.Null(sub.digest)})
 }
 
 const operationColumns = "operation_id,client_id,transaction_id,attempt,kind,country,live,use_case,supplier_id,number,dated_at,accepted_at,reference_id,lane,stage,status,due_at,pack_version,bytes"

@@ -52,7 +52,7 @@ func (s *Service) storeSettled(tx *db.Tx, set []submission) error {
 			sub.operationID, sub.caller.Scope, t.ID, 1, string(t.Kind), o.code, bool(sub.caller.Live), string(sub.examined.UseCase), t.SupplierID, t.Number,
 			db.Micros(t.Date), now, nil, sub.lane, string(Settled), string(Success), nil, sub.examined.Pack.Version, len(sub.body), now, encodeResult(result),
 		})
-		bodies = append(bodies, []any{sub.operationID, sub.body, nil, sub.digest})
+		bodies = append(bodies, []any{sub.operationID, sub.body, nil, db.Null(sub.digest)})
 		filings = append(filings, []any{sub.operationID, sub.body, sub.operationID, "{}"})
 	}
 	if err := tx.Insert("transactions", "client_id,transaction_id,attempts,open,success_id", transactions...); err != nil {

@@ -41,7 +41,7 @@ type operation struct {
 
 	warnings []fault.Fault
 	body     []byte
-	digest   string // of what the body says; empty from a node of the version before
+	digest   string // of what the body says; empty: taken when it is needed
 	document *transaction.Transaction
 	totals   transaction.Totals
 	filing   country.Filing

@@ -207,7 +207,7 @@ func (b *batch) free(tx *db.Tx, ids []string) (list []transition, err error) {
 
 // join ends attempts that waited behind a success: with the registered result,
 // and a warning where their own body said something else. Bodies are compared by
-// the digests that the intake took: nothing is read or decoded here.
+// digests; those of large ones were taken by the intake.
 func (b *batch) join(tx *db.Tx, waiting []*operation, ends map[string]ending) (list []transition, err error) {
 	if len(waiting) == 0 {
 		return nil, nil
@@ -218,6 +218,9 @@ func (b *batch) join(tx *db.Tx, waiting []*operation, ends map[string]ending) (l
 	perTransaction := map[string]int64{}
 	for _, o := range waiting {
 		winner := ends[o.transactionID].op
+		if winner.digest == "" {
+			winner.digest = digestOf(winner.kind, winner.body)
+		}
 		warnings := any(nil)
 		if o.digest != winner.digest {
 			warnings = encodeFaults([]fault.Fault{fault.Warn("", fault.PayloadDiffers,
@@ -233,8 +236,9 @@ func (b *batch) join(tx *db.Tx, waiting []*operation, ends map[string]ending) (l
 	return list, tx.ExecEach("UPDATE transactions SET open = open - $3 WHERE client_id = $1 AND transaction_id = $2", counts)
 }
 
-// loadDigests reads what the intake noted of bodies. A node of the version
-// before notes nothing; such a body is read and decoded.
+// loadDigests reads what the intake noted of bodies that waited from the
+// beginning. The others are read and decoded: a few small ones, and those that a
+// node of the version before took.
 func (b *batch) loadDigests(tx *db.Tx, ops []*operation) error {
 	byID := make(map[string]*operation, len(ops))
 	for _, o := range ops {
@@ -326,9 +330,6 @@ func (b *batch) describable(ctx context.Context, outcomes []outcome) error {
 		if err := o.decode(); err != nil {
 			b.log.Error("settle an operation", "operation", o.id, "error", err)
 			o.document = &transaction.Transaction{Kind: o.kind, ID: o.transactionID, CountryCode: o.code, Number: o.number, SupplierID: o.supplierID}
-		}
-		if o.digest == "" {
-			o.digest = digestOf(o.kind, o.body)
 		}
 		if o.incomplete() && len(o.document.Items) == 0 && o.document.CurrencyCode == "" {
 			incomplete = append(incomplete, o)
