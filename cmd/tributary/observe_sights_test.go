@@ -84,6 +84,7 @@ func configures(flag string) func(*observatory) (string, string) {
 // elsewhere names the tests that show settings whose sight would take too long
 // or needs a state that no command makes.
 var elsewhere = map[string]string{
+	"backlog":          "internal/server TestAFullBacklogIsToldAndOutagesDoNotCount",
 	"authority-slots":  "internal/server TestAuthoritySlotsBoundTheCallsToOneCountry",
 	"fonts":            "internal/server TestFontsOfAFolderSetDocuments",
 	"stored":           "internal/bench TestARunGivesEveryFigure",

@@ -48,6 +48,7 @@ type commonFlags struct {
 	WebhookProxy         string        `help:"HTTP proxy for webhooks; the environment is never asked." placeholder:"URL"`
 	AuthorityRetryBase   time.Duration `help:"First retry to an authority; then doubling up to 5 minutes." default:"1s"`
 	AuthoritySlots       int           `help:"Suppliers of one country and environment that are filed for at the same time; a country whose authority hangs takes no slots from others." default:"32"`
+	Backlog              int           `help:"Transactions that could be worked and wait; past it submits are answered 503. What waits for an authority does not count." default:"2000000"`
 	DocumentTTL          time.Duration `help:"How long a document's address works." default:"15m" name:"document-ttl"`
 	TLSCert              string        `help:"Certificate of the public API, PEM." placeholder:"FILE" name:"tls-cert"`
 	TLSKey               string        `help:"Its private key, PEM." placeholder:"FILE" name:"tls-key"`
@@ -68,7 +69,7 @@ type commonFlags struct {
 func (f *commonFlags) config(c *command) (server.Config, error) {
 	cfg := server.Config{
 		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, Fonts: f.Fonts, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
-		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase, AuthoritySlots: f.AuthoritySlots,
+		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase, AuthoritySlots: f.AuthoritySlots, Backlog: f.Backlog,
 		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, AdminURL: f.AdminURL,
 		VIES: f.VIES, CallbacksURL: f.CallbacksURL, Log: c.log, Version: versionText(), Restored: f.Restored,
 		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID},

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,7 @@ type DB struct {
 	clock    *clock
 	node     string
 	wakes    wakes
+	pace     Pace
 	closed   chan struct{}
 	once     sync.Once
 	fatal    sync.Once
@@ -114,6 +116,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		cfg.GroupMax = 1
 	}
 	d := &DB{cfg: cfg, log: cfg.Log, closed: make(chan struct{}), clock: newClock(), node: newNode(), patience: Patience}
+	d.pace.elapsed, d.pace.processors = d.clock.elapsed, runtime.GOMAXPROCS(0)
 	var err error
 	switch {
 	case strings.HasPrefix(cfg.URL, "sqlite:"):

@@ -45,6 +45,10 @@ func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Ki
 	if s.gate.closed.Load() {
 		return "", errClosed()
 	}
+	if s.full(ctx) {
+		return "", errFull()
+	}
+	defer s.db.Pace().Submit()()
 	look := &looker{ctx: ctx, service: s, caller: caller}
 	examined, err := country.Examine(kind, body, look.terms())
 	if err != nil {

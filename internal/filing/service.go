@@ -36,6 +36,7 @@ type Config struct {
 	Log       *slog.Logger
 	RetryBase time.Duration // first retry to an authority; default 1 s
 	Slots     int           // lanes in work at the same time of one country and environment; default 32
+	Backlog   int           // operations that could be worked and wait; past it submits are refused; default 2,000,000
 
 	// Render makes the document for people; nil makes none (tests of filing alone).
 	Render func(ctx context.Context, issued Issued) (document.Rendering, error)
@@ -71,6 +72,8 @@ type Service struct {
 	gate *gate               // whether the intake is open
 	room *semaphore.Weighted // bytes that may be in work, see budget.go
 
+	backlog backlog
+
 	suspectsAfter time.Duration // tests shorten it
 	earlierMax    int64         // tests lower it
 
@@ -96,10 +99,14 @@ func New(cfg Config) *Service {
 	if cfg.Slots == 0 {
 		cfg.Slots = lanesAtOnce
 	}
+	if cfg.Backlog == 0 {
+		cfg.Backlog = backlogMaxDefault
+	}
 	if cfg.Count == nil {
 		cfg.Count = func(*db.Tx, []Tallied) {}
 	}
 	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), gate: newGate(), room: newRoom(), suspectsAfter: suspectsAfterDefault}
+	s.backlog.most = cfg.Backlog
 	s.intake = db.NewGather(cfg.DB, s.store)
 	return s
 }

@@ -292,6 +292,7 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
+			defer b.db.Pace().Turn(ctx)()
 			files[i] = b.render(ctx, e)
 		})
 	}

@@ -20,6 +20,7 @@ type candidate struct {
 	stage   Stage
 	crashes int64
 	bytes   int64
+	due     time.Time
 }
 
 // aside reports whether an operation that has its place in the lane was set aside.
@@ -80,8 +81,8 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 func (v *visit) candidates(ctx context.Context) (due []candidate, err error) {
 	err = v.db.Read(ctx, func(r db.Reader) error {
 		due, err = db.Collect(r, func(scan func(...any) error) (c candidate, err error) {
-			return c, scan(&c.id, &c.stage, &c.crashes, &c.bytes)
-		}, `SELECT operation_id, stage, crashes,
+			return c, scan(&c.id, &c.stage, &c.crashes, db.NullInstant(&c.due), &c.bytes)
+		}, `SELECT operation_id, stage, crashes, due_at,
 			CASE WHEN bytes > 0 THEN bytes ELSE coalesce((SELECT length(b.body) FROM bodies b WHERE b.operation_id = operations.operation_id), 0) END
 			FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3`,
 			v.lease.ID, db.Micros(r.Now()), max(v.batchMax(), suspectsLook))
@@ -90,11 +91,22 @@ func (v *visit) candidates(ctx context.Context) (due []candidate, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for due operations: %w", err)
 	}
+	if len(due) > 0 && due[0].stage == Received {
+		v.db.Pace().Waited(v.db.Now().Sub(due[0].due))
+	}
 	return due, nil
 }
 
 // batchMax is how many operations of the lane go together.
-func (v *visit) batchMax() int { return min(batchMax, max(1, v.limits.Batch)) }
+// While submits wait in numbers it is fewer: what is written together is
+// written in front of them.
+func (v *visit) batchMax() int {
+	most := batchMax
+	if v.db.Pace().Pressed() {
+		most = pressedBatch
+	}
+	return min(most, max(1, v.limits.Batch))
+}
 
 // choose says which of the due operations are taken together, and whether
 // others are left for the next time.

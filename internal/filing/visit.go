@@ -20,6 +20,7 @@ const (
 	lanesAtOnce  = 32   // lanes in work on this node, of one country and environment; see Config.Slots
 	countries    = 16   // so many of which may have all of theirs in work
 	batchMax     = 1000 // operations taken together, less where the authority wants less
+	pressedBatch = 50   // the same while submits wait in numbers, see db.Pace
 	visitBatches = 16   // batches in one visit; then the lane goes to the back
 	suspectBatch = 14   // operations together after a first crash
 	suspectsLook = 32   // so far a lane that takes few looks behind suspects for others
@@ -400,7 +401,10 @@ func (b *batch) begin(ctx context.Context) error {
 	for _, o := range b.ops {
 		switch o.stage {
 		case Received:
-			if err := b.prepare(ctx, o); err != nil {
+			done := b.db.Pace().Turn(ctx)
+			err := b.prepare(ctx, o)
+			done()
+			if err != nil {
 				return err
 			}
 		case Prepared, Sent, Pending:

@@ -226,7 +226,7 @@ func (s *Server) buildTransactions(context.Context) (err error) {
 	tally := ledger.NewTally(s.db, s.cfg.Log)
 	s.service = filing.New(filing.Config{
 		DB: s.db, Atlas: s.atlas, Companies: s.company, Documents: s.docs, Hooks: s.hooks, Alerts: s.alerts, Log: s.cfg.Log,
-		RetryBase: s.cfg.AuthorityRetryBase, Slots: s.cfg.AuthoritySlots, Render: s.render, Count: tally.OnCommit,
+		RetryBase: s.cfg.AuthorityRetryBase, Slots: s.cfg.AuthoritySlots, Backlog: s.cfg.Backlog, Render: s.render, Count: tally.OnCommit,
 	})
 	s.recovery = recovery.New(recovery.Config{DB: s.db, Atlas: s.atlas, Companies: s.company, Filing: s.service, Alerts: s.alerts, Log: s.cfg.Log})
 	s.ledger = ledger.New(ledger.Config{

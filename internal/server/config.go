@@ -59,6 +59,7 @@ type Config struct {
 	WebhookProxy       string
 	AuthorityRetryBase time.Duration
 	AuthoritySlots     int // suppliers of one country and environment in work at the same time; default 32
+	Backlog            int // operations that could be worked and wait; past it submits are answered 503; default 2,000,000
 	DocumentTTL        time.Duration
 	Authorities        map[string]country.Addresses
 	CallbacksURL       string // where authorities reach the listener; default: by the name they call, or its address
@@ -109,6 +110,9 @@ func (c *Config) check() error {
 	}
 	if c.AuthoritySlots < 0 || c.AuthoritySlots > slotsMost {
 		wrong("authority-slots", "must be 1 to %d, for example --authority-slots 32", slotsMost)
+	}
+	if c.Backlog < 0 {
+		wrong("backlog", "must not be negative, for example --backlog 2000000")
 	}
 	for key, d := range map[string]time.Duration{"webhook-retry-base": c.WebhookRetryBase, "authority-retry-base": c.AuthorityRetryBase, "document-ttl": c.DocumentTTL} {
 		if d < 0 {
