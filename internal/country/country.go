@@ -145,8 +145,8 @@ type Draft struct {
 	Location     *time.Location // of the supplier's address; decides the day on the document
 	Now          time.Time
 	Live         Live
-	Late         bool // the authority could not be reached for a while; some filings must say so
-	Refused      bool // the authority refused an earlier attempt of this transaction; some filings must say so
+	Late         bool     // the authority could not be reached for a while; some filings must say so
+	Refused      []Filing // of earlier attempts of this transaction, which the authority refused, without their reports; some filings must say so
 	Credentials  Credentials
 
 	Sequence int64 // with [Pack].Sequence: drawn for this draft, never before and never again
@@ -211,6 +211,18 @@ type Filing struct {
 	Extra       []byte // what the pack needs at Send beyond Report; opaque to the caller
 	PreparedAt  time.Time
 	Late        bool
+
+	Effect    *Effect `json:",omitempty"` // corrections: what it takes from its original; nil: what it amounts to
+	Unprinted bool    `json:",omitempty"` // it mends what the authority holds of a document that stands: nothing is printed anew
+}
+
+// Effect is what a correction takes from its original, where that is not what
+// the correction itself amounts to. Amounts are minor units of its currency.
+type Effect struct {
+	Amount int64 // with its sign: −6050 where 121.00 became 60.50
+	Rest   int64 // what of it stays after the correction was itself credited
+	Exact  bool  // it must leave nothing of the original
+	Alone  bool  // no other correction of the original may count
 }
 
 // Outcome is the authority's decision.

@@ -103,6 +103,10 @@ func migrationCases() map[int]migrationCase {
 				VALUES ('r{n}', 'c', 'r{n}', 1, 'INVOICE', 'XX', false, 'BOTH', 's', 'N{n}', 1, 2, 'c|XX|live|0|r{n}', 'received', 'PROCESSING', 3, 'xx-1')`},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM operations WHERE operation_id LIKE 'r%' AND series IS NULL": "{n}"},
 		},
+		29: {
+			Write: []string{"INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount) VALUES ('c', 'original', 'correction{n}', 'o1', 'ADJUSTMENT', -100)"},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM corrections WHERE amount = -100 AND rest = 0": "{n}"},
+		},
 		21: {
 			Write: []string{
 				"INSERT INTO companies (client_id, company_id, external_id, country, tax_key, live, profile, created_at, updated_at) VALUES ('c', 'ret{n}', 'ret{n}', 'XX', 'ret{n}', false, '{}', 1, 2)",

@@ -314,15 +314,17 @@ type booked struct {
 }
 
 // readBook reads the other corrections of an operation's original. One that was
-// itself taken back as a whole no longer counts.
+// itself taken back as a whole no longer counts, but for what stays of it: a
+// substitution that was credited has still taken its original back.
 func readBook(tx *db.Tx, o *operation) ([]booked, error) {
+	const takenBack = `EXISTS (SELECT 1 FROM corrections x JOIN operations p ON p.operation_id = x.operation_id WHERE x.client_id = c.client_id
+				AND x.original_id = c.transaction_id AND p.status = 'SUCCESS' AND x.kind = `
 	list, err := db.Collect(tx, func(scan func(...any) error) (b booked, err error) {
 		return b, scan(&b.transactionID, &b.whole, &b.amount, &b.done)
-	}, `SELECT c.transaction_id, c.kind IN ('CREDIT', 'CANCELLATION'), c.amount, o.status = 'SUCCESS'
+	}, `SELECT c.transaction_id, c.kind IN ('CREDIT', 'CANCELLATION'), CASE WHEN `+takenBack+`'CREDIT') THEN c.rest ELSE c.amount END, o.status = 'SUCCESS'
 		FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
 		WHERE c.client_id = $1 AND c.original_id = $2 AND c.transaction_id <> $3 AND c.kind <> 'PAYMENT'
-			AND NOT EXISTS (SELECT 1 FROM corrections x JOIN operations p ON p.operation_id = x.operation_id WHERE x.client_id = c.client_id
-				AND x.original_id = c.transaction_id AND x.kind IN ('CREDIT', 'CANCELLATION') AND p.status = 'SUCCESS')
+			AND NOT `+takenBack+`'CANCELLATION') AND (c.rest <> 0 OR NOT `+takenBack+`'CREDIT'))
 		ORDER BY c.operation_id`, o.scope, o.referenceID, o.transactionID)
 	if err != nil {
 		return nil, fmt.Errorf("read corrections: %w", err)
@@ -350,10 +352,7 @@ func (b *batch) reserve(tx *db.Tx, o *operation) (reserved, error) {
 	if o.kind == transaction.PaymentReport {
 		return b.reservePayment(tx, o)
 	}
-	amount := o.totals.Gross
-	if o.kind != transaction.Adjustment {
-		amount = -o.original.Totals.Gross
-	}
+	effect := effectOf(o)
 	if o.gap == nil {
 		if why, err := b.inSuccession(tx, o); err != nil || why != (reserved{}) {
 			return why, err
@@ -371,36 +370,61 @@ func (b *batch) reserve(tx *db.Tx, o *operation) (reserved, error) {
 				open = cmp.Or(open, c.transactionID)
 			}
 		}
-		if f := forbids(done, o.original, amount); f != nil {
+		if effect.Exact && open != "" {
+			return reserved{behind: open}, nil // what is left is not known yet
+		}
+		if f := forbids(done, o.original, effect); f != nil {
 			return reserved{refused: f}, nil
 		}
-		if f := forbids(book, o.original, amount); f != nil {
+		if f := forbids(book, o.original, effect); f != nil {
 			return reserved{behind: open}, nil
 		}
 	}
-	return reserved{}, enter(tx, o, o.referenceID, amount)
+	return reserved{}, enter(tx, o, o.referenceID, effect)
 }
 
 // enter writes an operation in the book of a transaction that it refers to.
-func enter(tx *db.Tx, o *operation, originalID string, amount int64) error {
-	return tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (client_id, original_id, transaction_id) DO UPDATE SET operation_id = excluded.operation_id, kind = excluded.kind, amount = excluded.amount`,
-		o.scope, originalID, o.transactionID, o.id, string(o.kind), amount)
+func enter(tx *db.Tx, o *operation, originalID string, effect country.Effect) error {
+	return tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount, rest) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (client_id, original_id, transaction_id) DO UPDATE SET operation_id = excluded.operation_id, kind = excluded.kind,
+			amount = excluded.amount, rest = excluded.rest`,
+		o.scope, originalID, o.transactionID, o.id, string(o.kind), effect.Amount, effect.Rest)
+}
+
+// effectOf is what a correction takes from its original: what its pack says,
+// else what it amounts to.
+func effectOf(o *operation) country.Effect {
+	switch {
+	case o.filing.Effect != nil:
+		return *o.filing.Effect
+	case o.kind != transaction.Adjustment:
+		return country.Effect{Amount: -o.original.Totals.Gross}
+	}
+	return country.Effect{Amount: o.totals.Gross}
 }
 
 // forbids says why an amount may not be taken from an original besides the
 // corrections in its book; nil: it may.
-func forbids(book []booked, original *country.Original, amount int64) *fault.Fault {
-	adjusted := int64(0)
+func forbids(book []booked, original *country.Original, effect country.Effect) *fault.Fault {
+	adjusted, amount := int64(0), effect.Amount
 	for _, c := range book {
 		if c.whole {
 			f := refers(fault.ReferenceAlreadyCorrected, "was already credited or cancelled")
 			return &f
 		}
+		if effect.Alone && c.amount != 0 {
+			f := refers(fault.ReferenceAlreadyCorrected, "was corrected by "+c.transactionID+" already: a document that replaces it would not say so. Correct it by the difference, or take that one back first")
+			return &f
+		}
 		adjusted += c.amount
 	}
 	sum := original.Totals.Gross
-	if sized := !original.Backfilled || len(original.Transaction.Items) > 0; !sized || !exceeds(sum, adjusted+amount) {
+	sized := !original.Backfilled || len(original.Transaction.Items) > 0
+	if left := sum + adjusted; sized && effect.Exact && left+amount != 0 {
+		f := refers(fault.ReferenceExceeded, fmt.Sprintf("has %d left, and what replaces it amounts to %d", left, -amount))
+		return &f
+	}
+	if !sized || !exceeds(sum, adjusted+amount) {
 		return nil
 	}
 	f := refers(fault.ReferenceExceeded, fmt.Sprintf("amounts to %d and would be corrected by %d", sum, adjusted+amount))

@@ -18,6 +18,7 @@ type Own struct {
 	AuthorityID                string
 	Status                     Status
 	Cancelled                  bool // by a cancellation that succeeded
+	Mends                      bool // what the authority holds of another document: it lists the two as one
 }
 
 // cancellationsOf counts the successful cancellations of operation o.
@@ -72,7 +73,7 @@ func scanOwn(scan func(...any) error) (own Own, err error) {
 	if err := json.Unmarshal([]byte(receipt), &answer); err != nil {
 		return own, fmt.Errorf("read a stored receipt: %w", err)
 	}
-	own.Number, own.AuthorityID, own.Cancelled = f.Number, answer.AuthorityID1, cancellations > 0
+	own.Number, own.AuthorityID, own.Cancelled, own.Mends = f.Number, answer.AuthorityID1, cancellations > 0, f.Unprinted
 	return own, nil
 }
 

@@ -75,7 +75,7 @@ func (b *batch) reservePayment(tx *db.Tx, o *operation) (reserved, error) {
 		}
 	}
 	for i, id := range ids {
-		if err := enter(tx, o, id, o.document.PaidFor[i].Amount); err != nil {
+		if err := enter(tx, o, id, country.Effect{Amount: o.document.PaidFor[i].Amount}); err != nil {
 			return reserved{}, err
 		}
 	}

@@ -170,31 +170,39 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 	return nil
 }
 
-// refusedBefore reports whether the authority refused an earlier attempt: some
-// must be told that this is the mended one.
-func (b *batch) refusedBefore(ctx context.Context, o *operation) (refused bool, err error) {
+// refusedBefore are the filings of earlier attempts that the authority refused:
+// some must be told that this is the mended one.
+func (b *batch) refusedBefore(ctx context.Context, o *operation) (refused []country.Filing, err error) {
 	if o.attempt <= 1 {
-		return false, nil
+		return nil, nil
 	}
+	type attempt struct{ filing, receipt string }
 	err = b.db.Read(ctx, func(r db.Reader) error {
-		receipts, err := db.Collect(r, func(scan func(...any) error) (text string, err error) { return text, scan(&text) },
-			`SELECT f.receipt FROM operations o JOIN filings f ON f.operation_id = o.operation_id
-				WHERE o.client_id = $1 AND o.transaction_id = $2 AND o.attempt < $3 AND o.status = 'FAILURE' AND f.receipt IS NOT NULL`,
+		attempts, err := db.Collect(r, func(scan func(...any) error) (a attempt, err error) { return a, scan(&a.filing, &a.receipt) },
+			`SELECT f.filing, f.receipt FROM operations o JOIN filings f ON f.operation_id = o.operation_id
+				WHERE o.client_id = $1 AND o.transaction_id = $2 AND o.attempt < $3 AND o.status = 'FAILURE' AND f.receipt IS NOT NULL ORDER BY o.attempt`,
 			o.scope, o.transactionID, o.attempt)
 		if err != nil {
 			return err
 		}
-		for _, text := range receipts {
+		for _, a := range attempts {
 			var before country.Receipt
-			if err := json.Unmarshal([]byte(text), &before); err != nil {
+			if err := json.Unmarshal([]byte(a.receipt), &before); err != nil {
 				return err
 			}
-			refused = refused || before.Outcome == country.Rejected
+			if before.Outcome != country.Rejected {
+				continue
+			}
+			f, err := ReadFiling(a.filing, nil)
+			if err != nil {
+				return err
+			}
+			refused = append(refused, f)
 		}
 		return nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("look for refusals of %s: %w", o.id, err)
+		return nil, fmt.Errorf("look for refusals of %s: %w", o.id, err)
 	}
 	return refused, nil
 }

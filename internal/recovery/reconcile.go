@@ -139,7 +139,7 @@ func (out *Reconciliation) compare(ours []filing.Own, theirs []country.Entry) {
 	// and others only show them at their original.
 	rank := func(own filing.Own) int {
 		switch {
-		case own.Kind == transaction.Cancellation:
+		case own.Kind == transaction.Cancellation || own.Mends:
 			return 2
 		case own.Status != filing.Success:
 			return 1
@@ -153,7 +153,7 @@ func (out *Reconciliation) compare(ours []filing.Own, theirs []country.Entry) {
 			out.Open++
 			continue
 		}
-		if own.Kind == transaction.Cancellation && !found {
+		if (own.Kind == transaction.Cancellation || own.Mends) && !found {
 			continue
 		}
 		out.Ours++

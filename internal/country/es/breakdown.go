@@ -87,6 +87,15 @@ func euros(cents int64) string {
 	return sign + strconv.FormatInt(cents/100, 10) + "." + strconv.Itoa(int(cents%100/10)) + strconv.Itoa(int(cents%10))
 }
 
+// readEuros reads an amount that euros wrote.
+func readEuros(text string) int64 {
+	a, err := num.AmountFromString(text)
+	if err != nil {
+		return 0
+	}
+	return a.Rescale(2).Value()
+}
+
 // money turns a transaction's amounts into euro cents.
 type money struct {
 	numerator, denominator *big.Int // nil: they are cents already

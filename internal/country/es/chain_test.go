@@ -170,7 +170,9 @@ func issued(rt *rapid.T, i int, last *country.Draft, states map[string]string) c
 		number += "-REJECT"
 	}
 	d := fresh(draft(number, business("Acme Ibérica, S.A.", "ES", "A28015865"), line("Café", 12100, "21")))
-	d.Refused = rapid.Bool().Draw(rt, "refused before")
+	if rapid.Bool().Draw(rt, "refused before") {
+		d = refusedBefore(d)
+	}
 	d.Late = rapid.Bool().Draw(rt, "late")
 	d.Now = d.Now.Add(time.Duration(i) * time.Millisecond)
 	return d

@@ -84,7 +84,7 @@ func (p *pack) contradictions(c country.Case) []fault.Fault {
 // adjustmentAhead is what a body alone tells of an adjustment's type: a reason
 // other than R5 with a customer. Everything else waits for the original.
 func adjustmentAhead(t *transaction.Transaction) (kind, method string) {
-	if t.Reason == "" || t.Customer == nil {
+	if t.Reason == "" || t.Reason == reasonMend || t.Customer == nil {
 		return "", ""
 	}
 	return chooseCorrection(&record{}, t.Reason, original{})

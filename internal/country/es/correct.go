@@ -31,7 +31,8 @@ func corrections() []country.Correction {
 				{Code: "R3" + bySubstitution, Meaning: "R3 by substitution"},
 				{Code: "R4" + bySubstitution, Meaning: "R4 by substitution"},
 				{Code: "R5" + bySubstitution, Meaning: "R5 by substitution"},
-				{Code: "F3", Meaning: "A full invoice in place of a simplified one"},
+				{Code: "F3", Meaning: "A full invoice in place of a simplified one, of all that is left of it"},
+				{Code: reasonMend, Meaning: "Subsanación: the invoice stands, the record of it is mended. The items are the whole invoice with the same amounts, number and day are those of the original; nothing is printed anew"},
 			},
 		},
 		{Kind: transaction.Credit, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1},
@@ -46,13 +47,24 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 		return invalid(fault.At("reference_transaction_id", fault.ReferenceUnknown, "is not known"))
 	}
 	about := readOriginal(in.Original, r.id.Issuer, where)
-	if r.customer == nil {
-		r.customer = about.customer // an adjustment may leave the customer to its original
+	if r.customer == nil || in.Transaction.Kind == transaction.Credit {
+		if mended, _ := partyID(lastMended(in.Original), "customer"); mended != nil {
+			about.customer = mended
+		}
+		if about.customer != nil {
+			r.customer = about.customer // a correction may leave the customer to its original
+		}
+	}
+	if in.Transaction.Reason == reasonMend && in.Transaction.Kind == transaction.Adjustment {
+		return p.mend(r, in, about, where)
+	}
+	if number := fullInvoiceOf(in.Original); number != "" {
+		return invalid(fault.At("reference_transaction_id", fault.ReferenceAlreadyCorrected, "was replaced by the full invoice %s: correct that one", number))
 	}
 	r.unnamed = about.unnamed && about.simplified
 	if in.Transaction.Kind == transaction.Credit {
 		r.sums = r.sums.negated()
-		r.kind, r.method, r.rectified = "R1", "I", &about.id
+		r.kind, r.method, r.rectified = "R1", "I", []invoiceID{about.id}
 		if about.simplified || r.customer == nil {
 			r.kind = "R5"
 		}
@@ -61,13 +73,30 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	kind, method := chooseCorrection(r, in.Transaction.Reason, about)
 	r.kind = kind
 	if kind == "F3" {
-		r.replaced = &about.id
-		return nil
+		return r.replace(in, about)
 	}
-	r.method, r.rectified = method, &about.id
-	if method != "S" {
-		return nil
+	r.method, r.rectified = method, []invoiceID{about.id}
+	if method == "S" {
+		return p.substitute(r, in)
 	}
+	return nil
+}
+
+// replace makes the record a full invoice in place of a simplified one (Real
+// Decreto 1619/2012, article 15.6 and Validaciones 3.1.3.5): of all that is left
+// of it, so that nothing is invoiced twice.
+func (r *record) replace(in *country.Draft, about original) error {
+	if !about.simplified || about.unnamed {
+		return invalid(fault.At("reason", fault.ValidationMatchInvalid, "does not fit: F3 takes the place of a simplified invoice, and the original is a full one"))
+	}
+	r.replaced = []invoiceID{about.id}
+	r.effect = &country.Effect{Amount: -in.Totals.Gross, Rest: -in.Totals.Gross, Exact: true}
+	return nil
+}
+
+// substitute states what the record takes back. It changes its original by the
+// difference, and still has taken it back after it was itself credited.
+func (p *pack) substitute(r *record, in *country.Draft) error {
 	if len(in.Original.Transaction.Items) == 0 {
 		return invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation,
 			"was backfilled without items: a substitution must say what it takes back"))
@@ -76,10 +105,12 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	if len(faults) > 0 {
 		return invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "has amounts that cannot be stated to the authority"))
 	}
+	old := in.Original.Totals.Gross
 	if in.Original.Transaction.Kind == transaction.Credit {
-		before = before.negated()
+		before, old = before.negated(), -old
 	}
 	r.substitute = &before
+	r.effect = &country.Effect{Amount: in.Totals.Gross - old, Rest: -old, Alone: true}
 	return nil
 }
 
@@ -91,10 +122,10 @@ func chooseCorrection(r *record, reason string, about original) (kind, method st
 		method = "S"
 	}
 	switch {
+	case kind == "F3":
+		return kind, ""
 	case kind != "":
 		return kind, method
-	case about.simplified && r.customer != nil && r.sums.total() > 0:
-		return "F3", ""
 	case about.simplified || r.customer == nil:
 		return "R5", method
 	}

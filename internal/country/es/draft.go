@@ -12,6 +12,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/official/aeatwire"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // firstDay is the first day that may stand on a filed invoice, the one on
@@ -73,6 +74,8 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		Extra:       own,
 		PreparedAt:  in.Now,
 		Late:        in.Late,
+		Effect:      r.effect,
+		Unprinted:   r.unprinted,
 	}
 	if r.cancels {
 		f.Number = numberOf(&in)
@@ -111,6 +114,9 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 	if err := r.follow(in.Previous, nif); err != nil {
 		return nil, err
 	}
+	if in.Original != nil && in.Original.Transaction.Kind == transaction.Adjustment && in.Original.Transaction.Reason == reasonMend {
+		return nil, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "mends the record of an invoice and is none itself: refer to %s", in.Original.Transaction.ReferenceID))
+	}
 	own := invoiceID{Issuer: nif, Number: numberOf(in), Day: day(in.Transaction.Date, where)}
 	if in.Transaction.Kind == transaction.Cancellation {
 		return r, r.cancel(in, own, where)
@@ -119,7 +125,7 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 	if faults := slices.Concat(p.checkNumber(own.Number), p.checkDay(in.Transaction.Date, in.Now, where)); len(faults) > 0 {
 		return nil, invalid(faults...)
 	}
-	if in.Refused { // "alta por rechazo": AEAT, "Validaciones" 1.2.0, annex 6.1
+	if refusedAs(in, own, false) { // "alta por rechazo": AEAT, "Validaciones" 1.2.0, annex 6.1
 		r.amends, r.rejected = true, "X"
 	}
 	return r, p.fill(r, in, where)
@@ -150,11 +156,21 @@ func (r *record) cancel(in *country.Draft, own invoiceID, where *time.Location) 
 	r.reference = referenceText(in.Late, own.Number)
 	// What was issued elsewhere, and of which nobody knows an id at the
 	// authority, is cancelled without a record there (annex 6.2).
-	r.unknown = in.Original.Backfilled && in.Original.AuthorityID1 == "" && in.Original.Transaction.AuthorityID1 == ""
-	if in.Refused {
+	r.unknown = neverFiled(in.Original)
+	if refusedAs(in, r.id, true) {
 		r.rejected = "S"
 	}
 	return nil
+}
+
+// refusedAs reports whether AEAT refused an earlier attempt under the same
+// name. Under another number or day it is another invoice, of which AEAT has
+// refused nothing.
+func refusedAs(in *country.Draft, id invoiceID, cancels bool) bool {
+	return slices.ContainsFunc(in.Refused, func(f country.Filing) bool {
+		e, err := enclosed(f)
+		return err == nil && e.ID == id && e.Cancels == cancels
+	})
 }
 
 // original is what a correction must know of the document it corrects.
@@ -164,6 +180,7 @@ type original struct {
 	simplified bool   // F2 or R5
 	unnamed    bool   // FacturaSinIdentifDestinatarioArt61d
 	customer   *person
+	filed      *xmltree.Element // its RegistroAlta; nil where it was not filed here
 }
 
 // readOriginal reads the original's own record where it was filed here: what
@@ -188,7 +205,7 @@ func readOriginal(o *country.Original, nif string, where *time.Location) origina
 	}
 	out.id.Number = filed.Value("IDFactura", "NumSerieFactura")
 	out.id.Day = filed.Value("IDFactura", "FechaExpedicionFactura")
-	out.kind = filed.Value("TipoFactura")
+	out.filed, out.kind = filed, filed.Value("TipoFactura")
 	out.simplified = out.kind == "F2" || out.kind == "R5"
 	out.unnamed = filed.Value("FacturaSinIdentifDestinatarioArt61d") == "S"
 	return out

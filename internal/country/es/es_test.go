@@ -93,6 +93,13 @@ func correction(kind transaction.Kind, number string, of country.Draft, items ..
 	return d
 }
 
+// refusedBefore is a draft of which AEAT refused an earlier attempt.
+func refusedBefore(d country.Draft) country.Draft {
+	extra := fmt.Sprintf(`{"id":{"issuer":%q,"number":%q,"day":%q}}`, nif, d.Transaction.Number, d.Transaction.Date.In(d.Location).Format("02-01-2006"))
+	d.Refused = []country.Filing{{Number: d.Transaction.Number, Extra: []byte(extra)}}
+	return d
+}
+
 func (c collection) add(name string, d country.Draft) collection {
 	return append(c, packtest.Case{Name: name, Draft: d})
 }
@@ -174,7 +181,7 @@ func correctionCases(invoice, ticket, named country.Draft, acme *transaction.Par
 	bad.Transaction.Reason = "R3"
 	list = list.add("adjustment for bad debt", bad)
 	full := correction(transaction.Adjustment, "R-5", ticket, line("Menú del día", 1500, "10"))
-	full.Transaction.Customer = acme
+	full.Transaction.Customer, full.Transaction.Reason = acme, "F3"
 	list = list.add("full invoice for a simplified one", full)
 	list = list.add("adjustment of a simplified one", correction(transaction.Adjustment, "R-6", ticket, line("Menú", -150, "10")))
 	list = list.add("credit", correction(transaction.Credit, "R-7", draft("A-3", acme, line("Pan", 104, "4"), line("Agua", 110, "10")), line("x", 1, "21")))
@@ -185,9 +192,8 @@ func correctionCases(invoice, ticket, named country.Draft, acme *transaction.Par
 	elsewhere := correction(transaction.Cancellation, "C-2", draft("OLD-9", acme, line("Antiguo", 12100, "21")), line("x", 1, "21"))
 	elsewhere.Original.Backfilled, elsewhere.Original.AuthorityID1 = true, ""
 	list = list.add("cancellation of what was never filed", elsewhere)
-	again := draft("A-40", acme, line("Corregida", 12100, "21"))
-	again.Refused = true
-	list = list.add("after a refusal", again)
+	list = list.add("after a refusal", refusedBefore(draft("A-40", acme, line("Corregida", 12100, "21"))))
+	list = list.add("another number after a refusal", settled(refusedBefore(draft("A-42", acme, line("Corregida", 12100, "21"))), func(d *country.Draft) { d.Transaction.Number = "A-43" }))
 	late := draft("A-41", acme, line("Tarde", 12100, "21"))
 	late.Late = true
 	return list.add("late", late)

@@ -36,8 +36,21 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	if in.Language == "ES" {
 		out.Title = title(filed, in.Transaction.Kind)
 	}
-	out.Texts = p.words(in, filed.Value("TipoFactura"))
+	out.Texts = append(p.words(in, filed.Value("TipoFactura")), rectification(filed)...)
 	return out
+}
+
+// rectification is what a substitution changes, which the invoice states beside
+// its new amounts (Real Decreto 1619/2012, article 15.5).
+func rectification(filed *xmltree.Element) []string {
+	before := filed.At("ImporteRectificacion")
+	if before == nil {
+		return nil
+	}
+	total, quota := readEuros(filed.Value("ImporteTotal")), readEuros(filed.Value("CuotaTotal"))
+	old := readEuros(before.Value("CuotaRectificada")) + readEuros(before.Value("CuotaRecargoRectificado"))
+	spoken := func(cents int64) string { return strings.Replace(euros(cents), ".", ",", 1) + " €" }
+	return []string{"Importe de la rectificación: base " + spoken(total-quota-readEuros(before.Value("BaseRectificada"))) + ", cuota " + spoken(quota-old)}
 }
 
 // filedRecord is the RegistroAlta that was filed; nil without one.

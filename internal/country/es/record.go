@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"tributary/internal/country"
 	"tributary/internal/official/aeatwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -29,8 +30,8 @@ type record struct {
 	unknown    bool   // SinRegistroPrevio
 	kind       string // TipoFactura
 	method     string // TipoRectificativa
-	rectified  *invoiceID
-	replaced   *invoiceID
+	rectified  []invoiceID
+	replaced   []invoiceID
 	substitute *breakdown // what ImporteRectificacion takes back
 	text       string     // DescripcionOperacion
 	operation  string     // FechaOperacion; "" where it is the day of issue
@@ -41,6 +42,8 @@ type record struct {
 	customer   *person
 	sums       breakdown
 	limit      int64 // cents of a simplified invoice; 0: simpleMax
+	effect     *country.Effect
+	unprinted  bool
 
 	previous *invoiceID
 	before   string // huella of the record before
@@ -137,14 +140,16 @@ func (r *record) writeInvoice(w *xmltree.Writer) {
 	w.Leaf("sf:ImporteTotal", euros(r.sums.total()))
 }
 
-func writeReference(w *xmltree.Writer, group, tag string, id *invoiceID) {
-	if id == nil {
+func writeReference(w *xmltree.Writer, group, tag string, list []invoiceID) {
+	if len(list) == 0 {
 		return
 	}
 	w.Start(group)
-	w.Start(tag)
-	id.write(w, "")
-	w.End()
+	for _, id := range list {
+		w.Start(tag)
+		id.write(w, "")
+		w.End()
+	}
 	w.End()
 }
 

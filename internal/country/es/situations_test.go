@@ -2,8 +2,10 @@ package es_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +25,15 @@ type situation struct {
 	refuse string // part of the message of a fault
 	field  string // of that fault
 }
+
+// channelOf is a channel that prepares and is never sent with.
+var channelOf = sync.OnceValue(func() country.Channel {
+	ch, err := es.Pack().Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient})
+	if err != nil {
+		panic(err)
+	}
+	return ch
+})
 
 func typed(kind string) transaction.Tax { return entry("VAT", "0", kind, "") }
 
@@ -181,11 +192,76 @@ func dateSituations() []situation {
 	}
 }
 
+// filed is an original as it is known after it was filed.
+func filed(d country.Draft) country.Draft {
+	f, err := channelOf().Prepare(d)
+	if err != nil {
+		panic(err)
+	}
+	d.Original = &country.Original{Transaction: d.Transaction, Totals: d.Totals, UniqueNumber: d.UniqueNumber, Report: f.Report, AuthorityID1: "A-ABCDEFGHIJKLMN"}
+	return d
+}
+
+// about is a correction of a draft that was filed.
+func about(kind transaction.Kind, reason, number string, of country.Draft, items ...transaction.Item) country.Draft {
+	d := correction(kind, number, of, items...)
+	d.Transaction.Reason, d.Original = reason, filed(of).Original
+	return d
+}
+
+// correctionSituations: what corrects, replaces and mends. Their originals are
+// situations above, so that AEAT holds them.
+func correctionSituations() []situation {
+	vat := entry("VAT", "21", "", "")
+	acme := at(company, "ES", madrid, "A28015865")
+	bill := draft("S-70", acme, work(12100, vat))
+	bill.Transaction.DeliveryDate = "2026-03-25"
+	ticket := draft("S-1", nil, goods(12100, vat))
+	abroad := draft("S-38", at(private, "CH", "8001", ""), goods(1_210_000, typed("")))
+	with := func(d country.Draft, change func(*country.Draft)) country.Draft { return settled(d, change) }
+	named := func(d *country.Draft) { d.Transaction.Customer = acme }
+	full := with(about(transaction.Adjustment, "F3", "S-80", ticket, goods(12100, vat)), named)
+	replaced := with(about(transaction.Adjustment, "", "S-81", ticket, goods(-1210, vat)), func(d *country.Draft) {
+		f, err := channelOf().Prepare(full)
+		if err != nil {
+			panic(err)
+		}
+		d.Original.Corrections = []country.Earlier{{Transaction: full.Transaction, Number: "S-80", Report: f.Report}}
+	})
+	mended := func(change func(*country.Draft), items ...transaction.Item) country.Draft {
+		d := with(about(transaction.Adjustment, "S", "S-70", bill, items...), change)
+		d.OperationID += "-mended"
+		return d
+	}
+	return []situation{
+		{name: "A discount after the invoice", draft: about(transaction.Adjustment, "", "S-82", bill, work(-1210, vat)),
+			files: []string{"TipoFactura>R1<", "TipoRectificativa>I<", "<sf:NumSerieFactura>S-70<", "ImporteTotal>-12.10<", "title: Factura rectificativa"}},
+		{name: "An invoice is replaced as a whole", draft: about(transaction.Adjustment, "R4-S", "S-83", bill, work(6050, vat)),
+			files: []string{"TipoFactura>R4<", "TipoRectificativa>S<", "BaseRectificada>100.00<", "CuotaRectificada>21.00<", "ImporteTotal>60.50<", "words: Importe de la rectificación: base -50,00 €, cuota -10,50 €"}},
+		{name: "A ticket is returned", draft: about(transaction.Credit, "", "S-84", ticket, goods(1, vat)), files: []string{"TipoFactura>R5<", "ImporteTotal>-121.00<", "title: Factura simplificada rectificativa"}, not: []string{"Art61d"}},
+		{name: "An export to a consumer is credited", draft: about(transaction.Credit, "", "S-85", abroad, goods(1, vat)), files: []string{"TipoFactura>R5<", "FacturaSinIdentifDestinatarioArt61d>S<", "title: Factura rectificativa"}},
+		{name: "A customer comes back with the ticket and a NIF", draft: full, files: []string{"TipoFactura>F3<", "<sf:IDFacturaSustituida>", "<sf:NIF>A28015865<", "title: Factura\n"}, not: []string{"title: Factura rectificativa", "TipoRectificativa"}},
+		{name: "A ticket with a customer's NIF on its adjustment, without F3", draft: with(about(transaction.Adjustment, "", "S-86", ticket, goods(1210, vat)), named), files: []string{"TipoFactura>R5<"}, not: []string{"Destinatarios"}},
+		{name: "A ticket that an F3 has replaced is corrected", draft: replaced, refuse: "S-80", field: "reference_transaction_id"},
+		{name: "A full invoice is replaced by an F3", draft: about(transaction.Adjustment, "F3", "S-87", bill, work(12100, vat)), refuse: "simplified", field: "reason"},
+		{name: "The record of an invoice is mended", draft: mended(func(d *country.Draft) { d.Transaction.DeliveryDate = "2026-03-24" }, work(12100, vat)),
+			files: []string{"<sf:Subsanacion>S<", "TipoFactura>F1<", "FechaOperacion>24-03-2026<"}, not: []string{"RechazoPrevio", "TipoRectificativa"}},
+		{name: "The census does not have the customer", draft: with(about(transaction.Adjustment, "S", "S-6", draft("S-6", at(private, "ES", madrid, "12345678Z"), goods(1_210_000, vat)), goods(1_210_000, vat)), func(d *country.Draft) {
+			d.Transaction.Customer = settledParty(at(private, "ES", madrid, "12345678Z"), "07")
+			d.OperationID += "-mended"
+		}), files: []string{"<sf:Subsanacion>S<", "<sf:IDType>07</sf:IDType>\n<sf:ID>12345678Z<"}},
+		{name: "A mended record with another amount", draft: mended(func(*country.Draft) {}, work(6050, vat)), refuse: "corrective invoice", field: "items"},
+		{name: "A mended record with another number", draft: mended(func(d *country.Draft) { d.Transaction.Number = "S-99" }, work(12100, vat)), refuse: "S-70", field: "transaction_number"},
+		{name: "AEAT refused it, and it is sent again", draft: refusedBefore(draft("S-88", acme, work(12100, vat))), files: []string{"<sf:Subsanacion>S<", "<sf:RechazoPrevio>X<"}},
+		{name: "AEAT refused it, and it is sent with another number", draft: with(refusedBefore(draft("S-89", acme, work(12100, vat))), func(d *country.Draft) { d.Transaction.Number = "S-90" }), not: []string{"Subsanacion", "RechazoPrevio"}},
+	}
+}
+
 func situations() []situation {
 	all := append(shopSituations(), placeSituations()...)
 	all = append(all, islandSituations()...)
 	all = append(all, dateSituations()...)
-	return all
+	return append(all, correctionSituations()...)
 }
 
 // Each situation is filed and taken by AEAT, or refused before it is filed. The

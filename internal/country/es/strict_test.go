@@ -251,7 +251,7 @@ func TestDoubleAdmitsRecordsByTheTableOfAnnexSix(t *testing.T) {
 			again.Now = again.Now.Add(time.Second)
 			switch row.record {
 			case afterRefusal:
-				again.Refused = true
+				again = refusedBefore(again)
 			case cancels, cancelsUnknown:
 				again = cancellation
 				again.Transaction.Number, again.Now = "C-10", again.Now.Add(time.Second)

@@ -1,0 +1,125 @@
+package server_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+)
+
+// spain sells and corrects for the demo's Spanish company.
+type spain struct {
+	*caller
+	sale object
+}
+
+// document is a body like the example's sale, with one line of 21 %.
+func (s spain) document(id string, price int, more object) object {
+	body := maps.Clone(s.sale)
+	body["transaction_id"], body["transaction_number"] = id, id
+	body["items"] = []any{object{"number": 1, "name": "Té", "quantity": 1, "unit_price": price, "type": "GOODS", "tax_breakdowns": []any{object{"rate": 21, "regime": "VAT"}}}}
+	for name, value := range more {
+		body[name] = value
+		if value == nil {
+			delete(body, name)
+		}
+	}
+	return body
+}
+
+func (s spain) adjust(t *testing.T, body object) string {
+	return s.submit(t, "/v1/transactions/adjustment", body)
+}
+
+func (s spain) credit(t *testing.T, id, of string) string {
+	return s.submit(t, "/v1/transactions/credit", object{"country_code": "ES", "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": id,
+		"transaction_number": id, "reference_transaction_id": of, "note": "devolución"})
+}
+
+// ends compares what an operation ended with: SUCCESS, or the code of its failure.
+func (s spain) ends(t *testing.T, what, operation, want string) object {
+	t.Helper()
+	got := s.outcome(t, operation)
+	said := fmt.Sprint(got["status"])
+	if list, _ := got["errors"].([]any); said == "FAILURE" && len(list) > 0 {
+		said = fmt.Sprint(list[0].(object)["code"])
+	}
+	if said != want {
+		t.Errorf("%s: %s instead of %s: %v", what, said, want, got["errors"])
+	}
+	return got
+}
+
+func spanish(t *testing.T) spain {
+	p := busy(t)
+	return spain{caller: p.as(demoKey), sale: p.abroad(t, realAuthorities(t)["ES"], "ES-SUMS")}
+}
+
+// A substitution counts as new minus old, and has still taken its original back
+// after it was itself credited.
+func TestSpanishSubstitutionsCountAsTheDifference(t *testing.T) {
+	t.Parallel()
+	s := spanish(t)
+	sale := s.submit(t, "/v1/transactions", s.document("SUM-1", 12100, nil))
+	s.ends(t, "the sale", sale, "SUCCESS")
+	s.ends(t, "121.00 becomes 60.50", s.adjust(t, s.document("SUM-2", 6050, object{"reason": "R4-S", "reference_transaction_id": "SUM-1"})), "SUCCESS")
+	ops := map[string]string{
+		"reference_exceeded":          s.credit(t, "SUM-3", "SUM-1"),
+		"reference_already_corrected": s.adjust(t, s.document("SUM-4", 3025, object{"reason": "R4-S", "reference_transaction_id": "SUM-1"})),
+	}
+	for want, op := range ops {
+		s.ends(t, "after a substitution", op, want)
+	}
+	s.ends(t, "the substitution is credited", s.credit(t, "SUM-5", "SUM-2"), "SUCCESS")
+	s.ends(t, "nothing is left", s.adjust(t, s.document("SUM-6", -121, object{"reference_transaction_id": "SUM-1"})), "reference_exceeded")
+}
+
+// A full invoice takes the place of a ticket once, with all that is left of it.
+func TestSpanishFullInvoiceClosesItsTicket(t *testing.T) {
+	t.Parallel()
+	s := spanish(t)
+	s.ends(t, "the ticket", s.submit(t, "/v1/transactions", s.document("TICKET-1", 12100, object{"customer": nil})), "SUCCESS")
+	s.ends(t, "a part is returned", s.adjust(t, s.document("TICKET-2", -1210, object{"customer": nil, "reference_transaction_id": "TICKET-1"})), "SUCCESS")
+	s.ends(t, "a full invoice of another amount", s.adjust(t, s.document("TICKET-3", 12100, object{"reason": "F3", "reference_transaction_id": "TICKET-1"})), "reference_exceeded")
+	got := s.ends(t, "a full invoice of what is left", s.adjust(t, s.document("TICKET-4", 10890, object{"reason": "F3", "reference_transaction_id": "TICKET-1"})), "SUCCESS")
+	if report := string(s.report(t, got)); !strings.Contains(report, "<sf:TipoFactura>F3<") || !strings.Contains(report, "<sf:NumSerieFactura>TICKET-1<") {
+		t.Errorf("%s", report)
+	}
+	s.ends(t, "the ticket is credited as well", s.credit(t, "TICKET-5", "TICKET-1"), "reference_already_corrected")
+	s.ends(t, "the full invoice is credited", s.credit(t, "TICKET-6", "TICKET-4"), "SUCCESS")
+	s.ends(t, "the ticket is closed for good", s.credit(t, "TICKET-7", "TICKET-1"), "reference_already_corrected")
+}
+
+// AEAT's census does not have a customer: its record is mended, and nothing is
+// printed anew.
+func TestSpanishRecordIsMended(t *testing.T) {
+	t.Parallel()
+	s := spanish(t)
+	customer := func(regime string) object {
+		return object{"legal_name": "Ana No Censado", "type": "INDIVIDUAL", "tax_information": object{"tax_number": "12345678Z", "regime": regime},
+			"address": object{"country_code": "ES", "postal_code": "28001"}}
+	}
+	taken := s.ends(t, "the sale", s.submit(t, "/v1/transactions", s.document("MEND-1", 12100, object{"customer": customer("VAT")})), "SUCCESS")
+	if list := taken["errors"].([]any); len(list) != 1 || list[0].(object)["code"] != "tax_number_doubtful" {
+		t.Errorf("%v", taken["errors"])
+	}
+	body := s.document("MEND-2", 12100, object{"customer": customer("07"), "transaction_number": "MEND-1", "reason": "S", "reference_transaction_id": "MEND-1"})
+	got := s.ends(t, "the record is mended", s.adjust(t, body), "SUCCESS")
+	if list := got["errors"].([]any); len(list) != 0 {
+		t.Errorf("%v", list)
+	}
+	for _, entry := range got["attachments"].([]any) {
+		if entry.(object)["kind"] == "VISUAL" {
+			t.Error("something was printed")
+		}
+	}
+	if report := string(s.report(t, got)); !strings.Contains(report, "<sf:Subsanacion>S<") || !strings.Contains(report, "<sf:IDType>07<") || !strings.Contains(report, "<sf:NumSerieFactura>MEND-1<") {
+		t.Errorf("%s", report)
+	}
+	s.ends(t, "the mending is corrected", s.credit(t, "MEND-3", "MEND-2"), "unsupported_operation")
+	credit := s.ends(t, "the invoice is credited", s.credit(t, "MEND-4", "MEND-1"), "SUCCESS")
+	if report := string(s.report(t, credit)); !strings.Contains(report, "<sf:IDType>07<") {
+		t.Errorf("the credit names the customer as before: %s", report)
+	}
+}
