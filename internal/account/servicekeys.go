@@ -21,6 +21,7 @@ type ServiceKeys struct {
 // Names of service keys. They are stored.
 const (
 	DocumentAddresses = "document_addresses"
+	OperatorDevices   = "operator_devices" // what browsers of operators are remembered by
 
 	previousSuffix = ".previous"
 )

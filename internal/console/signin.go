@@ -64,10 +64,11 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	d.Name, d.Next = r.PostFormValue("name"), local(r.PostFormValue("next"))
 	token, s, err := c.cfg.Operators.SignIn(r.Context(), operator.Attempt{
-		Name: d.Name, Password: secret.New([]byte(r.PostFormValue("password"))), IP: c.address(r), Agent: r.UserAgent(),
+		Name: d.Name, Password: secret.New([]byte(r.PostFormValue("password"))), IP: c.address(r), Agent: r.UserAgent(), Device: c.deviceOf(r),
 	})
 	if err == nil {
 		c.setCookie(w, token.RevealText(), s.EndsAt)
+		c.remember(w, r, s.Name)
 		http.Redirect(w, r, d.Next, http.StatusSeeOther)
 		return
 	}
@@ -90,6 +91,27 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.log.Error("console", "path", Root+"/sign-in", "error", err)
 		d.Message = "Something went wrong on our side. The program's log says what."
 		c.door(w, http.StatusInternalServerError, d)
+	}
+}
+
+const deviceCookie = "tributary_device"
+
+func (c *Console) deviceOf(r *http.Request) string {
+	if k, err := r.Cookie(c.cookieName(deviceCookie)); err == nil {
+		return k.Value
+	}
+	return ""
+}
+
+// remember lets a browser prove later that this operator has signed in with it.
+// Without it the operator is in all the same.
+func (c *Console) remember(w http.ResponseWriter, r *http.Request, name string) {
+	proof, until, err := c.cfg.Operators.Remember(r.Context(), name)
+	if err != nil {
+		c.log.Warn("remember a browser", "error", err)
+	}
+	if proof != "" {
+		http.SetCookie(w, &http.Cookie{Name: c.cookieName(deviceCookie), Value: proof, Path: c.cookiePath(Root), Expires: until, HttpOnly: true, Secure: c.cfg.Secure, SameSite: http.SameSiteStrictMode})
 	}
 }
 

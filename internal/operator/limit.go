@@ -13,17 +13,23 @@ import (
 	"tributary/internal/fault"
 )
 
-// Limit bounds failed sign-ins per name and per address. Successful ones are free.
+// Limit bounds failed sign-ins per name from one address, per address, and per
+// name from all addresses together. Successful ones are free. By name alone the
+// limit is wide: anybody who knows a name could otherwise lock its owner out.
 type Limit struct {
-	NameBurst    int // failures at once
+	NameBurst    int // failures at once, of one name from one address
 	NameEvery    time.Duration
 	AddressBurst int
 	AddressEvery time.Duration
+	WideBurst    int // of one name from all addresses; zero: twenty times NameBurst
+	WideEvery    time.Duration
 }
 
 func limitDefault() Limit {
 	return Limit{NameBurst: 10, NameEvery: 30 * time.Second, AddressBurst: 30, AddressEvery: 5 * time.Second}
 }
+
+const wideFactor = 20
 
 const (
 	guessersMax = 8192 // names and addresses remembered per generation
@@ -52,6 +58,9 @@ func newGuesses(l Limit, now func() time.Time) *guesses {
 	if l == (Limit{}) {
 		l = limitDefault()
 	}
+	if l.WideBurst == 0 {
+		l.WideBurst, l.WideEvery = wideFactor*l.NameBurst, max(l.NameEvery/wideFactor, time.Millisecond)
+	}
 	return &guesses{limit: l, now: now, young: map[string]*rate.Limiter{}}
 }
 
@@ -70,21 +79,30 @@ func (g *guesses) bucket(key string, burst int, every time.Duration) *rate.Limit
 	return b
 }
 
-func (g *guesses) both(name, ip string) [2]*rate.Limiter {
-	return [2]*rate.Limiter{
-		g.bucket("name "+name, g.limit.NameBurst, g.limit.NameEvery),
-		g.bucket("from "+network(ip), g.limit.AddressBurst, g.limit.AddressEvery),
+// guesser is who guesses: a name from an address or, where the browser proves
+// that the operator has signed in with it before, that browser alone. So nobody
+// who lacks it can make its owner wait.
+type guesser struct{ name, ip, device string }
+
+func (g *guesses) all(by guesser) []*rate.Limiter {
+	if by.device != "" {
+		return []*rate.Limiter{g.bucket("device "+by.device, g.limit.NameBurst, g.limit.NameEvery)}
+	}
+	return []*rate.Limiter{
+		g.bucket("name "+by.name+" from "+network(by.ip), g.limit.NameBurst, g.limit.NameEvery),
+		g.bucket("from "+network(by.ip), g.limit.AddressBurst, g.limit.AddressEvery),
+		g.bucket("name "+by.name, g.limit.WideBurst, g.limit.WideEvery),
 	}
 }
 
 // begin takes a guess before it is made, so that guesses made at the same time
 // are counted, too. A positive answer says how long to wait instead.
-func (g *guesses) begin(name, ip string) time.Duration {
+func (g *guesses) begin(by guesser) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now()
 	var wait time.Duration
-	all := g.both(name, ip)
+	all := g.all(by)
 	for _, b := range all {
 		if missing := 1 - b.TokensAt(now); missing > 0 {
 			wait = max(wait, time.Duration(missing/float64(b.Limit())*float64(time.Second)))
@@ -100,11 +118,11 @@ func (g *guesses) begin(name, ip string) time.Duration {
 }
 
 // forgive gives a guess back that turned out to be none.
-func (g *guesses) forgive(name, ip string) {
+func (g *guesses) forgive(by guesser) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now()
-	for _, b := range g.both(name, ip) {
+	for _, b := range g.all(by) {
 		if b.TokensAt(now) < float64(b.Burst()) {
 			b.AllowN(now, -1)
 		}

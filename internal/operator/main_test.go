@@ -134,4 +134,6 @@ func execSQL(t testing.TB, d *db.DB, sql string, args ...any) error {
 	return d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec(sql, args...) })
 }
 
-func long(n int) secret.Secret { return secret.FromText(strings.Repeat("pass phrase ", 50)[:n]) }
+func long(n int) secret.Secret {
+	return secret.FromText(strings.Repeat("violet anchor thimble ", 50)[:n])
+}

@@ -157,7 +157,7 @@ func (x *OIDC) Begin(ctx context.Context, next string) (redirect, ticketText str
 func (x *OIDC) Finish(ctx context.Context, ticketText string, query url.Values, a Attempt) (token secret.Secret, s Session, next string, err error) {
 	// There is no name yet: one that all shared would let anybody keep everybody out.
 	name := "oidc from " + a.IP
-	if wait := x.operators.guesses.begin(name, a.IP); wait > 0 {
+	if wait := x.operators.guesses.begin(guesser{name: name, ip: a.IP}); wait > 0 {
 		return token, s, "", x.operators.limited(ctx, "oidc", a.IP, wait)
 	}
 	t, err := x.readTicket(ticketText)
@@ -172,7 +172,7 @@ func (x *OIDC) Finish(ctx context.Context, ticketText string, query url.Values, 
 	if err := x.admit(ctx, who, a); err != nil {
 		return token, s, "", err
 	}
-	x.operators.guesses.forgive(name, a.IP)
+	x.operators.guesses.forgive(guesser{name: name, ip: a.IP})
 	token, s, err = x.operators.begin(ctx, who.name, a, "signin.oidc")
 	return token, s, t.Next, err
 }

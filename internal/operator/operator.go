@@ -69,6 +69,7 @@ type Config struct {
 	Log    *slog.Logger  // nil: discarded
 	Limit  Limit         // of guessing; zero: the default
 	Cost   Cost          // of a password's hash; zero: the default
+	Device secret.Secret // signs what remembers a browser; zero: none is remembered
 }
 
 // Operators is safe for concurrent use.
@@ -78,6 +79,7 @@ type Operators struct {
 	log     *slog.Logger
 	hashing *hashing
 	guesses *guesses
+	device  secret.Secret
 }
 
 // New returns the operators of a database. It starts nothing.
@@ -85,7 +87,7 @@ func New(c Config) *Operators {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Operators{db: c.DB, alerts: c.Alerts, log: c.Log, hashing: newHashing(c.Cost), guesses: newGuesses(c.Limit, c.DB.Now)}
+	return &Operators{db: c.DB, alerts: c.Alerts, log: c.Log, hashing: newHashing(c.Cost), guesses: newGuesses(c.Limit, c.DB.Now), device: c.Device}
 }
 
 // Operator is one of the people.
@@ -243,7 +245,7 @@ func (o *Operators) SetPassword(ctx context.Context, by account.Actor, name stri
 // ChangePassword is an operator's own change: it wants the old password, and
 // ends the operator's other sessions.
 func (o *Operators) ChangePassword(ctx context.Context, s Session, old, fresh secret.Secret) error {
-	if err := o.verify(ctx, s.Name, s.IP, old); err != nil {
+	if err := o.verify(ctx, guesser{name: s.Name, ip: s.IP}, old); err != nil {
 		return err
 	}
 	_, hash, err := o.newPassword(ctx, NewOperator{Name: s.Name, Password: fresh})

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -270,7 +271,7 @@ func TestEveryRefusalLooksTheSame(t *testing.T) {
 func TestGuessingIsLimitedByNameAndByAddress(t *testing.T) {
 	dbtest.SQLite(t) // the template is made outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
-		limit := operator.Limit{NameBurst: 3, NameEvery: time.Minute, AddressBurst: 5, AddressEvery: time.Minute}
+		limit := operator.Limit{NameBurst: 3, NameEvery: time.Minute, AddressBurst: 5, AddressEvery: time.Minute, WideBurst: 8, WideEvery: time.Minute}
 		b := open(t, dbtest.SQLite(t), func(c *operator.Config) { c.Limit = limit })
 		password := b.hire("ana", operator.Viewer)
 		try := func(name, ip string, p secret.Secret) error {
@@ -283,8 +284,9 @@ func TestGuessingIsLimitedByNameAndByAddress(t *testing.T) {
 		for range 3 {
 			kind(t, "a guess", try("ana", "192.0.2.1", long(20)), fault.Unauthenticated)
 		}
-		err := try("ana", "198.51.100.1", password)
-		kind(t, "one guess too many, from elsewhere and right", err, fault.Limited)
+		must(t, try("ana", "198.51.100.1", password)) // who guesses locks nobody else out
+		err := try("ana", "192.0.2.1", password)
+		kind(t, "one guess too many, and right", err, fault.Limited)
 		if after := retryAfter(err); after <= 0 || after > time.Minute+time.Second {
 			t.Errorf("come back after %s", after)
 		}
@@ -298,9 +300,47 @@ func TestGuessingIsLimitedByNameAndByAddress(t *testing.T) {
 			}
 			return try("nz", "2001:db8::ffff", long(20))
 		}(), fault.Limited)
+		for i := range 5 {
+			kind(t, "guesses from many addresses", try("ana", fmt.Sprintf("203.0.113.%d", i), long(20)), fault.Unauthenticated)
+		}
+		kind(t, "too many at one name in all", try("ana", "203.0.113.9", password), fault.Limited)
 		time.Sleep(time.Minute + time.Second)
 		must(t, try("ana", "198.51.100.1", password))
 	})
+}
+
+func TestARememberedBrowserIsLetThrough(t *testing.T) {
+	t.Parallel()
+	b := open(t, dbtest.SQLite(t), func(c *operator.Config) {
+		c.Limit = operator.Limit{NameBurst: 2, NameEvery: time.Hour, AddressBurst: 2, AddressEvery: time.Hour, WideBurst: 2, WideEvery: time.Hour}
+		c.Device = secret.FromText(strings.Repeat("d", 32))
+	})
+	password, other := b.hire("ana", operator.Viewer), b.hire("bea", operator.Viewer)
+	try := func(name, device string, p secret.Secret) error {
+		_, _, err := b.SignIn(t.Context(), operator.Attempt{Name: name, IP: "192.0.2.1", Password: p, Device: device})
+		return err
+	}
+	proof, until, err := b.Remember(t.Context(), "ana")
+	must(t, err)
+	if proof == "" || until.Before(time.Now().Add(89*24*time.Hour)) {
+		t.Fatalf("%q until %s", proof, until)
+	}
+	for range 3 {
+		_ = try("ana", "", long(20)) // somebody guesses
+	}
+	kind(t, "without the browser", try("ana", "", password), fault.Limited)
+	must(t, try("ana", proof, password))
+	for what, forged := range map[string]string{"another's": proof[:len(proof)-2] + "AA", "a longer life": "zzzzzzz" + proof[strings.Index(proof, "."):], "none": "x", "dots": "..", "huge": strings.Repeat("9", 4000)} {
+		kind(t, what, try("ana", forged, password), fault.Limited)
+	}
+	kind(t, "of another operator", try("bea", proof, other), fault.Limited)
+	for range 2 {
+		kind(t, "a guess with the browser", try("ana", proof, long(20)), fault.Unauthenticated)
+	}
+	kind(t, "a browser guesses no more than others", try("ana", proof, password), fault.Limited)
+	_, err = b.SetPassword(t.Context(), admin(), "ana", long(30))
+	must(t, err)
+	kind(t, "after a new password", try("ana", proof, long(30)), fault.Limited)
 }
 
 func TestNamesRolesAndPasswordsAreChecked(t *testing.T) {

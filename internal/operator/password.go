@@ -154,8 +154,8 @@ func checkPassword(name string, password secret.Secret) error {
 		wrong = fmt.Sprintf("must have at most %d bytes", passwordMax)
 	case len(name) >= 4 && strings.Contains(strings.ToLower(text), name):
 		wrong = "must not contain the operator's name"
-	case strings.Count(text, text[:1]) == len(text):
-		wrong = "must not be one character repeated"
+	case trivial(text):
+		wrong = "is guessed early: it is made of well-known words, runs of keys, numbers or repetitions; take four words that have nothing to do with each other"
 	default:
 		return nil
 	}

@@ -60,6 +60,7 @@ type Attempt struct {
 	Password secret.Secret
 	IP       string
 	Agent    string
+	Device   string // what [Operators.Remember] gave this browser; empty: nothing
 }
 
 // SignIn checks a password and begins a session. Every refusal is the same
@@ -67,23 +68,27 @@ type Attempt struct {
 // is missing; after too many of them it is fault.Limited.
 func (o *Operators) SignIn(ctx context.Context, a Attempt) (secret.Secret, Session, error) {
 	name := settle(a.Name)
-	if err := o.verify(ctx, name, a.IP, a.Password); err != nil {
+	if err := o.verify(ctx, guesser{name: name, ip: a.IP, device: a.Device}, a.Password); err != nil {
 		return secret.Secret{}, Session{}, err
 	}
 	return o.begin(ctx, name, a, "signin.password")
 }
 
 // verify checks an operator's password, at most as often as the limit allows.
-func (o *Operators) verify(ctx context.Context, name, ip string, password secret.Secret) error {
-	if wait := o.guesses.begin(name, ip); wait > 0 {
-		return o.limited(ctx, name, ip, wait)
-	}
+func (o *Operators) verify(ctx context.Context, by guesser, password secret.Secret) error {
+	name, ip := by.name, by.ip
 	stored, enabled := "", false
 	if validName(name) && len(password.Reveal()) <= passwordMax {
 		var err error
 		if stored, enabled, err = o.storedHash(ctx, name); err != nil {
 			return err
 		}
+	}
+	if !o.remembers(by.device, name, stored) {
+		by.device = ""
+	}
+	if wait := o.guesses.begin(by); wait > 0 {
+		return o.limited(ctx, name, ip, wait)
 	}
 	ok, stale, err := o.hashing.matches(ctx, stored, password)
 	if err != nil {
@@ -92,7 +97,7 @@ func (o *Operators) verify(ctx context.Context, name, ip string, password secret
 	if !ok || !enabled {
 		return o.refused(ctx, name, ip)
 	}
-	o.guesses.forgive(name, ip)
+	o.guesses.forgive(by)
 	if stale {
 		o.rehash(ctx, name, stored, password)
 	}

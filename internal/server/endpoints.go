@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/world"
@@ -17,7 +18,11 @@ import (
 // buildEndpoints reads what operators have set for authorities, before anybody
 // calls one.
 func (s *Server) buildEndpoints(ctx context.Context) error {
-	s.operators = operator.New(operator.Config{DB: s.db, Alerts: s.alerts, Log: s.cfg.Log})
+	devices, err := s.serviceKeys().Key(ctx, account.OperatorDevices)
+	if err != nil {
+		return err
+	}
+	s.operators = operator.New(operator.Config{DB: s.db, Alerts: s.alerts, Log: s.cfg.Log, Device: devices.Current})
 	s.endpoints = endpoint.New(endpoint.Config{
 		DB: s.db, Atlas: s.atlas, Master: s.masterKey, Operators: s.operators, Alerts: s.alerts, Log: s.cfg.Log, Changed: s.endpointsChanged, Callback: s.callbackURL,
 	})
