@@ -32,6 +32,8 @@ const (
 //   - Discount: taken from the rounded quantity × unit_price before anything
 //     else, a rate of it rounded as everything here.
 //   - Withheld: net × rate; it changes neither gross nor net.
+//   - IEPS, Mexico's tax on single goods, is part of the base of the tax beside
+//     it: that one's rate counts as rate × (1 + that of IEPS).
 //
 // Lines are rounded and then summed; nothing is rounded again on the way to
 // the totals, which is why the identities of [Totals] hold without exception.
@@ -167,8 +169,7 @@ func (l *Line) addTaxes(item *Item) (int64, bool) {
 		if item.Taxes[j].Withheld() {
 			continue
 		}
-		rate, _ := scaledRate(item.Taxes[j].Rate)
-		l.Taxes[j], _ = scale(l.Net, rate, rateHundred)
+		l.Taxes[j], _ = scale(l.Net, item.effective(j), rateHundred)
 		gross.add(l.Taxes[j])
 	}
 	return gross.amount()
@@ -190,8 +191,7 @@ func (l *Line) splitTaxes(item *Item, rates uint64) {
 		if item.Taxes[j].Withheld() {
 			continue
 		}
-		rate, _ := scaledRate(item.Taxes[j].Rate)
-		l.Taxes[j], _ = scale(tax, rate, rates)
+		l.Taxes[j], _ = scale(tax, item.effective(j), rates)
 		rest -= l.Taxes[j]
 	}
 	l.Taxes[last] = rest
@@ -208,6 +208,9 @@ func rateSum(index int, item *Item) (sum uint64, mode string, f fault.Fault, ok 
 		if entry.Withheld() {
 			continue
 		}
+		if rate > 0 {
+			rate = item.effective(j)
+		}
 		sum += rate
 		own := entry.Mode
 		if own == "" {
@@ -220,6 +223,24 @@ func rateSum(index int, item *Item) (sum uint64, mode string, f fault.Fault, ok 
 		mode = own
 	}
 	return sum, mode, fault.Fault{}, true
+}
+
+// effective is the rate of an entry on the net amount: its own, and where IEPS
+// stands beside it, which belongs to its base, as much more. Rates above 100 %
+// are no entry's own.
+func (item *Item) effective(j int) uint64 {
+	rate, _ := scaledRate(item.Taxes[j].Rate)
+	if item.Taxes[j].Regime == IEPS {
+		return rate
+	}
+	for k := range item.Taxes {
+		if item.Taxes[k].Regime == IEPS {
+			if also, ok := scaledRate(item.Taxes[k].Rate); ok {
+				rate += (rate*also + rateHundred/2) / rateHundred
+			}
+		}
+	}
+	return rate
 }
 
 // scaledRate returns a percentage as an integer of 1/10,000 per cent.

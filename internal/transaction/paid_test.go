@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/invopop/gobl/num"
+
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/transaction/transactiontest"
@@ -59,6 +61,29 @@ func TestReportsOfPaymentsAreRead(t *testing.T) {
 		}
 		if !slices.ContainsFunc(faults, func(f fault.Fault) bool { return f.Field == c.field && f.Code == c.code }) {
 			t.Errorf("%s: %v", c.name, faults)
+		}
+	}
+}
+
+// A tax beside IEPS is due on the price with it, in either mode.
+func TestTaxBesideIEPSIsDueOnIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		price            int64
+		mode, rate       string
+		net, ieps, other int64
+	}{
+		{14674, transaction.Included, "26.5", 10000, 2650, 2024}, {10000, transaction.Added, "26.5", 10000, 2650, 2024},
+		{11948, transaction.Included, "3", 10000, 300, 1648}, {23200, transaction.Included, "100", 10000, 10000, 3200}, {11600, transaction.Added, "0", 11600, 0, 1856},
+	} {
+		rate, err := num.AmountFromString(c.rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		totals, faults := transaction.Calculate([]transaction.Item{{Quantity: num.MakeAmount(1, 0), UnitPrice: c.price, Taxes: []transaction.Tax{
+			{Rate: num.MakeAmount(16, 0), Regime: transaction.VAT, Mode: c.mode}, {Rate: rate, Regime: transaction.IEPS, Mode: c.mode}}}})
+		if len(faults) > 0 || totals.Net != c.net || totals.Lines[0].Taxes[1] != c.ieps || totals.Lines[0].Taxes[0] != c.other || totals.Gross != c.net+c.ieps+c.other {
+			t.Errorf("%+v: %+v %v", c, totals, faults)
 		}
 	}
 }

@@ -45,6 +45,7 @@ const (
 
 	VAT         = "VAT"
 	Withholding = "RET"
+	IEPS        = "IEPS" // Mexico's tax on single goods, which other taxes are due on as well
 
 	Included = "INCLUDED_IN_UNIT_PRICE"
 	Added    = "ADD_TO_UNIT_PRICE"

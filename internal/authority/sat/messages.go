@@ -51,6 +51,7 @@ var words = map[string]string{
 	"CFDI40203": "El valor del campo TotalImpuestosRetenidos debe ser igual a la suma de los importes registrados en el elemento hijo Retencion.",
 	"CFDI40204": "El valor del campo TotalImpuestosTrasladados excede la cantidad de decimales que soporta la moneda.",
 	"CFDI40205": "El valor del campo TotalImpuestosTrasladados no es igual a la suma de los importes registrados en el elemento hijo Traslado.",
+	"CFDI40188": "El valor de RfcACuentaTerceros debe ser diferente al del RFC del emisor y del receptor.",
 	"CFDI40201": "El TipoDeComprobante es T o P y el nodo Impuestos existe.",
 	"CRP20102":  "El valor del campo Exportacion debe ser 01.",
 	"CRP20103":  "El valor del campo SubTotal debe ser 0.",

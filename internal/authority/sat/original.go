@@ -12,7 +12,10 @@ import (
 // one that is left out where it is absent, X:y every child X by template y.
 const sheetText = `
 voucher @Version @Serie? @Folio? @Fecha @FormaPago? @NoCertificado @CondicionesDePago? @SubTotal @Descuento? @Moneda @TipoCambio? @Total @TipoDeComprobante @Exportacion @MetodoPago? @LugarExpedicion @Confirmacion? InformacionGlobal:global CfdiRelacionados:relations Emisor:issuer Receptor:receiver Conceptos:lines Impuestos:taxes Complemento:complement
-complement Pagos:pays
+complement Pagos:pays ImpuestosLocales:local
+local @version @TotaldeRetenciones @TotaldeTraslados RetencionesLocales:local-retention TrasladosLocales:local-transfer
+local-retention @ImpLocRetenido @TasadeRetencion @Importe
+local-transfer @ImpLocTrasladado @TasadeTraslado @Importe
 pays @Version Totales:pay-totals Pago:pay
 pay-totals @TotalRetencionesIVA? @TotalRetencionesISR? @TotalRetencionesIEPS? @TotalTrasladosBaseIVA16? @TotalTrasladosImpuestoIVA16? @TotalTrasladosBaseIVA8? @TotalTrasladosImpuestoIVA8? @TotalTrasladosBaseIVA0? @TotalTrasladosImpuestoIVA0? @TotalTrasladosBaseIVAExento? @MontoTotalPagos
 pay @FechaPago @FormaDePagoP @MonedaP @TipoCambioP? @Monto @NumOperacion? @RfcEmisorCtaOrd? @NomBancoOrdExt? @CtaOrdenante? @RfcEmisorCtaBen? @CtaBeneficiario? @TipoCadPago? @CertPago? @CadPago? @SelloPago? DoctoRelacionado:paid ImpuestosP:pay-taxes
@@ -73,7 +76,7 @@ func (s sheet) apply(out []byte, template string, e *xmltree.Element) []byte {
 		}
 		child, next, _ := strings.Cut(step, ":")
 		for _, c := range e.Children {
-			if c.Is(satwire.SpaceCFDI, child) || c.Is(satwire.SpacePagos, child) {
+			if c.Is(satwire.SpaceCFDI, child) || c.Is(satwire.SpacePagos, child) || c.Is(satwire.SpaceLocal, child) {
 				out = s.apply(out, next, c)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func (o *office) central(at time.Time) time.Time { return at.In(o.zone("")) }
 
 // examine finds the first reason not to stamp a voucher; an empty code means none.
 func (o *office) examine(v *xmltree.Element, now time.Time) refusal {
-	if flaw := official.CFDI.Schema().First(v); flaw != nil {
+	if flaw := official.CFDI.Schema().First(withoutLocal(v)); flaw != nil {
 		no := refuse("301")
 		no.message += ": " + inSpanish(flaw)
 		return no
@@ -104,7 +105,7 @@ func beyond(v *xmltree.Element) refusal {
 		unknown = "TipoDeComprobante " + kind
 	}
 	for e := range v.Walk() {
-		if e.Local == "ComplementoConcepto" || e.Local == "Addenda" || e.Local == "Complemento" && !onlyPayments(e, kind) {
+		if e.Local == "ComplementoConcepto" || e.Local == "Addenda" || e.Local == "Complemento" && !knownComplement(e, kind) {
 			unknown = e.Local
 		}
 	}
@@ -116,9 +117,43 @@ func beyond(v *xmltree.Element) refusal {
 	return no
 }
 
-// onlyPayments reports whether a complement is that of a receipt of payment.
-func onlyPayments(e *xmltree.Element, kind string) bool {
-	return kind == satwire.TypePayment && len(e.Children) == 1 && e.Children[0].Is(satwire.SpacePagos, "Pagos")
+// knownComplement reports whether a complement is that of a receipt of payment,
+// or local taxes of any other voucher.
+func knownComplement(e *xmltree.Element, kind string) bool {
+	if len(e.Children) != 1 {
+		return false
+	}
+	if kind == satwire.TypePayment {
+		return e.Children[0].Is(satwire.SpacePagos, "Pagos")
+	}
+	return e.Children[0].Is(satwire.SpaceLocal, "ImpuestosLocales")
+}
+
+// withoutLocal is a voucher as the official structure knows it, which lacks the
+// complement of local taxes; localTaxes looks at that one.
+func withoutLocal(v *xmltree.Element) *xmltree.Element {
+	bare := *v
+	bare.Children = slices.DeleteFunc(slices.Clone(v.Children), func(c *xmltree.Element) bool {
+		return c.Is(satwire.SpaceCFDI, "Complemento") && len(c.Children) == 1 && c.Children[0].Is(satwire.SpaceLocal, "ImpuestosLocales")
+	})
+	return &bare
+}
+
+// localTaxes is what the taxes of the states come to; false where the
+// complement's own sums are wrong.
+func localTaxes(v *xmltree.Element) (int64, bool) {
+	e := v.Find(satwire.SpaceLocal, "ImpuestosLocales")
+	if e == nil {
+		return 0, true
+	}
+	var added, withheld int64
+	for _, t := range e.All("TrasladosLocales") {
+		added += written(t, "Importe").value
+	}
+	for _, t := range e.All("RetencionesLocales") {
+		withheld += written(t, "Importe").value
+	}
+	return added - withheld, e.Attr("version") == "1.0" && written(e, "TotaldeTraslados").value == added && written(e, "TotaldeRetenciones").value == withheld
 }
 
 // sealed checks certificate, seal and date.
@@ -262,6 +297,10 @@ func conceptRule(v *xmltree.Element) string {
 		if code := lineRule(line); code != "" {
 			return code
 		}
+		third := line.At("ACuentaTerceros")
+		if rfc := third.Attr("RfcACuentaTerceros"); third != nil && (rfc == v.At("Emisor").Attr("Rfc") || rfc == v.At("Receptor").Attr("Rfc")) {
+			return "CFDI40188"
+		}
 	}
 	return ""
 }
@@ -387,6 +426,10 @@ func sumRule(v *xmltree.Element) string {
 			withheld += written(t, "Importe").value
 		}
 	}
+	local, sound := localTaxes(v)
+	if !sound {
+		return "CFDI40999"
+	}
 	taxes := v.At("Impuestos")
 	for _, c := range []struct {
 		at             *xmltree.Element
@@ -398,7 +441,7 @@ func sumRule(v *xmltree.Element) string {
 		{v, "Descuento", discount, "CFDI40112", "CFDI40111"},
 		{taxes, "TotalImpuestosTrasladados", transferred, "CFDI40204", "CFDI40205"},
 		{taxes, "TotalImpuestosRetenidos", withheld, "CFDI40202", "CFDI40203"},
-		{v, "Total", importe - discount + transferred - withheld, "CFDI40119", "CFDI40119"},
+		{v, "Total", importe - discount + transferred - withheld + local, "CFDI40119", "CFDI40119"},
 	} {
 		switch total := written(c.at, c.name); {
 		case total.places > decimals:

@@ -14,6 +14,7 @@ type levy struct {
 	tax      string // c_Impuesto: 001 ISR, 002 IVA, 003 IEPS
 	exempt   bool   // TipoFactor Exento: no rate, no amount
 	withheld bool
+	local    bool   // of a state: not among SAT's taxes, see local.go
 	rate     uint64 // in 1/10,000 per cent: 16 % is 160000, which is TasaOCuota 0.160000
 }
 
@@ -156,7 +157,7 @@ func (g *group) settle() bool {
 	if g.lowered == 0 {
 		return true // the lines stand as they are
 	}
-	if g.lowered > sum {
+	if g.lowered > sum || g.compound() {
 		return false
 	}
 	owed := sum - g.lowered
@@ -173,6 +174,17 @@ func (g *group) settle() bool {
 		}
 	}
 	return false
+}
+
+// compound reports whether one tax of the group is due on another: then no
+// choice of roundings is tried.
+func (g *group) compound() bool {
+	ieps, iva := false, false
+	for _, l := range g.levies {
+		ieps = ieps || l.tax == taxIEPS && !l.withheld
+		iva = iva || l.tax == taxIVA && !l.withheld && l.rate > 0
+	}
+	return ieps && iva
 }
 
 func (l levy) signed(amount int64) int64 {

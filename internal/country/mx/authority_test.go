@@ -182,10 +182,46 @@ func TestStampIsVerifiedAndShown(t *testing.T) {
 			t.Errorf("%s: %d registrations", pac, b.held(t))
 		}
 		printed := pack().Imprint(country.Issue{Transaction: &d.Transaction, Receipt: r.Document, Filing: &f})
-		if len(printed.Codes) != 1 || printed.Codes[0].Text != r.QRCode || len(printed.Texts) != 4 || printed.Title == "" ||
-			!strings.Contains(printed.Texts[3], "representación impresa de un CFDI") || !strings.Contains(printed.Texts[2], "||1.1|"+r.AuthorityID1+"|") {
+		if len(printed.Codes) != 1 || printed.Codes[0].Text != r.QRCode || len(printed.Texts) != 5 || printed.Title == "" || !strings.HasSuffix(printed.Texts[0], ": 1: 50161509 H87 02") ||
+			!strings.Contains(printed.Texts[4], "representación impresa de un CFDI") || !strings.Contains(printed.Texts[3], "||1.1|"+r.AuthorityID1+"|") {
 			t.Errorf("%s: imprint %+v", pac, printed)
 		}
+	}
+}
+
+// Paper says what the voucher says, also where the service filled it in: keys
+// and units, the receiver's name, the period, amounts with the voucher's sign.
+func TestPaperSaysWhatTheVoucherSays(t *testing.T) {
+	b := open(t)
+	bare := func(d *country.Draft) {
+		d.Transaction.Items = items(11600, 11600, 11600)
+		for i := range d.Transaction.Items {
+			d.Transaction.Items[i].Code, d.Transaction.Items[i].Unit = "", ""
+		}
+		d.Transaction.Items[1].Type = transaction.Services
+	}
+	print := func(d country.Draft) country.Imprint {
+		f := b.prepare(t, d)
+		return pack().Imprint(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Receipt: b.send(t, f).Document, Filing: &f})
+	}
+	if got := print(draft("I-1", bare)); !strings.HasSuffix(got.Texts[0], ": 1, 3: 01010101 H87 02; 2: 01010101 E48 02") || got.Negated {
+		t.Errorf("%+v", got)
+	}
+	public := print(anonymous("I-2", nil))
+	said := map[string]string{}
+	for _, id := range public.Identifiers {
+		said[id.Label] = id.Value
+	}
+	zone, err := time.LoadLocation("America/Mexico_City")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if when := now.Add(-time.Minute).In(zone); said["Nombre del receptor"] != "PUBLICO EN GENERAL" || said["Factura global"] != "periodicidad 01, mes "+when.Format("01")+" de "+when.Format("2006") {
+		t.Errorf("%v", said)
+	}
+	lower := correction(transaction.Adjustment, "I-3", draft("F-1", nil), func(d *country.Draft) { d.Transaction.Items = items(-11600) })
+	if got := print(lower); !got.Negated || got.Title != "Nota de crédito (CFDI de egreso)" {
+		t.Errorf("%+v", got)
 	}
 }
 

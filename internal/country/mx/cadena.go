@@ -124,6 +124,10 @@ func (c *chain) complement(n *xmltree.Element) {
 		c.take(n, "Version")
 		c.each(n, chainPayTotals, "Totales")
 		each(n, c.payment, "Pago")
+	case n.Is(satwire.SpaceLocal, "ImpuestosLocales"):
+		c.take(n, "version TotaldeRetenciones TotaldeTraslados")
+		c.each(n, "ImpLocRetenido TasadeRetencion Importe", "RetencionesLocales")
+		c.each(n, "ImpLocTrasladado TasadeTraslado Importe", "TrasladosLocales")
 	default:
 		c.unknown = n.QName()
 	}

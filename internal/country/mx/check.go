@@ -61,7 +61,7 @@ func checks(cat *catalog) []country.Check {
 			return c.found
 		}}
 	}
-	lines := []string{"items.*.unit_price", "items.*.code", "items.*.type", "items.*.tax_breakdowns", "customer.type", "customer.tax_information", "customer.address.country_code", "transaction_date"}
+	lines := []string{"items.*.classification", "items.*.unit_price", "items.*.code", "items.*.type", "items.*.tax_breakdowns", "customer.type", "customer.tax_information", "customer.address.country_code", "transaction_date"}
 	whole := country.Check{Reads: append(lines, "items", "currency_code"), Amounts: true, Find: func(in country.Case) []fault.Fault { return layable(cat, in) }}
 	sums := one(func(c *checker) { c.sums() }, "items", "reason")
 	sums.Amounts = true
@@ -215,7 +215,7 @@ func (c *checker) line(i int, item *transaction.Item) {
 	if item.Code != "" && !c.cat.product(item.Code) {
 		c.add(at("code"), fault.FieldNotValid, "is not a product or service of SAT's catalogue c_ClaveProdServ: eight digits, 01010101 where none fits")
 	}
-	iva, ieps, taxed := 0, 0, false
+	iva, ieps, ish := 0, 0, 0
 	for j := range item.Taxes {
 		tax, field := &item.Taxes[j], fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j)
 		switch {
@@ -224,9 +224,10 @@ func (c *checker) line(i int, item *transaction.Item) {
 			continue
 		case tax.Regime == regimeIEPS:
 			ieps++
+		case tax.Regime == regimeISH:
+			ish++
 		default:
 			iva++
-			taxed = taxed || !tax.Rate.IsZero()
 		}
 		switch tax.Type {
 		case transaction.TaxReverse, transaction.TaxIntraEU:
@@ -241,13 +242,10 @@ func (c *checker) line(i int, item *transaction.Item) {
 			}
 		}
 	}
-	if iva > 1 || ieps > 1 {
-		c.add(at("tax_breakdowns"), fault.ValidationMatchInvalid, "must have at most one entry of IVA and one of IEPS")
+	if iva > 1 || ieps > 1 || ish > 1 {
+		c.add(at("tax_breakdowns"), fault.ValidationMatchInvalid, "must have at most one entry of IVA, one of IEPS and one of ISH")
 	}
-	if ieps > 0 && taxed {
-		c.add(at("tax_breakdowns"), fault.ValidationMatchInvalid,
-			"must not have IEPS beside a rate of IVA above 0: IVA is due on the price with IEPS (LIVA, article 12), which rates on one price cannot say")
-	}
+	c.marks(i, item)
 }
 
 func (c *checker) withheld(tax *transaction.Tax, field string) {
@@ -281,6 +279,7 @@ func checkCompany(cat *catalog, keys *identity.Keeper, s country.Supplier, with 
 	if shorter, is := capitalRegime(s.LegalName); is && isCompany(rfc) {
 		found = append(found, fault.At("legal_name", fault.FieldNotValid, withoutCapital, shorter))
 	}
+	found = append(found, checkThirds(s.Settings)...)
 	if regime := s.Settings.Text(settingRegime); regime != "" && !regimeFits(rfc, regime) {
 		found = append(found, fault.At("settings."+settingRegime, fault.ValidationMatchInvalid, "is a regime that a person with such an RFC cannot be in"))
 	}

@@ -65,7 +65,15 @@ func TestWhatSATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		{"exempt with a rate", "items.0.tax_breakdowns.0.rate", fault.ValidationMatchInvalid, line(func(i *transaction.Item) { i.Taxes[0].Type = transaction.TaxExempt })},
 		{"reverse charge", "items.0.tax_breakdowns.0.type", fault.FieldNotValid, line(func(i *transaction.Item) { i.Taxes[0] = tax(percent(0, 0), transaction.VAT, transaction.TaxReverse) })},
 		{"two IVA", "items.0.tax_breakdowns", fault.ValidationMatchInvalid, line(func(i *transaction.Item) { i.Taxes = []transaction.Tax{iva(16), iva(8)} })},
-		{"IVA beside IEPS", "items.0.tax_breakdowns", fault.ValidationMatchInvalid, line(func(i *transaction.Item) { i.Taxes = []transaction.Tax{iva(16), tax(percent(8, 0), "IEPS", "")} })},
+		{"no account of a land tax", "items.0.classification.0.code", fault.FieldNotValid, line(func(i *transaction.Item) {
+			i.Classifications = []transaction.Classification{{Scheme: "PREDIAL", Code: "1-2"}}
+		})},
+		{"no customs document", "items.0.classification.0.code", fault.FieldNotValid, line(func(i *transaction.Item) {
+			i.Classifications = []transaction.Classification{{Scheme: "PEDIMENTO", Code: "15 48 3009 00012"}}
+		})},
+		{"two ISH", "items.0.tax_breakdowns", fault.ValidationMatchInvalid, line(func(i *transaction.Item) {
+			i.Taxes = []transaction.Tax{tax(percent(3, 0), "ISH", ""), tax(percent(3, 0), "ISH", "")}
+		})},
 		{"withheld at an odd rate", "items.0.tax_breakdowns.1.type", fault.FieldRequired, line(func(i *transaction.Item) { i.Taxes = append(i.Taxes, tax(percent(7, 0), transaction.Withholding, "")) })},
 		{"too much ISR withheld", "items.0.tax_breakdowns.1.rate", fault.FieldNotValid, line(func(i *transaction.Item) {
 			i.Taxes = append(i.Taxes, tax(percent(36, 0), transaction.Withholding, "ISR"))

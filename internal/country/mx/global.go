@@ -47,10 +47,14 @@ func (b *book) condense() {
 // rebase finds the base whose taxes SAT takes and with which the concept comes
 // to what it came to before: the one next to owed ÷ (1 + rates), tried outwards.
 func (c *concept) rebase() {
-	owed, rates := c.base(), uint64(0)
+	owed, rates, ieps := c.base(), uint64(0), c.ieps()
 	for j, l := range c.levies {
 		owed += l.signed(c.amounts[j])
-		if !l.withheld && !l.exempt {
+		switch {
+		case l.withheld || l.exempt:
+		case l.tax == taxIVA:
+			rates += l.rate + l.rate*ieps/rateHundred
+		default:
 			rates += l.rate
 		}
 	}
@@ -70,26 +74,46 @@ func (c *concept) rebase() {
 // fits gives the concept the taxes of a base, if with these it comes to what is owed.
 func (c *concept) fits(base, owed int64) bool {
 	amounts, left := make([]int64, len(c.levies)), owed-base
-	loose := -1 // the last tax that may be rounded up
-	for j, l := range c.levies {
-		if l.exempt {
-			continue
-		}
-		q, rest := multiplied(uint64(base), l.rate, rateHundred)
-		amounts[j] = int64(q)
-		left -= int64(q)
-		if rest > 0 {
-			loose = j
+	loose := -1 // the last tax that may be rounded up: IVA where there is one, which no other is due on
+	ieps := int64(0)
+	for _, iva := range []bool{false, true} { // IVA is due on IEPS
+		for j, l := range c.levies {
+			if l.exempt || (l.tax == taxIVA) != iva {
+				continue
+			}
+			on := base
+			if iva {
+				on += ieps
+			}
+			q, rest := multiplied(uint64(on), l.rate, rateHundred)
+			amounts[j] = int64(q)
+			left -= int64(q)
+			if rest > 0 {
+				loose = j
+			}
+			if l.tax == taxIEPS {
+				ieps += int64(q)
+			}
 		}
 	}
 	switch {
-	case left == 1 && loose >= 0:
+	case left == 1 && loose >= 0 && (c.levies[loose].tax != taxIEPS || len(c.levies) == 1):
 		amounts[loose]++
 	case left != 0:
 		return false
 	}
 	c.amounts = amounts
 	return true
+}
+
+// ieps is the rate of IEPS on the concept.
+func (c *concept) ieps() uint64 {
+	for _, l := range c.levies {
+		if l.tax == taxIEPS && !l.withheld {
+			return l.rate
+		}
+	}
+	return 0
 }
 
 // condensed writes a line of a global invoice.

@@ -1,6 +1,7 @@
 package mx
 
 import (
+	"strconv"
 	"strings"
 
 	"tributary/internal/country"
@@ -46,7 +47,11 @@ func imprint(in country.Issue) country.Imprint {
 	if issuer := child(v, "Emisor"); issuer != nil {
 		label("Régimen fiscal del emisor", named(issuer.Attr("RegimenFiscal")))
 	}
+	if global := child(v, "InformacionGlobal"); global != nil {
+		label("Factura global", "periodicidad "+global.Attr("Periodicidad")+", mes "+global.Attr("Meses")+" de "+global.Attr("Año"))
+	}
 	if receiver := child(v, "Receptor"); receiver != nil {
+		label("Nombre del receptor", receiver.Attr("Nombre"))
 		label("RFC del receptor", receiver.Attr("Rfc"))
 		label("Régimen fiscal del receptor", named(receiver.Attr("RegimenFiscalReceptor")))
 		label("Domicilio fiscal del receptor", receiver.Attr("DomicilioFiscalReceptor"))
@@ -65,7 +70,48 @@ func imprint(in country.Issue) country.Imprint {
 		"Cadena original del complemento de certificación digital del SAT: " + string(originalOfStamp(got.stamp)),
 		"Este documento es una representación impresa de un CFDI.",
 	}
+	if keys := lineKeys(v); keys != "" {
+		out.Texts = append([]string{"Claves por línea (producto o servicio, unidad, objeto de impuesto): " + keys}, out.Texts...)
+	}
 	return out
+}
+
+// lineKeys are the keys of the lines, which the law wants printed, also where
+// they are the service's defaults: each set with the numbers of its lines.
+func lineKeys(v *xmltree.Element) string {
+	var order []string
+	lines := map[string][]int{}
+	n := 0
+	each(v, func(c *xmltree.Element) {
+		n++
+		key := c.Attr("ClaveProdServ") + " " + c.Attr("ClaveUnidad") + " " + c.Attr("ObjetoImp")
+		if lines[key] == nil {
+			order = append(order, key)
+		}
+		lines[key] = append(lines[key], n)
+	}, "Conceptos", "Concepto")
+	parts := make([]string, len(order))
+	for i, key := range order {
+		parts[i] = ranges(lines[key]) + ": " + key
+	}
+	return strings.Join(parts, "; ")
+}
+
+// ranges writes rising numbers as 1-3, 5.
+func ranges(list []int) string {
+	var parts []string
+	for i := 0; i < len(list); {
+		k := i
+		for k+1 < len(list) && list[k+1] == list[k]+1 {
+			k++
+		}
+		text := strconv.Itoa(list[i])
+		if k > i {
+			text += "-" + strconv.Itoa(list[k])
+		}
+		parts, i = append(parts, text), k+1
+	}
+	return strings.Join(parts, ", ")
 }
 
 // paidFor prints the payments of a receipt: when and how money came, and for

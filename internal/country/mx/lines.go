@@ -20,7 +20,8 @@ const (
 // Regimes of a tax entry beside transaction.VAT, which is IVA by another name.
 const (
 	regimeIVA  = "IVA"
-	regimeIEPS = "IEPS"
+	regimeIEPS = transaction.IEPS
+	regimeISH  = "ISH" // on lodging, of the states: a local tax
 	regimeISR  = "ISR"
 )
 
@@ -33,6 +34,8 @@ type book struct {
 // sums of a book, in minor units.
 type sums struct {
 	subtotal, discount, transferred, withheld int64
+	local                                     int64 // taxes of the states
+	locals                                    []transferSum
 	transfers                                 []transferSum
 	retentions                                []retentionSum
 }
@@ -47,7 +50,9 @@ type retentionSum struct {
 	amount int64
 }
 
-func (s *sums) total() int64 { return s.subtotal - s.discount + s.transferred - s.withheld }
+func (s *sums) total() int64 {
+	return s.subtotal - s.discount + s.transferred - s.withheld + s.local
+}
 
 // entry is one tax of one line with its amount.
 type entry struct {
@@ -75,6 +80,8 @@ func entriesOf(item *transaction.Item, line *transaction.Line, sign int64) []ent
 			continue // not an object of the tax
 		case tax.Regime == regimeIEPS:
 			e.tax = taxIEPS
+		case tax.Regime == regimeISH:
+			e.tax, e.local = regimeISH, true
 		}
 		e.exempt = !e.withheld && tax.Type == transaction.TaxExempt
 		entries = append(entries, e)
@@ -129,7 +136,7 @@ func lay(items []transaction.Item, totals transaction.Totals, sign int64, decima
 	for _, g := range order {
 		if !g.settle() {
 			found = append(found, fault.At(fmt.Sprintf("items.%d.unit_price", max(g.first, 0)), fault.FieldNotValid,
-				"is a discount that no line can carry: lines with the same taxes must come to at least as much"))
+				"is a discount that no line can carry: lines with the same taxes must come to at least as much. Beside IEPS and IVA it is the line's own discount"))
 		}
 	}
 	if len(b.concepts) == 0 && len(found) == 0 {
@@ -186,8 +193,8 @@ func (c *concept) taxed() []levy {
 	return c.levies
 }
 
-// baseOf is the base of one levy. IVA of 0 % stands on the price with IEPS
-// (LIVA, article 12); other rates beside IEPS are refused, see checkLine.
+// baseOf is the base of one levy. IVA stands on the price with IEPS (LIVA,
+// article 12).
 func (c *concept) baseOf(j int) int64 {
 	base := c.base()
 	if c.levies[j].tax != taxIVA || c.levies[j].withheld {
@@ -208,9 +215,13 @@ func (b *book) addUp() sums {
 		s.subtotal += c.importe
 		s.discount += c.discount
 		for j, l := range c.taxed() {
-			if l.withheld {
+			switch {
+			case l.local:
+				s.local += c.amounts[j]
+				s.locals = gathered(s.locals, l, c.base(), c.amounts[j])
+			case l.withheld:
 				s.withhold(l.tax, c.amounts[j])
-			} else {
+			default:
 				s.transfer(l, c.baseOf(j), c.amounts[j])
 			}
 		}
@@ -231,12 +242,17 @@ func (s *sums) withhold(tax string, amount int64) {
 
 func (s *sums) transfer(l levy, base, amount int64) {
 	s.transferred += amount
-	for i := range s.transfers {
-		if s.transfers[i].levy == l {
-			s.transfers[i].base += base
-			s.transfers[i].amount += amount
-			return
+	s.transfers = gathered(s.transfers, l, base, amount)
+}
+
+// gathered adds a tax to those of its kind.
+func gathered(list []transferSum, l levy, base, amount int64) []transferSum {
+	for i := range list {
+		if list[i].levy == l {
+			list[i].base += base
+			list[i].amount += amount
+			return list
 		}
 	}
-	s.transfers = append(s.transfers, transferSum{levy: l, base: base, amount: amount})
+	return append(list, transferSum{levy: l, base: base, amount: amount})
 }

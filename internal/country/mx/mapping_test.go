@@ -49,6 +49,8 @@ func TestDateIsThatOfThePlaceOfIssue(t *testing.T) {
 	for _, c := range []struct{ place, zone string }{
 		{"06000", "America/Mexico_City"}, {"22000", "America/Tijuana"}, {"77500", "America/Cancun"}, {"83000", "America/Hermosillo"},
 		{"80000", "America/Mazatlan"}, {"32000", "America/Ciudad_Juarez"}, {"88000", "America/Matamoros"},
+		{"88500", "America/Matamoros"}, {"87400", "America/Matamoros"}, {"26000", "America/Matamoros"}, {"26200", "America/Matamoros"}, {"26340", "America/Mexico_City"},
+		{"32881", "America/Ojinaga"}, {"31000", "America/Chihuahua"}, {"63732", "America/Bahia_Banderas"}, {"63000", "America/Mazatlan"},
 	} {
 		zone, err := time.LoadLocation(c.zone)
 		if err != nil {

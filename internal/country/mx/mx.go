@@ -87,20 +87,20 @@ func facts() country.Facts {
 		TaxNumberName: "RFC", Currency: "MXN", Languages: []string{"ES", "EN"}, TimeZone: satwire.ZoneCentre,
 		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
 		Obliged:  true, NumberOptional: true,
-		Required: required(), Patterns: patterns(), TaxesPerLine: 2, NumberExample: "URE180429TM6",
+		Required: required(), Patterns: patterns(), TaxesPerLine: 3, NumberExample: "URE180429TM6",
 		Dates: &country.DateRule{Past: int(satwire.StampWithin.Hours()), Ahead: int(aheadMax.Minutes()), Reason: "SAT stamps nothing later, and nothing before its date (error 401)"},
 		Allowed: []country.ValueRule{
 			{Field: "currency_code", Values: transaction.Currencies(currency), Reason: "the currencies of SAT's catalogue"},
-			{Field: "items.*.tax_breakdowns.*.regime", Values: []string{transaction.VAT, regimeIVA, regimeIEPS, transaction.Withholding}, Reason: "VAT and IVA are the same tax"},
+			{Field: "items.*.tax_breakdowns.*.regime", Values: []string{transaction.VAT, regimeIVA, regimeIEPS, regimeISH, transaction.Withholding}, Reason: "VAT and IVA are the same tax"},
 		},
 		MaxLengths: []country.LengthRule{
 			{Field: "customer.legal_name", Max: 300, Reason: "Nombre has at most 300 characters"},
 		},
-		Regimes: []string{transaction.VAT, regimeIVA, regimeIEPS},
+		Regimes: []string{transaction.VAT, regimeIVA, regimeIEPS, regimeISH},
 		ReasonCodes: []country.Meaning{
 			{Code: taxISR, Meaning: "ISR, withheld: tax_breakdowns with regime RET and type ISR"},
 			{Code: taxIVA, Meaning: "IVA: regime VAT or IVA; withheld: regime RET and type IVA"},
-			{Code: taxIEPS, Meaning: "IEPS: regime IEPS"},
+			{Code: taxIEPS, Meaning: "IEPS: regime IEPS; IVA beside it is due on the price with IEPS"},
 		},
 		Rates: rates(), StrictRates: true, StrictNumbers: true,
 		Corrections: corrections(), Settings: settings(),
@@ -139,7 +139,7 @@ func required() []country.FieldRule {
 func patterns() []country.PatternRule {
 	list := []country.PatternRule{
 		{Field: "customer.address.postal_code", Pattern: country.Matching(`^\s*[0-9]{5}\s*$`), When: withRFC(), Example: "86991", Reason: "five digits"},
-		{Field: "items.*.unit_price", Pattern: country.Matching(`^-?[1-9]`), Example: "100", Reason: "SAT takes no line without a price (CFDI40166)"},
+		{Field: "items.*.unit_price", Pattern: country.Matching(`^-?[1-9]`), Example: "100", Reason: "SAT takes no line without a price (CFDI40166): what is given away has its price and a discount of 100 %"},
 		{Field: "items.*.code", Pattern: country.Matching(`^[0-9]{8}$`), Example: productNone, Reason: "a key of c_ClaveProdServ, " + productNone + " where none fits"},
 		{Field: "payments.*.code", Pattern: country.Matching(`^((PUE|PPD)(:[0-9]{2})?|[0-9]{2})$`), Example: "PUE", Reason: "the method, or either with a form of payment like PUE:03, or the form alone"},
 	}
@@ -162,6 +162,9 @@ func rates() []country.Rate {
 	list = append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxStandard, Percent: "8"})
 	for percent := range strings.FieldsSeq("53 50 30.4 30 26.5 25 9 7 6 3") {
 		list = append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxReduced, Percent: percent})
+	}
+	for percent := range strings.FieldsSeq("5 4 3.5 3 2.5 2") { // taxes on lodging, of the states
+		list = append(list, country.Rate{Regime: regimeISH, Type: transaction.TaxStandard, Percent: percent})
 	}
 	return append(list, country.Rate{Regime: regimeIEPS, Type: transaction.TaxZero, Percent: "0", Typed: true})
 }
@@ -189,6 +192,8 @@ func settings() []country.Setting {
 			Description: "ClaveProdServ of items without a code."},
 		{Key: settingUnit, Type: "string", Default: "", Pattern: `^[0-9A-Z]{0,3}$`,
 			Description: "ClaveUnidad of items whose unit is no key of c_ClaveUnidad. Empty: H87 for goods, E48 for services."},
+		{Key: settingThirds, Type: "object", Default: map[string]any{},
+			Description: "Those on whose account the company sells (ACuentaTerceros), by RFC: {\"RFC\": {\"name\", \"regime\", \"postal_code\"}}. A line names one with classification {scheme: TERCERO, code: RFC}."},
 		{Key: settingPAC, Type: "string", Default: pacSOAP, Values: []string{pacSOAP, pacREST},
 			Description: "The provider's protocol: soap (Finkok) or rest (SW). Its address is the installation's."},
 	}

@@ -62,7 +62,7 @@ func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 	p := &plan{
 		kind: kind, currency: strings.ToUpper(t.CurrencyCode), items: typed(cat, t, in.Totals),
 		defaults: defaults{product: settings.Text(settingProduct), unit: settings.Text(settingUnit)}, units: cat.units,
-		place: placeOf(&in.Supplier), issuer: issuerOf(&in.Supplier),
+		place: placeOf(&in.Supplier), issuer: issuerOf(&in.Supplier), thirds: thirdsOf(settings),
 	}
 	if p.defaults.product == "" {
 		p.defaults.product = productNone
@@ -72,6 +72,7 @@ func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 	if !postalPattern.MatchString(p.place) {
 		found = append(found, fault.At("supplier.id", fault.ValidationMatchInvalid, "needs a postal code of five digits, in its address or its setting place_of_issue"))
 	}
+	found = append(found, p.unknownThirds(in)...)
 	if len(found) > 0 {
 		return nil, invalid(found...)
 	}

@@ -129,6 +129,49 @@ func withheldSituations() []situation {
 	}
 }
 
+// lineSituations are what a line may say beside its price.
+func lineSituations() []situation {
+	ieps := func(rate int64, decimals uint32) transaction.Tax { return tax(percent(rate, decimals), "IEPS", "") }
+	marked := func(i transaction.Item, scheme, code string) transaction.Item {
+		i.Classifications = []transaction.Classification{{Scheme: scheme, Code: code}}
+		return i
+	}
+	given := items(11600, 5800)
+	whole := percent(100, 0)
+	given[1].Discount = &transaction.LineDiscount{Rate: &whole}
+	free := items(11600, 5800)
+	free[1].UnitPrice = 0
+	added := iva(16)
+	added.Mode = transaction.Added
+	sugar := ieps(265, 1)
+	sugar.Mode = transaction.Added
+	third := func(number, rfc string) country.Draft {
+		return draft(number, func(d *country.Draft) {
+			d.Transaction.Items = []transaction.Item{marked(items(116000)[0], "TERCERO", rfc)}
+			d.Supplier.Settings["third_parties"] = map[string]any{"CACX7605101P8": map[string]any{"name": "Xochilt Casas Chávez", "regime": "612", "postal_code": "36257"}}
+		})
+	}
+	return []situation{
+		{name: "Beer for a company that asks for the IEPS", draft: sold("S-80", taxed(items(14674)[0], ieps(265, 1), iva(16))),
+			files: []string{`Importe="100.00" ObjetoImp="02"`, `Base="100.00" Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.265000" Importe="26.50"`, `Base="126.50" Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.160000" Importe="20.24"`, ` Total="146.74"`}},
+		{name: "Beer at a price without taxes", draft: sold("S-81", taxed(items(10000)[0], sugar, added)), files: []string{`Base="126.50" Impuesto="002"`, ` Total="146.74"`}},
+		{name: "Telephone, IEPS of 3 %", draft: sold("S-82", taxed(work(11948), ieps(3, 0), iva(16))), files: []string{`Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.030000" Importe="3.00"`, `Base="103.00" Impuesto="002"`}},
+		{name: "Beer over the counter", draft: anonymous("S-83", func(d *country.Draft) {
+			d.Transaction.Items = []transaction.Item{taxed(items(3333)[0], ieps(265, 1), iva(16)), taxed(items(0, 4777)[1], ieps(265, 1), iva(16))}
+			d.Transaction.Payments = paidBy("CASH", "", 8110)
+		}), files: []string{` Total="81.10"`, `Descripcion="Venta"`, `Impuesto="003"`}},
+		{name: "A discount line beside IEPS and IVA", draft: sold("S-84", taxed(items(14674)[0], ieps(265, 1), iva(16)), taxed(items(0, -1000)[1], ieps(265, 1), iva(16))), refuse: "own discount", field: "items.1.unit_price"},
+		{name: "A room with the state's tax on lodging", draft: sold("S-85", taxed(work(119000), iva(16), tax(percent(3, 0), "ISH", ""))),
+			files: []string{`<implocal:ImpuestosLocales version="1.0" TotaldeRetenciones="0.00" TotaldeTraslados="30.00"><implocal:TrasladosLocales ImpLocTrasladado="ISH" TasadeTraslado="3.00" Importe="30.00"/>`, ` Total="1190.00"`, `TotalImpuestosTrasladados="160.00"`}},
+		{name: "A house is let", draft: sold("S-86", marked(work(100000, tax(percent(0, 0), transaction.VAT, transaction.TaxExempt)), "PREDIAL", "15956011002")), files: []string{`<cfdi:CuentaPredial Numero="15956011002"/>`}},
+		{name: "Imported goods sold at first hand", draft: sold("S-87", marked(items(116000)[0], "PEDIMENTO", "154830090001234")), files: []string{`<cfdi:InformacionAduanera NumeroPedimento="15  48  3009  0001234"/>`}},
+		{name: "A marketplace sells for a shop", draft: third("S-88", "CACX7605101P8"), files: []string{`<cfdi:ACuentaTerceros RfcACuentaTerceros="CACX7605101P8" NombreACuentaTerceros="XOCHILT CASAS CHÁVEZ" RegimenFiscalACuentaTerceros="612" DomicilioFiscalACuentaTerceros="36257"/>`}},
+		{name: "A marketplace sells for somebody unknown", draft: third("S-89", "H&E951128469"), refuse: "settings.third_parties", field: "items.0.classification.0.code"},
+		{name: "Something is given away with a sale", draft: sold("S-90", given...), files: []string{` Descuento="50.00" ObjetoImp="04"`, ` Total="116.00"`}},
+		{name: "A line with a price of nothing", draft: sold("S-91", free...), refuse: "discount of 100 %", field: "items.1.unit_price"},
+	}
+}
+
 func correctionSituations() []situation {
 	credit := draft("S-40-1", nil)
 	paid := draft("S-41-1", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE", 116000) })
@@ -241,6 +284,7 @@ func paymentSituations(t *testing.T, b bench) []situation {
 func situations() []situation {
 	all := append(publicSituations(), partySituations()...)
 	all = append(all, withheldSituations()...)
+	all = append(all, lineSituations()...)
 	return append(all, correctionSituations()...)
 }
 

@@ -29,6 +29,7 @@ type plan struct {
 	items    []transaction.Item
 	defaults defaults
 	units    map[string]bool
+	thirds   map[string]third // by RFC
 }
 
 // taxpayer is a party as SAT names it.
@@ -51,8 +52,7 @@ func (p *plan) global() bool {
 func (p *plan) voucher() *xmltree.Element {
 	s := p.book.addUp()
 	d := p.book.decimals
-	n := xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:xsi", xmltree.SpaceXSI,
-		"xsi:schemaLocation", satwire.SpaceCFDI+" http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd", "Version", "4.0")
+	n := root(len(s.locals) > 0)
 	n.Set("Serie", p.serie)
 	n.Set("Folio", p.folio)
 	n.Set("Fecha", p.at.Format(satwire.LocalTime))
@@ -89,7 +89,20 @@ func (p *plan) voucher() *xmltree.Element {
 	if len(s.transfers)+len(s.retentions) > 0 {
 		n.Add(p.taxes(&s))
 	}
+	if len(s.locals) > 0 {
+		n.Add(xmltree.New("cfdi:Complemento")).Add(p.locals(&s))
+	}
 	return n
+}
+
+// root is an empty voucher; SAT wants the namespaces of complements declared there.
+func root(local bool) *xmltree.Element {
+	where := satwire.SpaceCFDI + " http://www.sat.gob.mx/sitio_internet/cfd/4/cfdv40.xsd"
+	if !local {
+		return xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:xsi", xmltree.SpaceXSI, "xsi:schemaLocation", where, "Version", "4.0")
+	}
+	return xmltree.New("cfdi:Comprobante", "xmlns:cfdi", satwire.SpaceCFDI, "xmlns:implocal", satwire.SpaceLocal, "xmlns:xsi", xmltree.SpaceXSI,
+		"xsi:schemaLocation", where+" "+satwire.SpaceLocal+" http://www.sat.gob.mx/sitio_internet/cfd/implocal/implocal.xsd", "Version", "4.0")
 }
 
 // parties writes who issues and who receives.
@@ -112,6 +125,7 @@ func (p *plan) concept(c *concept) *xmltree.Element {
 	n.Set("Unidad", label)
 	n.Set("Descripcion", description(item))
 	c.amount(n, d)
+	p.mark(n, item)
 	return n
 }
 
@@ -124,9 +138,9 @@ func (c *concept) amount(n *xmltree.Element, d int) {
 	}
 	levies := c.taxed()
 	switch {
-	case len(c.levies) == 0:
+	case !federal(c.levies):
 		n.Set("ObjetoImp", "01")
-	case len(levies) == 0:
+	case !federal(levies):
 		n.Set("ObjetoImp", "04")
 	default:
 		n.Set("ObjetoImp", "02")
@@ -138,6 +152,9 @@ func (c *concept) taxes(levies []levy, decimals int) *xmltree.Element {
 	n := xmltree.New("cfdi:Impuestos")
 	var transfers, retentions *xmltree.Element
 	for j, l := range levies {
+		if l.local {
+			continue
+		}
 		if l.withheld {
 			if retentions == nil {
 				retentions = xmltree.New("cfdi:Retenciones")

@@ -26,18 +26,36 @@ func Zone(postalCode string) string {
 		case "32":
 			name = "America/Ciudad_Juarez"
 		}
-		switch postalCode[:3] {
-		case "873", "880", "887": // Matamoros, Nuevo Laredo, Reynosa keep summer time with Texas
-			name = "America/Matamoros"
+		if zone := borderZone(postalCode); zone != "" {
+			name = zone
 		}
 	}
 	return name
 }
 
+// borderZone is the zone of the municipalities on the border that keep summer
+// time with the United States, and of the others that differ from their state
+// (Ley de los Husos Horarios en los Estados Unidos Mexicanos, 2022, articles 3
+// to 5); "" elsewhere. Where a prefix of postal codes has both, it is left out:
+// see Zone.
+func borderZone(postalCode string) string {
+	switch prefix := postalCode[:3]; {
+	case prefix == "873", prefix == "874", prefix == "875", prefix[:2] == "88": // Matamoros, Valle Hermoso; Nuevo Laredo to Río Bravo
+		return "America/Matamoros"
+	case prefix == "260", prefix == "262": // Piedras Negras, Acuña
+		return "America/Matamoros"
+	case postalCode >= "32880" && postalCode <= "32899": // Ojinaga, among the codes of Juárez
+		return "America/Ojinaga"
+	case postalCode >= "63726" && postalCode <= "63739": // Bahía de Banderas, in Nayarit
+		return "America/Bahia_Banderas"
+	}
+	return ""
+}
+
 // Zones lists the time zones that Zone can name.
 func Zones() []string {
 	return []string{ZoneCentre, "America/Tijuana", "America/Mazatlan", "America/Hermosillo", "America/Cancun",
-		"America/Chihuahua", "America/Ciudad_Juarez", "America/Matamoros"}
+		"America/Chihuahua", "America/Ciudad_Juarez", "America/Matamoros", "America/Ojinaga", "America/Bahia_Banderas"}
 }
 
 // Regime is what a key of c_RegimenFiscal stands for, and for which

@@ -22,6 +22,7 @@ const (
 	SpaceCFDI      = "http://www.sat.gob.mx/cfd/4"
 	SpaceStamp     = "http://www.sat.gob.mx/TimbreFiscalDigital"
 	SpacePagos     = "http://www.sat.gob.mx/Pagos20"
+	SpaceLocal     = "http://www.sat.gob.mx/implocal"
 	SpaceCancel    = "http://cancelacfd.sat.gob.mx"
 	SpaceSignature = "http://www.w3.org/2000/09/xmldsig#"
 )
