@@ -39,6 +39,7 @@ const (
 	ClockSkew               Name = "clock_skew"
 	JobDiscarded            Name = "job_discarded"
 	RetentionFailed         Name = "retention_failed"
+	DocumentsUnavailable    Name = "documents_unavailable"
 	DocumentDamaged         Name = "document_damaged"
 	DocumentFailed          Name = "document_failed"
 	WorkerPanic             Name = "worker_panic"
@@ -122,6 +123,8 @@ var meanings = []Meaning{
 		"Look at its error in the console; periodic jobs run again at their next time."},
 	{RetentionFailed, "client, or `clock`", "What has had its time could not be forgotten for a client; the others' was. `clock`: a round came over a month after the one before, so no record is destroyed for a week.",
 		"Read the message; the next round tries it again. `clock`: correct the machine's clock if it is wrong."},
+	{DocumentsUnavailable, "documents", "The document store takes nothing. What is registered at authorities is kept; results and notifications wait for their documents.",
+		"Look at the folder's disk or at the object store, its credentials and our way to it; everything goes on by itself within minutes."},
 	{DocumentDamaged, "document", "A stored document is missing or its bytes have changed; it is not served.",
 		"Restore the file from a backup of the document store: its place ends in the SHA-256 of its bytes."},
 	{DocumentFailed, "operation", "A document for people could not be made; the registration stands without it.",

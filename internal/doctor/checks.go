@@ -297,6 +297,12 @@ func (d *doctor) checkDocuments(ctx context.Context) {
 	default:
 		d.say(OK, about{check: "documents", subject: subject}, "a file can be written, read and deleted")
 	}
+	if d.db == nil || d.db.Engine() != "postgres" {
+		return
+	}
+	if err := d.db.Read(ctx, func(r db.Reader) error { return document.CheckShared(r, d.cfg.Documents) }); err != nil {
+		d.say(Fail, about{check: "documents", subject: subject, fix: "name the folder that all nodes share, or s3://BUCKET"}, "%v", err)
+	}
 }
 
 // checkFonts names the scripts that documents cannot be set in.

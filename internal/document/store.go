@@ -157,11 +157,15 @@ func OpenStore(ctx context.Context, cfg Config) (*Store, error) {
 		s.now = cfg.DB.Now
 	}
 	s.SetKeys(cfg.SigningKey, cfg.PreviousKey)
-	if err := s.register(ctx); err != nil {
+	first, err := s.register(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("register the document store: %w", err)
 	}
 	if err := s.openBucket(); err != nil {
 		return nil, err
+	}
+	if err := s.checkShared(ctx, first); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -200,19 +204,20 @@ func (c *Config) check() error {
 }
 
 // register reads the store's row, or makes it on the first start.
-func (s *Store) register(ctx context.Context) error {
-	id, first := newID(), shelfOf(s.now())
-	return s.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.Exec(registerSQL, id, first); err != nil {
+func (s *Store) register(ctx context.Context) (first bool, err error) {
+	id, shelf := newID(), shelfOf(s.now())
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.Exec(registerSQL, id, shelf); err != nil {
 			return err
 		}
 		var found, open string
 		if err := tx.Row(storeSQL).Scan(&found, &open); err != nil {
 			return err
 		}
-		s.prefix, s.floor = found+"/", open
+		s.prefix, s.floor, first = found+"/", open, found == id
 		return nil
 	})
+	return first, err
 }
 
 // Keep puts files into the store. When it returns nil they are on disk and can

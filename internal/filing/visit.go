@@ -249,6 +249,9 @@ func (v *visit) raiseTrouble(tx *db.Tx) error {
 			return v.cfg.Alerts.RaiseIn(tx, alert.LanePausedCredentials, v.subject(), "filing is paused: "+v.trouble)
 		case fault.AuthorityNotConfigured:
 			return v.cfg.Alerts.RaiseIn(tx, alert.AuthorityNotConfigured, v.at.Code+" "+environment(v.at.Live), "filing waits: "+v.trouble)
+		case fault.DocumentsUnavailable:
+			return v.cfg.Alerts.RaiseOnceIn(tx, tx.Now().Add(-time.Hour), alert.Alert{Name: alert.DocumentsUnavailable, Subject: "documents",
+				Message: "what is registered cannot be announced: " + v.trouble})
 		}
 	}
 	age := tx.Now().Sub(began)
