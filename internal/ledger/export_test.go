@@ -54,6 +54,17 @@ func OverviewStatements() []Statement {
 	return []Statement{{newestSQL, nil}, {openDueSQL, []any{openMax}}, {openIdleSQL, []any{openMax}}, {queuedSQL, []any{queueLook}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueLook}}, {depthsIdleSQL, []any{queueLook}}, {waitsSQL(), []any{queueLook, int64(1)}}}
 }
 
+// PieceStatements are the queries of pieces.
+func PieceStatements() []Statement {
+	return []Statement{{piecesSQL, []any{"A", after("A"), piecesMax}}, {namesakesSQL, []any{"A", after("A"), companiesMax}}, {changedSQL, []any{int64(1), "c", indexSet}}}
+}
+
+// PiecesMax is how many operations a piece may mean.
+const PiecesMax = piecesMax
+
+// PartOf is the form in which a piece is looked for.
+func PartOf(text string) string { return partOf(text) }
+
 // CorrectionsStatement is the query of what corrects a transaction.
 func CorrectionsStatement() Statement { return Statement{correctionsSQL, []any{"c", "t", 10}} }
 

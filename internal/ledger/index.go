@@ -96,7 +96,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (x *indexer) round(ctx context.Context) error {
 	began := x.seen
 	x.seen = x.tally.total.Load()
-	steps := []func(context.Context) (bool, error){x.indexNew, x.indexSettled}
+	steps := []func(context.Context) (bool, error){x.indexNew, x.indexSettled, x.indexCompanies, x.indexOlder}
 	for _, s := range sweeps {
 		steps = append(steps, func(ctx context.Context) (bool, error) { return x.sweep(ctx, s.cursor, s.after) })
 	}
@@ -144,13 +144,11 @@ func (x *indexer) indexNew(ctx context.Context) (more bool, err error) {
 	return len(ops) == indexSet, x.store(ctx, move{cursorNew, from, to}, submittedTerms(ops))
 }
 
-func submittedTerms(ops []indexed) (rows [][]any) {
+func submittedTerms(ops []indexed) (e Entries) {
 	for _, o := range ops {
-		for _, term := range o.terms() {
-			rows = append(rows, []any{term, o.id})
-		}
+		e.add(o.id, o.terms(), o.parts())
 	}
-	return rows
+	return e
 }
 
 // indexSettled adds what is known of operations that were settled. Every
@@ -158,9 +156,9 @@ func submittedTerms(ops []indexed) (rows [][]any) {
 func (x *indexer) indexSettled(ctx context.Context) (more bool, err error) {
 	var from string
 	var events []webhook.Told
-	var rows [][]any
+	var rows Entries
 	err = x.db.Read(ctx, func(r db.Reader) error {
-		rows = nil
+		rows = Entries{}
 		if from, err = readCursor(r, cursorSettled); err != nil {
 			return err
 		}
@@ -182,16 +180,16 @@ func (x *indexer) indexSettled(ctx context.Context) (more bool, err error) {
 	return len(events) == indexSet, x.store(ctx, move{cursorSettled, from, events[len(events)-1].WebhookID}, rows)
 }
 
-func (s *Ledger) decidedTerms(r db.Reader, ids []string) (rows [][]any, err error) {
+func (s *Ledger) decidedTerms(r db.Reader, ids []string) (rows Entries, err error) {
 	if len(ids) == 0 {
-		return nil, nil
+		return rows, nil
 	}
 	found, err := r.Query("SELECT operation_id, result FROM operations WHERE "+s.db.In("operation_id", "$1")+
 		" AND settled_by IS NULL AND result IS NOT NULL", db.Strings(ids))
 	if err != nil {
-		return nil, err
+		return rows, err
 	}
-	return rows, found.Each(func(scan func(...any) error) error {
+	err = found.Each(func(scan func(...any) error) error {
 		var id, result string
 		if err := scan(&id, &result); err != nil {
 			return err
@@ -200,15 +198,27 @@ func (s *Ledger) decidedTerms(r db.Reader, ids []string) (rows [][]any, err erro
 		if err := json.Unmarshal([]byte(result), &d); err != nil {
 			return fmt.Errorf("read the result of %s: %w", id, err)
 		}
-		for _, term := range d.terms() {
-			rows = append(rows, []any{term, id})
-		}
+		rows.add(id, d.terms(), d.parts())
 		return nil
 	})
+	return rows, err
 }
 
-// Entries are what the index holds of some operations.
-type Entries [][]any
+// Entries are what the index holds of some operations: rows of its two tables.
+type Entries struct{ terms, parts [][]any }
+
+func (e *Entries) add(id string, terms, parts termSet) {
+	for _, term := range terms {
+		e.terms = append(e.terms, []any{term, id})
+	}
+	for _, part := range parts {
+		e.parts = append(e.parts, []any{part, id})
+	}
+}
+
+func (e Entries) with(other Entries) Entries {
+	return Entries{append(e.terms, other.terms...), append(e.parts, other.parts...)}
+}
 
 // Entries makes them again of bodies and results, because the index is not kept
 // by operation. It is read outside of the write that calls Forget: decoding
@@ -216,18 +226,22 @@ type Entries [][]any
 func (s *Ledger) Entries(r db.Reader, ids []string) (Entries, error) {
 	ops, err := db.Collect(r, scanIndexed, "SELECT "+indexedColumns+" WHERE "+s.db.In("o.operation_id", "$1"), db.Strings(ids))
 	if err != nil {
-		return nil, fmt.Errorf("read what operations are found by: %w", err)
+		return Entries{}, fmt.Errorf("read what operations are found by: %w", err)
 	}
 	decided, err := s.decidedTerms(r, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read what operations are found by: %w", err)
+		return Entries{}, fmt.Errorf("read what operations are found by: %w", err)
 	}
-	return append(submittedTerms(ops), decided...), nil
+	return submittedTerms(ops).with(decided), nil
 }
 
 // Forget removes entries from the index.
 func (s *Ledger) Forget(tx *db.Tx, e Entries) error {
-	if err := tx.ExecEach("DELETE FROM operation_terms WHERE term = $1 AND operation_id = $2", e); err != nil {
+	err := tx.ExecEach("DELETE FROM operation_terms WHERE term = $1 AND operation_id = $2", e.terms)
+	if err == nil {
+		err = tx.ExecEach("DELETE FROM operation_parts WHERE part = $1 AND operation_id = $2", e.parts)
+	}
+	if err != nil {
 		return fmt.Errorf("take operations out of the index: %w", err)
 	}
 	return nil
@@ -238,9 +252,9 @@ func (s *Ledger) Forget(tx *db.Tx, e Entries) error {
 func (x *indexer) sweep(ctx context.Context, cursor string, after time.Duration) (more bool, err error) {
 	var from, to string
 	var looked int
-	var rows [][]any
+	var rows Entries
 	err = x.db.Read(ctx, func(r db.Reader) error {
-		rows, looked = nil, 0
+		rows, looked = Entries{}, 0
 		if from, err = readCursor(r, cursor); err != nil {
 			return err
 		}
@@ -271,7 +285,7 @@ func (x *indexer) sweep(ctx context.Context, cursor string, after time.Duration)
 			return err
 		}
 		settled, err := x.decidedTerms(r, late)
-		rows = append(submittedTerms(ops), settled...)
+		rows = submittedTerms(ops).with(settled)
 		return err
 	})
 	if err != nil || looked == 0 {
@@ -290,13 +304,17 @@ func readCursor(r db.Reader, name string) (position string, err error) {
 	return position, nil
 }
 
-func (x *indexer) store(ctx context.Context, m move, rows [][]any) error {
+func (x *indexer) store(ctx context.Context, m move, rows Entries) error {
 	return x.db.Write(ctx, func(tx *db.Tx) error {
 		err := tx.ExecOne("UPDATE search_cursors SET position = $1 WHERE name = $2 AND position = $3", m.to, m.cursor, m.from)
 		if err != nil {
 			return err
 		}
-		return tx.InsertReturning(db.Insert{Table: "operation_terms", Columns: "term,operation_id", Suffix: "ON CONFLICT DO NOTHING"}, rows, nil)
+		err = tx.InsertReturning(db.Insert{Table: "operation_terms", Columns: "term,operation_id", Suffix: "ON CONFLICT DO NOTHING"}, rows.terms, nil)
+		if err != nil {
+			return err
+		}
+		return tx.InsertReturning(db.Insert{Table: "operation_parts", Columns: "part,operation_id", Suffix: "ON CONFLICT DO NOTHING"}, rows.parts, nil)
 	})
 }
 

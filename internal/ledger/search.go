@@ -22,6 +22,7 @@ const (
 	textMax       = 256
 	openMax       = 5000 // unsettled operations that are sorted instead of walked past
 	companiesMax  = 20   // companies that one text may mean
+	piecesMax     = 2000 // operations that a piece of a text may mean
 )
 
 // windows are how many candidates are looked at in one page, a few first: most
@@ -30,9 +31,10 @@ var windows = []int{256, 768, 2048}
 
 // Query is what an operator looks for, over all clients. Zero members do not narrow.
 type Query struct {
-	// Text is any id, number, tax number or authority's id. Case, blanks and
-	// punctuation do not matter. Of a supplier's tax number or ids all
-	// operations of that supplier are found.
+	// Text is any id, number, tax number, authority's id or total, or the
+	// beginning of a word of one, or of a customer's or supplier's name. Case,
+	// accents, blanks and punctuation do not matter. Of a supplier all operations
+	// are found.
 	Text     string
 	Status   filing.Status
 	Stage    filing.Stage
@@ -52,6 +54,7 @@ type Page struct {
 	// there may be a next page although this one is short or empty.
 	Next       string
 	SearchedTo time.Time // how far back this page went; zero at the end
+	Cut        bool      // the text is a piece of so many that only some are here: more of it narrows
 	IndexedTo  time.Time // see Service.IndexedTo
 }
 
@@ -140,6 +143,9 @@ func (s *Ledger) search(r db.Reader, q Query) (page Page, err error) {
 	if err != nil {
 		return page, err
 	}
+	for _, src := range sources {
+		page.Cut = page.Cut || src.cut
+	}
 	span := span{after: q.After}
 	if !q.From.IsZero() {
 		span.from = filing.IDAt(q.From)
@@ -181,6 +187,7 @@ type source struct {
 	table string
 	args  []any
 	list  []string // instead; sorted downwards
+	cut   bool     // the list is not all there is
 }
 
 // sources are where candidates come from: the narrowest index first.
@@ -236,6 +243,13 @@ func (s *Ledger) textSources(r db.Reader, text string, term func(string) source)
 	if err != nil {
 		return nil, err
 	}
+	pieces, more, err := s.pieceSources(r, text)
+	if err != nil {
+		return nil, err
+	}
+	list, companies = append(list, pieces...), append(companies, more...)
+	slices.Sort(companies)
+	companies = slices.Compact(companies)
 	if id := strings.ToLower(text); len(id) == 32 && !slices.Contains(companies, id) {
 		companies = append(companies, id) // of a supplier that was never onboarded
 	}

@@ -118,6 +118,27 @@ func (o *indexed) terms() termSet {
 	return set
 }
 
+// parts are the pieces by which it is found.
+func (o *indexed) parts() (set termSet) {
+	set.addParts(o.number)
+	set.addParts(o.transactionID)
+	if tail := strings.LastIndex(o.id, "-"); tail >= 0 {
+		set.addPart(partOf(o.id[len(o.id)-6:])) // as ids are shortened on the pages
+	}
+	t, _, _ := transaction.Decode(o.kind, o.body) // what can be read counts
+	if t == nil {
+		return set
+	}
+	set.addParts(t.Number)
+	for _, p := range []*transaction.Party{t.Customer, t.Issuer} {
+		if p != nil {
+			set.addParts(p.LegalName)
+			set.addParts(p.TaxNumber)
+		}
+	}
+	return set
+}
+
 // decided is what is only known once an operation is settled. Its members are
 // those of Result.
 type decided struct {
@@ -139,6 +160,15 @@ func (d *decided) terms() (set termSet) {
 	}
 	if id := d.Supplier.ID; id != nil && *id != "" {
 		set.add(supplierSign + *id)
+	}
+	return set
+}
+
+func (d *decided) parts() (set termSet) {
+	for _, id := range []*string{d.Number, d.AuthorityID1} {
+		if id != nil {
+			set.addParts(*id)
+		}
 	}
 	return set
 }
