@@ -134,7 +134,7 @@ func TestPagesHaveNothingInline(t *testing.T) {
 	b := h.as(operator.Admin)
 	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script(?: [^>]*)?>[^<]|(?:src|href|action)="(?:https?:)?//`)
 	for _, rt := range h.console.Routes() {
-		if rt.Method != http.MethodGet || strings.Contains(rt.Path, "{") && rt.Path != "/{$}" {
+		if rt.Method != http.MethodGet || strings.Contains(rt.Path, "{") && rt.Path != "/{$}" || rt.Path == "/find" { // that leads on
 			continue
 		}
 		if found := inline.FindString(b.get(at(rt))); found != "" {

@@ -83,18 +83,19 @@ type notice struct{ Text, Class string }
 
 func noticeOf(name string) notice {
 	return map[string]notice{
-		"retried":        {Text: "It is due now. This page follows what happens."},
-		"redelivered":    {Text: "The event goes out again now, with the same webhook_id."},
-		"behind-breaker": {Text: "The event is due again, with the same webhook_id. Its receiver keeps failing, so it goes out when a single probe was answered; the page says when the next one is.", Class: "busy"},
-		"replaying":      {Text: "The replay has started. It goes on by itself, also after a restart."},
-		"saved":          {Text: "Saved."},
-		"unchanged":      {Text: "Nothing was different, so nothing was changed."},
-		"promoted":       {Text: "The key is active now: it signs webhooks. The one before it retires."},
-		"revoked":        {Text: "The key is revoked. Requests made with it are refused from now on."},
-		"acknowledged":   {Text: "The alert is acknowledged. Raised again, it opens anew."},
-		"ended":          {Text: "The session is over."},
-		"password":       {Text: "Your password is changed. Your other sessions have ended."},
-		"scripted":       {Text: "The simulated authority follows the script from its next call on."},
-		"operator":       {Text: "Done. It is in the audit log."},
+		"retried":          {Text: "It is due now. This page follows what happens."},
+		"redelivered":      {Text: "The event goes out again now, with the same webhook_id."},
+		"behind-breaker":   {Text: "The event is due again, with the same webhook_id. Its receiver keeps failing, so it goes out when a single probe was answered; the page says when the next one is.", Class: "busy"},
+		"retried-together": {Text: "They are due now; the audit log says how many. Those that still wait are listed."},
+		"replaying":        {Text: "The replay has started. It goes on by itself, also after a restart."},
+		"saved":            {Text: "Saved."},
+		"unchanged":        {Text: "Nothing was different, so nothing was changed."},
+		"promoted":         {Text: "The key is active now: it signs webhooks. The one before it retires."},
+		"revoked":          {Text: "The key is revoked. Requests made with it are refused from now on."},
+		"acknowledged":     {Text: "The alert is acknowledged. Raised again, it opens anew."},
+		"ended":            {Text: "The session is over."},
+		"password":         {Text: "Your password is changed. Your other sessions have ended."},
+		"scripted":         {Text: "The simulated authority follows the script from its next call on."},
+		"operator":         {Text: "Done. It is in the audit log."},
 	}[name]
 }

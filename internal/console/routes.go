@@ -27,6 +27,10 @@ func (c *Console) routes() []route {
 		{method: "GET", path: "/{$}", role: operator.Viewer, template: "overview", live: true, show: c.overview},
 
 		{method: "GET", path: "/transactions", role: operator.Viewer, template: "transactions", live: true, show: c.transactions},
+		{method: "GET", path: "/find", role: operator.Viewer, serve: c.find},
+		{method: "GET", path: "/transactions.csv", role: operator.Viewer, serve: c.export},
+		{method: "GET", path: "/retry", role: operator.Acting, template: "together", show: c.retryPreview},
+		{method: "POST", path: "/retry", role: operator.Acting, act: c.retryTogether},
 		{method: "GET", path: "/transactions/{operation}", role: operator.Viewer, template: "transaction", live: true, show: c.transaction},
 		{method: "POST", path: "/transactions/{operation}/retry", role: operator.Acting, act: c.retry},
 		{method: "GET", path: "/transactions/{operation}/documents/{resource}", role: operator.Viewer, serve: c.fetchDocument},

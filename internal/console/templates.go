@@ -19,6 +19,8 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"root":     func() string { return Root },
 		"asset":    c.assets.address,
 		"instant":  instant,
+		"ago":      ago,
+		"total":    total,
 		"moment":   moment,
 		"clock":    clock,
 		"sentence": sentence,

@@ -23,7 +23,12 @@ import (
 
 // searchForm is a search as it stands in the address.
 type searchForm struct {
-	Text, Status, Stage, Country, Client, Kind, Amount, From, To string
+	Text, Status, Stage, Country, Client, Kind, Amount, From, To, Reason string
+}
+
+func readSearch(query url.Values) searchForm {
+	return searchForm{Text: query.Get("q"), Status: query.Get("status"), Stage: query.Get("stage"), Country: query.Get("country"), Client: query.Get("client"),
+		Kind: query.Get("kind"), Amount: query.Get("amount"), From: query.Get("from"), To: query.Get("to"), Reason: query.Get("reason")}
 }
 
 // Narrowed reports whether anything was asked for.
@@ -35,7 +40,12 @@ type transactionsBody struct {
 	Faults    []fault.Fault
 	Countries []countryOption
 	Clients   []account.Client
+	Lines     []ledger.Line
+	Views     []view
+	Reasons   []ledger.Meaning
 	NextAt    string
+	ExportAt  string
+	Here      string // the address of the list, without its place in it
 	First     bool
 }
 
@@ -57,9 +67,16 @@ func kindOptions() []transaction.Kind {
 // search can be kept and passed on.
 func (c *Console) transactions(v *visit) (page, error) {
 	query := v.r.URL.Query()
-	f := searchForm{Text: query.Get("q"), Status: query.Get("status"), Stage: query.Get("stage"), Country: query.Get("country"), Client: query.Get("client"),
-		Kind: query.Get("kind"), Amount: query.Get("amount"), From: query.Get("from"), To: query.Get("to")}
-	body := &transactionsBody{Form: f, First: query.Get("after") == ""}
+	f := readSearch(query)
+	body := &transactionsBody{Form: f, First: query.Get("after") == "", Views: c.views(v), Reasons: ledger.Meanings(), Here: Root + "/transactions"}
+	kept := maps.Clone(query)
+	for _, name := range []string{"after", "notice", "seen"} {
+		kept.Del(name)
+	}
+	body.ExportAt = Root + "/transactions.csv?" + kept.Encode()
+	if len(kept) > 0 {
+		body.Here += "?" + kept.Encode()
+	}
 	p := page{Title: "Transactions", Place: "Transactions", Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {
@@ -81,6 +98,9 @@ func (c *Console) transactions(v *visit) (page, error) {
 	if err != nil {
 		return p, err
 	}
+	if body.Lines, err = c.cfg.Ledger.Lines(v.ctx, body.Page.List); err != nil {
+		return p, err
+	}
 	if body.Page.Next != "" {
 		query.Set("after", body.Page.Next)
 		query.Del("notice")
@@ -93,7 +113,7 @@ func (c *Console) transactions(v *visit) (page, error) {
 // query reads the form; a field that cannot be understood is told, not ignored.
 func (f searchForm) query() (q ledger.Query, faults []fault.Fault) {
 	q = ledger.Query{Text: strings.TrimSpace(f.Text), Status: filing.Status(f.Status), Stage: filing.Stage(f.Stage), Country: strings.ToUpper(f.Country),
-		ClientID: f.Client, Kind: transaction.Kind(f.Kind)}
+		ClientID: f.Client, Kind: transaction.Kind(f.Kind), Reason: fault.Code(f.Reason)}
 	if f.Amount != "" {
 		amount, err := minorUnits(f.Amount)
 		if err != nil {
@@ -159,6 +179,7 @@ type transactionBody struct {
 	Supplier string
 	Events   []eventWithTries
 	Country  string
+	Alike    int // others that wait for the same reason
 	Now      time.Time
 }
 
@@ -254,6 +275,9 @@ func (c *Console) transaction(v *visit) (page, error) {
 		return page{}, err
 	}
 	body := &transactionBody{Life: life, Client: life.ClientID, Country: c.countryName(life.Country), Now: c.now()}
+	if body.Alike, err = c.alike(v, life); err != nil {
+		return page{}, err
+	}
 	if profile, err := c.cfg.Accounts.Profile(v.ctx, life.ClientID); err == nil {
 		body.Client = cmp.Or(profile.Config.DisplayName, life.ClientID)
 	}

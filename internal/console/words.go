@@ -26,6 +26,18 @@ func instant(t time.Time) template.HTML {
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339Nano) + `">` + t.Format(stampLayout) + `</time>`)
 }
 
+// ago is an instant that a browser prints as time gone by; the exact one is a
+// touch away. Without scripts it is an instant.
+func ago(t time.Time) template.HTML {
+	if t.IsZero() {
+		return instant(t)
+	}
+	return template.HTML(strings.Replace(string(instant(t)), "<time ", `<time class="ago" `, 1))
+}
+
+// total prints the amount of a line of a list.
+func total(minor *int64, currency string) string { return moneyAny(minor, &currency) }
+
 // moment is an instant with its day, for records of tries.
 func moment(t time.Time) template.HTML {
 	t = t.UTC()

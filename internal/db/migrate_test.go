@@ -74,6 +74,16 @@ func migrationCases() map[int]migrationCase {
 				"SELECT operation_id FROM operations WHERE lane = 'c|XX|live|0|Ü1' AND due_at <= 3": "p1",
 			},
 		},
+		30: { // parts
+			Write: []string{
+				"INSERT INTO companies (client_id, company_id, external_id, country, tax_key, live, profile, created_at, updated_at) VALUES ('c', 'pa{n}', 'pa{n}', 'XX', 'pa{n}', false, '{}', 1, 7)",
+				"UPDATE search_cursors SET position = 'x{n}' WHERE name = 'new'",
+			},
+			After: map[string]string{
+				"SELECT cast(count(*) AS text) FROM companies WHERE updated_at = 7":                                                       "{n}",
+				"SELECT cast(count(*) AS text) FROM search_cursors WHERE position = '' AND name IN ('parts', 'parts_until', 'companies')": "3",
+			},
+		},
 		28: { // attempts
 			Write: []string{
 				"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome) VALUES ('y{n}', 'c|XX|live|0|y', 'send', 1, 2, 1, 'answered')",

@@ -51,6 +51,7 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 		"amount as text":         {Text: "227.10"},
 		"amount":                 {Amount: &amount},
 		"text and amount":        {Text: "INV-1", Amount: &amount, Country: "XX"},
+		"what waits":             {Reason: "authority_error", Country: "XX"},
 		"failures":               {Status: filing.Failure},
 		"failures of a country":  {Status: filing.Failure, Country: "XX", Kind: transaction.Credit},
 		"client":                 {ClientID: client},

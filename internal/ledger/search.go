@@ -41,10 +41,11 @@ type Query struct {
 	Country  string // upper case
 	ClientID string
 	Kind     transaction.Kind
-	Amount   *int64    // the total; its sign does not matter
-	From, To time.Time // of acceptance; From inclusive, To exclusive
-	Limit    int       // default 50, at most 200
-	After    string    // Page.Next
+	Reason   fault.Code // why it waits
+	Amount   *int64     // the total; its sign does not matter
+	From, To time.Time  // of acceptance; From inclusive, To exclusive
+	Limit    int        // default 50, at most 200
+	After    string     // Page.Next
 }
 
 // Page is a part of what was found, newest first.
@@ -200,7 +201,7 @@ func (s *Ledger) sources(r db.Reader, q Query) ([]source, error) {
 		return s.textSources(r, q.Text, term)
 	case q.Amount != nil:
 		return []source{term(amountTerm(*q.Amount))}, nil
-	case q.Status == filing.Processing:
+	case q.Status == filing.Processing, q.Reason != "":
 		if open, all, err := openOperations(r); err != nil || all {
 			return []source{{list: open}}, err
 		}
@@ -351,5 +352,13 @@ func (s *Ledger) pickText(ids []string, q Query, limit int) (string, []any) {
 	if q.Amount != nil {
 		add("EXISTS (SELECT 1 FROM operation_terms t WHERE t.term = ? AND t.operation_id = o.operation_id)", amountTerm(*q.Amount))
 	}
-	return "SELECT " + summaryColumns + " FROM operations o WHERE " + where + " ORDER BY o.operation_id DESC LIMIT " + strconv.Itoa(limit), args
+	from := "operations o"
+	if q.Reason != "" {
+		from += " LEFT JOIN lanes l ON l.lane = o.lane"
+		args = append(args, db.Micros(s.db.Now()))
+		now := "$" + strconv.Itoa(len(args))
+		where += " AND o.status = 'PROCESSING'"
+		add(reasonSQL("o", now)+" = ?", string(q.Reason))
+	}
+	return "SELECT " + summaryColumns + " FROM " + from + " WHERE " + where + " ORDER BY o.operation_id DESC LIMIT " + strconv.Itoa(limit), args
 }

@@ -10,6 +10,7 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/filing"
+	"tributary/internal/ledger"
 	"tributary/internal/operator"
 )
 
@@ -81,7 +82,7 @@ func (r *retirement) all(ctx context.Context) error {
 
 // step looks at a stretch and destroys what has expired of it.
 func (r *retirement) step(ctx context.Context, after string) (aged filing.Aged, err error) {
-	var entries [][]any
+	var entries ledger.Entries
 	err = r.cfg.DB.Read(ctx, func(reader db.Reader) error {
 		if aged, err = r.cfg.Filing.Aging(reader, r.client.ID, r.expiry, after); err != nil || len(aged.Expired) == 0 {
 			return err

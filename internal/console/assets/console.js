@@ -14,6 +14,46 @@
     pulse.className = "pulse " + state;
   };
 
+  // Times come in UTC. Lists show how long ago; the exact time, in UTC or in the
+  // reader's own zone, is what the reader has chosen.
+  const local = localStorage.getItem("zone") === "local";
+  const pad = (n) => String(n).padStart(2, "0");
+  const inZone = (d, utc) => {
+    const day = d.getFullYear() + "-" + pad(d.getMonth() + 1) + "-" + pad(d.getDate());
+    const clock = pad(d.getHours()) + ":" + pad(d.getMinutes()) + ":" + pad(d.getSeconds());
+    if (/^\d{4}-/.test(utc)) return day + " " + clock;
+    if (/^\d\d:/.test(utc)) return clock + "." + String(d.getMilliseconds()).padStart(3, "0");
+    return day.slice(5) + " " + clock;
+  };
+  const gone = (d) => {
+    const s = Math.round((Date.now() - d) / 1000);
+    if (s < 0) return null;
+    if (s < 60) return s + " s ago";
+    if (s < 3600) return Math.floor(s / 60) + " min ago";
+    if (s < 86400) return Math.floor(s / 3600) + " h ago";
+    return Math.floor(s / 86400) + " d ago";
+  };
+  const tellTimes = () => {
+    for (const t of document.querySelectorAll("time[datetime]")) {
+      const utc = (t.dataset.utc ??= t.textContent);
+      const d = new Date(t.dateTime);
+      const exact = local ? inZone(d, utc) : utc;
+      t.title = exact + (local ? "" : " UTC");
+      const text = (t.classList.contains("ago") && gone(d)) || exact;
+      if (t.textContent !== text) t.textContent = text;
+    }
+  };
+  tellTimes();
+  setInterval(tellTimes, 10000);
+  const zone = document.getElementById("zone");
+  if (zone) {
+    const name = local ? "Times are " + Intl.DateTimeFormat().resolvedOptions().timeZone : "Times are UTC";
+    zone.hidden = false;
+    zone.textContent = name + ": change";
+    for (const e of document.querySelectorAll("[data-zone]")) e.textContent = "";
+    zone.addEventListener("click", () => { localStorage.setItem("zone", local ? "utc" : "local"); location.reload(); });
+  }
+
   const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE && (node.id || (node.dataset.row ?? "").split(":")[0])) || "";
 
   // morph makes a node equal to another with as few changes as it can: what
@@ -62,6 +102,7 @@
     const before = new Set(rows().map((e) => e.dataset.row));
     const heard = region.querySelector("[data-announce]")?.textContent;
     morphChildren(region, new DOMParser().parseFromString(html, "text/html").body);
+    tellTimes();
     for (const e of rows()) if (!before.has(e.dataset.row)) e.classList.add("fresh");
     const news = region.querySelector("[data-announce]")?.textContent;
     if (announcer && news && news !== heard) announcer.textContent = news;
@@ -156,11 +197,14 @@
     });
   }
 
-  // "/" goes to the search of transactions, as operators expect.
+  // "/" and Ctrl-K go to the one search field.
   document.addEventListener("keydown", (e) => {
-    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || /INPUT|SELECT|TEXTAREA/.test(document.activeElement?.tagName ?? "")) return;
-    const field = document.getElementById("q");
+    const field = document.getElementById("find");
+    const typing = /INPUT|SELECT|TEXTAREA/.test(document.activeElement?.tagName ?? "");
+    const asked = (e.key === "/" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) || (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey));
+    if (!field || !asked) return;
     e.preventDefault();
-    if (field) field.focus(); else location.href = document.body.dataset.search;
+    field.focus();
+    field.select();
   });
 })();
