@@ -138,6 +138,10 @@ func submitCorrections(t *testing.T, url, original string) {
 	if code, out, errs := call(t, "submit", credit, "--operation", "credit", "--url", url, "--api-key", testKey, "--wait"); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
+	payment := write(t, filepath.Join(dir, "payment.json"), `[{"country_code":"XX","transaction_id":"pay-1","transaction_date":"2026-04-02T10:00:00Z","reference_transaction_id":"`+original+`","payments":[{"type":"CASH","amount":1}]}]`)
+	if code, out, errs := call(t, "submit", payment, "--operation", "payment", "--url", url, "--api-key", testKey); code == 0 || !strings.Contains(out+errs, "has no operation PAYMENT") {
+		t.Errorf("a payment where there is no document for it: exit code %d\n%s%s", code, out, errs)
+	}
 	code, _, errs := call(t, "submit", credit, "--url", url, "--api-key", testKey)
 	if code != exitUsage || !strings.Contains(errs, "--operation credit") {
 		t.Errorf("a state file of another operation: exit code %d\n%s", code, errs)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,24 @@ import (
 func paid(id, of string, amount int64) object {
 	return object{"country_code": "MX", "transaction_id": id, "transaction_date": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339),
 		"reference_transaction_id": of, "payments": []any{object{"type": "TRANSFER", "amount": amount, "reference": "SPEI 7"}}}
+}
+
+// onPaperWords are the words of the document for people.
+func onPaperWords(t *testing.T, c *caller, got object) []string {
+	t.Helper()
+	for _, entry := range got["attachments"].([]any) {
+		if at := entry.(object); at["kind"] == "VISUAL" {
+			read := exec.CommandContext(t.Context(), "pdftotext", "-layout", "-", "-")
+			read.Stdin = bytes.NewReader(c.want(t, 200, http.MethodGet, "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/pdf", nil).body)
+			text, err := read.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Fields(string(text))
+		}
+	}
+	t.Fatal("nothing is printed")
+	return nil
 }
 
 // A Mexican sale on credit is paid in two parts; the program is the whole one:
@@ -37,9 +57,13 @@ func TestASaleInMexicoIsPaidInParts(t *testing.T) {
 	for _, entry := range got["attachments"].([]any) {
 		at := entry.(object)
 		body := c.want(t, 200, http.MethodGet, "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/"+strings.ToLower(at["type"].(string)), nil).body
-		if at["kind"] == "REPORT" && !bytes.Contains(body, []byte(`NumParcialidad="1"`)) || at["kind"] == "VISUAL" && len(body) < 1000 {
+		if at["kind"] == "REPORT" && !bytes.Contains(body, []byte(`NumParcialidad="1"`)) {
 			t.Errorf("%s: %.300s", at["kind"], body)
 		}
+	}
+	checkPrinted(t, c, got, "Recibo electrónico de pago", "Documento pagado, parcialidad", "242.00, 100.00, 142.00")
+	if slices.Contains(onPaperWords(t, c, got), "Rectifica") {
+		t.Error("a payment is printed as a correction")
 	}
 	if over := c.outcome(t, c.submit(t, "/v1/transactions/payment", paid("MX-PAID-2", "MX-PAID", total))); over["status"] != "FAILURE" || over["errors"].([]any)[0].(object)["code"] != "reference_exceeded" {
 		t.Errorf("more than is owed: %v", over["errors"])

@@ -43,7 +43,7 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 	for _, code := range printed.Codes {
 		v.Codes = append(v.Codes, document.QR(code))
 	}
-	if in.Original != nil {
+	if in.Original != nil && in.Transaction.Kind != transaction.PaymentReport { // a payment corrects nothing; its imprint names what was paid
 		v.Original = &document.Reference{Number: in.Original.Transaction.Number, Date: in.Original.Transaction.Date, AuthorityID: in.Original.AuthorityID1}
 	}
 	if c := in.Pack.Facts.Currency; c != "" && !strings.EqualFold(c, in.Transaction.CurrencyCode) {

@@ -58,6 +58,14 @@ func Unsealed(in country.Draft) ([]byte, []byte, error) {
 
 var benchCatalog = sync.OnceValue(openCatalog)
 
+// Capital is a company's name without the form of its capital; "" where it has none.
+func Capital(name string) string {
+	if shorter, found := capitalRegime(name); found {
+		return shorter
+	}
+	return ""
+}
+
 // Products and Units are the embedded catalogues.
 func Products() []uint32          { return benchCatalog().products }
 func Units() map[string]bool      { return benchCatalog().units }

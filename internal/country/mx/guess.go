@@ -33,7 +33,7 @@ func (c *checker) guesses() {
 func (c *checker) public() {
 	t := c.in.Transaction
 	to := receiverOf(t.Customer, "", satwire.TypeIncome, "")
-	if to.rfc != satwire.RFCPublic || to.name != satwire.NamePublic || t.Kind != transaction.Invoice {
+	if to.rfc != satwire.RFCPublic || to.name != satwire.NamePublic || c.in.Totals.Gross < 0 {
 		return
 	}
 	for i := range t.Items {

@@ -82,3 +82,19 @@ func TestThirdPartiesOfACompanyAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A name is refused only for an end that says how capital is held, and the hint
+// is the name as it was written.
+func TestNamesThatEndInAFormOfCapital(t *testing.T) {
+	for name, hint := range map[string]string{
+		"Comercial Azteca, S.A. de C.V.": "COMERCIAL AZTECA", "Comercial Azteca SA de CV": "COMERCIAL AZTECA", "J. P. Ruiz, S. A. DE C. V.": "J. P. RUIZ",
+		"Taller S de RL de CV": "TALLER", "Taller, S. de R. L.": "TALLER", "Fondo S.A.P.I. de C.V.": "FONDO", "Crédito SA de CV SOFOM ENR": "CRÉDITO",
+		"Casa Sociedad Anónima de Capital Variable": "CASA", "Vecinos, A.C.": "VECINOS", "Notarios S.C.": "NOTARIOS", "Grupo Uno SA": "GRUPO UNO",
+		"Grupo AC": "", "Vasa": "", "La Casa de CV": "", "SA de CV": "", "Grupo SAB": "", "Asociación Civil": "", "Universidad Robótica Española": "",
+	} {
+		got := mx.Capital(name)
+		if got != hint {
+			t.Errorf("%s: %q instead of %q", name, got, hint)
+		}
+	}
+}

@@ -19,7 +19,7 @@ var capitals = strings.Split(
 		"SOCIEDAD DE RESPONSABILIDAD LIMITADA DE CAPITAL VARIABLE,SOCIEDAD ANONIMA DE CAPITAL VARIABLE,SOCIEDAD DE RESPONSABILIDAD LIMITADA,"+
 		"SOCIEDAD POR ACCIONES SIMPLIFICADA,SOCIEDAD ANONIMA,SOCIEDAD CIVIL,ASOCIACION CIVIL,"+
 		"SA DE CV SOFOM ENR,SA DE CV SOFOM ER,SAPI DE CV SOFOM ENR,S DE RL DE CV,SC DE RL DE CV,SPR DE RL DE CV,SC DE AP DE RL DE CV,"+
-		"SAPI DE CV,SAPIB DE CV,SAB DE CV,SAS DE CV,S EN C DE CV,S EN NC DE CV,SA DE CV,S DE RL,SC DE RL,SPR DE RL,SPR DE RI,SPR DE RS,S EN C,S EN NC,SAPI,SAB,SA", ",")
+		"SAPI DE CV,SAPIB DE CV,SAB DE CV,SAS DE CV,S EN C DE CV,S EN NC DE CV,SA DE CV,S DE RL,SC DE RL,SPR DE RL,SPR DE RI,SPR DE RS,S EN C,S EN NC,SAPI,SA", ",")
 
 // dotted are abbreviations that are taken for a form of capital only when they
 // are written with full stops.
@@ -37,33 +37,38 @@ func capitalRegime(name string) (shorter string, found bool) {
 	bare := plainLetters(name)
 	for _, end := range capitals {
 		if cut, ok := strings.CutSuffix(bare, " "+end); ok && cut != "" {
-			return firstWords(name, len(strings.Fields(cut))), true
+			return upTo(name, cut), true
 		}
 	}
 	return name, false
 }
 
-// plainLetters is a name without full stops, commas and accents, in which the
-// letters of "S. A." and "S.A." stand together.
+// plainLetters is a name without full stops, commas and accents, in which single
+// letters stand together: "S. A." is "SA".
 func plainLetters(name string) string {
 	text := strings.NewReplacer(".", "", ",", " ", "Á", "A", "É", "E", "Í", "I", "Ó", "O", "Ú", "U").Replace(name)
-	var words []string
+	var b strings.Builder
+	single := false
 	for word := range strings.FieldsSeq(text) {
-		words = append(words, word)
+		one := len(word) == 1
+		if b.Len() > 0 && !(one && single) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+		single = one
 	}
-	return strings.Join(words, " ")
+	return b.String()
 }
 
-// firstWords are the first words of a name as it was written.
-func firstWords(name string, n int) string {
+// upTo is the beginning of a name as it was written whose letters are these.
+func upTo(name, letters string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == ',' })
-	var kept []string
-	for _, word := range words {
-		if plainLetters(word) != "" {
-			kept = append(kept, word)
+	for n := len(words) - 1; n > 0; n-- {
+		if first := strings.Join(words[:n], " "); plainLetters(first) == letters {
+			return first
 		}
 	}
-	return strings.Join(kept[:min(n, len(kept))], " ")
+	return letters
 }
 
 // isCompany tells companies from people by the length of their RFC.
