@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
 )
@@ -75,12 +76,22 @@ func (a *Accounts) lookFor(ctx context.Context, kid string) (*entry, error) {
 }
 
 func (a *Accounts) refuse(kid string, from netip.Addr, reason string) error {
+	// The alert about many of these points to this line; the key id is public.
+	if a.failures.telling.Allow() {
+		a.log.Warn("a request was refused because of its API key", "reason", reason, "kid", db.Clip(kid, kidShownMax), "ip", from.String(), "refused", a.failures.total.Load()+1)
+	}
 	if wait := a.failures.count(kid, from, reason, time.Now()); wait > 0 {
 		return limited("too many failed attempts", wait)
 	}
 	return fault.New(fault.Unauthenticated, "the API key is missing or not valid").
 		With(fault.Fault{Code: fault.CodeUnauthenticated, Type: fault.Authentication, Message: "send a valid API key"})
 }
+
+const (
+	kidShownMax       = 64
+	refusalsPerSecond = 5 // lines of log; a flood must not fill the disk
+	refusalsBurst     = 100
+)
 
 // unknownKids remembers for a moment which kids do not exist.
 type unknownKids struct {

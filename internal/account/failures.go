@@ -44,6 +44,7 @@ type failures struct {
 
 	mu      sync.Mutex
 	buckets recent[*rate.Limiter]
+	telling *rate.Limiter // lines of log
 
 	// The current window; only watchFailures touches it.
 	began  time.Time
@@ -52,7 +53,7 @@ type failures struct {
 }
 
 func newFailures(l FailureLimit, reg prometheus.Registerer) (*failures, error) {
-	f := &failures{limit: l, buckets: newRecent[*rate.Limiter](2 * failureBucketsMax)}
+	f := &failures{limit: l, telling: rate.NewLimiter(refusalsPerSecond, refusalsBurst), buckets: newRecent[*rate.Limiter](2 * failureBucketsMax)}
 	if reg == nil {
 		return f, nil
 	}

@@ -110,7 +110,10 @@ func (a *API) serve(path string, methods map[string]route) http.Handler {
 
 // run authenticates and calls the handler.
 func (a *API) run(c *call, rt route) error {
-	key := keyOf(c.Request)
+	key, err := keyOf(c.Request)
+	if err != nil && (!rt.open || rt.path == documentPath) {
+		return err
+	}
 	if !rt.open || key != "" && rt.path == documentPath {
 		caller, err := a.cfg.Accounts.Authenticate(c.Context(), key, a.addressOf(c.Request))
 		if err != nil {
@@ -127,7 +130,7 @@ func (a *API) run(c *call, rt route) error {
 	if !db.Storable(c.URL.Path) && rt.path != historyPath {
 		return notFound("there is nothing at this address")
 	}
-	err := rt.handle(c)
+	err = rt.handle(c)
 	c.caller.Spend(a.now(), c.unpaid())
 	return err
 }
@@ -157,26 +160,31 @@ func (a *API) finish(c *call, path string, began time.Time) {
 	c.linger()
 }
 
-// keyOf finds the API key wherever clients of this family of APIs put it.
-func keyOf(r *http.Request) string {
-	if scheme, key, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimSpace(key)
+// keyOf finds the API key wherever clients of this family of APIs put it. Two
+// different ones are refused: a proxy in front of us may have judged the other.
+func keyOf(r *http.Request) (key string, err error) {
+	var found []string
+	for _, value := range r.Header.Values("Authorization") {
+		if scheme, key, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "Bearer") {
+			found = append(found, strings.TrimSpace(key))
+		}
 	}
-	if key := r.Header.Get("X-Api-Key"); key != "" {
-		return key
+	found = append(found, r.Header.Values("X-Api-Key")...)
+	found = append(found, r.Header.Values("Ocp-Apim-Subscription-Key")...)
+	for _, one := range found {
+		if key != "" && one != "" && one != key {
+			return "", fault.New(fault.Unauthenticated, "the request carries two different API keys").
+				With(fault.Fault{Code: fault.CodeUnauthenticated, Type: fault.Authentication, Message: "send one API key"})
+		}
+		if key == "" {
+			key = one
+		}
 	}
-	return r.Header.Get("Ocp-Apim-Subscription-Key")
+	return key, nil
 }
 
 func (a *API) addressOf(r *http.Request) netip.Addr {
-	if a.cfg.TrustProxy {
-		hops := strings.Split(r.Header.Get("X-Forwarded-For"), ",")
-		if addr, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1])); err == nil {
-			return addr
-		}
-	}
-	from, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return from.Addr()
+	return account.AddressOf(r.RemoteAddr, r.Header.Values("X-Forwarded-For"), a.cfg.TrustProxy)
 }
 
 const requestIDMax = 128

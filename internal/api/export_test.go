@@ -55,7 +55,10 @@ func NextCursor(plain string) string {
 }
 
 // What is taken from the head of a request.
-func KeyOf(r *http.Request) string     { return keyOf(r) }
+func KeyOf(r *http.Request) string {
+	key, _ := keyOf(r)
+	return key
+}
 func RequestID(r *http.Request) string { return requestID(r) }
 
 func AddressOf(r *http.Request) netip.Addr { return (&API{cfg: Config{TrustProxy: true}}).addressOf(r) }

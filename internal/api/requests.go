@@ -237,7 +237,7 @@ func members() object {
 		"transaction_number": line("Your document number. Required unless /v1/countries/{code} says that it is optional.", 50), "transaction_id": identifier("Your unique id: the idempotency key."),
 		"items": items, "supplier": ref("SupplierReference"), "customer": optional("Customer", "Buyer."), "issuer": optional("Issuer", "Who issues on the supplier's behalf, such as a marketplace; the supplier where absent."),
 		"note":     object{"type": []any{"string", "null"}, "maxLength": 3000, "pattern": notePattern, "description": "Free text, may carry simple HTML; sanitised for documents."},
-		"payments": object{"type": []any{"array", "null"}, "items": ref("Payment"), "description": "When present, the amounts add up to the total less what is withheld."},
+		"payments": object{"type": []any{"array", "null"}, "items": ref("Payment"), "maxItems": 100, "description": "When present, the amounts add up to the total less what is withheld."},
 		"exchange_rate": typed(above0("Units of the country's currency per unit of currency_code; required where the country's document is in its own currency."),
 			"number", "null"),
 		"exchange_rate_date": day("Day of the exchange rate."), "due_date": day("When it is to be paid; not before the day of the document."), "delivery_date": day("Day of supply; that of the document where absent."),

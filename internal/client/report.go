@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"tributary/internal/fault"
 )
@@ -170,7 +171,8 @@ func writeCSVReport(w io.Writer, rows []Row) error {
 
 // defused keeps a spreadsheet from taking a text for a formula.
 func defused(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+	// Programs of East Asian locales take the full-width forms for the plain ones.
+	if first, _ := utf8.DecodeRuneInString(cell); cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		return "'" + cell
 	}
 	return cell

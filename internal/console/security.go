@@ -1,11 +1,11 @@
 package console
 
 import (
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
+
+	"tributary/internal/account"
 )
 
 // The policies of content. Nothing is loaded from anywhere but here, nothing
@@ -74,22 +74,13 @@ func (c *Console) cookie(r *http.Request) string {
 	return k.Value
 }
 
-// address is where a request comes from. The last entry of X-Forwarded-For is
-// our own proxy's word; those before it are the caller's.
+// address is where a request comes from, as the API reads it.
 func (c *Console) address(r *http.Request) string {
-	if c.cfg.TrustProxy {
-		if all := r.Header.Values("X-Forwarded-For"); len(all) > 0 {
-			list := strings.Split(all[len(all)-1], ",")
-			if a, err := netip.ParseAddr(strings.TrimSpace(list[len(list)-1])); err == nil {
-				return a.Unmap().String()
-			}
-		}
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
+	at := account.AddressOf(r.RemoteAddr, r.Header.Values("X-Forwarded-For"), c.cfg.TrustProxy)
+	if !at.IsValid() {
 		return ""
 	}
-	return host
+	return at.String()
 }
 
 // local answers a path of the console that a form may lead back to. Anything

@@ -66,7 +66,7 @@ const (
 
 func openPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
 	url := c.URL
-	cfg, err := pgxpool.ParseConfig(url)
+	cfg, err := parsePostgres(url)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "database: the address is not a valid postgres:// URL")
 	}

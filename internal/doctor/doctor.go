@@ -124,6 +124,7 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 		return err
 	}
 	d.recogniseDemo()
+	d.checkDatabaseName()
 	if d.openDatabase(ctx) {
 		defer func() { err = errors.Join(err, d.db.Close()) }()
 		d.within(ctx, d.checkWrites)
@@ -270,6 +271,14 @@ const (
 	skewDoubtful = 5 * time.Second
 	skewBroken   = 60 * time.Second
 )
+
+// checkDatabaseName says when the server of the database need not prove who it is.
+func (d *doctor) checkDatabaseName() {
+	if db.UnprovenServer(d.cfg.Database) {
+		d.say(Warn, about{check: "database", subject: "TLS", fix: "give the server a certificate and use sslmode=verify-full (sslrootcert=FILE for an authority of your own)"},
+			"the server need not prove its name: whoever answers in its place reads and writes everything")
+	}
+}
 
 func (d *doctor) checkDatabaseClock(ctx context.Context) {
 	if d.db.Engine() != "postgres" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/secret"
 )
 
 // DeviceFor is how long a browser is remembered after a sign-in.
@@ -26,25 +27,34 @@ const DeviceFor = 90 * 24 * time.Hour
 func (o *Operators) Remember(ctx context.Context, name string) (proof string, until time.Time, err error) {
 	name = settle(name)
 	hash, enabled, err := o.storedHash(ctx, name)
-	if err != nil || o.device.IsZero() || hash == "" || !enabled {
+	if err != nil || o.device == nil || hash == "" || !enabled {
+		return "", time.Time{}, err
+	}
+	key, err := o.device(ctx)
+	if err != nil {
 		return "", time.Time{}, err
 	}
 	var id [12]byte
 	rand.Read(id[:]) // never fails: the runtime ends the program instead
 	until = o.db.Now().Add(DeviceFor)
 	head := strconv.FormatInt(until.Unix(), 36) + "." + base64.RawURLEncoding.EncodeToString(id[:])
-	return head + "." + o.deviceMAC(head, name, hash), until, nil
+	return head + "." + deviceMAC(key, head, name, hash), until, nil
 }
 
 // remembers reports whether a proof is ours, of this operator and password, and not over.
-func (o *Operators) remembers(proof, name, hash string) bool {
+func (o *Operators) remembers(ctx context.Context, proof, name, hash string) bool {
 	head, mac, ok := cutLast(proof, ".")
-	if !ok || o.device.IsZero() || hash == "" {
+	if !ok || o.device == nil || hash == "" {
+		return false
+	}
+	key, err := o.device(ctx)
+	if err != nil {
+		o.log.Warn("read the key of remembered browsers", "error", err)
 		return false
 	}
 	seconds, _, _ := strings.Cut(head, ".")
 	until, err := strconv.ParseInt(seconds, 36, 64)
-	return err == nil && db.Micros(o.db.Now())/1_000_000 < until && hmac.Equal([]byte(mac), []byte(o.deviceMAC(head, name, hash)))
+	return err == nil && db.Micros(o.db.Now())/1_000_000 < until && hmac.Equal([]byte(mac), []byte(deviceMAC(key, head, name, hash)))
 }
 
 func cutLast(text, sep string) (before, after string, ok bool) {
@@ -55,8 +65,8 @@ func cutLast(text, sep string) (before, after string, ok bool) {
 	return text[:at], text[at+len(sep):], true
 }
 
-func (o *Operators) deviceMAC(head, name, hash string) string {
-	mac := hmac.New(sha256.New, o.device.Reveal())
+func deviceMAC(key secret.Secret, head, name, hash string) string {
+	mac := hmac.New(sha256.New, key.Reveal())
 	for _, part := range []string{"operator device v1", head, name, hash} {
 		mac.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
 	}

@@ -69,7 +69,10 @@ type Config struct {
 	Log    *slog.Logger  // nil: discarded
 	Limit  Limit         // of guessing; zero: the default
 	Cost   Cost          // of a password's hash; zero: the default
-	Device secret.Secret // signs what remembers a browser; zero: none is remembered
+
+	// Device answers the key that signs what remembers a browser. It is asked when
+	// it is first needed. Nil: none is remembered.
+	Device func(context.Context) (secret.Secret, error)
 }
 
 // Operators is safe for concurrent use.
@@ -79,7 +82,7 @@ type Operators struct {
 	log     *slog.Logger
 	hashing *hashing
 	guesses *guesses
-	device  secret.Secret
+	device  func(context.Context) (secret.Secret, error)
 }
 
 // New returns the operators of a database. It starts nothing.

@@ -313,7 +313,7 @@ func TestARememberedBrowserIsLetThrough(t *testing.T) {
 	t.Parallel()
 	b := open(t, dbtest.SQLite(t), func(c *operator.Config) {
 		c.Limit = operator.Limit{NameBurst: 2, NameEvery: time.Hour, AddressBurst: 2, AddressEvery: time.Hour, WideBurst: 2, WideEvery: time.Hour}
-		c.Device = secret.FromText(strings.Repeat("d", 32))
+		c.Device = func(context.Context) (secret.Secret, error) { return secret.FromText(strings.Repeat("d", 32)), nil }
 	})
 	password, other := b.hire("ana", operator.Viewer), b.hire("bea", operator.Viewer)
 	try := func(name, device string, p secret.Secret) error {

@@ -84,7 +84,7 @@ func (o *Operators) verify(ctx context.Context, by guesser, password secret.Secr
 			return err
 		}
 	}
-	if !o.remembers(by.device, name, stored) {
+	if !o.remembers(ctx, by.device, name, stored) {
 		by.device = ""
 	}
 	if wait := o.guesses.begin(by); wait > 0 {

@@ -28,6 +28,12 @@ func TestTheKeyIsTakenFromThreeHeaders(t *testing.T) {
 			t.Errorf("%v is refused with %s %v, the first with %s", headers, got.body, got.header, first.body)
 		}
 	}
+	for _, headers := range [][]string{{"Authorization", "Bearer " + demoKey, "X-Api-Key", p.stranger}, {"X-Api-Key", demoKey, "Ocp-Apim-Subscription-Key", other}} {
+		if got := c.want(t, 401, "GET", "/v1/countries/XX", nil, headers...); !strings.Contains(string(got.body), "two different") {
+			t.Errorf("two different keys: %s", got.body)
+		}
+	}
+	c.want(t, 200, "GET", "/v1/countries/XX", nil, "Authorization", "Bearer "+demoKey, "X-Api-Key", demoKey) // the same one twice
 	for _, path := range []string{"/openapi.json", "/docs", "/healthz", "/readyz"} {
 		c.want(t, 200, "GET", path, nil)
 	}

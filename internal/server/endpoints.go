@@ -18,11 +18,10 @@ import (
 // buildEndpoints reads what operators have set for authorities, before anybody
 // calls one.
 func (s *Server) buildEndpoints(ctx context.Context) error {
-	devices, err := s.serviceKeys().Key(ctx, account.OperatorDevices)
-	if err != nil {
-		return err
-	}
-	s.operators = operator.New(operator.Config{DB: s.db, Alerts: s.alerts, Log: s.cfg.Log, Device: devices.Current})
+	s.operators = operator.New(operator.Config{DB: s.db, Alerts: s.alerts, Log: s.cfg.Log, Device: func(ctx context.Context) (secret.Secret, error) {
+		key, err := s.serviceKeys().Key(ctx, account.OperatorDevices)
+		return key.Current, err
+	}})
 	s.endpoints = endpoint.New(endpoint.Config{
 		DB: s.db, Atlas: s.atlas, Master: s.masterKey, Operators: s.operators, Alerts: s.alerts, Log: s.cfg.Log, Changed: s.endpointsChanged, Callback: s.callbackURL,
 	})

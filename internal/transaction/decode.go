@@ -16,6 +16,7 @@ import (
 const (
 	bodyBytesMax    = 1 << 20
 	itemsMax        = 5000
+	paymentsMax     = 100
 	identifierMax   = 150
 	numberMax       = 50
 	nameMax         = 450

@@ -306,8 +306,12 @@ func (d *decoder) countryCode(into *string) strictjson.State {
 }
 
 func (d *decoder) payments() strictjson.State {
-	before := d.Faults.Count()
-	state := d.Array(func(int) {
+	before, count := d.Faults.Count(), 0
+	state := d.Array(func(i int) {
+		if count = i + 1; count > paymentsMax {
+			d.Skip()
+			return
+		}
 		const gotType, gotAmount given = 1, 2
 		var got given
 		var p Payment
@@ -341,6 +345,9 @@ func (d *decoder) payments() strictjson.State {
 			d.Missing("amount")
 		}
 	})
+	if count > paymentsMax {
+		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", paymentsMax)
+	}
 	d.paymentsFault = d.Faults.Count() > before
 	return state
 }

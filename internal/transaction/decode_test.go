@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -541,6 +542,20 @@ func TestItemsAtAndPastTheLimit(t *testing.T) {
 		if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Message != "items must not have more than 5000 entries" {
 			t.Errorf("%d items: %v", n, got)
 		}
+	}
+}
+
+func TestPaymentsAtAndPastTheLimit(t *testing.T) {
+	body := func(n int) []byte {
+		payments := strings.TrimSuffix(strings.Repeat(`{"type":"CASH","amount":1},`, n), ",")
+		return []byte(`{"country_code":"ZZ","transaction_date":"2026-03-01T12:30:00Z","transaction_id":"c1","payments":[` + payments + `],"references":[{"transaction_id":"o1","amount":` + strconv.Itoa(n) + `}]}`)
+	}
+	if tx, _, err := transaction.Decode(transaction.PaymentReport, body(100)); err != nil || len(tx.Payments) != 100 {
+		t.Errorf("100 payments: %v", err)
+	}
+	_, _, err := transaction.Decode(transaction.PaymentReport, body(101))
+	if got := transactiontest.FaultsIn(t, err); len(got) != 1 || got[0].Message != "payments must not have more than 100 entries" {
+		t.Errorf("101 payments: %v", got)
 	}
 }
 
