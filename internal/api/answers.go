@@ -43,6 +43,7 @@ var answerNames = map[reflect.Type]string{
 	reflect.TypeFor[page[countryAnswer]]():       "CountryPage",
 	reflect.TypeFor[country.Correction]():        "CountryCorrection",
 	reflect.TypeFor[country.Setting]():           "CountrySetting",
+	reflect.TypeFor[country.Obligation]():        "CountryObligation",
 	reflect.TypeFor[onboarding.Envelope]():       "JobEnvelope",
 	reflect.TypeFor[onboarding.Reference]():      "JobData",
 	reflect.TypeFor[onboarding.Company]():        "OnboardedCompany",
@@ -254,6 +255,8 @@ var countryDetails = map[string]detail{
 	"Rate.regime": about("The tax."), "Rate.type": about("The kind of rate."), "Rate.percent": about("A decimal."), "Rate.since": {about: "First day.", with: object{"format": "date"}}, "Rate.until": {about: "First day on which it no longer holds.", with: object{"format": "date"}},
 	"CountryCorrection.kind": about("The operation."), "CountryCorrection.deadline": about("In words."), "CountryCorrection.deadline_days": about("After the original's date; absent: none."), "CountryCorrection.reasons": about("Allowed values of reason."), "CountryCorrection.reason_pattern": about("Form of reasons that carry more than a listed value, for example 01:UUID."), "CountryCorrection.reason_required": about("Whether reason must be sent."),
 	"CountrySetting.key": about("Its name."), "CountrySetting.type": aboutValues("Of its value.", "string", "boolean", "integer", "object"), "CountrySetting.default": about("Where it is not sent."), "CountrySetting.values": about("Allowed ones."), "CountrySetting.pattern": about("Regular expression."),
+	"Country.credit_number_required": about("A credit without transaction_number is refused unless a series of kind CREDIT gives it one."), "Country.obligations": about("Since when who must file."),
+	"CountryObligation.since": about("The first day, YYYY-MM-DD."), "CountryObligation.whom": about("Who."), "CountryObligation.source": about("The law."),
 	"CountrySetting.required": about("Must be sent."), "CountrySetting.description": about("What it is."),
 	"Authority.name": about("Its name."), "Authority.system": about("Its system."), "Authority.protocol": about("How it is spoken to."),
 }

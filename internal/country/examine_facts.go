@@ -19,6 +19,9 @@ func (c *examiner) facts() {
 	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" && !c.numbered() {
 		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty"))
 	}
+	if c.tx.Kind == transaction.Credit && c.pack.Facts.NumberedCredits && c.tx.Number == "" && !c.numbered() {
+		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty where no series of kind CREDIT gives one: a corrective document is numbered in a series of its own"))
+	}
 	if c.tx.Whole() {
 		c.rates()
 	}

@@ -17,37 +17,39 @@ const (
 // Facts are a country as data. /v1/countries serves them and validation reads
 // them, so the two cannot disagree.
 type Facts struct {
-	Currency       string        `json:"currency"`
-	Languages      []string      `json:"languages"` // upper case; the first is the default
-	TimeZone       string        `json:"time_zone"` // IANA
-	UseCases       []UseCase     `json:"use_cases"`
-	Obliged        bool          `json:"filing_obligatory"` // Invoicing files as well
-	NumberOptional bool          `json:"transaction_number_optional"`
-	Required       []FieldRule   `json:"required_fields"`
-	Forbidden      []FieldRule   `json:"forbidden_fields"`
-	Allowed        []ValueRule   `json:"allowed_values"`
-	MaxLengths     []LengthRule  `json:"max_lengths"`
-	Patterns       []PatternRule `json:"patterns"`
-	Dates          *DateRule     `json:"transaction_dates,omitempty"`  // nil: any
-	TaxesPerLine   int           `json:"taxes_per_line_max,omitempty"` // entries that are not withheld; 0: any number
-	Regimes        []string      `json:"tax_regimes"`
-	ReasonCodes    []Meaning     `json:"tax_codes"`
-	Rates          []Rate        `json:"tax_rates"`
-	StrictRates    bool          `json:"tax_rates_enforced"` // the authority refuses others: an error instead of a warning
-	StrictNumbers  bool          `json:"tax_numbers_enforced"`
-	Corrections    []Correction  `json:"corrections"`
-	Settings       []Setting     `json:"settings"`
-	Credentials    []string      `json:"credentials"`               // tax_credentials members that onboarding needs
-	Secrets        []SecretRule  `json:"secrets"`                   // further members of tax_credentials, the country's own
-	CertificateKey string        `json:"certificate_key,omitempty"` // "RSA" or "EC": the only kind of key that certificates may have; empty: either
-	TaxNumberName  string        `json:"tax_number_name"`           // by which everybody there knows a business's tax number; empty: by the language's words
-	Formats        []string      `json:"formats"`
-	Authority      *Authority    `json:"authority"`
-	Derivations    []string      `json:"derivation_rules"`
-	DeadlineDays   int           `json:"reporting_deadline_days,omitempty"`
-	OwnCurrency    bool          `json:"exchange_rate_required"`       // another currency needs exchange_rate: filled in from Required
-	NumberExample  string        `json:"tax_number_example,omitempty"` // an invented one that the country's rules accept
-	SimplifiedMax  int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none
+	Currency        string        `json:"currency"`
+	Languages       []string      `json:"languages"` // upper case; the first is the default
+	TimeZone        string        `json:"time_zone"` // IANA
+	UseCases        []UseCase     `json:"use_cases"`
+	Obliged         bool          `json:"filing_obligatory"` // Invoicing files as well
+	NumberOptional  bool          `json:"transaction_number_optional"`
+	Required        []FieldRule   `json:"required_fields"`
+	Forbidden       []FieldRule   `json:"forbidden_fields"`
+	Allowed         []ValueRule   `json:"allowed_values"`
+	MaxLengths      []LengthRule  `json:"max_lengths"`
+	Patterns        []PatternRule `json:"patterns"`
+	Dates           *DateRule     `json:"transaction_dates,omitempty"`  // nil: any
+	TaxesPerLine    int           `json:"taxes_per_line_max,omitempty"` // entries that are not withheld; 0: any number
+	Regimes         []string      `json:"tax_regimes"`
+	ReasonCodes     []Meaning     `json:"tax_codes"`
+	Rates           []Rate        `json:"tax_rates"`
+	StrictRates     bool          `json:"tax_rates_enforced"` // the authority refuses others: an error instead of a warning
+	StrictNumbers   bool          `json:"tax_numbers_enforced"`
+	Corrections     []Correction  `json:"corrections"`
+	Settings        []Setting     `json:"settings"`
+	Credentials     []string      `json:"credentials"`               // tax_credentials members that onboarding needs
+	Secrets         []SecretRule  `json:"secrets"`                   // further members of tax_credentials, the country's own
+	CertificateKey  string        `json:"certificate_key,omitempty"` // "RSA" or "EC": the only kind of key that certificates may have; empty: either
+	TaxNumberName   string        `json:"tax_number_name"`           // by which everybody there knows a business's tax number; empty: by the language's words
+	Formats         []string      `json:"formats"`
+	Authority       *Authority    `json:"authority"`
+	Derivations     []string      `json:"derivation_rules"`
+	DeadlineDays    int           `json:"reporting_deadline_days,omitempty"`
+	OwnCurrency     bool          `json:"exchange_rate_required"`       // another currency needs exchange_rate: filled in from Required
+	NumberExample   string        `json:"tax_number_example,omitempty"` // an invented one that the country's rules accept
+	NumberedCredits bool          `json:"credit_number_required"`       // a credit needs a number, its own or that of a series
+	Obligations     []Obligation  `json:"obligations"`                  // since when who must file; empty: it is no matter of days
+	SimplifiedMax   int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none
 }
 
 // FieldRule asks for, or forbids, a member of the body. Field is a dotted path
@@ -118,6 +120,13 @@ type Setting struct {
 	Pattern     string   `json:"pattern,omitempty"`
 	Required    bool     `json:"required"`
 	Description string   `json:"description"`
+}
+
+// Obligation is a day from which somebody must file.
+type Obligation struct {
+	Since  string `json:"since"` // YYYY-MM-DD
+	Whom   string `json:"whom"`
+	Source string `json:"source"`
 }
 
 // Authority names who receives filings.

@@ -28,10 +28,11 @@ type Issue struct {
 // Imprint is what a country's law wants printed on a document besides the
 // transaction itself. Its zero value prints nothing.
 type Imprint struct {
-	Title       string       // in place of the language's own title
-	Codes       []Code       // in the order in which they stand, left to right
-	Identifiers []Identifier // the authority's, in place of unlabelled ids
-	Texts       []string     // legal texts, one paragraph each
+	Title       string           // in place of the language's own title
+	Kind        transaction.Kind // whose title it has in languages that Title does not speak; empty: the transaction's
+	Codes       []Code           // in the order in which they stand, left to right
+	Identifiers []Identifier     // the authority's, in place of unlabelled ids
+	Texts       []string         // legal texts, one paragraph each
 
 	// Negated says that the amounts were filed with the opposite sign of the
 	// transaction's, a credit of Spain for one: paper shows what was filed.
@@ -43,6 +44,7 @@ type Code struct {
 	Text    string
 	Title   string
 	Caption string
+	Leading bool // it stands first, on the side where reading begins, and its words are as large as the document's other data
 }
 
 // Identifier is a labelled id.

@@ -134,6 +134,7 @@ func (f Facts) filled() Facts {
 	fill(&f.Secrets)
 	fill(&f.Formats)
 	fill(&f.Derivations)
+	fill(&f.Obligations)
 	f.OwnCurrency = slices.ContainsFunc(f.Required, func(r FieldRule) bool { return r.Field == "exchange_rate" })
 	return f
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -150,7 +151,7 @@ func (r *Renderer) layOut(ctx context.Context, v *Visual, tight bool) (*composit
 	c.chooseWords(r)
 	c.palette(v.Branding)
 	if c.title = typeset.Clean(v.Title); c.title == "" {
-		c.title = c.words.title(v.Transaction.Kind, v.Simplified)
+		c.title = c.words.title(cmp.Or(v.TitleKind, v.Transaction.Kind), v.Simplified)
 	}
 	if !v.Untagged {
 		c.root = &element{kind: "Document"}

@@ -13,13 +13,18 @@ func (c *composition) drawParties() error {
 		return err
 	}
 	const apart = 7 * millimetre
-	right := c.paper.right()
+	left, right := c.paper.side, c.paper.right()
+	leading := len(codes) > 0 && c.v.Codes[0].Leading
 	for _, code := range codes {
-		right -= code.width + apart
+		if leading {
+			left += code.width + apart
+		} else {
+			right -= code.width + apart
+		}
 	}
 	c.need(height)
 	top, page := c.y, len(c.sheets)
-	width := (right - c.paper.side - apart) / 2
+	width := (right - left - apart) / 2
 	var seller, buyer block
 	c.addParty(&seller, c.words.supplier, supplierParty(c.v.Supplier), width)
 	if c.v.Transaction.Issuer != nil {
@@ -28,13 +33,15 @@ func (c *composition) drawParties() error {
 	if c.v.Transaction.Customer != nil {
 		c.addParty(&buyer, c.words.customer, *c.v.Transaction.Customer, width)
 	}
-	x := right
-	for _, code := range codes {
-		x += apart
-		code.draw(c, x, top)
-		x += code.width
+	x := right + apart
+	if leading {
+		x = c.paper.side
 	}
-	c.drawColumns(column{x: c.paper.side, width: width, lines: seller}, column{x: c.paper.side + width + apart, width: width, lines: buyer})
+	for _, code := range codes {
+		code.draw(c, x, top)
+		x += code.width + apart
+	}
+	c.drawColumns(column{x: left, width: width, lines: seller}, column{x: left + width + apart, width: width, lines: buyer})
 	if page == len(c.sheets) {
 		c.y = max(c.y, top+height)
 	}

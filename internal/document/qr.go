@@ -169,6 +169,9 @@ func (c *composition) newQRBlock(in *QR) (*qrBlock, error) {
 	// at the sides the page is white anyway.
 	b := &qrBlock{code: code, width: qrSide}
 	p := c.smallPen()
+	if in.Leading {
+		p = pen{typeset.Regular, c.namePen().size, c.ink}
+	}
 	c.within("Figure", func() {
 		b.figure = c.tag
 		c.within("Caption", func() {

@@ -45,8 +45,9 @@ type Visual struct {
 
 	Title        string // overrides the title of the kind where the law of the country has its own
 	UniqueNumber string
-	Authority    []Identifier // ids the authority assigned
-	Codes        []QR         // left to right beside the parties; at most codesMax are drawn
+	Authority    []Identifier     // ids the authority assigned
+	TitleKind    transaction.Kind // whose title the language gives it; empty: the transaction's
+	Codes        []QR             // left to right beside the parties; at most codesMax are drawn
 	LegalTexts   []string
 	// LegalLanguage is the language of LegalTexts, two letters: the law's, which
 	// is often not the document's.
@@ -86,6 +87,7 @@ type QR struct {
 	Text    string // encoded byte for byte
 	Title   string // above the code
 	Caption string // below the code
+	Leading bool   // before the parties, with words as large as theirs
 }
 
 // Reference names the document that a correction corrects.

@@ -190,29 +190,6 @@ func (p *program) registeredOnce(t *testing.T, code string) {
 	}
 }
 
-func TestARefusedSpanishRecordIsMendedBySubsanacion(t *testing.T) {
-	t.Parallel()
-	p := busy(t)
-	c := p.as(demoKey)
-	a := realAuthorities(t)["ES"]
-	first := p.abroad(t, a, "ES-MENDED")
-	first["transaction_number"] = "ES-MENDED-REJECT"
-	if got := c.outcome(t, c.submit(t, "/v1/transactions", first)); got["status"] != "FAILURE" {
-		t.Fatalf("%v", got)
-	}
-	again := p.abroad(t, a, "ES-MENDED")
-	got := c.outcome(t, c.submit(t, "/v1/transactions", again))
-	a.checkSuccess(t, c, "mended", got)
-	for _, entry := range got["attachments"].([]any) {
-		if at := entry.(object); at["kind"] == "REPORT" {
-			body := c.want(t, 200, "GET", "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body
-			if !bytes.Contains(body, []byte("Subsanacion>S<")) || !bytes.Contains(body, []byte("RechazoPrevio>X<")) {
-				t.Errorf("the new record does not say that it fixes a refused one: %s", body)
-			}
-		}
-	}
-}
-
 // book lists what a simulated authority holds.
 func (p *program) book(t *testing.T, code string) []any {
 	t.Helper()

@@ -123,3 +123,27 @@ func TestSpanishRecordIsMended(t *testing.T) {
 		t.Errorf("the credit names the customer as before: %s", report)
 	}
 }
+
+// AEAT refuses a VAT number that nobody holds. What comes again under the same
+// number says that it was refused; under another it is another invoice.
+func TestSpanishRecordAfterARefusal(t *testing.T) {
+	t.Parallel()
+	s := spanish(t)
+	german := func(name string) object {
+		return object{"legal_name": name, "type": "BUSINESS", "tax_information": object{"tax_number": "DE111111125"}, "address": object{"country_code": "DE"}}
+	}
+	goods := []any{object{"number": 1, "name": "Aceite", "quantity": 1, "unit_price": 10000, "type": "GOODS", "tax_breakdowns": []any{object{"rate": 0, "regime": "VAT"}}}}
+	sale := func(id, number, name string) object {
+		return s.document(id, 0, object{"transaction_number": number, "customer": german(name), "items": goods})
+	}
+	first, second := s.submit(t, "/v1/transactions", sale("AGAIN-1", "AGAIN-1", "Müller NO CENSADO")), s.submit(t, "/v1/transactions", sale("AGAIN-2", "AGAIN-2", "Müller NO CENSADO"))
+	s.ends(t, "nobody holds the number", first, "authority_rejected")
+	s.ends(t, "nobody holds the number", second, "authority_rejected")
+	again, other := s.submit(t, "/v1/transactions", sale("AGAIN-1", "AGAIN-1", "Müller GmbH")), s.submit(t, "/v1/transactions", sale("AGAIN-2", "AGAIN-2B", "Müller GmbH"))
+	for op, said := range map[string]bool{again: true, other: false} {
+		report := string(s.report(t, s.ends(t, "the next attempt", op, "SUCCESS")))
+		if strings.Contains(report, "<sf:Subsanacion>S<") != said || strings.Contains(report, "<sf:RechazoPrevio>X<") != said {
+			t.Errorf("expected %v: %s", said, report)
+		}
+	}
+}

@@ -40,6 +40,7 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 	for _, id := range printed.Identifiers {
 		v.Authority = append(v.Authority, document.Identifier(id))
 	}
+	v.TitleKind = printed.Kind
 	for _, code := range printed.Codes {
 		v.Codes = append(v.Codes, document.QR(code))
 	}

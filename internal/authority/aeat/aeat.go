@@ -48,7 +48,7 @@ func (h Habits) New(d *country.Desk) http.Handler {
 
 // authority is the double of AEAT's service. Keys of its book: "factura/" an
 // invoice, "mes/" the last one of a month, "cadena/" the head of a chain,
-// "huella/" a record that was seen, "espera/" until when a sender must wait.
+// "huella/" a record that was seen, "representante/" who files for a company, "espera/" until when a sender must wait.
 type authority struct {
 	desk   *country.Desk
 	habits Habits
@@ -117,7 +117,7 @@ func (a *authority) identify(w http.ResponseWriter, r *http.Request) (func(strin
 
 // headerFlaw finds why a call cannot be taken because of whom it speaks for.
 func headerFlaw(head *xmltree.Element, names func(string) bool) string {
-	nif := head.Value("ObligadoEmision", "NIF")
+	nif, agent := head.Value("ObligadoEmision", "NIF"), head.At("Representante")
 	switch incident := head.At("RemisionVoluntaria", "Incidencia"); {
 	case len(nif) != 9 || taxid.NIF(nif) != nif:
 		return "4116"
@@ -125,7 +125,9 @@ func headerFlaw(head *xmltree.Element, names func(string) bool) string {
 		return "4121"
 	case head.At("RemisionRequerimiento") != nil:
 		return "4126"
-	case !names(nif):
+	case agent != nil && (len(agent.Value("NIF")) != 9 || taxid.NIF(agent.Value("NIF")) != agent.Value("NIF")):
+		return "4117"
+	case !names(nif) && (agent == nil || !names(agent.Value("NIF"))):
 		return "4112"
 	}
 	return ""
@@ -190,7 +192,8 @@ func read(doc *xmltree.Document, e, head *xmltree.Element) arrival {
 	out.id = nameOf(out.e, out.cancels)
 	out.reference, out.huella = out.e.Value("RefExterna"), out.e.Value("Huella")
 	out.number = out.id.Number
-	h := aeatwire.Header{Name: out.e.Value("NombreRazonEmisor"), NIF: head.Value("ObligadoEmision", "NIF"), Late: strings.HasPrefix(out.reference, aeatwire.MarkLate)}
+	h := aeatwire.Header{Name: out.e.Value("NombreRazonEmisor"), NIF: head.Value("ObligadoEmision", "NIF"), Late: strings.HasPrefix(out.reference, aeatwire.MarkLate),
+		Agent: aeatwire.Agent{Name: head.Value("Representante", "NombreRazon"), NIF: head.Value("Representante", "NIF")}}
 	if out.cancels {
 		h.Name = head.Value("ObligadoEmision", "NombreRazon")
 		if h.Late || strings.HasPrefix(out.reference, aeatwire.MarkPrompt) {
@@ -202,6 +205,8 @@ func read(doc *xmltree.Document, e, head *xmltree.Element) arrival {
 	out.chain = "cadena/" + h.NIF + "/" + s.Value("IdSistemaInformatico") + "/" + s.Value("NumeroInstalacion")
 	return out
 }
+
+func agentKey(nif string) string { return "representante/" + nif }
 
 func waitKey(docs []arrival) string { return "espera/" + docs[0].chain }
 
@@ -239,6 +244,9 @@ func (a *authority) decide(docs []arrival, head *xmltree.Element, turn country.T
 			lines[i] = reg.take(&docs[i], turn.Steps[i])
 		}
 		reg.close()
+		if agent := head.Value("Representante", "NIF"); agent != "" && reg.taken > 0 {
+			b.Put(agentKey(reg.nif), agent)
+		}
 		if seconds > 0 {
 			b.Put(waitKey(docs), strconv.FormatInt(now.Add(time.Duration(seconds)*time.Second).UnixMilli(), 10))
 		}

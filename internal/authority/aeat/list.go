@@ -22,7 +22,7 @@ func (a *authority) list(w http.ResponseWriter, r *http.Request, s submission) {
 			return
 		}
 	}
-	if code := headerFlaw(s.body.At("Cabecera"), s.names); code != "" {
+	if code := headerFlaw(s.body.At("Cabecera"), a.agents(s)); code != "" {
 		writeFault(w, "Client", code, "")
 		return
 	}
@@ -38,6 +38,19 @@ func (a *authority) list(w http.ResponseWriter, r *http.Request, s submission) {
 	}
 	if turn.End(w, r) {
 		respond(w, 1<<10+1000*len(held), func(out *xmltree.Writer) { writeList(out, s.body, held, next) })
+	}
+}
+
+// agents widens whom a certificate speaks for: who asks as a company's agent
+// (IndicadorRepresentante) must be the one that its records name.
+func (a *authority) agents(s submission) func(nif string) bool {
+	if s.body.Value("Cabecera", "IndicadorRepresentante") != "S" {
+		return s.names
+	}
+	return func(nif string) bool {
+		agent := ""
+		a.desk.Read(func(b *country.Book) { agent, _ = b.Get(agentKey(nif)) })
+		return s.names(nif) || agent != "" && s.names(agent)
 	}
 }
 

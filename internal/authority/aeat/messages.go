@@ -187,6 +187,8 @@ func messageOfForm(code string) string {
 
 func messageOfDays(code string) string {
 	switch code {
+	case "1121":
+		return "El campo ID no está identificado en el censo de la AEAT."
 	case "1125":
 		return "El valor del campo FechaOperacion tiene una fecha superior a la permitida."
 	case "1131":
@@ -239,6 +241,8 @@ func messageOfCalls(code string) string {
 		return "El XML no cumple con el esquema: se ha superado el límite máximo permitido de facturas a registrar."
 	case "4116":
 		return "Error en la cabecera: el campo NIF del bloque ObligadoEmision tiene un formato incorrecto."
+	case "4117":
+		return "Error en la cabecera: el campo NIF del bloque Representante tiene un formato incorrecto."
 	case "4118":
 		return "Error técnico: la dirección no se corresponde con el fichero de entrada."
 	case "4121":

@@ -201,6 +201,9 @@ func partyFlaw(e *xmltree.Element, nif string) string {
 		if code := otherIDFlaw(c.At("IDOtro")); code != "" {
 			return code
 		}
+		if other == idVAT && uncensed(c) {
+			return "1121"
+		}
 	}
 	if third.Value("IDOtro", "IDType") == "07" {
 		return "1211"
@@ -443,8 +446,12 @@ func remark(e *xmltree.Element, cancels, late bool, now time.Time) string {
 // missing (07) is not looked for.
 func outsideCensus(e *xmltree.Element) bool {
 	return slices.ContainsFunc(e.At("Destinatarios").All("IDDestinatario"), func(c *xmltree.Element) bool {
-		return c.Value("NIF") != "" && strings.HasSuffix(strings.ToUpper(c.Value("NombreRazon")), "NO CENSADO")
+		return c.Value("NIF") != "" && uncensed(c)
 	})
+}
+
+func uncensed(person *xmltree.Element) bool {
+	return strings.HasSuffix(strings.ToUpper(person.Value("NombreRazon")), "NO CENSADO")
 }
 
 func nameOf(e *xmltree.Element, cancels bool) invoiceID {

@@ -65,7 +65,7 @@ func legible(e *xmltree.Element) bool {
 	text := e.Text
 	switch e.Local {
 	case "NIF", "IDEmisorFactura", "IDEmisorFacturaAnulada":
-		return e.Parent.Local == "ObligadoEmision" || len(text) == 9 && taxid.NIF(text) == text // the header has codes of its own
+		return e.Parent.Local == "ObligadoEmision" || e.Parent.Local == "Representante" || len(text) == 9 && taxid.NIF(text) == text // the header has codes of its own
 	case "FechaExpedicionFactura", "FechaExpedicionFacturaAnulada", "FechaOperacion", "FechaFinVeriFactu":
 		_, err := time.Parse(aeatwire.DayForm, text)
 		return err == nil

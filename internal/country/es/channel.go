@@ -260,7 +260,7 @@ func (ch *channel) sendAll(ctx context.Context, filings []country.Filing, c coun
 		size += len(record)
 	}
 	last := own[len(own)-1]
-	h := aeatwire.Header{Name: last.Name, NIF: filings[0].Supplier, Late: late(own, time.Now())}
+	h := aeatwire.Header{Name: last.Name, NIF: filings[0].Supplier, Agent: last.Agent, Late: late(own, time.Now())}
 	body := envelope(size+2048, func(w *xmltree.Writer) { aeatwire.WriteCall(w, h, records...) })
 	answer, reply, err := ch.call(ctx, body, answerBytesMax, c)
 	if err != nil {

@@ -116,7 +116,8 @@ func (p *pack) checkDay(at, now time.Time, where *time.Location) []fault.Fault {
 
 // checkCompany finds what is wrong with a new company beyond its required members.
 func checkCompany(s country.Supplier, _ country.Credentials) []fault.Fault {
-	found := checkSoftware(s.Settings[settingSoftware])
+	found := append(checkSoftware(s.Settings[settingSoftware]), checkAgent(s.Settings[settingAgent])...)
+	found = append(found, checkObliged(s)...)
 	if s.LegalName != "" && (plain(s.LegalName, nameMax) != strings.TrimSpace(s.LegalName)) {
 		found = append(found, fault.At("legal_name", fault.FieldNotValid, "must be at most %d printable characters: a record has room for no more", nameMax))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/es"
+	"tributary/internal/country/identity"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -189,6 +190,78 @@ func TestCompaniesAreCheckedForTheirSoftware(t *testing.T) {
 	}
 }
 
+// Who files for a company, and who does not file at all.
+func TestCompaniesAreToldWhatAppliesToThem(t *testing.T) {
+	at := func(postal string, settings country.Settings) string {
+		s := country.Supplier{LegalName: supplier, TaxNumber: nif, Settings: settings, Address: transaction.Address{CountryCode: "ES", PostalCode: postal}}
+		var found []string
+		for _, f := range es.Pack().CheckCompany(s, country.Credentials{}) {
+			found = append(found, string(f.Code)+" "+f.Field)
+		}
+		return strings.Join(found, ", ")
+	}
+	agent := func(name, number string) country.Settings {
+		return country.Settings{"representative": map[string]any{"name": name, "tax_number": number}}
+	}
+	const elsewhere = "unsupported_operation address.postal_code"
+	for _, row := range []struct {
+		postal   string
+		settings country.Settings
+		want     string
+	}{
+		{"28001", nil, ""}, {"01001", nil, elsewhere}, {"20001", nil, elsewhere}, {"48001", nil, elsewhere}, {"31001", nil, elsewhere}, {"02001", nil, ""}, {"35001", nil, ""},
+		{"48001", country.Settings{"common_territory": true}, ""},
+		{"28001", country.Settings{"sii": true}, "unsupported_operation settings.sii"}, {"28001", country.Settings{"sii": false}, ""},
+		{"28001", agent("Gestoría Norte SL", "B12345674"), ""}, {"28001", agent("Gestoría Norte SL", "B1"), "field_not_valid settings.representative.tax_number"},
+		{"28001", agent("", "B12345674"), "field_not_valid settings.representative.name"},
+		{"28001", country.Settings{"representative": "Norte"}, "field_not_valid settings.representative"},
+		{"28001", country.Settings{"representative": map[string]any{}}, ""},
+	} {
+		if got := at(row.postal, row.settings); got != row.want {
+			t.Errorf("%s %v: %q instead of %q", row.postal, row.settings, got, row.want)
+		}
+	}
+	days := es.Pack().Facts.Obligations
+	if len(days) != 2 || days[0].Since != "2027-01-01" || days[1].Since != "2027-07-01" {
+		t.Errorf("%+v", days)
+	}
+}
+
+// An adviser's certificate files for a company that names the adviser, and asks
+// for what it filed.
+func TestAdviserFilesForTheCompany(t *testing.T) {
+	o := open(t, patient(0, 100))
+	file, password, err := identity.Test("B12345674", "Gestoría Norte SL", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	adviser := country.Credentials{PKCS12: file, Password: password}
+	own := byName(t, "business")
+	if _, err := o.channel.Send(t.Context(), []country.Filing{o.prepare(own, country.Link{})}, adviser); !errors.Is(err, country.ErrCredentials) {
+		t.Fatalf("an adviser whom the company does not name: %v", err)
+	}
+	own.Supplier.Settings = country.Settings{"representative": map[string]any{"name": "Gestoría Norte SL", "tax_number": "B12345674"}}
+	f := o.prepare(own, country.Link{})
+	if !strings.Contains(string(f.Report), "<sf:Representante>\n<sf:NombreRazon>Gestoría Norte SL</sf:NombreRazon>\n<sf:NIF>B12345674<") {
+		t.Errorf("%s", f.Report)
+	}
+	for _, ask := range []bool{false, true} { // before anything was filed, and after
+		found, err := o.channel.Find(t.Context(), f, adviser)
+		if ask != (err == nil && found.SHA256 == f.SHA256) {
+			t.Fatalf("asked %v: %+v %v", ask, found.Outcome, err)
+		}
+		if !ask {
+			r, err := o.channel.Send(t.Context(), []country.Filing{f}, adviser)
+			if err != nil || r[0].Outcome != country.Accepted {
+				t.Fatalf("%+v %v", r, err)
+			}
+		}
+	}
+	if held := o.registrations(); len(held) != 1 || held[0].SHA256 != f.SHA256 {
+		t.Errorf("%+v", held)
+	}
+}
+
 // The law fixes the words around the code and some others.
 func TestImprintCarriesTheWordsOfTheLaw(t *testing.T) {
 	o := open(t, es.Pack())
@@ -227,6 +300,12 @@ func TestImprintCarriesTheWordsOfTheLaw(t *testing.T) {
 		}
 		if len(got.Codes) != 1 || got.Codes[0].Title != "QR tributario:" || !strings.Contains(got.Codes[0].Caption, "Factura verificable en la sede electrónica de la AEAT") || got.Codes[0].Text != f.QRCode {
 			t.Errorf("%s: %+v", name, got.Codes)
+		}
+		if !got.Codes[0].Leading {
+			t.Errorf("%s: the code does not stand at the upper left", name)
+		}
+		if (got.Kind == transaction.Invoice) != (name == "full invoice for a simplified one") {
+			t.Errorf("%s: printed like %q", name, got.Kind)
 		}
 		if asJSON(got.Identifiers) != asJSON([]country.Identifier{{Label: "CSV", Value: "A-CSV"}, {Label: "Huella", Value: f.AuthorityID}}) {
 			t.Errorf("%s: %+v", name, got.Identifiers)

@@ -27,13 +27,14 @@ func invalid(faults ...fault.Fault) error {
 
 // enclosure is what Send and Find need of a filing beyond its report.
 type enclosure struct {
-	ID      invoiceID `json:"id"`
-	Cancels bool      `json:"cancels,omitempty"`
-	Huella  string    `json:"huella"`
-	At      time.Time `json:"at"`
-	Name    string    `json:"name"` // of the supplier, for the header
-	Late    bool      `json:"late,omitempty"`
-	Ref     string    `json:"ref"`
+	ID      invoiceID      `json:"id"`
+	Cancels bool           `json:"cancels,omitempty"`
+	Huella  string         `json:"huella"`
+	At      time.Time      `json:"at"`
+	Name    string         `json:"name"` // of the supplier, for the header
+	Agent   aeatwire.Agent `json:"agent,omitzero"`
+	Late    bool           `json:"late,omitempty"`
+	Ref     string         `json:"ref"`
 }
 
 func enclosed(f country.Filing) (enclosure, error) {
@@ -54,9 +55,9 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	r.seal()
 	w := newWriter(3 << 10)
 	r.write(w)
-	h := aeatwire.Header{Name: r.issuerName, NIF: r.id.Issuer, Late: r.late}
+	h := aeatwire.Header{Name: r.issuerName, NIF: r.id.Issuer, Agent: agentOf(in.Supplier), Late: r.late}
 	text := aeatwire.Report(h, w.Bytes())
-	own, err := json.Marshal(enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.Name, Late: r.late, Ref: r.reference})
+	own, err := json.Marshal(enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.Name, Agent: h.Agent, Late: r.late, Ref: r.reference})
 	if err != nil {
 		return country.Filing{}, fmt.Errorf("writing the record of %s: %w", in.Transaction.ID, err)
 	}

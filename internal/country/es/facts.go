@@ -31,17 +31,19 @@ func facts() country.Facts {
 		Patterns: []country.PatternRule{
 			{Field: "transaction_number", Pattern: country.Matching(numberPattern), Example: "2026-A/1", Reason: `printable ASCII characters without ", ', <, > and =`},
 		},
-		Dates:         &country.DateRule{Earliest: firstDay, Today: true, Reason: "the tax authority takes no other days"},
-		TaxesPerLine:  2, // the tax and its surcharge
-		NumberExample: "A28015865",
-		SimplifiedMax: simpleMax,
-		Regimes:       []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeSurcharge, regimeOSS},
-		ReasonCodes:   reasonCodes(),
-		Rates:         rates(),
-		StrictRates:   true,
-		StrictNumbers: true,
-		Corrections:   corrections(),
-		Settings: []country.Setting{{
+		Dates:           &country.DateRule{Earliest: firstDay, Today: true, Reason: "the tax authority takes no other days"},
+		TaxesPerLine:    2, // the tax and its surcharge
+		NumberExample:   "A28015865",
+		SimplifiedMax:   simpleMax,
+		Regimes:         []string{transaction.VAT, regimeIVA, regimeIGIC, regimeIPSI, regimeSurcharge, regimeOSS},
+		ReasonCodes:     reasonCodes(),
+		Rates:           rates(),
+		StrictRates:     true,
+		StrictNumbers:   true,
+		Corrections:     corrections(),
+		Obligations:     obligations(),
+		NumberedCredits: true, // Real Decreto 1619/2012, article 6.1.a: corrections have a series of their own, in order
+		Settings: append([]country.Setting{{
 			Key: settingSoftware, Type: "object", Default: softwareDefaults(),
 			Description: "The billing software in every record (SistemaInformatico): name and tax_number of its producer (default: the company itself; country_code where the producer is foreign), " +
 				"system_name (Tributary), system_id (two characters, TR), version (1.0), installation (default: the company's id; the chain belongs to it), " +
@@ -49,7 +51,7 @@ func facts() country.Facts {
 		}, {
 			Key: settingSimplified, Type: "string", Default: simplifiedHigh, Values: []string{simplifiedHigh, simplifiedLow},
 			Description: "Up to how many euros, tax included, the company issues simplified invoices: 3000 for the activities of Real Decreto 1619/2012, article 4.2 (retail, restaurants, transport of people, hairdressers and others), 400 for all others.",
-		}},
+		}}, companySettings()...),
 		Credentials: []string{"certificate_base64", "certificate_password"},
 		Formats:     []string{"PDF", "XML"},
 		Authority: &country.Authority{

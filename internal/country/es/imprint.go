@@ -20,6 +20,7 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	if in.QRCode != "" {
 		out.Codes = []country.Code{{
 			Text: in.QRCode, Title: "QR tributario:", Caption: "Factura verificable en la sede electrónica de la AEAT (VERI*FACTU)",
+			Leading: true, // code QR 0.4.7, section 3: top left or centre, words not smaller than the other data
 		}}
 	}
 	if in.AuthorityID1 != "" {
@@ -35,6 +36,9 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	out.Negated = in.Transaction.Kind == transaction.Credit // see correct
 	if in.Language == "ES" {
 		out.Title = title(filed, in.Transaction.Kind)
+	}
+	if filed.Value("TipoFactura") == "F3" {
+		out.Kind = transaction.Invoice // what replaces a ticket corrects nothing (article 15.6)
 	}
 	out.Texts = append(p.words(in, filed.Value("TipoFactura")), rectification(filed)...)
 	return out

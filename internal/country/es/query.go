@@ -19,6 +19,7 @@ const pagesMax = 1000
 // question is a ConsultaFactuSistemaFacturacion about the invoices of a day.
 type question struct {
 	name, nif string
+	agent     bool // IndicadorRepresentante
 	day       string
 	number    string     // "" for all
 	after     *invoiceID // ClavePaginacion: the last one of the page before
@@ -36,6 +37,7 @@ func (q question) writeTo(w *xmltree.Writer) {
 	w.Leaf("sf:NombreRazon", q.name)
 	w.Leaf("sf:NIF", q.nif)
 	w.End()
+	flag(w, "sf:IndicadorRepresentante", q.agent)
 	w.End()
 	w.Start("con:FiltroConsulta")
 	w.Start("con:PeriodoImputacion")
@@ -140,7 +142,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	if err != nil {
 		return country.Receipt{}, err
 	}
-	page, reply, err := ch.ask(ctx, question{name: own.Name, nif: own.ID.Issuer, day: own.ID.Day, number: own.ID.Number}, c)
+	page, reply, err := ch.ask(ctx, question{name: own.Name, nif: own.ID.Issuer, agent: own.Agent.NIF != "", day: own.ID.Day, number: own.ID.Number}, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
@@ -224,7 +226,7 @@ func (h *held) write(w *xmltree.Writer) {
 
 // Registered lists what AEAT holds of a supplier with a day on it, all pages.
 func (ch *channel) Registered(ctx context.Context, s country.Supplier, on country.Day, c country.Credentials) ([]country.Entry, error) {
-	q := question{name: plain(s.LegalName, nameMax), nif: taxid.NIF(s.TaxNumber), day: fmt.Sprintf("%02d-%02d-%04d", on.Day, int(on.Month), on.Year)}
+	q := question{name: plain(s.LegalName, nameMax), nif: taxid.NIF(s.TaxNumber), agent: agentOf(s).NIF != "", day: fmt.Sprintf("%02d-%02d-%04d", on.Day, int(on.Month), on.Year)}
 	if q.nif == "" {
 		return nil, fmt.Errorf("listing the records of %s: %q is not a NIF", on, s.TaxNumber)
 	}

@@ -59,7 +59,15 @@ const (
 // Header is the Cabecera of a call.
 type Header struct {
 	Name, NIF string
+	Agent     Agent
 	Late      bool // Incidencia: something kept the records from being sent at once
+}
+
+// Agent is the Representante: an adviser who makes the records for the company.
+// The zero value: there is none.
+type Agent struct {
+	Name string `json:"name,omitempty"`
+	NIF  string `json:"nif,omitempty"`
 }
 
 func (h Header) write(w *xmltree.Writer) {
@@ -68,6 +76,12 @@ func (h Header) write(w *xmltree.Writer) {
 	w.Leaf("sf:NombreRazon", h.Name)
 	w.Leaf("sf:NIF", h.NIF)
 	w.End()
+	if h.Agent.NIF != "" {
+		w.Start("sf:Representante")
+		w.Leaf("sf:NombreRazon", h.Agent.Name)
+		w.Leaf("sf:NIF", h.Agent.NIF)
+		w.End()
+	}
 	if h.Late {
 		w.Start("sf:RemisionVoluntaria")
 		w.Leaf("sf:Incidencia", "S")
