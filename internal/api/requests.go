@@ -288,6 +288,7 @@ func transactionSchemas() object {
 	payment := bodyOf("Money received for earlier transactions, in their currency; transaction_date is when it came."+rest,
 		[]string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "references", "payments", "exchange_rate", "exchange_rate_date", "note"},
 		[]string{"country_code", "transaction_date", "transaction_id", "payments"})
+	payment["properties"].(object)["payments"] = object{"type": "array", "items": ref("Payment"), "minItems": 1, "description": "What was received, each amount more than 0; how the money came is its type, or the country's code."}
 	payment["oneOf"] = []any{object{"required": list("reference_transaction_id")}, object{"required": list("references")}}
 	backfill["dependentRequired"] = object{"items": list("currency_code")}
 	return object{

@@ -36,6 +36,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	call(202, "POST", "/v1/transactions/adjustment", example(t, "adjustment", object{"supplier": supplier, "transaction_id": "routes-a", "transaction_number": "R-a", "reference_transaction_id": "routes"}))
 	call(202, "POST", "/v1/transactions/credit", example(t, "credit", object{"transaction_id": "routes-c", "transaction_number": "R-c", "reference_transaction_id": "routes"}))
 	call(202, "POST", "/v1/transactions/cancellation", example(t, "cancellation", object{"transaction_id": "routes-x", "transaction_number": "R-x", "reference_transaction_id": "routes"}))
+	call(202, "POST", "/v1/transactions/payment", example(t, "payment", object{"transaction_id": "routes-p", "reference_transaction_id": "routes"}))
 	call(202, "POST", "/v1/transactions/backfill/reported", example(t, "backfill", object{"transaction_id": "routes-b", "transaction_number": "R-b"}))
 	call(201, "POST", "/v1/series", object{"supplier_id": p.Demo().Suppliers["GB"], "pattern": "R-{N:3}"})
 	call(200, "GET", "/v1/series", nil)

@@ -45,6 +45,8 @@ func readers(t testing.TB, p *program) []reader {
 		{"Adjustment", "POST", "/v1/transactions/adjustment", with(whole, object{"transaction_id": "schema-a", "reference_transaction_id": "schema"})},
 		{"Credit", "POST", "/v1/transactions/credit", example(t, "credit", nil)},
 		{"Cancellation", "POST", "/v1/transactions/cancellation", example(t, "cancellation", object{"reason": "01"})},
+		{"PaymentReport", "POST", "/v1/transactions/payment", example(t, "payment", object{"transaction_number": "1", "note": "n", "exchange_rate": num("1.5"), "exchange_rate_date": "2026-03-31"})},
+		{"PaymentReport", "POST", "/v1/transactions/payment", example(t, "payment", object{"reference_transaction_id": nil, "references": []any{object{"transaction_id": "a", "amount": num("116000")}}})},
 		{"Backfill", "POST", "/v1/transactions/backfill/reported", example(t, "backfill", object{"supplier": whole["supplier"], "customer": party, "currency_code": "EUR", "items": whole["items"]})},
 		{"Company", "POST", "/onboarding/v2/companies", company},
 		{"CompanyPatch", "PATCH", "/onboarding/v2/companies/" + p.Demo().Suppliers["IE"], object{"legal_name": "New", "company_number": "1", "address": address, "settings": object{}, "tax_information": object{"regime": "VAT"}, "meta": object{"language_code": "en"}}},
@@ -320,6 +322,8 @@ func rule(refusal object) string {
 		switch {
 		case strings.HasPrefix(field, "payments") && strings.Contains(message, "add up"), strings.HasPrefix(field, "payments") && strings.Contains(message, "total"):
 			name = "payments add up to the total"
+		case strings.HasPrefix(field, "payments.") && strings.HasSuffix(field, ".code") && strings.Contains(message, "form of payment"):
+			name = "forms of payment are the country's"
 		case f["code"] == "unsupported_country", strings.HasSuffix(field, "country_code") && strings.Contains(message, "ISO 3166"):
 			name = "countries exist"
 		case field == "currency_code" && strings.Contains(message, "ISO 4217"):
