@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"tributary/internal/db/dbtest"
@@ -21,10 +22,10 @@ import (
 const hostileBodies = 2000
 
 // nasty are texts that a mutation puts somewhere.
-func nasty() []string {
+var nasty = sync.OnceValue(func() []string {
 	return []string{"", "null", "true", "{}", "[]", `"\u0000"`, `"\ud800"`, `"\uffff"`, `"` + "\u202e" + `"`, "1e400", "-1e400", "1e-400", "-0", "0.00000000000000001", "9223372036854775808", "18446744073709551616", "-9007199254740992", "NaN", "Infinity", "0x10", "01", "1.", ".5",
 		strings.Repeat("[", 100), strings.Repeat(`{"a":`, 40), `"` + strings.Repeat("x", 5000) + `"`, strings.Repeat("9", 400), "]]>", "<script>", "\x00", "\xff", "\ufeff", `\`, `"`, ",", ":", "'; DROP TABLE operations; --", "${jndi:x}", "%s%n", `{"__proto__":1}`, `"2026-02-30T00:00:00Z"`}
-}
+})
 
 // mutated is a body that began as a good one.
 func mutated(r *rand.Rand, good []byte, others [][]byte) []byte {
@@ -96,6 +97,54 @@ func TestHostileBodiesAreNeverAnError(t *testing.T) {
 		}
 	}
 	bombard(t, quiet(t), n)
+}
+
+// handledBodies is how many are given to the handler without a network under the
+// race detector; make test gives 100,000 without it, and
+// TRIBUTARY_HANDLED_BODIES=1000000 more.
+const handledBodies = 5_000
+
+// TestMutatedBodiesAreJudgedInProcess is the many of them: readers that store
+// nothing, without connections.
+func TestMutatedBodiesAreJudgedInProcess(t *testing.T) {
+	t.Parallel()
+	n := handledBodies
+	if text := os.Getenv("TRIBUTARY_HANDLED_BODIES"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("TRIBUTARY_HANDLED_BODIES: %v", err)
+		}
+	}
+	p := quiet(t)
+	var bodies [][]byte
+	for _, r := range readers(t, p) {
+		text, err := json.Marshal(r.full)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies = append(bodies, text)
+	}
+	handler := p.Handler()
+	var good, bad atomic.Int64
+	inParts(t, n, func(t *testing.T, i int) {
+		body := mutated(rand.New(rand.NewPCG(29, uint64(i))), bodies[i%len(bodies)], bodies)
+		request := httptest.NewRequest("POST", "/v1/transactions/validate", bytes.NewReader(body))
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("X-Api-Key", demoKey)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, request)
+		if w.Code == http.StatusOK {
+			good.Add(1)
+		} else {
+			bad.Add(1)
+		}
+		if judge(t, w.Code, w.Header(), w.Body.Bytes()); t.Failed() {
+			t.Fatalf("with %q", body)
+		}
+	})
+	if t.Logf("%d accepted, %d refused", good.Load(), bad.Load()); good.Load() < int64(n/1000) || bad.Load() < int64(n/2) {
+		t.Error("the bodies are not hostile, or only that")
+	}
 }
 
 // TestHostileTextIsNeverAnErrorOnPostgreSQL does the same in short on the other
