@@ -147,3 +147,20 @@ func TestSpanishRecordAfterARefusal(t *testing.T) {
 		}
 	}
 }
+
+// A corrective invoice is numbered in a series of its own: a credit brings its
+// number, or the supplier has such a series.
+func TestSpanishCreditNeedsItsNumber(t *testing.T) {
+	t.Parallel()
+	s := spanish(t)
+	s.ends(t, "the sale", s.submit(t, "/v1/transactions", s.document("SERIES-1", 12100, nil)), "SUCCESS")
+	credit := object{"country_code": "ES", "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": "SERIES-2", "reference_transaction_id": "SERIES-1", "note": "devolución"}
+	if refused := string(s.want(t, 400, "POST", "/v1/transactions/credit", credit).body); !strings.Contains(refused, "field_required") || !strings.Contains(refused, "transaction_number") {
+		t.Errorf("%s", refused)
+	}
+	s.want(t, 201, "POST", "/v1/series", object{"supplier_id": s.sale["supplier"].(object)["id"], "kind": "CREDIT", "country_code": "ES", "pattern": "REC-{YYYY}-{N:4}", "yearly": true})
+	got := s.ends(t, "the credit", s.submit(t, "/v1/transactions/credit", credit), "SUCCESS")
+	if number := fmt.Sprint(got["transaction_number"]); !strings.HasPrefix(number, "REC-") || !strings.HasSuffix(number, "-0001") {
+		t.Errorf("numbered %s", number)
+	}
+}
