@@ -310,6 +310,8 @@ func (c *chromium) tour(operation string) {
 	}
 	events := value(c, chromedp.Evaluate[[]string](`fetch("/console/deliveries").then((r) => r.text()).then((t) => [t.match(/deliveries\/events\/[^"]+/)[0]])`, chromedp.EvalAwaitPromise))
 	pages["event"] = "/" + events[0]
+	suppliers := value(c, chromedp.Evaluate[[]string](`fetch("/console/suppliers").then((r) => r.text()).then((t) => [t.match(/suppliers\/[^"]+/)[0]])`, chromedp.EvalAwaitPromise))
+	pages["supplier"] = "/" + suppliers[0]
 	for _, view := range []struct {
 		name, scheme string
 		width        int64

@@ -123,6 +123,32 @@ func (c *Console) redeliver(v *visit) (string, error) {
 	return back + "?notice=redelivered", nil
 }
 
+// redeliverLatest sends the newest event of one address again: a receiver that
+// was mended is tried with something real.
+func (c *Console) redeliverLatest(v *visit) (string, error) {
+	client, address := v.r.PostFormValue("client"), v.r.PostFormValue("address")
+	events, _, err := c.cfg.Hooks.List(v.ctx, client, webhook.Filter{Limit: webhook.LimitMax})
+	if err != nil {
+		return "", err
+	}
+	for _, e := range events {
+		if c.cfg.Hooks.Receiver(v.ctx, client, e.EventType).URL != address {
+			continue
+		}
+		v.r.SetPathValue("event", e.WebhookID)
+		return c.redeliver(v)
+	}
+	return "", fault.New(fault.NotFound, "None of the newest %d events of %s goes to this address.", webhook.LimitMax, client)
+}
+
+// Last is the newest try, of which the page shows what was sent.
+func (b eventBody) Last() *webhook.Try {
+	if len(b.Tries) == 0 || len(b.Tries[len(b.Tries)-1].Body) == 0 {
+		return nil
+	}
+	return &b.Tries[len(b.Tries)-1]
+}
+
 type replayBody struct {
 	Clients  []account.Client
 	Client   string

@@ -42,3 +42,6 @@ func Plot(title string, rows ...[3]int64) template.HTML {
 	}
 	return plot(s, title)
 }
+
+// IndentXML is how XML is printed.
+func IndentXML(text string) string { return indentXML(text) }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/fault"
+	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 )
@@ -38,6 +40,11 @@ func (c *Console) suppliers(v *visit) (page, error) {
 	for _, code := range c.cfg.Atlas.Codes() {
 		body.Countries = append(body.Countries, countryOption{code, c.countryName(code)})
 	}
+	if f.Text != "" {
+		if f.OrIDs, err = c.cfg.Ledger.Namesakes(v.ctx, f.Text, f.Limit); err != nil {
+			return p, err
+		}
+	}
 	var next string
 	body.List, next, err = c.cfg.Companies.ListAny(v.ctx, f)
 	if next != "" {
@@ -45,6 +52,40 @@ func (c *Console) suppliers(v *visit) (page, error) {
 		body.NextAt = Root + "/suppliers?" + query.Encode()
 	}
 	return p, err
+}
+
+type supplierBody struct {
+	onboarding.AnyCompany
+	Lanes []ledger.SupplierLane
+	Lines []ledger.Line // the newest transactions
+	Open  int
+	Now   time.Time
+}
+
+// supplier shows one company: its credentials, its queues with what they wait
+// for, the head of its chain, and its newest transactions.
+func (c *Console) supplier(v *visit) (page, error) {
+	client, id := v.r.PathValue("client"), v.r.PathValue("company")
+	list, _, err := c.cfg.Companies.ListAny(v.ctx, onboarding.AnyFilter{ClientID: client, Text: id, Limit: 1})
+	if err != nil {
+		return page{}, err
+	}
+	if len(list) == 0 || list[0].ID != id {
+		return page{}, fault.New(fault.NotFound, "This client has no such supplier.")
+	}
+	body := &supplierBody{AnyCompany: list[0], Now: c.now()}
+	if body.Lanes, err = c.cfg.Ledger.SupplierLanes(v.ctx, client, id); err != nil {
+		return page{}, err
+	}
+	for _, l := range body.Lanes {
+		body.Open += l.Open
+	}
+	found, err := c.cfg.Ledger.Search(v.ctx, ledger.Query{Text: id, ClientID: client, Limit: 20})
+	if err != nil {
+		return page{}, err
+	}
+	body.Lines, err = c.cfg.Ledger.Lines(v.ctx, found.List)
+	return page{Title: body.LegalName, Place: "Suppliers", Crumbs: []crumb{{"Suppliers", Root + "/suppliers"}}, Body: body}, err
 }
 
 type lookupsBody struct {

@@ -35,9 +35,12 @@ func (c *Console) routes() []route {
 		{method: "POST", path: "/transactions/{operation}/retry", role: operator.Acting, act: c.retry},
 		{method: "GET", path: "/transactions/{operation}/documents/{resource}", role: operator.Viewer, serve: c.fetchDocument},
 
+		{method: "GET", path: "/transactions/{operation}/files/{what}", role: operator.Viewer, serve: c.fetchStored},
+
 		{method: "GET", path: "/deliveries", role: operator.Viewer, template: "deliveries", live: true, show: c.deliveries},
 		{method: "GET", path: "/deliveries/events/{event}", role: operator.Viewer, template: "event", live: true, show: c.event},
 		{method: "POST", path: "/deliveries/events/{event}/redeliver", role: operator.Acting, act: c.redeliver},
+		{method: "POST", path: "/deliveries/latest", role: operator.Acting, act: c.redeliverLatest},
 		{method: "GET", path: "/deliveries/replay", role: operator.Acting, template: "replay", show: c.replay},
 		{method: "POST", path: "/deliveries/replay", role: operator.Acting, act: c.startReplay},
 
@@ -54,6 +57,7 @@ func (c *Console) routes() []route {
 		{method: "POST", path: "/clients/{client}/keys/{kid}/revoke", role: operator.Admin, act: c.revokeKey},
 
 		{method: "GET", path: "/suppliers", role: operator.Viewer, template: "suppliers", show: c.suppliers},
+		{method: "GET", path: "/suppliers/{client}/{company}", role: operator.Viewer, template: "supplier", live: true, show: c.supplier},
 		{method: "GET", path: "/lookups", role: operator.Viewer, template: "lookups", live: true, show: c.lookups},
 		{method: "GET", path: "/lookups/{client}/{batch}", role: operator.Viewer, template: "batch", live: true, show: c.batch},
 		{method: "GET", path: "/queues", role: operator.Viewer, template: "queues", live: true, show: c.queues},

@@ -189,6 +189,42 @@ type eventWithTries struct {
 	Probe time.Time // see Console.probeOf
 }
 
+// explained is an error or warning with what its code means.
+type explained struct {
+	fault.Fault
+	Meaning, Do string
+}
+
+// Errors are what the client was told, with what the guide says about each code.
+func (b transactionBody) Errors() (list []explained) {
+	if b.Result == nil {
+		return nil
+	}
+	for _, f := range b.Result.Errors {
+		e := explained{Fault: f}
+		for _, m := range fault.Codes() {
+			if m.Code == f.Code {
+				e.Meaning, e.Do = m.Meaning, m.Action
+			}
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// Deadline is when the law wants the document filed; zero where it names no day,
+// or where that was done.
+func (b transactionBody) Deadline() (at time.Time) {
+	if b.Result == nil || b.Result.LatestBy == nil || b.Status == filing.Success {
+		return at
+	}
+	at, err := time.Parse(time.RFC3339, *b.Result.LatestBy)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
 // Headline is the answer to "why is it stuck", or to "what became of it".
 func (b transactionBody) Headline() string {
 	switch {
@@ -318,6 +354,37 @@ func (c *Console) retry(v *visit) (string, error) {
 // standing is the part of an operation that a retry changes.
 func standing(s filing.Standing) map[string]any {
 	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": filing.Stamp(s.DueAt)}
+}
+
+// fetchStored answers what was made for the authority or what the client sent,
+// byte for byte and also of a transaction that failed; who took it is recorded.
+func (c *Console) fetchStored(v *visit) error {
+	id, what := v.r.PathValue("operation"), v.r.PathValue("what")
+	life, err := c.cfg.Ledger.Life(v.ctx, id)
+	if err != nil {
+		return err
+	}
+	var content []byte
+	ending := ".json"
+	switch {
+	case what == "request":
+		content = life.Body
+	case what == "filing" && life.Filing != nil:
+		content = life.Filing.Report
+		if strings.EqualFold(life.Filing.Format, "XML") {
+			ending = ".xml"
+		}
+	default:
+		return fault.New(fault.NotFound, "This transaction has no such file.")
+	}
+	err = c.cfg.Operators.Record(v.ctx, v.by(), operator.Act{Action: "document.fetched", Subject: id, ClientID: life.ClientID, After: map[string]any{"kind": what}})
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "application/octet-stream")
+	v.w.Header().Set("Content-Disposition", `attachment; filename="`+id+"-"+what+ending+`"`)
+	v.w.Write(content)
+	return nil
 }
 
 // fetchDocument answers a document of an operation, and records who read it:

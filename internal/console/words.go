@@ -179,10 +179,36 @@ func readable(body []byte) string {
 			return b.String()
 		}
 	}
+	if trimmed[0] == '<' && utf8.Valid(trimmed) {
+		return indentXML(string(trimmed))
+	}
 	if !utf8.Valid(body) {
 		return fmt.Sprintf("%s bytes that are not text", count(len(body)))
 	}
 	return string(body)
+}
+
+// indentXML puts each element on a line of its own, for eyes alone: text and
+// attributes stay as they are, and what is no XML comes out with other breaks.
+func indentXML(text string) string {
+	var b strings.Builder
+	depth := 0
+	for i, piece := range strings.SplitAfter(strings.ReplaceAll(text, "><", ">\x00<"), "\x00") {
+		piece = strings.TrimSpace(strings.TrimSuffix(piece, "\x00"))
+		if strings.HasPrefix(piece, "</") {
+			depth = max(0, depth-1)
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(strings.Repeat("  ", min(depth, 40)))
+		b.WriteString(piece)
+		opens := strings.HasPrefix(piece, "<") && !strings.HasPrefix(piece, "</") && !strings.HasPrefix(piece, "<?") && !strings.HasPrefix(piece, "<!")
+		if opens && !strings.HasSuffix(piece, "/>") && !strings.Contains(piece, "</") {
+			depth++
+		}
+	}
+	return b.String()
 }
 
 // short keeps both ends of a long id: ids of one hour begin alike.

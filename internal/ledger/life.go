@@ -98,7 +98,8 @@ type Filed struct {
 	Format, SHA256, Number     string
 	Link                       int64 // position in the chain; 0: none
 	PreparedAt                 time.Time
-	Receipt                    string // JSON; empty: none yet
+	Receipt                    string           // JSON; empty: none yet
+	Answer                     *country.Receipt // the same, read; nil: none yet
 	AuthorityID1, AuthorityID2 string
 }
 
@@ -201,7 +202,7 @@ func (s *Ledger) lifeFiling(r db.Reader, l *Life) error {
 	if err := json.Unmarshal([]byte(*receipt), &got); err != nil {
 		return fmt.Errorf("read the receipt: %w", err)
 	}
-	l.Filing.Receipt, l.Filing.AuthorityID1 = *receipt, got.AuthorityID1
+	l.Filing.Receipt, l.Filing.Answer, l.Filing.AuthorityID1 = *receipt, &got, got.AuthorityID1
 	l.Filing.AuthorityID2 = cmp.Or(got.AuthorityID2, l.Filing.AuthorityID2)
 	return nil
 }

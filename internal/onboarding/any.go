@@ -21,6 +21,7 @@ type AnyFilter struct {
 	ClientID     string
 	Country      string    // upper case
 	Text         string    // a tax number, external_id or company id, as a whole
+	OrIDs        []string  // with Text: these companies besides
 	EndingBefore time.Time // only those whose certificate ends before; the list is then ordered by that end
 	Limit        int       // 1 to 100; 0: 20
 	Cursor       string
@@ -115,7 +116,7 @@ func (f AnyFilter) query(r db.Reader, at int64, id string) (string, []any, error
 			return "", nil, err
 		}
 		var in []string
-		for _, id := range ids {
+		for _, id := range append(ids, f.OrIDs...) {
 			args = append(args, id)
 			in = append(in, "$"+strconv.Itoa(len(args)))
 		}

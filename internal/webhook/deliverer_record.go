@@ -139,12 +139,16 @@ type tryRecord struct {
 	KeyID     string `json:"kid,omitempty"`
 	Hops      int    `json:"hops,omitempty"`
 	RetryUS   int64  `json:"retry_after_us,omitempty"`
+
+	Body    []byte      `json:"body,omitempty"`
+	Headers [][2]string `json:"headers,omitempty"`
 }
 
 func encodeTry(t Try) (string, error) {
 	text, err := json.Marshal(tryRecord{
 		At: db.Micros(t.At), URL: t.URL, Address: t.Address, Status: t.Status, Reply: t.Reply, LatencyUS: t.Latency.Microseconds(),
 		Class: t.Class, Detail: t.Detail, KeyID: t.KeyID, Hops: t.Hops, RetryUS: t.RetryAfter.Microseconds(),
+		Body: t.Body, Headers: t.Headers,
 	})
 	return string(text), err
 }
@@ -157,5 +161,6 @@ func decodeTry(text string) (Try, error) {
 	return Try{
 		At: db.FromMicros(r.At), URL: r.URL, Address: r.Address, Status: r.Status, Reply: r.Reply, Latency: time.Duration(r.LatencyUS) * time.Microsecond,
 		Class: r.Class, Detail: r.Detail, KeyID: r.KeyID, Hops: r.Hops, RetryAfter: time.Duration(r.RetryUS) * time.Microsecond,
+		Body: r.Body, Headers: r.Headers,
 	}, nil
 }

@@ -71,6 +71,10 @@ type Try struct {
 	KeyID      string
 	Hops       int           // redirects followed
 	RetryAfter time.Duration // asked for by the receiver; 0 without
+
+	// What was sent, byte for byte; empty of tries that were recorded before it was kept.
+	Body    []byte
+	Headers [][2]string
 }
 
 // Delivered reports whether the receiver took the notification.
@@ -151,8 +155,8 @@ func (s *Sender) Close() {
 // Send posts a parcel to the configured address and follows its redirects. The
 // outcome is data: whatever goes wrong is told by the try.
 func (s *Sender) Send(ctx context.Context, address string, p Parcel) Try {
-	try := Try{At: s.now(), KeyID: p.KeyID} // no URL before it passed: it might carry userinfo
-	begun := time.Now()                     // latency is monotonic, whatever clock the caller has
+	try := Try{At: s.now(), KeyID: p.KeyID, Body: p.Body, Headers: shownHeaders(p)} // no URL before it passed: it might carry userinfo
+	begun := time.Now()                                                             // latency is monotonic, whatever clock the caller has
 	target, err := s.guard.Parse(address)
 	if err != nil {
 		try.fail(ClassURLRefused, err)
@@ -241,6 +245,11 @@ func headers(p Parcel) http.Header {
 		h.Set(signed[0], signed[1])
 	}
 	return h
+}
+
+// shownHeaders are the headers of a parcel as a person reads them.
+func shownHeaders(p Parcel) [][2]string {
+	return append([][2]string{{"Content-Type", "application/json"}, {"User-Agent", userAgent}}, p.headers...)
 }
 
 // judge completes the try and returns nil, or returns the next hop's target.

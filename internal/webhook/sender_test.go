@@ -136,10 +136,15 @@ func TestRecordOfATry(t *testing.T) {
 	}), "127.0.0.1")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca), Now: func() time.Time { return now }})
-	try := s.Send(t.Context(), server.URL, parcel(t))
+	sent := parcel(t)
+	try := s.Send(t.Context(), server.URL, sent)
 	latency := try.Latency
 	try.Latency = 0
-	want := webhook.Try{At: now, URL: server.URL + "/", Address: server.Listener.Addr().String(), Status: 429, Reply: []byte("<b>later</b>\x00"),
+	if len(try.Headers) != 2+len(sent.Headers()) || try.Headers[2] != sent.Headers()[0] {
+		t.Errorf("the headers are kept as %v", try.Headers)
+	}
+	try.Headers = nil
+	want := webhook.Try{At: now, Body: sent.Body, URL: server.URL + "/", Address: server.Listener.Addr().String(), Status: 429, Reply: []byte("<b>later</b>\x00"),
 		Class: webhook.ClassStatus, Detail: "the receiver answered 429", KeyID: "k1", RetryAfter: 2 * time.Minute}
 	if fmt.Sprintf("%+v", try) != fmt.Sprintf("%+v", want) || latency <= 0 {
 		t.Errorf("%+v\nwant %+v", try, want)
