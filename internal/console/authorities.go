@@ -29,11 +29,15 @@ type authorityRow struct {
 type authoritiesBody struct {
 	Rows    []authorityRow
 	Unknown []inbox.Message // that speak of no filing of ours
+	Calls   []ledger.Call   // the newest
 	Now     time.Time
 }
 
 // unknownShown is how many messages without a filing one page has.
 const unknownShown = 50
+
+// callsShown is how many of the last calls one page has.
+const callsShown = 20
 
 // authorities shows where each authority is called, in whose name, and why what
 // waits for it waits.
@@ -56,6 +60,9 @@ func (c *Console) authorities(v *visit) (page, error) {
 	}
 	list, err := c.cfg.Ledger.Waits(v.ctx)
 	if err != nil {
+		return p, err
+	}
+	if body.Calls, err = c.cfg.Ledger.LastCalls(v.ctx, callsShown); err != nil {
 		return p, err
 	}
 	waits := map[country.Environment][]ledger.Waiting{}

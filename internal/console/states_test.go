@@ -31,6 +31,7 @@ func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
 	for path, wants := range map[string][]string{
 		"/":       {"authority error since", "nothing was taken", "/console/transactions?country=XX&amp;status=PROCESSING"},
 		"/queues": {"authority error since", "/console/transactions?status=PROCESSING&amp;stage="},
+		"/authorities": {"Last answers", "nothing was taken", "/console/transactions?reason=authority_error&amp;country=XX", "send"},
 		"/transactions?status=PROCESSING&country=XX": {id},
 	} {
 		page := b.get(path)

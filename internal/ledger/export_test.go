@@ -56,7 +56,7 @@ func OverviewStatements() []Statement {
 
 // PieceStatements are the queries of pieces.
 func PieceStatements() []Statement {
-	return []Statement{{piecesSQL, []any{"A", after("A"), piecesMax}}, {namesakesSQL, []any{"A", after("A"), companiesMax}}, {changedSQL, []any{int64(1), "c", indexSet}}}
+	return []Statement{{piecesSQL, []any{"A", after("A"), piecesMax}}, {namesakesSQL, []any{"A", after("A"), companiesMax}}, {changedSQL, []any{int64(1), "c", indexSet}}, {lastCallsSQL + "20", nil}}
 }
 
 // PiecesMax is how many operations a piece may mean.
