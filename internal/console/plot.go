@@ -136,7 +136,7 @@ func (s series) label(b *strings.Builder) {
 	every := max(len(s.Tally)/labels, 1)
 	slot := float64(plotWidth-plotLeft) / float64(max(len(s.Tally), 1))
 	for i := 0; i < len(s.Tally); i += every {
-		fmt.Fprintf(b, `<text x="%s" y="%d">%s</text>`, at(plotLeft+slot*float64(i)), plotHeight-6, s.From.Add(s.Step*time.Duration(i)).UTC().Format(layout))
+		fmt.Fprintf(b, `<text class="x" x="%s" y="%d">%s</text>`, at(plotLeft+slot*float64(i)), plotHeight-6, s.From.Add(s.Step*time.Duration(i)).UTC().Format(layout))
 	}
 }
 

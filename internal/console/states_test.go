@@ -29,8 +29,8 @@ func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
 		b.await("/transactions/"+id, fmt.Sprintf("%d failed calls in a row", failed))
 	}
 	for path, wants := range map[string][]string{
-		"/":       {"authority error since", "nothing was taken", "/console/transactions?country=XX&amp;status=PROCESSING"},
-		"/queues": {"authority error since", "/console/transactions?status=PROCESSING&amp;stage="},
+		"/":            {"authority error since", "nothing was taken", "/console/transactions?country=XX&amp;status=PROCESSING"},
+		"/queues":      {"authority error since", "/console/transactions?status=PROCESSING&amp;stage="},
 		"/authorities": {"Last answers", "nothing was taken", "/console/transactions?reason=authority_error&amp;country=XX", "send"},
 		"/transactions?status=PROCESSING&country=XX": {id},
 	} {
