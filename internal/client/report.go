@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode/utf8"
 
+	"tributary/internal/db"
 	"tributary/internal/fault"
 )
 
@@ -162,18 +162,9 @@ func writeCSVReport(w io.Writer, rows []Row) error {
 		if r.Total != nil {
 			total = strconv.FormatInt(*r.Total, 10) // a number, never a text somebody chose
 		}
-		_ = out.Write([]string{defused(r.Source), defused(r.TransactionID), defused(r.Number), r.Status, r.OperationID, defused(r.UniqueNumber), // told by Error
-			defused(r.AuthorityID), defused(r.Currency), total, defused(r.what())})
+		_ = out.Write([]string{db.Cell(r.Source), db.Cell(r.TransactionID), db.Cell(r.Number), r.Status, r.OperationID, db.Cell(r.UniqueNumber), // told by Error
+			db.Cell(r.AuthorityID), db.Cell(r.Currency), total, db.Cell(r.what())})
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// defused keeps a spreadsheet from taking a text for a formula.
-func defused(cell string) string {
-	// Programs of East Asian locales take the full-width forms for the plain ones.
-	if first, _ := utf8.DecodeRuneInString(cell); cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
-		return "'" + cell
-	}
-	return cell
 }

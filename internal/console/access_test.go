@@ -66,6 +66,26 @@ func TestEveryRouteRefusesRolesBelowItsOwn(t *testing.T) {
 	}
 }
 
+func TestWhatIsRefusedIsInTheLog(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	viewer, admin := h.as(operator.Viewer), h.as(operator.Admin)
+	viewer.do(http.MethodPost, "/operators", url.Values{"csrf": {viewer.token()}})
+	admin.do(http.MethodPost, "/operators", url.Values{"csrf": {"of another site"}})
+	var found []string
+	err := h.db.Read(t.Context(), func(r db.Reader) error {
+		list, _, err := h.operators.Audit(r, operator.AuditFilter{Subject: "POST /operators"})
+		for _, e := range list {
+			found = append(found, e.Action+" "+e.Outcome)
+		}
+		return err
+	})
+	all := strings.Join(found, "\n")
+	if err != nil || len(found) != 2 || !strings.Contains(all, "needs the role admin") || !strings.Contains(all, "does not belong to your session") || strings.Count(all, "console.refused") != 2 {
+		t.Errorf("%q %v", found, err)
+	}
+}
+
 func TestEveryChangeNeedsTheTokenOfItsSession(t *testing.T) {
 	h := build(t, dbtest.SQLite(t))
 	b, other := h.as(operator.Admin), h.as(operator.Admin)

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
@@ -86,6 +87,8 @@ type Console struct {
 	now    func() time.Time
 	cross  *http.CrossOriginProtection
 
+	refusals *rate.Limiter // notes in the log
+
 	streams  *streams
 	stop     context.CancelFunc
 	stopping context.Context
@@ -103,7 +106,7 @@ const (
 
 // New builds the handler.
 func New(cfg Config) (*Console, error) {
-	c := &Console{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: cfg.Now, cross: http.NewCrossOriginProtection()}
+	c := &Console{cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), now: cfg.Now, cross: http.NewCrossOriginProtection(), refusals: rate.NewLimiter(refusalsPerSecond, refusalsBurst)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}

@@ -100,8 +100,8 @@ func exported(l ledger.Line) []string {
 	row := []string{l.OperationID, l.TransactionID, l.Number, string(l.Status), string(l.Stage), l.Reason, l.Message, string(l.Kind), l.Country, l.ClientID,
 		l.Supplier, l.Customer, total, l.Currency, l.AcceptedAt.UTC().Format(time.RFC3339), settled}
 	for i, cell := range row {
-		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) && i != 12 {
-			row[i] = "'" + cell // a program for tables must not take it for a formula
+		if i != 12 { // a number, never a text somebody chose
+			row[i] = db.Cell(cell)
 		}
 	}
 	return row

@@ -106,14 +106,14 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, rt route) {
 	}
 	v.w = w
 	if !v.session.Role.Allows(rt.role) {
-		c.fail(w, r, v, fault.New(fault.Forbidden, "This needs the role %s; yours is %s.", rt.role, v.session.Role))
-		return
+		err = fault.New(fault.Forbidden, "This needs the role %s; yours is %s.", rt.role, v.session.Role)
+	} else if r.Method == http.MethodPost {
+		err = c.checkForm(v)
 	}
-	if r.Method == http.MethodPost {
-		if err := c.checkForm(v); err != nil {
-			c.fail(w, r, v, err)
-			return
-		}
+	if err != nil {
+		c.noteRefusal(v, rt, err)
+		c.fail(w, r, v, err)
+		return
 	}
 	if err := checkText(r); err != nil {
 		c.fail(w, r, v, err)
@@ -135,6 +135,23 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, rt route) {
 	}
 	if err != nil {
 		c.fail(w, r, v, err)
+	}
+}
+
+// Refusals that the log keeps: a page that asks again and again must not fill it.
+const (
+	refusalsPerSecond = 1
+	refusalsBurst     = 50
+)
+
+// noteRefusal writes down what somebody who has signed in may not do, or what
+// another site tried in their name. The refusal does not wait for the note.
+func (c *Console) noteRefusal(v *visit, rt route, err error) {
+	if fault.KindOf(err) != fault.Forbidden || !c.refusals.Allow() {
+		return
+	}
+	if err := c.cfg.Operators.Refused(v.ctx, v.session.Actor(), rt.method+" "+rt.path, asFault(err).Message); err != nil {
+		c.log.Error("record what was refused", "operator", v.session.Name, "path", rt.path, "error", err)
 	}
 }
 

@@ -10,6 +10,15 @@ import (
 // asking for it would be an error.
 func Storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
+// Cell keeps a program for tables from taking a text for a formula. Those of East
+// Asian locales take the full-width forms of the signs for the plain ones.
+func Cell(text string) string {
+	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+		return "'" + text
+	}
+	return text
+}
+
 // Clip makes a text from outside fit for a column of either engine: valid UTF-8
 // without NUL, and at most so many bytes, cut between characters.
 func Clip(text string, bytesMax int) string {

@@ -94,6 +94,11 @@ func (o *Operators) Record(ctx context.Context, by account.Actor, a Act) error {
 	return o.record(ctx, by, a, "")
 }
 
+// Refused notes what somebody tried and may not do.
+func (o *Operators) Refused(ctx context.Context, by account.Actor, tried, why string) error {
+	return o.record(ctx, by, Act{Action: "console.refused", Subject: clip(tried)}, clip(why))
+}
+
 // Do runs an action and notes it, also when it fails. fn answers the state
 // afterwards, for the log.
 //
