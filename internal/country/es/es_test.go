@@ -55,7 +55,7 @@ func percent(text string) num.Amount {
 }
 
 func business(name, from, number string) *transaction.Party {
-	return &transaction.Party{LegalName: name, Type: transaction.Business, TaxNumber: number, Address: &transaction.Address{CountryCode: from}}
+	return &transaction.Party{LegalName: name, Type: transaction.Business, TaxNumber: number, Address: &transaction.Address{CountryCode: from, AddressLine1: "Calle Mayor 1"}}
 }
 
 // draft is a document of the supplier. Items are numbered and summed up here.

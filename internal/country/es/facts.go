@@ -22,6 +22,8 @@ func facts() country.Facts {
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "a record says of every line how it is taxed"},
 			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{withinUnion()},
 				Reason: "an invoice to a business in Spain or another member state carries its NIF or VAT number"},
+			country.FieldRule{Field: "customer.address.address_line_1", UseCase: country.Invoicing, BusinessModel: transaction.B2B,
+				Reason: "a complete invoice to a business states where it is domiciled (Real Decreto 1619/2012, article 6.1.e); the record alone does not"},
 			country.FieldRule{Field: "issuer.tax_information.tax_number", Reason: "whoever issues for the supplier is named in the record"},
 		),
 		MaxLengths: []country.LengthRule{

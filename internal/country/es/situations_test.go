@@ -51,7 +51,7 @@ func work(price int64, tax transaction.Tax) transaction.Item {
 
 // at is somebody at a place, with a number or without.
 func at(kind, code, postal, number string) *transaction.Party {
-	return &transaction.Party{LegalName: "Cliente", Type: kind, TaxNumber: number, Address: &transaction.Address{CountryCode: code, PostalCode: postal}}
+	return &transaction.Party{LegalName: "Cliente", Type: kind, TaxNumber: number, Address: &transaction.Address{CountryCode: code, PostalCode: postal, AddressLine1: "Calle Mayor 1"}}
 }
 
 func settled(d country.Draft, change func(*country.Draft)) country.Draft {

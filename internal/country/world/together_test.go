@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func TestAllFaultsComeInOneAnswer(t *testing.T) {
 			"field_not_valid customer.tax_information.use, field_not_valid items.0.number, field_not_valid transaction_date, field_required customer.address.postal_code, field_required items.1.name, field_required transaction_id, validation_match_invalid payments"},
 		{"Spain: a NIF that is none, tomorrow, a number with a quote", sale("ES", "EUR", "21", body{"transaction_date": "2026-03-03T11:00:00Z", "transaction_number": `"1"`,
 			"customer": body{"legal_name": "Acme", "type": "BUSINESS", "tax_information": body{"tax_number": "A28015866"}}}),
-			"field_not_valid customer.tax_information.tax_number, field_not_valid items.0.number, field_not_valid transaction_date, field_not_valid transaction_number, field_required items.1.name, field_required transaction_id"},
+			"field_not_valid customer.tax_information.tax_number, field_not_valid items.0.number, field_not_valid transaction_date, field_not_valid transaction_number, field_required customer.address.address_line_1, field_required items.1.name, field_required transaction_id"},
 		{"Poland: euros without a rate, a business without a NIP, a rate that is none, an issuer's NIP", sale("PL", "EUR", "19", body{
 			"customer": body{"legal_name": "Acme", "type": "BUSINESS"}, "issuer": body{"legal_name": "Shop", "type": "BUSINESS", "tax_information": body{"tax_number": "7740001455"}}}),
 			"field_not_valid issuer.tax_information.tax_number, field_not_valid items.0.number, field_not_valid items.0.tax_breakdowns.0.rate, field_not_valid items.1.tax_breakdowns.0.rate, field_required customer.tax_information.tax_number, field_required exchange_rate, field_required exchange_rate_date, field_required items.1.name, field_required transaction_id"},
@@ -67,6 +68,35 @@ func TestAllFaultsComeInOneAnswer(t *testing.T) {
 	} {
 		if found := strings.Join(x.faults(transaction.Invoice, c.body), ", "); found != c.want {
 			t.Errorf("%s:\nfound %s\nwant  %s", c.name, found, c.want)
+		}
+	}
+}
+
+// Where the law asks more of an invoice than of what is filed of it, the rule is
+// that use case's: published so, and binding those who have us make the invoice.
+func TestAnInvoiceNeedsMoreThanARecordOfIt(t *testing.T) {
+	packs, err := world.Packs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(atlas.Close)
+	const field = "customer.address.address_line_1"
+	pack, _ := atlas.Pack("ES")
+	if !slices.ContainsFunc(pack.Facts.Required, func(r country.FieldRule) bool { return r.Field == field && r.UseCase == country.Invoicing }) {
+		t.Errorf("%s is not published as a rule of %s", field, country.Invoicing)
+	}
+	x := &examination{t: t, code: "ES", now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)}
+	sold := body{"country_code": "ES", "currency_code": "EUR", "transaction_date": "2026-03-02T11:00:00Z", "transaction_id": "t-1", "transaction_number": "A-1",
+		"supplier": body{"id": strings.Repeat("a", 32)}, "customer": body{"legal_name": "Acme", "type": "BUSINESS", "tax_information": body{"tax_number": "A28015865"}},
+		"items": []any{body{"number": 1, "name": "Chair", "quantity": 1, "unit_price": 12100, "tax_breakdowns": []any{body{"rate": 21, "regime": "VAT"}}}}}
+	for use, want := range map[country.UseCase]string{country.Reporting: "", country.Invoicing: "field_required " + field, country.Both: "field_required " + field} {
+		x.terms = country.Terms{Atlas: atlas, Now: x.now, UseCase: func(string) (country.UseCase, bool) { return use, true }}
+		if found := strings.Join(x.faults(transaction.Invoice, sold), ", "); found != want {
+			t.Errorf("%s: %q instead of %q", use, found, want)
 		}
 	}
 }
