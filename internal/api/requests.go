@@ -143,13 +143,21 @@ func partSchemas() object {
 		return record(about, more, "legal_name", "type")
 	}
 	issuer := party("Who issues on the supplier's behalf.", object{}, object{})
-	customer := party("Who buys.", object{
+	customer := party("Who buys: who it is, or the id of one of your companies, whose facts are then taken.", object{
+		"id":    line("Of an onboarded company, in place of legal_name, type, address and numbers.", 150),
 		"email": object{"type": []any{"string", "null"}, "maxLength": 254, "pattern": `^([^@\s<>,;"` + unfit + `]+@[^@\s<>,;"` + unfit + `.]([^@\s<>,;"` + unfit + `]*[^@\s<>,;"` + unfit + `.])?)?$`, "description": "Where the customer is written to.", "examples": []any{"jane@example.com"}},
 		"phone": object{"type": []any{"string", "null"}, "maxLength": 50, "pattern": `^([^` + unfit + `]*\d[^` + unfit + `]*\d[^` + unfit + `]*\d[^` + unfit + `]*)?$`, "description": "With at least 3 digits."},
 	}, object{
 		"fiscal_code": object{"type": []any{"string", "null"}, "maxLength": 28, "pattern": `^[A-Za-z0-9]*$`, "description": "IT codice fiscale."},
 		"use":         object{"type": []any{"string", "null"}, "maxLength": 10, "pattern": wordPattern, "description": "What the customer uses the document for: MX UsoCFDI of this sale.", "examples": []any{"G03"}},
 	})
+	delete(customer, "required")
+	customer["if"], customer["else"] = needs("id"), object{"required": list("legal_name", "type")}
+	var facts []any
+	for _, name := range []string{"legal_name", "type", "trade_name", "entity_number"} {
+		facts = append(facts, needs(name))
+	}
+	customer["then"] = object{"not": object{"anyOf": append(facts, object{"required": list("address"), "properties": object{"address": object{"type": "object"}}})}}
 	electronic := record("An EAS code with an identifier; in Italy IT:SDI with 7 or 6 characters, or IT:PEC with an address.", object{
 		"scheme": object{"type": "string", "pattern": `^([A-Z0-9]{2}|[A-Z0-9]{4}|IT:SDI|IT:PEC)$`, "description": "Code of the list of electronic address schemes.", "examples": []any{"0208"}}, "id": filled("Identifier within the scheme.", 100),
 	}, "scheme", "id")
@@ -327,6 +335,7 @@ func companySchemas() object {
 				"country_code": code("Country whose rules the company obeys.", twoLetters, "ie"), "language_code": optionalCode("Language of its documents.", twoLetters, "en"),
 				"external_id": identifier("Your own id of the company: the idempotency key."),
 			}),
+			"type":       object{"enum": []any{"BUSINESS", "INDIVIDUAL", "", nil}, "description": "A person needs no tax number where nothing is filed; BUSINESS unless said."},
 			"legal_name": filled("Full name.", 450), "company_number": line("Number in a register.", 100), "address": ref("CompanyAddress"), "tax_credentials": credentials,
 			"tax_information": record("How the company is known to its tax authority.", object{"tax_number": filled("Tax number.", 50), "regime": line("Tax it is registered for, for example VAT.", 10)}),
 			"branding":        brandingSchema(),
@@ -335,8 +344,13 @@ func companySchemas() object {
 	}
 	whole := properties()
 	whole["meta"].(object)["required"] = list("country_code", "external_id")
-	whole["tax_information"].(object)["required"] = list("tax_number")
-	company := record("A company in whose name sales are issued. Members that are not listed are ignored.", whole, "meta", "legal_name", "address", "tax_information")
+	whole["tax_information"].(object)["properties"].(object)["tax_number"] = line("Tax number; a person may have none where nothing is filed.", 50)
+	company := record("A company in whose name sales are issued, or that buys. Members that are not listed are ignored.", whole, "meta", "legal_name", "address")
+	company["allOf"] = []any{object{
+		"if": object{"required": list("type"), "properties": object{"type": object{"const": "INDIVIDUAL"}}},
+		"else": object{"required": list("tax_information"), "properties": object{"tax_information": object{"required": list("tax_number"),
+			"properties": object{"tax_number": filled("", 50)}}}},
+	}}
 	company["if"] = object{"properties": object{"meta": object{"properties": object{"country_code": object{"pattern": "^[Xx][^Kk]$"}}}}}
 	company["then"] = object{"properties": object{"address": object{"required": list("country_code")}}}
 	company["else"] = object{"properties": object{"address": object{"required": list("country_code", "address_line_1", "city"),

@@ -47,11 +47,13 @@ func Examine(kind transaction.Kind, body []byte, terms Terms) (*Examined, error)
 		return nil, err
 	}
 	c := &examiner{Reading: read, tx: read.Transaction, terms: terms, shape: read.Faults.Listed()}
+	unknown := c.unknownCustomer()
+	c.shape = append(c.shape, unknown...)
 	if c.findCountry() {
 		c.operation()
 		c.facts()
 	}
-	c.refused = slices.Clone(c.Faults.Listed())
+	c.refused = append(slices.Clone(c.Faults.Listed()), unknown...)
 	c.money()
 	c.checks()
 	if err := c.Faults.Err("the transaction"); err != nil {
@@ -61,6 +63,17 @@ func Examine(kind transaction.Kind, body []byte, terms Terms) (*Examined, error)
 		Transaction: c.tx, Pack: c.pack, UseCase: c.useCase, Totals: c.totals,
 		Warnings: append(c.Warnings, c.cautions.Listed()...),
 	}, nil
+}
+
+// unknownCustomer: of a customer that is named by the id of a company nothing is
+// known here, because nothing stored is looked at. No rule and no check speaks of
+// it, as of a member that was refused; whoever looks the company up asks
+// [Pack.Check] again.
+func (c *examiner) unknownCustomer() []fault.Fault {
+	if c.tx == nil || c.tx.Customer == nil || c.tx.Customer.ID == "" {
+		return nil
+	}
+	return []fault.Fault{{Field: "customer"}}
 }
 
 // examiner goes on where the reading of the body ended.

@@ -11,6 +11,7 @@ type Supplier struct {
 	CountryCode   string // upper case
 	LanguageCode  string
 	LegalName     string
+	Type          string // transaction.Business or Individual; empty is Business
 	CompanyNumber string
 	Address       transaction.Address
 	TaxNumber     string

@@ -123,6 +123,10 @@ func migrationCases() map[int]migrationCase {
 			},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM companies WHERE company_id LIKE 'ret%' AND NOT legal_hold": "{n}"},
 		},
+		29: {
+			Write: []string{"INSERT INTO bodies (operation_id, body, digest) VALUES ('cust{n}', 'b', 'd')"},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM bodies WHERE operation_id LIKE 'cust%' AND customer IS NULL": "{n}"},
+		},
 		27: {
 			Write: []string{
 				"INSERT INTO inbox_messages (message_id, endpoint, country, live, name, handle, receipt, raw, received_at) VALUES ('m{n}', 'XX.test', 'XX', false, 'name {n}', 'h', '{}', '', 1)",

@@ -201,7 +201,7 @@ func (s *Service) operation(r db.Reader, scope, id string) (*operation, error) {
 		return nil, err
 	}
 	var warnings *string
-	if err := r.Row("SELECT body, warnings FROM bodies WHERE operation_id = $1", id).Scan(&o.body, &warnings); err != nil {
+	if err := r.Row("SELECT body, warnings, coalesce(customer, '') FROM bodies WHERE operation_id = $1", id).Scan(&o.body, &warnings, &o.customer); err != nil {
 		return nil, fmt.Errorf("read the body of %s: %w", id, err)
 	}
 	o.warnings = ReadFaults(warnings)

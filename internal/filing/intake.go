@@ -27,7 +27,8 @@ type submission struct {
 	body        []byte
 	digest      string // of what the body says; empty: taken when it is needed
 	lane        string
-	draw        *draw // from which it gets its number; nil: it has one, or needs none
+	customer    string // facts of the company that it names as its customer, as stored
+	draw        *draw  // from which it gets its number; nil: it has one, or needs none
 }
 
 // accepted is what the intake decided.
@@ -62,7 +63,7 @@ func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Ki
 		return "", fmt.Errorf("make an operation id: %w", err)
 	}
 	sub := s.submission(id.String(), caller, examined, body)
-	sub.draw = look.draw
+	sub.draw, sub.customer = look.draw, look.customer
 	answer, err := s.intake.Do(ctx, sub)
 	if err != nil {
 		return "", err
@@ -255,7 +256,7 @@ func (in *intakeSet) add(i int, attempt int64, waits bool, now time.Time) {
 		string(sub.examined.UseCase), t.SupplierID, t.Number, db.Micros(t.Date), db.Micros(now), db.Null(t.ReferenceID),
 		sub.lane, string(stage), string(Processing), due, sub.examined.Pack.Version, len(sub.body),
 	})
-	in.bodies = append(in.bodies, []any{sub.operationID, sub.body, encodeFaults(sub.examined.Warnings), db.Null(sub.digest)})
+	in.bodies = append(in.bodies, []any{sub.operationID, sub.body, encodeFaults(sub.examined.Warnings), db.Null(sub.digest), db.Null(sub.customer)})
 }
 
 const operationColumns = "operation_id,client_id,transaction_id,attempt,kind,country,live,use_case,supplier_id,number,dated_at,accepted_at,reference_id,lane,stage,status,due_at,pack_version,bytes"
@@ -267,7 +268,7 @@ func (in *intakeSet) write(tx *db.Tx) error {
 	if err := tx.Insert("operations", operationColumns, in.operations...); err != nil {
 		return fmt.Errorf("store operations: %w", err)
 	}
-	if err := tx.Insert("bodies", "operation_id,body,warnings,digest", in.bodies...); err != nil {
+	if err := tx.Insert("bodies", "operation_id,body,warnings,digest,customer", in.bodies...); err != nil {
 		return fmt.Errorf("store bodies: %w", err)
 	}
 	if err := noteSeries(tx, in.named); err != nil {

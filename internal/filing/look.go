@@ -13,16 +13,17 @@ import (
 const unknownSupplier = "external_id:"
 
 // looker finds what a body leaves to the client's own records: the company
-// behind an external_id, the series of a number that is missing. A body that
+// behind an external_id or a customer's id, the series of a number that is missing. A body that
 // says everything itself costs no look.
 type looker struct {
 	ctx     context.Context
 	service *Service
 	caller  Caller
 
-	draw   *draw
-	looked bool
-	err    error
+	draw     *draw
+	customer string // see customerOf
+	looked   bool
+	err      error
 }
 
 // terms are the service's, with the series of this client.
@@ -50,6 +51,9 @@ func (l *looker) look(code string, t *transaction.Transaction) {
 				t.SupplierID = unknownSupplier + t.SupplierOwnID
 			}
 		}
+		if l.customer, err = l.service.customerOf(r, l.caller.Scope, t); err != nil {
+			return err
+		}
 		if t.Number == "" && t.Kind != transaction.Backfill {
 			l.draw, err = l.service.seriesFor(r, l.caller.Scope, code, t)
 		}
@@ -59,7 +63,7 @@ func (l *looker) look(code string, t *transaction.Transaction) {
 
 // complete looks for what an accepted body still needs. A backfill has a number of its own.
 func (l *looker) complete(in *country.Examined) error {
-	if t := in.Transaction; t.SupplierOwnID != "" || t.Number == "" && t.Kind != transaction.Backfill {
+	if t := in.Transaction; t.SupplierOwnID != "" || t.Customer != nil && t.Customer.ID != "" || t.Number == "" && t.Kind != transaction.Backfill {
 		l.look(in.Pack.Code, t)
 	}
 	return l.err

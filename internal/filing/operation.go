@@ -41,6 +41,7 @@ type operation struct {
 
 	warnings []fault.Fault
 	body     []byte
+	customer string // facts of the company that the body names by id, as stored
 	digest   string // of what the body says; empty: taken when it is needed
 	document *transaction.Transaction
 	totals   transaction.Totals
@@ -90,6 +91,7 @@ func (o *operation) decode() error {
 	if o.series != "" {
 		t.Number = o.number
 	}
+	WithCustomer(t, o.customer)
 	o.document = t
 	o.totals, _ = transaction.Calculate(t.Items)
 	return nil

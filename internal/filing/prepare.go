@@ -38,6 +38,9 @@ func (b *batch) prepare(ctx context.Context, o *operation) error {
 			Message: "supplier.id is not the id of an onboarded company"})
 		return nil
 	}
+	if !b.meetCustomer(o) {
+		return nil
+	}
 	if o.kind == transaction.Backfill {
 		b.settle(outcome{op: o, status: Success})
 		return nil

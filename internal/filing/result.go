@@ -149,6 +149,7 @@ type ResultSupplier struct {
 
 // ResultParty is a party as submitted.
 type ResultParty struct {
+	ID             string               `json:"id,omitempty"` // of the company whose facts these are, where it was named so
 	LegalName      string               `json:"legal_name"`
 	TradeName      *string              `json:"trade_name"`
 	EntityNumber   *string              `json:"entity_number"`
@@ -309,10 +310,10 @@ func reasons(taxes []ResultTax, facts country.Facts) {
 }
 
 func party(p *transaction.Party) *ResultParty {
-	if p == nil {
+	if p == nil || p.ID != "" && p.LegalName == "" { // a company that nobody knows
 		return nil
 	}
-	r := &ResultParty{LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type, Email: opt(p.Email), Phone: opt(p.Phone)}
+	r := &ResultParty{ID: p.ID, LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type, Email: opt(p.Email), Phone: opt(p.Phone)}
 	if p.TaxNumber+p.TaxRegime+p.FiscalCode+p.TaxUse != "" {
 		r.TaxInformation = &ResultTaxNumber{TaxNumber: opt(p.TaxNumber), Regime: opt(p.TaxRegime), FiscalCode: opt(p.FiscalCode), Use: opt(p.TaxUse)}
 	}

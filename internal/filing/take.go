@@ -178,18 +178,18 @@ func (v *visit) load(r db.Reader, ops []*operation) error {
 			filed = append(filed, o.id)
 		}
 	}
-	rows, err := r.Query("SELECT operation_id, body, warnings, coalesce(digest, '') FROM bodies WHERE "+v.db.In("operation_id", "$1"), db.Strings(all))
+	rows, err := r.Query("SELECT operation_id, body, warnings, coalesce(digest, ''), coalesce(customer, '') FROM bodies WHERE "+v.db.In("operation_id", "$1"), db.Strings(all))
 	if err != nil {
 		return fmt.Errorf("load bodies: %w", err)
 	}
 	if err := rows.Each(func(scan func(...any) error) error {
-		var id, digest string
+		var id, digest, customer string
 		var body []byte
 		var warnings *string
-		if err := scan(&id, &body, &warnings, &digest); err != nil {
+		if err := scan(&id, &body, &warnings, &digest, &customer); err != nil {
 			return err
 		}
-		byID[id].body, byID[id].warnings, byID[id].digest = body, ReadFaults(warnings), digest
+		byID[id].body, byID[id].warnings, byID[id].digest, byID[id].customer = body, ReadFaults(warnings), digest, customer
 		return nil
 	}); err != nil {
 		return err

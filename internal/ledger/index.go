@@ -112,14 +112,14 @@ func (x *indexer) round(ctx context.Context) error {
 	return nil
 }
 
-const indexedColumns = "o.operation_id, o.transaction_id, o.country, o.supplier_id, o.number, o.kind, b.body FROM operations o JOIN bodies b ON b.operation_id = o.operation_id"
+const indexedColumns = "o.operation_id, o.transaction_id, o.country, o.supplier_id, o.number, o.kind, b.body, coalesce(b.customer, '') FROM operations o JOIN bodies b ON b.operation_id = o.operation_id"
 
 // nextSQL says of both tables where to begin: PostgreSQL merges them and would
 // otherwise walk one of them from its start.
 const nextSQL = "SELECT " + indexedColumns + " WHERE o.operation_id > $1 AND b.operation_id > $1 ORDER BY o.operation_id LIMIT $2"
 
 func scanIndexed(scan func(...any) error) (o indexed, err error) {
-	return o, scan(&o.id, &o.transactionID, &o.country, &o.supplierID, &o.number, &o.kind, &o.body)
+	return o, scan(&o.id, &o.transactionID, &o.country, &o.supplierID, &o.number, &o.kind, &o.body, &o.customer)
 }
 
 // indexNew indexes the next operations by id; true when there may be more.

@@ -90,6 +90,7 @@ type indexed struct {
 	id, transactionID, country, supplierID, number string
 	kind                                           transaction.Kind
 	body                                           []byte
+	customer                                       string // as stored, where the body names it by id
 }
 
 // terms are what the submitted body says.
@@ -104,6 +105,7 @@ func (o *indexed) terms() termSet {
 	if t == nil {
 		return set
 	}
+	filing.WithCustomer(t, o.customer)
 	set.addText(t.Number)
 	for _, p := range []*transaction.Party{t.Customer, t.Issuer} {
 		if p != nil && p.TaxNumber != "" {

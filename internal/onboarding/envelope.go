@@ -49,6 +49,7 @@ type Company struct {
 	Status         string              `json:"status"`
 	Meta           Meta                `json:"meta"`
 	LegalName      string              `json:"legal_name"`
+	Type           string              `json:"type"`
 	CompanyNumber  *string             `json:"company_number"`
 	Address        transaction.Address `json:"address"`
 	TaxInformation TaxInformation      `json:"tax_information"`

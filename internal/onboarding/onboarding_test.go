@@ -82,7 +82,7 @@ func readBack(t *testing.T, w *world, id string, file []byte) {
 		t.Fatal(err)
 	}
 	got := asJSON(t, shown)
-	prefix := `{"id":"` + id + `","status":"active","meta":{"country_code":"es","language_code":"es","external_id":"shop-1"},"legal_name":"Tienda Uno SL",` +
+	prefix := `{"id":"` + id + `","status":"active","meta":{"country_code":"es","language_code":"es","external_id":"shop-1"},"legal_name":"Tienda Uno SL","type":"BUSINESS",` +
 		`"company_number":"M-1","address":{"country_code":"ES","city":"Madrid","postal_code":"28001","address_line_1":"Calle Mayor 1"},` +
 		`"tax_information":{"tax_number":"B98602642","regime":"VAT"},"settings":{"level":5,"loud":false,"office":"north","software":"tributary"},` +
 		`"credentials":[{"kind":"certificate","subject":"CN=Tienda Uno, serialNumber=IDCES-B98602642","fingerprint":"`

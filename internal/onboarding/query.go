@@ -1,6 +1,7 @@
 package onboarding
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 const (
@@ -54,7 +56,7 @@ func (c *Companies) supplier(id string, p *profile) country.Supplier {
 	pack, _ := c.cfg.Atlas.Pack(p.CountryCode)
 	s := country.Supplier{
 		ID: id, ExternalID: p.ExternalID, CountryCode: p.country(), Closed: p.Closed, LanguageCode: strings.ToUpper(p.LanguageCode),
-		LegalName: p.LegalName, CompanyNumber: p.CompanyNumber, Address: p.Address,
+		LegalName: p.LegalName, Type: cmp.Or(p.Type, transaction.Business), CompanyNumber: p.CompanyNumber, Address: p.Address,
 		TaxNumber: p.TaxNumber, TaxRegime: p.Regime, Settings: withDefaults(p.Settings, pack.Facts), Branding: brandingOf(p.Branding),
 	}
 	if s.LanguageCode == "" && len(pack.Facts.Languages) > 0 {
@@ -198,7 +200,7 @@ func (c *Companies) show(s storedCompany) Company {
 	shown := Company{
 		ID: s.id, Status: statusActive,
 		Meta:      Meta{CountryCode: p.CountryCode, LanguageCode: orNull(p.LanguageCode), ExternalID: p.ExternalID},
-		LegalName: p.LegalName, CompanyNumber: orNull(p.CompanyNumber), Address: p.Address,
+		LegalName: p.LegalName, Type: cmp.Or(p.Type, transaction.Business), CompanyNumber: orNull(p.CompanyNumber), Address: p.Address,
 		TaxInformation: TaxInformation{TaxNumber: p.TaxNumber, Regime: orNull(p.Regime)},
 		Branding:       p.Branding,
 		Settings:       withDefaults(p.Settings, pack.Facts),

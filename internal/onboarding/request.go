@@ -52,6 +52,7 @@ type profile struct {
 	LanguageCode  string              `json:"language_code,omitempty"`
 	ExternalID    string              `json:"external_id"`
 	LegalName     string              `json:"legal_name"`
+	Type          string              `json:"type,omitempty"` // empty: a business
 	CompanyNumber string              `json:"company_number,omitempty"`
 	Address       transaction.Address `json:"address"`
 	TaxNumber     string              `json:"tax_number"`
@@ -67,6 +68,9 @@ func (p *profile) country() string { return strings.ToUpper(p.CountryCode) }
 // taxKey is the tax number as it is compared: its normal form where the
 // country has one, so that "ES B-12345678" and "b12345678" are one company.
 func (p *profile) taxKey() string {
+	if p.TaxNumber == "" {
+		return "external_id " + p.ExternalID // a person: nobody else has it
+	}
 	if number := taxid.Check(p.country(), p.TaxNumber).Number; number != "" {
 		return number
 	}
@@ -105,6 +109,8 @@ func read(body []byte, patch bool, into *profile, picture func([]byte) (*account
 			q.object(n, name, func(member, path string, n *strictjson.Value) bool { return q.meta(member, path, n, into) })
 		case "legal_name":
 			q.line(n, name, nameMax, &into.LegalName)
+		case "type":
+			q.kind(n, name, into)
 		case "company_number":
 			q.line(n, name, companyNumberMax, &into.CompanyNumber)
 		case "address":
@@ -169,6 +175,20 @@ func (q *request) line(n *strictjson.Value, path string, max int, into *string) 
 		*into = ""
 	}
 	return true
+}
+
+// kind reads whether a company is a business, which it is unless it says so, or a person.
+func (q *request) kind(n *strictjson.Value, path string, into *profile) {
+	var text string
+	if !q.line(n, path, externalIDMax, &text) {
+		return
+	}
+	switch text {
+	case "", transaction.Business, transaction.Individual:
+		into.Type = text
+	default:
+		q.refuse(path, fault.FieldNotValid, "must be one of %s, %s", transaction.Business, transaction.Individual)
+	}
 }
 
 // letters reads a code of letters in either case.
@@ -276,7 +296,9 @@ func (q *request) complete(p *profile, pack country.Pack) {
 		need("address.address_line_1", p.Address.AddressLine1)
 		need("address.city", p.Address.City)
 	}
-	need(fieldTaxNumber, p.TaxNumber)
+	if p.Type != transaction.Individual || pack.Connect != nil {
+		need(fieldTaxNumber, p.TaxNumber) // a person has none where nothing is filed
+	}
 }
 
 // faulty reports whether a field, or an object around it, has been refused already.

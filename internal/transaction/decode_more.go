@@ -16,6 +16,8 @@ import (
 // customerMember reads what only a customer has.
 func (d *decoder) customerMember(name string, p *Party) bool {
 	switch name {
+	case "id":
+		d.Line(&p.ID, identifierMax)
 	case "email":
 		d.email(&p.Email)
 	case "phone":

@@ -247,6 +247,10 @@ func (d *decoder) party(more func(name string, p *Party) bool) *Party {
 	if st != strictjson.Taken {
 		return nil
 	}
+	if p.ID != "" {
+		d.factsBesideID(p, got&gotName != 0, got&gotType != 0)
+		return p
+	}
 	if got&gotName == 0 {
 		d.Missing("legal_name")
 	}
@@ -254,6 +258,22 @@ func (d *decoder) party(more func(name string, p *Party) bool) *Party {
 		d.Missing("type")
 	}
 	return p
+}
+
+// factsBesideID refuses what would contradict, or repeat, the company that an id
+// names. How the buyer is reached, and what for, is the sale's own.
+func (d *decoder) factsBesideID(p *Party, named, typed bool) {
+	for _, fact := range []struct {
+		member string
+		sent   bool
+	}{
+		{"legal_name", named || p.LegalName != ""}, {"type", typed || p.Type != ""}, {"trade_name", p.TradeName != ""}, {"entity_number", p.EntityNumber != ""},
+		{"address", p.Address != nil}, {"tax_information.tax_number", p.TaxNumber != ""}, {"tax_information.regime", p.TaxRegime != ""},
+	} {
+		if fact.sent {
+			d.RefuseMember(fact.member, fault.ValidationMatchInvalid, "is the company's own, which id names; send one of them")
+		}
+	}
 }
 
 func (d *decoder) taxInformation(p *Party, customer bool) {

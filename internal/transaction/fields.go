@@ -21,7 +21,7 @@ func FieldPaths() []string {
 	paths = append(paths, below("items.*.classification", "scheme", "code")...)
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
 	paths = append(paths, below(memberPaidFor, "transaction_id", "amount")...)
-	paths = append(paths, "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
+	paths = append(paths, "customer.id", "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
 	for _, party := range []string{"customer", "issuer"} {
 		paths = append(paths, party)
 		for _, member := range []string{"legal_name", "trade_name", "entity_number", "type", "tax_information",
@@ -377,6 +377,8 @@ func (p *Party) field(path string) (string, bool) {
 		return p.EntityNumber, true
 	case "type":
 		return p.Type, true
+	case "id":
+		return p.ID, true
 	case "email":
 		return p.Email, true
 	case "phone":

@@ -170,6 +170,7 @@ type Party struct {
 	Electronic   *ElectronicAddress // where documents are delivered electronically
 
 	// Customers only.
+	ID           string `json:",omitempty"` // of an onboarded company, whose facts are taken
 	Email, Phone string
 	FiscalCode   string // IT codice fiscale
 	TaxUse       string // what the buyer uses the document for: MX UsoCFDI
