@@ -429,7 +429,7 @@ func replaceSecret(n *node, company, secret string) {
 	n.T.Helper()
 	workers := river.NewWorkers()
 	n.Companies.Workers(workers)
-	must(n.T, n.DB.StartJobs(context.Background(), db.Jobs{Workers: workers, Parallel: 1}))
+	must(n.T, n.DB.StartJobs(context.Background(), db.Jobs{Workers: workers, Parallel: 1, Clients: n.Companies.ClientJobs()}))
 	e, err := n.Companies.Patch(context.Background(), client, company, []byte(`{"tax_credentials": {"password": "`+secret+`"}}`))
 	must(n.T, err)
 	deadline := time.Now().Add(patience)
