@@ -123,7 +123,7 @@ func migrationCases() map[int]migrationCase {
 			},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM companies WHERE company_id LIKE 'ret%' AND NOT legal_hold": "{n}"},
 		},
-		30: {
+		31: {
 			Write: []string{"INSERT INTO bodies (operation_id, body, digest) VALUES ('cust{n}', 'b', 'd')"},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM bodies WHERE operation_id LIKE 'cust%' AND customer IS NULL": "{n}"},
 		},
