@@ -151,7 +151,7 @@ func TestWhoDawdlesAtTheAdminListenerIsCutOff(t *testing.T) {
 	if srv.ReadHeaderTimeout <= 0 || srv.ReadTimeout <= 0 || srv.WriteTimeout <= 0 || srv.IdleTimeout <= 0 {
 		t.Errorf("a limit is missing: %+v", srv)
 	}
-	const short = 250 * time.Millisecond
+	const short = time.Second
 	srv.ReadHeaderTimeout, srv.ReadTimeout, srv.WriteTimeout, srv.IdleTimeout = short, short, short, short
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
