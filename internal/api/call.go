@@ -272,10 +272,20 @@ func (c *call) answer(status int, v any) error {
 }
 
 // answerPage writes a list entry by entry: what is in memory at a time is an
-// entry, not the whole of its text.
+// entry, not the whole of its text. Asked for its head alone, it says how long
+// the list is.
 func answerPage[T any](c *call, p page[T]) error {
 	c.out.Header().Set("Content-Type", "application/json")
-	c.out.WriteHeader(http.StatusOK)
+	if c.Method != http.MethodHead {
+		c.out.WriteHeader(http.StatusOK)
+	}
+	length := 0
+	send := func(text []byte) {
+		length += len(text)
+		if c.Method != http.MethodHead {
+			c.out.Write(text)
+		}
+	}
 	var out bytes.Buffer
 	out.WriteString(`{"data":[`)
 	write := func(before string, v any) {
@@ -285,7 +295,7 @@ func answerPage[T any](c *call, p page[T]) error {
 		}
 		out.WriteString(before)
 		if out.Write(text); out.Len() > pageBuffer {
-			c.out.Write(out.Bytes())
+			send(out.Bytes())
 			out.Reset()
 		}
 	}
@@ -296,7 +306,11 @@ func answerPage[T any](c *call, p page[T]) error {
 	}
 	write(`],"next_cursor":`, p.Next)
 	out.WriteByte('}')
-	c.out.Write(out.Bytes())
+	send(out.Bytes())
+	if c.Method == http.MethodHead {
+		c.out.Header().Set("Content-Length", strconv.Itoa(length))
+		c.out.WriteHeader(http.StatusOK)
+	}
 	return nil
 }
 
