@@ -98,6 +98,17 @@ func scanLimited(scan func(...any) error) (k LimitedKey, err error) {
 	return k, nil
 }
 
+// State is what a key is good for now: active, revoked or expired.
+func (k LimitedKey) State(now time.Time) string {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return "revoked"
+	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(now):
+		return "expired"
+	}
+	return "active"
+}
+
 func (k *LimitedKey) scopes() string {
 	words := make([]string, len(k.Scopes))
 	for i, s := range k.Scopes {
@@ -197,7 +208,7 @@ func (a *Accounts) CreateLimitedKey(ctx context.Context, by Actor, clientID stri
 }
 
 func (k *LimitedKey) usable(now time.Time) bool {
-	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
+	return k.State(now) == "active"
 }
 
 // revokeLimited ends a key with limits, as a [Key]; false: the client has none of the kid.

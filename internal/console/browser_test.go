@@ -303,6 +303,7 @@ func (c *chromium) rotateKey() {
 // tour looks at every page in light and dark, wide and narrow.
 func (c *chromium) tour(operation string) {
 	c.t.Helper()
+	c.h.keyAndSeries()
 	pages := map[string]string{
 		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation, "deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
 		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account", "simulators": "/simulators", "authorities": "/authorities",

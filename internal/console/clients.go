@@ -14,6 +14,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
@@ -53,6 +54,8 @@ type clientBody struct {
 	Sum       tally
 	Days      int
 	Log       []account.Entry
+	Series    []filing.Series
+	Now       time.Time
 	Fonts     []string
 	Templates []document.Template
 	Rotating  bool
@@ -74,7 +77,7 @@ func (c *Console) clientPage(v *visit) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	body := &clientBody{Client: client, Fonts: document.Fonts(), Templates: document.Templates(), Days: usageDays}
+	body := &clientBody{Client: client, Fonts: document.Fonts(), Templates: document.Templates(), Days: usageDays, Now: c.now()}
 	p := page{Title: cmp.Or(client.Config.DisplayName, client.ID), Place: "Clients", Crumbs: []crumb{{"Clients", Root + "/clients"}}, Body: body}
 	for _, k := range client.Keys {
 		body.Rotating = body.Rotating || k.State == account.Next
@@ -98,6 +101,9 @@ func (c *Console) clientPage(v *visit) (page, error) {
 		}
 	}
 	body.Sum = body.Usage.sum()
+	if body.Series, err = c.cfg.Transactions.ListSeries(v.ctx, client.ID); err != nil {
+		return p, err
+	}
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		body.Log, err = c.cfg.Accounts.AuditLatest(r, client.ID, 0, 12)
 		return err
