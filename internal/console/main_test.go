@@ -33,6 +33,7 @@ import (
 	"tributary/internal/country/generic"
 	"tributary/internal/country/world"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/document/typeset"
 	"tributary/internal/endpoint"
@@ -90,25 +91,7 @@ type house struct {
 	supplier  string
 	refuse    atomic.Bool // the receiver answers 500
 	got       atomic.Int64
-	log       *journal
-}
-
-// journal collects log lines from any goroutine.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
+	log       *dbtest.Journal
 }
 
 // What is dear to make and never changes is made once.
@@ -128,7 +111,7 @@ var (
 
 func build(t testing.TB, d *db.DB) *house {
 	t.Helper()
-	h := &house{t: t, db: d, log: &journal{}}
+	h := &house{t: t, db: d, log: &dbtest.Journal{}}
 	log := slog.New(slog.NewTextHandler(h.log, nil))
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		h.got.Add(1)

@@ -1,15 +1,11 @@
 package db_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/url"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -146,102 +142,6 @@ func healed(d *db.DB, name string) string {
 	}
 }
 
-// proxy stands between the program and the server and can cut a connection in
-// the middle of a COMMIT.
-type proxy struct {
-	l      net.Listener
-	server string
-	// cut is how many bytes of the next COMMIT and its answer pass: up to the
-	// length of the message they are the client's, past it the server's. -1: all.
-	cut   atomic.Int64
-	fired atomic.Int64
-	mute  atomic.Bool // the server's answers do not arrive
-	wg    sync.WaitGroup
-
-	mu    sync.Mutex
-	local []int64 // the ports from which it called the server
-}
-
-var commitMessage = []byte("Q\x00\x00\x00\x0bcommit\x00")
-
-func startProxy(t *testing.T, server string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	p := &proxy{l: l, server: server}
-	p.cut.Store(-1)
-	p.wg.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			p.wg.Go(func() { p.carry(client) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); p.wg.Wait() })
-	return p
-}
-
-func (p *proxy) carry(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("tcp", p.server)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	p.mu.Lock()
-	p.local = append(p.local, int64(server.LocalAddr().(*net.TCPAddr).Port))
-	p.mu.Unlock()
-	var answer atomic.Int64
-	answer.Store(-1) // bytes of the answer that still pass; -1: all
-	p.wg.Go(func() {
-		defer client.Close()
-		defer server.Close()
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := server.Read(buf)
-			if p.mute.Load() {
-				n = 0
-			}
-			if left := answer.Load(); left >= 0 {
-				_, _ = client.Write(buf[:min(int64(n), left)]) // cut right after
-				return
-			}
-			if _, bad := client.Write(buf[:n]); err != nil || bad != nil {
-				return
-			}
-		}
-	})
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := client.Read(buf)
-		if at := bytes.Index(buf[:n], commitMessage); at >= 0 && p.cut.Load() >= 0 {
-			pass := p.cut.Swap(-1)
-			if pass >= 0 {
-				p.fired.Add(1)
-				answer.Store(max(pass-int64(len(commitMessage)), 0))
-				_, _ = server.Write(buf[:int64(at)+min(pass, int64(len(commitMessage)))]) // cut right after
-				if pass < int64(len(commitMessage)) {
-					return
-				}
-				_, _ = io.Copy(io.Discard, client) // until the answer's side cuts
-				return
-			}
-		}
-		if _, bad := server.Write(buf[:n]); err != nil || bad != nil {
-			return
-		}
-	}
-}
-
-// ports are those from which the proxy called the server.
-func (p *proxy) ports() []int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.local)
-}
-
 // Hard case 13: the answer to COMMIT is lost. Nobody hears "stored" of
 // something that is not, and nobody hears "not stored" for certain.
 func TestConnectionCutInCommit(t *testing.T) {
@@ -249,18 +149,18 @@ func TestConnectionCutInCommit(t *testing.T) {
 	address := dbtest.MigratedURL(t)
 	u, err := url.Parse(address)
 	must(t, err)
-	p := startProxy(t, u.Host)
+	p := dbtest.StartProxy(t, u.Host)
 	direct := dbtest.Open(t, db.Config{URL: address})
-	u.Host = p.l.Addr().String()
+	u.Host = p.Addr()
 	d := dbtest.Open(t, db.Config{URL: u.String()})
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
-	whole := int64(len(commitMessage))
+	whole := int64(len(dbtest.CommitMessage))
 	answerLength := int64(len("C\x00\x00\x00\x0bCOMMIT\x00") + len("Z\x00\x00\x00\x05I"))
 	for pass := range whole + answerLength + 1 {
 		id := fmt.Sprintf("cut-%02d", pass)
-		p.cut.Store(pass)
+		p.Cut.Store(pass)
 		err := addAcked(d, id)
-		if p.fired.Load() != pass+1 {
+		if p.Fired.Load() != pass+1 {
 			t.Fatalf("cut %d did not happen", pass)
 		}
 		have := stored(t, direct)[id]
@@ -286,16 +186,16 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 	address := dbtest.MigratedURL(t)
 	u, err := url.Parse(address)
 	must(t, err)
-	p := startProxy(t, u.Host)
-	u.Host = p.l.Addr().String()
+	p := dbtest.StartProxy(t, u.Host)
+	u.Host = p.Addr()
 	d := dbtest.Open(t, db.Config{URL: u.String(), Guest: true})
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
 	db.SetPatience(d, 200*time.Millisecond)
-	p.mute.Store(true)
+	p.Mute.Store(true)
 	if err := addAcked(d, "lost"); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("a write to a silent server answers %v", err)
 	}
-	p.mute.Store(false)
+	p.Mute.Store(false)
 	db.SetPatience(d, time.Minute)
 	must(t, addAcked(d, "healed"))
 	if have := stored(t, d); have["lost"] || !have["healed"] {
@@ -308,17 +208,17 @@ func TestConnectionsCutInCommitUnderLoad(t *testing.T) {
 	address := dbtest.MigratedURL(t)
 	u, err := url.Parse(address)
 	must(t, err)
-	p := startProxy(t, u.Host)
-	u.Host = p.l.Addr().String()
+	p := dbtest.StartProxy(t, u.Host)
+	u.Host = p.Addr()
 	d := dbtest.Open(t, db.Config{URL: u.String()})
 	l := startLoad(t, d, 12)
 	for cut := range int64(20) {
-		p.cut.Store(cut * 2)
+		p.Cut.Store(cut * 2)
 		l.until(20)
 	}
-	p.cut.Store(-1)
+	p.Cut.Store(-1)
 	l.end(d)
-	if p.fired.Load() < 10 || len(l.unknown) == 0 {
-		t.Errorf("%d connections were cut, %d outcomes unknown: the test tests nothing", p.fired.Load(), len(l.unknown))
+	if p.Fired.Load() < 10 || len(l.unknown) == 0 {
+		t.Errorf("%d connections were cut, %d outcomes unknown: the test tests nothing", p.Fired.Load(), len(l.unknown))
 	}
 }

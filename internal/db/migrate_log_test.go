@@ -15,7 +15,7 @@ import (
 func TestTheFirstMigrationIsOneLine(t *testing.T) {
 	for level, many := range map[slog.Level]bool{slog.LevelInfo: false, slog.LevelDebug: true} {
 		dbtest.EachURL(t, func(t *testing.T, url string) {
-			var said lockedBuffer
+			var said dbtest.Journal
 			d, err := db.Open(context.Background(), db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: level}))})
 			must(t, err)
 			defer func() { _ = d.Close() }() // tested elsewhere

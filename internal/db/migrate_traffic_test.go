@@ -42,7 +42,7 @@ func salesSteps(engine string) (before, after db.Step) {
 func TestMigrationBesideTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
-		var said lockedBuffer
+		var said dbtest.Journal
 		ctx := context.Background()
 		next, err := db.Open(ctx, db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, nil))})
 		must(t, err)
@@ -70,7 +70,7 @@ func TestMigrationBesideTheVersionBefore(t *testing.T) {
 			migrated <- err
 		}()
 		if next.Engine() == "postgres" {
-			said.await(t, "steps back") // the table is read by somebody: nobody waits behind the migration for long
+			said.Await(t, "steps back") // the table is read by somebody: nobody waits behind the migration for long
 			close(end)
 		}
 		must(t, <-migrated)
@@ -231,7 +231,7 @@ func TestOnlyIndexesFollowAnIndexBuiltConcurrently(t *testing.T) {
 func TestWaitingForAnotherMigrationCanBeGivenUp(t *testing.T) {
 	t.Parallel()
 	url := dbtest.PostgresURL(t)
-	var said lockedBuffer
+	var said dbtest.Journal
 	d, err := db.Open(context.Background(), db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	must(t, err)
 	defer func() { _ = d.Close() }() // tested elsewhere
@@ -243,19 +243,9 @@ func TestWaitingForAnotherMigrationCanBeGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	migrated := make(chan error, 1)
 	go func() { migrated <- second(d.Migrate(ctx)) }()
-	said.await(t, "another node that migrates")
+	said.Await(t, "another node that migrates")
 	cancel()
 	if err := <-migrated; err == nil || !strings.Contains(err.Error(), "other nodes that migrate") {
 		t.Errorf("a migration that was given up answers %v", err)
-	}
-}
-
-// await waits until something is said.
-func (b *lockedBuffer) await(t *testing.T, text string) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(b.String(), text); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log never says %q:\n%s", text, b.String())
-		}
 	}
 }

@@ -1,12 +1,10 @@
 package db_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -246,7 +244,7 @@ func TestShutdownCancelsWorkAfterItsGrace(t *testing.T) {
 func TestPumpSurvivesClaimErrorsAndPanics(t *testing.T) {
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
-		var log lockedBuffer
+		var log dbtest.Journal
 		worked := make(chan string, 8)
 		finish := finishing(t, d, worked)
 		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 2, Log: slog.New(slog.NewTextHandler(&log, nil)), Work: func(ctx context.Context, l *db.Lease[string]) {
@@ -272,24 +270,6 @@ func TestPumpSurvivesClaimErrorsAndPanics(t *testing.T) {
 			}
 		}
 	})
-}
-
-// lockedBuffer collects a log that several goroutines write.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // One receiver hangs and has a long backlog; the others' rows go through, and

@@ -26,13 +26,13 @@ import (
 )
 
 // throughProxy opens a database whose server can be made to say nothing.
-func throughProxy(t *testing.T) (d, direct *db.DB, p *proxy) {
+func throughProxy(t *testing.T) (d, direct *db.DB, p *dbtest.Proxy) {
 	t.Helper()
 	address := dbtest.MigratedURL(t)
 	u, err := url.Parse(address)
 	must(t, err)
-	p = startProxy(t, u.Host)
-	u.Host = p.l.Addr().String()
+	p = dbtest.StartProxy(t, u.Host)
+	u.Host = p.Addr()
 	d, direct = dbtest.Open(t, db.Config{URL: u.String()}), dbtest.Open(t, db.Config{URL: address})
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
 	return d, direct, p
@@ -45,7 +45,7 @@ func TestGroupOnASilentServerIsAnsweredInTime(t *testing.T) {
 	d, direct, p := throughProxy(t)
 	const patience = 1500 * time.Millisecond
 	db.SetPatience(d, patience)
-	p.mute.Store(true)
+	p.Mute.Store(true)
 	began := time.Now()
 	var wg sync.WaitGroup
 	for i := range 60 {
@@ -62,7 +62,7 @@ func TestGroupOnASilentServerIsAnsweredInTime(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("all 60 were answered after %s", time.Since(began))
-	p.mute.Store(false)
+	p.Mute.Store(false)
 	db.SetPatience(d, db.Patience)
 	must(t, addAcked(d, "healed"))
 	if have := stored(t, direct); !have["healed"] {
@@ -75,7 +75,7 @@ func TestQuestionsToASilentServerEnd(t *testing.T) {
 	t.Parallel()
 	d, _, p := throughProxy(t)
 	q := work(t, d)
-	p.mute.Store(true)
+	p.Mute.Store(true)
 	const limit = 500 * time.Millisecond
 	var wg sync.WaitGroup
 	for what, ask := range map[string]func() error{
@@ -104,7 +104,7 @@ func TestQuestionsToASilentServerEnd(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	p.mute.Store(false)
+	p.Mute.Store(false)
 	healed(d, "healed")
 }
 
@@ -126,7 +126,7 @@ func TestConnectionsAreGivenUpAfterAnUnknownOutcome(t *testing.T) {
 	if len(before) < 3 {
 		t.Fatalf("only %d connections: the test tests nothing", len(before))
 	}
-	p.cut.Store(int64(len(commitMessage)))
+	p.Cut.Store(int64(len(dbtest.CommitMessage)))
 	if err := addAcked(d, "unknown"); !errors.Is(err, db.ErrOutcomeUnknown) {
 		t.Fatalf("the cut commit answers %v", err)
 	}
@@ -149,12 +149,12 @@ func TestConnectionsAreGivenUpAfterAnUnknownOutcome(t *testing.T) {
 }
 
 // proxied are the server's sessions that come through the proxy.
-func proxied(t *testing.T, direct *db.DB, p *proxy) map[string]bool {
+func proxied(t *testing.T, direct *db.DB, p *dbtest.Proxy) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
 	must(t, direct.Read(t.Context(), func(r db.Reader) error {
 		pids, err := db.Collect(r, func(scan func(...any) error) (pid string, err error) { return pid, scan(&pid) },
-			"SELECT pid::text FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tributary' AND client_port = ANY($1)", p.ports())
+			"SELECT pid::text FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tributary' AND client_port = ANY($1)", p.Ports())
 		for _, pid := range pids {
 			found[pid] = true
 		}

@@ -1,15 +1,11 @@
 package filing_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"tributary/internal/country"
@@ -22,71 +18,6 @@ import (
 	"tributary/internal/transaction/transactiontest"
 )
 
-// cutter stands between the program and PostgreSQL and swallows the answer to a COMMIT.
-type cutter struct {
-	l     net.Listener
-	to    string
-	armed atomic.Bool
-	wg    sync.WaitGroup
-}
-
-func newCutter(t *testing.T, to string) *cutter {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	c := &cutter{l: l, to: to}
-	c.wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.wg.Go(func() { c.carry(conn) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); c.wg.Wait() })
-	return c
-}
-
-func (c *cutter) carry(from net.Conn) {
-	defer from.Close()
-	to, err := net.Dial("tcp", c.to)
-	if err != nil {
-		return
-	}
-	defer to.Close()
-	var mute atomic.Bool
-	c.wg.Go(func() {
-		defer from.Close()
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := to.Read(buf)
-			if err != nil || mute.Load() {
-				return // the answer to COMMIT ends here
-			}
-			if _, err := from.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-	})
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		if err != nil {
-			return
-		}
-		if bytes.Contains(buf[:n], []byte("Q\x00\x00\x00\x0bcommit\x00")) && c.armed.CompareAndSwap(true, false) {
-			mute.Store(true)
-			_, _ = to.Write(buf[:n])         // the server commits
-			_, _ = io.Copy(io.Discard, from) // until the other side cuts
-			return
-		}
-		if _, err := to.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
 // Hard case 13: the client hears 503 of a submit that is stored, and retries:
 // one registration, and every operation has its result and its event.
 func TestHardCase13ARetryAfterAnUnknownCommitFilesOnce(t *testing.T) {
@@ -94,14 +25,14 @@ func TestHardCase13ARetryAfterAnUnknownCommitFilesOnce(t *testing.T) {
 	address := dbtest.MigratedURL(t)
 	u, err := url.Parse(address)
 	must(t, err)
-	c := newCutter(t, u.Host)
-	u.Host = c.l.Addr().String()
+	c := dbtest.StartProxy(t, u.Host)
+	u.Host = c.Addr()
 	a := newAuthorities(t)
 	n := newNode(t, dbtest.Open(t, db.Config{URL: u.String()}), a.Setup())
 	body := invoice(byNumber, n.Supplier(byNumber, "s1"), "t1").Body(t)
-	c.armed.Store(true)
+	c.Cut.Store(int64(len(dbtest.CommitMessage))) // the server commits, and its answer is lost
 	_, err = n.Submit(t.Context(), caller(client), transaction.Invoice, body)
-	if fault.KindOf(err) != fault.Unavailable || c.armed.Load() {
+	if fault.KindOf(err) != fault.Unavailable || c.Fired.Load() != 1 {
 		t.Fatalf("the submit whose commit was cut answers %v", err)
 	}
 	again, err := n.Submit(t.Context(), caller(client), transaction.Invoice, body)

@@ -1,11 +1,8 @@
 package filing_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/url"
 	"os"
 	"sync"
@@ -143,79 +140,6 @@ func TestAKilledServerLosesNoTransaction(t *testing.T) {
 	}
 }
 
-// scissors cut a connection to PostgreSQL after so many bytes of a COMMIT and its answer.
-type scissors struct {
-	cutter
-	pass atomic.Int64 // of the next COMMIT; -1: everything
-	cuts atomic.Int64
-}
-
-var commitText = []byte("Q\x00\x00\x00\x0bcommit\x00")
-
-func newScissors(t *testing.T, to string) *scissors {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	s := &scissors{cutter: cutter{l: l, to: to}}
-	s.pass.Store(-1)
-	s.wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.wg.Go(func() { s.carry(conn) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); s.wg.Wait() })
-	return s
-}
-
-func (s *scissors) carry(from net.Conn) {
-	defer from.Close()
-	to, err := net.Dial("tcp", s.to)
-	if err != nil {
-		return
-	}
-	defer to.Close()
-	var left atomic.Int64 // bytes of the answer that still pass; -1: all
-	left.Store(-1)
-	s.wg.Go(func() {
-		defer from.Close()
-		defer to.Close()
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := to.Read(buf)
-			if rest := left.Load(); rest >= 0 {
-				_, _ = from.Write(buf[:min(int64(n), rest)]) // cut right after
-				return
-			}
-			if _, bad := from.Write(buf[:n]); err != nil || bad != nil {
-				return
-			}
-		}
-	})
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		if at := bytes.Index(buf[:n], commitText); at >= 0 {
-			if pass := s.pass.Swap(-1); pass >= 0 {
-				s.cuts.Add(1)
-				whole := int64(len(commitText))
-				left.Store(max(pass-whole, 0))
-				_, _ = to.Write(buf[:int64(at)+min(pass, whole)]) // cut right after
-				if pass >= whole {
-					_, _ = io.Copy(io.Discard, from) // until the answer's side cuts
-				}
-				return
-			}
-		}
-		if _, bad := to.Write(buf[:n]); err != nil || bad != nil {
-			return
-		}
-	}
-}
-
 // Hard case 13 at every byte: the connection ends after k bytes of the submit's
 // COMMIT and its answer. The client hears 503 and submits again; one
 // registration, and every operation, told of or not, has its result and event.
@@ -223,24 +147,24 @@ func TestHardCase13CutAfterAnyByteOfCommitFilesOnce(t *testing.T) {
 	t.Parallel()
 	u, err := url.Parse(dbtest.MigratedURL(t))
 	must(t, err)
-	s := newScissors(t, u.Host)
-	u.Host = s.l.Addr().String()
+	s := dbtest.StartProxy(t, u.Host)
+	u.Host = s.Addr()
 	a := newAuthorities(t)
 	n := newNode(t, dbtest.Open(t, db.Config{URL: u.String()}), a.Setup())
 	supplier := n.Supplier(byNumber, "s1")
-	all := int64(len(commitText) + len("C\x00\x00\x00\x0bCOMMIT\x00") + len("Z\x00\x00\x00\x05I"))
+	all := int64(len(dbtest.CommitMessage) + len("C\x00\x00\x00\x0bCOMMIT\x00") + len("Z\x00\x00\x00\x05I"))
 	c := &crowd{t: t, n: n, ids: map[string]string{}}
 	for k := range all {
 		before := c.refused.Load()
-		s.pass.Store(k)
+		s.Cut.Store(k)
 		c.insist(fmt.Sprintf("cut-%02d", k), supplier)
-		if s.cuts.Load() != k+1 || c.refused.Load() == before {
-			t.Errorf("after %d of %d bytes: %d cuts so far, %d refusals", k, all, s.cuts.Load(), c.refused.Load()-before)
+		if s.Fired.Load() != k+1 || c.refused.Load() == before {
+			t.Errorf("after %d of %d bytes: %d cuts so far, %d refusals", k, all, s.Fired.Load(), c.refused.Load()-before)
 		}
 	}
 	stored := one[int64](t, n.DB, "SELECT count(*) FROM operations")
 	// Cut in the COMMIT nothing is stored; cut in its answer the first try is.
-	same(t, "operations", stored, 2*all-int64(len(commitText)))
+	same(t, "operations", stored, 2*all-int64(len(dbtest.CommitMessage)))
 	n.Start()
 	c.leave(a)
 }

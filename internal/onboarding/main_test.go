@@ -1,7 +1,6 @@
 package onboarding_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +24,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/generic"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
 	"tributary/internal/secret"
@@ -43,24 +43,6 @@ const (
 	base   = "https://api.example.test"
 	client = "c_ab12"
 )
-
-// journal collects log lines from any goroutine.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
 
 // office is an authority that enrols suppliers over HTTP.
 type office struct {
@@ -186,7 +168,7 @@ type world struct {
 	t       testing.TB
 	d       *db.DB
 	office  *office
-	log     *journal
+	log     *dbtest.Journal
 	metrics *prometheus.Registry
 	now     atomic.Pointer[time.Time]
 	changed atomic.Int64
@@ -228,7 +210,7 @@ func sealersOf(t testing.TB, path string) func(context.Context, string) (*secret
 
 func newWorld(t testing.TB, d *db.DB, change ...func(*onboarding.Config)) *world {
 	t.Helper()
-	w := &world{t: t, d: d, office: newOffice(t), log: &journal{}, metrics: prometheus.NewRegistry(), ended: make(chan string, 1<<16)}
+	w := &world{t: t, d: d, office: newOffice(t), log: &dbtest.Journal{}, metrics: prometheus.NewRegistry(), ended: make(chan string, 1<<16)}
 	w.setNow(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	addresses := map[string]country.Addresses{}
 	for _, code := range []string{"ES", "MX", "XX", "PL", "IT", "HU"} {

@@ -1,17 +1,16 @@
 package operator_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"tributary/internal/account"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
@@ -32,29 +31,12 @@ type book struct {
 	*operator.Operators
 	t   testing.TB
 	d   *db.DB
-	log *journal
-}
-
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
+	log *dbtest.Journal
 }
 
 func open(t testing.TB, d *db.DB, change ...func(*operator.Config)) *book {
 	t.Helper()
-	b := &book{t: t, d: d, log: &journal{}}
+	b := &book{t: t, d: d, log: &dbtest.Journal{}}
 	c := operator.Config{DB: d, Log: slog.New(slog.NewTextHandler(b.log, nil)), Cost: cheap()}
 	for _, fn := range change {
 		fn(&c)

@@ -127,7 +127,7 @@ type Node struct {
 	Companies *onboarding.Companies
 	Hooks     *webhook.Hooks
 	Alerts    *alert.Alerts
-	Log       *Journal
+	Log       *dbtest.Journal
 
 	mu      sync.Mutex
 	at      map[string]func(lane string) // what to do at a point
@@ -150,30 +150,10 @@ type Setup struct {
 // Setup is a node beside these authorities.
 func (a *Authorities) Setup() Setup { return Setup{Packs: a.Packs, Simulators: a.URL} }
 
-// Journal collects log lines from any goroutine.
-type Journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// Write appends.
-func (j *Journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-// String is everything so far.
-func (j *Journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 // NewNode puts a node together; Start lets it work.
 func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 	t.Helper()
-	n := &Node{T: t, DB: d, Log: &Journal{}, at: map[string]func(string){}, changed: make(chan struct{}, 1), halt: func() {}}
+	n := &Node{T: t, DB: d, Log: &dbtest.Journal{}, at: map[string]func(string){}, changed: make(chan struct{}, 1), halt: func() {}}
 	log := slog.New(slog.NewTextHandler(n.Log, nil))
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: s.Packs, Simulators: s.Simulators})
 	Must(t, err)
