@@ -154,6 +154,12 @@ func (x *examination) corrections() {
 	for _, kind := range []transaction.Kind{transaction.Credit, transaction.Cancellation} {
 		b := body{"country_code": x.code, "transaction_date": x.now.Format(time.RFC3339), "transaction_id": "c-1", "reference_transaction_id": "t-1"}
 		known, ok := listed[string(kind)]
+		if ok && kind == transaction.Credit && x.facts.Credits {
+			if found := x.faults(kind, b); !slices.Contains(found, "field_required transaction_number") {
+				x.t.Errorf("a credit needs a number, and without one gives %v", found)
+			}
+			b["transaction_number"] = "C-1"
+		}
 		found := strings.Join(x.faults(kind, b), ", ")
 		switch {
 		case !ok && !strings.Contains(found, "unsupported_operation country_code"):

@@ -24,6 +24,7 @@ type published struct {
 	TimeZone  string             `json:"time_zone"`
 	UseCases  []string           `json:"use_cases"`
 	NoNumber  bool               `json:"transaction_number_optional"`
+	Credits   bool               `json:"credit_number_required"`
 	Required  []publishedRule    `json:"required_fields"`
 	Forbidden []publishedRule    `json:"forbidden_fields"`
 	Allowed   []publishedRule    `json:"allowed_values"`

@@ -14,5 +14,6 @@ CREATE TABLE company_parts (
     company_id TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (part, company_id)
 );
-CREATE INDEX companies_by_update ON companies (updated_at, company_id);
 INSERT INTO search_cursors (name, position) VALUES ('parts', ''), ('parts_until', ''), ('companies', '');
+
+CREATE INDEX CONCURRENTLY companies_by_update ON companies (updated_at, company_id);
