@@ -16,7 +16,7 @@ import (
 const (
 	largeCount       = 40
 	largeLines       = 4800
-	largeConnections = 8
+	largeConnections = 4 // past a few large bodies of one client that wait, the next is told to come back
 )
 
 // largeBody is a sale of so many lines, about 700 kB.

@@ -130,7 +130,7 @@ func TestSpanishRecordAfterARefusal(t *testing.T) {
 	t.Parallel()
 	s := spanish(t)
 	german := func(name string) object {
-		return object{"legal_name": name, "type": "BUSINESS", "tax_information": object{"tax_number": "DE111111125"}, "address": object{"country_code": "DE"}}
+		return object{"legal_name": name, "type": "BUSINESS", "tax_information": object{"tax_number": "DE111111125"}, "address": object{"country_code": "DE", "address_line_1": "Lange Gasse 1"}}
 	}
 	goods := []any{object{"number": 1, "name": "Aceite", "quantity": 1, "unit_price": 10000, "type": "GOODS", "tax_breakdowns": []any{object{"rate": 0, "regime": "VAT"}}}}
 	sale := func(id, number, name string) object {
