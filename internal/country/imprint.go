@@ -33,6 +33,7 @@ type Imprint struct {
 	Codes       []Code           // in the order in which they stand, left to right
 	Identifiers []Identifier     // the authority's, in place of unlabelled ids
 	Texts       []string         // legal texts, one paragraph each
+	Language    string           // of Texts, two letters: readers that speak a document must know; empty: the document's
 
 	// Negated says that the amounts were filed with the opposite sign of the
 	// transaction's, a credit of Spain for one: paper shows what was filed.

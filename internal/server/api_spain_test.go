@@ -1,8 +1,13 @@
 package server_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -162,5 +167,32 @@ func TestSpanishCreditNeedsItsNumber(t *testing.T) {
 	got := s.ends(t, "the credit", s.submit(t, "/v1/transactions/credit", credit), "SUCCESS")
 	if number := fmt.Sprint(got["transaction_number"]); !strings.HasPrefix(number, "REC-") || !strings.HasSuffix(number, "-0001") {
 		t.Errorf("numbered %s", number)
+	}
+}
+
+// The words of the law are Spanish on a document in English, and whoever reads
+// it aloud is told so.
+func TestSpanishWordsOfTheLawHaveTheirLanguage(t *testing.T) {
+	t.Parallel()
+	qpdf, err := exec.LookPath("qpdf")
+	if err != nil {
+		t.Skip("qpdf is not installed (Debian package qpdf): this check did not run")
+	}
+	s := spanish(t)
+	operation := s.submit(t, "/v1/transactions", s.document("WORDS-1", 12100, object{
+		"language_code": "EN",
+		"customer":      object{"legal_name": "Müller GmbH", "type": "BUSINESS", "tax_information": object{"tax_number": "DE111111125"}, "address": object{"country_code": "DE", "address_line_1": "Lange Gasse 1"}},
+		"items":         []any{object{"number": 1, "name": "Oil", "quantity": 1, "unit_price": 10000, "type": "GOODS", "tax_breakdowns": []any{object{"rate": 0, "regime": "VAT"}}}}}))
+	s.ends(t, "in English", operation, "SUCCESS")
+	file := filepath.Join(t.TempDir(), "words.pdf")
+	if err := os.WriteFile(file, s.visual(t, operation), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := exec.CommandContext(t.Context(), qpdf, "--qdf", "--object-streams=disable", file, "-").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(plain, []byte("/Lang (en")) || !bytes.Contains(plain, []byte("/Lang (es)")) {
+		t.Errorf("languages of the document: %q", regexp.MustCompile(`/Lang[^\n]*`).FindAll(plain, -1))
 	}
 }

@@ -36,7 +36,7 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 		v.Language = "EN"
 	}
 	printed := in.Pack.Printed(in.Country(v.Language))
-	v.Title, v.LegalTexts, v.Negated = printed.Title, printed.Texts, printed.Negated
+	v.Title, v.LegalTexts, v.LegalLanguage, v.Negated = printed.Title, printed.Texts, printed.Language, printed.Negated
 	for _, id := range printed.Identifiers {
 		v.Authority = append(v.Authority, document.Identifier(id))
 	}

@@ -40,6 +40,7 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	if filed.Value("TipoFactura") == "F3" {
 		out.Kind = transaction.Invoice // what replaces a ticket corrects nothing (article 15.6)
 	}
+	out.Language = "ES"
 	out.Texts = append(p.words(in, filed.Value("TipoFactura")), rectification(filed)...)
 	return out
 }

@@ -64,6 +64,7 @@ func imprint(in country.Issue) country.Imprint {
 	for e := range v.Walk() {
 		paidFor(e, label)
 	}
+	out.Language = "ES"
 	out.Texts = []string{
 		"Sello digital del CFDI: " + v.Attr("Sello"),
 		"Sello digital del SAT: " + got.stamp.Attr("SelloSAT"),

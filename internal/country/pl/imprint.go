@@ -55,7 +55,7 @@ func imprint(in country.Issue) country.Imprint {
 		out.Title = "Faktura korygująca"
 	}
 	if in.Transaction != nil && in.Supplier != nil {
-		out.Texts = legalTexts(in)
+		out.Language, out.Texts = "PL", legalTexts(in)
 	}
 	return out
 }
