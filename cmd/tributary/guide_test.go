@@ -181,7 +181,7 @@ func TestTheGuidesLinesWork(t *testing.T) {
 	}
 	place := newCheckout(t)
 	listening := place.background(terminals["2"], "TRIBUTARY_LISTEN_LISTEN="+place.at["8085"])
-	demo := place.background(terminals["1"], "TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"], "TRIBUTARY_SIMULATORS="+place.at["8090"],
+	demo := place.background(terminals["1"], "TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"], "TRIBUTARY_SIMULATORS="+place.at["8090"], "TRIBUTARY_CALLBACKS=127.0.0.1:0",
 		"TRIBUTARY_AUTHORITY_RETRY_BASE=50ms", "TRIBUTARY_LOG_LEVEL=warn")
 	demo.waitReady()
 	pages, err := filepath.Glob(filepath.Join(guideFolder, "*.md"))
