@@ -36,7 +36,9 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	// A certificate that takes too long to open is given up by whoever waits; the computing ends by itself, on a busy machine after the tests.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"),
+		goleak.IgnoreAnyFunction("tributary/internal/onboarding.(*Companies).openCertificate.func1"))
 }
 
 const (
