@@ -216,18 +216,23 @@ func (c *composer) lines() {
 			c.out.allowances = append(c.out.allowances, i)
 			continue
 		}
-		c.d.Lines = append(c.d.Lines, c.line(item, net, category, rate))
+		c.d.Lines = append(c.d.Lines, c.line(item, c.in.Totals.Lines[i], category, rate))
 		c.out.items = append(c.out.items, i)
 	}
 }
 
-func (c *composer) line(item *transaction.Item, net int64, category string, rate Decimal) Line {
-	quantity := decimalOf(item.Quantity)
-	l := Line{ID: strconv.FormatInt(item.Number, 10), Unit: UnitCode(item.Unit), Net: Dec(net, c.decimals), Category: category, Rate: rate,
-		Price: PriceFor(net, quantity, c.decimals),
+// line is one line; its price is before a discount of the line, which stands
+// beside it (BG-27).
+func (c *composer) line(item *transaction.Item, amounts transaction.Line, category string, rate Decimal) Line {
+	quantity, full := decimalOf(item.Quantity), amounts.Net+amounts.NetDiscount
+	l := Line{ID: strconv.FormatInt(item.Number, 10), Unit: UnitCode(item.Unit), Net: Dec(amounts.Net, c.decimals), Category: category, Rate: rate,
+		Price: PriceFor(full, quantity, c.decimals),
 		Item:  Item{Name: item.Name, Description: item.Description, SellerID: item.Code}}
-	if net < 0 {
+	if full < 0 {
 		quantity = quantity.Neg()
+	}
+	if amounts.NetDiscount != 0 {
+		l.Allowances = []AllowanceCharge{{Amount: Dec(amounts.NetDiscount, c.decimals), Reason: "Discount", ReasonCode: "95"}}
 	}
 	l.Quantity = quantity
 	if l.Price.BaseQuantity.Given() {

@@ -204,6 +204,14 @@ var variants = []struct {
 	{"taken back", func(t *transaction.Transaction) {
 		t.Items = append(t.Items, transaction.Item{Number: 9, Name: "Old chair", Quantity: num.MakeAmount(1, 0), UnitPrice: -1999, Type: transaction.Goods, Taxes: t.Items[0].Taxes})
 	}},
+	{"less", func(t *transaction.Transaction) {
+		rate := num.MakeAmount(125, 1)
+		t.Items[0].Discount = &transaction.LineDiscount{Rate: &rate}
+		t.Items[1].Discount = &transaction.LineDiscount{Amount: 333}
+		t.Items = append(t.Items, t.Items[0])
+		last := &t.Items[len(t.Items)-1]
+		last.Number, last.UnitPrice = 9, -last.UnitPrice/7
+	}},
 	{"halves", func(t *transaction.Transaction) {
 		totals, _ := transaction.Calculate(t.Items)
 		t.Payments = []transaction.Payment{{Type: "CASH", Amount: 1000}, {Type: "CREDIT", Amount: totals.Gross - 1000}}
@@ -330,6 +338,10 @@ func randomSale(random *rand.Rand, r relative) *transaction.Transaction {
 		}
 		item := transaction.Item{Number: int64(i + 1), Name: "Item " + strconv.Itoa(i), Quantity: num.MakeAmount(1+random.Int64N(900_000), uint32(random.IntN(7))), UnitPrice: 1 + random.Int64N(50_000),
 			Type: []string{transaction.Goods, transaction.Services, transaction.Discount}[random.IntN(3)], Unit: []string{"", "h", "kg", "Palette", "pcs"}[random.IntN(5)], Taxes: vat(rate, kind, mode)}
+		if random.IntN(4) == 0 && item.Type != transaction.Discount {
+			rate := num.MakeAmount(random.Int64N(1_000_001), 4)
+			item.Discount = &transaction.LineDiscount{Rate: &rate}
+		}
 		if item.Type == transaction.Discount || random.IntN(9) == 0 {
 			item.UnitPrice = -item.UnitPrice
 		}

@@ -97,6 +97,7 @@ var bodyPaths = map[string]string{
 var linePaths = map[string]string{
 	"BT-126": "number", "BT-129": "quantity", "BT-130": "unit", "BT-131": "unit_price", "BT-146": "unit_price", "BT-149": "quantity", "BT-150": "unit",
 	"BT-151": "tax_breakdowns.0.type", "BT-152": "tax_breakdowns.0.rate", "BT-153": "name", "BT-154": "description", "BT-155": "code", "BT-157": "ean",
+	"BT-136": "discount", "BT-139": "discount", "BT-158": "classification",
 }
 
 // allowancePaths are those of a discount.
