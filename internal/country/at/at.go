@@ -21,6 +21,7 @@ func Page() en16931.Page {
 		},
 		Formats: []string{"PEPPOL_UBL", "ZUGFERD"},
 		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Übergang der Steuerschuld auf den Leistungsempfänger", "K": "Steuerfreie innergemeinschaftliche Lieferung", "G": "Steuerfreie Ausfuhrlieferung", "O": "Nicht steuerbarer Umsatz"},
 		Exempt:  "Steuerfrei nach § 6 UStG 1994",
 		Example: &country.Example{
 			Company: country.Supplier{LegalName: "Muster Handels GmbH", CompanyNumber: "FN 123456a", TaxNumber: "ATU12345675",

@@ -25,7 +25,8 @@ func Page() en16931.Page {
 		ByCategory: true,
 		Required:   addressed(),
 		TaxNumber:  "BE0403170701",
-		Exempt:     "Exempt from VAT, article 44 of the Belgian VAT Code",
+		Reasons:    map[string]string{"AE": "Btw verlegd / Autoliquidation", "K": "Intracommunautaire levering / Livraison intracommunautaire", "G": "Uitvoer / Exportation", "O": "Niet onderworpen aan btw / Non soumis à la TVA"},
+		Exempt:     "Vrijgesteld van btw, artikel 44 WBTW / Exempté de la TVA, article 44 CTVA",
 		Example: &country.Example{
 			Company: country.Supplier{LegalName: "Voorbeeld NV", CompanyNumber: "0202239951", TaxNumber: "BE0202239951",
 				Address: transaction.Address{CountryCode: "BE", City: "Brussel", PostalCode: "1000", AddressLine1: "Voorbeeldstraat 3"}},

@@ -302,21 +302,15 @@ func (c *composer) classify(i int, item *transaction.Item) (string, Decimal) {
 func (c *composer) reason(category, code string) (string, string) {
 	switch category {
 	case "AE":
-		return "VATEX-EU-AE", "Reverse charge"
+		return "VATEX-EU-AE", cmp.Or(c.page.Reasons[category], "Reverse charge")
 	case "K":
-		return "VATEX-EU-IC", "Intra-Community supply"
+		return "VATEX-EU-IC", cmp.Or(c.page.Reasons[category], "Intra-Community supply")
 	case "G":
-		return "VATEX-EU-G", "Export outside the EU"
+		return "VATEX-EU-G", cmp.Or(c.page.Reasons[category], "Export outside the EU")
 	case "O":
-		return "VATEX-EU-O", "Not subject to VAT"
+		return "VATEX-EU-O", cmp.Or(c.page.Reasons[category], "Not subject to VAT")
 	case "E":
-		text := c.setting("exemption_text")
-		if text == "" {
-			text = c.page.Exempt
-		}
-		if text == "" {
-			text = "Exempt from VAT"
-		}
+		text := cmp.Or(c.setting("exemption_text"), c.page.Exempt, "Exempt from VAT")
 		for _, try := range []string{code, "VATEX-EU-" + code, "VATEX-" + c.page.Code + "-" + code, c.setting("exemption_code")} {
 			if try = strings.ToUpper(try); among(exemptionCodes, try) {
 				return try, text

@@ -1,6 +1,7 @@
 package en16931_test
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -281,10 +282,31 @@ func TestNationalTextsOfSellers(t *testing.T) {
 
 // The reasons why no VAT is charged are printed as well as filed.
 func TestReasonsArePrinted(t *testing.T) {
-	r, pack := kin("DE"), family(t)["DE"]
-	tx := r.sale()
+	for _, r := range relatives {
+		pack := family(t)[r.code]
+		for kind, english := range map[string]string{transaction.TaxReverse: "Reverse charge", transaction.TaxIntraEU: "Intra-Community supply",
+			transaction.TaxExport: "Export outside the EU", transaction.TaxOutside: "Not subject to VAT", transaction.TaxExempt: "Exempt from VAT"} {
+			tx := r.sale()
+			tx.Items = tx.Items[:1]
+			tx.Items[0].Taxes = vat(num.AmountZero, kind, transaction.Added)
+			in := issue(t, pack, tx, r.supplier(nil))
+			texts := pack.Printed(in).Texts
+			if own := !slices.Contains(texts, english); len(texts) == 0 || own == (r.code == "IE" || r.code == "NO" && kind == transaction.TaxIntraEU) {
+				t.Errorf("%s %s: %q", r.code, kind, texts)
+			}
+			if kind == transaction.TaxIntraEU {
+				continue // between parties of one country no invoice says so
+			}
+			made, err := pack.Structured(in)
+			if err != nil || made == nil || !slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(made.Content, []byte(">"+text+"<")) }) {
+				t.Errorf("%s %s: the structured invoice does not say %q: %v", r.code, kind, texts, err)
+			}
+		}
+	}
+	de := kin("DE")
+	tx := de.sale()
 	tx.Items[0].Taxes = vat(num.AmountZero, transaction.TaxReverse, transaction.Added)
-	if texts := pack.Printed(issue(t, pack, tx, r.supplier(nil))).Texts; !slices.Contains(texts, "Reverse charge") {
+	if texts := family(t)["DE"].Printed(issue(t, family(t)["DE"], tx, de.supplier(nil))).Texts; !slices.Contains(texts, "Steuerschuldnerschaft des Leistungsempfängers") {
 		t.Errorf("%v", texts)
 	}
 }

@@ -28,6 +28,10 @@ type Page struct {
 	// Corrected is the type code of adjustments, where it is not an invoice's.
 	Corrected string
 
+	// Reasons say in the country's words why a category bears no VAT (AE, K, G,
+	// O), as its law wants it on the invoice; English where there is none.
+	Reasons map[string]string
+
 	// Exempt is the text of the exemption where nothing says more.
 	Exempt string
 

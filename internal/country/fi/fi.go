@@ -21,6 +21,7 @@ func Page() en16931.Page {
 		},
 		Formats: []string{"PEPPOL_UBL"},
 		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Käännetty verovelvollisuus", "K": "Veroton yhteisömyynti", "G": "Veroton vientimyynti", "O": "Ei arvonlisäveron alainen"},
 		Exempt:  "Veroton",
 		Example: &country.Example{
 			Company: country.Supplier{LegalName: "Esimerkki Oy", CompanyNumber: "1234567-1", TaxNumber: "FI12345671",

@@ -21,6 +21,7 @@ func Page() en16931.Page {
 		},
 		Formats: []string{"PEPPOL_UBL"},
 		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Autoliquidation", "K": "Livraison intracommunautaire exonérée", "G": "Exportation exonérée", "O": "Non soumis à la TVA"},
 		Exempt:  "Exonération de la TVA",
 		Example: &country.Example{
 			Company: country.Supplier{LegalName: "Exemple S.à r.l.", CompanyNumber: "B123456", TaxNumber: "LU26375245",

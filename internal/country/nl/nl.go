@@ -24,6 +24,7 @@ func Page() en16931.Page {
 		},
 		Formats: []string{"PEPPOL_UBL"},
 		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Btw verlegd", "K": "Intracommunautaire levering", "G": "Uitvoer van goederen", "O": "Niet onderworpen aan btw"},
 		Exempt:  "Vrijgesteld van btw",
 		Example: &country.Example{
 			Company: country.Supplier{LegalName: "Voorbeeld Handel B.V.", CompanyNumber: "12345678", TaxNumber: "NL010000446B01",

@@ -25,6 +25,7 @@ func Page() en16931.Page {
 		},
 		Formats: []string{"PEPPOL_UBL"},
 		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Omvendt avgiftsplikt", "G": "Avgiftsfri utførsel", "O": "Utenfor merverdiavgiftsloven"},
 		Exempt:  "Unntatt fra merverdiavgift",
 		Settings: []country.Setting{{Key: settingRegister, Type: "boolean", Default: false,
 			Description: "the company stands in the Register of Business Enterprises, which its invoices then state"}},

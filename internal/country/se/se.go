@@ -28,6 +28,7 @@ func Page() en16931.Page {
 		},
 		Formats: []string{"PEPPOL_UBL"},
 		Offer:   en16931.OverNetwork,
+		Reasons: map[string]string{"AE": "Omvänd betalningsskyldighet", "K": "Unionsintern leverans", "G": "Export", "O": "Ej momspliktig"},
 		Exempt:  "Undantag från skatteplikt",
 		Settings: []country.Setting{{Key: settingFTax, Type: "boolean", Default: false,
 			Description: "the company is approved for F-tax, which its invoices then state"}},
