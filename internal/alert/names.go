@@ -126,7 +126,7 @@ var meanings = []Meaning{
 	{DocumentsUnavailable, "documents", "The document store takes nothing. What is registered at authorities is kept; results and notifications wait for their documents.",
 		"Look at the folder's disk or at the object store, its credentials and our way to it; everything goes on by itself within minutes."},
 	{DocumentDamaged, "document", "A stored document is missing or its bytes have changed; it is not served.",
-		"Restore the file from a backup of the document store: its place ends in the SHA-256 of its bytes."},
+		"Restore the file that the message names from a backup of the document store; of a pack (`.tar`) its members are named by their SHA-256."},
 	{DocumentFailed, "operation", "A document for people could not be made; the registration stands without it.",
 		"Read the log line of the operation; make the document again once the cause is fixed."},
 	{WorkerPanic, "queue", "A worker met a defect and gave its row up; it is tried again when its lease ends. Log line only.",

@@ -53,6 +53,13 @@ func migrationCases() map[int]migrationCase {
 				"SELECT cast(count(*) AS text) FROM lookups WHERE requested_at = 1":        "{n}",
 			},
 		},
+		32: {
+			Write: []string{`INSERT INTO attachments (client_id, operation_id, kind, type, resource_id, place, shelf, sha256, size, created_at)
+				VALUES ('c', 'p{n}', 'VISUAL', 'PDF', 'r{n}', 'store', '2026-03-01T10', 'ab', 1, 2)`},
+			After: map[string]string{
+				"SELECT cast(count(*) AS text) FROM attachments WHERE shelf = '2026-03-01T10' AND pack = '' AND pack_at = 0": "{n}",
+			},
+		},
 		16: {
 			Write: []string{
 				"INSERT INTO lanes (lane, trouble) VALUES ('v{n}', 'dead rows')",

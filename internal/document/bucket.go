@@ -23,6 +23,10 @@ type bucket interface {
 	put(ctx context.Context, key string, f File) error
 	// get returns a file of an expected size; of a longer one a little more than that.
 	get(ctx context.Context, key string, size int64) ([]byte, error)
+	// part returns a part of a file: fewer bytes only where the file ends before.
+	part(ctx context.Context, key string, at, size int64) ([]byte, error)
+	// erase makes parts of a file of size bytes read as zeros, for good.
+	erase(ctx context.Context, key string, size int64, parts []member) error
 	remove(ctx context.Context, key string) error
 	// each hands over the keys that begin with a prefix, at most listMax at once.
 	// Those may be removed meanwhile.
@@ -109,6 +113,19 @@ func (m *memory) get(_ context.Context, key string, _ int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", key, fs.ErrNotExist)
 	}
 	return slices.Clone(data), nil
+}
+
+func (m *memory) part(ctx context.Context, key string, at, size int64) ([]byte, error) {
+	data, err := m.get(ctx, key, 0)
+	return data[min(at, int64(len(data))):min(at+size, int64(len(data)))], err
+}
+
+func (m *memory) erase(ctx context.Context, key string, size int64, parts []member) error {
+	data, err := m.get(ctx, key, size)
+	if err != nil {
+		return err
+	}
+	return m.put(ctx, key, NewFile(without(data, parts)))
 }
 
 func (m *memory) remove(_ context.Context, key string) error {

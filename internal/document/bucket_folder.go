@@ -83,6 +83,37 @@ func readUpTo(in io.Reader, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
+func (f *folder) part(_ context.Context, key string, at, size int64) ([]byte, error) {
+	in, err := os.Open(f.path(key))
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, size)
+	n, err := in.ReadAt(data, at)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], errors.Join(err, in.Close())
+}
+
+func (f *folder) erase(_ context.Context, key string, _ int64, parts []member) error {
+	out, err := os.OpenFile(f.path(key), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	for _, m := range parts {
+		if err := erasePart(out, m.at, m.size); err != nil {
+			return errors.Join(err, out.Close())
+		}
+	}
+	return errors.Join(out.Sync(), out.Close())
+}
+
+func writeZeros(f *os.File, at, size int64) error {
+	_, err := f.WriteAt(make([]byte, size), at)
+	return err
+}
+
 func (f *folder) remove(_ context.Context, key string) error { return os.Remove(f.path(key)) }
 
 // each lists the files of one folder: a prefix names one, and folders in it are

@@ -98,6 +98,29 @@ func (s *s3) get(ctx context.Context, key string, size int64) ([]byte, error) {
 	return data, s.say("read", key, errors.Join(err, body.Close()))
 }
 
+func (s *s3) part(ctx context.Context, key string, at, size int64) ([]byte, error) {
+	var options minio.GetObjectOptions
+	if err := options.SetRange(at, at+size-1); err != nil {
+		return nil, s.say("read", key, err)
+	}
+	body, _, _, err := s.client.GetObject(ctx, s.name, key, options)
+	if err != nil {
+		return nil, s.say("read", key, err)
+	}
+	data, err := readUpTo(body, size)
+	return data, s.say("read", key, errors.Join(err, body.Close()))
+}
+
+// erase stores the object anew: parts of one cannot be changed. Packs come here
+// only with a folder that was copied into the store.
+func (s *s3) erase(ctx context.Context, key string, size int64, parts []member) error {
+	data, err := s.get(ctx, key, size)
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, key, NewFile(without(data, parts)))
+}
+
 func (s *s3) remove(ctx context.Context, key string) error {
 	return s.say("remove", key, s.client.RemoveObject(ctx, s.name, key, minio.RemoveObjectOptions{}))
 }

@@ -67,16 +67,16 @@ func (s *Store) Open(ctx context.Context, req Request) (*Content, error) {
 		return nil, err
 	}
 	if a.Place == InStore {
-		data, err = s.bucket.get(ctx, s.key(a.shelf, a.SHA256), a.Size)
+		data, err = s.read(ctx, a)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, s.lost(ctx, req, a)
+			return nil, s.lost(ctx, req, a, "its bytes are missing")
 		}
 		if err != nil {
 			return nil, unavailable(fmt.Errorf("read document %s: %w", a.ResourceID, err))
 		}
 	}
 	if sum := sha256.Sum256(data); int64(len(data)) != a.Size || hex.EncodeToString(sum[:]) != a.SHA256 {
-		return nil, s.damaged(ctx, a, "its bytes are not those that were stored")
+		return nil, s.lost(ctx, req, a, "its bytes are not those that were stored")
 	}
 	name := map[string]string{"VISUAL": "document", "REPORT": "report", "RECEIPT": "receipt"}[a.Kind]
 	return &Content{
@@ -124,9 +124,25 @@ func refusal(byKey bool) error {
 		With(fault.Fault{Code: fault.CodeForbidden, Type: fault.Authentication, Message: "the signature of the address is missing or not valid"})
 }
 
-// lost judges a document whose bytes are not in the store: its retention may
-// have ended while it was being opened.
-func (s *Store) lost(ctx context.Context, req Request, a Attachment) error {
+// read fetches what is in the store.
+func (s *Store) read(ctx context.Context, a Attachment) ([]byte, error) {
+	if a.spot.pack != "" {
+		return s.bucket.part(ctx, s.place(a), a.spot.at, a.Size)
+	}
+	return s.bucket.get(ctx, s.place(a), a.Size)
+}
+
+// place is the key of the file that holds an attachment.
+func (s *Store) place(a Attachment) string {
+	if a.spot.pack != "" {
+		return s.packs(a.shelf) + a.spot.pack
+	}
+	return s.key(a.shelf, a.SHA256)
+}
+
+// lost judges a document whose bytes are not in the store, or not as they were:
+// its retention may have ended while it was being opened.
+func (s *Store) lost(ctx context.Context, req Request, a Attachment, how string) error {
 	var still bool
 	err := s.db.Read(ctx, func(r db.Reader) (err error) {
 		_, still, err = resource(r, a.ResourceID)
@@ -138,7 +154,10 @@ func (s *Store) lost(ctx context.Context, req Request, a Attachment) error {
 	if !still {
 		return refusal(req.ClientID != "")
 	}
-	return s.damaged(ctx, a, "its bytes are missing")
+	if a.Place == InStore {
+		how += " (SHA-256 " + a.SHA256 + " in " + s.place(a) + ")"
+	}
+	return s.damaged(ctx, a, how)
 }
 
 func (s *Store) damaged(ctx context.Context, a Attachment, how string) error {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	attachmentColumns = "client_id,operation_id,kind,type,resource_id,place,shelf,sha256,size,created_at"
+	attachmentColumns = "client_id,operation_id,kind,type,resource_id,place,shelf,sha256,size,created_at,pack,pack_at"
 
 	ofSQL       = "SELECT " + attachmentColumns + " FROM attachments WHERE client_id = $1 AND operation_id = $2"
 	resourceSQL = "SELECT " + attachmentColumns + " FROM attachments WHERE resource_id = $1"
@@ -24,7 +24,7 @@ const (
 	repeatSQL = "INSERT INTO document_sweeps (shelf) VALUES ($1) ON CONFLICT (shelf) DO NOTHING"
 	doneSQL   = "DELETE FROM document_sweeps WHERE shelf = $1"
 
-	mentionedSQL = "SELECT sha256 FROM attachments WHERE shelf = $1 AND place = 'store' AND "
+	mentionedSQL = "SELECT sha256 FROM attachments WHERE shelf = $1 AND place = 'store' AND pack = '' AND "
 )
 
 // shelfLock is the advisory lock on PostgreSQL that Attach shares and closing a
@@ -32,12 +32,12 @@ const (
 const shelfLock = 7420436
 
 func (a *Attachment) row() []any {
-	return []any{a.ClientID, a.OperationID, a.Kind, a.Type, a.ResourceID, a.Place, a.shelf, a.SHA256, a.Size, db.Micros(a.CreatedAt)}
+	return []any{a.ClientID, a.OperationID, a.Kind, a.Type, a.ResourceID, a.Place, a.shelf, a.SHA256, a.Size, db.Micros(a.CreatedAt), a.spot.pack, a.spot.at}
 }
 
 func scanAttachment(scan func(...any) error) (a Attachment, err error) {
 	var created int64
-	err = scan(&a.ClientID, &a.OperationID, &a.Kind, &a.Type, &a.ResourceID, &a.Place, &a.shelf, &a.SHA256, &a.Size, &created)
+	err = scan(&a.ClientID, &a.OperationID, &a.Kind, &a.Type, &a.ResourceID, &a.Place, &a.shelf, &a.SHA256, &a.Size, &created, &a.spot.pack, &a.spot.at)
 	a.CreatedAt = db.FromMicros(created)
 	return a, err
 }

@@ -45,7 +45,18 @@ func TestHardCase14AFullDiskKeepsNoHalfFile(t *testing.T) {
 	if refused == 0 {
 		t.Fatal("the disk is not full")
 	}
+	var many []document.File // a pack of them does not fit either, and nothing of it stays in the way
+	for i := range 40 {
+		many = append(many, document.NewFile(bytes.Repeat(fmt.Appendf(nil, "packed %d ", i), 2<<10)))
+	}
+	wantKind(t, s.Keep(context.Background(), many...), fault.Unavailable)
+	for _, name := range s.files() {
+		if filepath.Ext(name) == ".tar" {
+			t.Errorf("half a pack was left: %s", name)
+		}
+	}
 	disk.Empty()
+	must(t, s.Keep(context.Background(), many...))
 	whole := map[string]int64{before.SHA256: before.Size}
 	for _, f := range kept {
 		whole[f.SHA256] = f.Size

@@ -100,6 +100,7 @@ type Attachment struct {
 	CreatedAt   time.Time
 
 	shelf string
+	spot  spot
 }
 
 // Store keeps files, knows whose they are, and hands out addresses for them.
@@ -112,7 +113,9 @@ type Attachment struct {
 // nothing more is acknowledged and the process ends, see [Config.Fatal].
 //
 // A file lies at STORE/SHELF/ab/SHA256, where SHELF is the UTC hour of its
-// Keep: equal files of an hour share one place. The hour is there for the
+// Keep: equal files of an hour share one place. Small files that are kept at the
+// same time lie together in STORE/packs/SHELF/PACK, see pack.go; versions that
+// know no packs never sweep there. The hour is there for the
 // sweeper. It looks only at shelves of the past, however many files there are,
 // and the place of a file that may be removed is never used again, so that a
 // sweeper that stalls and wakes up cannot remove what somebody else has just
@@ -141,6 +144,7 @@ type Store struct {
 // kept is a file on disk that waits for its attachments.
 type kept struct {
 	shelf string
+	spot  spot
 	times int // Keeps that have not been followed by an Attach
 }
 
@@ -242,7 +246,8 @@ func (s *Store) Keep(ctx context.Context, files ...File) error {
 	if err != nil {
 		return err
 	}
-	if err := s.put(ctx, c); err != nil {
+	spots, err := s.put(ctx, c)
+	if err != nil {
 		s.release(c.reused)
 		return err
 	}
@@ -251,7 +256,7 @@ func (s *Store) Keep(ctx context.Context, files ...File) error {
 	for sum, times := range c.fresh {
 		k, ok := s.kept[sum]
 		if !ok {
-			k.shelf = c.shelf
+			k.shelf, k.spot = c.shelf, spots[sum]
 		}
 		k.times += times
 		s.kept[sum] = k
@@ -294,21 +299,22 @@ func (s *Store) claim(files []File) (claim, error) {
 }
 
 // put writes what a claim needs.
-func (s *Store) put(ctx context.Context, c claim) error {
-	if err := s.write(ctx, c.shelf, c.write); err != nil {
+func (s *Store) put(ctx context.Context, c claim) (map[string]spot, error) {
+	spots, err := s.write(ctx, c.shelf, c.write)
+	if err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
-		return unavailable(fmt.Errorf("keep files: %w", err))
+		return nil, unavailable(fmt.Errorf("keep files: %w", err))
 	}
 	if len(c.write) > 0 && s.now().After(shelfEnd(c.shelf).Add(reuseFor)) {
 		// The sweeper may have passed already: it must look here once more.
 		if err := s.sweepAgain(ctx, c.shelf); err != nil {
-			return err
+			return nil, err
 		}
-		return unavailable(fmt.Errorf("keep files: it took from %s until now", c.shelf))
+		return nil, unavailable(fmt.Errorf("keep files: it took from %s until now", c.shelf))
 	}
-	return nil
+	return spots, nil
 }
 
 func (s *Store) usable(k kept, now time.Time) bool {
@@ -343,7 +349,7 @@ func (s *Store) Attach(tx *db.Tx, list ...Attachment) error {
 			if !ok {
 				return fmt.Errorf("attach the %s of %s: %w", a.Kind, a.OperationID, ErrNotKept)
 			}
-			a.shelf = k.shelf
+			a.shelf, a.spot = k.shelf, k.spot
 			if first == "" || k.shelf < first {
 				first = k.shelf
 			}

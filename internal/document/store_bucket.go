@@ -11,11 +11,49 @@ import (
 
 func (s *Store) key(shelf, sum string) string { return s.prefix + shelf + "/" + sum[:2] + "/" + sum }
 
-// write puts files on a shelf and syncs them.
-func (s *Store) write(ctx context.Context, shelf string, files []File) error {
+// write puts files on a shelf and syncs them. It answers where those lie that
+// went into packs, by their sums.
+func (s *Store) write(ctx context.Context, shelf string, files []File) (map[string]spot, error) {
 	if len(files) == 0 {
-		return nil
+		return nil, nil
 	}
+	if s.folder == nil {
+		return nil, s.writeEach(ctx, shelf, files)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var own []File
+	var small []*parcel
+	for _, f := range files {
+		if f.Size <= packedBytesMax {
+			small = append(small, &parcel{own: s.key(shelf, f.SHA256), folder: s.packs(shelf), file: f})
+		} else {
+			own = append(own, f)
+		}
+	}
+	if err := s.writeEach(ctx, shelf, own); err != nil {
+		return nil, err
+	}
+	paths := make([]string, len(own))
+	for i, f := range own {
+		paths[i] = filepath.FromSlash(s.key(shelf, f.SHA256))
+	}
+	unwritten, unsynced := s.folder.keep(paths, small)
+	if unsynced != nil {
+		err := fmt.Errorf("sync documents: %w", unsynced)
+		s.die(err)
+		return nil, err
+	}
+	spots := make(map[string]spot, len(small))
+	for _, p := range small {
+		spots[p.file.SHA256] = p.spot
+	}
+	return spots, unwritten
+}
+
+// writeEach gives every file a place of its own.
+func (s *Store) writeEach(ctx context.Context, shelf string, files []File) error {
 	writers := writersRemote
 	if !s.remote {
 		writers = writersLocal
@@ -31,17 +69,5 @@ func (s *Store) write(ctx context.Context, shelf string, files []File) error {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil || s.folder == nil {
-		return err
-	}
-	paths := make([]string, len(files))
-	for i, f := range files {
-		paths[i] = filepath.FromSlash(s.key(shelf, f.SHA256))
-	}
-	if err := s.folder.sync(paths); err != nil {
-		err = fmt.Errorf("sync documents: %w", err)
-		s.die(err)
-		return err
-	}
-	return nil
+	return errors.Join(errs...)
 }

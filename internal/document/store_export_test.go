@@ -8,3 +8,10 @@ func (s *Store) SyncEach(paths []string) error { return s.folder.syncEach(paths)
 
 // SyncWhole syncs the file system.
 func (s *Store) SyncWhole(paths []string) error { return s.folder.syncWhole(paths) }
+
+// Limits of packs.
+const (
+	PackedBytesMax = packedBytesMax
+	PackBytesMax   = packBytesMax
+	PackFilesMax   = packFilesMax
+)

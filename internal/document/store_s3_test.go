@@ -1,6 +1,7 @@
 package document_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/xml"
 	"io"
@@ -57,8 +58,7 @@ func (b *bucketServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, "<Error><Code>NoSuchKey</Code></Error>") // a test's answer
 			return
 		}
-		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
-		w.Write(body)
+		http.ServeContent(w, r, "", time.Now(), bytes.NewReader(body)) // parts too
 	}
 }
 
@@ -89,17 +89,21 @@ func (b *bucketServer) list(w io.Writer, q url.Values) {
 	_ = xml.NewEncoder(w).Encode(out) // a test's answer
 }
 
-func TestS3StoresServesAndSweeps(t *testing.T) {
-	remote := &bucketServer{blobs: map[string][]byte{}}
+// openBucket starts a server and answers the address of its bucket.
+func openBucket(t *testing.T) (remote *bucketServer, address string) {
+	remote = &bucketServer{blobs: map[string][]byte{}}
 	server := httptest.NewServer(remote)
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	s := openShop(t, dbtest.SQLite(t), func(c *document.Config) {
-		c.URL = "s3://docs?region=eu-central-1&use_path_style=true&request_checksum_calculation=when_required&response_checksum_validation=when_required&endpoint=" + url.QueryEscape(server.URL)
-	})
+	return remote, "s3://docs?region=eu-central-1&use_path_style=true&request_checksum_calculation=when_required&response_checksum_validation=when_required&endpoint=" + url.QueryEscape(server.URL)
+}
+
+func TestS3StoresServesAndSweeps(t *testing.T) {
+	remote, address := openBucket(t)
+	s := openShop(t, dbtest.SQLite(t), func(c *document.Config) { c.URL = address })
 	ctx := context.Background()
 	var files []document.File
 	for i := range 7 {

@@ -1,20 +1,22 @@
 package document
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 )
 
-// folder syncs what was written below a folder of this machine. Those who wait
-// at the same time share one sync.
+// folder writes and syncs below a folder of this machine. Those who wait at the
+// same time share one sync, and their small files share packs.
 //
 // Failure policy: a sync counts only for what was written before it began.
 // Whoever comes while one is running waits for the next.
 type folder struct {
 	dir    string
-	whole  *os.File // where the system can sync a whole file system and tells of errors; else nil
+	buffer bytes.Buffer // of the pack that is being written, by one round at a time
+	whole  *os.File     // where the system can sync a whole file system and tells of errors; else nil
 	syncer func(paths []string) error
 
 	mu   sync.Mutex
@@ -25,9 +27,12 @@ type folder struct {
 // syncRound is one sync and those who wait for it.
 type syncRound struct {
 	before *syncRound // the next one waits for it
-	paths  []string
+	paths  []string   // written by those who wait
+	small  []*parcel
 	done   chan struct{}
-	err    error
+
+	unwritten error // the small files are not there, and that is all
+	unsynced  error // what is on disk is unknown
 }
 
 func newFolder(dir string) (*folder, error) {
@@ -50,16 +55,16 @@ func (f *folder) close() error {
 	return f.whole.Close()
 }
 
-// sync returns when the files, given below the folder, are on disk with the
-// folders that lead to them.
-func (f *folder) sync(paths []string) error {
+// keep writes small files, and returns when they and the files of paths, given
+// below the folder, are on disk with the folders that lead to them.
+func (f *folder) keep(paths []string, small []*parcel) (unwritten, unsynced error) {
 	f.mu.Lock()
 	r, leader := f.next, f.next == nil
 	if leader {
 		r = &syncRound{before: f.last, done: make(chan struct{})}
 		f.next = r
 	}
-	r.paths = append(r.paths, paths...)
+	r.paths, r.small = append(r.paths, paths...), append(r.small, small...)
 	f.mu.Unlock()
 	if leader {
 		if r.before != nil {
@@ -69,11 +74,20 @@ func (f *folder) sync(paths []string) error {
 		f.last, f.next = r, nil // whoever writes from here on is too late for this round
 		r.before = nil
 		f.mu.Unlock()
-		r.err = f.syncer(r.paths)
+		f.lead(r)
 		close(r.done)
 	}
 	<-r.done
-	return r.err
+	return r.unwritten, r.unsynced
+}
+
+// lead does what a round is for.
+func (f *folder) lead(r *syncRound) {
+	packs, err := f.writeParcels(r.small)
+	r.unwritten, r.small = err, nil
+	if paths := append(r.paths, packs...); len(paths) > 0 {
+		r.unsynced = f.syncer(paths)
+	}
 }
 
 // syncWhole is one call whatever the number of files. It also writes what

@@ -202,14 +202,14 @@ func TestEqualFilesShareOnePlaceAndAreWrittenOnce(t *testing.T) {
 	var synced [][]string
 	s.SyncWith(func(paths []string) error { synced = append(synced, paths); return nil })
 	same := document.NewFile([]byte("same"))
-	must(t, s.Keep(context.Background(), same, document.NewFile([]byte("other")), same))
+	must(t, s.Keep(context.Background(), same, same))
 	must(t, s.attach(visual("a", "1", same), visual("b", "2", same)))
 	must(t, s.Keep(context.Background(), same)) // forgotten by now, but there
 	must(t, s.attach(visual("a", "3", same)))
-	if files := s.files(); len(files) != 2 {
+	if files := s.files(); len(files) != 1 {
 		t.Errorf("files: %v", files)
 	}
-	if len(synced) != 2 || len(synced[0]) != 2 {
+	if len(synced) != 2 || len(synced[0]) != 1 {
 		t.Errorf("synced %v", synced)
 	}
 	for _, path := range s.files() {
@@ -330,7 +330,7 @@ func TestConcurrentKeepsShareASync(t *testing.T) {
 		}
 		gate <- struct{}{}
 		synctest.Wait()
-		if done.Load() != 21 || len(rounds) != 2 || len(rounds[1]) != 20 {
+		if done.Load() != 21 || len(rounds) != 2 || len(rounds[1]) != 1 { // twenty small files in one pack
 			t.Fatalf("after the second sync %d returned, %d syncs", done.Load(), len(rounds))
 		}
 	})
@@ -485,11 +485,17 @@ func TestManyKeepAndAttachAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if files := s.files(); len(files) != 50 {
-			t.Errorf("%d files, want 50", len(files))
+		if files := s.files(); len(files) > 40 {
+			t.Errorf("%d files of 40 calls", len(files))
 		}
-		if got, err := s.fetch(s.of(scopeOf(7), "4-9")[0]); err != nil || string(got) != "content 4 9" {
-			t.Errorf("served %q, %v", got, err)
+		for w := range 8 {
+			for i := range 5 {
+				for n := range 10 {
+					if got, err := s.fetch(s.of(scopeOf(w), fmt.Sprintf("%d-%d", i, n))[0]); err != nil || string(got) != fmt.Sprintf("content %d %d", i, n) {
+						t.Fatalf("worker %d, file %d-%d: %q, %v", w, i, n, got, err)
+					}
+				}
+			}
 		}
 	})
 }

@@ -132,7 +132,8 @@ func (s *Store) sweepShelf(ctx context.Context, shelf string) (removed int, err 
 	if s.folder != nil {
 		s.folder.removeEmpty(append(prefixes, s.prefix+shelf))
 	}
-	return removed, nil
+	n, err := s.sweepPacks(ctx, shelf)
+	return removed + n, err
 }
 
 func (s *Store) removeUnmentioned(ctx context.Context, shelf string, page []string) (removed int, err error) {
