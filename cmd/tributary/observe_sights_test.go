@@ -109,6 +109,7 @@ var elsewhere = map[string]string{
 	"own":              "internal/recovery TestAChainIsNotRenamedSilently",
 	"anew":             "internal/recovery TestAChainIsNotRenamedSilently",
 	"callbacks":        "internal/server TestAnAuthorityCallsBack",
+	"operator-mfa":     "cmd/tributary TestOperatorMFAIsAskedForByTheProgram",
 	"callbacks-url":    "internal/server TestTheAddressForCallbacksIsTheOneGiven",
 }
 

@@ -23,6 +23,7 @@ type operatorCommand struct {
 	Disable  operatorDisable  `cmd:"" help:"Sign an operator out everywhere and let it in no more."`
 	Enable   operatorEnable   `cmd:"" help:"Let a disabled operator in again."`
 	Unbind   operatorUnbind   `cmd:"" help:"Take an identity from an operator and sign it out everywhere; the next one with its address is bound."`
+	ResetMFA operatorResetMFA `cmd:"" name:"reset-mfa" help:"Take all second factors from an operator who lost them, and sign it out everywhere."`
 	Role     operatorRole     `cmd:"" help:"Change what an operator may do."`
 	Password operatorPassword `cmd:"" help:"Give an operator a new password and sign it out everywhere."`
 	Audit    operatorAudit    `cmd:"" help:"Verify and print what operators did."`
@@ -120,6 +121,17 @@ func (cmd *operatorList) Run(c *command) error {
 }
 
 func signsInWith(p operator.Operator) string {
+	first := firstFactor(p)
+	if p.App {
+		first += ", app"
+	}
+	if p.Passkeys > 0 {
+		first += fmt.Sprintf(", %d passkeys", p.Passkeys)
+	}
+	return first
+}
+
+func firstFactor(p operator.Operator) string {
 	switch {
 	case p.Password && p.Issuer != "":
 		return "password, " + p.Issuer
@@ -180,6 +192,19 @@ type operatorUnbind struct {
 func (cmd *operatorUnbind) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, _ *db.DB, o *operator.Operators) error {
 		one, err := o.Unbind(ctx, actor(), cmd.Name)
+		return cmd.showState(c, one, err)
+	})
+}
+
+type operatorResetMFA struct {
+	operatorFlags
+	Name string `arg:"" help:"Name of the operator."`
+}
+
+// Run takes an operator's second factors.
+func (cmd *operatorResetMFA) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, _ *db.DB, o *operator.Operators) error {
+		one, err := o.Reset(ctx, actor(), cmd.Name)
 		return cmd.showState(c, one, err)
 	})
 }

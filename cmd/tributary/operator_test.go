@@ -30,6 +30,21 @@ func signsIn(t *testing.T, url, name, password string) bool {
 	return err == nil
 }
 
+// givesPasskey stores one, so that the password alone opens nothing.
+func givesPasskey(t *testing.T, url, name string) {
+	t.Helper()
+	d := dbtest.Open(t, db.Config{URL: url, Guest: true})
+	err := d.Write(t.Context(), func(tx *db.Tx) error {
+		return tx.Exec("INSERT INTO operator_passkeys (credential_id, name, label, public_key, sign_count, created_at) VALUES ($1, $2, 'laptop', $1, 0, 0)", []byte(name), name)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signsIn(t, url, name, "a pass phrase of mine") {
+		t.Fatal("a password alone signs in who has a passkey")
+	}
+}
+
 func TestOperatorsFromTheCommandLine(t *testing.T) {
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		if code, _, errs := call(t, "migrate", "--database", url); code != 0 {
@@ -74,6 +89,11 @@ func TestOperatorsFromTheCommandLine(t *testing.T) {
 		made.Disabled = ""
 		if do(&made, "", "operator", "enable", "ana"); made.Disabled != "" || !signsIn(t, url, "ana", "a pass phrase of mine") {
 			t.Fatalf("enabled %+v", made)
+		}
+		givesPasskey(t, url, "ana")
+		var held struct{ Passkeys int }
+		if do(&held, "", "operator", "reset-mfa", "ana"); held.Passkeys != 0 || !signsIn(t, url, "ana", "a pass phrase of mine") {
+			t.Fatalf("reset %+v", held)
 		}
 		do(&made, "", "operator", "password", "root")
 		if signsIn(t, url, "root", first) || !signsIn(t, url, "root", made.New) {

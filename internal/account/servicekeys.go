@@ -23,6 +23,8 @@ const (
 	DocumentAddresses = "document_addresses"
 	OperatorDevices   = "operator_devices" // what browsers of operators are remembered by
 
+	OperatorFactors = "operator_factors" // seals second factors of operators
+
 	previousSuffix = ".previous"
 )
 
@@ -106,6 +108,21 @@ func (s ServiceKeys) open(ctx context.Context, name string) (key secret.Secret, 
 	}
 	key, err = sealer.Open(sealed, aboutService(name))
 	return key, db.FromMicros(at), err
+}
+
+// Sealer answers what seals under a service key's data key, for secrets that have
+// rows of their own. Such a key is re-wrapped and never renewed: nothing would
+// open what it has sealed.
+func (s ServiceKeys) Sealer(ctx context.Context, name string) (*secret.Sealer, error) {
+	if _, err := s.Key(ctx, name); err != nil {
+		return nil, err
+	}
+	var wrapped, sealed []byte
+	var at int64
+	if err := s.DB.Read(ctx, func(r db.Reader) error { return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at) }); err != nil {
+		return nil, fmt.Errorf("read the service key %s: %w", name, err)
+	}
+	return s.Master.Open(wrapped, aboutService(name))
 }
 
 // Renew replaces a service key; the one before is kept beside it.

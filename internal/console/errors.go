@@ -95,6 +95,7 @@ func noticeOf(name string) notice {
 		"acknowledged":     {Text: "The alert is acknowledged. Raised again, it opens anew."},
 		"ended":            {Text: "The session is over."},
 		"password":         {Text: "Your password is changed. Your other sessions have ended."},
+		"factor":           {Text: "Your second factors are changed."},
 		"scripted":         {Text: "The simulated authority follows the script from its next call on."},
 		"operator":         {Text: "Done. It is in the audit log."},
 	}[name]

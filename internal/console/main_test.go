@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -111,6 +113,13 @@ var (
 
 func build(t testing.TB, d *db.DB) *house {
 	t.Helper()
+	return buildWith(t, d, func(*operator.Config) {})
+}
+
+// buildWith is build with operators of another configuration. The address of
+// the console is known before: it has the name that passkeys need.
+func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
+	t.Helper()
 	h := &house{t: t, db: d, log: &dbtest.Journal{}}
 	log := slog.New(slog.NewTextHandler(h.log, nil))
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -154,7 +163,14 @@ func build(t testing.TB, d *db.DB) *house {
 	t.Cleanup(h.service.Close)
 	h.ledger = ledger.New(ledger.Config{DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Filing: h.service, Log: log})
 	t.Cleanup(h.ledger.Close)
-	h.operators = operator.New(operator.Config{DB: d, Cost: operator.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	h.url = "http://localhost:" + strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	operators := operator.Config{DB: d, Cost: operator.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}, Second: operator.Second{AdminURL: h.url, Sealer: func(ctx context.Context) (*secret.Sealer, error) {
+		return account.ServiceKeys{DB: d, Master: h.master}.Sealer(ctx, account.OperatorFactors)
+	}}}
+	change(&operators)
+	h.operators = operator.New(operators)
 	for _, role := range []operator.Role{operator.Viewer, operator.Acting, operator.Admin} {
 		_, _, err := h.operators.Create(t.Context(), account.Actor{Name: "test"}, operator.NewOperator{Name: string(role), Role: role, Password: secret.New([]byte(password))})
 		must(t, err)
@@ -167,8 +183,10 @@ func build(t testing.TB, d *db.DB) *house {
 		Renderer: renderer, Simulators: sims.URL, Version: "test", LiveEvery: 25 * time.Millisecond, LiveMax: liveMax, LiveEach: liveEach, Log: log,
 	})
 	must(t, err)
-	server := httptest.NewServer(h.console)
-	h.url = server.URL
+	server := httptest.NewUnstartedServer(h.console)
+	must(t, server.Listener.Close())
+	server.Listener = listener
+	server.Start()
 	t.Cleanup(func() { h.console.Close(); server.Close() })
 	t.Cleanup(func() {
 		if t.Failed() && testing.Verbose() {

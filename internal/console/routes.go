@@ -74,6 +74,10 @@ func (c *Console) routes() []route {
 		{method: "POST", path: "/sessions/{session}/end", role: operator.Admin, act: c.endSession},
 		{method: "GET", path: "/account", role: operator.Viewer, template: "account", show: c.ownAccount},
 		{method: "POST", path: "/account/password", role: operator.Viewer, act: c.changePassword},
+		{method: "GET", path: "/account/second", role: operator.Viewer, template: "factors", show: c.secondFactors},
+		{method: "POST", path: "/account/second", role: operator.Viewer, serve: c.enrol},
+		{method: "POST", path: "/account/second/codes", role: operator.Viewer, serve: c.renewCodes},
+		{method: "POST", path: "/account/second/remove", role: operator.Viewer, act: c.removeFactor},
 
 		{method: "GET", path: "/simulators", role: operator.Viewer, template: "simulators", show: c.simulators},
 		{method: "POST", path: "/simulators/{country}/script", role: operator.Acting, act: c.setScript},
@@ -93,6 +97,8 @@ func (c *Console) mount() {
 	c.mux.HandleFunc("GET "+Root+"/assets/{digest}/{name}", c.assets.serve)
 	c.mux.HandleFunc("GET "+Root+"/sign-in", c.signInPage)
 	c.mux.HandleFunc("POST "+Root+"/sign-in", c.signIn)
+	c.mux.HandleFunc("GET "+secondPath, c.secondPage)
+	c.mux.HandleFunc("POST "+secondPath, c.second)
 	if c.cfg.OIDC != nil {
 		c.mux.HandleFunc("GET "+oidcPath+"/begin", c.oidcBegin)
 		c.mux.HandleFunc("GET "+OIDCFinish, c.oidcFinish)

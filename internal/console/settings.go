@@ -229,6 +229,8 @@ func (c *Console) changeOperator(v *visit) (err error) {
 		_, err = c.cfg.Operators.Disable(v.ctx, v.by(), name)
 	case "unbind":
 		_, err = c.cfg.Operators.Unbind(v.ctx, v.by(), name)
+	case "reset-mfa":
+		_, err = c.cfg.Operators.Reset(v.ctx, v.by(), name)
 	case "enable":
 		_, err = c.cfg.Operators.Enable(v.ctx, v.by(), name)
 	default:

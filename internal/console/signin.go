@@ -72,6 +72,16 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, d.Next, http.StatusSeeOther)
 		return
 	}
+	if waits := asHalfway(err); waits != nil {
+		c.setHalfway(w, waits.Token.RevealText(), waits.Until)
+		http.Redirect(w, r, secondPath+"?next="+url.QueryEscape(d.Next), http.StatusSeeOther)
+		return
+	}
+	c.refuse(w, d, err)
+}
+
+// refuse answers the sign-in page with why nobody is in.
+func (c *Console) refuse(w http.ResponseWriter, d door, err error) {
 	switch kind := fault.KindOf(err); kind {
 	case fault.Unauthenticated, fault.Invalid:
 		d.Message = "Name or password is not right."

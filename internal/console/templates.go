@@ -36,6 +36,7 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"short":    short,
 		"mood":     mood,
 		"readable": readable,
+		"picture":  picture,
 		"plot":     plot,
 		"spark":    spark,
 		"path":     func(parts ...string) string { return Root + "/" + joinEscaped(parts) },

@@ -70,6 +70,8 @@ type Config struct {
 	Limit  Limit         // of guessing; zero: the default
 	Cost   Cost          // of a password's hash; zero: the default
 
+	Second Second // what operators prove besides their password
+
 	// Device answers the key that signs what remembers a browser. It is asked when
 	// it is first needed. Nil: none is remembered.
 	Device func(context.Context) (secret.Secret, error)
@@ -83,6 +85,8 @@ type Operators struct {
 	hashing *hashing
 	guesses *guesses
 	device  func(context.Context) (secret.Secret, error)
+	second  Second
+	seconds *guesses // of second factors, by name
 }
 
 // New returns the operators of a database. It starts nothing.
@@ -90,7 +94,8 @@ func New(c Config) *Operators {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Operators{db: c.DB, alerts: c.Alerts, log: c.Log, hashing: newHashing(c.Cost), guesses: newGuesses(c.Limit, c.DB.Now), device: c.Device}
+	return &Operators{db: c.DB, alerts: c.Alerts, log: c.Log, hashing: newHashing(c.Cost), guesses: newGuesses(c.Limit, c.DB.Now), device: c.Device,
+		second: c.Second, seconds: newGuesses(secondLimit(), c.DB.Now)}
 }
 
 // Operator is one of the people.
@@ -102,14 +107,18 @@ type Operator struct {
 	CreatedAt  time.Time `json:"created_at"`
 	SignedInAt time.Time `json:"signed_in_at,omitzero"`
 	DisabledAt time.Time `json:"disabled_at,omitzero"` // zero: enabled
+	App        bool      `json:"authenticator_app"`    // a second factor
+	Passkeys   int       `json:"passkeys"`             // second factors
 }
 
 func scanOperator(scan func(...any) error) (Operator, error) {
 	var o Operator
 	var issuer *string
 	var created int64
+	var apps int
 	var signedIn, disabled *int64
-	err := scan(&o.Name, &o.Role, &o.Password, &issuer, &created, &signedIn, &disabled)
+	err := scan(&o.Name, &o.Role, &o.Password, &issuer, &created, &signedIn, &disabled, &apps, &o.Passkeys)
+	o.App = apps > 0
 	o.CreatedAt, o.SignedInAt, o.DisabledAt = db.FromMicros(created), instant(signedIn), instant(disabled)
 	if issuer != nil {
 		o.Issuer = *issuer
@@ -224,6 +233,9 @@ func (p Operator) shown() map[string]any {
 	if p.Issuer != "" {
 		shown["issuer"] = p.Issuer
 	}
+	if p.App || p.Passkeys > 0 {
+		shown["authenticator_app"], shown["passkeys"] = p.App, p.Passkeys
+	}
 	return shown
 }
 
@@ -237,7 +249,7 @@ func (o *Operators) SetPassword(ctx context.Context, by account.Actor, name stri
 	}
 	_, err = o.change(ctx, by, name, func(tx *db.Tx, p *Operator) (string, error) {
 		p.Password = true
-		return "operator.password_set", errors.Join(tx.ExecOne(passwordSQL, hash, name), tx.Exec(endAllSQL, name))
+		return "operator.password_set", errors.Join(tx.ExecOne(passwordSQL, hash, name), endAll(tx, name))
 	})
 	if err != nil {
 		return secret.Secret{}, err
@@ -256,7 +268,7 @@ func (o *Operators) ChangePassword(ctx context.Context, s Session, old, fresh se
 		return err
 	}
 	_, err = o.change(ctx, s.Actor(), s.Name, func(tx *db.Tx, _ *Operator) (string, error) {
-		return "operator.password_changed", errors.Join(tx.ExecOne(passwordSQL, hash, s.Name), tx.Exec(endOthersSQL, s.Name, s.ID))
+		return "operator.password_changed", errors.Join(tx.ExecOne(passwordSQL, hash, s.Name), tx.Exec(endOthersSQL, s.Name, s.ID), tx.Exec(endHalfwaysSQL, s.Name))
 	})
 	return err
 }
@@ -292,7 +304,7 @@ func (o *Operators) Disable(ctx context.Context, by account.Actor, name string) 
 			return "", err
 		}
 		p.DisabledAt = tx.Now()
-		return "operator.disabled", errors.Join(tx.ExecOne(disableSQL, db.Micros(tx.Now()), p.Name), tx.Exec(endAllSQL, p.Name))
+		return "operator.disabled", errors.Join(tx.ExecOne(disableSQL, db.Micros(tx.Now()), p.Name), endAll(tx, p.Name))
 	})
 }
 
@@ -316,7 +328,7 @@ func (o *Operators) Unbind(ctx context.Context, by account.Actor, name string) (
 			return "", nil
 		}
 		p.Issuer = ""
-		return "operator.identity_unbound", errors.Join(tx.ExecOne(unbindSQL, p.Name), tx.Exec(endAllSQL, p.Name))
+		return "operator.identity_unbound", errors.Join(tx.ExecOne(unbindSQL, p.Name), endAll(tx, p.Name))
 	})
 }
 
@@ -345,6 +357,11 @@ func (o *Operators) Ensure(ctx context.Context, by account.Actor, in NewOperator
 	}
 	_, err = o.SetPassword(ctx, by, name, in.Password)
 	return one, err
+}
+
+// endAll ends an operator's sessions and what would become one.
+func endAll(tx *db.Tx, name string) error {
+	return errors.Join(tx.Exec(endAllSQL, name), tx.Exec(endHalfwaysSQL, name))
 }
 
 // lastAdmin refuses to take the last way to manage anything from the console.

@@ -65,11 +65,19 @@ type Attempt struct {
 
 // SignIn checks a password and begins a session. Every refusal is the same
 // fault.Unauthenticated, whether the name, the password or the right to sign in
-// is missing; after too many of them it is fault.Limited.
+// is missing; after too many of them it is fault.Limited. Where a second factor
+// is needed the error is a *[Halfway], and nobody is signed in yet.
 func (o *Operators) SignIn(ctx context.Context, a Attempt) (secret.Secret, Session, error) {
 	name := settle(a.Name)
 	if err := o.verify(ctx, guesser{name: name, ip: a.IP, device: a.Device}, a.Password); err != nil {
 		return secret.Secret{}, Session{}, err
+	}
+	waits, err := o.halfway(ctx, name)
+	if err != nil {
+		return secret.Secret{}, Session{}, err
+	}
+	if waits != nil {
+		return secret.Secret{}, Session{}, waits
 	}
 	return o.begin(ctx, name, a, "signin.password")
 }
@@ -148,8 +156,9 @@ func signInFirst(why string) error {
 		With(fault.Fault{Code: fault.CodeUnauthenticated, Type: fault.Authentication, Message: why})
 }
 
-// begin stores a session of an operator whose identity is proven.
-func (o *Operators) begin(ctx context.Context, name string, a Attempt, action string) (secret.Secret, Session, error) {
+// begin stores a session of an operator whose identity is proven. What the proof
+// used up is used up in the same write, or nobody is in.
+func (o *Operators) begin(ctx context.Context, name string, a Attempt, action string, used ...func(*db.Tx) error) (secret.Secret, Session, error) {
 	raw := make([]byte, tokenBytes)
 	rand.Read(raw) // never fails: the runtime ends the program instead
 	token := base64.RawURLEncoding.EncodeToString(raw)
@@ -159,6 +168,11 @@ func (o *Operators) begin(ctx context.Context, name string, a Attempt, action st
 		p, err := o.Operator(tx, name)
 		if err != nil {
 			return err
+		}
+		for _, use := range used {
+			if err := use(tx); err != nil {
+				return err
+			}
 		}
 		s.Role, s.CreatedAt, s.SeenAt, s.EndsAt = p.Role, now, now, now.Add(SessionMax)
 		if err := tx.Exec(endOldSQL, db.Micros(now)); err != nil { // nobody else removes them

@@ -4,7 +4,8 @@ package operator
 
 // Operators.
 const (
-	operatorsSQL   = "SELECT name, role, password IS NOT NULL, issuer, created_at, signed_in_at, disabled_at FROM operators"
+	operatorsSQL = `SELECT name, role, password IS NOT NULL, issuer, created_at, signed_in_at, disabled_at,
+		(SELECT count(*) FROM operator_totp t WHERE t.name = operators.name), (SELECT count(*) FROM operator_passkeys p WHERE p.name = operators.name) FROM operators`
 	createSQL      = "INSERT INTO operators (name, role, password, created_at) VALUES ($1, $2, $3, $4)"
 	hashSQL        = "SELECT coalesce(password, ''), disabled_at FROM operators WHERE name = $1"
 	passwordSQL    = "UPDATE operators SET password = $1 WHERE name = $2"
@@ -37,4 +38,29 @@ const (
 	auditSQL     = "SELECT " + auditColumns + " FROM operator_audit"
 	headSQL      = "SELECT seq, hash FROM operator_audit_head WHERE one = 1"
 	moveHeadSQL  = "UPDATE operator_audit_head SET seq = $1, hash = $2 WHERE one = 1 AND seq = $3"
+)
+
+// Second factors.
+const (
+	factorsSQL = `SELECT (SELECT count(*) FROM operator_totp WHERE name = $1), (SELECT count(*) FROM operator_passkeys WHERE name = $1),
+		(SELECT count(*) FROM operator_recovery WHERE name = $1 AND used_at IS NULL)`
+	totpSQL         = "SELECT sealed, last_step FROM operator_totp WHERE name = $1"
+	addTOTPSQL      = "INSERT INTO operator_totp (name, sealed, last_step, created_at) VALUES ($1, $2, $3, $4)"
+	takeStepSQL     = "UPDATE operator_totp SET last_step = $1 WHERE name = $2 AND last_step < $1"
+	dropTOTPSQL     = "DELETE FROM operator_totp WHERE name = $1"
+	passkeysSQL     = "SELECT credential_id, label, public_key, sign_count, created_at, used_at FROM operator_passkeys WHERE name = $1 ORDER BY created_at, credential_id"
+	passkeyOwnerSQL = "SELECT count(*) FROM operator_passkeys WHERE credential_id = $1"
+	addPasskeySQL   = "INSERT INTO operator_passkeys (credential_id, name, label, public_key, sign_count, created_at) VALUES ($1, $2, $3, $4, $5, $6)"
+	usePasskeySQL   = "UPDATE operator_passkeys SET sign_count = $1, used_at = $2 WHERE credential_id = $3 AND name = $4 AND sign_count = $5"
+	dropPasskeySQL  = "DELETE FROM operator_passkeys WHERE name = $1 AND credential_id = $2"
+	dropPasskeysSQL = "DELETE FROM operator_passkeys WHERE name = $1"
+	addRecoverySQL  = "INSERT INTO operator_recovery (name, digest) VALUES ($1, $2)"
+	useRecoverySQL  = "UPDATE operator_recovery SET used_at = $1 WHERE name = $2 AND digest = $3 AND used_at IS NULL"
+	dropRecoverySQL = "DELETE FROM operator_recovery WHERE name = $1"
+	newHalfwaySQL   = "INSERT INTO operator_halfway (digest, name, challenge, ends_at) VALUES ($1, $2, $3, $4)"
+	halfwaySQL      = "SELECT h.name, h.challenge FROM operator_halfway h JOIN operators o ON o.name = h.name WHERE o.disabled_at IS NULL AND h.digest = $1 AND h.ends_at > $2 AND h.tries < $3"
+	triedSQL        = "UPDATE operator_halfway SET tries = tries + 1 WHERE digest = $1"
+	endHalfwaySQL   = "DELETE FROM operator_halfway WHERE digest = $1"
+	endHalfwaysSQL  = "DELETE FROM operator_halfway WHERE name = $1"
+	oldHalfwaysSQL  = "DELETE FROM operator_halfway WHERE ends_at <= $1"
 )

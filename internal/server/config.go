@@ -33,6 +33,7 @@ type Config struct {
 	Admin      string        // of console, metrics and pprof
 	AdminURL   string        // where browsers reach the console, for OIDC and secure cookies; empty: http:// and Admin
 	OIDC       OIDC          // zero: operators sign in with passwords alone
+	MFA        bool          // operators who sign in with a password need a second factor
 	Simulators string        // of the simulated authorities; demo only
 	Callbacks  string        // where authorities call us; empty: nowhere
 	Data       string        // folder of database, documents, key and simulators

@@ -21,7 +21,9 @@ func (s *Server) buildEndpoints(ctx context.Context) error {
 	s.operators = operator.New(operator.Config{DB: s.db, Alerts: s.alerts, Log: s.cfg.Log, Device: func(ctx context.Context) (secret.Secret, error) {
 		key, err := s.serviceKeys().Key(ctx, account.OperatorDevices)
 		return key.Current, err
-	}})
+	}, Second: operator.Second{Required: s.cfg.MFA, AdminURL: s.cfg.AdminURL, Sealer: func(ctx context.Context) (*secret.Sealer, error) {
+		return s.serviceKeys().Sealer(ctx, account.OperatorFactors)
+	}}})
 	s.endpoints = endpoint.New(endpoint.Config{
 		DB: s.db, Atlas: s.atlas, Master: s.masterKey, Operators: s.operators, Alerts: s.alerts, Log: s.cfg.Log, Changed: s.endpointsChanged, Callback: s.callbackURL,
 	})

@@ -152,6 +152,10 @@ func (s *Server) listen() (err error) {
 	}
 	if s.cfg.AdminURL == "" {
 		s.cfg.AdminURL = urlOf(s.admin)
+		if s.cfg.Demo && s.admin != nil && onLoopback(s.admin.Addr()) {
+			// Passkeys have a domain, and an address of numbers is none.
+			s.cfg.AdminURL = fmt.Sprintf("http://localhost:%d", s.admin.Addr().(*net.TCPAddr).Port)
+		}
 	}
 	if s.cfg.PublicURL == "" && s.public != nil {
 		scheme := "http://"
