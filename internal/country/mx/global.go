@@ -71,39 +71,64 @@ func (c *concept) rebase() {
 	}
 }
 
-// fits gives the concept the taxes of a base, if with these it comes to what is owed.
+// fits gives the concept the taxes of a base, if with these it comes to what is
+// owed. SAT takes a tax rounded down or up; each is tried, because IVA is due on
+// IEPS and the sums that one rounding reaches leave gaps.
 func (c *concept) fits(base, owed int64) bool {
-	amounts, left := make([]int64, len(c.levies)), owed-base
-	loose := -1 // the last tax that may be rounded up: IVA where there is one, which no other is due on
-	ieps := int64(0)
-	for _, iva := range []bool{false, true} { // IVA is due on IEPS
+	r := rounding{c.levies, make([]int64, len(c.levies)), base}
+	if !r.settle(c.ivaLast(), 0, owed-base) {
+		return false
+	}
+	c.amounts = r.amounts
+	return true
+}
+
+// ivaLast lists the levies that are worked out, those on which no other is due last.
+func (c *concept) ivaLast() []int {
+	var order []int
+	for _, iva := range []bool{false, true} {
 		for j, l := range c.levies {
-			if l.exempt || (l.tax == taxIVA) != iva {
-				continue
-			}
-			on := base
-			if iva {
-				on += ieps
-			}
-			q, rest := multiplied(uint64(on), l.rate, rateHundred)
-			amounts[j] = int64(q)
-			left -= int64(q)
-			if rest > 0 {
-				loose = j
-			}
-			if l.tax == taxIEPS {
-				ieps += int64(q)
+			if !l.exempt && (l.tax == taxIVA) == iva {
+				order = append(order, j)
 			}
 		}
 	}
-	switch {
-	case left == 1 && loose >= 0 && (c.levies[loose].tax != taxIEPS || len(c.levies) == 1):
-		amounts[loose]++
-	case left != 0:
-		return false
+	return order
+}
+
+// rounding is a search for the amounts of a concept's levies on a base.
+type rounding struct {
+	levies  []levy
+	amounts []int64
+	base    int64
+}
+
+// settle works out the levies of order so that they come to left; ieps is what
+// of it was worked out before.
+func (r rounding) settle(order []int, ieps, left int64) bool {
+	if len(order) == 0 {
+		return left == 0
 	}
-	c.amounts = amounts
-	return true
+	j := order[0]
+	l, on := r.levies[j], r.base
+	if l.tax == taxIVA {
+		on += ieps // IVA is due on IEPS
+	}
+	q, rest := multiplied(uint64(on), l.rate, rateHundred)
+	for _, amount := range []int64{int64(q), int64(q) + 1} {
+		if amount > int64(q) && rest == 0 {
+			return false // it comes out even: there is no rounding up
+		}
+		further := ieps
+		if l.tax == taxIEPS && !l.withheld {
+			further += amount
+		}
+		r.amounts[j] = amount
+		if r.settle(order[1:], further, left-l.signed(amount)) {
+			return true
+		}
+	}
+	return false
 }
 
 // ieps is the rate of IEPS on the concept.
