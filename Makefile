@@ -7,7 +7,7 @@ GO ?= go
 # instrumented it made tests four times as slow. Its Go driver and everything of ours is instrumented.
 RACE := -race -tags=killpoints $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
 
-.PHONY: help run test long check bench conformance crash hostile soak simulate fuzz release setup
+.PHONY: help run test long check bench conformance crash hostile nodes soak simulate fuzz release setup
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ hostile: ## ten tenants who take what they can get, 512 MiB (HOSTILE=1m)
 crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= ENGINE= CRASH_LOG=)
 	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$(SEED) TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(abspath $(CRASH_LOG)) \
 		$(GO) test -count=1 -tags killpoints -timeout 4h -run '^TestCrashRun$$/^$(ENGINE)' -v ./cmd/tributary
+
+nodes: setup ## two nodes on one PostgreSQL settle 1.8 times what one does; for a quiet machine
+	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_NODES=1 $(GO) test -count=1 -timeout 1h -run TestASecondNodeDoublesWhatIsUnderWay -v ./cmd/tributary
 
 soak: setup ## half load for ten minutes: memory, goroutines and files must stay flat (SOAK=10m)
 	TRIBUTARY_SOAK=$${SOAK:-10m} $(GO) test -count=1 -timeout 4h -run TestSoak -v ./cmd/tributary

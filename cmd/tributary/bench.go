@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+
 	"tributary/internal/bench"
 )
 
@@ -10,10 +13,15 @@ type benchCommand struct {
 	JSON     bool   `help:"Print one JSON object on standard output and nothing else there." name:"json"`
 	Compare  string `help:"Show the change against an earlier --json output." placeholder:"FILE"`
 	Plot     string `help:"Draw the figures." placeholder:"FILE.svg"`
+	Nodes    int    `help:"Measure instead how many times as much this many processes settle on one PostgreSQL as one does, with an authority that takes its time." placeholder:"N"`
 }
 
 // Run measures.
 func (b *benchCommand) Run(c *command) error {
 	roomForGarbage() // as the service has it
-	return bench.Run(c.ctx, bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot, Out: c.out, Err: c.err})
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the program's own file: %w", err)
+	}
+	return bench.Run(c.ctx, bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot, Nodes: b.Nodes, Program: program, Out: c.out, Err: c.err})
 }

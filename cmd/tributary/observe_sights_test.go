@@ -90,6 +90,7 @@ var elsewhere = map[string]string{
 	"stored":           "internal/bench TestARunGivesEveryFigure",
 	"compare":          "internal/bench TestARunGivesEveryFigure",
 	"plot":             "internal/bench TestARunGivesEveryFigure",
+	"nodes":            "cmd/tributary TestASecondNodeDoublesWhatIsUnderWay",
 	"position":         "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"hash":             "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"extra":            "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",

@@ -27,7 +27,9 @@ type Config struct {
 	JSON     bool
 	Compare  string
 	Plot     string
-	Quick    bool // tests: a fraction of the load, to see that everything works
+	Quick    bool   // tests: a fraction of the load, to see that everything works
+	Nodes    int    // 0: one process; else so many of Program against one PostgreSQL, and nothing else is measured
+	Program  string // the program's own binary
 	Out, Err io.Writer
 }
 
@@ -75,6 +77,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := &run{cfg: cfg, dir: dir, report: &Report{CPUs: runtime.GOMAXPROCS(0), StartedAt: time.Now().UTC().Format(time.RFC3339)}}
+	if cfg.Nodes != 0 {
+		if err := r.nodes(ctx); err != nil {
+			return fmt.Errorf("measure nodes: %w", err)
+		}
+		return r.print()
+	}
 	r.rss = watchRSS()
 	defer r.rss.stop()
 	for _, phase := range []struct {

@@ -21,6 +21,7 @@ import (
 // cores with what it measures.
 type load struct {
 	address     string
+	beside      []string // further nodes; connections go to all of them in turn
 	connections int
 	total       int           // requests; 0: until the time is over
 	lasts       time.Duration // 0: until total
@@ -58,8 +59,9 @@ func (o outcome) percentile(p float64) time.Duration {
 func (l load) run(ctx context.Context) (outcome, error) {
 	// Connections are made before the clock starts: that is not what is measured.
 	connections := make([]net.Conn, l.connections)
+	nodes := append([]string{l.address}, l.beside...)
 	for i := range connections {
-		conn, err := net.Dial("tcp", l.address)
+		conn, err := net.Dial("tcp", nodes[i%len(nodes)])
 		if err != nil {
 			return outcome{}, err
 		}

@@ -2,11 +2,17 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/filing"
+	"tributary/internal/onboarding"
+	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
 
@@ -33,6 +39,28 @@ func (s *Server) WaitSettled(ctx context.Context) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// AddSuppliers onboards that many suppliers of the demo's client with the reference authority.
+func (s *Server) AddSuppliers(ctx context.Context, n int) (ids []string, err error) {
+	example := s.packs[slices.IndexFunc(s.packs, func(p country.Pack) bool { return p.Code == "XX" })].Example.Company
+	ids = make([]string, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 16) // commits in groups
+	for i := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			name := fmt.Sprintf("bench-%05d", i)
+			ids[i], errs[i] = s.company.Ensure(ctx, demoClient, onboarding.NewCompany{
+				ExternalID: name, CountryCode: "XX", LanguageCode: "en", LegalName: example.LegalName, CompanyNumber: name,
+				Address: example.Address, TaxNumber: fmt.Sprintf("XX%09d", 200_000_000+i), TaxRegime: transaction.VAT,
+			})
+		})
+	}
+	wg.Wait()
+	return ids, errors.Join(errs...)
 }
 
 // LoadSettled fills the demo's store with settled transactions.
