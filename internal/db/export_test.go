@@ -167,3 +167,9 @@ func (c *Claims[T]) Claim(ctx context.Context, d *DB, most int) ([]*Lease[T], er
 	c.from = next
 	return leases, err
 }
+
+// NotifyEvery is the pause between two wake-ups that a node hears under load.
+const NotifyEvery = notifyEvery
+
+// CountNodes has a node on PostgreSQL look now how many nodes there are.
+func CountNodes(d *DB) error { return d.eng.(*pgEngine).peers.look() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,11 +26,16 @@ type peers struct {
 	mu      sync.Mutex
 	pending map[string]bool
 	kick    chan struct{}
+	nodes   atomic.Int64 // that live, this one included; as of the last look
 }
 
 const (
 	notifyChannel  = "tributary_wake"
-	notifyEvery    = 10 * time.Millisecond // NOTIFY takes a server-wide lock at commit: spend few of them
+	// notifyEvery is the pause between two wake-ups that a node hears under load,
+	// whoever sends them: every node hears all of them, so senders share the time
+	// and what is sent and heard does not grow with the square of their number.
+	// NOTIFY takes a server-wide lock at commit, too: spend few of them.
+	notifyEvery    = 10 * time.Millisecond
 	clockEvery     = 10 * time.Second
 	clockTries     = 4
 	reconnectEvery = 500 * time.Millisecond
@@ -140,8 +146,17 @@ func (p *peers) sendLoop(ctx context.Context) {
 				p.e.d.log.Warn("tell other nodes", "queue", q, "error", err)
 			}
 		}
-		pause(ctx, notifyEvery)
+		pause(ctx, notifyEvery*time.Duration(max(1, p.nodes.Load())))
 	}
+}
+
+// look counts the nodes that live.
+func (p *peers) look() error {
+	live, _, err := p.e.alive()
+	if err == nil {
+		p.nodes.Store(int64(len(live)))
+	}
+	return err
 }
 
 func (p *peers) tell(ctx context.Context, queue string) error {
@@ -156,6 +171,9 @@ func (p *peers) tell(ctx context.Context, queue string) error {
 func (p *peers) clockLoop(ctx context.Context) {
 	_, remembered := p.e.cluster.known() // written down by CheckCluster
 	for ctx.Err() == nil {
+		if err := p.look(); err != nil && ctx.Err() == nil {
+			p.e.d.log.Warn("count the nodes", "error", err)
+		}
 		pause(ctx, clockEvery)
 		if err := p.e.sampleClock(ctx); err != nil && ctx.Err() == nil {
 			p.e.d.log.Warn("sample the database's clock", "error", err)
