@@ -23,6 +23,7 @@ type meAnswer struct {
 type meLimits struct {
 	PerSecond *int           `json:"requests_per_second"`
 	Burst     *int           `json:"burst"`
+	PerNode   bool           `json:"per_node"` // always: each node counts for itself
 	BodyBytes int            `json:"body_bytes_max"`
 	Networks  []netip.Prefix `json:"networks"`
 }
@@ -32,7 +33,7 @@ func (a *API) me(c *call) error {
 		return err
 	}
 	answer := meAnswer{ClientID: c.caller.ClientID, Environment: "test", KeyID: c.caller.Kid, Scopes: account.Scopes(),
-		Limits: meLimits{BodyBytes: bodyBytesMax, Networks: []netip.Prefix{}}}
+		Limits: meLimits{PerNode: true, BodyBytes: bodyBytesMax, Networks: []netip.Prefix{}}}
 	if c.caller.Live {
 		answer.Environment = "live"
 	}

@@ -84,11 +84,11 @@ func (o once) CloseIdleConnections() {
 // clientCertHeader carries the certificate where TLS ends before the simulator (RFC 9440, section 2.2).
 const clientCertHeader = "Client-Cert"
 
-// MutualTLS returns a client like at.HTTP that identifies itself with a
-// certificate. It has its own connections: keep it, and close its idle ones.
+// mutualTLS returns a client like at.HTTP that identifies itself with a
+// certificate. It has a connection of its own: keep it, and close it when idle.
 // To a plain http address, which only a simulator has, the certificate goes in
 // the Client-Cert header of RFC 9440, as from a proxy that ended TLS.
-func MutualTLS(at Endpoint, cert tls.Certificate) *http.Client {
+func mutualTLS(at Endpoint, cert tls.Certificate, sessions tls.ClientSessionCache) *http.Client {
 	base := at.HTTP.Transport
 	if base == nil {
 		base = http.DefaultTransport
@@ -107,6 +107,8 @@ func MutualTLS(at Endpoint, cert tls.Certificate) *http.Client {
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	transport.TLSClientConfig.Certificates = []tls.Certificate{cert}
+	transport.TLSClientConfig.ClientSessionCache = sessions
+	transport.MaxIdleConnsPerHost = 1
 	return newClient(transport)
 }
 

@@ -61,7 +61,7 @@ func TestASimulatorSeesTheClientCertificateWithAndWithoutTLS(t *testing.T) {
 		if server == secure {
 			at.HTTP = server.Client() // trusts the test server's own root
 		}
-		known := country.MutualTLS(at, cert)
+		known := new(country.Callers).Client(at, cert)
 		for _, c := range []struct {
 			by   *http.Client
 			want string

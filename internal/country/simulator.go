@@ -24,7 +24,7 @@ const scriptBytesMax = 1 << 20
 // [ClientCertificate]: from the TLS connection when the listener asks for
 // certificates (tls.Config.ClientAuth = tls.RequestClientCert, which lets the
 // other authorities ignore it), or from the Client-Cert header when the
-// listener is plain HTTP, where [MutualTLS] puts it.
+// listener is plain HTTP, where [Callers] puts it.
 type Simulators struct {
 	mux   *http.ServeMux
 	desks map[string]*Desk // by lower-case code

@@ -54,6 +54,9 @@ func TestMeSaysWhoseKeyThisIs(t *testing.T) {
 	t.Parallel()
 	p := quiet(t)
 	me := p.as(demoKey).want(t, 200, "GET", "/v1/me", nil).json(t)
+	if me["limits"].(map[string]any)["per_node"] != true {
+		t.Errorf("nothing says that limits are those of a node: %v", me["limits"])
+	}
 	if me["client_id"] != "demo" || me["environment"] != "test" || me["key_id"] != "demo" || me["expires_at"] != nil || len(me["scopes"].([]any)) != 5 ||
 		me["limits"].(object)["requests_per_second"] != nil {
 		t.Errorf("me %v", me)

@@ -3,7 +3,6 @@ package es
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -21,7 +20,6 @@ import (
 const (
 	answerBytesMax = 8 << 20
 	listBytesMax   = 64 << 20 // an answer to a query has up to 10,000 records
-	clientsMax     = 256
 	waitsMax       = 10_000
 
 	// firstWait is AEAT's TiempoEsperaEnvio until an answer says otherwise.
@@ -44,16 +42,17 @@ type channel struct {
 	pack *pack
 	at   country.Endpoint
 
-	mu      sync.Mutex
-	clients map[[sha256.Size]byte]*http.Client // by certificate
-	waits   map[string]time.Duration           // by supplier: what the last answer asked for
+	callers country.Callers
+
+	mu    sync.Mutex
+	waits map[string]time.Duration // by supplier: what the last answer asked for
 }
 
 func (p *pack) connect(at country.Endpoint) (country.Channel, error) {
 	if at.BaseURL == "" || at.HTTP == nil {
 		return nil, country.ErrNoAddress
 	}
-	return &channel{pack: p, at: at, clients: map[[sha256.Size]byte]*http.Client{}, waits: map[string]time.Duration{}}, nil
+	return &channel{pack: p, at: at, waits: map[string]time.Duration{}}, nil
 }
 
 // Limits: a chain of one writer, up to 1,000 records a call, as much waiting
@@ -98,24 +97,7 @@ func (ch *channel) client(c country.Credentials) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := sha256.Sum256(id.Leaf.Raw)
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	if known, ok := ch.clients[key]; ok {
-		return known, nil
-	}
-	for old, client := range ch.clients {
-		if len(ch.clients) < clientsMax {
-			break
-		}
-		if strings.HasPrefix(ch.at.BaseURL, "https://") {
-			client.CloseIdleConnections() // over plain http connections are everybody's
-		}
-		delete(ch.clients, old)
-	}
-	made := country.MutualTLS(ch.at, id.TLS())
-	ch.clients[key] = made
-	return made, nil
+	return ch.callers.Client(ch.at, id.TLS()), nil
 }
 
 // call makes one SOAP call and answers the element in the body of the answer.

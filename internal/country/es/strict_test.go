@@ -24,7 +24,7 @@ func (o *office) post(body []byte, c country.Credentials) (int, string) {
 		o.t.Fatal(err)
 	}
 	at := country.Endpoint{BaseURL: o.server.URL + "/es", HTTP: o.server.Client()}
-	resp, err := country.MutualTLS(at, id.TLS()).Post(at.BaseURL+aeatwire.ServicePath, "text/xml", bytes.NewReader(body))
+	resp, err := new(country.Callers).Client(at, id.TLS()).Post(at.BaseURL+aeatwire.ServicePath, "text/xml", bytes.NewReader(body))
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package xx
 
 import (
-	"crypto/sha256"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,9 +12,6 @@ import (
 
 // secretPlatform is the operator's key at the authority.
 const secretPlatform = "platform_key"
-
-// platformsMax bounds the connections that are kept by certificate.
-const platformsMax = 64
 
 func platformRule(required bool) *country.IdentityRule {
 	return &country.IdentityRule{
@@ -50,10 +45,10 @@ func connectPlatform(at country.Endpoint) (*channel, error) {
 // has set, if anything.
 type platform struct {
 	required bool
-	keeper   *identity.Keeper
+	callers  country.Callers
 
-	mu      sync.Mutex
-	clients map[[sha256.Size]byte]*http.Client // by certificate
+	mu     sync.Mutex
+	keeper *identity.Keeper
 }
 
 // identify puts the platform's proof on a signed call and answers the client
@@ -87,28 +82,14 @@ func (ch *channel) identify(r *http.Request, path string, c country.Credentials)
 
 func (p *platform) client(at country.Endpoint, file identity.PKCS12) (*http.Client, error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.keeper == nil {
-		p.keeper, p.clients = identity.NewKeeper(), map[[sha256.Size]byte]*http.Client{}
+		p.keeper = identity.NewKeeper()
 	}
-	id, err := p.keeper.Open(file, time.Now())
+	keeper := p.keeper
+	p.mu.Unlock()
+	id, err := keeper.Open(file, time.Now())
 	if err != nil {
 		return nil, country.Unidentified(err)
 	}
-	key := sha256.Sum256(id.Leaf.Raw)
-	if known, ok := p.clients[key]; ok {
-		return known, nil
-	}
-	for old, client := range p.clients {
-		if len(p.clients) < platformsMax {
-			break
-		}
-		if strings.HasPrefix(at.BaseURL, "https://") {
-			client.CloseIdleConnections() // over plain http connections are everybody's
-		}
-		delete(p.clients, old)
-	}
-	made := country.MutualTLS(at, id.TLS())
-	p.clients[key] = made
-	return made, nil
+	return p.callers.Client(at, id.TLS()), nil
 }
