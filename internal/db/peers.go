@@ -30,7 +30,7 @@ type peers struct {
 }
 
 const (
-	notifyChannel  = "tributary_wake"
+	notifyChannel = "tributary_wake"
 	// notifyEvery is the pause between two wake-ups that a node hears under load,
 	// whoever sends them: every node hears all of them, so senders share the time
 	// and what is sent and heard does not grow with the square of their number.
