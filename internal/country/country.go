@@ -40,6 +40,11 @@ type Pack struct {
 	// Connect returns the channel to the authority behind an endpoint. Nil: documents only.
 	Connect func(Endpoint) (Channel, error)
 
+	// Unfiled reports that the law leaves it to the supplier whether a transaction
+	// is filed and that its settings say no: it becomes a document for people.
+	// original is that of a correction. Nil: everything is filed.
+	Unfiled func(s Supplier, t *transaction.Transaction, original *Original) bool
+
 	// Enrol does what the authority asks of a new supplier. Nil: nothing to do.
 	Enrol func(ctx context.Context, in Enrolment) Enrolled
 

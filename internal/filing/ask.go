@@ -18,6 +18,7 @@ import (
 func (b *batch) poll(ctx context.Context) error {
 	asked := b.pending
 	b.pending = nil
+	var again []*operation
 	for _, o := range asked {
 		if b.resting() {
 			break
@@ -40,9 +41,12 @@ func (b *batch) poll(ctx context.Context) error {
 				r.Handle = o.receipt.Handle
 			}
 			if b.answered(o, r) {
-				b.pending = append(b.pending, o)
+				again = append(again, o)
 			}
 		}
+	}
+	if err := b.again(ctx, again); err != nil {
+		return err
 	}
 	return b.storePending(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -400,4 +401,30 @@ func TestHardCase22ClockSkewIsToldAndDecidesNothing(t *testing.T) {
 	m := newNode(t, dbtest.SQLite(t), right.Setup()).Start()
 	m.Succeeds(m.File(invoice(officeCode, m.Supplier(officeCode, "s1"), "t1")))
 	same(t, "alerts within a minute", len(m.Raised("clock_skew")), 0)
+}
+
+// An authority that drops what it had taken for decision, and says that it holds
+// nothing of it: the same bytes go again.
+func TestAPendingFilingThatWasDroppedGoesAgain(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	o.Habits.PollEvery = time.Millisecond
+	var sent sync.Map
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		if before, again := sent.LoadOrStore(f.Number, f.SHA256); again {
+			if before != f.SHA256 {
+				t.Errorf("other bytes were sent")
+			}
+			return o.Take(f), nil
+		}
+		return country.Receipt{Outcome: country.Pending, Handle: "first"}, nil
+	}
+	o.OnPoll = func(*office, country.Filing, country.Receipt) (country.Receipt, error) {
+		return country.Receipt{Outcome: country.NotTaken}, nil
+	}
+	n := newNode(t, dbtest.SQLite(t), o.Setup())
+	id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
+	n.Start()
+	n.Succeeds(id)
+	same(t, "registered", len(o.Registered()), 1)
 }

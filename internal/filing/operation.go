@@ -38,6 +38,7 @@ type operation struct {
 	counted  bool // its crash count is raised for the visit and not yet taken back
 	doubtful bool // sent before, unresolved, and sent again: "not taken" speaks of the last time only
 	told     bool // the authority was asked about it in this visit, and does not hold it
+	unfiled  bool // its supplier chose a document alone, where the law leaves the choice
 
 	warnings []fault.Fault
 	body     []byte

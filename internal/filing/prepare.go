@@ -104,7 +104,11 @@ func (b *batch) confirmSupplier(ctx context.Context, o *operation) (known bool, 
 
 // files reports whether the operation goes to an authority.
 func (b *batch) files(o *operation) bool {
-	return b.channel != nil && (o.useCase != country.Invoicing || b.pack.Facts.Obliged)
+	if b.channel == nil || o.useCase == country.Invoicing && !b.pack.Facts.Obliged {
+		return false
+	}
+	o.unfiled = b.pack.Unfiled != nil && b.pack.Unfiled(b.supplier, o.document, o.original)
+	return !o.unfiled
 }
 
 // draft asks the pack for the exact bytes.

@@ -389,7 +389,7 @@ func (b *batch) warnReused(r db.Reader, outcomes []outcome, numbers []string) er
 }
 
 func (b *batch) visual(o *operation) bool {
-	return b.cfg.Render != nil && o.useCase != country.Reporting && o.kind != transaction.Backfill && !o.filing.Unprinted
+	return b.cfg.Render != nil && (o.useCase != country.Reporting || o.unfiled) && o.kind != transaction.Backfill && !o.filing.Unprinted
 }
 
 // render makes the document for people. A document that cannot be made does

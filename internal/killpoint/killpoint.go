@@ -23,9 +23,11 @@ const (
 	Delivered Point = "delivered" // a receiver has answered, we have not stored it
 	Enrolled  Point = "enrolled"  // the authority has enrolled a company, we have not stored it
 	Heard     Point = "heard"     // a message of an authority is on disk, its answer has not left
+	Uploaded  Point = "uploaded"  // a batch of filings is with the authority, which was not told to take it
+	Closed    Point = "closed"    // it was told, and we have not stored it
 )
 
 // Points are all of them.
 func Points() []Point {
-	return []Point{Accepted, Taken, Prepared, Sent, Answered, Rendered, Settled, Left, Delivered, Enrolled, Heard}
+	return []Point{Accepted, Taken, Prepared, Sent, Answered, Rendered, Settled, Left, Delivered, Enrolled, Heard, Uploaded, Closed}
 }

@@ -56,3 +56,45 @@ func TestZeroThatDoesNotSayWhichIsRefusedInPoland(t *testing.T) {
 		t.Errorf("%s", got.body)
 	}
 }
+
+// A company that leaves consumers out of KSeF gets a document for them and
+// nothing at the authority, for their credits too; businesses are filed as ever,
+// and so are persons who are businesses.
+func TestConsumersInPolandStayOutsideKSeFWhereTheCompanySaysSo(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	a := realAuthorities(t)["PL"]
+	const nip = "7010002062"
+	company, _ := c.onboard(t, object{
+		"meta": object{"country_code": "PL", "language_code": "PL", "external_id": "PL-consumers"}, "legal_name": "Sklep Sp. z o.o.",
+		"address":         object{"country_code": "PL", "city": "Warszawa", "postal_code": "00-001", "address_line_1": "ul. Prosta 1"},
+		"tax_information": object{"tax_number": "PL" + nip},
+		"tax_credentials": object{"password": "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" + strings.Repeat("ab", 32)},
+		"settings":        object{"consumers": "document"},
+	})
+	sold := func(id string, customer object) object {
+		t.Helper()
+		sale := p.abroad(t, a, id)
+		sale["supplier"] = object{"id": company}
+		if customer != nil {
+			sale["customer"] = customer
+		}
+		return c.outcome(t, c.submit(t, "/v1/transactions", sale))
+	}
+	home := object{"country_code": "PL", "city": "Kraków", "postal_code": "30-001", "address_line_1": "ul. Długa 2"}
+	person := sold("PL-CONSUMER", object{"legal_name": "Łucja Ćwikła", "type": "INDIVIDUAL", "address": home})
+	credit := c.outcome(t, c.submit(t, "/v1/transactions/credit", object{"country_code": "PL", "transaction_date": time.Now().UTC().Format(time.RFC3339),
+		"transaction_id": "PL-CONSUMER-C", "transaction_number": "PL-CONSUMER-C", "reference_transaction_id": "PL-CONSUMER", "note": "zwrot"}))
+	for _, got := range []object{person, credit} {
+		kinds := ""
+		for _, entry := range got["attachments"].([]any) {
+			kinds += " " + entry.(object)["kind"].(string)
+		}
+		if got["status"] != "SUCCESS" || got["tax_authority_id_1"] != nil || kinds != " VISUAL" {
+			t.Errorf("%v: %v %v%s %v", got["transaction_id"], got["status"], got["tax_authority_id_1"], kinds, got["errors"])
+		}
+	}
+	a.checkSuccess(t, c, "a business", sold("PL-CONSUMER-B2B", nil))
+	a.checkSuccess(t, c, "a person with a NIP", sold("PL-CONSUMER-NIP", object{"legal_name": "Jan Nowak", "type": "INDIVIDUAL", "address": home, "tax_information": object{"tax_number": "5265877635"}}))
+}

@@ -185,7 +185,7 @@ func (a *account) check(t *testing.T, invoice string) {
 	if a.XML != invoice {
 		t.Errorf("the invoice comes back as %.500s", a.XML)
 	}
-	if a.Invoices != 10_000 || a.Certificates != 100 || a.PerHour != 180 {
+	if a.Invoices != 10_000 || a.Certificates != 100 || a.PerHour != 180_000 { // the double's are a thousand times KSeF's
 		t.Errorf("limits: %d, %d, %d", a.Invoices, a.Certificates, a.PerHour)
 	}
 	if a.Tokens != 1 || a.Revoked != "Revoked" {

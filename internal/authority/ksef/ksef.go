@@ -52,7 +52,7 @@ const callBytesMax = 4 << 20
 // script. Keys of the book: "key" the Ministry's private key, "secret" that of
 // its tokens, "session/" a session, "sessions/" those of a taxpayer, "tally/" the
 // counts of a session, "sent/" the reference of a session's invoice by its
-// ordinal, "invoice/" what was sent, by reference, "xml/" its content, "number/"
+// ordinal, "part/" a part of a package until its session is closed, "invoice/" what was sent, by reference, "xml/" its content, "number/"
 // the reference of a KSeF number, "token/" a KSeF token, "tokens/" those of a
 // taxpayer.
 //
@@ -73,6 +73,8 @@ type authority struct {
 	redeemed   map[string]bool
 	active     map[string]claims // authentications whose tokens were redeemed, by reference
 	revoked    map[string]bool
+	rates      ksefwire.Rates
+	made       map[string]*calls // by taxpayer and group
 }
 
 // Habits are what differs between doubles.
@@ -80,6 +82,7 @@ type Habits struct {
 	Now     func() time.Time // time.Now unless it is set
 	Access  time.Duration    // how long access tokens are valid, 15 minutes unless it is set
 	Session time.Duration    // how long sessions are open, 12 hours unless it is set
+	Rates   ksefwire.Rates   // how many calls are taken; many more than KSeF's unless it is set
 }
 
 // New returns the authority on a desk, with the habits of the real one.
@@ -90,6 +93,10 @@ func (h Habits) New(d *country.Desk) http.Handler {
 	k := &authority{
 		desk: d, zone: warsaw(), now: h.Now, access: h.Access, session: h.Session,
 		challenges: map[string]time.Time{}, redeemed: map[string]bool{}, active: map[string]claims{}, revoked: map[string]bool{},
+		rates: h.Rates, made: map[string]*calls{},
+	}
+	if k.rates == (ksefwire.Rates{}) {
+		k.rates = generous()
 	}
 	if k.now == nil {
 		k.now = time.Now
@@ -127,27 +134,33 @@ func (k *authority) routes() http.Handler {
 	at("DELETE", "/auth/sessions/current", k.revokeCurrent)
 	at("DELETE", "/auth/sessions/{reference}", k.revokeOther)
 	at("GET", ksefwire.PathKeys, k.publicKeys)
-	at("POST", ksefwire.PathOnline, k.openSession)
-	at("POST", ksefwire.PathOnline+"/{session}/invoices", k.takeInvoice)
-	at("POST", ksefwire.PathOnline+"/{session}/close", k.closeSession)
-	at("GET", ksefwire.PathSessions, k.listSessions)
-	at("GET", ksefwire.PathSessions+"/{session}", k.sessionStatus)
-	at("GET", ksefwire.PathSessions+"/{session}/invoices", k.sessionInvoices)
-	at("GET", ksefwire.PathSessions+"/{session}/invoices/failed", k.failedInvoices)
-	at("GET", ksefwire.PathSessions+"/{session}/invoices/{invoice}", k.invoiceStatus)
-	at("GET", ksefwire.PathSessions+"/{session}/invoices/{invoice}/upo", k.upo)
-	at("GET", ksefwire.PathSessions+"/{session}/invoices/ksef/{number}/upo", k.upoByNumber)
-	at("GET", ksefwire.PathSessions+"/{session}/upo/{upo}", k.sessionUPO)
-	at("POST", ksefwire.PathMetadata, k.query)
-	at("GET", "/invoices/ksef/{number}", k.invoiceByNumber)
+	limited := func(method, path string, by group, serve http.HandlerFunc) {
+		at(method, path, k.limited(by, serve))
+	}
+	limited("POST", ksefwire.PathOnline, onlineSession, k.openSession)
+	limited("POST", ksefwire.PathOnline+"/{session}/invoices", invoiceSend, k.takeInvoice)
+	limited("POST", ksefwire.PathOnline+"/{session}/close", onlineSession, k.closeSession)
+	limited("POST", ksefwire.PathBatch, batchSession, k.openBatch)
+	limited("POST", ksefwire.PathBatch+"/{session}/close", batchSession, k.closeBatch)
+	limited("GET", ksefwire.PathSessions, sessionList, k.listSessions)
+	limited("GET", ksefwire.PathSessions+"/{session}", sessionMisc, k.sessionStatus)
+	limited("GET", ksefwire.PathSessions+"/{session}/invoices", sessionInvoiceList, k.sessionInvoices)
+	limited("GET", ksefwire.PathSessions+"/{session}/invoices/failed", sessionInvoiceList, k.failedInvoices)
+	limited("GET", ksefwire.PathSessions+"/{session}/invoices/{invoice}", invoiceStatus, k.invoiceStatus)
+	limited("GET", ksefwire.PathSessions+"/{session}/invoices/{invoice}/upo", sessionMisc, k.upo)
+	limited("GET", ksefwire.PathSessions+"/{session}/invoices/ksef/{number}/upo", sessionMisc, k.upoByNumber)
+	limited("GET", ksefwire.PathSessions+"/{session}/upo/{upo}", sessionMisc, k.sessionUPO)
+	limited("POST", ksefwire.PathMetadata, invoiceMetadata, k.query)
+	limited("GET", "/invoices/ksef/{number}", invoiceDownload, k.invoiceByNumber)
 	at("POST", ksefwire.PathTokens, k.makeToken)
 	at("GET", ksefwire.PathTokens, k.listTokens)
 	at("GET", ksefwire.PathTokens+"/{reference}", k.tokenStatus)
 	at("DELETE", ksefwire.PathTokens+"/{reference}", k.revokeToken)
-	at("GET", "/limits/context", k.contextLimits)
-	at("GET", "/limits/subject", k.subjectLimits)
-	at("GET", "/rate-limits", k.rateLimits)
+	limited("GET", "/limits/context", other, k.contextLimits)
+	limited("GET", "/limits/subject", other, k.subjectLimits)
+	limited("GET", ksefwire.PathRates, other, k.rateLimits)
 	mux.HandleFunc("GET "+pathStorage+"/{session}/{document}", k.download)
+	mux.HandleFunc("PUT "+pathStorage+"/{session}/{document}", k.takePart)
 	return mux
 }
 
@@ -394,27 +407,36 @@ func (k *authority) mac(text string) []byte {
 	return h.Sum(nil)
 }
 
-// caller reads the token of a call. Without a valid one of the right kind the
-// call is answered with 401.
-func (k *authority) caller(w http.ResponseWriter, r *http.Request, kind string) (claims, bool) {
-	var c claims
-	if err := k.prepareKeys(); err != nil {
-		broken(w)
+// claimsOf reads the token of a call; false without a valid one of the kind.
+func (k *authority) claimsOf(r *http.Request, kind string) (c claims, ok bool) {
+	if k.prepareKeys() != nil {
 		return c, false
 	}
 	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	last := strings.LastIndexByte(text, '.')
-	if ok && last > 0 {
-		given, err := base64.RawURLEncoding.DecodeString(text[last+1:])
-		_, payload, _ := strings.Cut(text[:last], ".")
-		body, err2 := base64.RawURLEncoding.DecodeString(payload)
-		if err == nil && err2 == nil && hmac.Equal(given, k.mac(text[:last])) && json.Unmarshal(body, &c) == nil &&
-			c.Kind == kind && k.now().Unix() < c.Expires && !k.isRevoked(c.Reference) {
-			return c, true
-		}
+	if !ok || last <= 0 {
+		return c, false
 	}
-	refuse(w, r, http.StatusUnauthorized, ksefwire.ProblemError{Description: "Brak lub nieprawidłowy token dostępu."})
-	return c, false
+	given, err := base64.RawURLEncoding.DecodeString(text[last+1:])
+	_, payload, _ := strings.Cut(text[:last], ".")
+	body, err2 := base64.RawURLEncoding.DecodeString(payload)
+	ok = err == nil && err2 == nil && hmac.Equal(given, k.mac(text[:last])) && json.Unmarshal(body, &c) == nil &&
+		c.Kind == kind && k.now().Unix() < c.Expires && !k.isRevoked(c.Reference)
+	return c, ok
+}
+
+// caller reads the token of a call. Without a valid one of the right kind the
+// call is answered with 401.
+func (k *authority) caller(w http.ResponseWriter, r *http.Request, kind string) (claims, bool) {
+	if err := k.prepareKeys(); err != nil {
+		broken(w)
+		return claims{}, false
+	}
+	c, ok := k.claimsOf(r, kind)
+	if !ok {
+		refuse(w, r, http.StatusUnauthorized, ksefwire.ProblemError{Description: "Brak lub nieprawidłowy token dostępu."})
+	}
+	return c, ok
 }
 
 // challenge serves POST /auth/challenge.

@@ -16,8 +16,6 @@ import (
 	"tributary/internal/official/ksefwire"
 )
 
-const headerContinuation = "x-continuation-token"
-
 // window is a page of a list whose pages are asked for with a continuation
 // token, which KSeF's callers take as it is.
 type window struct{ start, size int }
@@ -33,7 +31,7 @@ func readWindow(w http.ResponseWriter, r *http.Request, sizeMax int) (window, bo
 		}
 		out.size = size
 	}
-	if token := r.Header.Get(headerContinuation); token != "" {
+	if token := r.Header.Get(ksefwire.HeaderContinuation); token != "" {
 		text, err := base64.RawURLEncoding.DecodeString(token)
 		start, err2 := strconv.Atoi(string(text))
 		if err != nil || err2 != nil || start < 1 {
@@ -175,7 +173,7 @@ func (k *authority) readSessionFilter(r *http.Request) (func(ksefwire.SessionIte
 		case s.Status.Code == 440:
 			state = "Cancelled"
 		}
-		return kind == "Online" && (q.Get("referenceNumber") == "" || q.Get("referenceNumber") == s.ReferenceNumber) &&
+		return (kind == "Batch") == isBatch(s.ReferenceNumber) && (q.Get("referenceNumber") == "" || q.Get("referenceNumber") == s.ReferenceNumber) &&
 			(len(q["statuses"]) == 0 || slices.Contains(q["statuses"], state)) &&
 			within(s.DateCreated, bounds[0], bounds[1]) && within(s.DateUpdated, bounds[2], bounds[3])
 	}, nil

@@ -31,6 +31,7 @@ type arrival struct {
 	summary   summary
 	session   string
 	reference string
+	file      string // its name in a package
 }
 
 // summary is what the query shows of an invoice.
@@ -63,6 +64,7 @@ type invoiceRecord struct {
 	Acquired time.Time       `json:"acquired,omitzero"`
 	KSeF     string          `json:"ksef,omitempty"`
 	Offline  bool            `json:"offline,omitempty"`
+	File     string          `json:"file,omitempty"` // its name in the package of a batch session
 	Status   ksefwire.Status `json:"status"`
 	Due      time.Time       `json:"due,omitzero"`      // pending: when it is decided
 	Summary  *summary        `json:"summary,omitempty"` // pending: what will be registered
@@ -83,10 +85,17 @@ func (k *authority) open(s sessionRecord, in *ksefwire.InvoiceRequest) *arrival 
 		a.flaw = wrongFile("Długość treści nie zgadza się z rozmiarem pliku.")
 	case !bytes.Equal(sum[:], in.Hash):
 		a.flaw = wrongFile("Skrót treści nie zgadza się ze skrótem pliku.")
-	case len(text) > ksefwire.DocumentBytesMax:
-		a.flaw = wrongFile(fmt.Sprintf("Rozmiar faktury przekracza %d bajtów.", ksefwire.DocumentBytesMax))
 	}
 	if a.flaw.Code != 0 {
+		return a
+	}
+	return k.read(a, text)
+}
+
+// read looks at an invoice in the clear.
+func (k *authority) read(a *arrival, text []byte) *arrival {
+	if len(text) > ksefwire.DocumentBytesMax {
+		a.flaw = wrongFile(fmt.Sprintf("Rozmiar faktury przekracza %d bajtów.", ksefwire.DocumentBytesMax))
 		return a
 	}
 	doc, err := readStrictly(text, ksefwire.DocumentBytesMax)
@@ -190,7 +199,7 @@ func (k *authority) take(b *country.Book, a *arrival, step country.Step) {
 	count := tallyOf(b, a.session)
 	count.Sent++
 	rec := invoiceRecord{
-		Session: a.session, NIP: a.nip, Ordinal: count.Sent, Number: a.number, Issued: a.summary.Issued, Hash: a.hash, Sent: a.at.UTC(), Offline: a.offline,
+		Session: a.session, NIP: a.nip, Ordinal: count.Sent, Number: a.number, Issued: a.summary.Issued, Hash: a.hash, Sent: a.at.UTC(), Offline: a.offline, File: a.file,
 	}
 	a.summary.Session, a.summary.Invoice = a.session, a.reference
 	switch held, known := b.FindKey(uniqueKey(a.nip, a.kind, a.number)); {
@@ -326,7 +335,7 @@ func (k *authority) invoiceStatus(w http.ResponseWriter, r *http.Request) {
 func (k *authority) statusOf(r *http.Request, reference string, rec invoiceRecord) ksefwire.InvoiceStatus {
 	hash, _ := hex.DecodeString(rec.Hash)
 	out := ksefwire.InvoiceStatus{
-		Ordinal: rec.Ordinal, InvoiceNumber: rec.Number, KSeFNumber: rec.KSeF, ReferenceNumber: reference, Hash: hash,
+		Ordinal: rec.Ordinal, InvoiceNumber: rec.Number, KSeFNumber: rec.KSeF, ReferenceNumber: reference, Hash: hash, FileName: rec.File,
 		InvoicingDate: rec.Sent, Status: rec.Status,
 	}
 	if rec.KSeF != "" {

@@ -27,6 +27,8 @@ type sessionRecord struct {
 	Document string    `json:"document"` // hash of what authenticated
 	Updated  time.Time `json:"updated,omitzero"`
 	UPO      string    `json:"upo,omitempty"` // reference of the confirmation of the whole session
+
+	Batch *batchRecord `json:"batch,omitempty"` // nil: an interactive session
 }
 
 // tally is how many invoices came in a session and what became of them.
@@ -57,6 +59,9 @@ func (s sessionRecord) over(now time.Time) bool { return s.Closed || !now.Before
 // state is the session's status at an instant. One that is closed is processed
 // as soon as each of its invoices is decided.
 func (s sessionRecord) state(now time.Time, t tally) ksefwire.Status {
+	if s.Batch != nil {
+		return s.batchState(now, t)
+	}
 	switch {
 	case !s.over(now):
 		return ksefwire.Status{Code: 100, Description: "Sesja interaktywna otwarta"}
@@ -80,32 +85,45 @@ func (k *authority) openSession(w http.ResponseWriter, r *http.Request) {
 	if !readJSON(w, r, &in) {
 		return
 	}
-	if in.FormCode != (fa3()) {
-		refuse(w, r, http.StatusBadRequest, invalidInput("formCode is not that of FA (3)"))
-		return
-	}
-	if in.Encryption.PublicKeyID != "" && in.Encryption.PublicKeyID != k.keyID() {
-		refuse(w, r, http.StatusBadRequest, unknownKey(in.Encryption.PublicKeyID))
-		return
-	}
-	key, err := rsa.DecryptOAEP(sha256.New(), nil, k.key, in.Encryption.Key, nil)
-	if err != nil || len(key) != 32 || len(in.Encryption.IV) != aes.BlockSize {
-		refuse(w, r, http.StatusBadRequest, invalidInput("encryption is no key of 32 bytes with an initialization vector of 16"))
+	key, no := k.keyOf(in.FormCode, in.Encryption)
+	if no != nil {
+		refuse(w, r, http.StatusBadRequest, *no)
 		return
 	}
 	now := k.now()
 	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: now.Add(k.session).UTC(), Document: c.Document, UPO: k.newReference("EU")}
 	reference := k.newReference("SO")
-	err = k.desk.Write(func(b *country.Book) {
-		put(b, "session/"+reference, s)
-		all, _ := b.Get("sessions/" + c.NIP)
-		b.Put("sessions/"+c.NIP, strings.TrimSpace(all+" "+reference))
-	})
-	if err != nil {
+	if k.desk.Write(func(b *country.Book) { begin(b, reference, s) }) != nil {
 		broken(w)
 		return
 	}
 	writeJSON(w, http.StatusCreated, ksefwire.TypeJSON, ksefwire.SessionResponse{ReferenceNumber: reference, ValidUntil: s.Until})
+}
+
+// begin writes a new session into the book.
+func begin(b *country.Book, reference string, s sessionRecord) {
+	put(b, "session/"+reference, s)
+	all, _ := b.Get("sessions/" + s.NIP)
+	b.Put("sessions/"+s.NIP, strings.TrimSpace(all+" "+reference))
+}
+
+// keyOf reads what every session is opened with: the form of its invoices and
+// the key that they are encrypted under.
+func (k *authority) keyOf(form ksefwire.FormCode, e ksefwire.Encryption) ([]byte, *ksefwire.ProblemError) {
+	if form != fa3() {
+		no := invalidInput("formCode is not that of FA (3)")
+		return nil, &no
+	}
+	if e.PublicKeyID != "" && e.PublicKeyID != k.keyID() {
+		no := unknownKey(e.PublicKeyID)
+		return nil, &no
+	}
+	key, err := rsa.DecryptOAEP(sha256.New(), nil, k.key, e.Key, nil)
+	if err != nil || len(key) != 32 || len(e.IV) != aes.BlockSize {
+		no := invalidInput("encryption is no key of 32 bytes with an initialization vector of 16")
+		return nil, &no
+	}
+	return key, nil
 }
 
 // put keeps a record as JSON.
@@ -132,14 +150,33 @@ func get(b *country.Book, key string, into any) bool {
 // ownSession finds a session of the caller; another's is unknown to it.
 func (k *authority) ownSession(w http.ResponseWriter, r *http.Request, nip string) (string, sessionRecord, bool) {
 	reference := r.PathValue("session")
-	var s sessionRecord
-	var ok bool
-	k.desk.Read(func(b *country.Book) { ok = get(b, "session/"+reference, &s) })
+	s, ok := k.sessionAt(reference)
 	if !ok || s.NIP != nip {
-		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionUnknown, Description: "Brak sesji o wskazanym numerze referencyjnym.", Details: []string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
+		k.unknownSession(w, r, reference)
 		return "", s, false
 	}
 	return reference, s, true
+}
+
+// ownSessionOf is ownSession of one type: another's is unknown where sessions of
+// the one are opened, filled and closed.
+func (k *authority) ownSessionOf(w http.ResponseWriter, r *http.Request, nip string, batch bool) (string, sessionRecord, bool) {
+	reference := r.PathValue("session")
+	s, ok := k.sessionAt(reference)
+	if !ok || s.NIP != nip || (s.Batch != nil) != batch {
+		k.unknownSession(w, r, reference)
+		return "", s, false
+	}
+	return reference, s, true
+}
+
+func (k *authority) sessionAt(reference string) (s sessionRecord, ok bool) {
+	k.desk.Read(func(b *country.Book) { ok = get(b, "session/"+reference, &s) })
+	return s, ok
+}
+
+func (k *authority) unknownSession(w http.ResponseWriter, r *http.Request, reference string) {
+	refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionUnknown, Description: "Brak sesji o wskazanym numerze referencyjnym.", Details: []string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
 }
 
 // closeSession serves POST /sessions/online/{session}/close.
@@ -148,7 +185,7 @@ func (k *authority) closeSession(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	reference, s, ok := k.ownSession(w, r, c.NIP)
+	reference, s, ok := k.ownSessionOf(w, r, c.NIP, false)
 	if !ok {
 		return
 	}
@@ -200,7 +237,7 @@ func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	reference, s, ok := k.ownSession(w, r, c.NIP)
+	reference, s, ok := k.ownSessionOf(w, r, c.NIP, false)
 	if !ok {
 		return
 	}

@@ -191,10 +191,9 @@ func (k *authority) subjectLimits(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// rateLimits serves GET /rate-limits: those of production (ksef-docs,
-// limity-api.md). The double does not count calls; a script makes it busy.
+// rateLimits serves GET /rate-limits: those that the double keeps to.
 func (k *authority) rateLimits(w http.ResponseWriter, r *http.Request) {
-	k.asked(w, r, func(claims) (any, bool) { return ksefwire.ProductionRates(), true })
+	k.asked(w, r, func(claims) (any, bool) { return k.rates, true })
 }
 
 // keepActive remembers an authentication whose tokens were handed out, and

@@ -48,6 +48,10 @@ type account struct {
 	access  ksefwire.TimedToken
 	refresh ksefwire.TimedToken
 	session *session
+
+	pace    pace
+	batches batches
+	days    days
 }
 
 // visit is an account with the credentials of one call. They are never kept:
@@ -297,11 +301,17 @@ func (a visit) seat(ctx context.Context) (session, error) {
 	return *opened, nil
 }
 
-// open opens a session with a key of its own. The lock is held.
-func (a visit) open(ctx context.Context) (*session, error) {
+// newSession has a key of its own and is not open yet.
+func newSession() *session {
 	s := &session{key: make([]byte, 32), iv: make([]byte, 16)}
 	rand.Read(s.key) // never fails: the runtime ends the program instead
 	rand.Read(s.iv)  // likewise
+	return s
+}
+
+// open opens a session with a key of its own. The lock is held.
+func (a visit) open(ctx context.Context) (*session, error) {
+	s := newSession()
 	for again := false; ; again = true {
 		bearer, err := a.bearerLocked(ctx)
 		if err != nil {
@@ -312,7 +322,7 @@ func (a visit) open(ctx context.Context) (*session, error) {
 			return nil, err
 		}
 		in := ksefwire.SessionRequest{
-			FormCode:   ksefwire.FormCode{SystemCode: ksefwire.SystemCode, SchemaVersion: ksefwire.SchemaVersion, Value: ksefwire.FormValue},
+			FormCode:   formCode(),
 			Encryption: ksefwire.Encryption{Key: cipher, IV: s.iv, PublicKeyID: keyID},
 		}
 		var out ksefwire.SessionResponse
@@ -328,6 +338,10 @@ func (a visit) open(ctx context.Context) (*session, error) {
 		s.reference, s.until = out.ReferenceNumber, out.ValidUntil
 		return s, nil
 	}
+}
+
+func formCode() ksefwire.FormCode {
+	return ksefwire.FormCode{SystemCode: ksefwire.SystemCode, SchemaVersion: ksefwire.SchemaVersion, Value: ksefwire.FormValue}
 }
 
 // close ends a session that is left. KSeF ends it by itself as well, so an

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,8 +32,10 @@ type channel struct {
 	zone       *time.Location
 	plain      *bluemonday.Policy
 	identities *identity.Keeper
+	partMax    int // of a package, before it is encrypted
 	keys       keyring
 	now        func() time.Time
+	rest       func(context.Context, time.Duration) error
 
 	mu       sync.Mutex
 	accounts map[[sha256.Size]byte]*account
@@ -48,14 +51,17 @@ func connect(at country.Endpoint) (*channel, error) {
 	}
 	return &channel{
 		at: at, base: base, qr: qrBase(at), facts: facts(), zone: warsaw(), plain: bluemonday.StrictPolicy(),
-		identities: identity.NewKeeper(), now: time.Now, accounts: map[[sha256.Size]byte]*account{},
+		identities: identity.NewKeeper(), partMax: ksefwire.PartBytesMax, now: time.Now, rest: rest, accounts: map[[sha256.Size]byte]*account{},
 	}, nil
 }
 
-// Limits are those of an interactive session: one invoice a call, in any order.
+// sendMax is how many invoices one visit may bring: those of a batch session.
+const sendMax = 1000
+
+// Limits are KSeF's: in any order, one by one or many together, see Send.
 func (ch *channel) Limits() country.Limits {
 	l := country.Limits{
-		Batch: 1, Parallel: 4, Class: country.ByNumber, CallTimeout: time.Minute,
+		Batch: sendMax, Parallel: 4, Class: country.ByNumber, CallTimeout: time.Minute,
 		PollEvery: time.Second, PendingMax: 24 * time.Hour,
 	}
 	if strings.HasPrefix(ch.at.BaseURL, "https://") {
@@ -67,31 +73,130 @@ func (ch *channel) Limits() country.Limits {
 // visibleAfter is how late KSeF shows an invoice that it took.
 const visibleAfter = 10 * time.Minute
 
-// Send files one invoice and asks once what became of it.
+// load are filings of one call that go the same way: through one account, and
+// all of them declared offline or none.
+type load struct {
+	visit
+	offline bool
+	filings []country.Filing
+	extras  []extra
+	places  []int // in the call
+}
+
+// Send files invoices: a few one by one in the account's interactive session, a
+// queue that is longer than KSeF's limits allow in a batch session.
+//
+// Failure policy: an error speaks of the whole call. Once something was taken,
+// each filing has a receipt of its own: without an outcome where the answer was
+// lost, NotTaken where nothing was tried any more.
 func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
-	if len(filings) == 0 {
-		return nil, nil
-	}
-	if len(filings) > 1 {
-		return nil, fmt.Errorf("filing %d invoices: %w: KSeF takes one a call", len(filings), country.ErrNotTaken)
-	}
-	f := filings[0]
-	x, a, err := ch.open(f, c)
+	loads, err := ch.loads(filings, c)
 	if err != nil {
-		return nil, fmt.Errorf("filing %s: %w", f.Number, err)
+		return nil, err
 	}
-	r, err := a.submit(ctx, f, x)
-	if err != nil {
-		return nil, fmt.Errorf("filing %s: %w", f.Number, err)
+	receipts := make([]country.Receipt, len(filings))
+	for i, l := range loads {
+		err := l.send(ctx, receipts)
+		switch {
+		case err == nil:
+			continue
+		case i == 0 && (len(filings) == 1 || errors.Is(err, country.ErrNotTaken)):
+			return nil, fmt.Errorf("filing %s: %w", filings[0].Number, err)
+		case errors.Is(err, country.ErrNotTaken):
+			l.leaveOut(receipts, 0, 0)
+		}
 	}
-	if r.Outcome != country.Pending {
-		return []country.Receipt{r}, nil
+	return receipts, nil
+}
+
+// loads sorts filings by the way they go, in their order.
+func (ch *channel) loads(filings []country.Filing, c country.Credentials) ([]*load, error) {
+	var all []*load
+	today := ch.now().In(ch.zone).Format(time.DateOnly)
+	for i, f := range filings {
+		x, a, err := ch.open(f, c)
+		if err != nil {
+			return nil, fmt.Errorf("filing %s: %w", f.Number, err)
+		}
+		at := slices.IndexFunc(all, func(l *load) bool { return l.account == a.account && l.offline == x.offline(today) })
+		if at < 0 {
+			at, all = len(all), append(all, &load{visit: a, offline: x.offline(today)})
+		}
+		l := all[at]
+		l.filings, l.extras, l.places = append(l.filings, f), append(l.extras, x), append(l.places, i)
 	}
-	decided, err := a.decision(ctx, f, r.Handle)
-	if err != nil {
-		return []country.Receipt{r}, nil // it was taken; Poll will ask again
+	return all, nil
+}
+
+// send takes as much of a load to KSeF as its limits allow now. The others wait.
+func (l *load) send(ctx context.Context, receipts []country.Receipt) error {
+	w := l.way(ctx, len(l.filings))
+	if w.batch {
+		return l.sendTogether(ctx, receipts)
 	}
-	return []country.Receipt{x.noted(decided)}, nil
+	l.leaveOut(receipts, w.each, w.wait)
+	return l.sendEach(ctx, w.each, receipts)
+}
+
+// leaveOut says of all filings but the first that nothing was tried, and when
+// it can be.
+func (l *load) leaveOut(receipts []country.Receipt, from int, wait time.Duration) {
+	for _, place := range l.places[from:] {
+		receipts[place] = country.Receipt{Outcome: country.NotTaken, Wait: wait}
+	}
+}
+
+// sendEach files the first invoices of a load one by one and asks once what
+// became of them.
+func (l *load) sendEach(ctx context.Context, n int, receipts []country.Receipt) error {
+	defer l.days.forget()
+	for i := range n {
+		if err := l.ch.rest(ctx, l.pace.step(l.ch.now())); err != nil {
+			if i == 0 {
+				return unsent(err)
+			}
+			l.leaveOut(receipts, i, 0)
+			break
+		}
+		r, err := l.submit(ctx, l.filings[i], l.extras[i])
+		if err != nil && i == 0 && (len(l.filings) == 1 || errors.Is(err, country.ErrNotTaken)) {
+			return err
+		}
+		receipts[l.places[i]] = r // without an outcome: nobody knows
+		if err != nil || r.Outcome == country.NotTaken {
+			from := i + 1
+			if errors.Is(err, country.ErrNotTaken) {
+				from = i
+			}
+			l.leaveOut(receipts, from, r.Wait)
+			break
+		}
+	}
+	for i, place := range l.places[:n] {
+		if receipts[place].Outcome != country.Pending {
+			continue
+		}
+		decided, err := l.decision(ctx, l.filings[i], receipts[place].Handle)
+		if err == nil { // otherwise it was taken, and Poll asks again
+			receipts[place] = l.extras[i].noted(decided)
+		}
+	}
+	return nil
+}
+
+// rest waits.
+func rest(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // open reads what a filing carries and finds the account it goes through.
@@ -118,8 +223,8 @@ func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.R
 	for try := 1; ; try++ {
 		s, err := a.seat(ctx)
 		if err != nil {
-			if r, ok := pause(err); ok {
-				return r, nil
+			if _, ok := pause(err); ok {
+				return a.paused(err), nil
 			}
 			return country.Receipt{}, unsent(err)
 		}
@@ -139,8 +244,7 @@ func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.R
 		case !errors.As(err, &no) || errors.Is(err, country.ErrNotTaken):
 			return country.Receipt{}, err
 		case no.status == http.StatusTooManyRequests:
-			r, _ := pause(err)
-			return r, nil
+			return a.paused(err), nil
 		case no.has(ksefwire.CodeSessionFull, ksefwire.CodeSessionUnknown, ksefwire.CodeSessionState):
 			a.leave(s.reference)
 			if try == submitTries {
@@ -164,6 +268,13 @@ func pause(err error) (country.Receipt, bool) {
 		return country.Receipt{}, false
 	}
 	return country.Receipt{Outcome: country.NotTaken, Wait: no.wait}, true
+}
+
+// paused is pause for everybody who files in the supplier's name.
+func (a visit) paused(err error) country.Receipt {
+	r, _ := pause(err)
+	a.pace.block(a.ch.now(), r.Wait)
+	return r
 }
 
 func rejected(text string, raw []byte) country.Receipt {
@@ -209,8 +320,11 @@ func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Rece
 		return country.Receipt{}, fmt.Errorf("polling %s: %w", f.Number, err)
 	}
 	r, err := a.decision(ctx, f, last.Handle)
-	if wait, ok := pause(err); ok {
-		return country.Receipt{Outcome: country.Pending, Handle: last.Handle, Wait: wait.Wait}, nil
+	if _, ok := pause(err); ok {
+		return country.Receipt{Outcome: country.Pending, Handle: last.Handle, Wait: a.paused(err).Wait}, nil
+	}
+	if err == nil && r.Outcome == country.NotTaken && strings.HasPrefix(last.Handle, batchPrefix) {
+		return r, nil // with all others of its session: they go again together
 	}
 	if lost(err) {
 		r, err = a.find(ctx, f, x)
@@ -247,6 +361,9 @@ func lost(err error) bool {
 //	405, 435   the session's fault; 500, 550 KSeF's own: nothing was taken
 //	others     rejected
 func (a visit) decision(ctx context.Context, f country.Filing, handle string) (country.Receipt, error) {
+	if reference, ok := strings.CutPrefix(handle, batchPrefix); ok {
+		return a.batchDecision(ctx, f, reference)
+	}
 	sessionRef, invoiceRef, ok := strings.Cut(handle, "/")
 	if !ok || sessionRef == "" || invoiceRef == "" {
 		return country.Receipt{}, fmt.Errorf("the handle %q names no invoice of a session", handle)
@@ -257,7 +374,18 @@ func (a visit) decision(ctx context.Context, f country.Filing, handle string) (c
 	if err != nil {
 		return country.Receipt{}, err
 	}
-	r := country.Receipt{AuthorityID2: invoiceRef, Raw: reply.Body, Handle: handle}
+	state.ReferenceNumber = invoiceRef
+	return a.decided(ctx, f, country.Receipt{AuthorityID2: invoiceRef, Raw: reply.Body, Handle: handle}, said{state, sessionRef})
+}
+
+// said is what KSeF says of an invoice of a session.
+type said struct {
+	ksefwire.InvoiceStatus
+	session string
+}
+
+// decided reads KSeF's status of an invoice.
+func (a visit) decided(ctx context.Context, f country.Filing, r country.Receipt, state said) (country.Receipt, error) {
 	switch code := state.Status.Code; {
 	case code < ksefwire.StatusSuccess:
 		r.Outcome = country.Pending
@@ -267,29 +395,28 @@ func (a visit) decision(ctx context.Context, f country.Filing, handle string) (c
 	case code == ksefwire.StatusDuplicate:
 		return a.duplicate(ctx, f, r, state.Status)
 	case code == ksefwire.StatusSession, code == ksefwire.StatusDecryption:
-		a.leave(sessionRef)
+		a.leave(state.session)
 		r.Outcome = country.NotTaken
 		return r, nil
 	case code >= ksefwire.StatusUnknown:
 		r.Outcome = country.NotTaken
 		return r, nil
 	}
-	no := rejected(state.Status.Text(), reply.Body)
-	no.AuthorityID2 = invoiceRef
+	no := rejected(state.Status.Text(), r.Raw)
+	no.AuthorityID2 = state.ReferenceNumber
 	return no, nil
 }
 
 // accepted completes a receipt with the KSeF number and the UPO. While KSeF
 // has not made the UPO yet the invoice counts as in work.
-func (a visit) accepted(ctx context.Context, f country.Filing, r country.Receipt, state ksefwire.InvoiceStatus) (country.Receipt, error) {
+func (a visit) accepted(ctx context.Context, f country.Filing, r country.Receipt, state said) (country.Receipt, error) {
 	if !ksefwire.ValidNumber(state.KSeFNumber) {
 		return country.Receipt{}, fmt.Errorf("%q is no KSeF number", state.KSeFNumber)
 	}
 	if got := hex.EncodeToString(state.Hash); got != f.SHA256 {
 		return country.Receipt{}, fmt.Errorf("KSeF speaks of another document: %s", got)
 	}
-	sessionRef, invoiceRef, _ := strings.Cut(r.Handle, "/")
-	upo, err := a.upo(ctx, ksefwire.PathSessions+"/"+url.PathEscape(sessionRef)+"/invoices/"+url.PathEscape(invoiceRef)+"/upo")
+	upo, err := a.storedUPO(ctx, state)
 	if err != nil {
 		r.Outcome = country.Pending
 		return r, nil

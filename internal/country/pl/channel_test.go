@@ -31,11 +31,13 @@ type ministry struct {
 	desk    *country.Desk
 	double  http.Handler
 	server  *httptest.Server
+	client  *http.Client
 	channel country.Channel
 
 	mu    sync.Mutex
 	now   time.Time
 	calls map[string]int
+	slow  int                           // calls that the double refused for their number
 	spoil map[string][]http.HandlerFunc // by method and end of path
 }
 
@@ -51,20 +53,26 @@ func newMinistry(t testing.TB) *ministry {
 	m := &ministry{t: t, desk: desk, now: time.Now(), calls: map[string]int{}, spoil: map[string][]http.HandlerFunc{}}
 	m.double = ksef.Habits{Now: m.clock}.New(desk)
 	m.server = httptest.NewServer(http.HandlerFunc(m.serve))
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	m.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(func() {
-		client.CloseIdleConnections()
+		m.client.CloseIdleConnections()
 		m.server.Close()
 		if err := desk.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	m.channel, err = pl.Pack().Connect(country.Endpoint{BaseURL: m.server.URL, HTTP: client})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pl.SetClock(m.channel, m.clock)
+	m.reconnect()
 	return m
+}
+
+// reconnect forgets everything but what is stored, as a new process does.
+func (m *ministry) reconnect() {
+	m.t.Helper()
+	var err error
+	if m.channel, err = pl.Pack().Connect(country.Endpoint{BaseURL: m.server.URL, HTTP: m.client}); err != nil {
+		m.t.Fatal(err)
+	}
+	pl.SetClock(m.channel, m.clock, m.advance)
 }
 
 // rotateKey makes the Ministry's key another one.
@@ -117,7 +125,31 @@ func (m *ministry) serve(w http.ResponseWriter, r *http.Request) {
 		next(w, r)
 		return
 	}
-	m.double.ServeHTTP(w, r)
+	m.double.ServeHTTP(&watched{w, m}, r)
+}
+
+// watched counts the double's own refusals for too many calls.
+type watched struct {
+	http.ResponseWriter
+	m *ministry
+}
+
+func (w *watched) WriteHeader(status int) {
+	if status == http.StatusTooManyRequests {
+		w.m.mu.Lock()
+		w.m.slow++
+		w.m.mu.Unlock()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets the double end a connection in the middle.
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (m *ministry) refused() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slow
 }
 
 // answer lets the next call of a name be answered by something else.
@@ -185,6 +217,7 @@ const (
 	callClose     = "POST /sessions/online/*/close"
 	callStatus    = "GET /sessions/*/invoices/*"
 	callUPO       = "GET /sessions/*/invoices/*/upo"
+	callStored    = "GET /storage/*/*"
 	callQuery     = "POST /invoices/query/metadata"
 )
 
@@ -468,6 +501,9 @@ func TestInvoiceThatKSeFDroppedIsSentAgainByThePoll(t *testing.T) {
 
 func TestAcceptedInvoiceWaitsForItsConfirmation(t *testing.T) {
 	m := newMinistry(t)
+	for range 2 {
+		m.answer(callStored, text(http.StatusForbidden, "text/plain", "the address has ended"))
+	}
 	m.answer(callUPO, text(http.StatusServiceUnavailable, "text/html", ""))
 	f := m.prepare(invoice("FV/1"))
 	r, err := m.sendFiling(f, token())

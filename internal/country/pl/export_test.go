@@ -1,6 +1,7 @@
 package pl
 
 import (
+	"context"
 	"crypto/sha256"
 	"net/http"
 	"time"
@@ -38,7 +39,14 @@ func ReadRefusal(status int, header http.Header, body []byte) (text string, wait
 	return no.Error(), no.wait, true
 }
 
-func SetClock(ch country.Channel, now func() time.Time) { ch.(*channel).now = now }
+// SetClock gives a channel another time, in which waiting is only told.
+func SetClock(ch country.Channel, now func() time.Time, advance func(time.Duration)) {
+	ch.(*channel).now = now
+	ch.(*channel).rest = func(ctx context.Context, wait time.Duration) error {
+		advance(wait)
+		return ctx.Err()
+	}
+}
 
 // FillSession makes a session of the channel's only account full.
 func FillSession(ch country.Channel) {
@@ -50,3 +58,5 @@ func FillSession(ch country.Channel) {
 const PagesMax = pagesMax
 
 func Holiday(day time.Time) bool { return holiday(day) }
+
+func SetPartMax(ch country.Channel, bytes int) { ch.(*channel).partMax = bytes }

@@ -216,7 +216,7 @@ func FuzzAnswersOfKSeF(f *testing.F) {
 		if ok && (status < 400 || status > 499) {
 			t.Errorf("status %d is read as a refusal", status)
 		}
-		if wait < 0 || wait > time.Hour {
+		if wait < 0 || wait > 24*time.Hour {
 			t.Errorf("a wait of %s", wait)
 		}
 		if pl.CheckUPO(body) == nil && !bytes.Contains(body, []byte("Potwierdzenie")) {

@@ -2,6 +2,7 @@ package pl_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"tributary/internal/country"
@@ -18,7 +19,8 @@ func watch(t *testing.T, pack *country.Pack) *packtest.Description {
 		if err := seed(desk, ministryKey()); err != nil {
 			t.Error(err)
 		}
-		return d.Watch(t, inner(desk), nil)
+		stored := func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/storage/") } // these are not described
+		return d.Watch(t, inner(desk), stored)
 	}
 	return d
 }

@@ -3,7 +3,9 @@ package pl
 import (
 	"strings"
 
+	"tributary/internal/country"
 	"tributary/internal/country/taxid"
+	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
@@ -80,6 +82,32 @@ func identifyAtHome(p *transaction.Party) identifier {
 		return identifier{}
 	}
 	return identifier{flaw: "is not a NIP: " + verdict.Reason}
+}
+
+// consumer reports whether a buyer is a person who is no business: neither a NIP
+// nor a VAT number of another member state.
+func consumer(p *transaction.Party) bool {
+	if p == nil || p.Type != transaction.Individual {
+		return false
+	}
+	id := identify(p)
+	return id.nip == "" && id.union == ""
+}
+
+// unfiled reports whether an invoice stays outside KSeF: its buyer is a consumer
+// and the company's setting says so (art. 106ga sec. 2 of the VAT act). What
+// corrects an invoice in KSeF is filed whatever the setting says since.
+func unfiled(s country.Supplier, t *transaction.Transaction, original *country.Original) bool {
+	buyer := t.Customer
+	if original != nil {
+		if len(original.Report) > 0 || ksefwire.LooksLikeNumber(strings.TrimSpace(original.AuthorityID1)) {
+			return false
+		}
+		if buyer == nil {
+			buyer = original.Transaction.Customer
+		}
+	}
+	return s.Settings.Text(settingConsumers) == consumersDocument && consumer(buyer)
 }
 
 // unionPrefix is the member state whose letters begin a number.

@@ -2,7 +2,7 @@
 // System of e-Invoices. docs/countries/pl.md tells clients and operators about it.
 //
 // It owns the mapping to FA(3), the wire to KSeF (authentication, encrypted
-// interactive sessions, status, UPO, queries) and the verification codes of
+// interactive and batch sessions, limits of calls, status, UPO, queries) and the verification codes of
 // printed invoices. It refuses to own certificates as files, retries and
 // storage; the double of KSeF is authority/ksef. Law: an invoice exists when KSeF has given it
 // a number; whatever was lost on the way is asked for by number and compared by
@@ -34,6 +34,10 @@ const (
 	settingCashMethod   = "cash_method"
 	settingSplitPayment = "split_payment"
 	settingBankAccount  = "bank_account"
+	settingConsumers    = "consumers"
+
+	consumersFiled    = "file"
+	consumersDocument = "document"
 
 	authToken = "token"
 	authXAdES = "xades"
@@ -62,6 +66,7 @@ func Pack() country.Pack {
 		Checks:       c.checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
+		Unfiled:      unfiled,
 		Enrol:        enrol,
 		CheckCompany: checkCompany,
 		Imprint:      imprint,
@@ -111,7 +116,7 @@ func facts() country.Facts {
 		Credentials:   []string{}, // a token or a certificate: see checkCompany
 		Formats:       []string{"PDF", "XML"},
 		Authority: &country.Authority{
-			Name: "Ministerstwo Finansów", System: "KSeF 2.0 (API 2.6.0)", Protocol: "REST; FA(3) encrypted in interactive sessions",
+			Name: "Ministerstwo Finansów", System: "KSeF 2.0 (API 2.6.0)", Protocol: "REST; FA(3) encrypted in interactive and batch sessions",
 		},
 		Derivations:  derivations(),
 		DeadlineDays: 1,
@@ -184,6 +189,10 @@ func settings() []country.Setting {
 		{
 			Key: settingBankAccount, Type: "string", Default: "", Pattern: `^[A-Za-z0-9 ]{10,42}$`,
 			Description: "Bank account printed in the invoice (NrRB), 10 to 34 letters and digits.",
+		},
+		{
+			Key: settingConsumers, Type: "string", Default: consumersFiled, Values: []string{consumersFiled, consumersDocument},
+			Description: "Invoices to persons without a tax number of a business, which the law lets stay outside KSeF (art. 106ga sec. 2 of the VAT act): file sends them like all others, document makes the document for people alone.",
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"tributary/internal/country"
@@ -91,23 +92,44 @@ func (a visit) upoOf(ctx context.Context, reference, number string) ([]byte, err
 }
 
 // sessionsAround lists the sessions in which an invoice of an instant can have
-// come: a session lives for twelve hours.
+// come: an interactive session lives for twelve hours, and a batch session gives
+// its invoices the instant in which it was opened.
 func (a visit) sessionsAround(ctx context.Context, at time.Time) ([]string, error) {
-	query := url.Values{
-		"sessionType":     {"Online"},
-		"pageSize":        {"1000"},
-		"dateCreatedFrom": {at.Add(-sessionAge).UTC().Format(time.RFC3339)},
-		"dateCreatedTo":   {at.Add(time.Minute).UTC().Format(time.RFC3339)},
+	interactive, err := a.sessions(ctx, "Online", at.Add(-sessionAge), at.Add(time.Minute))
+	if err != nil {
+		return nil, err
 	}
-	var out ksefwire.SessionsResponse
-	if _, err := a.authorised(ctx, request{method: http.MethodGet, path: ksefwire.PathSessions, query: query.Encode(), want: http.StatusOK}, nil, &out); err != nil {
-		return nil, fmt.Errorf("listing sessions: %w", err)
-	}
+	together, err := a.sessions(ctx, "Batch", at.Add(-time.Minute), at.Add(time.Minute))
+	return append(interactive, together...), err
+}
+
+// sessions lists the sessions of a type that were opened in a span.
+func (a visit) sessions(ctx context.Context, kind string, from, to time.Time) ([]string, error) {
 	var references []string
-	for _, s := range out.Sessions {
-		references = append(references, s.ReferenceNumber)
+	next := ""
+	for range listPagesMax {
+		query := url.Values{
+			"sessionType":     {kind},
+			"pageSize":        {strconv.Itoa(listPageSize)},
+			"dateCreatedFrom": {from.UTC().Format(time.RFC3339)},
+			"dateCreatedTo":   {to.UTC().Format(time.RFC3339)},
+		}
+		req := request{method: http.MethodGet, path: ksefwire.PathSessions, query: query.Encode(), want: http.StatusOK}
+		if next != "" {
+			req.header = map[string]string{ksefwire.HeaderContinuation: next}
+		}
+		var out ksefwire.SessionsResponse
+		if _, err := a.authorised(ctx, req, nil, &out); err != nil {
+			return nil, fmt.Errorf("listing sessions: %w", err)
+		}
+		for _, s := range out.Sessions {
+			references = append(references, s.ReferenceNumber)
+		}
+		if next = out.Next; next == "" {
+			return references, nil
+		}
 	}
-	return references, nil
+	return nil, fmt.Errorf("listing sessions: there is more after %d pages", listPagesMax)
 }
 
 // Find asks KSeF for an invoice by seller, number and type on its day. An
@@ -123,19 +145,22 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 }
 
 func (a visit) find(ctx context.Context, f country.Filing, x extra) (country.Receipt, error) {
+	if r, there, err := a.inBatches(ctx, f); err != nil || there && r.Outcome != country.NotTaken {
+		if err != nil {
+			err = fmt.Errorf("finding %s: %w", f.Number, classified(err))
+		}
+		return r, err
+	}
 	day, err := time.ParseInLocation(time.DateOnly, x.Issued, a.ch.zone)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
 	}
-	held, err := a.list(ctx, ksefwire.MetadataRequest{
-		SubjectType: "Subject1", DateRange: dayRange("Issue", day), InvoiceNumber: f.Number, SellerNIP: f.Supplier,
-		FormType: ksefwire.FormValue, InvoiceTypes: []string{invoiceType(x.Type)},
-	})
+	held, err := a.under(ctx, f, x, day)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, classified(err))
 	}
 	for _, m := range held {
-		if m.InvoiceNumber != f.Number {
+		if m.InvoiceNumber != f.Number || m.InvoiceType != invoiceType(x.Type) {
 			continue
 		}
 		r := country.Receipt{Outcome: country.Accepted, AuthorityID1: m.KSeFNumber, SHA256: hex.EncodeToString(m.Hash), At: m.AcquisitionDate}
@@ -145,6 +170,53 @@ func (a visit) find(ctx context.Context, f country.Filing, x extra) (country.Rec
 		return a.confirmed(ctx, r, m, "")
 	}
 	return country.Receipt{Outcome: country.Absent}, nil
+}
+
+const (
+	// asksAlone is how many invoices in a minute are asked for by number; for
+	// more of them the list of their day is read once, because KSeF takes 16
+	// questions a minute and 20 an hour.
+	asksAlone = 5
+	dayFresh  = time.Minute
+)
+
+// days are the invoices of the day that was asked for last, as KSeF listed them.
+type days struct {
+	mu   sync.Mutex
+	asks window
+	day  string
+	at   time.Time
+	list []ksefwire.Metadata
+}
+
+// forget makes the next question read the list again.
+func (d *days) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at = time.Time{}
+}
+
+// under lists what KSeF may hold under an invoice's number.
+func (a visit) under(ctx context.Context, f country.Filing, x extra, day time.Time) ([]ksefwire.Metadata, error) {
+	alone := ksefwire.MetadataRequest{
+		SubjectType: "Subject1", DateRange: dayRange("Issue", day), InvoiceNumber: f.Number, SellerNIP: f.Supplier,
+		FormType: ksefwire.FormValue, InvoiceTypes: []string{invoiceType(x.Type)},
+	}
+	now := a.ch.now()
+	a.days.mu.Lock()
+	defer a.days.mu.Unlock()
+	if a.days.asks.within(time.Minute, now) < asksAlone {
+		a.days.asks.note(now, 1)
+		return a.list(ctx, alone)
+	}
+	if a.days.day == x.Issued && now.Sub(a.days.at) < dayFresh {
+		return a.days.list, nil
+	}
+	list, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Issue", day), SellerNIP: f.Supplier})
+	if err == nil {
+		a.days.day, a.days.at, a.days.list = x.Issued, now, list
+	}
+	return list, err
 }
 
 // Registered lists what KSeF holds of a supplier by day of issue.

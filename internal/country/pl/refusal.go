@@ -16,6 +16,7 @@ import (
 const (
 	answerBytesMax = 4 << 20
 	upoBytesMax    = 1 << 20
+	listBytesMax   = 8 << 20 // a page of 1,000 invoices of a session
 )
 
 // refusal is KSeF's own word that it did not do what a call asked for.
@@ -44,7 +45,7 @@ func (no *refusal) has(codes ...int) bool {
 
 const (
 	waitDefault = 30 * time.Second
-	waitMax     = time.Hour
+	waitMax     = 24 * time.Hour // who breaks the limits again and again is kept out for long
 )
 
 // readRefusal reads a refused call. A page of a proxy with the same status is

@@ -30,6 +30,7 @@ type situation struct {
 	not    []string
 	refuse string // part of the message of a fault
 	field  string // of that fault
+	stays  bool   // it stays outside KSeF
 }
 
 func typed(kind string) transaction.Tax { return coded(vat("0", transaction.Added), kind, "") }
@@ -96,10 +97,19 @@ func saleSituations() []situation {
 		return d
 	}
 	still := func(*transaction.Transaction) {}
+	apart := func(d country.Draft) country.Draft {
+		d.Supplier.Settings = country.Settings{"consumers": "document"}
+		return d
+	}
 	return []situation{
 		{name: "A consumer with name and address", draft: draft("S/30", person(), goods(vat("23", transaction.Included))), files: []string{"<BrakID>1<", "<Nazwa>Łucja Ćwikła<", "<AdresL1>ul. Wiejska 4<"}},
 		{name: "A consumer without an address", draft: draft("S/31", &transaction.Party{LegalName: "Łucja Ćwikła", Type: transaction.Individual}, goods(vat("23", transaction.Included))),
 			refuse: "name and address", field: "customer.address.address_line_1"},
+		{name: "A consumer of a company that keeps consumers outside KSeF", draft: apart(draft("S/35", person(), goods(vat("23", transaction.Included)))), stays: true},
+		{name: "A sole trader of such a company", draft: apart(draft("S/36", &transaction.Party{LegalName: "Jan Nowak", Type: transaction.Individual, TaxNumber: buyerNIP, Address: person().Address}, goods(vat("23", transaction.Included)))),
+			files: []string{"<NIP>" + buyerNIP + "<"}},
+		{name: "A correction of a consumer's invoice that is in KSeF", draft: apart(correct(transaction.Adjustment, draft("S/37", person(), item("Rabat", one(), -10_00, vat("23", transaction.Included))), draft("S/38", person(), goods(vat("23", transaction.Included))))),
+			files: []string{"<RodzajFaktury>KOR<", "<BrakID>1<"}},
 		{name: "A sale that was rung up (FP)", draft: draft("S/32", polishBuyer(), marked(goods(vat("23", transaction.Included)), "PL", "FP")), files: []string{"<FP>1</FP>"}, not: []string{"<TP>"}},
 		{name: "A sale to a related company (TP)", draft: draft("S/33", polishBuyer(), marked(goods(vat("23", transaction.Included)), "PL", "TP")), files: []string{"<TP>1</TP>"}},
 		{name: "Goods of a group (GTU)", draft: draft("S/34", polishBuyer(), marked(goods(vat("23", transaction.Included)), "GTU", "06")), files: []string{"<GTU>GTU_06</GTU>"}},
@@ -191,6 +201,9 @@ func TestEverydaySituations(t *testing.T) {
 				t.Errorf("docs/countries/pl.md has no line for it")
 			}
 			faults := pack.Check(country.Case{Transaction: &s.draft.Transaction, Totals: s.draft.Totals, Now: s.draft.Now})
+			if stays := pack.Unfiled(s.draft.Supplier, &s.draft.Transaction, s.draft.Original); stays != s.stays {
+				t.Errorf("stays outside KSeF: %v", stays)
+			}
 			f, err := ch.Prepare(s.draft)
 			if err != nil {
 				var told *fault.Error

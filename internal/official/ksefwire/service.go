@@ -120,6 +120,9 @@ type Rates struct {
 	Other               Rate `json:"other"`
 }
 
+// Times is a rate of more calls.
+func (r Rate) Times(n int) Rate { return Rate{r.Second * n, r.Minute * n, r.Hour * n} }
+
 // ProductionRates are those of the production environment, as the OpenAPI
 // document states them beside each operation (ksef-docs, limity-api.md).
 func ProductionRates() Rates {

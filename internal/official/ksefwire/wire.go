@@ -20,6 +20,7 @@ const (
 	PathSessions  = "/sessions"
 	PathMetadata  = "/invoices/query/metadata"
 	PathTokens    = "/tokens"
+	PathRates     = "/rate-limits"
 )
 
 // What an invoice is filed as: the structure FA(3).
@@ -61,6 +62,8 @@ const (
 	HeaderErrorFormat = "X-Error-Format"
 	ProblemDetails    = "problem-details"
 	HeaderHash        = "x-ms-meta-hash"
+
+	HeaderContinuation = "x-continuation-token"
 )
 
 // Uses of the Ministry's public keys.
@@ -229,6 +232,7 @@ type InvoiceStatus struct {
 	KSeFNumber      string     `json:"ksefNumber,omitempty"`
 	ReferenceNumber string     `json:"referenceNumber"`
 	Hash            []byte     `json:"invoiceHash"`
+	FileName        string     `json:"invoiceFileName,omitempty"` // of batch sessions
 	AcquisitionDate *time.Time `json:"acquisitionDate,omitempty"`
 	InvoicingDate   time.Time  `json:"invoicingDate"`
 	StorageDate     *time.Time `json:"permanentStorageDate,omitempty"`
