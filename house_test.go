@@ -19,7 +19,7 @@ import (
 // packages that stand to its left. A new package must be put on it. Packages
 // on one step do not import each other.
 var staircase = [][]string{
-	{"fault", "killpoint"},
+	{"fault", "killpoint", "web"},
 	{"turnstile"},
 	{"secret"},
 	{"guard"},
@@ -54,6 +54,7 @@ var staircase = [][]string{
 	{"ledger", "recovery"},
 	{"retention"},
 	{"filing/filingtest"},
+	{"site"},
 	{"api", "console"},
 	{"server"},
 	{"client", "doctor", "bench"},

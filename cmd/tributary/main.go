@@ -56,6 +56,7 @@ type program struct {
 	Reconcile     reconcileCommand     `cmd:"" help:"Compare our successes with what an authority holds, per supplier and day."`
 	Backup        backupCommand        `cmd:"" help:"Copy a SQLite database while it is served."`
 	Restored      restoredCommand      `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
+	Docs          docsCommand          `cmd:"" help:"Write the documentation as a folder of pages."`
 	Bench         benchCommand         `cmd:"" help:"Measure this machine."`
 	ShowVersion   versionCommand       `cmd:"" name:"version" help:"Print the version."`
 }

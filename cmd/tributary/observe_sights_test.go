@@ -94,6 +94,7 @@ var elsewhere = map[string]string{
 	"position":         "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"hash":             "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"extra":            "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
+	"docs-out":         "cmd/tributary TestTheDocumentationIsWrittenToAFolder",
 	"operator":         "cmd/tributary TestAnInstallationIsMadeByItsFlags",
 	"client":           "cmd/tributary TestAnInstallationIsMadeByItsFlags",
 	"rows":             "cmd/tributary TestAClientLooksFromTheCommandLine",

@@ -24,6 +24,7 @@ import (
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/site"
 	"tributary/internal/transaction"
 	"tributary/internal/turnstile"
 	"tributary/internal/webhook"
@@ -44,7 +45,8 @@ type Config struct {
 	Ready        func(context.Context) error // nil error: requests can be served
 	Log          *slog.Logger
 	Metrics      prometheus.Registerer
-	TrustProxy   bool // the address of a request is the last of X-Forwarded-For
+	Demo         func() *site.Demo // what the documentation can be tried with; nil: not a demo
+	TrustProxy   bool              // the address of a request is the last of X-Forwarded-For
 }
 
 // bodyBytesMax is the largest request body; past it 413.
@@ -58,7 +60,7 @@ type API struct {
 	took    *prometheus.HistogramVec
 	unknown http.Handler // answers every path that is not ours
 	openAPI []byte
-	pages   *reference
+	site    *site.Site
 	now     func() time.Time
 	large   *turnstile.Gate
 
@@ -95,11 +97,11 @@ func New(cfg Config) (*API, error) {
 	a.unknown = a.serve("unknown", nil)
 	a.mux.Handle("/", a.unknown)
 	var err error
-	if a.pages, err = newReference(); err != nil {
+	if a.openAPI, err = a.describe(routes); err != nil {
 		return nil, err
 	}
-	a.openAPI, err = a.describe(routes)
-	return a, err
+	a.site = a.newSite(false)
+	return a, nil
 }
 
 // ServeHTTP answers a request. An address that is not in its plain form, such
@@ -174,8 +176,8 @@ func (a *API) routes() []route {
 		{"POST", "/v1/webhooks/events/{webhook_id}/redeliver", false, a.redeliver, docRedeliver},
 		{"GET", documentPath, true, a.document, docDocument},
 		{"GET", "/openapi.json", true, a.openAPIDocument, docOpenAPI},
-		{"GET", "/docs", true, a.referencePage, docReference},
-		{"GET", "/docs/{asset}", true, a.referenceFile, docAsset},
+		{"GET", "/docs", true, a.docsStart, docDocs},
+		{"GET", "/docs/{page}", true, a.docsPage, docPage},
 		{"GET", "/healthz", true, a.healthz, docHealth},
 		{"GET", "/readyz", true, a.readyz, docReady},
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
@@ -31,19 +32,19 @@ func params(lists ...[]param) (all []param) {
 func accepted() map[int]any { return map[int]any{202: operationAnswer{}} }
 
 var (
-	docSubmit = operationDoc{tag: "Transactions", summary: "Submit a transaction", request: "Transaction", example: "invoice", answers: accepted(),
+	docSubmit = operationDoc{tag: "Transactions", summary: "Submit a transaction", request: "Transaction", example: "invoice", answers: accepted(), refuses: saleCodes, results: resultCodes,
 		description: "Idempotent per transaction_id: submitting again is always safe. While an attempt has not ended, another waits behind it; after a success nothing is done but the webhook is sent again."}
-	docValidate = operationDoc{tag: "Transactions", summary: "Check a transaction without storing it", request: "Trial", example: "invoice",
+	docValidate = operationDoc{tag: "Transactions", summary: "Check a transaction without storing it", request: "Trial", example: "invoice", refuses: saleCodes,
 		description: "The same checks and the same 400 as a submission, or as a correction where kind says so. What needs stored state, such as the original, is not looked at.",
 		params:      []param{queryParam("kind", "As what it is checked.", object{"type": "string", "enum": list(validateKinds()...), "default": string(transaction.Invoice)})},
 		answers:     map[int]any{200: validateAnswer{}}}
-	docAdjustment = operationDoc{tag: "Transactions", summary: "Adjust a transaction in part", request: "Adjustment", example: "adjustment", answers: accepted(),
+	docAdjustment = operationDoc{tag: "Transactions", summary: "Adjust a transaction in part", request: "Adjustment", example: "adjustment", answers: accepted(), refuses: saleCodes, results: correctionCodes,
 		description: "The whole payload with reference_transaction_id. Adjustments may not exceed the original in sum."}
-	docCredit       = operationDoc{tag: "Transactions", summary: "Credit a whole transaction", request: "Credit", example: "credit", answers: accepted()}
-	docCancellation = operationDoc{tag: "Transactions", summary: "Cancel a transaction", request: "Cancellation", example: "cancellation", answers: accepted()}
-	docPayment      = operationDoc{tag: "Transactions", summary: "Report money received for earlier transactions", request: "PaymentReport", example: "payment", answers: accepted(),
+	docCredit       = operationDoc{tag: "Transactions", summary: "Credit a whole transaction", request: "Credit", example: "credit", answers: accepted(), refuses: saleCodes, results: correctionCodes}
+	docCancellation = operationDoc{tag: "Transactions", summary: "Cancel a transaction", request: "Cancellation", example: "cancellation", answers: accepted(), refuses: saleCodes, results: correctionCodes}
+	docPayment      = operationDoc{tag: "Transactions", summary: "Report money received for earlier transactions", request: "PaymentReport", example: "payment", answers: accepted(), refuses: saleCodes, results: correctionCodes,
 		description: "Where the country has a document for it, as Mexico (CFDI type P); elsewhere 400 unsupported_operation. What is paid in parts is reported part by part: each names what is still owed. A payment is taken back by a cancellation."}
-	docBackfill = operationDoc{tag: "Transactions", summary: "Make a document known that was issued elsewhere", request: "Backfill", example: "backfill", answers: accepted()}
+	docBackfill = operationDoc{tag: "Transactions", summary: "Make a document known that was issued elsewhere", request: "Backfill", example: "backfill", answers: accepted(), refuses: saleCodes, results: resultCodes}
 	docResult   = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{{"operation_id", "path", "As answered on submission.", object{"type": "string", "format": "uuid"}}},
 		answers: map[int]any{200: filing.Result{}, 404: errorBody{}, 410: errorBody{}}}
 	docHistory = operationDoc{tag: "Transactions", summary: "Attempts of a transaction, oldest first", params: []param{pathParam("transaction_id", "The client's id, percent-encoded.")},
@@ -58,7 +59,7 @@ var (
 	docMe         = operationDoc{tag: "Service", summary: "Whose key this is, and how far it goes", answers: map[int]any{200: meAnswer{}}}
 	docListSeries = operationDoc{tag: "Transactions", summary: "Number series, oldest first", answers: map[int]any{200: page[filing.Series]{}},
 		description: "next is that of this year where a series counts by years."}
-	docCreateSeries = operationDoc{tag: "Transactions", summary: "Make a number series", request: "NewSeries", example: "series", answers: map[int]any{201: filing.Series{}, 409: errorBody{}},
+	docCreateSeries = operationDoc{tag: "Transactions", summary: "Make a number series", request: "NewSeries", example: "series", refuses: append(shapeCodes[:3:3], fault.UnsupportedCountry, fault.SupplierUnknown), answers: map[int]any{201: filing.Series{}, 409: errorBody{}},
 		description: "Transactions of this supplier, country and kind that come without transaction_number get the next one. A number belongs to the transaction_id: it is drawn with the first attempt and kept by all later ones, also after a FAILURE; no number is drawn twice."}
 	docCountries = operationDoc{tag: "Countries", summary: "All countries", answers: map[int]any{200: page[countryAnswer]{}},
 		description: "enabled_use_case is what this client may use the country for; null: it is not enabled.",
@@ -66,12 +67,12 @@ var (
 	docCountry = operationDoc{tag: "Countries", summary: "One country: use cases, fields, rates, corrections, settings, sources",
 		params: []param{pathParam("code", "Two letters.")}, answers: map[int]any{200: countryAnswer{}, 404: errorBody{}}}
 
-	docOnboard = operationDoc{tag: "Onboarding", summary: "Onboard a company", request: "Company", example: "company",
+	docOnboard = operationDoc{tag: "Onboarding", summary: "Onboard a company", request: "Company", example: "company", refuses: companyCodes,
 		answers: map[int]any{202: onboarding.Envelope{}, 409: errorBody{}}, description: "meta.external_id is the idempotency key."}
 	docCompanies = operationDoc{tag: "Onboarding", summary: "List companies", params: pageParams, answers: map[int]any{200: page[onboarding.Company]{}}}
 	docCompany   = operationDoc{tag: "Onboarding", summary: "One company", answers: map[int]any{200: onboarding.Company{}, 404: errorBody{}},
 		params: []param{pathParam("id", "The company's id."), queryParam("external-id", "true: the id is the client's own.", object{"type": "boolean", "default": false})}}
-	docPatchCompany = operationDoc{tag: "Onboarding", summary: "Change a company or its credentials", request: "CompanyPatch", example: "company-patch", params: []param{pathParam("id", "The company's id.")},
+	docPatchCompany = operationDoc{tag: "Onboarding", summary: "Change a company or its credentials", request: "CompanyPatch", example: "company-patch", refuses: companyCodes, params: []param{pathParam("id", "The company's id.")},
 		answers: map[int]any{202: onboarding.Envelope{}, 404: errorBody{}, 409: errorBody{}}}
 	docCloseCompany = operationDoc{tag: "Onboarding", summary: "Close a company", params: []param{pathParam("id", "The company's id.")}, answers: map[int]any{204: nil, 404: errorBody{}, 409: errorBody{}},
 		description: "Nothing more is issued in its name, its credentials are forgotten, its tax number may be onboarded again under another external_id. What it issued stays. Refused while work of it is open."}
@@ -95,9 +96,10 @@ var (
 		params: []param{pathParam("resource_id", "As in the attachment."), queryParam("exp", "Expiry, as in the signed address.", object{"type": "string"}),
 			queryParam("kid", "Key of the signature.", object{"type": "string"}), queryParam("sig", "The signature.", object{"type": "string"}), {"format", "path", "pdf, xml or json, as in the attachment.", object{"type": "string", "enum": []any{"pdf", "xml", "json"}}}},
 		answers: map[int]any{200: media{"application/pdf", "application/xml", "application/json"}, 403: errorBody{}, 404: errorBody{}, 410: errorBody{}}}
-	docOpenAPI   = operationDoc{tag: "Service", summary: "This document", answers: map[int]any{200: object{}}}
-	docReference = operationDoc{tag: "Service", summary: "Browsable reference", answers: map[int]any{200: media{"text/html"}}}
-	docAsset     = operationDoc{tag: "Service", summary: "A file of the reference page", params: []param{pathParam("asset", "Its name.")}, answers: map[int]any{200: media{"text/css", "text/javascript", "application/javascript", "image/png", "text/html"}, 404: errorBody{}}}
-	docHealth    = operationDoc{tag: "Service", summary: "The process lives", answers: map[int]any{200: media{"text/plain"}}}
-	docReady     = operationDoc{tag: "Service", summary: "Requests can be served", answers: map[int]any{200: media{"text/plain"}, 503: errorBody{}}}
+	docOpenAPI = operationDoc{tag: "Service", summary: "This document", answers: map[int]any{200: object{}}}
+	docDocs    = operationDoc{tag: "Service", summary: "The documentation", answers: map[int]any{303: nil}}
+	docPage    = operationDoc{tag: "Service", summary: "A page of the documentation", description: "Everything that its pages load comes from here as well. `search.html?q=WORDS` answers a search.",
+		params: []param{pathParam("page", "Its name.")}, answers: map[int]any{200: media{"text/html", "text/css", "text/javascript", "image/svg+xml"}, 404: errorBody{}}}
+	docHealth = operationDoc{tag: "Service", summary: "The process lives", answers: map[int]any{200: media{"text/plain"}}}
+	docReady  = operationDoc{tag: "Service", summary: "Requests can be served", answers: map[int]any{200: media{"text/plain"}, 503: errorBody{}}}
 )

@@ -30,6 +30,8 @@ type operationDoc struct {
 	request     string // name of a request schema, or ""
 	example     string // file of docs/examples without its ending, or ""
 	answers     map[int]any
+	refuses     []fault.Code // of a 400; nil: those of any body or query
+	results     []fault.Code // what a result may say later
 }
 
 // param is a path or query parameter.
@@ -134,6 +136,13 @@ func (a *API) describeRoute(r route, schemas *schemaBook) object {
 	if d.description != "" {
 		op["description"] = d.description
 	}
+	if d.results != nil {
+		var codes []any
+		for _, c := range d.results {
+			codes = append(codes, string(c))
+		}
+		op["x-result-codes"] = codes
+	}
 	switch {
 	case r.path == documentPath:
 		op["security"] = append([]any{object{}}, security()...)
@@ -180,6 +189,11 @@ func (a *API) describeAnswers(r route, schemas *schemaBook) object {
 			answers[strconv.Itoa(status)] = describeAnswer(status, schemas.content(errorBody{}))
 		}
 	}
+	for status, answer := range answers {
+		if code, err := strconv.Atoi(status); err == nil && code >= http.StatusBadRequest {
+			answer.(object)["x-codes"] = codesOf(r, code)
+		}
+	}
 	return answers
 }
 
@@ -208,6 +222,8 @@ func describeAnswer(status int, content object) object {
 		headers["Retry-After"] = object{"description": "Seconds to wait.", "schema": object{"type": "integer", "minimum": 1}}
 	case http.StatusMethodNotAllowed:
 		headers["Allow"] = header("Methods of the address.")
+	case http.StatusSeeOther:
+		headers["Location"] = header("Where to go.")
 	case http.StatusUnauthorized:
 		headers["WWW-Authenticate"] = header("Bearer.")
 	}

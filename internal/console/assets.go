@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
+
+	"tributary/internal/web"
 )
 
 //go:embed assets
@@ -28,7 +31,7 @@ type asset struct {
 }
 
 func readAssets() (assets, error) {
-	all := assets{}
+	all := assets{"icon.svg": newAsset(web.Icon, "image/svg+xml")}
 	entries, err := fs.ReadDir(assetFiles, "assets")
 	if err != nil {
 		return nil, err
@@ -38,14 +41,21 @@ func readAssets() (assets, error) {
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(content)
-		media, known := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[path.Ext(e.Name())]
+		if path.Ext(e.Name()) == ".css" {
+			content = slices.Concat(web.Palette, content)
+		}
+		media, known := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}[path.Ext(e.Name())]
 		if !known {
 			return nil, fmt.Errorf("read asset %s: its media type is not known", e.Name())
 		}
-		all[e.Name()] = asset{content: content, digest: hex.EncodeToString(sum[:8]), media: media}
+		all[e.Name()] = newAsset(content, media)
 	}
 	return all, nil
+}
+
+func newAsset(content []byte, media string) asset {
+	sum := sha256.Sum256(content)
+	return asset{content: content, digest: hex.EncodeToString(sum[:8]), media: media}
 }
 
 // address is where a page finds an asset.

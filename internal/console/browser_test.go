@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,11 +28,13 @@ type chromium struct {
 	t          testing.TB
 	h          *house
 	ctx        context.Context
+	places     []string // what it may ask for
 	mu         sync.Mutex
 	complaints []string
 }
 
-func (h *house) chromium() *chromium {
+// chromium is a browser for the console, and for other places if they are named.
+func (h *house) chromium(places ...string) *chromium {
 	h.t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
@@ -43,7 +46,7 @@ func (h *house) chromium() *chromium {
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
-	c := &chromium{t: h.t, h: h, ctx: ctx}
+	c := &chromium{t: h.t, h: h, ctx: ctx, places: append(places, h.url+"/console/")}
 	var wg sync.WaitGroup
 	h.t.Cleanup(func() {
 		if err := chromedp.Cancel(ctx); err != nil {
@@ -71,7 +74,7 @@ func (h *house) chromium() *chromium {
 			if strings.HasPrefix(r.Request.URL, "data:") || strings.HasPrefix(r.Request.URL, "chrome-extension:") {
 				continue
 			}
-			if !strings.HasPrefix(r.Request.URL, h.url+"/console/") {
+			if !slices.ContainsFunc(c.places, func(place string) bool { return strings.HasPrefix(r.Request.URL, place) }) {
 				c.complain("a request to %s", r.Request.URL)
 			}
 		}
@@ -300,6 +303,20 @@ func (c *chromium) rotateKey() {
 	c.content()
 }
 
+// views looks in light and dark, wide and narrow.
+func (c *chromium) views(look func(name string)) {
+	c.t.Helper()
+	for _, view := range []struct {
+		name, scheme string
+		width        int64
+	}{{"1280", "light", 1280}, {"1280-dark", "dark", 1280}, {"400", "light", 400}, {"400-dark", "dark", 400}} {
+		_, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
+		must(c.t, err)
+		c.do(chromedp.EmulateViewport(view.width, 900))
+		look(view.name)
+	}
+}
+
 // tour looks at every page in light and dark, wide and narrow.
 func (c *chromium) tour(operation string) {
 	c.t.Helper()
@@ -313,21 +330,15 @@ func (c *chromium) tour(operation string) {
 	pages["event"] = "/" + events[0]
 	suppliers := value(c, chromedp.Evaluate[[]string](`fetch("/console/suppliers").then((r) => r.text()).then((t) => [t.match(/suppliers\/[^"]+/)[0]])`, chromedp.EvalAwaitPromise))
 	pages["supplier"] = "/" + suppliers[0]
-	for _, view := range []struct {
-		name, scheme string
-		width        int64
-	}{{"1280", "light", 1280}, {"1280-dark", "dark", 1280}, {"400", "light", 400}, {"400-dark", "dark", 400}} {
-		_, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: view.scheme}}})
-		must(c.t, err)
-		c.do(chromedp.EmulateViewport(view.width, 900))
+	c.views(func(view string) {
 		for name, path := range pages {
 			c.open(path)
 			c.fits(path)
 			c.fair(path)
 			c.axe(path)
-			c.shot(name + "-" + view.name)
+			c.shot(name + "-" + view)
 		}
-	}
+	})
 	c.open("/")
 	c.click(".menu")
 	c.do(chromedp.WaitVisible("#places a[href='/console/queues']"))

@@ -90,6 +90,7 @@ type house struct {
 	hooks     *webhook.Hooks
 	alerts    *alert.Alerts
 	sims      *country.Simulators
+	atlas     *country.Atlas
 	supplier  string
 	refuse    atomic.Bool // the receiver answers 500
 	got       atomic.Int64
@@ -137,6 +138,7 @@ func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
 	t.Cleanup(func() { sims.Close(); must(t, h.sims.Close()) })
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs, Simulators: sims.URL})
 	must(t, err)
+	h.atlas = atlas
 	t.Cleanup(atlas.Close)
 	h.alerts, err = alert.New(d, log, prometheus.NewRegistry())
 	must(t, err)

@@ -34,7 +34,7 @@ func TestTheKeyIsTakenFromThreeHeaders(t *testing.T) {
 		}
 	}
 	c.want(t, 200, "GET", "/v1/countries/XX", nil, "Authorization", "Bearer "+demoKey, "X-Api-Key", demoKey) // the same one twice
-	for _, path := range []string{"/openapi.json", "/docs", "/healthz", "/readyz"} {
+	for _, path := range []string{"/openapi.json", "/docs/index.html", "/healthz", "/readyz"} {
 		c.want(t, 200, "GET", path, nil)
 	}
 	if got := c.want(t, 404, "GET", "/v1/nothing", nil); got.code(t) != "not_found" {
@@ -52,7 +52,7 @@ func TestEveryRouteButTheOpenOnesNeedsAKey(t *testing.T) {
 	for path, methods := range d.doc["paths"].(object) {
 		for method, op := range methods.(object) {
 			security, _ := op.(object)["security"].([]any)
-			filled := strings.NewReplacer("{code}", "XX", "{format}", "pdf", "{asset}", "swagger-ui.css").Replace(path)
+			filled := strings.NewReplacer("{code}", "XX", "{format}", "pdf", "{page}", "site.css").Replace(path)
 			filled = replaceParams(filled, strings.Repeat("0", 32))
 			var body any
 			if op.(object)["requestBody"] != nil {

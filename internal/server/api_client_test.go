@@ -308,6 +308,9 @@ func (d *described) check(t testing.TB, r *http.Request, got answer) {
 			t.Errorf("%s %s answers %s %.300s, which is not described", r.Method, path, status, got.body)
 			return
 		}
+		if got.status >= http.StatusBadRequest && r.Method != http.MethodHead {
+			checkCodes(t, r, described, got)
+		}
 		content, _ := described["content"].(object)
 		media, _, _ := strings.Cut(got.header.Get("Content-Type"), ";")
 		if len(content) == 0 && len(got.body) == 0 {
@@ -332,6 +335,22 @@ func (d *described) check(t testing.TB, r *http.Request, got answer) {
 	}
 	if err := d.schema(t, pointer).Validate(value); err != nil {
 		t.Errorf("%s %s answers %d %.600s, which is not as described: %v", r.Method, r.URL.Path, got.status, got.body, err)
+	}
+}
+
+// checkCodes holds the codes of a refusal against those that the operation says
+// it may have.
+func checkCodes(t testing.TB, r *http.Request, described object, got answer) {
+	t.Helper()
+	var body struct{ Errors []struct{ Code string } }
+	if err := json.Unmarshal(got.body, &body); err != nil {
+		return // the schema is checked by the caller
+	}
+	codes, _ := described["x-codes"].([]any)
+	for _, f := range body.Errors {
+		if !slices.Contains(codes, any(f.Code)) {
+			t.Errorf("%s %s answers %d with %s, which is not among its codes %v", r.Method, r.URL.Path, got.status, f.Code, codes)
+		}
 	}
 }
 

@@ -62,9 +62,10 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 	for _, a := range result["attachments"].([]any) {
 		call(200, "GET", "/invoicing/v1/invoices/"+a.(object)["resource_id"].(string)+"/"+strings.ToLower(a.(object)["type"].(string)), nil)
 	}
-	for _, path := range []string{"/openapi.json", "/docs", "/docs/swagger-ui.css", "/docs/swagger-ui-bundle.js", "/docs/favicon-32x32.png", "/healthz", "/readyz"} {
+	for _, path := range []string{"/openapi.json", "/docs/index.html", "/docs/site.css", "/docs/site.js", "/docs/icon.svg", "/docs/search.html?q=webhook", "/healthz", "/readyz"} {
 		call(200, "GET", path, nil)
 	}
+	call(303, "GET", "/docs", nil)
 	for path, methods := range d.doc["paths"].(object) {
 		for method := range methods.(object) {
 			if !called[method+" "+path] {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -29,6 +30,7 @@ import (
 	"tributary/internal/recovery"
 	"tributary/internal/retention"
 	"tributary/internal/secret"
+	"tributary/internal/site"
 	"tributary/internal/webhook"
 )
 
@@ -247,11 +249,29 @@ func (s *Server) buildAPI(context.Context) (err error) {
 	if !s.cfg.API {
 		return nil
 	}
+	var tried func() *site.Demo
+	if s.cfg.Demo {
+		tried = func() *site.Demo {
+			if s.demo == nil {
+				return nil
+			}
+			return &site.Demo{Key: s.demo.APIKey, Suppliers: s.demo.Suppliers}
+		}
+	}
 	s.api, err = api.New(api.Config{
-		Accounts: s.accounts, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company, Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
+		Accounts: s.accounts, Demo: tried, Atlas: s.atlas, Transactions: s.service, Ledger: s.ledger, Companies: s.company, Lookups: s.lookups, Documents: s.docs, Hooks: s.hooks,
 		BaseURL: s.cfg.PublicURL, Version: s.cfg.Version, Ready: s.readiness, Log: s.cfg.Log, Metrics: s.metrics, TrustProxy: s.cfg.TrustProxy,
 	})
 	return err
+}
+
+// Pages are the documentation as files of a folder, for a service at an address.
+func Pages(url, version string) ([]site.File, error) {
+	a, err := api.New(api.Config{BaseURL: url, Version: version, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	return a.Pages()
 }
 
 // failureLimit slows down who guesses keys; the demo has nothing to guess.

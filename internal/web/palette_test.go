@@ -1,20 +1,19 @@
-package console_test
+package web_test
 
 import (
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"tributary/internal/web"
 )
 
 // TestTextCanBeReadInLightAndDark holds every colour of text against every
 // ground it stands on: WCAG 2.1 asks for a contrast of 4.5.
 func TestTextCanBeReadInLightAndDark(t *testing.T) {
-	text, err := os.ReadFile("assets/console.css")
-	must(t, err)
-	blocks := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(string(text), -1)
+	blocks := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(string(web.Palette), -1)
 	if len(blocks) < 2 {
 		t.Fatal("the colours of light and dark were not found")
 	}
@@ -24,8 +23,8 @@ func TestTextCanBeReadInLightAndDark(t *testing.T) {
 			colours[c[1]] = c[2]
 		}
 		for _, pair := range []struct{ ink, grounds string }{
-			{"ink", "paper sheet well accent-soft good-soft busy-soft bad-soft"}, {"ink-2", "paper sheet well accent-soft good-soft busy-soft bad-soft"}, {"ink-3", "paper sheet"},
-			{"accent", "paper sheet accent-soft"}, {"accent-ink", "accent"}, {"good", "paper good-soft"}, {"busy", "paper busy-soft"}, {"bad", "paper sheet bad-soft"},
+			{"ink", "paper sheet well accent-soft good-soft busy-soft bad-soft"}, {"ink-2", "paper sheet well accent-soft good-soft busy-soft bad-soft"}, {"ink-3", "paper sheet well"},
+			{"accent", "paper sheet well accent-soft"}, {"accent-ink", "accent"}, {"good", "paper well good-soft"}, {"busy", "paper well busy-soft"}, {"bad", "paper sheet bad-soft"},
 		} {
 			for ground := range strings.FieldsSeq(pair.grounds) {
 				if got := contrast(t, colours[pair.ink], colours[ground]); got < 4.5 {
@@ -43,7 +42,9 @@ func contrast(t *testing.T, a, b string) float64 {
 			t.Fatalf("%q is no colour", colour)
 		}
 		n, err := strconv.ParseUint(colour[1:], 16, 32)
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		linear := func(shift int) float64 {
 			v := float64(n>>shift&0xff) / 255
 			if v <= 0.03928 {

@@ -1,0 +1,91 @@
+package console_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"tributary/internal/api"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/site"
+)
+
+// TestTheDocumentationInABrowser reads the pages with axe, tries a call from
+// one, searches, and does the same with the pages as files. It stands here
+// because the browser does.
+func TestTheDocumentationInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser takes its time")
+	}
+	h := build(t, dbtest.SQLite(t))
+	h.run()
+	key, _, err := h.accounts.SigningKeys(t.Context(), clientID)
+	must(t, err)
+	a, err := api.New(api.Config{
+		Accounts: h.accounts, Atlas: h.atlas, Transactions: h.service, Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Hooks: h.hooks, BaseURL: "http://127.0.0.1:8080", Version: "test",
+		Ready: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler),
+		Demo: func() *site.Demo {
+			return &site.Demo{Key: key.Text.RevealText(), Suppliers: map[string]string{"XX": h.supplier}}
+		},
+	})
+	must(t, err)
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	files, err := a.Pages()
+	must(t, err)
+	folder := t.TempDir()
+	for _, f := range files {
+		must(t, os.WriteFile(filepath.Join(folder, f.Name), f.Content, 0o600))
+	}
+	c := h.chromium(server.URL+"/docs/", server.URL+"/v1/transactions", "file://"+folder)
+	read := func(name string) {
+		c.do(chromedp.Navigate(server.URL + "/docs/" + name))
+		c.fits(name)
+		c.axe(name)
+	}
+
+	// Trying it: the key and the supplier are filled in, the next page knows the operation.
+	read("postV1Transactions.html")
+	c.click(`#tryform button[type=submit]`)
+	c.do(chromedp.WaitVisible("#tried pre"))
+	c.sees("202 Accepted in")
+	c.do(chromedp.Navigate(server.URL + "/docs/getV1TransactionsOperationId.html"))
+	c.click(`#tryform button[type=submit]`)
+	c.sees(`"transaction_id": "order-1001"`)
+	c.axe("after a call")
+	c.content()
+
+	c.do(chromedp.SendKeys("#find", "authority_not_configured\r"))
+	c.sees("places for")
+	c.axe("search")
+	c.do(chromedp.Navigate("file://"+folder+"/index.html"), chromedp.SendKeys("#find", "authority_not_configured\r"))
+	c.sees("places for")
+	c.click("#hits a")
+	c.sees("Where codes appear")
+	c.content()
+
+	c.views(func(view string) {
+		for _, name := range []string{"index.html", "concepts.html", "reference.html", "postV1Transactions.html", "countries.html", "country-es.html", "search.html?q=webhook"} {
+			read(name)
+			c.shot("docs-" + strings.Split(name, ".")[0] + "-" + view)
+		}
+	})
+	for i, f := range files { // narrow and dark, as the last view was; of pages made alike some
+		alike := strings.HasPrefix(f.Name, "decision-") || strings.HasPrefix(f.Name, "get") || strings.HasPrefix(f.Name, "post") || strings.HasPrefix(f.Name, "country-")
+		if strings.HasPrefix(f.Media, "text/html") && (!alike || i%8 == 0) {
+			read(f.Name)
+		}
+	}
+	c.content()
+	if resp, err := http.Get(server.URL + "/docs"); err != nil || resp.Request.URL.Path != "/docs/index.html" || resp.Body.Close() != nil {
+		t.Errorf("/docs leads to %v: %v", resp, err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
