@@ -24,7 +24,7 @@ var staircase = [][]string{
 	{"secret"},
 	{"guard"},
 	{"guard/guardtest"},
-	{"strictjson", "official/xxwire", "official/satwire", "official/ksefwire", "xmltree"},
+	{"strictjson", "official/xxwire", "official/satwire", "official/ksefwire", "official/navwire", "xmltree"},
 	{"xmltree/soap", "xmltree/structure", "official/aeatwire"},
 	{"official", "official/xsd"},
 	{"official/compile"},

@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/authority/aeat"
 	"tributary/internal/authority/ksef"
+	"tributary/internal/authority/nav"
 	"tributary/internal/authority/reference"
 	"tributary/internal/authority/sat"
 	"tributary/internal/country"
@@ -25,6 +26,7 @@ import (
 	"tributary/internal/country/es"
 	"tributary/internal/country/fi"
 	"tributary/internal/country/generic"
+	"tributary/internal/country/hu"
 	"tributary/internal/country/ie"
 	"tributary/internal/country/lu"
 	"tributary/internal/country/mx"
@@ -41,6 +43,7 @@ import (
 func Packs(further ...country.Pack) ([]country.Pack, error) {
 	return complete(append(further,
 		paired(es.Pack(), aeat.New), // Spain, VERI*FACTU
+		paired(hu.Pack(), nav.New),  // Hungary, Online Számla 3.0
 		paired(mx.Pack(), sat.New),  // Mexico, CFDI 4.0
 		paired(pl.Pack(), ksef.New), // Poland, KSeF 2.0
 		Reference(transaction.ReferenceCode, country.ByNumber),

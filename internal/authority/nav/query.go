@@ -1,0 +1,345 @@
+package nav
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/official/navwire"
+	"tributary/internal/xmltree"
+)
+
+// pageSize is how many entries a list has on a page.
+const pageSize = 100
+
+// asked takes a turn of a call that only asks, and reports whether to go on.
+func (a *authority) asked(c *call) (country.Turn, bool) {
+	turn := a.desk.QueryTurn()
+	return turn, turn.Begin(c.w, c.busy)
+}
+
+// hidden reports whether a number is one that lists do not show yet.
+func (a *authority) hidden(number string) bool {
+	if !strings.HasSuffix(number, "-LAG") {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lagged[number]++
+	return a.lagged[number] <= 3
+}
+
+// status serves queryTransactionStatus, and decides what was in work.
+func (a *authority) status(c *call) {
+	turn, ok := a.asked(c)
+	if !ok {
+		return
+	}
+	id, originals := c.root.Value("transactionId"), c.root.Value("returnOriginalRequest") == "true"
+	var r report
+	var data []string
+	found := false
+	err := a.desk.Write(func(b *country.Book) {
+		if found = get(b, "report/"+id, &r) && r.Taxpayer == c.taxpayer; !found {
+			return
+		}
+		a.progress(b, id, &r)
+		for i := range r.Items {
+			text, _ := b.Get(dataKey(id, i+1))
+			data = append(data, text)
+		}
+	})
+	if err != nil {
+		c.refuse(http.StatusInternalServerError, navwire.OperationFailed, "Sikertelen művelet!")
+		return
+	}
+	if !turn.End(c.w, c.r) {
+		return
+	}
+	c.answer(func(w *xmltree.Writer) {
+		if !found {
+			return // NAV answers OK with nothing
+		}
+		w.Start("processingResults")
+		for i, it := range r.Items {
+			w.Start("processingResult")
+			w.Leaf("index", itoa(i+1))
+			w.Leaf("invoiceStatus", it.Status)
+			writeRemarks(w, it.Remarks)
+			w.Leaf("compressedContentIndicator", "false")
+			if originals {
+				w.Leaf("originalRequest", data[i])
+			}
+			w.End()
+		}
+		w.Leaf("originalRequestVersion", navwire.RequestVersion)
+		w.End()
+	})
+}
+
+func writeRemarks(w *xmltree.Writer, remarks []remark) {
+	for _, wanted := range []bool{true, false} {
+		for _, m := range remarks {
+			if m.Technical != wanted {
+				continue
+			}
+			name, prefix := "businessValidationMessages", ""
+			if m.Technical {
+				name, prefix = "technicalValidationMessages", "common:"
+			}
+			w.Start(name)
+			w.Leaf(prefix+"validationResultCode", m.Severity)
+			w.Leaf(prefix+"validationErrorCode", m.Code)
+			w.Leaf(prefix+"message", clipped(m.Text, 500))
+			if m.Line != "" {
+				w.Start("pointer")
+				w.Leaf("line", m.Line)
+				w.End()
+			}
+			w.End()
+		}
+	}
+}
+
+// progress decides what was in work and whose time has come, at a later question
+// than the first.
+func (a *authority) progress(b *country.Book, id string, r *report) {
+	changed := false
+	for i := range r.Items {
+		it := &r.Items[i]
+		if it.Status != navwire.Processing || a.now().Before(it.Due) {
+			continue
+		}
+		changed = true
+		if !it.Asked {
+			it.Asked = true
+			continue
+		}
+		step := a.desk.Decide()
+		if step.Outcome == country.Suspend {
+			it.Due = a.now().Add(step.Delay).UTC()
+			continue
+		}
+		text, _ := b.Get(dataKey(id, i+1))
+		op := xmltree.New("invoiceOperation")
+		op.Leaf("invoiceOperation", it.Operation)
+		op.Leaf("invoiceData", text)
+		a.decide(b, entrant{it, place{id, i + 1, r.Taxpayer, r.At}, a.open(op), step})
+	}
+	if changed {
+		put(b, "report/"+id, *r)
+	}
+}
+
+// interval reads the days or instants between which a list asks.
+func interval(from, to, layout string) (begin, end time.Time, code string) {
+	begin, err1 := time.Parse(layout, from)
+	end, err2 := time.Parse(layout, to)
+	switch {
+	case err1 != nil || err2 != nil || end.Before(begin):
+		return begin, end, navwire.DatesOverlap
+	case end.Sub(begin) > navwire.RangeMax:
+		return begin, end, navwire.RangeExceeded
+	}
+	return begin, end, ""
+}
+
+// list serves queryTransactionList.
+func (a *authority) list(c *call) {
+	turn, ok := a.asked(c)
+	if !ok {
+		return
+	}
+	span := c.root.At("insDate")
+	begin, end, code := interval(span.Value("dateTimeFrom"), span.Value("dateTimeTo"), time.RFC3339)
+	if code != "" {
+		c.refuse(http.StatusBadRequest, code, "Hibás keresési intervallum!")
+		return
+	}
+	type row struct {
+		id string
+		r  report
+	}
+	var rows []row
+	err := a.desk.Write(func(b *country.Book) {
+		for n := 1; n <= reportsOf(b, c.taxpayer); n++ {
+			id, _ := b.Get(fmt.Sprintf("reported/%s/%d", c.taxpayer, n))
+			var r report
+			if !get(b, "report/"+id, &r) || r.At.Before(begin.Add(-time.Second)) || r.At.After(end) {
+				continue
+			}
+			if slices.ContainsFunc(r.Items, func(it item) bool { return a.hidden(it.Number) }) {
+				continue
+			}
+			rows = append(rows, row{id, r})
+		}
+	})
+	if err != nil {
+		c.refuse(http.StatusInternalServerError, navwire.OperationFailed, "Sikertelen művelet!")
+		return
+	}
+	if !turn.End(c.w, c.r) {
+		return
+	}
+	page, pages, part := paged(c.root.Value("page"), rows)
+	c.answer(func(w *xmltree.Writer) {
+		w.Start("transactionListResult")
+		w.Leaf("currentPage", itoa(page))
+		w.Leaf("availablePage", itoa(pages))
+		for _, x := range part {
+			w.Start("transaction")
+			w.Leaf("insDate", x.r.At.Format(navwire.TimeLayout))
+			w.Leaf("insCusUser", x.r.Login)
+			w.Leaf("source", "M2M")
+			w.Leaf("transactionId", x.id)
+			w.Leaf("requestStatus", requestStatus(x.r))
+			w.Leaf("technicalAnnulment", "false")
+			w.Leaf("originalRequestVersion", navwire.RequestVersion)
+			w.Leaf("itemCount", itoa(len(x.r.Items)))
+			w.End()
+		}
+		w.End()
+	})
+}
+
+func requestStatus(r report) string {
+	for _, it := range r.Items {
+		if it.Status == navwire.Processing {
+			return navwire.Processing
+		}
+	}
+	return "FINISHED"
+}
+
+func paged[T any](wanted string, rows []T) (page, pages int, part []T) {
+	page, _ = strconv.Atoi(wanted) // the structure has checked it
+	pages = (len(rows) + pageSize - 1) / pageSize
+	from := min((page-1)*pageSize, len(rows))
+	return page, pages, rows[max(from, 0):min(max(from, 0)+pageSize, len(rows))]
+}
+
+// invoiceOf reads a query by number. Searching as a supplier must not name one.
+func (a *authority) invoiceOf(c *call) (number string, v invoice, data string, found, ok bool) {
+	turn, ok := a.asked(c)
+	if !ok {
+		return "", v, "", false, false
+	}
+	q := c.root.At("invoiceNumberQuery")
+	if q.Value("invoiceDirection") != "OUTBOUND" || q.At("supplierTaxNumber") != nil {
+		c.refuse(http.StatusBadRequest, "BAD_QUERY_PARAM_SUPPLIER_NOT_EXPECTED", "Hibás keresési paraméter!")
+		return "", v, "", false, false
+	}
+	number = q.Value("invoiceNumber")
+	err := a.desk.Write(func(b *country.Book) {
+		if found = get(b, "invoice/"+key(c.taxpayer, number), &v); found {
+			data, _ = b.Get(dataKey(v.Report, v.Position))
+		}
+	})
+	if err != nil {
+		c.refuse(http.StatusInternalServerError, navwire.OperationFailed, "Sikertelen művelet!")
+		return "", v, "", false, false
+	}
+	if a.hidden(number) {
+		found = false
+	}
+	return number, v, data, found, turn.End(c.w, c.r)
+}
+
+// invoiceData serves queryInvoiceData.
+func (a *authority) invoiceData(c *call) {
+	_, v, data, found, ok := a.invoiceOf(c)
+	if !ok {
+		return
+	}
+	c.answer(func(w *xmltree.Writer) {
+		if !found {
+			return
+		}
+		w.Start("invoiceDataResult")
+		w.Leaf("invoiceData", data)
+		w.Start("auditData")
+		w.Leaf("insdate", v.At.Format(navwire.TimeLayout))
+		w.Leaf("insCusUser", c.login)
+		w.Leaf("source", "M2M")
+		w.Leaf("transactionId", v.Report)
+		w.Leaf("index", itoa(v.Position))
+		w.Leaf("originalRequestVersion", navwire.RequestVersion)
+		w.End()
+		w.Leaf("compressedContentIndicator", "false")
+		w.End()
+	})
+}
+
+// invoiceCheck serves queryInvoiceCheck.
+func (a *authority) invoiceCheck(c *call) {
+	_, _, _, found, ok := a.invoiceOf(c)
+	if ok {
+		c.answer(func(w *xmltree.Writer) { w.Leaf("invoiceCheckResult", strconv.FormatBool(found)) })
+	}
+}
+
+// digest serves queryInvoiceDigest by day of issue.
+func (a *authority) digest(c *call) {
+	turn, ok := a.asked(c)
+	if !ok {
+		return
+	}
+	span := c.root.At("invoiceQueryParams", "mandatoryQueryParams", "invoiceIssueDate")
+	begin, end, code := interval(span.Value("dateFrom"), span.Value("dateTo"), time.DateOnly)
+	if code != "" {
+		c.refuse(http.StatusBadRequest, code, "Hibás keresési intervallum!")
+		return
+	}
+	type row struct {
+		number string
+		v      invoice
+	}
+	var rows []row
+	err := a.desk.Write(func(b *country.Book) {
+		for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
+			var numbers []string
+			get(b, "day/"+key(c.taxpayer, day.Format(time.DateOnly)), &numbers)
+			for _, number := range numbers {
+				var v invoice
+				if get(b, "invoice/"+key(c.taxpayer, number), &v) {
+					rows = append(rows, row{number, v})
+				}
+			}
+		}
+	})
+	if err != nil {
+		c.refuse(http.StatusInternalServerError, navwire.OperationFailed, "Sikertelen művelet!")
+		return
+	}
+	if !turn.End(c.w, c.r) {
+		return
+	}
+	page, pages, part := paged(c.root.Value("page"), rows)
+	c.answer(func(w *xmltree.Writer) {
+		w.Start("invoiceDigestResult")
+		w.Leaf("currentPage", itoa(page))
+		w.Leaf("availablePage", itoa(pages))
+		for _, x := range part {
+			w.Start("invoiceDigest")
+			w.Leaf("invoiceNumber", x.number)
+			w.Leaf("invoiceOperation", x.v.Operation)
+			w.Leaf("invoiceCategory", x.v.Category)
+			w.Leaf("invoiceIssueDate", x.v.Issued)
+			w.Leaf("supplierTaxNumber", x.v.Taxpayer)
+			w.Leaf("supplierName", x.v.Supplier)
+			w.Leaf("transactionId", x.v.Report)
+			w.Leaf("index", itoa(x.v.Position))
+			w.Maybe("originalInvoiceNumber", x.v.Original)
+			if x.v.Index > 0 {
+				w.Leaf("modificationIndex", itoa(x.v.Index))
+			}
+			w.Leaf("insDate", x.v.At.Format(navwire.TimeLayout))
+			w.End()
+		}
+		w.End()
+	})
+}

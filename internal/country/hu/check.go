@@ -1,0 +1,131 @@
+package hu
+
+import (
+	"fmt"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/official/navwire"
+	"tributary/internal/transaction"
+)
+
+type checker struct {
+	facts country.Facts
+	zone  *time.Location
+}
+
+func (c *checker) checks() []country.Check {
+	lines := []string{"items.*.tax_breakdowns", "items.*.type", "customer.type", "customer.tax_information.tax_number", "customer.address.country_code", "transaction_date"}
+	return []country.Check{
+		{Reads: []string{"customer.type", "customer.tax_information.tax_number", "customer.address.country_code"}, Find: customer},
+		{Reads: []string{"transaction_number"}, Find: number},
+		{Reads: []string{"transaction_date", "delivery_date"}, Find: c.days},
+		{Reads: lines, Find: c.taxes},
+		{Reads: append(lines, "items"), Amounts: true, Find: c.size},
+	}
+}
+
+func customer(in country.Case) []fault.Fault {
+	if flaw := identify(in.Transaction.Customer).flaw; flaw != "" {
+		return []fault.Fault{fault.At("customer.tax_information.tax_number", fault.FieldNotValid, "%s", flaw)}
+	}
+	return nil
+}
+
+func number(in country.Case) []fault.Fault {
+	sent := in.Transaction.Number
+	if sent == "" || words(sent, navwire.NumberMax) == sent || len([]rune(sent)) > navwire.NumberMax {
+		return nil // its length is a fact
+	}
+	return []fault.Fault{fault.At("transaction_number", fault.FieldNotValid, "has blanks at its ends, two in a row, or characters that NAV does not take")}
+}
+
+// days finds what NAV refuses of the days, or would if it came today.
+func (c *checker) days(in country.Case) []fault.Fault {
+	t := in.Transaction
+	var found []fault.Fault
+	if t.Whole() && !in.Now.IsZero() && t.Date.Before(in.Now.AddDate(-1, 0, 0)) {
+		found = append(found, fault.At("transaction_date", fault.FieldNotValid, "is more than a year ago, which NAV refuses (%s)", navwire.IssueDateLate))
+	}
+	if t.DeliveryDate > t.Date.In(c.zone).AddDate(5, 0, 0).Format(time.DateOnly) {
+		found = append(found, fault.At("delivery_date", fault.FieldNotValid, "is more than five years after the invoice, which NAV refuses (%s)", navwire.DeliveryDateLate))
+	}
+	return found
+}
+
+// taxes checks that every line has one rate that NAV knows for this buyer.
+func (c *checker) taxes(in country.Case) []fault.Fault {
+	t := in.Transaction
+	if !t.Whole() {
+		return nil
+	}
+	var found []fault.Fault
+	for i := range t.Items {
+		if vatOf(&t.Items[i]) < 0 {
+			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns", i), fault.FieldNotValid,
+				"must have exactly one entry that is not withheld: a line has one lineVatRate"))
+		}
+	}
+	if len(found) > 0 || t.Kind == transaction.Adjustment && t.Customer == nil {
+		return found // a correction that names no buyer has the original's: see Prepare
+	}
+	return untaxed(t.Items, classify(c.facts, in), t.Customer, t.Date)
+}
+
+// sizedFrom is the number of lines from which a document may be too large.
+const sizedFrom = 1000
+
+// size writes a long document once: NAV's request has room for ten megabytes.
+func (c *checker) size(in country.Case) []fault.Fault {
+	d := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Location: c.zone, Now: in.Now}
+	if len(d.Transaction.Items) < sizedFrom || len(d.Totals.Lines) != len(d.Transaction.Items) {
+		return nil
+	}
+	if report := compose(&d, c.facts).write(); len(report) > reportBytesMax {
+		return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of %d bytes; NAV takes at most %d", len(report), reportBytesMax)}
+	}
+	return nil
+}
+
+// checkCompany asks for what a call to NAV and every report must have.
+func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
+	var found []fault.Fault
+	number, ok := readNumber(s.TaxNumber)
+	switch {
+	case !ok || number.kind == "":
+		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "must be a Hungarian tax number of 11 digits, written as 12345678-2-41"))
+	case number.kind == kindGroup:
+		if member, ok := readNumber(s.Settings.Text(settingGroupMember)); !ok || member.kind != kindGroupMember {
+			found = append(found, fault.At("settings."+settingGroupMember, fault.FieldRequired, "must be the tax number of the group's member that sells (ninth digit 4)"))
+		}
+	}
+	if words(s.LegalName, navwire.NameMax) == "" {
+		found = append(found, fault.At("legal_name", fault.FieldRequired, "must not be empty"))
+	}
+	if words(s.Address.City, navwire.DetailMax) == "" {
+		found = append(found, fault.At("address.city", fault.FieldRequired, "must not be empty (supplierAddress)"))
+	}
+	if words(s.Address.AddressLine1, navwire.DetailMax) == "" {
+		found = append(found, fault.At("address.address_line_1", fault.FieldRequired, "must not be empty (supplierAddress)"))
+	}
+	if c.Username != "" && !login(c.Username) {
+		found = append(found, fault.At("tax_credentials.username", fault.FieldNotValid, "must be the technical user's login: 6 to 15 letters and digits"))
+	}
+	if key := c.Named[secretExchange]; key != "" && len(key) != navwire.ExchangeKeyBytes {
+		found = append(found, fault.At("tax_credentials."+secretExchange, fault.FieldNotValid, "must have 16 characters"))
+	}
+	if key := c.Named[secretSignature]; key != "" && key == c.Secret {
+		found = append(found, fault.At("tax_credentials."+secretSignature, fault.FieldNotValid, "is the password: they are two secrets"))
+	}
+	return found
+}
+
+func login(text string) bool {
+	for _, r := range text {
+		if (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
+			return false
+		}
+	}
+	return len(text) >= 6 && len(text) <= 15
+}

@@ -1,0 +1,14 @@
+package hu
+
+import "time"
+
+// Sign is requestSignature of a call with pairs of operation and data.
+func Sign(id string, at time.Time, key string, pairs ...[2]string) string {
+	var batch []entry
+	for _, p := range pairs {
+		batch = append(batch, entry{p[0], p[1]})
+	}
+	return sign(id, at, key, batch)
+}
+
+var Opened = opened
