@@ -24,6 +24,7 @@ type authorityRow struct {
 	Callback    string
 	Expiry      string // mood of the certificate's end
 	Waits       []ledger.Waiting
+	Health      ledger.Authority // of the country, both environments
 }
 
 type authoritiesBody struct {
@@ -62,6 +63,14 @@ func (c *Console) authorities(v *visit) (page, error) {
 	if err != nil {
 		return p, err
 	}
+	health := map[string]ledger.Authority{}
+	all, err := c.cfg.Ledger.Health(v.ctx)
+	if err != nil {
+		return p, err
+	}
+	for _, a := range all {
+		health[a.Country] = a
+	}
 	if body.Calls, err = c.cfg.Ledger.LastCalls(v.ctx, callsShown); err != nil {
 		return p, err
 	}
@@ -76,7 +85,7 @@ func (c *Console) authorities(v *visit) (page, error) {
 			if pack.Connect == nil || !c.cfg.Atlas.Offers(code, live) {
 				continue
 			}
-			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Waits: waits[at]}
+			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Waits: waits[at], Health: health[code]}
 			row.Address, row.From = c.cfg.Atlas.Address(at)
 			if e, err := c.cfg.Atlas.Endpoint(code, live); err == nil && pack.Callbacks != nil {
 				row.Callback = e.Callback

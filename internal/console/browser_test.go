@@ -324,7 +324,7 @@ func (c *chromium) tour(operation string) {
 	pages := map[string]string{
 		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation, "deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
 		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account", "simulators": "/simulators", "authorities": "/authorities",
-		"replay": "/deliveries/replay?client=acme", "retry": "/retry?reason=authority_error", "nothing": "/transactions?q=nothing-like-it", "waiting": "/transactions?reason=authority_error",
+		"replay": "/deliveries/replay?client=acme", "retry": "/retry?reason=authority_error", "chosen": "/chosen?act=redeliver&o=" + operation + "&o=nothing", "nothing": "/transactions?q=nothing-like-it", "waiting": "/transactions?reason=authority_error",
 	}
 	events := value(c, chromedp.Evaluate[[]string](`fetch("/console/deliveries").then((r) => r.text()).then((t) => [t.match(/deliveries\/events\/[^"]+/)[0]])`, chromedp.EvalAwaitPromise))
 	pages["event"] = "/" + events[0]
@@ -339,6 +339,11 @@ func (c *chromium) tour(operation string) {
 			c.shot(name + "-" + view)
 		}
 	})
+	c.open("/transactions/" + operation)
+	c.click("#show-paper")
+	c.do(chromedp.WaitReady("object.paper"))
+	c.axe("the document beside the timeline")
+	c.shot("paper-400-dark")
 	c.open("/")
 	c.click(".menu")
 	c.do(chromedp.WaitVisible("#places a[href='/console/queues']"))

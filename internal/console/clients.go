@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
@@ -59,6 +60,10 @@ type clientBody struct {
 	Fonts     []string
 	Templates []document.Template
 	Rotating  bool
+
+	Settings   settingsForm
+	UseCases   []country.UseCase
+	LookFaults []fault.Fault
 }
 
 // Webhook is the address of events where there is one for all.
@@ -86,6 +91,7 @@ func (c *Console) clientPage(v *visit) (page, error) {
 	if !v.session.Role.Allows(operator.Admin) {
 		config = discreet(config)
 	}
+	body.Settings, body.UseCases = settingsOf(config), []country.UseCase{country.Both, country.Invoicing, country.Reporting}
 	if body.Text, err = configurationText(config); err != nil {
 		return p, err
 	}
@@ -163,20 +169,6 @@ func (c *Console) logo(v *visit) error {
 	v.w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	v.w.Write(raw)
 	return nil
-}
-
-// configureLook saves the part of the configuration that documents show.
-func (c *Console) configureLook(v *visit) (string, error) {
-	form := v.r.PostForm
-	return c.change(v, "client.look_changed", func(config *account.Config) error {
-		config.DisplayName = form.Get("display_name")
-		config.Colours = account.Colours{Accent: form.Get("accent"), Ink: form.Get("ink")}
-		config.Font = account.Font(form.Get("font"))
-		config.LogoPlacement = account.Placement(form.Get("placement"))
-		config.Template = account.Template(form.Get("template"))
-		config.Footer = form.Get("footer")
-		return nil
-	})
 }
 
 // configure saves the whole configuration as JSON; a misspelt member is an error.

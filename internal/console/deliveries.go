@@ -28,11 +28,16 @@ type deliveriesBody struct {
 	Replays   []webhook.Replay
 	Probes    map[string]time.Time // by webhook_id, where a breaker is open
 	Now       time.Time
+	Here      string
+	Acts      []string
 }
 
 func (c *Console) deliveries(v *visit) (page, error) {
 	query := v.r.URL.Query()
-	body := &deliveriesBody{Client: query.Get("client"), Status: query.Get("status"), Now: c.now()}
+	body := &deliveriesBody{Client: query.Get("client"), Status: query.Get("status"), Now: c.now(), Here: Root + "/deliveries", Acts: []string{actRedeliver}}
+	if kept := (url.Values{"client": {body.Client}, "status": {body.Status}}); body.Client != "" || body.Status != "" {
+		body.Here += "?" + kept.Encode()
+	}
 	p := page{Title: "Deliveries", Place: "Deliveries", Body: body}
 	var err error
 	if body.Clients, err = c.clientList(v); err != nil {

@@ -428,3 +428,34 @@ func (b *browser) post(path string, form url.Values) *http.Response {
 	form.Set("csrf", b.token())
 	return b.do(http.MethodPost, path, form)
 }
+
+// audited answers the entries of the log about an action.
+func (h *house) audited(action string) (list []operator.Entry) {
+	h.t.Helper()
+	must(h.t, h.db.Read(h.t.Context(), func(r db.Reader) (err error) {
+		list, _, err = h.operators.Audit(r, operator.AuditFilter{Action: action})
+		return err
+	}))
+	return list
+}
+
+// noticed checks that a form was taken and follows it to where it leads.
+func (b *browser) noticed(resp *http.Response, notice string) string {
+	b.t.Helper()
+	to := resp.Header.Get("Location")
+	if resp.StatusCode != http.StatusSeeOther || !strings.Contains(to, "notice="+notice) {
+		b.t.Fatalf("%d to %q, want the notice %s\n%s", resp.StatusCode, to, notice, gist(read(b.t, resp)))
+	}
+	return b.get(strings.TrimPrefix(to, "/console"))
+}
+
+// upTo is what stands in a page behind a text, up to the next quotation mark.
+func upTo(t testing.TB, page, behind string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(page, behind)
+	value, _, ended := strings.Cut(rest, `"`)
+	if !found || !ended {
+		t.Fatalf("the page has no %s:\n%s", behind, gist(page))
+	}
+	return value
+}

@@ -22,26 +22,6 @@ import (
 	"tributary/internal/operator"
 )
 
-// audited answers the entries of the log about an action.
-func (h *house) audited(action string) (list []operator.Entry) {
-	h.t.Helper()
-	must(h.t, h.db.Read(h.t.Context(), func(r db.Reader) (err error) {
-		list, _, err = h.operators.Audit(r, operator.AuditFilter{Action: action})
-		return err
-	}))
-	return list
-}
-
-// noticed checks that a form was taken and follows it to where it leads.
-func (b *browser) noticed(resp *http.Response, notice string) string {
-	b.t.Helper()
-	to := resp.Header.Get("Location")
-	if resp.StatusCode != http.StatusSeeOther || !strings.Contains(to, "notice="+notice) {
-		b.t.Fatalf("%d to %q, want the notice %s\n%s", resp.StatusCode, to, notice, gist(read(b.t, resp)))
-	}
-	return b.get(strings.TrimPrefix(to, "/console"))
-}
-
 func TestEveryPageIsThereOnBothEngines(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := build(t, d)

@@ -66,8 +66,7 @@ func TestAReceiverThatFailsOpensItsBreakerOnThePages(t *testing.T) {
 		t.Errorf("one address of a client stands %d times on the page:\n%s", n, gist(page))
 	}
 	acting := h.as(operator.Acting)
-	_, rest, _ := strings.Cut(page, `href="/console/deliveries/events/`)
-	event, _, _ := strings.Cut(rest, `"`)
+	event := upTo(t, page, `href="/console/deliveries/events/`)
 	answer := acting.noticed(acting.post("/deliveries/events/"+event+"/redeliver", url.Values{}), "behind-breaker")
 	if strings.Contains(answer, "goes out again now") || !strings.Contains(answer, "behind an open breaker") {
 		t.Errorf("a redelivery behind an open breaker is promised:\n%s", gist(answer))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"maps"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -46,6 +47,7 @@ type transactionsBody struct {
 	NextAt    string
 	ExportAt  string
 	Here      string // the address of the list, without its place in it
+	Acts      []string
 	First     bool
 }
 
@@ -68,7 +70,7 @@ func kindOptions() []transaction.Kind {
 func (c *Console) transactions(v *visit) (page, error) {
 	query := v.r.URL.Query()
 	f := readSearch(query)
-	body := &transactionsBody{Form: f, First: query.Get("after") == "", Views: c.views(v), Reasons: ledger.Meanings(), Here: Root + "/transactions"}
+	body := &transactionsBody{Form: f, First: query.Get("after") == "", Views: c.views(v), Reasons: ledger.Meanings(), Here: Root + "/transactions", Acts: []string{actRetry, actRedeliver}}
 	kept := maps.Clone(query)
 	for _, name := range []string{"after", "notice", "seen"} {
 		kept.Del(name)
@@ -179,7 +181,8 @@ type transactionBody struct {
 	Supplier string
 	Events   []eventWithTries
 	Country  string
-	Alike    int // others that wait for the same reason
+	Alike    int    // others that wait for the same reason
+	Paper    string // resource of the document that is shown beside the timeline
 	Now      time.Time
 }
 
@@ -311,6 +314,11 @@ func (c *Console) transaction(v *visit) (page, error) {
 		return page{}, err
 	}
 	body := &transactionBody{Life: life, Client: life.ClientID, Country: c.countryName(life.Country), Now: c.now()}
+	for _, d := range life.Documents {
+		if d.Type == "PDF" && d.ResourceID == v.r.URL.Query().Get("paper") {
+			body.Paper = d.ResourceID
+		}
+	}
 	if body.Alike, err = c.alike(v, life); err != nil {
 		return page{}, err
 	}
@@ -387,9 +395,21 @@ func (c *Console) fetchStored(v *visit) error {
 	return nil
 }
 
-// fetchDocument answers a document of an operation, and records who read it:
+// showPaper answers a PDF to be shown beside the timeline.
+func (c *Console) showPaper(v *visit) error {
+	return c.document(v, func(h http.Header) {
+		h.Set("Content-Disposition", "inline")
+		h.Set("Content-Security-Policy", documentPolicy)
+		h.Set("X-Frame-Options", "SAMEORIGIN")
+	})
+}
+
+// fetchDocument answers a document as a download: never part of a page of ours.
+func (c *Console) fetchDocument(v *visit) error { return c.document(v, func(http.Header) {}) }
+
+// document answers a document of an operation, and records who read it:
 // documents hold customers' names and addresses.
-func (c *Console) fetchDocument(v *visit) error {
+func (c *Console) document(v *visit, adapt func(http.Header)) error {
 	id, resource := v.r.PathValue("operation"), v.r.PathValue("resource")
 	life, err := c.cfg.Ledger.Life(v.ctx, id)
 	if err != nil {
@@ -408,8 +428,11 @@ func (c *Console) fetchDocument(v *visit) error {
 		if err != nil {
 			return err
 		}
-		maps.Copy(v.w.Header(), document.Headers(content)) // as a download: never part of a page of ours
-		_, _ = io.Copy(v.w, content)                       // the reader left; the length tells that it is cut
+		maps.Copy(v.w.Header(), document.Headers(content))
+		if a.Type == "PDF" {
+			adapt(v.w.Header())
+		}
+		_, _ = io.Copy(v.w, content) // the reader left; the length tells that it is cut
 		return nil
 	}
 	return fault.New(fault.NotFound, "This transaction has no such document.")

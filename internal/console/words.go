@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"tributary/internal/transaction"
+	"tributary/internal/web"
 )
 
 // Instants are printed in UTC everywhere, as the API does; the frame says so.
@@ -186,6 +187,12 @@ func readable(body []byte) string {
 		return fmt.Sprintf("%s bytes that are not text", count(len(body)))
 	}
 	return string(body)
+}
+
+// lit is a readable body in colours.
+func lit(body []byte) template.HTML {
+	text := readable(body)
+	return web.Highlight(web.Language(text), text)
 }
 
 // indentXML puts each element on a line of its own, for eyes alone: text and

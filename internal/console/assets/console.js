@@ -197,6 +197,37 @@
     });
   }
 
+  // One box ticks all of a list; a live page keeps what is ticked.
+  for (const box of document.querySelectorAll("input[data-all]")) {
+    box.closest("label").hidden = false;
+    box.addEventListener("change", () => {
+      for (const one of document.querySelectorAll('input[type=checkbox][form="' + box.dataset.all + '"]')) one.checked = box.checked;
+    });
+  }
+
+  // Finding within one body: what is found is marked, the first place is shown.
+  if (window.Highlight && CSS.highlights) {
+    for (const label of document.querySelectorAll("label.within")) label.hidden = false;
+    document.addEventListener("input", (e) => {
+      const at = e.target.dataset?.within;
+      if (!at) return;
+      const words = e.target.value.toLowerCase();
+      const ranges = [];
+      const walker = document.createTreeWalker(document.getElementById(at), NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode(); words && node; node = walker.nextNode()) {
+        const text = node.data.toLowerCase();
+        for (let i = text.indexOf(words); i >= 0; i = text.indexOf(words, i + words.length)) {
+          const range = new Range();
+          range.setStart(node, i);
+          range.setEnd(node, i + words.length);
+          ranges.push(range);
+        }
+      }
+      CSS.highlights.set("found", new Highlight(...ranges));
+      ranges[0]?.startContainer.parentElement.scrollIntoView({ block: "nearest" });
+    });
+  }
+
   // "/" and Ctrl-K go to the one search field.
   document.addEventListener("keydown", (e) => {
     const field = document.getElementById("find");
