@@ -132,7 +132,7 @@ func (c *crashRun) strike() {
 	switch way := c.random.IntN(10); {
 	case way < 4 && killpoint.Armed:
 		points := killpoint.Points()
-		point := points[c.random.IntN(len(points)-4)] // no company is onboarded, no authority calls, and only Poland takes batches meanwhile
+		point := points[c.random.IntN(len(points)-5)] // no company is onboarded, no authority calls, no period ends, and only Poland takes batches meanwhile
 		c.kill(n)
 		c.launch(n, fmt.Sprintf("%s:%d", point, 1+c.random.IntN(5)))
 		if n.process.endsWithin(4 * time.Second) {

@@ -54,6 +54,7 @@ type program struct {
 	Listen        listenCommand        `cmd:"" help:"Receive, verify, print and forward webhooks."`
 	Doctor        doctorCommand        `cmd:"" help:"Check a deployment and say what to fix. Takes the flags of serve."`
 	Reconcile     reconcileCommand     `cmd:"" help:"Compare our successes with what an authority holds, per supplier and day."`
+	Periods       periodsCommand       `cmd:"" help:"Periods in which sales are gathered: what is in them, and what is due."`
 	Backup        backupCommand        `cmd:"" help:"Copy a SQLite database while it is served."`
 	Restored      restoredCommand      `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
 	Docs          docsCommand          `cmd:"" help:"Write the documentation as a folder of pages."`

@@ -20,6 +20,7 @@ const (
 	ChainMismatch           Name = "chain_mismatch"
 	ChainRemarked           Name = "chain_remarked"
 	OutcomeContested        Name = "outcome_contested"
+	PeriodRefused           Name = "period_refused"
 	MailboxUnread           Name = "mailbox_unread"
 	AuthorityNotConfigured  Name = "authority_not_configured"
 	FilingMissing           Name = "filing_missing"
@@ -85,6 +86,8 @@ var meanings = []Meaning{
 		"Find out whether a second system files for the same supplier: each needs a chain of its own."},
 	{OutcomeContested, "operation", "After the end of an operation somebody says the opposite: the authority, a platform or the buyer has a problem with a document that was registered, or accepts one that failed.",
 		"Read the life cycle of the transaction; SUCCESS stays. Correct the document where the law asks for it."},
+	{PeriodRefused, "period", "The document in which a period's sales are gathered was not accepted, or could not be withdrawn after a sale had left it; its sales carry a PROBLEM entry until a new one is accepted.",
+		"Read the authority's reason (tributary periods), correct the company or its settings; it is tried again by itself."},
 	{MailboxUnread, "supplier", "What waits for a company at its authority has not been fetched for an hour, or its credentials are refused there: decisions and news may lie there unread.",
 		"Look at the message: ask the client for new credentials, or check the authority's own notices and our way to it. Nothing is lost; fetching goes on by itself."},
 	{AuthorityNotConfigured, "country", "Transactions of a country wait because its authority has no address for this kind of key, or asks for an identity that is not set.",

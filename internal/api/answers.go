@@ -65,7 +65,7 @@ var answerNames = map[reflect.Type]string{
 // answerValues lists the values of the types that have a few.
 var answerValues = map[reflect.Type][]any{
 	reflect.TypeFor[filing.Status]():    list(filing.Success, filing.Processing, filing.Failure),
-	reflect.TypeFor[transaction.Kind](): list(transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport),
+	reflect.TypeFor[transaction.Kind](): list(transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport, transaction.Period),
 	reflect.TypeFor[country.UseCase]():  list(country.Reporting, country.Invoicing, country.Both),
 	reflect.TypeFor[lookup.Format]():    list(lookup.FormatValid, lookup.FormatInvalid),
 	reflect.TypeFor[lookup.Status](): list(lookup.StatusPending, lookup.StatusRegistered, lookup.StatusNotRegistered, lookup.StatusInvalid,

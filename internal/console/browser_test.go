@@ -323,7 +323,7 @@ func (c *chromium) tour(operation string) {
 	c.h.keyAndSeries()
 	pages := map[string]string{
 		"overview": "/", "transactions": "/transactions", "transaction": "/transactions/" + operation, "deliveries": "/deliveries", "clients": "/clients", "client": "/clients/acme",
-		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account", "simulators": "/simulators", "authorities": "/authorities",
+		"suppliers": "/suppliers", "lookups": "/lookups", "queues": "/queues", "periods": "/periods", "alerts": "/alerts?all=1", "audit": "/audit", "operators": "/operators", "account": "/account", "simulators": "/simulators", "authorities": "/authorities",
 		"replay": "/deliveries/replay?client=acme", "retry": "/retry?reason=authority_error", "chosen": "/chosen?act=redeliver&o=" + operation + "&o=nothing", "nothing": "/transactions?q=nothing-like-it", "waiting": "/transactions?reason=authority_error",
 	}
 	events := value(c, chromedp.Evaluate[[]string](`fetch("/console/deliveries").then((r) => r.text()).then((t) => [t.match(/deliveries\/events\/[^"]+/)[0]])`, chromedp.EvalAwaitPromise))

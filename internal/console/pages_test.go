@@ -35,7 +35,7 @@ func TestEveryPageIsThereOnBothEngines(t *testing.T) {
 		for path, want := range map[string]string{
 			"/": "Activity", "/?over=week": "Countries and their authorities", "/transactions": "INV-1", "/transactions?status=SUCCESS&country=XX&client=acme": "INV-1",
 			"/deliveries": "takes events", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "Preview", "/suppliers": "Reference Trading Ltd",
-			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage", "/alerts": "chain mismatch", "/alerts?all=1": "chain mismatch",
+			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage", "/periods": "No sale was gathered yet", "/alerts": "chain mismatch", "/alerts?all=1": "chain mismatch",
 			"/audit": "signin", "/audit?verify=1": "is whole", "/audit?client=acme&verify=1": "The log of acme is whole", "/operators": "New operator", "/account": "Change your password",
 			"/simulators": "1 registered", "/authorities": "the simulated authority", "/deliveries/replay": "Nothing is sent before you have seen how many there are",
 		} {

@@ -64,6 +64,8 @@ func (c *Console) routes() []route {
 		{method: "GET", path: "/suppliers/{client}/{company}", role: operator.Viewer, template: "supplier", live: true, show: c.supplier},
 		{method: "GET", path: "/lookups", role: operator.Viewer, template: "lookups", live: true, show: c.lookups},
 		{method: "GET", path: "/lookups/{client}/{batch}", role: operator.Viewer, template: "batch", live: true, show: c.batch},
+		{method: "GET", path: "/periods", role: operator.Viewer, template: "periods", live: true, show: c.periods},
+		{method: "GET", path: "/periods/{period}", role: operator.Viewer, template: "period", live: true, show: c.period},
 		{method: "GET", path: "/queues", role: operator.Viewer, template: "queues", live: true, show: c.queues},
 
 		{method: "GET", path: "/authorities", role: operator.Viewer, template: "authorities", live: true, show: c.authorities},

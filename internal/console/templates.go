@@ -21,6 +21,7 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"instant":  instant,
 		"ago":      ago,
 		"total":    total,
+		"amount":   func(minor int64, currency string) string { return money(minor, currency) },
 		"moment":   moment,
 		"clock":    clock,
 		"sentence": sentence,

@@ -62,7 +62,7 @@ func stageOptions() []filing.Stage {
 }
 
 func kindOptions() []transaction.Kind {
-	return []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport}
+	return []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill, transaction.PaymentReport, transaction.Period}
 }
 
 // transactions is the search. Everything it depends on is in the address, so a

@@ -283,7 +283,7 @@ func (c *Console) places(v *visit, current string) []group {
 	alerts.Tally = open
 	groups := []group{
 		{Name: "Now", Links: []place{link("Overview", "/"), alerts, link("Queues", "/queues")}},
-		{Name: "Work", Links: []place{link("Transactions", "/transactions"), link("Deliveries", "/deliveries"), link("Lookups", "/lookups")}},
+		{Name: "Work", Links: []place{link("Transactions", "/transactions"), link("Periods", "/periods"), link("Deliveries", "/deliveries"), link("Lookups", "/lookups")}},
 		{Name: "Parties", Links: []place{link("Clients", "/clients"), link("Suppliers", "/suppliers"), link("Authorities", "/authorities")}},
 		{Name: "Settings", Links: []place{link("Audit log", "/audit"), link("Your account", "/account")}},
 	}

@@ -57,6 +57,9 @@ type Pack struct {
 	// Fetch asks for what waits for a company. Nil: nothing ever does.
 	Fetch *Fetch
 
+	// Periods gathers sales by period. Nil: each is filed by itself.
+	Periods *Periods
+
 	// Sequence says that every draft needs a number of its own that was never
 	// used before at this endpoint, see [Draft].Sequence.
 	Sequence bool
@@ -146,6 +149,7 @@ type Draft struct {
 	Supplier     Supplier
 	Original     *Original      // corrections: the document that is corrected
 	Paid         []Paid         // payment reports: what was paid, Original the first of them
+	Period       *Period        // documents of a period: what is in it
 	Previous     Link           // chains: the link before this one; zero at the beginning
 	Location     *time.Location // of the supplier's address; decides the day on the document
 	Now          time.Time
@@ -166,6 +170,7 @@ type Original struct {
 	AuthorityID2 string
 	Report       []byte // its filing, where it was filed here
 	Backfilled   bool
+	Gathered     *InPeriod // it was gathered by period; nil: it was filed by itself
 
 	// Corrections are those that succeeded before, payments for it among them, in
 	// the order in which they were filed. With [Limits].InSuccession there is no other on its way.
@@ -218,6 +223,7 @@ type Filing struct {
 	Late        bool
 
 	Effect    *Effect `json:",omitempty"` // corrections: what it takes from its original; nil: what it amounts to
+	Leaves    bool    `json:",omitempty"` // it takes the sale that it corrects out of its period; the caller's own
 	Unprinted bool    `json:",omitempty"` // it mends what the authority holds of a document that stands: nothing is printed anew
 }
 

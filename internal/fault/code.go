@@ -38,6 +38,7 @@ const (
 	TaxNumberDoubtful         Code = "tax_number_doubtful"
 	LanguageFallback          Code = "language_fallback"
 	DateMoved                 Code = "date_moved"
+	WaitsForPeriod            Code = "waits_for_period"
 	ScriptUnavailable         Code = "script_unavailable"
 	AlreadyOnboarded          Code = "already_onboarded"
 	JSONNotValid              Code = "json_not_valid"
@@ -98,6 +99,7 @@ var codeMeanings = []CodeMeaning{
 	{RateUnusual, "The tax rate is not in the country's table.", "Check the rate."},
 	{TaxNumberDoubtful, "The tax number fails the country's own check.", "Check the number."},
 	{DateMoved, "The document was issued on the day it was filed, because the country lets none bear an earlier day; the submitted day is the day of supply.", "Nothing; submit on the day of issue to keep it."},
+	{WaitsForPeriod, "The sale is gathered with others of its period and told to the authority in one document, after the period has ended; nothing was filed for it by itself.", "Nothing; its life cycle says when the document is accepted, and the authority's ids are filled in then."},
 	{LanguageFallback, "The language is not available for documents; English was used.", "Nothing, or send another language_code."},
 	{ScriptUnavailable, "No font for a script is installed; the document gives its text in Latin letters and says so.", "Ask the operator to install a font (--fonts), then submit again if a new document is wanted."},
 	{AlreadyOnboarded, "A company with this country and tax number is already onboarded.", "Use the company named in the message."},

@@ -101,7 +101,7 @@ func (b *batch) storePrepared(ctx context.Context) error {
 				continue
 			}
 			if o.filing.Report == nil {
-				b.settle(outcome{op: o, status: Success}) // nothing to file
+				b.settle(outcome{op: o, status: Success, faults: o.waiting()}) // nothing to file
 				continue
 			}
 			b.outgoing = append(b.outgoing, o)
@@ -122,6 +122,9 @@ func (b *batch) tryPrepared(ctx context.Context) (kept []*operation, left map[*o
 		}
 		for _, o := range b.ready {
 			why, err := b.reserve(tx, o)
+			if err == nil && why == (reserved{}) {
+				why, err = b.enlist(tx, o)
+			}
 			if err != nil {
 				return err
 			}
@@ -155,7 +158,7 @@ func (b *batch) prepareAgain(ctx context.Context, left map[*operation]reserved) 
 			continue
 		}
 		o.filing = country.Filing{}
-		if !b.files(o) {
+		if !b.files(o) || o.waits {
 			b.ready = append(b.ready, o)
 		} else if err := b.draft(ctx, o); err != nil {
 			return err

@@ -127,7 +127,8 @@ func (b *batch) deadline(o, original *operation) *fault.Fault {
 // inherit completes a correction from its original: supplier, and for credits
 // and cancellations parties, items and currency.
 func (b *batch) inherit(ctx context.Context, o *operation, ref reference) (goOn bool, err error) {
-	if o.whole() && ref.op.kind != transaction.PaymentReport && (ref.op.supplierID == "" || len(ref.op.document.Items) == 0) {
+	itemless := ref.op.kind == transaction.PaymentReport || ref.op.kind == transaction.Period
+	if o.whole() && !itemless && (ref.op.supplierID == "" || len(ref.op.document.Items) == 0) {
 		b.fail(o, refers(fault.UnsupportedOperation, "was backfilled without supplier or items, so it can only be adjusted"))
 		return false, nil
 	}
@@ -145,6 +146,9 @@ func (b *batch) inherit(ctx context.Context, o *operation, ref reference) (goOn 
 		o.document.Number = uniqueNumber(o.code, o.id)
 	}
 	o.original, o.earlier = ref.original(), nil
+	if goOn, err := b.inPeriod(ctx, o, ref.op.id); err != nil || !goOn {
+		return false, err
+	}
 	return b.meetEarlier(ctx, o, o.referenceID, o.original)
 }
 

@@ -52,6 +52,11 @@ type operation struct {
 	paid     []country.Paid // what a payment report is for
 	earlier  []string       // the operations of original.Corrections
 
+	entry    *entry            // of the original, where that was gathered
+	gathered *country.Gathered // it is gathered by period, or changes what is
+	waits    bool              // nothing is filed for it by itself
+	period   *country.Period   // what is in the document of a period
+
 	structured *country.Structured // the invoice as data, where nothing is filed
 
 	word *country.Receipt // the decision, where it came by itself

@@ -100,10 +100,12 @@ func Habits(r db.Reader) ([]Habit, error) {
 	return list, nil
 }
 
-// Open reports whether a supplier has operations that have not ended.
+// Open reports whether a supplier has operations that have not ended, or sales
+// that no document of their period has.
 func Open(r db.Reader, scope, supplierID string) (bool, error) {
 	var open bool
-	err := r.Row("SELECT EXISTS (SELECT 1 FROM operations WHERE client_id = $1 AND supplier_id = $2 AND status = 'PROCESSING')", scope, supplierID).Scan(&open)
+	err := r.Row("SELECT EXISTS (SELECT 1 FROM operations WHERE client_id = $1 AND supplier_id = $2 AND status = 'PROCESSING') OR "+
+		"EXISTS (SELECT 1 FROM periods p JOIN period_entries e ON e.period_id = p.period_id WHERE p.client_id = $1 AND p.supplier_id = $2 AND e.document_id IS NULL AND e.left_at IS NULL)", scope, supplierID).Scan(&open)
 	if err != nil {
 		return false, fmt.Errorf("look for open work of a supplier: %w", err)
 	}

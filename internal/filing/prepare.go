@@ -57,6 +57,9 @@ func (b *batch) prepare(ctx context.Context, o *operation) error {
 		b.ready = append(b.ready, o) // documents only
 		return nil
 	}
+	if goOn, err := b.gather(ctx, o); err != nil || !goOn {
+		return err
+	}
 	return b.draft(ctx, o)
 }
 
@@ -139,11 +142,9 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 	}
 	var filing country.Filing
 	err = safely("prepare a filing", func() (err error) {
-		filing, err = b.channel.Prepare(country.Draft{
-			OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
-			Supplier: b.supplier, Original: o.original, Paid: o.paid, Previous: b.chain, Location: b.location, Now: b.db.Wall(),
-			Live: o.live, Late: b.lease.Row.failures > 0, Refused: refused, Credentials: b.creds, Sequence: sequence,
-		})
+		draft := b.draftOf(o)
+		draft.Previous, draft.Refused, draft.Sequence = b.chain, refused, sequence
+		filing, err = b.channel.Prepare(draft)
 		return err
 	})
 	var wrong *fault.Error
@@ -155,7 +156,7 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 		if renamed(b.chain, filing.Link) {
 			return b.stopRenamed(ctx, filing.Link.Name)
 		}
-		filing.OperationID = o.id
+		filing.OperationID, filing.Leaves = o.id, o.gathered != nil && o.gathered.Filed
 		filing.PreparedAt = b.db.Wall()
 		o.filing = filing
 		if b.chained {
@@ -175,6 +176,15 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 		b.retry = append(b.retry, o)
 	}
 	return nil
+}
+
+// draftOf is what the pack is told of an operation.
+func (b *batch) draftOf(o *operation) country.Draft {
+	return country.Draft{
+		OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
+		Supplier: b.supplier, Original: o.original, Paid: o.paid, Period: o.period, Location: b.location, Now: b.db.Wall(),
+		Live: o.live, Late: b.lease.Row.failures > 0, Credentials: b.creds,
+	}
 }
 
 // refusedBefore are the filings of earlier attempts that the authority refused:

@@ -257,7 +257,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 	for _, p := range t.Payments {
 		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference)})
 	}
-	if len(items) > 0 {
+	if len(items) > 0 || o.kind == transaction.Period {
 		gross, net, tax := sign*o.totals.Gross, sign*o.totals.Net, sign*o.totals.Tax
 		r.TotalAmount, r.TotalNetAmount, r.TotalTaxAmount = &gross, &net, &tax
 		withheld := sign * o.totals.Withheld
@@ -271,7 +271,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 	if len(t.PaidFor) > 0 {
 		r.TotalAmount = &received
 	}
-	if days := pack.Facts.DeadlineDays; days > 0 && o.kind != transaction.PaymentReport {
+	if days := pack.Facts.DeadlineDays; days > 0 && o.kind != transaction.PaymentReport && o.kind != transaction.Period {
 		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))
 	}
 	return r
@@ -387,8 +387,10 @@ func (s *Service) Outline(r db.Reader, scope, id string) (*Result, error) {
 // was destroyed.
 func StoredResult(r db.Reader, id string) (*Result, error) {
 	result := &Result{}
-	_, err := readStored(r, id, result)
-	return result, err
+	if _, err := readStored(r, id, result); err != nil {
+		return result, err
+	}
+	return result, fillIDs(r, id, &result.Row)
 }
 
 // StoredRow is the part of it that lists show, and how many bytes were read for
@@ -396,7 +398,10 @@ func StoredResult(r db.Reader, id string) (*Result, error) {
 func StoredRow(r db.Reader, id string) (*Row, int, error) {
 	row := &Row{}
 	size, err := readStored(r, id, row)
-	return row, size, err
+	if err != nil {
+		return row, size, err
+	}
+	return row, size, fillIDs(r, id, row)
 }
 
 func readStored(r db.Reader, id string, into any) (size int, err error) {

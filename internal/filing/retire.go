@@ -118,6 +118,8 @@ func (s *Service) Retire(tx *db.Tx, ids []string) error {
 		"DELETE FROM lifecycle WHERE " + in,
 		"DELETE FROM told WHERE " + in,
 		"DELETE FROM listening WHERE " + in,
+		"DELETE FROM period_entries WHERE " + in,
+		"DELETE FROM period_changes WHERE " + in,
 		// What was corrected by what stays; by how much was the record's.
 		"UPDATE corrections SET amount = 0 WHERE (client_id, original_id) IN (SELECT client_id, transaction_id FROM operations WHERE status = 'SUCCESS' AND " + in + ")",
 	} {

@@ -63,7 +63,11 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 		if err := b.writeEndings(tx, endings); err != nil {
 			return err
 		}
-		follow, events, err := b.followUp(tx, endings)
+		own, told, err := b.endPeriods(tx, endings)
+		if err != nil {
+			return err
+		}
+		follow, events, err := b.followUp(tx, endings, own)
 		if err != nil {
 			return err
 		}
@@ -74,7 +78,7 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 		if err := apply(tx, append(done, follow...)); err != nil {
 			return err
 		}
-		return b.cfg.Hooks.Notify(tx, append(events, updates...)...)
+		return b.cfg.Hooks.Notify(tx, slices.Concat(events, updates, told)...)
 	})
 	if err != nil {
 		return fmt.Errorf("settle %d operations: %w", len(endings), err)
@@ -152,14 +156,17 @@ func (b *batch) writeEndings(tx *db.Tx, endings []ending) error {
 }
 
 // followUp moves those who waited for the settled operations: later attempts
-// of the same transaction, and corrections of it.
-func (b *batch) followUp(tx *db.Tx, endings []ending) (list []transition, events []webhook.Event, err error) {
+// of the same transaction, and corrections of it. Nobody is told of operations
+// of our own.
+func (b *batch) followUp(tx *db.Tx, endings []ending, own map[string]bool) (list []transition, events []webhook.Event, err error) {
 	ends := make(map[string]ending, len(endings))
 	var ids []string
 	for _, e := range endings {
 		ends[e.op.transactionID] = e
 		ids = append(ids, e.op.transactionID)
-		events = append(events, completed(e.op.scope, e.op.transactionID, e.op.id))
+		if !own[e.op.id] {
+			events = append(events, completed(e.op.scope, e.op.transactionID, e.op.id))
+		}
 	}
 	waiting, err := db.Collect(tx, scanOperation, "SELECT "+operationFields+" FROM operations WHERE client_id = $1 AND "+b.db.In("transaction_id", "$2")+
 		" AND stage = 'waiting' ORDER BY transaction_id, attempt", b.at.Scope, db.Strings(ids))
@@ -182,7 +189,7 @@ func (b *batch) followUp(tx *db.Tx, endings []ending) (list []transition, events
 	if err != nil {
 		return nil, nil, err
 	}
-	b.cfg.Count(tx, talliedEnds(endings, behind))
+	b.cfg.Count(tx, talliedEnds(endings, behind, own))
 	freed, err := b.free(tx, ids)
 	tx.Wake(laneQueue.Table)
 	return slices.Concat(list, joins, freed), events, err

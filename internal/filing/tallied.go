@@ -29,9 +29,13 @@ func (in *intakeSet) tallied() (list []Tallied) {
 	return list
 }
 
-// talliedEnds counts operations that ended, those that waited behind them included.
-func talliedEnds(endings []ending, joined []*operation) (list []Tallied) {
+// talliedEnds counts operations that ended, those that waited behind them
+// included, those of our own not: nobody submitted them.
+func talliedEnds(endings []ending, joined []*operation, own map[string]bool) (list []Tallied) {
 	for _, e := range endings {
+		if own[e.op.id] {
+			continue
+		}
 		t := Tallied{Country: e.op.code, ClientID: e.op.scope, Failed: 1}
 		if e.status == Success {
 			t.Failed, t.Succeeded = 0, 1

@@ -43,6 +43,7 @@ func (s *Service) Run(ctx context.Context) error {
 		Class: endpointOf, ClassMost: s.cfg.Slots}
 	var listening sync.WaitGroup
 	listening.Go(func() { s.listen(ctx) })
+	listening.Go(func() { s.closePeriods(ctx) })
 	defer listening.Wait()
 	return pump.Run(ctx)
 }

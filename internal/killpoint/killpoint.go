@@ -25,9 +25,10 @@ const (
 	Heard     Point = "heard"     // a message of an authority is on disk, its answer has not left
 	Uploaded  Point = "uploaded"  // a batch of filings is with the authority, which was not told to take it
 	Closed    Point = "closed"    // it was told, and we have not stored it
+	Gathered  Point = "gathered"  // the document of a period has its sales, nothing of it is made
 )
 
 // Points are all of them.
 func Points() []Point {
-	return []Point{Accepted, Taken, Prepared, Sent, Answered, Rendered, Settled, Left, Delivered, Enrolled, Heard, Uploaded, Closed}
+	return []Point{Accepted, Taken, Prepared, Sent, Answered, Rendered, Settled, Left, Delivered, Enrolled, Heard, Uploaded, Closed, Gathered}
 }

@@ -79,7 +79,8 @@ func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*fili
 }
 
 func (f Filter) conditions(scope string) (where string, args []any) {
-	parts := []string{"client_id = $1"}
+	// Documents of periods are the service's own: their sales are listed, and would count twice.
+	parts := []string{"client_id = $1", "NOT EXISTS (SELECT 1 FROM period_documents d WHERE d.operation_id = operations.operation_id)"}
 	args = []any{scope}
 	add := func(condition string, value any) {
 		args = append(args, value)

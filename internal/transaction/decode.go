@@ -126,9 +126,10 @@ const (
 	cancellations
 	backfills
 	reports // of payments
+	periods // made by the service itself
 
 	whole = invoices | adjustments // bring a whole document of their own
-	every = whole | credits | cancellations | backfills | reports
+	every = whole | credits | cancellations | backfills | reports | periods
 )
 
 func kindSet(k Kind) kinds {
@@ -145,6 +146,8 @@ func kindSet(k Kind) kinds {
 		return backfills
 	case PaymentReport:
 		return reports
+	case Period:
+		return periods
 	}
 	panic(fmt.Sprintf("transaction: kind %q has no body", k)) // a caller's defect, never a client's
 }
@@ -154,7 +157,9 @@ func memberKinds(name string) kinds {
 	switch name {
 	case "country_code", "transaction_date", "transaction_id", "transaction_number":
 		return every
-	case "currency_code", "supplier", "customer", "items":
+	case "currency_code", "supplier":
+		return whole | backfills | periods
+	case "customer", "items":
 		return whole | backfills
 	case "payments", "exchange_rate", "exchange_rate_date":
 		return whole | reports
@@ -162,7 +167,7 @@ func memberKinds(name string) kinds {
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet, memberTotalTax:
 		return whole
 	case "note":
-		return every &^ backfills
+		return every &^ backfills &^ periods
 	case "reference_transaction_id":
 		return adjustments | credits | cancellations | reports
 	case memberPaidFor:

@@ -22,6 +22,10 @@ const (
 	Backfill     Kind = "BACKFILL"     // issued elsewhere, known here so that it can be corrected
 
 	PaymentReport Kind = "PAYMENT" // money received for earlier transactions
+
+	// Period is a document in which sales of a period are gathered. The service
+	// makes it; no client submits one.
+	Period Kind = "PERIOD"
 )
 
 // Values of the enumerated fields, as the contract lists them.

@@ -22,12 +22,21 @@ type document struct {
 	Acceptance bool             `json:"acceptance"`
 	Chain      *chain           `json:"chain"`
 	Sequence   int64            `json:"sequence"`
+	Period     *period          `json:"period"`
+}
+
+// period says of which days a document of kind PERIOD is.
+type period struct {
+	Cadence string `json:"cadence"`
+	First   string `json:"first"`
+	Last    string `json:"last"`
 }
 
 // amounts are what is added up of a line.
 type amounts struct {
-	Gross int64 `json:"gross"`
-	Net   int64 `json:"net"`
+	Name  string `json:"name"`
+	Gross int64  `json:"gross"`
+	Net   int64  `json:"net"`
 }
 
 // reference names the document that is corrected.

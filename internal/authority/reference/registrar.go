@@ -73,7 +73,7 @@ func (reg *registrar) flawOf(d *arrival) (code, message string) {
 		return xxwire.CodeStructure, "key is missing"
 	case len(d.Currency) != 3:
 		return xxwire.CodeStructure, "currency must have three letters"
-	case len(d.Lines) == 0:
+	case len(d.Lines) == 0 && d.Kind != transaction.Cancellation:
 		return xxwire.CodeStructure, "lines are missing"
 	case (d.Chain != nil) != (d.Class == byChain):
 		return xxwire.CodeStructure, "chain belongs to class C, and to it only"
@@ -86,11 +86,15 @@ func (reg *registrar) flawOf(d *arrival) (code, message string) {
 	switch d.Kind {
 	case transaction.Invoice:
 	case transaction.Adjustment, transaction.Credit, transaction.Cancellation:
-		if d.Reference == nil {
+		if d.Reference == nil && !(d.Kind == transaction.Adjustment && d.Gross > 0) { // one that names the customer of a gathered sale stands by itself
 			return xxwire.CodeStructure, "reference is missing in a correction"
 		}
+	case transaction.Period:
+		if message := periodFlaw(&d.document); message != "" {
+			return xxwire.CodeStructure, message
+		}
 	default:
-		return xxwire.CodeStructure, "kind must be INVOICE, ADJUSTMENT, CREDIT or CANCELLATION"
+		return xxwire.CodeStructure, "kind must be INVOICE, ADJUSTMENT, CREDIT, CANCELLATION or PERIOD"
 	}
 	if _, err := time.Parse(time.DateOnly, d.Day); err != nil {
 		return xxwire.CodeStructure, "day must be like 2026-01-31"
@@ -99,6 +103,25 @@ func (reg *registrar) flawOf(d *arrival) (code, message string) {
 		return xxwire.CodeStructure, "at must be like 2026-01-31T10:00:00Z"
 	}
 	return sumsOf(&d.document)
+}
+
+// periodFlaw finds what is wrong with the document of a period: its days, and
+// sales without a number.
+func periodFlaw(d *document) string {
+	if d.Period == nil {
+		return "period is missing in a document of kind PERIOD"
+	}
+	first, err := time.Parse(time.DateOnly, d.Period.First)
+	last, wrong := time.Parse(time.DateOnly, d.Period.Last)
+	if err != nil || wrong != nil || last.Before(first) {
+		return "period must go from a day to the same or a later one"
+	}
+	for _, l := range d.Lines {
+		if l.Name == "" {
+			return "period has a sale without a number"
+		}
+	}
+	return ""
 }
 
 func sumsOf(d *document) (code, message string) {

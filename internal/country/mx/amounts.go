@@ -27,6 +27,7 @@ type concept struct {
 	unit     uint64 // ValorUnitario in millionths of the currency's unit
 	levies   []levy
 	amounts  []int64 // one per levy
+	sale     string  // of a global invoice of several sales: the sale's number
 }
 
 func (c *concept) base() int64 { return c.importe - c.discount }

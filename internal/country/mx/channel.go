@@ -82,19 +82,27 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		return country.Filing{}, err
 	}
 	report := document(voucher)
-	return country.Filing{
+	f := country.Filing{
 		OperationID: in.OperationID, Number: p.serie + p.folio, Supplier: rfc, Kind: in.Transaction.Kind, Report: report, Format: "XML",
 		SHA256: hashOf(report), DedupeKey: in.UniqueNumber, PreparedAt: in.Now, Late: in.Late,
 		Extra: errand{PAC: in.Supplier.Settings.Text(settingPAC)}.encoded(),
-	}, nil
+	}
+	if nominative(&in) {
+		f.Effect = &country.Effect{Amount: -in.Totals.Gross, Exact: true}
+	}
+	return f, nil
 }
 
-// voucherOf makes the voucher of a sale, a correction or a payment.
+// voucherOf makes the voucher of a sale, a correction, a payment or a period.
 func voucherOf(cat *catalog, in *country.Draft) (*plan, *xmltree.Element, error) {
 	if in.Transaction.Kind == transaction.PaymentReport {
 		return receipt(cat, in)
 	}
-	p, err := planOf(cat, in)
+	plan := planOf
+	if in.Period != nil {
+		plan = globalPlan
+	}
+	p, err := plan(cat, in)
 	if err != nil {
 		return nil, nil, err
 	}

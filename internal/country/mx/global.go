@@ -1,6 +1,8 @@
 package mx
 
 import (
+	"cmp"
+
 	"tributary/internal/xmltree"
 )
 
@@ -144,7 +146,7 @@ func (c *concept) ieps() uint64 {
 // condensed writes a line of a global invoice.
 func (p *plan) condensed(c *concept) *xmltree.Element {
 	n := xmltree.New("cfdi:Concepto", "ClaveProdServ", productNone)
-	n.Set("NoIdentificacion", p.serie+p.folio)
+	n.Set("NoIdentificacion", cmp.Or(c.sale, p.serie+p.folio))
 	n.Set("Cantidad", "1")
 	n.Set("ClaveUnidad", unitActivity)
 	n.Set("Descripcion", textSale)

@@ -1,6 +1,7 @@
 package mx
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 // representation. The words are Spanish by law, whatever the language of the rest.
 func imprint(in country.Issue) country.Imprint {
 	got, err := readStamped(in.Receipt)
+	if err != nil && gatheredIssue(in) {
+		return gatheredImprint(in)
+	}
 	if err != nil {
 		return cancelledImprint(in)
 	}
@@ -144,5 +148,30 @@ func cancelledImprint(in country.Issue) country.Imprint {
 	if replacement != "" {
 		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "Folio fiscal que sustituye", Value: replacement})
 	}
+	return out
+}
+
+// gatheredIssue reports whether a document is that of a sale, or of a change of
+// one, that is told to SAT with its period.
+func gatheredIssue(in country.Issue) bool {
+	t := in.Transaction
+	return t != nil && in.Supplier != nil && len(in.Receipt) == 0 && t.Kind != transaction.Cancellation &&
+		periodicities[country.Cadence(in.Supplier.Settings.Text(settingGlobal))] != ""
+}
+
+// gatheredImprint is the voucher of an operation with the general public (RMF
+// 2.7.1.21): it is no CFDI, and says so.
+func gatheredImprint(in country.Issue) country.Imprint {
+	out := country.Imprint{Title: "Comprobante de operación con el público en general", Language: "ES"}
+	if in.Transaction.Kind != transaction.Invoice {
+		out.Title = "Comprobante de devolución, descuento o ajuste"
+	}
+	issuer := issuerOf(in.Supplier)
+	out.Identifiers = []country.Identifier{
+		{Label: "Folio", Value: cmp.Or(in.Transaction.Number, in.UniqueNumber)},
+		{Label: "Régimen fiscal del emisor", Value: named(issuer.regime)},
+		{Label: "Lugar de expedición", Value: placeOf(in.Supplier)},
+	}
+	out.Texts = []string{"La operación se incluye en la factura global del periodo. Este documento no es un CFDI; quien requiera factura puede solicitarla con su RFC."}
 	return out
 }

@@ -64,6 +64,7 @@ func Pack() country.Pack {
 			return checkCompany(cat, keys, s, c)
 		},
 		Imprint: imprint,
+		Periods: periods(cat),
 		Example: example(),
 	}
 }
@@ -194,6 +195,8 @@ func settings() []country.Setting {
 			Description: "ClaveUnidad of items whose unit is no key of c_ClaveUnidad. Empty: H87 for goods, E48 for services."},
 		{Key: settingThirds, Type: "object", Default: map[string]any{},
 			Description: "Those on whose account the company sells (ACuentaTerceros), by RFC: {\"RFC\": {\"name\", \"regime\", \"postal_code\"}}. A line names one with classification {scheme: TERCERO, code: RFC}."},
+		{Key: settingGlobal, Type: "string", Default: globalNone, Values: []string{globalNone, string(country.Daily), string(country.Weekly), string(country.Monthly)},
+			Description: "For how long sales in pesos to the general public are gathered into one global invoice; weeks begin on Monday and end with the month. none: a global invoice for each sale."},
 		{Key: settingPAC, Type: "string", Default: pacSOAP, Values: []string{pacSOAP, pacREST},
 			Description: "The provider's protocol: soap (Finkok) or rest (SW). Its address is the installation's."},
 	}
@@ -209,7 +212,7 @@ func derivations() []string {
 		"MetodoPago is payments.code: PUE or PPD, also with a form as in PUE:03; without a code CREDIT is PPD and everything else PUE; without payments PPD, or PUE in cash where the receiver is the general public. FormaPago is 99 with PPD, else that of the largest payment: CASH 01, CHECK 02, TRANSFER 03, CARD and CREDIT 04, OTHER 31. A type E is PUE in its own form, else that of the original or of the last payment for it, else 15; with relation 07 it is 30.",
 		"Folio is transaction_number; of one longer than 40 characters the first ones are Serie. Without a number Folio is the service's own unique number.",
 		"Receptor: a customer with an RFC is named by it, with UsoCFDI from tax_information.use, RegimenFiscalReceptor and UsoCFDI from tax_information.regime written 601 or 601/G01, else 601 for companies, 616 for individuals, 612 for other people, and settings.cfdi_use (G02 in a type E), or S01 where the regime does not have it. A customer abroad is XEXX010101000, any other XAXX010101000, both 616 and S01 at the place of issue.",
-		"A receiver XAXX010101000 named PUBLICO EN GENERAL, which is also the customer of a transaction without one, makes a global invoice of one day (InformacionGlobal 01) where it is of type I: per combination of taxes one line 01010101, ACT, Venta, with the sale's number; PUE, without withholding.",
+		"A receiver XAXX010101000 named PUBLICO EN GENERAL, which is also the customer of a transaction without one, makes a global invoice of one day (InformacionGlobal 01) where it is of type I: per combination of taxes one line 01010101, ACT, Venta, with the sale's number; PUE, without withholding. With settings.global_invoice such sales in pesos are gathered by day, week or month (Periodicidad 01, 02, 04) and filed after its end in one voucher, in the form in which most was paid.",
 		"Fecha is transaction_date in the time zone of the place of issue; a date up to five minutes ahead of the service's clock becomes the moment of sealing.",
 	)
 }

@@ -269,7 +269,12 @@ func stable(report []byte) []byte {
 func TestBothProvidersPassTheSuite(t *testing.T) {
 	for _, pac := range []string{"soap", "rest"} {
 		t.Run(pac, func(t *testing.T) {
-			packtest.Exercise(t, pack(), packtest.Options{Name: pac, Credentials: credentials(), Cases: cases(pac), Stable: stable, Immediate: true})
+			sales := []country.Draft{counter("P-1", "daily", nil), counter("P-2", "daily", nil)}
+			for i := range sales {
+				sales[i].Supplier.Settings["pac"] = pac
+			}
+			packtest.Exercise(t, pack(), packtest.Options{Name: pac, Credentials: credentials(), Cases: cases(pac), Stable: stable, Immediate: true,
+				Abilities: packtest.Abilities{Gathers: sales}})
 		})
 	}
 }

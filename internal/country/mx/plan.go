@@ -259,6 +259,9 @@ func (p *plan) refunded(in *country.Draft) string {
 	if _, form := paymentOf(in.Original.Transaction.Payments); form != satwire.FormUndefined {
 		return form
 	}
+	if in.Original.Gathered != nil {
+		return formCash // as the global invoice says
+	}
 	return formWaived
 }
 

@@ -42,8 +42,8 @@ var uuidPattern = regexp.MustCompile(`^` + uuidText + `$`)
 
 // relate names the documents that a correction refers to.
 func (p *plan) relate(in *country.Draft) error {
-	if in.Transaction.Kind == transaction.Invoice {
-		return nil
+	if in.Transaction.Kind == transaction.Invoice || nominative(in) {
+		return nil // what names the customer of a gathered sale is an invoice like any other
 	}
 	uuid := ""
 	if in.Original != nil {

@@ -3,6 +3,7 @@ package mx_test
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -299,7 +300,7 @@ func TestEverydaySituations(t *testing.T) {
 		t.Errorf("only %d situations", n)
 	}
 	b := open(t)
-	for _, s := range append(situations(), paymentSituations(t, b)...) {
+	for _, s := range slices.Concat(situations(), paymentSituations(t, b), periodSituations(t)) {
 		t.Run(s.name, func(t *testing.T) {
 			if !strings.Contains(string(page), "| "+s.name+" |") {
 				t.Errorf("docs/countries/mx.md has no line for it")

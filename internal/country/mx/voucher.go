@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -30,6 +31,7 @@ type plan struct {
 	defaults defaults
 	units    map[string]bool
 	thirds   map[string]third // by RFC
+	span     *country.Span    // of a global invoice of several sales
 }
 
 // taxpayer is a party as SAT names it.
@@ -69,7 +71,11 @@ func (p *plan) voucher() *xmltree.Element {
 	n.Set("MetodoPago", p.method)
 	n.Set("LugarExpedicion", p.place)
 	if p.global() {
-		n.Add(xmltree.New("cfdi:InformacionGlobal", "Periodicidad", "01", "Meses", p.at.Format("01"), "Año", p.at.Format("2006")))
+		period, from := periodicities[country.Daily], p.at
+		if p.span != nil {
+			period, from = periodicities[p.span.Cadence], p.span.First
+		}
+		n.Add(xmltree.New("cfdi:InformacionGlobal", "Periodicidad", period, "Meses", from.Format("01"), "Año", from.Format("2006")))
 	}
 	if len(p.related) > 0 {
 		list := n.Add(xmltree.New("cfdi:CfdiRelacionados", "TipoRelacion", p.relation))

@@ -26,6 +26,9 @@ type Abilities struct {
 	// what it would bring back to us.
 	Visitor *country.Supplier
 	Agree   func(t *testing.T, address string, agree bool) url.Values
+
+	// Gathers are sales of one period that a pack with [country.Periods] gathers.
+	Gathers []country.Draft
 }
 
 // abilities asks about what the pack declares beyond what every pack does.
@@ -42,6 +45,9 @@ func (s suite) abilities(t *testing.T) {
 	}
 	if s.pack.Sequence {
 		t.Run("numbers of a sequence", s.sequences)
+	}
+	if s.pack.Periods != nil {
+		t.Run("sales of a period", s.periods)
 	}
 	if limits.InSuccession {
 		t.Run("corrections in succession", s.succession)

@@ -36,6 +36,7 @@ type document struct {
 	Acceptance bool             `json:"acceptance,omitempty"` // the buyer must agree first
 	Late       bool             `json:"late,omitempty"`
 	Chain      *chain           `json:"chain,omitempty"`
+	Period     *span            `json:"period,omitempty"`   // of kind PERIOD
 	Sequence   int64            `json:"sequence,omitempty"` // never used before at this authority
 }
 
@@ -106,6 +107,9 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		PreparedAt:  in.Now,
 		Late:        in.Late,
 	}
+	if o := in.Original; o != nil && o.Gathered != nil && named(t.Customer) {
+		f.Effect = &country.Effect{Amount: -in.Totals.Gross, Exact: true}
+	}
 	if doc.Chain != nil {
 		f.Link = country.Link{Position: doc.Chain.Position, Hash: hash, Extra: doc.Number}
 	}
@@ -138,8 +142,17 @@ func (ch *channel) draftDocument(in *country.Draft) (document, error) {
 			doc.Customer.Country = t.Customer.Address.CountryCode
 		}
 	}
-	if o := in.Original; o != nil {
+	if in.Period != nil {
+		doc.Gross, doc.Net, doc.Tax = 0, 0, 0
+		if err := doc.summary(in.Period); err != nil {
+			return doc, err
+		}
+	}
+	if o := in.Original; o != nil && !(o.Gathered != nil && named(t.Customer)) {
 		doc.Reference = &reference{Number: o.Transaction.Number, AuthorityID: o.AuthorityID1, Elsewhere: o.Backfilled}
+		if o.Gathered != nil {
+			doc.Reference.Number = o.Gathered.Number // the sale itself was never filed
+		}
 		if doc.Reference.Number == "" {
 			doc.Reference.Number = o.UniqueNumber
 		}

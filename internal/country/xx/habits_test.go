@@ -55,7 +55,7 @@ func TestEveryHabitPassesTheSuite(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			packtest.Exercise(t, world.ReferenceWith(code, c.class, c.habits), packtest.Options{
-				Name: "habit " + code, Cases: cases()[:2], Abilities: packtest.Abilities{Say: say, Mailbox: xxwire.SuffixMailbox},
+				Name: "habit " + code, Cases: cases()[:2], Abilities: packtest.Abilities{Say: say, Mailbox: xxwire.SuffixMailbox, Gathers: counter()},
 			})
 		})
 	}

@@ -28,7 +28,7 @@ func operators(t *testing.T, name string) country.Identity {
 
 func TestAuthorityThatAsksForAPlatformPassesTheSuite(t *testing.T) {
 	packtest.Exercise(t, world.Platform("XP"), packtest.Options{
-		Name: "platform", Cases: cases()[:1], Identity: operators(t, "Gateway"), Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox},
+		Name: "platform", Cases: cases()[:1], Identity: operators(t, "Gateway"), Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Gathers: counter()},
 	})
 }
 

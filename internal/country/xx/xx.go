@@ -23,6 +23,7 @@ const version = "xx-1"
 const (
 	settingClass      = "class"
 	settingAcceptance = "acceptance"
+	settingPeriod     = "period"
 )
 
 // Variant is the reference authority under a code: XX, or one of XA to XZ, which
@@ -68,6 +69,7 @@ func WithHabits(code string, class country.Class, habits Habits) country.Pack {
 		Identity:  platformRule(false),
 		Callbacks: callbacks(),
 		Fetch:     fetch(),
+		Periods:   periods(),
 		Example:   example(code),
 	}
 }
@@ -90,6 +92,10 @@ func facts(class country.Class, classes []string) country.Facts {
 			{
 				Key: settingAcceptance, Type: "boolean", Default: false,
 				Description: "Cancellations stay pending until the buyer accepts them.",
+			},
+			{
+				Key: settingPeriod, Type: "string", Default: periodNone, Values: []string{periodNone, string(country.Daily), string(country.Weekly), string(country.Monthly)},
+				Description: "Sales to customers without a tax number are gathered by day, week or month and filed in one document after its end.",
 			},
 			{
 				Key: settingMailbox, Type: "boolean", Default: false,

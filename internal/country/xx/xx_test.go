@@ -76,9 +76,18 @@ func cases() []packtest.Case {
 	}
 }
 
+// counter are sales of a shop that gathers them by day.
+func counter() []country.Draft {
+	list := []country.Draft{draft("C-1"), draft("C-2"), draft("C-3")}
+	for i := range list {
+		list[i].Supplier.Settings["period"] = string(country.Daily)
+	}
+	return list
+}
+
 func TestReferenceAuthorityPassesTheSuite(t *testing.T) {
 	packtest.Exercise(t, world.Reference(transaction.ReferenceCode, country.ByNumber), packtest.Options{
-		Cases: cases(), CallsBack: xxwire.SuffixCallback, Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Visitor: visited(), Agree: agree},
+		Cases: cases(), CallsBack: xxwire.SuffixCallback, Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Visitor: visited(), Agree: agree, Gathers: counter()},
 	})
 }
 
@@ -117,7 +126,7 @@ func TestEveryClassPassesTheSuite(t *testing.T) {
 		t.Run(string(class), func(t *testing.T) {
 			packtest.Exercise(t, world.Reference(code, class), packtest.Options{
 				Name: "class " + string(class), Cases: cases()[:2], Credentials: country.Credentials{Secret: "a secret of its own"},
-				Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox},
+				Abilities: packtest.Abilities{Mailbox: xxwire.SuffixMailbox, Gathers: counter()},
 			})
 		})
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"tributary/internal/db"
+	"tributary/internal/ledger"
+)
+
+// periodsCommand shows periods in which sales are gathered, and what is due.
+type periodsCommand struct {
+	bookFlags
+	Period   string `arg:"" optional:"" help:"Id of one period: its sales are listed."`
+	Client   string `help:"Of one client." placeholder:"ID" setting:"-"`
+	Supplier string `help:"Of one company." placeholder:"ID" setting:"-"`
+}
+
+// What one call prints; a period may have a month's sales.
+const (
+	periodsShown     = 100
+	periodSalesShown = 100000
+)
+
+// Run lists.
+func (cmd *periodsCommand) Run(c *command) error {
+	return cmd.withDatabase(c, func(ctx context.Context, d *db.DB) error {
+		if cmd.Period != "" {
+			return cmd.one(ctx, c, d)
+		}
+		var list []ledger.Period
+		err := d.Read(ctx, func(r db.Reader) (err error) {
+			list, _, err = ledger.Periods(r, ledger.PeriodFilter{ClientID: cmd.Client, SupplierID: cmd.Supplier, Limit: periodsShown})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return cmd.show(c, append([]ledger.Period{}, list...), func(w *tabwriter.Writer) { printPeriods(w, list) })
+	})
+}
+
+func (cmd *periodsCommand) one(ctx context.Context, c *command, d *db.DB) error {
+	var shown struct {
+		ledger.Period
+		List []ledger.PeriodSale `json:"list"`
+	}
+	err := d.Read(ctx, func(r db.Reader) (err error) {
+		shown.Period, shown.List, _, err = ledger.PeriodOf(r, cmd.Period, "", periodSalesShown)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return cmd.show(c, shown, func(w *tabwriter.Writer) {
+		printPeriods(w, []ledger.Period{shown.Period})
+		fmt.Fprintln(w, "\nDOCUMENT\tSTATE\tSALES\tAMOUNT\tAUTHORITY ID\tOPERATION")
+		for _, doc := range shown.Documents {
+			name := doc.Number
+			if doc.Withdrawal {
+				name = "withdrawal of " + name
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\n", name, doc.State, doc.Sales, doc.Gross, doc.AuthorityID, doc.OperationID)
+		}
+		fmt.Fprintln(w, "\nSALE\tNUMBER\tAMOUNT\tDOCUMENT\tTAKEN OUT BY")
+		for _, s := range shown.List {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", s.TransactionID, s.Number, s.Gross, s.Document, s.LeftBy)
+		}
+	})
+}
+
+func printPeriods(w *tabwriter.Writer, list []ledger.Period) {
+	fmt.Fprintln(w, "PERIOD\tSUPPLIER\tCOUNTRY\tDAYS\tSALES\tAMOUNT\tSTATE\tDUE BY\tNEXT")
+	for _, p := range list {
+		days, state, next := p.FirstDay, string(p.State), "-"
+		if p.LastDay != p.FirstDay {
+			days += " to " + p.LastDay
+		}
+		if p.Overdue {
+			state += ", overdue"
+		}
+		if p.Next != nil {
+			next = p.Next.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d %s\t%s\t%s\t%s\n", p.ID, p.SupplierID, p.Country, days, p.Sales, p.Gross, p.Currency, state, p.Deadline.UTC().Format(time.RFC3339), next)
+	}
+}
