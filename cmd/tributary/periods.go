@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
-	"tributary/internal/ledger"
+	"tributary/internal/server"
 )
 
 // periodsCommand shows periods in which sales are gathered, and what is due.
@@ -18,44 +18,27 @@ type periodsCommand struct {
 	Supplier string `help:"Of one company." placeholder:"ID" setting:"-"`
 }
 
-// What one call prints; a period may have a month's sales.
-const (
-	periodsShown     = 100
-	periodSalesShown = 100000
-)
-
 // Run lists.
 func (cmd *periodsCommand) Run(c *command) error {
 	return cmd.withDatabase(c, func(ctx context.Context, d *db.DB) error {
 		if cmd.Period != "" {
 			return cmd.one(ctx, c, d)
 		}
-		var list []ledger.Period
-		err := d.Read(ctx, func(r db.Reader) (err error) {
-			list, _, err = ledger.Periods(r, ledger.PeriodFilter{ClientID: cmd.Client, SupplierID: cmd.Supplier, Limit: periodsShown})
-			return err
-		})
+		list, err := server.Periods(ctx, d, cmd.Client, cmd.Supplier)
 		if err != nil {
 			return err
 		}
-		return cmd.show(c, append([]ledger.Period{}, list...), func(w *tabwriter.Writer) { printPeriods(w, list) })
+		return cmd.show(c, list, func(w *tabwriter.Writer) { printPeriods(w, list) })
 	})
 }
 
 func (cmd *periodsCommand) one(ctx context.Context, c *command, d *db.DB) error {
-	var shown struct {
-		ledger.Period
-		List []ledger.PeriodSale `json:"list"`
-	}
-	err := d.Read(ctx, func(r db.Reader) (err error) {
-		shown.Period, shown.List, _, err = ledger.PeriodOf(r, cmd.Period, "", periodSalesShown)
-		return err
-	})
+	shown, err := server.ShowPeriod(ctx, d, cmd.Period)
 	if err != nil {
 		return err
 	}
 	return cmd.show(c, shown, func(w *tabwriter.Writer) {
-		printPeriods(w, []ledger.Period{shown.Period})
+		printPeriods(w, []server.Period{shown.Period})
 		fmt.Fprintln(w, "\nDOCUMENT\tSTATE\tSALES\tAMOUNT\tAUTHORITY ID\tOPERATION")
 		for _, doc := range shown.Documents {
 			name := doc.Number
@@ -71,7 +54,7 @@ func (cmd *periodsCommand) one(ctx context.Context, c *command, d *db.DB) error 
 	})
 }
 
-func printPeriods(w *tabwriter.Writer, list []ledger.Period) {
+func printPeriods(w *tabwriter.Writer, list []server.Period) {
 	fmt.Fprintln(w, "PERIOD\tSUPPLIER\tCOUNTRY\tDAYS\tSALES\tAMOUNT\tSTATE\tDUE BY\tNEXT")
 	for _, p := range list {
 		days, state, next := p.FirstDay, string(p.State), "-"

@@ -48,11 +48,11 @@ func ClassifyTaxes(f Facts, c Case) []transaction.Item {
 			case tax.Withheld():
 				tax.Type = transaction.Withholding
 			case !tax.Rate.IsZero():
-				tax.Type = f.taxedType(*tax, c.Transaction.Date)
+				tax.Type = f.taxedType(*tax, c.Transaction)
 			case abroad != domestic:
 				tax.Type = abroad.untaxedType(services)
 			default:
-				tax.Type = f.zeroType(*tax, c.Transaction.Date)
+				tax.Type = f.zeroType(*tax, c.Transaction)
 			}
 		}
 	}
@@ -121,10 +121,10 @@ func IsServices(items []transaction.Item, i int) bool {
 	return others > 0
 }
 
-func (f Facts) taxedType(tax transaction.Tax, at time.Time) string {
+func (f Facts) taxedType(tax transaction.Tax, t *transaction.Transaction) string {
 	percent, reduced := tax.Rate.MinimalString(), false
 	found := ""
-	f.ratesOn(tax.Regime, at, func(r Rate) {
+	f.ratesOn(tax.Regime, t, func(r Rate) {
 		if r.Percent == percent && (found == "" || r.Type == transaction.TaxStandard) {
 			found = r.Type
 		}
@@ -141,9 +141,9 @@ func (f Facts) taxedType(tax transaction.Tax, at time.Time) string {
 	return transaction.TaxStandard
 }
 
-func (f Facts) zeroType(tax transaction.Tax, at time.Time) string {
+func (f Facts) zeroType(tax transaction.Tax, t *transaction.Transaction) string {
 	table, zero := false, false
-	f.ratesOn(tax.Regime, at, func(r Rate) {
+	f.ratesOn(tax.Regime, t, func(r Rate) {
 		table = true
 		zero = zero || r.Percent == "0"
 	})
@@ -153,12 +153,17 @@ func (f Facts) zeroType(tax transaction.Tax, at time.Time) string {
 	return transaction.TaxExempt
 }
 
-// ratesOn visits the rates of a regime that hold on the transaction's day.
-// Which day that is depends on the supplier's time zone, which is not known
+// ratesOn visits the rates of a regime that hold on the day of supply, which is
+// the transaction's unless delivery_date says another: the rate is that of the
+// day on which the tax became due (Directive 2006/112/EC, article 93).
+// Which day the transaction's is depends on the supplier's time zone, which is not known
 // yet: a rate counts when it holds anywhere on Earth at that instant.
-func (f Facts) ratesOn(regime string, at time.Time, visit func(Rate)) {
-	earliest := at.UTC().Add(-12 * time.Hour).Format(time.DateOnly)
-	latest := at.UTC().Add(14 * time.Hour).Format(time.DateOnly)
+func (f Facts) ratesOn(regime string, t *transaction.Transaction, visit func(Rate)) {
+	earliest := t.Date.UTC().Add(-12 * time.Hour).Format(time.DateOnly)
+	latest := t.Date.UTC().Add(14 * time.Hour).Format(time.DateOnly)
+	if t.DeliveryDate != "" {
+		earliest, latest = t.DeliveryDate, t.DeliveryDate
+	}
 	for _, r := range f.Rates {
 		if r.Regime == regime && r.Since <= latest && (r.Until == "" || r.Until > earliest) {
 			visit(r)
@@ -193,7 +198,7 @@ func CheckRates(f Facts, c Case) []fault.Fault {
 			}
 			percent := tax.Rate.MinimalString()
 			standard, known := "", false
-			f.ratesOn(tax.Regime, c.Transaction.Date, func(r Rate) {
+			f.ratesOn(tax.Regime, c.Transaction, func(r Rate) {
 				known = known || r.Percent == percent
 				if r.Type == transaction.TaxStandard && standard == "" {
 					standard = r.Percent

@@ -313,6 +313,7 @@ func lockOriginals(tx *db.Tx, ops []*operation) error {
 type booked struct {
 	transactionID string
 	whole         bool
+	cancelled     bool // it was withdrawn altogether
 	amount        int64
 	done          bool // it succeeded; else it is on its way
 }
@@ -324,8 +325,8 @@ func readBook(tx *db.Tx, o *operation) ([]booked, error) {
 	const takenBack = `EXISTS (SELECT 1 FROM corrections x JOIN operations p ON p.operation_id = x.operation_id WHERE x.client_id = c.client_id
 				AND x.original_id = c.transaction_id AND p.status = 'SUCCESS' AND x.kind = `
 	list, err := db.Collect(tx, func(scan func(...any) error) (b booked, err error) {
-		return b, scan(&b.transactionID, &b.whole, &b.amount, &b.done)
-	}, `SELECT c.transaction_id, c.kind IN ('CREDIT', 'CANCELLATION'), CASE WHEN `+takenBack+`'CREDIT') THEN c.rest ELSE c.amount END, o.status = 'SUCCESS'
+		return b, scan(&b.transactionID, &b.whole, &b.cancelled, &b.amount, &b.done)
+	}, `SELECT c.transaction_id, c.kind IN ('CREDIT', 'CANCELLATION'), c.kind = 'CANCELLATION', CASE WHEN `+takenBack+`'CREDIT') THEN c.rest ELSE c.amount END, o.status = 'SUCCESS'
 		FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
 		WHERE c.client_id = $1 AND c.original_id = $2 AND c.transaction_id <> $3 AND c.kind <> 'PAYMENT'
 			AND NOT `+takenBack+`'CANCELLATION') AND (c.rest <> 0 OR NOT `+takenBack+`'CREDIT'))
@@ -412,7 +413,7 @@ func effectOf(o *operation) country.Effect {
 func forbids(book []booked, original *country.Original, effect country.Effect) *fault.Fault {
 	adjusted, amount := int64(0), effect.Amount
 	for _, c := range book {
-		if c.whole {
+		if c.whole && (c.cancelled || effect != (country.Effect{})) { // what takes nothing mends the record of what was credited
 			f := refers(fault.ReferenceAlreadyCorrected, "was already credited or cancelled")
 			return &f
 		}

@@ -127,6 +127,17 @@ func TestSpanishRecordIsMended(t *testing.T) {
 	if report := string(s.report(t, credit)); !strings.Contains(report, "<sf:IDType>07<") {
 		t.Errorf("the credit names the customer as before: %s", report)
 	}
+	// What was credited still has a record, which can be wrong.
+	again := maps.Clone(body)
+	again["transaction_id"] = "MEND-5"
+	if report := string(s.report(t, s.ends(t, "the record of what was credited is mended", s.adjust(t, again), "SUCCESS"))); !strings.Contains(report, "<sf:Subsanacion>S<") {
+		t.Errorf("%s", report)
+	}
+	s.ends(t, "it is credited twice", s.credit(t, "MEND-6", "MEND-1"), "reference_already_corrected")
+	s.ends(t, "the wrong sale", s.submit(t, "/v1/transactions", s.document("MEND-7", 12100, nil)), "SUCCESS")
+	s.ends(t, "it is cancelled", s.submit(t, "/v1/transactions/cancellation", object{"country_code": "ES", "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": "MEND-8",
+		"reference_transaction_id": "MEND-7", "note": "error"}), "SUCCESS")
+	s.ends(t, "what was cancelled is mended", s.adjust(t, s.document("MEND-9", 12100, object{"transaction_number": "MEND-7", "reason": "S", "reference_transaction_id": "MEND-7"})), "reference_already_corrected")
 }
 
 // AEAT refuses a VAT number that nobody holds. What comes again under the same

@@ -80,20 +80,20 @@ func periodSituations(t *testing.T) []situation {
 	data := gathered(t, cash).Data
 	month := now.In(time.FixedZone("", -6*3600)) // central Mexico
 	return []situation{
-		{name: "A day's sales over the counter", draft: global(t, "D20261116-MXN-1", cash, card),
-			files: []string{fmt.Sprintf(`<cfdi:InformacionGlobal Periodicidad="01" Meses="%s" Año="%s"/>`, month.Format("01"), month.Format("2006")), `NoIdentificacion="S-100-1" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="1000.00"`,
+		{Name: "A day's sales over the counter", Draft: global(t, "D20261116-MXN-1", cash, card),
+			Files: []string{fmt.Sprintf(`<cfdi:InformacionGlobal Periodicidad="01" Meses="%s" Año="%s"/>`, month.Format("01"), month.Format("2006")), `NoIdentificacion="S-100-1" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="1000.00"`,
 				`NoIdentificacion="S-100-2" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="2000.00"`, `FormaPago="28"`, `MetodoPago="PUE"`, ` Total="3480.00"`, `Folio="D20261116-MXN-1"`, `Nombre="PUBLICO EN GENERAL"`},
-			not: []string{"Café", "CfdiRelacionados", "Retencion"}},
-		{name: "A month's sales at two rates", draft: global(t, "M202611-MXN-1", bread, counter("S-101-2", "monthly", nil)),
-			files: []string{`Periodicidad="04"`, `TasaOCuota="0.000000"`, ` Total="1326.00"`, `TotalImpuestosTrasladados="176.00"`}},
-		{name: "A week's sales", draft: global(t, "W20261116-MXN-1", odd), files: []string{`Periodicidad="02"`, ` Total="9.99"`, `FormaPago="01"`}},
-		{name: "A sale that leaves before its global invoice", draft: inGlobal(transaction.Adjustment, "S-103", cash, data, nominative),
-			files: []string{`Rfc="URE180429TM6"`, `TipoDeComprobante="I"`, `Descripcion="Café`, ` Total="1160.00"`}, not: []string{"CfdiRelacionados", "InformacionGlobal"}},
-		{name: "A customer of a global invoice asks for an invoice", draft: inGlobal(transaction.Adjustment, "S-104", cash, nil, nominative),
-			files: []string{`TipoDeComprobante="I"`, `Rfc="URE180429TM6"`}, not: []string{"CfdiRelacionados", "InformacionGlobal"}},
-		{name: "A refund of a sale in a global invoice", draft: inGlobal(transaction.Credit, "S-105", counter("S-105-1", "daily", nil), nil, nil),
-			files: []string{`TipoDeComprobante="E"`, `TipoRelacion="01"><cfdi:CfdiRelacionado UUID="11111111-2222-3333-4444-555555555555"/>`, `FormaPago="01"`, `Nombre="PUBLICO EN GENERAL"`}, not: []string{"InformacionGlobal"}},
-		{name: "A global invoice that a sale has left", draft: inGloballess(cash), files: []string{`Motivo="04"`}, only: true},
+			Not: []string{"Café", "CfdiRelacionados", "Retencion"}},
+		{Name: "A month's sales at two rates", Draft: global(t, "M202611-MXN-1", bread, counter("S-101-2", "monthly", nil)),
+			Files: []string{`Periodicidad="04"`, `TasaOCuota="0.000000"`, ` Total="1326.00"`, `TotalImpuestosTrasladados="176.00"`}},
+		{Name: "A week's sales", Draft: global(t, "W20261116-MXN-1", odd), Files: []string{`Periodicidad="02"`, ` Total="9.99"`, `FormaPago="01"`}},
+		{Name: "A sale that leaves before its global invoice", Draft: inGlobal(transaction.Adjustment, "S-103", cash, data, nominative),
+			Files: []string{`Rfc="URE180429TM6"`, `TipoDeComprobante="I"`, `Descripcion="Café`, ` Total="1160.00"`}, Not: []string{"CfdiRelacionados", "InformacionGlobal"}},
+		{Name: "A customer of a global invoice asks for an invoice", Draft: inGlobal(transaction.Adjustment, "S-104", cash, nil, nominative),
+			Files: []string{`TipoDeComprobante="I"`, `Rfc="URE180429TM6"`}, Not: []string{"CfdiRelacionados", "InformacionGlobal"}},
+		{Name: "A refund of a sale in a global invoice", Draft: inGlobal(transaction.Credit, "S-105", counter("S-105-1", "daily", nil), nil, nil),
+			Files: []string{`TipoDeComprobante="E"`, `TipoRelacion="01"><cfdi:CfdiRelacionado UUID="11111111-2222-3333-4444-555555555555"/>`, `FormaPago="01"`, `Nombre="PUBLICO EN GENERAL"`}, Not: []string{"InformacionGlobal"}},
+		{Name: "A global invoice that a sale has left", Draft: inGloballess(cash), Files: []string{`Motivo="04"`}, Unsent: true},
 	}
 }
 

@@ -1,31 +1,17 @@
 package mx_test
 
 import (
-	"errors"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
-	"tributary/internal/fault"
+	"tributary/internal/country/packtest"
 	"tributary/internal/transaction"
 )
 
-// situation is something that happens every day: what is sent, and what the
-// filed voucher says, or why it is refused.
-type situation struct {
-	name   string
-	draft  country.Draft
-	files  []string
-	not    []string
-	warns  string // field of a warning
-	refuse string // part of the message of a fault
-	field  string // of that fault
-	only   bool   // it is not sent: its original is not at the simulator
-}
+type situation = packtest.Situation
 
 func paidBy(kind, code string, amount int64) []transaction.Payment {
 	return []transaction.Payment{{Type: kind, Code: code, Amount: amount}}
@@ -66,25 +52,25 @@ func american() *transaction.Party {
 
 func publicSituations() []situation {
 	return []situation{
-		{name: "A sale over the counter", draft: anonymous("S-1", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE:28", 116000) }),
-			files: []string{`<cfdi:InformacionGlobal Periodicidad="01"`, `Nombre="PUBLICO EN GENERAL"`, `ClaveProdServ="01010101" NoIdentificacion="S-1" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="1000.00"`, `FormaPago="28"`, `MetodoPago="PUE"`, `UsoCFDI="S01"`}},
-		{name: "A sale over the counter that does not say how it was paid", draft: anonymous("S-2", nil), warns: "payments", files: []string{`FormaPago="01"`, `MetodoPago="PUE"`}},
-		{name: "Several things at one rate over the counter", draft: anonymous("S-3", func(d *country.Draft) { d.Transaction.Items = items(333, 333, 333, 333, 333, 333, 333) }),
-			files: []string{` Total="23.31"`, `Descripcion="Venta" ValorUnitario="20.09" Importe="20.09"`, `Base="20.09" Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.160000" Importe="3.22"`}, not: []string{"Café"}},
-		{name: "Bread and a pan over the counter", draft: anonymous("S-4", func(d *country.Draft) {
+		{Name: "A sale over the counter", Draft: anonymous("S-1", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE:28", 116000) }),
+			Files: []string{`<cfdi:InformacionGlobal Periodicidad="01"`, `Nombre="PUBLICO EN GENERAL"`, `ClaveProdServ="01010101" NoIdentificacion="S-1" Cantidad="1" ClaveUnidad="ACT" Descripcion="Venta" ValorUnitario="1000.00"`, `FormaPago="28"`, `MetodoPago="PUE"`, `UsoCFDI="S01"`}},
+		{Name: "A sale over the counter that does not say how it was paid", Draft: anonymous("S-2", nil), Warns: "payments", Files: []string{`FormaPago="01"`, `MetodoPago="PUE"`}},
+		{Name: "Several things at one rate over the counter", Draft: anonymous("S-3", func(d *country.Draft) { d.Transaction.Items = items(333, 333, 333, 333, 333, 333, 333) }),
+			Files: []string{` Total="23.31"`, `Descripcion="Venta" ValorUnitario="20.09" Importe="20.09"`, `Base="20.09" Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.160000" Importe="3.22"`}, Not: []string{"Café"}},
+		{Name: "Bread and a pan over the counter", Draft: anonymous("S-4", func(d *country.Draft) {
 			d.Transaction.Items = []transaction.Item{taxed(items(5000)[0], iva(0)), taxed(items(0, 11600)[1], iva(16))}
-		}), files: []string{`ValorUnitario="50.00"`, `TasaOCuota="0.000000"`, `ValorUnitario="100.00"`, `TasaOCuota="0.160000"`, ` Total="166.00"`}},
-		{name: "The general public on credit", draft: anonymous("S-5", func(d *country.Draft) { d.Transaction.Payments = paidBy("CREDIT", "", 116000) }), refuse: "must be PUE", field: "payments.0.code"},
-		{name: "The general public withholds", draft: anonymous("S-6", func(d *country.Draft) {
+		}), Files: []string{`ValorUnitario="50.00"`, `TasaOCuota="0.000000"`, `ValorUnitario="100.00"`, `TasaOCuota="0.160000"`, ` Total="166.00"`}},
+		{Name: "The general public on credit", Draft: anonymous("S-5", func(d *country.Draft) { d.Transaction.Payments = paidBy("CREDIT", "", 116000) }), Refuse: "must be PUE", Field: "payments.0.code"},
+		{Name: "The general public withholds", Draft: anonymous("S-6", func(d *country.Draft) {
 			d.Transaction.Items = []transaction.Item{work(116000, iva(16), withheldAt(10, 0, "ISR"))}
 		}),
-			refuse: "general public", field: "items.0.tax_breakdowns.1"},
-		{name: "A consumer with a name and no RFC", draft: draft("S-7", func(d *country.Draft) {
+			Refuse: "general public", Field: "items.0.tax_breakdowns.1"},
+		{Name: "A consumer with a name and no RFC", Draft: draft("S-7", func(d *country.Draft) {
 			d.Transaction.Customer = &transaction.Party{LegalName: "Óscar Núñez", Type: transaction.Individual}
 			d.Transaction.Payments = paidBy("CASH", "", 116000)
-		}), files: []string{`Rfc="XAXX010101000" Nombre="ÓSCAR NÚÑEZ"`, `Descripcion="Café`}, not: []string{"InformacionGlobal"}},
-		{name: "A credit to the general public", draft: correction(transaction.Credit, "S-8", anonymous("S-8-1", nil), nil),
-			files: []string{`TipoDeComprobante="E"`, `Nombre="PUBLICO EN GENERAL"`, `TipoRelacion="01"`}, not: []string{"InformacionGlobal"}},
+		}), Files: []string{`Rfc="XAXX010101000" Nombre="ÓSCAR NÚÑEZ"`, `Descripcion="Café`}, Not: []string{"InformacionGlobal"}},
+		{Name: "A credit to the general public", Draft: correction(transaction.Credit, "S-8", anonymous("S-8-1", nil), nil),
+			Files: []string{`TipoDeComprobante="E"`, `Nombre="PUBLICO EN GENERAL"`, `TipoRelacion="01"`}, Not: []string{"InformacionGlobal"}},
 	}
 }
 
@@ -93,40 +79,40 @@ func partySituations() []situation {
 		return draft(number, func(d *country.Draft) { d.Transaction.Customer.LegalName = name })
 	}
 	return []situation{
-		{name: "A company buys on credit", draft: draft("S-10", nil), files: []string{`MetodoPago="PPD"`, `FormaPago="99"`, `RegimenFiscalReceptor="601" UsoCFDI="G03"`}},
-		{name: "A company pays by transfer", draft: draft("S-11", func(d *country.Draft) { d.Transaction.Payments = paidBy("TRANSFER", "PUE", 116000) }), files: []string{`MetodoPago="PUE"`, `FormaPago="03"`}},
-		{name: "A name with SA DE CV", draft: named("S-12", "Comercial Azteca, S.A. de C.V."), refuse: "did you mean COMERCIAL AZTECA?", field: "customer.legal_name"},
-		{name: "A name with S. de R.L.", draft: named("S-13", "Talleres Unidos S. de R.L."), refuse: "did you mean TALLERES UNIDOS?", field: "customer.legal_name"},
-		{name: "A name that ends in letters of its own", draft: named("S-14", "Grupo AC"), files: []string{`Nombre="GRUPO AC"`}},
-		{name: "A supplier whose name has SA DE CV", draft: draft("S-15", func(d *country.Draft) { d.Supplier.LegalName = "Escuela Kemper Urgate SA de CV" }), refuse: "ESCUELA KEMPER URGATE?", field: "supplier.id"},
-		{name: "A company that does not say its regime", draft: draft("S-16", func(d *country.Draft) { d.Transaction.Customer.TaxRegime = "" }), warns: "customer.tax_information.regime", files: []string{`RegimenFiscalReceptor="601"`}},
-		{name: "A patient pays a doctor (D01)", draft: draft("S-17", func(d *country.Draft) {
+		{Name: "A company buys on credit", Draft: draft("S-10", nil), Files: []string{`MetodoPago="PPD"`, `FormaPago="99"`, `RegimenFiscalReceptor="601" UsoCFDI="G03"`}},
+		{Name: "A company pays by transfer", Draft: draft("S-11", func(d *country.Draft) { d.Transaction.Payments = paidBy("TRANSFER", "PUE", 116000) }), Files: []string{`MetodoPago="PUE"`, `FormaPago="03"`}},
+		{Name: "A name with SA DE CV", Draft: named("S-12", "Comercial Azteca, S.A. de C.V."), Refuse: "did you mean COMERCIAL AZTECA?", Field: "customer.legal_name"},
+		{Name: "A name with S. de R.L.", Draft: named("S-13", "Talleres Unidos S. de R.L."), Refuse: "did you mean TALLERES UNIDOS?", Field: "customer.legal_name"},
+		{Name: "A name that ends in letters of its own", Draft: named("S-14", "Grupo AC"), Files: []string{`Nombre="GRUPO AC"`}},
+		{Name: "A supplier whose name has SA DE CV", Draft: draft("S-15", func(d *country.Draft) { d.Supplier.LegalName = "Escuela Kemper Urgate SA de CV" }), Refuse: "ESCUELA KEMPER URGATE?", Field: "supplier.id"},
+		{Name: "A company that does not say its regime", Draft: draft("S-16", func(d *country.Draft) { d.Transaction.Customer.TaxRegime = "" }), Warns: "customer.tax_information.regime", Files: []string{`RegimenFiscalReceptor="601"`}},
+		{Name: "A patient pays a doctor (D01)", Draft: draft("S-17", func(d *country.Draft) {
 			d.Transaction.Customer = &transaction.Party{LegalName: "Xochilt Casas Chávez", Type: transaction.Individual, TaxNumber: "CACX7605101P8", TaxRegime: "605", TaxUse: "D01", Address: &transaction.Address{CountryCode: "MX", PostalCode: "36257"}}
 			d.Transaction.Items = []transaction.Item{work(80000, tax(percent(0, 0), transaction.VAT, transaction.TaxExempt))}
-		}), files: []string{`RegimenFiscalReceptor="605" UsoCFDI="D01"`, `TipoFactor="Exento"`}, not: []string{"TotalImpuestosTrasladados"}},
-		{name: "Services for a company in the United States", draft: draft("S-18", func(d *country.Draft) {
+		}), Files: []string{`RegimenFiscalReceptor="605" UsoCFDI="D01"`, `TipoFactor="Exento"`}, Not: []string{"TotalImpuestosTrasladados"}},
+		{Name: "Services for a company in the United States", Draft: draft("S-18", func(d *country.Draft) {
 			d.Transaction.Customer, d.Transaction.Items = american(), []transaction.Item{work(100000, iva(0))}
-		}), files: []string{`Rfc="XEXX010101000"`, `ResidenciaFiscal="USA" NumRegIdTrib="123456789"`, `Exportacion="01"`, `TasaOCuota="0.000000"`}},
-		{name: "Goods exported to the United States", draft: draft("S-19", func(d *country.Draft) {
+		}), Files: []string{`Rfc="XEXX010101000"`, `ResidenciaFiscal="USA" NumRegIdTrib="123456789"`, `Exportacion="01"`, `TasaOCuota="0.000000"`}},
+		{Name: "Goods exported to the United States", Draft: draft("S-19", func(d *country.Draft) {
 			d.Transaction.Customer, d.Transaction.Items = american(), []transaction.Item{taxed(items(100000)[0], iva(0))}
-		}), refuse: "Comercio Exterior", field: "items.0.tax_breakdowns.0.type"},
-		{name: "Food sold here to somebody from abroad", draft: draft("S-20", func(d *country.Draft) {
+		}), Refuse: "Comercio Exterior", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "Food sold here to somebody from abroad", Draft: draft("S-20", func(d *country.Draft) {
 			d.Transaction.Customer, d.Transaction.Items = american(), []transaction.Item{taxed(items(5000)[0], tax(percent(0, 0), transaction.VAT, transaction.TaxZero))}
-		}), files: []string{`Rfc="XEXX010101000"`, `Exportacion="01"`}},
+		}), Files: []string{`Rfc="XEXX010101000"`, `Exportacion="01"`}},
 	}
 }
 
 func withheldSituations() []situation {
 	return []situation{
-		{name: "A freelancer works for a company", draft: sold("S-30", work(116000, iva(16), withheldAt(10, 0, "ISR"), withheldAt(106667, 4, ""))),
-			files: []string{`TotalImpuestosRetenidos="206.67"`, `Impuesto="001" TipoFactor="Tasa" TasaOCuota="0.100000" Importe="100.00"`, `TasaOCuota="0.106667" Importe="106.67"`, ` Total="953.33"`}},
-		{name: "Freight, IVA withheld at 4 %", draft: sold("S-31", work(116000, iva(16), withheldAt(4, 0, "IVA"))), files: []string{`Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.040000" Importe="40.00"`}},
-		{name: "Lodging, ISR withheld at 4 %", draft: sold("S-32", work(116000, iva(16), withheldAt(4, 0, "ISR"))), files: []string{`Impuesto="001" TipoFactor="Tasa" TasaOCuota="0.040000" Importe="40.00"`}},
-		{name: "4 % withheld that does not say of which tax", draft: sold("S-33", work(116000, iva(16), withheldAt(4, 0, ""))), refuse: "freight", field: "items.0.tax_breakdowns.1.type"},
-		{name: "A taxpayer of the simplified regime (RESICO)", draft: sold("S-34", work(116000, iva(16), withheldAt(125, 2, ""))), files: []string{`Impuesto="001" TipoFactor="Tasa" TasaOCuota="0.012500" Importe="12.50"`}},
-		{name: "A shop in the border region", draft: sold("S-35", taxed(items(10800)[0], iva(8))), files: []string{`TasaOCuota="0.080000" Importe="8.00"`}},
-		{name: "A discount on the whole sale", draft: sold("S-36", items(11600, -1160)...), files: []string{` Descuento="10.00" Moneda`, `Base="90.00"`, ` Total="104.40"`}},
-		{name: "A line that is not taxed", draft: sold("S-37", taxed(items(5000)[0])), files: []string{`ObjetoImp="01"`}, not: []string{"cfdi:Impuestos"}},
+		{Name: "A freelancer works for a company", Draft: sold("S-30", work(116000, iva(16), withheldAt(10, 0, "ISR"), withheldAt(106667, 4, ""))),
+			Files: []string{`TotalImpuestosRetenidos="206.67"`, `Impuesto="001" TipoFactor="Tasa" TasaOCuota="0.100000" Importe="100.00"`, `TasaOCuota="0.106667" Importe="106.67"`, ` Total="953.33"`}},
+		{Name: "Freight, IVA withheld at 4 %", Draft: sold("S-31", work(116000, iva(16), withheldAt(4, 0, "IVA"))), Files: []string{`Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.040000" Importe="40.00"`}},
+		{Name: "Lodging, ISR withheld at 4 %", Draft: sold("S-32", work(116000, iva(16), withheldAt(4, 0, "ISR"))), Files: []string{`Impuesto="001" TipoFactor="Tasa" TasaOCuota="0.040000" Importe="40.00"`}},
+		{Name: "4 % withheld that does not say of which tax", Draft: sold("S-33", work(116000, iva(16), withheldAt(4, 0, ""))), Refuse: "freight", Field: "items.0.tax_breakdowns.1.type"},
+		{Name: "A taxpayer of the simplified regime (RESICO)", Draft: sold("S-34", work(116000, iva(16), withheldAt(125, 2, ""))), Files: []string{`Impuesto="001" TipoFactor="Tasa" TasaOCuota="0.012500" Importe="12.50"`}},
+		{Name: "A shop in the border region", Draft: sold("S-35", taxed(items(10800)[0], iva(8))), Files: []string{`TasaOCuota="0.080000" Importe="8.00"`}},
+		{Name: "A discount on the whole sale", Draft: sold("S-36", items(11600, -1160)...), Files: []string{` Descuento="10.00" Moneda`, `Base="90.00"`, ` Total="104.40"`}},
+		{Name: "A line that is not taxed", Draft: sold("S-37", taxed(items(5000)[0])), Files: []string{`ObjetoImp="01"`}, Not: []string{"cfdi:Impuestos"}},
 	}
 }
 
@@ -153,23 +139,23 @@ func lineSituations() []situation {
 		})
 	}
 	return []situation{
-		{name: "Beer for a company that asks for the IEPS", draft: sold("S-80", taxed(items(14674)[0], ieps(265, 1), iva(16))),
-			files: []string{`Importe="100.00" ObjetoImp="02"`, `Base="100.00" Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.265000" Importe="26.50"`, `Base="126.50" Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.160000" Importe="20.24"`, ` Total="146.74"`}},
-		{name: "Beer at a price without taxes", draft: sold("S-81", taxed(items(10000)[0], sugar, added)), files: []string{`Base="126.50" Impuesto="002"`, ` Total="146.74"`}},
-		{name: "Telephone, IEPS of 3 %", draft: sold("S-82", taxed(work(11948), ieps(3, 0), iva(16))), files: []string{`Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.030000" Importe="3.00"`, `Base="103.00" Impuesto="002"`}},
-		{name: "Beer over the counter", draft: anonymous("S-83", func(d *country.Draft) {
+		{Name: "Beer for a company that asks for the IEPS", Draft: sold("S-80", taxed(items(14674)[0], ieps(265, 1), iva(16))),
+			Files: []string{`Importe="100.00" ObjetoImp="02"`, `Base="100.00" Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.265000" Importe="26.50"`, `Base="126.50" Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.160000" Importe="20.24"`, ` Total="146.74"`}},
+		{Name: "Beer at a price without taxes", Draft: sold("S-81", taxed(items(10000)[0], sugar, added)), Files: []string{`Base="126.50" Impuesto="002"`, ` Total="146.74"`}},
+		{Name: "Telephone, IEPS of 3 %", Draft: sold("S-82", taxed(work(11948), ieps(3, 0), iva(16))), Files: []string{`Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.030000" Importe="3.00"`, `Base="103.00" Impuesto="002"`}},
+		{Name: "Beer over the counter", Draft: anonymous("S-83", func(d *country.Draft) {
 			d.Transaction.Items = []transaction.Item{taxed(items(3333)[0], ieps(265, 1), iva(16)), taxed(items(0, 4777)[1], ieps(265, 1), iva(16))}
 			d.Transaction.Payments = paidBy("CASH", "", 8110)
-		}), files: []string{` Total="81.10"`, `Descripcion="Venta"`, `Impuesto="003"`}},
-		{name: "A discount line beside IEPS and IVA", draft: sold("S-84", taxed(items(14674)[0], ieps(265, 1), iva(16)), taxed(items(0, -1000)[1], ieps(265, 1), iva(16))), refuse: "own discount", field: "items.1.unit_price"},
-		{name: "A room with the state's tax on lodging", draft: sold("S-85", taxed(work(119000), iva(16), tax(percent(3, 0), "ISH", ""))),
-			files: []string{`<implocal:ImpuestosLocales version="1.0" TotaldeRetenciones="0.00" TotaldeTraslados="30.00"><implocal:TrasladosLocales ImpLocTrasladado="ISH" TasadeTraslado="3.00" Importe="30.00"/>`, ` Total="1190.00"`, `TotalImpuestosTrasladados="160.00"`}},
-		{name: "A house is let", draft: sold("S-86", marked(work(100000, tax(percent(0, 0), transaction.VAT, transaction.TaxExempt)), "PREDIAL", "15956011002")), files: []string{`<cfdi:CuentaPredial Numero="15956011002"/>`}},
-		{name: "Imported goods sold at first hand", draft: sold("S-87", marked(items(116000)[0], "PEDIMENTO", "154830090001234")), files: []string{`<cfdi:InformacionAduanera NumeroPedimento="15  48  3009  0001234"/>`}},
-		{name: "A marketplace sells for a shop", draft: third("S-88", "CACX7605101P8"), files: []string{`<cfdi:ACuentaTerceros RfcACuentaTerceros="CACX7605101P8" NombreACuentaTerceros="XOCHILT CASAS CHÁVEZ" RegimenFiscalACuentaTerceros="612" DomicilioFiscalACuentaTerceros="36257"/>`}},
-		{name: "A marketplace sells for somebody unknown", draft: third("S-89", "H&E951128469"), refuse: "settings.third_parties", field: "items.0.classification.0.code"},
-		{name: "Something is given away with a sale", draft: sold("S-90", given...), files: []string{` Descuento="50.00" ObjetoImp="04"`, ` Total="116.00"`}},
-		{name: "A line with a price of nothing", draft: sold("S-91", free...), refuse: "discount of 100 %", field: "items.1.unit_price"},
+		}), Files: []string{` Total="81.10"`, `Descripcion="Venta"`, `Impuesto="003"`}},
+		{Name: "A discount line beside IEPS and IVA", Draft: sold("S-84", taxed(items(14674)[0], ieps(265, 1), iva(16)), taxed(items(0, -1000)[1], ieps(265, 1), iva(16))), Refuse: "own discount", Field: "items.1.unit_price"},
+		{Name: "A room with the state's tax on lodging", Draft: sold("S-85", taxed(work(119000), iva(16), tax(percent(3, 0), "ISH", ""))),
+			Files: []string{`<implocal:ImpuestosLocales version="1.0" TotaldeRetenciones="0.00" TotaldeTraslados="30.00"><implocal:TrasladosLocales ImpLocTrasladado="ISH" TasadeTraslado="3.00" Importe="30.00"/>`, ` Total="1190.00"`, `TotalImpuestosTrasladados="160.00"`}},
+		{Name: "A house is let", Draft: sold("S-86", marked(work(100000, tax(percent(0, 0), transaction.VAT, transaction.TaxExempt)), "PREDIAL", "15956011002")), Files: []string{`<cfdi:CuentaPredial Numero="15956011002"/>`}},
+		{Name: "Imported goods sold at first hand", Draft: sold("S-87", marked(items(116000)[0], "PEDIMENTO", "154830090001234")), Files: []string{`<cfdi:InformacionAduanera NumeroPedimento="15  48  3009  0001234"/>`}},
+		{Name: "A marketplace sells for a shop", Draft: third("S-88", "CACX7605101P8"), Files: []string{`<cfdi:ACuentaTerceros RfcACuentaTerceros="CACX7605101P8" NombreACuentaTerceros="XOCHILT CASAS CHÁVEZ" RegimenFiscalACuentaTerceros="612" DomicilioFiscalACuentaTerceros="36257"/>`}},
+		{Name: "A marketplace sells for somebody unknown", Draft: third("S-89", "H&E951128469"), Refuse: "settings.third_parties", Field: "items.0.classification.0.code"},
+		{Name: "Something is given away with a sale", Draft: sold("S-90", given...), Files: []string{` Descuento="50.00" ObjetoImp="04"`, ` Total="116.00"`}},
+		{Name: "A line with a price of nothing", Draft: sold("S-91", free...), Refuse: "discount of 100 %", Field: "items.1.unit_price"},
 	}
 }
 
@@ -189,23 +175,23 @@ func correctionSituations() []situation {
 	gone := note
 	gone.Cancelled = true
 	return []situation{
-		{name: "A refund of a sale on credit", draft: correction(transaction.Credit, "S-40", credit, nil), files: []string{`TipoDeComprobante="E"`, `FormaPago="15"`, `UsoCFDI="G02"`}},
-		{name: "A refund of a sale that was paid by card", draft: correction(transaction.Credit, "S-41", paid, nil), files: []string{`FormaPago="04"`, `MetodoPago="PUE"`}},
-		{name: "A refund of a sale over the counter", draft: correction(transaction.Credit, "S-42", anonymous("S-42-1", nil), func(d *country.Draft) {
+		{Name: "A refund of a sale on credit", Draft: correction(transaction.Credit, "S-40", credit, nil), Files: []string{`TipoDeComprobante="E"`, `FormaPago="15"`, `UsoCFDI="G02"`}},
+		{Name: "A refund of a sale that was paid by card", Draft: correction(transaction.Credit, "S-41", paid, nil), Files: []string{`FormaPago="04"`, `MetodoPago="PUE"`}},
+		{Name: "A refund of a sale over the counter", Draft: correction(transaction.Credit, "S-42", anonymous("S-42-1", nil), func(d *country.Draft) {
 			d.Original.Report = []byte(`<cfdi:Comprobante xmlns:cfdi="http://www.sat.gob.mx/cfd/4" FormaPago="01"/>`)
-		}), files: []string{`FormaPago="01"`}},
-		{name: "Part of the price is given back", draft: change("S-43", credit, "", -1160), files: []string{`TipoDeComprobante="E"`, `TipoRelacion="01"`, ` Total="11.60"`}},
-		{name: "Goods come back", draft: change("S-44", credit, "", -116000), files: []string{`TipoRelacion="03"`}},
-		{name: "Something is added to the price", draft: change("S-45", credit, "", 1160), files: []string{`TipoDeComprobante="I"`, `TipoRelacion="02"`}},
-		{name: "A wrong invoice is replaced", draft: change("S-46", credit, "04", 58000), files: []string{`TipoDeComprobante="I"`, `TipoRelacion="04"`}},
-		{name: "A replacement that gives back", draft: change("S-47", credit, "04", -58000), refuse: "01, 03 or 07", field: "reason"},
-		{name: "The sale of which an advance was paid", draft: change("S-48", credit, "07", 232000), files: []string{`TipoDeComprobante="I"`, `TipoRelacion="07"`}},
-		{name: "An advance is applied", draft: change("S-49", credit, "07", -116000), files: []string{`TipoDeComprobante="E"`, `TipoRelacion="07"`, `FormaPago="30"`}},
-		{name: "A rebate on several invoices", draft: change("S-50", credit, "01:"+other+","+another, -1160),
-			files: []string{`TipoRelacion="01"><cfdi:CfdiRelacionado UUID="11111111-2222-3333-4444-555555555555"/><cfdi:CfdiRelacionado UUID="` + other + `"/><cfdi:CfdiRelacionado UUID="` + another + `"/>`}},
-		{name: "A cancellation of what a credit note refers to", draft: cancel("S-51", "02", note), refuse: "cancel that one first", field: "reference_transaction_id"},
-		{name: "A cancellation after that of its credit note", draft: cancel("S-52", "02", gone), files: []string{`Motivo="02"`}, only: true},
-		{name: "A cancellation of what was replaced", draft: cancel("S-53", "01:"+other, note), files: []string{`Motivo="01"`, `FolioSustitucion="` + other + `"`}, only: true},
+		}), Files: []string{`FormaPago="01"`}},
+		{Name: "Part of the price is given back", Draft: change("S-43", credit, "", -1160), Files: []string{`TipoDeComprobante="E"`, `TipoRelacion="01"`, ` Total="11.60"`}},
+		{Name: "Goods come back", Draft: change("S-44", credit, "", -116000), Files: []string{`TipoRelacion="03"`}},
+		{Name: "Something is added to the price", Draft: change("S-45", credit, "", 1160), Files: []string{`TipoDeComprobante="I"`, `TipoRelacion="02"`}},
+		{Name: "A wrong invoice is replaced", Draft: change("S-46", credit, "04", 58000), Files: []string{`TipoDeComprobante="I"`, `TipoRelacion="04"`}},
+		{Name: "A replacement that gives back", Draft: change("S-47", credit, "04", -58000), Refuse: "01, 03 or 07", Field: "reason"},
+		{Name: "The sale of which an advance was paid", Draft: change("S-48", credit, "07", 232000), Files: []string{`TipoDeComprobante="I"`, `TipoRelacion="07"`}},
+		{Name: "An advance is applied", Draft: change("S-49", credit, "07", -116000), Files: []string{`TipoDeComprobante="E"`, `TipoRelacion="07"`, `FormaPago="30"`}},
+		{Name: "A rebate on several invoices", Draft: change("S-50", credit, "01:"+other+","+another, -1160),
+			Files: []string{`TipoRelacion="01"><cfdi:CfdiRelacionado UUID="11111111-2222-3333-4444-555555555555"/><cfdi:CfdiRelacionado UUID="` + other + `"/><cfdi:CfdiRelacionado UUID="` + another + `"/>`}},
+		{Name: "A cancellation of what a credit note refers to", Draft: cancel("S-51", "02", note), Refuse: "cancel that one first", Field: "reference_transaction_id"},
+		{Name: "A cancellation after that of its credit note", Draft: cancel("S-52", "02", gone), Files: []string{`Motivo="02"`}, Unsent: true},
+		{Name: "A cancellation of what was replaced", Draft: cancel("S-53", "01:"+other, note), Files: []string{`Motivo="01"`, `FolioSustitucion="` + other + `"`}, Unsent: true},
 	}
 }
 
@@ -257,28 +243,28 @@ func paymentSituations(t *testing.T, b bench) []situation {
 	})
 	later := num.MakeAmount(190, 1)
 	return []situation{
-		{name: "A company pays what it owes", draft: payment("S-60", transfer(116000), nil, paid(116000)),
-			files: []string{`TipoDeComprobante="P"`, `Moneda="XXX"`, `UsoCFDI="CP01"`, `ClaveProdServ="84111506"`, `FormaDePagoP="03" MonedaP="MXN" TipoCambioP="1" Monto="1160.00" NumOperacion="SPEI 1"`,
+		{Name: "A company pays what it owes", Draft: payment("S-60", transfer(116000), nil, paid(116000)),
+			Files: []string{`TipoDeComprobante="P"`, `Moneda="XXX"`, `UsoCFDI="CP01"`, `ClaveProdServ="84111506"`, `FormaDePagoP="03" MonedaP="MXN" TipoCambioP="1" Monto="1160.00" NumOperacion="SPEI 1"`,
 				`NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="1160.00" ImpSaldoInsoluto="0.00" ObjetoImpDR="02"`, `TotalTrasladosBaseIVA16="1000.00" TotalTrasladosImpuestoIVA16="160.00" MontoTotalPagos="1160.00"`}},
-		{name: "A first part is paid", draft: payment("S-61", transfer(33333), nil, paid(33333)),
-			files: []string{`NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="333.33" ImpSaldoInsoluto="826.67"`, `BaseDR="287.353448"`, `ImporteDR="45.976552"`, `TotalTrasladosBaseIVA16="287.35"`}},
-		{name: "The rest is paid", draft: payment("S-62", transfer(82667), nil, paid(82667, before(33333, false))), files: []string{`NumParcialidad="2" ImpSaldoAnt="826.67" ImpPagado="826.67" ImpSaldoInsoluto="0.00"`}},
-		{name: "A payment after one that was cancelled", draft: payment("S-63", transfer(116000), nil, paid(116000, before(33333, true))), files: []string{`NumParcialidad="1" ImpSaldoAnt="1160.00"`}},
-		{name: "More is paid than is owed", draft: payment("S-64", transfer(82668), nil, paid(82668, before(33333, false))), refuse: "826.67", field: "reference_transaction_id"},
-		{name: "One transfer for two invoices", draft: payment("S-65", transfer(150000), nil, paid(116000), owing(t, b, 34000, draft("S-65-1", nil))),
-			files: []string{`Monto="1500.00"`, `ImpPagado="1160.00" ImpSaldoInsoluto="0.00"`, `ImpPagado="340.00" ImpSaldoInsoluto="820.00"`}},
-		{name: "Fees with withholding are paid", draft: payment("S-66", transfer(95333), nil, owing(t, b, 95333, fees)),
-			files: []string{`ImpSaldoAnt="953.33"`, `TotalRetencionesIVA="106.67" TotalRetencionesISR="100.00"`, `<pago20:RetencionP ImpuestoP="001"`}},
-		{name: "Dollars are paid at another rate", draft: payment("S-67", transfer(116000), func(d *country.Draft) { d.Transaction.ExchangeRate = &later }, owing(t, b, 116000, dollars)),
-			files: []string{`MonedaP="USD" TipoCambioP="19"`, `MonedaDR="USD" EquivalenciaDR="1"`, `MontoTotalPagos="22040.00"`, `TotalTrasladosBaseIVA16="19000.00"`}},
-		{name: "Dollars are paid without a rate", draft: payment("S-68", transfer(116000), nil, owing(t, b, 116000, dollars)), refuse: "on the day of the payment", field: "exchange_rate"},
-		{name: "A payment for what was paid at once", draft: payment("S-69", transfer(116000), nil, owing(t, b, 116000, draft("S-69-1", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE", 116000) }))),
-			refuse: "paid at once", field: "reference_transaction_id"},
-		{name: "A payment that is not money yet", draft: payment("S-70", []transaction.Payment{{Type: "CREDIT", Amount: 116000}}, nil, paid(116000)), refuse: "how the money came", field: "payments.0.type"},
-		{name: "Part in cash, part by card", draft: payment("S-71", []transaction.Payment{{Type: "CASH", Amount: 16000}, {Type: "CARD", Code: "28", Amount: 100000}}, nil, paid(116000)),
-			files: []string{`FormaDePagoP="01"`, `NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="160.00"`, `FormaDePagoP="28"`, `NumParcialidad="2" ImpSaldoAnt="1000.00" ImpPagado="1000.00" ImpSaldoInsoluto="0.00"`}},
-		{name: "A payment after part of the price was given back", draft: payment("S-72", transfer(104400), nil, paid(104400, country.Earlier{Transaction: transaction.Transaction{Kind: transaction.Adjustment}, Totals: transaction.Totals{Gross: -11600}})),
-			files: []string{`ImpSaldoAnt="1044.00"`}},
+		{Name: "A first part is paid", Draft: payment("S-61", transfer(33333), nil, paid(33333)),
+			Files: []string{`NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="333.33" ImpSaldoInsoluto="826.67"`, `BaseDR="287.353448"`, `ImporteDR="45.976552"`, `TotalTrasladosBaseIVA16="287.35"`}},
+		{Name: "The rest is paid", Draft: payment("S-62", transfer(82667), nil, paid(82667, before(33333, false))), Files: []string{`NumParcialidad="2" ImpSaldoAnt="826.67" ImpPagado="826.67" ImpSaldoInsoluto="0.00"`}},
+		{Name: "A payment after one that was cancelled", Draft: payment("S-63", transfer(116000), nil, paid(116000, before(33333, true))), Files: []string{`NumParcialidad="1" ImpSaldoAnt="1160.00"`}},
+		{Name: "More is paid than is owed", Draft: payment("S-64", transfer(82668), nil, paid(82668, before(33333, false))), Refuse: "826.67", Field: "reference_transaction_id"},
+		{Name: "One transfer for two invoices", Draft: payment("S-65", transfer(150000), nil, paid(116000), owing(t, b, 34000, draft("S-65-1", nil))),
+			Files: []string{`Monto="1500.00"`, `ImpPagado="1160.00" ImpSaldoInsoluto="0.00"`, `ImpPagado="340.00" ImpSaldoInsoluto="820.00"`}},
+		{Name: "Fees with withholding are paid", Draft: payment("S-66", transfer(95333), nil, owing(t, b, 95333, fees)),
+			Files: []string{`ImpSaldoAnt="953.33"`, `TotalRetencionesIVA="106.67" TotalRetencionesISR="100.00"`, `<pago20:RetencionP ImpuestoP="001"`}},
+		{Name: "Dollars are paid at another rate", Draft: payment("S-67", transfer(116000), func(d *country.Draft) { d.Transaction.ExchangeRate = &later }, owing(t, b, 116000, dollars)),
+			Files: []string{`MonedaP="USD" TipoCambioP="19"`, `MonedaDR="USD" EquivalenciaDR="1"`, `MontoTotalPagos="22040.00"`, `TotalTrasladosBaseIVA16="19000.00"`}},
+		{Name: "Dollars are paid without a rate", Draft: payment("S-68", transfer(116000), nil, owing(t, b, 116000, dollars)), Refuse: "on the day of the payment", Field: "exchange_rate"},
+		{Name: "A payment for what was paid at once", Draft: payment("S-69", transfer(116000), nil, owing(t, b, 116000, draft("S-69-1", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE", 116000) }))),
+			Refuse: "paid at once", Field: "reference_transaction_id"},
+		{Name: "A payment that is not money yet", Draft: payment("S-70", []transaction.Payment{{Type: "CREDIT", Amount: 116000}}, nil, paid(116000)), Refuse: "how the money came", Field: "payments.0.type"},
+		{Name: "Part in cash, part by card", Draft: payment("S-71", []transaction.Payment{{Type: "CASH", Amount: 16000}, {Type: "CARD", Code: "28", Amount: 100000}}, nil, paid(116000)),
+			Files: []string{`FormaDePagoP="01"`, `NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="160.00"`, `FormaDePagoP="28"`, `NumParcialidad="2" ImpSaldoAnt="1000.00" ImpPagado="1000.00" ImpSaldoInsoluto="0.00"`}},
+		{Name: "A payment after part of the price was given back", Draft: payment("S-72", transfer(104400), nil, paid(104400, country.Earlier{Transaction: transaction.Transaction{Kind: transaction.Adjustment}, Totals: transaction.Totals{Gross: -11600}})),
+			Files: []string{`ImpSaldoAnt="1044.00"`}},
 	}
 }
 
@@ -292,62 +278,7 @@ func situations() []situation {
 // Each situation is filed and stamped, or refused before it is. The table in
 // the country's page has a line for each of them. One simulator serves all.
 func TestEverydaySituations(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/countries/mx.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(situations()); n < 40 {
-		t.Errorf("only %d situations", n)
-	}
 	b := open(t)
-	for _, s := range slices.Concat(situations(), paymentSituations(t, b), periodSituations(t)) {
-		t.Run(s.name, func(t *testing.T) {
-			if !strings.Contains(string(page), "| "+s.name+" |") {
-				t.Errorf("docs/countries/mx.md has no line for it")
-			}
-			s.check(t, b)
-		})
-	}
-}
-
-func (s situation) check(t *testing.T, b bench) {
-	t.Helper()
-	faults, warned := found(s.draft), s.warns == ""
-	for _, f := range examined(s.draft) {
-		warned = warned || f.Type == fault.Warning && f.Field == s.warns
-	}
-	f, err := b.channel.Prepare(s.draft)
-	if err != nil {
-		var told *fault.Error
-		if !errors.As(err, &told) {
-			t.Fatal(err)
-		}
-		faults = append(faults, told.Faults...)
-	}
-	if s.refuse != "" {
-		for _, f := range faults {
-			if f.Field == s.field && strings.Contains(f.Message, s.refuse) {
-				return
-			}
-		}
-		t.Fatalf("not refused for %q at %s: %v", s.refuse, s.field, faults)
-	}
-	if len(faults) > 0 || !warned {
-		t.Fatalf("refused or not warned: %v", faults)
-	}
-	if !s.only {
-		if r := b.send(t, f); r.Outcome != country.Accepted {
-			t.Errorf("%+v", r.Faults)
-		}
-	}
-	for _, want := range s.files {
-		if !strings.Contains(string(f.Report), want) {
-			t.Errorf("%q is not in\n%s", want, f.Report)
-		}
-	}
-	for _, wrong := range s.not {
-		if strings.Contains(string(f.Report), wrong) {
-			t.Errorf("%q is in\n%s", wrong, f.Report)
-		}
-	}
+	packtest.Bench{Pack: pack(), Page: "../../../docs/countries/mx.md", Channel: b.channel, Send: b.send}.
+		Try(t, slices.Concat(situations(), paymentSituations(t, b), periodSituations(t)))
 }
