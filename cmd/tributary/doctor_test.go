@@ -265,3 +265,55 @@ func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 		expect(t, findings, doctor.Fail, "writes", "read-only")
 	})
 }
+
+// A supplier that signs in with a KSeF token is named long before tokens end; one
+// with a certificate is not.
+func TestDoctorNamesSuppliersWhoseTokensEnd(t *testing.T) {
+	dir := t.TempDir()
+	args := demoArgs(t, dir)
+	url := start(t, args...).waitReady()
+	req, err := http.NewRequest(http.MethodPost, url+"/onboarding/v2/companies", strings.NewReader(`{"meta":{"country_code":"PL","language_code":"PL","external_id":"with-a-token"},
+		"legal_name":"Sklep Sp. z o.o.","address":{"country_code":"PL","city":"Warszawa","postal_code":"00-001","address_line_1":"ul. Prosta 1"},
+		"tax_information":{"tax_number":"PL7010002062"},"tax_credentials":{"password":"20251006-EC-0123456789-ABCDEF0123-4A|nip-7010002062|ab"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+testKey)
+	req.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil || answer.StatusCode != http.StatusAccepted {
+		t.Fatalf("%v %v", answer, err)
+	}
+	_ = answer.Body.Close() // only the status counts
+	var list struct {
+		Data []struct {
+			Meta struct {
+				ExternalID string `json:"external_id"`
+			}
+		}
+	}
+	for until := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		get(t, url+"/onboarding/v2/companies?limit=1", &list)
+		if len(list.Data) == 1 && list.Data[0].Meta.ExternalID == "with-a-token" {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("the company was not onboarded")
+		}
+	}
+	_, findings := diagnose(t, "--data", dir, "--simulators", "http://"+flagOf(args, "--simulators"))
+	want := doctor.Warn
+	if time.Now().After(time.Date(2026, 12, 30, 23, 0, 0, 0, time.UTC)) {
+		want = doctor.Fail
+	}
+	expect(t, findings, want, "supplier login", "with-a-token")
+	named := 0
+	for _, f := range findings {
+		if f.Check == "supplier login" {
+			named++
+		}
+	}
+	if named != 1 {
+		t.Errorf("%d suppliers are named", named)
+	}
+}

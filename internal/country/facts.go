@@ -1,6 +1,8 @@
 package country
 
 import (
+	"time"
+
 	"tributary/internal/transaction"
 )
 
@@ -48,6 +50,8 @@ type Facts struct {
 	OwnCurrency     bool          `json:"exchange_rate_required"`       // another currency needs exchange_rate: filled in from Required
 	NumberExample   string        `json:"tax_number_example,omitempty"` // an invented one that the country's rules accept
 	NumberedCredits bool          `json:"credit_number_required"`       // a credit needs a number, its own or that of a series
+	LoginUntil      string        `json:"login_until,omitempty"`        // the last day on which the authority takes user names, passwords or tokens; "": no end is known
+	Penalties       []Penalty     `json:"penalties,omitempty"`          // for who does not file, or files wrongly
 	Obligations     []Obligation  `json:"obligations"`                  // since when who must file; empty: it is no matter of days
 	SimplifiedMax   int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none
 }
@@ -127,6 +131,28 @@ type Obligation struct {
 	Since  string `json:"since"` // YYYY-MM-DD
 	Whom   string `json:"whom"`
 	Source string `json:"source"`
+}
+
+// Penalty is what the law sets on not filing, or on filing wrongly.
+type Penalty struct {
+	Since   string `json:"since"` // YYYY-MM-DD
+	What    string `json:"what"`
+	Penalty string `json:"penalty"`
+	Source  string `json:"source"`
+}
+
+// LoginEnd is the instant after which the authority takes no user names,
+// passwords or tokens; zero where no end is known.
+func (p Pack) LoginEnd() time.Time {
+	day, err := time.Parse(time.DateOnly, p.Facts.LoginUntil)
+	if err != nil {
+		return time.Time{}
+	}
+	zone := p.zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	return time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, zone)
 }
 
 // Authority names who receives filings.

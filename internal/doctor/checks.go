@@ -98,9 +98,28 @@ func (d *doctor) checkCompany(ctx context.Context, clientID string, c onboarding
 			continue
 		}
 		end := time.Time(*credential.ExpiresAt)
+		if credential.Kind == onboarding.LoginCredential {
+			d.sayLogin(c, end)
+			continue
+		}
 		d.sayEnd("supplier certificate", c.Meta.ExternalID, end, "ask the client for a new certificate; PATCH the company with it")
 	}
 	return opened
+}
+
+// sayLogin tells of a supplier whose authority will take no logins any more,
+// however long that still is: getting a certificate takes a while. One that has a
+// certificate beside the login is ready.
+func (d *doctor) sayLogin(c onboarding.Company, end time.Time) {
+	const check, fix = "supplier login", "ask the client for a certificate; PATCH the company with it"
+	for _, other := range c.Credentials {
+		if other.Kind == onboarding.CertificateCredential {
+			return
+		}
+	}
+	if !d.sayEnd(check, c.Meta.ExternalID, end, fix) {
+		d.say(Warn, about{check: check, subject: c.Meta.ExternalID, fix: fix}, "the authority of %s takes user names, passwords and tokens until %s", c.Meta.CountryCode, end.Add(-time.Second).Format(time.DateOnly))
+	}
 }
 
 // Certificates are worth a word this long before their end.

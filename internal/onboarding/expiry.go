@@ -14,7 +14,7 @@ const (
 	expiryAtOnce = 200 // alarms in one write
 )
 
-// RaiseExpiryAlarms raises the alarms of certificates that end within 30, 7 and
+// RaiseExpiryAlarms raises the alarms of certificates and logins that end within 30, 7 and
 // 1 days, each once per certificate, and returns how many it raised. An alarm
 // and the mark that it was raised are one commit, so none is lost and none
 // repeats.
@@ -58,7 +58,7 @@ func (c *Companies) raiseStage(tx *db.Tx, days int, name alert.Name) (int, error
 		if err != nil {
 			return 0, err
 		}
-		message := fmt.Sprintf("the certificate of company %s (external_id %q, client %s) ends at %s",
+		message := fmt.Sprintf("the tax credentials of company %s (external_id %q, client %s) ends at %s",
 			e.companyID, e.externalID, e.clientID, db.FromMicros(e.at).Format(time.RFC3339))
 		if c.cfg.Alerts == nil {
 			tx.OnCommit(func() { c.log.Error(message, "alert", string(name), "subject", e.companyID) })

@@ -454,7 +454,17 @@ func (c *Companies) storeCredentials(tx *db.Tx, job *claimed, e *examined, seale
 		subject, fingerprint, ends = cert.subject, cert.fingerprint, db.Micros(cert.notAfter)
 	}
 	login := e.credentials.Username != "" || e.credentials.Secret != ""
+	if end := c.loginEnd(job.country); login && ends == nil && !end.IsZero() {
+		ends = db.Micros(end)
+	}
 	return tx.Exec(putCredentialsSQL, job.clientID, job.companyID, sealed, login, subject, fingerprint, ends)
+}
+
+// loginEnd is when a country's authority stops taking logins; zero: never that
+// we know of.
+func (c *Companies) loginEnd(code string) time.Time {
+	pack, _ := c.cfg.Atlas.Pack(code)
+	return pack.LoginEnd()
 }
 
 // twin finds the company that has the number already.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -216,9 +217,18 @@ func (c *Companies) show(s storedCompany) Company {
 		})
 	}
 	if s.login != nil && *s.login {
-		shown.Credentials = append(shown.Credentials, Credential{Kind: LoginCredential})
+		shown.Credentials = append(shown.Credentials, Credential{Kind: LoginCredential, ExpiresAt: instant(pack.LoginEnd())})
 	}
 	return shown
+}
+
+// instant is nil for the zero time.
+func instant(at time.Time) *Timestamp {
+	if at.IsZero() {
+		return nil
+	}
+	t := Timestamp(at)
+	return &t
 }
 
 func timestamp(us *int64) *Timestamp {

@@ -73,6 +73,10 @@ func TestConsumersInPolandStayOutsideKSeFWhereTheCompanySaysSo(t *testing.T) {
 		"tax_credentials": object{"password": "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" + strings.Repeat("ab", 32)},
 		"settings":        object{"consumers": "document"},
 	})
+	login := c.want(t, 200, http.MethodGet, "/onboarding/v2/companies/"+company, nil).json(t)["credentials"].([]any)[0].(object)
+	if login["kind"] != "login" || login["expires_at"] != "2026-12-31T23:00:00Z" {
+		t.Errorf("the end of tokens is not told: %v", login)
+	}
 	sold := func(id string, customer object) object {
 		t.Helper()
 		sale := p.abroad(t, a, id)

@@ -231,12 +231,13 @@ type batch struct {
 	at       time.Time // of the answer
 	code     int
 	done     bool
+	told     map[string]bool                   // invoices, by hash, that were answered with it: each asks again for news
 	invoices map[string]ksefwire.InvoiceStatus // by hash, hex; of one that is done
 }
 
 // batchDecision asks what became of an invoice of a batch session.
 func (a visit) batchDecision(ctx context.Context, f country.Filing, reference string) (country.Receipt, error) {
-	b, err := a.batch(ctx, reference)
+	b, err := a.batch(ctx, reference, f.SHA256)
 	if err != nil {
 		return country.Receipt{}, err
 	}
@@ -255,10 +256,10 @@ func (a visit) batchDecision(ctx context.Context, f country.Filing, reference st
 
 // batch answers the state of a batch session, and of one that is done its
 // invoices. One that was never closed is closed.
-func (a visit) batch(ctx context.Context, reference string) (*batch, error) {
+func (a visit) batch(ctx context.Context, reference, hash string) (*batch, error) {
 	a.batches.mu.Lock()
 	defer a.batches.mu.Unlock()
-	b, err := a.batchLocked(ctx, reference)
+	b, err := a.batchLocked(ctx, reference, hash)
 	if err != nil || b.code != ksefwire.SessionOpen {
 		return b, err
 	}
@@ -274,9 +275,10 @@ func (a visit) batch(ctx context.Context, reference string) (*batch, error) {
 
 // batchLocked asks for the state of a batch session unless it is known. The
 // lock is held: a lane asks for hundreds of invoices of one session in turn.
-func (a visit) batchLocked(ctx context.Context, reference string) (*batch, error) {
+func (a visit) batchLocked(ctx context.Context, reference, hash string) (*batch, error) {
 	now := a.ch.now()
-	if b := a.batches.known[reference]; b != nil && (b.done || now.Sub(b.at) < batchFresh) {
+	if b := a.batches.known[reference]; b != nil && (b.done || now.Sub(b.at) < batchFresh && !b.told[hash]) {
+		b.told[hash] = true
 		return b, nil
 	}
 	for other, b := range a.batches.known {
@@ -288,7 +290,7 @@ func (a visit) batchLocked(ctx context.Context, reference string) (*batch, error
 	if _, err := a.authorised(ctx, request{method: http.MethodGet, path: ksefwire.PathSessions + "/" + url.PathEscape(reference), want: http.StatusOK}, nil, &state); err != nil {
 		return nil, fmt.Errorf("asking for the session %s: %w", reference, err)
 	}
-	b := &batch{at: now, code: state.Status.Code}
+	b := &batch{at: now, code: state.Status.Code, told: map[string]bool{hash: true}}
 	switch {
 	case b.code == ksefwire.StatusSuccess, b.code == ksefwire.SessionNoneGood:
 		var err error
@@ -343,7 +345,7 @@ func (a visit) inBatches(ctx context.Context, f country.Filing) (country.Receipt
 	found := ""
 	for i := 0; err == nil && found == "" && i < len(references); i++ {
 		var b *batch
-		if b, err = a.batchLocked(ctx, references[i]); err != nil {
+		if b, err = a.batchLocked(ctx, references[i], f.SHA256); err != nil {
 			break
 		}
 		switch _, there := b.invoices[f.SHA256]; {

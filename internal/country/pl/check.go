@@ -46,6 +46,13 @@ func (c *checker) checks() []country.Check {
 			}
 			return found
 		}},
+		{Reads: lines, Find: func(in country.Case) []fault.Fault {
+			return append(margins(in.Transaction.Items), oneStopShop(in.Transaction)...)
+		}},
+		{Reads: []string{"exchange_rate_date", "currency_code", "transaction_date", "delivery_date"}, Find: func(in country.Case) []fault.Fault {
+			return rateDay(in.Transaction, c.zone)
+		}},
+		{Reads: append(partyReads("customer"), "items", "items.*.classification", "currency_code"), Amounts: true, Find: simplified},
 		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault { return person(in.Transaction) }},
 		{Reads: append(lines, "items", "customer", "issuer", "currency_code", "exchange_rate"), Amounts: true, Find: c.size},
 	}
@@ -159,7 +166,7 @@ func taxes(i int, item *transaction.Item) []fault.Fault {
 	meant, known := typeOf(strings.ToUpper(tax.Code))
 	switch {
 	case !known:
-		found = append(found, fault.At(at+".code", fault.FieldNotValid, "must be 0KR, 0WDT, 0EX, NP1, NP2, OO, ZW, 113, 82.3, DIR or 43.1.N"))
+		found = append(found, fault.At(at+".code", fault.FieldNotValid, "must be 0KR, 0WDT, 0EX, NP1, NP2, OO, ZW, 113, 82.3, DIR, 43.1.N, MT, MU, MD or MA"))
 	case meant != tax.Type:
 		found = append(found, fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant, tax.Type))
 	}

@@ -18,6 +18,7 @@ const (
 
 	typeInvoice    = "VAT"
 	typeCorrection = "KOR"
+	typeSimplified = "UPR"
 )
 
 // rowMax is the largest number of a line: TNaturalny has 14 digits.
@@ -29,17 +30,19 @@ const splitPaymentOver = 15_000_00
 
 // line is one FaWiersz with everything that the sums need.
 type line struct {
-	item     *transaction.Item
-	column   column
-	mark     string // P_12
-	net      int64
-	tax      int64
-	gross    int64
-	discount int64 // in the terms of the price
-	withheld int64
-	included bool // the price contains the tax
-	reversed bool // the buyer owes the tax
-	annexed  bool // goods or services of annex 15
+	item   *transaction.Item
+	column column
+	mark   string // P_12
+
+	foreignRate string // P_12_XII, of the one stop shop
+	net         int64
+	tax         int64
+	gross       int64
+	discount    int64 // in the terms of the price
+	withheld    int64
+	included    bool // the price contains the tax
+	reversed    bool // the buyer owes the tax
+	annexed     bool // goods or services of annex 15
 }
 
 // document is one invoice on its way to FA(3).
@@ -59,6 +62,7 @@ type document struct {
 	net, tax [columnsCount]int64
 	used     [columnsCount]bool
 	grounds  []basis
+	margin   scheme
 	note     string // without markup
 	reason   string
 
@@ -125,8 +129,19 @@ func (d *document) add(i int, item *transaction.Item, services bool) {
 		l.included = tax.Mode != transaction.Added
 		l.reversed = tax.Rate.IsZero() && (tax.Type == transaction.TaxReverse || l.column == outsideToEU)
 		d.reversed = d.reversed || l.reversed
-		if l.column == exempt {
+		switch l.column {
+		case exempt:
 			d.ground(strings.ToUpper(tax.Code))
+		case onMargin:
+			d.margin, _ = marginScheme(tax.Code)
+			l.included = true
+		case taxi:
+			if l.included {
+				l.tax = taxWithin(l.gross, tax.Rate)
+				l.net = l.gross - l.tax
+			}
+		case oneStop:
+			l.foreignRate = tax.Rate.MinimalString()
 		}
 	}
 	for j := range item.Taxes {
@@ -225,7 +240,10 @@ func (d *document) inOwnMoney(minor int64) (int64, bool) {
 // ownTax is the tax in grosz: what P_14_xW add up to.
 func (d *document) ownTax() int64 {
 	var sum int64
-	for _, tax := range d.tax {
+	for c, tax := range d.tax {
+		if column(c) == oneStop {
+			continue // the tax of another country
+		}
 		if own, ok := d.inOwnMoney(tax); ok {
 			sum += own
 		}
@@ -267,6 +285,9 @@ func documentNumber(t *transaction.Transaction, unique string) string {
 func (d *document) kind() string {
 	if d.correction() {
 		return typeCorrection
+	}
+	if d.says(codeSimplified) {
+		return typeSimplified
 	}
 	return typeInvoice
 }

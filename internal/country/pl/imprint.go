@@ -84,6 +84,7 @@ func legalTexts(in country.Issue) []string {
 	add(d.selfBilled(), "samofakturowanie")
 	add(d.reversed, "odwrotne obciążenie")
 	add(d.splitPayment(), "mechanizm podzielonej płatności")
+	add(d.margin != (scheme{}), d.margin.words)
 	add(len(d.grounds) > 0, "Zwolnienie od podatku: "+joinGrounds(d.grounds))
 	if o := in.Original; o != nil && d.correction() {
 		number := documentNumber(&o.Transaction, o.UniqueNumber)

@@ -13,9 +13,11 @@ const (
 	schemeGTU   = "GTU"
 	schemeAnnex = "PL"
 	codeAnnexed = "ZAL15"
-	codeRungUp  = "FP" // of any line: the sale is on a cash register\'s roll (art. 106h)
+	codeRungUp  = "FP" // of any line: the sale is on a cash register's roll (art. 106h)
 	codeRelated = "TP" // of any line: buyer and seller are related (art. 32 sec. 2)
 	gtuPrefix   = "GTU_"
+
+	codeSimplified = "UPR" // of any line: a simplified invoice
 )
 
 var gtuPattern = regexp.MustCompile(`^(GTU_)?(0[1-9]|1[0-3])$`)
@@ -44,14 +46,21 @@ func marked(item *transaction.Item, code string) bool {
 	return false
 }
 
+// says reports whether any line carries a mark of the document.
+func (d *document) says(code string) bool {
+	for i := range d.lines {
+		if marked(d.lines[i].item, code) {
+			return true
+		}
+	}
+	return false
+}
+
 // writeMarks writes FP and TP, which are the document's and said by any line.
 func (d *document) writeMarks(w *xmltree.Writer) {
 	for _, code := range []string{codeRungUp, codeRelated} {
-		for i := range d.lines {
-			if marked(d.lines[i].item, code) {
-				w.Leaf(code, "1")
-				break
-			}
+		if d.says(code) {
+			w.Leaf(code, "1")
 		}
 	}
 }

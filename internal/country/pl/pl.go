@@ -106,7 +106,7 @@ func facts() country.Facts {
 		MaxLengths: []country.LengthRule{
 			{Field: "items.*.code", Max: foreignMax, Reason: "Indeks of FA(3)"},
 		},
-		Regimes:       []string{transaction.VAT},
+		Regimes:       []string{transaction.VAT, regimeOSS},
 		ReasonCodes:   reasonCodes(),
 		Rates:         rates(),
 		StrictRates:   true,
@@ -120,6 +120,9 @@ func facts() country.Facts {
 		},
 		Derivations:  derivations(),
 		DeadlineDays: 1,
+		LoginUntil:   "2026-12-31", // of KSeF tokens: afterwards KSeF takes certificates alone
+		Obligations:  obligations(),
+		Penalties:    penalties(),
 	}
 }
 
@@ -151,6 +154,10 @@ func reasonCodes() []country.Meaning {
 		{Code: codeSmall, Meaning: "exempt, art. 113 sec. 1 and 9: small taxpayer"},
 		{Code: codeDecree, Meaning: "exempt, decree under art. 82 sec. 3"},
 		{Code: codeDirective, Meaning: "exempt, art. 132 of directive 2006/112/EC"},
+		{Code: codeMarginTravel, Meaning: "taxed on the margin: travel agencies, art. 119 (P_PMarzy_2)"},
+		{Code: codeMarginUsed, Meaning: "taxed on the margin: used goods, art. 120 (P_PMarzy_3_1)"},
+		{Code: codeMarginArt, Meaning: "taxed on the margin: works of art, art. 120 (P_PMarzy_3_2)"},
+		{Code: codeMarginAntique, Meaning: "taxed on the margin: collectors' items and antiques, art. 120 (P_PMarzy_3_3)"},
 		{Code: "43.1.N", Meaning: "exempt, art. 43 sec. 1 point N, for example 43.1.18 or 43.1.33A"},
 	}
 }
@@ -165,6 +172,23 @@ func corrections() []country.Correction {
 		}},
 		{Kind: transaction.Credit, Deadline: limitation},
 		{Kind: transaction.Backfill},
+	}
+}
+
+func obligations() []country.Obligation {
+	const source = "Act of 16 June 2023 (KSeF), as the acts of 9 May 2024 and of 5 September 2025 have it; VAT act, art. 106ga and 145l to 145m"
+	return []country.Obligation{
+		{Since: "2026-02-01", Whom: "Taxpayers whose sales of 2024 were above 200 million PLN with tax; everybody receives invoices in KSeF", Source: source},
+		{Since: "2026-04-01", Whom: "Everybody else", Source: source},
+		{Since: "2027-01-01", Whom: "Taxpayers whose invoices of a month come to at most 10,000 PLN with tax, who may stay outside until then", Source: source},
+	}
+}
+
+func penalties() []country.Penalty {
+	const since, source = "2027-01-01", "VAT act, art. 106ni"
+	return []country.Penalty{
+		{Since: since, What: "An invoice outside KSeF, one that does not follow its structure, or one of an outage that is sent too late",
+			Penalty: "up to 100 % of the tax on the invoice, without tax up to 18.7 % of its total", Source: source},
 	}
 }
 
@@ -201,6 +225,7 @@ func derivations() []string {
 	return append([]string{
 		"A tax entry of rate 0 without a type gets the type of its code: 0KR ZERO, 0WDT INTRA_EU, 0EX EXPORT, NP1 OUTSIDE, NP2 and OO REVERSE, every exemption EXEMPT.",
 		"P_12 and P_13 follow from the type: ZERO 0 KR, INTRA_EU 0 WDT, EXPORT 0 EX, EXEMPT zw, OUTSIDE np I; REVERSE is oo for a buyer in Poland, np II for one in another member state, np I elsewhere.",
+		"Entries of the regime OSS are tax of another member state that is declared in the one stop shop: P_13_5, P_14_5, P_12_XII.",
 		"P_19A of an exempt line is the ground that its code names, else the company's exemption_basis.",
 		"The buyer is named by NIP, by the VAT number of a member state (the number's prefix, else the address's country), by a foreign number with its country, or not at all (BrakID).",
 		"An issuer with the buyer's tax number is self-billing (P_17); any other issuer that is not the supplier is a third party with role 5 (Podmiot3).",

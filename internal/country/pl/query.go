@@ -264,8 +264,11 @@ func dayRange(kind string, day time.Time) ksefwire.DateRange {
 
 // invoiceType is RodzajFaktury as the query spells it.
 func invoiceType(kind string) string {
-	if kind == typeCorrection {
+	switch kind {
+	case typeCorrection:
 		return "Kor"
+	case typeSimplified:
+		return "Upr"
 	}
 	return "Vat"
 }

@@ -19,6 +19,7 @@ const (
 	reduced                    // 8 %, before 2011 7 %
 	lowest                     // 5 %
 	taxi                       // lump sum of taxis, 4 %, before 2011 3 %
+	oneStop                    // tax of another member state, declared in the one stop shop
 	zeroAtHome                 // 0 KR
 	zeroIntraEU                // 0 WDT
 	zeroExport                 // 0 EX
@@ -26,6 +27,7 @@ const (
 	outside                    // np I: the place of supply is not in Poland
 	outsideToEU                // np II: services of art. 100 sec. 1 point 4
 	reverse                    // oo: the buyer in Poland owes the tax
+	onMargin                   // taxed on the margin: no rate, no tax on the invoice
 	columnsCount = iota
 )
 
@@ -40,6 +42,10 @@ func (c column) fields() (net, tax string) {
 		return "P_13_3", "P_14_3"
 	case taxi:
 		return "P_13_4", "P_14_4"
+	case oneStop:
+		return "P_13_5", "P_14_5"
+	case onMargin:
+		return "P_13_11", ""
 	case zeroAtHome:
 		return "P_13_6_1", ""
 	case zeroIntraEU:
@@ -71,6 +77,8 @@ func (c column) mark() string {
 		return "np I"
 	case outsideToEU:
 		return "np II"
+	case onMargin:
+		return "" // P_12 is left out
 	}
 	return "oo"
 }
@@ -137,7 +145,8 @@ func typeOf(code string) (string, bool) {
 	case codeOutsideToEU, codeReverse:
 		return transaction.TaxReverse, true
 	}
-	if _, ok := exemption(code); ok {
+	_, exempted := exemption(code)
+	if _, margin := marginScheme(code); exempted || margin {
 		return transaction.TaxExempt, true
 	}
 	return "", false
@@ -166,6 +175,9 @@ func classify(f country.Facts, c country.Case) []transaction.Item {
 // lineColumn is the column of a typed tax entry and the line's value of P_12.
 // It is false for a rate that FA(3) does not have.
 func lineColumn(tax transaction.Tax, d *document, services bool) (c column, mark string, ok bool) {
+	if tax.Regime == regimeOSS {
+		return oneStop, "", true
+	}
 	if !tax.Rate.IsZero() {
 		mark = tax.Rate.MinimalString()
 		switch mark {

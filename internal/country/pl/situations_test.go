@@ -178,8 +178,62 @@ func correctionSituations() []situation {
 	}
 }
 
+// specialSituations are sales outside the general rules.
+func specialSituations() []situation {
+	oss := func(rate string) transaction.Tax {
+		tax := vat(rate, transaction.Included)
+		tax.Regime = "OSS"
+		return tax
+	}
+	margin := func(code string) transaction.Tax { return coded(vat("0", transaction.Included), "", code) }
+	consumer := foreignBuyer("DE", "", transaction.Individual)
+	upr := func(number string, c *transaction.Party, price int64) country.Draft {
+		return draft(number, c, marked(item("Towar", one(), price, vat("23", transaction.Included)), "PL", "UPR"))
+	}
+	return []situation{
+		{name: "Goods to a consumer in Germany, declared in the one stop shop", draft: draft("S/70", consumer, item("Towar", one(), 119_00, oss("19"))),
+			files: []string{"<P_13_5>100.00</P_13_5><P_14_5>19.00</P_14_5><P_15>119.00<", "<P_12_XII>19</P_12_XII>"}, not: []string{"<P_12>", "P_13_1"}},
+		{name: "The one stop shop for a German business", draft: draft("S/71", german(), item("Towar", one(), 119_00, oss("19"))), refuse: "INTRA_EU", field: "items.0.tax_breakdowns.0.regime"},
+		{name: "The one stop shop for a consumer in Poland", draft: draft("S/72", person(), item("Towar", one(), 123_00, oss("23"))), refuse: "another member state", field: "items.0.tax_breakdowns.0.regime"},
+		{name: "The one stop shop without a rate", draft: draft("S/73", consumer, item("Towar", one(), 119_00, coded(oss("0"), transaction.TaxExempt, ""))), refuse: "more than 0", field: "items.0.tax_breakdowns.0.rate"},
+		{name: "A used car, taxed on its margin", draft: draft("S/74", person(), item("Samochód", one(), 30_000_00, margin("MU"))),
+			files: []string{"<P_13_11>30000.00<", "<PMarzy><P_PMarzy>1</P_PMarzy><P_PMarzy_3_1>1</P_PMarzy_3_1></PMarzy>", "<P_19N>1<", "<P_11A>30000.00<"}, not: []string{"<P_12>", "P_13_7", "P_11Vat"}},
+		{name: "A journey of a travel agency", draft: draft("S/75", person(), service(item("Wycieczka", one(), 4_000_00, margin("MT")))),
+			files: []string{"<P_13_11>4000.00<", "<P_PMarzy_2>1<"}},
+		{name: "Two margin schemes on one invoice", draft: draft("S/76", person(), item("Obraz", one(), 100_00, margin("MD")), item("Zegar", one(), 100_00, margin("MA"))), refuse: "names one", field: "items.1.tax_breakdowns.0.code"},
+		{name: "A simplified invoice of 450 PLN (UPR)", draft: upr("S/77", polishBuyer(), 450_00), files: []string{"<RodzajFaktury>UPR<"}},
+		{name: "A simplified invoice of more than 450 PLN", draft: upr("S/78", polishBuyer(), 450_01), refuse: "450.00 PLN", field: "items.0.classification"},
+		{name: "A simplified invoice to a consumer", draft: upr("S/79", person(), 100_00), refuse: "NIP", field: "items.0.classification"},
+		{name: "A taxi ride, whose tax is taken from the gross amount directly", draft: draft("S/80", person(), service(item("Przejazd", one(), 13, vat("4", transaction.Included)))),
+			files: []string{"<P_13_4>0.12</P_13_4><P_14_4>0.01</P_14_4><P_15>0.13<", "<P_11Vat>0.01<", "<P_12>4<"}},
+	}
+}
+
+// An exchange rate of another day than the law's is told, and filed as it was sent.
+func TestExchangeRateIsOfTheWorkingDayBefore(t *testing.T) {
+	for _, c := range []struct {
+		rate, delivered string
+		told            bool
+	}{{"2025-10-06", "", false}, {"2025-10-07", "", true}, {"2025-10-03", "", true}, {"2025-10-03", "2025-10-06", false}, {"2025-10-06", "2025-10-09", false}} {
+		d := invoice("FV/1")
+		rate := num.MakeAmount(42512, 4)
+		d.Transaction.CurrencyCode, d.Transaction.ExchangeRate, d.Transaction.ExchangeRateDate, d.Transaction.DeliveryDate = "EUR", &rate, c.rate, c.delivered
+		told := false
+		for _, f := range pl.Pack().Check(country.Case{Transaction: &d.Transaction, Totals: d.Totals, Now: d.Now}) {
+			if f.Type != fault.Warning {
+				t.Errorf("%+v: %+v", c, f)
+			}
+			told = told || f.Code == fault.RateUnusual && f.Field == "exchange_rate_date"
+		}
+		if told != c.told {
+			t.Errorf("%+v: told %v", c, told)
+		}
+	}
+}
+
 func situations() []situation {
 	all := append(zeroSituations(), saleSituations()...)
+	all = append(all, specialSituations()...)
 	all = append(all, dateSituations()...)
 	return append(all, correctionSituations()...)
 }

@@ -131,7 +131,7 @@ func (d *document) writeSums(w *xmltree.Writer) {
 			continue
 		}
 		w.Maybe(tax, d.money(d.tax[c]))
-		if own, ok := d.inOwnMoney(d.tax[c]); ok && d.foreign() {
+		if own, ok := d.inOwnMoney(d.tax[c]); ok && d.foreign() && c != oneStop {
 			w.Maybe(tax+"W", decimal(own, 2))
 		}
 	}
@@ -156,9 +156,7 @@ func (d *document) writeNotes(w *xmltree.Writer) {
 	w.Leaf("P_22N", "1")
 	w.End()
 	flag(w, "P_23", false)
-	w.Start("PMarzy")
-	w.Leaf("P_PMarzyN", "1")
-	w.End()
+	d.writeMargin(w)
 	w.End()
 }
 
@@ -312,6 +310,7 @@ func (d *document) writeLine(w *xmltree.Writer, i int) {
 		w.Maybe("P_11Vat", d.money(l.tax)) // art. 106e sec. 10: the total is the sum of the lines' tax
 	}
 	w.Maybe("P_12", l.mark)
+	w.Maybe("P_12_XII", l.foreignRate)
 	if l.annexed && d.splitPayment() {
 		w.Leaf("P_12_Zal_15", "1")
 	}

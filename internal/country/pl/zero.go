@@ -73,6 +73,9 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 	code := strings.ToUpper(tax.Code)
 	switch tax.Type {
 	case transaction.TaxExempt:
+		if _, margin := marginScheme(code); margin {
+			return onMargin, ""
+		}
 		return exempt, ""
 	case transaction.TaxIntraEU:
 		switch {
