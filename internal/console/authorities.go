@@ -8,6 +8,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/endpoint"
+	"tributary/internal/filing"
 	"tributary/internal/inbox"
 	"tributary/internal/ledger"
 )
@@ -25,6 +26,7 @@ type authorityRow struct {
 	Expiry      string // mood of the certificate's end
 	Waits       []ledger.Waiting
 	Health      ledger.Authority // of the country, both environments
+	Breaker     *filing.Breaker  // nil: calls go through
 }
 
 type authoritiesBody struct {
@@ -46,6 +48,7 @@ func (c *Console) authorities(v *visit) (page, error) {
 	body := &authoritiesBody{Now: c.now()}
 	p := page{Title: "Authorities", Place: "Authorities", Body: body}
 	stored := map[string]endpoint.Shown{}
+	var open []filing.Breaker
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) error {
 		list, err := c.cfg.Endpoints.List(r)
 		for _, s := range list {
@@ -53,6 +56,9 @@ func (c *Console) authorities(v *visit) (page, error) {
 		}
 		if err == nil {
 			body.Unknown, err = inbox.Unknown(r, unknownShown)
+		}
+		if err == nil {
+			open, err = filing.OpenBreakers(r, c.cfg.DB.Now())
 		}
 		return err
 	})
@@ -92,6 +98,9 @@ func (c *Console) authorities(v *visit) (page, error) {
 			}
 			if cert := row.Stored.Certificate; cert != nil {
 				row.Expiry = endMood(body.Now, cert.ExpiresAt)
+			}
+			if i := slices.IndexFunc(open, func(b filing.Breaker) bool { return b.At == at }); i >= 0 {
+				row.Breaker = &open[i]
 			}
 			body.Rows = append(body.Rows, row)
 		}

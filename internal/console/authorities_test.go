@@ -8,6 +8,7 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/endpoint"
 	"tributary/internal/operator"
@@ -48,5 +49,31 @@ func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
 	}
 	if log := h.as(operator.Admin).get("/audit"); !strings.Contains(log, "authority.set") || strings.Contains(log, "canary-51") {
 		t.Errorf("the log: %s", gist(log))
+	}
+}
+
+// An authority to which nothing gets through shows since when, and when it is tried for all.
+func TestAuthoritiesShowWhereNothingGetsThrough(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	b := h.as(operator.Viewer)
+	if page := b.get("/authorities"); strings.Contains(page, "nothing gets through") {
+		t.Errorf("before: %s", gist(page))
+	}
+	row := func(node string, probe time.Time) {
+		must(t, h.db.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Insert("authority_breakers", "country,environment,node,opened_at,probe_at,failures,trouble",
+				[]any{"XX", "test", node, db.Micros(h.db.Now().Add(-time.Hour)), db.Micros(probe), 37, "no <route> to " + node})
+		}))
+	}
+	row("a node that is gone", h.db.Now().Add(-time.Hour))
+	if page := b.get("/authorities"); strings.Contains(page, "nothing gets through") {
+		t.Errorf("the word of a node that is gone counts: %s", gist(page))
+	}
+	row("here", h.db.Now().Add(time.Minute))
+	page := b.get("/authorities")
+	for _, want := range []string{"nothing gets through since", "37 calls in a row", "no &lt;route&gt; to here"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in %s", want, gist(page))
+		}
 	}
 }

@@ -36,6 +36,7 @@ const Duplicate = "duplicate"
 
 // record keeps a call. It is evidence, not state: without it nothing is lost.
 func (b *batch) record(x exchange) {
+	b.learn(x)
 	b.evidence = append(b.evidence, b.evidenceOf(b.lease.ID, x))
 }
 

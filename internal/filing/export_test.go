@@ -29,8 +29,9 @@ func (s *Service) EarlierAtMost(bytes int64) { s.earlierMax = bytes }
 
 // What may be in work at the same time, in bytes of bodies.
 const (
-	TakenBytesMax = takenBytesMax
-	WorkBytesMax  = workBytesMax
+	TakenBytesMax    = takenBytesMax
+	WorkBytesMax     = workBytesMax
+	EndpointBytesMax = endpointBytesMax
 )
 
 // Within says how many of what is due are taken together.

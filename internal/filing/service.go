@@ -14,8 +14,6 @@ import (
 	"log/slog"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -69,10 +67,11 @@ type Service struct {
 	jitter func() float64 // 0 ≤ x < 1
 	begun  time.Time
 
-	gate *gate               // whether the intake is open
-	room *semaphore.Weighted // bytes that may be in work, see budget.go
+	gate *gate // whether the intake is open
+	room *room // bytes that may be in work, see budget.go
 
-	backlog backlog
+	backlog  backlog
+	breakers breakers
 
 	suspectsAfter time.Duration // tests shorten it
 	earlierMax    int64         // tests lower it

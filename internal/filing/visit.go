@@ -76,6 +76,7 @@ type visit struct {
 	adopting bool            // documents wait for their operations
 	spoken   map[gapKey]bool // of these, those that this visit has given to an operation
 	left     bool            // the lane was given back together with the outcomes
+	answers  bool            // the authority answers again, after nothing got through
 	bytes    int64           // of the node's room, for the batch in work
 	leftover []string        // operations whose crash count has to be taken back
 }
@@ -89,8 +90,12 @@ type visit struct {
 func (s *Service) visit(ctx context.Context, lease *db.Lease[laneState]) {
 	defer s.reached(killpoint.Left, lease.ID)
 	v := &visit{Service: s, lease: lease, failures: lease.Row.failures, reason: lease.Row.reason, trouble: lease.Row.trouble, wait: lease.Row.askedUntil}
+	defer v.tellOthers(context.WithoutCancel(ctx))
 	err := v.open(ctx)
 	held := err == nil && v.hold()
+	if err == nil && !held {
+		v.mindBreaker()
+	}
 	for n := 0; err == nil && !held && n < visitBatches && ctx.Err() == nil; n++ {
 		var more bool
 		if more, err = v.batch(ctx); !more {

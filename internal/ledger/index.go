@@ -118,37 +118,48 @@ const indexedColumns = "o.operation_id, o.transaction_id, o.country, o.supplier_
 // otherwise walk one of them from its start.
 const nextSQL = "SELECT " + indexedColumns + " WHERE o.operation_id > $1 AND b.operation_id > $1 ORDER BY o.operation_id LIMIT $2"
 
-func scanIndexed(scan func(...any) error) (o indexed, err error) {
-	return o, scan(&o.id, &o.transactionID, &o.country, &o.supplierID, &o.number, &o.kind, &o.body, &o.customer)
+// readIndexed reads operations and what they are found by. Each body is decoded
+// once and let go before the next is read: two hundred of the largest would not
+// fit into memory.
+func readIndexed(r db.Reader, query string, args ...any) (ids []string, e Entries, err error) {
+	rows, err := r.Query(query, args...)
+	if err != nil {
+		return nil, e, err
+	}
+	err = rows.Each(func(scan func(...any) error) error {
+		var o indexed
+		if err := scan(&o.id, &o.transactionID, &o.country, &o.supplierID, &o.number, &o.kind, &o.body, &o.customer); err != nil {
+			return err
+		}
+		t := o.decode()
+		ids = append(ids, o.id)
+		e.add(o.id, o.terms(t), o.parts(t))
+		return nil
+	})
+	return ids, e, err
 }
 
 // indexNew indexes the next operations by id; true when there may be more.
 func (x *indexer) indexNew(ctx context.Context) (more bool, err error) {
 	var from string
-	var ops []indexed
+	var ids []string
+	var rows Entries
 	err = x.db.Read(ctx, func(r db.Reader) error {
 		if from, err = readCursor(r, cursorNew); err != nil {
 			return err
 		}
-		ops, err = db.Collect(r, scanIndexed, nextSQL, from, indexSet)
+		ids, rows, err = readIndexed(r, nextSQL, from, indexSet)
 		return err
 	})
-	if err != nil || len(ops) == 0 {
+	if err != nil || len(ids) == 0 {
 		return false, err
 	}
 	// A node whose clock is ahead must not take the cursor with it.
-	to := min(ops[len(ops)-1].id, filing.IDAt(x.now().Add(2*time.Second)))
+	to := min(ids[len(ids)-1], filing.IDAt(x.now().Add(2*time.Second)))
 	if to <= from {
 		return false, nil
 	}
-	return len(ops) == indexSet, x.store(ctx, move{cursorNew, from, to}, submittedTerms(ops))
-}
-
-func submittedTerms(ops []indexed) (e Entries) {
-	for _, o := range ops {
-		e.add(o.id, o.terms(), o.parts())
-	}
-	return e
+	return len(ids) == indexSet, x.store(ctx, move{cursorNew, from, to}, rows)
 }
 
 // indexSettled adds what is known of operations that were settled. Every
@@ -224,7 +235,7 @@ func (e Entries) with(other Entries) Entries {
 // by operation. It is read outside of the write that calls Forget: decoding
 // bodies there would keep others waiting.
 func (s *Ledger) Entries(r db.Reader, ids []string) (Entries, error) {
-	ops, err := db.Collect(r, scanIndexed, "SELECT "+indexedColumns+" WHERE "+s.db.In("o.operation_id", "$1"), db.Strings(ids))
+	_, submitted, err := readIndexed(r, "SELECT "+indexedColumns+" WHERE "+s.db.In("o.operation_id", "$1"), db.Strings(ids))
 	if err != nil {
 		return Entries{}, fmt.Errorf("read what operations are found by: %w", err)
 	}
@@ -232,7 +243,7 @@ func (s *Ledger) Entries(r db.Reader, ids []string) (Entries, error) {
 	if err != nil {
 		return Entries{}, fmt.Errorf("read what operations are found by: %w", err)
 	}
-	return submittedTerms(ops).with(decided), nil
+	return submitted.with(decided), nil
 }
 
 // Forget removes entries from the index.
@@ -280,12 +291,12 @@ func (x *indexer) sweep(ctx context.Context, cursor string, after time.Duration)
 		}); err != nil || len(late) == 0 {
 			return err
 		}
-		ops, err := db.Collect(r, scanIndexed, "SELECT "+indexedColumns+" WHERE "+x.db.In("o.operation_id", "$1"), db.Strings(late))
+		_, submitted, err := readIndexed(r, "SELECT "+indexedColumns+" WHERE "+x.db.In("o.operation_id", "$1"), db.Strings(late))
 		if err != nil {
 			return err
 		}
 		settled, err := x.decidedTerms(r, late)
-		rows = submittedTerms(ops).with(settled)
+		rows = submitted.with(settled)
 		return err
 	})
 	if err != nil || looked == 0 {

@@ -22,7 +22,7 @@ const olderFor = time.Hour
 // indexOlder gives operations their parts that were indexed by a version without them.
 func (x *indexer) indexOlder(ctx context.Context) (more bool, err error) {
 	var from, until string
-	var ops []indexed
+	var ids []string
 	var rows Entries
 	err = x.db.Read(ctx, func(r db.Reader) error {
 		if from, err = readCursor(r, cursorOlder); err != nil {
@@ -31,25 +31,21 @@ func (x *indexer) indexOlder(ctx context.Context) (more bool, err error) {
 		if until, err = readCursor(r, cursorOlderUntil); err != nil || until == "" || from >= until {
 			return err
 		}
-		if ops, err = db.Collect(r, scanIndexed, nextSQL, from, indexSet); err != nil || len(ops) == 0 {
+		if ids, rows, err = readIndexed(r, nextSQL, from, indexSet); err != nil || len(ids) == 0 {
 			return err
 		}
-		ids := make([]string, len(ops))
-		for i, o := range ops {
-			ids[i] = o.id
-		}
-		rows, err = x.decidedTerms(r, ids)
-		rows = submittedTerms(ops).with(rows)
+		decided, err := x.decidedTerms(r, ids)
+		rows = rows.with(decided)
 		return err
 	})
 	if err == nil && until == "" {
 		return true, x.store(ctx, move{cursorOlderUntil, "", filing.IDAt(x.now().Add(olderFor))}, Entries{})
 	}
-	if err != nil || len(ops) == 0 {
+	if err != nil || len(ids) == 0 {
 		return false, err
 	}
 	rows.terms = nil // those are there
-	return len(ops) == indexSet, x.store(ctx, move{cursorOlder, from, ops[len(ops)-1].id}, rows)
+	return len(ids) == indexSet, x.store(ctx, move{cursorOlder, from, ids[len(ids)-1]}, rows)
 }
 
 // changedSQL reads companies as they were last changed. Those of the newest

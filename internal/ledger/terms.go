@@ -93,19 +93,26 @@ type indexed struct {
 	customer                                       string // as stored, where the body names it by id
 }
 
+// decode reads the body: what can be read counts. Nil where nothing can.
+func (o *indexed) decode() *transaction.Transaction {
+	t, _, _ := transaction.Decode(o.kind, o.body)
+	if t != nil {
+		filing.WithCustomer(t, o.customer)
+	}
+	return t
+}
+
 // terms are what the submitted body says.
-func (o *indexed) terms() termSet {
+func (o *indexed) terms(t *transaction.Transaction) termSet {
 	set := termSet{countrySign + o.country}
 	set.addText(o.transactionID)
 	set.addText(o.number)
 	if o.supplierID != "" {
 		set.add(supplierSign + o.supplierID)
 	}
-	t, _, _ := transaction.Decode(o.kind, o.body) // what can be read counts
 	if t == nil {
 		return set
 	}
-	filing.WithCustomer(t, o.customer)
 	set.addText(t.Number)
 	for _, p := range []*transaction.Party{t.Customer, t.Issuer} {
 		if p != nil && p.TaxNumber != "" {
@@ -121,13 +128,12 @@ func (o *indexed) terms() termSet {
 }
 
 // parts are the pieces by which it is found.
-func (o *indexed) parts() (set termSet) {
+func (o *indexed) parts(t *transaction.Transaction) (set termSet) {
 	set.addParts(o.number)
 	set.addParts(o.transactionID)
 	if tail := strings.LastIndex(o.id, "-"); tail >= 0 {
 		set.addPart(partOf(o.id[len(o.id)-6:])) // as ids are shortened on the pages
 	}
-	t, _, _ := transaction.Decode(o.kind, o.body) // what can be read counts
 	if t == nil {
 		return set
 	}

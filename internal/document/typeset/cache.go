@@ -32,6 +32,15 @@ func NewCache[K comparable, V Sized](bytesMax int) *Cache[K, V] {
 // Get returns the value of key, made now if it is not kept. Two callers may
 // make the same value at the same time; neither waits for the other.
 func (c *Cache[K, V]) Get(key K, make func() (V, error)) (V, error) {
+	return c.GetOwn(key, func() (K, V, error) {
+		value, err := make()
+		return key, value, err
+	})
+}
+
+// GetOwn is Get where the key is part of something larger: make answers an
+// equal key to be kept, which must hold nothing else in memory.
+func (c *Cache[K, V]) GetOwn(key K, make func() (K, V, error)) (V, error) {
 	c.mu.Lock()
 	if e, ok := c.items[key]; ok {
 		c.order.MoveToFront(e)
@@ -40,11 +49,11 @@ func (c *Cache[K, V]) Get(key K, make func() (V, error)) (V, error) {
 		return value, nil
 	}
 	c.mu.Unlock()
-	value, err := make()
+	own, value, err := make()
 	if err != nil {
 		return value, err
 	}
-	c.put(key, value)
+	c.put(own, value)
 	return value, nil
 }
 

@@ -98,12 +98,16 @@ func (l *Line) Size() int {
 	return total
 }
 
-// Line sets a text that is settable, see [Setter.Settable].
+// Line sets a text that is settable, see [Setter.Settable]. What is kept of it
+// is a copy: texts are cut from bodies of up to megabytes, and a cache of lines
+// that held those would have no bound.
 func (s *Setter) Line(f Font, text string) *Line {
-	line, _ := s.lines.Get(lineKey{f, text}, func() (*Line, error) {
+	line, _ := s.lines.GetOwn(lineKey{f, text}, func() (lineKey, *Line, error) {
 		sh := s.shaper()
 		defer s.shapers.Put(sh)
-		return s.set(sh, f, text), nil
+		f.Lang = strings.Clone(f.Lang)
+		own := strings.Clone(text)
+		return lineKey{f, own}, s.set(sh, f, own), nil
 	})
 	return line
 }
