@@ -23,7 +23,9 @@ func (f *askFlags) look() (client.Look, error) {
 	return client.Look{URL: f.URL, APIKey: key.RevealText(), JSON: f.JSON}, err
 }
 
-func (c *command) both() client.Streams { return client.Streams{Out: c.out, Err: c.err} }
+func (c *command) both() client.Streams {
+	return client.Streams{Out: client.InColour(c.out), Err: c.err}
+}
 
 type getCommand struct {
 	askFlags

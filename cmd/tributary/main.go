@@ -59,6 +59,9 @@ type program struct {
 	Restored      restoredCommand      `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
 	Docs          docsCommand          `cmd:"" help:"Write the documentation as a folder of pages."`
 	Bench         benchCommand         `cmd:"" help:"Measure this machine."`
+	Completion    completionCommand    `cmd:"" help:"Print a script that completes commands and flags in your shell."`
+	Man           manCommand           `cmd:"" help:"Print the manual page."`
+	Explain       helpCommand          `cmd:"" name:"help" help:"Explain a command."`
 	ShowVersion   versionCommand       `cmd:"" name:"version" help:"Print the version."`
 }
 

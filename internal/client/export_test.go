@@ -78,3 +78,6 @@ func (s Service) Submit(ctx context.Context, body []byte) (operation string, ref
 func (s Service) Result(ctx context.Context, operation string) (*Result, error) {
 	return s.s.result(ctx, operation)
 }
+
+// Painter is the writer that a terminal gets.
+func Painter(w io.Writer) io.Writer { return painter{w} }

@@ -77,6 +77,12 @@ func (c *Console) authorities(v *visit) (page, error) {
 	for _, a := range all {
 		health[a.Country] = a
 	}
+	healthOf := func(code string) ledger.Authority {
+		if a, known := health[code]; known {
+			return a
+		}
+		return ledger.Authority{Country: code, Files: true} // nothing is queued, nothing fails
+	}
 	if body.Calls, err = c.cfg.Ledger.LastCalls(v.ctx, callsShown); err != nil {
 		return p, err
 	}
@@ -91,7 +97,7 @@ func (c *Console) authorities(v *visit) (page, error) {
 			if pack.Connect == nil || !c.cfg.Atlas.Offers(code, live) {
 				continue
 			}
-			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Waits: waits[at], Health: health[code]}
+			row := authorityRow{Environment: at, Name: pack.Name, Stored: stored[at.String()], Takes: pack.Identity != nil, Calls: pack.Callbacks != nil, Waits: waits[at], Health: healthOf(code)}
 			row.Address, row.From = c.cfg.Atlas.Address(at)
 			if e, err := c.cfg.Atlas.Endpoint(code, live); err == nil && pack.Callbacks != nil {
 				row.Callback = e.Callback
