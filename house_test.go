@@ -34,6 +34,7 @@ var staircase = [][]string{
 	{"country/identity"},
 	{"country"},
 	{"country/en16931"},
+	{"country/peppol"},
 	{"country/??", "country/generic", "authority/*"}, // a country is a folder of two letters
 	{"country/world"},
 	{"country/packtest"},

@@ -58,7 +58,7 @@ func TestThePagesOfCountriesSayWhatThePacksSay(t *testing.T) {
 // newPage is what a country begins with; its author adds what data cannot say.
 func newPage(p country.Pack) string {
 	family := ""
-	if p.Connect == nil && p.Structured != nil {
+	if p.Structured != nil {
 		family = "Invoices are those of EN 16931: [en16931.md](en16931.md) says how a transaction is written and what is checked.\n\n"
 	}
 	return "# " + p.Name + "\n\n" + family + "## As data\n\n<!-- generated: facts -->\n<!-- end -->\n"

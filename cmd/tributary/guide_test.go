@@ -131,7 +131,7 @@ func correctionsTable(t *testing.T) string {
 	others := 0
 	var documents country.Facts
 	for _, p := range packs {
-		if p.Connect == nil {
+		if !p.Reports() {
 			others, documents = others+1, p.Facts
 			continue
 		}

@@ -257,7 +257,7 @@ func (r rules) refuses(code string, use country.UseCase, live bool) string {
 		return "is not a country of this service"
 	case !r.atlas.Offers(code, country.Live(live)):
 		return "is offered to test clients only"
-	case use == country.Reporting && pack.Connect == nil:
+	case use == country.Reporting && !pack.Reports():
 		return "has no authority to report to; use " + string(country.Invoicing)
 	}
 	return ""

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"tributary/internal/guard"
 )
 
 // Errors of [Atlas.Channel] and [Atlas.Endpoint].
@@ -35,6 +37,7 @@ type Atlas struct {
 	simulators string
 	transport  *http.Transport
 	client     *http.Client
+	abroad     [2]strangers // of simulated authorities, and of all others
 
 	setups   atomic.Pointer[map[Environment]Setup] // never changed, only replaced
 	mu       sync.Mutex
@@ -46,6 +49,7 @@ type AtlasConfig struct {
 	Packs      []Pack
 	Addresses  map[string]Addresses // by code
 	Simulators string               // base URL; test keys fall back to {Simulators}/{cc}
+	Abroad     guard.Dialer         // to addresses that strangers name; without a guard: to public ones only
 }
 
 // NewAtlas checks every pack and returns the atlas. A pack that contradicts
@@ -57,6 +61,10 @@ func NewAtlas(cfg AtlasConfig) (*Atlas, error) {
 	}
 	a.client = newClient(a.transport)
 	var wrong []error
+	var err error
+	if a.abroad, err = dialStrangers(cfg.Abroad); err != nil {
+		return nil, fmt.Errorf("opening the atlas: %w", err)
+	}
 	for _, p := range cfg.Packs {
 		if _, twice := a.packs[p.Code]; twice {
 			wrong = append(wrong, fmt.Errorf("pack %s: there are two of them", p.Code))
@@ -164,7 +172,11 @@ func (a *Atlas) Endpoint(code string, live Live) (Endpoint, error) {
 	if base == "" {
 		return Endpoint{}, fmt.Errorf("finding the authority of %s: %w", p.Code, ErrNoAddress)
 	}
-	return Endpoint{BaseURL: strings.TrimSuffix(base, "/"), Live: live, HTTP: a.client, Identity: setup.Identity, Callback: setup.Callback}, nil
+	at := Endpoint{BaseURL: strings.TrimSuffix(base, "/"), Live: live, HTTP: a.client, Identity: setup.Identity, Callback: setup.Callback}
+	_, from := a.Address(Environment{p.Code, live})
+	at.Simulated = from == FromSimulators
+	a.letAbroad(&at)
+	return at, nil
 }
 
 // Channel answers the wire to a country's authority, connected once and again
@@ -177,6 +189,10 @@ func (a *Atlas) Channel(code string, live Live) (Channel, error) {
 		return c, nil
 	}
 	at, err := a.Endpoint(code, live)
+	if errors.Is(err, ErrNoAddress) && a.packs[key.Code].Files != nil {
+		at, err = Endpoint{Live: live, HTTP: a.client}, nil // what need not be filed goes on without
+		a.letAbroad(&at)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -189,4 +205,9 @@ func (a *Atlas) Channel(code string, live Live) (Channel, error) {
 }
 
 // Close gives back idle connections.
-func (a *Atlas) Close() { a.transport.CloseIdleConnections() }
+func (a *Atlas) Close() {
+	a.transport.CloseIdleConnections()
+	for _, s := range a.abroad {
+		s.client.CloseIdleConnections()
+	}
+}

@@ -10,6 +10,7 @@ package country
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"tributary/internal/country/identity"
@@ -44,6 +45,13 @@ type Pack struct {
 	// is filed and that its settings say no: it becomes a document for people.
 	// original is that of a correction. Nil: everything is filed.
 	Unfiled func(s Supplier, t *transaction.Transaction, original *Original) bool
+
+	// Files reports whether a transaction of a company goes through the channel,
+	// where that is the company's choice and not the country's law; of no
+	// transaction (nil) whether any of the company's may, of no company (nil)
+	// whether the transaction may at all. The rest are documents only, and need no
+	// address. Nil: the use case and Facts.Obliged decide.
+	Files func(s *Supplier, t *transaction.Transaction) bool
 
 	// Enrol does what the authority asks of a new supplier. Nil: nothing to do.
 	Enrol func(ctx context.Context, in Enrolment) Enrolled
@@ -95,6 +103,10 @@ type Pack struct {
 	zone *time.Location // of Facts.TimeZone, found once by the atlas
 }
 
+// Reports reports whether an authority is told of transactions. What a company
+// chooses to send to its buyers is told to none.
+func (p Pack) Reports() bool { return p.Connect != nil && p.Files == nil }
+
 // KeptYears is how long the law wants records kept.
 func (p Pack) KeptYears() int {
 	if p.RetentionYears == 0 {
@@ -119,6 +131,14 @@ type Endpoint struct {
 	BaseURL string
 	Live    Live
 	HTTP    *http.Client // never follows redirects; the caller sets time-outs
+
+	// Abroad calls addresses that strangers name, each vetted when it is dialled;
+	// Vet says of a text whether it may be called at all.
+	Abroad *http.Client
+	Vet    func(address string) (*url.URL, error)
+
+	// Simulated says that a simulated authority stands behind BaseURL.
+	Simulated bool
 
 	Identity Identity // the operator's, where the pack's [IdentityRule] asks for one
 	Callback string   // the address below which the authority reaches us; empty: it cannot

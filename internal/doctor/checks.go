@@ -70,6 +70,7 @@ func (d *doctor) checkCompanies(ctx context.Context) {
 			}
 			for _, company := range page {
 				seen++
+				d.noteSender(company, c.Live)
 				sealed += d.checkCompany(ctx, c.ID, company)
 			}
 			if cursor = next; next == "" {
@@ -82,6 +83,17 @@ func (d *doctor) checkCompanies(ctx context.Context) {
 		more = "; there are more, which were not looked at"
 	}
 	d.say(OK, about{check: "suppliers"}, "%d looked at, credentials of %d open%s", seen, sealed, more)
+}
+
+// noteSender remembers where a company sends by choice: its country needs an address then.
+func (d *doctor) noteSender(c onboarding.Company, live bool) {
+	pack, ok := d.parts.Atlas.Pack(c.Meta.CountryCode)
+	if ok && pack.Files != nil && pack.Files(&country.Supplier{CountryCode: pack.Code, Settings: c.Settings}, nil) {
+		if d.senders == nil {
+			d.senders = map[string]bool{}
+		}
+		d.senders[country.Environment{Code: pack.Code, Live: country.Live(live)}.String()] = true
+	}
 }
 
 func (d *doctor) checkCompany(ctx context.Context, clientID string, c onboarding.Company) (opened int) {
@@ -150,6 +162,9 @@ func (d *doctor) checkEnabledCountries(context.Context) {
 		for _, code := range d.parts.Atlas.Codes() {
 			if _, enabled := c.Config.UseCase(code); !enabled || !d.parts.Atlas.Offers(code, country.Live(c.Live)) {
 				continue
+			}
+			if pack, _ := d.parts.Atlas.Pack(code); pack.Files != nil && !d.senders[code+"."+c.Environment()] {
+				continue // documents are made there, and nobody sends any
 			}
 			if _, err := d.parts.Atlas.Endpoint(code, country.Live(c.Live)); errors.Is(err, country.ErrNoAddress) {
 				missing[code+"."+c.Environment()] = true

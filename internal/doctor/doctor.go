@@ -102,6 +102,7 @@ type doctor struct {
 	db      *db.DB
 	parts   *server.Inspection
 	clients []account.Client
+	senders map[string]bool // countries, as CC.live or CC.test, with companies that chose to send what need not be
 }
 
 // about is what a finding speaks of, and what to do where it is not in order.

@@ -175,7 +175,7 @@ func TestWhatCannotBeSetIsSaidAllAtOnce(t *testing.T) {
 		"no PKCS#12":          {xx, endpoint.Change{Certificate: &identity.PKCS12{File: []byte("x")}}, []string{"--certificate "}},
 		"expired":             {xx, endpoint.Change{Certificate: made(t, "x.example.com", time.Now().Add(-time.Hour))}, []string{"--certificate expired on"}},
 		"live XX":             {country.Environment{Code: "XX", Live: true}, endpoint.Change{URL: ptr("https://x.example")}, []string{"not offered with live keys"}},
-		"documents only":      {country.Environment{Code: "IE"}, endpoint.Change{URL: ptr("https://x.example")}, []string{"documents only"}},
+		"documents only":      {country.Environment{Code: "GB"}, endpoint.Change{URL: ptr("https://x.example")}, []string{"documents only"}},
 		"no country":          {country.Environment{Code: "QQ"}, endpoint.Change{URL: ptr("https://x.example")}, []string{"no country QQ"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -251,10 +251,19 @@ func (b *batch) postpone(ctx context.Context, ops []*operation) error {
 	}
 	return b.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
-			list = append(list, o.to(notTaken, db.Micros(b.dueAgain(now, o))))
+			list = append(list, o.to(notTaken, db.Micros(b.dueAgain(now, o)), o.hindrance()))
 		}
 		return list
 	})
+}
+
+// hindrance is the published reason that the authority gave for not taking this
+// one document, while it takes others; "" where it gave none.
+func (o *operation) hindrance() string {
+	if o.receipt.Outcome != country.NotTaken || len(o.receipt.Faults) == 0 {
+		return ""
+	}
+	return string(o.receipt.Faults[0].Code)
 }
 
 // dueAgain is when an operation goes on. While the lane rests as a whole the

@@ -284,7 +284,7 @@ func closesCircle(tx *db.Tx, o *operation, waitsFor string) (bool, error) {
 func (b *batch) move(ctx context.Context, o *operation, supplierID string) error {
 	b.moved = append(b.moved, o)
 	to := Place{Scope: o.scope, Code: o.code, Live: o.live, SupplierID: supplierID}
-	lane := to.Lane(shardOf(o.id, lanesOf(b.cfg.Atlas, b.pack, o.live)))
+	lane := to.Lane(shardFor(o.id, o.document, b.pack, lanesOf(b.cfg.Atlas, b.pack, o.live)))
 	return b.commit(ctx, func(time.Time) []transition { return []transition{o.to(moved, lane, supplierID)} }, func(tx *db.Tx) error {
 		tx.Wake(laneQueue.Table)
 		return nil

@@ -114,7 +114,7 @@ func (s *Service) replay(ctx context.Context, caller Caller, kind transaction.Ki
 func (s *Service) submission(id string, caller Caller, examined *country.Examined, body []byte) submission {
 	shard := 0
 	if examined.Transaction.SupplierID != "" {
-		shard = shardOf(id, lanesOf(s.cfg.Atlas, examined.Pack, caller.Live))
+		shard = shardFor(id, examined.Transaction, examined.Pack, lanesOf(s.cfg.Atlas, examined.Pack, caller.Live))
 	}
 	at := Place{Scope: caller.Scope, Code: examined.Pack.Code, Live: caller.Live, SupplierID: examined.Transaction.SupplierID}
 	sub := submission{operationID: id, caller: caller, examined: examined, body: body, lane: at.Lane(shard)}

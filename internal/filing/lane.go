@@ -15,6 +15,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // laneQueue leases lanes; the operations that ride in them make them due.
@@ -107,6 +108,18 @@ func shardOf(operationID string, shards int) int {
 	h := fnv.New32a()
 	h.Write([]byte(operationID))
 	return int(h.Sum32() % uint32(shards))
+}
+
+// shardFor is the lane of an operation among those of its supplier. Where filing
+// is a choice, what nobody can choose to file has lanes of its own: documents for
+// consumers do not wait for an access point that is away. A correction whose body
+// names no customer may be of either kind, and goes with what may be filed.
+func shardFor(operationID string, t *transaction.Transaction, pack country.Pack, lanes int) int {
+	shard := shardOf(operationID, lanes)
+	if pack.Files != nil && t.Whole() && !pack.Files(nil, t) {
+		shard += lanes
+	}
+	return shard
 }
 
 // lanesOfSupplier finds the lanes of a supplier: it has a handful of them, and

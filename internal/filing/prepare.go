@@ -87,6 +87,14 @@ func (b *batch) structure(o *operation) []fault.Fault {
 	return nil
 }
 
+// restructure learns of a filing that is the invoice as data what paper shows of
+// it: the filing may be older than this visit, and than this program.
+func (b *batch) restructure(o *operation, end Status) {
+	if end == Success && o.structured == nil && o.filing.Report != nil && b.pack.Structured != nil {
+		b.structure(o)
+	}
+}
+
 func (b *batch) unknownSupplier(o *operation) bool {
 	return !b.known && (o.kind != transaction.Backfill || o.supplierID != "")
 }
@@ -107,6 +115,9 @@ func (b *batch) confirmSupplier(ctx context.Context, o *operation) (known bool, 
 
 // files reports whether the operation goes to an authority.
 func (b *batch) files(o *operation) bool {
+	if b.channel != nil && b.pack.Files != nil {
+		return b.pack.Files(&b.supplier, o.document)
+	}
 	if b.channel == nil || o.useCase == country.Invoicing && !b.pack.Facts.Obliged {
 		return false
 	}

@@ -289,7 +289,8 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	for i := range outcomes {
 		endings[i].outcome = outcomes[i]
 		e := &endings[i]
-		if e.status == Success && e.op.structured != nil {
+		b.restructure(e.op, e.status)
+		if e.status == Success && e.op.structured != nil && e.op.filing.Report == nil {
 			report := document.NewFile(e.op.structured.Content)
 			reports[i] = &report
 		}

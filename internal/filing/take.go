@@ -105,6 +105,9 @@ func (v *visit) batchMax() int {
 	if v.db.Pace().Pressed() {
 		most = pressedBatch
 	}
+	if v.known && v.pack.Files != nil && !v.pack.Files(&v.supplier, nil) {
+		return min(most, documentsBatch) // what it chose once to file is rare by now
+	}
 	return min(most, max(1, v.limits.Batch))
 }
 

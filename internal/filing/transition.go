@@ -75,7 +75,7 @@ var rules = []rule{
 	{move: marked, from: []Stage{Prepared, Sent}, to: Sent, when: "its exact bytes are stored; not one of them leaves before this commit",
 		columns: []string{"sent_at"}, also: "tries = tries + 1", guard: stored},
 	{move: notTaken, from: []Stage{Prepared, Sent, Pending}, to: Prepared, when: "the authority certainly holds nothing of it; the same bytes go again",
-		columns: []string{"due_at"}, also: "doubts = '', crashes = 0", uncounts: true},
+		columns: []string{"due_at", "doubts"}, also: "crashes = 0", uncounts: true},
 	{move: unknown, from: []Stage{Sent, Pending}, to: Sent, when: "nobody knows whether the authority holds it; it is asked again",
 		columns: []string{"due_at", "doubts"}, also: "tries = tries + 1, crashes = 0", uncounts: true},
 	{move: notYetShown, from: []Stage{Sent}, to: Sent, when: "the authority may hold it and not show it yet; it is asked again",

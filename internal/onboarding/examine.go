@@ -122,7 +122,7 @@ func (c *Companies) checkCredentials(ctx context.Context, job *claimed, e *exami
 // numberToName is the tax number that the certificate's subject must carry:
 // where an authority looks at certificates. Documents alone need none.
 func numberToName(pack country.Pack, number string) string {
-	if pack.Connect == nil {
+	if !pack.Reports() {
 		return ""
 	}
 	return number

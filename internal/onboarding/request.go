@@ -296,7 +296,7 @@ func (q *request) complete(p *profile, pack country.Pack) {
 		need("address.address_line_1", p.Address.AddressLine1)
 		need("address.city", p.Address.City)
 	}
-	if p.Type != transaction.Individual || pack.Connect != nil {
+	if p.Type != transaction.Individual || pack.Reports() {
 		need(fieldTaxNumber, p.TaxNumber) // a person has none where nothing is filed
 	}
 }

@@ -52,7 +52,11 @@ func (s *Server) buildCountries(context.Context) (err error) {
 		return err
 	}
 	s.packs = packs
-	if s.atlas, err = country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: s.cfg.Authorities, Simulators: s.cfg.SimulatorsURL}); err != nil {
+	abroad, err := s.abroad()
+	if err != nil {
+		return err
+	}
+	if s.atlas, err = country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: s.cfg.Authorities, Simulators: s.cfg.SimulatorsURL, Abroad: abroad}); err != nil {
 		return err
 	}
 	if s.sims != nil {
@@ -67,6 +71,18 @@ func (s *Server) buildCountries(context.Context) (err error) {
 // guard is the webhook address guard; accounts use it when a URL is saved.
 func (s *Server) guard() (*guard.Guard, error) {
 	return guard.New(guard.Config{Allow: s.cfg.WebhookAllow, Demo: s.cfg.Demo, Own: []string{s.cfg.PublicURL}})
+}
+
+// abroad is how addresses are called that strangers name and no client does:
+// through the guard and the proxy of webhooks.
+func (s *Server) abroad() (d guard.Dialer, err error) {
+	if d.Guard, err = s.guard(); err == nil && s.cfg.WebhookProxy != "" {
+		d.Proxy, err = url.Parse(s.cfg.WebhookProxy)
+	}
+	if err != nil {
+		return d, fmt.Errorf("make the guard: %w", err)
+	}
+	return d, nil
 }
 
 // checkURL is what accounts ask when a webhook address is saved: the rules that

@@ -21,6 +21,8 @@ func Page() en16931.Page {
 		},
 		Formats: []string{"PEPPOL_UBL"},
 		Offer:   offer,
+		// By law since 2026, between businesses that are established in Belgium.
+		Network: func(s en16931.Sale) bool { return s.Business && s.Domestic() },
 		// Tax may be rounded on the total of the invoice only.
 		ByCategory: true,
 		Required:   addressed(),

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"tributary/internal/country"
 	"tributary/internal/transaction"
 )
 
@@ -245,19 +244,3 @@ var unitLabels = map[string]string{
 }
 
 func bigProduct(a, b int64) *big.Int { return new(big.Int).Mul(big.NewInt(a), big.NewInt(b)) }
-
-// saleOf is what the choice of a profile depends on.
-func saleOf(in country.Issue) Sale {
-	s := Sale{SellerCountry: strings.ToUpper(in.Supplier.Address.CountryCode)}
-	if in.Supplier.CountryCode != "" {
-		s.SellerCountry = in.Supplier.CountryCode
-	}
-	if b := in.Transaction.Customer; b != nil {
-		s.Business = b.Type == transaction.Business
-		s.Leitweg = IsLeitwegID(b.EntityNumber) || IsLeitwegID(in.Transaction.References.Buyer)
-		if b.Address != nil {
-			s.BuyerCountry = strings.ToUpper(b.Address.CountryCode)
-		}
-	}
-	return s
-}

@@ -114,7 +114,7 @@ func (p Page) check(c country.Case, base country.Pack) []fault.Fault {
 	if t.Kind != transaction.Invoice {
 		in.Original = &country.Original{Transaction: transaction.Transaction{Number: "-", Date: t.Date}}
 	}
-	offer := p.Offer(saleOf(in))
+	offer := p.Offer(saleOf(in.Supplier, &t))
 	if len(offer) == 0 {
 		return nil
 	}
@@ -154,13 +154,15 @@ func unsupported(t *transaction.Transaction) (found []fault.Fault) {
 // structured makes the invoice as data.
 func (p Page) structured(in country.Issue) (*country.Structured, error) {
 	format := in.Supplier.Settings.Text("format")
-	sale := saleOf(in)
+	sale := saleOf(in.Supplier, in.Transaction)
 	var offer []Profile
 	switch profile, named := profileNamed(format); {
 	case format == FormatNone || in.Transaction.Customer == nil:
 		return nil, nil
 	case named:
 		offer = []Profile{profile}
+	case p.Delivered(in.Supplier, in.Transaction):
+		offer = travelling(p.Offer(sale))
 	default:
 		offer = p.Offer(sale)
 	}
@@ -205,6 +207,9 @@ func (p Page) checkCompany(s country.Supplier) (found []fault.Fault) {
 		found = append(found, fault.At("settings.endpoint_scheme", fault.FieldNotValid, "is not a code of the list of electronic address schemes"))
 	case scheme != "" && !ValidIn(scheme, id):
 		found = append(found, fault.At("settings.endpoint_id", fault.FieldNotValid, "cannot exist in scheme %s", scheme))
+	}
+	if format := s.Settings.Text("format"); s.Settings.Text(settingDelivery) == DeliveryPeppol && !travels(format) {
+		found = append(found, fault.At("settings.delivery", fault.ValidationMatchInvalid, "and settings.format do not fit: %s does not travel over Peppol", format))
 	}
 	profile, named := profileNamed(s.Settings.Text("format"))
 	if !named || len(found) > 0 {

@@ -18,6 +18,10 @@ type Page struct {
 	// None means that nothing is made unless the settings ask for it.
 	Offer func(Sale) []Profile
 
+	// Network says which sales go to their buyer over the network where the
+	// settings leave it open; nil: none.
+	Network func(Sale) bool
+
 	// ByCategory: tax is computed on the sum of each category, see [Settlement].
 	ByCategory bool
 

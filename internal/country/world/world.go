@@ -12,6 +12,7 @@ import (
 
 	"github.com/invopop/gobl/l10n"
 
+	"tributary/internal/authority/accesspoint"
 	"tributary/internal/authority/aeat"
 	"tributary/internal/authority/ksef"
 	"tributary/internal/authority/nav"
@@ -32,6 +33,7 @@ import (
 	"tributary/internal/country/mx"
 	"tributary/internal/country/nl"
 	"tributary/internal/country/no"
+	"tributary/internal/country/peppol"
 	"tributary/internal/country/pl"
 	"tributary/internal/country/se"
 	"tributary/internal/country/xx"
@@ -114,7 +116,7 @@ func extended(packs []country.Pack) []country.Pack {
 	}
 	for i, p := range packs {
 		if page, member := pages[p.Code]; member {
-			packs[i] = en16931.Extend(p, page)
+			packs[i] = paired(peppol.Extend(en16931.Extend(p, page), page), accesspoint.New)
 		} else if l10n.Union(l10n.EU).HasMember(l10n.Code(p.Code)) {
 			packs[i] = en16931.Extend(p, en16931.Union(p.Code))
 		}

@@ -1,0 +1,76 @@
+// Package peppol is the way of an invoice to its buyer over the Peppol network,
+// through an access point that somebody runs: it looks up who takes the
+// document, hands it to the access point, and learns what became of it.
+//
+// It owns the channel, the two drivers that speak to access points, and the
+// lookup of receivers (SML and SMP). It does not own the document, which
+// en16931 makes, and it is no access point: AS4, its certificates and the
+// reports to OpenPeppol are the operator's provider's. Law: nothing is handed
+// over twice. The SBDH instance identifier is made of the operation's id, and
+// whenever it is not known what became of a document, the access point is asked
+// by that identifier before the same bytes go again.
+package peppol
+
+import (
+	"slices"
+
+	"tributary/internal/country"
+	"tributary/internal/country/en16931"
+	"tributary/internal/transaction"
+)
+
+// Names of what the operator, or a supplier, shows and says to an access point.
+const (
+	secretToken   = "api_token"
+	secretDriver  = "driver"
+	secretDNS     = "dns_server"
+	secretZone    = "sml_zone"
+	secretTrusted = "smp_ca"
+)
+
+// Extend gives a country of the family the way over the network.
+func Extend(base country.Pack, page en16931.Page) country.Pack {
+	pack := base
+	pack.Facts.Settings = append(slices.Clone(base.Facts.Settings), page.DeliverySetting())
+	pack.Facts.Authority = &country.Authority{Name: "Peppol", System: "through an access point, where the company delivers", Protocol: "REST (phoss-ap), or a Standard Business Document by POST"}
+	pack.Facts.Secrets = append(slices.Clone(base.Facts.Secrets), country.SecretRule{Name: secretToken, Description: "The company's own token at the access point, in place of the operator's."})
+	pack.Facts.Derivations = append(slices.Clone(base.Facts.Derivations),
+		"An invoice that is delivered over Peppol goes to customer.electronic_address, or to the address derived from the customer's numbers; in Belgium 0208 first, then 9925.")
+	pack.Sources = append(slices.Clone(base.Sources), "https://docs.peppol.eu/edelivery/", "https://github.com/phax/phoss-ap")
+	pack.Identity = &country.IdentityRule{Secrets: []country.SecretRule{
+		{Name: secretToken, Description: "The token that the access point asks for."},
+		{Name: secretDriver, Description: "How the access point is spoken to: phoss (phoss-ap, the default) or plain (the document in its envelope is posted to the address)."},
+		{Name: secretDNS, Description: "The name server that is asked for receivers, as host:port; empty: those of the system."},
+		{Name: secretZone, Description: "The zone of the register of participants (SML), where it is not OpenPeppol's own."},
+		{Name: secretTrusted, Description: "Certificates (PEM) under which registers (SMP) sign, where they are not OpenPeppol's."},
+	}}
+	pack.Files = page.Delivered
+	pack.Structured = func(in country.Issue) (*country.Structured, error) {
+		if in.Filing != nil {
+			return structuredOf(in.Filing)
+		}
+		return base.Structured(in)
+	}
+	pack.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at, pack, base.Structured) }
+	return pack
+}
+
+// typed is a draft as an issue: what the invoice is made of.
+func typed(pack country.Pack, d *country.Draft) country.Issue {
+	t := d.Transaction
+	t.Items = pack.TypedItems(country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Invoicing, Now: d.Now})
+	return country.Issue{Transaction: &t, Totals: d.Totals, Supplier: &d.Supplier, Original: d.Original, UniqueNumber: d.UniqueNumber,
+		Location: d.Location, At: d.Now, Live: d.Live}
+}
+
+// receiversOf are the participants under which a buyer may be registered, the
+// likeliest first: in Belgium everybody is under the number of the enterprise,
+// and some under the VAT number alone. What the client says is not guessed at.
+func receiversOf(t *transaction.Transaction, buyer en16931.Party) []participant {
+	first := participant{buyer.Electronic.Scheme, buyer.Electronic.ID}
+	all := []participant{first}
+	if first.Scheme == "0208" && (t.Customer == nil || t.Customer.Electronic == nil) {
+		all = append(all, participant{"9925", "be" + first.ID})
+	}
+	return all
+}
