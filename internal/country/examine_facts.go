@@ -13,7 +13,7 @@ import (
 // facts checks the body against what the country says of itself as data.
 func (c *examiner) facts() {
 	c.rules()
-	if c.pack.Connect == nil && c.terms.Atlas.simulators != "" && !bool(c.terms.Live) && asksForOutcome(c.tx.Number) {
+	if !c.files() && c.terms.Atlas.simulators != "" && !bool(c.terms.Live) && asksForOutcome(c.tx.Number) {
 		c.found(fault.Warn("transaction_number", fault.UnsupportedOperation, "asks a simulated authority for an outcome, and nothing is filed in this country: it ends like any other"))
 	}
 	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" && !c.numbered() {
@@ -25,6 +25,11 @@ func (c *examiner) facts() {
 	if c.tx.Whole() {
 		c.rates()
 	}
+}
+
+// files reports whether the transaction may go to an authority at all.
+func (c *examiner) files() bool {
+	return c.pack.Connect != nil && (c.pack.Files == nil || c.pack.Files(nil, c.tx))
 }
 
 // numbered asks for a series, where the shape of the number was not refused itself.

@@ -14,6 +14,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/packtest"
 	"tributary/internal/country/world"
+	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
 
@@ -199,4 +200,42 @@ func TestAddressAlonePassesTheSuite(t *testing.T) {
 	}
 	packtest.Exercise(t, pack, packtest.Options{Name: "plain", Cases: belgian(t), Credentials: token, Immediate: true,
 		Identity: country.Identity{Secrets: map[string]string{"driver": "plain"}}})
+}
+
+// A company that wants its invoices sent in a form that does not travel is told
+// when it is onboarded.
+func TestFormatsThatDoNotTravelAreRefusedAtOnboarding(t *testing.T) {
+	for format, refused := range map[string]bool{"AUTO": false, "PEPPOL_UBL": false, "XRECHNUNG_UBL": false, "XRECHNUNG_CII": false, "ZUGFERD": true, "NONE": true} {
+		s := company("DE")
+		s.Settings["format"] = format
+		found := slices.ContainsFunc(packOf(t, "DE").CheckCompany(s, country.Credentials{}), func(f fault.Fault) bool {
+			return f.Field == "settings.delivery" && f.Code == fault.ValidationMatchInvalid
+		})
+		if found != refused {
+			t.Errorf("%s: %v", format, found)
+		}
+		s.Settings["delivery"] = "none"
+		if faults := packOf(t, "DE").CheckCompany(s, country.Credentials{}); len(faults) > 0 {
+			t.Errorf("%s without delivery: %v", format, faults)
+		}
+	}
+}
+
+// XRechnung in CII travels as well, under a type of its own.
+func TestCrossIndustryInvoicesTravel(t *testing.T) {
+	pack := packOf(t, "DE")
+	w := wireTo(t, pack, nil)
+	d := draft(t, "DE", "R-1", func(tx *transaction.Transaction) {
+		tx.Customer = &transaction.Party{LegalName: "Bundesamt", Type: transaction.Business, EntityNumber: "04011000-1234512345-06",
+			Address: &transaction.Address{CountryCode: "DE", City: "Bonn", PostalCode: "53111", AddressLine1: "Am Markt 2"}}
+	})
+	d.Supplier.Settings["format"] = "XRECHNUNG_CII"
+	f, err := w.channel.Prepare(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.channel.Send(t.Context(), []country.Filing{f}, token)
+	if err != nil || r[0].Outcome != country.Accepted || w.held(t) != 1 || !bytes.Contains(f.Extra, []byte("CrossIndustryInvoice")) {
+		t.Errorf("%+v %v", r, err)
+	}
 }
