@@ -30,8 +30,9 @@ type batch struct {
 	evidence  []func(tx *db.Tx) error
 	chain     country.Link // the head, once read
 	chainRead bool
-	head      int64   // position of the head as stored
-	numbers   numbers // of the endpoint's sequence, drawn and not given out
+	head      int64           // position of the head as stored
+	enlisted  map[string]bool // operations that are in a period already; nil: nobody has looked
+	numbers   numbers         // of the endpoint's sequence, drawn and not given out
 }
 
 // outcome is how an operation ends.

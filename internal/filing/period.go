@@ -71,13 +71,34 @@ func readEntry(r db.Reader, saleID string) (*entry, error) {
 	return e, nil
 }
 
-// enlisted reports whether an operation was enlisted, or changed an entry, before.
-func enlisted(r db.Reader, id string) (yes bool, err error) {
-	err = r.Row("SELECT EXISTS (SELECT 1 FROM period_entries WHERE operation_id = $1) OR EXISTS (SELECT 1 FROM period_changes WHERE operation_id = $1)", id).Scan(&yes)
-	if err != nil {
-		return false, fmt.Errorf("look for %s among the enlisted: %w", id, err)
+// enlistedBefore reports whether an operation was enlisted, or changed an entry,
+// when it was worked before. All of the batch are asked about in one read.
+func (b *batch) enlistedBefore(ctx context.Context, o *operation) (bool, error) {
+	if b.enlisted != nil {
+		return b.enlisted[o.id], nil
 	}
-	return yes, nil
+	found, ids := map[string]bool{}, make([]string, len(b.ops))
+	for i, o := range b.ops {
+		ids[i] = o.id
+	}
+	err := b.db.Read(ctx, func(r db.Reader) error {
+		rows, err := r.Query("SELECT operation_id FROM period_entries WHERE "+b.db.In("operation_id", "$1")+
+			" UNION ALL SELECT operation_id FROM period_changes WHERE "+b.db.In("operation_id", "$1"), db.Strings(ids))
+		if err != nil {
+			return err
+		}
+		return rows.Each(func(scan func(...any) error) error {
+			var id string
+			err := scan(&id)
+			found[id] = true
+			return err
+		})
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for those that are enlisted: %w", err)
+	}
+	b.enlisted = found
+	return found[o.id], nil
 }
 
 // inPeriod tells a correction where its original stands in a period. False: a
@@ -119,11 +140,8 @@ func (b *batch) gather(ctx context.Context, o *operation) (goOn bool, err error)
 	if o.kind == transaction.Period {
 		return b.assemble(ctx, o)
 	}
-	var before bool
-	if err := b.db.Read(ctx, func(r db.Reader) (err error) {
-		before, err = enlisted(r, o.id)
-		return err
-	}); err != nil {
+	before, err := b.enlistedBefore(ctx, o)
+	if err != nil {
 		return false, err
 	}
 	if before {

@@ -330,3 +330,30 @@ func TestAPeriodClosesAtMidnightOfItsSupplier(t *testing.T) {
 		same(t, "filed", fmt.Sprint(filed), "[D20000101-EUR-1 2000-01-02 00:00 D20000101-EUR-2 2000-01-03 00:00]")
 	})
 }
+
+// A sale whose process is killed between its entry and its end is enlisted once:
+// the entry has decided, whatever the company's settings say by then.
+func TestASaleKilledAfterItWasEnlistedIsInItsPeriodOnce(t *testing.T) {
+	t.Parallel()
+	a := newAuthorities(t)
+	s := a.Setup()
+	s.Documents = "file://" + t.TempDir()
+	url := dbtest.SQLiteURL(t)
+	var supplier string
+	t.Run("furnish", func(t *testing.T) { // whose end closes the database
+		supplier = newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Supplier(byNumber, "s1", gathers(country.Daily))
+	})
+	sale := killAt(t, errand{Database: url, Simulators: a.URL, Documents: s.Documents, Point: "prepared", Body: invoice(byNumber, supplier, "t1").Body(t)})
+
+	d := dbtest.Open(t, db.Config{URL: url})
+	n := newNode(t, d, s)
+	same(t, "stage after the kill", n.Stage(sale), string(filing.Received))
+	same(t, "entries after the kill", one[int64](t, d, "SELECT count(*) FROM period_entries"), 1)
+	execSQL(t, d, `UPDATE companies SET profile = replace(CAST(profile AS TEXT), '"period":"daily"', '"period":"none"')`)
+	same(t, "companies that gather no more", one[int64](t, d, `SELECT count(*) FROM companies WHERE profile LIKE '%"period":"none"%'`), 1)
+	n.Start()
+	n.Succeeds(sale, fault.WaitsForPeriod)
+	closeAll(t, d)
+	holds(n, a, "D20260301-EUR-1 PERIOD 22710")
+	same(t, "sales", one[int64](t, d, "SELECT sales FROM periods"), 1)
+}

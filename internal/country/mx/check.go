@@ -71,6 +71,7 @@ func checks(cat *catalog) []country.Check {
 		received,
 		one(func(c *checker) { c.customer(c.in.Transaction.Customer) }, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name"),
 		one(func(c *checker) { c.money(c.in.Transaction) }, "exchange_rate"),
+		one(func(c *checker) { c.number(c.in.Transaction.Number) }, "transaction_number"),
 		one(func(c *checker) { c.payments(c.in.Transaction.Payments) }, "payments.*.code", "payments.*.type"),
 		one(func(c *checker) { c.public() }, append(lines, "customer.legal_name", "payments.*.code", "payments.*.type")...),
 		one(func(c *checker) { c.guesses() }, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name", "payments"),
@@ -148,6 +149,13 @@ func (c *checker) use(p *transaction.Party, rfc string) {
 		c.add(field, fault.FieldNotValid, "is not a use of SAT's catalogue: %s", strings.Join(satwire.Uses(), ", "))
 	case !useFits(p.TaxUse, rfc, registered(p, rfc, satwire.TypeIncome, "").regime):
 		c.add(field, fault.ValidationMatchInvalid, "is a use that the customer's regime does not have")
+	}
+}
+
+// number checks that a long one can be cut into Serie and Folio.
+func (c *checker) number(number string) {
+	if serie, folio := split(number); serie != strings.TrimSpace(serie) || folio != strings.TrimSpace(folio) {
+		c.add("transaction_number", fault.FieldNotValid, "must not have a blank before or behind its last %d characters, where Serie ends and Folio begins", folioMax)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
+	"errors"
 	"math/big"
 	"slices"
 	"strings"
@@ -222,4 +224,34 @@ func TestDiscountsNeverChangeWhatIsOwed(t *testing.T) {
 			rt.Fatalf("%+v\n%s", r.Faults, f.Report)
 		}
 	})
+}
+
+// A number that SAT's schema would change is refused when it is submitted: the
+// voucher would bear another one.
+func TestNumbersWithOddBlanksAreRefused(t *testing.T) {
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{pack()}, Simulators: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer atlas.Close()
+	long := strings.Repeat("A", 4) + " " + strings.Repeat("B", 40)
+	for number, fine := range map[string]bool{
+		"A-1": true, "A 1": true, "FOLIO 2026 7": true, "Ñandú/7": true, "AAAA" + strings.Repeat("B", 40): true, "AAA A" + strings.Repeat("B", 40): true,
+		"A  1": false, "A\u00a01": false, "A\u20091": false, "A\u200b1": false, "A\u30001": false, "A|1": false, "A\ufeff1": false,
+		long: false, "AAAA" + " " + strings.Repeat("B", 39): false,
+	} {
+		body := map[string]any{"country_code": "MX", "currency_code": "MXN", "transaction_id": "t", "transaction_number": number, "transaction_date": now.Add(-time.Minute).Format(time.RFC3339),
+			"supplier": map[string]any{"id": "s1"}, "payments": []any{map[string]any{"type": "CASH", "amount": 11600}},
+			"items": []any{map[string]any{"number": 1, "name": "Té", "quantity": 1, "unit_price": 11600, "tax_breakdowns": []any{map[string]any{"rate": 16, "regime": "VAT"}}}}}
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = country.Examine(transaction.Invoice, text, country.Terms{Atlas: atlas, Now: now, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }})
+		var told *fault.Error
+		refused := errors.As(err, &told) && slices.ContainsFunc(told.Faults, func(f fault.Fault) bool { return f.Field == "transaction_number" && f.Code == fault.FieldNotValid })
+		if refused == fine || fine && err != nil {
+			t.Errorf("%q: %v", number, err)
+		}
+	}
 }

@@ -120,6 +120,11 @@ func facts() country.Facts {
 // rfcText is how people write an RFC, with separators or the country's letters.
 const rfcText = `(?i)^(MX)?([A-Z&Ñ][ ./-]*){3,4}([0-9][ ./-]*){6}([A-Z0-9][ ./-]*){3}$`
 
+// numberText is a number that a voucher repeats as it is. Serie and Folio are
+// what is before the last forty characters and those: neither may begin or end
+// with a blank.
+const numberText = `^[^|\pZ\pC]+( [^|\pZ\pC]+)*$`
+
 // withRFC is met by customers who are on SAT's file: the RFCs of the public and
 // of foreigners are nobody's.
 func withRFC() []country.Condition {
@@ -144,7 +149,9 @@ func patterns() []country.PatternRule {
 		{Field: "items.*.code", Pattern: country.Matching(`^[0-9]{8}$`), Example: productNone, Reason: "a key of c_ClaveProdServ, " + productNone + " where none fits"},
 		{Field: "payments.*.code", Pattern: country.Matching(`^((PUE|PPD)(:[0-9]{2})?|[0-9]{2})$`), Example: "PUE", Reason: "the method, or either with a form of payment like PUE:03, or the form alone"},
 	}
-	for _, field := range []string{"transaction_number", "customer.legal_name", "customer.tax_information.tax_number", "items.*.name", "items.*.description", "items.*.unit", "items.*.ean"} {
+	list = append(list, country.PatternRule{Field: "transaction_number", Pattern: country.Matching(numberText), Example: "A 1",
+		Reason: "no character |, no blanks but single spaces inside, and no invisible characters: SAT's schema draws blanks together, and the voucher would have another number"})
+	for _, field := range []string{"customer.legal_name", "customer.tax_information.tax_number", "items.*.name", "items.*.description", "items.*.unit", "items.*.ean"} {
 		list = append(list, country.PatternRule{Field: field, Pattern: country.Matching(`^[^|]*$`), Example: "a", Reason: "no character |, which separates the parts of the original string"})
 	}
 	return list
