@@ -80,6 +80,22 @@ func TestAReceiverThatFailsOpensItsBreakerOnThePages(t *testing.T) {
 	}
 }
 
+// A login is good today; the page says until when the authority takes it, and
+// what is needed then.
+func TestLoginsThatAnAuthorityStopsTakingShowTheirEnd(t *testing.T) {
+	h := build(t, dbtest.SQLite(t))
+	_, err := h.companies.Ensure(t.Context(), clientID, onboarding.NewCompany{
+		ExternalID: "shop-3", CountryCode: "IE", LanguageCode: "en", LegalName: "Signed In Ltd", TaxNumber: "IE6388047V", TaxRegime: transaction.VAT,
+		Address:     transaction.Address{CountryCode: "IE", City: "Dublin", PostalCode: "D01 F5P2", AddressLine1: "2 Sample Street"},
+		Credentials: country.Credentials{Secret: "a-token-of-theirs"},
+	})
+	must(t, err)
+	page := h.as(operator.Admin).get("/suppliers?ending=3650&country=IE") // it is among those that end
+	if !strings.Contains(page, "Signed In Ltd") || !strings.Contains(page, "until 2035-12-31") || !strings.Contains(page, "then a certificate is needed") || strings.Contains(page, "a-token") {
+		t.Errorf("a login's end is not shown:\n%s", gist(page))
+	}
+}
+
 func TestCredentialsShowTheirEndAndNothingElse(t *testing.T) {
 	h := build(t, dbtest.SQLite(t))
 	file, secretWord, err := identity.Test("XX987654321", "Certified Ltd", time.Now())
