@@ -127,7 +127,9 @@ func TestWatchSeesABrokenCall(t *testing.T) {
 }
 
 // TestSumsOfADocumentAreThoseOfTheTransaction holds for any lines: what the
-// columns say adds up to the totals, in credits with the sign turned.
+// columns say adds up to the totals, in credits with the sign turned. At 4 % of a
+// price with tax both net and tax can end in half a grosz: then the tax, which the
+// law takes directly, is a grosz more than in the totals.
 func TestSumsOfADocumentAreThoseOfTheTransaction(t *testing.T) {
 	ch := connect(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -173,7 +175,14 @@ func TestSumsOfADocumentAreThoseOfTheTransaction(t *testing.T) {
 				rt.Fatalf("P_15 is %s, the total %d", m[2], d.Totals.Gross)
 			}
 		}
-		if net != sign*d.Totals.Net || tax != sign*d.Totals.Tax || lineTax != tax {
+		var halves int64
+		for i := range d.Transaction.Items {
+			entry := d.Transaction.Items[i].Taxes[0]
+			if gross := d.Totals.Lines[i].Gross; entry.Rate.String() == "4" && entry.Mode != transaction.Added && gross%26 != 0 && gross%13 == 0 {
+				halves += gross / max(gross, -gross)
+			}
+		}
+		if net != sign*(d.Totals.Net-halves) || tax != sign*(d.Totals.Tax+halves) || lineTax != tax {
 			rt.Fatalf("net %d, tax %d and %d by lines; totals %+v\n%s", net, tax, lineTax, d.Totals, f.Report)
 		}
 	})
