@@ -10,6 +10,7 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/filing"
+	"tributary/internal/inbox"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
 )
@@ -99,6 +100,9 @@ func (r *retirement) step(ctx context.Context, after string) (aged filing.Aged, 
 			return err
 		}
 		if documents, err = r.cfg.Documents.Drop(tx, r.client.ID, aged.Expired); err != nil {
+			return err
+		}
+		if err := inbox.Retire(tx, r.cfg.DB, aged.Expired); err != nil {
 			return err
 		}
 		return r.cfg.Filing.Retire(tx, aged.Expired)

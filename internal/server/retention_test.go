@@ -133,6 +133,12 @@ func TestRecordsAreDestroyedAfterTheirYears(t *testing.T) {
 		eventually(t, "the index knows the outcome", func() bool {
 			return p.count(t, "SELECT count(*) FROM search_cursors WHERE name = 'settled' AND position <> ''") > 0
 		})
+		if err := p.DB().Write(t.Context(), func(tx *db.Tx) error { // what the authority said of it by itself
+			return tx.Insert("inbox_messages", "message_id,endpoint,country,live,name,handle,receipt,raw,received_at,operation_id,taken_at",
+				[]any{"m-1", "XX.test", "XX", false, "notice-1", "h", `{"Receipt":{"Number":"` + name + `"}}`, []byte(name), 1, operation, 2})
+		}); err != nil {
+			t.Fatal(err)
+		}
 		history := string(c.want(t, http.StatusOK, "GET", "/v1/transactions/history/retired-1", nil).body)
 
 		p.newYear(10) // ten full years are not over before the end of the tenth
@@ -180,6 +186,9 @@ func (p *program) nothingLeft(t *testing.T, operation, canary string) {
 		if n := p.count(t, "SELECT count(*) FROM "+table+" WHERE operation_id = $1", operation); n != 0 {
 			t.Errorf("%s has %d rows of it", table, n)
 		}
+	}
+	if n := p.count(t, "SELECT count(*) FROM inbox_messages WHERE operation_id = $1 AND length(raw) = 0 AND receipt = '{}' AND name <> ''", operation); n != 1 {
+		t.Error("of the authority's message there is more left than its name, or less")
 	}
 	if n := p.count(t, "SELECT count(*) FROM filings WHERE operation_id = $1 AND length(report) = 0 AND receipt IS NULL AND document IS NULL AND length(sha256) = 64", operation); n != 1 {
 		t.Error("of the filing there is more left than its hash, or less")
