@@ -23,7 +23,7 @@ func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
 	b.await("/transactions/"+ended, "It succeeded", "delivered")
 	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
 	stuck := h.submit("INV-1")
-	b.await("/transactions/"+stuck, "Retry now")
+	b.await("/transactions/"+stuck, "1 failed call", "Retry now") // not while a call is under way
 	list := b.get("/transactions")
 	for _, id := range []string{ended, stuck} {
 		if !strings.Contains(list, `name="o" value="`+id+`" form="choose"`) {
