@@ -12,10 +12,12 @@ import (
 )
 
 // fastBinary is the program at the speed at which it is shipped, with its kill
-// points if the tests have them. The tests whose subject is load and timing run
-// it: with the race detector the machine would be busy with the detector and
-// hardly anything would be under way when a kill comes. Races are looked for
-// by the tests that start the test binary itself.
+// points if the tests have them. Most tests of this package start it: their
+// subject is what a flag, a command or a page does, and with the race detector
+// they made up half of the suite's time. Races of the running program are
+// looked for where most happens at once, by those that start the test binary
+// itself (a soak under load, a client whose keys are rotated under load), and by
+// the tests of internal/server, which run the whole of it.
 func fastBinary(t *testing.T) string {
 	t.Helper()
 	if !raceDetector {

@@ -237,7 +237,7 @@ func newCheckout(t *testing.T) *checkout {
 	if err := os.MkdirAll(filepath.Join(s.dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	shim := "#!/bin/sh\n" + childEnv + "=1 exec '" + os.Args[0] + "' \"$@\"\n"
+	shim := "#!/bin/sh\n" + childEnv + "=1 exec '" + fastBinary(t) + "' \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(s.dir, "bin", "tributary"), []byte(shim), 0o700); err != nil {
 		t.Fatal(err)
 	}

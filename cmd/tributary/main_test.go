@@ -54,7 +54,7 @@ type process struct {
 // start runs the program; it is killed when the test ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	return begin(t, child(os.Args[0], args...))
+	return begin(t, child(fastBinary(t), args...))
 }
 
 // child is a command that runs the program from a binary: the test binary or

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // configuration names is where its notifications may go, and nobody else's; it
 // counts when an address is saved and when it is called.
 func TestPrivateNetworksOpenToOneClient(t *testing.T) {
-	s := newStage(t, os.Args[0], 0, false)
+	s := newStage(t, fastBinary(t), 0, false)
 	book := []string{"--database", s.database, "--master-key", s.masterKey()}
 	configure := func(more ...string) (int, string, string) {
 		return call(t, append(append([]string{"client", "configure", "crash"}, book...), more...)...)

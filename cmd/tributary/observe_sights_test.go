@@ -526,7 +526,7 @@ func (o *observatory) serve(name string, flags ...string) *service {
 		args = append(args, "--data", s.dir, "--master-key", "file:"+o.masterKey())
 	}
 	s.dir = flagOf(args, "--data")
-	s.run(begin(o.t, child(os.Args[0], args...)))
+	s.run(begin(o.t, child(fastBinary(o.t), args...)))
 	return s
 }
 
@@ -751,7 +751,7 @@ func (o *observatory) verified(flags ...string) string {
 // received starts a receiver and answers what a notification gets there that is
 // signed in a header.
 func (o *observatory) received(at, header string, flags ...string) string {
-	p := begin(o.t, child(os.Args[0], append([]string{"listen", "--api-key", fullKey, "--listen", at}, flags...)...))
+	p := begin(o.t, child(fastBinary(o.t), append([]string{"listen", "--api-key", fullKey, "--listen", at}, flags...)...))
 	defer p.kill()
 	s := &service{o: o, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 	status, fresh := 0, strings.Replace(notification, "2026-01-31T10:00:00Z", time.Now().UTC().Format("2006-01-02T15:04:05Z"), 1)

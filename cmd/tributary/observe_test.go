@@ -186,7 +186,7 @@ func (o *observatory) demo(name string, flags []string, env []string, file map[s
 	if file != nil {
 		args = append(args, "--config", configFile(o.root, file))
 	}
-	cmd := child(os.Args[0], args...)
+	cmd := child(fastBinary(o.root), args...)
 	cmd.Env = append(cmd.Env, env...)
 	s.run(begin(o.root, cmd))
 	s.key = regexp.MustCompile(`API key +(\S+)`).FindStringSubmatch(s.p.output())[1]
