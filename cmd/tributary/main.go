@@ -40,6 +40,7 @@ type program struct {
 	Key           keyCommand           `cmd:"" help:"API keys of a client."`
 	WebhookSecret webhookSecretCommand `cmd:"" name:"webhook-secret" help:"Secrets of a client's Standard Webhooks."`
 	Authority     authorityCommand     `cmd:"" help:"Authorities: their addresses, and who we are there."`
+	Audit         auditCommand         `cmd:"" help:"The audit logs of clients and operators."`
 	Operator      operatorCommand      `cmd:"" help:"People who use the console."`
 	MasterKey     masterKeyCommand     `cmd:"" name:"master-key" help:"The key that seals all others."`
 	Simulate      simulateCommand      `cmd:"" help:"Run the simulated authorities alone."`

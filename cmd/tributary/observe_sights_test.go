@@ -111,6 +111,7 @@ var elsewhere = map[string]string{
 	"own":              "internal/recovery TestAChainIsNotRenamedSilently",
 	"anew":             "internal/recovery TestAChainIsNotRenamedSilently",
 	"callbacks":        "internal/server TestAnAuthorityCallsBack",
+	"audit-heads":      "internal/server TestHeadsAreWrittenOutsideAndFindWhatWasCutOff",
 	"operator-mfa":     "cmd/tributary TestOperatorMFAIsAskedForByTheProgram",
 	"callbacks-url":    "internal/server TestTheAddressForCallbacksIsTheOneGiven",
 }

@@ -29,14 +29,25 @@ type operatorCommand struct {
 	Audit    operatorAudit    `cmd:"" help:"Verify and print what operators did."`
 }
 
-// operatorFlags say which database a command works on; no master key is needed.
+// operatorFlags say which database a command works on. With the master key what
+// a command does is authenticated in the log; without it it is done all the
+// same, and the next entry of the service covers it.
 type operatorFlags struct {
 	bookFlags
 }
 
 func (f *operatorFlags) with(c *command, do func(ctx context.Context, d *db.DB, o *operator.Operators) error) error {
 	return f.withDatabase(c, func(ctx context.Context, d *db.DB) error {
-		return do(ctx, d, operator.New(operator.Config{DB: d, Log: c.log}))
+		var key *account.AuditKey
+		if master, err := secret.OpenMaster(masterOf(&f.bookFlags)); err == nil {
+			key = account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+			if err := key.Load(ctx); err != nil {
+				return err
+			}
+		} else if f.MasterKey != "" {
+			return fmt.Errorf("--master-key: %w", err)
+		}
+		return do(ctx, d, operator.New(operator.Config{DB: d, Audit: key, Log: c.log}))
 	})
 }
 

@@ -61,6 +61,7 @@ type commonFlags struct {
 	OIDCClientSecret     string        `help:"Our secret at the provider; better in a file." placeholder:"SECRET" name:"oidc-client-secret"`
 	OIDCClientSecretFile string        `help:"File with that secret." placeholder:"FILE" name:"oidc-client-secret-file"`
 	OperatorMFA          string        `help:"Second factor of operators who sign in with a password: off asks those who have one, required lets nobody in without." enum:"off,required" default:"off" name:"operator-mfa"`
+	AuditHeads           string        `help:"Where the signed heads of the audit logs are kept, once a day: file:///FOLDER, s3://BUCKET or https://LISTENER, out of reach of who writes the database." placeholder:"URL" name:"audit-heads"`
 	CallbacksURL         string        `help:"Where authorities reach the listener of --callbacks, on this node or another; default: the name that authority set gave it." placeholder:"URL" name:"callbacks-url"`
 	VIES                 string        `help:"Base address of the VAT register." placeholder:"URL" name:"vies"`
 	Restored             bool          `help:"The database is a restored backup: accept transactions only after the authorities were asked what it does not know."`
@@ -73,7 +74,7 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase, AuthoritySlots: f.AuthoritySlots, Backlog: f.Backlog,
 		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, AdminURL: f.AdminURL,
 		VIES: f.VIES, CallbacksURL: f.CallbacksURL, Log: c.log, Version: versionText(), Restored: f.Restored,
-		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID}, MFA: f.OperatorMFA == "required",
+		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID}, MFA: f.OperatorMFA == "required", AuditHeads: f.AuditHeads,
 	}
 	var err error
 	if cfg.AdminToken, err = secretFrom("admin-token", f.AdminToken, f.AdminTokenFile); err != nil {

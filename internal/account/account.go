@@ -57,6 +57,7 @@ type Options struct {
 	CheckURL func(address string, allow []netip.Prefix) (string, error)
 	Events   []string       // the event types a webhook may be configured for
 	Atlas    *country.Atlas // nil: any ISO country can be enabled
+	Audit    *AuditKey      // nil: entries of the audit log are not authenticated
 	Failures FailureLimit   // zero: failed authentication is not limited
 }
 
@@ -68,6 +69,7 @@ type Accounts struct {
 	log      *slog.Logger
 	rules    rules
 	failures *failures
+	audit    *AuditKey
 
 	book     atomic.Pointer[book]
 	turn     chan struct{} // one refresh at a time
@@ -91,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Accounts, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &Accounts{
-		db: o.DB, master: o.Master, alerts: o.Alerts, log: o.Log,
+		db: o.DB, master: o.Master, alerts: o.Alerts, log: o.Log, audit: o.Audit,
 		rules: rules{checkURL: o.CheckURL, events: o.Events, atlas: o.Atlas},
 		turn:  make(chan struct{}, 1), unknown: newUnknownKids(),
 		sealers: map[dataKey]*secret.Sealer{}, texts: map[digest]secret.Secret{}, logos: newRecent[[]byte](logosKept),

@@ -64,6 +64,7 @@ type Entry struct {
 
 	before, after digest // hashes of the subject's stored state
 	prev, hash    digest
+	mac           []byte // by the audit key; nil: without one
 }
 
 // MarshalJSON writes hashes in hexadecimal.
@@ -88,14 +89,14 @@ func (e Entry) Hash() string { return hex.EncodeToString(e.hash[:]) }
 
 func (e *Entry) row() []any {
 	return []any{e.ClientID, e.Seq, db.Micros(e.At), e.Actor.Name, e.Actor.Kid, e.Actor.IP, e.Action, e.Subject,
-		e.before[:], e.after[:], e.prev[:], e.hash[:]}
+		e.before[:], e.after[:], e.prev[:], e.hash[:], e.mac}
 }
 
 func scanEntry(scan func(...any) error) (Entry, error) {
 	var e Entry
 	var at int64
 	var before, after, prev, hash []byte
-	err := scan(&e.ClientID, &e.Seq, &at, &e.Actor.Name, &e.Actor.Kid, &e.Actor.IP, &e.Action, &e.Subject, &before, &after, &prev, &hash)
+	err := scan(&e.ClientID, &e.Seq, &at, &e.Actor.Name, &e.Actor.Kid, &e.Actor.IP, &e.Action, &e.Subject, &before, &after, &prev, &hash, &e.mac)
 	e.At = db.FromMicros(at)
 	for _, h := range []struct {
 		to   *digest
@@ -172,9 +173,9 @@ type Break struct {
 
 // VerifyAudit walks a client's log and reports the first break: an entry that
 // was changed, removed, inserted or reordered, a tail that was cut off, or a
-// configuration, key or data key that was changed past the log. Whoever can
-// rewrite every table can rewrite the whole log as well; against that, compare
-// Head with one kept elsewhere.
+// configuration, key or data key that was changed past the log, or one that was
+// not written by who holds the audit key. What whoever owns the database cut off
+// at the end is found by heads kept outside: see [Accounts.Against].
 func (a *Accounts) VerifyAudit(r db.Reader, clientID string) (Verdict, error) {
 	v := Verdict{ClientID: clientID}
 	rows, err := r.Query(auditSQL, clientID)
@@ -188,7 +189,11 @@ func (a *Accounts) VerifyAudit(r db.Reader, clientID string) (Verdict, error) {
 		if err != nil || v.Broken != nil {
 			return err
 		}
-		if why := e.follows(&last, states[e.Subject]); why != "" {
+		why := e.follows(&last, states[e.Subject])
+		if why == "" {
+			why = a.audit.Wrong(clientScope(clientID), Proven{Hash: e.hash[:], MAC: e.mac, At: e.At, Must: true})
+		}
+		if why != "" {
 			v.Broken = &Break{Seq: e.Seq, Reason: why}
 			return nil
 		}

@@ -83,12 +83,40 @@ func TestTheAuditLogRefusesToBeChanged(t *testing.T) {
 	})
 }
 
+func TestAClientsLogNeedsTheAuditKey(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		disarm(t, d)
+		master := masterFile(t)
+		key := account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+		if err := key.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n := open(t, d, func(o *account.Options) { o.Master, o.Audit = master, key })
+		eventful(t, n, "acme")
+		eventful(t, n, "other")
+		if v := n.verdict(t, "acme"); v.Broken != nil {
+			t.Fatalf("before: %+v", v.Broken)
+		}
+		for sql, why := range map[string]string{
+			"UPDATE account_audit SET mac = NULL WHERE client_id = 'acme' AND seq = 3":                                                                          "holds the audit key",
+			"UPDATE account_audit SET mac = (SELECT o.mac FROM account_audit o WHERE o.client_id = 'other' AND o.seq = 3) WHERE client_id = 'acme' AND seq = 3": "another key",
+		} {
+			if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec(sql) }); err != nil {
+				t.Fatal(err)
+			}
+			if v := n.verdict(t, "acme"); v.Broken == nil || v.Broken.Seq != 3 || !strings.Contains(v.Broken.Reason, why) {
+				t.Errorf("%s: %+v", sql, v.Broken)
+			}
+		}
+	})
+}
+
 // Somebody with every right on the database removes the triggers first.
 func TestTamperingIsFoundAtItsPlace(t *testing.T) {
 	copyOf := func(seq, columns string) string {
 		return "INSERT INTO account_audit SELECT client_id, " + seq + ", " + columns + " FROM account_audit WHERE client_id = 'acme' AND seq = 7"
 	}
-	const rest = "at, actor, actor_kid, actor_ip, action, subject, after_hash, after_hash, hash, hash"
+	const rest = "at, actor, actor_kid, actor_ip, action, subject, after_hash, after_hash, hash, hash, mac"
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		disarm(t, d)
 		for name, c := range map[string]struct {

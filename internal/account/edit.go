@@ -24,6 +24,7 @@ type edit struct {
 	head     digest
 	keys     []Key
 	entries  []Entry
+	audit    *AuditKey
 }
 
 // change edits an existing client.
@@ -49,6 +50,7 @@ func (a *Accounts) edit(ctx context.Context, by Actor, clientID string, fn func(
 		if err != nil {
 			return err
 		}
+		e.audit = a.audit
 		if err := fn(e); err != nil {
 			return err
 		}
@@ -103,6 +105,7 @@ func (e *edit) finish() error {
 		entry.Seq, entry.prev = seq, head
 		head = entry.compute()
 		entry.hash = head
+		entry.mac = e.audit.Sum(clientScope(e.clientID), head[:])
 		rows[i] = entry.row()
 	}
 	if err := e.tx.Insert("account_audit", auditColumns, rows...); err != nil {

@@ -25,6 +25,8 @@ const (
 
 	OperatorFactors = "operator_factors" // seals second factors of operators
 
+	AuditLogs = "audit_logs" // authenticates entries and signs heads
+
 	previousSuffix = ".previous"
 )
 

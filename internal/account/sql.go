@@ -4,7 +4,7 @@ package account
 
 const (
 	keyColumns        = "kid, state, digest, created_at, promoted_at, revoked_at"
-	auditColumns      = "client_id, seq, at, actor, actor_kid, actor_ip, action, subject, before_hash, after_hash, prev_hash, hash"
+	auditColumns      = "client_id, seq, at, actor, actor_kid, actor_ip, action, subject, before_hash, after_hash, prev_hash, hash, mac"
 	newClientColumns  = "client_id, live, config, created_at, updated_at, version, logo"
 	newKeyColumns     = "kid, client_id, state, digest, sealed, created_at, promoted_at"
 	newDataKeyColumns = "client_id, purpose, wrapped, created_at"
@@ -25,6 +25,12 @@ const (
 	setLogoSQL    = "UPDATE clients SET logo = $1 WHERE client_id = $2"
 	moveHeadSQL   = `UPDATE clients SET version = $1, updated_at = $2, audit_seq = $3, audit_hash = $4
 		WHERE client_id = $5 AND audit_seq = $6`
+)
+
+// Heads of audit logs.
+const (
+	headsSQL     = "SELECT client_id, audit_seq, audit_hash FROM clients WHERE audit_seq > 0 ORDER BY client_id"
+	entryHashSQL = "SELECT hash FROM account_audit WHERE client_id = $1 AND seq = $2"
 )
 
 // Keys.

@@ -35,6 +35,7 @@ const (
 	CredentialsExpiring1d   Name = "credentials_expiring_1d"
 	AuthFailuresSpike       Name = "auth_failures_spike"
 	AuditBroken             Name = "audit_broken"
+	AuditHeadsFailed        Name = "audit_heads_failed"
 	SigningKeyMissing       Name = "signing_key_missing"
 	KeyServiceToken         Name = "key_service_token"
 	ClockSkew               Name = "clock_skew"
@@ -114,8 +115,10 @@ var meanings = []Meaning{
 		"Ask the client for a new one now; for an authority `tributary authority set CC.live --certificate P12`."},
 	{AuthFailuresSpike, "service", "Unusually many requests came with a wrong API key.",
 		"Find the addresses in the log: a client with an old key, or somebody guessing."},
-	{AuditBroken, "client", "The audit log of a client does not verify: a row was changed, removed or forged.",
+	{AuditBroken, "log", "The audit log of a client or of the operators does not verify: an entry was changed, removed or forged, or is not what heads kept outside know.",
 		"Treat it as an intrusion: compare with a backup, revoke the client's keys."},
+	{AuditHeadsFailed, "heads", "The heads of the audit logs cannot be written outside, or the last ones cannot be read; logs that are cut off meanwhile are not found.",
+		"Look at the folder, store or listener that --audit-heads names; it is tried again every hour."},
 	{KeyServiceToken, "master key", "The token with which the key service is asked is refused, or ends within a day and cannot be prolonged; afterwards nothing sealed opens.",
 		"Give the service a token that lasts (VAULT_TOKEN) and restart the nodes one by one; prefer a renewable, periodic one."},
 	{SigningKeyMissing, "client", "A client has no key that can sign its webhooks; deliveries wait.",

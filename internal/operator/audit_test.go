@@ -225,3 +225,43 @@ func TestGuessingRaisesOneAlert(t *testing.T) {
 		t.Errorf("raised %d times", times)
 	}
 }
+
+// noGuards takes away what the database itself does for the log: its owner can.
+func noGuards(t testing.TB, d *db.DB) {
+	t.Helper()
+	for _, name := range []string{"update", "delete"} {
+		sql := "DROP TRIGGER operator_audit_no_" + name
+		if d.Engine() == "postgres" {
+			sql += " ON operator_audit"
+		}
+		must(t, execSQL(t, d, sql))
+	}
+}
+
+func TestALogRewrittenByTheOwnerOfTheDatabaseDoesNotHold(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		key := account.NewAuditKey(account.ServiceKeys{DB: d, Master: newMaster(t)})
+		must(t, key.Load(t.Context()))
+		b := open(t, d, func(c *operator.Config) { c.Audit = key })
+		must(t, open(t, d).Record(t.Context(), account.Actor{Name: "command line"}, operator.Act{Action: "operator.created", Subject: "ana"}))
+		for _, name := range []string{"bea", "cid", "dan"} {
+			must(t, b.Record(t.Context(), admin(), operator.Act{Action: "key.revoked", Subject: name}))
+		}
+		if v := b.verdict(); v.Broken != nil || v.Entries != 4 {
+			t.Fatalf("before: %+v", v)
+		}
+		noGuards(t, d)
+		must(t, execSQL(t, d, "UPDATE operator_audit SET subject = 'nobody' WHERE seq = 1"))
+		must(t, d.Write(t.Context(), operator.Rehash))
+		if v := open(t, d).verdict(); v.Broken != nil {
+			t.Fatalf("without the key it is whole: %+v", v.Broken)
+		}
+		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "another key") {
+			t.Errorf("with the key: %+v", v.Broken)
+		}
+		must(t, execSQL(t, d, "UPDATE operator_audit SET mac = NULL"))
+		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "holds the audit key") {
+			t.Errorf("without its proofs: %+v", v.Broken)
+		}
+	})
+}

@@ -3,6 +3,8 @@ package operator
 import (
 	"encoding/base32"
 	"time"
+
+	"tributary/internal/db"
 )
 
 // HashCost reads the cost in a stored hash.
@@ -45,4 +47,23 @@ func PasskeyHolds(text, origin string, challenge []byte) bool {
 		}
 	}
 	return false
+}
+
+// Rehash is what whoever owns the database can do: make a changed log a whole
+// chain again, head and all.
+func Rehash(tx *db.Tx) error {
+	all, err := db.Collect(tx, scanEntry, auditSQL+" ORDER BY seq")
+	if err != nil {
+		return err
+	}
+	last := make([]byte, 32)
+	for i := range all {
+		e := &all[i]
+		e.prev = last
+		last = e.compute()
+		if err := tx.Exec("UPDATE operator_audit SET prev_hash = $1, hash = $2 WHERE seq = $3", e.prev, last, e.Seq); err != nil {
+			return err
+		}
+	}
+	return tx.Exec("UPDATE operator_audit_head SET seq = $1, hash = $2", int64(len(all)), last)
 }

@@ -70,7 +70,8 @@ type Config struct {
 	Limit  Limit         // of guessing; zero: the default
 	Cost   Cost          // of a password's hash; zero: the default
 
-	Second Second // what operators prove besides their password
+	Audit  *account.AuditKey // nil: entries of the audit log are not authenticated
+	Second Second            // what operators prove besides their password
 
 	// Device answers the key that signs what remembers a browser. It is asked when
 	// it is first needed. Nil: none is remembered.
@@ -85,6 +86,7 @@ type Operators struct {
 	hashing *hashing
 	guesses *guesses
 	device  func(context.Context) (secret.Secret, error)
+	audit   *account.AuditKey
 	second  Second
 	seconds *guesses // of second factors, by name
 }
@@ -95,7 +97,7 @@ func New(c Config) *Operators {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Operators{db: c.DB, alerts: c.Alerts, log: c.Log, hashing: newHashing(c.Cost), guesses: newGuesses(c.Limit, c.DB.Now), device: c.Device,
-		second: c.Second, seconds: newGuesses(secondLimit(), c.DB.Now)}
+		audit: c.Audit, second: c.Second, seconds: newGuesses(secondLimit(), c.DB.Now)}
 }
 
 // Operator is one of the people.

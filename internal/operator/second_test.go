@@ -21,15 +21,21 @@ import (
 // withSecond gives operators a master key to seal second factors with.
 func withSecond(t testing.TB, d *db.DB, required bool) func(*operator.Config) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "master")
-	must(t, secret.CreateMasterFile(path))
-	master, err := secret.OpenMaster("file:" + path)
-	must(t, err)
+	master := newMaster(t)
 	return func(c *operator.Config) {
 		c.Second = operator.Second{Required: required, AdminURL: origin, Sealer: func(ctx context.Context) (*secret.Sealer, error) {
 			return account.ServiceKeys{DB: d, Master: master}.Sealer(ctx, account.OperatorFactors)
 		}}
 	}
+}
+
+func newMaster(t testing.TB) *secret.Master {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "master")
+	must(t, secret.CreateMasterFile(path))
+	master, err := secret.OpenMaster("file:" + path)
+	must(t, err)
+	return master
 }
 
 // knocks signs in with a password and answers the half that waits.

@@ -34,9 +34,10 @@ const (
 
 // The audit log.
 const (
-	auditColumns = "seq, at, actor, actor_ip, action, subject, client_id, before, after, outcome, prev_hash, hash"
+	auditColumns = "seq, at, actor, actor_ip, action, subject, client_id, before, after, outcome, prev_hash, hash, mac"
 	auditSQL     = "SELECT " + auditColumns + " FROM operator_audit"
 	headSQL      = "SELECT seq, hash FROM operator_audit_head WHERE one = 1"
+	entryHashSQL = "SELECT hash FROM operator_audit WHERE seq = $1"
 	moveHeadSQL  = "UPDATE operator_audit_head SET seq = $1, hash = $2 WHERE one = 1 AND seq = $3"
 )
 

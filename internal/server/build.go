@@ -109,8 +109,15 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	s.auditKey = account.NewAuditKey(s.serviceKeys())
+	if err := s.auditKey.Load(ctx); err != nil {
+		return err
+	}
+	if s.heads, err = openHeads(s.cfg.AuditHeads); err != nil {
+		return err
+	}
 	s.accounts, err = account.Open(ctx, account.Options{
-		DB: s.db, Master: s.masterKey, Alerts: s.alerts, Log: s.cfg.Log, Metrics: s.metrics, Atlas: s.atlas,
+		DB: s.db, Master: s.masterKey, Audit: s.auditKey, Alerts: s.alerts, Log: s.cfg.Log, Metrics: s.metrics, Atlas: s.atlas,
 		CheckURL: checkURL(guarded), Events: webhook.EventTypes(), Failures: failureLimit(s.cfg.Demo),
 	})
 	return err
@@ -130,7 +137,14 @@ func OpenAccounts(ctx context.Context, cfg Config, d *db.DB, master *secret.Mast
 	if err != nil {
 		return nil, err
 	}
-	return account.Open(ctx, account.Options{DB: d, Master: master, Log: cfg.Log, Atlas: atlas, CheckURL: checkURL(guarded), Events: webhook.EventTypes()})
+	var audit *account.AuditKey
+	if master != nil {
+		audit = account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+		if err := audit.Load(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return account.Open(ctx, account.Options{DB: d, Master: master, Audit: audit, Log: cfg.Log, Atlas: atlas, CheckURL: checkURL(guarded), Events: webhook.EventTypes()})
 }
 
 func (s *Server) buildWebhooks(context.Context) error {

@@ -33,6 +33,7 @@ type Config struct {
 	Admin      string        // of console, metrics and pprof
 	AdminURL   string        // where browsers reach the console, for OIDC and secure cookies; empty: http:// and Admin
 	OIDC       OIDC          // zero: operators sign in with passwords alone
+	AuditHeads string        // where the heads of audit logs are kept: file:///DIR, s3://BUCKET, https://…; empty: nowhere
 	MFA        bool          // operators who sign in with a password need a second factor
 	Simulators string        // of the simulated authorities; demo only
 	Callbacks  string        // where authorities call us; empty: nowhere

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -51,3 +52,18 @@ func (s *Server) Alerts() *alert.Alerts { return s.alerts }
 
 // Check completes a configuration, or says what is wrong with it.
 func (c *Config) Check() error { return c.check() }
+
+// CheckLogs is the daily look at the audit logs.
+func (s *Server) CheckLogs(ctx context.Context) error { return s.checkLogs(ctx) }
+
+// Logs verifies the audit logs of a running program.
+func (s *Server) Logs() Logs { return s.logs() }
+
+// WriteHeads writes heads outside, whenever the last ones were.
+func (s *Server) WriteHeads(ctx context.Context) error {
+	text, at, err := s.logs().Heads(ctx)
+	if err != nil {
+		return err
+	}
+	return s.heads.put(ctx, at, "test", text)
+}

@@ -63,6 +63,8 @@ type Server struct {
 	packs     []country.Pack
 	atlas     *country.Atlas
 	masterKey *secret.Master
+	auditKey  *account.AuditKey
+	heads     *headsOutside
 	accounts  *account.Accounts
 	endpoints *endpoint.Endpoints
 	hooks     *webhook.Hooks
@@ -366,6 +368,7 @@ func (s *Server) Close() error {
 	if s.docs != nil {
 		err = errors.Join(err, s.docs.Close())
 	}
+	err = errors.Join(err, s.heads.close())
 	if s.sender != nil {
 		s.sender.Close()
 	}

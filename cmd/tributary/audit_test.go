@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/secret"
+)
+
+func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"master-key", "create", dir + "/master.key"}, {"migrate", "--database", "sqlite:" + dir + "/tributary.db"},
+		{"client", "create", "acme", "--name", "Acme", "--data", dir}, {"operator", "create", "ana", "--data", dir},
+	} {
+		if code, _, errs := call(t, args...); code != 0 {
+			t.Fatalf("%v: %d %s", args, code, errs)
+		}
+	}
+	code, out, errs := call(t, "audit", "verify", "--data", dir, "--json")
+	var said verified
+	if err := json.Unmarshal([]byte(out), &said); err != nil || code != 0 || said.Entries < 4 || said.Heads != 0 {
+		t.Fatalf("%d %s %s", code, out, errs)
+	}
+	d := dbtest.Open(t, db.Config{URL: "sqlite:" + dir + "/tributary.db", Guest: true})
+	master, err := secret.OpenMaster("file:" + dir + "/master.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+	if err := key.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	head := account.LogHead{Log: "operators"}
+	err = d.Read(t.Context(), func(r db.Reader) error {
+		return r.Row("SELECT seq, lower(hex(hash)) FROM operator_audit_head").Scan(&head.Seq, &head.Hash)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := func(name string, heads ...account.LogHead) string {
+		text, err := key.SignHeads(account.Heads{At: time.Now(), Logs: heads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := keep("tributary-audit-heads-1.jsonl", head)
+	if code, out, errs := call(t, "audit", "verify", good, "--data", dir); code != 0 || !strings.Contains(out, "heads kept outside  1") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+filepath.Dir(good), "--data", dir); code != 0 {
+		t.Errorf("%d %s", code, errs)
+	}
+	gone := keep("gone", head, account.LogHead{Log: "client acme", Seq: 99, Hash: head.Hash})
+	if code, _, errs := call(t, "audit", "verify", gone, "--data", dir); code != 1 || !strings.Contains(errs, "client acme breaks at entry 99") {
+		t.Errorf("a log that was cut off: %d %s", code, errs)
+	}
+	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+t.TempDir(), "--data", dir); code == 0 || !strings.Contains(errs, "there are no heads") {
+		t.Errorf("an empty folder: %d %s", code, errs)
+	}
+}

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/db"
+	"tributary/internal/document"
+	"tributary/internal/fault"
+	"tributary/internal/operator"
+)
+
+const (
+	headsPrefix  = "tributary-audit-heads-"
+	headsTimeout = time.Minute
+	headsSoonest = 20 * time.Hour // between two heads, where the last one can be read: restarts write no heap of them
+)
+
+// headsOutside is where the heads of audit logs are kept: a folder, a store, or
+// somebody who listens. A listener cannot be asked for the last one.
+type headsOutside struct {
+	files *document.Outside
+	url   string
+	http  *http.Client
+}
+
+// openHeads opens what --audit-heads names; nil: nothing.
+func openHeads(address string) (*headsOutside, error) {
+	if address == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(address)
+	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && loopbackName(u.Hostname())) && u.Host != "" {
+		return &headsOutside{url: address, http: &http.Client{Timeout: headsTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+	}
+	files, err := document.OpenOutside(address)
+	if err != nil {
+		return nil, fmt.Errorf("--audit-heads: %w (or https://HOST)", err)
+	}
+	return &headsOutside{files: files}, nil
+}
+
+func (o *headsOutside) last(ctx context.Context) ([]byte, error) {
+	if o == nil || o.files == nil {
+		return nil, nil
+	}
+	return o.files.Last(ctx, headsPrefix, account.HeadsBytesMax)
+}
+
+func (o *headsOutside) put(ctx context.Context, at time.Time, node string, text []byte) error {
+	if o.files != nil {
+		return o.files.Put(ctx, headsPrefix+at.UTC().Format("20060102T150405.000000Z")+"-"+node+".jsonl", text)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/jsonl")
+	answer, err := o.http.Do(req)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10))
+	if err = errors.Join(err, answer.Body.Close()); err == nil && answer.StatusCode/100 != 2 {
+		err = fmt.Errorf("the listener answered %s", answer.Status)
+	}
+	return err
+}
+
+func (o *headsOutside) close() error {
+	if o == nil {
+		return nil
+	}
+	if o.files != nil {
+		return o.files.Close()
+	}
+	o.http.CloseIdleConnections()
+	return nil
+}
+
+// Logs is everything that verifies the audit logs of a database.
+type Logs struct {
+	DB        *db.DB
+	Accounts  *account.Accounts
+	Operators *operator.Operators
+	Key       *account.AuditKey
+}
+
+// Against holds the logs against heads that were kept outside and answers every
+// break, by log.
+func (l Logs) Against(ctx context.Context, kept []byte) (h account.Heads, broken map[string]account.Break, err error) {
+	if h, err = l.Key.ReadHeads(kept); err != nil {
+		return h, nil, err
+	}
+	err = l.DB.Read(ctx, func(r db.Reader) error {
+		broken = map[string]account.Break{}
+		for _, head := range h.Logs {
+			compare := l.Accounts.Against
+			if head.Log == operator.AuditScope {
+				compare = l.Operators.Against
+			}
+			found, err := compare(r, head)
+			if err != nil {
+				return err
+			}
+			if found != nil {
+				broken[head.Log] = *found
+			}
+		}
+		return nil
+	})
+	return h, broken, err
+}
+
+// Heads reads and signs where all logs stand.
+func (l Logs) Heads(ctx context.Context) (text []byte, at time.Time, err error) {
+	h := account.Heads{}
+	err = l.DB.Read(ctx, func(r db.Reader) error {
+		own, err := l.Operators.Head(r)
+		if err != nil {
+			return err
+		}
+		h.Logs, err = l.Accounts.Heads(r)
+		h.Logs = append(h.Logs, own)
+		h.At = r.Now().UTC()
+		return err
+	})
+	if err != nil {
+		return nil, h.At, err
+	}
+	text, err = l.Key.SignHeads(h)
+	return text, h.At, err
+}
+
+func (s *Server) logs() Logs {
+	return Logs{DB: s.db, Accounts: s.accounts, Operators: s.operators, Key: s.auditKey}
+}
+
+// checkLogs raises an alert when somebody changed a log, the operators' or a
+// client's: by the chain and its key, then by the last heads outside. Only logs
+// that hold get new heads.
+//
+// Failure policy: heads that cannot be written are told and tried again in an
+// hour; the service goes on. Every node writes its own: one more never hurts.
+func (s *Server) checkLogs(ctx context.Context) error {
+	own, operators := s.operators.CheckAudit(ctx)
+	all, clients := s.accounts.VerifyAudits(ctx)
+	if err := errors.Join(operators, clients); err != nil || s.heads == nil {
+		return err
+	}
+	whole := own.Broken == nil
+	for _, v := range all {
+		whole = whole && v.Broken == nil
+	}
+	kept, err := s.heads.last(ctx)
+	if err != nil {
+		return s.headsTrouble(ctx, err)
+	}
+	if kept != nil {
+		h, broken, err := s.logs().Against(ctx, kept)
+		if err != nil {
+			return errors.Join(err, s.alerts.Raise(ctx, alert.AuditBroken, "heads", err.Error()))
+		}
+		for log, b := range broken {
+			whole = false
+			err = errors.Join(err, s.alerts.Raise(ctx, alert.AuditBroken, log, fmt.Sprintf("the audit log of %s breaks at entry %d: %s (heads of %s)", log, b.Seq, b.Reason, h.At.Format(time.RFC3339))))
+		}
+		if err != nil || whole && s.db.Now().Sub(h.At) < headsSoonest {
+			return err
+		}
+	}
+	if !whole {
+		return nil // told already
+	}
+	text, at, err := s.logs().Heads(ctx)
+	if err == nil {
+		err = s.heads.put(ctx, at, strings.ToLower(s.db.Node()), text)
+	}
+	if err != nil {
+		return s.headsTrouble(ctx, err)
+	}
+	return nil
+}
+
+func (s *Server) headsTrouble(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.Join(fmt.Errorf("--audit-heads: %w", err), s.alerts.Raise(ctx, alert.AuditHeadsFailed, "heads", fmt.Sprintf("the heads of the audit logs cannot be written or read outside: %v", err)))
+}
+
+// VerifyLogs verifies every log, and against heads kept outside. The text says
+// what does not hold; empty: all of it does.
+func (l Logs) VerifyLogs(ctx context.Context, kept ...[]byte) (entries int64, wrong []string, err error) {
+	if err := l.Key.Load(ctx); err != nil {
+		return 0, nil, err
+	}
+	own, err := l.Operators.CheckAudit(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	all, err := l.Accounts.VerifyAudits(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, v := range append(all, own) {
+		entries += v.Entries
+		if v.Broken != nil {
+			wrong = append(wrong, fmt.Sprintf("%s breaks at entry %d: %s", v.ClientID, v.Broken.Seq, v.Broken.Reason))
+		}
+	}
+	for _, text := range kept {
+		h, broken, err := l.Against(ctx, text)
+		if err != nil {
+			return entries, nil, fault.New(fault.Invalid, "%v", err)
+		}
+		for log, b := range broken {
+			wrong = append(wrong, fmt.Sprintf("%s breaks at entry %d: %s (heads of %s)", log, b.Seq, b.Reason, h.At.Format(time.RFC3339)))
+		}
+	}
+	return entries, wrong, nil
+}
+
+// ReadLastHeads reads the newest heads at an address of --audit-heads; nil: there are none.
+func ReadLastHeads(ctx context.Context, address string) (text []byte, err error) {
+	o, err := openHeads(address)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil || o.files == nil {
+		return nil, fault.New(fault.Invalid, "--audit-heads: heads are read back from file:///FOLDER or s3://BUCKET; what a listener has kept is given as a file")
+	}
+	defer func() { err = errors.Join(err, o.close()) }()
+	return o.last(ctx)
+}

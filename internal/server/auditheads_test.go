@@ -1,0 +1,150 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"tributary/internal/account"
+	"tributary/internal/alert"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/operator"
+	"tributary/internal/server"
+)
+
+// cutOff removes the last entry of the operators' log and moves its head, as who
+// owns the database can.
+func cutOff(t *testing.T, d *db.DB) {
+	t.Helper()
+	drop := "DROP TRIGGER operator_audit_no_delete"
+	if d.Engine() == "postgres" {
+		drop += " ON operator_audit"
+	}
+	must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+		for _, sql := range []string{
+			drop, "DELETE FROM operator_audit WHERE seq = (SELECT max(seq) FROM operator_audit)",
+			"UPDATE operator_audit_head SET seq = (SELECT max(seq) FROM operator_audit), hash = (SELECT hash FROM operator_audit ORDER BY seq DESC LIMIT 1)",
+		} {
+			if err := tx.Exec(sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+func raised(t *testing.T, d *db.DB, name alert.Name) (subjects []string) {
+	t.Helper()
+	must(t, d.Read(t.Context(), func(r db.Reader) error {
+		list, err := alert.List(r, alert.Filter{Open: true, Limit: 100})
+		for _, a := range list {
+			if a.Name == name {
+				subjects = append(subjects, a.Subject)
+			}
+		}
+		return err
+	}))
+	return subjects
+}
+
+func hire(t *testing.T, s *server.Server, name string) {
+	t.Helper()
+	_, _, err := s.Operators().Create(t.Context(), account.Actor{Name: "test", IP: "192.0.2.1"}, operator.NewOperator{Name: name, Role: operator.Viewer, WithoutPassword: true})
+	must(t, err)
+}
+
+func TestHeadsAreWrittenOutsideAndFindWhatWasCutOff(t *testing.T) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
+		dir := t.TempDir()
+		s, _ := adminOf(t, func(c *server.Config) { c.AuditHeads, c.Database = "file://"+dir, url })
+		must(t, s.CheckLogs(t.Context()))
+		first, err := filepath.Glob(dir + "/tributary-audit-heads-*.jsonl")
+		must(t, err)
+		if len(first) == 0 {
+			t.Fatal("no heads were written")
+		}
+		must(t, s.CheckLogs(t.Context()))
+		if again, _ := filepath.Glob(dir + "/*"); len(again) > len(first)+1 { // the program's own look may have come between
+			t.Errorf("a look that follows at once wrote heads again: %q", again)
+		}
+		hire(t, s, "ana")
+		hire(t, s, "bea")
+		must(t, s.WriteHeads(t.Context()))
+		must(t, s.CheckLogs(t.Context()))
+		cutOff(t, s.DB())
+		must(t, s.DB().Read(t.Context(), func(r db.Reader) error {
+			v, err := s.Operators().VerifyAudit(r)
+			if v.Broken != nil || v.Entries != 1 {
+				t.Errorf("a log that was cut off looks whole from inside: %+v", v)
+			}
+			return err
+		}))
+		must(t, s.CheckLogs(t.Context()))
+		if got := raised(t, s.DB(), alert.AuditBroken); len(got) != 1 || got[0] != operator.AuditScope {
+			t.Errorf("raised for %q", got)
+		}
+		hire(t, s, "cid") // another entry in the place of the one that is gone
+		kept, err := server.ReadLastHeads(t.Context(), "file://"+dir)
+		must(t, err)
+		_, wrong, err := s.Logs().VerifyLogs(t.Context(), kept)
+		if err != nil || len(wrong) != 1 || !strings.Contains(wrong[0], "rewritten") {
+			t.Errorf("%v %q", err, wrong)
+		}
+		for what, text := range map[string][]byte{
+			"a changed hash": bytes.Replace(kept, []byte(`"seq":2`), []byte(`"seq":1`), 1), "no signature": bytes.SplitAfter(kept, []byte("\n"))[0], "nothing": nil,
+		} {
+			if _, _, err := s.Logs().VerifyLogs(t.Context(), text); err == nil {
+				t.Errorf("%s is believed", what)
+			}
+		}
+		other, _ := adminOf(t, func(c *server.Config) {})
+		if _, _, err := other.Logs().VerifyLogs(t.Context(), kept); err == nil || !strings.Contains(err.Error(), "another audit key") {
+			t.Errorf("heads of another installation: %v", err)
+		}
+	})
+}
+
+func TestHeadsGoToAListener(t *testing.T) {
+	t.Parallel()
+	got, refuse := make(chan []byte, 10), new(atomic.Bool)
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body) // cut off: it does not verify
+		if refuse.Load() {
+			http.Error(w, "not today", http.StatusInternalServerError)
+			return
+		}
+		got <- text
+	}))
+	t.Cleanup(listener.Close)
+	s, _ := adminOf(t, func(c *server.Config) { c.AuditHeads = listener.URL })
+	if _, _, err := s.Logs().VerifyLogs(t.Context(), <-got); err != nil {
+		t.Error(err)
+	}
+	refuse.Store(true)
+	if err := s.CheckLogs(t.Context()); err == nil || len(raised(t, s.DB(), alert.AuditHeadsFailed)) != 1 {
+		t.Errorf("a listener that refuses: %v", err)
+	}
+}
+
+func TestHeadsThatCannotBeKeptStopTheStart(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, address := range []string{"file://" + file, "file:///no/such/folder", "http://example.test/", "ftp://example.test", "heads"} {
+		s, err := server.Open(context.Background(), server.Config{Demo: true, Worker: true, API: true, Listen: "127.0.0.1:0", Data: t.TempDir(), AuditHeads: address})
+		if err == nil || !strings.Contains(err.Error(), "--audit-heads") {
+			t.Errorf("%s: %v", address, err)
+		}
+		if s != nil {
+			must(t, s.Close())
+		}
+	}
+}
