@@ -67,8 +67,10 @@ func TestEachAuthorityFilesRejectsLosesAndRecovers(t *testing.T) {
 	for code, a := range realAuthorities(t) {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
+			// By itself first: in one call with the lost one its answer would be lost as well.
+			a.checkSuccess(t, c, code, c.outcome(t, c.submit(t, "/v1/transactions", p.abroad(t, a, code+"-E2E"))))
 			ops := map[string]string{}
-			for _, suffix := range []string{"", "-REJECT", "-LOST", "-OUTAGE"} {
+			for _, suffix := range []string{"-REJECT", "-LOST", "-OUTAGE"} {
 				ops[suffix] = c.submit(t, "/v1/transactions", p.abroad(t, a, code+"-E2E"+suffix))
 			}
 			for suffix, op := range ops {
@@ -152,14 +154,15 @@ func (a realAuthority) checkRefusal(t *testing.T, got object) {
 
 func (a realAuthority) checkSuccess(t *testing.T, c *caller, what string, got object) {
 	t.Helper()
-	known, receipt := got["tax_authority_id_2"] != nil && got["qr_code"] != nil, "RECEIPT/XML"
+	coded := a.Code != "HU" // NAV gives no code to print
+	known, receipt := got["tax_authority_id_2"] != nil && (got["qr_code"] != nil) == coded, "RECEIPT/XML"
 	if !a.Reports() { // a network has no codes, and its answers are JSON
 		known, receipt = got["tax_authority_id_1"] != nil && got["qr_code"] == nil, "RECEIPT/JSON"
 	}
 	if got["status"] != "SUCCESS" || !known {
 		t.Fatalf("%s: %v, ids %v %v, code %v, errors %v", what, got["status"], got["tax_authority_id_1"], got["tax_authority_id_2"], got["qr_code"], got["errors"])
 	}
-	if got["tax_authority_id_1"] == nil && !strings.Contains(what, "LOST") {
+	if got["tax_authority_id_1"] == nil && !strings.Contains(what, "LOST") && !strings.Contains(what, "OUTAGE") { // both may be in the call whose answer is lost
 		t.Errorf("%s: no id", what)
 	}
 	kinds := []string{}

@@ -47,6 +47,7 @@ func amountsOf(t *testing.T, code string, report []byte) filedAmounts {
 		"ES": {{"ImporteTotal", "CuotaTotal", "BaseImponibleOimporteNoSujeto", "CuotaRepercutida"}, nil},
 		"PL": {{"P_15", "P_13_1", "P_14_1"}, {"P_11", "P_11A", "P_11Vat"}},
 		"BE": {{"TaxAmount", "TaxExclusiveAmount", "TaxInclusiveAmount", "PayableAmount"}, {"LineExtensionAmount", "PayableRoundingAmount"}},
+		"HU": {{"invoiceGrossAmount", "invoiceNetAmount", "invoiceVatAmount", "vatRateNetAmount", "vatRateVatAmount"}, {"lineNetAmount", "lineVatAmount", "lineGrossAmountNormal"}},
 		"MX": {{"Comprobante/Total", "Impuestos/TotalImpuestosTrasladados"}, nil},
 	}[code]
 	var out filedAmounts
@@ -158,7 +159,7 @@ func TestPaperSaysWhatWasFiled(t *testing.T) {
 					return object{"number": number, "name": "Pluma", "quantity": quantity, "unit_price": price, "tax_breakdowns": taxes}
 				}
 				body["items"] = []any{item(1, 3, price), item(2, 2, 2*price+1)}
-				body["language_code"] = map[string]string{"ES": "es", "PL": "pl", "MX": "es", "XX": "en", "BE": "nl"}[code]
+				body["language_code"] = map[string]string{"ES": "es", "PL": "pl", "MX": "es", "XX": "en", "BE": "nl", "HU": "hu"}[code]
 				return body
 			}
 			check := func(name, path string, body object, negative bool) {
@@ -174,7 +175,7 @@ func TestPaperSaysWhatWasFiled(t *testing.T) {
 				}
 				comparePaper(t, name, amountsOf(t, code, files["REPORT"]), onPaper(t, files["VISUAL"]), negative)
 			}
-			returned := code == "ES" || code == "PL" // where a credit is filed as what it takes back
+			returned := code == "ES" || code == "PL" || code == "HU" // where a credit is filed as what it takes back
 			check("invoice", "/v1/transactions", sale("I", 4321), false)
 			credit := object{"country_code": code, "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": code + "-PAPER-C", "transaction_number": code + "-PAPER-C",
 				"reference_transaction_id": code + "-PAPER-I"}
