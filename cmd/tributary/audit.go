@@ -87,6 +87,6 @@ func readHeadsFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // only read
 	return io.ReadAll(io.LimitReader(f, account.HeadsBytesMax))
 }

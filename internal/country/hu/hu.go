@@ -12,8 +12,6 @@ package hu
 import (
 	"time"
 
-	"github.com/microcosm-cc/bluemonday"
-
 	"tributary/internal/country"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
@@ -70,8 +68,6 @@ func budapest() *time.Location {
 	}
 	return zone
 }
-
-func plainPolicy() *bluemonday.Policy { return bluemonday.StrictPolicy() }
 
 func facts() country.Facts {
 	business := func(field, reason string) country.FieldRule {

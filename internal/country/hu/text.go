@@ -1,7 +1,6 @@
 package hu
 
 import (
-	"html"
 	"math/big"
 	"strconv"
 	"strings"
@@ -21,14 +20,6 @@ func words(text string, max int) string {
 		text = strings.TrimRight(string(runes[:max]), " ")
 	}
 	return text
-}
-
-// plain takes the markup out of a note.
-func plain(note string) string {
-	if strings.Contains(note, "<") {
-		note = plainPolicy().Sanitize(strings.NewReplacer("<br>", " ", "<br/>", " ", "</p>", " ", "</li>", " ").Replace(note))
-	}
-	return html.UnescapeString(note)
 }
 
 // bare leaves letters and digits.
