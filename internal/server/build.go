@@ -37,7 +37,7 @@ import (
 // build makes every part, from left to right on the staircase.
 func (s *Server) build(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.buildCountries, s.buildAccounts, s.buildEndpoints, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildInbox, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
+		s.buildCountries, s.buildAccounts, s.buildAudit, s.buildEndpoints, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildInbox, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -110,9 +110,6 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 		return err
 	}
 	s.auditKey = account.NewAuditKey(s.serviceKeys())
-	if err := s.auditKey.Load(ctx); err != nil {
-		return err
-	}
 	if s.heads, err = openHeads(s.cfg.AuditHeads); err != nil {
 		return err
 	}
@@ -122,6 +119,10 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 	})
 	return err
 }
+
+// buildAudit opens the key of the audit logs, or makes it. Who only looks does
+// without: it writes nothing, and must say more of a wrong master key than that.
+func (s *Server) buildAudit(ctx context.Context) error { return s.auditKey.Load(ctx) }
 
 // OpenAccounts opens the book of clients alone, for the command line.
 func OpenAccounts(ctx context.Context, cfg Config, d *db.DB, master *secret.Master) (*account.Accounts, error) {
