@@ -3,8 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -163,13 +163,24 @@ func (p *process) endsWithin(d time.Duration) bool {
 	}
 }
 
-// call runs a short command in this process and returns its exit code and output.
+// call runs a short command as people do and returns its exit code and output.
 func call(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	code = run(ctx, args, streams{&stdout, &stderr, strings.NewReader("")})
+	cmd := child(fastBinary(t), args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // it may have ended
+	defer late.Stop()
+	if err := cmd.Wait(); err != nil {
+		var ended *exec.ExitError
+		if !errors.As(err, &ended) {
+			t.Fatalf("%v: %v", args, err)
+		}
+		code = ended.ExitCode()
+	}
 	return code, stdout.String(), stderr.String()
 }
 
