@@ -134,6 +134,17 @@ func migrationCases() map[int]migrationCase {
 			Write: []string{"INSERT INTO bodies (operation_id, body, digest) VALUES ('cust{n}', 'b', 'd')"},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM bodies WHERE operation_id LIKE 'cust%' AND customer IS NULL": "{n}"},
 		},
+		36: {
+			Write: []string{
+				"INSERT INTO clients (client_id, live, config, created_at, updated_at, version) VALUES ('aud{n}', false, '{}', 1, 1, 1)",
+				"INSERT INTO account_audit (client_id, seq, at, actor, actor_kid, actor_ip, action, subject, before_hash, after_hash, prev_hash, hash) VALUES ('aud{n}', 1, 1, 'a', '', '', 'x', 's', '', '', '', '')",
+			},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM account_audit WHERE action = 'x' AND mac IS NULL": "{n}"},
+		},
+		37: {
+			Write: []string{"INSERT INTO operator_audit (seq, at, actor, actor_ip, action, subject, client_id, before, after, outcome, prev_hash, hash) VALUES ({n}, 1, 'a', '', 'x', 's', '', '', '', '', '', '')"},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM operator_audit WHERE action = 'x' AND mac IS NULL": "{n}"},
+		},
 		27: {
 			Write: []string{
 				"INSERT INTO inbox_messages (message_id, endpoint, country, live, name, handle, receipt, raw, received_at) VALUES ('m{n}', 'XX.test', 'XX', false, 'name {n}', 'h', '{}', '', 1)",
