@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestPeriodsAreListedFromTheCommandLine(t *testing.T) {
 	}
 	at := []string{"--data", filepath.Join(o.dir, "demo")}
 	listed := o.must(append([]string{"periods", "--supplier", company.ID}, at...)...)
-	if !strings.Contains(listed, "open") || !strings.Contains(listed, company.ID) || !strings.Contains(listed, "DUE BY") {
+	if !strings.Contains(listed, "open") || !strings.Contains(listed, company.ID) || !strings.Contains(listed, "DUE BY") || !regexp.MustCompile(`[0-9]\.[0-9]{2} EUR`).MatchString(listed) {
 		t.Fatalf("%s", listed)
 	}
 	if none := o.must(append([]string{"periods", "--client", "nobody"}, at...)...); strings.Contains(none, company.ID) {

@@ -297,16 +297,20 @@ func printIndented(w io.Writer, answer []byte) error {
 	return err
 }
 
-// money prints minor units with the currency's decimals: 22710 EUR is 227.10 EUR.
 func money(amount *int64, currency string) string {
 	if amount == nil {
 		return ""
 	}
+	return Money(*amount, currency)
+}
+
+// Money prints minor units with the currency's decimals: 22710 EUR is 227.10 EUR.
+func Money(amount int64, currency string) string {
 	decimals, known := transaction.CurrencyExponent(strings.ToUpper(currency))
 	if !known || decimals == 0 {
-		return strconv.FormatInt(*amount, 10) + " " + currency
+		return strconv.FormatInt(amount, 10) + " " + currency
 	}
-	sign, digits := "", strconv.FormatInt(*amount, 10)
+	sign, digits := "", strconv.FormatInt(amount, 10)
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
 	}

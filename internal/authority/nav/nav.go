@@ -8,8 +8,8 @@
 //
 // Numbers that end in -OPFAILED are taken and answered with OPERATION_FAILED
 // once; those that end in -LAG are not shown by lists and queries three times;
-// -WARN is taken with a warning. A password that ends in "-wrong", and keys that
-// do, are refused as NAV refuses wrong ones.
+// -WARN is taken with a warning. The double has no register of users: it takes
+// one signing key and one exchange key, and any password but "wrong".
 package nav
 
 import (
@@ -82,7 +82,6 @@ type call struct {
 	taxpayer  string
 	login     string
 	software  *xmltree.Element
-	doc       *xmltree.Document
 }
 
 func (a *authority) serve(w http.ResponseWriter, r *http.Request, operation string, serve func(*call)) {
@@ -106,7 +105,7 @@ func (a *authority) serve(w http.ResponseWriter, r *http.Request, operation stri
 		c.exception()
 		return
 	}
-	c.doc, c.root, c.software = doc, doc.Root, doc.Root.At("software")
+	c.root, c.software = doc.Root, doc.Root.At("software")
 	c.id = doc.Root.Value("header", "requestId")
 	if flaw := official.NAV.Schema().First(doc.Root); flaw != nil {
 		c.violates(flaw.Error())

@@ -39,7 +39,6 @@ type report struct {
 	Login    string    `json:"login"`
 	At       time.Time `json:"at"`
 	Items    []item    `json:"items"`
-	Shown    time.Time `json:"shown,omitzero"` // lists have it from then on
 }
 
 type item struct {

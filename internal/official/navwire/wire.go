@@ -14,7 +14,6 @@ const (
 	SpaceBase   = "http://schemas.nav.gov.hu/OSA/3.0/base"
 	SpaceAPI    = "http://schemas.nav.gov.hu/OSA/3.0/api"
 	SpaceCommon = "http://schemas.nav.gov.hu/NTCA/1.0/common"
-	SpaceAnnul  = "http://schemas.nav.gov.hu/OSA/3.0/annul"
 )
 
 // Path stands before the name of every operation.
@@ -25,7 +24,6 @@ const Path = "/invoiceService/v3/"
 const (
 	TokenExchange          = "tokenExchange"
 	ManageInvoice          = "manageInvoice"
-	ManageAnnulment        = "manageAnnulment"
 	QueryTransactionStatus = "queryTransactionStatus"
 	QueryTransactionList   = "queryTransactionList"
 	QueryInvoiceData       = "queryInvoiceData"
@@ -38,7 +36,6 @@ const (
 	Create = "CREATE"
 	Modify = "MODIFY"
 	Storno = "STORNO"
-	Annul  = "ANNUL"
 )
 
 // States of an invoice in a transaction. Done and Aborted are final.
@@ -78,7 +75,6 @@ const (
 	Maintenance          = "MAINTENANCE_MODE"
 	OperationFailed      = "OPERATION_FAILED" // it may have been taken all the same
 	NotAllowed           = "NOT_ALLOWED_EXCEPTION"
-	ManyFound            = "MULTIPLE_QUERY_RESULT_FOUND"
 	DatesOverlap         = "BAD_QUERY_PARAM_OVERLAP"
 	RangeExceeded        = "BAD_QUERY_PARAM_RANGE_EXCEEDED"
 )
@@ -112,12 +108,10 @@ const (
 	IssueDateLate         = "INVOICE_ISSUE_DATE_LATE"
 	DeliveryDateLate      = "INVOICE_DELIVERY_DATE_LATE"
 	InvalidNumber         = "INVALID_INVOICE_NUMBER"
-	TypeMismatch          = "INVOICE_TYPE_MISMATCH"
 	DomesticMissing       = "MISSING_CUSTOMER_DOMESTIC_TAXNUMBER"
 	UnionNotExpected      = "CUSTOMER_COMMUNITY_TAXNUMBER_NOT_EXPECTED"
 	ThirdNotExpected      = "CUSTOMER_THIRD_STATE_TAXNUMBER_NOT_EXPECTED"
 	DomesticForReverse    = "DOMESTIC_TAXNUMBER_EXPECTED_REVERSE_CHARGE"
-	AnnulReference        = "INVALID_ANNULMENT_REFERENCE"
 )
 
 // Limits that NAV states.
@@ -128,7 +122,6 @@ const (
 	NameMax        = 512
 	DetailMax      = 255
 	DescriptionMax = 512
-	ReasonMax      = 200
 	UnitMax        = 50
 	OrderMax       = 100
 	TokenLifetime  = 5 * time.Minute
