@@ -1,6 +1,7 @@
 package nav
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,8 +145,26 @@ func ruleLines(x *arrival, main *xmltree.Element) []remark {
 			}
 		}
 		found = append(found, ruleRate(amountsOf(line), number)...)
+		found = append(found, ruleProduct(line, number)...)
 	}
 	return found
+}
+
+// ruleProduct compares quantity × price less the discount with the net amount,
+// within one per cent or one unit of the currency, and warns as NAV does.
+func ruleProduct(line *xmltree.Element, number string) []remark {
+	net := line.Value("lineAmountsNormal", "lineNetAmountData", "lineNetAmount")
+	quantity, err1 := strconv.ParseFloat(line.Value("quantity"), 64)
+	price, err2 := strconv.ParseFloat(line.Value("unitPrice"), 64)
+	want, err3 := strconv.ParseFloat(net, 64)
+	if err1 != nil || err2 != nil || err3 != nil {
+		return nil // it says nothing that could be compared
+	}
+	discount, _ := strconv.ParseFloat(line.Value("lineDiscountData", "discountValue"), 64) // none is 0
+	if off := math.Abs(quantity*price - discount - want); off > 1 && off > math.Abs(want)/100 {
+		return []remark{{Severity: navwire.Warning, Code: "INCORRECT_LINE_CALCULATION_NET_AMOUNT", Text: "A mennyiség és az egységár szorzata eltér a nettó összegtől.", Line: number}}
+	}
+	return nil
 }
 
 func ruleRate(amounts *xmltree.Element, number string) []remark {

@@ -28,6 +28,8 @@ type channel struct {
 	facts country.Facts
 	now   func() time.Time
 	seen  memory
+
+	bounds bounds
 }
 
 func connect(at country.Endpoint) (*channel, error) {
@@ -38,7 +40,7 @@ func connect(at country.Endpoint) (*channel, error) {
 	if !strings.HasSuffix(base, strings.TrimSuffix(navwire.Path, "/")) {
 		base += strings.TrimSuffix(navwire.Path, "/")
 	}
-	return &channel{at: at, base: base, facts: facts(), now: time.Now}, nil
+	return &channel{at: at, base: base, facts: facts(), now: time.Now, bounds: usualBounds()}, nil
 }
 
 // visibleAfter is how long NAV's lists may lack what it took: its own procedure
@@ -227,7 +229,7 @@ func (u user) decided(ctx context.Context, f country.Filing, t *processed, p pro
 	r := country.Receipt{AuthorityID1: t.id, AuthorityID2: itoa(p.index), Handle: handle(t.id, p.index), Raw: t.raw}
 	switch p.status {
 	case navwire.Received, navwire.Processing, navwire.Saved:
-		r.Outcome = country.Pending
+		r.Outcome, r.SHA256 = country.Pending, f.SHA256 // known by its handle, or found by its bytes
 	case navwire.Done:
 		r.Outcome, r.SHA256 = country.Accepted, f.SHA256
 		r.Document, r.Format, r.Faults = t.raw, "XML", p.warnings()

@@ -233,38 +233,41 @@ func opened(sealed []byte, key string) (string, bool) {
 	return string(text), len(text) > 0
 }
 
-// report sends invoices and answers the transaction's id. Without a token nothing
-// was sent; with one that NAV no longer takes the same invoices go with a new one.
+// report sends invoices and answers the transaction's id. With a token that NAV no
+// longer takes the same invoices go once more with a new one.
 func (u user) report(ctx context.Context, batch []entry) (id string, reply []byte, err error) {
-	for try := range 2 {
-		token, err := u.token(ctx)
-		if err != nil {
-			return "", nil, fmt.Errorf("%w: asking for a token: %w", country.ErrNotTaken, err)
-		}
-		root, reply, err := u.call(ctx, navwire.ManageInvoice, u.request(navwire.ManageInvoice, batch, func(w *xmltree.Writer) {
-			w.Leaf("exchangeToken", token)
-			w.Start("invoiceOperations")
-			w.Leaf("compressedContent", "false")
-			for i, e := range batch {
-				w.Start("invoiceOperation")
-				w.Leaf("index", strconv.Itoa(i+1))
-				w.Leaf("invoiceOperation", e.operation)
-				w.Leaf("invoiceData", e.data)
-				w.End()
-			}
-			w.End()
-		}), answerBytesMax)
-		var no *refusal
-		if try == 0 && errors.As(err, &no) && no.code == navwire.InvalidToken {
-			continue
-		}
-		if err != nil {
-			return "", nil, err
-		}
-		if id = root.Value("transactionId"); id == "" {
-			return "", nil, errors.New("NAV answered a report without the transaction's id")
-		}
-		return id, reply, nil
+	id, reply, err = u.reportOnce(ctx, batch)
+	var no *refusal
+	if errors.As(err, &no) && no.code == navwire.InvalidToken {
+		return u.reportOnce(ctx, batch)
 	}
-	return "", nil, fmt.Errorf("%w: NAV takes no token", country.ErrNotTaken)
+	return id, reply, err
+}
+
+// reportOnce makes one call. Without a token nothing was sent.
+func (u user) reportOnce(ctx context.Context, batch []entry) (id string, reply []byte, err error) {
+	token, err := u.token(ctx)
+	if err != nil {
+		return "", nil, fmt.Errorf("%w: asking for a token: %w", country.ErrNotTaken, err)
+	}
+	root, reply, err := u.call(ctx, navwire.ManageInvoice, u.request(navwire.ManageInvoice, batch, func(w *xmltree.Writer) {
+		w.Leaf("exchangeToken", token)
+		w.Start("invoiceOperations")
+		w.Leaf("compressedContent", "false")
+		for i, e := range batch {
+			w.Start("invoiceOperation")
+			w.Leaf("index", strconv.Itoa(i+1))
+			w.Leaf("invoiceOperation", e.operation)
+			w.Leaf("invoiceData", e.data)
+			w.End()
+		}
+		w.End()
+	}), answerBytesMax)
+	if err != nil {
+		return "", nil, err
+	}
+	if id = root.Value("transactionId"); id == "" {
+		return "", nil, errors.New("NAV answered a report without the transaction's id")
+	}
+	return id, reply, nil
 }

@@ -1,6 +1,10 @@
 package hu
 
-import "time"
+import (
+	"time"
+
+	"tributary/internal/country"
+)
 
 // Sign is requestSignature of a call with pairs of operation and data.
 func Sign(id string, at time.Time, key string, pairs ...[2]string) string {
@@ -12,3 +16,8 @@ func Sign(id string, at time.Time, key string, pairs ...[2]string) string {
 }
 
 var Opened = opened
+
+// Bound sets the limits of a search after a lost answer.
+func Bound(ch country.Channel, pages, transactions int) {
+	ch.(*channel).bounds = bounds{pages: pages, transactions: transactions}
+}

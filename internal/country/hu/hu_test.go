@@ -142,6 +142,12 @@ func euros(d country.Draft) country.Draft {
 
 // cases are documents in an order in which NAV takes them.
 func cases() []packtest.Case {
+	lowered := draft("2026/015", homeBuyer(), func() transaction.Item {
+		i := item("Szék", num.MakeAmount(4, 0), 1000000, vat("27", transaction.Included))
+		i.Discount, i.Code, i.EAN = &transaction.LineDiscount{Amount: 50000}, "SZ-4", "5991234567890"
+		i.Classifications = []transaction.Classification{{Scheme: "VTSZ", Code: "9401 71"}}
+		return i
+	}())
 	plain := invoice("2026/001")
 	changed := correct(transaction.Adjustment, draft("2026/M1", homeBuyer(), item("Tea, visszatérítés", one(), -12700, vat("27", transaction.Included))), plain)
 	again := correct(transaction.Adjustment, draft("2026/M2", homeBuyer(), item("Tea, visszatérítés", one(), -6350, vat("27", transaction.Included)),
@@ -165,12 +171,9 @@ func cases() []packtest.Case {
 		{Name: "services abroad", Draft: euros(draft("2026/012", abroad("CH", "", transaction.Business), service(item("Munka", one(), 9900, typed(transaction.TaxOutside, "")))))},
 		{Name: "distance sale", Draft: euros(draft("2026/013", abroad("DE", "", transaction.Individual), item("Bor", one(), 2500, typed(transaction.TaxOutside, ""))))},
 		{Name: "euros at home", Draft: euros(draft("2026/014", homeBuyer(), item("Gép", num.MakeAmount(333, 2), 10001, vat("27", transaction.Added))))},
-		{Name: "discount", Draft: draft("2026/015", homeBuyer(), func() transaction.Item {
-			i := item("Szék", num.MakeAmount(4, 0), 1000000, vat("27", transaction.Included))
-			i.Discount, i.Code, i.EAN = &transaction.LineDiscount{Amount: 50000}, "SZ-4", "5991234567890"
-			i.Classifications = []transaction.Classification{{Scheme: "VTSZ", Code: "9401 71"}}
-			return i
-		}())},
+		{Name: "discount", Draft: lowered},
+		{Name: "credit of a discount", Draft: correct(transaction.Credit, draft("2026/S2", homeBuyer(), lowered.Transaction.Items...), lowered)},
+		{Name: "abroad for a buyer at home", Draft: draft("2026/021", homeBuyer(), service(item("Szerelés Zürichben", one(), 9900, typed(transaction.TaxOutside, "HO"))))},
 		{Name: "paid and due", Draft: with(draft("2026/016", homeBuyer(), item("Szék", one(), 1000000, vat("27", transaction.Added))), func(d *country.Draft) {
 			d.Transaction.Payments = []transaction.Payment{{Type: "CARD", Amount: 1270000}}
 			d.Transaction.DueDate, d.Transaction.DeliveryDate = "2026-11-01", "2026-10-01"

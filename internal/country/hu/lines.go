@@ -118,7 +118,7 @@ func (d *document) writePrice(w *xmltree.Writer, l *line) {
 	if l.discount != 0 {
 		w.Start("lineDiscountData")
 		w.Leaf("discountDescription", "Engedmény")
-		w.Leaf("discountValue", d.own(d.sign*l.discount))
+		w.Leaf("discountValue", d.own(l.discount)) // with the sign of the line: quantity × price less this is the net
 		w.End()
 	}
 }

@@ -18,12 +18,14 @@ import (
 	"tributary/internal/xmltree"
 )
 
-// Bounds of a search after a lost answer: more than that is not known, and a
-// person is asked.
-const (
-	pagesMax        = 200
-	transactionsMax = 2000
-)
+// bounds are those of a search after a lost answer: more than that is not known,
+// and a person is asked.
+type bounds struct {
+	pages        int
+	transactions int
+}
+
+func usualBounds() bounds { return bounds{pages: 200, transactions: 2000} }
 
 // processed is what NAV says of one transaction.
 type processed struct {
@@ -255,9 +257,10 @@ func (u user) position(ctx context.Context, id, sum string) (int, error) {
 		if len(t.results) == 0 {
 			return 0, fmt.Errorf("NAV lists transaction %s and does not show what is in it", id)
 		}
+		sums = make([]string, navwire.InvoicesMax)
 		for _, p := range t.results {
-			for len(sums) < p.index {
-				sums = append(sums, "")
+			if p.sha256 == "" || p.index < 1 || p.index > navwire.InvoicesMax {
+				return 0, fmt.Errorf("NAV lists transaction %s and does not show its invoice %d", id, p.index) // nothing is known of it
 			}
 			sums[p.index-1] = p.sha256
 		}
@@ -282,14 +285,17 @@ func (u user) since(ctx context.Context, from time.Time) ([]string, error) {
 	for from.Before(now) {
 		to := from.Add(navwire.RangeMax - time.Minute)
 		for page := 1; ; page++ {
-			if page > pagesMax || len(ids) > transactionsMax {
-				return nil, fmt.Errorf("NAV received more than %d transactions since %s", len(ids), from.Format(time.RFC3339))
-			}
 			list, last, err := u.page(ctx, page, from, to)
 			if err != nil {
 				return nil, err
 			}
 			ids = append(ids, list...)
+			if len(ids) > u.ch.bounds.transactions {
+				return nil, fmt.Errorf("NAV received more than %d transactions: a person must look", u.ch.bounds.transactions)
+			}
+			if !last && page >= u.ch.bounds.pages {
+				return nil, fmt.Errorf("NAV's list has more than %d pages: a person must look", u.ch.bounds.pages)
+			}
 			if last {
 				break
 			}
@@ -316,12 +322,18 @@ func (u user) page(ctx context.Context, page int, from, to time.Time) (ids []str
 			ids = append(ids, t.Value("transactionId"))
 		}
 	}
-	return ids, lastPage(result, page), nil
+	last, err = lastPage(result, page)
+	return ids, last, err
 }
 
-func lastPage(result *xmltree.Element, page int) bool {
+// lastPage reports whether a list has no further page. One that does not say is
+// not known to be whole.
+func lastPage(result *xmltree.Element, page int) (bool, error) {
 	available, err := strconv.Atoi(result.Value("availablePage"))
-	return err != nil || page >= available
+	if err != nil {
+		return false, fmt.Errorf("reading NAV's list: it does not say how many pages it has: %w", err)
+	}
+	return page >= available, nil
 }
 
 // Registered lists what NAV holds of a supplier by day of issue.
@@ -332,7 +344,7 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 		return nil, err
 	}
 	var all []country.Entry
-	for page := 1; page <= pagesMax; page++ {
+	for page := 1; page <= ch.bounds.pages; page++ {
 		root, _, err := u.call(ctx, navwire.QueryInvoiceDigest, u.request(navwire.QueryInvoiceDigest, nil, func(w *xmltree.Writer) {
 			w.Leaf("page", strconv.Itoa(page))
 			w.Leaf("invoiceDirection", "OUTBOUND")
@@ -352,11 +364,15 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 		for _, d := range result.All("invoiceDigest") {
 			all = append(all, digested(d))
 		}
-		if lastPage(result, page) {
+		last, err := lastPage(result, page)
+		if err != nil {
+			return nil, fmt.Errorf("listing the invoices of %s on %s: %w", n.payer, day, err)
+		}
+		if last {
 			return all, nil
 		}
 	}
-	return nil, fmt.Errorf("listing the invoices of %s on %s: there is more after %d pages", n.payer, day, pagesMax)
+	return nil, fmt.Errorf("listing the invoices of %s on %s: there is more after %d pages", n.payer, day, ch.bounds.pages)
 }
 
 func digested(d *xmltree.Element) country.Entry {

@@ -207,8 +207,7 @@ func rateOf(tax transaction.Tax, s supply) (rate, string) {
 			r.code = code
 		case s.abroad():
 			r.code = navwire.EUE
-		}
-		if r.code == navwire.HO && (s.customer == nil || homeOf(s.customer) == "HU") {
+		case s.customer == nil || homeOf(s.customer) == "HU":
 			return r, "needs a customer in another country, or the code ATK, EUE or HO"
 		}
 		return r, ""

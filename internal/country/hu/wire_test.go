@@ -206,7 +206,7 @@ func TestWhatIsInWorkIsFoundAmongOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := o.channel.Find(t.Context(), f, credentials())
-	if err != nil || r.Outcome != country.Pending || r.Handle == "" {
+	if err != nil || r.Outcome != country.Pending || r.Handle == "" || r.SHA256 != f.SHA256 {
 		t.Fatalf("found %+v %v", r, err)
 	}
 	if r = o.decided(f, r); r.Outcome != country.Accepted {
