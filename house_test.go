@@ -25,7 +25,7 @@ var staircase = [][]string{
 	{"guard"},
 	{"guard/guardtest"},
 	{"strictjson", "official/xxwire", "official/satwire", "official/ksefwire", "official/navwire", "xmltree"},
-	{"xmltree/soap", "xmltree/structure", "official/aeatwire"},
+	{"xmltree/soap", "xmltree/structure", "official/aeatwire", "official/sdiwire"},
 	{"official", "official/xsd"},
 	{"official/compile"},
 	{"transaction"},

@@ -1,0 +1,25 @@
+package sdiwire
+
+// SimulatedCA stands behind the certificate with which a simulated SdI signs
+// its messages and shows itself. Its key is no secret: whoever believes it
+// believes everybody, so nothing but a simulated authority may be asked for it.
+const SimulatedCA = `-----BEGIN CERTIFICATE-----
+MIIDDzCCAfegAwIBAgIBATANBgkqhkiG9w0BAQsFADAoMQswCQYDVQQGEwJJVDEZ
+MBcGA1UEAxMQU2ltdWxhdGVkIFNkSSBDQTAgFw0yMDAxMDEwMDAwMDBaGA8yMDYw
+MDEwMTAwMDAwMFowKDELMAkGA1UEBhMCSVQxGTAXBgNVBAMTEFNpbXVsYXRlZCBT
+ZEkgQ0EwggEiMA0GCSqGSIb3DQEBAQUAA4IBDwAwggEKAoIBAQDMh1dEfyWSn1yQ
+TzXaSYy2fsKYroNxOi9OkDs4vVEtYZn1lDi/GFPUegHSRm6FsUGvJk0lAlCUTGor
+LB163wAbuf3U/TzQb92lHUkYM5HhxCcPEH0WLWcnQoWIw2fOfDyjVxAKKtkoSXMu
+TkI6yEJr2SOC2YpIYilskjNjkLUz1mbApN306h317PAXbPH2yFfN83RxEt18Vhwx
+h/caJ2X+h0wWWt8f4ZAzRaHaCcZhdTCpTwNABXvzZ7DCIv8NKjOO2fyVj1jNEVv8
+PSdCFwhwn7qUEwx6PC4uQy19fuayBCxv4X7lxR/apdO9eaWNIZKfmmxQVNfJuUAF
+pgvSj2s5AgMBAAGjQjBAMA4GA1UdDwEB/wQEAwIBBjAPBgNVHRMBAf8EBTADAQH/
+MB0GA1UdDgQWBBSN8vxetNGOFltAGC8kpXgrHDvBkjANBgkqhkiG9w0BAQsFAAOC
+AQEAfLydO1iyvWAoHJyg5K/7HzzDSzUHgmhD+a/olMIYfBu3hyDeODFoCv/4pHqr
+j9ORdcXoeYt8Mnal4htnJpOH+99suISiYsqi8KN9L2gQVp6ynP1pBmpQqlfhhmJj
+vmepnelK+SVvLhH1/3emhMggh4dZClE9R+bxdHOu+Zy3ylPo/L9+TiLbNPLa/9DH
+ALls+hQ8OMeW+PGbbEIvMb/+vJez/IKYdQDxuhqmLwynHRmR2UVu8gbUcBPxg4Bh
+RLsM2biQ2gVR2EcLDoyVUdsGwepelj6Up7YuhnilOHbCmT4AbYFIjuqY9G/145vp
+ZptBYmiQNlpozGbVdknhVBi6EA==
+-----END CERTIFICATE-----
+`
