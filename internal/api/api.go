@@ -90,7 +90,9 @@ func New(cfg Config) (*API, error) {
 	for at, methods := range byPath {
 		handler := a.serve(at, methods)
 		a.mux.Handle(at, handler)
-		if before, parameter, ok := strings.Cut(at, "{"); ok && !strings.Contains(parameter, "/") {
+		if before, parameter, ok := strings.Cut(at, "{"); at == "/docs/{page}" {
+			a.mux.Handle("/docs/{$}", a.serve("/docs", byPath["/docs"])) // as people type it
+		} else if ok && !strings.Contains(parameter, "/") {
 			a.mux.Handle(before+"{$}", a.slash(strings.TrimSuffix(parameter, "}"), handler))
 		}
 	}

@@ -20,7 +20,11 @@ func (a *API) Pages() ([]site.File, error) { return a.newSite(true).Files() }
 
 // docsStart leads to the first page: the links of pages are relative.
 func (a *API) docsStart(c *call) error {
-	c.out.Header().Set("Location", "docs/"+site.Index)
+	to := "docs/" + site.Index
+	if strings.HasSuffix(c.URL.Path, "/") {
+		to = site.Index
+	}
+	c.out.Header().Set("Location", to)
 	c.out.WriteHeader(http.StatusSeeOther)
 	return nil
 }

@@ -41,6 +41,9 @@ func TestTheDocumentationLoadsNothingFromOutside(t *testing.T) {
 	if start.Code != http.StatusSeeOther || start.Header().Get("Location") != "docs/index.html" {
 		t.Fatalf("/docs answers %d to %q", start.Code, start.Header().Get("Location"))
 	}
+	if slash := ask(a, http.MethodGet, "/docs/"); slash.Code != http.StatusSeeOther || slash.Header().Get("Location") != "index.html" {
+		t.Errorf("/docs/ answers %d to %q", slash.Code, slash.Header().Get("Location"))
+	}
 	pages := map[string]string{}
 	queue := []string{"index.html"}
 	for len(queue) > 0 {

@@ -145,6 +145,11 @@ func migrationCases() map[int]migrationCase {
 			Write: []string{"INSERT INTO operator_audit (seq, at, actor, actor_ip, action, subject, client_id, before, after, outcome, prev_hash, hash) VALUES ({n}, 1, 'a', '', 'x', 's', '', '', '', '', '', '')"},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM operator_audit WHERE action = 'x' AND mac IS NULL": "{n}"},
 		},
+		38: {
+			Write: []string{`INSERT INTO periods (period_id, place, client_id, supplier_id, country, live, currency, cadence, first_day, last_day, series, zone, ends_at, deadline_at, failures)
+				VALUES ('per{n}', 'c|s', 'c', 's', 'XX', false, 'EUR', 'daily', '2026-03-0{n}', '2026-03-0{n}', {n}, 'UTC', 1, 2, 3)`},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM periods WHERE failures = 3 AND retry_at IS NULL": "{n}"},
+		},
 		27: {
 			Write: []string{
 				"INSERT INTO inbox_messages (message_id, endpoint, country, live, name, handle, receipt, raw, received_at) VALUES ('m{n}', 'XX.test', 'XX', false, 'name {n}', 'h', '{}', '', 1)",

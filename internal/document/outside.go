@@ -2,10 +2,12 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"tributary/internal/fault"
 )
@@ -56,17 +58,20 @@ func (o *Outside) Put(ctx context.Context, name string, text []byte) (err error)
 	if o.bucket != nil {
 		return o.bucket.put(ctx, o.prefix+name, NewFile(text))
 	}
-	f, err := os.OpenFile(filepath.Join(o.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	// Aside first: a file that a crash left torn must never be the last one.
+	aside, err := os.CreateTemp(o.dir, ".new-")
 	if err != nil {
 		return fmt.Errorf("write outside: %w", err)
 	}
-	_, err = f.Write(text)
+	_, err = aside.Write(text)
 	if err == nil {
-		err = f.Sync()
+		err = aside.Sync()
 	}
-	if closing := f.Close(); err == nil {
-		err = closing
+	err = errors.Join(err, aside.Close())
+	if err == nil {
+		err = os.Link(aside.Name(), filepath.Join(o.dir, name)) // never over another
 	}
+	err = errors.Join(err, os.Remove(aside.Name()))
 	if err == nil {
 		err = syncPath(o.dir)
 	}
@@ -91,14 +96,19 @@ func (o *Outside) Last(ctx context.Context, prefix string, bytesMax int64) ([]by
 		}
 		return o.bucket.get(ctx, last, bytesMax)
 	}
-	found, err := filepath.Glob(filepath.Join(o.dir, prefix+"*"))
-	if err != nil || len(found) == 0 {
-		return nil, err
+	entries, err := os.ReadDir(o.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read what is outside: %w", err)
 	}
-	for _, name := range found {
-		last = max(last, name)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			last = max(last, e.Name())
+		}
 	}
-	return readFile(last, bytesMax)
+	if last == "" {
+		return nil, nil
+	}
+	return readFile(filepath.Join(o.dir, last), bytesMax)
 }
 
 // Close lets go of connections.

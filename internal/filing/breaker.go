@@ -42,6 +42,7 @@ type breaker struct {
 	open   time.Time       // since when; zero: closed
 	next   time.Time       // of the next probe
 	probes int64           // that brought nothing
+	asking bool            // a probe is under way
 	reason fault.Code
 	last   string // what went wrong last
 }
@@ -66,7 +67,7 @@ func (b *breakers) mayCall(at string, now time.Time) (ok bool, open breaker) {
 	if now.Before(br.next) {
 		return false, breaker{open: br.open, next: br.next, calls: br.calls, reason: br.reason, last: br.last}
 	}
-	br.next = now.Add(probeFor) // this one tries, for all
+	br.next, br.asking = now.Add(probeFor), true // this one tries, for all
 	return true, breaker{}
 }
 
@@ -103,7 +104,10 @@ func (s *Service) heard(at, supplier string, err error) (now breaker, changed, c
 			return now, false, false
 		}
 		br.open, br.whose = s.db.Now(), nil
+	} else if !br.asking {
+		return now, false, false // it was under way when the breaker opened: no probe, and no longer pause
 	}
+	br.asking = false
 	br.probes++
 	br.next = s.db.Now().Add(s.doubled(s.cfg.RetryBase, br.probes))
 	return *br, true, false
@@ -112,7 +116,7 @@ func (s *Service) heard(at, supplier string, err error) (now breaker, changed, c
 // mindBreaker lets the lane rest where nothing gets through to its authority:
 // what needs no call is done all the same.
 func (v *visit) mindBreaker() {
-	if v.channel == nil {
+	if v.channel == nil || v.callsNobody() {
 		return
 	}
 	ok, open := v.breakers.mayCall(endpointOf(v.lease.ID), v.db.Now())
@@ -124,6 +128,16 @@ func (v *visit) mindBreaker() {
 	v.trouble = fmt.Sprintf("%s (one of %d calls in a row that brought nothing; the authority is tried again for all suppliers at %s)", open.last, open.calls, Stamp(open.next))
 	v.backOff()
 	v.rest = maxTime(v.rest, open.next)
+}
+
+// callsNobody reports whether nothing of the lane can need a call: filing is the
+// company's choice, and it chose not to, or the lane is one of documents for
+// those to whom nothing is delivered. Such a visit would only use up a probe.
+func (v *visit) callsNobody() bool {
+	if v.pack.Files == nil {
+		return false
+	}
+	return !v.pack.Files(&v.supplier, nil) || shardIn(v.lease.ID) >= lanesOf(v.cfg.Atlas, v.pack, v.at.Live)
 }
 
 // learn tells the breaker of a call, and people of the breaker.

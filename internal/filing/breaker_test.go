@@ -3,6 +3,7 @@ package filing_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
+	"tributary/internal/transaction"
 )
 
 func openBreakers(t *testing.T, d *db.DB) (list []filing.Breaker) {
@@ -109,4 +111,67 @@ func TestOneSupplierOpensNoBreaker(t *testing.T) {
 		t.Errorf("open: %+v", open)
 	}
 	n.Succeeds(n.File(invoice(officeCode, good, "t-good")))
+}
+
+// Calls that were under way when the breaker opened are no probes: however many
+// of them fail afterwards, the first probe comes after the first pause.
+func TestCallsUnderWayAreNoProbes(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	o := newOffice(country.ByNumber)
+	var under sync.WaitGroup
+	const suppliers = 16
+	under.Add(suppliers)
+	o.OnSend = func(*office, country.Filing) (country.Receipt, error) {
+		under.Done()
+		under.Wait() // until all are under way
+		return country.Receipt{}, fmt.Errorf("connection refused: %w", country.ErrNotTaken)
+	}
+	s := o.Setup()
+	s.Slots, s.RetryBase = suppliers, time.Hour
+	n := newNode(t, d, s)
+	for i := range suppliers {
+		n.File(invoice(officeCode, n.Supplier(officeCode, fmt.Sprint("s", i)), fmt.Sprint("t", i)))
+	}
+	n.Start()
+	n.Until("every lane rests", func() bool {
+		return one[int64](t, d, "SELECT count(*) FROM lanes WHERE failures = 1 AND lease_until IS NULL") == suppliers
+	})
+	open := openBreakers(t, d)
+	if len(open) != 1 {
+		t.Fatalf("open breakers: %+v", open)
+	}
+	if pause := open[0].ProbeAt.Sub(open[0].Since); pause > 90*time.Minute {
+		t.Errorf("the first probe comes after %s, want about the first pause of one hour", pause)
+	}
+}
+
+// Where nothing is to be called a breaker keeps nobody back, and nobody uses up a probe.
+func TestABreakerDoesNotConcernThoseWhoCallNobody(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	o := newOffice(country.ByNumber)
+	o.OnSend = func(*office, country.Filing) (country.Receipt, error) {
+		return country.Receipt{}, fmt.Errorf("connection refused: %w", country.ErrNotTaken)
+	}
+	s := o.Setup()
+	s.Slots, s.RetryBase = 4, time.Hour
+	s.Packs[0].Files = func(s *country.Supplier, t *transaction.Transaction) bool {
+		chosen := s == nil || s.LegalName != "Company keeps"
+		return chosen && (t == nil || t.Customer != nil)
+	}
+	n := newNode(t, d, s)
+	for i := range 12 {
+		n.File(named(invoice(officeCode, n.Supplier(officeCode, fmt.Sprint("s", i)), fmt.Sprint("t", i))))
+	}
+	keeps := n.Supplier(officeCode, "keeps")
+	sends := n.Supplier(officeCode, "sends")
+	n.Start()
+	n.Until("the breaker is open", func() bool { return len(openBreakers(t, d)) == 1 })
+	probe := openBreakers(t, d)[0].ProbeAt
+	n.Succeeds(n.File(named(invoice(officeCode, keeps, "kept"))))
+	n.Succeeds(n.File(invoice(officeCode, sends, "to a consumer").With("customer", nil)))
+	if now := openBreakers(t, d); len(now) != 1 || !now[0].ProbeAt.Equal(probe) {
+		t.Errorf("the breaker changed: %+v, the probe was to come at %s", now, probe)
+	}
 }

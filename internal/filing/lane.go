@@ -81,6 +81,16 @@ func endpointOf(lane string) string {
 	return code + "|" + environment
 }
 
+// shardIn is the number of a lane among those of its supplier.
+func shardIn(lane string) int {
+	parts := strings.Split(lane, "|")
+	if len(parts) < 4 {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[3]) // we wrote it
+	return n
+}
+
 // documentLanes spreads the operations of one supplier where the country has
 // no authority and so no order to keep.
 const documentLanes = 4

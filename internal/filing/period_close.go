@@ -75,7 +75,7 @@ func (s *Service) closePeriod(ctx context.Context, lease *db.Lease[periodRow]) {
 			s.reached(killpoint.Gathered, lease.ID)
 		}
 	}
-	s.reached("emptied", lease.ID)
+	s.reached("rested", lease.ID) // for those who wait for it, in tests
 }
 
 // nextOfPeriod makes the next operation of a period; false: there is none, and
@@ -92,8 +92,12 @@ func (s *Service) nextOfPeriod(tx *db.Tx, lease *db.Lease[periodRow]) (more bool
 	if !known || pack.Periods == nil {
 		return false, lease.Finish(tx, tx.Now().Add(time.Hour)) // not in this program; another node, or the next version, has it
 	}
-	if err := tx.Exec("UPDATE periods SET closed_at = coalesce(closed_at, $2) WHERE period_id = $1", lease.ID, db.Micros(tx.Now())); err != nil {
+	var pause time.Time
+	if err := tx.Row("UPDATE periods SET closed_at = coalesce(closed_at, $2) WHERE period_id = $1 RETURNING retry_at", lease.ID, db.Micros(tx.Now())).Scan(db.NullInstant(&pause)); err != nil {
 		return false, err
+	}
+	if pause.After(tx.Now()) { // whatever woke it: what was refused a moment ago would be refused again
+		return false, lease.Finish(tx, pause)
 	}
 	sales, err := s.nextSales(tx, lease.ID, pack.Periods)
 	if err != nil {
@@ -174,8 +178,8 @@ func (s *Service) makeDocument(tx *db.Tx, lease *db.Lease[periodRow], sales []si
 
 const periodDocumentColumns = "operation_id,period_id,transaction_id,withdraws,number,state,sales,gross,made_at"
 
-// documentNumber names the n-th document of a period: D20261116-1, W20261116-1,
-// M202611-1, with the currency where it is not the country's own.
+// documentNumber names the n-th document of a period: D20261116-MXN-1,
+// W20261116-MXN-1, M202611-MXN-1.
 func documentNumber(p periodRow, n int64) string {
 	day := strings.ReplaceAll(p.firstDay, "-", "")
 	if p.cadence == string(country.Monthly) {

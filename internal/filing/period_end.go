@@ -125,7 +125,8 @@ func (b *batch) endDocument(tx *db.Tx, d ownDocument) ([]webhook.Event, error) {
 		err := firstOf(
 			tx.Exec("UPDATE period_documents SET state = $2, authority_id_1 = $3, authority_id_2 = $4, ended_at = $5 WHERE operation_id = $1", d.id, docAccepted, r.AuthorityID1, r.AuthorityID2, now),
 			tx.Exec("UPDATE period_entries SET authority_id_1 = $2, authority_id_2 = $3 WHERE document_id = $1 AND authority_id_1 IS NULL", d.id, db.Null(r.AuthorityID1), db.Null(r.AuthorityID2)),
-			tx.Exec("UPDATE periods SET failures = 0 WHERE period_id = $1", d.periodID),
+			tx.Exec(`UPDATE periods SET failures = 0, retry_at = NULL WHERE period_id = $1
+				AND NOT EXISTS (SELECT 1 FROM period_entries e WHERE e.period_id = $1 AND e.document_id IS NULL AND e.left_at IS NULL)`, d.periodID),
 			hurryPeriod(tx, d.periodID, tx.Now()), // a sale may have left while it was on its way
 		)
 		if err != nil {
@@ -176,7 +177,9 @@ func (b *batch) endWithdrawal(tx *db.Tx, d ownDocument) ([]webhook.Event, error)
 		Message: "document " + d.number + " was withdrawn and is made anew without it"})
 }
 
-// retryPeriod lets a period wait before its document is made anew: longer each time.
+// retryPeriod lets a period wait before anything of it is made anew: longer each
+// time. The pause is stored: sales that leave and documents that are accepted
+// meanwhile make the period due, and do not end it.
 func (b *batch) retryPeriod(tx *db.Tx, period string) error {
 	var failures int64
 	if err := tx.Row("SELECT failures FROM periods WHERE period_id = $1", period).Scan(&failures); err != nil {
@@ -186,10 +189,11 @@ func (b *batch) retryPeriod(tx *db.Tx, period string) error {
 	for range min(failures, 10) {
 		pause = min(2*pause, periodRetryMost)
 	}
-	if err := tx.Exec("UPDATE periods SET failures = failures + 1 WHERE period_id = $1", period); err != nil {
+	until := tx.Now().Add(pause)
+	if err := tx.Exec("UPDATE periods SET failures = failures + 1, retry_at = $2 WHERE period_id = $1", period, db.Micros(until)); err != nil {
 		return err
 	}
-	return hurryPeriod(tx, period, tx.Now().Add(pause))
+	return hurryPeriod(tx, period, until)
 }
 
 func (b *batch) salesOf(tx *db.Tx, document string) ([]subject, error) {
@@ -215,9 +219,8 @@ func (b *batch) subjects(tx *db.Tx, where, document string) ([]subject, error) {
 func (b *batch) tellSales(tx *db.Tx, sales []subject, n country.News) (events []webhook.Event, err error) {
 	n.Source = country.FromAuthority
 	n = b.kept(n)
-	bySale, rows := map[string]subject{}, make([][]any, len(sales))
+	rows := make([][]any, len(sales))
 	for i, s := range sales {
-		bySale[s.id] = s
 		rows[i] = []any{s.id, string(n.Source), n.Key, s.scope, db.Micros(n.At), n.Code, n.Name, string(n.Severity), n.Message, db.Micros(tx.Now())}
 	}
 	in := insertNews
@@ -233,7 +236,7 @@ func (b *batch) tellSales(tx *db.Tx, sales []subject, n country.News) (events []
 		return nil, fmt.Errorf("tell sales of their period: %w", err)
 	}
 	for _, s := range sales {
-		if fresh[s.id] && bySale[s.id].succeeded {
+		if fresh[s.id] && s.succeeded {
 			events = append(events, updated(s, 1)...)
 		}
 	}

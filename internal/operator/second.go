@@ -182,7 +182,9 @@ func (o *Operators) Finish(ctx context.Context, token string, p Proof, a Attempt
 		}
 		return secret.Secret{}, Session{}, o.turnedAway(ctx, w.Name, a.IP, "the second factor is wrong")
 	}
-	o.seconds.forgive(by)
+	if err == nil { // trouble of our own forgives nothing
+		o.seconds.forgive(by)
+	}
 	return in, s, err
 }
 

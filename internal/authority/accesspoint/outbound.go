@@ -180,7 +180,11 @@ func (a *accessPoint) file(w http.ResponseWriter, r *http.Request, k kept, body 
 	k.SHA256 = hex.EncodeToString(sum[:])
 	k.ID, k.Created, k.Since, k.Attempts = "tx-"+k.Instance, stamp(time.Now()), time.Now(), 1
 	turn := a.desk.Turn(country.Arrival{Supplier: value(k.Sender), Number: k.Number})
-	if !turn.Begin(w, nil) {
+	var busy func(http.ResponseWriter)
+	if r.URL.Path == pathEnvelopes {
+		busy = later
+	}
+	if !turn.Begin(w, busy) {
 		return
 	}
 	step := turn.Steps[0]
@@ -318,4 +322,10 @@ func value(id string) string {
 func messageID(instance string) string {
 	sum := sha256.Sum256([]byte(instance))
 	return hex.EncodeToString(sum[:16]) + "@phase4"
+}
+
+// later is an access point's own word that it took nothing: a proxy's 503 has no Retry-After.
+func later(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "later", http.StatusServiceUnavailable)
 }

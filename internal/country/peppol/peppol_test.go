@@ -2,7 +2,9 @@ package peppol_test
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -201,6 +203,53 @@ func TestAddressAlonePassesTheSuite(t *testing.T) {
 	packtest.Exercise(t, pack, packtest.Options{Name: "plain", Cases: belgian(t), Credentials: token, Immediate: true,
 		Identity: country.Identity{Secrets: map[string]string{"driver": "plain"}}})
 }
+
+// With an address alone only the access point's own word proves that nothing was
+// taken: a proxy's 503 may come after the document went through.
+func TestOnlyAnAnswerWithATimeProvesThatNothingWasTaken(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		after  string
+		taken  bool // perhaps
+	}{{503, "1", false}, {503, "", true}, {429, "", false}, {502, "1", true}, {504, "", true}} {
+		pack := packOf(t, "BE")
+		connect := pack.Connect
+		pack.Connect = func(at country.Endpoint) (country.Channel, error) {
+			below := at.HTTP.Transport
+			at.BaseURL += "/sbd"
+			at.Identity.Secrets = map[string]string{"driver": "plain"}
+			at.HTTP = &http.Client{Transport: answering(func(r *http.Request) (*http.Response, error) {
+				if r.Method != http.MethodPost {
+					return below.RoundTrip(r)
+				}
+				w := httptest.NewRecorder()
+				if c.after != "" {
+					w.Header().Set("Retry-After", c.after)
+				}
+				w.WriteHeader(c.status)
+				return w.Result(), nil
+			})}
+			return connect(at)
+		}
+		channel := wireTo(t, pack, nil).channel
+		f, err := channel.Prepare(draft(t, "BE", "R-1", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := channel.Send(t.Context(), []country.Filing{f}, token)
+		switch {
+		case c.taken && (err == nil || errors.Is(err, country.ErrNotTaken)):
+			t.Errorf("%d, Retry-After %q: %+v %v, want an unclear outcome", c.status, c.after, r, err)
+		case !c.taken && (err != nil || r[0].Outcome != country.NotTaken):
+			t.Errorf("%d, Retry-After %q: %+v %v, want that nothing was taken", c.status, c.after, r, err)
+		}
+	}
+}
+
+// answering is a transport made of a function.
+type answering func(*http.Request) (*http.Response, error)
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
 
 // A company that wants its invoices sent in a form that does not travel is told
 // when it is onboarded.
