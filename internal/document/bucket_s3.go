@@ -1,8 +1,9 @@
 package document
 
 import (
-	"bytes"
 	"context"
+	"crypto/md5"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,17 +13,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
-
 	"tributary/internal/fault"
 )
 
 // s3 is a bucket of an S3-compatible store.
 type s3 struct {
-	client    minio.Core
-	name      string
-	transport *http.Transport
+	*s3Client
 }
 
 // amazon is where buckets are unless an address says otherwise; the client finds
@@ -63,52 +59,41 @@ func openS3(u *url.URL) (*s3, error) {
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || strings.Trim(at.Path, "/") != "" {
 		return nil, fault.New(fault.Invalid, "document store: endpoint %q is not an address like https://HOST", address)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = writersRemote
-	options := &minio.Options{Creds: credentialChain(), Secure: at.Scheme == "https" && !insecure, Region: region, Transport: transport, MaxRetries: 3, BucketLookup: minio.BucketLookupAuto}
-	if pathStyle {
-		options.BucketLookup = minio.BucketLookupPath
+	if insecure {
+		at.Scheme = "http"
 	}
-	client, err := minio.New(at.Host, options)
-	if err != nil {
-		return nil, fmt.Errorf("open the document store: %w", err)
-	}
-	return &s3{client: minio.Core{Client: client}, name: u.Host, transport: transport}, nil
-}
-
-func credentialChain() *credentials.Credentials {
-	return credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{}})
+	return &s3{s3Client: newS3Client(u.Host, at, region, pathStyle)}, nil
 }
 
 // put overwrites: the same bytes again do no harm, a put is atomic there, and
 // not every compatible store knows conditions. The hash of the bytes is signed,
-// so that the store refuses what was changed on the way; DisableContentSha256
-// switches off the other way, a signature of every chunk.
+// so that the store refuses what was changed on the way. Buckets with object
+// lock want a checksum besides, and MD5 is the one that every store knows.
 func (s *s3) put(ctx context.Context, key string, f File) error {
-	_, err := s.client.PutObject(ctx, s.name, key, bytes.NewReader(f.Bytes), f.Size, "", f.SHA256, minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true})
-	return s.say("write", key, err)
+	sum := md5.Sum(f.Bytes)
+	response, err := s.do(ctx, s3Call{method: http.MethodPut, key: key, body: f.Bytes, sha256: f.SHA256,
+		headers: map[string]string{"Content-Type": "application/octet-stream", "Content-MD5": base64.StdEncoding.EncodeToString(sum[:])}})
+	if err != nil {
+		return s.say("write", key, err)
+	}
+	return s.say("write", key, response.Body.Close())
 }
 
 func (s *s3) get(ctx context.Context, key string, size int64) ([]byte, error) {
-	body, _, _, err := s.client.GetObject(ctx, s.name, key, minio.GetObjectOptions{})
-	if err != nil {
-		return nil, s.say("read", key, err)
-	}
-	data, err := readUpTo(body, size)
-	return data, s.say("read", key, errors.Join(err, body.Close()))
+	return s.read(ctx, s3Call{method: http.MethodGet, key: key}, size)
 }
 
 func (s *s3) part(ctx context.Context, key string, at, size int64) ([]byte, error) {
-	var options minio.GetObjectOptions
-	if err := options.SetRange(at, at+size-1); err != nil {
-		return nil, s.say("read", key, err)
-	}
-	body, _, _, err := s.client.GetObject(ctx, s.name, key, options)
+	return s.read(ctx, s3Call{method: http.MethodGet, key: key, headers: map[string]string{"Range": fmt.Sprintf("bytes=%d-%d", at, at+size-1)}}, size)
+}
+
+func (s *s3) read(ctx context.Context, call s3Call, size int64) ([]byte, error) {
+	response, err := s.do(ctx, call)
 	if err != nil {
-		return nil, s.say("read", key, err)
+		return nil, s.say("read", call.key, err)
 	}
-	data, err := readUpTo(body, size)
-	return data, s.say("read", key, errors.Join(err, body.Close()))
+	data, err := readUpTo(response.Body, size)
+	return data, s.say("read", call.key, errors.Join(err, response.Body.Close()))
 }
 
 // erase stores the object anew: parts of one cannot be changed. Packs come here
@@ -122,33 +107,33 @@ func (s *s3) erase(ctx context.Context, key string, size int64, parts []member) 
 }
 
 func (s *s3) remove(ctx context.Context, key string) error {
-	return s.say("remove", key, s.client.RemoveObject(ctx, s.name, key, minio.RemoveObjectOptions{}))
+	response, err := s.do(ctx, s3Call{method: http.MethodDelete, key: key})
+	if err != nil {
+		return s.say("remove", key, err)
+	}
+	return s.say("remove", key, response.Body.Close())
 }
 
 func (s *s3) each(ctx context.Context, prefix string, do func([]string) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // whoever stops early leaves no lister behind
-	var page []string
-	for object := range s.client.Client.ListObjects(ctx, s.name, minio.ListObjectsOptions{Prefix: prefix, Recursive: true, MaxKeys: listMax}) {
-		if object.Err != nil {
-			return s.say("list", prefix, object.Err)
+	for next := ""; ; {
+		page, err := s.list(ctx, prefix, next)
+		if err != nil {
+			return s.say("list", prefix, err)
 		}
-		if page = append(page, object.Key); len(page) == listMax {
-			if err := do(page); err != nil {
-				return err
-			}
-			page = nil
+		keys := make([]string, len(page.Contents))
+		for i, object := range page.Contents {
+			keys[i] = object.Key
+		}
+		if err := do(keys); err != nil {
+			return err
+		}
+		if !page.IsTruncated {
+			return nil
+		}
+		if next = page.NextContinuationToken; next == "" {
+			return s.say("list", prefix, errors.New("the store has more and does not say where"))
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return do(page)
-}
-
-func (s *s3) close() error {
-	s.transport.CloseIdleConnections()
-	return nil
 }
 
 // say gives an error of the store its place, and what is not there its kind.
@@ -156,7 +141,8 @@ func (s *s3) say(verb, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if code := minio.ToErrorResponse(err).Code; code == minio.NoSuchKey {
+	var refused *s3Refusal
+	if errors.As(err, &refused) && refused.Code == "NoSuchKey" {
 		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return fmt.Errorf("%s %s: %w", verb, key, err)

@@ -1,5 +1,10 @@
 package document
 
+import (
+	"net/url"
+	"testing"
+)
+
 // SyncWith replaces how the store syncs its folder, so that tests can see, hold and fail a sync.
 func (s *Store) SyncWith(sync func(paths []string) error) { s.folder.syncer = sync }
 
@@ -15,3 +20,17 @@ const (
 	PackBytesMax   = packBytesMax
 	PackFilesMax   = packFilesMax
 )
+
+// S3Address is where a key of a bucket is asked for.
+func S3Address(t *testing.T, address, key string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openS3(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.at(key).String()
+}

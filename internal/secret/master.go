@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/hashicorp/vault/api"
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
@@ -48,9 +47,9 @@ type Master struct {
 
 // kek is the key-encryption key as it was last read.
 type kek struct {
-	aead   tink.AEAD
-	handle *keyset.Handle // nil when the key stays in a KMS
-	token  *api.TokenAuth // of a KMS; nil otherwise
+	aead    tink.AEAD
+	handle  *keyset.Handle // nil when the key stays in a KMS
+	service *vaultClient   // the KMS; nil otherwise
 }
 
 // OpenMaster opens the master key named by source: "file:PATH" for a Tink

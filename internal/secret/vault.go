@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
-	"unicode"
 
-	"github.com/hashicorp/vault/api"
-	"github.com/tink-crypto/tink-go-hcvault/v2/integration/hcvault"
 	"github.com/tink-crypto/tink-go/v2/tink"
 
 	"tributary/internal/fault"
@@ -23,18 +19,9 @@ const (
 	vaultScheme   = "hcvault://"
 	vaultIDPrefix = "vault:"
 	labelProbe    = "tributary probe v1"
-
-	vaultTimeout = 10 * time.Second
 )
 
 var errNotUnderstood = errors.New("the key service's answer cannot be understood")
-
-// transit is a key in Vault's transit engine. Its errors carry the status of
-// the answer and never its body: a proxy between us and Vault may well answer
-// with the request it did not like, and the request holds a data key.
-type transit struct {
-	remote tink.AEAD
-}
 
 // openVault connects to the key that uri names and proves that it can be used
 // and that it binds the context.
@@ -47,37 +34,16 @@ func openVault(uri string) (*kek, error) {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("the address must be hcvault://HOST:PORT/MOUNT/keys/NAME; the token belongs in VAULT_TOKEN")
 	}
-	config := api.DefaultConfig()
-	if config.Error != nil {
-		return nil, errors.New("the VAULT_… variables of the environment are not usable")
-	}
-	config.Address = "https://" + u.Host
-	config.AgentAddress = "" // the address given to us wins over VAULT_AGENT_ADDR
-	config.MaxRetries = 0
-	config.DisableRedirects = true
-	if os.Getenv(api.EnvVaultClientTimeout) == "" {
-		config.Timeout = vaultTimeout
-	}
-	client, err := api.NewClient(config)
-	if err != nil {
-		return nil, errors.New("the VAULT_… variables of the environment are not usable")
-	}
-	// A line break at the end is the usual slip, and Vault's client reports it
-	// only with the first call.
-	if strings.ContainsFunc(client.Token(), func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }) {
-		return nil, errors.New("VAULT_TOKEN has a character that no token has, such as a space or a line break")
-	}
-	// Not hcvault.NewClient: it sends the associated data as "context", which
-	// Vault ignores for ordinary keys.
-	kms, err := hcvault.NewClientWithAEADOptions(vaultScheme+u.Host, client.Logical())
-	if err != nil {
-		return nil, fmt.Errorf("key service: %w", err)
-	}
-	remote, err := kms.GetAEAD(uri)
-	if err != nil {
+	parts := strings.Split(u.EscapedPath(), "/")
+	n := len(parts)
+	if n < 4 || parts[n-2] != "keys" || parts[n-1] == "" {
 		return nil, errors.New("the path of the address must be /MOUNT/keys/NAME")
 	}
-	k := &kek{aead: transit{remote: remote}, token: client.Auth().Token()}
+	client, err := newVaultClient(u.Host)
+	if err != nil {
+		return nil, err
+	}
+	k := &kek{aead: transit{client: client, mount: strings.Join(parts[1:n-2], "/"), name: parts[n-1]}, service: client}
 	return k, probeBinding(k.aead)
 }
 
@@ -85,27 +51,29 @@ func openVault(uri string) (*kek, error) {
 // service lets it, and answers how long it lasts; 0: without an end, or the
 // master key is in no key service.
 func (m *Master) RenewToken(ctx context.Context) (left time.Duration, err error) {
-	token := m.kek.Load().token
-	if token == nil {
+	service := m.kek.Load().service
+	if service == nil {
 		return 0, nil
 	}
 	refused := errors.New("the key service does not accept the token")
-	about, err := token.LookupSelfWithContext(ctx)
+	about, err := service.call(ctx, http.MethodGet, "auth/token/lookup-self", nil)
 	if err != nil {
 		return 0, fmt.Errorf("ask how long the token lasts: %w", explainVault(err, refused))
 	}
-	if left, err = about.TokenTTL(); err != nil {
+	if left, err = vaultSeconds(about.Data.TTL.String()); err != nil {
 		return 0, fmt.Errorf("ask how long the token lasts: %w", errNotUnderstood)
 	}
-	if can, err := about.TokenIsRenewable(); err != nil || !can || left == 0 {
+	if !about.Data.Renewable || left == 0 {
 		return left, nil
 	}
-	longer, err := token.RenewSelfWithContext(ctx, 0)
+	longer, err := service.call(ctx, http.MethodPut, "auth/token/renew-self", map[string]int{"increment": 0})
 	if err != nil {
 		return left, fmt.Errorf("renew the token: %w", explainVault(err, refused))
 	}
-	if again, err := longer.TokenTTL(); err == nil && again > 0 {
-		left = again
+	if longer.Auth != nil {
+		if again, err := vaultSeconds(longer.Auth.Lease.String()); err == nil && again > 0 {
+			left = again
+		}
 	}
 	return left, nil
 }
@@ -153,32 +121,11 @@ func vaultKeyID(wrapped []byte) (string, bool) {
 	return vaultIDPrefix + "v" + string(version), true
 }
 
-func (t transit) Encrypt(plain, bound []byte) ([]byte, error) {
-	sealed, err := t.remote.Encrypt(plain, bound)
-	if err != nil {
-		return nil, explainVault(err, errors.New("the key service refused to encrypt with this key"))
-	}
-	return sealed, nil
-}
-
-func (t transit) Decrypt(sealed, bound []byte) ([]byte, error) {
-	plain, err := t.remote.Decrypt(sealed, bound)
-	if err != nil {
-		return nil, explainVault(err, ErrBroken)
-	}
-	if len(plain) == 0 {
-		// Tink's client takes an answer without a plaintext, such as a redirect
-		// or a 204, for an empty one. Nothing of ours is empty.
-		return nil, errNotUnderstood
-	}
-	return plain, nil
-}
-
 // explainVault decides what an error of Vault means; refused is the meaning of
 // a 400.
 func explainVault(err, refused error) error {
-	var answer *api.ResponseError
-	if !errors.As(err, &answer) {
+	var status vaultStatus
+	if !errors.As(err, &status) {
 		var network *url.Error
 		unreachable := fault.New(fault.Unavailable, "the key service cannot be reached, please retry")
 		switch {
@@ -190,13 +137,12 @@ func explainVault(err, refused error) error {
 			return errNotUnderstood
 		}
 	}
-	status := fmt.Errorf("key service answered %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	switch {
-	case answer.StatusCode == http.StatusBadRequest:
+	case status == http.StatusBadRequest:
 		return fmt.Errorf("%w: %w", status, refused)
-	case answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 500:
+	case status == http.StatusTooManyRequests || status >= 500:
 		return fault.New(fault.Unavailable, "the key service is not available, please retry").Because(status)
-	case answer.StatusCode == http.StatusForbidden:
+	case status == http.StatusForbidden:
 		return fmt.Errorf("%w: the token in VAULT_TOKEN may not use this key, or has expired", status)
 	default:
 		return status

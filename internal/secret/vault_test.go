@@ -4,6 +4,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -36,7 +37,8 @@ type vault struct {
 	mood   string // how to misbehave
 	seen   strings.Builder
 	hangup chan struct{}
-	token  func(w http.ResponseWriter, renew bool) // what it says of the caller's token
+	front  func(w http.ResponseWriter, r *http.Request) // looks at every call before it is answered
+	token  func(w http.ResponseWriter, renew bool)      // what it says of the caller's token
 }
 
 func startVault(t *testing.T) *vault {
@@ -45,6 +47,7 @@ func startVault(t *testing.T) *vault {
 	v.rotate(t)
 	v.Server = httptest.NewUnstartedServer(v)
 	v.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are part of these tests
+	v.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 	v.StartTLS()
 	t.Cleanup(v.Close)
 	t.Cleanup(func() { close(v.hangup) })
@@ -86,6 +89,12 @@ func (v *vault) be(mood string) {
 	v.mood = mood
 }
 
+func (v *vault) watch(front func(w http.ResponseWriter, r *http.Request)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.front = front
+}
+
 func (v *vault) count() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -98,6 +107,9 @@ func (v *vault) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.calls++
 	v.seen.Write(body)
 	mood, keys := v.mood, v.keys
+	if v.front != nil {
+		v.front(w, r)
+	}
 	v.mu.Unlock()
 	switch mood {
 	case "unavailable":
