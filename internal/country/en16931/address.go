@@ -37,6 +37,8 @@ func Addressings(country string) []Addressing {
 		return []Addressing{{"0007", FromLegalID}, {"0007", FromVATID}}
 	case "FI":
 		return []Addressing{{"0216", FromLegalID}, {"0216", FromVATID}}
+	case "EE":
+		return []Addressing{{"0191", FromLegalID}, {"9931", FromVATID}}
 	case "FR":
 		return []Addressing{{"0225", FromLegalID}, {"0002", FromLegalID}, {"0009", FromLegalID}, {"9957", FromVATID}}
 	case "IT":
@@ -86,6 +88,8 @@ func LegalScheme(country, id string) string {
 		return "0192"
 	case "DK":
 		return "0184"
+	case "EE":
+		return "0191"
 	}
 	return ""
 }
@@ -115,7 +119,7 @@ func schemeForm(scheme, country, id string) string {
 		return pad(digits(id), 10)
 	case "0106", "0190", "0225", "0002", "0009", "0196":
 		return digits(id)
-	case "0184", "0192":
+	case "0184", "0191", "0192":
 		return digits(id)
 	case "0007":
 		d := digits(id)
@@ -203,6 +207,8 @@ func ValidIn(scheme, id string) bool {
 		return len(d) == 8 && (all || id == "DK"+d)
 	case "0190":
 		return all && len(id) == 20
+	case "0191":
+		return all && len(id) == 8 && estonian(id)
 	case "0192":
 		return all && len(id) == 9 && mod11(id)
 	case "0198":
@@ -334,6 +340,20 @@ func mod11(number string) bool {
 		sum += int(number[len(number)-1-i]-'0') * ((i-1)%6 + 2)
 	}
 	return len(number) > 1 && (11-sum%11)%11 == int(number[len(number)-1]-'0')
+}
+
+// estonian is the check digit of register codes: weights from one on, and from
+// three on where the remainder is no digit.
+func estonian(code string) bool {
+	rest := 10
+	for first := 1; first <= 3 && rest == 10; first += 2 {
+		rest = 0
+		for i := range 7 {
+			rest += int(code[i]-'0') * (first + i)
+		}
+		rest %= 11
+	}
+	return rest%10 == int(code[7]-'0')
 }
 
 // mod97Belgian: the last two digits are 97 less the rest of the first eight.

@@ -186,7 +186,7 @@ func TestEveryCountryOfTheFamilySends(t *testing.T) {
 			}
 		})
 	}
-	if sent != 10 {
+	if sent < 10 {
 		t.Errorf("%d countries have the way", sent)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"tributary/internal/country/be"
 	"tributary/internal/country/de"
 	"tributary/internal/country/dk"
+	"tributary/internal/country/ee"
 	"tributary/internal/country/en16931"
 	"tributary/internal/country/es"
 	"tributary/internal/country/fi"
@@ -59,6 +60,7 @@ func family() []en16931.Page {
 		be.Page(), // Belgium
 		de.Page(), // Germany
 		dk.Page(), // Denmark
+		ee.Page(), // Estonia
 		fi.Page(), // Finland
 		ie.Page(), // Ireland
 		lu.Page(), // Luxembourg
