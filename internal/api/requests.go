@@ -252,8 +252,8 @@ func members() object {
 		"total_amount": stated("With tax"), "total_net_amount": stated("Without tax"), "total_tax_amount": stated("The tax"),
 		"payment_terms":   object{"type": []any{"string", "null"}, "maxLength": 500, "pattern": notePattern, "description": "Terms in words."},
 		"buyer_reference": line("The buyer's own reference; DE: a Leitweg-ID.", 100), "order_reference": line("The buyer's order.", 100), "contract_reference": line("The contract.", 100), "project_reference": line("The project.", 100),
-		"references": object{"type": "array", "minItems": 1, "maxItems": 100, "description": "What the payment was for, where it is more than one transaction; the amounts add up to the payments. Stands in place of reference_transaction_id.", "items": record("One transaction.", object{
-			"transaction_id": identifier("Its transaction_id."), "amount": amount("How much of the payment is for it."),
+		"references": object{"type": "array", "minItems": 1, "maxItems": 100, "description": "What the payment was for, or what the adjustment corrects, where it is more than one transaction; the amounts add up to the payments, or to the items. Adjustments: where /v1/countries/{code} says several_originals. Stands in place of reference_transaction_id.", "items": record("One transaction.", object{
+			"transaction_id": identifier("Its transaction_id."), "amount": amount("How much of the payment or the adjustment is for it."),
 		}, "transaction_id", "amount")},
 		"reference_transaction_id": identifier("transaction_id of the original."), "reason": line("Code of the country, where it wants one.", 200),
 		"tax_authority_id_1": line("The authority's id of the document, if it is known.", 200),
@@ -298,6 +298,8 @@ func transactionSchemas() object {
 		[]string{"country_code", "transaction_date", "transaction_id", "payments"})
 	payment["properties"].(object)["payments"] = object{"type": "array", "items": ref("Payment"), "minItems": 1, "description": "What was received, each amount more than 0; how the money came is its type, or the country's code."}
 	payment["oneOf"] = []any{object{"required": list("reference_transaction_id")}, object{"required": list("references")}}
+	adjustment := bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id", "references", "reason"), wholeRequired)
+	adjustment["oneOf"] = payment["oneOf"]
 	backfill["dependentRequired"] = object{"items": list("currency_code")}
 	return object{
 		"NewSeries": record("A number series.", object{
@@ -309,7 +311,7 @@ func transactionSchemas() object {
 		}, "supplier_id", "pattern"),
 		"Trial":       object{"anyOf": []any{ref("Transaction"), ref("Adjustment"), ref("Credit"), ref("Cancellation"), ref("PaymentReport")}},
 		"Transaction": bodyOf("A sale."+rest, whole, wholeRequired),
-		"Adjustment":  bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id", "reason"), append(wholeRequired[:len(wholeRequired):len(wholeRequired)], "reference_transaction_id")),
+		"Adjustment":  adjustment,
 		"Credit":      bodyOf("A correction of the whole original, whose parties, items and currency it copies."+rest, short, shortRequired),
 		"Cancellation": bodyOf("The original should not exist."+rest,
 			append(short[:len(short):len(short)], "reason"), shortRequired),

@@ -168,7 +168,7 @@ type Draft struct {
 	Totals       transaction.Totals
 	Supplier     Supplier
 	Original     *Original      // corrections: the document that is corrected
-	Paid         []Paid         // payment reports: what was paid, Original the first of them
+	Shares       []Share        // payment reports, and corrections of several originals: each of them, Original the first
 	Period       *Period        // documents of a period: what is in it
 	Previous     Link           // chains: the link before this one; zero at the beginning
 	Location     *time.Location // of the supplier's address; decides the day on the document
@@ -197,8 +197,8 @@ type Original struct {
 	Corrections []Earlier
 }
 
-// Paid is an earlier document and how much of what was received is for it.
-type Paid struct {
+// Share is an earlier document and how much of a payment or of a correction is for it.
+type Share struct {
 	Original
 	Amount int64
 }
@@ -242,9 +242,10 @@ type Filing struct {
 	PreparedAt  time.Time
 	Late        bool
 
-	Effect    *Effect `json:",omitempty"` // corrections: what it takes from its original; nil: what it amounts to
-	Leaves    bool    `json:",omitempty"` // it takes the sale that it corrects out of its period; the caller's own
-	Unprinted bool    `json:",omitempty"` // it mends what the authority holds of a document that stands: nothing is printed anew
+	Effect    *Effect  `json:",omitempty"` // corrections: what it takes from its original; nil: what it amounts to
+	Effects   []Effect `json:",omitempty"` // corrections of several originals: what it takes from each, in the order of Draft.Shares; none: its shares
+	Leaves    bool     `json:",omitempty"` // it takes the sale that it corrects out of its period; the caller's own
+	Unprinted bool     `json:",omitempty"` // it mends what the authority holds of a document that stands: nothing is printed anew
 }
 
 // Effect is what a correction takes from its original, where that is not what

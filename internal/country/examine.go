@@ -165,10 +165,10 @@ func (c *examiner) operation() {
 		}
 		return
 	}
-	if slices.ContainsFunc(c.tx.PaidFor, func(p transaction.PaidFor) bool {
+	if slices.ContainsFunc(c.tx.Shares, func(p transaction.Share) bool {
 		return p.TransactionID != c.tx.ReferenceID && p.TransactionID == c.tx.ID
 	}) {
-		c.found(fault.At("references", fault.ValidationMatchInvalid, "must not name the transaction_id of the payment itself"))
+		c.found(fault.At("references", fault.ValidationMatchInvalid, "must not name the transaction_id of what refers to them"))
 	}
 	if c.tx.ReferenceID != "" && c.tx.ReferenceID == c.tx.ID {
 		c.found(fault.At("reference_transaction_id", fault.ValidationMatchInvalid, "must not be the transaction_id of the correction itself"))
@@ -177,6 +177,9 @@ func (c *examiner) operation() {
 	if !known {
 		c.found(fault.At("country_code", fault.UnsupportedOperation, "has no operation %s", kind))
 		return
+	}
+	if kind == transaction.Adjustment && len(c.tx.Shares) > 1 && !correction.Several {
+		c.found(fault.At("references", fault.UnsupportedField, "has more than one entry: a correction of this country has one original"))
 	}
 	if kind == transaction.Credit || kind == transaction.PaymentReport {
 		return // their bodies have no reason
@@ -222,6 +225,9 @@ func (c *examiner) money() {
 			f.Type = fault.Warning
 		}
 		c.found(f)
+	}
+	if c.tx.Kind == transaction.Adjustment {
+		c.found(transaction.CheckCorrected(c.tx, totals)...)
 	}
 	if !c.PaymentsFaulty {
 		c.found(transaction.CheckPayments(c.tx.Payments, totals)...)

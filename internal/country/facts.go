@@ -112,7 +112,8 @@ type Correction struct {
 	Days           int              `json:"deadline_days,omitempty"` // after the original's date; 0: no deadline
 	Reasons        []Meaning        `json:"reasons,omitempty"`
 	ReasonRequired bool             `json:"reason_required,omitempty"`
-	ReasonPattern  string           `json:"reason_pattern,omitempty"` // how a reason is written where the code alone does not say enough
+	ReasonPattern  string           `json:"reason_pattern,omitempty"`    // how a reason is written where the code alone does not say enough
+	Several        bool             `json:"several_originals,omitempty"` // one document may correct several: references
 }
 
 // Setting is one of the country's own keys in a company's settings.

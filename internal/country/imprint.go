@@ -13,6 +13,7 @@ type Issue struct {
 	Totals       transaction.Totals
 	Supplier     *Supplier
 	Original     *Original
+	Shares       []Share // of several originals each, and of a payment what it was for
 	UniqueNumber string
 	AuthorityID1 string
 	AuthorityID2 string
@@ -23,6 +24,20 @@ type Issue struct {
 	Location     *time.Location
 	At           time.Time
 	Live         Live
+}
+
+// Originals are the documents that a correction is of; none where it is no correction.
+func (in *Issue) Originals() (list []Original) {
+	if in.Original == nil {
+		return nil
+	}
+	if len(in.Shares) == 0 {
+		return []Original{*in.Original}
+	}
+	for i := range in.Shares {
+		list = append(list, in.Shares[i].Original)
+	}
+	return list
 }
 
 // Imprint is what a country's law wants printed on a document besides the

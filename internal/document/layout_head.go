@@ -182,8 +182,10 @@ func (c *composition) facts() []fact {
 	}
 	t, w := &c.v.Transaction, &c.words
 	if o := c.v.Original; o != nil {
-		add(w.corrects, joined(" · ", o.Number, w.format.date(o.Date, c.v.location())))
-		add(w.authorityID, o.AuthorityID)
+		for _, each := range append([]Reference{*o}, c.v.Others...) {
+			add(w.corrects, joined(" · ", each.Number, w.format.date(each.Date, c.v.location())))
+			add(w.authorityID, each.AuthorityID)
+		}
 	}
 	add(w.reason, t.Reason)
 	add(w.deliveryDate, c.day(t.DeliveryDate))

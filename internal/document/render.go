@@ -52,7 +52,8 @@ type Visual struct {
 	// LegalLanguage is the language of LegalTexts, two letters: the law's, which
 	// is often not the document's.
 	LegalLanguage string
-	Original      *Reference // corrections: the document that is corrected
+	Original      *Reference  // corrections: the document that is corrected
+	Others        []Reference // further ones that the same correction is of
 
 	// LocalCurrency is the currency of the country when it is not the
 	// transaction's: with an exchange rate the tax is stated in it as well.

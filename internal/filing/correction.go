@@ -32,19 +32,32 @@ func (b *batch) meetOriginal(ctx context.Context, o *operation) (goOn bool, err 
 	if o.kind == transaction.PaymentReport {
 		return b.meetPaid(ctx, o)
 	}
-	ref, goOn, err := b.referred(ctx, o, o.referenceID)
+	if len(o.document.Shares) > 1 {
+		return b.meetOriginals(ctx, o)
+	}
+	ref, goOn, err := b.correctable(ctx, o, o.referenceID)
 	if err != nil || !goOn {
 		return false, err
 	}
-	if f := otherCurrency(o, ref.op); f != nil {
-		b.fail(o, *f)
-		return false, nil
-	}
-	if f := b.deadline(o, ref.op); f != nil {
-		b.fail(o, *f)
-		return false, nil
-	}
 	return b.inherit(ctx, o, ref)
+}
+
+// correctable finds a transaction that an operation may correct; false: the
+// operation failed, or waits.
+func (b *batch) correctable(ctx context.Context, o *operation, id string) (ref reference, goOn bool, err error) {
+	ref, goOn, err = b.referred(ctx, o, id)
+	if err != nil || !goOn {
+		return ref, false, err
+	}
+	f := otherCurrency(o, ref.op)
+	if f == nil {
+		f = b.deadline(o, ref.op)
+	}
+	if f != nil {
+		b.fail(o, *f)
+		return ref, false, nil
+	}
+	return ref, true, nil
 }
 
 // referred finds a transaction that an operation refers to and that may be
@@ -60,17 +73,17 @@ func (b *batch) referred(ctx context.Context, o *operation, id string) (ref refe
 	case !ref.known:
 		return ref, false, b.failUnknown(ctx, o, id)
 	case ref.gone:
-		b.fail(o, refers(fault.ReferenceUnknown, "is no longer kept: the years of its record are over"))
+		b.fail(o, o.refers(id, fault.ReferenceUnknown, "is no longer kept: the years of its record are over"))
 	case ref.op == nil && ref.open > 0 && id != o.referenceID:
 		return ref, false, b.block(ctx, o, id)
 	case ref.op == nil && ref.open > 0:
 		return ref, false, b.block(ctx, o, "")
 	case ref.op == nil:
-		b.fail(o, refers(fault.ReferenceNotSuccessful, "did not succeed"))
+		b.fail(o, o.refers(id, fault.ReferenceNotSuccessful, "did not succeed"))
 	case ref.op.kind == transaction.Cancellation:
-		b.fail(o, refers(fault.UnsupportedOperation, "is a cancellation, which nothing corrects"))
+		b.fail(o, o.refers(id, fault.UnsupportedOperation, "is a cancellation, which nothing corrects"))
 	case ref.op.kind == transaction.PaymentReport && o.kind != transaction.Cancellation:
-		b.fail(o, refers(fault.UnsupportedOperation, "is a payment, which can be cancelled and not corrected"))
+		b.fail(o, o.refers(id, fault.UnsupportedOperation, "is a payment, which can be cancelled and not corrected"))
 	case ref.op.code != o.code:
 		b.fail(o, fault.At("country_code", fault.ValidationMatchInvalid, "differs from the original's, %s", ref.op.code))
 	default:
@@ -91,13 +104,20 @@ func (b *batch) failUnknown(ctx context.Context, o *operation, id string) error 
 		err = fmt.Errorf("transaction %s %w for this connection", id, errMissing)
 	}
 	if err == nil {
-		b.fail(o, refers(fault.ReferenceUnknown, "is not known"))
+		b.fail(o, o.refers(id, fault.ReferenceUnknown, "is not known"))
 	}
 	return err
 }
 
-func refers(code fault.Code, what string) fault.Fault {
-	return fault.At("reference_transaction_id", code, "%s", what)
+// refers says what is wrong with a transaction that an operation refers to, where
+// the client named it.
+func (o *operation) refers(id string, code fault.Code, what string) fault.Fault {
+	field := "reference_transaction_id"
+	if o.document != nil && len(o.document.Shares) > 1 {
+		i := slices.IndexFunc(o.document.Shares, func(s transaction.Share) bool { return s.TransactionID == id })
+		field = fmt.Sprintf("references.%d.transaction_id", max(i, 0))
+	}
+	return fault.At(field, code, "%s", what)
 }
 
 // otherCurrency refuses amounts that cannot be added up with the original's. A
@@ -120,7 +140,7 @@ func (b *batch) deadline(o, original *operation) *fault.Fault {
 	if !b.db.Wall().After(last) {
 		return nil
 	}
-	f := refers(fault.UnsupportedOperation, fmt.Sprintf("could be corrected in this way only until %s", last.Format("2006-01-02")))
+	f := o.refers(original.transactionID, fault.UnsupportedOperation, fmt.Sprintf("could be corrected in this way only until %s", last.Format("2006-01-02")))
 	return &f
 }
 
@@ -129,7 +149,7 @@ func (b *batch) deadline(o, original *operation) *fault.Fault {
 func (b *batch) inherit(ctx context.Context, o *operation, ref reference) (goOn bool, err error) {
 	itemless := ref.op.kind == transaction.PaymentReport || ref.op.kind == transaction.Period
 	if o.whole() && !itemless && (ref.op.supplierID == "" || len(ref.op.document.Items) == 0) {
-		b.fail(o, refers(fault.UnsupportedOperation, "was backfilled without supplier or items, so it can only be adjusted"))
+		b.fail(o, o.refers(o.referenceID, fault.UnsupportedOperation, "was backfilled without supplier or items, so it can only be adjusted"))
 		return false, nil
 	}
 	if o.supplierID == "" {
@@ -231,7 +251,7 @@ func (s *Service) operation(r db.Reader, scope, id string) (*operation, error) {
 // wait for ever: blocks of one client are made one by one, and the one that
 // would close a circle fails.
 func (b *batch) block(ctx context.Context, o *operation, behind string) error {
-	circle := false
+	circle, waitsFor := false, cmp.Or(behind, o.referenceID)
 	err := b.commit(ctx, func(time.Time) []transition {
 		if circle {
 			return nil
@@ -241,7 +261,6 @@ func (b *batch) block(ctx context.Context, o *operation, behind string) error {
 		if err := tx.Lock("blocks|" + o.scope); err != nil {
 			return err
 		}
-		waitsFor := cmp.Or(behind, o.referenceID)
 		if circle, err = closesCircle(tx, o, waitsFor); err != nil || circle {
 			return err
 		}
@@ -251,7 +270,7 @@ func (b *batch) block(ctx context.Context, o *operation, behind string) error {
 	case err != nil:
 		return fmt.Errorf("wait for the original: %w", err)
 	case circle:
-		b.fail(o, refers(fault.ReferenceNotSuccessful, "waits for this transaction itself"))
+		b.fail(o, o.refers(waitsFor, fault.ReferenceNotSuccessful, "waits for this transaction itself"))
 	default:
 		// Not uncounted: where the original has just settled, the count is still raised.
 		b.moved = append(b.moved, o)
@@ -289,155 +308,4 @@ func (b *batch) move(ctx context.Context, o *operation, supplierID string) error
 		tx.Wake(laneQueue.Table)
 		return nil
 	})
-}
-
-// lockOriginals orders the writes that enter corrections of the same originals;
-// always in one order, so that two of them never wait for each other.
-func lockOriginals(tx *db.Tx, ops []*operation) error {
-	var names []string
-	for _, o := range ops {
-		for _, id := range o.refersTo() {
-			names = append(names, "original|"+o.scope+"|"+id)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if err := tx.Lock(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// booked is a correction in its original's book.
-type booked struct {
-	transactionID string
-	whole         bool
-	cancelled     bool // it was withdrawn altogether
-	amount        int64
-	done          bool // it succeeded; else it is on its way
-}
-
-// readBook reads the other corrections of an operation's original. One that was
-// itself taken back as a whole no longer counts, but for what stays of it: a
-// substitution that was credited has still taken its original back.
-func readBook(tx *db.Tx, o *operation) ([]booked, error) {
-	const takenBack = `EXISTS (SELECT 1 FROM corrections x JOIN operations p ON p.operation_id = x.operation_id WHERE x.client_id = c.client_id
-				AND x.original_id = c.transaction_id AND p.status = 'SUCCESS' AND x.kind = `
-	list, err := db.Collect(tx, func(scan func(...any) error) (b booked, err error) {
-		return b, scan(&b.transactionID, &b.whole, &b.cancelled, &b.amount, &b.done)
-	}, `SELECT c.transaction_id, c.kind IN ('CREDIT', 'CANCELLATION'), c.kind = 'CANCELLATION', CASE WHEN `+takenBack+`'CREDIT') THEN c.rest ELSE c.amount END, o.status = 'SUCCESS'
-		FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
-		WHERE c.client_id = $1 AND c.original_id = $2 AND c.transaction_id <> $3 AND c.kind <> 'PAYMENT'
-			AND NOT `+takenBack+`'CANCELLATION') AND (c.rest <> 0 OR NOT `+takenBack+`'CREDIT'))
-		ORDER BY c.operation_id`, o.scope, o.referenceID, o.transactionID)
-	if err != nil {
-		return nil, fmt.Errorf("read corrections: %w", err)
-	}
-	return list, nil
-}
-
-// reserved is whether a correction may be filed now: it may, or it may never,
-// or what is on its way decides.
-type reserved struct {
-	refused *fault.Fault
-	behind  string // transaction to wait for
-	again   bool   // another one ended since it was prepared, which it does not know
-}
-
-// reserve enters a correction in the original's book, or says why it cannot
-// be: one full credit or one cancellation, and adjustments within its sum; what
-// the authority holds already is entered in any case. What only corrections
-// that are still on their way forbid waits for them. The caller holds the
-// original's lock.
-func (b *batch) reserve(tx *db.Tx, o *operation) (reserved, error) {
-	if !o.correction() {
-		return reserved{}, nil
-	}
-	if o.kind == transaction.PaymentReport {
-		return b.reservePayment(tx, o)
-	}
-	effect := effectOf(o)
-	if o.gap == nil {
-		if why, err := b.inSuccession(tx, o); err != nil || why != (reserved{}) {
-			return why, err
-		}
-		book, err := readBook(tx, o)
-		if err != nil {
-			return reserved{}, err
-		}
-		var done []booked
-		open := ""
-		for _, c := range book {
-			if c.done {
-				done = append(done, c)
-			} else {
-				open = cmp.Or(open, c.transactionID)
-			}
-		}
-		if effect.Exact && open != "" {
-			return reserved{behind: open}, nil // what is left is not known yet
-		}
-		if f := forbids(done, o.original, effect); f != nil {
-			return reserved{refused: f}, nil
-		}
-		if f := forbids(book, o.original, effect); f != nil {
-			return reserved{behind: open}, nil
-		}
-	}
-	return reserved{}, enter(tx, o, o.referenceID, effect)
-}
-
-// enter writes an operation in the book of a transaction that it refers to.
-func enter(tx *db.Tx, o *operation, originalID string, effect country.Effect) error {
-	return tx.Exec(`INSERT INTO corrections (client_id, original_id, transaction_id, operation_id, kind, amount, rest) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (client_id, original_id, transaction_id) DO UPDATE SET operation_id = excluded.operation_id, kind = excluded.kind,
-			amount = excluded.amount, rest = excluded.rest`,
-		o.scope, originalID, o.transactionID, o.id, string(o.kind), effect.Amount, effect.Rest)
-}
-
-// effectOf is what a correction takes from its original: what its pack says,
-// else what it amounts to.
-func effectOf(o *operation) country.Effect {
-	switch {
-	case o.filing.Effect != nil:
-		return *o.filing.Effect
-	case o.kind != transaction.Adjustment:
-		return country.Effect{Amount: -o.original.Totals.Gross}
-	}
-	return country.Effect{Amount: o.totals.Gross}
-}
-
-// forbids says why an amount may not be taken from an original besides the
-// corrections in its book; nil: it may.
-func forbids(book []booked, original *country.Original, effect country.Effect) *fault.Fault {
-	adjusted, amount := int64(0), effect.Amount
-	for _, c := range book {
-		if c.whole && (c.cancelled || effect != (country.Effect{})) { // what takes nothing mends the record of what was credited
-			f := refers(fault.ReferenceAlreadyCorrected, "was already credited or cancelled")
-			return &f
-		}
-		if effect.Alone && c.amount != 0 {
-			f := refers(fault.ReferenceAlreadyCorrected, "was corrected by "+c.transactionID+" already: a document that replaces it would not say so. Correct it by the difference, or take that one back first")
-			return &f
-		}
-		adjusted += c.amount
-	}
-	sum := original.Totals.Gross
-	sized := !original.Backfilled || len(original.Transaction.Items) > 0
-	if left := sum + adjusted; sized && effect.Exact && left+amount != 0 {
-		f := refers(fault.ReferenceExceeded, fmt.Sprintf("has %d left, and what replaces it amounts to %d", left, -amount))
-		return &f
-	}
-	if !sized || !exceeds(sum, adjusted+amount) {
-		return nil
-	}
-	f := refers(fault.ReferenceExceeded, fmt.Sprintf("amounts to %d and would be corrected by %d", sum, adjusted+amount))
-	return &f
-}
-
-// exceeds reports whether a correction takes more from a sum than there is.
-func exceeds(sum, correction int64) bool {
-	left := sum + correction
-	return sum >= 0 && left < 0 || sum < 0 && left > 0
 }

@@ -26,7 +26,7 @@ func (b *batch) meetEarlier(ctx context.Context, o *operation, originalID string
 			return err
 		}
 		if bytes > most {
-			b.fail(o, refers(fault.UnsupportedOperation, fmt.Sprintf("has corrections of %d bytes in all, more than can be taken into account for another one (%d)", bytes, most)))
+			b.fail(o, o.refers(originalID, fault.UnsupportedOperation, fmt.Sprintf("has corrections of %d bytes in all, more than can be taken into account for another one (%d)", bytes, most)))
 			return nil
 		}
 		goOn = true
@@ -104,7 +104,12 @@ func (b *batch) inSuccession(tx *db.Tx, o *operation) (reserved, error) {
 	if !b.limits.InSuccession {
 		return reserved{}, nil
 	}
-	return succession(tx, o, o.referenceID)
+	for _, id := range o.refersTo() {
+		if why, err := succession(tx, o, id); err != nil || why != (reserved{}) {
+			return why, err
+		}
+	}
+	return reserved{}, nil
 }
 
 // succession is whether an operation is the next that refers to an original: one

@@ -49,8 +49,8 @@ type operation struct {
 	filing   country.Filing
 	receipt  country.Receipt
 	original *country.Original
-	paid     []country.Paid // what a payment report is for
-	earlier  []string       // the operations of original.Corrections
+	shares   []country.Share // what a payment report is for, or the originals of an adjustment of several
+	earlier  []string        // the operations of original.Corrections
 
 	entry    *entry            // of the original, where that was gathered
 	gathered *country.Gathered // it is gathered by period, or changes what is
@@ -113,10 +113,15 @@ func (o *operation) incomplete() bool {
 	return (o.whole() || o.kind == transaction.PaymentReport) && o.correction()
 }
 
+// bare reports whether what the body leaves to another is still missing.
+func (o *operation) bare() bool {
+	return o.incomplete() && len(o.document.Items) == 0 && o.document.CurrencyCode == ""
+}
+
 // refersTo are the transactions that the operation refers to.
 func (o *operation) refersTo() (ids []string) {
-	if o.kind == transaction.PaymentReport && o.document != nil {
-		for _, p := range o.document.PaidFor {
+	if o.document != nil && len(o.document.Shares) > 0 {
+		for _, p := range o.document.Shares {
 			ids = append(ids, p.TransactionID)
 		}
 		return ids

@@ -14,8 +14,8 @@ import (
 // before this one. False: the operation failed, waits, or moved to the lane of
 // their supplier.
 func (b *batch) meetPaid(ctx context.Context, o *operation) (goOn bool, err error) {
-	o.paid, o.earlier = nil, nil
-	for i, p := range o.document.PaidFor {
+	o.shares, o.earlier = nil, nil
+	for i, p := range o.document.Shares {
 		ref, goOn, err := b.referred(ctx, o, p.TransactionID)
 		if err != nil || !goOn {
 			return false, err
@@ -35,7 +35,7 @@ func (b *batch) meetPaid(ctx context.Context, o *operation) (goOn bool, err erro
 			b.fail(o, *f)
 			return false, nil
 		}
-		o.paid = append(o.paid, country.Paid{Original: *original, Amount: p.Amount})
+		o.shares = append(o.shares, country.Share{Original: *original, Amount: p.Amount})
 	}
 	if o.document.Number == "" {
 		o.document.Number = uniqueNumber(o.code, o.id)
@@ -48,13 +48,13 @@ func unpayable(o, paid *operation, original *country.Original) *fault.Fault {
 	var f fault.Fault
 	switch {
 	case paid.supplierID == "" || len(paid.document.Items) == 0:
-		f = refers(fault.UnsupportedOperation, "was backfilled without supplier or items, so nothing is known of what is owed")
+		f = o.refers(paid.transactionID, fault.UnsupportedOperation, "was backfilled without supplier or items, so nothing is known of what is owed")
 	case paid.supplierID != o.supplierID:
 		f = fault.At("references", fault.ValidationMatchInvalid, "must be of one supplier")
 	case paid.document.CurrencyCode != o.document.CurrencyCode:
 		f = fault.At("references", fault.ValidationMatchInvalid, "must be in one currency, that of the payment")
 	case slices.ContainsFunc(original.Corrections, func(e country.Earlier) bool { return e.Transaction.Kind == transaction.Cancellation }):
-		f = refers(fault.ReferenceAlreadyCorrected, "was cancelled")
+		f = o.refers(paid.transactionID, fault.ReferenceAlreadyCorrected, "was cancelled")
 	default:
 		return nil
 	}
@@ -75,7 +75,7 @@ func (b *batch) reservePayment(tx *db.Tx, o *operation) (reserved, error) {
 		}
 	}
 	for i, id := range ids {
-		if err := enter(tx, o, id, country.Effect{Amount: o.document.PaidFor[i].Amount}); err != nil {
+		if err := enter(tx, o, id, country.Effect{Amount: o.document.Shares[i].Amount}); err != nil {
 			return reserved{}, err
 		}
 	}

@@ -39,10 +39,10 @@ func TestPaymentsOfASaleFollowEachOther(t *testing.T) {
 		defer mu.Unlock()
 		if in.Transaction.Kind == transaction.PaymentReport {
 			var before []int64
-			for _, paid := range in.Paid {
+			for _, paid := range in.Shares {
 				sum := int64(0)
 				for _, e := range paid.Corrections {
-					for _, p := range e.Transaction.PaidFor {
+					for _, p := range e.Transaction.Shares {
 						if p.TransactionID == paid.Transaction.ID && !e.Cancelled {
 							sum += p.Amount
 						}

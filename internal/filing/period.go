@@ -115,7 +115,7 @@ func (b *batch) inPeriod(ctx context.Context, o *operation, sale string) (goOn b
 		return err == nil, err
 	}
 	if o.entry.left {
-		b.fail(o, refers(fault.ReferenceAlreadyCorrected, "was taken out of its period by "+o.entry.leftBy+": correct that one"))
+		b.fail(o, o.refers(o.referenceID, fault.ReferenceAlreadyCorrected, "was taken out of its period by "+o.entry.leftBy+": correct that one"))
 		return false, nil
 	}
 	if o.entry.behind != "" {

@@ -122,6 +122,9 @@ func (b *batch) files(o *operation) bool {
 		return false
 	}
 	o.unfiled = b.pack.Unfiled != nil && b.pack.Unfiled(b.supplier, o.document, o.original)
+	for i := range o.shares { // what corrects one that was filed is filed
+		o.unfiled = o.unfiled && b.pack.Unfiled(b.supplier, o.document, &o.shares[i].Original)
+	}
 	return !o.unfiled
 }
 
@@ -193,7 +196,7 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 func (b *batch) draftOf(o *operation) country.Draft {
 	return country.Draft{
 		OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
-		Supplier: b.supplier, Original: o.original, Paid: o.paid, Period: o.period, Location: b.location, Now: b.db.Wall(),
+		Supplier: b.supplier, Original: o.original, Shares: o.shares, Period: o.period, Location: b.location, Now: b.db.Wall(),
 		Live: o.live, Late: b.lease.Row.failures > 0, Credentials: b.creds,
 	}
 }

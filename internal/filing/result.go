@@ -22,7 +22,7 @@ type Result struct {
 	Attachments []Attachment     `json:"attachments"`
 	Items       []ResultItem     `json:"items"`
 	Payments    []ResultPayment  `json:"payments"`
-	References  []ResultPaid     `json:"references,omitempty"`
+	References  []ResultShare    `json:"references,omitempty"`
 	Lifecycle   []LifecycleEntry `json:"lifecycle"`
 }
 
@@ -135,8 +135,8 @@ type ResultPayment struct {
 	Reference *string `json:"reference"`
 }
 
-// ResultPaid is what a payment was for.
-type ResultPaid struct {
+// ResultShare is what a payment was for, or what an adjustment of several corrects.
+type ResultShare struct {
 	TransactionID string `json:"transaction_id"`
 	Amount        int64  `json:"amount"`
 }
@@ -263,13 +263,13 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		withheld := sign * o.totals.Withheld
 		r.TotalWithheld = &withheld
 	}
-	received := int64(0)
-	for _, p := range t.PaidFor {
-		received += p.Amount
-		r.References = append(r.References, ResultPaid(p))
+	shared := int64(0)
+	for _, p := range t.Shares {
+		shared += p.Amount
+		r.References = append(r.References, ResultShare(p))
 	}
-	if len(t.PaidFor) > 0 {
-		r.TotalAmount = &received
+	if o.kind == transaction.PaymentReport && len(t.Shares) > 0 {
+		r.TotalAmount = &shared
 	}
 	if days := pack.Facts.DeadlineDays; days > 0 && o.kind != transaction.PaymentReport && o.kind != transaction.Period {
 		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))
@@ -433,6 +433,7 @@ type Issued struct {
 	Totals       transaction.Totals
 	Supplier     country.Supplier
 	Original     *country.Original
+	Shares       []country.Share // where it corrects several, or is for several
 	Pack         country.Pack
 	AuthorityID1 string
 	AuthorityID2 string
@@ -451,7 +452,7 @@ func (b *batch) issued(e *ending) Issued {
 	t.Items = b.pack.TypedItems(country.Case{Transaction: o.document, Totals: o.totals, UseCase: o.useCase, Now: o.acceptedAt})
 	in := Issued{
 		Scope: o.scope, OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: t, Totals: o.totals, Supplier: b.supplier,
-		Original: o.original, Pack: b.pack, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2, QRCode: e.receipt.QRCode,
+		Original: o.original, Shares: o.shares, Pack: b.pack, AuthorityID1: e.receipt.AuthorityID1, AuthorityID2: e.receipt.AuthorityID2, QRCode: e.receipt.QRCode,
 		Receipt: e.receipt.Document, Structured: o.structured, Live: o.live, Location: b.location, At: b.db.Wall(),
 	}
 	if o.filing.Report != nil {
@@ -470,7 +471,7 @@ func (b *batch) issued(e *ending) Issued {
 // language must carry.
 func (in *Issued) Country(language string) country.Issue {
 	return country.Issue{
-		Transaction: &in.Transaction, Totals: in.Totals, Supplier: &in.Supplier, Original: in.Original, UniqueNumber: in.UniqueNumber,
+		Transaction: &in.Transaction, Totals: in.Totals, Supplier: &in.Supplier, Original: in.Original, Shares: in.Shares, UniqueNumber: in.UniqueNumber,
 		AuthorityID1: in.AuthorityID1, AuthorityID2: in.AuthorityID2, QRCode: in.QRCode, Filing: in.Filing, Receipt: in.Receipt,
 		Language: strings.ToUpper(language), Location: in.Location, At: in.At, Live: in.Live,
 	}

@@ -329,10 +329,10 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 }
 
 // describable makes sure that every operation can be shown: its body is read, a
-// credit knows what it takes back, and successes learn whether their number
-// was used before.
+// credit knows what it takes back, a document names what it corrects, and
+// successes learn whether their number was used before.
 func (b *batch) describable(ctx context.Context, outcomes []outcome) error {
-	var incomplete []*operation
+	var forgetful []*operation
 	numbers := map[string]bool{}
 	for _, e := range outcomes {
 		o := e.op
@@ -340,24 +340,21 @@ func (b *batch) describable(ctx context.Context, outcomes []outcome) error {
 			b.log.Error("settle an operation", "operation", o.id, "error", err)
 			o.document = &transaction.Transaction{Kind: o.kind, ID: o.transactionID, CountryCode: o.code, Number: o.number, SupplierID: o.supplierID}
 		}
-		if o.incomplete() && len(o.document.Items) == 0 && o.document.CurrencyCode == "" {
-			incomplete = append(incomplete, o)
+		unshown := e.status == Success && o.original == nil && (b.visual(o) || b.pack.Structured != nil)
+		if o.correction() && (unshown || o.bare()) {
+			forgetful = append(forgetful, o)
 		}
 		if e.status == Success && o.document.Number != "" {
 			numbers[o.document.Number] = true
 		}
 	}
-	if len(incomplete) == 0 && len(numbers) == 0 {
+	if len(forgetful) == 0 && len(numbers) == 0 {
 		return nil
 	}
 	return b.db.Read(ctx, func(r db.Reader) error {
-		for _, o := range incomplete {
-			ref, err := b.lookUp(r, o.scope, o.referenceID)
-			if err != nil {
+		for _, o := range forgetful {
+			if err := b.remember(r, o); err != nil {
 				return err
-			}
-			if ref.op != nil {
-				o.complete(ref.op)
 			}
 		}
 		return b.warnReused(r, outcomes, slices.Collect(maps.Keys(numbers)))

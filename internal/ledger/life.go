@@ -209,8 +209,18 @@ func (s *Ledger) lifeFiling(r db.Reader, l *Life) error {
 
 const correctionsSQL = "SELECT " + summaryColumns + " FROM operations o WHERE o.client_id = $1 AND o.reference_id = $2 LIMIT $3"
 
+// sharedSQL are those that name the transaction beside another that comes first.
+const sharedSQL = "SELECT " + summaryColumns + ` FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
+	WHERE c.client_id = $1 AND c.original_id = $2 AND o.reference_id <> $2 LIMIT $3`
+
 func (s *Ledger) lifeCorrections(r db.Reader, l *Life) (err error) {
-	l.Corrections, err = db.Collect(r, scanSummary, correctionsSQL, l.ClientID, l.TransactionID, correctionsMax)
+	for _, sql := range []string{correctionsSQL, sharedSQL} {
+		list, err := db.Collect(r, scanSummary, sql, l.ClientID, l.TransactionID, correctionsMax)
+		if err != nil {
+			return err
+		}
+		l.Corrections = append(l.Corrections, list...)
+	}
 	// Sorted here: asked for an order, SQLite walks all of the client's operations in it.
 	slices.SortFunc(l.Corrections, func(a, b Summary) int { return cmp.Compare(a.OperationID, b.OperationID) })
 	if err != nil || l.ReferenceID == "" {

@@ -46,6 +46,9 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 	}
 	if in.Original != nil && in.Transaction.Kind != transaction.PaymentReport { // a payment corrects nothing; its imprint names what was paid
 		v.Original = &document.Reference{Number: in.Original.Transaction.Number, Date: in.Original.Transaction.Date, AuthorityID: in.Original.AuthorityID1}
+		for _, s := range in.Shares[min(1, len(in.Shares)):] {
+			v.Others = append(v.Others, document.Reference{Number: s.Transaction.Number, Date: s.Transaction.Date, AuthorityID: s.AuthorityID1})
+		}
 	}
 	if c := in.Pack.Facts.Currency; c != "" && !strings.EqualFold(c, in.Transaction.CurrencyCode) {
 		v.LocalCurrency = c

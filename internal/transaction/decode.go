@@ -170,8 +170,8 @@ func memberKinds(name string) kinds {
 		return every &^ backfills &^ periods
 	case "reference_transaction_id":
 		return adjustments | credits | cancellations | reports
-	case memberPaidFor:
-		return reports
+	case memberShares:
+		return reports | adjustments
 	case "reason":
 		return adjustments | cancellations
 	case "tax_authority_id_1":
@@ -205,7 +205,7 @@ const (
 	gotSupplier
 	gotItems
 	gotPayments
-	gotPaidFor
+	gotShares
 )
 
 func (g *given) note(bit given, st strictjson.State) {
@@ -271,8 +271,8 @@ func (d *decoder) member(name string, got *given) {
 		got.note(gotItems, d.items())
 	case "payments":
 		got.note(gotPayments, d.payments())
-	case memberPaidFor:
-		got.note(gotPaidFor, d.paidFor())
+	case memberShares:
+		got.note(gotShares, d.shares())
 	case memberTotal:
 		d.stated(&tx.Stated.Gross)
 	case memberTotalNet:
@@ -306,9 +306,9 @@ func (d *decoder) requireMembers(kind kinds, got given) {
 	require(every, gotDate, "transaction_date")
 	require(backfills, gotNumber, "transaction_number")
 	require(every, gotID, "transaction_id")
-	require(adjustments|credits|cancellations, gotReference, "reference_transaction_id")
+	require(credits|cancellations, gotReference, "reference_transaction_id")
 	require(reports, gotPayments, "payments")
-	d.requirePaidFor(kind, got)
+	d.requireShares(kind, got)
 	require(whole, gotSupplier, "supplier")
 	require(whole, gotItems, "items")
 }

@@ -20,7 +20,7 @@ func FieldPaths() []string {
 	paths = append(paths, below("items.*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount")...)
 	paths = append(paths, below("items.*.classification", "scheme", "code")...)
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
-	paths = append(paths, below(memberPaidFor, "transaction_id", "amount")...)
+	paths = append(paths, below(memberShares, "transaction_id", "amount")...)
 	paths = append(paths, "customer.id", "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
 	for _, party := range []string{"customer", "issuer"} {
 		paths = append(paths, party)
@@ -74,8 +74,8 @@ func (t *Transaction) EachField(path string, visit func(at Place, text string)) 
 		return t.eachItemField(rest, visit)
 	case "payments":
 		return t.eachPaymentField(rest, visit)
-	case memberPaidFor:
-		return t.eachPaidField(rest, visit)
+	case memberShares:
+		return t.eachShareField(rest, visit)
 	case "customer":
 		return t.Customer.eachField(rest, visit)
 	case "issuer":
@@ -313,17 +313,17 @@ func (t *Transaction) eachPaymentField(path string, visit func(Place, string)) b
 	return known
 }
 
-func (t *Transaction) eachPaidField(path string, visit func(Place, string)) bool {
+func (t *Transaction) eachShareField(path string, visit func(Place, string)) bool {
 	switch path {
 	case "":
-		visit(Place{}, count(len(t.PaidFor)))
+		visit(Place{}, count(len(t.Shares)))
 	case "*.transaction_id":
-		for i := range t.PaidFor {
-			visit(Place{Entry: i}, t.PaidFor[i].TransactionID)
+		for i := range t.Shares {
+			visit(Place{Entry: i}, t.Shares[i].TransactionID)
 		}
 	case "*.amount":
-		for i := range t.PaidFor {
-			visit(Place{Entry: i}, strconv.FormatInt(t.PaidFor[i].Amount, 10))
+		for i := range t.Shares {
+			visit(Place{Entry: i}, strconv.FormatInt(t.Shares[i].Amount, 10))
 		}
 	default:
 		return false

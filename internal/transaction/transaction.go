@@ -83,7 +83,7 @@ type Transaction struct {
 	Issuer           *Party
 	Note             string // as sent; documents sanitise it
 	Payments         []Payment
-	ReferenceID      string // transaction_id of the original of a correction, or of the first that was paid
+	ReferenceID      string // transaction_id of the original of a correction or a payment; with several the first
 	Reason           string // cancellations and adjustments, where a country has reasons to choose from
 	ExchangeRate     *num.Amount
 	ExchangeRateDate string
@@ -95,11 +95,12 @@ type Transaction struct {
 
 	Stated Stated
 
-	PaidFor []PaidFor `json:",omitempty"` // payment reports only, at least one
+	Shares []Share `json:",omitempty"` // of payment reports at least one; of adjustments where they correct several transactions
 }
 
-// PaidFor is how much of what was received is for an earlier transaction.
-type PaidFor struct {
+// Share is how much of what was received, or of an adjustment, belongs to an
+// earlier transaction.
+type Share struct {
 	TransactionID string
 	Amount        int64 // minor units of its currency
 }

@@ -19,7 +19,7 @@ const bySubstitution = "-S"
 func corrections() []country.Correction {
 	return []country.Correction{
 		{
-			Kind: transaction.Adjustment, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1,
+			Kind: transaction.Adjustment, Several: true, Deadline: "Four years after the tax became due (Ley 37/1992, article 89.One).", Days: 4*365 + 1,
 			Reasons: []country.Meaning{
 				{Code: "R1", Meaning: "Founded error in law and articles 80.1, 80.2 and 80.6 (the default where the original is not simplified), by difference"},
 				{Code: "R2", Meaning: "Article 80.3: insolvency of the customer, by difference"},
@@ -31,7 +31,7 @@ func corrections() []country.Correction {
 				{Code: "R3" + bySubstitution, Meaning: "R3 by substitution"},
 				{Code: "R4" + bySubstitution, Meaning: "R4 by substitution"},
 				{Code: "R5" + bySubstitution, Meaning: "R5 by substitution"},
-				{Code: "F3", Meaning: "A full invoice in place of a simplified one, of all that is left of it"},
+				{Code: "F3", Meaning: "A full invoice in place of a simplified one, or of several, of all that is left of them"},
 				{Code: reasonMend, Meaning: "Subsanación: the invoice stands, the record of it is mended. The items are the whole invoice with the same amounts, number and day are those of the original; nothing is printed anew"},
 			},
 		},
@@ -58,8 +58,9 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	if in.Transaction.Reason == reasonMend && in.Transaction.Kind == transaction.Adjustment {
 		return p.mend(r, in, about, where)
 	}
-	if number := fullInvoiceOf(in.Original); number != "" {
-		return invalid(fault.At("reference_transaction_id", fault.ReferenceAlreadyCorrected, "was replaced by the full invoice %s: correct that one", number))
+	of, err := originalsOf(in, r.id.Issuer, where)
+	if err != nil {
+		return err
 	}
 	r.unnamed = about.unnamed && about.simplified
 	if in.Transaction.Kind == transaction.Credit {
@@ -73,44 +74,53 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	kind, method := chooseCorrection(r, in.Transaction.Reason, about)
 	r.kind = kind
 	if kind == "F3" {
-		return r.replace(in, about)
+		return r.replace(in, of)
 	}
-	r.method, r.rectified = method, []invoiceID{about.id}
+	r.method = method
+	for _, each := range of {
+		r.rectified = append(r.rectified, each.id)
+	}
 	if method == "S" {
 		return p.substitute(r, in)
 	}
 	return nil
 }
 
-// replace makes the record a full invoice in place of a simplified one (Real
+// replace makes the record a full invoice in place of simplified ones (Real
 // Decreto 1619/2012, article 15.6 and Validaciones 3.1.3.5): of all that is left
-// of it, so that nothing is invoiced twice.
-func (r *record) replace(in *country.Draft, about original) error {
-	if !about.simplified || about.unnamed {
-		return invalid(fault.At("reason", fault.ValidationMatchInvalid, "does not fit: F3 takes the place of a simplified invoice, and the original is a full one"))
+// of each, so that nothing is invoiced twice.
+func (r *record) replace(in *country.Draft, of []original) error {
+	for i, share := range sharesOf(in) {
+		if !of[i].simplified || of[i].unnamed {
+			return invalid(fault.At("reason", fault.ValidationMatchInvalid, "does not fit: F3 takes the place of a simplified invoice, and the original is a full one"))
+		}
+		r.replaced = append(r.replaced, of[i].id)
+		r.effects = append(r.effects, country.Effect{Amount: -share.Amount, Rest: -share.Amount, Exact: true})
 	}
-	r.replaced = []invoiceID{about.id}
-	r.effect = &country.Effect{Amount: -in.Totals.Gross, Rest: -in.Totals.Gross, Exact: true}
 	return nil
 }
 
-// substitute states what the record takes back. It changes its original by the
-// difference, and still has taken it back after it was itself credited.
+// substitute states what the record takes back. It changes its originals by the
+// difference, and still has taken them back after it was itself credited.
 func (p *pack) substitute(r *record, in *country.Draft) error {
-	if len(in.Original.Transaction.Items) == 0 {
-		return invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation,
-			"was backfilled without items: a substitution must say what it takes back"))
+	var all breakdown
+	for i, share := range sharesOf(in) {
+		if len(share.Transaction.Items) == 0 {
+			return invalid(fault.At(originalPath(in, i), fault.UnsupportedOperation,
+				"was backfilled without items: a substitution must say what it takes back"))
+		}
+		before, faults := p.amounts(&share.Transaction, share.Totals)
+		if len(faults) > 0 {
+			return invalid(fault.At(originalPath(in, i), fault.UnsupportedOperation, "has amounts that cannot be stated to the authority"))
+		}
+		old := share.Totals.Gross
+		if share.Transaction.Kind == transaction.Credit {
+			before, old = before.negated(), -old
+		}
+		all.base, all.tax, all.extra = all.base+before.base, all.tax+before.tax, all.extra+before.extra
+		r.effects = append(r.effects, country.Effect{Amount: share.Amount - old, Rest: -old, Alone: true})
 	}
-	before, faults := p.amounts(&in.Original.Transaction, in.Original.Totals)
-	if len(faults) > 0 {
-		return invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "has amounts that cannot be stated to the authority"))
-	}
-	old := in.Original.Totals.Gross
-	if in.Original.Transaction.Kind == transaction.Credit {
-		before, old = before.negated(), -old
-	}
-	r.substitute = &before
-	r.effect = &country.Effect{Amount: in.Totals.Gross - old, Rest: -old, Alone: true}
+	r.substitute = &all
 	return nil
 }
 

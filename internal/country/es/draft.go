@@ -75,8 +75,12 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		Extra:       own,
 		PreparedAt:  in.Now,
 		Late:        in.Late,
-		Effect:      r.effect,
 		Unprinted:   r.unprinted,
+	}
+	if len(r.effects) > 1 {
+		f.Effects = r.effects
+	} else if len(r.effects) == 1 {
+		f.Effect = &r.effects[0]
 	}
 	if r.cancels {
 		f.Number = numberOf(&in)
@@ -116,7 +120,7 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 		return nil, err
 	}
 	if in.Original != nil && in.Original.Transaction.Kind == transaction.Adjustment && in.Original.Transaction.Reason == reasonMend {
-		return nil, invalid(fault.At("reference_transaction_id", fault.UnsupportedOperation, "mends the record of an invoice and is none itself: refer to %s", in.Original.Transaction.ReferenceID))
+		return nil, invalid(mendsOnly("reference_transaction_id", &in.Original.Transaction))
 	}
 	own := invoiceID{Issuer: nif, Number: numberOf(in), Day: day(in.Transaction.Date, where)}
 	if in.Transaction.Kind == transaction.Cancellation {

@@ -1,6 +1,7 @@
 package es
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -102,12 +103,10 @@ func (p *pack) words(in country.Issue, kind string) []string {
 	if where == nil {
 		where = p.madrid
 	}
-	if in.Original != nil {
-		number := in.Original.Transaction.Number
-		if number == "" {
-			number = in.Original.UniqueNumber
-		}
-		about := number + " de fecha " + in.Original.Transaction.Date.In(where).Format("02/01/2006")
+	for i := range in.Originals() {
+		of := &in.Originals()[i]
+		number := cmp.Or(of.Transaction.Number, of.UniqueNumber)
+		about := number + " de fecha " + of.Transaction.Date.In(where).Format("02/01/2006")
 		switch {
 		case in.Transaction.Kind == transaction.Cancellation:
 			add("Anula la factura " + about)

@@ -19,6 +19,9 @@ const reasonMend = "S"
 func (p *pack) mend(r *record, in *country.Draft, about original, where *time.Location) error {
 	t := &in.Transaction
 	var found []fault.Fault
+	if len(in.Shares) > 1 {
+		found = append(found, fault.At("references", fault.ValidationMatchInvalid, "must have one entry with the reason S: a record is mended by itself"))
+	}
 	if t.Number != "" && t.Number != about.id.Number {
 		found = append(found, fault.At("transaction_number", fault.ValidationMatchInvalid, "must be that of the original, %s: the invoice stays the same", about.id.Number))
 	}
@@ -46,7 +49,7 @@ func (p *pack) mend(r *record, in *country.Draft, about original, where *time.Lo
 		r.rejected = "S"
 	}
 	r.copyReferences(about.filed)
-	r.effect = &country.Effect{}
+	r.effects = []country.Effect{{}}
 	return nil
 }
 

@@ -41,8 +41,8 @@ type record struct {
 	third      *person
 	customer   *person
 	sums       breakdown
-	limit      int64 // cents of a simplified invoice; 0: simpleMax
-	effect     *country.Effect
+	limit      int64            // cents of a simplified invoice; 0: simpleMax
+	effects    []country.Effect // what it takes from its originals, in their order; none: its amounts
 	unprinted  bool
 
 	previous *invoiceID

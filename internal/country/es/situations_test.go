@@ -257,7 +257,8 @@ func situations() []situation {
 	all := append(shopSituations(), placeSituations()...)
 	all = append(all, islandSituations()...)
 	all = append(all, dateSituations()...)
-	return append(all, correctionSituations()...)
+	all = append(all, correctionSituations()...)
+	return append(all, severalSituations()...)
 }
 
 // Each situation is filed and taken by AEAT, or refused before it is filed. The
@@ -272,6 +273,6 @@ func TestEverydaySituations(t *testing.T) {
 
 // reads is what was filed, and the title and words of what is printed.
 func reads(s situation, f country.Filing) string {
-	printed := es.Pack().Imprint(country.Issue{Transaction: &s.Draft.Transaction, Totals: s.Draft.Totals, Original: s.Draft.Original, Filing: &f, Language: "ES", Location: s.Draft.Location})
+	printed := es.Pack().Imprint(country.Issue{Transaction: &s.Draft.Transaction, Totals: s.Draft.Totals, Original: s.Draft.Original, Shares: s.Draft.Shares, Filing: &f, Language: "ES", Location: s.Draft.Location})
 	return string(f.Report) + "title: " + printed.Title + "\nwords: " + strings.Join(printed.Texts, "\nwords: ") + "\n"
 }

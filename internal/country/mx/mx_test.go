@@ -253,7 +253,7 @@ func corrections(pac string, invoice country.Draft) []packtest.Case {
 	add("more is owed", correction(transaction.Adjustment, "N-6", invoice, func(d *country.Draft) { d.Transaction.Items = items(5800) }))
 	add("credit to the general public", correction(transaction.Credit, "N-7", draft("F-3", func(d *country.Draft) { d.Transaction.Customer = nil }), nil))
 	add("credit", correction(transaction.Credit, "N-5", invoice, nil))
-	owed := country.Paid{Amount: 33333, Original: country.Original{Transaction: invoice.Transaction, Totals: invoice.Totals, Backfilled: true, AuthorityID1: "11111111-2222-3333-4444-555555555555"}}
+	owed := country.Share{Amount: 33333, Original: country.Original{Transaction: invoice.Transaction, Totals: invoice.Totals, Backfilled: true, AuthorityID1: "11111111-2222-3333-4444-555555555555"}}
 	add("payment", payment("N-8", []transaction.Payment{{Type: "TRANSFER", Amount: 33333, Reference: "SPEI 1"}}, nil, owed))
 	return list
 }

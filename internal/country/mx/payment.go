@@ -60,9 +60,9 @@ func receipt(cat *catalog, in *country.Draft) (*plan, *xmltree.Element, error) {
 	p := &plan{kind: satwire.TypePayment, currency: t.CurrencyCode, place: placeOf(&in.Supplier), issuer: issuerOf(&in.Supplier)}
 	p.serie, p.folio = split(t.Number)
 	p.at = in.Now.In(cat.zone(p.place, in.Location))
-	debts := make([]*debt, len(in.Paid))
+	debts := make([]*debt, len(in.Shares))
 	var found []fault.Fault
-	for i := range in.Paid {
+	for i := range in.Shares {
 		d, f := debtOf(cat, in, i)
 		if f != nil {
 			found = append(found, *f)
@@ -105,7 +105,7 @@ func spread(in *country.Draft, debts []*debt) []remittance {
 	list := make([]remittance, 0, len(in.Transaction.Payments))
 	left := make([]int64, len(debts))
 	for i := range debts {
-		left[i] = in.Paid[i].Amount
+		left[i] = in.Shares[i].Amount
 	}
 	for i := range in.Transaction.Payments {
 		r := remittance{payment: &in.Transaction.Payments[i]}
@@ -180,10 +180,10 @@ func cut(text string, most int) string {
 // debtOf reads what is known of a voucher that is paid: from the voucher itself
 // where it was filed here, else from what the backfill said.
 func debtOf(cat *catalog, in *country.Draft, i int) (*debt, *fault.Fault) {
-	paid := &in.Paid[i]
+	paid := &in.Shares[i]
 	refuse := func(code fault.Code, format string, args ...any) (*debt, *fault.Fault) {
 		f := fault.At("reference_transaction_id", code, format, args...)
-		if len(in.Paid) > 1 {
+		if len(in.Shares) > 1 {
 			f = fault.At(fmt.Sprintf("references.%d.transaction_id", i), code, format, args...)
 		}
 		return nil, &f
@@ -214,13 +214,13 @@ func debtOf(cat *catalog, in *country.Draft, i int) (*debt, *fault.Fault) {
 
 // settle lowers a debt by what was paid or credited before. What was cancelled
 // does not count.
-func (d *debt) settle(paid *country.Paid) {
+func (d *debt) settle(paid *country.Share) {
 	for _, e := range paid.Corrections {
 		switch {
 		case e.Cancelled:
 		case e.Transaction.Kind == transaction.PaymentReport:
 			d.part += d.parts(e.Report)
-			for _, p := range e.Transaction.PaidFor {
+			for _, p := range e.Transaction.Shares {
 				if p.TransactionID == paid.Transaction.ID {
 					d.owed -= p.Amount
 				}

@@ -44,7 +44,7 @@ func (d *debt) withhold(l levy, base, amount int64) {
 }
 
 // backfilled takes a debt from what is known of a document issued elsewhere.
-func (d *debt) backfilled(cat *catalog, in *country.Draft, paid *country.Paid) *fault.Fault {
+func (d *debt) backfilled(cat *catalog, in *country.Draft, paid *country.Share) *fault.Fault {
 	t := &paid.Transaction
 	b, found := lay(typed(cat, t, paid.Totals), paid.Totals, 1, d.decimals)
 	if len(found) > 0 {

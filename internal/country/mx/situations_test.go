@@ -196,16 +196,16 @@ func correctionSituations() []situation {
 }
 
 // payment is a report of money that came for sales that were filed.
-func payment(number string, payments []transaction.Payment, edit func(*country.Draft), settles ...country.Paid) country.Draft {
+func payment(number string, payments []transaction.Payment, edit func(*country.Draft), settles ...country.Share) country.Draft {
 	d := draft(number, nil)
 	t := &d.Transaction
 	t.Kind, t.Items, t.Payments, t.Customer = transaction.PaymentReport, nil, payments, nil
 	d.Totals = transaction.Totals{}
 	for i := range settles {
-		t.PaidFor = append(t.PaidFor, transaction.PaidFor{TransactionID: settles[i].Transaction.ID, Amount: settles[i].Amount})
+		t.Shares = append(t.Shares, transaction.Share{TransactionID: settles[i].Transaction.ID, Amount: settles[i].Amount})
 		t.CurrencyCode = settles[i].Transaction.CurrencyCode
 	}
-	d.Paid, t.ReferenceID = settles, t.PaidFor[0].TransactionID
+	d.Shares, t.ReferenceID = settles, t.Shares[0].TransactionID
 	if edit != nil {
 		edit(&d)
 	}
@@ -213,14 +213,14 @@ func payment(number string, payments []transaction.Payment, edit func(*country.D
 }
 
 // owing is a sale that was filed and how much is paid for it now.
-func owing(t *testing.T, b bench, amount int64, sale country.Draft, earlier ...country.Earlier) country.Paid {
+func owing(t *testing.T, b bench, amount int64, sale country.Draft, earlier ...country.Earlier) country.Share {
 	t.Helper()
 	f := b.prepare(t, sale)
 	r := b.send(t, f)
 	if r.Outcome != country.Accepted {
 		t.Fatalf("%+v", r.Faults)
 	}
-	return country.Paid{Amount: amount, Original: country.Original{Transaction: sale.Transaction, Totals: sale.Totals, Report: f.Report, AuthorityID1: r.AuthorityID1, Corrections: earlier}}
+	return country.Share{Amount: amount, Original: country.Original{Transaction: sale.Transaction, Totals: sale.Totals, Report: f.Report, AuthorityID1: r.AuthorityID1, Corrections: earlier}}
 }
 
 func paymentSituations(t *testing.T, b bench) []situation {
@@ -230,10 +230,10 @@ func paymentSituations(t *testing.T, b bench) []situation {
 	}
 	before := func(amount int64, cancelled bool) country.Earlier {
 		return country.Earlier{Cancelled: cancelled, AuthorityID1: "AAAAAAAA-2222-3333-4444-555555555555",
-			Transaction: transaction.Transaction{Kind: transaction.PaymentReport, PaidFor: []transaction.PaidFor{{TransactionID: "tx-S-60-1", Amount: amount}}}}
+			Transaction: transaction.Transaction{Kind: transaction.PaymentReport, Shares: []transaction.Share{{TransactionID: "tx-S-60-1", Amount: amount}}}}
 	}
 	sale := draft("S-60-1", nil)
-	paid := func(amount int64, earlier ...country.Earlier) country.Paid {
+	paid := func(amount int64, earlier ...country.Earlier) country.Share {
 		return owing(t, b, amount, sale, earlier...)
 	}
 	fees := sold("S-66-1", work(116000, iva(16), withheldAt(10, 0, "ISR"), withheldAt(106667, 4, "")))

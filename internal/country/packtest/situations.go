@@ -38,23 +38,54 @@ type Bench struct {
 // situationsLeast is how many everyday situations a country shows.
 const situationsLeast = 40
 
+// Tabled compares the table of a country's page with the situations that are
+// tested: each line is a test, and each test is a line, once.
+func Tabled(t testing.TB, page string, names []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) < situationsLeast {
+		t.Errorf("only %d situations", len(names))
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Everyday situations\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	lines := map[string]int{}
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		name := strings.TrimPrefix(cells[0], "| ")
+		switch {
+		case !strings.HasPrefix(line, "| ") || name == "Situation":
+		case len(cells) != 4:
+			t.Errorf("%s: %q says not what is sent, what is filed and the source", page, name)
+		default:
+			lines[name]++
+		}
+	}
+	for _, name := range names {
+		if lines[name] != 1 {
+			t.Errorf("%s has %d lines for %q", page, lines[name], name)
+		}
+		delete(lines, name)
+	}
+	for name := range lines {
+		t.Errorf("%s has a line that no test is for: %q", page, name)
+	}
+}
+
 // Try files each situation with the double, which takes it, or sees it refused
 // before it is filed. In a chain each follows the one before.
 func (b Bench) Try(t *testing.T, list []Situation) {
 	t.Helper()
-	page, err := os.ReadFile(b.Page)
-	if err != nil {
-		t.Fatal(err)
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Name)
 	}
-	if len(list) < situationsLeast {
-		t.Errorf("only %d situations", len(list))
-	}
+	Tabled(t, b.Page, names)
 	var last country.Link
 	for _, s := range list {
 		t.Run(s.Name, func(t *testing.T) {
-			if !strings.Contains(string(page), "| "+s.Name+" |") {
-				t.Errorf("%s has no line for it", b.Page)
-			}
 			s.Draft.Previous = last
 			if f, filed := b.try(t, s); filed && f.Link != (country.Link{}) {
 				last = f.Link

@@ -197,7 +197,12 @@ func (d *document) splitPayment() bool {
 		total, ok := d.inOwnMoney(gross)
 		return ok && (total > splitPaymentOver || total < -splitPaymentOver)
 	}
-	corrected := d.correction() && d.in.Original != nil && over(d.in.Original.Totals.Gross)
+	corrected := false
+	if d.correction() && d.in.Original != nil {
+		for _, o := range originalsOf(d.in) {
+			corrected = corrected || over(o.Totals.Gross)
+		}
+	}
 	return taxed && (over(d.in.Totals.Gross) || corrected)
 }
 

@@ -67,7 +67,7 @@ func legalTexts(in country.Issue) []string {
 		return nil
 	}
 	f := facts()
-	draft := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Location: in.Location, Now: in.At, Original: in.Original}
+	draft := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Location: in.Location, Now: in.At, Original: in.Original, Shares: in.Shares}
 	if in.Filing != nil {
 		draft.Now = in.Filing.PreparedAt // when its days were decided
 	}
@@ -86,14 +86,15 @@ func legalTexts(in country.Issue) []string {
 	add(d.splitPayment(), "mechanizm podzielonej płatności")
 	add(d.margin != (scheme{}), d.margin.words)
 	add(len(d.grounds) > 0, "Zwolnienie od podatku: "+joinGrounds(d.grounds))
-	if o := in.Original; o != nil && d.correction() {
-		number := documentNumber(&o.Transaction, o.UniqueNumber)
-		issued := d.issuedOn(o)
-		text := fmt.Sprintf("Korekta do faktury %s z dnia %s", number, issued)
-		if ksefwire.LooksLikeNumber(o.AuthorityID1) {
-			text += ", numer KSeF " + o.AuthorityID1
+	if in.Original != nil && d.correction() {
+		for _, o := range originalsOf(&draft) {
+			text := fmt.Sprintf("Korekta do faktury %s z dnia %s", documentNumber(&o.Transaction, o.UniqueNumber), d.issuedOn(o))
+			if ksefwire.LooksLikeNumber(o.AuthorityID1) {
+				text += ", numer KSeF " + o.AuthorityID1
+			}
+			texts = append(texts, text)
 		}
-		texts = append(texts, text)
+		add(d.period() != "", "Okres, do którego odnosi się opust lub obniżka: "+d.period())
 		add(d.reason != "", "Przyczyna korekty: "+token(d.reason, textMax))
 	}
 	if d.foreign() && d.t.ExchangeRate != nil {

@@ -99,11 +99,7 @@ func prepares(in *country.Draft) error {
 		if in.Original == nil {
 			return fmt.Errorf("preparing %s: a correction without its original", t.ID)
 		}
-		if id := in.Original.AuthorityID1; ksefwire.LooksLikeNumber(id) && !ksefwire.ValidNumber(id) {
-			return fault.New(fault.Invalid, "the original cannot be named to KSeF").With(fault.At("reference_transaction_id", fault.FieldNotValid,
-				"refers to a document whose tax_authority_id_1 is no KSeF number: its last two characters do not fit the others"))
-		}
-		if flaws := correctedBuyer(in); len(flaws) > 0 {
+		if flaws := correctable(in); len(flaws) > 0 {
 			return fault.New(fault.Invalid, "the correction cannot be written").With(flaws...)
 		}
 	default:
@@ -116,10 +112,11 @@ func prepares(in *country.Draft) error {
 	return nil
 }
 
-// correctedBuyer finds what a correction may not say of its buyer: another NIP,
-// which KSeF keeps the invoice under, and zero rates that do not fit the buyer.
-func correctedBuyer(in *country.Draft) []fault.Fault {
-	t, was := &in.Transaction, in.Original.Transaction.Customer
+// correctedBuyer finds what a correction may not say of the buyer of an original:
+// another NIP, which KSeF keeps the invoice under, and zero rates that do not fit
+// the buyer.
+func correctedBuyer(in *country.Draft, was *transaction.Party) []fault.Fault {
+	t := &in.Transaction
 	if t.Customer == nil {
 		if t.Kind != transaction.Adjustment {
 			return nil

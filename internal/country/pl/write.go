@@ -1,7 +1,6 @@
 package pl
 
 import (
-	"bytes"
 	"math/big"
 	"strconv"
 	"strings"
@@ -166,75 +165,6 @@ func joinGrounds(grounds []basis) string {
 		texts[i] = g.text
 	}
 	return strings.Join(texts, "; ")
-}
-
-// writeOriginal names the corrected invoice by its KSeF number, or says that
-// it was issued outside KSeF, and the buyer as the original has it where the
-// correction has it otherwise.
-func (d *document) writeOriginal(w *xmltree.Writer) {
-	o := d.in.Original
-	if !d.correction() || o == nil {
-		return
-	}
-	w.Maybe("PrzyczynaKorekty", token(d.reason, textMax))
-	w.Maybe("TypKorekty", d.effect())
-	w.Start("DaneFaKorygowanej")
-	w.Maybe("DataWystFaKorygowanej", d.issuedOn(o))
-	w.Maybe("NrFaKorygowanej", documentNumber(&o.Transaction, o.UniqueNumber))
-	if id := strings.TrimSpace(o.AuthorityID1); ksefwire.LooksLikeNumber(id) {
-		w.Leaf("NrKSeF", "1")
-		w.Maybe("NrKSeFFaKorygowanej", id)
-	} else {
-		w.Leaf("NrKSeFN", "1")
-	}
-	w.End()
-	before, after := xmltree.NewWriter(256), xmltree.NewWriter(256)
-	writeParty(before, o.Transaction.Customer)
-	writeParty(after, d.t.Customer)
-	if o.Transaction.Customer != nil && !bytes.Equal(before.Bytes(), after.Bytes()) {
-		w.Start("Podmiot2K")
-		w.Raw(before.Bytes())
-		w.End()
-	}
-}
-
-// issuedOn is P_1 of the original: what it was filed with, which need not be its
-// transaction's day.
-func (d *document) issuedOn(o *country.Original) string {
-	if doc, err := xmltree.Read(o.Report); err == nil {
-		if day := doc.Root.Value("Fa", "P_1"); day != "" {
-			return day
-		}
-	}
-	return o.Transaction.Date.In(d.zone).Format(time.DateOnly)
-}
-
-// effect is TypKorekty: what the client's reason says, and of a reduction
-// without one that it takes effect with the correction (art. 29a sec. 13 of the
-// VAT act). When an increase takes effect depends on its cause: it is left open.
-func (d *document) effect() string {
-	switch {
-	case d.t.Kind == transaction.Adjustment && d.t.Reason != "":
-		return d.t.Reason
-	case d.sign*d.in.Totals.Gross < 0:
-		return "2"
-	}
-	return ""
-}
-
-// returned reports whether a line of an adjustment takes goods back at the price
-// at which the original sold them; any other reduction lowers a price.
-func (d *document) returned(l *line) bool {
-	if d.in.Original == nil {
-		return false
-	}
-	for i := range d.in.Original.Transaction.Items {
-		was := &d.in.Original.Transaction.Items[i]
-		if was.UnitPrice == -l.item.UnitPrice && l.item.Quantity.Compare(was.Quantity) <= 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // writeDescriptions writes what FA(3) has no element of its own for.

@@ -56,7 +56,7 @@ func (o *Office) Pack() country.Pack {
 		Facts: country.Facts{
 			Currency: "EUR", Languages: []string{"EN"}, TimeZone: "UTC", UseCases: []country.UseCase{country.Both}, Obliged: true,
 			Authority:   &country.Authority{Name: "Office"},
-			Corrections: []country.Correction{{Kind: transaction.Adjustment, Days: 36500}, {Kind: transaction.Credit, Days: 1}, {Kind: transaction.Cancellation}, {Kind: transaction.PaymentReport}, {Kind: transaction.Backfill}},
+			Corrections: []country.Correction{{Kind: transaction.Adjustment, Days: 36500, Several: true}, {Kind: transaction.Credit, Days: 1}, {Kind: transaction.Cancellation}, {Kind: transaction.PaymentReport}, {Kind: transaction.Backfill}},
 		},
 		Connect: func(country.Endpoint) (country.Channel, error) { return o, nil },
 	}

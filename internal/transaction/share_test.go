@@ -54,7 +54,7 @@ func TestReportsOfPaymentsAreRead(t *testing.T) {
 			faults = transaction.CheckPaid(tx)
 		}
 		if c.code == "" {
-			if len(faults) > 0 || tx.ReferenceID == "" || len(tx.PaidFor) == 0 || tx.PaidFor[0].TransactionID != tx.ReferenceID {
+			if len(faults) > 0 || tx.ReferenceID == "" || len(tx.Shares) == 0 || tx.Shares[0].TransactionID != tx.ReferenceID {
 				t.Errorf("%s: %v %+v", c.name, faults, tx)
 			}
 			continue
