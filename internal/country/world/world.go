@@ -18,6 +18,7 @@ import (
 	"tributary/internal/authority/nav"
 	"tributary/internal/authority/reference"
 	"tributary/internal/authority/sat"
+	"tributary/internal/authority/sdi"
 	"tributary/internal/country"
 	"tributary/internal/country/at"
 	"tributary/internal/country/be"
@@ -83,6 +84,9 @@ func ReferenceWith(code string, class country.Class, habits xx.Habits) country.P
 // Platform is the reference authority under a code that asks for the operator's
 // identity, with its double.
 func Platform(code string) country.Pack { return paired(xx.Platform(code), reference.Guarded) }
+
+// SdI is the double of Italy's authority, for the pack that is to be paired with it.
+func SdI(d *country.Desk) http.Handler { return sdi.New(d) }
 
 // paired gives a pack the double of its authority. Neither knows the other, so
 // that one misreading of a protocol cannot hide on both sides.

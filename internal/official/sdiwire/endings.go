@@ -11,6 +11,6 @@ const (
 	EndingAttested    = "-AT"     // it cannot be delivered; later that is attested
 	EndingTwice       = "-TWICE"  // every message comes twice
 	EndingDisordered  = "-MIXED"  // the buyer's acceptance comes before the delivery, which comes twice
-	EndingLate        = "-LATE"   // the first message comes after LateAfter
+	EndingLate        = "-LATE"   // the first message comes seconds later
 	EndingSilent      = "-SILENT" // nothing is said
 )

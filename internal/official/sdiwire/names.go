@@ -42,14 +42,15 @@ func Callable(name string) bool { return callForm.MatchString(name) }
 // String is the file name.
 func (n Name) String() string { return n.Country + n.ID + "_" + n.Progressive + ".xml" }
 
-// MessageName is the file name of a message about an invoice.
-func MessageName(invoice string, k Kind, n int) string {
-	return fmt.Sprintf("%s_%s_%03d.xml", strings.TrimSuffix(invoice, ".xml"), k, n)
+// MessageName is the file name of a message about a file.
+func MessageName(file string, k Kind, n int) string {
+	file, _, _ = strings.Cut(file, ".")
+	return fmt.Sprintf("%s_%s_%03d.xml", file, k, n)
 }
 
 var messageForm = regexp.MustCompile(`^(.+)_(RC|MC|NS|NE|DT|AT)_[A-Za-z0-9]{1,5}\.xml$`)
 
-// ParseMessageName reads what MessageName writes.
+// ParseMessageName reads what MessageName writes about an invoice.
 func ParseMessageName(text string) (invoice string, k Kind, ok bool) {
 	parts := messageForm.FindStringSubmatch(text)
 	if parts == nil {

@@ -1,0 +1,186 @@
+// Package sdi is a strict double of Italy's Sistema di Interscambio, as the
+// transmitter of invoices meets it through SdICoop.
+//
+// It takes files by RiceviFile from whoever shows a client certificate, judges
+// them by the official structure and by the official list of checks as far as
+// that needs no register (Elenco dei controlli 2.0; for invoices between private
+// parties Allegato A where the two differ), and calls the transmitter's
+// TrasmissioneFatture with signed messages until they are answered. It knows
+// nothing of the pack whose files it judges.
+//
+// Law: a file name is used up by whatever came under it, and what is registered
+// is on disk with the messages about it before RiceviFile is answered.
+//
+// Where it calls: the address that PUT /channels/{name} gave to a channel, which
+// is named by the common name of its certificate, or the last one that a call of
+// it carried in the header SdI-Callback. GET /channel has the CA behind its own
+// certificate. POST /messages sends any message about a file that was taken.
+// Endings of Numero that ask for something are in [sdiwire].
+package sdi
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/official/sdiwire"
+	"tributary/internal/strictjson"
+)
+
+// bodyBytesMax lets a file of the largest size through, and one that is too
+// large for SdI: that is refused with a code.
+const bodyBytesMax = 16 << 20
+
+const controlBytesMax = 1 << 16
+
+// authority is SdI on its desk. Keys of its book: "name/" what came under a file
+// name, "of/" the numbers of an issuer in a year, "channel/" a transmitter's
+// channel, "notice/" a message that is not delivered yet, "count/" counters.
+type authority struct {
+	desk *country.Desk
+	now  func() time.Time
+}
+
+// New is SdI behind a desk. What it had not yet told when it was stopped it tells now.
+func New(desk *country.Desk) http.Handler {
+	a := &authority{desk: desk, now: time.Now}
+	a.resume()
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+sdiwire.Path, a.receive)
+	mux.HandleFunc("GET "+sdiwire.Path, describe)
+	mux.HandleFunc("GET /channel", trusted)
+	mux.HandleFunc("PUT /channels/{name}", a.setChannel)
+	mux.HandleFunc("POST /messages", a.say)
+	return mux
+}
+
+// rome is the zone in which SdI counts days.
+var rome = sync.OnceValue(func() *time.Location {
+	zone, err := time.LoadLocation(sdiwire.Zone)
+	if err != nil {
+		panic(fmt.Sprintf("the zone of Italy: %v", err)) // a defect of the build
+	}
+	return zone
+})
+
+// trusted serves the CA that a transmitter has to trust.
+func trusted(w http.ResponseWriter, _ *http.Request) {
+	keys, err := keysOf()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: keys.ca})
+	_ = json.NewEncoder(w).Encode(map[string]string{"ca": string(text), "certificate": keys.leaf.Subject.CommonName}) // a caller that left is nobody to tell
+}
+
+// channel is what the accreditation of a transmitter says.
+type channel struct {
+	Callback string `json:"callback"`           // address of its TrasmissioneFatture
+	Disabled bool   `json:"disabled,omitempty"` // EI03
+}
+
+func channelKey(name string) string { return "channel/" + name }
+
+// setChannel serves PUT /channels/{name}.
+func (a *authority) setChannel(w http.ResponseWriter, r *http.Request) {
+	var c channel
+	if !readControl(w, r, "the channel", &c) {
+		return
+	}
+	a.write(w, func(b *country.Book) bool {
+		put(b, channelKey(r.PathValue("name")), c)
+		return true
+	})
+}
+
+// saying is the body of POST /messages.
+type saying struct {
+	File  string       `json:"file"`
+	Kind  sdiwire.Kind `json:"kind"`
+	Esito string       `json:"esito"` // of an NE
+	Code  string       `json:"code"`  // of an NS
+	Times int          `json:"times"` // 0 is once
+}
+
+// timesMax bounds how often a message is repeated.
+const timesMax = 100
+
+// say serves POST /messages: a message about a file, whatever became of it.
+func (a *authority) say(w http.ResponseWriter, r *http.Request) {
+	var s saying
+	if !readControl(w, r, "the message", &s) {
+		return
+	}
+	if _, known := sdiwire.MessageOf(s.Kind); !known || s.Times < 0 || s.Times > timesMax || (s.Esito != "") != (s.Kind == sdiwire.Outcome) {
+		http.Error(w, "a message has file, kind (RC, MC, NS, NE, DT or AT), times up to 100, and NE an esito", http.StatusBadRequest)
+		return
+	}
+	var queued []notice
+	a.write(w, func(b *country.Book) bool {
+		var of record
+		if !get(b, nameKey(s.File), &of) {
+			return false
+		}
+		n := of.notice(s.Kind, a.now())
+		n.Esito, n.Times = s.Esito, s.Times
+		if s.Kind == sdiwire.Refused {
+			n.Flaws = []flaw{flawf(s.Code, "")}
+		}
+		queued = queue(b, n)
+		return true
+	})
+	a.tell(queued)
+}
+
+func readControl(w http.ResponseWriter, r *http.Request, what string, into any) bool {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, controlBytesMax))
+	if err == nil {
+		err = strictjson.Unmarshal(text, controlBytesMax, what, into)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	}
+	return err == nil
+}
+
+// write lets fn change the book and answers 204, or 404 where fn found nothing.
+func (a *authority) write(w http.ResponseWriter, fn func(*country.Book) bool) {
+	found := false
+	if err := a.desk.Write(func(b *country.Book) { found = fn(b) }); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if !found {
+		http.Error(w, "no such file was taken", http.StatusNotFound)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func put(b *country.Book, key string, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("encoding %s: %v", key, err)) // strings, numbers and instants
+	}
+	b.Put(key, string(text))
+}
+
+func get(b *country.Book, key string, into any) bool {
+	text, ok := b.Get(key)
+	return ok && json.Unmarshal([]byte(text), into) == nil
+}
+
+// next counts.
+func next(b *country.Book, what string) int64 {
+	var n int64
+	get(b, "count/"+what, &n) // zero at the beginning
+	put(b, "count/"+what, n+1)
+	return n + 1
+}
