@@ -65,7 +65,7 @@ func (r *run) everywhere(seconds int, fn func(i int) error) (float64, error) {
 	start, lasts := time.Now(), time.Duration(r.scale(seconds*1000))*time.Millisecond
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for time.Since(start) < lasts {
+			for first := true; first || time.Since(start) < lasts; first = false {
 				if err := fn(int(n.Add(1))); err != nil {
 					failure.Store(&err)
 					return

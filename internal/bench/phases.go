@@ -17,7 +17,7 @@ const (
 // scale shortens everything for tests.
 func (r *run) scale(n int) int {
 	if r.cfg.Quick {
-		return max(1, n/20)
+		return max(1, n/60)
 	}
 	return n
 }
@@ -26,7 +26,7 @@ func (r *run) scale(n int) int {
 // moment may be too short for a single one where other tests run, too.
 func (r *run) lasting(l load, seconds int) load {
 	if r.cfg.Quick {
-		l.total = connections * seconds
+		l.total = connections
 	} else {
 		l.lasts = time.Duration(seconds) * time.Second
 	}
