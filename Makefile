@@ -7,7 +7,7 @@ GO ?= go
 # instrumented it made tests four times as slow. Its Go driver and everything of ours is instrumented.
 RACE := -race -tags=killpoints $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
 
-.PHONY: help run test long check bench conformance crash hostile nodes soak simulate fuzz release setup
+.PHONY: help run test long check bench conformance crash ha hostile nodes soak simulate fuzz release setup
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,11 @@ crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= ENG
 
 nodes: setup ## two nodes on one PostgreSQL settle 1.8 times what one does; for a quiet machine
 	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_NODES=1 $(GO) test -count=1 -timeout 1h -run TestASecondNodeDoublesWhatIsUnderWay -v ./cmd/tributary
+
+ha: setup ## three PostgreSQL servers under Patroni lose their leader, two nodes go on (HA_KILLS=20 HA_SWITCHOVERS=5 HA_FREEZES=5)
+	@scripts/setup ha
+	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_HA=1 TRIBUTARY_ETCD=$(abspath .cache/etcd/usr/bin/etcd) TRIBUTARY_HA_KILLS=$(HA_KILLS) TRIBUTARY_HA_SWITCHOVERS=$(HA_SWITCHOVERS) TRIBUTARY_HA_FREEZES=$(HA_FREEZES) \
+		TRIBUTARY_CRASH_SEED=$(SEED) $(GO) test -count=1 -tags killpoints -timeout 2h -run '^TestHighAvailability$$' -v ./cmd/tributary
 
 soak: setup ## half load for ten minutes: memory, goroutines and files must stay flat (SOAK=10m)
 	TRIBUTARY_SOAK=$${SOAK:-10m} $(GO) test -count=1 -timeout 4h -run TestSoak -v ./cmd/tributary

@@ -48,11 +48,16 @@ type node struct {
 // newStage sets everything up and starts it from a binary.
 func newStage(t *testing.T, binary string, nodes int, postgres bool) *stage {
 	t.Helper()
-	s := &stage{t: t, binary: binary, dir: t.TempDir(), client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
-	s.database = "sqlite:" + filepath.Join(s.dir, "tributary.db")
 	if postgres {
-		s.database = dbtest.PostgresURL(t)
+		return newStageOn(t, binary, nodes, dbtest.PostgresURL(t))
 	}
+	return newStageOn(t, binary, nodes, "sqlite:"+filepath.Join(t.TempDir(), "tributary.db"))
+}
+
+// newStageOn does it on a database.
+func newStageOn(t *testing.T, binary string, nodes int, database string) *stage {
+	t.Helper()
+	s := &stage{t: t, binary: binary, dir: t.TempDir(), database: database, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	if err := secret.CreateMasterFile(filepath.Join(s.dir, "master.key")); err != nil {
 		t.Fatal(err)
 	}
