@@ -7,7 +7,7 @@ GO ?= go
 # instrumented it made tests four times as slow. Its Go driver and everything of ours is instrumented.
 RACE := -race -tags=killpoints $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
 
-.PHONY: help run test long check bench conformance crash ha hostile nodes soak simulate fuzz release setup
+.PHONY: help run test long check bench bodies conformance crash ha hostile nodes soak simulate fuzz release setup
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ conformance: setup ## documents against official schemas and tools
 
 hostile: ## ten tenants who take what they can get, 512 MiB (HOSTILE=1m)
 	TRIBUTARY_HOSTILE=$${HOSTILE:-1m} $(GO) test -count=1 -timeout 1h -run TestTenHostileTenants -v ./cmd/tributary
+
+bodies: ## mutated bodies through the API's handler; make test sends 100,000 (BODIES=1000000)
+	TRIBUTARY_HANDLED_BODIES=$${BODIES:-1000000} $(GO) test -count=1 -timeout 4h -run '^TestMutatedBodiesAreJudgedInProcess$$' -v ./internal/server
 
 crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= ENGINE= CRASH_LOG=)
 	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$(SEED) TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(abspath $(CRASH_LOG)) \

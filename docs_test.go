@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"tributary/internal/country/packtest"
 )
 
 // Documents that name tests as proof may name only tests that exist: a promise
@@ -31,6 +33,24 @@ func TestTestsNamedInDocumentsExist(t *testing.T) {
 	})
 	if count < 50 {
 		t.Errorf("only %d tests are named in documents: the search finds nothing", count)
+	}
+}
+
+// The ways of hostile authorities are listed where security is described, all of them.
+func TestHostileWaysAreDescribed(t *testing.T) {
+	text, err := os.ReadFile("docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := strings.Join(strings.Fields(string(text)), " ")
+	ways := packtest.Hostilities()
+	for _, way := range ways {
+		if !strings.Contains(described, way) {
+			t.Errorf("docs/security.md does not name %q", way)
+		}
+	}
+	if len(ways) < 18 {
+		t.Errorf("%d ways, want 18", len(ways))
 	}
 }
 

@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"tributary/internal/account"
+	"tributary/internal/db/dbtest"
 )
 
 // possessions are ids of every kind that one client has.
-func possessions(t testing.TB, p *program) (ids map[string]string, bodies map[string]object) {
+func possessions(t testing.TB, p *program) map[string]string {
 	t.Helper()
 	c := p.as(demoKey)
 	op := c.submit(t, "/v1/transactions", p.sale(t, "owned", nil))
@@ -25,91 +29,209 @@ func possessions(t testing.TB, p *program) (ids map[string]string, bodies map[st
 	batch := c.want(t, 202, "POST", "/lookup/v2/batch-validations", example(t, "batch", nil)).json(t)["batch_id"].(string)
 	single := c.want(t, 202, "POST", "/lookup/v2/single-validations", example(t, "single", nil)).json(t)["validation_id"].(string)
 	p.inbox.await(t, batch, 1)
-	ids = map[string]string{
-		"operation": op, "transaction": "owned", "company": p.Demo().Suppliers["XX"], "external id": "demo-XX", "job": job, "batch": batch, "single": single,
+	series := c.want(t, 201, "POST", "/v1/series", object{"supplier_id": p.Demo().Suppliers["XX"], "kind": "CREDIT", "pattern": "OWN-{N:4}"}).json(t)["id"].(string)
+	me := c.want(t, 200, "GET", "/v1/me", nil).json(t)
+	ids := map[string]string{
+		"operation": op, "transaction": "owned", "number": result["transaction_number"].(string), "company": p.Demo().Suppliers["XX"], "external id": "demo-XX",
+		"job": job, "batch": batch, "single": single, "series": series, "client": me["client_id"].(string), "key": me["key_id"].(string),
 		"webhook": p.inbox.await(t, op, 1)[0].WebhookID,
+		"cursor":  fmt.Sprint(c.want(t, 200, "GET", "/v1/webhooks/events?limit=1", nil).json(t)["next_cursor"]),
 	}
 	for _, a := range result["attachments"].([]any) {
 		ids["document "+a.(object)["kind"].(string)] = a.(object)["resource_id"].(string)
 	}
-	return ids, map[string]object{
-		"CompanyPatch": example(t, "company-patch", nil),
-	}
+	return ids
 }
 
 // unknown is an id of the same form that nobody has.
 func unknown(id string) string {
-	var b [20]byte
-	rand.Read(b[:]) // never fails
-	fresh := hex.EncodeToString(b[:])
+	b := make([]byte, 20+len(id))
+	rand.Read(b) // never fails
+	fresh := hex.EncodeToString(b)
 	if len(id) == 36 && strings.Count(id, "-") == 4 {
 		return id[:9] + fresh[:4] + id[13:15] + fresh[4:7] + id[18:24] + fresh[8:20]
 	}
 	return fresh[:min(len(id), len(fresh))]
 }
 
-// TestHardCase24ForeignIdsAreLikeUnknownOnes calls every described address with
-// ids of every kind that another client has, and with ids that nobody has:
-// status, headers and body must not tell them apart.
+// engines runs a test against the program on SQLite, the one that all tests
+// share, and on PostgreSQL.
+func engines(t *testing.T, test func(t *testing.T, p *program)) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, busy(t))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		p, err := start(true, dbtest.PostgresURL(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		test(t, p)
+	})
+}
+
+// TestHardCase24ForeignIdsAreLikeUnknownOnes calls every described operation with
+// ids of every kind that another client has, and with ids that nobody has, in
+// the path, in every parameter and in every member of the body that names
+// something: status, headers and body must not tell them apart. It is made from
+// the description alone, which is the table of routes: a new route is called
+// without anybody thinking of it.
 func TestHardCase24ForeignIdsAreLikeUnknownOnes(t *testing.T) {
 	t.Parallel()
-	p := busy(t)
-	ids, bodies := possessions(t, p)
-	stranger, d := p.as(p.stranger), describedBy(t, p)
-	calls := 0
-	for path, methods := range d.doc["paths"].(object) {
-		if !strings.Contains(path, "{") || strings.Contains(path, "{asset}") || strings.Contains(path, "{code}") {
-			continue
+	engines(t, func(t *testing.T, p *program) {
+		a := &intrusion{p: p, ids: possessions(t, p)}
+		routes := 0
+		for path, methods := range describedBy(t, p).doc["paths"].(object) {
+			for method, op := range methods.(object) {
+				routes++
+				a.everywhere(t, strings.ToUpper(method), path, op.(object))
+			}
 		}
-		for method, op := range methods.(object) {
-			queries := []string{""}
-			for _, param := range list(op.(object)["parameters"]) {
-				switch name := param.(object)["name"]; name {
-				case "external-id":
-					queries = append(queries, "?external-id=true")
-				case "limit":
-					queries = append(queries, "?limit=1")
-				}
-			}
-			var body any
-			if content, ok := op.(object)["requestBody"].(object); ok {
-				reference := content["content"].(object)["application/json"].(object)["schema"].(object)["$ref"].(string)
-				body = bodies[reference[strings.LastIndex(reference, "/")+1:]]
-			}
-			for _, format := range []string{"pdf", "json"} {
-				if format == "json" && !strings.Contains(path, "{format}") {
+		t.Logf("%d routes, %d kinds of ids, %d pairs of calls", routes, len(a.ids), a.pairs)
+		if a.pairs < 50*len(a.ids) || routes < 30 {
+			t.Errorf("only %d pairs of calls to %d routes: the test does not see the addresses", a.pairs, routes)
+		}
+		for kind, path := range map[string]string{"operation": "/v1/transactions/", "transaction": "/v1/transactions/history/", "company": "/onboarding/v2/companies/", "job": "/onboarding/v2/jobs/", "batch": "/lookup/v2/batch-validations/", "single": "/lookup/v2/single-validations/"} {
+			p.as(demoKey).want(t, 200, "GET", path+a.ids[kind], nil) // the owner is served: the ids were right
+		}
+	})
+}
+
+// intrusion makes calls with ids of others.
+type intrusion struct {
+	p     *program
+	ids   map[string]string
+	pairs int
+}
+
+// everywhere puts ids into every place of an operation.
+func (a *intrusion) everywhere(t *testing.T, method, path string, op object) {
+	t.Helper()
+	body := exampleOf(op)
+	if strings.Contains(path, "{") && !strings.Contains(path, "{code}") && !strings.HasPrefix(path, "/docs/") {
+		for _, format := range formatsOf(path) {
+			for _, query := range []string{"", "?external-id=true", "?limit=1"} {
+				if name := strings.Trim(query, "?=true1"); name != "" && !hasParameter(op, name) {
 					continue
 				}
-				for _, kind := range slices.Sorted(maps.Keys(ids)) {
-					for _, query := range queries {
-						ask := func(id string) string {
-							full := replaceParams(strings.ReplaceAll(path, "{format}", format), url.PathEscape(id)) + query
-							got := stranger.do(t, strings.ToUpper(method), full, body)
-							for _, volatile := range []string{"X-Request-Id", "Date"} {
-								got.header.Del(volatile)
-							}
-							got.header.Del("Content-Length") // of a body that repeats the id
-							return fmt.Sprintf("%d %v %s", got.status, got.header, strings.ReplaceAll(string(got.body), id, "ID"))
-						}
-						foreign, nobodys := ask(ids[kind]), ask(unknown(ids[kind]))
-						calls++
-						if foreign != nobodys || !strings.HasPrefix(foreign, "404 ") {
-							t.Errorf("%s %s%s with a foreign %s answers\n%s\nwith an unknown one\n%s", method, path, query, kind, foreign, nobodys)
-						}
-					}
-				}
+				a.compare(t, "404 ", method, path+query, func(id string) (string, any) {
+					return replaceParams(strings.ReplaceAll(path, "{format}", format), url.PathEscape(id)) + query, body
+				})
 			}
 		}
+		return
 	}
-	if calls < 100 {
-		t.Errorf("only %d pairs of calls: the test does not see the addresses", calls)
-	}
-	for kind, id := range ids { // the owner is served: the ids were right
-		path := map[string]string{"operation": "/v1/transactions/", "transaction": "/v1/transactions/history/", "company": "/onboarding/v2/companies/", "job": "/onboarding/v2/jobs/", "batch": "/lookup/v2/batch-validations/", "single": "/lookup/v2/single-validations/"}[kind]
-		if path != "" {
-			p.as(demoKey).want(t, 200, "GET", path+id, nil)
+	at := strings.NewReplacer("{code}", "XX", "{page}", "index.html").Replace(path)
+	for _, param := range list(op["parameters"]) {
+		if name := param.(object)["name"].(string); param.(object)["in"] == "query" {
+			a.compare(t, "", method, path+"?"+name, func(id string) (string, any) { return at + "?" + name + "=" + url.QueryEscape(id), body })
 		}
 	}
+	for _, member := range namingMembers(body, nil) {
+		a.compare(t, "", method, path+" "+strings.Join(member, "."), func(id string) (string, any) { return at, withMember(body, member, id) })
+	}
+}
+
+// whatIsNew is what differs between any two calls: ids and times.
+var whatIsNew = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|20\d\d-\d\d-\d\dT[0-9:.]+Z`)
+
+// compare asks in one place with ids of another client and with those of nobody.
+// Who asks is new each time: what is made of such ids becomes their own.
+func (a *intrusion) compare(t *testing.T, want, method, where string, make func(id string) (path string, body any)) {
+	t.Helper()
+	key, err := a.p.newClient(fmt.Sprintf("intruder-%d", a.pairs), account.Rate{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.p.inbox.trust(key)
+	intruder := a.p.as(key)
+	ask := func(id string) string {
+		path, body := make(id)
+		got := intruder.do(t, method, path, body)
+		for _, volatile := range []string{"X-Request-Id", "Date", "Content-Length", "Location"} { // the length is of a body that repeats the id
+			got.header.Del(volatile)
+		}
+		return fmt.Sprintf("%d %v %s", got.status, got.header, whatIsNew.ReplaceAllString(strings.ReplaceAll(string(got.body), id, "ID"), "ANY"))
+	}
+	if want == "" {
+		ask(unknown("0123456789abcdef")) // the first may be the one that makes something
+	}
+	for kind, id := range a.ids {
+		foreign, nobodys := ask(id), ask(unknown(id))
+		a.pairs++
+		if kind == "cursor" && strings.HasSuffix(where, "?cursor") { // a place in a list, and no secret: what it shows is the asker's own
+			if strings.HasPrefix(foreign, "200 ") && !strings.Contains(foreign, `"data":[]`) {
+				t.Errorf("%s %s of another client shows\n%s", method, where, foreign)
+			}
+			continue
+		}
+		if foreign != nobodys || !strings.HasPrefix(foreign, want) {
+			t.Errorf("%s %s with a foreign %s answers\n%s\nwith an unknown one\n%s", method, where, kind, foreign, nobodys)
+		}
+	}
+}
+
+func formatsOf(path string) []string {
+	if strings.Contains(path, "{format}") {
+		return []string{"pdf", "json"}
+	}
+	return []string{""}
+}
+
+func hasParameter(op object, name string) bool {
+	return slices.ContainsFunc(list(op["parameters"]), func(p any) bool { return p.(object)["name"] == name })
+}
+
+// exampleOf is the body that the description shows.
+func exampleOf(op object) any {
+	content, ok := op["requestBody"].(object)
+	if !ok {
+		return nil
+	}
+	return content["content"].(object)["application/json"].(object)["example"]
+}
+
+// namingMembers are the members of a body that name something: id, …_id, …_number.
+func namingMembers(body any, at []string) (found [][]string) {
+	switch v := body.(type) {
+	case object:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			here := append(slices.Clone(at), name)
+			if _, text := v[name].(string); text && (name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "_number")) {
+				found = append(found, here)
+			}
+			found = append(found, namingMembers(v[name], here)...)
+		}
+	case []any:
+		if len(v) > 0 {
+			found = namingMembers(v[0], append(slices.Clone(at), "0"))
+		}
+	}
+	return found
+}
+
+// withMember is a body with one member replaced.
+func withMember(body any, at []string, id string) any {
+	if len(at) == 0 {
+		return id
+	}
+	switch v := body.(type) {
+	case object:
+		v = maps.Clone(v)
+		v[at[0]] = withMember(v[at[0]], at[1:], id)
+		return v
+	case []any:
+		v = slices.Clone(v)
+		v[0] = withMember(v[0], at[1:], id)
+		return v
+	}
+	return body
 }
 
 func list(v any) []any {
@@ -121,7 +243,10 @@ func list(v any) []any {
 // client's supplier and original: accepted, then the failure of an unknown one.
 func TestHardCase24ForeignReferencesFailLikeUnknownOnes(t *testing.T) {
 	t.Parallel()
-	p := busy(t)
+	engines(t, foreignReferences)
+}
+
+func foreignReferences(t *testing.T, p *program) {
 	owner, stranger := p.as(demoKey), p.as(p.stranger)
 	theirs := owner.submit(t, "/v1/transactions", p.sale(t, "shared-id", nil))
 	owner.outcome(t, theirs)

@@ -233,6 +233,16 @@ func TestHostileReceivers(t *testing.T) {
 	}
 }
 
+// The ways of receivers are listed where security is described, all of them.
+func TestHostileReceiversAreDescribed(t *testing.T) {
+	described := strings.Join(strings.Fields(string(must(os.ReadFile("../../docs/security.md"))(t))), " ")
+	for _, h := range hostiles() {
+		if !strings.Contains(described, h.name) {
+			t.Errorf("docs/security.md does not name %q", h.name)
+		}
+	}
+}
+
 const deliveryBytesMax = 256 << 10
 
 // What a receiver can make a delivery hold, stacks included: many deliveries to

@@ -33,17 +33,29 @@ type wiring struct {
 	atlas   *country.Atlas
 	channel country.Channel
 	creds   country.Credentials
+	callMax time.Duration // bounds a call; 0: the channel's own limit
 }
 
 func (s suite) wired(t *testing.T) *wiring { return s.wiredAt(t, t.TempDir()) }
 
 func (s suite) wiredAt(t *testing.T, dir string) *wiring {
 	t.Helper()
+	return s.wiredTo(t, dir, func(next http.Handler) http.Handler { return next })
+}
+
+// wiredBehind puts something before the simulator.
+func (s suite) wiredBehind(t *testing.T, front func(http.Handler) http.Handler) *wiring {
+	t.Helper()
+	return s.wiredTo(t, t.TempDir(), front)
+}
+
+func (s suite) wiredTo(t *testing.T, dir string, front func(http.Handler) http.Handler) *wiring {
+	t.Helper()
 	simulators, err := country.NewSimulators(dir, s.pack)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(simulators)
+	server := httptest.NewServer(front(simulators))
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{s.pack}, Simulators: server.URL})
 	if err != nil {
 		t.Fatal(err)
@@ -139,14 +151,16 @@ func (w *wiring) file(t *testing.T, f country.Filing) ending {
 	for range roundsMax {
 		var r country.Receipt
 		var err error
+		ctx, cancel := w.call(t)
 		switch {
 		case e.pendings > 0:
-			r, err = w.channel.Poll(t.Context(), f, e.receipt, w.creds)
+			r, err = w.channel.Poll(ctx, f, e.receipt, w.creds)
 		case ask:
-			r, err = w.channel.Find(t.Context(), f, w.creds)
+			r, err = w.channel.Find(ctx, f, w.creds)
 		default:
-			r, err = w.sendOne(t.Context(), f)
+			r, err = w.sendOne(ctx, f)
 		}
+		cancel()
 		if err != nil {
 			e.errors = append(e.errors, err)
 			ask = ask || !errors.Is(err, country.ErrNotTaken)

@@ -62,6 +62,9 @@ type Options struct {
 	Stable func(report []byte) []byte
 	// Immediate says that the authority decides at once and knows no pending.
 	Immediate bool
+	// StatusAlone says that all an authority says is the status of its answer: a
+	// lie of it cannot be seen.
+	StatusAlone bool
 	// Abilities says how the pack's double is told what the suite needs for
 	// abilities that not every authority has.
 	Abilities Abilities
@@ -101,6 +104,7 @@ func Exercise(t *testing.T, pack country.Pack, o Options) {
 	t.Run("authority that calls back", s.callbacks)
 	s.scripts(t)
 	t.Run("any run of mishaps", s.mishaps)
+	t.Run("hostile authority", s.hostile)
 	s.abilities(t)
 }
 

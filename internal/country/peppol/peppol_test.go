@@ -200,7 +200,7 @@ func TestAddressAlonePassesTheSuite(t *testing.T) {
 		at.BaseURL += "/sbd"
 		return connect(at)
 	}
-	packtest.Exercise(t, pack, packtest.Options{Name: "plain", Cases: belgian(t), Credentials: token, Immediate: true,
+	packtest.Exercise(t, pack, packtest.Options{Name: "plain", Cases: belgian(t), Credentials: token, Immediate: true, StatusAlone: true,
 		Identity: country.Identity{Secrets: map[string]string{"driver": "plain"}}})
 }
 
