@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -24,6 +25,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"tributary/internal/db/dbtest"
 	"tributary/internal/secret"
 )
 
@@ -229,6 +233,10 @@ var sights = map[string]func(*observatory) (without, with string){
 		return o.proxied("--webhook-allow", "127.0.0.0/8"), o.proxied("--webhook-allow", "127.0.0.0/8", "--webhook-proxy")
 	},
 	"database-password-file": passwordAsked,
+	"serve-role":             granted("SELECT count(*) FROM schema_roles WHERE serve = 'tributary_seen'", "--serve-role=tributary_seen"),
+	"read-role":              granted("SELECT count(*) FROM schema_roles WHERE read = 'tributary_seeing'", "--serve-role=tributary_seen", "--read-role=tributary_seeing"),
+	"serve-password":         granted("SELECT rolpassword LIKE 'SCRAM-SHA-256$4096:%' FROM pg_authid WHERE rolname = 'tributary_told'", "--serve-role=tributary_told", "--serve-password=open sesame"),
+	"serve-password-file":    granted("SELECT rolpassword LIKE 'SCRAM-SHA-256$4096:%' FROM pg_authid WHERE rolname = 'tributary_read_to'", "--serve-role=tributary_read_to", "--serve-password-file=FILE"),
 
 	// Of clients, keys, operators and the master key.
 	"name":                     configures("--name=Acme renamed"),
@@ -596,6 +604,30 @@ func (o *observatory) proxied(flags ...string) string {
 	defer s.p.kill()
 	s.event(func(tries int, _ string) bool { return tries >= 1 })
 	return fmt.Sprint(asked.Load() > 0)
+}
+
+// granted is what a migration leaves in the server's own tables, without and with its last flag.
+func granted(question string, flags ...string) func(*observatory) (without, with string) {
+	return func(o *observatory) (without, with string) {
+		database := dbtest.PostgresURL(o.t)
+		file := write(o.t, filepath.Join(o.t.TempDir(), "password"), "open sesame\n")
+		look := func(flags []string) string {
+			o.says(append([]string{"migrate", "--database", database}, flags...)...)
+			conn, err := pgx.Connect(o.t.Context(), database)
+			if err != nil {
+				o.t.Fatal(err)
+			}
+			defer func() { _ = conn.Close(context.Background()) }() // a test's own connection
+			var found any
+			if err := conn.QueryRow(o.t.Context(), question).Scan(&found); err != nil {
+				return err.Error()
+			}
+			return fmt.Sprint(found)
+		}
+		all := append([]string{}, flags...)
+		all[len(all)-1] = strings.Replace(all[len(all)-1], "FILE", file, 1)
+		return look(flags[:len(flags)-1]), look(all)
+	}
 }
 
 // passwordAsked is a PostgreSQL that only asks for a password.

@@ -28,7 +28,7 @@ func TestTheREADMEsProductionWorks(t *testing.T) {
 	blocks := productionBlocks(t)
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		place := newCheckout(t)
-		place.env = append(place.env, "DATABASE_URL="+database, "TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"],
+		place.env = append(place.env, "OWNER_URL="+database, "DATABASE_URL="+strings.Replace(database, "://tributary@", "://tributary_serve@", 1), "TRIBUTARY_LISTEN="+place.at["8080"], "TRIBUTARY_ADMIN="+place.at["8081"],
 			"TRIBUTARY_SIMULATORS="+place.at["8090"], "TRIBUTARY_LOG_LEVEL=error")
 		making := ""
 		if strings.HasPrefix(database, "postgres") {

@@ -236,6 +236,10 @@ func (d *demoCommand) welcome(c *command, srv *server.Server) {
 
 type migrateCommand struct {
 	databaseFlags
+	ServeRole         string `help:"PostgreSQL: the role with which nodes will connect. It is made where it is missing, serves without changing schema or logs, and is remembered: later migrations give it what they add." placeholder:"NAME"`
+	ReadRole          string `help:"The role with which clients' requests read, behind row security; default: the other's name and _read." placeholder:"NAME"`
+	ServePassword     string `help:"The password that the serving role gets; better in a file." placeholder:"PASSWORD"`
+	ServePasswordFile string `help:"File with that password." placeholder:"FILE"`
 }
 
 // Run applies the schema.
@@ -247,6 +251,13 @@ func (m *migrateCommand) Run(c *command) error {
 	if err != nil {
 		return err
 	}
+	roles := db.Roles{Serve: m.ServeRole, Read: m.ReadRole}
+	if roles.Password, err = secretFrom("serve-password", m.ServePassword, m.ServePasswordFile); err != nil {
+		return err
+	}
+	if roles.Serve == "" && (roles.Read != "" || !roles.Password.IsZero()) {
+		return fault.New(fault.Invalid, "--read-role and --serve-password belong to --serve-role")
+	}
 	opening, cancel := context.WithTimeout(c.ctx, time.Minute)
 	defer cancel()
 	d, err := db.Open(opening, db.Config{URL: m.Database, Password: password, Log: c.log})
@@ -254,6 +265,9 @@ func (m *migrateCommand) Run(c *command) error {
 		return err
 	}
 	steps, err := d.Migrate(c.ctx)
+	if err == nil && roles.Serve != "" {
+		err = d.Grant(c.ctx, roles)
+	}
 	if closing := d.Close(); err == nil {
 		err = closing
 	}
@@ -261,5 +275,8 @@ func (m *migrateCommand) Run(c *command) error {
 		return err
 	}
 	fmt.Fprintf(c.out, "the schema is up to date (%d steps applied)\n", steps)
+	if roles.Serve != "" {
+		fmt.Fprintf(c.out, "%s serves: give its address to serve and to all other commands\n", roles.Serve)
+	}
 	return nil
 }

@@ -84,6 +84,11 @@ type Accounts struct {
 	logos   recent[[]byte]
 }
 
+// read asks on the service's own behalf, also while a client's request is answered: what is found is kept for all.
+func (a *Accounts) read(ctx context.Context, fn func(db.Reader) error) error {
+	return a.db.Read(db.AsService(ctx), fn)
+}
+
 // Open reads every client, so that the first request is as fast as the next.
 func Open(ctx context.Context, o Options) (*Accounts, error) {
 	if o.DB == nil || o.CheckURL == nil {

@@ -301,7 +301,7 @@ func firstDifference(logged, now map[string]digest) *Break {
 // does not hold. A periodic job calls it.
 func (a *Accounts) VerifyAudits(ctx context.Context) ([]Verdict, error) {
 	var verdicts []Verdict
-	err := a.db.Read(ctx, func(r db.Reader) error {
+	err := a.read(ctx, func(r db.Reader) error {
 		verdicts = nil
 		ids, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) }, clientIDsSQL)
 		if err != nil {

@@ -106,7 +106,7 @@ func (a *Accounts) readBook(ctx context.Context, old *book) (*book, error) {
 	base := old
 	var version int64
 	var cards []*card
-	err := a.db.Read(ctx, func(r db.Reader) error {
+	err := a.read(ctx, func(r db.Reader) error {
 		if err := r.Row(versionSQL).Scan(&version); err != nil {
 			return err
 		}

@@ -163,7 +163,7 @@ func (a *Accounts) Configure(ctx context.Context, by Actor, clientID string, cha
 
 // client reads a client after a change of ours.
 func (a *Accounts) client(ctx context.Context, id string) (c Client, err error) {
-	err = a.db.Read(context.WithoutCancel(ctx), func(r db.Reader) error {
+	err = a.read(context.WithoutCancel(ctx), func(r db.Reader) error {
 		c, err = a.Client(r, id)
 		return err
 	})

@@ -138,7 +138,7 @@ func (a *Accounts) Logo(ctx context.Context, clientID string) ([]byte, error) {
 	if kept {
 		return raw, nil
 	}
-	err = a.db.Read(ctx, func(r db.Reader) error {
+	err = a.read(ctx, func(r db.Reader) error {
 		return r.Row(logoSQL, clientID).Scan(&raw)
 	})
 	if err != nil && !errors.Is(err, db.ErrNoRows) {

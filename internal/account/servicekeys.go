@@ -100,7 +100,7 @@ func (s ServiceKeys) read(ctx context.Context, name string) (k ServiceKey, err e
 func (s ServiceKeys) open(ctx context.Context, name string) (key secret.Secret, since time.Time, err error) {
 	var wrapped, sealed []byte
 	var at int64
-	err = s.DB.Read(ctx, func(r db.Reader) error { return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at) })
+	err = s.DB.Read(db.AsService(ctx), func(r db.Reader) error { return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at) })
 	if err != nil {
 		return secret.Secret{}, time.Time{}, err
 	}
@@ -121,7 +121,7 @@ func (s ServiceKeys) Sealer(ctx context.Context, name string) (*secret.Sealer, e
 	}
 	var wrapped, sealed []byte
 	var at int64
-	if err := s.DB.Read(ctx, func(r db.Reader) error { return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at) }); err != nil {
+	if err := s.DB.Read(db.AsService(ctx), func(r db.Reader) error { return r.Row(serviceKeySQL, name).Scan(&wrapped, &sealed, &at) }); err != nil {
 		return nil, fmt.Errorf("read the service key %s: %w", name, err)
 	}
 	return s.Master.Open(wrapped, aboutService(name))
@@ -162,7 +162,7 @@ func (s ServiceKeys) Rewrap(ctx context.Context) (moved int, err error) {
 		wrapped []byte
 	}
 	var all []row
-	err = s.DB.Read(ctx, func(r db.Reader) (err error) {
+	err = s.DB.Read(db.AsService(ctx), func(r db.Reader) (err error) {
 		all, err = db.Collect(r, func(scan func(...any) error) (o row, err error) { return o, scan(&o.name, &o.wrapped) }, serviceKeysSQL)
 		return err
 	})

@@ -82,7 +82,7 @@ func (a *Accounts) openKey(ctx context.Context, clientID string, k bookKey) (Sig
 		return SigningKey{}, err
 	}
 	var sealed []byte
-	err = a.db.Read(ctx, func(r db.Reader) error {
+	err = a.read(ctx, func(r db.Reader) error {
 		return r.Row(sealedSQL, k.kid, clientID).Scan(&sealed)
 	})
 	if err != nil {
@@ -182,7 +182,7 @@ func (a *Accounts) openSealer(ctx context.Context, k dataKey) (*secret.Sealer, e
 }
 
 func (a *Accounts) wrapped(ctx context.Context, k dataKey) (wrapped []byte, err error) {
-	err = a.db.Read(ctx, func(r db.Reader) error {
+	err = a.read(ctx, func(r db.Reader) error {
 		return r.Row(wrappedSQL, k.clientID, k.purpose).Scan(&wrapped)
 	})
 	return wrapped, err
@@ -241,7 +241,7 @@ func (a *Accounts) Adopt(ctx context.Context, by Actor, from *secret.Master) (mo
 		return 0, fmt.Errorf("re-wrap data keys: %w", err)
 	}
 	var all []wrappedKey
-	err = a.db.Read(ctx, func(r db.Reader) (err error) {
+	err = a.read(ctx, func(r db.Reader) (err error) {
 		all, err = readDataKeys(r, "")
 		return err
 	})
@@ -274,7 +274,7 @@ func (a *Accounts) RenewDataKeys(ctx context.Context, by Actor) (renewed int, er
 		return 0, fmt.Errorf("renew data keys: %w", errNoMaster)
 	}
 	var all []wrappedKey
-	err = a.db.Read(ctx, func(r db.Reader) (err error) {
+	err = a.read(ctx, func(r db.Reader) (err error) {
 		all, err = readDataKeys(r, "")
 		return err
 	})

@@ -172,7 +172,7 @@ func (a *Accounts) openWebhookSecret(ctx context.Context, clientID string, s boo
 		return secret.Secret{}, err
 	}
 	var sealed []byte
-	err = a.db.Read(ctx, func(r db.Reader) error { return r.Row(sealedSecretSQL, s.kid, clientID).Scan(&sealed) })
+	err = a.read(ctx, func(r db.Reader) error { return r.Row(sealedSecretSQL, s.kid, clientID).Scan(&sealed) })
 	if err != nil {
 		return secret.Secret{}, err
 	}

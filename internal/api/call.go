@@ -123,6 +123,7 @@ func (a *API) run(c *call, rt route) error {
 			return err
 		}
 		c.caller = caller
+		c.Request = c.WithContext(db.ForClient(c.Context(), caller.ClientID))
 		if err := caller.Require(scopesOf(rt)...); err != nil {
 			return err
 		}

@@ -30,9 +30,12 @@ func (d *DB) readSoon(ctx context.Context, fn func(Reader) error) error {
 	return d.Read(context.WithValue(ctx, budgetKey{}, budget{limit: ReadBudget}), fn)
 }
 
-func readBudget(ctx context.Context) (b budget, limited bool) {
-	b, limited = ctx.Value(budgetKey{}).(budget)
-	return b, limited
+// readBudget is nil where there is none.
+func readBudget(ctx context.Context) *budget {
+	if b, limited := ctx.Value(budgetKey{}).(budget); limited {
+		return &b
+	}
+	return nil
 }
 
 // overBudget is what a caller hears whose read took too long.

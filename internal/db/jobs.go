@@ -79,6 +79,7 @@ type client[TTx any] struct {
 	inserter *river.Client[TTx]
 	worker   *river.Client[TTx]
 	driver   riverdriver.Driver[TTx]
+	guest    bool // the tables belong to another role: River must not rebuild their indexes
 }
 
 func (c *client[TTx]) inserting() (*river.Client[TTx], error) {
@@ -114,7 +115,11 @@ func (c *client[TTx]) start(ctx context.Context, j Jobs, log *slog.Logger) error
 	if c.worker != nil {
 		return errors.New("the job engine is already running")
 	}
-	made, err := river.NewClient(c.driver, riverConfig(j, log))
+	cfg := riverConfig(j, log)
+	if c.guest {
+		cfg.ReindexerIndexNames = []string{}
+	}
+	made, err := river.NewClient(c.driver, cfg)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type schema interface {
 	exec(ctx context.Context, script string) error // one transaction
 	step(ctx context.Context, m migration, record string) error
 	migrateJobs(ctx context.Context) error
+	grantAgain(ctx context.Context) error // what was added, to roles that are known
 	close()
 }
 
@@ -117,7 +118,7 @@ func (d *DB) migrate(ctx context.Context, all []migration) (steps int, err error
 		return 0, fmt.Errorf("wait for other nodes that migrate: %w", err)
 	}
 	defer s.close()
-	if err := s.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)"); err != nil {
+	if err := d.makeVersions(ctx, s); err != nil {
 		return 0, fmt.Errorf("make the table of schema versions: %w", err)
 	}
 	applied, err := d.newer(ctx, all[len(all)-1].version)
@@ -138,10 +139,22 @@ func (d *DB) migrate(ctx context.Context, all []migration) (steps int, err error
 	if err := s.migrateJobs(ctx); err != nil {
 		return steps, fmt.Errorf("migrate the job engine's tables: %w", err)
 	}
+	if err := s.grantAgain(ctx); err != nil {
+		return steps, err
+	}
 	if applied == 0 {
 		d.log.Info("the database was empty, its schema is made", "steps", steps, "took", time.Since(begun).Round(time.Millisecond))
 	}
 	return steps, nil
+}
+
+// makeVersions makes the table of schema versions. Where it is, a role that may
+// change no schema has nothing to do here.
+func (d *DB) makeVersions(ctx context.Context, s schema) error {
+	if exists, err := d.hasTable(ctx, "schema_version"); err != nil || exists {
+		return err
+	}
+	return s.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)")
 }
 
 // step applies one migration unless it is there already; false if it was.

@@ -44,6 +44,8 @@ func (s *sqliteSchema) step(ctx context.Context, m migration, record string) err
 
 func (s *sqliteSchema) migrateJobs(ctx context.Context) error { return s.e.job.migrate(ctx) }
 
+func (s *sqliteSchema) grantAgain(context.Context) error { return nil } // a file has one user
+
 func (s *sqliteSchema) close() { _ = s.dir.Close() } // closing gives up a lock
 
 func (s *sqliteSchema) exec(ctx context.Context, script string) error {

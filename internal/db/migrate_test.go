@@ -53,6 +53,11 @@ func migrationCases() map[int]migrationCase {
 				"SELECT cast(count(*) AS text) FROM lookups WHERE requested_at = 1":        "{n}",
 			},
 		},
+		39: {
+			Write: []string{`INSERT INTO lifecycle (operation_id, source, message_key, client_id, at, code, name, severity, message, learned_at)
+				VALUES ('o{n}', 'authority', 'm{n}', 'c', 1, '1', 'n', 'info', '', 2)`},
+			After: map[string]string{"SELECT cast(count(*) AS text) FROM lifecycle WHERE client_id = 'c' AND learned_at = 2": "{n}"},
+		},
 		32: {
 			Write: []string{`INSERT INTO attachments (client_id, operation_id, kind, type, resource_id, place, shelf, sha256, size, created_at)
 				VALUES ('c', 'p{n}', 'VISUAL', 'PDF', 'r{n}', 'store', '2026-03-01T10', 'ab', 1, 2)`},

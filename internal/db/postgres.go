@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,7 +38,8 @@ type pgEngine struct {
 	job   *client[pgx.Tx]
 	peers *peers
 
-	cluster cluster
+	cluster  cluster
+	readRole atomic.Pointer[string] // with which clients read; nil: there are no roles
 	// Connections are kept apart by who needs them, so that many slow reads of
 	// clients cannot make commits and claims wait.
 	commits  *pgxpool.Pool // the committers'
@@ -97,7 +99,16 @@ func openPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
 		e.closePools()
 		return nil, fmt.Errorf("reach %s: %w", redactURL(url), err)
 	}
+	if err := e.findRoles(ctx); err != nil {
+		e.closePools()
+		return nil, err
+	}
 	e.job = &client[pgx.Tx]{driver: riverpgxv5.New(e.work)}
+	err = e.work.QueryRow(ctx, "SELECT NOT coalesce((SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_regclass('river_job')), true)").Scan(&e.job.guest)
+	if err != nil {
+		e.closePools()
+		return nil, fmt.Errorf("look whose tables these are: %w", err)
+	}
 	return e, nil
 }
 
@@ -152,10 +163,9 @@ func (e *pgEngine) sampleClock(ctx context.Context) error {
 // uses the visitors' connections; the others are for the program's own work.
 func (e *pgEngine) read(ctx context.Context, fn func(Reader) error) error {
 	pool, limit, visitor := e.work, pgStatementFor, false
-	begin := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	if b, limited := readBudget(ctx); limited {
+	b := readBudget(ctx)
+	if b != nil {
 		limit, visitor = b.limit, b.visitor
-		begin.BeginQuery = fmt.Sprintf("begin isolation level repeatable read read only; set local statement_timeout = %d", max(limit.Milliseconds(), 1))
 	}
 	if visitor {
 		pool = e.visitors
@@ -170,6 +180,10 @@ func (e *pgEngine) read(ctx context.Context, fn func(Reader) error) error {
 	c := &pgTx{e: e, ctx: ctx, instant: e.d.instant(), line: conn.Conn().PgConn().Conn(), limit: limit + pgReadSlack}
 	defer c.line.SetDeadline(time.Time{})
 	c.prolong()
+	begin, err := e.beginRead(ctx, conn.Conn(), b)
+	if err != nil {
+		return err
+	}
 	if c.tx, err = conn.BeginTx(ctx, begin); err != nil {
 		return e.readError(ctx, visitor, fmt.Errorf("begin a read: %w: %w", errLost, err))
 	}

@@ -18,6 +18,8 @@ const (
 	insufficientPrivilege = "42501"
 	undefinedFunction     = "42883"
 	notSupported          = "0A000"
+	duplicateObject       = "42710"
+	uniqueViolation       = "23505"
 	deadlockDetected      = "40P01"
 	serializationFailure  = "40001"
 	readOnlyTransaction   = "25006"

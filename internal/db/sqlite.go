@@ -396,7 +396,7 @@ func (e *sqliteEngine) read(ctx context.Context, fn func(Reader) error) error {
 	from := &e.work
 	c := &sqliteTx{ctx: ctx, instant: e.d.instant()}
 	wait, cancel := ctx, context.CancelFunc(func() {})
-	if b, limited := readBudget(ctx); limited && b.visitor {
+	if b := readBudget(ctx); b != nil && b.visitor {
 		from = &e.visitors
 		wait, cancel = context.WithTimeout(ctx, b.limit)
 		c.limited = wait

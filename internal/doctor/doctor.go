@@ -130,6 +130,7 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, d.db.Close()) }()
 		d.within(ctx, d.checkWrites)
 		d.within(ctx, d.checkDurability)
+		d.within(ctx, d.checkDatabaseRole)
 		d.within(ctx, d.checkDatabaseClock)
 	}
 	if d.checkMasterKey() && d.db != nil {
@@ -278,6 +279,24 @@ func (d *doctor) checkDatabaseName() {
 	if db.UnprovenServer(d.cfg.Database) {
 		d.say(Warn, about{check: "database", subject: "TLS", fix: "give the server a certificate and use sslmode=verify-full (sslrootcert=FILE for an authority of your own)"},
 			"the server need not prove its name: whoever answers in its place reads and writes everything")
+	}
+}
+
+// checkDatabaseRole says when whoever takes this node takes the schema and the logs as well.
+func (d *doctor) checkDatabaseRole(ctx context.Context) {
+	if d.db.Engine() != "postgres" {
+		return // a file has one user
+	}
+	const check, fix = "database role", "tributary migrate --serve-role NAME with this address, then serve as that role (docs/operations.md, PostgreSQL)"
+	switch is, err := d.db.Standing(ctx); {
+	case err != nil:
+		d.say(Fail, about{check: check, fix: "look at the database's log"}, "%v", err)
+	case is.Owner:
+		d.say(Warn, about{check: check, subject: is.Role, fix: fix}, "owns the tables: whoever gets hold of this node can change the schema and rewrite the audit logs")
+	case is.Read == "":
+		d.say(Warn, about{check: check, subject: is.Role, fix: "repeat tributary migrate --serve-role " + is.Role + " as the owner"}, "cannot act as the role with which clients read: rows of others are kept from them by statements alone")
+	default:
+		d.say(OK, about{check: check, subject: is.Role}, "changes neither schema nor logs; clients read as %s", is.Read)
 	}
 }
 

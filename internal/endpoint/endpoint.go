@@ -119,7 +119,7 @@ func (e *Endpoints) Refresh(ctx context.Context) error {
 	old := e.known.Load()
 	next := &snapshot{version: old.version}
 	var rows []row
-	err := e.db.Read(ctx, func(r db.Reader) (err error) {
+	err := e.db.Read(db.AsService(ctx), func(r db.Reader) (err error) {
 		if err := r.Row(versionSQL).Scan(&next.version); err != nil || next.version == old.version {
 			return err
 		}

@@ -38,7 +38,7 @@ func (s *Service) full(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(ctx, countTimeout)
 		defer cancel()
 		n := 0
-		err := s.db.Read(ctx, func(r db.Reader) error {
+		err := s.db.Read(db.AsService(ctx), func(r db.Reader) error { // of all clients, whoever asks
 			return r.Row(runnable, db.Micros(r.Now()), b.most).Scan(&n)
 		})
 		if err != nil {

@@ -115,7 +115,7 @@ func (s *Service) Retire(tx *db.Tx, ids []string) error {
 	for _, statement := range []string{
 		"DELETE FROM bodies WHERE " + in,
 		"DELETE FROM exchange_operations WHERE " + in,
-		"DELETE FROM lifecycle WHERE " + in,
+		s.forgetLifecycle(in),
 		"DELETE FROM told WHERE " + in,
 		"DELETE FROM listening WHERE " + in,
 		"DELETE FROM period_entries WHERE " + in,
@@ -131,6 +131,14 @@ func (s *Service) Retire(tx *db.Tx, ids []string) error {
 		return fmt.Errorf("destroy the results of retired operations: %w", err)
 	}
 	return nil
+}
+
+// forgetLifecycle is left to the owner of the tables on PostgreSQL: the role that serves deletes nothing from a log.
+func (s *Service) forgetLifecycle(in string) string {
+	if s.db.Engine() == "postgres" {
+		return "SELECT forget_lifecycle($1)"
+	}
+	return "DELETE FROM lifecycle WHERE " + in
 }
 
 // reduceFilings leaves of what was filed its place in a chain, its hash and the

@@ -117,7 +117,7 @@ func (p *program) configure(t *testing.T, change func(*account.Config)) {
 // stays. The job of a program that starts does it.
 func TestRecordsAreDestroyedAfterTheirYears(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachServedURL(t, func(t *testing.T, url string) {
 		p := startAged(t, url)
 		c := p.as(demoKey)
 		const name = "Canary Trading of Nowhere"
@@ -275,7 +275,7 @@ func TestAHoldAndLongerYearsKeepRecords(t *testing.T) {
 // events ninety days after they were closed, at the day and one before it.
 func TestDiagnosticsGoAfterTheirDays(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	dbtest.EachServedURL(t, func(t *testing.T, url string) {
 		p := startAged(t, url)
 		c := p.as(demoKey)
 		p.configure(t, func(c *account.Config) { c.Retention.DiagnosticDays = 30 })

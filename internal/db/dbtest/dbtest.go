@@ -38,6 +38,16 @@ func EachURL(t *testing.T, fn func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { fn(t, PostgresURL(t)) })
 }
 
+// EachServedURL is EachURL, and once more as the role that serves a PostgreSQL database without its owner's rights.
+func EachServedURL(t *testing.T, fn func(t *testing.T, url string)) {
+	t.Helper()
+	EachURL(t, fn)
+	t.Run("roles", func(t *testing.T) {
+		served, _ := ServedURL(t)
+		fn(t, served)
+	})
+}
+
 // template is a migrated SQLite database, made once per test binary.
 var template struct {
 	once sync.Once
@@ -106,12 +116,29 @@ func Open(t testing.TB, cfg db.Config) *db.DB {
 // PostgresURL makes an empty database on the private server and drops it when the test ends.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
+	if rolesWanted() {
+		served, _ := ServedURL(t)
+		return served
+	}
 	return server(t).create(t, "template0")
 }
+
+// rolesWanted: what is tested runs as the role that serves, wherever it does not
+// change the schema itself. TRIBUTARY_TEST_ROLES=1 asks for it.
+func rolesWanted() bool { return os.Getenv("TRIBUTARY_TEST_ROLES") != "" }
 
 // MigratedURL is PostgresURL for a database that has its schema already, as a
 // copy of one that was migrated before.
 func MigratedURL(t testing.TB) string {
+	t.Helper()
+	if rolesWanted() {
+		served, _ := ServedURL(t)
+		return served
+	}
+	return migratedURL(t)
+}
+
+func migratedURL(t testing.TB) string {
 	t.Helper()
 	s := server(t)
 	s.migrated.Do(func() {
@@ -126,6 +153,29 @@ func MigratedURL(t testing.TB) string {
 		}
 	})
 	return s.create(t, "migrated")
+}
+
+// Roles of a database whose owner does not serve. They belong to the server: all its databases share them.
+const (
+	ServeRole = "tributary_serve"
+	ReadRole  = "tributary_serve_read"
+)
+
+// ServedURL is MigratedURL as the role that serves: without the rights of the
+// owner, and with clients' reads behind row security. owner is the same
+// database as its owner sees it.
+func ServedURL(t testing.TB) (served, owner string) {
+	t.Helper()
+	owner = migratedURL(t)
+	ctx := context.Background()
+	d, err := db.Open(ctx, db.Config{URL: owner, Guest: true})
+	if err == nil {
+		err = errors.Join(d.Grant(ctx, db.Roles{Serve: ServeRole, Read: ReadRole}), d.Close())
+	}
+	if err != nil {
+		t.Fatalf("make the roles: %v", err)
+	}
+	return strings.Replace(owner, "://tributary@", "://"+ServeRole+"@", 1), owner
 }
 
 func (s *Server) create(t testing.TB, template string) string {
