@@ -209,6 +209,18 @@ func factsOf(p country.Pack) string {
 	for _, s := range p.Sources {
 		out += "* <" + s + ">\n"
 	}
+	return out + codesOf(p)
+}
+
+// codesOf is what the codes of an authority mean.
+func codesOf(p country.Pack) string {
+	if len(p.Codes) == 0 {
+		return ""
+	}
+	out := "\n## Codes of the authority\n\nWhat they mean, in our own words; the authority's own text stands in the message of the error.\n\n| Code | Meaning | What to do |\n|---|---|---|\n"
+	for _, c := range p.Codes {
+		out += fmt.Sprintf("| `%s` | %s | %s |\n", c.Code, cell(c.Meaning), cell(c.Do))
+	}
 	return out
 }
 

@@ -30,6 +30,8 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 	before := strings.Count(do("list", "--limit", "100"), "\n")
 	if out := do("trigger", "reject"); !strings.Contains(out, "FAILURE") || !strings.Contains(out, "authority_rejected: ") {
 		t.Errorf("reject:\n%s", out)
+	} else if !strings.Contains(out, "refused means: The reference authority was told to refuse") || !strings.Contains(out, "What to do: ") {
+		t.Errorf("the authority's code is not explained:\n%s", out)
 	}
 	if out := do("trigger", "--in", "ES", "--supplier", "demo-ES"); !strings.Contains(out, "invoice in ES") {
 		t.Errorf("in Spain:\n%s", out)

@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"tributary/internal/country"
+	"tributary/internal/country/world"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -140,6 +143,9 @@ func (l Look) get(ctx context.Context, c *service, id string, to Streams) error 
 	line("reported", r.ReportedAt)
 	for _, f := range r.Errors {
 		line(string(f.Type), string(f.Code)+": "+f.Message)
+		for _, c := range explain(r.Country, f.Message) {
+			line("", c.Code+" means: "+c.Meaning+" What to do: "+c.Do)
+		}
 	}
 	for _, x := range r.Corrections {
 		line("corrected by", x.TransactionID+", "+strings.ToLower(x.Kind)+" "+x.Status)
@@ -148,6 +154,16 @@ func (l Look) get(ctx context.Context, c *service, id string, to Streams) error 
 		line(strings.ToLower(a.Kind), a.ResourceURL)
 	}
 	return w.Flush()
+}
+
+// explain says what the codes of a country's authority mean that stand in a message.
+func explain(code, message string) []country.AuthorityCode {
+	packs, err := world.Packs()
+	at := slices.IndexFunc(packs, func(p country.Pack) bool { return p.Code == code })
+	if err != nil || at < 0 {
+		return nil // the message says it in the authority's own words
+	}
+	return packs[at].Explain(message)
 }
 
 // Wanted narrows a list.

@@ -7,6 +7,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
@@ -182,6 +183,12 @@ func (c *Console) countryName(code string) string {
 		return p.Name
 	}
 	return code
+}
+
+// explain says what the codes of a country's authority mean that stand in a text.
+func (c *Console) explain(code, text string) []country.AuthorityCode {
+	p, _ := c.cfg.Atlas.Pack(code)
+	return p.Explain(text)
 }
 
 // receivers lists where every client's events go, those in trouble first.

@@ -32,6 +32,7 @@ func (c *Console) parsePages() (*template.Template, error) {
 		"count":    countAny,
 		"bytes":    size,
 		"prose":    prose,
+		"explain":  c.explain,
 		"nextTry":  nextTry,
 		"money":    moneyAny,
 		"short":    short,

@@ -30,6 +30,9 @@ type Pack struct {
 	Sources []string // the law, as URLs
 	Facts   Facts    // everything about the country that is data
 
+	// Codes say what the authority's own codes mean, see [Pack.Explain]. Nil: it has none.
+	Codes []AuthorityCode
+
 	// Checks find what Facts cannot say, from the Case alone.
 	Checks []Check
 

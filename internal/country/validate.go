@@ -46,6 +46,7 @@ func (p Pack) validate() error {
 	if p.Fetch != nil && p.Fetch.Look == nil {
 		wrong.add("a mailbox that nobody can look into")
 	}
+	validateCodes(p.Codes, wrong)
 	p.Facts.validate(wrong)
 	validateSecrets(p.Facts.Secrets, wrong)
 	if p.Identity != nil {
@@ -111,6 +112,17 @@ func validateSecrets(rules []SecretRule, wrong *complaints) {
 			wrong.add("secret %s needs a description", r.Name)
 		}
 		seen[r.Name] = true
+	}
+}
+
+// validateCodes refuses what would explain nothing, or two things.
+func validateCodes(codes []AuthorityCode, wrong *complaints) {
+	seen := map[string]bool{}
+	for _, c := range codes {
+		if seen[c.Code] || c.Meaning == "" || c.Do == "" || strings.ContainsFunc(c.Code, apart) {
+			wrong.add("the authority's code %q: twice, without a meaning or an advice, or not one word", c.Code)
+		}
+		seen[c.Code] = true
 	}
 }
 

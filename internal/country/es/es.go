@@ -12,11 +12,17 @@
 package es
 
 import (
+	_ "embed"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 )
+
+// codesFile is what the codes of AEAT mean, in our own words.
+//
+//go:embed codes.txt
+var codesFile string
 
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.
 const version = "es-1"
@@ -53,6 +59,7 @@ func Pack() country.Pack {
 		Imprint:      p.imprint,
 		ZoneOf:       timeZoneOf,
 		Example:      example(),
+		Codes:        country.ReadCodes(codesFile),
 	}
 }
 

@@ -10,12 +10,18 @@
 package hu
 
 import (
+	_ "embed"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
 )
+
+// codesFile is what the codes of NAV mean, in our own words.
+//
+//go:embed codes.txt
+var codesFile string
 
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.
 const version = "hu-1"
@@ -50,6 +56,7 @@ func Pack() country.Pack {
 		},
 
 		Facts:        f,
+		Codes:        country.ReadCodes(codesFile),
 		Checks:       (&checker{facts: f, zone: budapest()}).checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },

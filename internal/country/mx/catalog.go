@@ -29,6 +29,11 @@ var productsFile []byte
 //go:embed units.txt
 var unitsFile string
 
+// codesFile is what the codes of SAT and of the providers mean, in our own words.
+//
+//go:embed codes.txt
+var codesFile string
+
 // catalog is what SAT's catalogues say and a table in code would say badly.
 type catalog struct {
 	products []uint32 // sorted

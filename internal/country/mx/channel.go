@@ -187,13 +187,13 @@ func (ch *channel) judge(ctx context.Context, f country.Filing, said answer) (co
 	case said.code == satwire.CodeNoSAT:
 		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
 	case said.code == satwire.CodeNoAccess:
-		return country.Receipt{}, fmt.Errorf("%w: %w: %s", country.ErrNotTaken, country.ErrCredentials, said.message)
+		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.code, said.message)
 	case said.code == satwire.CodeNotStamped:
-		return country.Receipt{}, fmt.Errorf("%w: %s", errAwkward, said.message)
+		return country.Receipt{}, fmt.Errorf("%w: %s: %s", errAwkward, said.code, said.message)
 	case said.code != "" && !again:
 		return country.Receipt{Outcome: country.Rejected, Raw: said.raw, Faults: refusals(said)}, nil
 	case len(said.document) == 0:
-		return country.Receipt{}, fmt.Errorf("%w: %s %s", errAwkward, said.code, said.message)
+		return country.Receipt{}, fmt.Errorf("%w: %s: %s", errAwkward, said.code, said.message)
 	}
 	return ch.adopt(ctx, f, said, again)
 }
@@ -290,7 +290,7 @@ func (ch *channel) find(ctx context.Context, f country.Filing, e errand, c count
 	case said.code == satwire.CodeNotStamped:
 		return country.Receipt{Outcome: country.Absent, Raw: said.raw}, nil
 	case said.code != "" && len(said.document) == 0:
-		return country.Receipt{}, fmt.Errorf("%w: %s %s", errAwkward, said.code, said.message)
+		return country.Receipt{}, fmt.Errorf("%w: %s: %s", errAwkward, said.code, said.message)
 	}
 	return ch.adopt(ctx, f, said, true)
 }

@@ -66,6 +66,7 @@ func Pack() country.Pack {
 		Imprint: imprint,
 		Periods: periods(cat),
 		Example: example(),
+		Codes:   country.ReadCodes(codesFile),
 	}
 }
 

@@ -106,7 +106,7 @@ func (ch *channel) cancel(ctx context.Context, f country.Filing, e errand, c cou
 	case satwire.CodeNoSAT:
 		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
 	case satwire.CodeNoAccess:
-		return country.Receipt{}, fmt.Errorf("%w: %w: %s", country.ErrNotTaken, country.ErrCredentials, said.message)
+		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.status, said.message)
 	case "205":
 		// SAT's cancellation service learns of a voucher later than its state does.
 		if now, err := ch.stateOf(ctx, f, e, c); err == nil && now.voucher == satwire.VoucherValid {

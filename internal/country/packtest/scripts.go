@@ -74,9 +74,12 @@ func noErrors(t *testing.T, _ suite, e ending) {
 	}
 }
 
-func rejectedWithReasons(t *testing.T, _ suite, e ending) {
+func rejectedWithReasons(t *testing.T, s suite, e ending) {
 	if len(e.receipt.Faults) == 0 || e.receipt.Faults[0].Message == "" {
-		t.Errorf("a rejection without a reason: %+v", e.receipt)
+		t.Fatalf("a rejection without a reason: %+v", e.receipt)
+	}
+	if said := e.receipt.Faults[0].Message; s.pack.Reports() && len(s.pack.Codes) > 0 && len(s.pack.Explain(said)) == 0 {
+		t.Errorf("nobody explains %q", said)
 	}
 	if e.receipt.ChainBroken {
 		t.Errorf("a rejection of the document speaks of its link: %+v", e.receipt)

@@ -12,12 +12,18 @@
 package peppol
 
 import (
+	_ "embed"
 	"slices"
 
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
 	"tributary/internal/transaction"
 )
+
+// codesFile is what the codes of Peppol mean, in our own words.
+//
+//go:embed codes.txt
+var codesFile string
 
 // Names of what the operator, or a supplier, shows and says to an access point.
 const (
@@ -45,6 +51,7 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 		{Name: secretTrusted, Description: "Certificates (PEM) under which registers (SMP) sign, where they are not OpenPeppol's."},
 	}}
 	pack.Files = page.Delivered
+	pack.Codes = country.ReadCodes(codesFile)
 	pack.Structured = func(in country.Issue) (*country.Structured, error) {
 		if in.Filing != nil {
 			return structuredOf(in.Filing)

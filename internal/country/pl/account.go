@@ -247,7 +247,7 @@ func (a visit) bySignature(ctx context.Context, c ksefwire.Challenge) (begun kse
 // refusedStatus is the status with which KSeF ended an authentication.
 type refusedStatus struct{ ksefwire.Status }
 
-func (r *refusedStatus) Error() string { return r.Text() }
+func (r *refusedStatus) Error() string { return "KSeF: " + r.Text() }
 
 // awaitAuthentication asks until KSeF has decided, or the call's time is up.
 func (a visit) awaitAuthentication(ctx context.Context, begun ksefwire.AuthResponse) error {
@@ -263,7 +263,7 @@ func (a visit) awaitAuthentication(ctx context.Context, begun ksefwire.AuthRespo
 		case code >= 400 && code < 500:
 			return fmt.Errorf("%w: %w", country.ErrCredentials, &refusedStatus{state.Status})
 		case code >= 500:
-			return fmt.Errorf("KSeF could not authenticate: %s", state.Status.Text())
+			return fmt.Errorf("authenticating: %w", &refusedStatus{state.Status})
 		}
 		timer := time.NewTimer(pause)
 		select {

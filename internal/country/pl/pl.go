@@ -12,6 +12,7 @@ package pl
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"strings"
 	"time"
@@ -23,6 +24,11 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
+
+// codesFile is what the codes of KSeF mean, in our own words.
+//
+//go:embed codes.txt
+var codesFile string
 
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.
 const version = "pl-1"
@@ -51,6 +57,7 @@ func Pack() country.Pack {
 	c := &checker{facts: f, zone: warsaw(), plain: bluemonday.StrictPolicy()}
 	return country.Pack{
 		Code:    "PL",
+		Codes:   country.ReadCodes(codesFile),
 		Name:    "Poland",
 		Version: version,
 		Sources: []string{

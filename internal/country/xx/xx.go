@@ -10,11 +10,17 @@ package xx
 
 import (
 	"context"
+	_ "embed"
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
+
+// codesFile is what the codes of the reference authority mean, in our own words.
+//
+//go:embed codes.txt
+var codesFile string
 
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.
 const version = "xx-1"
@@ -56,6 +62,7 @@ func WithHabits(code string, class country.Class, habits Habits) country.Pack {
 			"https://www.rfc-editor.org/rfc/rfc8259", // JSON: documents and receipts, one a line
 		},
 		Facts: facts(class, classes),
+		Codes: country.ReadCodes(codesFile),
 		Connect: func(at country.Endpoint) (country.Channel, error) {
 			ch, err := connect(at, class)
 			if err != nil {
