@@ -33,6 +33,7 @@ func (c *call) countryOf(p country.Pack) countryAnswer {
 	f := p.Facts
 	f.Languages, f.UseCases, f.Required, f.Forbidden = orEmpty(f.Languages), orEmpty(f.UseCases), orEmpty(f.Required), orEmpty(f.Forbidden)
 	f.Allowed, f.MaxLengths, f.Regimes, f.ReasonCodes = orEmpty(f.Allowed), orEmpty(f.MaxLengths), orEmpty(f.Regimes), orEmpty(f.ReasonCodes)
+	f.Roles = orEmpty(f.Roles)
 	f.Rates, f.Corrections, f.Settings, f.Credentials = orEmpty(f.Rates), orEmpty(f.Corrections), orEmpty(f.Settings), orEmpty(f.Credentials)
 	f.Formats, f.Derivations = orEmpty(f.Formats), orEmpty(f.Derivations)
 	answer := countryAnswer{Code: p.Code, Name: p.Name, Version: p.Version, Sources: orEmpty(p.Sources), Years: p.KeptYears(), Facts: f}

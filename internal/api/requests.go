@@ -142,6 +142,10 @@ func partSchemas() object {
 		})
 		return record(about, more, "legal_name", "type")
 	}
+	third := party("Who has to do with the document beside supplier, customer and issuer.", object{
+		"role": object{"type": "string", "minLength": 1, "maxLength": 30, "pattern": wordPattern, "description": "One of third_party_roles of /v1/countries/{code}.", "examples": []any{"JST_RECIPIENT"}},
+	}, object{})
+	third["required"] = list("legal_name", "type", "role")
 	issuer := party("Who issues on the supplier's behalf.", object{}, object{})
 	customer := party("Who buys: who it is, or the id of one of your companies, whose facts are then taken.", object{
 		"id":    line("Of an onboarded company, in place of legal_name, type, address and numbers.", 150),
@@ -161,7 +165,7 @@ func partSchemas() object {
 	electronic := record("An EAS code with an identifier; in Italy IT:SDI with 7 or 6 characters, or IT:PEC with an address.", object{
 		"scheme": object{"type": "string", "pattern": `^([A-Z0-9]{2}|[A-Z0-9]{4}|IT:SDI|IT:PEC)$`, "description": "Code of the list of electronic address schemes.", "examples": []any{"0208"}}, "id": filled("Identifier within the scheme.", 100),
 	}, "scheme", "id")
-	return object{"Address": addressSchema("country_code"), "Tax": taxSchema(), "Item": itemSchema(), "Customer": customer, "Issuer": issuer, "ElectronicAddress": electronic, "Payment": payment, "SupplierReference": supplier}
+	return object{"Address": addressSchema("country_code"), "Tax": taxSchema(), "Item": itemSchema(), "Customer": customer, "Issuer": issuer, "ThirdParty": third, "ElectronicAddress": electronic, "Payment": payment, "SupplierReference": supplier}
 }
 
 // addressMembers are those of spec.md beside the country.
@@ -244,8 +248,9 @@ func members() object {
 		"currency_code": code("ISO 4217, with a minor unit.", threeLetters, "EUR"), "transaction_date": stamp,
 		"transaction_number": line("Your document number. Required unless /v1/countries/{code} says that it is optional.", 50), "transaction_id": identifier("Your unique id: the idempotency key."),
 		"items": items, "supplier": ref("SupplierReference"), "customer": optional("Customer", "Buyer."), "issuer": optional("Issuer", "Who issues on the supplier's behalf, such as a marketplace; the supplier where absent."),
-		"note":     object{"type": []any{"string", "null"}, "maxLength": 3000, "pattern": notePattern, "description": "Free text, may carry simple HTML; sanitised for documents."},
-		"payments": object{"type": []any{"array", "null"}, "items": ref("Payment"), "maxItems": 100, "description": "When present, the amounts add up to the total less what is withheld."},
+		"third_parties": object{"type": []any{"array", "null"}, "items": ref("ThirdParty"), "maxItems": 20, "description": "Who else has to do with the document, where the country's document names such parties."},
+		"note":          object{"type": []any{"string", "null"}, "maxLength": 3000, "pattern": notePattern, "description": "Free text, may carry simple HTML; sanitised for documents."},
+		"payments":      object{"type": []any{"array", "null"}, "items": ref("Payment"), "maxItems": 100, "description": "When present, the amounts add up to the total less what is withheld."},
 		"exchange_rate": typed(above0("Units of the country's currency per unit of currency_code; required where the country's document is in its own currency."),
 			"number", "null"),
 		"exchange_rate_date": day("Day of the exchange rate."), "due_date": day("When it is to be paid; not before the day of the document."), "delivery_date": day("Day of supply; that of the document where absent."),
@@ -284,7 +289,7 @@ func bodyOf(about string, names, required []string) object {
 }
 
 func transactionSchemas() object {
-	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount"}
+	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "third_parties", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount"}
 	wholeRequired := []string{"country_code", "currency_code", "transaction_date", "transaction_id", "supplier", "items"}
 	short := []string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "note"}
 	shortRequired := []string{"country_code", "transaction_date", "transaction_id", "reference_transaction_id"}

@@ -1,6 +1,7 @@
 package country
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,26 @@ func (c *examiner) facts() {
 	}
 	if c.tx.Whole() {
 		c.rates()
+	}
+	c.roles()
+}
+
+// roles refuses third parties where the country's document names none, and
+// roles that it has no word for.
+func (c *examiner) roles() {
+	known := c.pack.Facts.Roles
+	if len(c.tx.ThirdParties) > 0 && len(known) == 0 {
+		c.found(fault.At("third_parties", fault.UnsupportedField, "have no place in documents of this country"))
+		return
+	}
+	codes := make([]string, len(known))
+	for i, m := range known {
+		codes[i] = m.Code
+	}
+	for i := range c.tx.ThirdParties {
+		if role := c.tx.ThirdParties[i].Role; role != "" && !slices.Contains(codes, role) {
+			c.found(fault.At(fmt.Sprintf("third_parties.%d.role", i), fault.FieldNotValid, "must be one of %s", strings.Join(codes, ", ")))
+		}
 	}
 }
 

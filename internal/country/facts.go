@@ -53,6 +53,7 @@ type Facts struct {
 	LoginUntil      string        `json:"login_until,omitempty"`        // the last day on which the authority takes user names, passwords or tokens; "": no end is known
 	Penalties       []Penalty     `json:"penalties,omitempty"`          // for who does not file, or files wrongly
 	Obligations     []Obligation  `json:"obligations"`                  // since when who must file; empty: it is no matter of days
+	Roles           []Meaning     `json:"third_party_roles"`            // of third_parties; empty: the country's document names none
 	SimplifiedMax   int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none
 }
 

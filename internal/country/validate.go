@@ -147,6 +147,7 @@ func (f Facts) filled() Facts {
 	fill(&f.Formats)
 	fill(&f.Derivations)
 	fill(&f.Obligations)
+	fill(&f.Roles)
 	f.OwnCurrency = slices.ContainsFunc(f.Required, func(r FieldRule) bool { return r.Field == "exchange_rate" })
 	return f
 }

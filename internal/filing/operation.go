@@ -138,7 +138,7 @@ func (o *operation) complete(source *operation) {
 	t, from := o.document, source.document
 	t.SupplierID = o.supplierID
 	t.CurrencyCode = from.CurrencyCode
-	t.Customer, t.Issuer = from.Customer, from.Issuer
+	t.Customer, t.Issuer, t.ThirdParties = from.Customer, from.Issuer, from.ThirdParties
 	if t.LanguageCode == "" {
 		t.LanguageCode = from.LanguageCode
 	}

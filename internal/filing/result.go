@@ -50,6 +50,7 @@ type Row struct {
 	Supplier        ResultSupplier   `json:"supplier"`
 	Customer        *ResultParty     `json:"customer"`
 	Issuer          *ResultParty     `json:"issuer"`
+	ThirdParties    []*ResultParty   `json:"third_parties,omitempty"`
 	Note            *string          `json:"note"`
 	ExchangeRate    *digits          `json:"exchange_rate"`
 	ExchangeDate    *string          `json:"exchange_rate_date"`
@@ -149,7 +150,8 @@ type ResultSupplier struct {
 
 // ResultParty is a party as submitted.
 type ResultParty struct {
-	ID             string               `json:"id,omitempty"` // of the company whose facts these are, where it was named so
+	Role           string               `json:"role,omitempty"` // of a third party
+	ID             string               `json:"id,omitempty"`   // of the company whose facts these are, where it was named so
 	LegalName      string               `json:"legal_name"`
 	TradeName      *string              `json:"trade_name"`
 	EntityNumber   *string              `json:"entity_number"`
@@ -236,6 +238,9 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		Supplier: ResultSupplier{ID: opt(o.supplierID), ExternalID: opt(supplier.ExternalID)}, Customer: party(t.Customer), Issuer: party(t.Issuer),
 		Series: opt(o.series), Note: opt(t.Note), ExchangeDate: opt(t.ExchangeRateDate), Corrections: []CorrectionEntry{}, Errors: append([]fault.Fault{}, o.warnings...),
 	}
+	for i := range t.ThirdParties {
+		r.ThirdParties = append(r.ThirdParties, party(&t.ThirdParties[i]))
+	}
 	if own, unknown := strings.CutPrefix(o.supplierID, unknownSupplier); unknown {
 		r.Supplier = ResultSupplier{ExternalID: opt(own)}
 	}
@@ -313,7 +318,7 @@ func party(p *transaction.Party) *ResultParty {
 	if p == nil || p.ID != "" && p.LegalName == "" { // a company that nobody knows
 		return nil
 	}
-	r := &ResultParty{ID: p.ID, LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type, Email: opt(p.Email), Phone: opt(p.Phone)}
+	r := &ResultParty{Role: p.Role, ID: p.ID, LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type, Email: opt(p.Email), Phone: opt(p.Phone)}
 	if p.TaxNumber+p.TaxRegime+p.FiscalCode+p.TaxUse != "" {
 		r.TaxInformation = &ResultTaxNumber{TaxNumber: opt(p.TaxNumber), Regime: opt(p.TaxRegime), FiscalCode: opt(p.FiscalCode), Use: opt(p.TaxUse)}
 	}

@@ -17,6 +17,8 @@ const (
 	bodyBytesMax    = 1 << 20
 	itemsMax        = 5000
 	paymentsMax     = 100
+	thirdMax        = 20
+	roleMax         = 30
 	identifierMax   = 150
 	numberMax       = 50
 	nameMax         = 450
@@ -163,7 +165,7 @@ func memberKinds(name string) kinds {
 		return whole | backfills
 	case "payments", "exchange_rate", "exchange_rate_date":
 		return whole | reports
-	case "language_code", "issuer", "due_date", "delivery_date", "payment_terms",
+	case "language_code", "issuer", memberThird, "due_date", "delivery_date", "payment_terms",
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet, memberTotalTax:
 		return whole
 	case "note":
@@ -264,9 +266,11 @@ func (d *decoder) member(name string, got *given) {
 	case "supplier":
 		got.note(gotSupplier, d.supplier())
 	case "customer":
-		tx.Customer = d.party(d.customerMember)
+		tx.Customer = d.party("customer", d.customerMember)
 	case "issuer":
-		tx.Issuer = d.party(nil)
+		tx.Issuer = d.party(name, nil)
+	case memberThird:
+		d.thirdParties()
 	case "items":
 		got.note(gotItems, d.items())
 	case "payments":

@@ -113,13 +113,15 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"customer.tax_information.use": "G03", "delivery_date": "2026-02-04", "due_date": "2026-04-05", "items.*.classification.*.scheme": "CPV",
 		"total_amount": json.Number("40210"), "total_net_amount": json.Number("-1"), "total_tax_amount": json.Number("0"), "items.*.net_price": json.Number("3"),
 		"items.*.tax_breakdowns.*.amount": json.Number("4"), "items.*.discount.amount": json.Number("7"), "items.*.discount.rate": json.Number("7.5"),
-		"references.*.amount": json.Number("6"),
-		"payments.*.iban":     "GB82WEST12345698765432",
-		"exchange_rate":       json.Number("1.25"), "exchange_rate_date": "2026-02-03",
+		"references.*.amount":  json.Number("6"),
+		"third_parties.*.role": "PAYER", "third_parties.*.type": "BUSINESS", "third_parties.*.address.country_code": "PL", "third_parties.*.electronic_address.scheme": "EM",
+		"payments.*.iban": "GB82WEST12345698765432",
+		"exchange_rate":   json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
 	containers := map[string]bool{
 		"items": true, "items.*.tax_breakdowns": true, "payments": true, "references": true, "supplier": true, "customer": true, "issuer": true,
 		"items.*.classification": true, "items.*.discount": true, "customer.electronic_address": true, "issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
+		"third_parties": true, "third_parties.*.address": true, "third_parties.*.tax_information": true, "third_parties.*.electronic_address": true,
 	}
 	for i, path := range transaction.FieldPaths() {
 		kind, body := kindOf(t, path)
@@ -129,6 +131,8 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		}
 		if want != nil {
 			body = string(transactiontest.Edit(t, body, map[string]any{concrete(path): want}))
+		} else if strings.HasPrefix(path, "third_parties.*") { // no body has any by itself
+			body = string(transactiontest.Edit(t, body, map[string]any{"third_parties.0.role": "PAYER"}))
 		}
 		tx, _, _ := transaction.Decode(kind, []byte(body))
 		visited := 0

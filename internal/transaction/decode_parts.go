@@ -216,9 +216,9 @@ func taxTypeKnown(t string) bool {
 	return false
 }
 
-// party reads a customer or an issuer; nil when there is none. more reads what
-// one of them has beyond the other and reports whether it knew the member.
-func (d *decoder) party(more func(name string, p *Party) bool) *Party {
+// party reads a customer, an issuer or a third party; nil when there is none. more
+// reads what one has beyond the others and reports whether it knew the member.
+func (d *decoder) party(who string, more func(name string, p *Party) bool) *Party {
 	const gotName, gotType given = 1, 2
 	var got given
 	p := &Party{}
@@ -235,7 +235,7 @@ func (d *decoder) party(more func(name string, p *Party) bool) *Party {
 		case "address":
 			p.Address = d.address()
 		case "tax_information":
-			d.taxInformation(p, more != nil)
+			d.taxInformation(p, who == "customer")
 		case "electronic_address":
 			p.Electronic = d.electronicAddress()
 		default:

@@ -22,8 +22,11 @@ func FieldPaths() []string {
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
 	paths = append(paths, below(memberShares, "transaction_id", "amount")...)
 	paths = append(paths, "customer.id", "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
-	for _, party := range []string{"customer", "issuer"} {
-		paths = append(paths, party)
+	paths = append(paths, memberThird, memberThird+".*.role")
+	for _, party := range []string{"customer", "issuer", memberThird + ".*"} {
+		if party != memberThird+".*" {
+			paths = append(paths, party)
+		}
 		for _, member := range []string{"legal_name", "trade_name", "entity_number", "type", "tax_information",
 			"tax_information.tax_number", "tax_information.regime", "address", "address.country_code", "address.city",
 			"address.postal_code", "address.address_line_1", "address.address_line_2", "address.province", "address.region",
@@ -76,6 +79,8 @@ func (t *Transaction) EachField(path string, visit func(at Place, text string)) 
 		return t.eachPaymentField(rest, visit)
 	case memberShares:
 		return t.eachShareField(rest, visit)
+	case memberThird:
+		return t.eachThirdField(rest, visit)
 	case "customer":
 		return t.Customer.eachField(rest, visit)
 	case "issuer":

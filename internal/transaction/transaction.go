@@ -81,7 +81,8 @@ type Transaction struct {
 	SupplierOwnID    string // the client's own id of the supplier, in place of SupplierID
 	Customer         *Party
 	Issuer           *Party
-	Note             string // as sent; documents sanitise it
+	ThirdParties     []Party `json:",omitempty"` // beside supplier, customer and issuer, each with its role
+	Note             string  // as sent; documents sanitise it
 	Payments         []Payment
 	ReferenceID      string // transaction_id of the original of a correction or a payment; with several the first
 	Reason           string // cancellations and adjustments, where a country has reasons to choose from
@@ -179,6 +180,8 @@ type Party struct {
 	Email, Phone string
 	FiscalCode   string // IT codice fiscale
 	TaxUse       string // what the buyer uses the document for: MX UsoCFDI
+
+	Role string `json:",omitempty"` // third parties only: the country's word for it
 }
 
 // ElectronicAddress is an EAS code with an identifier, or SchemeSDI or SchemePEC.

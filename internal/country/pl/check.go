@@ -34,6 +34,7 @@ func (c *checker) checks() []country.Check {
 		{Reads: []string{"currency_code", "exchange_rate", "items.*.unit_price", "items.*.discount"}, Find: money},
 		{Reads: partyReads("customer"), Find: func(in country.Case) []fault.Fault { return party("customer", in.Transaction.Customer) }},
 		{Reads: partyReads("issuer"), Find: func(in country.Case) []fault.Fault { return party("issuer", in.Transaction.Issuer) }},
+		{Reads: append(partyReads("customer"), append(partyReads("third_parties.*"), "third_parties.*.role")...), Find: func(in country.Case) []fault.Fault { return thirdParties(in.Transaction) }},
 		{Reads: filedTexts(), Find: func(in country.Case) []fault.Fault { return texts(in.Transaction) }},
 		{Reads: lines, Find: func(in country.Case) []fault.Fault {
 			var found []fault.Fault
@@ -136,7 +137,7 @@ func texts(t *transaction.Transaction) []fault.Fault {
 
 func filedTexts() []string {
 	paths := []string{"transaction_number", "items.*.name", "items.*.unit", "items.*.description", "items.*.code", "items.*.ean", "payments.*.code"}
-	for _, party := range []string{"customer", "issuer"} {
+	for _, party := range []string{"customer", "issuer", "third_parties.*"} {
 		paths = append(paths, party+".legal_name", party+".trade_name", party+".entity_number", party+".tax_information.tax_number")
 		for _, member := range []string{"address_line_1", "address_line_2", "city", "postal_code", "number", "prefix", "suffix", "district",
 			"province", "region", "state", "canton", "neighbourhood"} {

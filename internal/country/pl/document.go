@@ -77,6 +77,9 @@ func compose(in *country.Draft, facts *country.Facts, plain *bluemonday.Policy) 
 	if t.Kind != transaction.Invoice && t.Customer == nil && in.Original != nil {
 		corrected := *t // a correction that names no buyer has the original's
 		corrected.Customer = in.Original.Transaction.Customer
+		if len(t.ThirdParties) == 0 {
+			corrected.ThirdParties = in.Original.Transaction.ThirdParties
+		}
 		t = &corrected
 	}
 	d := &document{in: in, t: t, facts: facts, nip: supplierNIP(&in.Supplier), buyer: identify(t.Customer), zone: in.Location, sign: 1}

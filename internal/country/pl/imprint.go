@@ -78,6 +78,7 @@ func legalTexts(in country.Issue) []string {
 			texts = append(texts, text)
 		}
 	}
+	texts = append(texts, d.thirdTexts()...)
 	add(d.moved, "Data wystawienia faktury: "+d.day.Format(time.DateOnly))
 	add(d.supplied != "" && d.supplied != d.day.Format(time.DateOnly), "Data dokonania dostawy lub wykonania usługi: "+d.supplied)
 	add(d.cashMethod(), "metoda kasowa")

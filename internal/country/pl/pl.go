@@ -119,6 +119,7 @@ func facts() country.Facts {
 		StrictRates:   true,
 		StrictNumbers: true,
 		Corrections:   corrections(),
+		Roles:         roleMeanings(),
 		Settings:      settings(),
 		Credentials:   []string{}, // a token or a certificate: see checkCompany
 		Formats:       []string{"PDF", "XML"},

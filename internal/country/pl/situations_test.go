@@ -258,12 +258,34 @@ func collectiveSituations() []situation {
 	}
 }
 
+// thirdSituations are invoices that name more than seller and buyer.
+func thirdSituations() []situation {
+	with := func(number string, buyer *transaction.Party, role, tax string) country.Draft {
+		d := draft(number, buyer, goods(vat("23", transaction.Added)))
+		d.Transaction.ThirdParties = []transaction.Party{{LegalName: "Szkoła Podstawowa nr 7", Type: transaction.Business, TaxNumber: tax, Role: role,
+			Address: &transaction.Address{CountryCode: "PL", City: "Gdynia", AddressLine1: "ul. Szkolna 7"}}}
+		return d
+	}
+	back := correct(transaction.Adjustment, draft("S/106", nil, item("Rabat", one(), -10_00, vat("23", transaction.Included))), with("FV/1", polishBuyer(), "GV_RECIPIENT", "5265877635"))
+	return []situation{
+		{name: "A school buys in the name of its town (JST)", draft: with("S/100", polishBuyer(), "JST_RECIPIENT", buyerNIP+"-00012"),
+			files: []string{"<JST>1</JST><GV>2</GV>", "<Podmiot3><DaneIdentyfikacyjne><IDWew>" + buyerNIP + "-00012</IDWew><Nazwa>Szkoła Podstawowa nr 7<", "<Rola>8</Rola></Podmiot3>"}},
+		{name: "A member of a VAT group buys (GV)", draft: with("S/101", polishBuyer(), "GV_RECIPIENT", "5265877635"), files: []string{"<JST>2</JST><GV>1</GV>", "<NIP>5265877635</NIP><Nazwa>Szkoła", "<Rola>10<"}},
+		{name: "A school without a number", draft: with("S/102", polishBuyer(), "JST_RECIPIENT", ""), refuse: "NIP or an internal id", field: "third_parties.0.tax_information.tax_number"},
+		{name: "A unit of a buyer abroad", draft: with("S/103", german(), "JST_RECIPIENT", "5265877635"), refuse: "buyer with a NIP", field: "third_parties.0.role"},
+		{name: "A claim that was sold to a factor", draft: with("S/104", polishBuyer(), "FACTOR", "5265877635"), files: []string{"<JST>2</JST><GV>2</GV>", "<Rola>1<"}},
+		{name: "An employee travels for the buyer", draft: with("S/105", polishBuyer(), "EMPLOYEE", ""), files: []string{"<BrakID>1</BrakID><Nazwa>Szkoła", "<Rola>11<"}},
+		{name: "A correction of an invoice to a member of a VAT group", draft: back, files: []string{"<GV>1</GV>", "<Rola>10<"}},
+	}
+}
+
 func situations() []situation {
 	all := append(zeroSituations(), saleSituations()...)
 	all = append(all, specialSituations()...)
 	all = append(all, dateSituations()...)
 	all = append(all, correctionSituations()...)
-	return append(all, collectiveSituations()...)
+	all = append(all, collectiveSituations()...)
+	return append(all, thirdSituations()...)
 }
 
 // Each situation is filed, or refused before it is, and what is filed is valid.

@@ -23,6 +23,7 @@ func (d *document) write() []byte {
 	d.writeSeller(w)
 	d.writeBuyer(w)
 	d.writeIssuer(w)
+	d.writeThirdParties(w)
 	w.Start("Fa")
 	d.writeSums(w)
 	d.writeNotes(w)
@@ -75,8 +76,8 @@ func (d *document) writeBuyer(w *xmltree.Writer) {
 	if c := d.t.Customer; c != nil {
 		w.Maybe("NrKlienta", token(c.EntityNumber, textMax))
 	}
-	flag(w, "JST", false)
-	flag(w, "GV", false)
+	flag(w, "JST", d.has(roleLocalUnit))
+	flag(w, "GV", d.has(roleGroupMember))
 	w.End()
 }
 

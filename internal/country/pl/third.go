@@ -1,0 +1,132 @@
+package pl
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
+)
+
+// Roles of third parties that say more than the role itself: the buyer's unit, or
+// the member of its group, for whom the invoice is.
+const (
+	roleLocalUnit   = "JST_RECIPIENT"
+	roleGroupMember = "GV_RECIPIENT"
+)
+
+// role is one of FA(3)'s roles of third parties (TRolaPodmiotu3).
+type role struct{ code, number, words, meaning string }
+
+// roles are those of FA(3) but for 5, who issues: that is issuer.
+func roles() []role {
+	return []role{
+		{"FACTOR", "1", "Faktor", "a factor, to whom the claim was sold (1)"},
+		{"RECIPIENT", "2", "Odbiorca", "a unit or branch of the buyer that is no buyer itself (2)"},
+		{"PREDECESSOR", "3", "Podmiot pierwotny", "whom the supplier took over, or was before, and who made the supply (3)"},
+		{"BUYER", "4", "Dodatkowy nabywca", "a further buyer (4)"},
+		{"PAYER", "6", "Dokonujący płatności", "who pays in the buyer's place (6)"},
+		{"JST_ISSUER", "7", "Jednostka samorządu terytorialnego - wystawca", "a unit of local government that issues (7)"},
+		{roleLocalUnit, "8", "Jednostka samorządu terytorialnego - odbiorca", "the unit of local government for which the buyer bought (8): JST is 1"},
+		{"GV_ISSUER", "9", "Członek grupy VAT - wystawca", "a member of a VAT group that issues (9)"},
+		{roleGroupMember, "10", "Członek grupy VAT - odbiorca", "the member of a VAT group for which the buyer bought (10): GV is 1"},
+		{"EMPLOYEE", "11", "Pracownik", "an employee (11)"},
+	}
+}
+
+func roleMeanings() (list []country.Meaning) {
+	for _, r := range roles() {
+		list = append(list, country.Meaning{Code: r.code, Meaning: r.meaning})
+	}
+	return list
+}
+
+// internalPattern is TNIPIdWew: the NIP and five digits that KSeF gave a unit.
+var internalPattern = regexp.MustCompile(`^[1-9]((\d[1-9])|([1-9]\d))\d{7}-\d{5}$`)
+
+// internalID is IDWew, "" where the number is none.
+func internalID(p *transaction.Party) string {
+	if number := strings.TrimSpace(p.TaxNumber); internalPattern.MatchString(number) {
+		return number
+	}
+	return ""
+}
+
+// thirdParties finds third parties that KSeF could not hand the invoice to: a unit
+// or a member is known by NIP or internal id, and so is the buyer it belongs to.
+func thirdParties(t *transaction.Transaction) (found []fault.Fault) {
+	for i := range t.ThirdParties {
+		p := &t.ThirdParties[i]
+		at := fmt.Sprintf("third_parties.%d", i)
+		if internalID(p) == "" {
+			found = append(found, party(at, p)...)
+		}
+		if p.Role != roleLocalUnit && p.Role != roleGroupMember {
+			continue
+		}
+		if internalID(p) == "" && identify(p).nip == "" {
+			found = append(found, fault.At(at+".tax_information.tax_number", fault.FieldRequired, "must be a NIP or an internal id (NIP-12345): by it KSeF hands the invoice to the unit or the member"))
+		}
+		if t.Customer != nil && identify(t.Customer).nip == "" {
+			found = append(found, fault.At(at+".role", fault.ValidationMatchInvalid, "does not fit: a unit of local government or a member of a VAT group belongs to a buyer with a NIP"))
+		}
+	}
+	return found
+}
+
+// has reports whether a third party of a role is there.
+func (d *document) has(code string) bool {
+	for i := range d.t.ThirdParties {
+		if d.t.ThirdParties[i].Role == code {
+			return true
+		}
+	}
+	return false
+}
+
+// writeThirdParties writes who else has to do with the invoice.
+func (d *document) writeThirdParties(w *xmltree.Writer) {
+	for i := range d.t.ThirdParties {
+		p := &d.t.ThirdParties[i]
+		for _, r := range roles() {
+			if r.code != p.Role {
+				continue
+			}
+			w.Start("Podmiot3")
+			w.Start("DaneIdentyfikacyjne")
+			if id := internalID(p); id != "" {
+				w.Leaf("IDWew", id)
+			} else {
+				identify(p).write(w)
+			}
+			w.Maybe("Nazwa", token(p.LegalName, nameMax))
+			w.End()
+			if p.Address != nil {
+				writeAddress(w, *p.Address, "PL")
+			}
+			w.Leaf("Rola", r.number)
+			w.Maybe("NrKlienta", token(p.EntityNumber, textMax))
+			w.End()
+		}
+	}
+}
+
+// thirdTexts names third parties on paper.
+func (d *document) thirdTexts() (texts []string) {
+	for i := range d.t.ThirdParties {
+		p := &d.t.ThirdParties[i]
+		for _, r := range roles() {
+			if r.code == p.Role {
+				number := strings.TrimSpace(p.TaxNumber)
+				if number != "" {
+					number = "NIP " + number
+				}
+				texts = append(texts, r.words+": "+join(", ", token(p.LegalName, nameMax), number))
+			}
+		}
+	}
+	return texts
+}
