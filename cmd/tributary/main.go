@@ -54,6 +54,7 @@ type program struct {
 	Verify        verifyCommand        `cmd:"" help:"Verify the signature of a webhook."`
 	Listen        listenCommand        `cmd:"" help:"Receive, verify, print and forward webhooks."`
 	Doctor        doctorCommand        `cmd:"" help:"Check a deployment and say what to fix. Takes the flags of serve."`
+	Annul         annulCommand         `cmd:"" help:"Ask an authority to forget a wrong report of a document that stands (Hungary: technical annulment)."`
 	Reconcile     reconcileCommand     `cmd:"" help:"Compare our successes with what an authority holds, per supplier and day."`
 	Periods       periodsCommand       `cmd:"" help:"Periods in which sales are gathered: what is in them, and what is due."`
 	Backup        backupCommand        `cmd:"" help:"Copy a SQLite database while it is served."`

@@ -58,6 +58,31 @@ func (x Desk) ResumeChain(ctx context.Context, from recovery.From, by account.Ac
 	return chain, err
 }
 
+// Annul asks the authority to forget the report of an operation. That it was
+// asked, and what was answered, is in the audit log.
+func (x Desk) Annul(ctx context.Context, operationID string, why country.Annulment, by account.Actor) (said country.Annulled, err error) {
+	err = x.DB.Read(ctx, func(r db.Reader) error {
+		of, err := filing.FiledOf(r, operationID)
+		x.SupplierID = of.Place.SupplierID
+		return err
+	})
+	if err != nil {
+		return said, err
+	}
+	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
+	err = x.open(ctx, func(s *recovery.Recovery, _ filing.Place) error {
+		said, err = s.Annul(ctx, operationID, why, func(tx *db.Tx, of filing.Filed, said *country.Annulled) error {
+			act := operator.Act{Action: "report.annulment_requested", Subject: operationID, ClientID: of.Place.Scope, After: why}
+			if said != nil {
+				act.Action, act.After = "report.annulment_answered", said
+			}
+			return log.RecordIn(tx, by, act)
+		})
+		return err
+	})
+	return said, err
+}
+
 // open puts together what the desk needs.
 func (x Desk) open(ctx context.Context, do func(s *recovery.Recovery, at filing.Place) error) error {
 	packs, err := world.Packs(x.Config.Packs...)

@@ -63,7 +63,7 @@ func New(desk *country.Desk) http.Handler {
 	a := &authority{desk: desk, now: time.Now, used: map[string]bool{}, tokens: map[string]time.Time{}, lagged: map[string]int{}, failed: map[string]bool{}}
 	mux := http.NewServeMux()
 	for operation, serve := range map[string]func(*call){
-		navwire.TokenExchange: a.tokenExchange, navwire.ManageInvoice: a.manageInvoice,
+		navwire.TokenExchange: a.tokenExchange, navwire.ManageInvoice: a.manageInvoice, navwire.ManageAnnulment: a.manageAnnulment,
 		navwire.QueryTransactionStatus: a.status, navwire.QueryTransactionList: a.list,
 		navwire.QueryInvoiceData: a.invoiceData, navwire.QueryInvoiceCheck: a.invoiceCheck, navwire.QueryInvoiceDigest: a.digest,
 	} {
@@ -171,6 +171,9 @@ func (a *authority) signature(c *call, stamp time.Time) string {
 	text.WriteString(c.id + stamp.UTC().Format(navwire.StampLayout) + SignatureKey)
 	for _, op := range c.root.At("invoiceOperations").All("invoiceOperation") {
 		text.WriteString(upper3(op.Value("invoiceOperation") + op.Value("invoiceData")))
+	}
+	for _, op := range c.root.At("annulmentOperations").All("annulmentOperation") {
+		text.WriteString(upper3(op.Value("annulmentOperation") + op.Value("invoiceAnnulment")))
 	}
 	return upper3(text.String())
 }

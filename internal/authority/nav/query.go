@@ -77,6 +77,11 @@ func (a *authority) status(c *call) {
 			w.End()
 		}
 		w.Leaf("originalRequestVersion", navwire.RequestVersion)
+		if r.Annuls && r.Items[0].Status == navwire.Done {
+			w.Start("annulmentData")
+			w.Leaf("annulmentVerificationStatus", navwire.VerificationPending)
+			w.End()
+		}
 		w.End()
 	})
 }
@@ -197,7 +202,7 @@ func (a *authority) list(c *call) {
 			w.Leaf("source", "M2M")
 			w.Leaf("transactionId", x.id)
 			w.Leaf("requestStatus", requestStatus(x.r))
-			w.Leaf("technicalAnnulment", "false")
+			w.Leaf("technicalAnnulment", strconv.FormatBool(x.r.Annuls))
 			w.Leaf("originalRequestVersion", navwire.RequestVersion)
 			w.Leaf("itemCount", itoa(len(x.r.Items)))
 			w.End()

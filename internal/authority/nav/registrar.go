@@ -39,6 +39,7 @@ type report struct {
 	Login    string    `json:"login"`
 	At       time.Time `json:"at"`
 	Items    []item    `json:"items"`
+	Annuls   bool      `json:"annuls,omitempty"` // a technical annulment
 }
 
 type item struct {
@@ -66,17 +67,23 @@ type invoice struct {
 	Lines     int       `json:"lines"`
 }
 
-// manageInvoice takes invoices: synchronously only the call is judged.
-func (a *authority) manageInvoice(c *call) {
-	ops := c.root.At("invoiceOperations").All("invoiceOperation")
+// mayReport checks what every report has: indexes in their order and a token.
+func (a *authority) mayReport(c *call, ops []*xmltree.Element) bool {
 	for i, op := range ops {
 		if op.Value("index") != itoa(i+1) {
-			c.refuse(http.StatusBadRequest, navwire.IndexNotSequential, "Az indexek nem sorfolytonosak!")
-			return
+			return c.refuse(http.StatusBadRequest, navwire.IndexNotSequential, "Az indexek nem sorfolytonosak!")
 		}
 	}
 	if !a.takeToken(c) {
-		c.refuse(http.StatusBadRequest, navwire.InvalidToken, "Érvénytelen adatszolgáltatási token!")
+		return c.refuse(http.StatusBadRequest, navwire.InvalidToken, "Érvénytelen adatszolgáltatási token!")
+	}
+	return true
+}
+
+// manageInvoice takes invoices: synchronously only the call is judged.
+func (a *authority) manageInvoice(c *call) {
+	ops := c.root.At("invoiceOperations").All("invoiceOperation")
+	if !a.mayReport(c, ops) {
 		return
 	}
 	arrivals := make([]*arrival, len(ops))
@@ -144,14 +151,7 @@ func technical(text string) remark {
 // take enters a report in the book. It decides at once what nobody asked to be
 // slow: a real NAV does so within seconds.
 func (a *authority) take(b *country.Book, c *call, arrivals []*arrival, steps []country.Step) string {
-	now := a.now().UTC()
-	id := fmt.Sprintf("4%015X", b.Count()*1000+reportsOf(b, c.taxpayer)+1)
-	for { // never one that is taken
-		if _, taken := b.Get("report/" + id); !taken {
-			break
-		}
-		id += "X"
-	}
+	now, id := a.now().UTC(), freeID(b, c.taxpayer)
 	r := report{Taxpayer: c.taxpayer, Login: c.login, At: now}
 	seen := map[string]int{}
 	for _, x := range arrivals {
@@ -170,11 +170,26 @@ func (a *authority) take(b *country.Book, c *call, arrivals []*arrival, steps []
 		}
 		r.Items = append(r.Items, it)
 	}
-	put(b, "report/"+id, r)
-	count := reportsOf(b, c.taxpayer) + 1
-	put(b, "reports/"+c.taxpayer, count)
-	b.Put(fmt.Sprintf("reported/%s/%d", c.taxpayer, count), id)
+	keepReport(b, id, r)
 	return id
+}
+
+// freeID is an id of a transaction that is not taken.
+func freeID(b *country.Book, taxpayer string) string {
+	id := fmt.Sprintf("4%015X", b.Count()*1000+reportsOf(b, taxpayer)+1)
+	for {
+		if _, taken := b.Get("report/" + id); !taken {
+			return id
+		}
+		id += "X"
+	}
+}
+
+func keepReport(b *country.Book, id string, r report) {
+	put(b, "report/"+id, r)
+	count := reportsOf(b, r.Taxpayer) + 1
+	put(b, "reports/"+r.Taxpayer, count)
+	b.Put(fmt.Sprintf("reported/%s/%d", r.Taxpayer, count), id)
 }
 
 func reportsOf(b *country.Book, taxpayer string) int {
@@ -215,6 +230,9 @@ func (a *authority) decide(b *country.Book, e entrant) {
 	}
 	if _, taken := b.FindKey(key(at.taxpayer, x.number)); taken && x.number != "" {
 		remarks = append(remarks, remark{Severity: navwire.Error, Code: navwire.NumberNotUnique, Text: "A megadott számlasorszámmal már történt adatszolgáltatás."})
+	}
+	if original := x.root.Value("invoiceMain", "invoice", "invoiceReference", "originalInvoiceNumber"); original != "" && annulling(b, at.taxpayer, original) {
+		remarks = append(remarks, inProgress())
 	}
 	if step.Outcome == country.Reject {
 		remarks = append(remarks, remark{Severity: navwire.Error, Code: navwire.InvalidVATData, Text: "A tesztforgatókönyv szerint elutasítva."})

@@ -149,7 +149,7 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	if err != nil {
 		return nil, err
 	}
-	id, reply, err := u.report(ctx, batch)
+	id, reply, err := u.report(ctx, navwire.ManageInvoice, batch)
 	if err != nil {
 		return nil, fmt.Errorf("reporting %d invoices: %w", len(batch), err)
 	}

@@ -233,32 +233,38 @@ func opened(sealed []byte, key string) (string, bool) {
 	return string(text), len(text) > 0
 }
 
-// report sends invoices and answers the transaction's id. With a token that NAV no
-// longer takes the same invoices go once more with a new one.
-func (u user) report(ctx context.Context, batch []entry) (id string, reply []byte, err error) {
-	id, reply, err = u.reportOnce(ctx, batch)
+// report sends invoices, or annulments of them, and answers the transaction's id.
+// With a token that NAV no longer takes the same goes once more with a new one.
+func (u user) report(ctx context.Context, operation string, batch []entry) (id string, reply []byte, err error) {
+	id, reply, err = u.reportOnce(ctx, operation, batch)
 	var no *refusal
 	if errors.As(err, &no) && no.code == navwire.InvalidToken {
-		return u.reportOnce(ctx, batch)
+		return u.reportOnce(ctx, operation, batch)
 	}
 	return id, reply, err
 }
 
 // reportOnce makes one call. Without a token nothing was sent.
-func (u user) reportOnce(ctx context.Context, batch []entry) (id string, reply []byte, err error) {
+func (u user) reportOnce(ctx context.Context, operation string, batch []entry) (id string, reply []byte, err error) {
 	token, err := u.token(ctx)
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: asking for a token: %w", country.ErrNotTaken, err)
 	}
-	root, reply, err := u.call(ctx, navwire.ManageInvoice, u.request(navwire.ManageInvoice, batch, func(w *xmltree.Writer) {
+	root, reply, err := u.call(ctx, operation, u.request(operation, batch, func(w *xmltree.Writer) {
 		w.Leaf("exchangeToken", token)
-		w.Start("invoiceOperations")
-		w.Leaf("compressedContent", "false")
+		one, data := "invoiceOperation", "invoiceData"
+		if operation == navwire.ManageAnnulment {
+			one, data = "annulmentOperation", "invoiceAnnulment"
+		}
+		w.Start(one + "s")
+		if operation == navwire.ManageInvoice {
+			w.Leaf("compressedContent", "false")
+		}
 		for i, e := range batch {
-			w.Start("invoiceOperation")
+			w.Start(one)
 			w.Leaf("index", strconv.Itoa(i+1))
-			w.Leaf("invoiceOperation", e.operation)
-			w.Leaf("invoiceData", e.data)
+			w.Leaf(one, e.operation)
+			w.Leaf(data, e.data)
 			w.End()
 		}
 		w.End()

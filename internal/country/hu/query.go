@@ -32,6 +32,8 @@ type processed struct {
 	id      string
 	raw     []byte
 	results []processing
+
+	verification string // of an annulment: whether a person has agreed
 }
 
 // processing is the state of one invoice of it.
@@ -123,7 +125,7 @@ func (u user) transaction(ctx context.Context, id string, originals bool) (*proc
 	if err != nil {
 		return nil, err
 	}
-	t := &processed{id: id, raw: raw}
+	t := &processed{id: id, raw: raw, verification: root.Value("processingResults", "annulmentData", "annulmentVerificationStatus")}
 	for _, r := range root.At("processingResults").All("processingResult") {
 		p := processing{status: r.Value("invoiceStatus")}
 		if p.index, err = strconv.Atoi(r.Value("index")); err != nil {

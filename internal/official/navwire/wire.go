@@ -14,6 +14,7 @@ const (
 	SpaceBase   = "http://schemas.nav.gov.hu/OSA/3.0/base"
 	SpaceAPI    = "http://schemas.nav.gov.hu/OSA/3.0/api"
 	SpaceCommon = "http://schemas.nav.gov.hu/NTCA/1.0/common"
+	SpaceAnnul  = "http://schemas.nav.gov.hu/OSA/3.0/annul"
 )
 
 // Path stands before the name of every operation.
@@ -24,6 +25,7 @@ const Path = "/invoiceService/v3/"
 const (
 	TokenExchange          = "tokenExchange"
 	ManageInvoice          = "manageInvoice"
+	ManageAnnulment        = "manageAnnulment"
 	QueryTransactionStatus = "queryTransactionStatus"
 	QueryTransactionList   = "queryTransactionList"
 	QueryInvoiceData       = "queryInvoiceData"
@@ -37,6 +39,23 @@ const (
 	Modify = "MODIFY"
 	Storno = "STORNO"
 )
+
+// Annul is what a technical annulment does with a report.
+const Annul = "ANNUL"
+
+// Why a report is annulled.
+const (
+	ErraticData   = "ERRATIC_DATA"
+	ErraticNumber = "ERRATIC_INVOICE_NUMBER"
+	ErraticDate   = "ERRATIC_INVOICE_ISSUE_DATE"
+	ErraticHash   = "ERRATIC_ELECTRONIC_HASH_VALUE"
+)
+
+// AnnulmentCodes lists them.
+func AnnulmentCodes() []string { return []string{ErraticData, ErraticNumber, ErraticDate, ErraticHash} }
+
+// VerificationPending is the state of an annulment that waits for a person in NAV's portal.
+const VerificationPending = "VERIFICATION_PENDING"
 
 // States of an invoice in a transaction. Done and Aborted are final.
 const (
@@ -112,6 +131,8 @@ const (
 	UnionNotExpected      = "CUSTOMER_COMMUNITY_TAXNUMBER_NOT_EXPECTED"
 	ThirdNotExpected      = "CUSTOMER_THIRD_STATE_TAXNUMBER_NOT_EXPECTED"
 	DomesticForReverse    = "DOMESTIC_TAXNUMBER_EXPECTED_REVERSE_CHARGE"
+	AnnulmentReference    = "INVALID_ANNULMENT_REFERENCE"
+	AnnulmentInProgress   = "ANNULMENT_IN_PROGRESS"
 )
 
 // Limits that NAV states.
@@ -124,6 +145,7 @@ const (
 	DescriptionMax = 512
 	UnitMax        = 50
 	OrderMax       = 100
+	ReasonMax      = 1024 // of an annulment
 	TokenLifetime  = 5 * time.Minute
 	RangeMax       = 35 * 24 * time.Hour // of a list's interval
 	TimestampSkew  = 24 * time.Hour
