@@ -38,6 +38,42 @@ func ownedDatabase(t *testing.T) (owner string) {
 	return strings.Replace(admin, "://tributary@", "://plain_owner@", 1)
 }
 
+// Where the owner may make no roles, an administrator makes them, and migrations give them their rights all the same.
+func TestRolesMadeByAnAdministratorAreUsed(t *testing.T) {
+	admin := dbtest.PostgresURL(t)
+	conn, err := pgx.Connect(t.Context(), admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }() // a test's own connection
+	for _, statement := range []string{
+		"CREATE ROLE humble_owner LOGIN", "CREATE ROLE humble_serve LOGIN", "CREATE ROLE humble_serve_read NOLOGIN",
+		"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO humble_owner', current_database()); END $$",
+	} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owner := strings.Replace(admin, "://tributary@", "://humble_owner@", 1)
+	if code, _, errs := call(t, "migrate", "--database", owner, "--serve-role", "humble_serve"); code == 0 || !strings.Contains(errs, "let humble_serve become humble_serve_read") {
+		t.Errorf("%d %s", code, errs)
+	}
+	if _, err := conn.Exec(t.Context(), "GRANT humble_serve_read TO humble_serve"); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--serve-role", "humble_serve"}, nil} {
+		if code, _, errs := call(t, append([]string{"migrate", "--database", owner}, flags...)...); code != 0 {
+			t.Errorf("%d %s", code, errs)
+		}
+	}
+	var rights string
+	err = conn.QueryRow(t.Context(), `SELECT concat_ws(' ', has_table_privilege('humble_serve', 'account_audit', 'INSERT'), has_table_privilege('humble_serve', 'account_audit', 'DELETE'),
+		has_table_privilege('humble_serve_read', 'operations', 'SELECT'), has_table_privilege('humble_serve_read', 'clients', 'SELECT'))`).Scan(&rights)
+	if err != nil || rights != "t f t f" {
+		t.Errorf("%q %v", rights, err)
+	}
+}
+
 // The owner migrates, another role serves: everything a program does is done
 // without the owner's rights.
 func TestTheWholeProgramRunsWithoutTheOwnersRights(t *testing.T) {

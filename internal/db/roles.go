@@ -191,6 +191,9 @@ func (s *pgSchema) grant(ctx context.Context, r Roles) error {
 	if err != nil {
 		return err
 	}
+	if err := s.join(ctx, r); err != nil {
+		return err
+	}
 	if err := s.exec(ctx, grantScript(r, tables)); err != nil {
 		return fmt.Errorf("give the roles their rights: %w", err)
 	}
@@ -209,6 +212,25 @@ func (s *pgSchema) grant(ctx context.Context, r Roles) error {
 	}
 	return s.e.findRoles(ctx)
 }
+
+// join lets the serving role become the reading one, unless somebody did that already: an owner who made neither of
+// them may not.
+func (s *pgSchema) join(ctx context.Context, r Roles) error {
+	var joined bool
+	if err := s.conn.QueryRow(ctx, "SELECT pg_has_role($1::name, $2::name, "+becomes+")", r.Serve, r.Read).Scan(&joined); err != nil {
+		return fmt.Errorf("look whether %s may become %s: %w", r.Serve, r.Read, err)
+	}
+	if joined {
+		return nil
+	}
+	if err := s.run(ctx, "GRANT "+ident(r.Read)+" TO "+ident(r.Serve)); err != nil {
+		return fmt.Errorf("let %s become %s: %w", r.Serve, r.Read, err)
+	}
+	return nil
+}
+
+// becomes is what a role must have of another to SET ROLE: since PostgreSQL 16 who made a role is a member that may not.
+const becomes = "CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END"
 
 func (s *pgSchema) names(ctx context.Context, sql string) ([]string, error) {
 	rows, err := s.conn.Query(ctx, sql)
@@ -236,7 +258,6 @@ func grantScript(r Roles, tables []string) string {
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + list + " TO " + serve,
 		"REVOKE UPDATE, DELETE ON " + appendOnly + " FROM " + serve,
 		"GRANT EXECUTE ON FUNCTION forget_lifecycle(TEXT) TO " + serve,
-		"GRANT " + read + " TO " + serve,
 	}
 	for _, name := range strings.Split(ownerOnly, ", ") {
 		if strings.Contains(", "+list+", ", ", "+ident(name)+", ") {
@@ -286,7 +307,7 @@ func (e *pgEngine) findRoles(ctx context.Context) error {
 		return err
 	}
 	var role string
-	err := e.work.QueryRow(ctx, "SELECT r.rolname FROM schema_roles s JOIN pg_roles r ON r.rolname = s.read WHERE pg_has_role(r.oid, 'MEMBER')").Scan(&role)
+	err := e.work.QueryRow(ctx, "SELECT r.rolname FROM schema_roles s JOIN pg_roles r ON r.rolname = s.read WHERE pg_has_role(r.oid, "+becomes+")").Scan(&role)
 	switch {
 	case err == nil:
 		e.readRole.Store(&role)
