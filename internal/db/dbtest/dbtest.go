@@ -168,6 +168,9 @@ func ServedURL(t testing.TB) (served, owner string) {
 	t.Helper()
 	owner = migratedURL(t)
 	ctx := context.Background()
+	s := server(t)
+	s.granting.Lock()
+	defer s.granting.Unlock()
 	d, err := db.Open(ctx, db.Config{URL: owner, Guest: true})
 	if err == nil {
 		err = errors.Join(d.Grant(ctx, db.Roles{Serve: ServeRole, Read: ReadRole}), d.Close())

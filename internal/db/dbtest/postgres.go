@@ -32,7 +32,8 @@ type Server struct {
 	set  []string            // more settings, as name=value
 	cmd  *exec.Cmd
 
-	migrated sync.Once // the database that others are copied from
+	migrated sync.Once  // the database that others are copied from
+	granting sync.Mutex // roles belong to the server: tests in parallel make them one after the other
 }
 
 var shared struct {
