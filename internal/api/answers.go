@@ -143,6 +143,7 @@ var details = map[string]detail{
 	"TransactionResult.country_code":              about("As submitted."), "TransactionResult.currency_code": about("As submitted; a credit's is the original's."),
 	"TransactionResult.language_code": about("As submitted, or the country's first language."),
 	"TransactionResult.items":         about("Lines with their amounts; of a credit or cancellation negated."), "TransactionResult.payments": about("As submitted; of a credit or cancellation negated."),
+	"TransactionResult.order_items": about("What was ordered, on an advance invoice; absent elsewhere."), "Country.advance_invoices": about("Whether order_items make an invoice one of money that came before the supply."), "CountryCorrection.deducting_reasons": about("Reasons whose references are deducted in lines of the document: their amounts add up to those lines."),
 	"TransactionResult.third_parties": about("Who else has to do with the document; absent where nobody has."), "ResultParty.role": about("Of a third party; absent elsewhere."), "Country.third_party_roles": about("Roles of third_parties; empty: documents name none."),
 	"TransactionResult.supplier": about("Who sold."), "TransactionResult.customer": about("Who bought."), "TransactionResult.issuer": about("Who issued on the supplier's behalf."),
 	"TransactionResult.note": about("As sent."), "TransactionResult.exchange_rate": about("As submitted."), "TransactionResult.exchange_rate_date": {about: "As submitted.", with: object{"format": "date"}},

@@ -248,6 +248,7 @@ func members() object {
 		"currency_code": code("ISO 4217, with a minor unit.", threeLetters, "EUR"), "transaction_date": stamp,
 		"transaction_number": line("Your document number. Required unless /v1/countries/{code} says that it is optional.", 50), "transaction_id": identifier("Your unique id: the idempotency key."),
 		"items": items, "supplier": ref("SupplierReference"), "customer": optional("Customer", "Buyer."), "issuer": optional("Issuer", "Who issues on the supplier's behalf, such as a marketplace; the supplier where absent."),
+		"order_items":   object{"type": []any{"array", "null"}, "items": ref("Item"), "maxItems": 500, "description": "What was ordered, where the items are money that came before (advance_invoices of /v1/countries/{code}). Counts in no total."},
 		"third_parties": object{"type": []any{"array", "null"}, "items": ref("ThirdParty"), "maxItems": 20, "description": "Who else has to do with the document, where the country's document names such parties."},
 		"note":          object{"type": []any{"string", "null"}, "maxLength": 3000, "pattern": notePattern, "description": "Free text, may carry simple HTML; sanitised for documents."},
 		"payments":      object{"type": []any{"array", "null"}, "items": ref("Payment"), "maxItems": 100, "description": "When present, the amounts add up to the total less what is withheld."},
@@ -289,7 +290,7 @@ func bodyOf(about string, names, required []string) object {
 }
 
 func transactionSchemas() object {
-	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "third_parties", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount"}
+	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount"}
 	wholeRequired := []string{"country_code", "currency_code", "transaction_date", "transaction_id", "supplier", "items"}
 	short := []string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "note"}
 	shortRequired := []string{"country_code", "transaction_date", "transaction_id", "reference_transaction_id"}

@@ -206,6 +206,12 @@ func (c *examiner) operation() {
 	}
 }
 
+// deducts reports whether what the document refers to is deducted in its lines.
+func (c *examiner) deducts() bool {
+	correction, _ := c.pack.Facts.Correction(c.tx.Kind)
+	return slices.Contains(correction.Deducting, c.tx.Reason)
+}
+
 // money works out the amounts, as far as the items allow.
 func (c *examiner) money() {
 	if c.tx.Kind == transaction.PaymentReport && !c.PaymentsFaulty {
@@ -226,7 +232,7 @@ func (c *examiner) money() {
 		}
 		c.found(f)
 	}
-	if c.tx.Kind == transaction.Adjustment {
+	if c.tx.Kind == transaction.Adjustment && !c.deducts() {
 		c.found(transaction.CheckCorrected(c.tx, totals)...)
 	}
 	if !c.PaymentsFaulty {

@@ -29,9 +29,12 @@ func (c *examiner) facts() {
 	c.roles()
 }
 
-// roles refuses third parties where the country's document names none, and
+// roles refuses an order or third parties where the country's document names none, and
 // roles that it has no word for.
 func (c *examiner) roles() {
+	if len(c.tx.OrderItems) > 0 && !c.pack.Facts.Advances {
+		c.found(fault.At("order_items", fault.UnsupportedField, "have no place in documents of this country"))
+	}
 	known := c.pack.Facts.Roles
 	if len(c.tx.ThirdParties) > 0 && len(known) == 0 {
 		c.found(fault.At("third_parties", fault.UnsupportedField, "have no place in documents of this country"))

@@ -53,6 +53,7 @@ type Facts struct {
 	LoginUntil      string        `json:"login_until,omitempty"`        // the last day on which the authority takes user names, passwords or tokens; "": no end is known
 	Penalties       []Penalty     `json:"penalties,omitempty"`          // for who does not file, or files wrongly
 	Obligations     []Obligation  `json:"obligations"`                  // since when who must file; empty: it is no matter of days
+	Advances        bool          `json:"advance_invoices"`             // order_items makes an invoice one of money that came before the supply
 	Roles           []Meaning     `json:"third_party_roles"`            // of third_parties; empty: the country's document names none
 	SimplifiedMax   int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none
 }
@@ -114,6 +115,7 @@ type Correction struct {
 	Reasons        []Meaning        `json:"reasons,omitempty"`
 	ReasonRequired bool             `json:"reason_required,omitempty"`
 	ReasonPattern  string           `json:"reason_pattern,omitempty"`    // how a reason is written where the code alone does not say enough
+	Deducting      []string         `json:"deducting_reasons,omitempty"` // reasons whose references are deducted in the document's own lines, not corrected by it
 	Several        bool             `json:"several_originals,omitempty"` // one document may correct several: references
 }
 

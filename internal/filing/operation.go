@@ -145,7 +145,7 @@ func (o *operation) complete(source *operation) {
 	if o.kind == transaction.PaymentReport {
 		return
 	}
-	t.Items = from.Items
+	t.Items, t.OrderItems = from.Items, from.OrderItems
 	t.ExchangeRate, t.ExchangeRateDate = from.ExchangeRate, from.ExchangeRateDate
 	t.References = from.References // the buyer finds the credit where the invoice was
 	o.totals = source.totals

@@ -22,6 +22,7 @@ type Result struct {
 	Attachments []Attachment     `json:"attachments"`
 	Items       []ResultItem     `json:"items"`
 	Payments    []ResultPayment  `json:"payments"`
+	OrderItems  []ResultItem     `json:"order_items,omitempty"`
 	References  []ResultShare    `json:"references,omitempty"`
 	Lifecycle   []LifecycleEntry `json:"lifecycle"`
 }
@@ -258,6 +259,10 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 	for i, item := range items {
 		r.Items = append(r.Items, resultItem(item, o.totals.Lines[i], sign))
 		reasons(r.Items[i].Taxes, pack.Facts)
+	}
+	order, _ := transaction.Calculate(t.OrderItems)
+	for i := range order.Lines {
+		r.OrderItems = append(r.OrderItems, resultItem(t.OrderItems[i], order.Lines[i], 1))
 	}
 	for _, p := range t.Payments {
 		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference)})

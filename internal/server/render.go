@@ -44,7 +44,7 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 	for _, code := range printed.Codes {
 		v.Codes = append(v.Codes, document.QR(code))
 	}
-	if in.Original != nil && in.Transaction.Kind != transaction.PaymentReport { // a payment corrects nothing; its imprint names what was paid
+	if in.Original != nil && in.Transaction.Kind != transaction.PaymentReport && printed.Kind != transaction.Invoice { // a payment corrects nothing; its imprint names what was paid
 		v.Original = &document.Reference{Number: in.Original.Transaction.Number, Date: in.Original.Transaction.Date, AuthorityID: in.Original.AuthorityID1}
 		for _, s := range in.Shares[min(1, len(in.Shares)):] {
 			v.Others = append(v.Others, document.Reference{Number: s.Transaction.Number, Date: s.Transaction.Date, AuthorityID: s.AuthorityID1})

@@ -18,6 +18,7 @@ const (
 	itemsMax        = 5000
 	paymentsMax     = 100
 	thirdMax        = 20
+	orderMax        = 500
 	roleMax         = 30
 	identifierMax   = 150
 	numberMax       = 50
@@ -165,7 +166,7 @@ func memberKinds(name string) kinds {
 		return whole | backfills
 	case "payments", "exchange_rate", "exchange_rate_date":
 		return whole | reports
-	case "language_code", "issuer", memberThird, "due_date", "delivery_date", "payment_terms",
+	case "language_code", "issuer", memberThird, memberOrder, "due_date", "delivery_date", "payment_terms",
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet, memberTotalTax:
 		return whole
 	case "note":
@@ -271,6 +272,8 @@ func (d *decoder) member(name string, got *given) {
 		tx.Issuer = d.party(name, nil)
 	case memberThird:
 		d.thirdParties()
+	case memberOrder:
+		d.orderItems()
 	case "items":
 		got.note(gotItems, d.items())
 	case "payments":

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -123,6 +124,16 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"items.*.classification": true, "items.*.discount": true, "customer.electronic_address": true, "issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
 		"third_parties": true, "third_parties.*.address": true, "third_parties.*.tax_information": true, "third_parties.*.electronic_address": true,
 	}
+	for path, value := range maps.Clone(sent) {
+		if strings.HasPrefix(path, "items.") {
+			sent["order_"+path] = value
+		}
+	}
+	for path := range maps.Clone(containers) {
+		if strings.HasPrefix(path, "items") {
+			containers["order_"+path] = true
+		}
+	}
 	for i, path := range transaction.FieldPaths() {
 		kind, body := kindOf(t, path)
 		want, ok := sent[path]
@@ -131,6 +142,8 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		}
 		if want != nil {
 			body = string(transactiontest.Edit(t, body, map[string]any{concrete(path): want}))
+		} else if strings.HasPrefix(path, "order_items.*") {
+			body = string(transactiontest.Edit(t, body, map[string]any{"order_items.0.name": "x"}))
 		} else if strings.HasPrefix(path, "third_parties.*") { // no body has any by itself
 			body = string(transactiontest.Edit(t, body, map[string]any{"third_parties.0.role": "PAYER"}))
 		}

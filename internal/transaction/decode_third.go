@@ -9,6 +9,27 @@ import (
 // issuer, where a country's document names such parties.
 const memberThird = "third_parties"
 
+// memberOrder lists what was ordered, on an invoice for money that came before.
+const memberOrder = "order_items"
+
+// orderItems reads lines like those of the document, which count in no total.
+func (d *decoder) orderItems() {
+	own, aliased := d.tx.Items, d.aliased
+	d.tx.Items = nil
+	count := 0
+	d.Array(func(i int) {
+		if count = i + 1; count > orderMax {
+			d.Skip()
+		} else {
+			d.item()
+		}
+	})
+	if count > orderMax {
+		d.Refuse(fault.FieldNotValid, "must not have more than %d entries", orderMax)
+	}
+	d.tx.OrderItems, d.tx.Items, d.aliased = d.tx.Items, own, aliased
+}
+
 func (d *decoder) thirdParties() {
 	count := 0
 	d.Array(func(i int) {

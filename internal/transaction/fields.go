@@ -15,10 +15,12 @@ func FieldPaths() []string {
 		"transaction_id", "reference_transaction_id", "reason", "note", "exchange_rate", "exchange_rate_date",
 		"tax_authority_id_1", "supplier", "supplier.id", "supplier.external_id", "buyer_reference", "order_reference", "contract_reference",
 		"project_reference", "due_date", "delivery_date", "payment_terms", memberTotal, memberTotalNet, memberTotalTax}
-	paths = append(paths, below("items", "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
-		"net_price", "discount", "discount.amount", "discount.rate")...)
-	paths = append(paths, below("items.*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount")...)
-	paths = append(paths, below("items.*.classification", "scheme", "code")...)
+	for _, items := range []string{"items", memberOrder} {
+		paths = append(paths, below(items, "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
+			"net_price", "discount", "discount.amount", "discount.rate")...)
+		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount")...)
+		paths = append(paths, below(items+".*.classification", "scheme", "code")...)
+	}
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
 	paths = append(paths, below(memberShares, "transaction_id", "amount")...)
 	paths = append(paths, "customer.id", "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
@@ -79,6 +81,8 @@ func (t *Transaction) EachField(path string, visit func(at Place, text string)) 
 		return t.eachPaymentField(rest, visit)
 	case memberShares:
 		return t.eachShareField(rest, visit)
+	case memberOrder:
+		return (&Transaction{Items: t.OrderItems}).eachItemField(rest, visit)
 	case memberThird:
 		return t.eachThirdField(rest, visit)
 	case "customer":

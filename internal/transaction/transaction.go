@@ -81,6 +81,7 @@ type Transaction struct {
 	SupplierOwnID    string // the client's own id of the supplier, in place of SupplierID
 	Customer         *Party
 	Issuer           *Party
+	OrderItems       []Item  `json:",omitempty"` // advance invoices: what was ordered
 	ThirdParties     []Party `json:",omitempty"` // beside supplier, customer and issuer, each with its role
 	Note             string  // as sent; documents sanitise it
 	Payments         []Payment

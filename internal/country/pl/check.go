@@ -53,6 +53,7 @@ func (c *checker) checks() []country.Check {
 		{Reads: []string{"exchange_rate_date", "currency_code", "transaction_date", "delivery_date"}, Find: func(in country.Case) []fault.Fault {
 			return rateDay(in.Transaction, c.zone)
 		}},
+		{Reads: append(append(lines, orderReads()...), "items", "reason", "references"), Amounts: true, Find: c.advances},
 		{Reads: []string{"reason"}, Find: func(in country.Case) []fault.Fault { return checkPeriod(in.Transaction) }},
 		{Reads: append(partyReads("customer"), "items", "items.*.classification", "currency_code"), Amounts: true, Find: simplified},
 		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault { return person(in.Transaction) }},

@@ -15,7 +15,7 @@ import (
 
 // reasonPattern is TypKorekty, and after a colon the days of the period that a
 // collective correction is for (art. 106j sec. 3 of the VAT act).
-const reasonPattern = `^[123](:[0-9]{4}-[0-9]{2}-[0-9]{2}/[0-9]{4}-[0-9]{2}-[0-9]{2})?$`
+const reasonPattern = `^[123](:[0-9]{4}-[0-9]{2}-[0-9]{2}/[0-9]{4}-[0-9]{2}-[0-9]{2})?$|^ROZ$`
 
 // period reads the days of a collective correction; false where the reason names none.
 func period(t *transaction.Transaction) (from, until string, ok bool) {
@@ -56,6 +56,7 @@ func originalsOf(in *country.Draft) []*country.Original {
 // correctable finds what KSeF, or the law, would not take of a correction's
 // originals: numbers that are none, another buyer, a supply outside of the period.
 func correctable(in *country.Draft) (found []fault.Fault) {
+	found = advances(in)
 	for i, o := range originalsOf(in) {
 		path := "reference_transaction_id"
 		if len(in.Shares) > 0 {
@@ -106,6 +107,7 @@ func (d *document) writeOriginal(w *xmltree.Writer) {
 		w.End()
 	}
 	w.Maybe("OkresFaKorygowanej", d.period())
+	defer d.writeBefore(w)
 	if len(d.in.Shares) > 0 {
 		return
 	}
@@ -158,7 +160,7 @@ func (d *document) suppliedOn(o *country.Original) string {
 // VAT act). When an increase takes effect depends on its cause: it is left open.
 func (d *document) effect() string {
 	switch {
-	case d.t.Kind == transaction.Adjustment && d.t.Reason != "":
+	case d.t.Kind == transaction.Adjustment && d.t.Reason != "" && !settles(d.t):
 		return d.t.Reason[:1]
 	case d.sign*d.in.Totals.Gross < 0:
 		return "2"

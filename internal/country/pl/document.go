@@ -19,6 +19,8 @@ const (
 	typeInvoice    = "VAT"
 	typeCorrection = "KOR"
 	typeSimplified = "UPR"
+	typeAdvance    = "ZAL"
+	typeSettlement = "ROZ"
 )
 
 // rowMax is the largest number of a line: TNaturalny has 14 digits.
@@ -175,7 +177,7 @@ func (d *document) ground(code string) {
 	d.grounds = append(d.grounds, ground)
 }
 
-func (d *document) correction() bool { return d.t.Kind != transaction.Invoice }
+func (d *document) correction() bool { return d.t.Kind != transaction.Invoice && !settles(d.t) }
 
 func (d *document) foreign() bool { return !strings.EqualFold(d.t.CurrencyCode, ownMoney) }
 
@@ -201,7 +203,7 @@ func (d *document) splitPayment() bool {
 		return ok && (total > splitPaymentOver || total < -splitPaymentOver)
 	}
 	corrected := false
-	if d.correction() && d.in.Original != nil {
+	if (d.correction() || settles(d.t)) && d.in.Original != nil {
 		for _, o := range originalsOf(d.in) {
 			corrected = corrected || over(o.Totals.Gross)
 		}
@@ -291,8 +293,16 @@ func documentNumber(t *transaction.Transaction, unique string) string {
 
 // kind is RodzajFaktury.
 func (d *document) kind() string {
-	if d.correction() {
+	switch {
+	case settles(d.t):
+		return typeSettlement
+	case d.correction():
+		if was := filedType(d.in.Original); was == typeAdvance || was == typeSettlement {
+			return typeCorrection + "_" + was
+		}
 		return typeCorrection
+	case len(d.t.OrderItems) > 0:
+		return typeAdvance
 	}
 	if d.says(codeSimplified) {
 		return typeSimplified

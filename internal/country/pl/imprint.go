@@ -54,6 +54,12 @@ func imprint(in country.Issue) country.Imprint {
 	if polish && in.Transaction != nil && in.Transaction.Kind != transaction.Invoice {
 		out.Title = "Faktura korygująca"
 	}
+	switch t := in.Transaction; {
+	case t != nil && settles(t):
+		out.Title, out.Kind = map[bool]string{true: "Faktura rozliczeniowa"}[polish], transaction.Invoice
+	case polish && t != nil && t.Kind == transaction.Invoice && len(t.OrderItems) > 0:
+		out.Title = "Faktura zaliczkowa"
+	}
 	if in.Transaction != nil && in.Supplier != nil {
 		out.Language, out.Texts = "PL", legalTexts(in)
 	}
@@ -79,6 +85,7 @@ func legalTexts(in country.Issue) []string {
 		}
 	}
 	texts = append(texts, d.thirdTexts()...)
+	texts = append(texts, d.advanceTexts()...)
 	add(d.moved, "Data wystawienia faktury: "+d.day.Format(time.DateOnly))
 	add(d.supplied != "" && d.supplied != d.day.Format(time.DateOnly), "Data dokonania dostawy lub wykonania usługi: "+d.supplied)
 	add(d.cashMethod(), "metoda kasowa")

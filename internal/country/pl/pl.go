@@ -120,6 +120,7 @@ func facts() country.Facts {
 		StrictNumbers: true,
 		Corrections:   corrections(),
 		Roles:         roleMeanings(),
+		Advances:      true,
 		Settings:      settings(),
 		Credentials:   []string{}, // a token or a certificate: see checkCompany
 		Formats:       []string{"PDF", "XML"},
@@ -173,10 +174,11 @@ func reasonCodes() []country.Meaning {
 func corrections() []country.Correction {
 	const limitation = "no deadline in KSeF; the tax can be corrected until it is time-barred, five years after the end of the year in which it was due (Tax Ordinance, art. 70 § 1)"
 	return []country.Correction{
-		{Kind: transaction.Adjustment, Deadline: limitation, Several: true, ReasonPattern: reasonPattern, Reasons: []country.Meaning{
+		{Kind: transaction.Adjustment, Deadline: limitation, Several: true, Deducting: []string{typeSettlement}, ReasonPattern: reasonPattern, Reasons: []country.Meaning{
 			{Code: "1", Meaning: "takes effect with the original invoice: it was wrong from the beginning (TypKorekty 1)"},
 			{Code: "2", Meaning: "takes effect with the correction: the cause came later (TypKorekty 2); what reductions have without a reason"},
 			{Code: "3", Meaning: "takes effect on another day, or on different ones (TypKorekty 3)"},
+			{Code: typeSettlement, Meaning: "no correction: the invoice after the supply (art. 106f sec. 3), of which the advance invoices that it refers to are deducted in lines classified {PL, ZAL}"},
 		}},
 		{Kind: transaction.Credit, Deadline: limitation},
 		{Kind: transaction.Backfill},

@@ -75,7 +75,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	if err != nil {
 		return country.Filing{}, fmt.Errorf("writing the filing of %s: %w", t.ID, err)
 	}
-	return country.Filing{
+	f := country.Filing{
 		OperationID: in.OperationID,
 		Number:      d.number(),
 		Supplier:    d.nip,
@@ -87,7 +87,11 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		Extra:       carried,
 		PreparedAt:  in.Now,
 		Late:        x.CodeTwo != "",
-	}, nil
+	}
+	if settles(t) && len(in.Shares) == 0 {
+		f.Effect = &country.Effect{Amount: deducted(t, in.Totals)}
+	}
+	return f, nil
 }
 
 // prepares refuses what never becomes an invoice.

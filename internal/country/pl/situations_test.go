@@ -279,25 +279,27 @@ func thirdSituations() []situation {
 	}
 }
 
-func situations() []situation {
+func situations(ch country.Channel) []situation {
 	all := append(zeroSituations(), saleSituations()...)
 	all = append(all, specialSituations()...)
 	all = append(all, dateSituations()...)
 	all = append(all, correctionSituations()...)
 	all = append(all, collectiveSituations()...)
-	return append(all, thirdSituations()...)
+	all = append(all, thirdSituations()...)
+	return append(all, advanceSituations(ch)...)
 }
 
 // Each situation is filed, or refused before it is, and what is filed is valid.
 // The table in the country's page has a line for each of them.
 func TestEverydaySituations(t *testing.T) {
+	ch, pack := connect(t), pl.Pack()
+	all := situations(ch)
 	var names []string
-	for _, s := range situations() {
+	for _, s := range all {
 		names = append(names, s.name)
 	}
 	packtest.Tabled(t, "../../../docs/countries/pl.md", names)
-	ch, pack := connect(t), pl.Pack()
-	for _, s := range situations() {
+	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
 			faults := pack.Check(country.Case{Transaction: &s.draft.Transaction, Totals: s.draft.Totals, Now: s.draft.Now})
 			if stays := pack.Unfiled(s.draft.Supplier, &s.draft.Transaction, s.draft.Original); stays != s.stays {

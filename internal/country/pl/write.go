@@ -31,12 +31,16 @@ func (d *document) write() []byte {
 	d.writeOriginal(w)
 	d.writeMarks(w)
 	d.writeDescriptions(w)
+	d.writeAdvances(w)
 	for i := range d.lines {
-		d.writeLine(w, i)
+		if d.listed(i) {
+			d.writeLine(w, i)
+		}
 	}
 	d.writeDeductions(w)
 	d.writePayment(w)
 	d.writeTerms(w)
+	d.writeOrder(w)
 	w.End()
 	d.writeFooter(w)
 	w.End()
@@ -136,6 +140,9 @@ func (d *document) writeSums(w *xmltree.Writer) {
 		}
 	}
 	w.Maybe("P_15", d.money(d.sign*d.in.Totals.Gross))
+	if d.kind() == typeAdvance && d.foreign() && d.t.ExchangeRate != nil {
+		w.Maybe("KursWalutyZ", d.t.ExchangeRate.MinimalString())
+	}
 }
 
 func (d *document) writeNotes(w *xmltree.Writer) {
@@ -187,6 +194,9 @@ func (d *document) writeDescriptions(w *xmltree.Writer) {
 		pair("", "Data kursu waluty", d.t.ExchangeRateDate)
 	}
 	for i := range d.lines {
+		if !d.listed(i) {
+			continue
+		}
 		pair(d.row(i), "Opis", d.lines[i].item.Description)
 	}
 }

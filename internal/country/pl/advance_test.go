@@ -1,0 +1,57 @@
+package pl_test
+
+import (
+	"tributary/internal/country"
+	"tributary/internal/transaction"
+)
+
+// advanceSituations are money before the supply, and the invoice after it.
+func advanceSituations(ch country.Channel) []situation {
+	full := vat("23", transaction.Included)
+	order := []transaction.Item{item("Kuchnia", one(), 1230_00, full), item("Montaż", one(), 108_00, vat("8", transaction.Included))}
+	advance := func(number string, items ...transaction.Item) country.Draft {
+		d := draft(number, polishBuyer(), items...)
+		d.Transaction.OrderItems = order
+		return d
+	}
+	zal := advance("S/110", item("Zaliczka", one(), 246_00, full))
+	filed := func(kind transaction.Kind, d, of country.Draft) country.Draft {
+		f, err := ch.Prepare(of)
+		if err != nil {
+			panic(err)
+		}
+		d = correct(kind, d, of)
+		d.Original.Report = f.Report
+		return d
+	}
+	settle := func(number string, of country.Draft, items ...transaction.Item) country.Draft {
+		d := filed(transaction.Adjustment, draft(number, polishBuyer(), items...), of)
+		d.Transaction.Reason = "ROZ"
+		return d
+	}
+	less := func(amount int64) transaction.Item {
+		return marked(item("Zaliczka S/110", one(), amount, full), "PL", "ZAL")
+	}
+	roz := settle("S/111", zal, order[0], order[1], less(-246_00))
+	both := settle("S/112", zal, order[0], less(-246_00))
+	both.Shares = []country.Share{{Original: *both.Original, Amount: -200_00}, {Original: *both.Original, Amount: -46_00}}
+	both.Shares[1].AuthorityID1, both.Shares[1].Transaction.Number = "", "ZAL/2"
+	both.Transaction.Shares = []transaction.Share{{TransactionID: "a", Amount: -200_00}, {TransactionID: "b", Amount: -46_00}}
+	astray := both
+	astray.Transaction.Shares = []transaction.Share{{TransactionID: "a", Amount: -200_00}, {TransactionID: "b", Amount: -45_00}}
+	return []situation{
+		{name: "An advance for an order", draft: zal, files: []string{"<P_13_1>200.00</P_13_1><P_14_1>46.00</P_14_1><P_15>246.00<", "<RodzajFaktury>ZAL<",
+			"<Zamowienie><WartoscZamowienia>1338.00<", "<P_7Z>Kuchnia</P_7Z>", "<P_9AZ>1000</P_9AZ><P_11NettoZ>1000.00</P_11NettoZ><P_11VatZ>230.00</P_11VatZ><P_12Z>23<", "<P_12Z>8<"}, not: []string{"<FaWiersz>", "StanPrzedZ"}},
+		{name: "An advance of more than the order", draft: advance("S/113", item("Zaliczka", one(), 1338_01, full)), refuse: "1338.00", field: "items"},
+		{name: "An advance at a price without tax", draft: advance("S/114", item("Zaliczka", one(), 100_00, vat("23", transaction.Added))), refuse: "INCLUDED", field: "items.0.tax_breakdowns.0.application_mode"},
+		{name: "The invoice after an advance", draft: roz, files: []string{"<P_13_1>800.00</P_13_1><P_14_1>184.00</P_14_1><P_13_2>100.00</P_13_2>", "<P_15>1092.00<", "<RodzajFaktury>ROZ<",
+			"<FakturaZaliczkowa><NrKSeFFaZaliczkowej>5265877635-20250826-0100001AF629-AF<", "<P_7>Kuchnia<", "<P_11A>1230.00<"}, not: []string{"DaneFaKorygowanej", "<P_7>Zaliczka", "TypKorekty"}},
+		{name: "The invoice after two advances", draft: both, files: []string{"<FakturaZaliczkowa><NrKSeFFaZaliczkowej>", "<FakturaZaliczkowa><NrKSeFZN>1</NrKSeFZN><NrFaZaliczkowej>ZAL/2<", "<P_15>984.00<"}},
+		{name: "An invoice after advances that deducts something else", draft: astray, refuse: "-24600", field: "references"},
+		{name: "An invoice after an advance that deducts nothing", draft: settle("S/115", zal, order[0]), refuse: "{PL, ZAL}", field: "items"},
+		{name: "An invoice after what was no advance", draft: settle("S/116", draft("S/1", polishBuyer(), order[0]), order[0], less(-246_00)), refuse: "no advance invoice", field: "reference_transaction_id"},
+		{name: "An advance is given back", draft: filed(transaction.Credit, zal, zal), files: []string{"<RodzajFaktury>KOR_ZAL<", "<P_15>-246.00<", "<P_15ZK>246.00<", "<StanPrzedZ>1<"}, not: []string{"<FaWiersz>"}},
+		{name: "The invoice after an advance is corrected", draft: filed(transaction.Adjustment, draft("S/117", polishBuyer(), item("Rabat", one(), -12_30, full)), roz),
+			files: []string{"<RodzajFaktury>KOR_ROZ<", "<P_15>-12.30<", "<P_15ZK>1092.00<", "<P_7>Rabat<"}},
+	}
+}
