@@ -63,5 +63,5 @@ simulate: setup ## state machines under seeded faults in virtual time (SEEDS=100
 fuzz: ## every fuzz target for a while, led by coverage (TIME=30s TARGETS=country/pl)
 	@scripts/fuzz $${TIME:-30s} $(TARGETS)
 
-release: ## static binaries into bin/
+release: ## static binaries into bin/ (RELEASE_KEY=FILE signs, RELEASE_TWICE=1 builds twice and compares)
 	@scripts/release

@@ -19,7 +19,7 @@ import (
 // packages that stand to its left. A new package must be put on it. Packages
 // on one step do not import each other.
 var staircase = [][]string{
-	{"fault", "killpoint", "web"},
+	{"fault", "killpoint", "web", "minisign"},
 	{"turnstile"},
 	{"secret"},
 	{"guard"},
@@ -47,6 +47,7 @@ var staircase = [][]string{
 	{"document/typeset"},
 	{"endpoint"},
 	{"document"},
+	{"document/documenttest"},
 	{"webhook"},
 	{"onboarding"},
 	{"lookup"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -129,12 +128,4 @@ func (cmd *triggerCommand) Run(c *command) error {
 		return fault.New(fault.Invalid, "--in: %q has no example to submit", cmd.In)
 	}
 	return client.Trigger{Look: look, Outcome: cmd.Outcome, Pack: pack, Supplier: cmd.Supplier, Wait: cmd.Wait}.Run(c.ctx, c.both())
-}
-
-type versionCommand struct{}
-
-// Run prints the version.
-func (versionCommand) Run(c *command) error {
-	fmt.Fprintln(c.out, versionText())
-	return nil
 }

@@ -19,8 +19,9 @@ import (
 	"tributary/internal/fault"
 )
 
-// version is set by the release build.
-var version = ""
+// version and releaseKey, the public key that verifies the release, are set by
+// the release build.
+var version, releaseKey = "", ""
 
 // program is the command line. Every flag but --version is also an environment
 // variable (--listen is TRIBUTARY_LISTEN) and a key of the configuration file.
@@ -64,7 +65,7 @@ type program struct {
 	Completion    completionCommand    `cmd:"" help:"Print a script that completes commands and flags in your shell."`
 	Man           manCommand           `cmd:"" help:"Print the manual page."`
 	Explain       helpCommand          `cmd:"" name:"help" help:"Explain a command."`
-	ShowVersion   versionCommand       `cmd:"" name:"version" help:"Print the version."`
+	ShowVersion   versionCommand       `cmd:"" name:"version" help:"Print the version, or verify this program."`
 }
 
 // BeforeResolve reads the configuration file, once it is known which.

@@ -1,10 +1,17 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
+
+	"tributary/internal/minisign"
 )
 
 // programBytesMax is what the program may weigh, stripped: docs/decisions/0087.
@@ -25,4 +32,160 @@ func TestTheProgramWeighsLessThan60MB(t *testing.T) {
 	if about.Size() > programBytesMax {
 		t.Errorf("the program weighs %d bytes, %d too many: docs/decisions/0087 says what weighs what", about.Size(), about.Size()-programBytesMax)
 	}
+}
+
+// copied is the project's files in a folder of their own, as they are now.
+func copied(t *testing.T) string {
+	t.Helper()
+	to := t.TempDir()
+	script := `git ls-files -co --exclude-standard -z | while IFS= read -r -d '' f; do [ ! -e "$f" ] || printf '%s\0' "$f"; done | tar -c --null -T - | tar -x -C "$0"`
+	pack := exec.Command("bash", "-euo", "pipefail", "-c", script, to)
+	pack.Dir = "../.."
+	if out, err := pack.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return to
+}
+
+// release runs scripts/release as a maintainer does.
+func release(t *testing.T, at, key string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "out")
+	run := exec.Command(filepath.Join(at, "scripts/release"))
+	run.Env = append(os.Environ(), "RELEASE_VERSION=v9.8.7", "RELEASE_BUILDVCS=false", "RELEASE_TARGETS=linux/"+runtime.GOARCH, "RELEASE_DIR="+dir, "RELEASE_KEY="+key)
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+func TestAReleaseIsReproducibleSignedAndVerifiesItself(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the program of the release must run here")
+	}
+	keys := t.TempDir()
+	secret, err := minisign.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(keys, "release.key")
+	write(t, key, string(secret.File()))
+	first, second := release(t, copied(t), key), release(t, copied(t), key)
+	files, err := os.ReadDir(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+		if a, b := text(t, first, f.Name()), text(t, second, f.Name()); a != b {
+			t.Errorf("%s differs between two folders", f.Name())
+		}
+	}
+	program := "tributary-v9.8.7-linux-" + runtime.GOARCH
+	for _, want := range []string{"SHA256SUMS", "SHA256SUMS.minisig", program, program + ".cdx.json", "tributary-v9.8.7.provenance.json"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s is not part of the release: %v", want, names)
+		}
+	}
+	checkProvenance(t, text(t, first, "tributary-v9.8.7.provenance.json"), program, text(t, first, "SHA256SUMS"))
+	verifies(t, first, program, secret)
+}
+
+func text(t *testing.T, dir, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// checkProvenance holds the statement against the specifications of in-toto
+// (Statement v1) and SLSA (Provenance v1), and against the checksums.
+func checkProvenance(t *testing.T, statement, program, sums string) {
+	t.Helper()
+	var s struct {
+		Type          string `json:"_type"`
+		PredicateType string `json:"predicateType"`
+		Subject       []struct {
+			Name   string
+			Digest map[string]string
+		}
+		Predicate struct {
+			BuildDefinition struct {
+				BuildType            string
+				ExternalParameters   map[string]string
+				ResolvedDependencies []struct{ URI string }
+			}
+			RunDetails struct{ Builder struct{ ID string } }
+		}
+	}
+	if err := json.Unmarshal([]byte(statement), &s); err != nil {
+		t.Fatal(err)
+	}
+	d := s.Predicate.BuildDefinition
+	if s.Type != "https://in-toto.io/Statement/v1" || s.PredicateType != "https://slsa.dev/provenance/v1" || d.BuildType == "" || s.Predicate.RunDetails.Builder.ID == "" {
+		t.Errorf("the statement's head is %+v", s)
+	}
+	if len(s.Subject) != 1 || s.Subject[0].Name != program || !strings.Contains(sums, s.Subject[0].Digest["sha256"]+"  "+program+"\n") {
+		t.Errorf("subject %+v, checksums\n%s", s.Subject, sums)
+	}
+	if d.ExternalParameters["version"] != "v9.8.7" || len(d.ResolvedDependencies) < 30 {
+		t.Errorf("%v, %d dependencies", d.ExternalParameters, len(d.ResolvedDependencies))
+	}
+}
+
+// verifies runs the program of a release, whole and tampered with.
+func verifies(t *testing.T, dir, name string, secret minisign.SecretKey) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "tributary") // installed under another name, elsewhere
+	if err := os.WriteFile(program, []byte(text(t, dir, name)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sums := filepath.Join(dir, "SHA256SUMS")
+	stranger, err := minisign.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(want string, good bool, args ...string) {
+		t.Helper()
+		out, err := exec.Command(program, append([]string{"version", "--verify"}, args...)...).CombinedOutput()
+		if (err == nil) != good || !strings.Contains(string(out), want) || !strings.Contains(string(out), "v9.8.7") {
+			t.Errorf("%v: %v, want %q in\n%s", args, err, want, out)
+		}
+	}
+	changed := func(file, from, to string) string {
+		at := filepath.Join(t.TempDir(), "SHA256SUMS")
+		for _, suffix := range []string{"", ".minisig"} {
+			content := text(t, dir, "SHA256SUMS"+suffix)
+			if "SHA256SUMS"+suffix == file {
+				content = strings.Replace(content, from, to, 1)
+			}
+			write(t, at+suffix, content)
+		}
+		return at
+	}
+	ask("verified: this program is "+name+` of the release "tributary v9.8.7", signed with key `+secret.Public().ID()+" (built in", true, "--checksums", sums)
+	ask("(given)", true, "--checksums", sums, "--key", secret.Public().Text())
+	ask("SHA256SUMS is not there", false)
+	ask("made with key "+secret.Public().ID()+", not with key "+stranger.Public().ID(), false, "--checksums", sums, "--key", stranger.Public().Text())
+	ask("no public key of minisign", false, "--checksums", sums, "--key", "nonsense")
+	ask("the signature does not hold", false, "--checksums", changed("SHA256SUMS", "tributary", "Tributary"))
+	ask("comment has been changed", false, "--checksums", changed("SHA256SUMS.minisig", "v9.8.7", "v9.8.8"))
+	ask("no signature of minisign", false, "--checksums", changed("SHA256SUMS.minisig", "trusted", "believed"))
+	lone := changed("", "", "")
+	if err := os.Remove(lone + ".minisig"); err != nil {
+		t.Fatal(err)
+	}
+	ask("the signature of the checksums", false, "--checksums", lone)
+	f, err := os.OpenFile(program, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString("one byte more")
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ask("none of them is this program's", false, "--checksums", sums)
 }

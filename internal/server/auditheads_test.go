@@ -16,6 +16,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/document/documenttest"
 	"tributary/internal/operator"
 	"tributary/internal/server"
 )
@@ -110,6 +111,32 @@ func TestHeadsAreWrittenOutsideAndFindWhatWasCutOff(t *testing.T) {
 			t.Errorf("heads of another installation: %v", err)
 		}
 	})
+}
+
+// Heads in a bucket, below a prefix, at a server of S3 that is not ours.
+func TestHeadsAreKeptInABucketAndFindWhatWasCutOff(t *testing.T) {
+	address := strings.Replace(documenttest.S3(t, "worm"), "s3://worm", "s3://worm/audit", 1)
+	s, _ := adminOf(t, func(c *server.Config) { c.AuditHeads = address })
+	hire(t, s, "ana")
+	hire(t, s, "bea")
+	must(t, s.WriteHeads(t.Context()))
+	must(t, s.CheckLogs(t.Context()))
+	if got := raised(t, s.DB(), alert.AuditBroken); len(got) != 0 {
+		t.Errorf("whole logs raised %q", got)
+	}
+	kept, err := server.ReadLastHeads(t.Context(), address)
+	must(t, err)
+	if _, wrong, err := s.Logs().VerifyLogs(t.Context(), kept); err != nil || len(wrong) != 0 {
+		t.Errorf("whole logs: %v %q", err, wrong)
+	}
+	cutOff(t, s.DB())
+	must(t, s.CheckLogs(t.Context()))
+	if got := raised(t, s.DB(), alert.AuditBroken); len(got) != 1 || got[0] != operator.AuditScope {
+		t.Errorf("raised for %q", got)
+	}
+	if _, err := server.ReadLastHeads(t.Context(), strings.Replace(address, "s3://worm", "s3://elsewhere", 1)); err == nil {
+		t.Error("a bucket that is not there has heads")
+	}
 }
 
 func TestHeadsGoToAListener(t *testing.T) {

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"tributary/internal/doctor"
+	"tributary/internal/fault"
+)
+
+type versionCommand struct {
+	Verify    bool   `help:"Verify that this program is the one that was released: its checksum, and the signature of the checksums." setting:"-"`
+	Checksums string `help:"The release's SHA256SUMS, with SHA256SUMS.minisig beside it." placeholder:"FILE" setting:"-"`
+	Key       string `help:"Public key of minisign, or a file with it; default: the one this program was built with." placeholder:"KEY" setting:"-"`
+}
+
+// Run prints the version, and says whether this program is genuine.
+func (v versionCommand) Run(c *command) error {
+	fmt.Fprintln(c.out, versionText())
+	if !v.Verify {
+		if v.Checksums != "" || v.Key != "" {
+			return fault.New(fault.Invalid, "--checksums and --key belong to --verify")
+		}
+		return nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program's file: %w", err)
+	}
+	found, err := doctor.Genuine{Program: program, Checksums: v.Checksums, Key: v.Key, BuiltIn: releaseKey}.Verify()
+	if err == nil {
+		fmt.Fprintln(c.out, "verified:", found)
+	}
+	return err
+}

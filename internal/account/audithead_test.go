@@ -1,0 +1,38 @@
+package account_test
+
+import (
+	"strings"
+	"testing"
+
+	"tributary/internal/account"
+	"tributary/internal/db/dbtest"
+)
+
+func TestHeadsAtAndPastTheirLimit(t *testing.T) {
+	t.Parallel()
+	key := account.NewAuditKey(account.ServiceKeys{DB: dbtest.SQLite(t), Master: masterFile(t)})
+	if err := key.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	with := func(letters int) ([]byte, error) {
+		return key.SignHeads(account.Heads{Logs: []account.LogHead{{Log: "client " + strings.Repeat("c", letters), Seq: 1}}})
+	}
+	short, err := with(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	room := account.HeadsBytesMax - len(short) + 1
+	longest, err := with(room)
+	if err != nil || len(longest) != account.HeadsBytesMax {
+		t.Fatalf("%d bytes: %v", len(longest), err)
+	}
+	if h, err := key.ReadHeads(longest); err != nil || len(h.Logs) != 1 {
+		t.Errorf("the longest heads are not read again: %v", err)
+	}
+	if text, err := with(room + 1); err == nil || text != nil {
+		t.Errorf("%d bytes were signed", len(text))
+	}
+	if _, err := key.ReadHeads(longest[:len(longest)-1-len(longest)/2]); err == nil {
+		t.Error("heads that were cut off are believed")
+	}
+}
