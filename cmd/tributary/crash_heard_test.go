@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/killpoint"
+	"tributary/internal/official/sdiwire"
 	"tributary/internal/official/xxwire"
 )
 
@@ -25,19 +27,24 @@ func TestKilledBetweenAMessagesStorageAndItsAnswer(t *testing.T) {
 		postgres bool
 		number   string
 		messages int // that the authority sends about a document, repetitions apart
+		code     string
 	}{
-		"called back":          {false, "K-1" + xxwire.SuffixCallback, 2}, // the decision, and a late "pending"
-		"called back, refused": {true, "K-2" + xxwire.SuffixCallbackRefused, 2},
-		"fetched":              {false, "K-3" + xxwire.SuffixMailbox, 1},
+		"called back":          {false, "K-1" + xxwire.SuffixCallback, 2, "XX"}, // the decision, and a late "pending"
+		"called back, refused": {true, "K-2" + xxwire.SuffixCallbackRefused, 2, "XX"},
+		"fetched":              {false, "K-3" + xxwire.SuffixMailbox, 1, "XX"},
+		"called by SdI":        {false, "K-4", 1, "IT"},
+		"called by SdI twice":  {true, "K-5" + sdiwire.EndingTwice, 1, "IT"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, fastBinary(t), 0, c.postgres)
-			s.addNode("--callbacks", freeAddress(t))
+			s.addNode()
 			n := s.nodes[0]
 			n.process.waitReady()
-			land := crashCountryOf(t, "XX")
-			land.settings = country.Settings{"mailbox": true}
+			land := crashCountryOf(t, c.code)
+			if c.code == "XX" {
+				land.settings = country.Settings{"mailbox": true}
+			}
 			supplier := s.onboard(land)
 			n.process.kill()
 			s.launch(n, string(killpoint.Heard)+":1")
@@ -54,7 +61,7 @@ func TestKilledBetweenAMessagesStorageAndItsAnswer(t *testing.T) {
 			if missing := s.awaitTold([]string{id}); len(missing) > 0 {
 				t.Fatalf("%s has not ended\n%s", id, s.lastWords())
 			}
-			s.heardOnce(id, c.messages)
+			s.heardOnce(c.code, id, c.messages)
 		})
 	}
 }
@@ -73,7 +80,7 @@ func (s *stage) submitOne(body []byte) string {
 }
 
 // heardOnce sees one effect of everything that was said about an operation.
-func (s *stage) heardOnce(id string, messages int) {
+func (s *stage) heardOnce(code, id string, messages int) {
 	s.t.Helper()
 	status, answer, err := s.fetch(s.nodes[0].base, "/v1/transactions/"+id)
 	var r shown
@@ -102,16 +109,16 @@ func (s *stage) heardOnce(id string, messages int) {
 	}
 	held := map[string]int{"SUCCESS": 1, "FAILURE": 0}
 	want, ended := held[r.Status]
-	if n := s.registered(); !ended || n != want {
+	if n := s.registered(code); !ended || n != want {
 		s.t.Errorf("it ended %s, and the authority holds %d", r.Status, n)
 	}
 }
 
-// registered is how many documents the reference authority holds.
-func (s *stage) registered() int {
+// registered is how many documents the authority of a country holds.
+func (s *stage) registered(code string) int {
 	s.t.Helper()
 	var book struct{ Count int }
-	answer, err := s.client.Get(s.sims + "/_control/xx/registrations")
+	answer, err := s.client.Get(s.sims + "/_control/" + strings.ToLower(code) + "/registrations")
 	if err != nil {
 		s.t.Fatal(err)
 	}

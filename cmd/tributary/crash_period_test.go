@@ -34,7 +34,7 @@ func TestKilledWhileAPeriodIsClosed(t *testing.T) {
 			if missing := s.awaitTold(ids); len(missing) > 0 {
 				t.Fatalf("%v have not ended\n%s", missing, s.lastWords())
 			}
-			if held := s.registered(); held != 0 {
+			if held := s.registered("XX"); held != 0 {
 				t.Fatalf("%d were filed by themselves", held)
 			}
 			n.process.kill()
@@ -61,7 +61,7 @@ func TestKilledWhileAPeriodIsClosed(t *testing.T) {
 				}
 				return filled == len(ids)
 			})
-			if held := s.registered(); held != 1 {
+			if held := s.registered("XX"); held != 1 {
 				t.Errorf("the authority holds %d documents", held)
 			}
 		})

@@ -103,7 +103,7 @@ func (s *stage) addNode(more ...string) {
 	n := &node{base: "http://" + address}
 	n.args = []string{"serve", "--listen", address, "--admin", freeAddress(s.t), "--database", s.database, "--master-key", s.masterKey(),
 		"--documents", "file://" + filepath.Join(s.dir, "documents"), "--data", s.dir, "--public-url", "https://api.example.test", // receivers may not stand on our own host
-		"--simulators", s.sims,
+		"--simulators", s.sims, "--callbacks", freeAddress(s.t),
 		"--webhook-ca", s.receiver.ca, "--webhook-allow", "127.0.0.0/8", "--webhook-retry-base", "200ms", "--authority-retry-base", "100ms", "--log-level", "warn"}
 	n.args = append(n.args, more...)
 	s.nodes = append(s.nodes, n)

@@ -32,7 +32,7 @@ type countryAnswer struct {
 func (c *call) countryOf(p country.Pack) countryAnswer {
 	f := p.Facts
 	f.Languages, f.UseCases, f.Required, f.Forbidden = orEmpty(f.Languages), orEmpty(f.UseCases), orEmpty(f.Required), orEmpty(f.Forbidden)
-	f.Allowed, f.MaxLengths, f.Regimes, f.ReasonCodes = orEmpty(f.Allowed), orEmpty(f.MaxLengths), orEmpty(f.Regimes), orEmpty(f.ReasonCodes)
+	f.Allowed, f.MaxLengths, f.Regimes, f.ReasonCodes, f.Reasons = orEmpty(f.Allowed), orEmpty(f.MaxLengths), orEmpty(f.Regimes), orEmpty(f.ReasonCodes), orEmpty(f.Reasons)
 	f.Roles = orEmpty(f.Roles)
 	f.Rates, f.Corrections, f.Settings, f.Credentials = orEmpty(f.Rates), orEmpty(f.Corrections), orEmpty(f.Settings), orEmpty(f.Credentials)
 	f.Formats, f.Derivations = orEmpty(f.Formats), orEmpty(f.Derivations)

@@ -261,7 +261,7 @@ func members() object {
 		"references": object{"type": "array", "minItems": 1, "maxItems": 100, "description": "What the payment was for, or what the adjustment corrects, where it is more than one transaction; the amounts add up to the payments, or to the items. Adjustments: where /v1/countries/{code} says several_originals. Stands in place of reference_transaction_id.", "items": record("One transaction.", object{
 			"transaction_id": identifier("Its transaction_id."), "amount": amount("How much of the payment or the adjustment is for it."),
 		}, "transaction_id", "amount")},
-		"reference_transaction_id": identifier("transaction_id of the original."), "reason": line("Code of the country, where it wants one.", 200),
+		"reference_transaction_id": identifier("transaction_id of the original."), "reason": line("Code of the country, where it wants one: why something is corrected, or what kind of document a sale is (sale_reasons).", 200),
 		"tax_authority_id_1": line("The authority's id of the document, if it is known.", 200),
 	}
 }
@@ -290,7 +290,7 @@ func bodyOf(about string, names, required []string) object {
 }
 
 func transactionSchemas() object {
-	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount"}
+	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount", "reason"}
 	wholeRequired := []string{"country_code", "currency_code", "transaction_date", "transaction_id", "supplier", "items"}
 	short := []string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "note"}
 	shortRequired := []string{"country_code", "transaction_date", "transaction_id", "reference_transaction_id"}
@@ -304,7 +304,7 @@ func transactionSchemas() object {
 		[]string{"country_code", "transaction_date", "transaction_id", "payments"})
 	payment["properties"].(object)["payments"] = object{"type": "array", "items": ref("Payment"), "minItems": 1, "description": "What was received, each amount more than 0; how the money came is its type, or the country's code."}
 	payment["oneOf"] = []any{object{"required": list("reference_transaction_id")}, object{"required": list("references")}}
-	adjustment := bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id", "references", "reason"), wholeRequired)
+	adjustment := bodyOf("A partial correction with the whole payload."+rest, append(whole[:len(whole):len(whole)], "reference_transaction_id", "references"), wholeRequired)
 	adjustment["oneOf"] = payment["oneOf"]
 	backfill["dependentRequired"] = object{"items": list("currency_code")}
 	return object{

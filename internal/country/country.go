@@ -353,6 +353,7 @@ type Limits struct {
 	PendingMax   time.Duration // pending: the pack's own deadline; 0 means none
 	CallTimeout  time.Duration
 	Listen       Listening // what may be said after SUCCESS, and is asked for
+	Tells        bool      // pending: the authority tells its decision by itself (see Callbacks) and cannot be asked; Poll is never called
 	InSuccession bool      // corrections of one original are filed one after another, each knowing all before it
 }
 

@@ -85,11 +85,30 @@ func (c *examiner) rules() {
 			c.forbid(rule)
 		}
 	}
+	if c.tx.Kind == transaction.Invoice && c.tx.Reason != "" {
+		c.reason(facts.Reasons)
+	}
 	if c.tx.Whole() {
 		c.taxes(facts.TaxesPerLine)
 		c.day(facts.Dates)
 		c.dates()
 	}
+}
+
+// reason refuses what a sale cannot give as one: most countries know none.
+func (c *examiner) reason(known []Meaning) {
+	if len(known) == 0 {
+		c.found(fault.At("reason", fault.UnsupportedField, "does not belong to this operation"))
+		return
+	}
+	var codes []string
+	for _, m := range known {
+		if strings.EqualFold(m.Code, c.tx.Reason) {
+			return
+		}
+		codes = append(codes, m.Code)
+	}
+	c.found(fault.At("reason", fault.FieldNotValid, "must be one of %s", strings.Join(codes, ", ")))
 }
 
 // dates refuses a due date before the document's day. That day is the

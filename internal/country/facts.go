@@ -55,6 +55,7 @@ type Facts struct {
 	Obligations     []Obligation  `json:"obligations"`                  // since when who must file; empty: it is no matter of days
 	Advances        bool          `json:"advance_invoices"`             // order_items makes an invoice one of money that came before the supply
 	Roles           []Meaning     `json:"third_party_roles"`            // of third_parties; empty: the country's document names none
+	Reasons         []Meaning     `json:"sale_reasons"`                 // what a sale may give as its reason: kinds of documents; empty: none
 	SimplifiedMax   int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none
 }
 

@@ -139,6 +139,7 @@ func (f Facts) filled() Facts {
 	fill(&f.Patterns)
 	fill(&f.Regimes)
 	fill(&f.ReasonCodes)
+	fill(&f.Reasons)
 	fill(&f.Rates)
 	fill(&f.Corrections)
 	fill(&f.Settings)

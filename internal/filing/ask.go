@@ -16,6 +16,9 @@ import (
 // poll asks for decisions on pending filings. After a call without an answer
 // the others are not asked: they stay due and the lane rests.
 func (b *batch) poll(ctx context.Context) error {
+	if b.limits.Tells {
+		return b.storePending(ctx) // there is nobody to ask
+	}
 	asked := b.pending
 	b.pending = nil
 	var again []*operation
@@ -64,7 +67,7 @@ func (b *batch) storePending(ctx context.Context) error {
 	}
 	return b.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
-			list = append(list, o.to(undecided, db.Micros(now.Add(b.pollPause(o))), b.doubtOf(now, o)))
+			list = append(list, o.to(undecided, b.askAt(now, o), b.doubtOf(now, o)))
 		}
 		return list
 	}, func(tx *db.Tx) error {
@@ -74,8 +77,39 @@ func (b *batch) storePending(ctx context.Context) error {
 		if err := b.keepSaid(tx, ops); err != nil {
 			return err
 		}
+		if b.limits.Tells {
+			return b.raiseSilence(tx, ops)
+		}
 		return b.raiseOverdue(tx, ops, alert.AwaitingAcceptance24h, alert.AwaitingAcceptance48h)
 	})
+}
+
+// askAt is when a pending operation is looked at next. One whose authority tells
+// by itself is left alone until its silence is too long; then a person decides,
+// or the authority speaks after all.
+func (b *batch) askAt(now time.Time, o *operation) any {
+	switch end := o.sentAt.Add(b.limits.PendingMax); {
+	case !b.limits.Tells:
+		return db.Micros(now.Add(b.pollPause(o)))
+	case b.limits.PendingMax > 0 && end.After(now):
+		return db.Micros(end)
+	}
+	return nil
+}
+
+// raiseSilence alerts of operations of which an authority that tells by itself
+// has said nothing for longer than it ever takes.
+func (b *batch) raiseSilence(tx *db.Tx, ops []*operation) error {
+	for _, o := range ops {
+		if b.doubtOf(tx.Now(), o) != string(fault.OutcomeUnknown) {
+			continue
+		}
+		if err := b.cfg.Alerts.RaiseOnceIn(tx, o.startedAt, alert.Alert{Name: alert.OutcomeUnknown48h, Subject: o.id,
+			Message: fmt.Sprintf("the authority took operation %s %s ago and has said nothing since", o.id, tx.Now().Sub(o.sentAt).Round(time.Minute))}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // doubtOf is the warning a pending operation shows. Past the pack's own
@@ -114,7 +148,10 @@ func (b *batch) resolve(ctx context.Context) error {
 	var unknown, later []*operation
 	for _, o := range asked {
 		switch {
-		case b.limits.Class == country.ByHash, b.limits.Class == country.ByKey:
+		case b.sameBytes() && b.db.Now().Before(o.sentAt.Add(b.limits.VisibleAfter)):
+			later = append(later, o) // it may yet speak of the first by itself
+			continue
+		case b.sameBytes():
 			o.doubtful = true
 			b.outgoing = append(b.outgoing, o) // the authority recognises the same bytes itself
 			continue
@@ -152,6 +189,11 @@ func (b *batch) resolve(ctx context.Context) error {
 		return err
 	}
 	return b.lookLater(ctx, later)
+}
+
+// sameBytes reports whether the authority is asked about a filing by sending it again.
+func (b *batch) sameBytes() bool {
+	return b.limits.Class == country.ByHash || b.limits.Class == country.ByKey
 }
 
 func (b *batch) find(ctx context.Context, o *operation) (r country.Receipt, err error) {

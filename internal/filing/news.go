@@ -218,6 +218,14 @@ func (s *Service) Hear(tx *db.Tx, at country.Environment, of country.Mailbox, m 
 	if err != nil {
 		return "", fmt.Errorf("look for the filing %q: %w", m.Handle, err)
 	}
+	if others, err := s.ofOthers(tx, o.id, m.Receipt.SHA256); err != nil || others {
+		return "", err
+	}
+	if m.Receipt.Outcome == country.Rejected && m.Receipt.Duplicate {
+		if what, err := s.echoed(tx, at, o); err != nil || what != noEcho {
+			return map[echo]string{echoOfOurs: o.id}[what], err
+		}
+	}
 	about := o.subject()
 	news := m.Receipt.News
 	switch o.status {
@@ -248,7 +256,7 @@ func (s *Service) announce(tx *db.Tx, about subject, news []country.News) error 
 
 // contradiction is the entry of an authority that takes back what it said.
 func contradiction(r country.Receipt) []country.News {
-	if r.Outcome != country.Rejected {
+	if r.Outcome != country.Rejected || r.Duplicate {
 		return nil
 	}
 	return []country.News{{Key: "outcome", At: r.At, Code: string(country.Rejected), Name: "Rejected after acceptance", Source: country.FromAuthority,
@@ -295,6 +303,75 @@ func (s *Service) tell(tx *db.Tx, o named, m country.Message) error {
 	}
 	tx.Wake(laneQueue.Table)
 	return apply(tx, []transition{{move: spokenOf, id: o.id, from: o.stage, values: []any{db.Micros(tx.Now())}}})
+}
+
+// ofOthers reports whether a message names the bytes of another document than
+// ours: somebody else has used the name as well.
+func (s *Service) ofOthers(tx *db.Tx, operationID, hash string) (bool, error) {
+	if hash == "" {
+		return false, nil
+	}
+	var text string
+	err := tx.Row("SELECT filing FROM filings WHERE operation_id = $1", operationID).Scan(&text)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look what was filed of %s: %w", operationID, err)
+	}
+	filed, err := ReadFiling(text, nil)
+	return err == nil && filed.SHA256 != hash, err
+}
+
+// echo is what a refusal of a name as used means.
+type echo int
+
+const (
+	noEcho     echo = iota // somebody else has used it
+	echoOfOurs             // we have: the first filing lives on
+	echoOrNot              // nobody knows yet
+)
+
+// echoed judges the refusal of a filing whose name an authority knows already. Of
+// one that left twice it is the echo of the first. Of one that left once it is
+// believed when nothing else was said for as long as the authority may take to
+// speak of what it has.
+func (s *Service) echoed(tx *db.Tx, at country.Environment, o named) (echo, error) {
+	before, err := sentBefore(tx, o.id)
+	if err != nil {
+		return echoOrNot, err
+	}
+	if before || o.status != Processing {
+		return echoOfOurs, nil
+	}
+	channel, err := s.cfg.Atlas.Channel(at.Code, at.Live)
+	if err != nil {
+		return echoOrNot, nil // no address now: it is looked at again
+	}
+	var sent time.Time
+	if err := tx.Row("SELECT sent_at FROM operations WHERE operation_id = $1", o.id).Scan(db.NullInstant(&sent)); err != nil {
+		return echoOrNot, fmt.Errorf("look when %s was sent: %w", o.id, err)
+	}
+	if tx.Now().Before(sent.Add(channel.Limits().VisibleAfter)) {
+		return echoOrNot, nil
+	}
+	return noEcho, nil
+}
+
+// sentBefore reports whether a filing left more than once, as far as anybody
+// knows: an authority that refuses the name of the second as used echoes the
+// first, which lives on. A sending that certainly brought nothing does not count.
+func sentBefore(tx *db.Tx, operationID string) (before bool, err error) {
+	var one int64
+	err = tx.Row(`SELECT 1 FROM exchange_operations e JOIN exchanges x ON x.exchange_id = e.exchange_id JOIN operations o ON o.operation_id = e.operation_id
+		WHERE e.operation_id = $1 AND x.verb = 'send' AND x.at < o.sent_at AND coalesce(e.decision, '') <> $2 LIMIT 1`, operationID, string(country.NotTaken)).Scan(&one)
+	switch {
+	case errors.Is(err, db.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look whether %s was sent before: %w", operationID, err)
+	}
+	return true, nil
 }
 
 // loadTold reads decisions that came by themselves, the first of each operation.

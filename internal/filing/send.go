@@ -157,7 +157,7 @@ func (b *batch) ours(o *operation, r country.Receipt) bool {
 	if r.SHA256 != "" {
 		return r.SHA256 == o.filing.SHA256
 	}
-	return b.limits.Class == country.ByHash || b.limits.Class == country.ByKey
+	return b.sameBytes()
 }
 
 func numberUsed(r country.Receipt) fault.Fault {

@@ -176,7 +176,7 @@ func memberKinds(name string) kinds {
 	case memberShares:
 		return reports | adjustments
 	case "reason":
-		return adjustments | cancellations
+		return whole | cancellations
 	case "tax_authority_id_1":
 		return backfills
 	}

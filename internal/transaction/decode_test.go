@@ -414,7 +414,6 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"payments.0.iban", "de89370400440532013000", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
 		{"payments.0.iban", "DE8937040044053201300Ö", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
 		{"payments.0.reference", "RF18 5390 0754 7034", ""},
-		{"reason", "x", "unsupported_field reason does not belong to this operation"},
 		{"reference_transaction_id", "x", "unsupported_field reference_transaction_id does not belong to this operation"},
 		{"tax_authority_id_1", "x", "unsupported_field tax_authority_id_1 does not belong to this operation"},
 	}

@@ -34,6 +34,7 @@ type wiring struct {
 	channel country.Channel
 	creds   country.Credentials
 	callMax time.Duration // bounds a call; 0: the channel's own limit
+	ear     *ear          // where the authority calls, of one that tells by itself; nil: it is asked
 }
 
 func (s suite) wired(t *testing.T) *wiring { return s.wiredAt(t, t.TempDir()) }
@@ -67,12 +68,15 @@ func (s suite) wiredTo(t *testing.T, dir string, front func(http.Handler) http.H
 			t.Errorf("closing the simulators: %v", err)
 		}
 	})
-	s.configure(atlas, s.o.Identity)
+	heard := s.listens(t, atlas)
 	channel, err := atlas.Channel(s.pack.Code, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &wiring{dir: dir, pack: s.pack, server: server, atlas: atlas, channel: channel, creds: s.o.Credentials}
+	if channel.Limits().Tells {
+		w.ear = heard
+	}
 	if s.pack.Enrol != nil {
 		at, err := atlas.Endpoint(s.pack.Code, false)
 		if err != nil {
@@ -139,6 +143,7 @@ type ending struct {
 	errors   []error
 	pendings int
 	notTaken int
+	sent     int
 }
 
 // file drives a filing to its end by the rules of house.md section 3: the same
@@ -153,11 +158,15 @@ func (w *wiring) file(t *testing.T, f country.Filing) ending {
 		var err error
 		ctx, cancel := w.call(t)
 		switch {
+		case e.pendings > 0 && w.ear != nil:
+			r = w.ear.decision(t, f, e.sent > 1)
 		case e.pendings > 0:
 			r, err = w.channel.Poll(ctx, f, e.receipt, w.creds)
 		case ask:
+			e.sent++
 			r, err = w.channel.Find(ctx, f, w.creds)
 		default:
+			e.sent++
 			r, err = w.sendOne(ctx, f)
 		}
 		cancel()
@@ -359,8 +368,8 @@ func (s suite) restart(t *testing.T) {
 		if held := w.registrations(t); len(held) != 1 || held[0].SHA256 != f.SHA256 {
 			t.Fatalf("held %+v", held)
 		}
-		if w.channel.Limits().Class == country.ByNothing {
-			return // it never knew what it has
+		if w.channel.Limits().Class == country.ByNothing || w.ear != nil {
+			return // it never knew what it has, or has told it
 		}
 		if e := w.file(t, f); e.verdict != accepted {
 			t.Errorf("the same bytes again: %s %+v", e.verdict, e.receipt)

@@ -31,6 +31,7 @@ import (
 	"tributary/internal/country/generic"
 	"tributary/internal/country/hu"
 	"tributary/internal/country/ie"
+	"tributary/internal/country/it"
 	"tributary/internal/country/lu"
 	"tributary/internal/country/mx"
 	"tributary/internal/country/nl"
@@ -48,6 +49,7 @@ func Packs(further ...country.Pack) ([]country.Pack, error) {
 	return complete(append(further,
 		paired(es.Pack(), aeat.New), // Spain, VERI*FACTU
 		paired(hu.Pack(), nav.New),  // Hungary, Online Számla 3.0
+		paired(it.Pack(), sdi.New),  // Italy, SdI
 		paired(mx.Pack(), sat.New),  // Mexico, CFDI 4.0
 		paired(pl.Pack(), ksef.New), // Poland, KSeF 2.0
 		Reference(transaction.ReferenceCode, country.ByNumber),

@@ -1,0 +1,161 @@
+package it
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/country/taxid"
+	"tributary/internal/fault"
+	"tributary/internal/official/sdiwire"
+	"tributary/internal/transaction"
+)
+
+type checker struct{ facts country.Facts }
+
+func (c *checker) checks() []country.Check {
+	parties := []string{"customer", "issuer", "reason"}
+	lines := []string{"items.*.tax_breakdowns", "items.*.type", "items.*.classification", "customer", "transaction_date", "reason"}
+	return []country.Check{
+		{Reads: parties, Find: customer},
+		{Reads: []string{"reason"}, Kind: transaction.Adjustment, Find: reasons},
+		{Reads: lines, Find: c.taxes},
+		{Reads: append(lines, "items", "issuer", "transaction_number"), Amounts: true, Find: c.document},
+	}
+}
+
+func customer(in country.Case) []fault.Fault {
+	var found []fault.Fault
+	if p := identify(in.Transaction.Customer); p.flaw != "" {
+		found = append(found, fault.At("customer."+p.flawAt, fault.FieldNotValid, "%s", p.flaw))
+	}
+	if p := identify(in.Transaction.Issuer); p.flaw != "" {
+		found = append(found, fault.At("issuer."+p.flawAt, fault.FieldNotValid, "%s", p.flaw))
+	}
+	return found
+}
+
+func reasons(in country.Case) []fault.Fault {
+	reason := strings.ToUpper(in.Transaction.Reason)
+	switch {
+	case reason == "" || among(adjustReasons(), reason):
+	default:
+		return []fault.Fault{fault.At("reason", fault.FieldNotValid, "must be TD04 or TD05, which follow from the amounts, or the type of a document that the company issued as a buyer")}
+	}
+	credit := in.Totals.Gross < 0
+	if reason == tdCredit && !credit || reason == tdDebit && credit {
+		return []fault.Fault{fault.At("reason", fault.ValidationMatchInvalid, "does not fit the amounts: what lowers the original is TD04, what adds to it TD05")}
+	}
+	return nil
+}
+
+var heldForm = regexp.MustCompile(`^(RT0[1-6]:)?([A-E]|[G-I]|[L-Y]|L1|M1|M2|O1|V1|ZO)?$`)
+
+// taxes checks that every line has one rate that FatturaPA can write, or says why
+// it has none.
+func (c *checker) taxes(in country.Case) []fault.Fault {
+	t := in.Transaction
+	var found []fault.Fault
+	for i := range t.Items {
+		if vatOf(&t.Items[i]) < 0 {
+			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns", i), fault.FieldNotValid, "must have exactly one entry that is not withheld: a line has one AliquotaIVA"))
+		}
+		for j := range t.Items[i].Taxes {
+			tax, at := &t.Items[i].Taxes[j], fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j)
+			if tax.Rate.RescaleDown(cents).Compare(tax.Rate) != 0 {
+				found = append(found, fault.At(at+".rate", fault.FieldNotValid, "must have at most two decimals (AliquotaIVA)"))
+			}
+			if tax.Withheld() && !heldForm.MatchString(strings.ToUpper(tax.Code)) {
+				found = append(found, fault.At(at+".code", fault.FieldNotValid, "of a withholding must be CausalePagamento (A, O, …), or TipoRitenuta before it: RT01:A"))
+			}
+		}
+		if f, ok := intentFlaw(i, &t.Items[i]); ok {
+			found = append(found, f)
+		}
+	}
+	if len(found) > 0 || t.Kind == transaction.Adjustment && t.Customer == nil {
+		return found // a correction that names no buyer has the original's: see Prepare
+	}
+	s := supply{buyer: identify(t.Customer), day: t.Date}
+	return exemptions(t.Items, classify(c.facts, in), s)
+}
+
+// intentFlaw finds a line of N3.5 without a declaration of intent, or one that
+// cannot be written.
+func intentFlaw(i int, item *transaction.Item) (fault.Fault, bool) {
+	intent, needed := intentOf(item), false
+	if j := vatOf(item); j >= 0 {
+		needed = strings.EqualFold(item.Taxes[j].Code, "N3.5")
+	}
+	at := fmt.Sprintf("items.%d.classification", i)
+	if _, err := time.Parse(time.DateOnly, intent.date); intent.date != "" && err != nil {
+		return fault.At(at, fault.FieldNotValid, "of scheme INTENTO must be PROTOCOL-PROGRESSIVE@YYYY-MM-DD"), true
+	}
+	if needed && intent.id == "" {
+		return fault.At(at, fault.FieldRequired, "must name the declaration of intent of N3.5: scheme INTENTO, code PROTOCOL-PROGRESSIVE@YYYY-MM-DD (00477)"), true
+	}
+	return fault.Fault{}, false
+}
+
+// linesMax is NumeroLinea.
+const linesMax = 9999
+
+// sizedFrom is the number of lines from which a document may be too large.
+const sizedFrom = 2000
+
+// document makes the document that would be sent, as far as it is known at
+// submit, and asks of it what SdI will ask.
+func (c *checker) document(in country.Case) []fault.Fault {
+	d := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Location: rome(), Now: in.Now}
+	if len(d.Transaction.Items) > linesMax {
+		return []fault.Fault{fault.At("items", fault.FieldNotValid, "must be at most %d (NumeroLinea)", linesMax)}
+	}
+	if len(d.Totals.Lines) != len(d.Transaction.Items) || in.Transaction.Kind == transaction.Adjustment && in.Transaction.Customer == nil {
+		return nil
+	}
+	doc := compose(&d, c.facts)
+	doc.flaws = nil // said by taxes
+	found := doc.judged(todayInRome(in.Now))
+	if len(doc.lines) >= sizedFrom {
+		if size := len(doc.write()); size > sdiwire.FileBytesMax {
+			found = append(found, tooLarge(size))
+		}
+	}
+	return found
+}
+
+func tooLarge(size int) fault.Fault {
+	return fault.At("items", fault.FieldNotValid, "make a file of %d bytes; SdI takes at most %d (00003)", size, sdiwire.FileBytesMax)
+}
+
+// checkCompany asks for what every document must have.
+func checkCompany(s country.Supplier, _ country.Credentials) []fault.Fault {
+	var found []fault.Fault
+	add := func(field string, code fault.Code, format string, args ...any) {
+		found = append(found, fault.At(field, code, format, args...))
+	}
+	if v := taxid.Check(home, s.TaxNumber); !v.Valid {
+		add("tax_information.tax_number", fault.FieldNotValid, "must be an Italian VAT number of 11 digits")
+	}
+	if latin(s.LegalName, nameMax) == "" {
+		add("legal_name", fault.FieldRequired, "must have letters that FatturaPA can carry")
+	}
+	if latin(s.Address.AddressLine1, addressMax) == "" {
+		add("address.address_line_1", fault.FieldRequired, "must not be empty (Sede)")
+	}
+	if latin(s.Address.City, addressMax) == "" {
+		add("address.city", fault.FieldRequired, "must not be empty (Sede)")
+	}
+	if code := bare(s.Address.PostalCode); len(code) != len(noPostalCode) || !digits(code) {
+		add("address.postal_code", fault.FieldNotValid, "must have five digits (CAP)")
+	}
+	if code := bare(s.Settings.Text(settingFiscalCode)); code != "" && !fiscalCode(code) {
+		add("settings."+settingFiscalCode, fault.FieldNotValid, "must be a codice fiscale with the right check character (00302)")
+	}
+	if (s.Settings.Text(settingREAOffice) == "") != (s.Settings.Text(settingREANumber) == "") {
+		add("settings."+settingREANumber, fault.FieldNotValid, "and rea_office stand together, or not at all (IscrizioneREA)")
+	}
+	return found
+}

@@ -1,0 +1,151 @@
+package it
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/official/sdiwire"
+	"tributary/internal/xmltree"
+	"tributary/internal/xmltree/soap"
+)
+
+const answerBytesMax = 1 << 20
+
+// hand calls RiceviFile once.
+//
+// Failure policy: only SdI's own word, or the lack of a connection, says that
+// nothing was taken; EI01 to EI03 come with status 200 and say so. Anything else
+// that is no answer, a fault among them, may hide a file that was taken.
+func (ch *channel) hand(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
+	client, err := ch.client(c)
+	if err != nil {
+		return country.Receipt{}, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, ch.address(), bytes.NewReader(request(f)))
+	if err != nil {
+		return country.Receipt{}, fmt.Errorf("%w: %w", country.ErrNotTaken, err)
+	}
+	r.Header.Set("Content-Type", soap.V11.ContentType(sdiwire.ActionFile))
+	r.Header.Set("SOAPAction", `"`+sdiwire.ActionFile+`"`)
+	if ch.at.Simulated && ch.at.Callback != "" {
+		r.Header.Set(sdiwire.HeaderCallback, ch.at.Callback+pathMessages)
+	}
+	reply, err := country.Exchange(client, r, answerBytesMax)
+	if err != nil {
+		return country.Receipt{}, err
+	}
+	receipt, err := answered(f, reply)
+	if err == nil && receipt.AuthorityID1 != "" && !ch.given.fresh(receipt.AuthorityID1) {
+		return country.Receipt{}, fmt.Errorf("SdI answers with the id %s, which it gave to another call", receipt.AuthorityID1)
+	}
+	return receipt, err
+}
+
+// remembered is how many ids of SdI are known to a channel.
+const remembered = 4096
+
+// ids are those that SdI gave lately. An answer names no file: one that comes
+// again, from a cache or whoever stands between, would be taken for that of a
+// file which SdI never got.
+type ids struct {
+	mu    sync.Mutex
+	known map[string]bool
+	order []string
+}
+
+// fresh reports whether an id is new, and remembers it.
+func (i *ids) fresh(id string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known[id] {
+		return false
+	}
+	if i.known == nil {
+		i.known = map[string]bool{}
+	}
+	if len(i.order) == remembered {
+		delete(i.known, i.order[0])
+		i.order = i.order[1:]
+	}
+	i.known[id] = true
+	i.order = append(i.order, id)
+	return true
+}
+
+// client shows the transmitter's certificate. A simulated SdI takes any.
+func (ch *channel) client(c country.Credentials) (*http.Client, error) {
+	file, err := ch.at.Certificate(c)
+	if err != nil && ch.at.Simulated {
+		file, err = ch.invented()
+	}
+	if err != nil {
+		return nil, err
+	}
+	id, err := ch.keeper.Open(file, ch.now())
+	if err != nil {
+		return nil, country.Unidentified(err)
+	}
+	return ch.callers.Client(ch.at, id.TLS()), nil
+}
+
+func (ch *channel) address() string {
+	base := strings.TrimSuffix(ch.at.BaseURL, "/")
+	if strings.HasSuffix(base, sdiwire.Path) {
+		return base
+	}
+	return base + sdiwire.Path
+}
+
+// request is a file in its envelope. The types' children are unqualified.
+func request(f country.Filing) []byte {
+	w := xmltree.NewWriter(1024 + base64.StdEncoding.EncodedLen(len(f.Report)))
+	soap.Message{Version: soap.V11, Spaces: []string{"xmlns:t", sdiwire.SpaceTypes}, Body: func(w *xmltree.Writer) {
+		w.Start("t:" + sdiwire.ElementFile)
+		w.Leaf("NomeFile", f.DedupeKey)
+		w.Leaf("File", base64.StdEncoding.EncodeToString(f.Report))
+		w.End()
+	}}.WriteTo(w)
+	return w.Bytes()
+}
+
+// answered reads rispostaSdIRiceviFile, plain or in MTOM.
+func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
+	if reply.Status == http.StatusUnauthorized || reply.Status == http.StatusForbidden {
+		return country.Receipt{}, country.Unidentified(fmt.Errorf("SdI does not let us in: status %d", reply.Status))
+	}
+	packed, err := sdiwire.Open(reply.Header.Get("Content-Type"), reply.Body)
+	if err != nil {
+		return country.Receipt{}, fmt.Errorf("status %d without SdI's answer: %w", reply.Status, err)
+	}
+	message, err := soap.Read(packed.Envelope, xmltree.Limits{Bytes: answerBytesMax})
+	switch {
+	case err != nil:
+		return country.Receipt{}, fmt.Errorf("status %d without SdI's answer: %w", reply.Status, err)
+	case message.Fault != nil:
+		return country.Receipt{}, fmt.Errorf("status %d: %w", reply.Status, message.Fault)
+	case reply.Status != http.StatusOK || !message.Content.Is(sdiwire.SpaceTypes, sdiwire.ElementAnswer):
+		return country.Receipt{}, fmt.Errorf("status %d with something that is no answer to %s", reply.Status, sdiwire.RiceviFile)
+	}
+	id, wrong := strings.TrimSpace(message.Content.Value("IdentificativoSdI")), strings.TrimSpace(message.Content.Value("Errore"))
+	switch wrong {
+	case "":
+	case sdiwire.Unavailable:
+		return country.Receipt{Outcome: country.NotTaken, Raw: reply.Body}, nil
+	case sdiwire.NotEnabled:
+		return country.Receipt{}, country.Unidentified(fmt.Errorf("SdI answers %s: the transmitter is not enabled", wrong))
+	default:
+		return country.Receipt{}, fmt.Errorf("%w: SdI answers %s", country.ErrNotTaken, wrong)
+	}
+	if !digits(id) || len(id) > sdiwire.IDDigits || strings.Trim(id, "0") == "" {
+		return country.Receipt{}, fmt.Errorf("SdI took %s under the id %q, which is none", f.DedupeKey, id)
+	}
+	at, _ := time.Parse(time.RFC3339, strings.TrimSpace(message.Content.Value("DataOraRicezione"))) // absent is zero
+	return country.Receipt{Outcome: country.Pending, AuthorityID1: id, Handle: f.DedupeKey, At: at, Raw: reply.Body}, nil
+}

@@ -1,0 +1,85 @@
+package it
+
+import (
+	"fmt"
+
+	"tributary/internal/country"
+	"tributary/internal/transaction"
+)
+
+// imprint is what stands on the courtesy copy: the invoice itself is the file at
+// SdI, in the buyer's reserved area.
+func imprint(in country.Issue) country.Imprint {
+	var out country.Imprint
+	if in.Transaction == nil || in.Supplier == nil || len(in.Totals.Lines) != len(in.Transaction.Items) {
+		return out
+	}
+	draft := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Location: in.Location, Now: in.At, Original: in.Original, UniqueNumber: in.UniqueNumber}
+	d := compose(&draft, facts())
+	out.Language, out.Texts = "IT", d.printed(in)
+	if in.AuthorityID1 != "" {
+		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "Identificativo SdI", Value: in.AuthorityID1})
+	}
+	if in.Language == "" || in.Language == "IT" {
+		out.Title = titleOf(d.kind.code)
+	}
+	switch d.kind.code {
+	case tdCredit:
+		out.Kind = transaction.Credit
+	case tdDebit:
+		out.Kind = transaction.Adjustment
+	}
+	out.Negated = d.sign < 0
+	return out
+}
+
+func titleOf(code string) string {
+	switch code {
+	case tdCredit:
+		return "Nota di credito"
+	case tdDebit:
+		return "Nota di debito"
+	case "TD02", "TD03":
+		return "Fattura di acconto"
+	case "TD06":
+		return "Parcella"
+	case "TD24", "TD25":
+		return "Fattura differita"
+	case tdInvoice, "TD26":
+		return ""
+	}
+	return "Autofattura / integrazione " + code
+}
+
+func (d *invoice) printed(in country.Issue) []string {
+	texts := []string{"Copia di cortesia della fattura elettronica trasmessa al Sistema di Interscambio"}
+	if in.Filing == nil {
+		texts[0] = "Copia di cortesia della fattura elettronica"
+	}
+	if d.kind.side == selling && d.buyer.nation == home && d.buyer.id == "" {
+		texts = append(texts, "L'originale è a disposizione del cliente nell'area riservata del sito dell'Agenzia delle Entrate")
+	}
+	for _, g := range d.groups {
+		switch n, known := naturaOf(g.natura); {
+		case known:
+			texts = append(texts, n.code+": "+n.law)
+		case g.due == dueByBuyer:
+			texts = append(texts, "Scissione dei pagamenti ex art. 17-ter DPR 633/72")
+		case g.due == dueOnPayment:
+			texts = append(texts, "IVA a esigibilità differita")
+		}
+	}
+	if d.stamp {
+		texts = append(texts, "Imposta di bollo assolta in modo virtuale: "+stampDuty+" EUR")
+	}
+	for _, h := range d.held {
+		texts = append(texts, fmt.Sprintf("Ritenuta %s %s %%, causale %s: %s EUR", h.kind, percent(h.rate), h.reason, euros(h.amount)))
+	}
+	if d.regime == "RF19" {
+		texts = append(texts, "Operazione in regime forfettario ex art. 1 commi 54-89 L. 190/2014")
+	}
+	if d.original.id != "" {
+		texts = append(texts, "Rif. fattura "+d.original.id+" del "+d.original.date)
+	}
+	return texts
+}

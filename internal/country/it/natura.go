@@ -1,0 +1,241 @@
+package it
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invopop/gobl/cal"
+	"github.com/invopop/gobl/l10n"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+// natura is a reason for which a line bears no VAT (list of FatturaPA 1.2.3;
+// plain N2, N3 and N6 are refused since 2021).
+type natura struct {
+	code  string
+	kind  string // of the tax entry
+	stamp bool   // stamp duty may be due on it (DPR 642/72, tariff, article 13)
+	law   string // RiferimentoNormativo
+	means string
+}
+
+func naturas() []natura {
+	return []natura{
+		{"N1", transaction.TaxZero, true, "Escluso ex art. 15 DPR 633/72", "excluded from the taxable amount (art. 15)"},
+		{"N2.1", transaction.TaxOutside, true, "Non soggetto ad IVA ex artt. da 7 a 7-septies DPR 633/72", "not subject: place of supply abroad (arts. 7 to 7-septies)"},
+		{"N2.2", transaction.TaxOutside, true, "Non soggetto ad IVA", "not subject, other cases (flat-rate regime among them)"},
+		{"N3.1", transaction.TaxExport, false, "Non imponibile ex art. 8 c. 1 lett. a) e b) DPR 633/72", "export of goods (art. 8)"},
+		{"N3.2", transaction.TaxIntraEU, false, "Non imponibile ex art. 41 DL 331/93", "intra-Community supply (art. 41 DL 331/93)"},
+		{"N3.3", transaction.TaxExport, false, "Non imponibile ex art. 71 DPR 633/72", "supply to San Marino (art. 71)"},
+		{"N3.4", transaction.TaxExport, false, "Non imponibile ex artt. 8-bis e 9 DPR 633/72", "treated as export (arts. 8-bis, 9)"},
+		{"N3.5", transaction.TaxExport, true, "Non imponibile ex art. 8 c. 1 lett. c) DPR 633/72", "upon a declaration of intent (art. 8 c. 1 c)"},
+		{"N3.6", transaction.TaxExport, true, "Non imponibile, operazione che non concorre al plafond", "not taxable, does not count towards the ceiling"},
+		{"N4", transaction.TaxExempt, true, "Esente ex art. 10 DPR 633/72", "exempt (art. 10)"},
+		{"N5", transaction.TaxExempt, false, "Regime del margine", "margin scheme, VAT not shown"},
+		{"N6.1", transaction.TaxReverse, false, "Inversione contabile ex art. 74 c. 7 e 8 DPR 633/72", "reverse charge: scrap"},
+		{"N6.2", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 5 DPR 633/72", "reverse charge: gold and silver"},
+		{"N6.3", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a) DPR 633/72", "reverse charge: subcontracting in building"},
+		{"N6.4", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a-bis) DPR 633/72", "reverse charge: sale of buildings"},
+		{"N6.5", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. b) DPR 633/72", "reverse charge: mobile phones"},
+		{"N6.6", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. c) DPR 633/72", "reverse charge: electronic products"},
+		{"N6.7", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. a-ter) DPR 633/72", "reverse charge: building trade"},
+		{"N6.8", transaction.TaxReverse, false, "Inversione contabile ex art. 17 c. 6 lett. d-bis, d-ter, d-quater) DPR 633/72", "reverse charge: energy"},
+		{"N6.9", transaction.TaxReverse, false, "Inversione contabile ex art. 17 DPR 633/72", "reverse charge: other cases"},
+		{"N7", transaction.TaxOutside, false, "IVA assolta in altro stato UE ex art. 74-sexies DPR 633/72", "VAT paid in another member state (OSS)"},
+	}
+}
+
+func naturaOf(code string) (natura, bool) {
+	for _, n := range naturas() {
+		if n.code == strings.ToUpper(code) {
+			return n, true
+		}
+	}
+	return natura{}, false
+}
+
+// When VAT is due, a code of taxed entries.
+const (
+	dueAtOnce    = "I"
+	dueOnPayment = "D"
+	dueByBuyer   = "S" // split payment
+)
+
+func reasonCodes() []country.Meaning {
+	all := []country.Meaning{
+		{Code: dueAtOnce, Meaning: "taxed: VAT is due at once (esigibilità immediata)"},
+		{Code: dueOnPayment, Meaning: "taxed: VAT is due on payment (esigibilità differita)"},
+		{Code: dueByBuyer, Meaning: "taxed: the buyer pays the VAT to the treasury (scissione dei pagamenti, art. 17-ter)"},
+	}
+	for _, n := range naturas() {
+		all = append(all, country.Meaning{Code: n.code, Meaning: n.means})
+	}
+	return all
+}
+
+// classify derives the types that the client left open: from a code first, then
+// as everywhere.
+func classify(f country.Facts, c country.Case) []transaction.Item {
+	items := append([]transaction.Item(nil), c.Transaction.Items...)
+	for i := range items {
+		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
+		for j := range items[i].Taxes {
+			tax := &items[i].Taxes[j]
+			if n, known := naturaOf(tax.Code); known && tax.Type == "" && !tax.Withheld() && tax.Rate.IsZero() {
+				tax.Type = n.kind
+			}
+		}
+	}
+	typed := *c.Transaction
+	typed.Items = items
+	c.Transaction = &typed
+	return country.ClassifyTaxes(f, c)
+}
+
+// vatOf is the index of a line's only entry that is not withheld, or -1.
+func vatOf(item *transaction.Item) int {
+	at := -1
+	for j := range item.Taxes {
+		if item.Taxes[j].Withheld() {
+			continue
+		}
+		if at >= 0 {
+			return -1
+		}
+		at = j
+	}
+	return at
+}
+
+// supply is what decides the Natura of a line without tax.
+type supply struct {
+	buyer    party
+	day      time.Time
+	services bool
+	flat     bool // the seller charges no VAT at all (RF02, RF19)
+}
+
+func (s supply) inUnion() bool {
+	return s.buyer.nation != home && l10n.Union(l10n.EU).HasMemberOn(cal.DateOf(s.day.UTC()), l10n.Code(s.buyer.nation))
+}
+
+// untaxed is the Natura of an entry of rate zero, and for the client why there
+// is none. Its code wins; then the type decides:
+//
+//	EXEMPT    N4, of a flat-rate seller N2.2
+//	INTRA_EU  N3.2 with a VAT number of another member state; goods
+//	EXPORT    N3.1 outside of the Union; goods
+//	REVERSE   N6.9 in Italy; N2.1 for services to a business of the Union
+//	OUTSIDE   N2.1 for a buyer abroad, else N2.2
+//	ZERO      N1
+//
+// Sources: DPR 633/72, articles 7–10, 15, 17, 74; DL 331/93, article 41.
+func untaxed(tax transaction.Tax, s supply) (code, flaw string) {
+	if n, known := naturaOf(tax.Code); known {
+		return n.code, s.fits(n)
+	}
+	if s.flat {
+		return "N2.2", ""
+	}
+	switch tax.Type {
+	case transaction.TaxExempt:
+		return "N4", ""
+	case transaction.TaxIntraEU:
+		n, _ := naturaOf("N3.2")
+		return n.code, s.fits(n)
+	case transaction.TaxExport:
+		n, _ := naturaOf("N3.1")
+		return n.code, s.fits(n)
+	case transaction.TaxReverse:
+		switch {
+		case s.buyer.nation == home:
+			return "N6.9", ""
+		case s.inUnion() && s.services && s.buyer.country != "":
+			return "N2.1", ""
+		}
+		return "", "needs a buyer in Italy, or services to a business of another member state with its VAT number"
+	case transaction.TaxOutside:
+		if s.buyer.nation != home {
+			return "N2.1", ""
+		}
+		return "N2.2", ""
+	case transaction.TaxZero:
+		return "N1", ""
+	}
+	return "", "must say why there is no tax"
+}
+
+// fits says why a Natura cannot stand on a sale to this buyer.
+func (s supply) fits(n natura) string {
+	switch {
+	case n.code == "N3.2" && (!s.inUnion() || s.buyer.country == "" || s.buyer.country == home):
+		return "needs a buyer in another member state with its VAT number (N3.2, art. 41 DL 331/93)"
+	case n.code == "N3.2" && s.services:
+		return "is for goods: services to a business of another member state are REVERSE (N2.1)"
+	case n.code == "N3.1" && s.services:
+		return "is for goods: services that are taxed abroad are OUTSIDE (N2.1)"
+	case n.code == "N3.1" && (s.buyer.nation == home || s.inUnion()):
+		return "needs a buyer outside of the Union (N3.1, art. 8); triangular and assimilated sales have codes of their own"
+	case n.kind == transaction.TaxReverse && s.buyer.nation != home:
+		return "needs a buyer in Italy (N6, art. 17)"
+	}
+	return ""
+}
+
+// exemptions checks the lines of a document whose items are typed; sent are the
+// items as they came.
+func exemptions(sent, typed []transaction.Item, s supply) []fault.Fault {
+	var found []fault.Fault
+	for i := range typed {
+		j := vatOf(&typed[i])
+		if j < 0 {
+			continue
+		}
+		at, tax := fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j), typed[i].Taxes[j]
+		if !tax.Rate.IsZero() {
+			if c := strings.ToUpper(tax.Code); c != "" && c != dueAtOnce && c != dueOnPayment && c != dueByBuyer {
+				found = append(found, fault.At(at+".code", fault.FieldNotValid, "of a taxed line must be I, D or S: a Natura stands on lines without tax (00401)"))
+			}
+			continue
+		}
+		if sent[i].Taxes[j].Type == "" && sent[i].Taxes[j].Code == "" && s.buyer.nation == home {
+			found = append(found, fault.At(at+".type", fault.FieldRequired,
+				"must say why there is no tax: EXEMPT (N4), OUTSIDE (N2.2), REVERSE (N6.9), ZERO (N1), or a code N1 to N7 (00400)"))
+			continue
+		}
+		s.services = country.IsServices(typed, i)
+		found = append(found, exemption(at, tax, s)...)
+	}
+	return found
+}
+
+func exemption(at string, tax transaction.Tax, s supply) []fault.Fault {
+	if tax.Code != "" {
+		meant, known := naturaOf(tax.Code)
+		switch {
+		case slices.Contains([]string{"N2", "N3", "N6"}, strings.ToUpper(tax.Code)):
+			return []fault.Fault{fault.At(at+".code", fault.FieldNotValid, "must say which: plain N2, N3 and N6 are refused since 2021 (00445)")}
+		case !known:
+			return []fault.Fault{fault.At(at+".code", fault.FieldNotValid, "must be one of %s", strings.Join(codes(), ", "))}
+		case meant.kind != tax.Type:
+			return []fault.Fault{fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant.kind, tax.Type)}
+		}
+	}
+	if _, flaw := untaxed(tax, s); flaw != "" {
+		return []fault.Fault{fault.At(at+".type", fault.ValidationMatchInvalid, "%s: %s", tax.Type, flaw)}
+	}
+	return nil
+}
+
+func codes() []string {
+	var all []string
+	for _, n := range naturas() {
+		all = append(all, n.code)
+	}
+	return all
+}

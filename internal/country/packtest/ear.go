@@ -1,0 +1,105 @@
+package packtest
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"tributary/internal/country"
+)
+
+// ear hears an authority that tells its decisions by itself, as the inbox does:
+// each message once, by its name.
+type ear struct {
+	mu    sync.Mutex
+	said  []country.Message
+	known map[string]bool
+	more  chan struct{} // closed, and made anew, with every message
+}
+
+// listens configures an address at which the authority is heard.
+func (s suite) listens(t *testing.T, atlas *country.Atlas) *ear {
+	t.Helper()
+	if s.pack.Callbacks == nil {
+		s.configure(atlas, s.o.Identity)
+		return nil
+	}
+	e := &ear{known: map[string]bool{}, more: make(chan struct{})}
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		at, absent := atlas.Endpoint(s.pack.Code, false)
+		if err != nil || absent != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		list, reply, err := s.pack.Callbacks.Read(at, country.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body, At: time.Now()})
+		if err != nil {
+			t.Errorf("the authority says what the pack does not understand: %v", err)
+		}
+		e.take(list)
+		w.WriteHeader(reply.Status)
+	}))
+	t.Cleanup(listener.Close)
+	atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 1 + int64(len(s.o.Identity.Secrets)), Identity: s.o.Identity, Callback: listener.URL}})
+	return e
+}
+
+func (e *ear) take(list []country.Message) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, m := range list {
+		if !e.known[m.Key] {
+			e.known[m.Key] = true
+			e.said = append(e.said, m)
+		}
+	}
+	close(e.more)
+	e.more = make(chan struct{})
+}
+
+const (
+	hearsWithin = 30 * time.Second
+	echoWithin  = 2 * time.Second // of a name that is refused as used while nothing else was said
+)
+
+// decision waits for what the authority decides of a filing. The refusal of a
+// name as used is an echo where the filing was sent again, and otherwise
+// believed when nothing else comes.
+func (e *ear) decision(t *testing.T, f country.Filing, again bool) country.Receipt {
+	t.Helper()
+	until := time.After(hearsWithin)
+	var echoed *country.Receipt
+	var echoes <-chan time.Time
+	for {
+		e.mu.Lock()
+		more := e.more
+		for i := range e.said {
+			r := e.said[i].Receipt
+			switch {
+			case r.SHA256 != "" && r.SHA256 != f.SHA256: // of somebody else's, under the same name
+			case e.said[i].Handle != f.DedupeKey || r.Outcome != country.Accepted && r.Outcome != country.Rejected:
+			case r.Outcome == country.Rejected && r.Duplicate && again:
+			case r.Outcome == country.Rejected && r.Duplicate:
+				if echoed == nil {
+					echoed, echoes = &r, time.After(echoWithin)
+				}
+			default:
+				e.mu.Unlock()
+				return r
+			}
+		}
+		e.mu.Unlock()
+		select {
+		case <-more:
+		case <-echoes:
+			refused := *echoed
+			refused.Duplicate = false
+			return refused
+		case <-until:
+			t.Fatalf("the authority says nothing of %s", f.DedupeKey)
+		}
+	}
+}
