@@ -189,3 +189,20 @@ func verifies(t *testing.T, dir, name string, secret minisign.SecretKey) {
 	}
 	ask("none of them is this program's", false, "--checksums", sums)
 }
+
+// A stand-in for docker shows what would be built, and that nothing is without digest.
+func TestAnImageIsBuiltFromDigestsAlone(t *testing.T) {
+	tools := t.TempDir()
+	if err := os.WriteFile(filepath.Join(tools, "docker"), []byte("#!/bin/sh\necho called \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	digest := "golang:1.26-trixie@sha256:" + strings.Repeat("ab", 32)
+	for image, good := range map[string]bool{"": false, "golang:1.26-trixie": false, "golang@sha256:abcd": false, "@" + digest: false, digest + "0": false, digest: true} {
+		run := exec.Command("../../scripts/image")
+		run.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "GO_IMAGE="+image, "RELEASE_VERSION=v9.8.7")
+		out, err := run.CombinedOutput()
+		if (err == nil) != good || strings.Contains(string(out), "called") != good || good && !strings.Contains(string(out), "GO_IMAGE="+digest) {
+			t.Errorf("%q: %v\n%s", image, err, out)
+		}
+	}
+}
