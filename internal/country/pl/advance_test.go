@@ -1,6 +1,8 @@
 package pl_test
 
 import (
+	"testing"
+
 	"tributary/internal/country"
 	"tributary/internal/transaction"
 )
@@ -53,5 +55,22 @@ func advanceSituations(ch country.Channel) []situation {
 		{name: "An advance is given back", draft: filed(transaction.Credit, zal, zal), files: []string{"<RodzajFaktury>KOR_ZAL<", "<P_15>-246.00<", "<P_15ZK>246.00<", "<StanPrzedZ>1<"}, not: []string{"<FaWiersz>"}},
 		{name: "The invoice after an advance is corrected", draft: filed(transaction.Adjustment, draft("S/117", polishBuyer(), item("Rabat", one(), -12_30, full)), roz),
 			files: []string{"<RodzajFaktury>KOR_ROZ<", "<P_15>-12.30<", "<P_15ZK>1092.00<", "<P_7>Rabat<"}},
+	}
+}
+
+// Advances, settlements and corrections of several are taken by KSeF's double.
+func TestAdvancesAndTheirKinAreTaken(t *testing.T) {
+	m := newMinistry(t)
+	list := append(advanceSituations(m.channel), collectiveSituations()...)
+	for _, s := range append(list, thirdSituations()...) {
+		if s.refuse != "" {
+			continue
+		}
+		d := s.draft
+		d.Transaction.Date, d.Now = m.clock(), m.clock()
+		r, err := m.sendFiling(m.prepare(d), token())
+		if err != nil || r.Outcome != country.Accepted {
+			t.Errorf("%s: %+v %v", s.name, r, err)
+		}
 	}
 }
