@@ -87,9 +87,6 @@ func ReferenceWith(code string, class country.Class, habits xx.Habits) country.P
 // identity, with its double.
 func Platform(code string) country.Pack { return paired(xx.Platform(code), reference.Guarded) }
 
-// SdI is the double of Italy's authority, for the pack that is to be paired with it.
-func SdI(d *country.Desk) http.Handler { return sdi.New(d) }
-
 // paired gives a pack the double of its authority. Neither knows the other, so
 // that one misreading of a protocol cannot hide on both sides.
 func paired(p country.Pack, double func(*country.Desk) http.Handler) country.Pack {
