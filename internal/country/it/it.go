@@ -10,6 +10,7 @@
 package it
 
 import (
+	_ "embed"
 	"sync"
 	"time"
 
@@ -17,6 +18,11 @@ import (
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
 )
+
+// codesFile is what the codes of SdI mean, in our own words.
+//
+//go:embed codes.txt
+var codesFile string
 
 // version is stored with every operation; bytes made by one version are sent unchanged by the next.
 const version = "it-1"
@@ -55,6 +61,7 @@ func Pack() country.Pack {
 			"https://eur-lex.europa.eu/eli/dir/2006/112/oj",                                                               // places of supply
 		},
 		Facts:        f,
+		Codes:        country.ReadCodes(codesFile),
 		Checks:       (&checker{facts: f}).checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },

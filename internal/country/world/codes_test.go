@@ -31,6 +31,8 @@ func TestEveryCodeThatADoubleAnswersIsExplained(t *testing.T) {
 			constants(t, "ksefwire", "StatusProcessing", "Status"), constants(t, "ksefwire", "SessionOpen", "Session"))),
 		"HU": slices.Concat(constants(t, "navwire", "InvalidRequest", ""), constants(t, "navwire", "SchemaViolation", "")),
 		"XX": slices.Concat(constants(t, "xxwire", "CodeStructure", "Code"), constants(t, "xxwire", "CodeGrant", "Code"), constants(t, "xxwire", "CodePlatform", "Code")),
+		"IT": slices.Concat(constants(t, "sdiwire", "NameWrong", ""), constants(t, "sdiwire", "FileEmpty", "FileEmpty"), constants(t, "sdiwire", "FileEmpty", "Unavailable"),
+			constants(t, "sdiwire", "FileEmpty", "NotEnabled"), constants(t, "sdiwire", "EsitoAccepted", "Esito"), []string{"MC", "AT", "DT"}),
 		"BE": {"AP", "AB", "RE"},
 	} {
 		if len(said) < 3 {
