@@ -17,7 +17,11 @@ func outside(t *testing.T, dir string) *document.Outside {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { o.Close() })
+	t.Cleanup(func() {
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return o
 }
 

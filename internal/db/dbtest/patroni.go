@@ -255,7 +255,7 @@ func (c *Cluster) start(log, program string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	out, err := os.OpenFile(filepath.Join(c.dir, log+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	c.must(err)
-	defer out.Close()
+	defer func() { _ = out.Close() }() // the program has its own handle
 	cmd := exec.Command(program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, out
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC", "HOME="+c.dir)
