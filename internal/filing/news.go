@@ -397,6 +397,7 @@ func (v *visit) loadTold(r db.Reader, byID map[string]*operation, ids []string) 
 			return fmt.Errorf("read a decision on %s: %w", id, err)
 		}
 		said.Document, said.Raw = document, raw
+		said = boundedReceipt(said)
 		byID[id].word = &said
 		return nil
 	})

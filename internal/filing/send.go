@@ -31,7 +31,7 @@ func (b *batch) send(ctx context.Context) error {
 	}
 	call, cancel := b.callContext(ctx)
 	began, wall := b.db.Now(), time.Now()
-	receipts, err := b.channel.Send(call, filings, b.creds)
+	receipts, err := bounded(b.channel.Send(call, filings, b.creds))
 	cancel()
 	b.reached(killpoint.Answered, b.lease.ID)
 	if err == nil && len(receipts) != len(ops) {
