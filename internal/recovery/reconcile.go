@@ -10,6 +10,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/inbox"
 	"tributary/internal/transaction"
 )
 
@@ -56,7 +57,8 @@ func Day(text string) (country.Day, error) {
 }
 
 // Reconcile asks the authority for everything it holds of a supplier with a
-// document date, and compares. It changes nothing.
+// document date, and compares. Of an authority that tells by itself and cannot be
+// asked, what it told is compared. It changes nothing.
 //
 // Failure policy: what could not be read whole, here or there, is an error,
 // never a difference.
@@ -85,7 +87,12 @@ func (s *Recovery) Reconcile(ctx context.Context, at filing.Place, day country.D
 	if err != nil {
 		return out, err
 	}
-	theirs, err := register.Registered(ctx, supplier, day, credentials)
+	var theirs []country.Entry
+	if register.Limits().Tells {
+		theirs, err = s.told(ctx, ours)
+	} else {
+		theirs, err = register.Registered(ctx, supplier, day, credentials)
+	}
 	if err != nil {
 		return out, fmt.Errorf("ask the authority what it holds: %w", err)
 	}
@@ -93,8 +100,37 @@ func (s *Recovery) Reconcile(ctx context.Context, at filing.Place, day country.D
 	return out, nil
 }
 
+// told is what an authority that cannot be asked has said by itself: of our
+// documents those that it took, under the ids that its messages name.
+func (s *Recovery) told(ctx context.Context, ours []filing.Own) (theirs []country.Entry, err error) {
+	ids := make([]string, len(ours))
+	for i, own := range ours {
+		ids[i] = own.OperationID
+	}
+	var said map[string][]country.Receipt
+	err = s.db.Read(ctx, func(r db.Reader) error {
+		said, err = inbox.Said(r, s.db, ids)
+		return err
+	})
+	for _, own := range ours {
+		for _, r := range said[own.OperationID] {
+			if r.Outcome == country.Accepted {
+				theirs = append(theirs, country.Entry{Number: own.Number, AuthorityID1: r.AuthorityID1})
+				break // what comes later is about the same document
+			}
+		}
+	}
+	return theirs, err
+}
+
+// listing is a channel whose authority lists what it holds.
+type listing interface {
+	country.Channel
+	country.Register
+}
+
 // register is the authority's list, where it has one.
-func (s *Recovery) register(pack country.Pack, live country.Live) (country.Register, error) {
+func (s *Recovery) register(pack country.Pack, live country.Live) (listing, error) {
 	none := fault.New(fault.Invalid, "the authority of %s does not list what it holds", pack.Code)
 	if pack.Connect == nil {
 		return nil, none
@@ -103,7 +139,7 @@ func (s *Recovery) register(pack country.Pack, live country.Live) (country.Regis
 	if err != nil {
 		return nil, err
 	}
-	if register, ok := channel.(country.Register); ok {
+	if register, ok := channel.(listing); ok {
 		return register, nil
 	}
 	return nil, none

@@ -100,7 +100,7 @@ func startAt(worker bool, database string, now func() time.Time) (*program, erro
 	}
 	p := &program{dir: dir, inbox: newInbox(), ended: make(chan error, 1)}
 	p.cfg = server.Config{
-		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: dir, Database: database, Version: "test",
+		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0", Data: dir, Database: database, Version: "test",
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, DocumentTTL: time.Second,
 		WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
 	}.AtTime(now)

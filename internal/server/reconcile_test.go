@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/world"
@@ -104,4 +105,53 @@ func (p *program) otherAuthority(t *testing.T, numbers []string, day string) str
 	srv := httptest.NewServer(office)
 	t.Cleanup(srv.Close)
 	return srv.URL
+}
+
+// SdI answers no questions: what it told by itself is compared. A success
+// without a message, or under an id that no message named, is a difference.
+func TestReconciliationOfAnAuthorityThatOnlyTells(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	a := realAuthorities(t)["IT"]
+	var ids []string
+	for _, number := range []string{"REC-IT-1", "REC-IT-2", "REC-IT-3"} {
+		id := c.submit(t, "/v1/transactions", p.abroad(t, a, number))
+		if got := c.outcome(t, id); got["status"] != "SUCCESS" {
+			t.Fatalf("%s: %v", number, got["errors"])
+		}
+		ids = append(ids, id)
+	}
+	supplier := p.Demo().Suppliers["IT"]
+	rome, err := time.LoadLocation("Europe/Rome")
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := time.Now().Add(-time.Minute).In(rome).Format(time.DateOnly)
+	agreed := p.reconciled(t, p.SimulatorsURL(), supplier, day)
+	if agreed.Ours < len(ids) || agreed.Agreed != agreed.Ours || len(agreed.Differing) != 0 {
+		t.Fatalf("%+v", agreed)
+	}
+	d, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), Guest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()                   // a test's own
+	err = d.Write(t.Context(), func(tx *db.Tx) error { // as if a message were lost, and one of another file
+		if err := tx.Exec("DELETE FROM inbox_messages WHERE operation_id = $1", ids[0]); err != nil {
+			return err
+		}
+		return tx.Exec(`UPDATE inbox_messages SET receipt = replace(receipt, '"AuthorityID1":"', '"AuthorityID1":"9') WHERE operation_id = $1`, ids[1])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	differs := p.reconciled(t, p.SimulatorsURL(), supplier, day)
+	kinds := map[string]string{}
+	for _, d := range differs.Differing {
+		kinds[d.Number] = d.Kind
+	}
+	if len(kinds) != 2 || kinds["REC-IT-1"] != recovery.OnlyHere || kinds["REC-IT-2"] != recovery.OtherID {
+		t.Errorf("%+v", differs.Differing)
+	}
 }

@@ -176,7 +176,7 @@ func readNotice(m sdiwire.Message, file []byte) (*notice, error) {
 // message is what SdI says, in the words of the contract. Deliveries repeat: a
 // message is known by file, kind and MessageId.
 func (n *notice) message(raw []byte) country.Message {
-	r := country.Receipt{AuthorityID1: n.id, At: n.at, SHA256: n.hash(), Document: n.file, Format: "XML", Raw: n.file}
+	r := country.Receipt{AuthorityID1: n.id, AuthorityID2: n.name, At: n.at, SHA256: n.hash(), Document: n.file, Format: "XML", Raw: n.file}
 	switch n.kind {
 	case sdiwire.Delivered:
 		r.Outcome = country.Accepted

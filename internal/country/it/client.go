@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -18,12 +19,18 @@ import (
 
 const answerBytesMax = 1 << 20
 
+// errNoEar: a file whose fate nobody could tell us is not handed over.
+var errNoEar = errors.New("SdI tells what it decides by a call: give a node --callbacks, and every other one --callbacks-url")
+
 // hand calls RiceviFile once.
 //
 // Failure policy: only SdI's own word, or the lack of a connection, says that
 // nothing was taken; EI01 to EI03 come with status 200 and say so. Anything else
 // that is no answer, a fault among them, may hide a file that was taken.
 func (ch *channel) hand(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
+	if ch.at.Callback == "" {
+		return country.Receipt{}, fmt.Errorf("%w: %w: %w", country.ErrNotTaken, country.ErrNoAddress, errNoEar)
+	}
 	client, err := ch.client(c)
 	if err != nil {
 		return country.Receipt{}, err
@@ -34,7 +41,7 @@ func (ch *channel) hand(ctx context.Context, f country.Filing, c country.Credent
 	}
 	r.Header.Set("Content-Type", soap.V11.ContentType(sdiwire.ActionFile))
 	r.Header.Set("SOAPAction", `"`+sdiwire.ActionFile+`"`)
-	if ch.at.Simulated && ch.at.Callback != "" {
+	if ch.at.Simulated {
 		r.Header.Set(sdiwire.HeaderCallback, ch.at.Callback+pathMessages)
 	}
 	reply, err := country.Exchange(client, r, answerBytesMax)
@@ -147,5 +154,5 @@ func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
 		return country.Receipt{}, fmt.Errorf("SdI took %s under the id %q, which is none", f.DedupeKey, id)
 	}
 	at, _ := time.Parse(time.RFC3339, strings.TrimSpace(message.Content.Value("DataOraRicezione"))) // absent is zero
-	return country.Receipt{Outcome: country.Pending, AuthorityID1: id, Handle: f.DedupeKey, At: at, Raw: reply.Body}, nil
+	return country.Receipt{Outcome: country.Pending, AuthorityID1: id, AuthorityID2: f.DedupeKey, Handle: f.DedupeKey, At: at, Raw: reply.Body}, nil
 }
