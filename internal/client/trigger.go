@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,8 +48,8 @@ func (t Trigger) Run(ctx context.Context, to Streams) error {
 	}
 	now := time.Now()
 	id := "trigger-" + t.Outcome + "-" + now.UTC().Format("20060102T150405.000000")
-	number := "T" + now.UTC().Format("0102150405.0000")
-	body, err := t.Pack.ExampleSale(country.SaleID{Transaction: id, Number: strings.ReplaceAll(number, ".", "") + ending, Supplier: supplier, Date: now.Add(-time.Minute)})
+	number := "T1" + strings.ToUpper(strconv.FormatInt(now.UnixMicro(), 36)) // with its ending within 20 characters, and with a digit: some want it
+	body, err := t.Pack.ExampleSale(country.SaleID{Transaction: id, Number: number + ending, Supplier: supplier, Date: now.Add(-time.Minute)})
 	if err != nil {
 		return err
 	}
