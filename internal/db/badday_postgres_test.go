@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -128,6 +129,10 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	}
 	must(t, s.Start())
 	healed(d, "healed")
+	// Those who only read have connections of their own, which are found broken one by one as well.
+	for d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) }) != nil {
+		runtime.Gosched()
+	}
 	l.end(d)
 }
 

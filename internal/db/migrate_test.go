@@ -293,7 +293,8 @@ func TestEnginesHaveTheSameSteps(t *testing.T) {
 		if lite[i].Version != pg[i].Version || lite[i].Name != pg[i].Name {
 			t.Errorf("%04d_%s for SQLite, %04d_%s for PostgreSQL", lite[i].Version, lite[i].Name, pg[i].Version, pg[i].Name)
 		}
-		if a, b := tablesOf(lite[i]), tablesOf(pg[i]); !slices.Equal(a, b) {
+		b := slices.DeleteFunc(tablesOf(pg[i]), func(table string) bool { return table == "schema_roles" }) // SQLite has no roles
+		if a := tablesOf(lite[i]); !slices.Equal(a, b) {
 			t.Errorf("%04d_%s makes %v for SQLite and %v for PostgreSQL", lite[i].Version, lite[i].Name, a, b)
 		}
 	}
