@@ -48,6 +48,7 @@ func amountsOf(t *testing.T, code string, report []byte) filedAmounts {
 		"PL": {{"P_15", "P_13_1", "P_14_1"}, {"P_11", "P_11A", "P_11Vat"}},
 		"BE": {{"TaxAmount", "TaxExclusiveAmount", "TaxInclusiveAmount", "PayableAmount"}, {"LineExtensionAmount", "PayableRoundingAmount"}},
 		"HU": {{"invoiceGrossAmount", "invoiceNetAmount", "invoiceVatAmount", "vatRateNetAmount", "vatRateVatAmount"}, {"lineNetAmount", "lineVatAmount", "lineGrossAmountNormal"}},
+		"IT": {{"ImportoTotaleDocumento", "ImponibileImporto", "Imposta"}, {"PrezzoTotale", "Arrotondamento"}},
 		"MX": {{"Comprobante/Total", "Impuestos/TotalImpuestosTrasladados"}, nil},
 	}[code]
 	var out filedAmounts
@@ -153,13 +154,13 @@ func TestPaperSaysWhatWasFiled(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			sale := func(id string, price int) object {
-				body := p.abroad(t, a, code+"-PAPER-"+id)
+				body := p.abroad(t, a, code+"-PAPER1-"+id)
 				taxes := body["items"].([]any)[0].(object)["tax_breakdowns"]
 				item := func(number, quantity, price int) object {
 					return object{"number": number, "name": "Pluma", "quantity": quantity, "unit_price": price, "tax_breakdowns": taxes}
 				}
 				body["items"] = []any{item(1, 3, price), item(2, 2, 2*price+1)}
-				body["language_code"] = map[string]string{"ES": "es", "PL": "pl", "MX": "es", "XX": "en", "BE": "nl", "HU": "hu"}[code]
+				body["language_code"] = map[string]string{"ES": "es", "PL": "pl", "MX": "es", "XX": "en", "BE": "nl", "HU": "hu", "IT": "it"}[code]
 				return body
 			}
 			check := func(name, path string, body object, negative bool) {
@@ -177,14 +178,14 @@ func TestPaperSaysWhatWasFiled(t *testing.T) {
 			}
 			returned := code == "ES" || code == "PL" || code == "HU" // where a credit is filed as what it takes back
 			check("invoice", "/v1/transactions", sale("I", 4321), false)
-			credit := object{"country_code": code, "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": code + "-PAPER-C", "transaction_number": code + "-PAPER-C",
-				"reference_transaction_id": code + "-PAPER-I"}
+			credit := object{"country_code": code, "transaction_date": time.Now().UTC().Format(time.RFC3339), "transaction_id": code + "-PAPER1-C", "transaction_number": code + "-PAPER1-C",
+				"reference_transaction_id": code + "-PAPER1-I"}
 			check("credit", "/v1/transactions/credit", credit, returned)
 			check("second invoice", "/v1/transactions", sale("J", 9999), false)
 			up, down := sale("U", 1234), sale("D", -1111)
-			up["reference_transaction_id"], down["reference_transaction_id"] = code+"-PAPER-J", code+"-PAPER-J"
+			up["reference_transaction_id"], down["reference_transaction_id"] = code+"-PAPER1-J", code+"-PAPER1-J"
 			check("adjustment", "/v1/transactions/adjustment", up, false)
-			check("negative adjustment", "/v1/transactions/adjustment", down, code != "MX")
+			check("negative adjustment", "/v1/transactions/adjustment", down, code != "MX" && code != "IT")
 		})
 	}
 }

@@ -324,6 +324,8 @@ func rule(refusal object) string {
 			name = "payments add up to the total"
 		case strings.HasPrefix(field, "payments.") && strings.HasSuffix(field, ".code") && strings.Contains(message, "form of payment"):
 			name = "forms of payment are the country's"
+		case field == "reason" && f["code"] == "unsupported_field":
+			name = "reasons of a sale are the country's"
 		case f["code"] == "unsupported_country", strings.HasSuffix(field, "country_code") && strings.Contains(message, "ISO 3166"):
 			name = "countries exist"
 		case field == "currency_code" && strings.Contains(message, "ISO 4217"):
