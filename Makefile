@@ -23,9 +23,9 @@ check: ## formatting, vet, staticcheck, unchecked errors
 
 test: setup check ## everything, on SQLite and PostgreSQL, with the race detector; short forms of what make long does
 	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_TEST_OIDC=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} CGO_ENABLED=1 \
-		$(GO) test $(RACE) -vet=off -timeout 20m ./...
-	CGO_ENABLED=0 TRIBUTARY_SIM_SEEDS=200 $(GO) test -tags killpoints -vet=off -count=1 -timeout 20m -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
-	CGO_ENABLED=0 TRIBUTARY_HANDLED_BODIES=100000 $(GO) test -tags killpoints -vet=off -count=1 -timeout 20m -run '^TestMutatedBodiesAreJudgedInProcess$$' ./internal/server
+		$(GO) test $(RACE) -vet=off -timeout 60m ./...
+	CGO_ENABLED=0 TRIBUTARY_SIM_SEEDS=200 $(GO) test -tags killpoints -vet=off -count=1 -timeout 60m -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
+	CGO_ENABLED=0 TRIBUTARY_HANDLED_BODIES=100000 $(GO) test -tags killpoints -vet=off -count=1 -timeout 60m -run '^TestMutatedBodiesAreJudgedInProcess$$' ./internal/server
 	CGO_ENABLED=0 GOFLAGS=-tags=killpoints scripts/fuzz quick
 
 long: simulate crash soak fuzz ## what is long by nature: 10,000 seeds, 200 kills per engine, ten minutes of half load, fuzzing led by coverage

@@ -25,6 +25,7 @@ const (
 var exceptions = map[string]string{
 	"internal/db/dbtest/dbtest.go assigns template": "one server and one template serve all tests of a process",
 	"internal/db/dbtest/postgres.go assigns shared": "as template",
+	"internal/freeport/freeport.go assigns locks":   "a port is locked as long as its process lives",
 }
 
 // source is one parsed file of the program itself.

@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"tributary/internal/freeport"
 )
 
 // childEnv makes the test binary behave as the program itself, so that tests
@@ -184,15 +185,14 @@ func call(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// freeAddress is a loopback address that was free a moment ago.
+// freeAddress is a loopback address for a program to listen on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 const testKey = "trb_test_clitest_0123456789012345678901234567890123456789012"

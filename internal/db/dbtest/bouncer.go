@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"tributary/internal/freeport"
 )
 
 // Bouncer starts a PgBouncer with a pool mode and otherwise the settings it
@@ -25,7 +26,7 @@ func Bouncer(t testing.TB, mode, address string) string {
 		t.Skip(err)
 	}
 	to, err1 := url.Parse(address)
-	port, err2 := freePort()
+	port, err2 := freeport.New()
 	cred, err3 := ordinaryUser()
 	dir, err4 := os.MkdirTemp(os.TempDir(), fmt.Sprintf("tributary-pg-%d-", os.Getpid()))
 	if err := errors.Join(err, err1, err2, err3, err4); err != nil {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"tributary/internal/freeport"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -50,16 +51,16 @@ func StartCluster(t testing.TB, etcd string) *Cluster {
 	c.must(errors.Join(err1, err2, err3))
 	c.own(c.dir)
 	t.Cleanup(c.stop)
-	client, err1 := freePort()
-	peer, err2 := freePort()
+	client, err1 := freeport.New()
+	peer, err2 := freeport.New()
 	c.must(errors.Join(err1, err2))
 	at, with := fmt.Sprintf("http://127.0.0.1:%d", client), fmt.Sprintf("http://127.0.0.1:%d", peer)
 	c.etcd = c.start("etcd", c.copied(etcd), "--data-dir", filepath.Join(c.dir, "etcd"), "--listen-client-urls", at, "--advertise-client-urls", at,
 		"--listen-peer-urls", with, "--initial-advertise-peer-urls", with, "--initial-cluster", "default="+with, "--unsafe-no-fsync")
 	for i := range 3 {
 		m := &Member{c: c, Name: fmt.Sprintf("pg%d", i+1)}
-		m.port, err1 = freePort()
-		m.rest, err2 = freePort()
+		m.port, err1 = freeport.New()
+		m.rest, err2 = freeport.New()
 		c.must(errors.Join(err1, err2))
 		path := filepath.Join(c.dir, m.Name+".yml")
 		c.must(os.WriteFile(path, []byte(m.settings(client)), 0o644))

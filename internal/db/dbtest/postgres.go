@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -18,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"tributary/internal/freeport"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -89,7 +89,7 @@ func newServer(dir, sync string) (*Server, error) {
 	if err := s.own(s.data); err != nil {
 		return nil, err
 	}
-	s.port, err = freePort()
+	s.port, err = freeport.New()
 	return s, err
 }
 
@@ -281,13 +281,4 @@ func sweep(dir string) {
 			_ = os.RemoveAll(path) // left-overs
 		}
 	}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
