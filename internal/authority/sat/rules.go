@@ -146,14 +146,21 @@ func localTaxes(v *xmltree.Element) (int64, bool) {
 	if e == nil {
 		return 0, true
 	}
-	var added, withheld int64
-	for _, t := range e.All("TrasladosLocales") {
-		added += written(t, "Importe").value
+	added, transfers := localSum(e.All("TrasladosLocales"), "ImpLocTrasladado", "TasadeTraslado")
+	withheld, retentions := localSum(e.All("RetencionesLocales"), "ImpLocRetenido", "TasadeRetencion")
+	return added - withheld, transfers && retentions && e.Attr("version") == "1.0" && written(e, "TotaldeTraslados").value == added && written(e, "TotaldeRetenciones").value == withheld
+}
+
+// localSum adds up taxes of the complement; false where one has no name, or a rate
+// or an amount of other than two decimals (implocal.xsd).
+func localSum(taxes []*xmltree.Element, name, rate string) (sum int64, sound bool) {
+	sound = true
+	for _, t := range taxes {
+		amount := written(t, "Importe")
+		sum += amount.value
+		sound = sound && t.Attr(name) != "" && written(t, rate).places == 2 && amount.places == 2
 	}
-	for _, t := range e.All("RetencionesLocales") {
-		withheld += written(t, "Importe").value
-	}
-	return added - withheld, e.Attr("version") == "1.0" && written(e, "TotaldeTraslados").value == added && written(e, "TotaldeRetenciones").value == withheld
+	return sum, sound
 }
 
 // sealed checks certificate, seal and date.
@@ -327,12 +334,20 @@ func lineRule(line *xmltree.Element) string {
 		return "CFDI40172"
 	}
 	for _, t := range taxes.At("Traslados").All("Traslado") {
-		if !taxFits(t) {
+		switch {
+		case !listed(t, false):
+			return "CFDI40179"
+		case !taxFits(t):
 			return "CFDI40180"
 		}
 	}
 	for _, t := range taxes.At("Retenciones").All("Retencion") {
-		if !taxFits(t) {
+		switch {
+		case t.Attr("TipoFactor") == "Exento":
+			return "CFDI40184"
+		case !listed(t, true):
+			return "CFDI40185"
+		case !taxFits(t):
 			return "CFDI40186"
 		}
 	}

@@ -91,6 +91,12 @@ func changed(t *testing.T, f country.Filing, old, replaced string) country.Filin
 func TestProviderRefusesWithSATsCodes(t *testing.T) {
 	b := open(t)
 	discounted := func(d *country.Draft) { d.Transaction.Items = items(11600, -580) }
+	withheld := func(d *country.Draft) {
+		d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, tax(percent(10, 0), transaction.Withholding, "ISR"))
+	}
+	millar := func(d *country.Draft) {
+		d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, local(5, 1, "5MILLAR"))
+	}
 	for _, c := range []struct {
 		name, old, changed, code string
 		edit                     func(*country.Draft)
@@ -111,9 +117,7 @@ func TestProviderRefusesWithSATsCodes(t *testing.T) {
 		{"discount of a line", ` Descuento="5.00" ObjetoImp`, ` Descuento="500.00" ObjetoImp`, "CFDI40169", discounted},
 		{"total", ` Total="1160.00"`, ` Total="1160.01"`, "CFDI40119", nil},
 		{"sum of taxes", `TotalImpuestosTrasladados="160.00"`, `TotalImpuestosTrasladados="160.01"`, "CFDI40205", nil},
-		{"sum of taxes withheld", `TotalImpuestosRetenidos="100.00"`, `TotalImpuestosRetenidos="100.01"`, "CFDI40203", func(d *country.Draft) {
-			d.Transaction.Items[0].Taxes = append(d.Transaction.Items[0].Taxes, tax(percent(10, 0), transaction.Withholding, "ISR"))
-		}},
+		{"sum of taxes withheld", `TotalImpuestosRetenidos="100.00"`, `TotalImpuestosRetenidos="100.01"`, "CFDI40203", withheld},
 		{"export without its complement", `Exportacion="01"`, `Exportacion="02"`, "CFDI40122", nil},
 		{"name of the issuer", `Nombre="ESCUELA KEMPER URGATE"`, `Nombre="ESCUELA KEMPER URGATE SA DE CV"`, "CFDI40139", nil},
 		{"capital of the receiver", `PAÑOLA"`, `PAÑOLA, S.A. DE C.V."`, "CFDI40145", nil},
@@ -121,6 +125,13 @@ func TestProviderRefusesWithSATsCodes(t *testing.T) {
 		{"period of two months", `Periodicidad="01"`, `Periodicidad="05"`, "CFDI40132", func(d *country.Draft) { d.Transaction.Customer = nil }},
 		{"a year that is over", ` Año="` + now.Format("2006") + `"`, ` Año="2021"`, "CFDI40136", func(d *country.Draft) { d.Transaction.Customer = nil }},
 		{"tax of a line", `Importe="160.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, `Importe="160.02"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, "CFDI40180", nil},
+		{"rate that SAT does not have", `TasaOCuota="0.160000" Importe="160.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, `TasaOCuota="0.150000" Importe="150.00"/></cfdi:Traslados></cfdi:Impuestos></cfdi:Concepto>`, "CFDI40179", nil},
+		{"rate above the limit withheld", `TasaOCuota="0.100000"`, `TasaOCuota="0.350001"`, "CFDI40185", withheld},
+		{"exempt withholding", `TipoFactor="Tasa" TasaOCuota="0.100000"`, `TipoFactor="Exento" TasaOCuota="0.100000"`, "CFDI40184", withheld},
+		{"local tax without a name", `ImpLocRetenido="5 AL MILLAR"`, `ImpLocRetenido=""`, "CFDI40999", millar},
+		{"rate of a local tax", `TasadeRetencion="0.50"`, `TasadeRetencion="0.5"`, "CFDI40999", millar},
+		{"sum of local taxes withheld", `TotaldeRetenciones="5.00"`, `TotaldeRetenciones="5.01"`, "CFDI40999", millar},
+		{"total with a local tax withheld", ` Total="1155.00"`, ` Total="1160.00"`, "CFDI40119", millar},
 		{"amount of a line", ` ValorUnitario="1000.00"`, ` ValorUnitario="3000.00"`, "CFDI40167", nil},
 		{"price of nothing", ` ValorUnitario="1000.00"`, ` ValorUnitario="0.00"`, "CFDI40166", nil},
 		{"taxes without an object", `ObjetoImp="02"`, `ObjetoImp="01"`, "CFDI40172", nil},

@@ -266,8 +266,12 @@ func (c *checker) withheld(tax *transaction.Tax, field string) {
 		c.add(field+".rate", fault.FieldNotValid, "must be at most 35 where ISR is withheld (c_TasaOCuota)")
 	case tax.Type == regimeIVA && rate > 160_000:
 		c.add(field+".rate", fault.FieldNotValid, "must be at most 16 where IVA is withheld (c_TasaOCuota)")
-	case tax.Type != regimeISR && tax.Type != regimeIVA:
-		c.add(field+".type", fault.FieldNotValid, "must be ISR or IVA where a tax is withheld")
+	case tax.Type == typeLocal && (localName(tax.Code) == "" || strings.Contains(tax.Code, "|")):
+		c.add(field+".code", fault.FieldRequired, "must name the local tax that is withheld, as CEDULAR, or 5MILLAR for 5 AL MILLAR, without the character |")
+	case tax.Type == typeLocal && rate%localRateStep != 0:
+		c.add(field+".rate", fault.FieldNotValid, "must have at most 2 decimals where a local tax is withheld (Impuestos Locales, TasadeRetencion)")
+	case tax.Type != regimeISR && tax.Type != regimeIVA && tax.Type != typeLocal:
+		c.add(field+".type", fault.FieldNotValid, "must be ISR, IVA or LOCAL where a tax is withheld")
 	}
 }
 

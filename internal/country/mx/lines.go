@@ -23,6 +23,8 @@ const (
 	regimeIEPS = transaction.IEPS
 	regimeISH  = "ISH" // on lodging, of the states: a local tax
 	regimeISR  = "ISR"
+
+	typeLocal = "LOCAL" // of a withheld entry: a tax or duty that is none of SAT's, named by its code
 )
 
 // book is a transaction as lines of a voucher.
@@ -34,8 +36,8 @@ type book struct {
 // sums of a book, in minor units.
 type sums struct {
 	subtotal, discount, transferred, withheld int64
-	local                                     int64 // taxes of the states
-	locals                                    []transferSum
+	local, localWithheld                      int64 // taxes of the states
+	locals, localRetentions                   []transferSum
 	transfers                                 []transferSum
 	retentions                                []retentionSum
 }
@@ -51,7 +53,7 @@ type retentionSum struct {
 }
 
 func (s *sums) total() int64 {
-	return s.subtotal - s.discount + s.transferred - s.withheld + s.local
+	return s.subtotal - s.discount + s.transferred - s.withheld + s.local - s.localWithheld
 }
 
 // entry is one tax of one line with its amount.
@@ -73,8 +75,11 @@ func entriesOf(item *transaction.Item, line *transaction.Line, sign int64) []ent
 				continue
 			}
 			e.withheld = true
-			if tax.Type == regimeISR {
+			switch tax.Type {
+			case regimeISR:
 				e.tax = taxISR
+			case typeLocal:
+				e.tax, e.local = localName(tax.Code), true
 			}
 		case tax.Type == transaction.TaxOutside:
 			continue // not an object of the tax
@@ -216,6 +221,9 @@ func (b *book) addUp() sums {
 		s.discount += c.discount
 		for j, l := range c.taxed() {
 			switch {
+			case l.local && l.withheld:
+				s.localWithheld += c.amounts[j]
+				s.localRetentions = gathered(s.localRetentions, l, c.base(), c.amounts[j])
 			case l.local:
 				s.local += c.amounts[j]
 				s.locals = gathered(s.locals, l, c.base(), c.amounts[j])

@@ -51,6 +51,13 @@ func TestDateIsThatOfThePlaceOfIssue(t *testing.T) {
 		{"80000", "America/Mazatlan"}, {"32000", "America/Ciudad_Juarez"}, {"88000", "America/Matamoros"},
 		{"88500", "America/Matamoros"}, {"87400", "America/Matamoros"}, {"26000", "America/Matamoros"}, {"26200", "America/Matamoros"}, {"26340", "America/Mexico_City"},
 		{"32881", "America/Ojinaga"}, {"31000", "America/Chihuahua"}, {"63732", "America/Bahia_Banderas"}, {"63000", "America/Mazatlan"},
+		// Acuña, Jiménez, Zaragoza, Morelos, Allende, Villa Unión, Guerrero, Hidalgo, Ocampo, Anáhuac
+		{"26328", "America/Matamoros"}, {"26400", "America/Matamoros"}, {"26450", "America/Matamoros"}, {"26500", "America/Matamoros"}, {"26530", "America/Matamoros"},
+		{"26600", "America/Matamoros"}, {"26640", "America/Matamoros"}, {"26695", "America/Matamoros"}, {"26696", "America/Mexico_City"}, {"27500", "America/Matamoros"},
+		{"27549", "America/Mexico_City"}, {"65000", "America/Matamoros"}, {"65060", "America/Mexico_City"}, {"88900", "America/Matamoros"},
+		// Ascensión, Janos, Práxedis G. Guerrero, Coyame del Sotol, Manuel Benavides; Ahumada and Aldama are not on the border
+		{"31820", "America/Ciudad_Juarez"}, {"31840", "America/Ciudad_Juarez"}, {"31850", "America/Chihuahua"}, {"32797", "America/Ciudad_Juarez"}, {"32800", "America/Chihuahua"},
+		{"32850", "America/Ojinaga"}, {"32900", "America/Chihuahua"}, {"32980", "America/Ojinaga"},
 	} {
 		zone, err := time.LoadLocation(c.zone)
 		if err != nil {

@@ -212,7 +212,8 @@ func settings() []country.Setting {
 
 func derivations() []string {
 	return append(country.DerivationRules(),
-		"A withheld entry (RET) without a type is IVA at 5.3333, 6, 8, 10.6667 or 16 %, and ISR at 1, 1.25, 2.1, 2.5, 10, 20, 25, 30 or 35 %; at any other rate, and at 4 %, the type must be given.",
+		"A withheld entry (RET) without a type is IVA at 5.3333, 6, 8, 10.6667 or 16 %, and ISR at 1, 1.25, 2.1, 2.5, 10, 20, 25, 30 or 35 %; at any other rate, and at 4 %, the type must be given. Type LOCAL is a tax of a state, or a duty on public works, with its name as code: CEDULAR, 5MILLAR.",
+		"IVA of 8 % is for invoices whose place of issue, or on whose account a line is sold, has a postal code of the northern or the southern border region.",
 		"Exempt lines say so with type EXEMPT, lines that are no object of the tax with OUTSIDE or without tax_breakdowns; a rate of 0 alone is the rate of 0 %.",
 		"TipoDeComprobante is I for invoices and for adjustments above nothing, E for credits and for adjustments below nothing (all signs change).",
 		"TipoRelacion of an adjustment is its reason: 01, 02, 03, 04 or 07, also with further vouchers as in 01:UUID,UUID. Without a reason it is 02 above nothing; below it 03 when every line of an adjustment is of type GOODS and takes back an item of the original of the same name and unit price, in no larger quantity; otherwise 01.",

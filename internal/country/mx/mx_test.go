@@ -198,6 +198,7 @@ func lines(pac string) []packtest.Case {
 	}
 	return []packtest.Case{
 		c("several rates", "F-7", func(d *country.Draft) {
+			d.Supplier.Settings["place_of_issue"] = "22000" // where 8 % is a rate
 			d.Transaction.Items = items(11600, 10800, 5000, 7000, 300)
 			d.Transaction.Items[1].Taxes = []transaction.Tax{iva(8)}
 			d.Transaction.Items[2].Taxes = []transaction.Tax{iva(0)}

@@ -58,7 +58,7 @@ func (d *debt) backfilled(cat *catalog, in *country.Draft, paid *country.Share) 
 	}
 	for _, c := range b.concepts {
 		for j, l := range c.taxed() {
-			if l.withheld {
+			if l.withheld && !l.local {
 				d.withhold(l, c.baseOf(j), c.amounts[j])
 			}
 		}

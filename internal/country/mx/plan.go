@@ -72,7 +72,7 @@ func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 	if !postalPattern.MatchString(p.place) {
 		found = append(found, fault.At("supplier.id", fault.ValidationMatchInvalid, "needs a postal code of five digits, in its address or its setting place_of_issue"))
 	}
-	found = append(found, p.unknownThirds(in)...)
+	found = append(append(found, p.unknownThirds(in)...), p.outsideBorder(in)...)
 	if len(found) > 0 {
 		return nil, invalid(found...)
 	}

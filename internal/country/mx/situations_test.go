@@ -42,6 +42,19 @@ func withheldAt(rate int64, decimals uint32, kind string) transaction.Tax {
 	return tax(percent(rate, decimals), transaction.Withholding, kind)
 }
 
+// local is a tax of a state that is withheld, by its name.
+func local(rate int64, decimals uint32, code string) transaction.Tax {
+	x := withheldAt(rate, decimals, "LOCAL")
+	x.Code = code
+	return x
+}
+
+// issuedAt is a draft of a place of issue.
+func issuedAt(place string, d country.Draft) country.Draft {
+	d.Supplier.Settings["place_of_issue"] = place
+	return d
+}
+
 func sold(number string, list ...transaction.Item) country.Draft {
 	return draft(number, func(d *country.Draft) { d.Transaction.Items = list })
 }
@@ -110,7 +123,16 @@ func withheldSituations() []situation {
 		{Name: "Lodging, ISR withheld at 4 %", Draft: sold("S-32", work(116000, iva(16), withheldAt(4, 0, "ISR"))), Files: []string{`Impuesto="001" TipoFactor="Tasa" TasaOCuota="0.040000" Importe="40.00"`}},
 		{Name: "4 % withheld that does not say of which tax", Draft: sold("S-33", work(116000, iva(16), withheldAt(4, 0, ""))), Refuse: "freight", Field: "items.0.tax_breakdowns.1.type"},
 		{Name: "A taxpayer of the simplified regime (RESICO)", Draft: sold("S-34", work(116000, iva(16), withheldAt(125, 2, ""))), Files: []string{`Impuesto="001" TipoFactor="Tasa" TasaOCuota="0.012500" Importe="12.50"`}},
-		{Name: "A shop in the border region", Draft: sold("S-35", taxed(items(10800)[0], iva(8))), Files: []string{`TasaOCuota="0.080000" Importe="8.00"`}},
+		{Name: "A shop in the border region", Draft: issuedAt("22000", sold("S-35", taxed(items(10800)[0], iva(8)))), Files: []string{`TasaOCuota="0.080000" Importe="8.00"`}},
+		{Name: "A shop in the southern border region", Draft: issuedAt("30700", sold("S-38", taxed(items(10800)[0], iva(8)))), Files: []string{`TasaOCuota="0.080000" Importe="8.00"`}},
+		{Name: "A shop in the border region that does not use the stimulus", Draft: issuedAt("22000", sold("S-39", taxed(items(11600)[0], iva(16)))), Files: []string{`TasaOCuota="0.160000" Importe="16.00"`}},
+		{Name: "The rate of the border elsewhere", Draft: sold("S-92", taxed(items(10800)[0], iva(8))), Refuse: "border region", Field: "items.0.tax_breakdowns.0.rate"},
+		{Name: "Public works, 5 al millar withheld", Draft: sold("S-93", work(116000, iva(16), local(5, 1, "5MILLAR"))),
+			Files: []string{`<implocal:ImpuestosLocales version="1.0" TotaldeRetenciones="5.00" TotaldeTraslados="0.00"><implocal:RetencionesLocales ImpLocRetenido="5 AL MILLAR" TasadeRetencion="0.50" Importe="5.00"/>`, ` Total="1155.00"`}, Not: []string{"TotalImpuestosRetenidos"}},
+		{Name: "Rent, the state's tax and ISR withheld", Draft: sold("S-94", work(116000, iva(16), withheldAt(10, 0, "ISR"), local(2, 0, "CEDULAR"))),
+			Files: []string{`ImpLocRetenido="CEDULAR" TasadeRetencion="2.00" Importe="20.00"`, `TotalImpuestosRetenidos="100.00"`, ` Total="1040.00"`}},
+		{Name: "A local tax that is withheld and has no name", Draft: sold("S-95", work(116000, iva(16), local(2, 0, ""))), Refuse: "must name the local tax", Field: "items.0.tax_breakdowns.1.code"},
+		{Name: "A local tax that is withheld at three decimals", Draft: sold("S-96", work(116000, iva(16), local(1125, 3, "CEDULAR"))), Refuse: "2 decimals", Field: "items.0.tax_breakdowns.1.rate"},
 		{Name: "A discount on the whole sale", Draft: sold("S-36", items(11600, -1160)...), Files: []string{` Descuento="10.00" Moneda`, `Base="90.00"`, ` Total="104.40"`}},
 		{Name: "A line that is not taxed", Draft: sold("S-37", taxed(items(5000)[0])), Files: []string{`ObjetoImp="01"`}, Not: []string{"cfdi:Impuestos"}},
 	}
@@ -138,6 +160,10 @@ func lineSituations() []situation {
 			d.Supplier.Settings["third_parties"] = map[string]any{"CACX7605101P8": map[string]any{"name": "Xochilt Casas Chávez", "regime": "612", "postal_code": "36257"}}
 		})
 	}
+	atBorder := third("S-97", "CACX7605101P8")
+	atBorder.Transaction.Items = []transaction.Item{marked(taxed(items(10800)[0], iva(8)), "TERCERO", "CACX7605101P8")}
+	atBorder.Totals, _ = transaction.Calculate(atBorder.Transaction.Items)
+	atBorder.Supplier.Settings["third_parties"] = map[string]any{"CACX7605101P8": map[string]any{"name": "Xochilt Casas Chávez", "regime": "612", "postal_code": "22000"}}
 	return []situation{
 		{Name: "Beer for a company that asks for the IEPS", Draft: sold("S-80", taxed(items(14674)[0], ieps(265, 1), iva(16))),
 			Files: []string{`Importe="100.00" ObjetoImp="02"`, `Base="100.00" Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.265000" Importe="26.50"`, `Base="126.50" Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.160000" Importe="20.24"`, ` Total="146.74"`}},
@@ -153,6 +179,7 @@ func lineSituations() []situation {
 		{Name: "A house is let", Draft: sold("S-86", marked(work(100000, tax(percent(0, 0), transaction.VAT, transaction.TaxExempt)), "PREDIAL", "15956011002")), Files: []string{`<cfdi:CuentaPredial Numero="15956011002"/>`}},
 		{Name: "Imported goods sold at first hand", Draft: sold("S-87", marked(items(116000)[0], "PEDIMENTO", "154830090001234")), Files: []string{`<cfdi:InformacionAduanera NumeroPedimento="15  48  3009  0001234"/>`}},
 		{Name: "A marketplace sells for a shop", Draft: third("S-88", "CACX7605101P8"), Files: []string{`<cfdi:ACuentaTerceros RfcACuentaTerceros="CACX7605101P8" NombreACuentaTerceros="XOCHILT CASAS CHÁVEZ" RegimenFiscalACuentaTerceros="612" DomicilioFiscalACuentaTerceros="36257"/>`}},
+		{Name: "A marketplace elsewhere sells for a shop at the border", Draft: atBorder, Files: []string{`TasaOCuota="0.080000" Importe="8.00"`, `DomicilioFiscalACuentaTerceros="22000"`}},
 		{Name: "A marketplace sells for somebody unknown", Draft: third("S-89", "H&E951128469"), Refuse: "settings.third_parties", Field: "items.0.classification.0.code"},
 		{Name: "Something is given away with a sale", Draft: sold("S-90", given...), Files: []string{` Descuento="50.00" ObjetoImp="04"`, ` Total="116.00"`}},
 		{Name: "A line with a price of nothing", Draft: sold("S-91", free...), Refuse: "discount of 100 %", Field: "items.1.unit_price"},

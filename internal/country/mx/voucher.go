@@ -54,7 +54,8 @@ func (p *plan) global() bool {
 func (p *plan) voucher() *xmltree.Element {
 	s := p.book.addUp()
 	d := p.book.decimals
-	n := root(len(s.locals) > 0)
+	local := len(s.locals)+len(s.localRetentions) > 0
+	n := root(local)
 	n.Set("Serie", p.serie)
 	n.Set("Folio", p.folio)
 	n.Set("Fecha", p.at.Format(satwire.LocalTime))
@@ -95,7 +96,7 @@ func (p *plan) voucher() *xmltree.Element {
 	if len(s.transfers)+len(s.retentions) > 0 {
 		n.Add(p.taxes(&s))
 	}
-	if len(s.locals) > 0 {
+	if local {
 		n.Add(xmltree.New("cfdi:Complemento")).Add(p.locals(&s))
 	}
 	return n

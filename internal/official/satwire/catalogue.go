@@ -6,9 +6,7 @@ import "strings"
 const ZoneCentre = "America/Mexico_City"
 
 // Zone names the time zone of a postal code: the one in which Fecha is written
-// (Anexo 20, Fecha: "hora local donde se expide"). Where one prefix has two
-// zones the one that is earlier stands, because a Fecha in the future is
-// refused and one an hour ago is not.
+// (Anexo 20, Fecha: "hora local donde se expide").
 func Zone(postalCode string) string {
 	name := ZoneCentre
 	if len(postalCode) == 5 {
@@ -21,35 +19,14 @@ func Zone(postalCode string) string {
 			name = "America/Hermosillo"
 		case "77":
 			name = "America/Cancun"
-		case "31", "33":
+		case "31", "32", "33":
 			name = "America/Chihuahua"
-		case "32":
-			name = "America/Ciudad_Juarez"
 		}
 		if zone := borderZone(postalCode); zone != "" {
 			name = zone
 		}
 	}
 	return name
-}
-
-// borderZone is the zone of the municipalities on the border that keep summer
-// time with the United States, and of the others that differ from their state
-// (Ley de los Husos Horarios en los Estados Unidos Mexicanos, 2022, articles 3
-// to 5); "" elsewhere. Where a prefix of postal codes has both, it is left out:
-// see Zone.
-func borderZone(postalCode string) string {
-	switch prefix := postalCode[:3]; {
-	case prefix == "873", prefix == "874", prefix == "875", prefix[:2] == "88": // Matamoros, Valle Hermoso; Nuevo Laredo to Río Bravo
-		return "America/Matamoros"
-	case prefix == "260", prefix == "262": // Piedras Negras, Acuña
-		return "America/Matamoros"
-	case postalCode >= "32880" && postalCode <= "32899": // Ojinaga, among the codes of Juárez
-		return "America/Ojinaga"
-	case postalCode >= "63726" && postalCode <= "63739": // Bahía de Banderas, in Nayarit
-		return "America/Bahia_Banderas"
-	}
-	return ""
 }
 
 // Zones lists the time zones that Zone can name.
