@@ -3,11 +3,16 @@ SHELL := /bin/bash
 export CGO_ENABLED ?= 0
 SCHEMAS ?= $(abspath ../shared/schemas)
 GO ?= go
+# Packages in which goroutines meet are tested with the race detector. It makes everything else several times as slow
+# and finds nothing there: plain functions, and tests that start the program itself. Of the latter, those that load the
+# running program are repeated under it.
+PLAIN := ^tributary(/docs/.*|/packaging/.*|/cmd/.*|/internal/(bench|console|doctor|site|strictjson|web|(country|document)/.*|(official|transaction|xmltree)(/.*)?))?$$
 # SQLite is C translated to Go and keeps its memory outside Go's heap, where the race detector does not look:
 # instrumented it made tests four times as slow. Its Go driver and everything of ours is instrumented.
-RACE := -race -tags=killpoints $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
+RACE := -race $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
+TEST := TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_TEST_OIDC=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} $(GO) test -tags=killpoints -vet=off -timeout 60m
 
-.PHONY: help run test long check bench bodies conformance crash ha hostile nodes soak simulate fuzz release setup
+.PHONY: help run test long check bench bodies conformance crash ha hostile nodes pages race soak simulate fuzz release setup
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,16 +24,23 @@ setup: ## install what the tests need (PostgreSQL server binaries and small tool
 	@scripts/setup
 
 check: ## formatting, vet, staticcheck, unchecked errors
-	@GOFLAGS="$(RACE)" scripts/check
+	@scripts/check
 
-test: setup check ## everything, on SQLite and PostgreSQL, with the race detector; short forms of what make long does
-	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_TEST_OIDC=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} CGO_ENABLED=1 \
-		$(GO) test $(RACE) -vet=off -timeout 60m ./...
-	CGO_ENABLED=0 TRIBUTARY_SIM_SEEDS=200 $(GO) test -tags killpoints -vet=off -count=1 -timeout 60m -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
-	CGO_ENABLED=0 TRIBUTARY_HANDLED_BODIES=100000 $(GO) test -tags killpoints -vet=off -count=1 -timeout 60m -run '^TestMutatedBodiesAreJudgedInProcess$$' ./internal/server
-	CGO_ENABLED=0 GOFLAGS=-tags=killpoints scripts/fuzz quick
+test: setup check ## everything, on SQLite and PostgreSQL; short forms of what make long does
+	$(TEST) $$($(GO) list ./... | grep -E '$(PLAIN)')
+	CGO_ENABLED=1 $(TEST) $(RACE) $$($(GO) list ./... | grep -vE '$(PLAIN)')
+	CGO_ENABLED=1 $(TEST) $(RACE) -run '^(TestSoak|TestARunningProgramSignsAsTheClientIsConfigured)$$' ./cmd/tributary
+	TRIBUTARY_SIM_SEEDS=200 $(TEST) -count=1 -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
+	TRIBUTARY_HANDLED_BODIES=100000 $(TEST) -count=1 -run '^TestMutatedBodiesAreJudgedInProcess$$' ./internal/server
+	GOFLAGS=-tags=killpoints scripts/fuzz quick
 
-long: simulate crash soak fuzz ## what is long by nature: 10,000 seeds, 200 kills per engine, ten minutes of half load, fuzzing led by coverage
+race: setup ## everything under the race detector
+	CGO_ENABLED=1 $(TEST) $(RACE) -timeout 4h ./...
+
+pages: setup ## every page of console and documentation, in light and dark, wide and narrow, read by axe
+	TRIBUTARY_PAGES=all $(TEST) -count=1 -run Browser\|OperatorsDay ./internal/console
+
+long: simulate crash soak fuzz race pages ## what is long by nature: 10,000 seeds, 200 kills per engine, ten minutes of half load, fuzzing led by coverage, all under the race detector, all pages
 
 bench: setup ## the benchmarks of the packages, one run each
 	TRIBUTARY_TEST_POSTGRES=required $(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup

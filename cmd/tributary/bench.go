@@ -13,6 +13,7 @@ type benchCommand struct {
 	JSON     bool   `help:"Print one JSON object on standard output and nothing else there." name:"json"`
 	Compare  string `help:"Show the change against an earlier --json output." placeholder:"FILE"`
 	Plot     string `help:"Draw the figures." placeholder:"FILE.svg"`
+	Quick    bool   `help:"A fraction of the load: shows that everything works, its figures say little."`
 	Nodes    int    `help:"Measure instead how many times as much this many processes settle on one PostgreSQL as one does, with an authority that takes its time." placeholder:"N"`
 }
 
@@ -23,5 +24,5 @@ func (b *benchCommand) Run(c *command) error {
 	if err != nil {
 		return fmt.Errorf("find the program's own file: %w", err)
 	}
-	return bench.Run(c.ctx, bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot, Nodes: b.Nodes, Program: program, Out: c.out, Err: c.err})
+	return bench.Run(c.ctx, bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot, Quick: b.Quick, Nodes: b.Nodes, Program: program, Out: c.out, Err: c.err})
 }

@@ -176,13 +176,13 @@ func (a *Alerts) Forget(ctx context.Context, before time.Time) (int, error) {
 	return a.db.Trim(ctx, db.Trim{Table: "alerts", Key: "alert_id", By: "last_at", Before: at, Where: "acknowledged_at IS NOT NULL AND acknowledged_at < $1", Args: []any{at}})
 }
 
-// clip is [db.Clip] with a mark where something was cut off.
+// clip is [fault.Clip] with a mark where something was cut off.
 func clip(text string, bytesMax int) string {
 	const mark = "…"
 	if len(text) <= bytesMax {
-		return db.Clip(text, bytesMax)
+		return fault.Clip(text, bytesMax)
 	}
-	return db.Clip(text, bytesMax-len(mark)) + mark
+	return fault.Clip(text, bytesMax-len(mark)) + mark
 }
 
 func newID() string {

@@ -27,7 +27,7 @@ type Config struct {
 	JSON     bool
 	Compare  string
 	Plot     string
-	Quick    bool   // tests: a fraction of the load, to see that everything works
+	Quick    bool   // a fraction of the load, to see that everything works
 	Nodes    int    // 0: one process; else so many of Program against one PostgreSQL, and nothing else is measured
 	Program  string // the program's own binary
 	Out, Err io.Writer

@@ -30,6 +30,7 @@ const (
 	nodeSlots  = 8
 	nodeDelay  = 50 * time.Millisecond
 	nodeSales  = 960 // six seconds of one node
+	nodeQuick  = 160
 	nodeConns  = 32
 	nodeEnding = 20 * time.Second
 )
@@ -57,7 +58,10 @@ func (r *run) nodes(ctx context.Context) error {
 }
 
 func (r *run) scaleOut(ctx context.Context, s *subject, at *place) error {
-	sales := r.scale(nodeSales)
+	sales := nodeSales
+	if r.cfg.Quick {
+		sales = nodeQuick // fewer would not keep the slots of two nodes busy
+	}
 	fmt.Fprintf(r.cfg.Err, "onboarding %d suppliers …\n", sales)
 	suppliers, err := s.AddSuppliers(ctx, sales) // one sale each, so that no two can share a call
 	if err != nil {

@@ -29,7 +29,7 @@ func (b *batch) poll(ctx context.Context) error {
 		call, cancel := b.callContext(ctx)
 		began := b.db.Now()
 		r, err := b.channel.Poll(call, o.filing, o.receipt, b.creds)
-		r, err = boundedReceipt(r), boundedError(err)
+		r, err = r.Bounded(), country.BoundedError(err)
 		cancel()
 		b.record(exchange{verb: "poll", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err, traffic: country.TrafficOf(call)})
 		switch {
@@ -202,7 +202,7 @@ func (b *batch) find(ctx context.Context, o *operation) (r country.Receipt, err 
 	defer cancel()
 	began := b.db.Now()
 	r, err = b.channel.Find(call, o.filing, b.creds)
-	r, err = boundedReceipt(r), boundedError(err)
+	r, err = r.Bounded(), country.BoundedError(err)
 	b.record(exchange{verb: "find", at: began, ops: []*operation{o}, receipts: []country.Receipt{r}, err: err, traffic: country.TrafficOf(call)})
 	return r, err
 }

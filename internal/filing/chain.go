@@ -105,7 +105,7 @@ func (b *batch) askHead(ctx context.Context, keeper country.ChainKeeper, refused
 	defer cancel()
 	began := b.db.Now()
 	head, err := Head(call, keeper, b.supplier, b.creds)
-	err = boundedError(err)
+	err = country.BoundedError(err)
 	b.record(exchange{verb: "head", at: began, ops: refused, err: err, traffic: country.TrafficOf(call)})
 	return head, errors.Join(err, b.storeEvidence(ctx))
 }

@@ -119,7 +119,7 @@ func (l *listener) ask(ctx context.Context) (said country.Receipt, wait time.Tim
 	defer cancel()
 	err = safely("ask for news", func() (err error) {
 		said, err = channel.Poll(call, l.filing, l.last, creds)
-		said, err = boundedReceipt(said), boundedError(err)
+		said, err = said.Bounded(), country.BoundedError(err)
 		return err
 	})
 	return said, time.Time{}, err

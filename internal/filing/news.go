@@ -14,6 +14,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/fault"
 	"tributary/internal/webhook"
 )
 
@@ -110,7 +111,7 @@ func (s *Service) kept(n country.News) country.News {
 	if !slices.Contains([]country.Severity{country.Info, country.Caution, country.Problem}, n.Severity) {
 		n.Severity = country.Info
 	}
-	n.Code, n.Name, n.Message = db.Clip(n.Code, newsTextMax), db.Clip(n.Name, newsTextMax), db.Clip(n.Message, newsMessageMax)
+	n.Code, n.Name, n.Message = fault.Clip(n.Code, newsTextMax), fault.Clip(n.Name, newsTextMax), fault.Clip(n.Message, newsMessageMax)
 	return n
 }
 
@@ -294,7 +295,7 @@ func (s *Service) tell(tx *db.Tx, o named, m country.Message) error {
 	if m.Receipt.Outcome != country.Accepted && m.Receipt.Outcome != country.Rejected {
 		return nil
 	}
-	key, fresh := db.Clip(cmp.Or(m.Key, string(m.Receipt.Outcome)), newsKeyMax), false
+	key, fresh := fault.Clip(cmp.Or(m.Key, string(m.Receipt.Outcome)), newsKeyMax), false
 	row := []any{o.id, key, encodeReceipt(m.Receipt), m.Receipt.Document, m.Raw, db.Micros(tx.Now())}
 	err := tx.InsertReturning(db.Insert{Table: "told", Columns: "operation_id,message_key,receipt,document,raw,at",
 		Suffix: "ON CONFLICT (operation_id, message_key) DO NOTHING RETURNING message_key"}, [][]any{row}, func(*db.Rows) error { fresh = true; return nil })
@@ -397,7 +398,7 @@ func (v *visit) loadTold(r db.Reader, byID map[string]*operation, ids []string) 
 			return fmt.Errorf("read a decision on %s: %w", id, err)
 		}
 		said.Document, said.Raw = document, raw
-		said = boundedReceipt(said)
+		said = said.Bounded()
 		byID[id].word = &said
 		return nil
 	})

@@ -31,8 +31,12 @@ func (b *batch) send(ctx context.Context) error {
 	}
 	call, cancel := b.callContext(ctx)
 	began, wall := b.db.Now(), time.Now()
-	receipts, err := bounded(b.channel.Send(call, filings, b.creds))
+	receipts, err := b.channel.Send(call, filings, b.creds)
 	cancel()
+	err = country.BoundedError(err)
+	for i := range receipts {
+		receipts[i] = receipts[i].Bounded()
+	}
 	b.reached(killpoint.Answered, b.lease.ID)
 	if err == nil && len(receipts) != len(ops) {
 		err = fmt.Errorf("%d receipts for %d filings", len(receipts), len(ops))

@@ -198,7 +198,7 @@ func (i *Inbox) keepFailure(tx *db.Tx, lease *db.Lease[mailbox], got looked) err
 		m.failingSince = now
 	}
 	m.failures++
-	problem := db.Clip(got.err.Error(), problemMax)
+	problem := fault.Clip(got.err.Error(), problemMax)
 	err := tx.Exec("UPDATE inbox_mailboxes SET failures = $1, failing_since = $2, problem = $3, looked_at = $4 WHERE mailbox = $5",
 		m.failures, db.Micros(m.failingSince), problem, db.Micros(now), lease.ID)
 	if err != nil {

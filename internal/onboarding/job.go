@@ -317,7 +317,7 @@ func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (fault
 	state, digest := newState()
 	faults = c.guarded(job, "enrolling", func() []fault.Fault {
 		done = e.pack.Enrol(ctx, country.Enrolment{At: at, Supplier: e.supplier, Credentials: e.credentials, State: state, Grant: e.grant})
-		return done.Faults
+		return country.BoundedFaults(done.Faults)
 	})
 	if faults = errorsOnly(faults); len(faults) == 0 && done.Visit != "" {
 		e.visit, e.state = done.Visit, digest

@@ -110,7 +110,7 @@ func (o *Operators) Do(ctx context.Context, by account.Actor, a Act, fn func(con
 	after, err := fn(ctx)
 	outcome := ""
 	if err != nil {
-		outcome = db.Clip(err.Error(), stateMax)
+		outcome = fault.Clip(err.Error(), stateMax)
 	} else if after != nil {
 		a.After = after
 	}
@@ -146,7 +146,7 @@ func (o *Operators) recordIn(tx *db.Tx, by account.Actor, a Act, outcome string)
 	}
 	e := Entry{
 		At: db.FromMicros(db.Micros(tx.Now())), Actor: account.Actor{Name: clip(by.Name), IP: clip(by.IP)}, Action: clip(a.Action), Subject: clip(a.Subject),
-		ClientID: clip(a.ClientID), Before: before, After: after, Outcome: db.Clip(outcome, stateMax),
+		ClientID: clip(a.ClientID), Before: before, After: after, Outcome: fault.Clip(outcome, stateMax),
 	}
 	if err := tx.Row(headSQL).Scan(&e.Seq, &e.prev); err != nil {
 		return fmt.Errorf("read the head of the audit log: %w", err)
@@ -174,7 +174,7 @@ func stateText(state any) (string, error) {
 		sum := sha256.Sum256(text)
 		return fmt.Sprintf(`{"bytes":%d,"sha256":"%x"}`, len(text), sum), nil
 	}
-	return db.Clip(string(text), stateMax), nil
+	return fault.Clip(string(text), stateMax), nil
 }
 
 // AuditFilter narrows the log. Zero members do not narrow.

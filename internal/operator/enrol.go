@@ -151,7 +151,7 @@ func (o *Operators) examinePasskey(name string, e Enrolment, challenge []byte) (
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "The passkey was not accepted: %s.", err)
 	}
-	label := db.Clip(e.Label, labelMax)
+	label := fault.Clip(e.Label, labelMax)
 	if label == "" {
 		label = "passkey"
 	}

@@ -307,4 +307,4 @@ func newID() string {
 }
 
 // clip makes a text from outside fit for a column.
-func clip(text string) string { return db.Clip(text, agentMax) }
+func clip(text string) string { return fault.Clip(text, agentMax) }

@@ -44,6 +44,7 @@ func (s *Recovery) Annul(ctx context.Context, operationID string, why country.An
 		return country.Annulled{}, fmt.Errorf("record the annulment: %w", err)
 	}
 	said, err := annuller.Annul(ctx, of.Filing, why, credentials)
+	said, err = said.Bounded(), country.BoundedError(err)
 	if err != nil {
 		return said, fmt.Errorf("ask the authority to annul the report of %s: %w", operationID, err)
 	}
