@@ -267,7 +267,7 @@ func TestEverydaySituations(t *testing.T) {
 	o := open(t, patient(0, 100))
 	packtest.Bench{
 		Pack: es.Pack(), Page: "../../../docs/countries/es.md", Channel: o.channel, Reads: reads, Strict: true,
-		Send: func(_ testing.TB, f country.Filing) country.Receipt { return o.send(f)[0] },
+		Send: func(_ *testing.T, f country.Filing) country.Receipt { return o.send(f)[0] },
 	}.Try(t, situations())
 }
 

@@ -22,6 +22,7 @@ func (c *checker) checks() []country.Check {
 		{Reads: parties, Find: customer},
 		{Reads: []string{"reason"}, Kind: transaction.Adjustment, Find: reasons},
 		{Reads: lines, Find: c.taxes},
+		{Reads: []string{"transaction_date", "delivery_date", "reason"}, Find: late},
 		{Reads: append(lines, "items", "issuer", "transaction_number"), Amounts: true, Find: c.document},
 	}
 }
@@ -71,6 +72,7 @@ func (c *checker) taxes(in country.Case) []fault.Fault {
 				found = append(found, fault.At(at+".code", fault.FieldNotValid, "of a withholding must be CausalePagamento (A, O, …), or TipoRitenuta before it: RT01:A"))
 			}
 		}
+		found = append(found, placed(i, &t.Items[i])...)
 		if f, ok := intentFlaw(i, &t.Items[i]); ok {
 			found = append(found, f)
 		}
@@ -79,8 +81,15 @@ func (c *checker) taxes(in country.Case) []fault.Fault {
 		return found // a correction that names no buyer has the original's: see Prepare
 	}
 	s := supply{buyer: identify(t.Customer), day: t.Date}
+	if k, known := docKindOf(strings.ToUpper(t.Reason)); known {
+		s.bought = k.side != selling
+	}
 	return exemptions(t.Items, classify(c.facts, in), s)
 }
+
+// intentForm is the protocol of a declaration of intent (provvedimento AdE
+// 293390/2021, 4.1).
+var intentForm = regexp.MustCompile(`^[0-9]{17}[-/][0-9]{6}$`)
 
 // intentFlaw finds a line of N3.5 without a declaration of intent, or one that
 // cannot be written.
@@ -90,8 +99,11 @@ func intentFlaw(i int, item *transaction.Item) (fault.Fault, bool) {
 		needed = strings.EqualFold(item.Taxes[j].Code, "N3.5")
 	}
 	at := fmt.Sprintf("items.%d.classification", i)
-	if _, err := time.Parse(time.DateOnly, intent.date); intent.date != "" && err != nil {
-		return fault.At(at, fault.FieldNotValid, "of scheme INTENTO must be PROTOCOL-PROGRESSIVE@YYYY-MM-DD"), true
+	switch _, err := time.Parse(time.DateOnly, intent.date); {
+	case intent.id != "" && (err != nil || !intentForm.MatchString(intent.id)):
+		return fault.At(at, fault.FieldNotValid, "of scheme INTENTO must be PROTOCOL-PROGRESSIVE@YYYY-MM-DD: 17 digits, 6 digits, and the day of the receipt"), true
+	case intent.id != "" && !needed:
+		return fault.At(at, fault.ValidationMatchInvalid, "of scheme INTENTO stands on lines of N3.5 only"), true
 	}
 	if needed && intent.id == "" {
 		return fault.At(at, fault.FieldRequired, "must name the declaration of intent of N3.5: scheme INTENTO, code PROTOCOL-PROGRESSIVE@YYYY-MM-DD (00477)"), true

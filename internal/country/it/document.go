@@ -3,6 +3,7 @@ package it
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ type invoice struct {
 	original related
 
 	lines    []line
+	items    []transaction.Item // what the lines are of, with types
+	day      time.Time          // of the transaction
 	groups   []group
 	payments []payment
 	due      string
@@ -74,6 +77,7 @@ type line struct {
 	due      string
 	held     bool
 	intent   related // declaration of intent: protocol and day
+	fund     fund    // it is a contribution, not a line
 	contin   bool    // services to a business of the Union: INVCONT
 }
 
@@ -104,15 +108,13 @@ func compose(in *country.Draft, f country.Facts) *invoice {
 	d.parties(in, t)
 	d.header(in, t)
 	items := classify(f, country.Case{Transaction: t, Totals: in.Totals, Now: in.Now})
-	s := supply{buyer: d.buyer, day: t.Date, flat: d.regime == "RF19" || d.regime == "RF02"}
-	if d.kind.side != selling {
-		s.buyer = d.seller
-	}
-	d.lines = make([]line, len(items))
+	s := supply{buyer: d.buyer, day: t.Date, flat: d.flat(), bought: d.kind.side != selling}
+	d.items, d.day, d.lines = items, t.Date, make([]line, len(items))
 	for i := range items {
 		s.services = country.IsServices(items, i)
 		d.lines[i] = d.line(in, i, &items[i], s)
 	}
+	d.viaSanMarino()
 	d.settle(in, items)
 	d.pay(in, t)
 	return d
@@ -162,6 +164,16 @@ func (d *invoice) parties(in *country.Draft, t *transaction.Transaction) {
 		d.issuer = "CC"
 	case !issuer.same(d.seller):
 		d.third, d.issuer = &issuer, "TZ"
+	}
+}
+
+// viaSanMarino sends what an operator of San Marino buys without Italian VAT to
+// the tax office there, which refuses documents that name no operator (DM
+// 21/6/2021; provvedimento AdE 211273/2021).
+func (d *invoice) viaSanMarino() {
+	if d.recipient == sdiwire.ForeignAddress && d.buyer.country == sanMarino && d.buyer.registered() &&
+		slices.ContainsFunc(d.lines, func(l line) bool { return l.natura == "N3.3" || l.natura == "N2.1" }) {
+		d.recipient = sdiwire.SanMarinoAddress
 	}
 }
 
@@ -238,6 +250,7 @@ func (d *invoice) say(text string) {
 func (d *invoice) line(in *country.Draft, i int, item *transaction.Item, s supply) line {
 	amounts := in.Totals.Lines[i]
 	l := line{item: item, text: describe(item), quantity: item.Quantity, total: d.sign * amounts.Net}
+	l.fund, _ = fundOf(item)
 	if l.quantity.IsZero() {
 		l.quantity = num.MakeAmount(1, 0)
 	}
@@ -266,7 +279,7 @@ func (d *invoice) line(in *country.Draft, i int, item *transaction.Item, s suppl
 		return l
 	}
 	var flaw string
-	if l.natura, flaw = untaxed(tax, s); flaw != "" {
+	if l.natura, flaw = s.natura(tax); flaw != "" {
 		d.flaws = append(d.flaws, fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.type", i, j), fault.ValidationMatchInvalid, "%s: %s", tax.Type, flaw))
 	}
 	l.contin = tax.Type == transaction.TaxReverse && l.natura == "N2.1"
@@ -300,38 +313,8 @@ func dueOf(code, setting string) string {
 const schemeIntent = "INTENTO"
 
 func intentOf(item *transaction.Item) related {
-	for _, c := range item.Classifications {
-		if strings.EqualFold(c.Scheme, schemeIntent) {
-			protocol, day, _ := strings.Cut(c.Code, "@")
-			return related{id: latin(protocol, 60), date: strings.TrimSpace(day)}
-		}
-	}
-	return related{}
-}
-
-// withhold adds to what the buyer keeps back. A code is CausalePagamento, or
-// TipoRitenuta and CausalePagamento with a colon between them.
-func (d *invoice) withhold(in *country.Draft, tax *transaction.Tax, amount int64) {
-	kind, reason, both := strings.Cut(strings.ToUpper(tax.Code), ":")
-	if !both {
-		kind, reason = "", kind
-	}
-	if kind == "" {
-		kind = "RT02"
-		if in.Supplier.Type == transaction.Individual {
-			kind = "RT01"
-		}
-	}
-	if reason == "" {
-		reason = "A"
-	}
-	for i := range d.held {
-		if w := &d.held[i]; w.kind == kind && w.reason == reason && w.rate.Compare(tax.Rate) == 0 {
-			w.amount += amount
-			return
-		}
-	}
-	d.held = append(d.held, withholding{kind: kind, reason: reason, rate: tax.Rate, amount: amount})
+	protocol, day, _ := strings.Cut(named(item, schemeIntent), "@")
+	return related{id: latin(protocol, 60), date: strings.TrimSpace(day)}
 }
 
 // settle sums lines by group and computes the tax of each group on its sum, as

@@ -60,11 +60,11 @@ func (d *invoice) printed(in country.Issue) []string {
 		texts = append(texts, "L'originale è a disposizione del cliente nell'area riservata del sito dell'Agenzia delle Entrate")
 	}
 	for _, g := range d.groups {
-		switch n, known := naturaOf(g.natura); {
-		case known:
-			texts = append(texts, n.code+": "+n.law)
-		case g.due == dueByBuyer:
-			texts = append(texts, "Scissione dei pagamenti ex art. 17-ter DPR 633/72")
+		switch law := d.lawOf(g); {
+		case g.natura != "":
+			texts = append(texts, g.natura+": "+law)
+		case law != "":
+			texts = append(texts, law)
 		case g.due == dueOnPayment:
 			texts = append(texts, "IVA a esigibilità differita")
 		}
@@ -74,9 +74,6 @@ func (d *invoice) printed(in country.Issue) []string {
 	}
 	for _, h := range d.held {
 		texts = append(texts, fmt.Sprintf("Ritenuta %s %s %%, causale %s: %s EUR", h.kind, percent(h.rate), h.reason, euros(h.amount)))
-	}
-	if d.regime == "RF19" {
-		texts = append(texts, "Operazione in regime forfettario ex art. 1 commi 54-89 L. 190/2014")
 	}
 	if d.original.id != "" {
 		texts = append(texts, "Rif. fattura "+d.original.id+" del "+d.original.date)

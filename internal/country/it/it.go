@@ -44,7 +44,12 @@ const (
 	settingIBAN        = "iban"
 )
 
-const regimeDefault = "RF01"
+// Values of RegimeFiscale that decide something.
+const (
+	regimeDefault = "RF01"
+	regimeMinimal = "RF02" // contribuenti minimi
+	regimeFlat    = "RF19" // regime forfettario
+)
 
 // Pack is Italy.
 func Pack() country.Pack {
@@ -196,10 +201,11 @@ func regimes() []string {
 func derivations() []string {
 	return append([]string{
 		"A tax entry of rate 0 without a type gets the type of its code: N1 ZERO, N2.1, N2.2 and N7 OUTSIDE, N3.2 INTRA_EU, the other N3 EXPORT, N4 and N5 EXEMPT, N6 REVERSE.",
-		"Natura is the code, else follows from the type: EXEMPT N4, INTRA_EU N3.2, EXPORT N3.1, REVERSE N6.9 in Italy and N2.1 for services to a business of the Union, OUTSIDE N2.1 abroad and N2.2 in Italy, ZERO N1; lines of a flat-rate seller (RF02, RF19) are N2.2.",
+		"Natura is the code, else follows from the type: EXEMPT N4, INTRA_EU N3.2, EXPORT N3.3 to San Marino and N3.1 elsewhere, REVERSE N6.9 for a business in Italy and N2.1 for services to one of the Union, OUTSIDE N2.1 abroad and N2.2 in Italy, ZERO N1; a flat-rate seller (RF02, RF19) has N2.2 instead of N3.2, N4 and N6.9.",
+		"A line classified CASSA is a contribution to a professional fund (DatiCassaPrevidenziale), not a line; DDT names its transport document.",
 		"TipoDocumento is the reason, else TD01 for a sale, TD04 for a credit and an adjustment that lowers, TD05 for one that adds.",
 		"With reason TD16 to TD20, TD22, TD23, TD28 and TD29 the company is the buyer and the customer of the transaction the seller; with TD21 and TD27 it is both.",
-		"CodiceDestinatario is the customer's electronic address IT:SDI, else XXXXXXX for a buyer abroad, else 0000000, with PECDestinatario where the address is IT:PEC.",
+		"CodiceDestinatario is the customer's electronic address IT:SDI, else 2R4GTO8 for what an operator of San Marino buys without Italian VAT, else XXXXXXX for a buyer abroad, else 0000000, with PECDestinatario where the address is IT:PEC.",
 		"Tax is computed on the sum of each rate; what that differs from total_amount is Arrotondamento and rounding_amount.",
 		"An issuer with the customer's tax number is SoggettoEmittente CC, another TZ.",
 	}, country.DerivationRules()...)

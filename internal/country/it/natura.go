@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/invopop/gobl/cal"
-	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
@@ -57,6 +53,22 @@ func naturaOf(code string) (natura, bool) {
 		}
 	}
 	return natura{}, false
+}
+
+// lawOf is RiferimentoNormativo of a sum: what frees it of tax, or who pays it.
+func (d *invoice) lawOf(g group) string {
+	n, known := naturaOf(g.natura)
+	switch {
+	case n.code == "N2.2" && d.regime == regimeFlat:
+		return "Regime forfettario ex art. 1 commi 54-89 L. 190/2014"
+	case n.code == "N2.2" && d.regime == regimeMinimal:
+		return "Regime di vantaggio ex art. 27 c. 1 e 2 DL 98/2011"
+	case known:
+		return n.law
+	case g.due == dueByBuyer:
+		return "Scissione dei pagamenti ex art. 17-ter DPR 633/72"
+	}
+	return ""
 }
 
 // When VAT is due, a code of taxed entries.
@@ -112,81 +124,6 @@ func vatOf(item *transaction.Item) int {
 	return at
 }
 
-// supply is what decides the Natura of a line without tax.
-type supply struct {
-	buyer    party
-	day      time.Time
-	services bool
-	flat     bool // the seller charges no VAT at all (RF02, RF19)
-}
-
-func (s supply) inUnion() bool {
-	return s.buyer.nation != home && l10n.Union(l10n.EU).HasMemberOn(cal.DateOf(s.day.UTC()), l10n.Code(s.buyer.nation))
-}
-
-// untaxed is the Natura of an entry of rate zero, and for the client why there
-// is none. Its code wins; then the type decides:
-//
-//	EXEMPT    N4, of a flat-rate seller N2.2
-//	INTRA_EU  N3.2 with a VAT number of another member state; goods
-//	EXPORT    N3.1 outside of the Union; goods
-//	REVERSE   N6.9 in Italy; N2.1 for services to a business of the Union
-//	OUTSIDE   N2.1 for a buyer abroad, else N2.2
-//	ZERO      N1
-//
-// Sources: DPR 633/72, articles 7–10, 15, 17, 74; DL 331/93, article 41.
-func untaxed(tax transaction.Tax, s supply) (code, flaw string) {
-	if n, known := naturaOf(tax.Code); known {
-		return n.code, s.fits(n)
-	}
-	if s.flat {
-		return "N2.2", ""
-	}
-	switch tax.Type {
-	case transaction.TaxExempt:
-		return "N4", ""
-	case transaction.TaxIntraEU:
-		n, _ := naturaOf("N3.2")
-		return n.code, s.fits(n)
-	case transaction.TaxExport:
-		n, _ := naturaOf("N3.1")
-		return n.code, s.fits(n)
-	case transaction.TaxReverse:
-		switch {
-		case s.buyer.nation == home:
-			return "N6.9", ""
-		case s.inUnion() && s.services && s.buyer.country != "":
-			return "N2.1", ""
-		}
-		return "", "needs a buyer in Italy, or services to a business of another member state with its VAT number"
-	case transaction.TaxOutside:
-		if s.buyer.nation != home {
-			return "N2.1", ""
-		}
-		return "N2.2", ""
-	case transaction.TaxZero:
-		return "N1", ""
-	}
-	return "", "must say why there is no tax"
-}
-
-// fits says why a Natura cannot stand on a sale to this buyer.
-func (s supply) fits(n natura) string {
-	switch {
-	case n.code == "N3.2" && (!s.inUnion() || s.buyer.country == "" || s.buyer.country == home):
-		return "needs a buyer in another member state with its VAT number (N3.2, art. 41 DL 331/93)"
-	case n.code == "N3.2" && s.services:
-		return "is for goods: services to a business of another member state are REVERSE (N2.1)"
-	case n.code == "N3.1" && s.services:
-		return "is for goods: services that are taxed abroad are OUTSIDE (N2.1)"
-	case n.code == "N3.1" && (s.buyer.nation == home || s.inUnion()):
-		return "needs a buyer outside of the Union (N3.1, art. 8); triangular and assimilated sales have codes of their own"
-	case n.kind == transaction.TaxReverse && s.buyer.nation != home:
-		return "needs a buyer in Italy (N6, art. 17)"
-	}
-	return ""
-}
-
 // exemptions checks the lines of a document whose items are typed; sent are the
 // items as they came.
 func exemptions(sent, typed []transaction.Item, s supply) []fault.Fault {
@@ -203,7 +140,7 @@ func exemptions(sent, typed []transaction.Item, s supply) []fault.Fault {
 			}
 			continue
 		}
-		if sent[i].Taxes[j].Type == "" && sent[i].Taxes[j].Code == "" && s.buyer.nation == home {
+		if sent[i].Taxes[j].Type == "" && sent[i].Taxes[j].Code == "" && (s.bought || s.buyer.nation == home) {
 			found = append(found, fault.At(at+".type", fault.FieldRequired,
 				"must say why there is no tax: EXEMPT (N4), OUTSIDE (N2.2), REVERSE (N6.9), ZERO (N1), or a code N1 to N7 (00400)"))
 			continue
@@ -226,7 +163,7 @@ func exemption(at string, tax transaction.Tax, s supply) []fault.Fault {
 			return []fault.Fault{fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant.kind, tax.Type)}
 		}
 	}
-	if _, flaw := untaxed(tax, s); flaw != "" {
+	if _, flaw := s.natura(tax); flaw != "" {
 		return []fault.Fault{fault.At(at+".type", fault.ValidationMatchInvalid, "%s: %s", tax.Type, flaw)}
 	}
 	return nil

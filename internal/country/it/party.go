@@ -26,6 +26,9 @@ const (
 	noPostalCode   = "00000"
 )
 
+// personCodeLength is that of a person's codice fiscale.
+const personCodeLength = 16
+
 // party is a seller or a buyer as FatturaPA names it.
 type party struct {
 	country, id string // IdFiscaleIVA; empty: none
@@ -114,6 +117,9 @@ func (p *party) italian(text string) {
 
 func (p *party) foreign(where, text string) {
 	p.country, p.id = where, bare(text)
+	if where == sanMarino { // IdPaese is said apart, as in the prefix of a VAT number
+		p.id = strings.TrimPrefix(p.id, sanMarino)
+	}
 	if state, rest, ok := taxid.Check(where, text).VIES(); ok {
 		p.country, p.id = state, rest
 	}
@@ -128,7 +134,7 @@ func fiscalCode(text string) bool {
 	if len(text) == 11 && digits(text) {
 		return luhn(text)
 	}
-	return len(text) == 16 && checkLetter(text) == text[15]
+	return len(text) == personCodeLength && checkLetter(text) == text[personCodeLength-1]
 }
 
 // luhn is the check of a partita IVA.
@@ -167,6 +173,12 @@ func checkLetter(text string) byte {
 		sum += n
 	}
 	return byte('A' + sum%26)
+}
+
+// registered reports whether a party has a number of its own, not one that
+// stands for none.
+func (p party) registered() bool {
+	return p.id != "" && p.id != personAbroad && p.id != businessAbroad
 }
 
 // same reports whether two parties have one VAT number.

@@ -21,7 +21,7 @@ type rule struct {
 	find func(d *invoice, say func(path, format string, args ...any))
 }
 
-// judged finds what SdI would refuse. today is that of Rome; empty: nobody asks.
+// judged finds what SdI would refuse, and what the law does not let it take. today is that of Rome; empty: nobody asks.
 func (d *invoice) judged(today string) []fault.Fault {
 	var found []fault.Fault
 	for _, r := range slices.Concat(partyRules(), kindRules(), lineRules(), groupRules(), sumRules(), []rule{{sdiwire.DateAhead, func(d *invoice, say func(string, string, ...any)) {
@@ -33,7 +33,7 @@ func (d *invoice) judged(today string) []fault.Fault {
 			found = append(found, fault.At(path, fault.FieldNotValid, format+" (%s)", append(args, r.code)...))
 		})
 	}
-	return found
+	return append(found, d.lawful()...)
 }
 
 func todayInRome(now time.Time) string {
@@ -200,6 +200,9 @@ func lineRules() []rule {
 			}
 		})},
 		{sdiwire.LineTotalWrong, each(func(l *line, at string, say func(string, string, ...any)) {
+			if l.fund.kind != "" {
+				return // it has no price
+			}
 			price := l.price.rat()
 			if l.discount != nil {
 				price.Sub(price, l.discount.rat())

@@ -30,11 +30,15 @@ func (d *invoice) write() []byte {
 	w.Start("FatturaElettronicaBody")
 	d.writeGeneral(w)
 	w.Start("DatiBeniServizi")
+	at := 0
 	for i := range d.lines {
-		d.lines[i].write(w, i+1)
+		if l := &d.lines[i]; l.fund.kind == "" {
+			at++
+			l.write(w, at)
+		}
 	}
 	for i := range d.groups {
-		d.groups[i].write(w)
+		d.groups[i].write(w, d.lawOf(d.groups[i]))
 	}
 	w.End()
 	d.writePayments(w)
@@ -138,6 +142,11 @@ func (d *invoice) writeGeneral(w *xmltree.Writer) {
 		w.Leaf("ImportoBollo", stampDuty)
 		w.End()
 	}
+	for i := range d.lines {
+		if l := &d.lines[i]; l.fund.kind != "" {
+			d.writeFund(w, l)
+		}
+	}
 	w.Leaf("ImportoTotaleDocumento", euros(d.total))
 	if d.rounding != 0 {
 		w.Leaf("Arrotondamento", euros(d.rounding))
@@ -149,6 +158,7 @@ func (d *invoice) writeGeneral(w *xmltree.Writer) {
 	d.order.write(w, "DatiOrdineAcquisto")
 	d.contract.write(w, "DatiContratto")
 	d.original.write(w, "DatiFattureCollegate")
+	d.writeDeliveries(w)
 	w.End()
 }
 
@@ -219,25 +229,20 @@ func (l *line) writeCodes(w *xmltree.Writer) {
 	add("EAN", l.item.EAN)
 	add("INTERNO", l.item.Code)
 	for _, c := range l.item.Classifications {
-		if !strings.EqualFold(c.Scheme, schemeIntent) {
+		if !strings.EqualFold(c.Scheme, schemeIntent) && !strings.EqualFold(c.Scheme, schemeDelivery) {
 			add(c.Scheme, c.Code)
 		}
 	}
 }
 
-func (g *group) write(w *xmltree.Writer) {
+func (g *group) write(w *xmltree.Writer, law string) {
 	w.Start("DatiRiepilogo")
 	w.Leaf("AliquotaIVA", percent(g.rate))
 	w.Maybe("Natura", g.natura)
 	w.Leaf("ImponibileImporto", euros(g.net))
 	w.Leaf("Imposta", euros(g.tax))
 	w.Maybe("EsigibilitaIVA", g.due)
-	switch n, known := naturaOf(g.natura); {
-	case known:
-		w.Leaf("RiferimentoNormativo", n.law)
-	case g.due == dueByBuyer:
-		w.Leaf("RiferimentoNormativo", "Scissione dei pagamenti ex art. 17-ter DPR 633/72")
-	}
+	w.Maybe("RiferimentoNormativo", law)
 	w.End()
 }
 

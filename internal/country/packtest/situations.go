@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"tributary/internal/country"
@@ -28,11 +29,26 @@ type Bench struct {
 	Pack    country.Pack
 	Page    string // file of the country's page, whose table has a line for each
 	Channel country.Channel
-	Send    func(t testing.TB, f country.Filing) country.Receipt
+	Send    func(t *testing.T, f country.Filing) country.Receipt
 	// Reads is the text that Files and Not are looked for in. Nil: the report.
 	Reads func(s Situation, f country.Filing) string
 	// Strict refuses warnings that a situation does not expect.
 	Strict bool
+}
+
+// Beside puts a pack beside its double and answers a channel to it, and how a
+// filing is driven to its end there, by calls of the authority where it calls.
+func Beside(t *testing.T, pack country.Pack, o Options) (country.Channel, func(*testing.T, country.Filing) country.Receipt) {
+	t.Helper()
+	w := suite{pack: pack, o: o, sequence: new(atomic.Int64)}.wired(t)
+	return w.channel, func(t *testing.T, f country.Filing) country.Receipt {
+		t.Helper()
+		e := w.file(t, f)
+		if e.verdict == unknown {
+			t.Errorf("the authority does not decide: %v", e.errors)
+		}
+		return e.receipt
+	}
 }
 
 // situationsLeast is how many everyday situations a country shows.
@@ -84,9 +100,12 @@ func (b Bench) Try(t *testing.T, list []Situation) {
 	}
 	Tabled(t, b.Page, names)
 	var last country.Link
-	for _, s := range list {
+	for i, s := range list {
 		t.Run(s.Name, func(t *testing.T) {
 			s.Draft.Previous = last
+			if b.Pack.Sequence {
+				s.Draft.Sequence = int64(i) + 1
+			}
 			if f, filed := b.try(t, s); filed && f.Link != (country.Link{}) {
 				last = f.Link
 			}

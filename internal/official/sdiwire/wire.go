@@ -59,8 +59,9 @@ const (
 
 // Addresses for buyers without one of their own.
 const (
-	NoAddress      = "0000000" // the invoice waits in the buyer's reserved area, or goes to PECDestinatario
-	ForeignAddress = "XXXXXXX" // the buyer is abroad
+	NoAddress        = "0000000" // the invoice waits in the buyer's reserved area, or goes to PECDestinatario
+	ForeignAddress   = "XXXXXXX" // the buyer is abroad
+	SanMarinoAddress = "2R4GTO8" // the tax office of San Marino, for operators there (since 1 October 2021)
 )
 
 // What a public buyer says about an invoice.
