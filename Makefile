@@ -4,9 +4,9 @@ export CGO_ENABLED ?= 0
 SCHEMAS ?= $(abspath ../shared/schemas)
 GO ?= go
 # Packages in which goroutines meet are tested with the race detector. It makes everything else several times as slow
-# and finds nothing there: plain functions, and tests that start the program itself. Of the latter, those that load the
-# running program are repeated under it.
-PLAIN := ^tributary(/docs/.*|/packaging/.*|/cmd/.*|/internal/(bench|console|doctor|site|strictjson|web|(country|document)/.*|(official|transaction|xmltree)(/.*)?))?$$
+# and finds nothing there: plain functions, and tests that start the program itself. Of these, those that load the
+# running program, and the store of documents and their making side by side, are repeated under it.
+PLAIN := ^tributary(/docs/.*|/packaging/.*|/cmd/.*|/internal/(bench|console|doctor|site|strictjson|web|country/.*|(document|official|transaction|xmltree)(/.*)?))?$$
 # SQLite is C translated to Go and keeps its memory outside Go's heap, where the race detector does not look:
 # instrumented it made tests four times as slow. Its Go driver and everything of ours is instrumented.
 RACE := -race $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
@@ -29,6 +29,7 @@ check: ## formatting, vet, staticcheck, unchecked errors
 test: setup check ## everything, on SQLite and PostgreSQL; short forms of what make long does
 	$(TEST) $$($(GO) list ./... | grep -E '$(PLAIN)')
 	CGO_ENABLED=1 $(TEST) $(RACE) $$($(GO) list ./... | grep -vE '$(PLAIN)')
+	CGO_ENABLED=1 $(TEST) $(RACE) -run 'Keep|Attach|Sweep|Swept|Pack|AtOnce' ./internal/document
 	CGO_ENABLED=1 $(TEST) $(RACE) -run '^(TestSoak|TestARunningProgramSignsAsTheClientIsConfigured)$$' ./cmd/tributary
 	TRIBUTARY_SIM_SEEDS=200 $(TEST) -count=1 -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
 	TRIBUTARY_HANDLED_BODIES=100000 $(TEST) -count=1 -run '^TestMutatedBodiesAreJudgedInProcess$$' ./internal/server

@@ -25,7 +25,7 @@ import (
 // it is open to this machine alone. Neither is served to a page that reaches us
 // by a name that is not ours.
 func (s *Server) adminHandler() http.Handler {
-	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newBacklog(s.db))
+	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newBacklog(s.db, s.atlas))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics, promhttp.HandlerOpts{}))
 	// No cmdline: arguments may hold secrets.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/webhook"
 )
@@ -19,16 +21,22 @@ import (
 // Failure policy: while the database does not answer, its metrics are absent
 // rather than zero; a rule on absence sees that, and zero would look like peace.
 type backlog struct {
-	db   *db.DB
-	open []*prometheus.Desc // by queue
-	age  []*prometheus.Desc
-	wait *prometheus.Desc
+	db      *db.DB
+	atlas   *country.Atlas
+	open    []*prometheus.Desc // by queue
+	age     []*prometheus.Desc
+	wait    *prometheus.Desc
+	breaker *prometheus.Desc
 }
 
 const backlogTimeout = 2 * time.Second
 
-func newBacklog(d *db.DB) *backlog {
-	b := &backlog{db: d, wait: prometheus.NewDesc("tributary_operations_waiting", "Operations that wait, by published reason.", []string{"country", "environment", "reason"}, nil)}
+func newBacklog(d *db.DB, atlas *country.Atlas) *backlog {
+	b := &backlog{
+		db: d, atlas: atlas,
+		wait:    prometheus.NewDesc("tributary_operations_waiting", "Operations that wait, by published reason.", []string{"country", "environment", "reason"}, nil),
+		breaker: prometheus.NewDesc("tributary_authority_breaker_open", "1 while nothing gets through to an authority and only probes are sent, else 0.", []string{"country", "environment"}, nil),
+	}
 	for _, of := range []struct{ name, what string }{{"operations", "Operations that have not ended."}, {"webhooks", "Webhook events that wait for a try."}} {
 		b.open = append(b.open, prometheus.NewDesc("tributary_"+of.name+"_open", of.what, nil, nil))
 		b.age = append(b.age, prometheus.NewDesc("tributary_"+of.name+"_oldest_seconds", "Age of the oldest: "+of.what, nil, nil))
@@ -43,6 +51,7 @@ func (b *backlog) Describe(to chan<- *prometheus.Desc) {
 		to <- b.age[i]
 	}
 	to <- b.wait
+	to <- b.breaker
 }
 
 // Collect asks the database.
@@ -53,6 +62,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	var oldest [2]time.Time
 	var now time.Time
 	var waits []ledger.Waiting
+	var breakers []filing.Breaker
 	err := b.db.Read(ctx, func(r db.Reader) (err error) {
 		now = r.Now()
 		if counts[0], oldest[0], err = ledger.Open(r); err != nil {
@@ -61,7 +71,10 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 		if counts[1], oldest[1], err = webhook.Backlog(r); err != nil {
 			return err
 		}
-		waits, err = ledger.Waits(r)
+		if waits, err = ledger.Waits(r); err != nil {
+			return err
+		}
+		breakers, err = filing.OpenBreakers(r, now)
 		return err
 	})
 	if err != nil {
@@ -78,5 +91,24 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	for _, w := range waits {
 		code, environment, _ := strings.Cut(w.At.String(), ".")
 		to <- prometheus.MustNewConstMetric(b.wait, prometheus.GaugeValue, float64(w.Operations), code, environment, string(w.Code))
+	}
+	b.collectBreakers(breakers, to)
+}
+
+// collectBreakers tells the state of every authority that has an address.
+func (b *backlog) collectBreakers(breakers []filing.Breaker, to chan<- prometheus.Metric) {
+	open := map[country.Environment]float64{}
+	for _, br := range breakers {
+		open[br.At] = 1
+	}
+	for _, name := range b.atlas.Codes() {
+		for _, live := range []country.Live{false, true} {
+			at := country.Environment{Code: name, Live: live}
+			if address, _ := b.atlas.Address(at); address == "" {
+				continue
+			}
+			code, environment, _ := strings.Cut(at.String(), ".")
+			to <- prometheus.MustNewConstMetric(b.breaker, prometheus.GaugeValue, open[at], code, environment)
+		}
 	}
 }

@@ -57,8 +57,13 @@ func (p *program) run(t *testing.T) (stop func()) {
 // slowLists lets the authority of XX take its time over the next question.
 func (p *program) slowLists(t *testing.T, delay string) {
 	t.Helper()
-	script := `{"steps":[{"outcome":"slow","delay":"` + delay + `","on":"query"}]}`
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.SimulatorsURL()+"/_control/xx/script", strings.NewReader(script))
+	p.script(t, `{"outcome":"slow","delay":"`+delay+`","on":"query"}`)
+}
+
+// script says what the authority of XX does next.
+func (p *program) script(t *testing.T, step string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.SimulatorsURL()+"/_control/xx/script", strings.NewReader(`{"steps":[`+step+`]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
