@@ -129,6 +129,7 @@ func partSchemas() object {
 	payment := record("One way the total is paid.", object{
 		"type": oneOf("How it is paid.", "CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"), "code": line("Of your own or the country's (MX: PUE, PPD).", 32), "amount": amount("What is paid this way."),
 		"iban": object{"type": []any{"string", "null"}, "maxLength": 42, "pattern": `^([A-Z]{2}\d{2}[A-Za-z0-9 ]*)?$`, "description": "Account that the money goes to; with the right check digits, blanks as in print are accepted.", "examples": []any{"DE89 3704 0044 0532 0130 00"}}, "reference": line("What the payment says, at the bank or to the buyer.", 140),
+		"date": day("On which the money came, where it came on another day than that of the document."),
 	}, "type", "amount")
 	supplier := record("The onboarded company in whose name the sale is issued.", object{"id": line("As answered by onboarding.", 150), "external_id": line("Your own id of the company, in place of id.", 150)})
 	supplier["oneOf"] = []any{needs("id"), needs("external_id")}
@@ -143,7 +144,8 @@ func partSchemas() object {
 		return record(about, more, "legal_name", "type")
 	}
 	third := party("Who has to do with the document beside supplier, customer and issuer.", object{
-		"role": object{"type": "string", "minLength": 1, "maxLength": 30, "pattern": wordPattern, "description": "One of third_party_roles of /v1/countries/{code}.", "examples": []any{"JST_RECIPIENT"}},
+		"role":  object{"type": "string", "minLength": 1, "maxLength": 30, "pattern": wordPattern, "description": "One of third_party_roles of /v1/countries/{code}.", "examples": []any{"JST_RECIPIENT"}},
+		"share": object{"type": []any{"number", "null"}, "minimum": 0, "maximum": 100, "description": "Percentage of what was bought together, of a further buyer where the country's document has it; at most 4 decimals.", "examples": []any{25}},
 	}, object{})
 	third["required"] = list("legal_name", "type", "role")
 	issuer := party("Who issues on the supplier's behalf.", object{}, object{})

@@ -80,7 +80,8 @@ func csvColumns() []column {
 	return append(columns,
 		column{name: "payment_type", path: []string{"type"}, part: ofPayment, example: "CARD"}, column{name: "payment_code", path: []string{"code"}, part: ofPayment},
 		column{name: "payment_amount", path: []string{"amount"}, part: ofPayment, number: true, example: "22710"},
-		column{name: "payment_iban", path: []string{"iban"}, part: ofPayment}, column{name: "payment_reference", path: []string{"reference"}, part: ofPayment})
+		column{name: "payment_iban", path: []string{"iban"}, part: ofPayment}, column{name: "payment_reference", path: []string{"reference"}, part: ofPayment},
+		column{name: "payment_date", path: []string{"date"}, part: ofPayment})
 }
 
 func partyColumns(party string, examples map[string]string) (columns []column) {

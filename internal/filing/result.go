@@ -135,6 +135,7 @@ type ResultPayment struct {
 	Amount    int64   `json:"amount"`
 	IBAN      *string `json:"iban"`
 	Reference *string `json:"reference"`
+	Date      *string `json:"date,omitempty"`
 }
 
 // ResultShare is what a payment was for, or what an adjustment of several corrects.
@@ -152,7 +153,8 @@ type ResultSupplier struct {
 // ResultParty is a party as submitted.
 type ResultParty struct {
 	Role           string               `json:"role,omitempty"` // of a third party
-	ID             string               `json:"id,omitempty"`   // of the company whose facts these are, where it was named so
+	Share          *digits              `json:"share,omitempty"`
+	ID             string               `json:"id,omitempty"` // of the company whose facts these are, where it was named so
 	LegalName      string               `json:"legal_name"`
 	TradeName      *string              `json:"trade_name"`
 	EntityNumber   *string              `json:"entity_number"`
@@ -265,7 +267,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		r.OrderItems = append(r.OrderItems, resultItem(t.OrderItems[i], order.Lines[i], 1))
 	}
 	for _, p := range t.Payments {
-		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference)})
+		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference), Date: opt(p.Date)})
 	}
 	if len(items) > 0 || o.kind == transaction.Period {
 		gross, net, tax := sign*o.totals.Gross, sign*o.totals.Net, sign*o.totals.Tax
@@ -326,6 +328,10 @@ func party(p *transaction.Party) *ResultParty {
 	r := &ResultParty{Role: p.Role, ID: p.ID, LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type, Email: opt(p.Email), Phone: opt(p.Phone)}
 	if p.TaxNumber+p.TaxRegime+p.FiscalCode+p.TaxUse != "" {
 		r.TaxInformation = &ResultTaxNumber{TaxNumber: opt(p.TaxNumber), Regime: opt(p.TaxRegime), FiscalCode: opt(p.FiscalCode), Use: opt(p.TaxUse)}
+	}
+	if p.Share != nil {
+		share := decimalOf(*p.Share)
+		r.Share = &share
 	}
 	if p.Electronic != nil {
 		r.Electronic = &ResultElectronic{Scheme: p.Electronic.Scheme, ID: p.Electronic.ID}

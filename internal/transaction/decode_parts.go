@@ -347,6 +347,8 @@ func (d *decoder) payments() strictjson.State {
 				d.iban(&p.IBAN)
 			case "reference":
 				d.Line(&p.Reference, remittanceMax)
+			case "date":
+				d.day(&p.Date)
 			default:
 				d.Unknown()
 			}

@@ -414,6 +414,10 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"payments.0.iban", "de89370400440532013000", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
 		{"payments.0.iban", "DE8937040044053201300Ö", "field_not_valid payments.0.iban must be an IBAN with the right check digits"},
 		{"payments.0.reference", "RF18 5390 0754 7034", ""},
+		{"payments.0.date", "2026-02-28", ""},
+		{"payments.0.date", "2026-02-30", "field_not_valid payments.0.date must be a day like 2006-01-02"},
+		{"third_parties.0", map[string]any{"legal_name": "A", "type": "BUSINESS", "role": "BUYER", "share": json.Number("100")}, ""},
+		{"third_parties.0", map[string]any{"legal_name": "A", "type": "BUSINESS", "role": "BUYER", "share": json.Number("100.0001")}, "field_not_valid third_parties.0.share must be between 0 and 100"},
 		{"reference_transaction_id", "x", "unsupported_field reference_transaction_id does not belong to this operation"},
 		{"tax_authority_id_1", "x", "unsupported_field tax_authority_id_1 does not belong to this operation"},
 	}

@@ -1,6 +1,8 @@
 package transaction
 
 import (
+	"github.com/invopop/gobl/num"
+
 	"tributary/internal/fault"
 	"tributary/internal/strictjson"
 )
@@ -39,10 +41,18 @@ func (d *decoder) thirdParties() {
 		}
 		role := strictjson.Absent
 		p := d.party(memberThird, func(name string, p *Party) bool {
-			if name == "role" {
+			switch name {
+			case "role":
 				role = d.word(&p.Role, roleMax)
+			case "share":
+				var percent num.Amount
+				if d.percentage(&percent) == strictjson.Taken {
+					p.Share = &percent
+				}
+			default:
+				return false
 			}
-			return name == "role"
+			return true
 		})
 		if p == nil {
 			d.Refuse(fault.FieldNotValid, "must be an object")
@@ -65,18 +75,24 @@ func (t *Transaction) eachThirdField(path string, visit func(Place, string)) boo
 	if len(path) < 3 || path[:2] != "*." {
 		return false
 	}
-	member, known := path[2:], false
-	if member == "role" {
-		known = true
-	} else {
-		_, known = (&Party{}).field(member)
-	}
+	member := path[2:]
+	_, known := (&Party{}).thirdField(member)
 	for i := range t.ThirdParties {
-		text := t.ThirdParties[i].Role
-		if member != "role" {
-			text, _ = t.ThirdParties[i].field(member)
-		}
+		text, _ := t.ThirdParties[i].thirdField(member)
 		visit(Place{Entry: i}, text)
 	}
 	return known
+}
+
+// thirdField is a member of a third party, which has more than other parties.
+func (p *Party) thirdField(member string) (string, bool) {
+	switch {
+	case member == "role":
+		return p.Role, true
+	case member == "share" && p.Share != nil:
+		return p.Share.MinimalString(), true
+	case member == "share":
+		return "", true
+	}
+	return p.field(member)
 }

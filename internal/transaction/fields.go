@@ -21,10 +21,10 @@ func FieldPaths() []string {
 		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount")...)
 		paths = append(paths, below(items+".*.classification", "scheme", "code")...)
 	}
-	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference")...)
+	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference", "date")...)
 	paths = append(paths, below(memberShares, "transaction_id", "amount")...)
 	paths = append(paths, "customer.id", "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
-	paths = append(paths, memberThird, memberThird+".*.role")
+	paths = append(paths, memberThird, memberThird+".*.role", memberThird+".*.share")
 	for _, party := range []string{"customer", "issuer", memberThird + ".*"} {
 		if party != memberThird+".*" {
 			paths = append(paths, party)
@@ -352,6 +352,8 @@ func (p *Payment) field(member string) (string, bool) {
 		return p.IBAN, true
 	case "reference":
 		return p.Reference, true
+	case "date":
+		return p.Date, true
 	}
 	return "", false
 }

@@ -182,7 +182,9 @@ type Party struct {
 	FiscalCode   string // IT codice fiscale
 	TaxUse       string // what the buyer uses the document for: MX UsoCFDI
 
-	Role string `json:",omitempty"` // third parties only: the country's word for it
+	// Third parties only.
+	Role  string      `json:",omitempty"` // the country's word for it
+	Share *num.Amount `json:",omitempty"` // percentage of what was bought together
 }
 
 // ElectronicAddress is an EAS code with an identifier, or SchemeSDI or SchemePEC.
@@ -223,4 +225,5 @@ type Payment struct {
 
 	IBAN      string // as sent, blanks and all
 	Reference string
+	Date      string `json:",omitempty"` // YYYY-MM-DD on which the money came; empty: not said
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"tributary/internal/country"
@@ -65,7 +66,7 @@ func checks(cat *catalog) []country.Check {
 	whole := country.Check{Reads: append(lines, "items", "currency_code"), Amounts: true, Find: func(in country.Case) []fault.Fault { return layable(cat, in) }}
 	sums := one(func(c *checker) { c.sums() }, "items", "reason")
 	sums.Amounts = true
-	received := one(func(c *checker) { c.received() }, "payments", "transaction_date")
+	received := one(func(c *checker) { c.received() }, "payments", "payments.*.date", "transaction_date")
 	received.Kind = transaction.PaymentReport
 	return []country.Check{
 		received,
@@ -211,6 +212,11 @@ func (c *checker) received() {
 		}
 		if strings.Contains(t.Payments[i].Reference, "|") {
 			c.add(fmt.Sprintf("payments.%d.reference", i), fault.FieldNotValid, "must not have the character |, which separates the parts of the original string")
+		}
+	}
+	for i := range t.Payments {
+		if day := t.Payments[i].Date; day != "" && day > t.Date.Format(time.DateOnly) {
+			c.add(fmt.Sprintf("payments.%d.date", i), fault.FieldNotValid, "must not be after transaction_date: it is when the money came")
 		}
 	}
 	if t.Date.After(c.in.Now.Add(aheadMax)) {

@@ -156,7 +156,11 @@ func (p *plan) receiptOf(list []remittance, came time.Time) *xmltree.Element {
 func (p *plan) remitted(r *remittance, came time.Time, sum *paySums) *xmltree.Element {
 	decimals := r.shares[0].debt.decimals
 	_, form := methodOf(r.payment)
-	n := xmltree.New("pago20:Pago", "FechaPago", came.Format(satwire.LocalTime), "FormaDePagoP", form, "MonedaP", strings.ToUpper(p.currency),
+	at := came.Format(satwire.LocalTime)
+	if r.payment.Date != "" {
+		at = r.payment.Date + "T12:00:00" // Guía de llenado, FechaPago: where the hour is not known
+	}
+	n := xmltree.New("pago20:Pago", "FechaPago", at, "FormaDePagoP", form, "MonedaP", strings.ToUpper(p.currency),
 		"TipoCambioP", p.rate, "Monto", money(r.payment.Amount, decimals))
 	n.Set("NumOperacion", cut(tidy(r.payment.Reference), 100))
 	taxes := &payTaxes{}

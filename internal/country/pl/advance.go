@@ -23,6 +23,16 @@ func settles(t *transaction.Transaction) bool {
 	return t.Kind == transaction.Adjustment && t.Reason == typeSettlement
 }
 
+// completes reports whether a transaction is the last of several advances, which
+// together are the whole price: it names those before it, and no invoice follows
+// (art. 106f sec. 4 of the VAT act).
+func completes(t *transaction.Transaction) bool {
+	return t.Kind == transaction.Adjustment && t.Reason == typeAdvance
+}
+
+// follows reports whether a transaction refers to advances and corrects nothing.
+func follows(t *transaction.Transaction) bool { return settles(t) || completes(t) }
+
 // filedType is RodzajFaktury of an original, "" where it was not filed here.
 func filedType(o *country.Original) string {
 	if o == nil {
@@ -55,7 +65,10 @@ func (c *checker) advances(in country.Case) (found []fault.Fault) {
 	if settles(t) {
 		return settlement(t, in.Totals)
 	}
-	if len(t.OrderItems) == 0 {
+	switch {
+	case len(t.OrderItems) == 0 && completes(t):
+		return []fault.Fault{fault.At("order_items", fault.FieldRequired, "must say what was ordered: the reason ZAL is of the last of several advances")}
+	case len(t.OrderItems) == 0:
 		return nil
 	}
 	order := *t
@@ -72,17 +85,31 @@ func (c *checker) advances(in country.Case) (found []fault.Fault) {
 			found = append(found, f)
 		}
 	}
-	if t.Kind != transaction.Invoice || len(found) > 0 {
+	if t.Kind != transaction.Invoice && !completes(t) || len(found) > 0 {
 		return found
 	}
+	return append(received(in, totals.Gross), parts(t, c.zone)...)
+}
+
+// received finds money that an advance cannot be: at a price without tax, or more
+// than the order. The last of several is what the ones before have left of it.
+func received(in country.Case, ordered int64) (found []fault.Fault) {
+	t := in.Transaction
 	for i := range t.Items {
 		if j := vatOf(&t.Items[i]); j >= 0 && t.Items[i].Taxes[j].Mode == transaction.Added {
 			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.application_mode", i, j), fault.ValidationMatchInvalid,
 				"must be %s on an advance: its tax is taken from what was received (art. 106f sec. 1 point 3 of the VAT act)", transaction.Included))
 		}
 	}
-	if in.Totals.Gross <= 0 || in.Totals.Gross > totals.Gross {
-		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "must add up to what was received for the order: more than 0, and not more than its %s", decimal(totals.Gross, 2)))
+	if in.Totals.Gross <= 0 || in.Totals.Gross > ordered {
+		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "must add up to what was received for the order: more than 0, and not more than its %s", decimal(ordered, 2)))
+	}
+	var before int64
+	for _, s := range t.Shares {
+		before += s.Amount
+	}
+	if completes(t) && len(t.Shares) > 0 && before+in.Totals.Gross != ordered {
+		found = append(found, fault.At("references", fault.ValidationMatchInvalid, "must be what the advances before came to: with this one they are the whole order, %d", ordered))
 	}
 	return found
 }
@@ -111,22 +138,46 @@ func settlement(t *transaction.Transaction, totals transaction.Totals) (found []
 	return found
 }
 
-// advances finds originals that are of another kind than the document wants.
+// advances finds originals that are of another kind than the document wants, or do
+// not come to the whole order with the last of them.
 func advances(in *country.Draft) (found []fault.Fault) {
+	var left int64
 	for i, o := range originalsOf(in) {
 		path := "reference_transaction_id"
 		if len(in.Shares) > 0 {
 			path = fmt.Sprintf("references.%d.transaction_id", i)
 		}
 		was := filedType(o)
+		left += leftOf(o)
 		switch {
-		case settles(&in.Transaction) && was != typeAdvance && !o.Backfilled:
-			found = append(found, fault.At(path, fault.ValidationMatchInvalid, "is no advance invoice (ZAL): a settlement deducts those"))
-		case !settles(&in.Transaction) && len(in.Shares) > 0 && (was == typeAdvance || was == typeSettlement):
+		case follows(&in.Transaction) && was != typeAdvance && !o.Backfilled:
+			found = append(found, fault.At(path, fault.ValidationMatchInvalid, "is no advance invoice (ZAL), to which the reasons ROZ and ZAL refer"))
+		case completes(&in.Transaction) && len(in.Shares) > 0 && in.Shares[i].Amount != leftOf(o):
+			found = append(found, fault.At(fmt.Sprintf("references.%d.amount", i), fault.ValidationMatchInvalid, "must be what that advance came to, %d", leftOf(o)))
+		case !follows(&in.Transaction) && len(in.Shares) > 0 && (was == typeAdvance || was == typeSettlement):
 			found = append(found, fault.At(path, fault.ValidationMatchInvalid, "is an advance invoice or a settlement, which is corrected by itself (KOR_ZAL, KOR_ROZ)"))
 		}
 	}
+	if ordered, _ := transaction.Calculate(in.Transaction.OrderItems); len(found) == 0 && completes(&in.Transaction) && left+in.Totals.Gross != ordered.Gross {
+		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "and the advances before come to %s of %s: the last advance completes the order (art. 106f sec. 4 of the VAT act)",
+			decimal(left+in.Totals.Gross, 2), decimal(ordered.Gross, 2)))
+	}
 	return found
+}
+
+// leftOf is what an advance invoice or a settlement comes to after its corrections.
+func leftOf(o *country.Original) int64 {
+	left := o.Totals.Gross
+	for _, e := range o.Corrections {
+		switch {
+		case e.Cancelled || follows(&e.Transaction):
+		case e.Transaction.Kind == transaction.Credit:
+			left -= e.Totals.Gross
+		default:
+			left += e.Totals.Gross
+		}
+	}
+	return left
 }
 
 // listed reports whether a line stands among those of the invoice: those of an
@@ -148,26 +199,16 @@ func (d *document) writeBefore(w *xmltree.Writer) {
 	if d.kind() == typeCorrection {
 		return
 	}
-	before := d.in.Original.Totals.Gross
-	for _, e := range d.in.Original.Corrections {
-		if e.Cancelled || settles(&e.Transaction) {
-			continue
-		}
-		if e.Transaction.Kind == transaction.Credit {
-			before -= e.Totals.Gross
-		} else {
-			before += e.Totals.Gross
-		}
-	}
-	w.Maybe("P_15ZK", d.money(before))
+	w.Maybe("P_15ZK", d.money(leftOf(d.in.Original)))
 	if was := d.in.Original.Transaction.ExchangeRate; d.foreign() && was != nil {
 		w.Maybe("KursWalutyZK", was.MinimalString())
 	}
 }
 
-// writeAdvances names the advance invoices that a settlement deducts.
+// writeAdvances names the advance invoices that a settlement deducts, or that came
+// before the last of them.
 func (d *document) writeAdvances(w *xmltree.Writer) {
-	if !settles(d.t) || d.in.Original == nil {
+	if !follows(d.t) || d.in.Original == nil {
 		return
 	}
 	for _, o := range originalsOf(d.in) {
@@ -259,9 +300,14 @@ func (d *document) advanceTexts() (texts []string) {
 		for _, l := range lines {
 			texts = append(texts, fmt.Sprintf("Zamówienie: %s, %s %s, wartość netto %s, podatek %s", token(l.item.Name, nameMax), l.item.Quantity.MinimalString(), unit(l.item), d.money(l.net), d.money(l.tax)))
 		}
+		if len(d.t.Payments) > 1 && dated(d.t.Payments) {
+			for i := range d.t.Payments {
+				texts = append(texts, "Zapłata z dnia "+d.t.Payments[i].Date+": "+d.money(d.t.Payments[i].Amount)+" "+strings.ToUpper(d.t.CurrencyCode))
+			}
+		}
 		texts = append(texts, "Wartość zamówienia lub umowy: "+d.money(value)+" "+strings.ToUpper(d.t.CurrencyCode))
 	}
-	if settles(d.t) && d.in.Original != nil {
+	if follows(d.t) && d.in.Original != nil {
 		for _, o := range originalsOf(d.in) {
 			texts = append(texts, strings.TrimSpace("Faktura zaliczkowa "+documentNumber(&o.Transaction, o.UniqueNumber)+" "+o.AuthorityID1))
 		}

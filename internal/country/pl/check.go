@@ -34,7 +34,7 @@ func (c *checker) checks() []country.Check {
 		{Reads: []string{"currency_code", "exchange_rate", "items.*.unit_price", "items.*.discount"}, Find: money},
 		{Reads: partyReads("customer"), Find: func(in country.Case) []fault.Fault { return party("customer", in.Transaction.Customer) }},
 		{Reads: partyReads("issuer"), Find: func(in country.Case) []fault.Fault { return party("issuer", in.Transaction.Issuer) }},
-		{Reads: append(partyReads("customer"), append(partyReads("third_parties.*"), "third_parties.*.role")...), Find: func(in country.Case) []fault.Fault { return thirdParties(in.Transaction) }},
+		{Reads: append(partyReads("customer"), append(partyReads("third_parties.*"), "third_parties.*.role", "third_parties.*.share")...), Find: func(in country.Case) []fault.Fault { return thirdParties(in.Transaction) }},
 		{Reads: filedTexts(), Find: func(in country.Case) []fault.Fault { return texts(in.Transaction) }},
 		{Reads: lines, Find: func(in country.Case) []fault.Fault {
 			var found []fault.Fault
@@ -53,7 +53,7 @@ func (c *checker) checks() []country.Check {
 		{Reads: []string{"exchange_rate_date", "currency_code", "transaction_date", "delivery_date"}, Find: func(in country.Case) []fault.Fault {
 			return rateDay(in.Transaction, c.zone)
 		}},
-		{Reads: append(append(lines, orderReads()...), "items", "reason", "references"), Amounts: true, Find: c.advances},
+		{Reads: append(append(lines, orderReads()...), "items", "reason", "references", "payments", "payments.*.date"), Amounts: true, Find: c.advances},
 		{Reads: []string{"reason"}, Find: func(in country.Case) []fault.Fault { return checkPeriod(in.Transaction) }},
 		{Reads: append(partyReads("customer"), "items", "items.*.classification", "currency_code"), Amounts: true, Find: simplified},
 		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault { return person(in.Transaction) }},

@@ -15,7 +15,7 @@ import (
 
 // reasonPattern is TypKorekty, and after a colon the days of the period that a
 // collective correction is for (art. 106j sec. 3 of the VAT act).
-const reasonPattern = `^[123](:[0-9]{4}-[0-9]{2}-[0-9]{2}/[0-9]{4}-[0-9]{2}-[0-9]{2})?$|^ROZ$`
+const reasonPattern = `^[123](:[0-9]{4}-[0-9]{2}-[0-9]{2}/[0-9]{4}-[0-9]{2}-[0-9]{2})?$|^ROZ$|^ZAL$`
 
 // period reads the days of a collective correction; false where the reason names none.
 func period(t *transaction.Transaction) (from, until string, ok bool) {
@@ -160,7 +160,7 @@ func (d *document) suppliedOn(o *country.Original) string {
 // VAT act). When an increase takes effect depends on its cause: it is left open.
 func (d *document) effect() string {
 	switch {
-	case d.t.Kind == transaction.Adjustment && d.t.Reason != "" && !settles(d.t):
+	case d.t.Kind == transaction.Adjustment && d.t.Reason != "" && !follows(d.t):
 		return d.t.Reason[:1]
 	case d.sign*d.in.Totals.Gross < 0:
 		return "2"

@@ -177,7 +177,7 @@ func (d *document) ground(code string) {
 	d.grounds = append(d.grounds, ground)
 }
 
-func (d *document) correction() bool { return d.t.Kind != transaction.Invoice && !settles(d.t) }
+func (d *document) correction() bool { return d.t.Kind != transaction.Invoice && !follows(d.t) }
 
 func (d *document) foreign() bool { return !strings.EqualFold(d.t.CurrencyCode, ownMoney) }
 
@@ -203,7 +203,7 @@ func (d *document) splitPayment() bool {
 		return ok && (total > splitPaymentOver || total < -splitPaymentOver)
 	}
 	corrected := false
-	if (d.correction() || settles(d.t)) && d.in.Original != nil {
+	if (d.correction() || follows(d.t)) && d.in.Original != nil {
 		for _, o := range originalsOf(d.in) {
 			corrected = corrected || over(o.Totals.Gross)
 		}
@@ -296,6 +296,8 @@ func (d *document) kind() string {
 	switch {
 	case settles(d.t):
 		return typeSettlement
+	case completes(d.t):
+		return typeAdvance
 	case d.correction():
 		if was := filedType(d.in.Original); was == typeAdvance || was == typeSettlement {
 			return typeCorrection + "_" + was

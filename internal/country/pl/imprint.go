@@ -57,6 +57,8 @@ func imprint(in country.Issue) country.Imprint {
 	switch t := in.Transaction; {
 	case t != nil && settles(t):
 		out.Title, out.Kind = map[bool]string{true: "Faktura rozliczeniowa"}[polish], transaction.Invoice
+	case t != nil && completes(t):
+		out.Title, out.Kind = map[bool]string{true: "Faktura zaliczkowa"}[polish], transaction.Invoice
 	case polish && t != nil && t.Kind == transaction.Invoice && len(t.OrderItems) > 0:
 		out.Title = "Faktura zaliczkowa"
 	}

@@ -174,11 +174,12 @@ func reasonCodes() []country.Meaning {
 func corrections() []country.Correction {
 	const limitation = "no deadline in KSeF; the tax can be corrected until it is time-barred, five years after the end of the year in which it was due (Tax Ordinance, art. 70 § 1)"
 	return []country.Correction{
-		{Kind: transaction.Adjustment, Deadline: limitation, Several: true, Deducting: []string{typeSettlement}, ReasonPattern: reasonPattern, Reasons: []country.Meaning{
+		{Kind: transaction.Adjustment, Deadline: limitation, Several: true, Deducting: []string{typeSettlement, typeAdvance}, ReasonPattern: reasonPattern, Reasons: []country.Meaning{
 			{Code: "1", Meaning: "takes effect with the original invoice: it was wrong from the beginning (TypKorekty 1)"},
 			{Code: "2", Meaning: "takes effect with the correction: the cause came later (TypKorekty 2); what reductions have without a reason"},
 			{Code: "3", Meaning: "takes effect on another day, or on different ones (TypKorekty 3)"},
 			{Code: typeSettlement, Meaning: "no correction: the invoice after the supply (art. 106f sec. 3), of which the advance invoices that it refers to are deducted in lines classified {PL, ZAL}"},
+			{Code: typeAdvance, Meaning: "no correction: the last of several advances (art. 106f sec. 4), which with those that it refers to, each with what it came to as amount, is the whole order"},
 		}},
 		{Kind: transaction.Credit, Deadline: limitation},
 		{Kind: transaction.Backfill},

@@ -88,7 +88,10 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		PreparedAt:  in.Now,
 		Late:        x.CodeTwo != "",
 	}
-	if settles(t) && len(in.Shares) == 0 {
+	switch {
+	case completes(t): // those before stand as they are
+		f.Effect, f.Effects = &country.Effect{}, make([]country.Effect, len(in.Shares))
+	case settles(t) && len(in.Shares) == 0:
 		f.Effect = &country.Effect{Amount: deducted(t, in.Totals)}
 	}
 	return f, nil

@@ -121,6 +121,7 @@ func saleSituations() []situation {
 			files: []string{"<P_18A>1<", "<P_12>23</P_12><P_12_Zal_15>1</P_12_Zal_15></FaWiersz><FaWiersz>", "<P_12>23</P_12></FaWiersz>"}},
 		{name: "A correction of a split payment", draft: correct(transaction.Adjustment, annexed(draft("S/22", polishBuyer(), item("Rabat", one(), -100_00, vat("23", transaction.Added)))), big(polishBuyer(), vat("23", transaction.Added))),
 			files: []string{"<P_18A>1<"}},
+		{name: "Paid by a transfer that came on another day", draft: paid("S/45", still, transaction.Payment{Type: "TRANSFER", Amount: 22710, Date: "2025-10-03"}), files: []string{"<Zaplacono>1</Zaplacono><DataZaplaty>2025-10-03</DataZaplaty>", "<FormaPlatnosci>6<"}},
 		{name: "Paid by card", draft: paid("S/40", still, transaction.Payment{Type: "CARD", Amount: 22710}), files: []string{"<Zaplacono>1</Zaplacono><DataZaplaty>2025-10-07</DataZaplaty>", "<FormaPlatnosci>2<"}},
 		{name: "To be paid by transfer within two weeks", draft: paid("S/41", func(t *transaction.Transaction) { t.DueDate = "2025-10-21" }, transaction.Payment{Type: "TRANSFER", Amount: 22710}),
 			files: []string{"<TerminPlatnosci><Termin>2025-10-21</Termin></TerminPlatnosci>", "<FormaPlatnosci>6<"}, not: []string{"Zaplacono"}},
@@ -259,6 +260,14 @@ func collectiveSituations() []situation {
 }
 
 // thirdSituations are invoices that name more than seller and buyer.
+func percent(text string) *num.Amount {
+	amount, err := num.AmountFromString(text)
+	if err != nil {
+		panic(err)
+	}
+	return &amount
+}
+
 func thirdSituations() []situation {
 	with := func(number string, buyer *transaction.Party, role, tax string) country.Draft {
 		d := draft(number, buyer, goods(vat("23", transaction.Added)))
@@ -266,6 +275,19 @@ func thirdSituations() []situation {
 			Address: &transaction.Address{CountryCode: "PL", City: "Gdynia", AddressLine1: "ul. Szkolna 7"}}}
 		return d
 	}
+	together := func(number string, shares ...string) country.Draft {
+		d := with(number, polishBuyer(), "BUYER", "5265877635")
+		d.Transaction.ThirdParties = append(d.Transaction.ThirdParties, transaction.Party{LegalName: "Anna Nowak", Type: transaction.Individual, Role: "BUYER",
+			Address: &transaction.Address{CountryCode: "PL", City: "Gdynia", AddressLine1: "ul. Morska 1"}})
+		for i, share := range shares {
+			if share != "" {
+				d.Transaction.ThirdParties[i].Share = percent(share)
+			}
+		}
+		return d
+	}
+	employed := with("S/120", polishBuyer(), "EMPLOYEE", "")
+	employed.Transaction.ThirdParties[0].Share = percent("10")
 	back := correct(transaction.Adjustment, draft("S/106", nil, item("Rabat", one(), -10_00, vat("23", transaction.Included))), with("FV/1", polishBuyer(), "GV_RECIPIENT", "5265877635"))
 	return []situation{
 		{name: "A school buys in the name of its town (JST)", draft: with("S/100", polishBuyer(), "JST_RECIPIENT", buyerNIP+"-00012"),
@@ -275,6 +297,12 @@ func thirdSituations() []situation {
 		{name: "A unit of a buyer abroad", draft: with("S/103", german(), "JST_RECIPIENT", "5265877635"), refuse: "buyer with a NIP", field: "third_parties.0.role"},
 		{name: "A claim that was sold to a factor", draft: with("S/104", polishBuyer(), "FACTOR", "5265877635"), files: []string{"<JST>2</JST><GV>2</GV>", "<Rola>1<"}},
 		{name: "An employee travels for the buyer", draft: with("S/105", polishBuyer(), "EMPLOYEE", ""), files: []string{"<BrakID>1</BrakID><Nazwa>Szkoła", "<Rola>11<"}},
+		{name: "Three buy together, with their shares", draft: together("S/107", "25", "33.3333"), files: []string{"<Rola>4</Rola><Udzial>25</Udzial>", "<Rola>4</Rola><Udzial>33.3333</Udzial>"}},
+		{name: "Three buy together in equal parts", draft: together("S/108", "", ""), files: []string{"<Rola>4</Rola></Podmiot3>"}, not: []string{"Udzial"}},
+		{name: "One of two further buyers has no share", draft: together("S/109", "25", ""), refuse: "for each further buyer", field: "third_parties"},
+		{name: "Shares that leave nothing for the buyer", draft: together("S/118", "60", "40"), refuse: "less than 100", field: "third_parties"},
+		{name: "A share of nothing", draft: together("S/119", "0", "40"), refuse: "more than 0", field: "third_parties.0.share"},
+		{name: "A share of an employee", draft: employed, refuse: "further buyer", field: "third_parties.0.share"},
 		{name: "A correction of an invoice to a member of a VAT group", draft: back, files: []string{"<GV>1</GV>", "<Rola>10<"}},
 	}
 }

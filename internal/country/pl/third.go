@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/invopop/gobl/num"
+
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
@@ -16,6 +18,8 @@ import (
 const (
 	roleLocalUnit   = "JST_RECIPIENT"
 	roleGroupMember = "GV_RECIPIENT"
+
+	roleBuyer = "BUYER" // buys together with the customer
 )
 
 // role is one of FA(3)'s roles of third parties (TRolaPodmiotu3).
@@ -27,7 +31,7 @@ func roles() []role {
 		{"FACTOR", "1", "Faktor", "a factor, to whom the claim was sold (1)"},
 		{"RECIPIENT", "2", "Odbiorca", "a unit or branch of the buyer that is no buyer itself (2)"},
 		{"PREDECESSOR", "3", "Podmiot pierwotny", "whom the supplier took over, or was before, and who made the supply (3)"},
-		{"BUYER", "4", "Dodatkowy nabywca", "a further buyer (4)"},
+		{roleBuyer, "4", "Dodatkowy nabywca", "a further buyer (4)"},
 		{"PAYER", "6", "Dokonujący płatności", "who pays in the buyer's place (6)"},
 		{"JST_ISSUER", "7", "Jednostka samorządu terytorialnego - wystawca", "a unit of local government that issues (7)"},
 		{roleLocalUnit, "8", "Jednostka samorządu terytorialnego - odbiorca", "the unit of local government for which the buyer bought (8): JST is 1"},
@@ -58,6 +62,7 @@ func internalID(p *transaction.Party) string {
 // thirdParties finds third parties that KSeF could not hand the invoice to: a unit
 // or a member is known by NIP or internal id, and so is the buyer it belongs to.
 func thirdParties(t *transaction.Transaction) (found []fault.Fault) {
+	found = shares(t)
 	for i := range t.ThirdParties {
 		p := &t.ThirdParties[i]
 		at := fmt.Sprintf("third_parties.%d", i)
@@ -73,6 +78,37 @@ func thirdParties(t *transaction.Transaction) (found []fault.Fault) {
 		if t.Customer != nil && identify(t.Customer).nip == "" {
 			found = append(found, fault.At(at+".role", fault.ValidationMatchInvalid, "does not fit: a unit of local government or a member of a VAT group belongs to a buyer with a NIP"))
 		}
+	}
+	return found
+}
+
+// shares finds parts of what was bought together that are none: further buyers
+// alone have one, all of them or none, and something is left for the buyer. Without
+// any the parts are equal (FA(3), Udzial).
+func shares(t *transaction.Transaction) (found []fault.Fault) {
+	sum, said, buyers := num.MakeAmount(0, 0), 0, 0
+	for i := range t.ThirdParties {
+		p, at := &t.ThirdParties[i], fmt.Sprintf("third_parties.%d.share", i)
+		if p.Role == roleBuyer {
+			buyers++
+		}
+		switch {
+		case p.Share == nil:
+		case p.Role != roleBuyer:
+			found = append(found, fault.At(at, fault.ValidationMatchInvalid, "is of a further buyer (%s), not of other third parties", roleBuyer))
+		case !p.Share.IsPositive():
+			found = append(found, fault.At(at, fault.FieldNotValid, "must be more than 0"))
+		default:
+			said++
+			sum = sum.RescaleUp(p.Share.Exp()).Add(*p.Share)
+		}
+	}
+	switch {
+	case len(found) > 0 || said == 0:
+	case said < buyers:
+		found = append(found, fault.At("third_parties", fault.ValidationMatchInvalid, "must have a share for each further buyer (%s) or for none: without any the shares are equal", roleBuyer))
+	case sum.Compare(num.MakeAmount(100, 0)) >= 0:
+		found = append(found, fault.At("third_parties", fault.ValidationMatchInvalid, "must have shares of less than 100 together: the rest is the customer's"))
 	}
 	return found
 }
@@ -108,6 +144,9 @@ func (d *document) writeThirdParties(w *xmltree.Writer) {
 				writeAddress(w, *p.Address, "PL")
 			}
 			w.Leaf("Rola", r.number)
+			if p.Share != nil {
+				w.Leaf("Udzial", p.Share.MinimalString())
+			}
 			w.Maybe("NrKlienta", token(p.EntityNumber, textMax))
 			w.End()
 		}
@@ -124,7 +163,11 @@ func (d *document) thirdTexts() (texts []string) {
 				if number != "" {
 					number = "NIP " + number
 				}
-				texts = append(texts, r.words+": "+join(", ", token(p.LegalName, nameMax), number))
+				part := ""
+				if p.Share != nil {
+					part = "udział " + p.Share.MinimalString() + " %"
+				}
+				texts = append(texts, r.words+": "+join(", ", token(p.LegalName, nameMax), number, part))
 			}
 		}
 	}

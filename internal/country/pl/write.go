@@ -29,6 +29,7 @@ func (d *document) write() []byte {
 	d.writeNotes(w)
 	w.Maybe("RodzajFaktury", d.kind())
 	d.writeOriginal(w)
+	d.writeParts(w)
 	d.writeMarks(w)
 	d.writeDescriptions(w)
 	d.writeAdvances(w)
@@ -322,39 +323,40 @@ func (d *document) writePayment(w *xmltree.Writer) {
 }
 
 // writePaid writes Zaplacono, or the parts that are paid. Cash, cards and other
-// means are paid on the transaction's day; a transfer or a check is when it
-// carries the reference of the payment, otherwise it is only the agreed form, and
-// so is credit. Corrections do not say: their difference is settled elsewhere.
+// means are paid, on the day that the payment names or the transaction's; a
+// transfer or a check is when it carries the reference or the day of the payment,
+// otherwise it is only the agreed form, and so is credit. Corrections do not say: their difference is settled elsewhere.
 func (d *document) writePaid(w *xmltree.Writer) {
 	if d.correction() {
 		return
 	}
 	var paid int64
+	var last string
 	var parts []transaction.Payment
 	for _, p := range d.t.Payments {
 		switch p.Type {
 		case "CREDIT":
 			continue
 		case "TRANSFER", "CHECK":
-			if p.Reference == "" {
+			if p.Reference == "" && p.Date == "" {
 				continue
 			}
 		}
 		paid += p.Amount
 		parts = append(parts, p)
+		last = max(last, d.paidOn(&p))
 	}
-	day := d.t.Date.In(d.zone).Format(time.DateOnly)
 	switch {
 	case paid <= 0:
 	case paid >= d.in.Totals.Payable():
 		w.Leaf("Zaplacono", "1")
-		w.Leaf("DataZaplaty", day)
+		w.Leaf("DataZaplaty", last)
 	default:
 		w.Leaf("ZnacznikZaplatyCzesciowej", "1")
 		for _, p := range parts {
 			w.Start("ZaplataCzesciowa")
 			w.Leaf("KwotaZaplatyCzesciowej", d.money(p.Amount))
-			w.Leaf("DataZaplatyCzesciowej", day)
+			w.Leaf("DataZaplatyCzesciowej", d.paidOn(&p))
 			if code, _ := paymentForm(p); code != "" {
 				w.Leaf("FormaPlatnosci", code)
 			}
