@@ -157,7 +157,7 @@ func (p *plan) remitted(r *remittance, came time.Time, sum *paySums) *xmltree.El
 	decimals := r.shares[0].debt.decimals
 	_, form := methodOf(r.payment)
 	at := came.Format(satwire.LocalTime)
-	if r.payment.Date != "" {
+	if day := r.payment.Date; day != "" && day != came.Format(time.DateOnly) {
 		at = r.payment.Date + "T12:00:00" // Guía de llenado, FechaPago: where the hour is not known
 	}
 	n := xmltree.New("pago20:Pago", "FechaPago", at, "FormaDePagoP", form, "MonedaP", strings.ToUpper(p.currency),
