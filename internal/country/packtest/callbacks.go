@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,14 +20,8 @@ func (s suite) callbacks(t *testing.T) {
 	if s.pack.Callbacks == nil || s.o.CallsBack == "" {
 		t.Skip("the authority never calls")
 	}
-	calls := make(chan country.Call, 100)
-	listener := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // a call that broke off is repeated
-		calls <- country.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body, At: time.Now()}
-	}))
 	w := s.wired(t)
-	t.Cleanup(listener.Close)
-	w.atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 77, Identity: s.o.Identity, Callback: listener.URL}})
+	calls := s.overhears(t, w)
 	at, err := w.atlas.Endpoint(s.pack.Code, false)
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +44,48 @@ func (s suite) callbacks(t *testing.T) {
 	if n := len(w.registrations(t)); n != 1 {
 		t.Errorf("%d registered", n)
 	}
+}
+
+// overhears takes the place of the inbox: the authority's calls as they come.
+func (s suite) overhears(t *testing.T, w *wiring) <-chan country.Call {
+	t.Helper()
+	calls := make(chan country.Call, 100)
+	listener := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // a call that broke off is repeated
+		calls <- country.Call{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Header: r.Header.Clone(), Body: body, At: time.Now()}
+	}))
+	t.Cleanup(listener.Close)
+	w.atlas.Configure(map[country.Environment]country.Setup{{Code: s.pack.Code}: {Version: 77, Identity: s.o.Identity, Callback: listener.URL}})
+	return calls
+}
+
+// Overheard files documents with a pack's double and answers the first call that
+// it makes about each.
+func Overheard(t *testing.T, pack country.Pack, drafts ...country.Draft) (calls []country.Call) {
+	t.Helper()
+	s := suite{pack: pack, sequence: new(atomic.Int64)}
+	w := s.wired(t)
+	heard := s.overhears(t, w)
+	ch, err := w.atlas.Channel(pack.Code, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range drafts {
+		f, err := ch.Prepare(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ch.Send(t.Context(), []country.Filing{f}, w.creds); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case c := <-heard:
+			calls = append(calls, c)
+		case <-time.After(hearsWithin):
+			t.Fatal("the authority does not call")
+		}
+	}
+	return calls
 }
 
 // hears reads the authority's calls about a document of these handles until the
