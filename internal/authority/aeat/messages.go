@@ -59,12 +59,20 @@ func Message(code string) string {
 		return "El campo CuotaRepercutida tiene un valor incorrecto para el valor de los campos BaseImponibleOimporteNoSujeto y TipoImpositivo suministrados."
 	case "1143":
 		return "Los campos CuotaRepercutida y BaseImponibleOimporteNoSujeto deben tener el mismo signo."
+	case "1147":
+		return "Cuando ClaveRegimen sea igual a 14 la FechaOperacion es obligatoria y debe ser posterior a la FechaExpedicionFactura."
+	case "1148":
+		return "Cuando ClaveRegimen sea igual a 14, el campo TipoFactura debe ser F1, R1, R2, R3 o R4."
+	case "1149":
+		return "Cuando ClaveRegimen sea igual a 14, el NIF de Destinatarios debe estar identificado y comenzar por P, Q, S o V."
 	case "1150":
 		return "Cuando TipoFactura sea F2 y no este informado NumRegistroAcuerdoFacturacion o FacturaSinIdentifDestinatarioArt61d no sea S el sumatorio de BaseImponibleOimporteNoSujeto y CuotaRepercutida de todas las líneas de detalle no podrá ser superior a 3.000."
 	case "1152":
 		return "La fecha de expedición no puede ser inferior al 28 de octubre de 2024."
 	case "1153":
 		return "Valor del campo RechazoPrevio no válido, solo podrá incluirse el campo RechazoPrevio con valor X si se ha informado el campo Subsanacion y tiene el valor S."
+	case "1157":
+		return "El campo Cupon solo podrá ser informado con S si TipoFactura es de tipo R1 o R5."
 	case "1158":
 		return "Se está informando EmitidaPorTerceroODestinatario, pero no se informa el bloque correspondiente."
 	case "1161":

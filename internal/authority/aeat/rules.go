@@ -36,7 +36,7 @@ func magnitude(v int64) int64 {
 // without five of them (section 3.1.3.1).
 func plainNumber(number string) bool {
 	for _, c := range []byte(number) {
-		if c < 32 || c > 126 || strings.IndexByte(`"\'<>=`, c) >= 0 {
+		if c < 32 || c > 126 || strings.IndexByte(`"'<>=`, c) >= 0 {
 			return false
 		}
 	}
@@ -129,6 +129,8 @@ func kindFlaw(e *xmltree.Element) string {
 		return "1118"
 	case method != "S" && e.At("ImporteRectificacion") != nil:
 		return "1119"
+	case e.Value("Cupon") == "S" && kind != "R1" && kind != "R5":
+		return "1157"
 	case e.Value("FacturaSimplificadaArt7273") == "S" && (kind == "F2" || kind == "R5"):
 		return "1183"
 	case e.Value("FacturaSinIdentifDestinatarioArt61d") == "S" && kind != "F2" && kind != "R5":
@@ -324,8 +326,28 @@ func regimeFlaw(d, e *xmltree.Element) string {
 		return "1205"
 	case regime == "11" && iva && d.Value("TipoImpositivo") != "21":
 		return "1206"
+	case regime == "14":
+		return pendingFlaw(e)
 	case regime == "20" && tax == taxIGIC && grade != "N2":
 		return "1293"
+	}
+	return ""
+}
+
+// pendingFlaw: section 15.6.9, supplies to public bodies whose tax is not due yet.
+func pendingFlaw(e *xmltree.Element) string {
+	on, err := time.Parse(aeatwire.DayForm, e.Value("FechaOperacion"))
+	issued, wrong := time.Parse(aeatwire.DayForm, e.Value("IDFactura", "FechaExpedicionFactura"))
+	if err != nil || wrong != nil || !on.After(issued) {
+		return "1147"
+	}
+	if !slices.Contains([]string{"F1", "R1", "R2", "R3", "R4"}, e.Value("TipoFactura")) {
+		return "1148"
+	}
+	for _, c := range e.At("Destinatarios").All("IDDestinatario") {
+		if nif := c.Value("NIF"); nif == "" || strings.IndexByte("PQSV", nif[0]) < 0 {
+			return "1149"
+		}
 	}
 	return ""
 }
@@ -358,14 +380,20 @@ func rateFlaw(d *xmltree.Element, day string) string {
 	switch {
 	case !slices.Contains([]string{"0", "2", "4", "5", "7.5", "10", "21"}, shortest):
 		return "1124"
-	case shortest == "5" && !on.Before(time.Date(2024, 10, 1, 0, 0, 0, 0, time.UTC)):
+	case shortest == "5" && !within(on, "2022-07-01", "2024-09-30"):
 		return "1194"
-	case (shortest == "2" || shortest == "7.5") && !on.Before(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)):
+	case (shortest == "2" || shortest == "7.5") && !within(on, "2024-10-01", "2024-12-31"):
 		return "1235"
 	case extra != nil && !slices.Contains(surchargesOf(shortest), extra.Value()):
 		return "1127"
 	}
 	return ""
+}
+
+// within reports whether a day is one of those from one to another.
+func within(on time.Time, from, until string) bool {
+	day := on.Format(time.DateOnly)
+	return from <= day && day <= until
 }
 
 func zeroText(s string) bool { return strings.Trim(s, "0.") == "" }

@@ -85,6 +85,8 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 		{"wrong NIF", "business", "<sf:NIF>A28015865", "<sf:NIF>A28015866", "1123"},
 		{"unknown rate", "business", "TipoImpositivo>21<", "TipoImpositivo>20<", "1124"},
 		{"rate of 2024", "business", "TipoImpositivo>21<", "TipoImpositivo>7.5<", "1235"},
+		{"pending and supplied already", "business", "ClaveRegimen>01<", "ClaveRegimen>14<", "1147"},
+		{"coupon of an invoice", "business", customer, customer + "<sf:Cupon>S</sf:Cupon>\n", "1157"},
 		{"rate of before", "business", "TipoImpositivo>21<", "TipoImpositivo>5<", "1194"},
 		{"forbidden character", "business", "NumSerieFactura>A-1<", "NumSerieFactura>A=1<", "1130"},
 		{"large without saying so", "business", "ImporteTotal>121.00<", "ImporteTotal>100000000.00<", "1139"},
@@ -148,6 +150,39 @@ func TestDoubleRefusesWithAEATsOwnCodes(t *testing.T) {
 			}
 			if held := o.registrations(); (len(held) == 1) != (row.code[0] == '2') {
 				t.Errorf("registered %+v", held)
+			}
+		})
+	}
+}
+
+// Rules about several fields at once: each row changes all it names. Without a
+// code the record is taken, with or without remarks.
+func TestDoubleJudgesFieldsTogether(t *testing.T) {
+	const day, ahead = "<sf:DescripcionOperacion>", "<sf:FechaOperacion>02-04-2026</sf:FechaOperacion>\n<sf:DescripcionOperacion>"
+	before := strings.ReplaceAll(ahead, "02-04-2026", "30-09-2024")
+	for name, row := range map[string]struct {
+		changes []string // old, new, …
+		code    string
+	}{
+		"pending, of a company":              {[]string{"ClaveRegimen>01<", "ClaveRegimen>14<", day, ahead}, "1149"},
+		"pending, of a town":                 {[]string{"ClaveRegimen>01<", "ClaveRegimen>14<", day, ahead, "<sf:NIF>A28015865", "<sf:NIF>P2807900B"}, ""},
+		"2 % on the day before it began":     {[]string{"TipoImpositivo>21<", "TipoImpositivo>2<", "CuotaRepercutida>21.00<", "CuotaRepercutida>2.00<", day, before}, "1235"},
+		"5 % on its last day":                {[]string{"TipoImpositivo>21<", "TipoImpositivo>5<", "CuotaRepercutida>21.00<", "CuotaRepercutida>5.00<", day, before}, ""},
+		"5 % on the day before it began":     {[]string{"TipoImpositivo>21<", "TipoImpositivo>5<", day, strings.ReplaceAll(before, "30-09-2024", "30-06-2022")}, "1194"},
+		"a backslash, which AEAT lets stand": {[]string{"NumSerieFactura>A-1<", `NumSerieFactura>A\1<`}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := open(t, patient(0, 100))
+			spoilt := string(record(t, o.prepare(byName(t, "business"), country.Link{})))
+			for i := 0; i < len(row.changes); i += 2 {
+				if !strings.Contains(spoilt, row.changes[i]) {
+					t.Fatalf("no %q to change", row.changes[i])
+				}
+				spoilt = strings.Replace(spoilt, row.changes[i], row.changes[i+1], 1)
+			}
+			_, answer := o.post(es.Envelope(supplier, nif, false, []byte(spoilt)), credentials())
+			if row.code == "" && len(o.registrations()) != 1 || row.code != "" && !strings.Contains(answer, "<sfR:CodigoErrorRegistro>"+row.code+"<") {
+				t.Errorf("want %q: %s", row.code, answer)
 			}
 		})
 	}
