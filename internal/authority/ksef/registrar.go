@@ -138,6 +138,9 @@ func (k *authority) judge(root *xmltree.Element, a *arrival) ksefwire.Status {
 		if nip := n.Value("DaneIdentyfikacyjne", "NIP"); nip != "" && !taxid.Check("PL", nip).Valid {
 			return wrongContent("Nieprawidłowy numer NIP " + nip + " (" + n.Local + ").")
 		}
+		if id := n.Value("DaneIdentyfikacyjne", "IDWew"); id != "" && !taxid.Check("PL", strings.SplitN(id, "-", 2)[0]).Valid {
+			return wrongContent("Nieprawidłowy numer NIP w identyfikatorze wewnętrznym " + id + " (" + n.Local + ").")
+		}
 	}
 	for _, n := range root.At("Fa").Children {
 		if number := n.Value("NrKSeFFaKorygowanej"); number != "" && !ksefwire.ValidNumber(number) {

@@ -302,6 +302,7 @@ func TestDoubleJudgesInvoicesInKSeFsWords(t *testing.T) {
 		"another seller":              {swap(document, supplierNIP, buyerNIP), asIs, "410"},
 		"a day to come":               {swap(document, "<P_1>2025-10-07", "<P_1>"+tomorrow), asIs, "450"},
 		"a NIP that is none":          {swap(document, buyerNIP, "7740001455"), asIs, "450"},
+		"an internal id of no NIP":    {swap(document, "</Podmiot2>", "</Podmiot2><Podmiot3><DaneIdentyfikacyjne><IDWew>5260250275-00012</IDWew><Nazwa>S</Nazwa></DaneIdentyfikacyjne><Rola>8</Rola></Podmiot3>"), asIs, "450"},
 		"an element missing":          {swap(document, "<JST>2</JST>", ""), asIs, "450"},
 		"elements out of order":       {swap(document, "<JST>2</JST><GV>2</GV>", "<GV>2</GV><JST>2</JST>"), asIs, "450"},
 		"an unknown rate":             {swap(document, "<P_12>23", "<P_12>21"), asIs, "450"},

@@ -294,6 +294,7 @@ func thirdSituations() []situation {
 			files: []string{"<JST>1</JST><GV>2</GV>", "<Podmiot3><DaneIdentyfikacyjne><IDWew>" + buyerNIP + "-00012</IDWew><Nazwa>Szkoła Podstawowa nr 7<", "<Rola>8</Rola></Podmiot3>"}},
 		{name: "A member of a VAT group buys (GV)", draft: with("S/101", polishBuyer(), "GV_RECIPIENT", "5265877635"), files: []string{"<JST>2</JST><GV>1</GV>", "<NIP>5265877635</NIP><Nazwa>Szkoła", "<Rola>10<"}},
 		{name: "A school without a number", draft: with("S/102", polishBuyer(), "JST_RECIPIENT", ""), refuse: "NIP or an internal id", field: "third_parties.0.tax_information.tax_number"},
+		{name: "A school whose internal id has a wrong NIP", draft: with("S/130", polishBuyer(), "JST_RECIPIENT", "5260250275-00012"), refuse: "no NIP", field: "third_parties.0.tax_information.tax_number"},
 		{name: "A unit of a buyer abroad", draft: with("S/103", german(), "JST_RECIPIENT", "5265877635"), refuse: "buyer with a NIP", field: "third_parties.0.role"},
 		{name: "A claim that was sold to a factor", draft: with("S/104", polishBuyer(), "FACTOR", "5265877635"), files: []string{"<JST>2</JST><GV>2</GV>", "<Rola>1<"}},
 		{name: "An employee travels for the buyer", draft: with("S/105", polishBuyer(), "EMPLOYEE", ""), files: []string{"<BrakID>1</BrakID><Nazwa>Szkoła", "<Rola>11<"}},

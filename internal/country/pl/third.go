@@ -8,6 +8,7 @@ import (
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -66,8 +67,10 @@ func thirdParties(t *transaction.Transaction) (found []fault.Fault) {
 	for i := range t.ThirdParties {
 		p := &t.ThirdParties[i]
 		at := fmt.Sprintf("third_parties.%d", i)
-		if internalID(p) == "" {
+		if id := internalID(p); id == "" {
 			found = append(found, party(at, p)...)
+		} else if nip, _, _ := strings.Cut(id, "-"); !taxid.Check("PL", nip).Valid {
+			found = append(found, fault.At(at+".tax_information.tax_number", fault.FieldNotValid, "begins with digits that are no NIP: an internal id is the NIP of the buyer and five digits"))
 		}
 		if p.Role != roleLocalUnit && p.Role != roleGroupMember {
 			continue
