@@ -124,7 +124,7 @@ func backupUnderLoad(t *testing.T, args []string, backup func()) (before map[str
 func lookUp(t *testing.T, args []string, operations map[string]string) {
 	t.Helper()
 	base := start(t, args...).waitReady()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for id, op := range operations {
 		for {
 			var r struct {

@@ -139,7 +139,7 @@ func TestServeRefusesASchemaThatDoesNotFit(t *testing.T) {
 func TestServeGivesUpOnADatabaseThatDoesNotAnswer(t *testing.T) {
 	began := time.Now()
 	code, _, errs := call(t, "serve", "--database", "postgres://nobody@127.0.0.1:1/none?sslmode=disable", "--listen", "127.0.0.1:0", "--admin", "")
-	if code != exitFailed || time.Since(began) > 10*time.Second {
+	if code != exitFailed || time.Since(began) > time.Minute {
 		t.Fatalf("exit code %d after %s: %s", code, time.Since(began), errs)
 	}
 }
@@ -157,7 +157,7 @@ func TestDemoGoesOnWhereItStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-first.ended
-	if err := first.how; err != nil || time.Since(began) > 10*time.Second {
+	if err := first.how; err != nil || time.Since(began) > time.Minute {
 		t.Fatalf("stopped after %s with %v\n%s", time.Since(began), err, first.stderr())
 	}
 	second := start(t, demoArgs(t, dir)...)

@@ -292,7 +292,7 @@ func TestDoctorNamesSuppliersWhoseTokensEnd(t *testing.T) {
 			}
 		}
 	}
-	for until := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		get(t, url+"/onboarding/v2/companies?limit=1", &list)
 		if len(list.Data) == 1 && list.Data[0].Meta.ExternalID == "with-a-token" {
 			break

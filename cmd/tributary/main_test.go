@@ -93,7 +93,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *process {
 	}()
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // it may have ended
-		p.endsWithin(10 * time.Second)
+		p.endsWithin(time.Minute)
 		if _, race, found := strings.Cut(p.stderr(), "WARNING: DATA RACE"); found {
 			t.Errorf("two goroutines of the program raced:%s", race)
 		}

@@ -419,9 +419,9 @@ var sights = map[string]func(*observatory) (without, with string){
 		look := func(timeout string) string {
 			begun := time.Now()
 			o.says("doctor", "--data", o.plain().dir, "--simulators", silent.URL, "--timeout", timeout, "--log-level", "error")
-			return fmt.Sprint(time.Since(begun) > 8*time.Second)
+			return fmt.Sprint(time.Since(begun) > 14*time.Second)
 		}
-		return look("9s"), look("100ms")
+		return look("15s"), look("100ms")
 	},
 	"supplier": func(o *observatory) (string, string) {
 		return o.reconciled("--supplier", "nobody", "--day", "2026-03-31"), o.reconciled("--supplier", o.supplier(), "--day", "2026-03-31")

@@ -100,7 +100,7 @@ func TestTheWholeProgramRunsWithoutTheOwnersRights(t *testing.T) {
 	for at := ""; at != "/heard"; {
 		select {
 		case at = <-told:
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("nobody is told\n%s", demo.stderr())
 		}
 	}

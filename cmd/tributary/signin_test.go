@@ -29,7 +29,7 @@ const (
 	consoleHost  = "console.example.test" // known to the browser of this test alone
 	oidcClient   = "tributary"
 	oidcSecret   = "a secret of the provider and us"
-	pagePatience = 30 * time.Second
+	pagePatience = 3 * time.Minute
 )
 
 // identityProvider is npm's oidc-provider in a process of its own. It is not

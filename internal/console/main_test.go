@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 
 const (
 	clientID = "acme"
-	patience = 30 * time.Second
+	patience = 3 * time.Minute
 	liveMax  = 8
 	liveEach = 5
 	password = "a river runs through it 1976"

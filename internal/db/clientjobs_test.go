@@ -43,7 +43,7 @@ func heard(t *testing.T, ran <-chan string) string {
 	select {
 	case got := <-ran:
 		return got
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("no job ran")
 	}
 	return ""
@@ -57,7 +57,7 @@ func jobsLeft(t *testing.T, d *db.DB) (n int) {
 
 func untilNone(t *testing.T, d *db.DB) {
 	t.Helper()
-	for late := time.Now().Add(30 * time.Second); jobsLeft(t, d) > 0; time.Sleep(5 * time.Millisecond) {
+	for late := time.Now().Add(2 * time.Minute); jobsLeft(t, d) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatalf("%d jobs are left", jobsLeft(t, d))
 		}

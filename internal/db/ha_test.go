@@ -55,7 +55,7 @@ func TestPromotionLosesNothing(t *testing.T) {
 	must(t, p.standby.Promote())
 	promoted := time.Now()
 	healed(d, "healed")
-	if took := time.Since(promoted); took > 10*time.Second {
+	if took := time.Since(promoted); took > time.Minute {
 		t.Errorf("the first write after the promotion was acknowledged after %s", took)
 	} else {
 		t.Logf("the first write after the promotion was acknowledged after %s", took)

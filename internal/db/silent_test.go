@@ -131,7 +131,7 @@ func TestConnectionsAreGivenUpAfterAnUnknownOutcome(t *testing.T) {
 		t.Fatalf("the cut commit answers %v", err)
 	}
 	must(t, addAcked(d, "healed"))
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // another program has no signal to give
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) { // another program has no signal to give
 		left := 0
 		now := proxied(t, direct, p)
 		for pid := range before {

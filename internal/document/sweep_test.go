@@ -183,7 +183,7 @@ func TestASweepWaitsForAnAttachThatHasBegun(t *testing.T) {
 
 // waitsForLock returns once somebody waits for an advisory lock.
 func waitsForLock(d *db.DB) error {
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) {
 		var waiting bool
 		err := d.Read(context.Background(), func(r db.Reader) error {
@@ -466,7 +466,7 @@ func TestThePeriodicJobSweeps(t *testing.T) {
 		workers := river.NewWorkers()
 		s.Workers(workers)
 		must(t, d.StartJobs(context.Background(), db.Jobs{Workers: workers, Periodic: s.Periodic()}))
-		deadline := time.Now().Add(20 * time.Second)
+		deadline := time.Now().Add(2 * time.Minute)
 		for len(s.files()) > 0 && time.Now().Before(deadline) {
 			time.Sleep(10 * time.Millisecond) // the job engine has no signal to give
 		}

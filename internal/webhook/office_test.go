@@ -197,7 +197,7 @@ func (o *office) alerts(t testing.TB, name alert.Name) []alert.Alert {
 // eventually waits for a state that only the database or another goroutine can tell of.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within 20 s: %s", what)
@@ -270,7 +270,7 @@ func (b *inbox) set(answer func(n int, r received, w http.ResponseWriter, req *h
 // wait returns what was received once there are n requests.
 func (b *inbox) wait(t testing.TB, n int) []received {
 	t.Helper()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	for {
 		if got := b.all(); len(got) >= n {

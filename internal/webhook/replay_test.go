@@ -27,7 +27,7 @@ func (o *office) works(t testing.TB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := o.d.StopJobs(ctx); err != nil {
 			t.Errorf("stop jobs: %v", err)

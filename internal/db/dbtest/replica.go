@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Replica makes a standby of a running server by streaming replication and
@@ -30,23 +31,19 @@ func (s *Server) Replica(dir string) (*Server, error) {
 	return r, s.until("SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'")
 }
 
-// Promote makes a standby the primary, on a new timeline.
+// Promote makes a standby the primary, on a new timeline, and waits for it. To
+// ask and to wait are two things: whoever waits inside pg_promote may be thrown
+// out by the replay that the promotion finishes.
 func (s *Server) Promote() error {
-	conn, err := pgx.Connect(context.Background(), s.url("postgres"))
-	if err != nil {
+	if err := s.until("SELECT pg_promote(false)"); err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(context.Background()) }() // a test's own connection
-	var promoted bool
-	if err := conn.QueryRow(context.Background(), "SELECT pg_promote(true, 30)").Scan(&promoted); err != nil || !promoted {
-		return errors.Join(err, errors.New("the standby was not promoted"))
-	}
-	return nil
+	return s.until("SELECT NOT pg_is_in_recovery()")
 }
 
 // until waits for a question to be answered with yes.
 func (s *Server) until(question string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.url("postgres"))
 	if err != nil {
@@ -54,7 +51,11 @@ func (s *Server) until(question string) error {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // a test's own connection
 	for yes := false; !yes; time.Sleep(10 * time.Millisecond) {
-		if err := conn.QueryRow(ctx, question).Scan(&yes); err != nil {
+		err := conn.QueryRow(ctx, question).Scan(&yes)
+		if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "40001" {
+			continue // a standby's replay comes first
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", question, err)
 		}
 	}
