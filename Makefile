@@ -10,6 +10,8 @@ PLAIN := ^tributary(/docs/.*|/packaging/.*|/cmd/.*|/internal/(bench|console|doct
 # SQLite is C translated to Go and keeps its memory outside Go's heap, where the race detector does not look:
 # instrumented it made tests four times as slow. Its Go driver and everything of ours is instrumented.
 RACE := -race $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
+# One request after the other, thousands of them: without the race detector, and more for it.
+BODIES := ^Test(HostileText|HostileBodies|MutatedBodies|BodiesAreAccepted)
 TEST := TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_TEST_OIDC=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} $(GO) test -tags=killpoints -vet=off -timeout 60m
 
 .PHONY: help run test long check bench bodies conformance crash ha hostile nodes pages race soak simulate fuzz release setup
@@ -28,11 +30,11 @@ check: ## formatting, vet, staticcheck, unchecked errors
 
 test: setup check ## everything, on SQLite and PostgreSQL; short forms of what make long does
 	$(TEST) $$($(GO) list ./... | grep -E '$(PLAIN)')
-	CGO_ENABLED=1 $(TEST) $(RACE) $$($(GO) list ./... | grep -vE '$(PLAIN)')
+	CGO_ENABLED=1 $(TEST) $(RACE) -skip '$(BODIES)' $$($(GO) list ./... | grep -vE '$(PLAIN)')
 	CGO_ENABLED=1 $(TEST) $(RACE) -run 'Keep|Attach|Sweep|Swept|Pack|AtOnce' ./internal/document
 	CGO_ENABLED=1 $(TEST) $(RACE) -run '^(TestSoak|TestARunningProgramSignsAsTheClientIsConfigured)$$' ./cmd/tributary
 	TRIBUTARY_SIM_SEEDS=200 $(TEST) -count=1 -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
-	TRIBUTARY_HANDLED_BODIES=100000 $(TEST) -count=1 -run '^TestMutatedBodiesAreJudgedInProcess$$' ./internal/server
+	TRIBUTARY_HANDLED_BODIES=100000 $(TEST) -count=1 -run '$(BODIES)' ./internal/server
 	GOFLAGS=-tags=killpoints scripts/fuzz quick
 
 race: setup ## everything under the race detector

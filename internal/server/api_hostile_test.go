@@ -99,9 +99,8 @@ func TestHostileBodiesAreNeverAnError(t *testing.T) {
 	bombard(t, quiet(t), n)
 }
 
-// handledBodies is how many are given to the handler without a network under the
-// race detector; make test gives 100,000 without it, and
-// TRIBUTARY_HANDLED_BODIES=1000000 more.
+// handledBodies is how many are given to the handler without a network; make
+// test gives 100,000, and TRIBUTARY_HANDLED_BODIES=1000000 more.
 const handledBodies = 5_000
 
 // TestMutatedBodiesAreJudgedInProcess is the many of them: readers that store
