@@ -8,6 +8,7 @@ import (
 	"github.com/invopop/gobl/cal"
 	"github.com/invopop/gobl/l10n"
 
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -59,6 +60,30 @@ func ClassifyTaxes(f Facts, c Case) []transaction.Item {
 	return items
 }
 
+// ClassifyCodes derives types from codes of the country first, of entries of rate
+// zero that have none, then as [ClassifyTaxes] does. typeOf knows the type of a code
+// in upper case.
+func ClassifyCodes(f Facts, c Case, typeOf func(code string) (kind string, known bool)) []transaction.Item {
+	items := append([]transaction.Item(nil), c.Transaction.Items...)
+	for i := range items {
+		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
+		for j := range items[i].Taxes {
+			if tax := &items[i].Taxes[j]; tax.Type == "" && !tax.Withheld() && tax.Rate.IsZero() {
+				tax.Type, _ = typeOf(strings.ToUpper(tax.Code))
+			}
+		}
+	}
+	typed := *c.Transaction
+	typed.Items = items
+	c.Transaction = &typed
+	return ClassifyTaxes(f, c)
+}
+
+// InUnion reports whether a country is a member of the European Union on a day.
+func InUnion(code string, day time.Time) bool {
+	return l10n.Union(l10n.EU).HasMemberOn(cal.DateOf(day.UTC()), l10n.Code(code))
+}
+
 // destination is where the customer is, seen from the transaction's country.
 type destination int
 
@@ -77,11 +102,10 @@ func destinationOf(t *transaction.Transaction) destination {
 	if from == to {
 		return domestic
 	}
-	eu, day := l10n.Union(l10n.EU), cal.DateOf(t.Date.UTC())
-	if !eu.HasMemberOn(day, l10n.Code(from)) {
+	if !InUnion(from, t.Date) {
 		return betweenCountries
 	}
-	if !eu.HasMemberOn(day, l10n.Code(to)) {
+	if !InUnion(to, t.Date) {
 		return outOfUnion
 	}
 	if t.Customer.Type == transaction.Business && t.Customer.TaxNumber != "" {
@@ -239,7 +263,7 @@ func DocumentType(t *transaction.Transaction) string {
 // are those with types, of [Pack.TypedItems].
 func OperationRegime(t *transaction.Transaction, items []transaction.Item) string {
 	if t.Issuer != nil && t.Customer != nil && t.Issuer.TaxNumber != "" &&
-		bareNumber(t.Issuer.TaxNumber) == bareNumber(t.Customer.TaxNumber) {
+		taxid.Bare(t.Issuer.TaxNumber) == taxid.Bare(t.Customer.TaxNumber) {
 		return transaction.SelfBilling
 	}
 	entries := 0
@@ -258,17 +282,4 @@ func OperationRegime(t *transaction.Transaction, items []transaction.Item) strin
 		return transaction.General
 	}
 	return transaction.Export
-}
-
-// bareNumber leaves letters and digits: people write one number in many ways.
-func bareNumber(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return -1
-	}, text)
 }

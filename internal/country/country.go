@@ -54,6 +54,12 @@ type Pack struct {
 	// transaction (nil) whether any of the company's may, of no company (nil)
 	// whether the transaction may at all. The rest are documents only, and need no
 	// address. Nil: the use case and Facts.Obliged decide.
+	//
+	// It is not Unfiled turned round: that a pack has it says that no authority is
+	// told at all (see [Pack.Reports]), that an address may be missing and that lanes
+	// may stand still, and it is asked before company or transaction are known.
+	// Unfiled is an exception of a country that files, asked of one transaction
+	// beside its original. One member for both would need a second to say which.
 	Files func(s *Supplier, t *transaction.Transaction) bool
 
 	// Enrol does what the authority asks of a new supplier. Nil: nothing to do.

@@ -165,6 +165,22 @@ type Tax struct {
 // Withheld reports whether the entry lowers what is payable instead of adding to the total.
 func (t Tax) Withheld() bool { return t.Regime == Withholding }
 
+// OnlyTax is the index of the line's only entry that is not withheld; -1 where
+// there is none, or more than one.
+func (i *Item) OnlyTax() int {
+	at := -1
+	for j := range i.Taxes {
+		if i.Taxes[j].Withheld() {
+			continue
+		}
+		if at >= 0 {
+			return -1
+		}
+		at = j
+	}
+	return at
+}
+
 // Party is a customer or an issuer.
 type Party struct {
 	LegalName    string

@@ -69,7 +69,8 @@ type extra struct {
 // Prepare writes InvoiceData.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	t := &in.Transaction
-	if err := prepares(&in, ch.facts); err != nil {
+	if err := country.Preparable(&in, func() []fault.Fault { return corrects(&in, ch.facts) }, "NAV has no document for the operation",
+		"an invoice that was issued cannot be cancelled, only invalidated by another: use a credit"); err != nil {
 		return country.Filing{}, err
 	}
 	d := compose(&in, ch.facts)
@@ -90,28 +91,6 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		OperationID: in.OperationID, Number: d.number(), Supplier: d.supplier.payer, Kind: t.Kind,
 		Report: report, Format: "XML", SHA256: hex.EncodeToString(sum[:]), Extra: carried, PreparedAt: in.Now,
 	}, nil
-}
-
-// prepares refuses what never becomes a report.
-func prepares(in *country.Draft, f country.Facts) error {
-	t := &in.Transaction
-	switch t.Kind {
-	case transaction.Invoice:
-	case transaction.Adjustment, transaction.Credit:
-		if in.Original == nil {
-			return fmt.Errorf("preparing %s: a correction without its original", t.ID)
-		}
-		if flaws := corrects(in, f); len(flaws) > 0 {
-			return fault.New(fault.Invalid, "the correction cannot be written").With(flaws...)
-		}
-	default:
-		return fault.New(fault.Invalid, "NAV has no document for the operation").With(fault.Fault{
-			Code: fault.UnsupportedOperation, Type: fault.General, Message: "an invoice that was issued cannot be cancelled, only invalidated by another: use a credit"})
-	}
-	if len(in.Totals.Lines) != len(t.Items) {
-		return fmt.Errorf("preparing %s: %d lines with %d amounts", t.ID, len(t.Items), len(in.Totals.Lines))
-	}
-	return nil
 }
 
 // corrects finds what a correction may not do: invalidate a whole that was

@@ -62,7 +62,7 @@ func (c *checker) taxes(in country.Case) []fault.Fault {
 	}
 	var found []fault.Fault
 	for i := range t.Items {
-		if vatOf(&t.Items[i]) < 0 {
+		if t.Items[i].OnlyTax() < 0 {
 			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns", i), fault.FieldNotValid,
 				"must have exactly one entry that is not withheld: a line has one lineVatRate"))
 		}

@@ -92,7 +92,7 @@ func (d *document) add(i int, item *transaction.Item, s supply) {
 	l := line{item: item, discount: d.sign * amounts.NetDiscount, services: s.services}
 	l.net = d.money(d.sign * amounts.Net)
 	l.vat = d.money(d.sign * (amounts.Gross - amounts.Net))
-	if at := vatOf(item); at >= 0 {
+	if at := item.OnlyTax(); at >= 0 {
 		var flaw string
 		if l.rate, flaw = rateOf(item.Taxes[at], s); flaw != "" {
 			d.flaws = append(d.flaws, fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.type", i, at), fault.ValidationMatchInvalid, "%s: %s", item.Taxes[at].Type, flaw))

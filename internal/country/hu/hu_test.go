@@ -2,7 +2,6 @@ package hu_test
 
 import (
 	"bytes"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,13 +29,7 @@ var day = time.Now().UTC().Truncate(24 * time.Hour).Add(-49*time.Hour + 22*time.
 // golden is the day of documents that are compared with files.
 var golden = time.Date(2026, 10, 6, 22, 30, 0, 0, time.UTC)
 
-var budapest = sync.OnceValue(func() *time.Location {
-	zone, err := time.LoadLocation("Europe/Budapest")
-	if err != nil {
-		panic(err)
-	}
-	return zone
-})
+func budapest() *time.Location { return packtest.Zone("Europe/Budapest") }
 
 func pack() country.Pack {
 	p := hu.Pack()
@@ -56,13 +49,7 @@ func supplier() country.Supplier {
 	}
 }
 
-func vat(rate string, mode string) transaction.Tax {
-	amount, err := num.AmountFromString(rate)
-	if err != nil {
-		panic(err)
-	}
-	return transaction.Tax{Rate: amount, Regime: transaction.VAT, Mode: mode}
-}
+func vat(rate, mode string) transaction.Tax { return packtest.VAT(rate, mode) }
 
 func typed(kind, code string) transaction.Tax {
 	t := vat("0", transaction.Added)
@@ -96,23 +83,8 @@ func abroad(code, number, kind string) *transaction.Party {
 		Address: &transaction.Address{CountryCode: code, AddressLine1: "Main Street 1", City: "Somewhere", PostalCode: "12345"}}
 }
 
-// draft is an invoice with totals worked out as the service does.
 func draft(number string, customer *transaction.Party, items ...transaction.Item) country.Draft {
-	for i := range items {
-		items[i].Number = int64(i + 1)
-	}
-	totals, faults := transaction.Calculate(items)
-	if len(faults) > 0 {
-		panic(faults)
-	}
-	return country.Draft{
-		OperationID: "0199b0de-0000-7000-8000-" + number, UniqueNumber: "HU-" + number,
-		Transaction: transaction.Transaction{
-			Kind: transaction.Invoice, CountryCode: "HU", LanguageCode: "HU", CurrencyCode: "HUF", Date: day,
-			Number: number, ID: "tx-" + number, SupplierID: "s1", Items: items, Customer: customer,
-		},
-		Totals: totals, Supplier: supplier(), Location: budapest(), Now: day.Add(time.Minute),
-	}
+	return packtest.Seller{Supplier: supplier(), Currency: "HUF", Day: day, Zone: budapest()}.Draft(number, customer, items...)
 }
 
 func with(d country.Draft, change func(*country.Draft)) country.Draft {
@@ -122,8 +94,7 @@ func with(d country.Draft, change func(*country.Draft)) country.Draft {
 
 // correct turns a draft into a correction of an original, behind earlier ones.
 func correct(kind transaction.Kind, d, original country.Draft, earlier ...country.Draft) country.Draft {
-	d.Transaction.Kind, d.Transaction.ReferenceID = kind, original.Transaction.ID
-	d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals, UniqueNumber: original.UniqueNumber, AuthorityID1: "4000000000000001"}
+	d = packtest.Correct(kind, d, original, "4000000000000001")
 	for _, e := range earlier {
 		d.Original.Corrections = append(d.Original.Corrections, country.Earlier{Transaction: e.Transaction, Totals: e.Totals, Number: e.Transaction.Number})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/invopop/gobl/num"
 
+	"tributary/internal/country/taxid"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -68,7 +69,7 @@ func writeCodes(w *xmltree.Writer, item *transaction.Item) {
 	for _, c := range item.Classifications {
 		scheme := strings.ToUpper(c.Scheme)
 		if scheme == "VTSZ" || scheme == "SZJ" || scheme == "KN" || scheme == "TESZOR" {
-			if value := bare(c.Code); len(value) >= 2 && len(value) <= 30 {
+			if value := taxid.Bare(c.Code); len(value) >= 2 && len(value) <= 30 {
 				codes = append(codes, [2]string{scheme, value})
 			}
 		}
@@ -76,7 +77,7 @@ func writeCodes(w *xmltree.Writer, item *transaction.Item) {
 	if code := words(item.Code, navwire.DetailMax); code != "" {
 		codes = append(codes, [2]string{"OWN", code})
 	}
-	if ean := bare(item.EAN); len(ean) >= 2 && len(ean) <= 30 {
+	if ean := taxid.Bare(item.EAN); len(ean) >= 2 && len(ean) <= 30 {
 		codes = append(codes, [2]string{"OTHER", ean})
 	}
 	if len(codes) == 0 {

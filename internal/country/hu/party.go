@@ -2,10 +2,6 @@ package hu
 
 import (
 	"strings"
-	"time"
-
-	"github.com/invopop/gobl/cal"
-	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/country/taxid"
 	"tributary/internal/official/navwire"
@@ -62,7 +58,7 @@ func identify(p *transaction.Party) buyer {
 	if p == nil {
 		return buyer{status: navwire.PrivatePerson}
 	}
-	number := bare(p.TaxNumber)
+	number := taxid.Bare(p.TaxNumber)
 	if number == "" {
 		if p.Type == transaction.Business {
 			return buyer{status: navwire.Other}
@@ -103,10 +99,6 @@ func homeOf(p *transaction.Party) string {
 		return strings.ToUpper(p.Address.CountryCode)
 	}
 	return "HU"
-}
-
-func inUnion(code string, day time.Time) bool {
-	return l10n.Union(l10n.EU).HasMemberOn(cal.DateOf(day.UTC()), l10n.Code(code))
 }
 
 // write writes customerInfo. Of a person nothing but the status is reported
@@ -195,5 +187,5 @@ func sameParty(a, b string) bool {
 	if ok1 && ok2 {
 		return one.payer == two.payer
 	}
-	return bare(a) != "" && bare(a) == bare(b)
+	return taxid.Bare(a) != "" && taxid.Bare(a) == taxid.Bare(b)
 }

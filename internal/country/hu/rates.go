@@ -100,35 +100,7 @@ func typeOf(code string) (string, bool) {
 // classify derives the types that the client left open: from a code of the
 // country first, then as everywhere.
 func classify(f country.Facts, c country.Case) []transaction.Item {
-	items := append([]transaction.Item(nil), c.Transaction.Items...)
-	for i := range items {
-		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
-		for j := range items[i].Taxes {
-			tax := &items[i].Taxes[j]
-			if tax.Type == "" && !tax.Withheld() && tax.Rate.IsZero() {
-				tax.Type, _ = typeOf(tax.Code)
-			}
-		}
-	}
-	typed := *c.Transaction
-	typed.Items = items
-	c.Transaction = &typed
-	return country.ClassifyTaxes(f, c)
-}
-
-// vatOf is the index of a line's only entry that is not withheld, or -1.
-func vatOf(item *transaction.Item) int {
-	at := -1
-	for j := range item.Taxes {
-		if item.Taxes[j].Withheld() {
-			continue
-		}
-		if at >= 0 {
-			return -1
-		}
-		at = j
-	}
-	return at
+	return country.ClassifyCodes(f, c, typeOf)
 }
 
 // supply is what decides the case of a line without tax.
@@ -143,7 +115,7 @@ type supply struct {
 // abroad reports whether the buyer is in another member state.
 func (s supply) abroad() bool {
 	where := homeOf(s.customer)
-	return s.buyer.union != "" || s.customer != nil && where != "HU" && inUnion(where, s.day)
+	return s.buyer.union != "" || s.customer != nil && where != "HU" && country.InUnion(where, s.day)
 }
 
 // percentage is a rate as NAV writes it: 27 is 0.27.
@@ -241,7 +213,7 @@ func untaxed(sent, typed []transaction.Item, customer *transaction.Party, day ti
 	var found []fault.Fault
 	s := supply{buyer: identify(customer), customer: customer, day: day, exempt: navwire.TAM}
 	for i := range typed {
-		j := vatOf(&typed[i])
+		j := typed[i].OnlyTax()
 		if j < 0 || !typed[i].Taxes[j].Rate.IsZero() {
 			continue
 		}

@@ -22,19 +22,6 @@ func words(text string, max int) string {
 	return text
 }
 
-// bare leaves letters and digits.
-func bare(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return -1
-	}, text)
-}
-
 // decimal writes an integer with some of its digits behind the point.
 func decimal(minor int64, decimals int) string {
 	sign, text := "", strconv.FormatInt(minor, 10)

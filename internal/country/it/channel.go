@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
@@ -80,7 +81,8 @@ type extra struct {
 
 // Prepare writes the file and gives it its name, which is never another's.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
-	if err := prepares(&in, ch.facts); err != nil {
+	if err := country.Preparable(&in, func() []fault.Fault { return unfit(&in, ch.facts) }, "SdI has no document for the operation",
+		"an invoice that SdI has taken cannot be withdrawn: use a credit (TD04)"); err != nil {
 		return country.Filing{}, err
 	}
 	d := compose(&in, ch.facts)
@@ -129,7 +131,7 @@ func (ch *channel) name(in *country.Draft, d *invoice) (string, error) {
 	if d.kind.side == buying {
 		d.transmitter[1] = d.buyer.id
 	}
-	if own := bare(ch.at.Identity.Secrets[secretTransmitter]); len(own) > 2 {
+	if own := taxid.Bare(ch.at.Identity.Secrets[secretTransmitter]); len(own) > 2 {
 		d.transmitter = [2]string{own[:2], own[2:]}
 	}
 	d.progressive = strings.ToUpper(strconv.FormatInt(in.Sequence, 36))
@@ -139,28 +141,6 @@ func (ch *channel) name(in *country.Draft, d *invoice) (string, error) {
 		return "", country.Unidentified(fmt.Errorf("%q is no name of a file: see the secret %s", name, secretTransmitter))
 	}
 	return name, nil
-}
-
-// prepares refuses what never becomes a document.
-func prepares(in *country.Draft, f country.Facts) error {
-	t := &in.Transaction
-	switch t.Kind {
-	case transaction.Invoice:
-	case transaction.Adjustment, transaction.Credit:
-		if in.Original == nil {
-			return fmt.Errorf("preparing %s: a correction without its original", t.ID)
-		}
-		if found := unfit(in, f); len(found) > 0 {
-			return fault.New(fault.Invalid, "the correction cannot be written").With(found...)
-		}
-	default:
-		return fault.New(fault.Invalid, "SdI has no document for the operation").With(fault.Fault{
-			Code: fault.UnsupportedOperation, Type: fault.General, Message: "an invoice that SdI has taken cannot be withdrawn: use a credit (TD04)"})
-	}
-	if len(in.Totals.Lines) != len(t.Items) {
-		return fmt.Errorf("preparing %s: %d lines with %d amounts", t.ID, len(t.Items), len(in.Totals.Lines))
-	}
-	return nil
 }
 
 // unfit finds lines without tax of an adjustment that do not fit the original's buyer.

@@ -60,7 +60,7 @@ func (c *checker) taxes(in country.Case) []fault.Fault {
 	t := in.Transaction
 	var found []fault.Fault
 	for i := range t.Items {
-		if vatOf(&t.Items[i]) < 0 {
+		if t.Items[i].OnlyTax() < 0 {
 			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns", i), fault.FieldNotValid, "must have exactly one entry that is not withheld: a line has one AliquotaIVA"))
 		}
 		for j := range t.Items[i].Taxes {
@@ -95,7 +95,7 @@ var intentForm = regexp.MustCompile(`^[0-9]{17}[-/][0-9]{6}$`)
 // cannot be written.
 func intentFlaw(i int, item *transaction.Item) (fault.Fault, bool) {
 	intent, needed := intentOf(item), false
-	if j := vatOf(item); j >= 0 {
+	if j := item.OnlyTax(); j >= 0 {
 		needed = strings.EqualFold(item.Taxes[j].Code, "N3.5")
 	}
 	at := fmt.Sprintf("items.%d.classification", i)
@@ -160,10 +160,10 @@ func checkCompany(s country.Supplier, _ country.Credentials) []fault.Fault {
 	if latin(s.Address.City, addressMax) == "" {
 		add("address.city", fault.FieldRequired, "must not be empty (Sede)")
 	}
-	if code := bare(s.Address.PostalCode); len(code) != len(noPostalCode) || !digits(code) {
+	if code := taxid.Bare(s.Address.PostalCode); len(code) != len(noPostalCode) || !digits(code) {
 		add("address.postal_code", fault.FieldNotValid, "must have five digits (CAP)")
 	}
-	if code := bare(s.Settings.Text(settingFiscalCode)); code != "" && !fiscalCode(code) {
+	if code := taxid.Bare(s.Settings.Text(settingFiscalCode)); code != "" && !fiscalCode(code) {
 		add("settings."+settingFiscalCode, fault.FieldNotValid, "must be a codice fiscale with the right check character (00302)")
 	}
 	if (s.Settings.Text(settingREAOffice) == "") != (s.Settings.Text(settingREANumber) == "") {

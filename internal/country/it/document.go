@@ -10,6 +10,7 @@ import (
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
@@ -265,7 +266,7 @@ func (d *invoice) line(in *country.Draft, i int, item *transaction.Item, s suppl
 			d.withhold(in, tax, d.sign*amounts.Taxes[j])
 		}
 	}
-	j := vatOf(item)
+	j := item.OnlyTax()
 	if j < 0 {
 		return l
 	}
@@ -324,7 +325,7 @@ func (d *invoice) settle(in *country.Draft, items []transaction.Item) {
 	for i := range d.lines {
 		g := d.groupOf(&d.lines[i])
 		d.groups[g].net += d.lines[i].total
-		if j := vatOf(&items[i]); j >= 0 {
+		if j := items[i].OnlyTax(); j >= 0 {
 			byLine[g] += d.sign * in.Totals.Lines[i].Taxes[j]
 		}
 	}
@@ -378,7 +379,7 @@ func (d *invoice) splitTax() (sum int64) {
 // pay lists how the sum is paid. Of what the buyer splits the tax is not paid to
 // the seller; how several payments share it, nobody says.
 func (d *invoice) pay(in *country.Draft, t *transaction.Transaction) {
-	split, iban := d.splitTax(), bare(in.Supplier.Settings.Text(settingIBAN))
+	split, iban := d.splitTax(), taxid.Bare(in.Supplier.Settings.Text(settingIBAN))
 	if d.kind.side != selling || t.Kind != transaction.Invoice {
 		return
 	}
@@ -392,7 +393,7 @@ func (d *invoice) pay(in *country.Draft, t *transaction.Transaction) {
 		return
 	}
 	for _, p := range t.Payments {
-		out := payment{method: methodOf(p), iban: bare(p.IBAN), reference: ascii(p.Reference, 60), amount: p.Amount - split}
+		out := payment{method: methodOf(p), iban: taxid.Bare(p.IBAN), reference: ascii(p.Reference, 60), amount: p.Amount - split}
 		if out.iban == "" && out.method == "MP05" {
 			out.iban = iban
 		}

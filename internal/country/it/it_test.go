@@ -3,7 +3,6 @@ package it_test
 import (
 	"bytes"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,13 +27,7 @@ const (
 // day is late in the evening in Rome: the document's day is the supplier's.
 var day = time.Date(2025, 3, 4, 21, 30, 0, 0, time.UTC)
 
-var rome = sync.OnceValue(func() *time.Location {
-	zone, err := time.LoadLocation("Europe/Rome")
-	if err != nil {
-		panic(err)
-	}
-	return zone
-})
+func rome() *time.Location { return packtest.Zone("Europe/Rome") }
 
 func supplier() country.Supplier {
 	return country.Supplier{
@@ -44,17 +37,9 @@ func supplier() country.Supplier {
 	}
 }
 
-func amount(text string) num.Amount {
-	a, err := num.AmountFromString(text)
-	if err != nil {
-		panic(err)
-	}
-	return a
-}
+func amount(text string) num.Amount { return packtest.Amount(text) }
 
-func vat(rate, mode string) transaction.Tax {
-	return transaction.Tax{Rate: amount(rate), Regime: transaction.VAT, Mode: mode}
-}
+func vat(rate, mode string) transaction.Tax { return packtest.VAT(rate, mode) }
 
 func coded(t transaction.Tax, code string) transaction.Tax {
 	t.Code = code
@@ -101,23 +86,8 @@ func with[T any](v T, change func(*T)) T {
 	return v
 }
 
-// draft is an invoice with totals worked out as the service does.
 func draft(number string, customer *transaction.Party, items ...transaction.Item) country.Draft {
-	for i := range items {
-		items[i].Number = int64(i + 1)
-	}
-	totals, faults := transaction.Calculate(items)
-	if len(faults) > 0 {
-		panic(faults)
-	}
-	return country.Draft{
-		OperationID: "0199b0de-0000-7000-8000-" + number, UniqueNumber: "IT-" + number, Sequence: 1,
-		Transaction: transaction.Transaction{
-			Kind: transaction.Invoice, CountryCode: "IT", LanguageCode: "IT", CurrencyCode: "EUR", Date: day,
-			Number: number, ID: "tx-" + number, SupplierID: "s1", Items: items, Customer: customer,
-		},
-		Totals: totals, Supplier: supplier(), Location: rome(), Now: day.Add(time.Minute),
-	}
+	return packtest.Seller{Supplier: supplier(), Currency: "EUR", Day: day, Zone: rome()}.Draft(number, customer, items...)
 }
 
 func reason(d country.Draft, code string) country.Draft {
@@ -127,9 +97,7 @@ func reason(d country.Draft, code string) country.Draft {
 
 // correct turns a draft into a correction of an original.
 func correct(kind transaction.Kind, d, original country.Draft) country.Draft {
-	d.Transaction.Kind, d.Transaction.ReferenceID = kind, original.Transaction.ID
-	d.Original = &country.Original{Transaction: original.Transaction, Totals: original.Totals, UniqueNumber: original.UniqueNumber, AuthorityID1: "100000001"}
-	return d
+	return packtest.Correct(kind, d, original, "100000001")
 }
 
 func sale(number string, items ...transaction.Item) country.Draft {

@@ -93,35 +93,10 @@ func reasonCodes() []country.Meaning {
 // classify derives the types that the client left open: from a code first, then
 // as everywhere.
 func classify(f country.Facts, c country.Case) []transaction.Item {
-	items := append([]transaction.Item(nil), c.Transaction.Items...)
-	for i := range items {
-		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
-		for j := range items[i].Taxes {
-			tax := &items[i].Taxes[j]
-			if n, known := naturaOf(tax.Code); known && tax.Type == "" && !tax.Withheld() && tax.Rate.IsZero() {
-				tax.Type = n.kind
-			}
-		}
-	}
-	typed := *c.Transaction
-	typed.Items = items
-	c.Transaction = &typed
-	return country.ClassifyTaxes(f, c)
-}
-
-// vatOf is the index of a line's only entry that is not withheld, or -1.
-func vatOf(item *transaction.Item) int {
-	at := -1
-	for j := range item.Taxes {
-		if item.Taxes[j].Withheld() {
-			continue
-		}
-		if at >= 0 {
-			return -1
-		}
-		at = j
-	}
-	return at
+	return country.ClassifyCodes(f, c, func(code string) (string, bool) {
+		n, known := naturaOf(code)
+		return n.kind, known
+	})
 }
 
 // exemptions checks the lines of a document whose items are typed; sent are the
@@ -129,7 +104,7 @@ func vatOf(item *transaction.Item) int {
 func exemptions(sent, typed []transaction.Item, s supply) []fault.Fault {
 	var found []fault.Fault
 	for i := range typed {
-		j := vatOf(&typed[i])
+		j := typed[i].OnlyTax()
 		if j < 0 {
 			continue
 		}

@@ -47,7 +47,7 @@ func companyOf(s *country.Supplier) party {
 	if v := taxid.Check(home, s.TaxNumber); v.Valid {
 		p.id = v.Number
 	}
-	if code := bare(s.Settings.Text(settingFiscalCode)); code != p.id {
+	if code := taxid.Bare(s.Settings.Text(settingFiscalCode)); code != p.id {
 		p.code = code
 	}
 	return p
@@ -62,7 +62,7 @@ func identify(c *transaction.Party) party {
 	if c == nil {
 		return p
 	}
-	p.name, p.code = latin(c.LegalName, nameMax), bare(c.FiscalCode)
+	p.name, p.code = latin(c.LegalName, nameMax), taxid.Bare(c.FiscalCode)
 	if c.Address != nil {
 		p.address = *c.Address
 		if c.Address.CountryCode != "" {
@@ -83,7 +83,7 @@ func identify(c *transaction.Party) party {
 }
 
 func (p *party) number(c *transaction.Party) {
-	text := bare(c.TaxNumber)
+	text := taxid.Bare(c.TaxNumber)
 	where := p.nation
 	if code, ok := taxid.CountryCode(text[:min(2, len(text))]); ok && taxid.InVIES(code) && len(text) > 4 {
 		where = code
@@ -104,7 +104,7 @@ func (p *party) number(c *transaction.Party) {
 
 func (p *party) italian(text string) {
 	v := taxid.Check(home, text)
-	compact := bare(text)
+	compact := taxid.Bare(text)
 	switch {
 	case v.Valid && v.Number[0] != '8' && v.Number[0] != '9':
 		p.country, p.id = home, v.Number
@@ -116,7 +116,7 @@ func (p *party) italian(text string) {
 }
 
 func (p *party) foreign(where, text string) {
-	p.country, p.id = where, bare(text)
+	p.country, p.id = where, taxid.Bare(text)
 	if where == sanMarino { // IdPaese is said apart, as in the prefix of a VAT number
 		p.id = strings.TrimPrefix(p.id, sanMarino)
 	}
@@ -218,10 +218,10 @@ func sedeOf(a transaction.Address, nation string) sede {
 	if nation != home {
 		return s
 	}
-	if code := bare(a.PostalCode); len(code) == len(noPostalCode) && digits(code) {
+	if code := taxid.Bare(a.PostalCode); len(code) == len(noPostalCode) && digits(code) {
 		s.cap = code
 	}
-	if province := bare(a.Province); len(province) == 2 && !digits(province[:1]) && !digits(province[1:]) {
+	if province := taxid.Bare(a.Province); len(province) == 2 && !digits(province[:1]) && !digits(province[1:]) {
 		s.province = province
 	}
 	return s

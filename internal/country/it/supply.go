@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/invopop/gobl/cal"
-	"github.com/invopop/gobl/l10n"
-
+	"tributary/internal/country"
+	"tributary/internal/country/taxid"
 	"tributary/internal/transaction"
 )
 
@@ -39,7 +38,7 @@ func (s supply) inUnion() bool {
 	case s.buyer.country == northernIreland:
 		return !s.services
 	}
-	return nation != home && l10n.Union(l10n.EU).HasMemberOn(cal.DateOf(s.day.UTC()), l10n.Code(nation)) && !outsideVAT(nation, s.buyer.address.PostalCode)
+	return nation != home && country.InUnion(nation, s.day) && !outsideVAT(nation, s.buyer.address.PostalCode)
 }
 
 // outsideVAT reports places that belong to a member state and not to the VAT
@@ -59,7 +58,7 @@ func outsideVAT(nation, postal string) bool {
 	case "FI":
 		places = []string{"22"} // Åland
 	}
-	return slices.ContainsFunc(places, func(p string) bool { return strings.HasPrefix(bare(postal), p) })
+	return slices.ContainsFunc(places, func(p string) bool { return strings.HasPrefix(taxid.Bare(postal), p) })
 }
 
 // atHome reports whether the buyer is in Italy's VAT territory.

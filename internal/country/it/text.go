@@ -101,19 +101,6 @@ var spellings = func() map[rune]string {
 	return all
 }()
 
-// bare leaves letters and digits of ASCII, in upper case.
-func bare(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return -1
-	}, text)
-}
-
 func digits(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }

@@ -253,10 +253,7 @@ func (s suite) hostile(t *testing.T) {
 	run, last := 0, country.Link{}
 	file := func(t *testing.T) (country.Filing, ending, []country.Registration) {
 		run++
-		d := s.o.Cases[0].Draft
-		d.OperationID = fmt.Sprintf("%s-h%d", d.OperationID, run)
-		d.Transaction.Number = fmt.Sprintf("%s%d", d.Transaction.Number, run)
-		d.UniqueNumber = fmt.Sprintf("%s%d", d.UniqueNumber, run)
+		d := s.another(run)
 		if limits.Chain {
 			d.Previous = last
 		}

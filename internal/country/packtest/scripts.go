@@ -3,7 +3,6 @@ package packtest
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -138,10 +137,7 @@ func (s suite) mishaps(t *testing.T) {
 			rt.Fatal(err)
 		}
 		run++
-		d := s.o.Cases[0].Draft
-		d.OperationID = fmt.Sprintf("%s-%d", d.OperationID, run)
-		d.Transaction.Number = fmt.Sprintf("%s%d", d.Transaction.Number, run)
-		d.UniqueNumber = fmt.Sprintf("%s%d", d.UniqueNumber, run)
+		d := s.another(run)
 		if limits.Chain {
 			d.Previous = last
 		}

@@ -96,7 +96,7 @@ func (c *checker) advances(in country.Case) (found []fault.Fault) {
 func received(in country.Case, ordered int64) (found []fault.Fault) {
 	t := in.Transaction
 	for i := range t.Items {
-		if j := vatOf(&t.Items[i]); j >= 0 && t.Items[i].Taxes[j].Mode == transaction.Added {
+		if j := t.Items[i].OnlyTax(); j >= 0 && t.Items[i].Taxes[j].Mode == transaction.Added {
 			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.application_mode", i, j), fault.ValidationMatchInvalid,
 				"must be %s on an advance: its tax is taken from what was received (art. 106f sec. 1 point 3 of the VAT act)", transaction.Included))
 		}

@@ -152,7 +152,7 @@ func filedTexts() []string {
 // that belong together. The rate itself is checked against the country's table.
 func taxes(i int, item *transaction.Item) []fault.Fault {
 	at := fmt.Sprintf("items.%d.tax_breakdowns", i)
-	j := vatOf(item)
+	j := item.OnlyTax()
 	if j < 0 {
 		return []fault.Fault{fault.At(at, fault.FieldNotValid, "must have exactly one entry that is not withheld: a line of FA(3) has one rate (P_12)")}
 	}

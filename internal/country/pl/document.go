@@ -126,7 +126,7 @@ func (d *document) add(i int, item *transaction.Item, services bool) {
 	amounts := d.in.Totals.Lines[i]
 	l := line{item: item, net: d.sign * amounts.Net, gross: d.sign * amounts.Gross, discount: d.sign * amounts.Discount, column: exempt, mark: exempt.mark(), included: true}
 	l.tax = l.gross - l.net
-	if at := vatOf(item); at >= 0 {
+	if at := item.OnlyTax(); at >= 0 {
 		tax := item.Taxes[at]
 		if c, mark, ok := lineColumn(tax, d, services); ok {
 			l.column, l.mark = c, mark

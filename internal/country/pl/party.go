@@ -78,7 +78,7 @@ func identifyAtHome(p *transaction.Party) identifier {
 	switch {
 	case verdict.Valid:
 		return identifier{nip: verdict.Number}
-	case p.Type == transaction.Individual && len(bare(p.TaxNumber)) == len("PPPPPPPPPPP"):
+	case p.Type == transaction.Individual && len(taxid.Bare(p.TaxNumber)) == len("PPPPPPPPPPP"):
 		return identifier{}
 	}
 	return identifier{flaw: "is not a NIP: " + verdict.Reason}
@@ -112,7 +112,7 @@ func unfiled(s country.Supplier, t *transaction.Transaction, original *country.O
 
 // unionPrefix is the member state whose letters begin a number.
 func unionPrefix(number string) string {
-	text := bare(number)
+	text := taxid.Bare(number)
 	if len(text) < 3 {
 		return ""
 	}
@@ -121,19 +121,6 @@ func unionPrefix(number string) string {
 		return ""
 	}
 	return code
-}
-
-// bare leaves letters and digits.
-func bare(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return -1
-	}, text)
 }
 
 // partyCountry is where a party is at home: its address, else Poland.
@@ -146,7 +133,7 @@ func partyCountry(p *transaction.Party) string {
 
 // sameParty reports whether two parties carry the same tax number.
 func sameParty(a, b string) bool {
-	trim := func(text string) string { return strings.TrimPrefix(bare(text), "PL") }
+	trim := func(text string) string { return strings.TrimPrefix(taxid.Bare(text), "PL") }
 	return trim(a) != "" && trim(a) == trim(b)
 }
 

@@ -296,7 +296,7 @@ func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 	if token(s.LegalName, nameMax) == "" {
 		found = append(found, fault.At("legal_name", fault.FieldRequired, "must not be empty"))
 	}
-	if account := bare(s.Settings.Text(settingBankAccount)); account != "" && (len(account) < 10 || len(account) > 34) {
+	if account := taxid.Bare(s.Settings.Text(settingBankAccount)); account != "" && (len(account) < 10 || len(account) > 34) {
 		found = append(found, fault.At("settings."+settingBankAccount, fault.FieldNotValid, "must have 10 to 34 letters and digits"))
 	}
 	if strings.EqualFold(s.Address.CountryCode, transaction.ReferenceCode) {

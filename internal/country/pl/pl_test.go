@@ -28,13 +28,7 @@ const (
 // document's day is the supplier's.
 var day = time.Date(2025, 10, 6, 22, 30, 0, 0, time.UTC)
 
-var warsaw = sync.OnceValue(func() *time.Location {
-	zone, err := time.LoadLocation("Europe/Warsaw")
-	if err != nil {
-		panic(err)
-	}
-	return zone
-})
+func warsaw() *time.Location { return packtest.Zone("Europe/Warsaw") }
 
 // certificate is made once: keys are slow to make.
 var certificate = sync.OnceValue(func() country.Credentials {
@@ -66,13 +60,7 @@ func supplier() country.Supplier {
 	}
 }
 
-func vat(rate string, mode string) transaction.Tax {
-	amount, err := num.AmountFromString(rate)
-	if err != nil {
-		panic(err)
-	}
-	return transaction.Tax{Rate: amount, Regime: transaction.VAT, Mode: mode}
-}
+func vat(rate, mode string) transaction.Tax { return packtest.VAT(rate, mode) }
 
 func item(name string, quantity num.Amount, price int64, taxes ...transaction.Tax) transaction.Item {
 	return transaction.Item{Name: name, Quantity: quantity, UnitPrice: price, Type: transaction.Goods, Unit: "szt.", Taxes: taxes}
@@ -108,34 +96,13 @@ func foreignBuyer(code, number, kind string) *transaction.Party {
 	}
 }
 
-// draft is an invoice with totals worked out as the service does.
 func draft(number string, customer *transaction.Party, items ...transaction.Item) country.Draft {
-	for i := range items {
-		items[i].Number = int64(i + 1)
-	}
-	totals, faults := transaction.Calculate(items)
-	if len(faults) > 0 {
-		panic(faults)
-	}
-	return country.Draft{
-		OperationID: "0199b0de-0000-7000-8000-" + number, UniqueNumber: "PL-" + number,
-		Transaction: transaction.Transaction{
-			Kind: transaction.Invoice, CountryCode: "PL", LanguageCode: "PL", CurrencyCode: "PLN", Date: day,
-			Number: number, ID: "tx-" + number, SupplierID: "s1", Items: items, Customer: customer,
-		},
-		Totals: totals, Supplier: supplier(), Location: warsaw(), Now: day.Add(time.Minute),
-	}
+	return packtest.Seller{Supplier: supplier(), Currency: "PLN", Day: day, Zone: warsaw()}.Draft(number, customer, items...)
 }
 
 // correct turns a draft into a correction of an original.
 func correct(kind transaction.Kind, d, original country.Draft) country.Draft {
-	d.Transaction.Kind = kind
-	d.Transaction.ReferenceID = original.Transaction.ID
-	d.Original = &country.Original{
-		Transaction: original.Transaction, Totals: original.Totals, UniqueNumber: original.UniqueNumber,
-		AuthorityID1: "5265877635-20250826-0100001AF629-AF",
-	}
-	return d
+	return packtest.Correct(kind, d, original, "5265877635-20250826-0100001AF629-AF")
 }
 
 func one() num.Amount { return num.MakeAmount(1, 0) }

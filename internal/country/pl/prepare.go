@@ -54,7 +54,8 @@ func readExtra(f country.Filing) (extra, error) {
 // other, and KSeF itself marks it as offline when its day has passed.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	t := &in.Transaction
-	if err := prepares(&in); err != nil {
+	if err := country.Preparable(&in, func() []fault.Fault { return correctable(&in) }, "KSeF has no document for the operation",
+		"an invoice in KSeF cannot be cancelled, only corrected to zero: use a credit"); err != nil {
 		return country.Filing{}, err
 	}
 	d := compose(&in, &ch.facts, ch.plain)
@@ -95,28 +96,6 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		f.Effect = &country.Effect{Amount: deducted(t, in.Totals)}
 	}
 	return f, nil
-}
-
-// prepares refuses what never becomes an invoice.
-func prepares(in *country.Draft) error {
-	t := &in.Transaction
-	switch t.Kind {
-	case transaction.Invoice:
-	case transaction.Adjustment, transaction.Credit:
-		if in.Original == nil {
-			return fmt.Errorf("preparing %s: a correction without its original", t.ID)
-		}
-		if flaws := correctable(in); len(flaws) > 0 {
-			return fault.New(fault.Invalid, "the correction cannot be written").With(flaws...)
-		}
-	default:
-		return fault.New(fault.Invalid, "KSeF has no document for the operation").With(fault.Fault{
-			Code: fault.UnsupportedOperation, Type: fault.General, Message: "an invoice in KSeF cannot be cancelled, only corrected to zero: use a credit"})
-	}
-	if len(in.Totals.Lines) != len(t.Items) {
-		return fmt.Errorf("preparing %s: %d lines with %d amounts", t.ID, len(t.Items), len(in.Totals.Lines))
-	}
-	return nil
 }
 
 // correctedBuyer finds what a correction may not say of the buyer of an original:

@@ -2,10 +2,6 @@ package pl
 
 import (
 	"strings"
-	"time"
-
-	"github.com/invopop/gobl/cal"
-	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/country"
 	"tributary/internal/transaction"
@@ -155,21 +151,7 @@ func typeOf(code string) (string, bool) {
 // classify derives the types that the client left open: from a code of the
 // country first, then as everywhere.
 func classify(f country.Facts, c country.Case) []transaction.Item {
-	items := append([]transaction.Item(nil), c.Transaction.Items...)
-	for i := range items {
-		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
-		for j := range items[i].Taxes {
-			tax := &items[i].Taxes[j]
-			if tax.Type != "" || tax.Withheld() || !tax.Rate.IsZero() {
-				continue
-			}
-			tax.Type, _ = typeOf(strings.ToUpper(tax.Code))
-		}
-	}
-	typed := *c.Transaction
-	typed.Items = items
-	c.Transaction = &typed
-	return country.ClassifyTaxes(f, c)
+	return country.ClassifyCodes(f, c, typeOf)
 }
 
 // lineColumn is the column of a typed tax entry and the line's value of P_12.
@@ -194,23 +176,4 @@ func lineColumn(tax transaction.Tax, d *document, services bool) (c column, mark
 	}
 	c, _ = zeroColumn(tax, zeroCase{buyer: d.buyer, customer: d.t.Customer, day: d.t.Date, services: services})
 	return c, c.mark(), true
-}
-
-func inUnion(code string, day time.Time) bool {
-	return l10n.Union(l10n.EU).HasMemberOn(cal.DateOf(day.UTC()), l10n.Code(code))
-}
-
-// vatOf is the index of a line's only entry that is not withheld, or -1.
-func vatOf(item *transaction.Item) int {
-	at := -1
-	for j := range item.Taxes {
-		if item.Taxes[j].Withheld() {
-			continue
-		}
-		if at >= 0 {
-			return -1
-		}
-		at = j
-	}
-	return at
 }

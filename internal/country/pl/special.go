@@ -61,7 +61,7 @@ func (d *document) writeMargin(w *xmltree.Writer) {
 func margins(items []transaction.Item) []fault.Fault {
 	first := ""
 	for i := range items {
-		j := vatOf(&items[i])
+		j := items[i].OnlyTax()
 		if j < 0 {
 			continue
 		}
@@ -83,7 +83,7 @@ func margins(items []transaction.Item) []fault.Fault {
 func oneStopShop(t *transaction.Transaction) []fault.Fault {
 	var found []fault.Fault
 	for i := range t.Items {
-		j := vatOf(&t.Items[i])
+		j := t.Items[i].OnlyTax()
 		if j < 0 || t.Items[i].Taxes[j].Regime != regimeOSS {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/taxid"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -73,7 +74,9 @@ func (d *document) writeSeller(w *xmltree.Writer) {
 
 // supplierNIP is how KSeF knows a supplier. Its digits were checked when the
 // company was onboarded.
-func supplierNIP(s *country.Supplier) string { return strings.TrimPrefix(bare(s.TaxNumber), "PL") }
+func supplierNIP(s *country.Supplier) string {
+	return strings.TrimPrefix(taxid.Bare(s.TaxNumber), "PL")
+}
 
 func (d *document) writeBuyer(w *xmltree.Writer) {
 	w.Start("Podmiot2")
@@ -297,7 +300,7 @@ func (d *document) writeDeductions(w *xmltree.Writer) {
 // its day, with a part of it partly. FA(3) has one form for the whole; several
 // are described in words.
 func (d *document) writePayment(w *xmltree.Writer) {
-	account := bare(d.in.Supplier.Settings.Text(settingBankAccount))
+	account := taxid.Bare(d.in.Supplier.Settings.Text(settingBankAccount))
 	if len(d.t.Payments) == 0 && account == "" && d.t.DueDate == "" {
 		return
 	}
@@ -425,7 +428,7 @@ func paymentForm(p transaction.Payment) (code, name string) {
 }
 
 func (d *document) writeFooter(w *xmltree.Writer) {
-	number := bare(d.in.Supplier.CompanyNumber)
+	number := taxid.Bare(d.in.Supplier.CompanyNumber)
 	register := ""
 	if strings.Trim(number, "0123456789") == "" {
 		switch len(number) {

@@ -49,7 +49,7 @@ func (z zeroCase) standing() standing {
 	switch where := partyCountry(z.customer); {
 	case where == "PL":
 		return homeConsumer
-	case inUnion(where, z.day):
+	case country.InUnion(where, z.day):
 		return unionConsumer
 	}
 	return elsewhere
@@ -128,7 +128,7 @@ func zeroes(sent, typed []transaction.Item, customer *transaction.Party, day tim
 	var found []fault.Fault
 	z := zeroCase{buyer: identify(customer), customer: customer, day: day}
 	for i := range typed {
-		j := vatOf(&typed[i])
+		j := typed[i].OnlyTax()
 		if j < 0 || !typed[i].Taxes[j].Rate.IsZero() {
 			continue
 		}

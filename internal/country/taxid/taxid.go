@@ -206,3 +206,17 @@ func checkShape(country, text string) (number, reason string) {
 func VIESStates() []string {
 	return strings.Fields("AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK XI")
 }
+
+// Bare leaves letters and digits of ASCII, in upper case: people write one number
+// in many ways.
+func Bare(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return -1
+	}, text)
+}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"tributary/internal/country"
-	"tributary/internal/country/world"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -88,15 +87,7 @@ type examination struct {
 type body = map[string]any
 
 func TestTransactionsDrawnFromThePublishedFactsAreValidAndEveryFactBinds(t *testing.T) {
-	packs, err := world.Packs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(atlas.Close)
+	atlas := wholeWorld(t)
 	drawn := 0
 	for _, code := range atlas.Codes() {
 		t.Run(code, func(t *testing.T) {

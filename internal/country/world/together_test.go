@@ -8,22 +8,13 @@ import (
 	"time"
 
 	"tributary/internal/country"
-	"tributary/internal/country/world"
 	"tributary/internal/transaction"
 )
 
 // Four faults of four sorts in one body: of its shape, of the country's facts,
 // of the country's own checks, of the money. A client reads all of them at once.
 func TestAllFaultsComeInOneAnswer(t *testing.T) {
-	packs, err := world.Packs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(atlas.Close)
+	atlas := wholeWorld(t)
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	x := &examination{t: t, now: now, terms: country.Terms{Atlas: atlas, Now: now, UseCase: func(string) (country.UseCase, bool) { return country.Both, true }}}
 	line := func(rate string) []any {
@@ -75,15 +66,7 @@ func TestAllFaultsComeInOneAnswer(t *testing.T) {
 // Where the law asks more of an invoice than of what is filed of it, the rule is
 // that use case's: published so, and binding those who have us make the invoice.
 func TestAnInvoiceNeedsMoreThanARecordOfIt(t *testing.T) {
-	packs, err := world.Packs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(atlas.Close)
+	atlas := wholeWorld(t)
 	const field = "customer.address.address_line_1"
 	pack, _ := atlas.Pack("ES")
 	if !slices.ContainsFunc(pack.Facts.Required, func(r country.FieldRule) bool { return r.Field == field && r.UseCase == country.Invoicing }) {

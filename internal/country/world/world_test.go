@@ -11,7 +11,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheWorldIsEveryCountryAndTheReferenceAuthority(t *testing.T) {
+// wholeWorld has every country.
+func wholeWorld(t *testing.T) *country.Atlas {
+	t.Helper()
 	packs, err := world.Packs()
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +22,12 @@ func TestTheWorldIsEveryCountryAndTheReferenceAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer atlas.Close()
+	t.Cleanup(atlas.Close)
+	return atlas
+}
+
+func TestTheWorldIsEveryCountryAndTheReferenceAuthority(t *testing.T) {
+	atlas := wholeWorld(t)
 	if n := len(atlas.Codes()); n != 250 {
 		t.Errorf("%d countries instead of 249 and XX", n)
 	}
