@@ -1,7 +1,6 @@
 package filing
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -93,26 +92,81 @@ func saidOf(r country.Receipt) string {
 	return strings.ToValidUTF8(text[:min(len(text), saidMax)], "")
 }
 
-// keepMark stores what a mark that is about to be overwritten says of a sending,
-// if nothing else is left of it: the process ended before its answer was stored.
-// So every sending stays a fact of its own; one that was answered costs a look,
+// mark says of an operation since when its bytes may have left; zero: they have not.
+type mark struct {
+	operationID string
+	at          time.Time
+}
+
+// keepMarks stores what marks that are about to be overwritten say of sendings,
+// if nothing else is left of them: the process ended before an answer was stored.
+// So every sending stays a fact of its own; those that were answered cost a look,
 // and only at a retry.
-func keepMark(tx *db.Tx, lane, operationID string, mark time.Time) error {
-	if mark.IsZero() {
+func (s *Service) keepMarks(tx *db.Tx, lane string, of []mark) error {
+	var marks []mark
+	for _, m := range of {
+		if !m.at.IsZero() {
+			marks = append(marks, m)
+		}
+	}
+	if len(marks) == 0 {
 		return nil
 	}
-	var told int64
-	err := tx.Row(`SELECT 1 FROM exchange_operations e JOIN exchanges x ON x.exchange_id = e.exchange_id
-		WHERE e.operation_id = $1 AND x.verb = 'send' AND x.at >= $2 LIMIT 1`, operationID, db.Micros(mark)).Scan(&told)
-	if !errors.Is(err, db.ErrNoRows) {
+	told, err := s.lastTold(tx, marks)
+	if err != nil {
 		return err
 	}
-	id := uuid.Must(uuid.NewV7()).String()
-	if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome", []any{id, lane, "send", db.Micros(mark), 0, 1, unrecorded}); err != nil {
+	var calls, links [][]any
+	for _, m := range marks {
+		if last, any := told[m.operationID]; any && last >= db.Micros(m.at) {
+			continue
+		}
+		id := uuid.Must(uuid.NewV7()).String()
+		calls = append(calls, []any{id, lane, "send", db.Micros(m.at), 0, 1, unrecorded})
+		links = append(links, []any{m.operationID, id})
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome", calls...); err != nil {
 		return err
 	}
-	return tx.Insert("exchange_operations", "operation_id,exchange_id", []any{operationID, id})
+	return tx.Insert("exchange_operations", "operation_id,exchange_id", links...)
 }
+
+// lastTold is when the last sending of each operation began that was recorded.
+func (s *Service) lastTold(tx *db.Tx, marks []mark) (map[string]int64, error) {
+	ids, first := make([]string, len(marks)), marks[0].at
+	for i, m := range marks {
+		if ids[i] = m.operationID; m.at.Before(first) {
+			first = m.at
+		}
+	}
+	rows, err := tx.Query(s.lastToldSQL(), db.Strings(ids), CallsFrom(first))
+	if err != nil {
+		return nil, err
+	}
+	told := map[string]int64{}
+	return told, rows.Each(func(scan func(...any) error) error {
+		var id string
+		var at int64
+		err := scan(&id, &at)
+		told[id] = at
+		return err
+	})
+}
+
+// lastToldSQL asks for the call within the link, and does not join them: a
+// planner that knows little of new partitions would begin with the calls. The
+// ids tell PostgreSQL which days to look at.
+func (s *Service) lastToldSQL() string {
+	return `SELECT e.operation_id, coalesce(max((SELECT x.at FROM exchanges x WHERE x.exchange_id = e.exchange_id AND x.exchange_id >= $2 AND x.verb = 'send')), 0)
+		FROM exchange_operations e WHERE ` + s.db.In("e.operation_id", "$1") + " AND e.exchange_id >= $2 GROUP BY e.operation_id"
+}
+
+// CallsFrom is where calls stand that were made after an instant: their ids begin
+// with the time at which they were stored, by a clock that may be behind ours.
+func CallsFrom(at time.Time) string { return IDAt(at.Add(-24 * time.Hour)) }
 
 // unrecorded is the outcome of a sending whose answer nobody stored.
 const unrecorded = "the process ended before an answer was recorded"

@@ -107,12 +107,13 @@ func (s *Service) relink(tx *db.Tx, lane string, head country.Link, anew []OpenL
 	if err != nil {
 		return err
 	}
-	list := make([]transition, len(anew))
+	list, marks := make([]transition, len(anew)), make([]mark, len(anew))
 	for i, l := range anew {
-		if err := keepMark(tx, lane, l.OperationID, l.SentAt); err != nil {
-			return err
-		}
+		marks[i] = mark{l.OperationID, l.SentAt}
 		list[i] = transition{move: relinked, id: l.OperationID, from: l.Stage}
+	}
+	if err := s.keepMarks(tx, lane, marks); err != nil {
+		return err
 	}
 	if err := tx.Exec("DELETE FROM filings WHERE "+s.db.In("operation_id", "$1"), db.Strings(idsOf(list))); err != nil {
 		return err

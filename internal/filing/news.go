@@ -364,8 +364,7 @@ func (s *Service) echoed(tx *db.Tx, at country.Environment, o named) (echo, erro
 // first, which lives on. A sending that certainly brought nothing does not count.
 func sentBefore(tx *db.Tx, operationID string) (before bool, err error) {
 	var one int64
-	err = tx.Row(`SELECT 1 FROM exchange_operations e JOIN exchanges x ON x.exchange_id = e.exchange_id JOIN operations o ON o.operation_id = e.operation_id
-		WHERE e.operation_id = $1 AND x.verb = 'send' AND x.at < o.sent_at AND coalesce(e.decision, '') <> $2 LIMIT 1`, operationID, string(country.NotTaken)).Scan(&one)
+	err = tx.Row(sentBeforeSQL, operationID, string(country.NotTaken)).Scan(&one)
 	switch {
 	case errors.Is(err, db.ErrNoRows):
 		return false, nil
@@ -374,6 +373,10 @@ func sentBefore(tx *db.Tx, operationID string) (before bool, err error) {
 	}
 	return true, nil
 }
+
+// sentBeforeSQL looks at every day: whatever a clock said, a sending that there was is found.
+const sentBeforeSQL = `SELECT 1 FROM exchange_operations e WHERE e.operation_id = $1 AND coalesce(e.decision, '') <> $2
+	AND (SELECT x.verb = 'send' AND x.at < (SELECT o.sent_at FROM operations o WHERE o.operation_id = e.operation_id) FROM exchanges x WHERE x.exchange_id = e.exchange_id) LIMIT 1`
 
 // loadTold reads decisions that came by themselves, the first of each operation.
 func (v *visit) loadTold(r db.Reader, byID map[string]*operation, ids []string) error {

@@ -60,9 +60,9 @@ func (b *batch) send(ctx context.Context) error {
 // markSent stores that bytes may leave. The crash count stays raised: a filing
 // that ends the process while it is sent must be recognised.
 func (b *batch) markSent(ctx context.Context, ops []*operation) error {
-	earlier, again := make([]time.Time, len(ops)), false
+	earlier, again := make([]mark, len(ops)), false
 	for i, o := range ops {
-		earlier[i], again = o.sentAt, again || !o.sentAt.IsZero()
+		earlier[i], again = mark{o.id, o.sentAt}, again || !o.sentAt.IsZero()
 	}
 	if again { // what is known of the sendings before stands before their marks go
 		if err := b.storeEvidence(ctx); err != nil {
@@ -75,14 +75,7 @@ func (b *batch) markSent(ctx context.Context, ops []*operation) error {
 			list = append(list, o.to(marked, db.Micros(now)))
 		}
 		return list
-	}, func(tx *db.Tx) error {
-		for i, o := range ops {
-			if err := keepMark(tx, b.lease.ID, o.id, earlier[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}, func(tx *db.Tx) error { return b.keepMarks(tx, b.lease.ID, earlier) })
 }
 
 // hush obeys the pause an authority asks for.

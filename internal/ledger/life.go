@@ -173,7 +173,8 @@ func (s *Ledger) lifeExchanges(r db.Reader, l *Life) (err error) {
 		return x, err
 	}, `SELECT x.exchange_id, x.lane, x.verb, x.at, x.took, x.filings, x.outcome, x.reply, x.bytes_out IS NOT NULL, coalesce(x.bytes_out, 0), coalesce(x.bytes_in, 0), e.decision, e.said
 		FROM exchange_operations e
-		JOIN exchanges x ON x.exchange_id = e.exchange_id WHERE e.operation_id = $1 ORDER BY e.exchange_id DESC LIMIT `+strconv.Itoa(exchangesMax), l.OperationID)
+		JOIN exchanges x ON x.exchange_id = e.exchange_id WHERE e.operation_id = $1 AND e.exchange_id >= $2
+		ORDER BY e.exchange_id DESC LIMIT `+strconv.Itoa(exchangesMax), l.OperationID, filing.CallsFrom(l.AcceptedAt))
 	slices.Reverse(l.Exchanges)
 	return err
 }
