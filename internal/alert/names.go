@@ -127,7 +127,7 @@ var meanings = []Meaning{
 		"Check time synchronisation on this machine: filings with a wrong time are refused."},
 	{JobDiscarded, "job", "A background job failed on its last attempt.",
 		"Look at its error in the console; periodic jobs run again at their next time."},
-	{RetentionFailed, "client, or `clock`", "What has had its time could not be forgotten for a client; the others' was. `clock`: a round came over a month after the one before, so no record is destroyed for a week.",
+	{RetentionFailed, "client, `partitions` or `clock`", "What has had its time could not be forgotten for a client; the others' was. `partitions`: those of the days to come were not made, or those that are over not dropped. `clock`: a round came over a month after the one before, so no record is destroyed for a week.",
 		"Read the message; the next round tries it again. `clock`: correct the machine's clock if it is wrong."},
 	{DocumentsUnavailable, "documents", "The document store takes nothing. What is registered at authorities is kept; results and notifications wait for their documents.",
 		"Look at the folder's disk or at the object store, its credentials and our way to it; everything goes on by itself within minutes."},

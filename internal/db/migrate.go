@@ -47,7 +47,9 @@ const (
 //
 // On PostgreSQL a step may end with CREATE INDEX CONCURRENTLY statements, and
 // does so where it adds an index to a table of an earlier step: they are built
-// one by one, outside of the step's transaction, while others write.
+// one by one, outside of the step's transaction, while others write. So are
+// tables that it parts by days, by lines "-- Partition: table (id)". A table that
+// is parted takes no index concurrently: build one for each partition, then one ON ONLY it.
 type migration struct {
 	version int
 	name    string

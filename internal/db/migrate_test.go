@@ -58,6 +58,16 @@ func migrationCases() map[int]migrationCase {
 				VALUES ('o{n}', 'authority', 'm{n}', 'c', 1, '1', 'n', 'info', '', 2)`},
 			After: map[string]string{"SELECT cast(count(*) AS text) FROM lifecycle WHERE client_id = 'c' AND learned_at = 2": "{n}"},
 		},
+		40: { // partitions
+			Write: []string{
+				"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome, bytes_out) VALUES ('01900000-0000-7000-8000-z{n}', 'c|XX|live|0|z', 'send', 1, 2, 1, 'answered', 7)",
+				"INSERT INTO exchange_operations (operation_id, exchange_id, said) VALUES ('z{n}', '01900000-0000-7000-8000-z{n}', 'z')",
+				"UPDATE exchanges SET took = 3 WHERE exchange_id = '01900000-0000-7000-8000-z{n}'",
+			},
+			After: map[string]string{
+				"SELECT cast(count(*) AS text) FROM exchanges x JOIN exchange_operations e ON e.exchange_id = x.exchange_id WHERE x.bytes_out = 7 AND x.took = 3 AND e.said = 'z'": "{n}",
+			},
+		},
 		32: {
 			Write: []string{`INSERT INTO attachments (client_id, operation_id, kind, type, resource_id, place, shelf, sha256, size, created_at)
 				VALUES ('c', 'p{n}', 'VISUAL', 'PDF', 'r{n}', 'store', '2026-03-01T10', 'ab', 1, 2)`},
@@ -78,7 +88,7 @@ func migrationCases() map[int]migrationCase {
 					VALUES ('p{n}', 'c', 'u{n}', 1, 'INVOICE', 'XX', false, 'BOTH', 's', 'N{n}', 1, 2, 'c|XX|live|0|Ü{n}', 'received', 'PROCESSING', 3, 'xx-1')`,
 				"INSERT INTO lanes (lane, trouble) VALUES ('c|XX|live|0|Ü{n}', 'kept')",
 				"INSERT INTO chains (lane, position, link) VALUES ('c|XX|live|0|Ü{n}', 7, '{}')",
-				"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome) VALUES ('x{n}', 'c|XX|live|0|Ü{n}', 'send', 1, 2, 1, 'ok')",
+				"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome) VALUES ('01900000-0000-7000-8000-x{n}', 'c|XX|live|0|Ü{n}', 'send', 1, 2, 1, 'ok')",
 			},
 			After: map[string]string{
 				`SELECT cast(count(*) AS text) FROM operations o JOIN lanes l ON l.lane = o.lane JOIN chains c ON c.lane = l.lane JOIN exchanges x ON x.lane = l.lane
@@ -98,8 +108,8 @@ func migrationCases() map[int]migrationCase {
 		},
 		28: { // attempts
 			Write: []string{
-				"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome) VALUES ('y{n}', 'c|XX|live|0|y', 'send', 1, 2, 1, 'answered')",
-				"INSERT INTO exchange_operations (operation_id, exchange_id) VALUES ('o1', 'y{n}')",
+				"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome) VALUES ('01900000-0000-7000-8000-y{n}', 'c|XX|live|0|y', 'send', 1, 2, 1, 'answered')",
+				"INSERT INTO exchange_operations (operation_id, exchange_id) VALUES ('o1', '01900000-0000-7000-8000-y{n}')",
 			},
 			After: map[string]string{
 				"SELECT cast(count(*) AS text) FROM exchanges x JOIN exchange_operations e ON e.exchange_id = x.exchange_id WHERE x.bytes_out IS NULL AND e.decision = '' AND e.said = ''": "{n}",
@@ -293,7 +303,7 @@ func TestEnginesHaveTheSameSteps(t *testing.T) {
 		if lite[i].Version != pg[i].Version || lite[i].Name != pg[i].Name {
 			t.Errorf("%04d_%s for SQLite, %04d_%s for PostgreSQL", lite[i].Version, lite[i].Name, pg[i].Version, pg[i].Name)
 		}
-		b := slices.DeleteFunc(tablesOf(pg[i]), func(table string) bool { return table == "schema_roles" }) // SQLite has no roles
+		b := slices.DeleteFunc(tablesOf(pg[i]), func(table string) bool { return table == "schema_roles" || table == "partitioned" }) // SQLite has neither roles nor partitions
 		if a := tablesOf(lite[i]); !slices.Equal(a, b) {
 			t.Errorf("%04d_%s makes %v for SQLite and %v for PostgreSQL", lite[i].Version, lite[i].Name, a, b)
 		}

@@ -32,7 +32,7 @@ type Roles struct {
 const appendOnly = "account_audit, operator_audit, lifecycle"
 
 // ownerOnly are what migrations know about themselves.
-const ownerOnly = "schema_version, schema_begun, schema_roles"
+const ownerOnly = "schema_version, schema_begun, schema_roles, partitioned"
 
 // visible says which of a client's rows of a table a read for it may see. A
 // table that is not listed is closed to such reads: a new one is opened here,
@@ -187,7 +187,7 @@ func (s *pgSchema) grantAgain(ctx context.Context) error {
 }
 
 func (s *pgSchema) grant(ctx context.Context, r Roles) error {
-	tables, err := s.names(ctx, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND pg_has_role(c.relowner, 'USAGE')`)
+	tables, err := s.names(ctx, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND pg_has_role(c.relowner, 'USAGE')`)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func grantScript(r Roles, tables []string) string {
 		"REVOKE ALL ON " + list + " FROM " + serve + ", " + read,
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + list + " TO " + serve,
 		"REVOKE UPDATE, DELETE ON " + appendOnly + " FROM " + serve,
-		"GRANT EXECUTE ON FUNCTION forget_lifecycle(TEXT) TO " + serve,
+		"GRANT EXECUTE ON FUNCTION forget_lifecycle(TEXT), make_partition(TEXT, BIGINT, BIGINT), drop_partition(TEXT, BIGINT) TO " + serve,
 	}
 	for _, name := range strings.Split(ownerOnly, ", ") {
 		if strings.Contains(", "+list+", ", ", "+ident(name)+", ") {

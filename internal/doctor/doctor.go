@@ -146,6 +146,7 @@ func (d *doctor) examine(ctx context.Context) (err error) {
 		d.within(ctx, d.checkAlerts)
 		d.within(ctx, d.checkBacklog)
 		d.within(ctx, d.checkRetention)
+		d.within(ctx, d.checkPartitions)
 	}
 	d.within(ctx, d.checkDocuments)
 	d.checkFonts()

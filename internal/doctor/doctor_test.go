@@ -42,14 +42,20 @@ func migrated(t *testing.T, url string) server.Config {
 	return server.Config{API: true, Worker: true, Listen: "127.0.0.1:0", Database: url, MasterKey: "file:" + key, Data: t.TempDir()}
 }
 
-// examine returns the findings of one check whose subject is given.
-func examine(t *testing.T, o doctor.Options, check, subject string) (found []doctor.Finding) {
+func examineAll(t *testing.T, o doctor.Options) []doctor.Finding {
 	t.Helper()
 	o.Timeout = 10 * time.Second
 	all, err := doctor.Examine(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return all
+}
+
+// examine returns the findings of one check whose subject is given.
+func examine(t *testing.T, o doctor.Options, check, subject string) (found []doctor.Finding) {
+	t.Helper()
+	all := examineAll(t, o)
 	for _, f := range all {
 		if f.Check == check && f.Subject == subject {
 			found = append(found, f)
@@ -120,6 +126,41 @@ func TestServerThatDoesNotSyncIsFound(t *testing.T) {
 	for _, f := range examine(t, doctor.Options{Config: migrated(t, s.URL())}, "durability", "synchronous_commit") {
 		if f.Verdict != doctor.Warn || !strings.Contains(f.Fix, "synchronous_commit = on") {
 			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// Partitions that nobody makes are told of before the last is full.
+func TestPartitionsThatAreNotMadeAheadAreFound(t *testing.T) {
+	url := dbtest.PostgresURL(t)
+	cfg := migrated(t, url)
+	verdict := func(days int, want doctor.Verdict) {
+		t.Helper()
+		now := func() time.Time { return time.Now().AddDate(0, 0, days) }
+		for _, table := range []string{"exchanges", "exchange_operations"} {
+			for _, f := range examine(t, doctor.Options{Config: cfg, Now: now}, "partitions", table) {
+				if f.Verdict != want || (f.Fix == "") != (want == doctor.OK) {
+					t.Errorf("in %d days: %+v", days, f)
+				}
+			}
+		}
+	}
+	verdict(0, doctor.OK) // the first one lasts for a month
+	verdict(26, doctor.Warn)
+	verdict(60, doctor.Warn)
+	d, err := db.Open(t.Context(), db.Config{URL: url, Guest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }() // tested elsewhere
+	if _, err := d.MakePartitions(t.Context(), time.Now().AddDate(0, 0, 26)); err != nil {
+		t.Fatal(err)
+	}
+	verdict(26, doctor.OK)
+	verdict(29, doctor.Warn)
+	for _, f := range examineAll(t, doctor.Options{Config: migrated(t, dbtest.SQLiteURL(t))}) {
+		if f.Check == "partitions" {
+			t.Errorf("a SQLite file: %+v", f)
 		}
 	}
 }

@@ -45,3 +45,27 @@ func (d *doctor) checkRetention(ctx context.Context) {
 	d.say(verdict, what, "the last round was %s ago: %d records, %d events, %d tries, %d calls removed; %d clients are under a legal hold",
 		ago, n.Operations, n.Events, n.Tries, n.Calls, len(last[0].Held))
 }
+
+// roomDoubtful is how many days ahead partitions are made at least, as long as rounds are.
+const roomDoubtful = (db.PartitionsAhead - 2) * 24 * time.Hour
+
+// checkPartitions says when the days to come have no partitions. Nothing is lost
+// by it; but what then goes into the rest goes row by row one day.
+func (d *doctor) checkPartitions(ctx context.Context) {
+	rooms, err := d.db.Rooms(ctx, d.now())
+	if err != nil {
+		d.say(Fail, about{check: "partitions", fix: "look at the database's log"}, "%v", err)
+	}
+	for _, r := range rooms {
+		switch what := (about{check: "partitions", subject: r.Table}); {
+		case r.Rest > db.PartitionRestMax:
+			what.fix = "docs/operations.md, Partitions"
+			d.say(Warn, what, "%d MiB of rows have no partition of their day: none can be made beside writers any more", r.Rest>>20)
+		case r.Until.Sub(d.now()) < roomDoubtful:
+			what.fix = "start a node with --role worker: its rounds make them; see the alert retention_failed of partitions"
+			d.say(Warn, what, "are made until %s", r.Until.Format(time.DateOnly))
+		default:
+			d.say(OK, what, "are made until %s", r.Until.Format(time.DateOnly))
+		}
+	}
+}

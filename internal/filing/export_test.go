@@ -88,3 +88,20 @@ func Moves() (list []Move) {
 	}
 	return list
 }
+
+// Statement is a text and what it is asked with.
+type Statement struct {
+	Text string
+	Args []any
+}
+
+// CallStatements are those that look for calls: about an operation, sent since, and of a lane, made before.
+func (s *Service) CallStatements(operation, lane string, since, before time.Time) map[string]Statement {
+	stored := IDAt(before.Add(recordedWithin))
+	return map[string]Statement{
+		"last told":   {s.lastToldSQL(), []any{db.Strings([]string{operation}), CallsFrom(since)}},
+		"sent before": {sentBeforeSQL, []any{operation, "x"}},
+		"old lanes":   {oldLanesSQL, []any{lane, lane + "}", db.Micros(before), stored}},
+		"old links":   {oldLinksSQL, []any{operation, "", IDAt(before), callLinksLook}},
+	}
+}

@@ -11,14 +11,19 @@ import (
 // callLinksLook is how many links one step of forgetting looks at, and at most deletes.
 const callLinksLook = 1000
 
+// recordedWithin is how long after its beginning a call is stored, for the most
+// part: only so far are old ones looked for, and one of which nothing but its mark
+// was left is as old as what was stored of it.
+const recordedWithin = 24 * time.Hour
+
 // ForgetCalls deletes the record of calls to authorities that a client's lanes
 // made before an instant, unless their supplier is held, in steps that keep no
 // other write waiting. It answers how many. Links to them go by ForgetLinks.
 func (s *Service) ForgetCalls(ctx context.Context, scope string, held map[string]bool, before time.Time) (forgotten int, err error) {
-	at := db.Micros(before)
+	at, stored := db.Micros(before), IDAt(before.Add(recordedWithin))
 	var lanes []string
 	err = s.db.Read(ctx, func(r db.Reader) (err error) {
-		lanes, err = db.Collect(r, func(scan func(...any) error) (lane string, err error) { return lane, scan(&lane) }, oldLanesSQL, scope+"|", scope+"}", at)
+		lanes, err = db.Collect(r, func(scan func(...any) error) (lane string, err error) { return lane, scan(&lane) }, oldLanesSQL, scope+"|", scope+"}", at, stored)
 		return err
 	})
 	for _, lane := range lanes {
@@ -29,7 +34,7 @@ func (s *Service) ForgetCalls(ctx context.Context, scope string, held map[string
 			continue
 		}
 		var n int
-		n, err = s.db.Trim(ctx, db.Trim{Table: "exchanges", Key: "exchange_id", By: "at", Before: at, Of: "lane = $1", Args: []any{lane}})
+		n, err = s.db.Trim(ctx, db.Trim{Table: "exchanges", Key: "exchange_id", By: "at", Before: at, Of: "lane = $1 AND exchange_id < $2", Args: []any{lane, stored}})
 		forgotten += n
 	}
 	if err != nil {
@@ -40,7 +45,7 @@ func (s *Service) ForgetCalls(ctx context.Context, scope string, held map[string
 
 // '}' is the character behind '|', so that these are the lanes of one client.
 const oldLanesSQL = `SELECT l.lane FROM lanes l WHERE l.lane >= $1 AND l.lane < $2
-	AND EXISTS (SELECT 1 FROM exchanges x WHERE x.lane = l.lane AND x.at < $3) ORDER BY l.lane`
+	AND EXISTS (SELECT 1 FROM exchanges x WHERE x.lane = l.lane AND x.at < $3 AND x.exchange_id < $4) ORDER BY l.lane`
 
 // ForgetLinks deletes the links between operations and calls whose call is
 // gone, in steps that keep no other write waiting; it answers how many. It looks

@@ -121,6 +121,9 @@ func (r *Retention) Round(ctx context.Context) (Report, error) {
 	waits, err := r.waits(ctx, now)
 	report.Waits = waits
 	fail("clock", err)
+	days, err := r.days(ctx, clients, now)
+	report.Removed.add(days)
+	fail("partitions", err)
 	for _, c := range clients {
 		if ctx.Err() != nil {
 			break

@@ -271,6 +271,38 @@ func TestAHoldAndLongerYearsKeepRecords(t *testing.T) {
 	c.want(t, http.StatusGone, "GET", "/v1/transactions/"+operation, nil)
 }
 
+// TestWholeDaysOfCallsAreDropped: a node whose role changes no schema drops what
+// stands in a partition that is over, makes those of the days to come, and
+// leaves alone what is held.
+func TestWholeDaysOfCallsAreDropped(t *testing.T) {
+	t.Parallel()
+	served, _ := dbtest.ServedURL(t)
+	p := startAged(t, served)
+	c := p.as(demoKey)
+	operation := c.submit(t, "/v1/transactions", p.sale(t, "day-1", nil))
+	c.outcome(t, operation)
+	eventually(t, "the call on record", func() bool {
+		return p.count(t, "SELECT count(*) FROM exchange_operations WHERE operation_id = $1", operation) > 0
+	})
+	left := func() [3]int64 {
+		return [3]int64{p.count(t, "SELECT count(*) FROM exchanges"), p.count(t, "SELECT count(*) FROM exchange_operations"),
+			p.count(t, "SELECT count(*) FROM pg_class WHERE relname IN ('exchanges_before', 'exchange_operations_before')")}
+	}
+	all := left()
+	p.configure(t, func(c *account.Config) { c.LegalHold = true })
+	p.days(125) // the first partition takes what is stored within a month, for ninety days
+	if p.round(t); left() != all {
+		t.Errorf("a client on hold: %v of %v", left(), all)
+	}
+	if n := p.count(t, "SELECT count(*) FROM pg_class WHERE relname = $1", "exchanges_"+time.Now().UTC().AddDate(0, 0, 125+db.PartitionsAhead).Format("20060102")); n != 1 {
+		t.Error("the partition of a day to come is not made")
+	}
+	p.configure(t, func(c *account.Config) { c.LegalHold = false })
+	if report := p.round(t); left() != [3]int64{} || int64(report.Removed.Calls) != all[0] || int64(report.Removed.Links) != all[1] {
+		t.Errorf("%v of %v are left: %+v", left(), all, report)
+	}
+}
+
 // TestDiagnosticsGoAfterTheirDays: calls and tries after the client's days,
 // events ninety days after they were closed, at the day and one before it.
 func TestDiagnosticsGoAfterTheirDays(t *testing.T) {

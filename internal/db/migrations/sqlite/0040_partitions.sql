@@ -1,0 +1,1 @@
+-- Owner: db. A SQLite file has no partitions: calls and their links go row by row.

@@ -1,0 +1,42 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tributary/internal/account"
+	"tributary/internal/filing"
+)
+
+// days makes room for the days to come and drops those that are over for every
+// client, where the database keeps days apart. What has shorter days, or shares
+// a day with somebody who is held, goes row by row after it.
+//
+// Failure policy: who is held must be known of all clients, or no day goes.
+func (r *Retention) days(ctx context.Context, clients []account.Client, now time.Time) (n Counts, err error) {
+	made, failed := r.cfg.DB.MakePartitions(ctx, now)
+	if made > 0 {
+		r.cfg.Log.Info("partitions are made for the days to come", "partitions", made)
+	}
+	var held []filing.Held
+	for _, c := range clients {
+		if c.Config.LegalHold {
+			held = append(held, filing.Held{Scope: c.ID})
+			continue
+		}
+		suppliers, err := r.held(ctx, c.ID)
+		if err != nil {
+			return n, errors.Join(failed, fmt.Errorf("who of %s is held: %w", c.ID, err))
+		}
+		if len(suppliers) > 0 {
+			held = append(held, filing.Held{Scope: c.ID, Suppliers: suppliers})
+		}
+	}
+	n.Calls, n.Links, err = r.cfg.Filing.ForgetDays(ctx, held, now.AddDate(0, 0, -account.DiagnosticDaysMax))
+	if n != (Counts{}) {
+		r.cfg.Log.Info("retention dropped whole days", "calls", n.Calls, "links", n.Links)
+	}
+	return n, errors.Join(failed, err)
+}
