@@ -192,6 +192,8 @@ func taxSchema() object {
 		"type": object{"type": []any{"string", "null"}, "maxLength": 10, "pattern": wordPattern,
 			"description": "STANDARD, REDUCED, ZERO, EXEMPT, REVERSE, EXPORT, INTRA_EU or OUTSIDE; for RET the tax withheld, for example IRPF. Derived where absent, by the rules shown at /v1/countries/{code}."},
 		"code": line("The country's own reason, for example E5.", 10), "amount": stated("The tax"),
+		"quota":      object{"type": []any{"number", "null"}, "exclusiveMinimum": 0, "description": "In place of a rate, which is 0 then: minor units of currency_code for one of quota_base, with at most 4 decimals, where the country has such taxes (MX: IEPS).", "examples": []any{308.18}},
+		"quota_base": object{"type": []any{"number", "null"}, "exclusiveMinimum": 0, "description": "What the quota is for, as litres, with at most 6 decimals; the line's quantity where absent.", "examples": []any{6}},
 		"application_mode": optionalOneOf("Whether unit_price includes the tax (INCLUDED_IN_UNIT_PRICE where absent). All taxes of a line that are not withheld share one mode.",
 			"INCLUDED_IN_UNIT_PRICE", "ADD_TO_UNIT_PRICE"),
 	}, "rate", "regime")

@@ -48,6 +48,8 @@ func ClassifyTaxes(f Facts, c Case) []transaction.Item {
 			case tax.Type != "":
 			case tax.Withheld():
 				tax.Type = transaction.Withholding
+			case tax.Quota != nil:
+				tax.Type = transaction.TaxStandard
 			case !tax.Rate.IsZero():
 				tax.Type = f.taxedType(*tax, c.Transaction)
 			case abroad != domestic:

@@ -32,6 +32,7 @@ func (c *examiner) facts() {
 // roles refuses an order or third parties where the country's document names none, and
 // roles that it has no word for.
 func (c *examiner) roles() {
+	c.quotas()
 	if len(c.tx.OrderItems) > 0 && !c.pack.Facts.Advances {
 		c.found(fault.At("order_items", fault.UnsupportedField, "have no place in documents of this country"))
 	}
@@ -223,4 +224,22 @@ func (c *examiner) regimes(facts *Facts) {
 			c.found(fault.Warn(path, fault.RateUnusual, "%s", text))
 		}
 	})
+}
+
+// quotas refuses taxes by quota where a country has none, and on orders.
+func (c *examiner) quotas() {
+	for i := range c.tx.Items {
+		for j := range c.tx.Items[i].Taxes {
+			if tax := &c.tx.Items[i].Taxes[j]; tax.Quota != nil && !slices.Contains(c.pack.Facts.Quotas, tax.Regime) {
+				c.found(fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.quota", i, j), fault.UnsupportedField, "is not supported for %s: such a tax has a rate", c.pack.Code))
+			}
+		}
+	}
+	for i := range c.tx.OrderItems {
+		for j := range c.tx.OrderItems[i].Taxes {
+			if c.tx.OrderItems[i].Taxes[j].Quota != nil {
+				c.found(fault.At(fmt.Sprintf("order_items.%d.tax_breakdowns.%d.quota", i, j), fault.UnsupportedField, "is not supported on what was ordered"))
+			}
+		}
+	}
 }

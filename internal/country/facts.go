@@ -54,6 +54,7 @@ type Facts struct {
 	Penalties       []Penalty     `json:"penalties,omitempty"`          // for who does not file, or files wrongly
 	Obligations     []Obligation  `json:"obligations"`                  // since when who must file; empty: it is no matter of days
 	Advances        bool          `json:"advance_invoices"`             // order_items makes an invoice one of money that came before the supply
+	Quotas          []string      `json:"quota_regimes,omitempty"`      // regimes of taxes that may have a quota in place of a rate
 	Roles           []Meaning     `json:"third_party_roles"`            // of third_parties; empty: the country's document names none
 	Reasons         []Meaning     `json:"sale_reasons"`                 // what a sale may give as its reason: kinds of documents; empty: none
 	SimplifiedMax   int64         `json:"simplified_max,omitempty"`     // of a document that names no customer, in minor units of the currency; 0: none

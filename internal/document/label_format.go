@@ -136,6 +136,14 @@ func (f *format) percent(a num.Amount) string {
 	return f.number(a) + "%"
 }
 
+// rate is the percentage of a tax, or how much it is for one unit.
+func (f *format) rate(tax *transaction.Tax, decimals int) string {
+	if tax.Quota == nil {
+		return f.percent(tax.Rate)
+	}
+	return f.number(num.MakeAmount(tax.Quota.Value(), tax.Quota.Exp()+uint32(decimals)))
+}
+
 // money writes an amount with its currency: a sign where it can mean only one
 // currency, the code otherwise. A dollar sign on a Mexican invoice is not one.
 func (f *format) money(minor int64, currency string) string {

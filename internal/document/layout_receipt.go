@@ -107,7 +107,7 @@ func (c *composition) howMuch(item *transaction.Item) string {
 	}
 	for _, tax := range item.Taxes {
 		if !tax.Withheld() {
-			text = joined(" · ", text, f.percent(tax.Rate))
+			text = joined(" · ", text, f.rate(&tax, decimalsOf(c.currency)))
 		}
 	}
 	return text

@@ -91,7 +91,7 @@ func (t *linesTable) cells(item *transaction.Item, line *transaction.Line) cells
 	}
 	for _, tax := range item.Taxes {
 		if !tax.Withheld() {
-			out.rates = append(out.rates, f.percent(tax.Rate))
+			out.rates = append(out.rates, f.rate(&tax, t.decimals))
 		}
 	}
 	return out

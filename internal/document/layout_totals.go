@@ -223,7 +223,7 @@ func (c *composition) taxGroups() []taxGroup {
 	var groups []taxGroup
 	for i := range items {
 		for j, tax := range items[i].Taxes {
-			k := key{tax.Regime, tax.Type, tax.Code, f.percent(tax.Rate)}
+			k := key{tax.Regime, tax.Type, tax.Code, f.rate(&tax, decimalsOf(c.currency))}
 			if c.v.TaxedBySum && !tax.Rate.IsZero() && !tax.Withheld() {
 				k.kind, k.code = transaction.TaxStandard, "" // one row for each rate, as the data has it
 			}

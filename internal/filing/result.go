@@ -126,6 +126,9 @@ type ResultTax struct {
 	Code   *string `json:"code,omitempty"`
 	Mode   *string `json:"application_mode"`
 	Reason *string `json:"tax_reason"` // the country's own words for the code
+
+	Quota     *digits `json:"quota,omitempty"`
+	QuotaBase *digits `json:"quota_base,omitempty"`
 }
 
 // ResultPayment is a payment as submitted; negated in credits and cancellations.
@@ -205,6 +208,15 @@ func decimalOf(a num.Amount) digits {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
 	return digits(text)
+}
+
+// perhaps is a number that need not be there.
+func perhaps(a *num.Amount) *digits {
+	if a == nil {
+		return nil
+	}
+	d := decimalOf(*a)
+	return &d
 }
 
 // Stamp is how every instant is printed.
@@ -295,7 +307,7 @@ func resultItem(item transaction.Item, line transaction.Line, sign int64) Result
 		Quantity: decimalOf(item.Quantity), UnitPrice: sign * item.UnitPrice, NetPrice: sign * line.Net, Type: item.Type, Taxes: []ResultTax{},
 	}
 	for i, tax := range item.Taxes {
-		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code), Mode: opt(string(tax.Mode))})
+		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code), Mode: opt(string(tax.Mode)), Quota: perhaps(tax.Quota), QuotaBase: perhaps(tax.QuotaBase)})
 	}
 	if item.Discount != nil {
 		r.Discount = &ResultDiscount{Amount: sign * line.Discount}
@@ -325,13 +337,9 @@ func party(p *transaction.Party) *ResultParty {
 	if p == nil || p.ID != "" && p.LegalName == "" { // a company that nobody knows
 		return nil
 	}
-	r := &ResultParty{Role: p.Role, ID: p.ID, LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type, Email: opt(p.Email), Phone: opt(p.Phone)}
+	r := &ResultParty{Role: p.Role, Share: perhaps(p.Share), ID: p.ID, LegalName: p.LegalName, TradeName: opt(p.TradeName), EntityNumber: opt(p.EntityNumber), Address: p.Address, Type: p.Type, Email: opt(p.Email), Phone: opt(p.Phone)}
 	if p.TaxNumber+p.TaxRegime+p.FiscalCode+p.TaxUse != "" {
 		r.TaxInformation = &ResultTaxNumber{TaxNumber: opt(p.TaxNumber), Regime: opt(p.TaxRegime), FiscalCode: opt(p.FiscalCode), Use: opt(p.TaxUse)}
-	}
-	if p.Share != nil {
-		share := decimalOf(*p.Share)
-		r.Share = &share
 	}
 	if p.Electronic != nil {
 		r.Electronic = &ResultElectronic{Scheme: p.Electronic.Scheme, ID: p.Electronic.ID}

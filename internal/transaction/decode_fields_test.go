@@ -115,7 +115,7 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"total_amount": json.Number("40210"), "total_net_amount": json.Number("-1"), "total_tax_amount": json.Number("0"), "items.*.net_price": json.Number("3"),
 		"items.*.tax_breakdowns.*.amount": json.Number("4"), "items.*.discount.amount": json.Number("7"), "items.*.discount.rate": json.Number("7.5"),
 		"references.*.amount":  json.Number("6"),
-		"third_parties.*.role": "PAYER", "third_parties.*.share": json.Number("12.5"), "payments.*.date": "2026-02-05", "third_parties.*.type": "BUSINESS", "third_parties.*.address.country_code": "PL", "third_parties.*.electronic_address.scheme": "EM",
+		"third_parties.*.role": "PAYER", "third_parties.*.share": json.Number("12.5"), "payments.*.date": "2026-02-05", "items.*.tax_breakdowns.*.quota": json.Number("12.5"), "items.*.tax_breakdowns.*.quota_base": json.Number("1.5"), "third_parties.*.type": "BUSINESS", "third_parties.*.address.country_code": "PL", "third_parties.*.electronic_address.scheme": "EM",
 		"payments.*.iban": "GB82WEST12345698765432",
 		"exchange_rate":   json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}

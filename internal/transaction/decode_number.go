@@ -11,6 +11,7 @@ const (
 	quantityDecimals  = 6
 	quantityDigitsMax = 12 // before the point: with the decimals 18 digits, what num.Amount holds
 	rateDecimals      = 4
+	quotaDigitsMax    = 6
 )
 
 // minor reads an amount of money: an integer in minor units. 7570.0 is how
@@ -111,6 +112,27 @@ func (d *decoder) percentage(into *num.Amount) strictjson.State {
 		return d.Refuse(fault.FieldNotValid, "must be between 0 and 100")
 	}
 	return strictjson.Taken
+}
+
+// quota reads how much one unit is taxed with, in minor units.
+func (d *decoder) quota(into *num.Amount) strictjson.State {
+	n, st := d.Number("a number")
+	if st != strictjson.Taken {
+		return st
+	}
+	if n.Zero() || n.Negative() || n.Magnitude() > quotaDigitsMax {
+		return d.Refuse(fault.FieldNotValid, "must be greater than 0, with at most %d digits before the point", quotaDigitsMax)
+	}
+	return d.amount(into, n, rateDecimals)
+}
+
+// perUnit reads a number that may be absent.
+func (d *decoder) perUnit(read func(*num.Amount) strictjson.State) *num.Amount {
+	var value num.Amount
+	if read(&value) != strictjson.Taken {
+		return nil
+	}
+	return &value
 }
 
 // amount keeps a size that is known to be small enough but for its decimals.

@@ -181,6 +181,10 @@ func (d *decoder) tax() {
 			d.Line(&tax.Code, taxCodeMax)
 		case "amount":
 			d.stated(&tax.Stated)
+		case "quota":
+			tax.Quota = d.perUnit(d.quota)
+		case "quota_base":
+			tax.QuotaBase = d.perUnit(d.positive)
 		default:
 			d.Unknown()
 		}
@@ -200,6 +204,12 @@ func (d *decoder) tax() {
 	}
 	if got&gotRegime == 0 {
 		d.Missing("regime")
+	}
+	switch {
+	case tax.Quota == nil && tax.QuotaBase != nil:
+		d.RefuseMember("quota_base", fault.ValidationMatchInvalid, "is what a quota is for, and there is none")
+	case tax.Quota != nil && (!tax.Rate.IsZero() || tax.Withheld()):
+		d.RefuseMember("quota", fault.ValidationMatchInvalid, "stands in place of a rate: the rate is 0, and nothing is withheld by quota")
 	}
 	if !tax.Withheld() && typeState == strictjson.Taken && tax.Regime != "" && !taxTypeKnown(tax.Type) {
 		// Only now: type may stand before the regime that says what it means.

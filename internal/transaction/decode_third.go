@@ -86,13 +86,11 @@ func (t *Transaction) eachThirdField(path string, visit func(Place, string)) boo
 
 // thirdField is a member of a third party, which has more than other parties.
 func (p *Party) thirdField(member string) (string, bool) {
-	switch {
-	case member == "role":
+	switch member {
+	case "role":
 		return p.Role, true
-	case member == "share" && p.Share != nil:
-		return p.Share.MinimalString(), true
-	case member == "share":
-		return "", true
+	case "share":
+		return minimal(p.Share), true
 	}
 	return p.field(member)
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/invopop/gobl/num"
 )
 
 // FieldPaths lists every member that a request may have, as dotted paths with
@@ -18,7 +20,7 @@ func FieldPaths() []string {
 	for _, items := range []string{"items", memberOrder} {
 		paths = append(paths, below(items, "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
 			"net_price", "discount", "discount.amount", "discount.rate")...)
-		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount")...)
+		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount", "quota", "quota_base")...)
 		paths = append(paths, below(items+".*.classification", "scheme", "code")...)
 	}
 	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference", "date")...)
@@ -297,6 +299,10 @@ func (t *Tax) field(member string) (string, bool) {
 		return t.Mode, true
 	case "amount":
 		return integer(t.Stated), true
+	case "quota":
+		return minimal(t.Quota), true
+	case "quota_base":
+		return minimal(t.QuotaBase), true
 	case "type":
 		return t.Type, true
 	case "code":
@@ -477,4 +483,12 @@ func (a *Address) Member(name string) *string {
 		return &a.Suffix
 	}
 	return nil
+}
+
+// minimal is a number that need not be there.
+func minimal(a *num.Amount) string {
+	if a == nil {
+		return ""
+	}
+	return a.MinimalString()
 }

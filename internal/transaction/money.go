@@ -34,6 +34,8 @@ const (
 //   - Withheld: net × rate; it changes neither gross nor net.
 //   - IEPS, Mexico's tax on single goods, is part of the base of the tax beside
 //     it: that one's rate counts as rate × (1 + that of IEPS).
+//   - Quota: quota × what it is for, with the line's sign, whatever the price;
+//     taxes beside it are due on it as well.
 //
 // Lines are rounded and then summed; nothing is rounded again on the way to
 // the totals, which is why the identities of [Totals] hold without exception.
@@ -118,19 +120,27 @@ func (l *Line) calculate(index int, item *Item) (fault.Fault, bool) {
 		}
 		amount -= l.Discount
 	}
+	fixed, ok := l.quotas(item, amount)
+	if !ok {
+		return lineFault(index, "tax_breakdowns", fault.ValidationMatchInvalid, "must not have a quota that comes to more than the line"), false
+	}
 	if mode == Added {
 		l.Net, l.NetDiscount = amount, l.Discount
-		if l.Gross, ok = l.addTaxes(item); !ok {
+		if l.Gross, ok = l.addTaxes(item, fixed); !ok {
 			return lineFault(index, "unit_price", fault.FieldNotValid, "times quantity plus tax must not be more than "+
 				strconv.FormatInt(AmountMax, 10)+" in size"), false
 		}
 	} else {
 		l.Gross = amount
 		l.Net, _ = scale(amount, rateHundred, rateHundred+rates)
-		l.splitTaxes(item, rates)
+		l.Net -= fixed
+		l.splitTaxes(item, rates, fixed)
 		if l.Discount != 0 {
 			before, _ := scale(full, rateHundred, rateHundred+rates)
-			l.NetDiscount = before - l.Net
+			l.NetDiscount = before - fixed - l.Net
+		}
+		if fixed != 0 && (l.Net < 0) != (amount < 0) {
+			return lineFault(index, "tax_breakdowns", fault.ValidationMatchInvalid, "must not have a quota that comes to more than the line"), false
 		}
 	}
 	for j := range item.Taxes {
@@ -161,25 +171,55 @@ func (d *LineDiscount) of(line int64) (int64, bool) {
 	return taken, true
 }
 
-// addTaxes computes each tax on the net amount and returns the gross.
-func (l *Line) addTaxes(item *Item) (int64, bool) {
+// quotas works out the entries that are no percentage, and their sum; false where
+// one is larger than any amount.
+func (l *Line) quotas(item *Item, amount int64) (fixed int64, ok bool) {
+	for j := range item.Taxes {
+		tax := &item.Taxes[j]
+		if tax.Quota == nil {
+			continue
+		}
+		base := item.Quantity
+		if tax.QuotaBase != nil {
+			base = *tax.QuotaBase
+		}
+		// Both are positive and small: ten digits by twelve.
+		due, fits := scale(tax.Quota.Value(), uint64(max(base.Value(), 0)), pow10(tax.Quota.Exp()+base.Exp()))
+		if !fits {
+			return 0, false
+		}
+		if amount < 0 {
+			due = -due
+		}
+		l.Taxes[j] = due
+		fixed += due
+	}
+	return fixed, fixed <= AmountMax && fixed >= -AmountMax
+}
+
+// addTaxes computes each tax on the net amount, and on what is due by quota, and
+// returns the gross.
+func (l *Line) addTaxes(item *Item, fixed int64) (int64, bool) {
 	var gross wide
 	gross.add(l.Net)
 	for j := range item.Taxes {
 		if item.Taxes[j].Withheld() {
 			continue
 		}
-		l.Taxes[j], _ = scale(l.Net, item.effective(j), rateHundred)
+		if item.Taxes[j].Quota == nil {
+			l.Taxes[j], _ = scale(l.Net+fixed, item.effective(j), rateHundred)
+		}
 		gross.add(l.Taxes[j])
 	}
 	return gross.amount()
 }
 
-// splitTaxes divides the tax inside the gross among the entries. rates is their sum.
-func (l *Line) splitTaxes(item *Item, rates uint64) {
-	rest, last := l.Gross-l.Net, -1
+// splitTaxes divides the tax inside the gross among the entries that have a rate.
+// rates is their sum, fixed what the others come to.
+func (l *Line) splitTaxes(item *Item, rates uint64, fixed int64) {
+	rest, last := l.Gross-l.Net-fixed, -1
 	for j := range item.Taxes {
-		if !item.Taxes[j].Withheld() {
+		if !item.Taxes[j].Withheld() && item.Taxes[j].Quota == nil {
 			last = j
 		}
 	}
@@ -188,7 +228,7 @@ func (l *Line) splitTaxes(item *Item, rates uint64) {
 	}
 	tax := rest
 	for j := range item.Taxes[:last] {
-		if item.Taxes[j].Withheld() {
+		if item.Taxes[j].Withheld() || item.Taxes[j].Quota != nil {
 			continue
 		}
 		l.Taxes[j], _ = scale(tax, item.effective(j), rates)

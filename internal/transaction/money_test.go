@@ -546,3 +546,42 @@ func BenchmarkCalculate(b *testing.B) {
 		transaction.Calculate(items)
 	}
 }
+
+// A quota is due whatever the price, and IVA on the price with it. What is
+// included comes out as what is added.
+func TestQuotasAreDueWhateverThePrice(t *testing.T) {
+	tax := func(mode string, quota, base int64) []transaction.Tax {
+		q, b := num.MakeAmount(quota, 2), num.MakeAmount(base, 0)
+		return []transaction.Tax{{Regime: transaction.IEPS, Mode: mode, Quota: &q, QuotaBase: &b}, {Rate: num.MakeAmount(16, 0), Regime: transaction.VAT, Mode: mode}}
+	}
+	for name, c := range map[string]struct {
+		price            int64
+		taxes            []transaction.Tax
+		gross, net, ieps int64
+		fault            bool
+	}{
+		"added":                     {1000, tax(transaction.Added, 30818, 6), 13745, 10000, 1849, false},
+		"included":                  {1375, tax(transaction.Included, 30818, 6), 13750, 10004, 1849, false},
+		"given back":                {-1375, tax(transaction.Included, 30818, 6), -13750, -10004, -1849, false},
+		"all of the price":          {145, tax(transaction.Included, 12500, 10), 1450, 0, 1250, false},
+		"a cent more than there is": {145, tax(transaction.Included, 12510, 10), 0, 0, 0, true},
+	} {
+		totals, faults := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "10"), UnitPrice: c.price, Taxes: c.taxes}})
+		if (len(faults) > 0) != c.fault {
+			t.Errorf("%s: %v", name, faults)
+			continue
+		}
+		if c.fault {
+			continue
+		}
+		l := totals.Lines[0]
+		if l.Gross != c.gross || l.Net != c.net || l.Taxes[0] != c.ieps || l.Net+l.Taxes[0]+l.Taxes[1] != l.Gross || totals.Net+totals.Tax != totals.Gross {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+	q := num.MakeAmount(250, 2) // of the line's own quantity
+	totals, _ := transaction.Calculate([]transaction.Item{{Quantity: quantity(t, "3"), UnitPrice: 100, Taxes: []transaction.Tax{{Regime: transaction.IEPS, Mode: transaction.Added, Quota: &q}}}})
+	if totals.Gross != 308 {
+		t.Errorf("%+v", totals)
+	}
+}

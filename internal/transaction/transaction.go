@@ -160,6 +160,9 @@ type Tax struct {
 	Type   string     // as sent, or derived by the pack
 	Code   string     // the country's own reason
 	Stated *int64     // amount as the client worked it out
+
+	Quota     *num.Amount `json:",omitempty"` // in place of a rate: minor units for one of QuotaBase, at most 4 decimals
+	QuotaBase *num.Amount `json:",omitempty"` // litres, pieces …; nil: the line's quantity
 }
 
 // Withheld reports whether the entry lowers what is payable instead of adding to the total.

@@ -51,6 +51,12 @@ func Message(code string) string {
 		return "El valor del campo TipoRecargoEquivalencia no está incluido en la lista de valores permitidos."
 	case "1130":
 		return "El campo NumSerieFactura contiene caracteres no permitidos."
+	}
+	return messageOfAmounts(code)
+}
+
+func messageOfAmounts(code string) string {
+	switch code {
 	case "1138":
 		return "El campo Macrodato solo debe ser informado con valor S si el valor de ImporteTotal es igual o superior a +-100.000.000"
 	case "1139":

@@ -15,6 +15,7 @@ type levy struct {
 	exempt   bool   // TipoFactor Exento: no rate, no amount
 	withheld bool
 	local    bool   // of a state: not among SAT's taxes, see local.go
+	quota    bool   // TipoFactor Cuota: rate is millionths of a peso for one of the concept's units
 	rate     uint64 // in 1/10,000 per cent: 16 % is 160000, which is TasaOCuota 0.160000
 }
 
@@ -27,6 +28,7 @@ type concept struct {
 	unit     uint64 // ValorUnitario in millionths of the currency's unit
 	levies   []levy
 	amounts  []int64 // one per levy
+	units    int64   // what a quota is for, in millionths
 	sale     string  // of a global invoice of several sales: the sale's number
 }
 
@@ -177,11 +179,14 @@ func (g *group) settle() bool {
 	return false
 }
 
-// compound reports whether one tax of the group is due on another: then no
-// choice of roundings is tried.
+// compound reports whether one tax of the group is due on another, or on no price
+// at all: then no choice of roundings is tried.
 func (g *group) compound() bool {
 	ieps, iva := false, false
 	for _, l := range g.levies {
+		if l.quota {
+			return true
+		}
 		ieps = ieps || l.tax == taxIEPS && !l.withheld
 		iva = iva || l.tax == taxIVA && !l.withheld && l.rate > 0
 	}

@@ -62,7 +62,7 @@ func checks(cat *catalog) []country.Check {
 			return c.found
 		}}
 	}
-	lines := []string{"items.*.classification", "items.*.unit_price", "items.*.code", "items.*.type", "items.*.tax_breakdowns", "customer.type", "customer.tax_information", "customer.address.country_code", "transaction_date"}
+	lines := []string{"items.*.classification", "items.*.quantity", "items.*.unit_price", "items.*.code", "items.*.type", "items.*.tax_breakdowns", "customer.type", "customer.tax_information", "customer.address.country_code", "transaction_date"}
 	whole := country.Check{Reads: append(lines, "items", "currency_code"), Amounts: true, Find: func(in country.Case) []fault.Fault { return layable(cat, in) }}
 	sums := one(func(c *checker) { c.sums() }, "items", "reason")
 	sums.Amounts = true
@@ -238,6 +238,7 @@ func (c *checker) line(i int, item *transaction.Item) {
 			continue
 		case tax.Regime == regimeIEPS:
 			ieps++
+			c.quota(tax, field)
 		case tax.Regime == regimeISH:
 			ish++
 		default:
@@ -260,6 +261,20 @@ func (c *checker) line(i int, item *transaction.Item) {
 		c.add(at("tax_breakdowns"), fault.ValidationMatchInvalid, "must have at most one entry of IVA, one of IEPS and one of ISH")
 	}
 	c.marks(i, item)
+}
+
+// quotaMax is the largest quota of IEPS in c_TasaOCuota, in centavos (2026).
+const quotaMax = 7216_0500 // with 4 decimals
+
+// quota checks a tax of so many pesos a unit.
+func (c *checker) quota(tax *transaction.Tax, field string) {
+	switch {
+	case tax.Quota == nil:
+	case !strings.EqualFold(c.in.Transaction.CurrencyCode, "MXN"):
+		c.add(field+".quota", fault.ValidationMatchInvalid, "is in pesos, as the law has it: the currency must be MXN")
+	case scaled(*tax.Quota) > quotaMax:
+		c.add(field+".quota", fault.FieldNotValid, "must be at most 7216.05 centavos a unit (c_TasaOCuota)")
+	}
 }
 
 func (c *checker) withheld(tax *transaction.Tax, field string) {

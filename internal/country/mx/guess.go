@@ -38,6 +38,9 @@ func (c *checker) public() {
 	}
 	for i := range t.Items {
 		for j := range t.Items[i].Taxes {
+			if t.Items[i].Taxes[j].Quota != nil {
+				c.add(fmt.Sprintf("items.%d.tax_breakdowns.%d.quota", i, j), fault.ValidationMatchInvalid, "must not be stated to the general public, whose price has the tax in it (LIEPS, article 19 II): name the customer with an RFC")
+			}
 			if tax := &t.Items[i].Taxes[j]; tax.Withheld() && !tax.Rate.IsZero() {
 				c.add(fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j), fault.ValidationMatchInvalid, "must not be withheld by the general public: name the customer with an RFC")
 			}

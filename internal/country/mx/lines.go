@@ -85,6 +85,9 @@ func entriesOf(item *transaction.Item, line *transaction.Line, sign int64) []ent
 			continue // not an object of the tax
 		case tax.Regime == regimeIEPS:
 			e.tax = taxIEPS
+			if tax.Quota != nil {
+				e.quota, e.rate = true, scaled(*tax.Quota)
+			}
 		case tax.Regime == regimeISH:
 			e.tax, e.local = regimeISH, true
 		}
@@ -102,6 +105,9 @@ func (l levy) key() string {
 		text[0] = 'w'
 	}
 	text = append(text, l.tax...)
+	if l.quota {
+		text = append(text, 'q')
+	}
 	if l.exempt {
 		return string(append(text, 'x', ';'))
 	}
@@ -126,6 +132,7 @@ func lay(items []transaction.Item, totals transaction.Totals, sign int64, decima
 			continue
 		}
 		c := newConcept(i, sign*(line.Net+line.NetDiscount), entries)
+		c.units = unitsOf(&items[i])
 		c.own = sign * line.NetDiscount
 		c.discount = c.own
 		unit, ok := unitPrice(c.importe, decimals, items[i].Quantity)
@@ -198,10 +205,36 @@ func (c *concept) taxed() []levy {
 	return c.levies
 }
 
+// unitsOf is what the quota of a line is for, in millionths; 0 without one.
+func unitsOf(item *transaction.Item) int64 {
+	for j := range item.Taxes {
+		if item.Taxes[j].Quota == nil {
+			continue
+		}
+		base := item.Quantity
+		if item.Taxes[j].QuotaBase != nil {
+			base = *item.Taxes[j].QuotaBase
+		}
+		return base.Rescale(unitDecimals).Value()
+	}
+	return 0
+}
+
+// baseText writes the base of a levy: an amount, or what a quota is for.
+func (l levy) baseText(base int64, decimals int) string {
+	if l.quota {
+		return precise(uint64(base), 0)
+	}
+	return money(base, decimals)
+}
+
 // baseOf is the base of one levy. IVA stands on the price with IEPS (LIVA,
 // article 12).
 func (c *concept) baseOf(j int) int64 {
 	base := c.base()
+	if c.levies[j].quota {
+		return c.units
+	}
 	if c.levies[j].tax != taxIVA || c.levies[j].withheld {
 		return base
 	}

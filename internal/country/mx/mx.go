@@ -104,7 +104,8 @@ func facts() country.Facts {
 			{Code: taxIVA, Meaning: "IVA: regime VAT or IVA; withheld: regime RET and type IVA"},
 			{Code: taxIEPS, Meaning: "IEPS: regime IEPS; IVA beside it is due on the price with IEPS"},
 		},
-		Rates: rates(), StrictRates: true, StrictNumbers: true,
+		Quotas: []string{regimeIEPS},
+		Rates:  rates(), StrictRates: true, StrictNumbers: true,
 		Corrections: corrections(), Settings: settings(),
 		Credentials:    []string{"certificate_base64", "certificate_password", "username", "password"},
 		CertificateKey: "RSA",
@@ -213,6 +214,7 @@ func settings() []country.Setting {
 func derivations() []string {
 	return append(country.DerivationRules(),
 		"A withheld entry (RET) without a type is IVA at 5.3333, 6, 8, 10.6667 or 16 %, and ISR at 1, 1.25, 2.1, 2.5, 10, 20, 25, 30 or 35 %; at any other rate, and at 4 %, the type must be given. Type LOCAL is a tax of a state, or a duty on public works, with its name as code: CEDULAR, 5MILLAR.",
+		"IEPS by quota (TipoFactor Cuota) is an entry of rate 0 with quota, in centavos a unit, and quota_base, in litres or whatever the law counts; IVA beside it is due on the price with it. Not to the general public, and in pesos.",
 		"IVA of 8 % is for invoices whose place of issue, or on whose account a line is sold, has a postal code of the northern or the southern border region.",
 		"Exempt lines say so with type EXEMPT, lines that are no object of the tax with OUTSIDE or without tax_breakdowns; a rate of 0 alone is the rate of 0 %.",
 		"TipoDeComprobante is I for invoices and for adjustments above nothing, E for credits and for adjustments below nothing (all signs change).",

@@ -23,8 +23,8 @@ func (d *debt) read(v *xmltree.Element) {
 		return
 	}
 	each(taxes, func(e *xmltree.Element) {
-		d.taxes = append(d.taxes, duty{levy: levy{tax: e.Attr("Impuesto"), exempt: e.Attr("TipoFactor") == "Exento", rate: millionth(e.Attr("TasaOCuota"))},
-			base: minor(e.Attr("Base"), d.decimals), amount: minor(e.Attr("Importe"), d.decimals)})
+		l := levy{tax: e.Attr("Impuesto"), exempt: e.Attr("TipoFactor") == "Exento", quota: e.Attr("TipoFactor") == factorQuota, rate: millionth(e.Attr("TasaOCuota"))}
+		d.taxes = append(d.taxes, duty{levy: l, base: minor(e.Attr("Base"), l.baseDecimals(d.decimals)), amount: minor(e.Attr("Importe"), d.decimals)})
 	}, "Traslados", "Traslado")
 	// The sums of what is withheld have neither base nor rate: the lines do.
 	each(v, func(e *xmltree.Element) {
@@ -65,6 +65,14 @@ func (d *debt) backfilled(cat *catalog, in *country.Draft, paid *country.Share) 
 	}
 	d.receiver = receiverOf(t.Customer, placeOf(&in.Supplier), satwire.TypeIncome, "")
 	return nil
+}
+
+// baseDecimals are those in which a base is kept: of money, or of what a quota is for.
+func (l levy) baseDecimals(ofMoney int) int {
+	if l.quota {
+		return unitDecimals
+	}
+	return ofMoney
 }
 
 // minor reads an amount of a voucher of ours in minor units.
@@ -128,7 +136,7 @@ func (s portion) document(sum *payTaxes) *xmltree.Element {
 	taxes := n.Add(xmltree.New("pago20:ImpuestosDR"))
 	lists := [2]*xmltree.Element{}
 	for _, x := range d.taxes {
-		base := fine(x.base, s.paid, d.total, d.decimals)
+		base := fine(x.base, s.paid, d.total, x.baseDecimals(d.decimals))
 		amount := divided(new(big.Int).Mul(base, new(big.Int).SetUint64(x.rate)), big.NewInt(rateHundred))
 		sum.add(x.levy, base, amount)
 		i, list, entry := 1, "pago20:TrasladosDR", "pago20:TrasladoDR"
@@ -155,7 +163,7 @@ func (l levy) part(name, suffix string, base, amount *big.Int) *xmltree.Element 
 		n.Set("TipoFactor"+suffix, "Exento")
 		return n
 	}
-	n.Set("TipoFactor"+suffix, "Tasa")
+	n.Set("TipoFactor"+suffix, l.factor())
 	n.Set("TasaOCuota"+suffix, money(int64(l.rate), payScale))
 	n.Set("Importe"+suffix, fixed(amount, payScale))
 	return n

@@ -160,6 +160,16 @@ func lineSituations() []situation {
 			d.Supplier.Settings["third_parties"] = map[string]any{"CACX7605101P8": map[string]any{"name": "Xochilt Casas Chávez", "regime": "612", "postal_code": "36257"}}
 		})
 	}
+	quota := func(amount int64, decimals uint32, base int64, places uint32) transaction.Tax {
+		q, b := num.MakeAmount(amount, decimals), num.MakeAmount(base, places)
+		return transaction.Tax{Regime: "IEPS", Mode: transaction.Added, Quota: &q, QuotaBase: &b}
+	}
+	ten := func(i transaction.Item) transaction.Item { i.Quantity = num.MakeAmount(10, 0); return i }
+	dollars := draft("S-102", func(d *country.Draft) {
+		rate := num.MakeAmount(185, 1)
+		d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &rate
+		d.Transaction.Items = []transaction.Item{taxed(items(10000)[0], quota(645, 1, 20, 0), added)}
+	})
 	atBorder := third("S-97", "CACX7605101P8")
 	atBorder.Transaction.Items = []transaction.Item{marked(taxed(items(10800)[0], iva(8)), "TERCERO", "CACX7605101P8")}
 	atBorder.Totals, _ = transaction.Calculate(atBorder.Transaction.Items)
@@ -169,6 +179,14 @@ func lineSituations() []situation {
 			Files: []string{`Importe="100.00" ObjetoImp="02"`, `Base="100.00" Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.265000" Importe="26.50"`, `Base="126.50" Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.160000" Importe="20.24"`, ` Total="146.74"`}},
 		{Name: "Beer at a price without taxes", Draft: sold("S-81", taxed(items(10000)[0], sugar, added)), Files: []string{`Base="126.50" Impuesto="002"`, ` Total="146.74"`}},
 		{Name: "Telephone, IEPS of 3 %", Draft: sold("S-82", taxed(work(11948), ieps(3, 0), iva(16))), Files: []string{`Impuesto="003" TipoFactor="Tasa" TasaOCuota="0.030000" Importe="3.00"`, `Base="103.00" Impuesto="002"`}},
+		{Name: "Soft drinks for a shop, IEPS by the litre", Draft: sold("S-98", ten(taxed(items(1000)[0], quota(30818, 2, 6, 0), added))),
+			Files: []string{`Base="6" Impuesto="003" TipoFactor="Cuota" TasaOCuota="3.081800" Importe="18.49"`, `Base="118.49" Impuesto="002" TipoFactor="Tasa" TasaOCuota="0.160000" Importe="18.96"`, ` SubTotal="100.00"`, ` Total="137.45"`}},
+		{Name: "Cigarettes, IEPS by the piece", Draft: sold("S-99", taxed(items(10000)[0], quota(645, 1, 20, 0), added)), Files: []string{`Base="20" Impuesto="003" TipoFactor="Cuota" TasaOCuota="0.645000" Importe="12.90"`}},
+		{Name: "A quota above SAT's list", Draft: sold("S-100", taxed(items(10000)[0], quota(72160501, 4, 1, 0), added)), Refuse: "7216.05", Field: "items.0.tax_breakdowns.0.quota"},
+		{Name: "A quota over the counter", Draft: anonymous("S-101", func(d *country.Draft) {
+			d.Transaction.Items = []transaction.Item{taxed(items(10000)[0], quota(645, 1, 20, 0), added)}
+		}), Refuse: "general public", Field: "items.0.tax_breakdowns.0.quota"},
+		{Name: "A quota in dollars", Draft: dollars, Refuse: "must be MXN", Field: "items.0.tax_breakdowns.0.quota"},
 		{Name: "Beer over the counter", Draft: anonymous("S-83", func(d *country.Draft) {
 			d.Transaction.Items = []transaction.Item{taxed(items(3333)[0], ieps(265, 1), iva(16)), taxed(items(0, 4777)[1], ieps(265, 1), iva(16))}
 			d.Transaction.Payments = paidBy("CASH", "", 8110)
@@ -269,6 +287,8 @@ func paymentSituations(t *testing.T, b bench) []situation {
 		d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &rate
 	})
 	later := num.MakeAmount(190, 1)
+	litre, litres := num.MakeAmount(30818, 2), num.MakeAmount(6, 0)
+	drinks := sold("S-75-1", taxed(items(10000)[0], transaction.Tax{Regime: "IEPS", Mode: transaction.Added, Quota: &litre, QuotaBase: &litres}, transaction.Tax{Rate: percent(16, 0), Regime: transaction.VAT, Mode: transaction.Added}))
 	return []situation{
 		{Name: "A company pays what it owes", Draft: payment("S-60", transfer(116000), nil, paid(116000)),
 			Files: []string{`TipoDeComprobante="P"`, `Moneda="XXX"`, `UsoCFDI="CP01"`, `ClaveProdServ="84111506"`, `FormaDePagoP="03" MonedaP="MXN" TipoCambioP="1" Monto="1160.00" NumOperacion="SPEI 1"`,
@@ -283,6 +303,8 @@ func paymentSituations(t *testing.T, b bench) []situation {
 		{Name: "More is paid than is owed", Draft: payment("S-64", transfer(82668), nil, paid(82668, before(33333, false))), Refuse: "826.67", Field: "reference_transaction_id"},
 		{Name: "One transfer for two invoices", Draft: payment("S-65", transfer(150000), nil, paid(116000), owing(t, b, 34000, draft("S-65-1", nil))),
 			Files: []string{`Monto="1500.00"`, `ImpPagado="1160.00" ImpSaldoInsoluto="0.00"`, `ImpPagado="340.00" ImpSaldoInsoluto="820.00"`}},
+		{Name: "Part of a sale with a quota is paid", Draft: payment("S-75", transfer(6873), nil, owing(t, b, 6873, drinks)),
+			Files: []string{`BaseDR="3.000218" ImpuestoDR="003" TipoFactorDR="Cuota" TasaOCuotaDR="3.081800" ImporteDR="9.246072"`, `ImpSaldoInsoluto="68.72"`}},
 		{Name: "Fees with withholding are paid", Draft: payment("S-66", transfer(95333), nil, owing(t, b, 95333, fees)),
 			Files: []string{`ImpSaldoAnt="953.33"`, `TotalRetencionesIVA="106.67" TotalRetencionesISR="100.00"`, `<pago20:RetencionP ImpuestoP="001"`}},
 		{Name: "Dollars are paid at another rate", Draft: payment("S-67", transfer(116000), func(d *country.Draft) { d.Transaction.ExchangeRate = &later }, owing(t, b, 116000, dollars)),

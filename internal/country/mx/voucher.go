@@ -166,13 +166,13 @@ func (c *concept) taxes(levies []levy, decimals int) *xmltree.Element {
 			if retentions == nil {
 				retentions = xmltree.New("cfdi:Retenciones")
 			}
-			retentions.Add(l.entry("cfdi:Retencion", money(c.baseOf(j), decimals), money(c.amounts[j], decimals)))
+			retentions.Add(l.entry("cfdi:Retencion", l.baseText(c.baseOf(j), decimals), money(c.amounts[j], decimals)))
 			continue
 		}
 		if transfers == nil {
 			transfers = n.Add(xmltree.New("cfdi:Traslados"))
 		}
-		transfers.Add(l.entry("cfdi:Traslado", money(c.baseOf(j), decimals), money(c.amounts[j], decimals)))
+		transfers.Add(l.entry("cfdi:Traslado", l.baseText(c.baseOf(j), decimals), money(c.amounts[j], decimals)))
 	}
 	if retentions != nil {
 		n.Add(retentions)
@@ -186,11 +186,21 @@ func (l levy) entry(name, base, amount string) *xmltree.Element {
 		n.Set("TipoFactor", "Exento")
 		return n
 	}
-	n.Set("TipoFactor", "Tasa")
+	n.Set("TipoFactor", l.factor())
 	n.Set("TasaOCuota", money(int64(l.rate), 6))
 	n.Set("Importe", amount)
 	return n
 }
+
+// factor is TipoFactor of a tax that is not exempt.
+func (l levy) factor() string {
+	if l.quota {
+		return factorQuota
+	}
+	return "Tasa"
+}
+
+const factorQuota = "Cuota"
 
 func (p *plan) taxes(s *sums) *xmltree.Element {
 	n, d := xmltree.New("cfdi:Impuestos"), p.book.decimals
@@ -208,7 +218,7 @@ func (p *plan) taxes(s *sums) *xmltree.Element {
 	taxed := false
 	for _, t := range s.transfers {
 		taxed = taxed || !t.levy.exempt
-		list.Add(t.levy.entry("cfdi:Traslado", money(t.base, d), money(t.amount, d)))
+		list.Add(t.levy.entry("cfdi:Traslado", t.levy.baseText(t.base, d), money(t.amount, d)))
 	}
 	if taxed {
 		n.Set("TotalImpuestosTrasladados", money(s.transferred, d))
