@@ -585,3 +585,15 @@ func TestQuotasAreDueWhateverThePrice(t *testing.T) {
 		t.Errorf("%+v", totals)
 	}
 }
+
+func TestTheOnlyTaxOfALineIsTheOneThatIsNotWithheld(t *testing.T) {
+	vat, held := transaction.Tax{Regime: transaction.VAT}, transaction.Tax{Regime: transaction.Withholding}
+	for _, c := range []struct {
+		taxes []transaction.Tax
+		want  int
+	}{{nil, -1}, {[]transaction.Tax{held}, -1}, {[]transaction.Tax{vat}, 0}, {[]transaction.Tax{held, vat, held}, 1}, {[]transaction.Tax{vat, vat}, -1}} {
+		if got := (&transaction.Item{Taxes: c.taxes}).OnlyTax(); got != c.want {
+			t.Errorf("%v: %d, want %d", c.taxes, got, c.want)
+		}
+	}
+}

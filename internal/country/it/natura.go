@@ -115,7 +115,7 @@ func exemptions(sent, typed []transaction.Item, s supply) []fault.Fault {
 			}
 			continue
 		}
-		if sent[i].Taxes[j].Type == "" && sent[i].Taxes[j].Code == "" && (s.bought || s.buyer.nation == home) {
+		if sent[i].Taxes[j].Type == "" && sent[i].Taxes[j].Code == "" && (s.bought || tax.Type == transaction.TaxExempt || tax.Type == transaction.TaxZero) {
 			found = append(found, fault.At(at+".type", fault.FieldRequired,
 				"must say why there is no tax: EXEMPT (N4), OUTSIDE (N2.2), REVERSE (N6.9), ZERO (N1), or a code N1 to N7 (00400)"))
 			continue

@@ -60,6 +60,8 @@ func abroadSituations() []situation {
 			Files: []string{"<CodiceDestinatario>2R4GTO8<", "<Natura>N2.1<"}},
 		{Name: "Wine to a French consumer", Draft: draft("EX-25", french(), goods(taxed)),
 			Files: []string{"<CodiceDestinatario>XXXXXXX<", "<IdPaese>FR</IdPaese><IdCodice>0000000<", "<Imposta>22.00<"}},
+		{Name: "Wine to a French consumer, no tax and no reason", Draft: draft("EX-31", french(), goods(vat("0", transaction.Added))),
+			Refuse: "00400", Field: "items.0.tax_breakdowns.0.type"},
 		{Name: "Wine to a French consumer under OSS", Draft: draft("EX-26", french(), goods(free(transaction.TaxOutside, "N7"))),
 			Files: []string{"<Natura>N7<"}, Not: []string{"DatiBollo"}},
 		{Name: "OSS for a business", Draft: draft("EX-27", german(), goods(free(transaction.TaxOutside, "N7"))),

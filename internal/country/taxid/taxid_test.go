@@ -320,3 +320,11 @@ func BenchmarkCheck10000(b *testing.B) {
 		}
 	}
 }
+
+func TestABareNumberHasLettersAndDigitsAlone(t *testing.T) {
+	for text, want := range map[string]string{"": "", " pl 526-587.76/35 ": "PL5265877635", "Ñ12é": "12", "－１": ""} {
+		if got := taxid.Bare(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
