@@ -21,13 +21,15 @@ const (
 // Where there is no more room an arbitrary one goes: thousands of suppliers that
 // file in turns would each find that the one used longest ago, its own, has gone.
 //
-// Failure policy: opened keys live in memory only, at most keptBytesMax of them
-// and none longer than keptFor. They are found by a digest over file and password,
+// Failure policy: opened keys live in memory only, at most keptBytesMax of them.
+// None is given out after keptFor, and the next credentials that are asked for
+// drop those that are older. They are found by a digest over file and password,
 // so other credentials never meet another's key.
 type Keeper struct {
 	mu    sync.Mutex
 	kept  map[[sha256.Size]byte]*kept
 	bytes int64
+	swept time.Time // of what is too old
 }
 
 type kept struct {
@@ -89,19 +91,21 @@ func (k *Keeper) find(c PKCS12, now time.Time) *kept {
 	}
 	k.drop(key)
 	held := &kept{until: now.Add(keptFor), bytes: weight(c)}
-	if k.bytes+held.bytes > keptBytesMax {
-		k.makeRoom(held.bytes, now)
-	}
+	k.makeRoom(held.bytes, now)
 	k.kept[key] = held
 	k.bytes += held.bytes
 	return held
 }
 
-// makeRoom drops what is too old, and then whatever comes first.
+// makeRoom drops what is too old, once in keptFor or where there is no room,
+// and then whatever comes first.
 func (k *Keeper) makeRoom(bytes int64, now time.Time) {
-	for other, held := range k.kept {
-		if !now.Before(held.until) {
-			k.drop(other)
+	if k.bytes+bytes > keptBytesMax || !now.Before(k.swept.Add(keptFor)) {
+		k.swept = now
+		for other, held := range k.kept {
+			if !now.Before(held.until) {
+				k.drop(other)
+			}
 		}
 	}
 	for other := range k.kept {
