@@ -123,6 +123,7 @@ func (v *visit) mindBreaker() {
 	if ok {
 		return
 	}
+	v.behind = true
 	v.countFailure(errors.New(open.last))
 	v.reason = open.reason
 	v.trouble = fmt.Sprintf("%s (one of %d calls in a row that brought nothing; the authority is tried again for all suppliers at %s)", open.last, open.calls, Stamp(open.next))
@@ -165,9 +166,20 @@ func (b *batch) learn(x exchange) {
 	}
 }
 
-// tellOthers ends the pauses of those who waited while nothing got through.
+// isOpen reports whether only single calls are made to an endpoint.
+func (b *breakers) isOpen(at string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	br := b.of[at]
+	return br != nil && !br.open.IsZero()
+}
+
+// tellOthers ends the pauses of those who waited while nothing got through. It
+// is called when the lane has been left: one that was kept back and left after
+// the call for all was answered has gone to rest when the others were told, until
+// a probe that nobody needs any more.
 func (v *visit) tellOthers(ctx context.Context) {
-	if !v.answers {
+	if !v.answers && (!v.behind || v.breakers.isOpen(endpointOf(v.lease.ID))) {
 		return
 	}
 	at := country.Environment{Code: v.at.Code, Live: v.at.Live}

@@ -77,6 +77,7 @@ type visit struct {
 	spoken   map[gapKey]bool // of these, those that this visit has given to an operation
 	left     bool            // the lane was given back together with the outcomes
 	answers  bool            // the authority answers again, after nothing got through
+	behind   bool            // it waits for another's call to an authority to which nothing got through
 	bytes    int64           // of the node's room, for the batch in work
 	leftover []string        // operations whose crash count has to be taken back
 }
