@@ -27,12 +27,12 @@ func (c *examiner) facts() {
 		c.rates()
 	}
 	c.roles()
+	c.quotas()
 }
 
 // roles refuses an order or third parties where the country's document names none, and
 // roles that it has no word for.
 func (c *examiner) roles() {
-	c.quotas()
 	if len(c.tx.OrderItems) > 0 && !c.pack.Facts.Advances {
 		c.found(fault.At("order_items", fault.UnsupportedField, "have no place in documents of this country"))
 	}

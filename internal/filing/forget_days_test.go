@@ -140,16 +140,9 @@ var dayNames = regexp.MustCompile(`on exchange(s|_operations)_(before|rest|\d{8}
 
 func planOf(t *testing.T, d *db.DB, s filing.Statement) string {
 	t.Helper()
-	explain := map[string]string{"sqlite": "EXPLAIN QUERY PLAN ", "postgres": "EXPLAIN "}[d.Engine()]
 	var lines []string
 	must(t, d.Read(t.Context(), func(r db.Reader) (err error) {
-		lines, err = db.Collect(r, func(scan func(...any) error) (line string, err error) {
-			if d.Engine() == "postgres" {
-				return line, scan(&line)
-			}
-			var id, parent, unused int64
-			return line, scan(&id, &parent, &unused, &line)
-		}, explain+s.Text, s.Args...)
+		lines, err = dbtest.Plan(r, d, s.Text, s.Args...)
 		return err
 	}))
 	return strings.Join(lines, "\n")

@@ -19,10 +19,6 @@ var wholeTable = regexp.MustCompile(`SCAN (operations|operation_terms|operation_
 
 func planOf(t testing.TB, d *db.DB, s ledger.Statement) (lines []string) {
 	t.Helper()
-	explain := "EXPLAIN QUERY PLAN "
-	if d.Engine() == "postgres" {
-		explain = "EXPLAIN "
-	}
 	must(t, d.Read(context.Background(), func(r db.Reader) (err error) {
 		if d.Engine() == "postgres" {
 			// A small table is read as a whole whatever indexes it has; this asks whether it must be.
@@ -30,13 +26,7 @@ func planOf(t testing.TB, d *db.DB, s ledger.Statement) (lines []string) {
 				return err
 			}
 		}
-		lines, err = db.Collect(r, func(scan func(...any) error) (line string, err error) {
-			if d.Engine() == "postgres" {
-				return line, scan(&line)
-			}
-			var id, parent, unused int64
-			return line, scan(&id, &parent, &unused, &line)
-		}, explain+s.Text, s.Args...)
+		lines, err = dbtest.Plan(r, d, s.Text, s.Args...)
 		return err
 	}))
 	return lines

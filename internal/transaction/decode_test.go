@@ -417,6 +417,7 @@ func TestFaultsOfMembers(t *testing.T) {
 		{"payments.0.date", "2026-02-28", ""},
 		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("308.1234"), "quota_base": json.Number("0.600001")}, ""},
 		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("308.12345")}, "field_not_valid items.0.tax_breakdowns.0.quota must have at most 4 decimals"},
+		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("999999.9999")}, ""},
 		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota": json.Number("1000000")}, "field_not_valid items.0.tax_breakdowns.0.quota must be greater than 0, with at most 6 digits before the point"},
 		{"items.0.tax_breakdowns.0", map[string]any{"rate": 8, "regime": "IEPS", "quota": 5}, "validation_match_invalid items.0.tax_breakdowns.0.quota stands in place of a rate: the rate is 0, and nothing is withheld by quota"},
 		{"items.0.tax_breakdowns.0", map[string]any{"rate": 0, "regime": "IEPS", "quota_base": 5}, "validation_match_invalid items.0.tax_breakdowns.0.quota_base is what a quota is for, and there is none"},
