@@ -13,6 +13,7 @@ import (
 // A report is annulled by an operator's hand: NAV is asked once, the transaction
 // keeps its SUCCESS, and the audit log says who asked for what.
 func TestAReportIsAnnulledByAnOperator(t *testing.T) {
+	t.Parallel()
 	o := &observatory{t: t, root: t, dir: t.TempDir()}
 	s := o.demo("annul", nil, nil, nil)
 	reference := s.operation

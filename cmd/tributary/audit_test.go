@@ -15,6 +15,7 @@ import (
 )
 
 func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"master-key", "create", dir + "/master.key"}, {"migrate", "--database", "sqlite:" + dir + "/tributary.db"},

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAuthoritiesFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		flags := append(book(t, url), "--json")
 		dir := t.TempDir()

@@ -27,6 +27,7 @@ import (
 // clients submit, kills the service, restores and looks everything up again.
 // The authority is not restored: the world goes on.
 func TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		dir, restored := t.TempDir(), t.TempDir()
 		args := demoArgs(t, dir)

@@ -38,7 +38,7 @@ var builtOnce = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(built, "tributary")
-	args := []string{"build", "-o", path}
+	args := []string{"build", "-trimpath", "-o", path}
 	if killpoint.Armed {
 		args = append(args, "-tags=killpoints")
 	}

@@ -15,6 +15,7 @@ import (
 // receiver is not closed because another event gets one of its own, and the
 // demo's client can be changed although its address is one of the demo's.
 func TestAReceiverOfOneEventLeavesTheCommonOneAlone(t *testing.T) {
+	t.Parallel()
 	var broken atomic.Bool
 	broken.Store(true)
 	var common, own atomic.Int64
@@ -70,6 +71,7 @@ func TestAReceiverOfOneEventLeavesTheCommonOneAlone(t *testing.T) {
 }
 
 func TestTimesAreWholeSecondsInWhatScriptsRead(t *testing.T) {
+	t.Parallel()
 	flags := book(t, "sqlite:"+filepath.Join(t.TempDir(), "book.db"))
 	o := &observatory{t: t, root: t}
 	made := o.must(append([]string{"client", "create", "acme", "--name", "Acme"}, flags...)...)
@@ -91,6 +93,7 @@ func TestTimesAreWholeSecondsInWhatScriptsRead(t *testing.T) {
 }
 
 func TestACountryIsNamedOnceOnTheCommandLine(t *testing.T) {
+	t.Parallel()
 	flags := book(t, "sqlite:"+filepath.Join(t.TempDir(), "book.db"))
 	for args, says := range map[string]string{
 		"client create acme --name Acme --country es=BOTH;ES=REPORTING":                           "ES is given twice",

@@ -29,6 +29,7 @@ func book(t *testing.T, url string) []string {
 }
 
 func TestClientsAndKeysFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		flags := book(t, url)
 		do := func(into any, args ...string) {
@@ -102,6 +103,7 @@ func TestClientsAndKeysFromTheCommandLine(t *testing.T) {
 }
 
 func TestWrongCallsNameTheFlagAndTheFix(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string
 		says string
@@ -145,6 +147,7 @@ func TestServeGivesUpOnADatabaseThatDoesNotAnswer(t *testing.T) {
 }
 
 func TestDemoGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, demoArgs(t, dir)...)
 	url := first.waitReady()
@@ -193,6 +196,7 @@ func TestVerifyTellsRightFromWrong(t *testing.T) {
 }
 
 func TestTheMasterKeyIsMadeOnceAndRotatedWhileKeysKeepOpening(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	key := filepath.Join(dir, "master.key")
 	if code, out, errs := call(t, "master-key", "create", key); code != 0 || !strings.Contains(out, "Keep a copy") {

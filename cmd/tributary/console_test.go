@@ -12,6 +12,7 @@ import (
 
 // The demo prints who may sign in to the console; it must be true.
 func TestTheDemosOperatorSignsInToTheConsole(t *testing.T) {
+	t.Parallel()
 	demo := start(t, demoArgs(t, t.TempDir())...)
 	demo.waitReady()
 	printed := regexp.MustCompile(`console +(\S+)/ \(operator (\S+), password (\S+)\)`).FindStringSubmatch(demo.output())
@@ -42,6 +43,7 @@ func TestTheDemosOperatorSignsInToTheConsole(t *testing.T) {
 // With --operator-mfa required a password alone opens nothing, and passkeys have
 // the domain of the printed address.
 func TestOperatorMFAIsAskedForByTheProgram(t *testing.T) {
+	t.Parallel()
 	demo := start(t, append(demoArgs(t, t.TempDir()), "--operator-mfa", "required")...)
 	demo.waitReady()
 	printed := regexp.MustCompile(`console +(http://localhost:\d+/console)/ \(operator (\S+), password (\S+)\)`).FindStringSubmatch(demo.output())

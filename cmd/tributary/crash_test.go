@@ -39,11 +39,12 @@ type crashPlan struct {
 // TRIBUTARY_CRASH_SEED repeats the choices of a run, TRIBUTARY_CRASH_COUNTRY
 // takes another authority, TRIBUTARY_CRASH_LOG keeps a line per run.
 func TestCrashRun(t *testing.T) {
+	t.Parallel()
 	for name, plan := range map[string]crashPlan{
-		"sqlite":         {nodes: 1, country: "XX", kills: 20},
-		"postgres":       {nodes: 2, postgres: true, country: "XX", kills: 20},
-		"sqlite chain":   {nodes: 1, country: "ES", kills: 6},
-		"postgres chain": {nodes: 2, postgres: true, country: "ES", kills: 6},
+		"sqlite":         {nodes: 1, country: "XX", kills: 8},
+		"postgres":       {nodes: 2, postgres: true, country: "XX", kills: 8},
+		"sqlite chain":   {nodes: 1, country: "ES", kills: 5},
+		"postgres chain": {nodes: 2, postgres: true, country: "ES", kills: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

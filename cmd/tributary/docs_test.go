@@ -8,6 +8,7 @@ import (
 )
 
 func TestTheDocumentationIsWrittenToAFolder(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "docs")
 	code, out, errs := call(t, "docs", "--out", dir, "--url", "https://tax.example/")
 	if code != 0 || !strings.Contains(out, filepath.Join(dir, "index.html")) {

@@ -74,6 +74,7 @@ func expect(t *testing.T, findings []doctor.Finding, want doctor.Verdict, check 
 }
 
 func TestDoctorFindsARunningDeploymentWell(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	args := demoArgs(t, dir)
 	start(t, args...).waitReady()
@@ -95,6 +96,7 @@ func TestDoctorFindsARunningDeploymentWell(t *testing.T) {
 // TestDoctorNamesWhatIsBrokenBesideTheDatabase breaks one thing after the other
 // in a deployment that is otherwise in order.
 func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	hook := httptest.NewTLSServer(http.NotFoundHandler())
 	defer hook.Close()
@@ -227,6 +229,7 @@ func certificate(t *testing.T, host string, end time.Time) []string {
 }
 
 func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
+	t.Parallel()
 	empty := t.TempDir()
 	_, findings := diagnose(t, "--database", "sqlite:"+filepath.Join(empty, "none.db"))
 	expect(t, findings, doctor.Fail, "database", "does not exist", "tributary migrate")
@@ -269,6 +272,7 @@ func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 // A supplier that signs in with a KSeF token is named long before tokens end; one
 // with a certificate is not.
 func TestDoctorNamesSuppliersWhoseTokensEnd(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	args := demoArgs(t, dir)
 	url := start(t, args...).waitReady()

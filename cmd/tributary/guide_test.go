@@ -161,6 +161,7 @@ func testedBlocks(t *testing.T, page string) (blocks []block) {
 // TestTheGuidesLinesWork runs the pages' tested blocks as a reader would: two
 // terminals with the service and the receiver, a third for each page.
 func TestTheGuidesLinesWork(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"sh", "curl", "sed", "openssl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("the guide's lines need %s, which is not installed", tool)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestAnInstallationIsMadeByItsFlags(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "place")
 	out := must(t, "init", dir, "--operator", "ann", "--client", "shop", "--live", "--country", "ES=BOTH;DE=INVOICING", "--public-url", "https://api.example.com", "--simulators", "127.0.0.1:7777")
 	if !strings.Contains(out, "ann, password ") || !strings.Contains(out, filepath.Join(dir, "client.key")) {
@@ -35,6 +36,7 @@ func TestAnInstallationIsMadeByItsFlags(t *testing.T) {
 // TestAnInterruptedInstallationGoesOn: without its configuration file, which is
 // written last, an installation is not made; what exists of it is kept.
 func TestAnInterruptedInstallationGoesOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	must(t, "init", dir)
 	master, key := readText(t, filepath.Join(dir, "master.key")), readText(t, filepath.Join(dir, "client.key"))

@@ -11,6 +11,7 @@ import (
 // transactions are triggered, listed, narrowed and opened, with their companies
 // and events.
 func TestAClientLooksFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	p := start(t, demoArgs(t, t.TempDir(), "--webhook-url", "http://"+freeAddress(t))...)
 	at := []string{"--url", p.waitReady(), "--api-key", testKey}
 	do := func(args ...string) string { t.Helper(); return must(t, append(args, at...)...) }

@@ -9,21 +9,22 @@ import (
 )
 
 const (
-	heapFloor   = 48 << 20 // bytes of heap below which collecting garbage is not worth while
-	percentMin  = 100      // the runtime's own setting: from half the floor on nothing changes
+	garbageRoom = 40 << 20 // bytes of garbage that may lie about before it is collected
+	percentMin  = 40       // of the live heap: a large one is not walked through for every 40 MiB
 	percentMost = 1000
 )
 
-// roomForGarbage lets a small heap grow to heapFloor before the collector runs.
-// The service's live heap is about ten megabytes; by its own rule the runtime
-// would collect ten times a second under load, and each time requests wait.
-// Whoever sets GOGC decides for himself.
+// roomForGarbage lets garbageRoom bytes of garbage gather before the collector
+// runs, whatever is alive. The service's live heap is about ten megabytes; by its
+// own rule the runtime would collect ten times a second under load, and each time
+// requests wait. At full load it is seventy, and the rule would let as much garbage
+// gather again. Whoever sets GOGC decides for himself.
 var roomForGarbage = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	set := percentMin
+	set := 100 // the runtime's own
 	// A finalizer that sets itself again runs once after every collection.
 	var collected func(*[16]byte)
 	collected = func(mark *[16]byte) {
@@ -37,10 +38,10 @@ var roomForGarbage = sync.OnceFunc(func() {
 	runtime.SetFinalizer(new([16]byte), collected)
 })
 
-// heapPercent is the setting with which a heap of so many live bytes grows to
-// the floor, in steps, because each change stops everybody for a moment.
+// heapPercent is the setting with which a heap of so many live bytes gathers
+// that much, in steps, because each change stops everybody for a moment.
 func heapPercent(live uint64) int {
-	const step = 50
-	percent := heapFloor*100/int(max(live, 1<<20)) - 100
+	const step = 20
+	percent := garbageRoom * 100 / int(max(live, 1<<20))
 	return min(max(percent/step*step, percentMin), percentMost)
 }

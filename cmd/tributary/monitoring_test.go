@@ -124,6 +124,7 @@ func checkExpression(t *testing.T, families map[string]*dto.MetricFamily, where,
 }
 
 func TestRulesAndDashboardNameMetricsThatExistAndAllAreDocumented(t *testing.T) {
+	t.Parallel()
 	families, inUse := scraped(t), map[string]bool{}
 	checkRules(t, families, inUse)
 	checkDashboard(t, families, inUse)

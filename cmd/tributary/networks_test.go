@@ -15,6 +15,7 @@ import (
 // configuration names is where its notifications may go, and nobody else's; it
 // counts when an address is saved and when it is called.
 func TestPrivateNetworksOpenToOneClient(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, fastBinary(t), 0, false)
 	book := []string{"--database", s.database, "--master-key", s.masterKey()}
 	configure := func(more ...string) (int, string, string) {

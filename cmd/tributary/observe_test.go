@@ -32,6 +32,7 @@ import (
 // without the setting and with it. A flag that is read and never used shows the
 // same twice.
 func TestEverySettingChangesTheRunningProgram(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts the program a dozen times")
 	}

@@ -46,6 +46,7 @@ func givesPasskey(t *testing.T, url, name string) {
 }
 
 func TestOperatorsFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		if code, _, errs := call(t, "migrate", "--database", url); code != 0 {
 			t.Fatalf("migrate: %d %s", code, errs)
@@ -111,6 +112,7 @@ func TestOperatorsFromTheCommandLine(t *testing.T) {
 }
 
 func TestOperatorCommandsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	url := dbtest.SQLiteURL(t)
 	for _, args := range [][]string{{"migrate"}, {"operator", "create", "root", "--role", "admin"}, {"operator", "create", "ana"}} {
 		if code, _, errs := call(t, append(args, "--database", url)...); code != 0 {
@@ -135,6 +137,7 @@ func TestOperatorCommandsThatAreRefused(t *testing.T) {
 }
 
 func TestOperatorListForPeople(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	url := "sqlite:" + filepath.Join(dir, "tributary.db")
 	if code, _, errs := call(t, "migrate", "--database", url); code != 0 {

@@ -11,6 +11,7 @@ import (
 
 // The command shows periods of a running installation, what is in them and when it is due.
 func TestPeriodsAreListedFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	o := &observatory{t: t, root: t, dir: t.TempDir()}
 	s := o.demo("demo", nil, nil, nil)
 	var company struct{ ID string }

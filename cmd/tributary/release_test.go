@@ -18,6 +18,7 @@ import (
 const programBytesMax = 60_000_000
 
 func TestTheProgramWeighsLessThan60MB(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tributary")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS=linux", "GOARCH=amd64")
@@ -60,6 +61,7 @@ func release(t *testing.T, at, key string) (dir string) {
 }
 
 func TestAReleaseIsReproducibleSignedAndVerifiesItself(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the program of the release must run here")
 	}

@@ -22,6 +22,7 @@ func TestRestoredSinceIsADayAndBelongsToRestored(t *testing.T) {
 
 // The line "ready" comes when transactions are accepted, not when reading works.
 func TestARestoredDemoBecomesReady(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, demoArgs(t, dir)...)
 	first.waitReady()

@@ -17,6 +17,7 @@ import (
 // addresses are renewed, and the old key is taken out, while sales come in; then
 // the program starts again with what is left.
 func TestAMasterKeyIsRetiredUnderLoad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, demoArgs(t, dir)...)
 	url := first.waitReady()

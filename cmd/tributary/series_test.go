@@ -7,6 +7,7 @@ import (
 )
 
 func TestASeriesIsMadeAndListedFromTheCommandLine(t *testing.T) {
+	t.Parallel()
 	o := &observatory{t: t, root: t, dir: t.TempDir()}
 	s := o.demo("demo", nil, nil, nil)
 	var page struct{ Data []struct{ ID string } }

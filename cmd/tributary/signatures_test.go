@@ -35,6 +35,7 @@ func (a arrival) signedBy(t *testing.T, name, key string) bool {
 // for the signature, both keys through a whole rotation, and Standard Webhooks
 // with a secret of its own.
 func TestARunningProgramSignsAsTheClientIsConfigured(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, os.Args[0], 1, false)
 	arrivals := make(chan arrival, 1000)
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

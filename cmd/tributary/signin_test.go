@@ -175,6 +175,7 @@ func (p *page) throughProvider(name string) {
 // as an operator runs it: behind a proxy with HTTPS, a provider in a process of
 // its own that begins later than the service, and a browser in between.
 func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a browser takes its time")
 	}

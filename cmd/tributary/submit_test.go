@@ -67,6 +67,7 @@ func registered(t *testing.T, sims string) map[string]int {
 }
 
 func TestSubmitReadsEveryFormAndReportsEveryResult(t *testing.T) {
+	t.Parallel()
 	url, sims, supplier := demo(t)
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "sales")
@@ -162,6 +163,7 @@ func manySales(t *testing.T, supplier string, n int) string {
 // TestSubmitKilledInTheMiddleForgetsNothingAndFilesNothingTwice kills the
 // process while it submits, loses an answer besides, and runs it again.
 func TestSubmitKilledInTheMiddleForgetsNothingAndFilesNothingTwice(t *testing.T) {
+	t.Parallel()
 	const sales, killAt = 120, 50
 	base, sims, supplier := demo(t)
 	target, err := url.Parse(base)

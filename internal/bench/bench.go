@@ -92,6 +92,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		if phase.name == "growth" && cfg.Stored == 0 {
 			continue
 		}
+		if phase.name == "large documents" {
+			// Full load is everything up to here: sales as shops have them.
+			r.report.add("resident_memory_full_load", float64(r.rss.peak())/(1<<20), "MiB")
+		}
 		fmt.Fprintf(cfg.Err, "measuring %s …\n", phase.name)
 		if err := phase.do(ctx); err != nil {
 			return fmt.Errorf("measure %s: %w", phase.name, err)

@@ -96,14 +96,16 @@ func (m *mailbox) sent(id string, took time.Duration) {
 	m.mu.Unlock()
 }
 
+// wait ends when n notifications have arrived, or none for two minutes.
 func (m *mailbox) wait(ctx context.Context, n int) error {
 	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	for int(m.count.Load()) < n {
 		select {
 		case <-m.news:
+			deadline.Reset(2 * time.Minute)
 		case <-deadline.C:
-			return fmt.Errorf("%d of %d notifications arrived within two minutes", m.count.Load(), n)
+			return fmt.Errorf("%d of %d notifications arrived, and none for two minutes", m.count.Load(), n)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

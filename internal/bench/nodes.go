@@ -24,12 +24,13 @@ import (
 )
 
 // The work of nodes is waiting for authorities: one that answers after
-// nodeDelay, takes one filing per call, and nodeSlots calls of a node at a time.
+// nodeDelay (in a quick run nodeLate), takes one filing per call, and nodeSlots calls of a node at a time.
 const (
 	nodesMax   = 16
 	nodeSlots  = 8
 	nodeDelay  = 50 * time.Millisecond
-	nodeSales  = 960 // six seconds of one node
+	nodeLate   = 200 * time.Millisecond // of a quick run: all slots are in use on a busy machine, too
+	nodeSales  = 960                    // six seconds of one node
 	nodeQuick  = 160
 	nodeConns  = 32
 	nodeEnding = 20 * time.Second
@@ -58,16 +59,16 @@ func (r *run) nodes(ctx context.Context) error {
 }
 
 func (r *run) scaleOut(ctx context.Context, s *subject, at *place) error {
-	sales := nodeSales
+	sales, delay := nodeSales, nodeDelay
 	if r.cfg.Quick {
-		sales = nodeQuick // fewer would not keep the slots of two nodes busy
+		sales, delay = nodeQuick, nodeLate // fewer would not keep the slots of two nodes busy
 	}
 	fmt.Fprintf(r.cfg.Err, "onboarding %d suppliers …\n", sales)
 	suppliers, err := s.AddSuppliers(ctx, sales) // one sale each, so that no two can share a call
 	if err != nil {
 		return err
 	}
-	authority, err := newSlowAuthority(s.SimulatorsURL())
+	authority, err := newSlowAuthority(s.SimulatorsURL(), delay)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ type slowAuthority struct {
 	calls, now, mostAtOnce int
 }
 
-func newSlowAuthority(simulators string) (*slowAuthority, error) {
+func newSlowAuthority(simulators string, delay time.Duration) (*slowAuthority, error) {
 	at, err := url.Parse(simulators)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func newSlowAuthority(simulators string) (*slowAuthority, error) {
 		a.mostAtOnce = max(a.mostAtOnce, a.now)
 		a.mu.Unlock()
 		select {
-		case <-time.After(nodeDelay):
+		case <-time.After(delay):
 		case <-req.Context().Done():
 		}
 		a.mu.Lock()

@@ -25,9 +25,9 @@ func WithReadBudget(ctx context.Context, limit time.Duration) context.Context {
 }
 
 // readSoon is Read for a question that is quickly answered or not at all: a claim
-// must not hang on a server that says nothing.
+// must not hang on a server that says nothing. Its statements need not agree.
 func (d *DB) readSoon(ctx context.Context, fn func(Reader) error) error {
-	return d.Read(context.WithValue(ctx, budgetKey{}, budget{limit: ReadBudget}), fn)
+	return d.ReadEach(context.WithValue(ctx, budgetKey{}, budget{limit: ReadBudget}), fn)
 }
 
 // readBudget is nil where there is none.

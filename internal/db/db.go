@@ -91,7 +91,7 @@ type DB struct {
 type engine interface {
 	name() string
 	write(w *write) error // enqueue; the engine answers w.done
-	read(ctx context.Context, fn func(Reader) error) error
+	read(ctx context.Context, agree agreement, fn func(Reader) error) error
 	openSchema(ctx context.Context) (schema, error) // waits until no other node migrates
 	claimSQL() claimSQL
 	start(d *DB) error // background work: writers, listener
@@ -157,15 +157,16 @@ func (d *DB) Node() string { return d.node }
 // that wait at the same time share one commit; a write alone goes at once. A
 // full queue is fault.Unavailable at once. A panic in fn is raised again here.
 func (d *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return d.writeBy(ctx, time.Now().Add(d.patience), fn)
+	return d.store(&write{ctx: ctx, fn: fn, until: time.Now().Add(d.patience)})
 }
 
-// writeBy is Write for a caller whose waiting has begun before.
-func (d *DB) writeBy(ctx context.Context, until time.Time, fn func(*Tx) error) error {
+// store is Write for a caller whose waiting may have begun before.
+func (d *DB) store(w *write) error {
+	ctx := w.ctx
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &write{ctx: ctx, fn: fn, until: until, least: d.patience / patienceShare, done: make(chan struct{})}
+	w.least, w.done = d.patience/patienceShare, make(chan struct{})
 	if err := d.eng.write(w); err != nil {
 		return err
 	}
@@ -188,8 +189,26 @@ func (d *DB) Read(ctx context.Context, fn func(Reader) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return d.eng.read(ctx, fn)
+	return d.eng.read(ctx, oneSnapshot, fn)
 }
+
+// ReadEach is Read where statements need not agree with each other, as when there
+// is one: each sees what is stored when it runs. On PostgreSQL a common snapshot
+// takes two more round trips, to begin and to end it.
+func (d *DB) ReadEach(ctx context.Context, fn func(Reader) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return d.eng.read(ctx, eachItsOwn, fn)
+}
+
+// agreement says whether the statements of a read see the same.
+type agreement bool
+
+const (
+	oneSnapshot agreement = true
+	eachItsOwn  agreement = false
+)
 
 // Close ends the write path after everything accepted is answered, and closes the connections.
 func (d *DB) Close() error {

@@ -104,7 +104,7 @@ func Steps(engine string) ([]Step, error) {
 // Release frees the rows of dead nodes now; it returns how many nodes were
 // found dead, and those that only look so.
 func Release[T any](ctx context.Context, q *Queue[T], d *DB, suspects []string) (int, []string, error) {
-	return q.release(ctx, d, suspects)
+	return q.release(ctx, d, nil, suspects)
 }
 
 // SetPatience says how long a write takes at most.
@@ -173,3 +173,49 @@ const NotifyEvery = notifyEvery
 
 // CountNodes has a node on PostgreSQL look now how many nodes there are.
 func CountNodes(d *DB) error { return d.eng.(*pgEngine).peers.look() }
+
+// ClaimFair takes rows as a pump does that has a room for each key.
+func (c *Claims[T]) ClaimFair(ctx context.Context, d *DB, most int) ([]*Lease[T], error) {
+	leases, next, _, err := c.q.due(ctx, d, Claim{Max: most, Fair: true, From: c.from, Room: func(string) int { return most }, floor: c.floor})
+	c.from = next
+	return leases, err
+}
+
+// Forget has the next claim look at everything.
+func (c *Claims[T]) Forget() { c.floor.forget() }
+
+// Statement is one statement with its arguments.
+type Statement struct {
+	Text string
+	Args []any
+}
+
+// QueueStatements are those of a pump that knows in which days rows are open, and the look for them.
+func QueueStatements[T any](ctx context.Context, q *Queue[T], d *DB, key string) (map[string]Statement, error) {
+	days, err := q.openDays(ctx, d)
+	now, until := Micros(d.Now()), Micros(d.Now().Add(LeaseFor))
+	texts := q.keysText(days.where(q.ID, 4))
+	return map[string]Statement{
+		"oldest":  {q.keysText(days.where(q.ID, 3)).Replace(oldestSQL), days.after(now, oldestLook, int64(0))},
+		"walk":    {texts.Replace(jumpSQL), days.after(now, "", keysLook, "")},
+		"claim":   {q.claimSetText(days), days.after(until, d.node, []string{key}, []int64{10}, now)},
+		"next":    {q.nextText(days), days.after(now)},
+		"holders": {q.holdersText(days), days.after(d.node)},
+		"free":    {q.freeText(d, days), days.after(now, "1")},
+	}, err
+}
+
+// Spans are the ids among which rows are open: up to where, from where on.
+func Spans[T any](ctx context.Context, q *Queue[T], d *DB) (old, recent [2]string, endless bool, err error) {
+	s, err := q.openDays(ctx, d)
+	if s == nil {
+		return old, recent, false, err
+	}
+	return [2]string{s.old.from, s.old.to}, [2]string{s.recent.from, s.recent.to}, s.endless, err
+}
+
+// OpenDaysText is the look for days in which something is open.
+func OpenDaysText[T any](q *Queue[T]) string { return q.daysText().Replace(openDaysSQL) }
+
+// Looks is how often a pump that has ended looked for what is due.
+func Looks[T any](p *Pump[T]) int { return p.looks }

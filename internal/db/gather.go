@@ -19,13 +19,14 @@ import (
 // one bad call never spoils another. When the outcome of the commit is unknown
 // or storage is unavailable, all hear so and nothing is repeated.
 type Gather[I, O any] struct {
-	d     *DB
-	store func(tx *Tx, in []I) ([]O, error)
-	calls chan *gathered[I, O]
-	max   int // calls in one set
-	wg    sync.WaitGroup
-	mu    sync.RWMutex
-	ended bool
+	d       *DB
+	store   func(tx *Tx, in []I) ([]O, error)
+	submits bool // calls are submits: see Pace
+	calls   chan *gathered[I, O]
+	max     int // calls in one set
+	wg      sync.WaitGroup
+	mu      sync.RWMutex
+	ended   bool
 
 	began atomic.Int64 // when the last set was taken, on the clock that nobody sets: see clock.elapsed
 	many  atomic.Bool  // it had so many calls that the next one may wait for company
@@ -55,7 +56,16 @@ const (
 
 // NewGather starts the goroutines that store; end them with Close.
 func NewGather[I, O any](d *DB, store func(tx *Tx, in []I) ([]O, error)) *Gather[I, O] {
-	g := &Gather[I, O]{d: d, store: store, calls: make(chan *gathered[I, O], gatherQueueMax), max: gatherMax}
+	return newGather(d, false, store)
+}
+
+// NewIntake is NewGather for submits: what is written for them is not work that steps back.
+func NewIntake[I, O any](d *DB, store func(tx *Tx, in []I) ([]O, error)) *Gather[I, O] {
+	return newGather(d, true, store)
+}
+
+func newGather[I, O any](d *DB, submits bool, store func(tx *Tx, in []I) ([]O, error)) *Gather[I, O] {
+	g := &Gather[I, O]{d: d, store: store, submits: submits, calls: make(chan *gathered[I, O], gatherQueueMax), max: gatherMax}
 	n := gatherParallelSQLite
 	if d.Engine() == "postgres" {
 		n = gatherParallelPG
@@ -191,11 +201,10 @@ func (g *Gather[I, O]) storeTogether(set []*gathered[I, O]) (err error) {
 		in[i] = c.in
 	}
 	var out []O
-	err = g.d.writeBy(context.WithoutCancel(set[0].ctx), asked.Add(g.d.patience), func(tx *Tx) error {
-		var err error
+	err = g.d.store(&write{ctx: context.WithoutCancel(set[0].ctx), until: asked.Add(g.d.patience), submits: g.submits, fn: func(tx *Tx) (err error) {
 		out, err = g.store(tx, in)
 		return err
-	})
+	}})
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,10 @@ type Queue[T any] struct {
 	Columns string                                   // more columns to read with the claim
 	Scan    func(scan func(...any) error) (T, error) // reads Columns
 	Feed    *Feed                                    // what makes rows due, where it is not the row itself; Key equals ID then
-	Group   string                                   // one character: keys that are alike up to it have one owner, and owners get equal shares; needs a column in byte order
+	// IDFrom is the least id that could be made at an instant, where the table may stand in
+	// partitions by it. Columns then have {AND OPEN} where they look for open rows of the table itself. Nil: it does not.
+	IDFrom func(at time.Time) string
+	Group  string // one character: keys that are alike up to it have one owner, and owners get equal shares; needs a column in byte order
 }
 
 // Feed is another table whose due rows make a row of the queue due. It has a
@@ -93,15 +96,30 @@ func (q *Queue[T]) FinishAll(tx *Tx, leases []*Lease[T], next time.Time) error {
 	}
 	if tx.d.eng.claimSQL().sets {
 		ids, tokens := idsAndTokens(leases)
-		return tx.execN(strings.NewReplacer("T", q.Table, "I", q.ID).Replace(`update T set due_at = $1, lease_until = null, lease_node = null where I = any(array(
+		days := q.daysOf(ids)
+		return tx.execN(q.setText(`update T set due_at = $1, lease_until = null, lease_node = null where I = any(array(
 			select t.I from T t join unnest($2::text[], $3::bigint[]) as h(id, token) on t.I = h.id and t.lease_token = h.token
-			where t.lease_until is not null order by t.I for update of t))`), len(leases), dueOf(next), ids, tokens)
+			where t.lease_until is not null{T} order by t.I for update of t)){}`, days, 3), len(leases), days.after(dueOf(next), ids, tokens)...)
 	}
 	rows := make([][]any, len(leases))
 	for i, l := range leases {
 		rows[i] = []any{dueOf(next), l.ID, l.Token}
 	}
 	return tx.ExecEachOne(q.finishText(), rows)
+}
+
+// daysOf are the days in which these rows stand; nil where the table has none.
+func (q *Queue[T]) daysOf(ids []string) *spans {
+	if q.IDFrom == nil {
+		return nil
+	}
+	return spansOf(ids)
+}
+
+// setText puts names into a statement about a set of rows, and their days, behind n arguments: {} of
+// the table by its name, {T} of the one that is called t.
+func (q *Queue[T]) setText(text string, days *spans, n int) string {
+	return strings.NewReplacer("{T}", days.where("t."+q.ID, n), "{}", days.where(q.ID, n), "T", q.Table, "I", q.ID).Replace(text)
 }
 
 func idsAndTokens[T any](leases []*Lease[T]) (ids []string, tokens []int64) {
@@ -130,6 +148,9 @@ type Claim struct {
 
 	turns *turns // of a queue with groups: who had a turn last
 	floor *floor // of a pump: below it nothing is due any more
+	jumps *jumps // of a pump: how often it looks behind keys without room
+
+	spares *spares // of a pump with classes: keys for the next slots
 }
 
 // Renew prolongs leases; those that were lost are returned.
@@ -168,10 +189,10 @@ func (q *Queue[T]) renewEach(tx *Tx, leases []*Lease[T], until int64) (lost []*L
 // or ends the lease anyway, and waiting for it could deadlock.
 func (q *Queue[T]) renewSet(tx *Tx, leases []*Lease[T], until int64) (lost []*Lease[T], err error) {
 	ids, tokens := idsAndTokens(leases)
-	text := strings.NewReplacer("T", q.Table, "I", q.ID)
-	err = tx.Exec(text.Replace(`update T set due_at = $1, lease_until = $1 where I = any(array(
+	days := q.daysOf(ids)
+	err = tx.Exec(q.setText(`update T set due_at = $1, lease_until = $1 where I = any(array(
 		select t.I from T t join unnest($2::text[], $3::bigint[]) as h(id, token) on t.I = h.id and t.lease_token = h.token
-		where t.lease_until is not null for update of t skip locked))`), until, ids, tokens)
+		where t.lease_until is not null{T} for update of t skip locked)){}`, days, 3), days.after(until, ids, tokens)...)
 	if err != nil {
 		return nil, err
 	}
@@ -182,8 +203,8 @@ func (q *Queue[T]) renewSet(tx *Tx, leases []*Lease[T], until int64) (lost []*Le
 		}
 		return leases[at-1], nil
 	}
-	return Collect(tx, scan, text.Replace(`select h.at from unnest($1::text[], $2::bigint[]) with ordinality as h(id, token, at) where not exists (
-		select 1 from T t where t.I = h.id and t.lease_token = h.token and t.lease_until is not null)`), ids, tokens)
+	return Collect(tx, scan, q.setText(`select h.at from unnest($1::text[], $2::bigint[]) with ordinality as h(id, token, at) where not exists (
+		select 1 from T t where t.I = h.id and t.lease_token = h.token and t.lease_until is not null{T})`, days, 2), days.after(ids, tokens)...)
 }
 
 func scanText(scan func(...any) error) (text string, err error) { return text, scan(&text) }
@@ -192,10 +213,10 @@ func scanText(scan func(...any) error) (text string, err error) { return text, s
 // nodes that look dead for the first time. Where a node's sign of life can be
 // interrupted (its session is cut, the server restarts) it is believed to be
 // dead only when a second look finds it so.
-func (q *Queue[T]) release(ctx context.Context, d *DB, suspects []string) (freed int, missing []string, err error) {
+func (q *Queue[T]) release(ctx context.Context, d *DB, days *spans, suspects []string) (freed int, missing []string, err error) {
 	var holders []string
 	err = d.readSoon(ctx, func(r Reader) error {
-		holders, err = Collect(r, scanText, "SELECT DISTINCT lease_node FROM "+q.Table+" WHERE lease_node IS NOT NULL AND lease_node <> $1", d.node)
+		holders, err = Collect(r, scanText, q.holdersText(days), days.after(d.node)...)
 		return err
 	})
 	if err != nil || len(holders) == 0 {
@@ -215,8 +236,7 @@ func (q *Queue[T]) release(ctx context.Context, d *DB, suspects []string) (freed
 		}
 		err := d.Write(ctx, func(tx *Tx) error {
 			tx.Wake(q.Table)
-			return tx.Exec("UPDATE "+q.Table+" SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE "+q.ID+
-				fmt.Sprintf(tx.d.eng.claimSQL().in, "SELECT "+q.ID+" FROM "+q.Table+" WHERE lease_node = $2 ORDER BY "+q.ID), Micros(tx.Now()), node)
+			return tx.Exec(q.freeText(d, days), days.after(Micros(tx.Now()), node)...)
 		})
 		if err != nil {
 			return freed, suspects, err
@@ -226,16 +246,33 @@ func (q *Queue[T]) release(ctx context.Context, d *DB, suspects []string) (freed
 	return freed, missing, nil
 }
 
+func (q *Queue[T]) holdersText(days *spans) string {
+	return "SELECT DISTINCT lease_node FROM " + q.Table + " WHERE lease_node IS NOT NULL AND lease_node <> $1" + days.where(q.ID, 1)
+}
+
+func (q *Queue[T]) freeText(d *DB, days *spans) string {
+	return "UPDATE " + q.Table + " SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE " + q.ID +
+		fmt.Sprintf(d.eng.claimSQL().in, "SELECT "+q.ID+" FROM "+q.Table+" WHERE lease_node = $2"+days.where(q.ID, 2)+" ORDER BY "+q.ID) + days.where(q.ID, 2)
+}
+
+func (q *Queue[T]) nextText(days *spans) string {
+	return "SELECT min(due_at) FROM " + q.Table + " WHERE due_at > $1" + days.where(q.ID, 1)
+}
+
 // nextDue is when the next row may become due, or zero.
-func (q *Queue[T]) nextDue(ctx context.Context, d *DB) (at time.Time, err error) {
-	tables := []string{q.Table}
+func (q *Queue[T]) nextDue(ctx context.Context, d *DB, days *spans) (at time.Time, err error) {
+	texts := []string{q.nextText(days)}
 	if q.Feed != nil {
-		tables = append(tables, q.Feed.Table)
+		texts = append(texts, "SELECT min(due_at) FROM "+q.Feed.Table+" WHERE due_at > $1")
 	}
 	err = d.readSoon(ctx, func(r Reader) error {
-		for _, table := range tables {
+		for i, text := range texts {
+			args := []any{Micros(r.Now())}
+			if i == 0 {
+				args = days.after(args...)
+			}
 			var us *int64
-			if err := r.Row("SELECT min(due_at) FROM "+table+" WHERE due_at > $1", Micros(r.Now())).Scan(&us); err != nil {
+			if err := r.Row(text, args...).Scan(&us); err != nil {
 				return err
 			}
 			if us != nil && (at.IsZero() || FromMicros(*us).Before(at)) {

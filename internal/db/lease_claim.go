@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,7 @@ import (
 const (
 	keysPerClaim = 256  // keys one claim takes rows of
 	keysLook     = 1024 // keys one claim looks at, due or not
-	oldestLook   = 256  // due rows that are read to learn the keys; fewer are all there are
+	oldestLook   = 64   // due rows that are read to learn the keys; fewer are all there are
 )
 
 // Due claims rows that are due, the oldest ones, each with a fresh token. A
@@ -26,7 +25,11 @@ func (q *Queue[T]) Due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T],
 
 // due also tells how much of the round over the keys this claim has made.
 func (q *Queue[T]) due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T], next string, seen round, err error) {
-	look := c.floor.begin(d)
+	look, err := c.floor.begin(ctx, d, q.openDays)
+	if err != nil {
+		return nil, c.From, partOfRound, err
+	}
+	c.jumps.begin()
 	if q.Feed == nil && !c.Fair && c.Room == nil && c.classes == nil {
 		err = d.Write(ctx, func(tx *Tx) (err error) {
 			leases, err = q.claimOldest(tx, look, c.Max)
@@ -51,12 +54,13 @@ func (q *Queue[T]) due(ctx context.Context, d *DB, c Claim) (leases []*Lease[T],
 		return nil, c.From, partOfRound, fmt.Errorf("find due keys of %s: %w", q.Table, err)
 	}
 	keys, rooms := found.share(c, q.Feed != nil)
+	c.spares.keep(found.spare, keys)
 	if len(keys) > 0 {
 		err = d.Write(ctx, func(tx *Tx) (err error) {
 			if q.Feed != nil {
 				leases, err = q.claimFed(tx, keys)
 			} else {
-				leases, err = q.claimKeys(tx, keys, rooms)
+				leases, err = q.claimKeys(tx, keys, rooms, look.days)
 			}
 			return err
 		})
@@ -75,20 +79,19 @@ const (
 
 func (q *Queue[T]) claimOldest(tx *Tx, look look, limit int) ([]*Lease[T], error) {
 	until := Micros(tx.Now().Add(LeaseFor))
-	return q.claimed(tx.Query(q.updateText("SELECT "+q.ID+" FROM "+q.Table+" WHERE due_at <= $3 AND due_at >= $5 ORDER BY due_at LIMIT $4", tx.d.eng.claimSQL()),
-		until, tx.d.node, Micros(tx.Now()), limit, look.from))
+	open := look.days.where(q.ID, 5)
+	return q.claimed(tx.Query(q.updateText("SELECT "+q.ID+" FROM "+q.Table+" WHERE due_at <= $3 AND due_at >= $5"+open+" ORDER BY due_at LIMIT $4", tx.d.eng.claimSQL(), look.days, 5),
+		look.days.after(until, tx.d.node, Micros(tx.Now()), limit, look.from)...))
 }
 
 // claimKeys takes rows of the keys, of each as many as it has room for.
-func (q *Queue[T]) claimKeys(tx *Tx, keys []string, rooms []int64) ([]*Lease[T], error) {
+func (q *Queue[T]) claimKeys(tx *Tx, keys []string, rooms []int64, days *spans) ([]*Lease[T], error) {
 	until, now, engine := Micros(tx.Now().Add(LeaseFor)), Micros(tx.Now()), tx.d.eng.claimSQL()
 	if engine.sets {
-		text := q.updateText("SELECT r."+q.ID+" FROM unnest($3::text[], $4::bigint[]) AS k(key, room) CROSS JOIN LATERAL (SELECT "+q.ID+" FROM "+q.Table+
-			" WHERE "+q.Key+" = k.key AND due_at <= $5 ORDER BY due_at LIMIT k.room FOR UPDATE SKIP LOCKED) AS r", claimSQL{in: " = ANY(ARRAY(%s))"})
-		return q.claimed(tx.Query(text, until, tx.d.node, keys, rooms, now))
+		return q.claimed(tx.Query(q.claimSetText(days), days.after(until, tx.d.node, keys, rooms, now)...))
 	}
 	var all []*Lease[T]
-	text := q.updateText("SELECT "+q.ID+" FROM "+q.Table+" WHERE "+q.Key+" = $3 AND due_at <= $4 ORDER BY due_at LIMIT $5", engine)
+	text := q.updateText("SELECT "+q.ID+" FROM "+q.Table+" WHERE "+q.Key+" = $3 AND due_at <= $4 ORDER BY due_at LIMIT $5", engine, nil, 0)
 	for i, key := range keys {
 		got, err := q.claimed(tx.Query(text, until, tx.d.node, key, now, rooms[i]))
 		if err != nil {
@@ -97,6 +100,12 @@ func (q *Queue[T]) claimKeys(tx *Tx, keys []string, rooms []int64) ([]*Lease[T],
 		all = append(all, got...)
 	}
 	return all, nil
+}
+
+// claimSetText is claimKeys with all keys in one statement.
+func (q *Queue[T]) claimSetText(days *spans) string {
+	return q.updateText("SELECT r."+q.ID+" FROM unnest($3::text[], $4::bigint[]) AS k(key, room) CROSS JOIN LATERAL (SELECT "+q.ID+" FROM "+q.Table+
+		" WHERE "+q.Key+" = k.key AND due_at <= $5"+days.where(q.ID, 5)+" ORDER BY due_at LIMIT k.room FOR UPDATE SKIP LOCKED) AS r", claimSQL{in: " = ANY(ARRAY(%s))"}, days, 5)
 }
 
 // claimFed claims the rows that the feed makes due and nobody holds, and makes
@@ -124,9 +133,12 @@ func (q *Queue[T]) claimFed(tx *Tx, keys []string) ([]*Lease[T], error) {
 // that is locked is being claimed or written by somebody else, and an upsert
 // would lock it even where it then changes nothing. Only new rows can make it
 // wait, for another node that makes the same one, and all make them in one order.
+// A plain comparison of due_at would be planned anew for each claim. What another
+// node has worked off since it was found is not claimed.
 func (q *Queue[T]) fedText() string {
-	return strings.NewReplacer("QUEUE", q.Table, "ID", q.ID, "RETURNED", q.returning()).Replace(`with free as (
-			select ID from QUEUE where ID = any($1::text[]) and (due_at is null or due_at <= $4) order by ID for update skip locked
+	return strings.NewReplacer("QUEUE", q.Table, "ID", q.ID, "RETURNED", q.returning(), "FEED", q.Feed.Table, "COLUMN", q.Feed.Column).Replace(`with free as (
+			select ID from QUEUE where ID = any($1::text[]) and coalesce(due_at, 0) <= $4
+				and exists (select 1 from FEED where FEED.COLUMN = QUEUE.ID and FEED.due_at is not null) order by ID for update skip locked
 		), taken as (
 			update QUEUE set due_at = $2::bigint, lease_until = $2::bigint, lease_token = lease_token + 1, lease_node = $3::text where ID in (select ID from free) RETURNED
 		), made as (
@@ -136,10 +148,15 @@ func (q *Queue[T]) fedText() string {
 		) select * from taken union all select * from made`)
 }
 
-func (q *Queue[T]) updateText(ids string, engine claimSQL) string {
+// updateText leases the rows with these ids, which are of some days; those are the arguments behind n others.
+func (q *Queue[T]) updateText(ids string, engine claimSQL, days *spans, n int) string {
 	return "UPDATE " + q.Table + " SET due_at = $1, lease_until = $1, lease_token = lease_token + 1, lease_node = $2 WHERE " + q.ID +
-		fmt.Sprintf(engine.in, ids) + " " + q.returning()
+		fmt.Sprintf(engine.in, ids) + days.where(q.ID, n) + " " + strings.ReplaceAll(q.returning(), openMark, days.where("p."+q.ID, n))
 }
+
+// openMark in a queue's columns stands where rows of its own table, called p, are
+// looked for that are open.
+const openMark = "{AND OPEN}"
 
 func (q *Queue[T]) returning() string {
 	columns := ""
@@ -178,6 +195,8 @@ type foundKeys struct {
 	seen round
 	all  bool // there are no others
 
+	spare []string // due, and without room: see spares
+
 	turned bool // the order is that of turns, not of the round
 }
 
@@ -191,6 +210,7 @@ func (f *foundKeys) share(c Claim, single bool) (keys []string, rooms []int64) {
 	for i, key := range f.keys {
 		if left == 0 {
 			f.seen = partOfRound
+			f.spare = append(f.spare, f.keys[i:]...)
 			switch {
 			case f.turned:
 				f.next = c.From
@@ -200,6 +220,7 @@ func (f *foundKeys) share(c Claim, single bool) (keys []string, rooms []int64) {
 			break
 		}
 		if !c.classes.take(key) {
+			f.spare = append(f.spare, key)
 			continue // it has its turn when its class has room
 		}
 		n := min(part, left)
@@ -212,23 +233,33 @@ func (f *foundKeys) share(c Claim, single bool) (keys []string, rooms []int64) {
 	return keys, rooms
 }
 
-// keysText puts a queue's names into the texts that look for keys.
-func (q *Queue[T]) keysText() *strings.Replacer {
+// keysText puts a queue's names into the texts that look for keys, and the days
+// in which they look.
+func (q *Queue[T]) keysText(open string) *strings.Replacer {
 	source, column := q.Table, q.Key
 	free := ""
 	if q.Feed != nil {
 		source, column = q.Feed.Table, q.Feed.Column
 		free = " and not exists (select 1 from " + q.Table + " where " + q.Table + "." + q.ID + " = k.key and " + q.Table + ".due_at > $1)"
 	}
-	return strings.NewReplacer("F", source, "C", column, "AND_FREE", free)
+	return strings.NewReplacer("F", source, "C", column, "AND_FREE", free, "AND_OPEN", open)
 }
 
 // jumpSQL goes from key to key: those behind $2, up to $4, and whether they are due and free.
 const jumpSQL = `with recursive k(key, n) as (
-		select (select C from F where due_at is not null and C > $2 order by C limit 1), 1
+		select (select C from F where due_at is not null and C > $2AND_OPEN order by C limit 1), 1
 		union all
-		select (select F.C from F where due_at is not null and F.C > k.key order by F.C limit 1), n + 1 from k where k.key is not null and n < $3 and ($4 = '' or k.key <= $4)
-	) select key, exists (select 1 from F where F.C = k.key and F.due_at <= $1)AND_FREE from k where key is not null and ($4 = '' or key <= $4)`
+		select (select F.C from F where due_at is not null and F.C > k.keyAND_OPEN order by F.C limit 1), n + 1 from k where k.key is not null and n < $3 and ($4 = '' or k.key <= $4)
+	) select key, exists (select 1 from F where F.C = k.key and F.due_at <= $1AND_OPEN)AND_FREE from k where key is not null and ($4 = '' or key <= $4)`
+
+// oldestSQL reads the keys of the oldest rows that are due at $1, $2 of them, due
+// from $3 on, and newestSQL those of the newest.
+const (
+	oldestSQL = dueSQL + " limit $2) as o group by key) as k"
+	newestSQL = dueSQL + " desc limit $2) as o group by key) as k"
+	dueSQL    = `select key, many, 1 = 1 AND_FREE, first from (select key, count(*) as many, min(due) as first from (
+	select C as key, due_at as due from F where due_at <= $1 and due_at >= $3AND_OPEN order by due_at`
+)
 
 // dueKeys finds keys with due rows. With few due rows it reads them. With a
 // backlog it also jumps through the index from key to key, which costs the
@@ -236,23 +267,30 @@ const jumpSQL = `with recursive k(key, n) as (
 // others are found, and however many keys only wait for later, the next claim
 // goes on where this one stopped.
 func (q *Queue[T]) dueKeys(r Reader, c Claim, look look) (foundKeys, error) {
-	text := q.keysText()
-	oldest, all, err := oldestKeys(r, c, look, text.Replace("select key, many, 1 = 1 AND_FREE, first from (select key, count(*) as many, min(due) as first from (select C as key, due_at as due from F where due_at <= $1 and due_at >= $3 order by due_at limit $2) as o group by key) as k"))
+	oldest, all, err := oldestKeys(r, c, look, q.keysText(look.days.where(q.ID, 3)).Replace(oldestSQL))
 	if err != nil {
 		return foundKeys{}, err
 	}
 	if all {
-		slices.Sort(oldest)
-		behind, _ := slices.BinarySearch(oldest, c.From+"\x00")
-		return foundKeys{keys: append(oldest[behind:len(oldest):len(oldest)], oldest[:behind]...), ring: len(oldest), next: c.From, seen: wholeRound, all: true}, nil
+		oldest.keys = behind(slices.Sorted(slices.Values(oldest.keys)), c.From)
+		oldest.ring, oldest.next, oldest.seen, oldest.all = len(oldest.keys), c.From, wholeRound, true
+		return oldest, nil
 	}
-	found, err := jumpKeys(r, c, text.Replace(jumpSQL))
+	found, err := jumpKeys(r, c, look, q.keysText(look.days.where(q.ID, 4)).Replace(jumpSQL))
 	found.ring = len(found.keys)
-	for _, key := range oldest {
+	if err == nil && c.jumps != nil && c.jumps.short {
+		// It did not look behind the keys without room. What was made due a moment
+		// ago, of another class, does not wait until it does.
+		fresh, _, wrong := oldestKeys(r, c, look.lately(r.Now()), q.keysText(look.days.where(q.ID, 3)).Replace(newestSQL))
+		oldest.keys, err = append(oldest.keys, fresh.keys...), wrong
+		oldest.spare = append(oldest.spare, fresh.spare...)
+	}
+	for _, key := range oldest.keys {
 		if len(found.keys) < keysPerClaim && !slices.Contains(found.keys, key) {
 			found.keys = append(found.keys, key)
 		}
 	}
+	found.spare = append(found.spare, oldest.spare...)
 	return found, err
 }
 
@@ -262,10 +300,10 @@ func (c Claim) hasRoom(key string) bool {
 }
 
 // oldestKeys reads the keys of the oldest due rows; all: there are no other due rows.
-func oldestKeys(r Reader, c Claim, look look, text string) (keys []string, all bool, err error) {
-	rows, err := r.Query(text, Micros(r.Now()), oldestLook, look.from)
+func oldestKeys(r Reader, c Claim, look look, text string) (found foundKeys, all bool, err error) {
+	rows, err := r.Query(text, look.days.after(Micros(r.Now()), oldestLook, look.from)...)
 	if err != nil {
-		return nil, false, err
+		return found, false, err
 	}
 	total, oldest := 0, Micros(r.Now())
 	err = rows.Each(func(scan func(...any) error) error {
@@ -275,52 +313,16 @@ func oldestKeys(r Reader, c Claim, look look, text string) (keys []string, all b
 		var first int64
 		err := scan(&key, &many, &free, &first)
 		oldest = min(oldest, first)
-		if total += many; free && c.hasRoom(key) {
-			keys = append(keys, key)
+		switch total += many; {
+		case free && c.hasRoom(key):
+			found.keys = append(found.keys, key)
+		case free:
+			found.spare = append(found.spare, key)
 		}
 		return err
 	})
 	if err == nil {
 		look.nothingBefore(oldest)
 	}
-	return keys, total < oldestLook, err
-}
-
-// jumpKeys goes over the keys behind c.From and, at their end, over those
-// before, until it has enough.
-func jumpKeys(r Reader, c Claim, text string) (foundKeys, error) {
-	found := foundKeys{next: c.From}
-	enough := min(keysPerClaim, c.Max)
-	look := func(from, to string, limit int) (looked int, err error) {
-		rows, err := r.Query(text, Micros(r.Now()), from, limit, to)
-		if err != nil {
-			return 0, err
-		}
-		for len(found.keys) < enough && rows.Next() {
-			var key string
-			var due bool
-			if err := rows.Scan(&key, &due); err != nil {
-				return 0, errors.Join(err, rows.Close())
-			}
-			looked++
-			if found.next = key; due && c.hasRoom(key) {
-				found.keys = append(found.keys, key)
-			}
-		}
-		return looked, rows.Close()
-	}
-	looked, err := look(c.From, "", keysLook)
-	if err != nil || looked == keysLook || len(found.keys) == enough {
-		return found, err
-	}
-	found.seen = endOfRound
-	if c.From == "" {
-		found.seen = wholeRound
-		return found, nil
-	}
-	again, err := look("", c.From, keysLook-looked)
-	if err == nil && looked+again < keysLook && len(found.keys) < enough {
-		found.seen = wholeRound
-	}
-	return found, err
+	return found, total < oldestLook, err
 }

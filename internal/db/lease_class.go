@@ -6,6 +6,8 @@ type classes struct {
 	of   func(key string) string
 	most int
 	busy map[string]int
+
+	refused bool // a key had no room
 }
 
 // left is how many rows of a key's class may still be taken.
@@ -18,9 +20,28 @@ func (c *classes) take(key string) bool {
 	}
 	class := c.of(key)
 	if c.busy[class] >= c.most {
+		c.refused = true
 		return false
 	}
 	c.busy[class]++
+	return true
+}
+
+// refusals reports whether a key had no room: claiming again at once would bring
+// nothing of its class.
+func (c *classes) refusals() bool { return c != nil && c.refused }
+
+// another notes in found one more key of its class that may be taken; false: the
+// class has no room for it beside those.
+func (c *classes) another(key string, found map[string]int) bool {
+	if c == nil {
+		return true
+	}
+	class := c.of(key)
+	if c.busy[class]+found[class] >= c.most {
+		return false
+	}
+	found[class]++
 	return true
 }
 

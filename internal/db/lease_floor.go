@@ -1,6 +1,10 @@
 package db
 
-import "time"
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
 
 // floor remembers below which instant nothing is due any more. PostgreSQL keeps
 // what a row was for as long as anybody has an older snapshot, in the index,
@@ -15,7 +19,19 @@ import "time"
 type floor struct {
 	at    int64         // nothing is due before it; 0: not known
 	whole time.Duration // when everything was last looked at
+	days  atomic.Pointer[spans]
 }
+
+// open says in which days something is open, as far as is known.
+func (f *floor) open() *spans {
+	if f == nil {
+		return nil
+	}
+	return f.days.Load()
+}
+
+// forget has the next claim look at everything.
+func (f *floor) forget() { f.at = 0 }
 
 const (
 	floorMargin = Patience + 18*time.Second
@@ -25,19 +41,25 @@ const (
 // look is one look at what is due, from an instant on.
 type look struct {
 	from  int64
+	days  *spans
 	floor *floor
 }
 
-// begin says from where a claim looks.
-func (f *floor) begin(d *DB) look {
+// begin says from where a claim looks, and in which days, which find looks for.
+func (f *floor) begin(ctx context.Context, d *DB, find func(context.Context, *DB) (*spans, error)) (look, error) {
 	if f == nil || !d.eng.claimSQL().sets {
-		return look{}
+		return look{}, nil
 	}
 	if now := d.clock.elapsed(); f.at == 0 || now-f.whole > floorWhole {
+		days, err := find(ctx, d)
+		if err != nil {
+			return look{}, err
+		}
 		f.whole = now
-		return look{floor: f}
+		f.days.Store(days)
+		return look{days: days, floor: f}, nil
 	}
-	return look{from: f.at, floor: f}
+	return look{from: f.at, days: f.open(), floor: f}, nil
 }
 
 // nothingBefore notes that this look found nothing due before an instant.

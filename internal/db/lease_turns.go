@@ -93,10 +93,11 @@ func (q *Queue[T]) takeTurns(r Reader, engine claimSQL, c Claim, found *foundKey
 		}
 		share := max(1, min(keysPerClaim, c.Max)/len(owners))
 		for _, owner := range owners {
-			own, err := q.keysOf(r, c, owner, share)
+			own, spare, err := q.keysOf(r, c, owner, share)
 			if err != nil {
 				return err
 			}
+			found.spare = append(found.spare, spare...)
 			for _, key := range own {
 				if !slices.Contains(found.keys, key) {
 					found.keys = append(found.keys, key)
@@ -110,7 +111,7 @@ func (q *Queue[T]) takeTurns(r Reader, engine claimSQL, c Claim, found *foundKey
 
 // waitingOwners jumps from owner to owner, beginning behind the one that had the last turn.
 func (q *Queue[T]) waitingOwners(r Reader, engine claimSQL, t *turns) (owners []string, err error) {
-	text := fmt.Sprintf(q.keysText().Replace(`with recursive k(key, n) as (
+	text := fmt.Sprintf(q.keysText("").Replace(`with recursive k(key, n) as (
 			select (select C from F where due_at is not null and C > $1 order by C limit 1), 1
 			union all
 			select (select F.C from F where due_at is not null and F.C > substr(k.key, 1, %s(k.key, '%s') - 1) || '%s' order by F.C limit 1), n + 1 from k where k.key is not null and n < $2
@@ -139,35 +140,39 @@ func (q *Queue[T]) waitingOwners(r Reader, engine claimSQL, t *turns) (owners []
 func (t *turns) pastGroup() string { return string(t.group[0] + 1) }
 
 // keysOf finds due keys of one owner, beginning behind the one that had the last turn.
-func (q *Queue[T]) keysOf(r Reader, c Claim, owner string, limit int) (keys []string, err error) {
+func (q *Queue[T]) keysOf(r Reader, c Claim, owner string, limit int) (keys, spare []string, err error) {
 	first, end := owner+c.turns.group, owner+c.turns.pastGroup()
 	spans := [][2]string{{first, end}}
 	if last := c.turns.keys[owner]; last != "" {
 		spans = [][2]string{{last, end}, {first, last}}
 	}
-	text := q.keysText().Replace(jumpSQL)
+	text := q.keysText("").Replace(jumpSQL)
 	look, looked, key := keysLook/ownersPerClaim+limit, 0, ""
 	for _, span := range spans {
 		rows, err := r.Query(text, Micros(r.Now()), span[0], look, span[1])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		err = rows.Each(func(scan func(...any) error) error {
 			var due bool
 			err := scan(&key, &due)
 			looked++
-			if due && len(keys) < limit && c.hasRoom(key) {
+			switch {
+			case !due:
+			case c.hasRoom(key) && len(keys) < limit:
 				keys = append(keys, key)
+			case len(spare) < limit:
+				spare = append(spare, key)
 			}
 			return err
 		})
 		if err != nil || len(keys) > 0 {
-			return keys, err
+			return keys, spare, err
 		}
 		if looked >= look {
 			c.turns.keys[owner] = key // all of these wait for later: the next look begins behind them
-			return nil, nil
+			return nil, spare, nil
 		}
 	}
-	return nil, nil
+	return nil, spare, nil
 }

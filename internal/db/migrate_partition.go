@@ -11,14 +11,17 @@ import (
 )
 
 // newPartitions is a table that a step parts by days.
-type newPartitions struct{ table, id string }
+type newPartitions struct {
+	table, id string
+	digits    string // of ids; "": they are UUIDs
+}
 
-var partitionLine = regexp.MustCompile(`(?m)^-- Partition: ([a-z_]+) \(([a-z_]+)\)$`)
+var partitionLine = regexp.MustCompile(`(?m)^-- Partition: ([a-z_]+) \(([a-z_]+)(?:, (\d+) digits)?\)$`)
 
 // partitions are the tables that a step parts, behind its transaction and its indexes.
 func (m migration) partitions() (list []newPartitions) {
 	for _, found := range partitionLine.FindAllStringSubmatch(m.script, -1) {
-		list = append(list, newPartitions{found[1], found[2]})
+		list = append(list, newPartitions{found[1], found[2], found[3]})
 	}
 	return list
 }
@@ -39,7 +42,7 @@ func (s *pgSchema) partition(ctx context.Context, m migration, p newPartitions) 
 	if err := s.conn.QueryRow(ctx, "SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass($1)", p.table).Scan(&parted); err != nil || parted {
 		return err
 	}
-	names := strings.NewReplacer("{table}", p.table, "{id}", p.id)
+	names := p.names()
 	if err := s.exec(ctx, names.Replace(partitionFirstDay)); err != nil {
 		return err
 	}
@@ -65,6 +68,16 @@ func (s *pgSchema) partition(ctx context.Context, m migration, p newPartitions) 
 	return nil
 }
 
+// names puts a table and the form of its ids into a script. The step that made the
+// first partitions knows of UUIDs alone.
+func (p newPartitions) names() *strings.Replacer {
+	form, digits, first, columns, values := "^[0-9a-f]{8}-[0-9a-f]{4}-7", "substr(newest, 1, 8) || substr(newest, 10, 4)", "day_id(first_day)", "", ""
+	if p.digits != "" {
+		form, digits, first, columns, values = "^[0-9a-f]{"+p.digits+"}$", "substr(newest, 1, 12)", "day_id(first_day, digits)", ", digits", ", "+p.digits
+	}
+	return strings.NewReplacer("{table}", p.table, "{id}", p.id, "{form}", form, "{time}", digits, "{first}", first, "{columns}", columns, "{values}", values)
+}
+
 const (
 	// partitionFirstDay remembers with which day the partitions begin: in a month,
 	// and behind every row that a clock wrote which was ahead.
@@ -73,50 +86,18 @@ DECLARE
     newest TEXT := (SELECT max({id}) FROM {table});
     ahead  BIGINT := 0;
 BEGIN
-    IF newest ~ '^[0-9a-f]{8}-[0-9a-f]{4}-7' THEN
-        ahead := ('x' || substr(newest, 1, 8) || substr(newest, 10, 4))::bit(48)::bigint / 86400000 + 1;
+    IF newest ~ '{form}' THEN
+        ahead := ('x' || {time})::bit(48)::bigint / 86400000 + 1;
     ELSIF newest IS NOT NULL THEN
         RAISE EXCEPTION '{table} has a row whose {id} does not begin with its time: %', newest USING HINT = 'It was not written by this program; remove it and migrate again.';
     END IF;
-    INSERT INTO partitioned (name, id, first_day) VALUES ('{table}', '{id}', greatest(ahead, extract(epoch FROM now())::bigint / 86400 + 30)) ON CONFLICT (name) DO NOTHING;
+    INSERT INTO partitioned (name, id, first_day{columns}) VALUES ('{table}', '{id}', greatest(ahead, extract(epoch FROM now())::bigint / 86400 + 30){values}) ON CONFLICT (name) DO NOTHING;
 END $$`
 
 	// partitionBound says so of the table itself. With that, looked through beside
 	// writers, it can be attached without another look.
 	partitionBound = `SET LOCAL lock_timeout = '500ms';
 DO $$ BEGIN
-    EXECUTE format('ALTER TABLE {table} ADD CONSTRAINT {table}_before CHECK ({id} < %L) NOT VALID', (SELECT day_id(first_day) FROM partitioned WHERE name = '{table}'));
-END $$`
-
-	// partitionSwap puts a partitioned table in the place of the old one, which
-	// becomes its first partition. Keys and indexes are the same and keep their
-	// names, so that the old ones are taken as they are; rights go along.
-	partitionSwap = `SET LOCAL lock_timeout = '500ms';
-DO $$
-DECLARE
-    made  RECORD;
-    again TEXT[] := '{}';
-    line  TEXT;
-BEGIN
-    LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE;
-    FOR made IN SELECT c.relname AS name, pg_get_indexdef(c.oid) AS index, pg_get_constraintdef(k.oid) AS key
-            FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid LEFT JOIN pg_constraint k ON k.conindid = c.oid AND k.conrelid = i.indrelid AND k.contype IN ('p', 'u')
-            WHERE i.indrelid = to_regclass('{table}') LOOP
-        again := again || coalesce(format('ALTER TABLE {table} ADD CONSTRAINT %I ', made.name) || made.key, made.index);
-        EXECUTE format('ALTER INDEX %I RENAME TO %I', made.name, '{table}_before' || substr(made.name, length('{table}') + 1));
-    END LOOP;
-    ALTER TABLE {table} RENAME TO {table}_before;
-    CREATE TABLE {table} (LIKE {table}_before INCLUDING DEFAULTS INCLUDING STORAGE) PARTITION BY RANGE ({id});
-    FOREACH line IN ARRAY again LOOP
-        EXECUTE line;
-    END LOOP;
-    CREATE TABLE {table}_rest PARTITION OF {table} DEFAULT;
-    EXECUTE format('ALTER TABLE {table} ATTACH PARTITION {table}_before FOR VALUES FROM (MINVALUE) TO (%L)', (SELECT day_id(first_day) FROM partitioned WHERE name = '{table}'));
-    ALTER TABLE {table}_before DROP CONSTRAINT {table}_before;
-    FOR made IN SELECT a.privilege_type AS what, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS who
-            FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) AS a WHERE c.oid = to_regclass('{table}_before') AND a.grantee <> c.relowner LOOP
-        EXECUTE format('GRANT %s ON {table} TO %s', made.what, made.who);
-        EXECUTE format('REVOKE %s ON {table}_before FROM %s', made.what, made.who);
-    END LOOP;
+    EXECUTE format('ALTER TABLE {table} ADD CONSTRAINT {table}_before CHECK ({id} < %L) NOT VALID', (SELECT {first} FROM partitioned WHERE name = '{table}'));
 END $$`
 )

@@ -68,6 +68,16 @@ func migrationCases() map[int]migrationCase {
 				"SELECT cast(count(*) AS text) FROM exchanges x JOIN exchange_operations e ON e.exchange_id = x.exchange_id WHERE x.bytes_out = 7 AND x.took = 3 AND e.said = 'z'": "{n}",
 			},
 		},
+		41: { // partitions of events
+			Write: []string{
+				"INSERT INTO webhook_events (webhook_id, client_id, event_type, resource_id, resource_path, lane, series, status, created_at, due_at) VALUES ('019000000000000000000000000000000000000{n}', 'z', 'e', 'r', '/r', 'z/e', 's', 'pending', 1, 2)",
+				"INSERT INTO webhook_tries (webhook_id, try, record) VALUES ('019000000000000000000000000000000000000{n}', 2, 'z')",
+				"UPDATE webhook_events SET status = 'delivered', closed_at = 3, due_at = NULL, series = NULL WHERE webhook_id = '019000000000000000000000000000000000000{n}'",
+			},
+			After: map[string]string{
+				"SELECT cast(count(*) AS text) FROM webhook_events e JOIN webhook_tries t ON t.webhook_id = e.webhook_id WHERE e.client_id = 'z' AND e.closed_at = 3 AND e.seq > 0 AND t.record = 'z'": "{n}",
+			},
+		},
 		32: {
 			Write: []string{`INSERT INTO attachments (client_id, operation_id, kind, type, resource_id, place, shelf, sha256, size, created_at)
 				VALUES ('c', 'p{n}', 'VISUAL', 'PDF', 'r{n}', 'store', '2026-03-01T10', 'ab', 1, 2)`},

@@ -12,34 +12,46 @@ import (
 // stands at the door for those, and nobody for a document that is ready a minute
 // later.
 //
-// While few submits wait it does nothing. While many do, the work keeps a quarter
-// of the processors: so many pieces are computed at once or, where there are
-// fewer than four processors, one, which then rests. Work that is late itself
-// gets half of them, at least two. Those that wait are let go in their order, so
-// that nobody starves.
+// While few submits wait it does nothing. While many do, the work has an account:
+// it earns a quarter of the processors' time, pays for what it computes, and a new
+// piece begins when something is left. Work that is late itself earns half. Those
+// that wait are let go in their order, so that nobody starves.
 //
-// Law: who holds a turn computes. It waits for no authority, no receiver and no
-// other turn.
+// Law: who takes a turn computes in it. Waits for an authority or a receiver would
+// be paid like computing, and leave nothing for the others.
 type Pace struct {
 	elapsed    func() time.Duration // the clock that nobody sets
 	processors int
 
 	submits atomic.Int64
+	pressed atomic.Int64 // until then submits are taken to come in numbers
 	late    atomic.Int64 // until then the work is taken for late
 
-	mu    sync.Mutex
-	turns int
-	queue []chan struct{}
+	mu      sync.Mutex
+	left    time.Duration        // on the account; less than nothing: owed
+	counted time.Duration        // until when it was earned
+	typical time.Duration        // what a piece takes, paid when it begins and put right when it ends
+	queue   []chan time.Duration // each hears what was paid for it
+	again   *time.Timer          // looks whether the first of the queue may go
 }
 
 const (
 	// pressedFrom is how many submits of a processor wait at once where they come
 	// in numbers: a lone client has one or two.
 	pressedFrom = 4
-	share       = 4 // the work keeps one of so many processors
-	restMost    = 50 * time.Millisecond
-	lateFrom    = time.Minute
-	lateFor     = 5 * time.Second // after the last piece that was late
+	// pressedFor is how long they are taken to come after the last time that many
+	// waited. Those that wait together are answered together, so that none waits
+	// for a moment in the midst of a burst.
+	pressedFor = 100 * time.Millisecond
+
+	share     = 4 // the work earns one of so many processors
+	shareLate = 2
+	savedMost = 10 * time.Millisecond  // of a processor: more would be a burst of its own
+	owedMost  = 500 * time.Millisecond // one piece of minutes must not stop the others for as long
+	pieceMost = 10 * time.Millisecond  // what is paid in advance at most
+
+	lateFrom = time.Minute
+	lateFor  = 5 * time.Second // after the last piece that was late
 )
 
 // Elapsed is the time since this process began, on a clock that nobody sets.
@@ -48,8 +60,10 @@ func (d *DB) Elapsed() time.Duration { return d.clock.elapsed() }
 // Pace of this process.
 func (d *DB) Pace() *Pace { return &d.pace }
 
-// Pressed reports whether submits wait in numbers.
-func (p *Pace) Pressed() bool { return p.submits.Load() >= p.pressure() }
+// Pressed reports whether submits come in numbers.
+func (p *Pace) Pressed() bool {
+	return p.submits.Load() >= p.pressure() || p.pressed.Load() > int64(p.elapsed())
+}
 
 func (p *Pace) pressure() int64 { return pressedFrom * int64(p.processors) }
 
@@ -57,7 +71,6 @@ func (p *Pace) pressure() int64 { return pressedFrom * int64(p.processors) }
 func (p *Pace) Waited(d time.Duration) {
 	if d >= lateFrom {
 		p.late.Store(int64(p.elapsed() + lateFor))
-		p.admit()
 	}
 }
 
@@ -69,88 +82,103 @@ func (p *Pace) Submit() (done func()) {
 
 func (p *Pace) leave() {
 	if p.submits.Add(-1) == p.pressure()-1 {
-		p.admit()
+		p.pressed.Store(int64(p.elapsed() + pressedFor))
 	}
 }
 
-// most is how many turns there are now; 0: any number.
-func (p *Pace) most() int {
-	n := p.processors
-	switch {
-	case !p.Pressed():
-		return 0
-	case p.isLate():
-		return max(2, n/2)
+// rate is how many processors the work earns now.
+func (p *Pace) rate() float64 {
+	if p.late.Load() > int64(p.elapsed()) {
+		return float64(p.processors) / shareLate
 	}
-	return max(1, n/share)
-}
-
-func (p *Pace) isLate() bool { return p.late.Load() > int64(p.elapsed()) }
-
-// rest is how long a turn stays taken after a piece that took so long.
-func (p *Pace) rest(took time.Duration) time.Duration {
-	n := p.processors
-	if n >= share || !p.Pressed() || p.isLate() {
-		return 0
-	}
-	return min(restMost, took*time.Duration(share-n)/time.Duration(n))
+	return float64(p.processors) / share
 }
 
 // Turn waits until a piece of work may be computed, and returns what ends it.
 // When ctx ends first the piece may go on: it is about to notice.
 func (p *Pace) Turn(ctx context.Context) (done func()) {
-	p.mu.Lock()
-	if most := p.most(); most == 0 || p.turns < most && len(p.queue) == 0 {
-		p.turns++
-		p.mu.Unlock()
-		return p.begun()
+	if !p.Pressed() {
+		return p.begun(0)
 	}
-	mine := make(chan struct{})
+	p.mu.Lock()
+	if len(p.queue) == 0 && p.earn() > 0 {
+		paid := p.advance()
+		p.mu.Unlock()
+		return p.begun(paid)
+	}
+	mine := make(chan time.Duration, 1)
 	p.queue = append(p.queue, mine)
+	p.look()
 	p.mu.Unlock()
 	select {
-	case <-mine:
-		return p.begun()
+	case paid := <-mine:
+		return p.begun(paid)
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
-	i := slices.Index(p.queue, mine)
-	if i >= 0 {
+	defer p.mu.Unlock()
+	if i := slices.Index(p.queue, mine); i >= 0 {
 		p.queue = slices.Delete(p.queue, i, i+1)
-	}
-	p.mu.Unlock()
-	if i < 0 {
-		p.end() // it was given a moment ago
+	} else {
+		p.left += <-mine // it was let go a moment ago
 	}
 	return func() {}
 }
 
-// begun returns what ends a turn that begins now.
-func (p *Pace) begun() func() {
-	began := time.Now()
+// begun returns what ends a turn that begins now and for which something is paid.
+func (p *Pace) begun(paid time.Duration) func() {
+	began := p.elapsed()
 	return func() {
-		if rest := p.rest(time.Since(began)); rest > 0 {
-			time.AfterFunc(rest, p.end)
-			return
-		}
-		p.end()
+		took := p.elapsed() - began
+		p.mu.Lock()
+		p.typical += (min(took, pieceMost) - p.typical) / 8
+		p.mu.Unlock()
+		p.Spent(took - paid)
 	}
 }
 
-func (p *Pace) end() {
-	p.mu.Lock()
-	p.turns--
-	p.mu.Unlock()
-	p.admit()
-}
-
-// admit gives out the turns that there are.
-func (p *Pace) admit() {
+// Spent pays for what was computed without a turn: it could not wait, or nobody
+// knows where it began.
+func (p *Pace) Spent(d time.Duration) {
+	if !p.Pressed() {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for most := p.most(); len(p.queue) > 0 && (most == 0 || p.turns < most); {
-		p.turns++
-		close(p.queue[0])
+	p.earn()
+	p.left = max(p.left-d, -owedMost)
+}
+
+// earn brings the account up to date and returns what is left. Whoever was not
+// pressed owes nothing.
+func (p *Pace) earn() time.Duration {
+	now := p.elapsed()
+	p.left += time.Duration(float64(now-p.counted) * p.rate())
+	p.left, p.counted = min(p.left, savedMost*time.Duration(p.processors)), now
+	return p.left
+}
+
+// advance pays for a piece that begins.
+func (p *Pace) advance() time.Duration {
+	p.left -= p.typical
+	return p.typical
+}
+
+// look admits those that may go, and looks again when the next may.
+func (p *Pace) look() {
+	free := !p.Pressed()
+	for len(p.queue) > 0 && (free || p.earn() > 0) {
+		p.queue[0] <- p.advance()
 		p.queue = p.queue[1:]
 	}
+	if len(p.queue) == 0 || p.again != nil {
+		return
+	}
+	wait := min(time.Duration(float64(1-p.left)/p.rate())+1, pressedFor) // somebody may be late by then, or nobody wait
+	p.again = time.AfterFunc(wait, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.again = nil
+		p.look()
+	})
 }

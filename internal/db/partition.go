@@ -13,6 +13,7 @@ import (
 // stand where their id's time is, and a part goes as a whole.
 type Partition struct {
 	Table, Name string
+	ID          string    // the column that says in which part a row stands
 	From, To    string    // ids: from the first of them on, the other is the next one's; From is "" in the oldest
 	Begins      time.Time // the time of From, or zero
 	Ends        time.Time // the time of To
@@ -20,9 +21,9 @@ type Partition struct {
 	Bytes       int64     // of its rows, without indexes
 }
 
-// Covers is the range of ids of a partition as a condition, with its arguments behind n others.
-func (p Partition) Covers(column string, n int) (where string, args []any) {
-	return fmt.Sprintf("%[1]s >= $%[2]d AND %[1]s < $%[3]d", column, n+1, n+2), []any{p.From, p.To}
+// Covers is the range of ids of a partition as a condition on its rows, with its arguments behind n others.
+func (p Partition) Covers(n int) (where string, args []any) {
+	return fmt.Sprintf("%[1]s >= $%[2]d AND %[1]s < $%[3]d", p.ID, n+1, n+2), []any{p.From, p.To}
 }
 
 func (p Partition) holds(at time.Time) bool { return !at.Before(p.Begins) && at.Before(p.Ends) }
@@ -37,10 +38,10 @@ const (
 	day              = 24 * time.Hour
 )
 
-const partitionsSQL = `SELECT p.name, c.relname, e.bound = 'DEFAULT', pg_relation_size(c.oid),
+const partitionsSQL = `SELECT p.name, c.relname, p.id, e.bound = 'DEFAULT', pg_relation_size(c.oid),
 	coalesce(substring(e.bound FROM 'FROM \(''([^'']+)''\)'), ''), coalesce(substring(e.bound FROM 'TO \(''([^'']+)''\)'), '')
 	FROM partitioned p JOIN pg_inherits i ON i.inhparent = to_regclass(quote_ident(p.name)) JOIN pg_class c ON c.oid = i.inhrelid
-	CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound) e ORDER BY p.name, 6, 3`
+	CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound) e ORDER BY p.name, 7, 4`
 
 // Partitions lists the parts of all tables that have them, oldest first; nil on SQLite.
 func (d *DB) Partitions(ctx context.Context) (list []Partition, err error) {
@@ -49,7 +50,7 @@ func (d *DB) Partitions(ctx context.Context) (list []Partition, err error) {
 	}
 	err = d.Read(ctx, func(r Reader) error {
 		list, err = Collect(r, func(scan func(...any) error) (p Partition, err error) {
-			if err := scan(&p.Table, &p.Name, &p.Rest, &p.Bytes, &p.From, &p.To); err != nil || p.Rest {
+			if err := scan(&p.Table, &p.Name, &p.ID, &p.Rest, &p.Bytes, &p.From, &p.To); err != nil || p.Rest {
 				return p, err
 			}
 			if p.From != "" {
@@ -73,7 +74,11 @@ func timeOfID(id string) (time.Time, error) {
 	if len(id) < 13 {
 		return time.Time{}, fmt.Errorf("id %q is too short to begin with a time", id)
 	}
-	ms, err := strconv.ParseInt(id[:8]+id[9:13], 16, 64)
+	digits := id[:12]
+	if id[8] == '-' { // a UUID
+		digits = id[:8] + id[9:13]
+	}
+	ms, err := strconv.ParseInt(digits, 16, 64)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("id %q does not begin with a time", id)
 	}
@@ -150,6 +155,57 @@ func (d *DB) DropPartition(ctx context.Context, p Partition, before time.Time) e
 		return fmt.Errorf("drop partition %s: %w", p.Name, err)
 	}
 	return nil
+}
+
+// DropDays drops the partitions of a table that ended before an instant, unless
+// something of them stays, and answers how many rows they had. What is due again
+// when the table is held stays in any case, and is no failure.
+func (d *DB) DropDays(ctx context.Context, table string, before time.Time, stays func(r Reader, day Partition) (bool, error)) (rows int, err error) {
+	all, err := d.Partitions(ctx)
+	wrong := []error{err}
+	for _, day := range all {
+		if day.Table != table || day.Rest || day.Ends.After(before) || ctx.Err() != nil {
+			continue
+		}
+		had, err := d.dropDay(ctx, day, before, stays)
+		rows += had
+		wrong = append(wrong, err)
+	}
+	return rows, errors.Join(wrong...)
+}
+
+func (d *DB) dropDay(ctx context.Context, day Partition, before time.Time, stays func(r Reader, day Partition) (bool, error)) (rows int, err error) {
+	kept := false
+	err = d.Read(ctx, func(r Reader) (err error) {
+		if kept, err = stays(r, day); err != nil || kept {
+			return err
+		}
+		where, args := day.Covers(0)
+		return r.Row("SELECT count(*) FROM "+day.Table+" WHERE "+where, args...).Scan(&rows)
+	})
+	if err != nil || kept {
+		return 0, err
+	}
+	switch err := d.DropPartition(ctx, day, before); {
+	case sqlState(err) == objectInUse:
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return rows, nil
+}
+
+// StaysWith keeps a day as long as another table, with the same ids, has rows of it.
+func StaysWith(table string) func(r Reader, day Partition) (bool, error) {
+	return func(r Reader, day Partition) (bool, error) {
+		where, args := day.Covers(0)
+		var one int64
+		err := r.Row("SELECT 1 FROM "+table+" WHERE "+where+" LIMIT 1", args...).Scan(&one)
+		if errors.Is(err, ErrNoRows) {
+			return false, nil
+		}
+		return true, err
+	}
 }
 
 // partly calls a function of the owner in a transaction of its own. It needs a

@@ -159,9 +159,10 @@ func (e *pgEngine) sampleClock(ctx context.Context) error {
 	return nil
 }
 
-// read runs fn on one snapshot. Whoever reads for a client brings a budget and
-// uses the visitors' connections; the others are for the program's own work.
-func (e *pgEngine) read(ctx context.Context, fn func(Reader) error) error {
+// read runs fn, on one snapshot where its statements must agree. Whoever reads for
+// a client brings a budget and uses the visitors' connections; the others are for
+// the program's own work.
+func (e *pgEngine) read(ctx context.Context, agree agreement, fn func(Reader) error) error {
 	pool, limit, visitor := e.work, pgStatementFor, false
 	b := readBudget(ctx)
 	if b != nil {
@@ -180,14 +181,19 @@ func (e *pgEngine) read(ctx context.Context, fn func(Reader) error) error {
 	c := &pgTx{e: e, ctx: ctx, instant: e.d.instant(), line: conn.Conn().PgConn().Conn(), limit: limit + pgReadSlack}
 	defer c.line.SetDeadline(time.Time{})
 	c.prolong()
-	begin, err := e.beginRead(ctx, conn.Conn(), b)
-	if err != nil {
-		return err
+	_, walled := clientOf(ctx)
+	if c.on = conn; agree == oneSnapshot || visitor || walled {
+		begin, err := e.beginRead(ctx, conn.Conn(), b)
+		if err != nil {
+			return err
+		}
+		tx, err := conn.BeginTx(ctx, begin)
+		if err != nil {
+			return e.readError(ctx, visitor, fmt.Errorf("begin a read: %w: %w", errLost, err))
+		}
+		defer tx.Rollback(context.WithoutCancel(ctx))
+		c.on = tx
 	}
-	if c.tx, err = conn.BeginTx(ctx, begin); err != nil {
-		return e.readError(ctx, visitor, fmt.Errorf("begin a read: %w: %w", errLost, err))
-	}
-	defer c.tx.Rollback(context.WithoutCancel(ctx))
 	if visitor {
 		c.limit = 0 // the budget is for all statements together
 	}

@@ -14,6 +14,7 @@ import (
 // Codes of PostgreSQL that decide something here.
 const (
 	lockNotAvailable      = "55P03"
+	objectInUse           = "55006"
 	queryCanceled         = "57014"
 	insufficientPrivilege = "42501"
 	undefinedFunction     = "42883"

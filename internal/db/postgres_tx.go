@@ -12,11 +12,19 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// pgConn is what statements run on: a transaction, or a connection where each is
+// its own.
+type pgConn interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	Conn() *pgx.Conn
+}
+
 // pgTx is the engine's side of one transaction. Statements that return nothing
 // are queued and go out together at the first read or at the commit.
 type pgTx struct {
 	e   *pgEngine
-	tx  pgx.Tx
+	on  pgConn
 	ctx context.Context
 	instant
 	shared bool          // a group: locks must not wait
@@ -53,7 +61,7 @@ func (c *pgTx) query(sql string, args []any) (*Rows, error) {
 	}
 	c.sent++
 	c.prolong()
-	rows, err := c.tx.Query(c.ctx, sql, args...)
+	rows, err := c.on.Query(c.ctx, sql, args...)
 	if err != nil {
 		return nil, c.lost(err)
 	}
@@ -78,6 +86,22 @@ func (c *pgTx) execEach(sql string, rows [][]any, want int64) error {
 		c.queued = append(c.queued, pgStmt{sql: sql, args: args, want: want})
 	}
 	return nil
+}
+
+func (c *pgTx) updateEach(sql string, rows [][]any, want int64) error {
+	if len(rows) < setFrom {
+		return c.execEach(sql, rows, want)
+	}
+	text, args, err := c.e.cols.updateSet(c.ctx, c.e.work, sql, rows)
+	switch {
+	case errors.Is(err, errNotASet):
+		return c.execEach(sql, rows, want)
+	case err != nil:
+		return err
+	case want >= 0:
+		want *= int64(len(rows))
+	}
+	return c.exec(text, args, want)
 }
 
 func (c *pgTx) insert(in Insert, rows [][]any, each func(*Rows) error) error {
@@ -116,7 +140,7 @@ func (c *pgTx) flush() error {
 		}
 		batch.Queue(s.sql, s.args...)
 	}
-	results := c.tx.SendBatch(c.ctx, batch)
+	results := c.on.SendBatch(c.ctx, batch)
 	var stale error
 	for _, s := range stmts {
 		tag, err := results.Exec()
@@ -136,7 +160,7 @@ func (c *pgTx) flush() error {
 
 // lost marks errors of a dead connection: COMMIT was not sent, so nothing is stored.
 func (c *pgTx) lost(err error) error {
-	if _, answered := errors.AsType[*pgconn.PgError](err); !answered && c.tx.Conn().IsClosed() {
+	if _, answered := errors.AsType[*pgconn.PgError](err); !answered && c.on.Conn().IsClosed() {
 		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return err

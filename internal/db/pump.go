@@ -46,6 +46,13 @@ type Pump[T any] struct {
 	rounds round // over the keys since a claim last found something
 	turns  *turns
 	floor  *floor
+	jumps  *jumps
+	spares *spares
+	fresh  bool          // something may be due that the last look did not see
+	looks  int           // how often it looked for what is due
+	nextOf int           // the look behind which nextAt was found
+	nextAt time.Time     // when something will be due, as far as is known; zero: nothing
+	old    chan struct{} // rows of earlier days are due again
 }
 
 // inWork is what the pump knows of a row that is being worked.
@@ -80,11 +87,16 @@ func (p *Pump[T]) Run(ctx context.Context) error {
 	if p.Log == nil {
 		p.Log = p.DB.log
 	}
-	p.turns, p.floor = newTurns(p.Queue.Group), &floor{}
+	p.turns, p.floor, p.jumps = newTurns(p.Queue.Group), &floor{}, &jumps{elapsed: p.DB.clock.elapsed}
+	if p.fresh = true; p.Class != nil && p.Queue.Feed != nil {
+		p.spares = &spares{elapsed: p.DB.clock.elapsed, turns: p.turns, shared: p.DB.eng.claimSQL().sets}
+	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	wake := p.DB.wakes.listen(p.Queue.Table)
 	defer p.DB.wakes.leave(p.Queue.Table, wake)
+	p.old = p.DB.wakes.listen(oldRowsOf(p.Queue.Table))
+	defer p.DB.wakes.leave(oldRowsOf(p.Queue.Table), p.old)
 
 	var loops, workers sync.WaitGroup
 	loops.Go(func() { p.renewLoop(work) })
@@ -109,8 +121,27 @@ func (p *Pump[T]) claim(ctx, work context.Context, workers *sync.WaitGroup) (mor
 	if free < p.claimFrom() {
 		return false
 	}
+	p.DB.pace.Turn(ctx)() // it mostly waits; what it writes is paid for where it is written
+	select {
+	case <-p.old:
+		p.floor.forget()
+		p.fresh = true
+	default:
+	}
 	asked := p.DB.Now()
-	leases, next, seen, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), classes: p.classesNow(), Fair: p.fair, From: p.from, turns: p.turns, floor: p.floor})
+	if !p.fresh && p.spares != nil {
+		leases, done := p.claimSpares(ctx, free)
+		for _, l := range leases {
+			p.begin(work, l, asked.Add(LeaseFor), workers)
+		}
+		if done {
+			return false // until the next slot is free, or something new is due
+		}
+		free -= len(leases)
+	}
+	p.fresh, p.looks = false, p.looks+1
+	taken := p.classesNow()
+	leases, next, seen, err := p.Queue.due(ctx, p.DB, Claim{Max: free, Room: p.roomNow(), classes: taken, Fair: p.fair, From: p.from, turns: p.turns, floor: p.floor, jumps: p.jumps, spares: p.spares})
 	if err != nil {
 		if ctx.Err() == nil {
 			p.Log.Error("claim due rows", "queue", p.Queue.Table, "error", err)
@@ -124,6 +155,9 @@ func (p *Pump[T]) claim(ctx, work context.Context, workers *sync.WaitGroup) (mor
 	p.fair = len(leases) == free || (p.fair && len(leases) > 0)
 	for _, l := range leases {
 		p.begin(work, l, asked.Add(LeaseFor), workers)
+	}
+	if p.jumps.short && (len(leases) == 0 || taken.refusals()) {
+		return false // until a slot is free, something new is due, or it is time to look further
 	}
 	switch p.rounds += seen; {
 	case len(leases) == free, len(leases) > 0 && p.fair:
@@ -195,18 +229,39 @@ func (p *Pump[T]) done(l *Lease[T], cancel context.CancelFunc) {
 func (p *Pump[T]) sleep(ctx context.Context, wake chan struct{}) {
 	wait := p.Poll
 	if p.free() > 0 {
-		if at, err := p.Queue.nextDue(ctx, p.DB); err == nil && !at.IsZero() {
+		if at := p.next(ctx); !at.IsZero() {
 			wait = min(wait, max(at.Sub(p.DB.Now()), time.Millisecond))
 		}
+	}
+	p.fresh = true
+	if again, wanted := p.jumps.again(); wanted {
+		wait = min(wait, again)
 	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 	case <-wake:
+	case <-p.old:
+		p.floor.forget()
 	case <-p.freed:
+		p.fresh = false
 	case <-t.C:
 	}
+}
+
+// next is when something will be due. It is not asked again after claims that did
+// not look either: what was put off since then is found by the next that does.
+func (p *Pump[T]) next(ctx context.Context) time.Time {
+	if p.looks == p.nextOf && p.spares != nil {
+		return p.nextAt
+	}
+	at, err := p.Queue.nextDue(ctx, p.DB, p.floor.open())
+	if err != nil {
+		return time.Time{}
+	}
+	p.nextOf, p.nextAt = p.looks, at
+	return at
 }
 
 // renewLoop keeps what is in work until work ends, also while draining.
@@ -263,7 +318,7 @@ func (p *Pump[T]) releaseLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		var freed int
 		var err error
-		freed, missing, err = p.Queue.release(ctx, p.DB, missing)
+		freed, missing, err = p.Queue.release(ctx, p.DB, p.floor.open(), missing)
 		if err != nil && ctx.Err() == nil {
 			p.Log.Warn("free rows of dead nodes", "queue", p.Queue.Table, "error", err)
 		} else if freed > 0 {

@@ -316,28 +316,95 @@ func TestSlowKeyHoldsNobodyBack(t *testing.T) {
 	})
 }
 
+// Rows of one key are many, bounded by key as deliveries are, or by class as messages of authorities.
 func TestEverythingIsWorkedOnceWithManyKeys(t *testing.T) {
+	for name, pump := range map[string]*db.Pump[string]{
+		"by key":   {Room: func(string) int { return 2 }},
+		"by class": {ClassMost: 2, Class: func(key string) string { return key[len(key)-1:] }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dbtest.Each(t, func(t *testing.T, d *db.DB) {
+				everythingIsWorkedOnce(t, d, &db.Pump[string]{Room: pump.Room, Class: pump.Class, ClassMost: pump.ClassMost})
+			})
+		})
+	}
+}
+
+func everythingIsWorkedOnce(t *testing.T, d *db.DB, pump *db.Pump[string]) {
+	q := work(t, d)
+	const rows = 400
+	var all [][]any
+	for i := range rows {
+		all = append(all, []any{fmt.Sprintf("%04d", i), fmt.Sprint("key", i%90), "", db.Micros(d.Now())})
+	}
+	addWork(t, d, all...)
+	worked := make(chan string, 2*rows)
+	pump.DB, pump.Queue, pump.InFlight, pump.Work = d, q, 64, finishing(t, d, worked)
+	stop := pumping(pump)
+	seen := map[string]bool{}
+	for range rows {
+		id := <-worked
+		if seen[id] {
+			t.Errorf("%s was worked twice", id)
+		}
+		seen[id] = true
+	}
+	stop()
+	if len(worked) > 0 {
+		t.Error("rows were worked that do not exist")
+	}
+}
+
+// A class whose slots are all taken has hundreds of keys that are due. Those of
+// another class behind them are found, and the next of its own as soon as a slot is free.
+func TestKeysOfAFullClassHideNoOther(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		q := work(t, d)
-		const rows = 400
-		var all [][]any
-		for i := range rows {
-			all = append(all, []any{fmt.Sprintf("%04d", i), fmt.Sprint("key", i%90), "", db.Micros(d.Now())})
+		q := lanes(t, d)
+		now := db.Micros(d.Now()) - 1000_000
+		var riders [][]any
+		for i := range 600 {
+			riders = append(riders, []any{fmt.Sprint("r", i), fmt.Sprintf("a%04d", i), now})
 		}
-		addWork(t, d, all...)
-		worked := make(chan string, rows)
-		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 64, Room: func(string) int { return 2 }, Work: finishing(t, d, worked)})
-		seen := map[string]bool{}
-		for range rows {
-			id := <-worked
-			if seen[id] {
-				t.Errorf("%s was worked twice", id)
+		addRiders(t, d, riders...)
+		begun, free := make(chan string, 1000), make(chan struct{})
+		stop := pumping(&db.Pump[struct{}]{DB: d, Queue: q, InFlight: 64, Grace: time.Millisecond, ClassMost: 2, Class: func(key string) string { return key[:1] },
+			Work: func(ctx context.Context, l *db.Lease[struct{}]) {
+				begun <- l.ID
+				if l.ID[0] == 'a' {
+					select {
+					case <-free:
+					case <-ctx.Done():
+						return
+					}
+				}
+				if err := d.Write(ctx, func(tx *db.Tx) error {
+					if err := tx.Exec("UPDATE test_riders SET due_at = NULL WHERE lane = $1", l.ID); err != nil {
+						return err
+					}
+					return l.Finish(tx, time.Time{})
+				}); err != nil {
+					t.Errorf("finish %s: %v", l.ID, err)
+				}
+			}})
+		defer stop()
+		<-begun
+		<-begun
+		for i := range 20 {
+			b := fmt.Sprintf("b%d", i)
+			must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+				tx.Wake("test_lanes")
+				return tx.Insert("test_riders", "id,lane,due_at", []any{b, b, db.Micros(tx.Now())})
+			}))
+			if got := <-begun; got != b {
+				t.Fatalf("%s was begun, want %s: two slots of its class are taken", got, b)
 			}
-			seen[id] = true
+			free <- struct{}{}
+			if got := <-begun; got[0] != 'a' {
+				t.Errorf("%s was begun in the slot that is free", got)
+			}
 		}
-		stop()
-		if len(worked) > 0 {
-			t.Error("rows were worked that do not exist")
+		if len(begun) > 0 {
+			t.Errorf("%s was begun besides", <-begun)
 		}
 	})
 }

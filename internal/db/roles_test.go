@@ -15,7 +15,7 @@ import (
 )
 
 // as connects with plain pgx: what a statement may do is the server's word, not ours.
-func as(t *testing.T, url string) *pgx.Conn {
+func as(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	must(t, err)
@@ -127,9 +127,15 @@ func seesItsRowsOnly(t *testing.T, served string) {
 	d := dbtest.Open(t, db.Config{URL: served})
 	oneOfEach(t, d)
 	seen := func(ctx context.Context, table string) (ids string) {
-		must(t, d.Read(ctx, func(r db.Reader) error {
-			return r.Row("SELECT coalesce(string_agg(" + whose[table] + ", ' ' ORDER BY " + whose[table] + "), '') FROM " + table).Scan(&ids)
-		}))
+		var alone string
+		for text, read := range map[*string]func(context.Context, func(db.Reader) error) error{&ids: d.Read, &alone: d.ReadEach} {
+			must(t, read(ctx, func(r db.Reader) error {
+				return r.Row("SELECT coalesce(string_agg(" + whose[table] + ", ' ' ORDER BY " + whose[table] + "), '') FROM " + table).Scan(text)
+			}))
+		}
+		if alone != ids {
+			t.Fatalf("%q of %s on a snapshot, %q without one", ids, table, alone)
+		}
 		return ids
 	}
 	for table := range whose {

@@ -350,7 +350,11 @@ func (e *sqliteEngine) member(c *sqliteTx, w *write, at instant, savepoint bool)
 			return err
 		}
 	}
+	began := e.d.Elapsed()
 	err := w.run(tx)
+	if !w.submits {
+		e.d.pace.Spent(e.d.Elapsed() - began) // of this process; PostgreSQL computes in its own
+	}
 	if err == nil && len(tx.jobs) > 0 {
 		c.dirty = true
 		err = e.job.insert(tx.ctx, c.tx, tx.jobs)
@@ -392,7 +396,7 @@ func ignoreDone(err error) error {
 	return err
 }
 
-func (e *sqliteEngine) read(ctx context.Context, fn func(Reader) error) error {
+func (e *sqliteEngine) read(ctx context.Context, _ agreement, fn func(Reader) error) error {
 	from := &e.work
 	c := &sqliteTx{ctx: ctx, instant: e.d.instant()}
 	wait, cancel := ctx, context.CancelFunc(func() {})

@@ -101,6 +101,11 @@ func (c *sqliteTx) execEach(text string, rows [][]any, want int64) error {
 	return nil
 }
 
+// updateEach is the same: statements cost no round trip here.
+func (c *sqliteTx) updateEach(text string, rows [][]any, want int64) error {
+	return c.execEach(text, rows, want)
+}
+
 // insertTogether are the numbers of rows that one statement inserts. Calling
 // the driver costs as much as inserting a small row, so rows go in handfuls;
 // few sizes keep the number of prepared statements small.

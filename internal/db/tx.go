@@ -65,6 +65,7 @@ type txConn interface {
 	query(sql string, args []any) (*Rows, error)
 	exec(sql string, args []any, want int64) error // want < 0: any number of rows
 	execEach(sql string, rows [][]any, want int64) error
+	updateEach(sql string, rows [][]any, want int64) error
 	insert(in Insert, rows [][]any, each func(*Rows) error) error
 	lock(name string) error
 }
@@ -122,6 +123,24 @@ func (t *Tx) ExecEachOne(sql string, rows [][]any) error {
 	return t.keep(t.conn.execEach(sql, rows, 1))
 }
 
+// UpdateEach is ExecEach for an UPDATE whose argument lists name different rows.
+// PostgreSQL changes all of them in one statement and locks them in no order:
+// it is for rows that a lease keeps, which nobody else writes meanwhile.
+func (t *Tx) UpdateEach(sql string, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return t.keep(t.conn.updateEach(sql, rows, -1))
+}
+
+// UpdateEachOne is UpdateEach where each must change exactly one row, or ErrStale.
+func (t *Tx) UpdateEachOne(sql string, rows [][]any) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	return t.keep(t.conn.updateEach(sql, rows, 1))
+}
+
 // Insert describes a set-based insert. Suffix may hold ON CONFLICT and
 // RETURNING clauses; what RETURNING gives arrives in no particular order.
 type Insert struct {
@@ -157,6 +176,10 @@ func (t *Tx) Enqueue(job river.JobArgs, o *river.InsertOpts) {
 
 // Wake tells the workers of a queue, here and on other nodes, after the commit.
 func (t *Tx) Wake(queue string) { t.wakes = append(t.wakes, queue) }
+
+// WakeOld is Wake where a row may be of another day than those in which
+// something was open: its days are looked for anew.
+func (t *Tx) WakeOld(queue string) { t.wakes = append(t.wakes, oldRowsOf(queue), queue) }
 
 // OnCommit runs fn in this process after the commit and before Write returns.
 // It is a hint, not a promise: a crash in between loses it. fn is quick and
@@ -255,6 +278,7 @@ type write struct {
 	fn       func(*Tx) error
 	until    time.Time     // when its caller's patience ends
 	least    time.Duration // of it that must be left to begin
+	submits  bool          // callers wait for it at the intake: nothing of it is paid for, see Pace
 	state    atomic.Int32
 	err      error
 	panicked any

@@ -17,6 +17,7 @@ type columnTypes struct {
 	mu     sync.RWMutex
 	tables map[string]map[string]string
 	texts  map[Insert]unnestText
+	sets   map[string]updateSet
 }
 
 type unnestText struct {
@@ -59,11 +60,15 @@ func (c *columnTypes) learn(ctx context.Context, pool *pgxpool.Pool, in Insert) 
 	if err != nil {
 		return unnestText{}, fmt.Errorf("read the columns of %s: %w", in.Table, err)
 	}
-	if c.tables == nil {
-		c.tables, c.texts = map[string]map[string]string{}, map[Insert]unnestText{}
-	}
-	c.tables[in.Table] = types
+	c.know(in.Table, types)
 	return c.build(in)
+}
+
+func (c *columnTypes) know(table string, types map[string]string) {
+	if c.tables == nil {
+		c.tables, c.texts, c.sets = map[string]map[string]string{}, map[Insert]unnestText{}, map[string]updateSet{}
+	}
+	c.tables[table] = types
 }
 
 // build makes the statement from the columns that are known.

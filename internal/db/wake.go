@@ -60,6 +60,10 @@ func signal(ch chan struct{}) {
 	}
 }
 
+// oldRowsOf is what is said where rows of whatever age are due again. A node of a
+// version that does not know it is woken by the queue's own name.
+func oldRowsOf(queue string) string { return queue + " old" }
+
 // Wake tells the workers of a queue, here and on other nodes, that rows are due.
 func (d *DB) Wake(queue string) { d.wakeAll([]string{queue}) }
 

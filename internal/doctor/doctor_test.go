@@ -137,7 +137,7 @@ func TestPartitionsThatAreNotMadeAheadAreFound(t *testing.T) {
 	verdict := func(days int, want doctor.Verdict) {
 		t.Helper()
 		now := func() time.Time { return time.Now().AddDate(0, 0, days) }
-		for _, table := range []string{"exchanges", "exchange_operations"} {
+		for _, table := range []string{"exchanges", "exchange_operations", "webhook_events", "webhook_tries"} {
 			for _, f := range examine(t, doctor.Options{Config: cfg, Now: now}, "partitions", table) {
 				if f.Verdict != want || (f.Fix == "") != (want == doctor.OK) {
 					t.Errorf("in %d days: %+v", days, f)

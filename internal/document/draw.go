@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"unicode"
 	"unicode/utf16"
 
 	"tributary/internal/document/typeset"
@@ -73,12 +74,16 @@ func (c *composition) drawPlain(p pen, x, y length, s string) length {
 	sh := c.sheet
 	sh.out = append(sh.out, "BT "...)
 	started, open, width := false, false, 0
+	var last *typeset.Face
+	var used *usedFont
 	for _, r := range s {
 		f, glyph := c.family.Pick(p.style, r)
 		if r == '\u00A0' || r == '\u202F' {
 			r = ' '
 		}
-		used := c.use(f)
+		if f != last {
+			last, used = f, c.use(f)
+		}
 		code, rare := used.AddRune(r, glyph)
 		if use := (fontUse{f, rare}); sh.font != use || sh.size != p.size {
 			if open {
@@ -106,11 +111,13 @@ func (c *composition) drawPlain(p pen, x, y length, s string) length {
 // the glyphs it is given beside them (ISO 32000-1, 14.9.4).
 func (c *composition) drawPiece(p pen, x, y length, piece *typeset.Piece) {
 	sh, used := c.sheet, c.use(piece.Face)
-	shown, exact := make([]shownGlyph, len(piece.Glyphs)), piece.Exact
-	for i, g := range piece.Glyphs {
-		shown[i].Glyph = g
-		shown[i].code, shown[i].rare = used.AddGlyph(g.ID, g.Text)
+	shown, exact := c.shown[:0], piece.Exact
+	for i := range piece.Glyphs {
+		g := &piece.Glyphs[i]
+		code, rare := used.AddGlyph(g.ID, g.Text)
+		shown = append(shown, shownGlyph{g, code, rare})
 	}
+	c.shown = shown
 	if !exact || piece.Lang != "" {
 		sh.out = append(sh.out, "/Span<<"...)
 		if !exact {
@@ -153,7 +160,7 @@ func (c *composition) drawPiece(p pen, x, y length, piece *typeset.Piece) {
 
 // shownGlyph is a glyph with its code in the document.
 type shownGlyph struct {
-	typeset.Glyph
+	*typeset.Glyph
 	code uint16
 	rare bool
 }
@@ -242,7 +249,11 @@ func (c *composition) setFont(use fontUse, used *usedFont, size length) {
 // appendCode writes a code as two bytes of a literal string: half of
 // what hexadecimal takes, and deflation is most of a document's time.
 func appendCode(out []byte, code uint16) []byte {
-	for _, b := range [2]byte{byte(code >> 8), byte(code)} {
+	high, low := byte(code>>8), byte(code)
+	if !special(high) && !special(low) {
+		return append(out, high, low)
+	}
+	for _, b := range [2]byte{high, low} {
 		switch b {
 		case '(', ')', '\\':
 			out = append(out, '\\', b)
@@ -255,11 +266,20 @@ func appendCode(out []byte, code uint16) []byte {
 	return out
 }
 
+func special(b byte) bool { return b == '(' || b == ')' || b == '\\' || b == '\r' }
+
 // appendUTF16 writes a text string in hexadecimal.
 func appendUTF16(out []byte, s string) []byte {
+	const digits = "0123456789ABCDEF"
+	unit := func(u rune) { out = append(out, digits[u>>12], digits[u>>8&15], digits[u>>4&15], digits[u&15]) }
 	out = append(out, "<FEFF"...)
-	for _, unit := range utf16.Encode([]rune(s)) {
-		out = fmt.Appendf(out, "%04X", unit)
+	for _, r := range s {
+		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
+			unit(high)
+			unit(low)
+		} else {
+			unit(r)
+		}
 	}
 	return append(out, '>')
 }
@@ -271,13 +291,10 @@ func (c *composition) textRight(p pen, x, y length, s string) {
 
 // width measures a line of text.
 func (c *composition) width(p pen, s string) length {
-	if c.plain(p, s) {
-		total := 0
-		for _, r := range s {
-			f, glyph := c.family.Pick(p.style, r)
-			total += int(f.Widths[glyph])
+	if p.size < kernedFrom {
+		if width, plain := c.family.PlainWidth(p.style, s); plain {
+			return length(width) * p.size / 1000
 		}
-		return length(total) * p.size / 1000
 	}
 	return length(c.setter.Line(c.font(p), c.settable(s)).Width) * p.size / 1000
 }

@@ -15,11 +15,7 @@ type Paragraph struct {
 // ReadNote sanitises a note and reads its paragraphs.
 func ReadNote(raw string) (all []Paragraph) {
 	for _, p := range readNote(notePolicy(), raw) {
-		text := make([]rune, len(p.text))
-		for i, r := range p.text {
-			text[i] = r.char
-		}
-		all = append(all, Paragraph{string(text), p.marker, p.level})
+		all = append(all, Paragraph{string(p.text), p.marker, p.level})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -132,7 +133,44 @@ func TestLanguagesAtHomeComeBackFromTheFile(t *testing.T) {
 			}
 		})
 	}
+	for _, l := range locals() {
+		if l.language == "ES" || l.language == "AR" || l.language == "JA" {
+			t.Run(l.receipt(), func(t *testing.T) { l.receiptComesBack(t, folder) })
+		}
+	}
 	if folder != "" {
 		fmt.Println("documents are in", folder)
+	}
+}
+
+var rateAdded = regexp.MustCompile(`\d\+[\d%]`)
+
+func (l local) receipt() string { return strings.ToLower(l.language) + "-receipt" }
+
+// receiptComesBack is the same for a sale over the counter: no buyer, paid by card, on a roll.
+func (l local) receiptComesBack(t *testing.T, folder string) {
+	v := l.visual(t)
+	v.Branding.Template, v.Simplified = document.Receipt, true
+	v.Transaction.Customer, v.Transaction.DueDate, v.Transaction.References = nil, "", transaction.References{}
+	v.Transaction.Payments = []transaction.Payment{{Type: "CARD", Amount: v.Totals.Payable()}}
+	made, err := sharedRenderer(t).Render(t.Context(), v)
+	if err != nil || len(made.Missing) > 0 || made.English {
+		t.Fatalf("missing %v, English %v: %v", made.Missing, made.English, err)
+	}
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	path := filepath.Join(folder, l.receipt()+".pdf")
+	if err := os.WriteFile(path, made.PDF, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(logical(output(t, tool(t, "pdftotext", "poppler-utils"), "-layout", path, "-"))), "")
+	for _, want := range append([]string{l.supplier, l.tax}, l.items[:]...) {
+		if !strings.Contains(text, strings.ReplaceAll(want, " ", "")) {
+			t.Errorf("pdftotext does not find %q in\n%s", want, text)
+		}
+	}
+	if !rateAdded.MatchString(text) { // prices are without tax, amounts with it
+		t.Errorf("no rate is added to a price in\n%s", text)
 	}
 }

@@ -39,7 +39,7 @@ func (c *composition) taxNumberLabel(p transaction.Party) string {
 	if c.v.TaxNumberName != nil {
 		known = cmp.Or(c.v.TaxNumberName(code), known)
 	}
-	if known != "" && (isLatin(known) || sameScript(known, c.words.invoice)) {
+	if known != "" && (isLatin(known) || typeset.Script(known) == typeset.Script(c.words.invoice)) {
 		return known
 	}
 	prefix := code
@@ -56,22 +56,6 @@ func isLatin(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) })
 }
 
-// sameScript compares the scripts of the first letters of two texts.
-func sameScript(a, b string) bool { return scriptOf(a) == scriptOf(b) }
-
-// scriptOf groups texts by what a reader of one can read of the other.
-func scriptOf(s string) string {
-	for _, r := range s {
-		for name, table := range map[string]*unicode.RangeTable{"Latin": unicode.Latin, "Greek": unicode.Greek, "Cyrillic": unicode.Cyrillic, "Arabic": unicode.Arabic,
-			"Hebrew": unicode.Hebrew, "Thai": unicode.Thai, "Devanagari": unicode.Devanagari, "Han": unicode.Han, "Hangul": unicode.Hangul} {
-			if unicode.Is(table, r) {
-				return name
-			}
-		}
-	}
-	return ""
-}
-
 // address writes an address as it stands on an envelope of its country, see
 // countries.txt; the country's name stands last.
 func (c *composition) address(a transaction.Address) []string {
@@ -81,7 +65,7 @@ func (c *composition) address(a transaction.Address) []string {
 		habit = customs{house: 'a', address: "S|2|H|Z C|P"}
 	}
 	format := habit.address
-	if habit.native != "" && scriptOf(a.AddressLine1+a.City) != "Latin" {
+	if habit.native != "" && typeset.Script(a.AddressLine1+a.City) != typeset.Latin {
 		format, habit.house = habit.native, 'n'
 		if strings.Contains(format, " ") {
 			habit.house = 'a'

@@ -97,21 +97,21 @@ func (f *format) decimalNumber(digits string, decimals int) string {
 		digits = "0" + digits
 	}
 	whole, fraction := digits[:len(digits)-decimals], digits[len(digits)-decimals:]
-	var out strings.Builder
+	out := make([]byte, 0, 64) // stays on the stack: twenty digits with all their signs fit
 	if negative {
-		out.WriteString("−")
+		out = append(out, "−"...)
 	}
 	for i := range len(whole) {
 		if i > 0 && f.thousands(len(whole)-i) {
-			out.WriteString(f.group)
+			out = append(out, f.group...)
 		}
-		out.WriteByte(whole[i])
+		out = append(out, whole[i])
 	}
 	if fraction != "" {
-		out.WriteString(f.decimal)
-		out.WriteString(fraction)
+		out = append(out, f.decimal...)
+		out = append(out, fraction...)
 	}
-	return out.String()
+	return string(out)
 }
 
 // number writes a decimal without trailing zeros.

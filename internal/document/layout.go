@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/microcosm-cc/bluemonday"
-
 	"tributary/internal/document/typeset"
 )
 
@@ -84,6 +82,7 @@ type sheet struct {
 // composition is a document while it is laid out, page by page.
 type composition struct {
 	ctx        context.Context
+	work       *workspace
 	family     *typeset.Family
 	setter     *typeset.Setter
 	lang       string // BCP 47
@@ -96,7 +95,7 @@ type composition struct {
 	words      words
 	title      string
 	currency   string // upper case
-	notes      *bluemonday.Policy
+	notes      *noteBook
 	template   Template
 	paper      paper
 	tight      bool // with less white space
@@ -104,11 +103,12 @@ type composition struct {
 	accent, ink, muted, hair, tint rgb
 
 	sheets  []*sheet
-	sheet   *sheet      // the page that is drawn on
-	used    []*usedFont // by face
-	fonts   []fontUse   // in the order in which pages name them
-	missing []string    // scripts that no font could set
-	english bool        // the language asked for could not be had
+	sheet   *sheet       // the page that is drawn on
+	used    []*usedFont  // by face
+	fonts   []fontUse    // in the order in which pages name them
+	shown   []shownGlyph // of the piece that is drawn
+	missing []string     // scripts that no font could set
+	english bool         // the language asked for could not be had
 	logo    *picture
 	feet    []string // lines of the foot, the same on every page
 	y       length   // where the next thing begins, from the top of the page
@@ -124,12 +124,12 @@ type composition struct {
 
 // compose lays the document out. Where little stands on the last page, it is
 // laid out once more with less white space, in case that saves the page.
-func (r *Renderer) compose(ctx context.Context, v *Visual) (*composition, error) {
-	c, err := r.layOut(ctx, v, false)
+func (r *Renderer) compose(ctx context.Context, w *workspace, v *Visual) (*composition, error) {
+	c, err := r.layOut(ctx, w, v, false)
 	if err != nil || len(c.sheets) < 2 || len(c.sheets) > tightPagesMax || c.y > c.contentEnd()*45/100 {
 		return c, err
 	}
-	tight, err := r.layOut(ctx, v, true)
+	tight, err := r.layOut(ctx, w, v, true)
 	if err != nil || len(tight.sheets) == len(c.sheets) {
 		return c, err
 	}
@@ -139,8 +139,8 @@ func (r *Renderer) compose(ctx context.Context, v *Visual) (*composition, error)
 // tightPagesMax bounds the second try: a page more or less of hundreds is no matter.
 const tightPagesMax = 40
 
-func (r *Renderer) layOut(ctx context.Context, v *Visual, tight bool) (*composition, error) {
-	c := &composition{tight: tight,
+func (r *Renderer) layOut(ctx context.Context, w *workspace, v *Visual, tight bool) (*composition, error) {
+	c := &composition{tight: tight, work: w,
 		ctx: ctx, v: v, places: r.places, vocabulary: r.vocabulary, codes: &r.codes, setter: r.setter, notes: r.notes,
 		family:   r.library.Family(v.Branding.Font),
 		logo:     r.logo(v.Branding.Logo),
@@ -154,7 +154,8 @@ func (r *Renderer) layOut(ctx context.Context, v *Visual, tight bool) (*composit
 		c.title = c.words.title(cmp.Or(v.TitleKind, v.Transaction.Kind), v.Simplified)
 	}
 	if !v.Untagged {
-		c.root = &element{kind: "Document"}
+		c.root = w.element()
+		c.root.kind = "Document"
 		c.tag = c.root
 	}
 	draw := c.drawPage
@@ -242,20 +243,12 @@ func (c *composition) leadOf(p pen, s string) length {
 	return max(c.lead(p), p.size*length(line.Ascent-line.Descent)*leadingTall/100_000)
 }
 
-func (c *composition) bytes() int {
-	total := 0
-	for _, s := range c.sheets {
-		total += len(s.out)
-	}
-	return total
-}
-
 // newPage begins a page; all but the first carry a running head.
 func (c *composition) newPage() {
 	if c.sheet != nil {
 		c.sheet.height = c.y
 	}
-	c.sheet = &sheet{index: len(c.sheets), out: make([]byte, 0, 12<<10)}
+	c.sheet = c.work.sheet(len(c.sheets))
 	c.sheets = append(c.sheets, c.sheet)
 	c.y, c.end = c.paper.top, c.contentEnd()
 	c.asArtifact(func() {

@@ -18,6 +18,11 @@ func (b *block) add(c *composition, p pen, s string, width length) {
 	if n := len(*b); n > 0 && s != "" && (*b)[n-1].tag == c.tag {
 		(*b)[n-1].more = true
 	}
+	if s != "" && c.width(p, s) <= width {
+		s = c.settable(s)
+		*b = append(*b, blockLine{pen: p, text: s, lead: c.leadOf(p, s), tag: c.tag})
+		return
+	}
 	lines := c.wrap(p, s, width)
 	for i, line := range lines {
 		*b = append(*b, blockLine{pen: p, text: line, lead: c.leadOf(p, line), tag: c.tag, more: i+1 < len(lines)})

@@ -155,8 +155,13 @@ func (e *element) shows(c *composition, alternative string, r rectangle) {
 	if e == nil {
 		return
 	}
-	e.extra = fmt.Sprintf("/Alt%s/A<</O/Layout/Placement/Block/BBox[%s %s %s %s]>>", pdfText(alternative),
-		r.x, c.paper.height-r.y-r.height, r.x+r.width, c.paper.height-r.y)
+	out := append(make([]byte, 0, 1024), "/Alt"...)
+	out = appendText(out, alternative)
+	out = append(out, "/A<</O/Layout/Placement/Block/BBox["...)
+	for _, l := range [...]length{r.x, c.paper.height - r.y - r.height, r.x + r.width, c.paper.height - r.y} {
+		out = append(l.append(out), ' ')
+	}
+	e.extra = string(append(out[:len(out)-1], "]>>"...))
 }
 
 func (c *composition) markPlace(width length) length {

@@ -100,15 +100,22 @@ func (c *composition) drawReceiptItems() {
 }
 
 // howMuch is quantity, price and rates of an item; a single piece needs none but the rate.
+// Its amount has the tax in it: where the price has not, the rate is added to it, so that
+// whoever checks the line arrives at the amount.
 func (c *composition) howMuch(item *transaction.Item) string {
 	f, text := &c.words.format, ""
 	if quantity := f.number(item.Quantity); quantity != "1" {
 		text = joined(" ", quantity, item.Unit) + " × " + f.amount(item.UnitPrice, decimalsOf(c.currency))
 	}
 	for _, tax := range item.Taxes {
-		if !tax.Withheld() {
-			text = joined(" · ", text, f.rate(&tax, decimalsOf(c.currency)))
+		if tax.Withheld() {
+			continue
 		}
+		by := " · "
+		if tax.Mode == transaction.Added && tax.Quota == nil && !tax.Rate.IsZero() {
+			by = " + "
+		}
+		text = joined(by, text, f.rate(&tax, decimalsOf(c.currency)))
 	}
 	return text
 }

@@ -1,9 +1,9 @@
 package document
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"tributary/internal/document/typeset"
 
@@ -25,19 +25,20 @@ func notePolicy() *bluemonday.Policy {
 	return bluemonday.NewPolicy().AllowElements("b", "i", "u", "br", "p", "ul", "ol", "li", "strong", "em")
 }
 
-// noteRune is a character with its look.
-type noteRune struct {
-	char       rune
+// noteLook is how a part of a paragraph looks.
+type noteLook struct {
+	to         int // where it ends in the text
 	style      typeset.Style
 	underlined bool
 }
 
 // paragraph is a piece of a note that begins on a line of its own.
 type paragraph struct {
-	text   []noteRune
-	level  int    // of the list it belongs to; 0 outside lists
-	marker string // bullet or number of a list item's first paragraph
-	apart  bool   // white space above
+	text   []byte
+	looks  []noteLook // one after the other, up to the end of the text
+	level  int        // of the list it belongs to; 0 outside lists
+	marker string     // bullet or number of a list item's first paragraph
+	apart  bool       // white space above
 }
 
 // noteReader builds paragraphs from sanitised markup.
@@ -142,7 +143,7 @@ func (n *noteReader) level() int { return min(len(n.lists), noteLevelsMax) }
 // writeFlowing adds text in which a line break is a blank.
 func (n *noteReader) writeFlowing(s string) {
 	text := typeset.Clean(s)
-	if before := strings.TrimLeft(s, " \t\r\n"); len(before) < len(s) && len(n.now.text) > 0 && n.now.text[len(n.now.text)-1].char != ' ' {
+	if before := strings.TrimLeft(s, " \t\r\n"); len(before) < len(s) && len(n.now.text) > 0 && n.now.text[len(n.now.text)-1] != ' ' {
 		n.write(" ")
 	}
 	n.write(text)
@@ -152,7 +153,10 @@ func (n *noteReader) writeFlowing(s string) {
 }
 
 func (n *noteReader) write(s string) {
-	look := noteRune{style: typeset.Regular, underlined: n.underline > 0}
+	if s == "" {
+		return
+	}
+	look := noteLook{style: typeset.Regular, underlined: n.underline > 0}
 	switch {
 	case n.bold > 0 && n.italic > 0:
 		look.style = typeset.BoldItalic
@@ -161,19 +165,21 @@ func (n *noteReader) write(s string) {
 	case n.italic > 0:
 		look.style = typeset.Italic
 	}
-	for _, r := range s {
-		look.char = r
-		n.now.text = append(n.now.text, look)
+	n.now.text = append(n.now.text, s...)
+	look.to = len(n.now.text)
+	if last := len(n.now.looks) - 1; last >= 0 && n.now.looks[last].style == look.style && n.now.looks[last].underlined == look.underlined {
+		n.now.looks[last].to = look.to
+		return
 	}
+	n.now.looks = append(n.now.looks, look)
 }
 
 // end closes the paragraph. An empty one stands for an empty line, unless
 // nothing stands before it.
 func (n *noteReader) end() {
-	for len(n.now.text) > 0 && n.now.text[len(n.now.text)-1].char == ' ' {
-		n.now.text = n.now.text[:len(n.now.text)-1]
-	}
+	n.now.text = bytes.TrimRight(n.now.text, " ")
 	if len(n.now.text) == 0 && n.now.marker == "" {
+		n.now.looks = nil
 		n.now.apart = n.now.apart || len(n.done) > 0 && n.now.level == 0
 		return
 	}
@@ -186,144 +192,4 @@ func (n *noteReader) paragraphs() []paragraph {
 		n.done[0].apart = false
 	}
 	return n.done
-}
-
-// drawNote draws the note below its heading.
-func (c *composition) drawNote() {
-	paragraphs := readNote(c.notes, c.v.Transaction.Note)
-	if len(paragraphs) == 0 {
-		return
-	}
-	c.heading(c.words.note)
-	size := c.bodyPen().size
-	lead := c.lead(c.bodyPen())
-	tag := c.tag
-	var lists []*element // that are open, by level
-	for _, p := range paragraphs {
-		if p.apart {
-			c.y += lead / 2
-		}
-		c.tag = tag
-		if p.level == 0 {
-			lists = nil
-		}
-		body, label := c.noteTags(&lists, p)
-		indent := length(p.level) * 5 * millimetre
-		for i, line := range c.wrapNote(p.text, size, min(noteWidth, c.paper.room())-indent) {
-			c.need(lead)
-			if i == 0 && p.marker != "" {
-				c.tag = label
-				c.textRight(pen{typeset.Regular, size, c.accent}, c.paper.side+indent-4*point, c.y+size, p.marker)
-			}
-			c.tag = body
-			c.drawNoteLine(line, c.paper.side+indent, size)
-			c.y += lead
-		}
-	}
-	c.tag = tag
-	c.y += c.space(sectionGap)
-}
-
-// noteTags makes the elements of a paragraph: a paragraph, or an item of a list
-// within the lists that are open.
-func (c *composition) noteTags(lists *[]*element, p paragraph) (body, label *element) {
-	if c.root == nil {
-		return nil, nil
-	}
-	if p.level == 0 {
-		return c.child(c.tag, "P"), nil
-	}
-	*lists = (*lists)[:min(len(*lists), p.level)]
-	for len(*lists) < p.level {
-		around := c.tag
-		if n := len(*lists); n > 0 { // a list within a list is part of its last item
-			if outer := (*lists)[n-1]; len(outer.kids) > 0 {
-				around = outer.kids[len(outer.kids)-1]
-			} else {
-				around = c.child(outer, "LI")
-			}
-			around = c.child(around, "LBody")
-		}
-		*lists = append(*lists, c.child(around, "L"))
-	}
-	item := c.child((*lists)[p.level-1], "LI")
-	if p.marker != "" {
-		label = c.child(item, "Lbl")
-	}
-	return c.child(item, "LBody"), label
-}
-
-// noteWidth is what can be read without losing the line.
-const noteWidth = 140 * millimetre
-
-// wrapNote is wrap for characters of several looks; it always gives a line.
-func (c *composition) wrapNote(text []noteRune, size, width length) [][]noteRune {
-	var plain strings.Builder
-	for _, r := range text {
-		plain.WriteRune(r.char)
-	}
-	var lines [][]noteRune
-	var line []noteRune
-	var used length
-	for _, part := range c.setter.Parts(plain.String()) {
-		n := utf8.RuneCountInString(part)
-		run := text[:n]
-		text = text[n:]
-		natural := c.noteWidthOf(trimmed(run), size)
-		if len(line) > 0 && used+natural > width {
-			lines, line, used = append(lines, trimmed(line)), nil, 0
-		}
-		for natural > width && len(run) > 1 { // a word wider than the line
-			k := 1
-			for k < len(run)-1 && c.noteWidthOf(run[:k+1], size) <= width {
-				k++
-			}
-			lines, run = append(lines, run[:k]), run[k:]
-			natural = c.noteWidthOf(trimmed(run), size)
-		}
-		line = append(line, run...)
-		used += c.noteWidthOf(run, size)
-	}
-	return append(lines, trimmed(line))
-}
-
-// trimmed is a text without the blanks at its end.
-func trimmed(text []noteRune) []noteRune {
-	for len(text) > 0 && text[len(text)-1].char == ' ' {
-		text = text[:len(text)-1]
-	}
-	return text[:len(text):len(text)]
-}
-
-// looks splits a line into runs of one look.
-func looks(line []noteRune, each func(look noteRune, run string)) {
-	for len(line) > 0 {
-		n := 1
-		for n < len(line) && line[n].style == line[0].style && line[n].underlined == line[0].underlined {
-			n++
-		}
-		var run strings.Builder
-		for _, r := range line[:n] {
-			run.WriteRune(r.char)
-		}
-		each(line[0], run.String())
-		line = line[n:]
-	}
-}
-
-func (c *composition) noteWidthOf(line []noteRune, size length) length {
-	var total length
-	looks(line, func(look noteRune, run string) { total += c.width(pen{look.style, size, c.ink}, run) })
-	return total
-}
-
-// drawNoteLine draws runs of one look after each other.
-func (c *composition) drawNoteLine(line []noteRune, x, size length) {
-	looks(line, func(look noteRune, run string) {
-		width := c.text(pen{look.style, size, c.ink}, x, c.y+size, run)
-		if look.underlined {
-			c.rule(x, c.y+size+1200, width, stroke{500, c.ink})
-		}
-		x += width
-	})
 }

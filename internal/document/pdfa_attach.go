@@ -77,7 +77,7 @@ func (v *Visual) checkFacturX() error {
 // writeFiles writes the files and returns the catalog's entries for them
 // (ISO 19005-3, 6.8: both names, a media type, a relationship and an
 // association with the document).
-func (r *Renderer) writeFiles(f *pdfFile, files []EmbeddedFile) string {
+func (f *pdfFile) writeFiles(files []EmbeddedFile) string {
 	if len(files) == 0 {
 		return ""
 	}
@@ -90,8 +90,8 @@ func (r *Renderer) writeFiles(f *pdfFile, files []EmbeddedFile) string {
 			relationship = Unspecified
 		}
 		kind, _, _ := mime.ParseMediaType(a.MIME) // checked before
-		content := f.stream(fmt.Sprintf("/Type/EmbeddedFile/Subtype%s/Filter/FlateDecode/Params<</Size %d/ModDate%s/CheckSum<%x>>>",
-			pdfName(kind), len(a.Content), pdfDate(a.ModifiedAt), md5.Sum(a.Content)), r.deflate.fast(a.Content))
+		content := f.pack(fmt.Sprintf("/Type/EmbeddedFile/Subtype%s/Params<</Size %d/ModDate%s/CheckSum<%x>>>",
+			pdfName(kind), len(a.Content), pdfDate(a.ModifiedAt), md5.Sum(a.Content)), a.Content)
 		description := ""
 		if a.Description != "" {
 			description = "/Desc" + pdfText(typeset.Clean(a.Description))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"strings"
 	"time"
 
 	"tributary/internal/document/typeset"
@@ -113,6 +114,9 @@ func writeSchemas(b *bytes.Buffer, schemas []schema) {
 }
 
 func escapeXML(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r > 0x17F || strings.ContainsRune(`"'&<>`, r) }) {
+		return s // names of most
+	}
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(s)) // a bytes.Buffer takes everything
 	return b.String()

@@ -14,7 +14,8 @@ func (f *pdfFile) writeStructure(c *composition, pages []int) string {
 	root := f.reserve()
 	c.root.prune()
 	c.root.reserve(f)
-	p := &packer{file: f}
+	p := &c.work.packer
+	*p = packer{file: f, index: p.index[:0], body: p.body[:0], inside: p.inside[:0]}
 	c.root.write(p, root, pages)
 	parents := f.reserve()
 	p.open(parents)
@@ -33,24 +34,26 @@ func (f *pdfFile) writeStructure(c *composition, pages []int) string {
 	p.body = fmt.Appendf(p.body, "<</Type/StructTreeRoot/K %d 0 R/ParentTree %d 0 R/ParentTreeNextKey %d>>", c.root.number, parents, len(c.sheets))
 	p.shut()
 	p.flush()
+	p.file = nil
 	return fmt.Sprintf("/MarkInfo<</Marked true>>/StructTreeRoot %d 0 R", root)
 }
 
 // prune drops elements that nothing was drawn for.
 func (e *element) prune() bool {
-	kept := e.kids[:0]
-	for _, kid := range e.kids {
+	kept := &e.first
+	for kid := e.first; kid != nil; kid = kid.next {
 		if kid.prune() {
-			kept = append(kept, kid)
+			*kept = kid
+			kept = &kid.next
 		}
 	}
-	e.kids = kept
-	return len(e.kids) > 0 || len(e.parts) > 0 || e.kind == "TD" || e.kind == "TH" // a row keeps its cells
+	*kept = nil
+	return e.first != nil || len(e.parts) > 0 || e.kind == "TD" || e.kind == "TH" // a row keeps its cells
 }
 
 func (e *element) reserve(f *pdfFile) {
 	e.number = f.reserve()
-	for _, kid := range e.kids {
+	for kid := e.first; kid != nil; kid = kid.next {
 		kid.reserve(f)
 	}
 }
@@ -68,7 +71,7 @@ func (e *element) write(p *packer, parent int, pages []int) {
 		p.body = append(p.body, "/Pg "...)
 		p.body = appendRef(p.body, pages[e.parts[0].sheet])
 	}
-	if len(e.parts) == 1 && len(e.kids) == 0 {
+	if len(e.parts) == 1 && e.first == nil {
 		p.body = append(p.body, "/K "...)
 		p.body = strconv.AppendInt(p.body, int64(e.parts[0].mcid), 10)
 	} else {
@@ -81,14 +84,14 @@ func (e *element) write(p *packer, parent int, pages []int) {
 			}
 			p.body = fmt.Appendf(p.body, "<</Type/MCR/Pg %d 0 R/MCID %d>>", pages[m.sheet], m.mcid)
 		}
-		for _, kid := range e.kids {
+		for kid := e.first; kid != nil; kid = kid.next {
 			p.body = appendRef(p.body, kid.number)
 		}
 		p.body = append(p.body, ']')
 	}
 	p.body = append(p.body, ">>"...)
 	p.shut()
-	for _, kid := range e.kids {
+	for kid := e.first; kid != nil; kid = kid.next {
 		kid.write(p, e.number, pages)
 	}
 }

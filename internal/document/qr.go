@@ -30,10 +30,13 @@ type qrMaker struct {
 	plans [coding.MaxVersion + 1]*qrPlan
 }
 
-// qrPlan is a size's layout with pattern 0, and what each pattern changes in it.
+// qrPlan is a size's layout with pattern 0 and no data in it, where each bit of
+// the data goes, and what each pattern changes.
 type qrPlan struct {
-	base    *coding.Plan
-	changes [8]*qrGrid // to be combined with a code of base by exclusive or
+	version coding.Version
+	empty   *qrGrid
+	modules [][2]uint8 // column and row by number of the bit
+	changes [8]*qrGrid // to be combined with a code of pattern 0 by exclusive or
 }
 
 func (m *qrMaker) plan(v coding.Version) (*qrPlan, error) {
@@ -42,18 +45,28 @@ func (m *qrMaker) plan(v coding.Version) (*qrPlan, error) {
 	if m.plans[v] != nil {
 		return m.plans[v], nil
 	}
-	made := &qrPlan{}
+	made := &qrPlan{version: v}
+	var base *coding.Plan
 	for mask := range made.changes {
 		p, err := coding.NewPlan(v, coding.M, coding.Mask(mask))
 		if err != nil {
 			return nil, err
 		}
 		if mask == 0 {
-			made.base = p
+			base = p
 		}
 		made.changes[mask] = newQRGrid(len(p.Pixel), func(x, y int) bool {
-			return (p.Pixel[y][x]^made.base.Pixel[y][x])&coding.Black != 0
+			return (p.Pixel[y][x]^base.Pixel[y][x])&coding.Black != 0
 		})
+	}
+	made.empty = newQRGrid(len(base.Pixel), func(x, y int) bool { return base.Pixel[y][x]&coding.Black != 0 })
+	made.modules = make([][2]uint8, 8*(base.DataBytes+base.CheckBytes))
+	for y, row := range base.Pixel {
+		for x, pixel := range row {
+			if role := pixel.Role(); role == coding.Data || role == coding.Check {
+				made.modules[pixel.Offset()] = [2]uint8{uint8(x), uint8(y)}
+			}
+		}
 	}
 	m.plans[v] = made
 	return made, nil
@@ -61,15 +74,7 @@ func (m *qrMaker) plan(v coding.Version) (*qrPlan, error) {
 
 // encode returns the modules of a text.
 func (m *qrMaker) encode(text string) (*qrGrid, error) {
-	data := []coding.Encoding{coding.String(text)}
-	switch {
-	case coding.Num(text).Check() == nil:
-		data[0] = coding.Num(text)
-	case coding.Alpha(text).Check() == nil:
-		data[0] = coding.Alpha(text)
-	case strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }):
-		data = []coding.Encoding{utf8Mark{}, data[0]}
-	}
+	data := encodings(text)
 	for v := coding.Version(coding.MinVersion); v <= coding.MaxVersion; v++ {
 		bits := 0
 		for _, part := range data {
@@ -82,13 +87,46 @@ func (m *qrMaker) encode(text string) (*qrGrid, error) {
 		if err != nil {
 			return nil, fmt.Errorf("planning a QR code: %w", err)
 		}
-		code, err := plan.base.Encode(data...)
-		if err != nil {
-			return nil, fmt.Errorf("encoding a QR code: %w", err)
-		}
-		return plan.masked(code), nil
+		return plan.masked(plan.filled(data)), nil
 	}
 	return nil, invalid("a QR code holds at most %d bytes, not %d", qrTextMax, len(text))
+}
+
+// encodings chooses the shortest way to write a text, byte for byte where it
+// is more than figures or capitals.
+func encodings(text string) []coding.Encoding {
+	const figures = "0123456789"
+	switch {
+	case consistsOf(text, figures):
+		return []coding.Encoding{coding.Num(text)}
+	case consistsOf(text, figures+"ABCDEFGHIJKLMNOPQRSTUVWXYZ $%*+-./:"): // ISO/IEC 18004, 7.4.4
+		return []coding.Encoding{coding.Alpha(text)}
+	case strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }):
+		return []coding.Encoding{utf8Mark{}, coding.String(text)}
+	}
+	return []coding.Encoding{coding.String(text)}
+}
+
+func consistsOf(text, set string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune(set, r) })
+}
+
+// filled returns the code of data that fits, with pattern 0.
+func (p *qrPlan) filled(data []coding.Encoding) *qrGrid {
+	var bits coding.Bits
+	for _, part := range data {
+		part.Encode(&bits, p.version)
+	}
+	bits.AddCheckBytes(p.version, coding.M)
+	code := p.empty.clone()
+	for i, b := range bits.Bytes() {
+		for at := 8 * i; b != 0; at, b = at+1, b<<1 {
+			if b&0x80 != 0 {
+				code.flip(int(p.modules[at][0]), int(p.modules[at][1]))
+			}
+		}
+	}
+	return code
 }
 
 // utf8Mark is the header that says the bytes which follow are UTF-8 (ISO/IEC
@@ -102,17 +140,17 @@ func (utf8Mark) Bits(coding.Version) int                 { return 12 }
 func (utf8Mark) Encode(b *coding.Bits, _ coding.Version) { b.Write(0b0111, 4); b.Write(26, 8) }
 
 // masked returns the code with the pattern of the lowest penalty, the first of equals.
-func (p *qrPlan) masked(code *coding.Code) *qrGrid {
-	plain := newQRGrid(code.Size, code.Black)
-	var best, tried qrGrid
-	lowest := math.MaxInt
+func (p *qrPlan) masked(plain *qrGrid) *qrGrid {
+	tried := plain.clone()
+	best, lowest := p.changes[0], math.MaxInt
 	for _, change := range p.changes {
 		tried.combine(plain, change)
 		if penalty := tried.penalty(); penalty < lowest {
-			best, lowest = tried, penalty
+			best, lowest = change, penalty
 		}
 	}
-	return &best
+	tried.combine(plain, best)
+	return tried
 }
 
 // drawCode draws the modules as one path in whole units of a module: dark runs
@@ -131,21 +169,17 @@ func (c *composition) drawCode(code *qrGrid, x, y, side length) {
 	sh.out = append(sh.out, ' ')
 	sh.out = (c.paper.height - y - side).append(sh.out)
 	sh.out = append(sh.out, " cm\n"...)
+	var height [8]byte
 	for row := range code.size {
-		for col := 0; col < code.size; col++ {
-			if !code.dark(col, row) {
-				continue
-			}
-			first := col
-			for col+1 < code.size && code.dark(col+1, row) {
-				col++
-			}
-			sh.out = strconv.AppendInt(sh.out, int64(first), 10)
-			sh.out = append(sh.out, ' ')
-			sh.out = strconv.AppendInt(sh.out, int64(code.size-1-row), 10)
-			sh.out = append(sh.out, ' ')
-			sh.out = strconv.AppendInt(sh.out, int64(col-first+1), 10)
+		line := &code.rows[row]
+		above := append(strconv.AppendInt(append(height[:0], ' '), int64(code.size-1-row), 10), ' ')
+		for from := line.seek(0, dark); from < code.size; {
+			to := line.seek(from, light)
+			sh.out = strconv.AppendInt(sh.out, int64(from), 10)
+			sh.out = append(sh.out, above...)
+			sh.out = strconv.AppendInt(sh.out, int64(to-from), 10)
 			sh.out = append(sh.out, " 1 re\n"...)
+			from = line.seek(to, dark)
 		}
 	}
 	sh.out = append(sh.out, "f Q\n"...)

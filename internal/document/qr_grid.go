@@ -2,38 +2,67 @@ package document
 
 import "math/bits"
 
-// qrSideMax is the number of modules on a side of the largest code.
-const qrSideMax = 177
-
-// qrLine is a row or a column of modules, dark ones as ones, the first in the lowest bit.
+// qrLine is a row or a column of modules, dark ones as ones, the first in the
+// lowest bit. The largest code has 177 on a side.
 type qrLine [3]uint64
 
 // qrGrid is a code as rows and as columns, so that both are scored a word at a time.
 type qrGrid struct {
 	size          int
-	rows, columns [qrSideMax]qrLine
+	rows, columns []qrLine
+}
+
+func blankQRGrid(size int) *qrGrid {
+	lines := make([]qrLine, 2*size)
+	return &qrGrid{size: size, rows: lines[:size:size], columns: lines[size:]}
 }
 
 func newQRGrid(size int, dark func(x, y int) bool) *qrGrid {
-	g := &qrGrid{size: size}
+	g := blankQRGrid(size)
 	for y := range size {
 		for x := range size {
 			if dark(x, y) {
-				g.rows[y][x/64] |= 1 << (x % 64)
-				g.columns[x][y/64] |= 1 << (y % 64)
+				g.flip(x, y)
 			}
 		}
 	}
 	return g
 }
 
-func (g *qrGrid) dark(x, y int) bool { return g.rows[y][x/64]>>(x%64)&1 != 0 }
+func (g *qrGrid) clone() *qrGrid {
+	c := blankQRGrid(g.size)
+	copy(c.rows, g.rows)
+	copy(c.columns, g.columns)
+	return c
+}
 
-// combine sets g to the exclusive or of two grids.
+// flip makes a light module dark and a dark one light.
+func (g *qrGrid) flip(x, y int) {
+	g.rows[y][x/64] ^= 1 << (x % 64)
+	g.columns[x][y/64] ^= 1 << (y % 64)
+}
+
+// What to seek in a line: all bits of it inverted give the light ones.
+const (
+	dark  uint64 = 0
+	light        = ^dark
+)
+
+// seek returns the first module at or after a place that is dark or light; what
+// lies behind the last one is light.
+func (l *qrLine) seek(from int, invert uint64) int {
+	for at := from; at < 64*len(l); at = (at/64 + 1) * 64 {
+		if rest := (l[at/64] ^ invert) >> (at % 64); rest != 0 {
+			return at + bits.TrailingZeros64(rest)
+		}
+	}
+	return 64 * len(l)
+}
+
+// combine sets g to the exclusive or of two grids of its size.
 func (g *qrGrid) combine(a, b *qrGrid) {
-	g.size = a.size
-	for i := range a.size {
-		for w := range a.rows[i] {
+	for i := range g.rows {
+		for w := range g.rows[i] {
 			g.rows[i][w] = a.rows[i][w] ^ b.rows[i][w]
 			g.columns[i][w] = a.columns[i][w] ^ b.columns[i][w]
 		}

@@ -16,10 +16,10 @@ package document
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
 	"tributary/internal/document/typeset"
@@ -156,13 +156,15 @@ type Renderer struct {
 	library    *typeset.Library
 	setter     *typeset.Setter
 	subsets    *typeset.Cache[typeset.Key, *embedded]
-	logos      *typeset.Cache[[32]byte, *picture]
+	logos      *typeset.Cache[uint64, *picture]
+	seed       maphash.Seed
 	deflate    deflaters
-	profile    []byte // the sRGB output intent, deflated
+	workspaces sync.Pool // of *workspace
+	profile    blob      // the sRGB output intent, deflated
 	places     *placeNames
 	vocabulary *vocabulary
 	codes      qrMaker
-	notes      *bluemonday.Policy
+	notes      *noteBook
 }
 
 // NewRenderer parses the fonts of the program. Those of the folders are looked
@@ -180,9 +182,10 @@ func NewRenderer(folders typeset.Folders) (*Renderer, error) {
 		library:    lib,
 		vocabulary: words,
 		setter:     typeset.NewSetter(lib),
-		notes:      notePolicy(),
+		notes:      newNoteBook(),
 		subsets:    typeset.NewCache[typeset.Key, *embedded](subsetBytesMax),
-		logos:      typeset.NewCache[[32]byte, *picture](logoCacheBytesMax),
+		logos:      typeset.NewCache[uint64, *picture](logoCacheBytesMax),
+		seed:       maphash.MakeSeed(),
 		places:     newPlaceNames(),
 	}
 	r.profile = r.deflate.best(srgbProfile())
@@ -214,7 +217,9 @@ func (r *Renderer) Render(ctx context.Context, v Visual) (Rendering, error) {
 		return Rendering{}, err
 	}
 	v.sign()
-	p, err := r.compose(ctx, &v)
+	w := r.workspace()
+	defer r.release(w)
+	p, err := r.compose(ctx, w, &v)
 	if err != nil {
 		return Rendering{}, fmt.Errorf("laying out document %s: %w", v.Transaction.ID, err)
 	}

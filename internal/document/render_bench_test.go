@@ -71,6 +71,38 @@ func BenchmarkOnePage(b *testing.B) {
 	}
 }
 
+// BenchmarkPagesThatDiffer is the page with a number, a code and a note of its
+// own each time: what cannot be kept from the one before.
+func BenchmarkPagesThatDiffer(b *testing.B) {
+	r, v, n := newRenderer(b), spanishInvoice(b), 0
+	code, note := v.Codes[0], v.Transaction.Note
+	b.ReportAllocs()
+	begin := cpuTime(b, syscall.RUSAGE_SELF)
+	for b.Loop() {
+		number := strconv.Itoa(10000 + n)
+		v.Transaction.Number = "F-2025-" + number
+		code.Text = v.Codes[0].Text[:len(v.Codes[0].Text)-5] + number
+		v.Codes = []document.QR{code}
+		v.Transaction.Note = strings.Replace(note, "15", number, 1)
+		if _, err := r.Render(b.Context(), v); err != nil {
+			b.Fatal(err)
+		}
+		n++
+	}
+	b.ReportMetric((cpuTime(b, syscall.RUSAGE_SELF)-begin).Seconds()*1000/float64(n), "cpu-ms/op")
+}
+
+// BenchmarkTemplates is the page in the other looks.
+func BenchmarkTemplates(b *testing.B) {
+	for _, template := range []document.Template{document.Modern, document.Receipt} {
+		b.Run(string(template), func(b *testing.B) {
+			benchmarkRender(b, spanishInvoice(b), func(v *document.Visual) {
+				v.Branding.Template, v.Simplified = template, template == document.Receipt
+			})
+		})
+	}
+}
+
 // BenchmarkScripts is a page in letters that need shaping or fonts of folders.
 func BenchmarkScripts(b *testing.B) {
 	for _, l := range locals() {

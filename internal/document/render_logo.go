@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"hash/maphash"
 	"image"
 	"image/color"
 	"image/draw"
@@ -27,12 +28,13 @@ const (
 // picture is a logo as documents embed it: opaque, as many pixels as can be
 // seen, and nothing left of the file it came from.
 type picture struct {
+	raw           []byte // the file it was made from
 	width, height int
 	filter        string // how data is encoded, as the image's dictionary says it
-	data          []byte
+	data          blob
 }
 
-func (p *picture) Size() int { return len(p.data) + 64 }
+func (p *picture) Size() int { return len(p.raw) + len(p.data.data) + 64 }
 
 // fit returns the size on paper: the whole box in one direction, true to the sides' ratio.
 func (p *picture) fit() (width, height length) {
@@ -44,22 +46,30 @@ func (p *picture) fit() (width, height length) {
 }
 
 // logo returns the picture of a file, nil when there is none or it is no image.
+// Files are told apart by all of their bytes: the hash under which they are kept
+// is only fast.
 func (r *Renderer) logo(raw []byte) *picture {
 	if len(raw) == 0 || len(raw) > account.LogoBytesMax {
 		return nil
 	}
-	sum := sha256.Sum256(raw)
-	pic, err := r.logos.Get(sum, func() (made *picture, err error) {
-		// Documents wait for each other's logos without an end: each logo is an owner of its own.
-		if err := account.WithLogo(context.Background(), string(sum[:]), raw, func(img image.Image, _ *account.Logo) { made = r.picture(img) }); err != nil {
-			return nil, fmt.Errorf("reading a logo: %w", err)
-		}
-		return made, nil
-	})
+	pic, err := r.logos.Get(maphash.Bytes(r.seed, raw), func() (*picture, error) { return r.readLogo(raw) })
+	if err == nil && !bytes.Equal(pic.raw, raw) {
+		pic, err = r.readLogo(raw)
+	}
 	if err != nil {
 		return nil // Failure policy: see Render
 	}
 	return pic
+}
+
+func (r *Renderer) readLogo(raw []byte) (made *picture, err error) {
+	// Documents wait for each other's logos without an end: each logo is an owner of its own.
+	sum := sha256.Sum256(raw)
+	if err := account.WithLogo(context.Background(), string(sum[:]), raw, func(img image.Image, _ *account.Logo) { made = r.picture(img) }); err != nil {
+		return nil, fmt.Errorf("reading a logo: %w", err)
+	}
+	made.raw = bytes.Clone(raw)
+	return made, nil
 }
 
 // picture flattens an image on white, because transparency is a risk in print
@@ -85,8 +95,8 @@ func (r *Renderer) picture(img image.Image) *picture {
 		filter: fmt.Sprintf("/FlateDecode/DecodeParms<</Predictor 15/Colors 3/Columns %d>>", w)}
 	if _, grainy := img.(*image.YCbCr); grainy { // a photograph deflates badly
 		var again bytes.Buffer
-		if err := jpeg.Encode(&again, flat, &jpeg.Options{Quality: 92}); err == nil && again.Len() < len(pic.data) {
-			pic.filter, pic.data = "/DCTDecode", again.Bytes()
+		if err := jpeg.Encode(&again, flat, &jpeg.Options{Quality: 92}); err == nil && again.Len() < len(pic.data.data) {
+			pic.filter, pic.data = "/DCTDecode", newBlob(again.Bytes())
 		}
 	}
 	return pic

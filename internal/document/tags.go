@@ -8,9 +8,12 @@ type element struct {
 	kind   string // a standard structure type: H1, P, Table, TR, TH, TD, L, LI, Lbl, LBody, Figure
 	extra  string // further entries of its dictionary
 	parent *element
-	kids   []*element
-	parts  []part // marked content of its own
-	number int    // of its object
+	first  *element // within it, and the last of them
+	last   *element
+	next   *element // after it
+	parts  []part   // marked content of its own
+	one    [1]part  // where parts begin: most elements have one
+	number int      // of its object
 }
 
 // part is marked content on a page.
@@ -21,19 +24,23 @@ func (c *composition) begin(kind string) *element {
 	if c.root == nil {
 		return nil
 	}
-	e := &element{kind: kind, parent: c.tag}
 	if c.tag == nil { // within an artifact nothing is read
 		return nil
 	}
-	c.tag.kids = append(c.tag.kids, e)
-	c.tag = e
-	return e
+	c.tag = c.child(c.tag, kind)
+	return c.tag
 }
 
 // child adds an element to another without drawing it now.
 func (c *composition) child(of *element, kind string) *element {
-	e := &element{kind: kind, parent: of}
-	of.kids = append(of.kids, e)
+	e := c.work.element()
+	e.kind, e.parent = kind, of
+	if of.last == nil {
+		of.first = e
+	} else {
+		of.last.next = e
+	}
+	of.last = e
 	return e
 }
 
@@ -79,6 +86,9 @@ func (c *composition) beginMark() {
 	s.out = append(s.out, "<</MCID "...)
 	s.out = strconv.AppendInt(s.out, int64(len(s.marks)), 10)
 	s.out = append(s.out, ">>BDC\n"...)
+	if c.tag.parts == nil {
+		c.tag.parts = c.tag.one[:0]
+	}
 	c.tag.parts = append(c.tag.parts, part{s.index, len(s.marks)})
 	s.marks = append(s.marks, c.tag)
 }

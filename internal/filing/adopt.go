@@ -43,7 +43,7 @@ func (b *batch) fillGap(ctx context.Context, o *operation, number string) (decid
 		}
 	}
 	var gaps []Gap
-	err = b.db.Read(ctx, func(r db.Reader) error {
+	err = b.db.ReadEach(ctx, func(r db.Reader) error {
 		gaps, err = db.Collect(r, scanGap, `SELECT number, reference, authority_id_1, authority_id_2, kind, day, gross, sha256, qr_code, registered_at
 			FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL AND (number = $3 OR reference = $4 AND reference <> '')`,
 			b.at.Scope, b.at.SupplierID, number, original)

@@ -72,7 +72,7 @@ func (b *batch) storePending(ctx context.Context) error {
 		}
 		return list
 	}, func(tx *db.Tx) error {
-		if err := tx.ExecEach("UPDATE filings SET receipt = $2 WHERE operation_id = $1", receipts); err != nil {
+		if err := tx.UpdateEach("UPDATE filings SET receipt = $2 WHERE operation_id = $1", receipts); err != nil {
 			return err
 		}
 		if err := b.keepSaid(tx, ops); err != nil {

@@ -19,6 +19,7 @@ import (
 type batch struct {
 	*visit
 	ops       []*operation // all of them
+	full      bool         // others are due behind them
 	ready     []*operation // bytes made in memory, not stored yet
 	outgoing  []*operation // stored as prepared, or to be sent once more
 	ambiguous []*operation // sent, no clean answer
@@ -42,6 +43,9 @@ type outcome struct {
 	faults  []fault.Fault
 	receipt country.Receipt
 }
+
+// more reports whether the lane may have others that are due.
+func (b *batch) more() bool { return b.full || len(b.moved) > 0 }
 
 func (b *batch) settle(o outcome) { b.outcomes = append(b.outcomes, o) }
 
@@ -227,7 +231,7 @@ func (b *batch) readChain(ctx context.Context) error {
 	if b.chainRead {
 		return nil
 	}
-	err := b.db.Read(ctx, func(r db.Reader) error {
+	err := b.db.ReadEach(ctx, func(r db.Reader) error {
 		var text string
 		err := r.Row("SELECT position, link FROM chains WHERE lane = $1", b.lease.ID).Scan(&b.head, &text)
 		if errors.Is(err, db.ErrNoRows) {

@@ -54,9 +54,10 @@ func credentialVersion(r db.Reader, clientID, companyID string) (version int64, 
 	return version, nil
 }
 
-// signAnew acts on new credentials: what was prepared but never sent is built and
-// signed again, except in a chain, whose positions are fixed; what may have been
-// sent keeps its bytes.
+// signAnew acts on new credentials: what the authority certainly does not hold is
+// built and signed again, except in a chain, whose positions are fixed; what it
+// may hold keeps its bytes. That includes what was refused for the old
+// credentials: with its old signature it would be refused for ever.
 func (v *visit) signAnew(ctx context.Context) error {
 	if v.version == v.lease.Row.credentials {
 		return nil
@@ -67,7 +68,7 @@ func (v *visit) signAnew(ctx context.Context) error {
 			list, err = db.Collect(r, func(scan func(...any) error) (t transition, err error) {
 				t = transition{move: signedAnew, from: Prepared}
 				return t, scan(&t.id)
-			}, "SELECT operation_id FROM operations WHERE lane = $1 AND due_at IS NOT NULL AND stage = 'prepared' AND tries = 0 LIMIT $2", v.lease.ID, signAnewAtOnce)
+			}, "SELECT operation_id FROM operations WHERE lane = $1 AND due_at IS NOT NULL AND stage = 'prepared' LIMIT $2", v.lease.ID, signAnewAtOnce)
 			return err
 		})
 		if err == nil && len(list) > 0 {
@@ -83,13 +84,11 @@ func (v *visit) signAnew(ctx context.Context) error {
 	if v.lacksCredentials() {
 		v.recovered()
 	}
-	return v.commit(ctx, nothing, func(tx *db.Tx) error {
-		return tx.Exec("UPDATE lanes SET credentials = $1 WHERE lane = $2", v.version, v.lease.ID)
-	})
+	// Stored when the lane is left. Whoever visits it after a crash before that
+	// signs once more what was not sent.
+	v.acted = v.version
+	return nil
 }
-
-// nothing is the step of a commit that moves no operation.
-func nothing(time.Time) []transition { return nil }
 
 func idsOf(list []transition) []string {
 	ids := make([]string, len(list))

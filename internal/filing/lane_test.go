@@ -367,8 +367,8 @@ func TestAClientOfManySuppliersDoesNotStarveAnother(t *testing.T) {
 	})
 }
 
-// New credentials: what was never sent is signed again, what was sent is not.
-func TestHardCase12NewCredentialsSignAgainOnlyWhatWasNeverSent(t *testing.T) {
+// New credentials: what is certainly not at the authority is signed again, what may be there is not.
+func TestHardCase12NewCredentialsSignAgainOnlyWhatIsNotAtTheAuthority(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
 	var mode atomic.Pointer[error]
@@ -417,6 +417,36 @@ func TestHardCase12NewCredentialsSignAgainOnlyWhatWasNeverSent(t *testing.T) {
 		}
 	}
 	same(t, "alerts", fmt.Sprint(n.Raised("lane_paused_credentials")), "map["+client+"/"+supplier+":1]")
+}
+
+// What was refused for its signature is not sent with it again: the sale that
+// showed that a certificate was revoked goes through with the next one.
+func TestNewCredentialsSignAgainWhatWasRefusedForTheOldOnes(t *testing.T) {
+	t.Parallel()
+	o := newOffice(country.ByNumber)
+	refused := make(chan struct{}, 100)
+	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
+		if strings.Contains(string(f.Report), `"old"`) {
+			refused <- struct{}{}
+			return country.Receipt{}, fmt.Errorf("%w: %w", country.ErrNotTaken, errRefused)
+		}
+		return o.Take(f), nil
+	}
+	s := o.Setup()
+	s.Master = newMaster(t)
+	n := newNode(t, dbtest.SQLite(t), s)
+	supplier := n.Supplier(officeCode, "s1", func(c *onboarding.NewCompany) { c.Credentials.Secret = "old" })
+	ids := []string{n.File(invoice(officeCode, supplier, "t1")), n.File(invoice(officeCode, supplier, "t2"))}
+	n.Start()
+	<-refused
+	n.Until("the lane is paused", func() bool { return len(n.Raised("lane_paused_credentials")) == 1 })
+	n.Stop()
+	same(t, "what was refused", n.Stage(ids[0]), string(filing.Prepared))
+	replaceSecret(n, supplier, "new")
+	n.Start()
+	for _, id := range ids {
+		n.Succeeds(id)
+	}
 }
 
 var (

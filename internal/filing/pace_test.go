@@ -6,27 +6,26 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/filing"
+	"tributary/internal/filing/filingtest"
 )
 
-// While submits wait in numbers, documents are drawn by a quarter of the
-// processors; everything is still settled.
+// While submits wait in numbers, nothing is taken, prepared or drawn before the
+// work has earned it; everything is still settled.
 func TestWorkStepsBackWhileSubmitsWait(t *testing.T) {
 	t.Parallel()
 	o := newAuthorities(t).Setup()
-	var now, most atomic.Int64
+	var first atomic.Int64
+	var n *filingtest.Node
 	o.Render = func(context.Context, filing.Issued) (document.Rendering, error) {
-		n := now.Add(1)
-		defer now.Add(-1)
-		for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
-		}
-		runtime.Gosched()
+		first.CompareAndSwap(0, int64(n.DB.Elapsed()))
 		return document.Rendering{PDF: []byte("%PDF")}, nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o)
+	n = newNode(t, dbtest.SQLite(t), o)
 	processors := runtime.GOMAXPROCS(0)
 	for range 4*processors - 1 {
 		defer n.DB.Pace().Submit()()
@@ -45,11 +44,14 @@ func TestWorkStepsBackWhileSubmitsWait(t *testing.T) {
 			ids = append(ids, n.File(invoice(byNumber, supplier, fmt.Sprint("t", s, "-", i))))
 		}
 	}
+	n.DB.Pace().Spent(time.Hour) // all that can be owed
+	began := n.DB.Elapsed()
 	n.Start()
 	for _, id := range ids {
 		n.Succeeds(id)
 	}
-	if most.Load() > int64(max(1, processors/4)) || most.Load() == 0 {
-		t.Errorf("%d documents were drawn at once by %d processors", most.Load(), processors)
+	const owed = 500 * time.Millisecond
+	if least := owed * 4 / time.Duration(processors); time.Duration(first.Load())-began < least {
+		t.Errorf("a document was drawn after %s; what was owed is earned after %s", time.Duration(first.Load())-began, least)
 	}
 }

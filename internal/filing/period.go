@@ -81,7 +81,7 @@ func (b *batch) enlistedBefore(ctx context.Context, o *operation) (bool, error) 
 	for i, o := range b.ops {
 		ids[i] = o.id
 	}
-	err := b.db.Read(ctx, func(r db.Reader) error {
+	err := b.db.ReadEach(ctx, func(r db.Reader) error {
 		rows, err := r.Query("SELECT operation_id FROM period_entries WHERE "+b.db.In("operation_id", "$1")+
 			" UNION ALL SELECT operation_id FROM period_changes WHERE "+b.db.In("operation_id", "$1"), db.Strings(ids))
 		if err != nil {

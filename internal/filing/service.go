@@ -106,7 +106,7 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), gate: newGate(), room: newRoom(), suspectsAfter: suspectsAfterDefault}
 	s.backlog.most = cfg.Backlog
-	s.intake = db.NewGather(cfg.DB, s.store)
+	s.intake = db.NewIntake(cfg.DB, s.store)
 	return s
 }
 

@@ -46,8 +46,9 @@ func (b *batch) storeOutcomes(ctx context.Context) error {
 	// One order for everybody who touches transactions, see Service.store.
 	sort.Slice(endings, func(i, j int) bool { return endings[i].op.transactionID < endings[j].op.transactionID })
 	// A pause that the authority asked for is stored with the answer that asked:
-	// a crash afterwards must not make us forget it.
-	last := b.wait.After(b.db.Now()) && b.failures == 0 && len(b.broken) == 0
+	// a crash afterwards must not make us forget it. Where nothing else is to be done
+	// the lane is given back in the same commit, too.
+	last := (b.wait.After(b.db.Now()) || !b.more()) && b.failures == 0 && len(b.broken) == 0
 	var done []transition
 	err = b.db.Write(ctx, func(tx *db.Tx) error {
 		if last {
@@ -136,7 +137,7 @@ func (b *batch) writeEndings(tx *db.Tx, endings []ending) error {
 	steps := []error{
 		b.writeAdopted(tx, endings),
 		tx.ExecEachOne("UPDATE transactions SET open = open - 1, success_id = coalesce(success_id, $3) WHERE client_id = $1 AND transaction_id = $2", transactions),
-		tx.ExecEach("UPDATE filings SET receipt = $2, document = $3 WHERE operation_id = $1", receipts),
+		tx.UpdateEach("UPDATE filings SET receipt = $2, document = $3 WHERE operation_id = $1", receipts),
 		tx.ExecEach("DELETE FROM corrections WHERE client_id = $1 AND original_id = $2 AND operation_id = $3", failed),
 	}
 	for _, err := range steps {
@@ -191,8 +192,10 @@ func (b *batch) followUp(tx *db.Tx, endings []ending, own map[string]bool) (list
 	}
 	b.cfg.Count(tx, talliedEnds(endings, behind, own))
 	freed, err := b.free(tx, ids)
-	tx.Wake(laneQueue.Table)
-	return slices.Concat(list, joins, freed), events, err
+	if list = slices.Concat(list, joins, freed); len(list) > 0 || b.more() {
+		tx.Wake(laneQueue.Table)
+	}
+	return list, events, err
 }
 
 // free lets corrections go on that waited for transactions: their originals, or
@@ -351,7 +354,7 @@ func (b *batch) describable(ctx context.Context, outcomes []outcome) error {
 	if len(forgetful) == 0 && len(numbers) == 0 {
 		return nil
 	}
-	return b.db.Read(ctx, func(r db.Reader) error {
+	return b.db.ReadEach(ctx, func(r db.Reader) error { // what they correct is settled and stays as it is
 		for _, o := range forgetful {
 			if err := b.remember(r, o); err != nil {
 				return err

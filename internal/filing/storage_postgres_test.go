@@ -154,17 +154,23 @@ func TestHardCase13CutAfterAnyByteOfCommitFilesOnce(t *testing.T) {
 	supplier := n.Supplier(byNumber, "s1")
 	all := int64(len(dbtest.CommitMessage) + len("C\x00\x00\x00\x0bCOMMIT\x00") + len("Z\x00\x00\x00\x05I"))
 	c := &crowd{t: t, n: n, ids: map[string]string{}}
+	missed := int64(0) // cuts that hit a commit of the program's own
 	for k := range all {
 		before := c.refused.Load()
-		s.Cut.Store(k)
-		c.insist(fmt.Sprintf("cut-%02d", k), supplier)
-		if s.Fired.Load() != k+1 || c.refused.Load() == before {
-			t.Errorf("after %d of %d bytes: %d cuts so far, %d refusals", k, all, s.Fired.Load(), c.refused.Load()-before)
+		for try := range 5 {
+			s.Cut.Store(k)
+			if c.insist(fmt.Sprintf("cut-%02d-%d", k, try), supplier); c.refused.Load() > before {
+				break
+			}
+			missed++
+		}
+		if s.Fired.Load() != k+1+missed || c.refused.Load() == before {
+			t.Errorf("after %d of %d bytes: %d cuts so far, %d missed, %d refusals", k, all, s.Fired.Load(), missed, c.refused.Load()-before)
 		}
 	}
 	stored := one[int64](t, n.DB, "SELECT count(*) FROM operations")
 	// Cut in the COMMIT nothing is stored; cut in its answer the first try is.
-	same(t, "operations", stored, 2*all-int64(len(dbtest.CommitMessage)))
+	same(t, "operations", stored, 2*all-int64(len(dbtest.CommitMessage))+missed)
 	n.Start()
 	c.leave(a)
 }

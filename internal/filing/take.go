@@ -70,7 +70,9 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 	if err != nil || len(rest) == 0 {
 		return rest, full, err
 	}
-	if err := v.db.Read(ctx, func(r db.Reader) error { return v.load(r, rest) }); err != nil {
+	done := v.db.Pace().Turn(ctx)
+	err = v.db.ReadEach(ctx, func(r db.Reader) error { return v.load(r, rest) }) // the lease keeps them as they are
+	if done(); err != nil {
 		return nil, false, err
 	}
 	rest, err = v.refuseEmpty(ctx, rest)
@@ -79,7 +81,8 @@ func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err erro
 
 // candidates are the next operations that are due, in their order.
 func (v *visit) candidates(ctx context.Context) (due []candidate, err error) {
-	err = v.db.Read(ctx, func(r db.Reader) error {
+	defer v.db.Pace().Turn(ctx)()
+	err = v.db.ReadEach(ctx, func(r db.Reader) error {
 		due, err = db.Collect(r, func(scan func(...any) error) (c candidate, err error) {
 			return c, scan(&c.id, &c.stage, &c.crashes, db.NullInstant(&c.due), &c.bytes)
 		}, `SELECT operation_id, stage, crashes, due_at,

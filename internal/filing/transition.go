@@ -71,7 +71,7 @@ var rules = []rule{
 		columns: []string{"due_at"}, also: "crashes = crashes + 1", uncounts: true},
 	{move: prepared, from: []Stage{Received}, to: Prepared, when: "its exact bytes, and its place in the chain, are stored in the same commit",
 		columns: []string{"supplier_id", "pack_version", "due_at"}, guard: stored},
-	{move: signedAnew, from: []Stage{Prepared}, to: Received, when: "the supplier's credentials were replaced; it was never sent and is in no chain", guard: "tries = 0"},
+	{move: signedAnew, from: []Stage{Prepared}, to: Received, when: "the supplier's credentials were replaced; the authority certainly holds nothing of it, and it is in no chain"},
 	{move: marked, from: []Stage{Prepared, Sent}, to: Sent, when: "its exact bytes are stored; not one of them leaves before this commit",
 		columns: []string{"sent_at"}, also: "tries = tries + 1", guard: stored},
 	{move: notTaken, from: []Stage{Prepared, Sent, Pending}, to: Prepared, when: "the authority certainly holds nothing of it; the same bytes go again",
@@ -160,9 +160,9 @@ func apply(tx *db.Tx, list []transition) error {
 	}
 	for _, m := range order {
 		r, _ := ruleOf(m)
-		run := tx.ExecEachOne
+		run := tx.UpdateEachOne
 		if r.optional {
-			run = tx.ExecEach
+			run = tx.UpdateEach
 		}
 		if err := run(r.sql(), byMove[m]); err != nil {
 			return fmt.Errorf("%d operations %s: %w", len(byMove[m]), m, err)
@@ -232,9 +232,10 @@ func deferSuspects(tx *db.Tx, lane string, crashes int64, until time.Time) error
 }
 
 // hurryAll makes operations due at once on which a decision has come, those set aside excepted.
+// With a plain comparison of due_at PostgreSQL would plan it anew each time, which costs more than running it.
 func hurryAll(tx *db.Tx, d *db.DB, ids []string) error {
 	return tx.Exec("UPDATE operations SET due_at = $1 WHERE "+d.In("operation_id", "$2")+` AND status = 'PROCESSING' AND stage IN ('prepared', 'sent', 'pending')
-		AND (due_at IS NULL OR due_at > $1) AND crashes <= $3 AND EXISTS (SELECT 1 FROM told t WHERE t.operation_id = operations.operation_id)`,
+		AND coalesce(due_at, 9223372036854775807) > $1 AND crashes <= $3 AND EXISTS (SELECT 1 FROM told t WHERE t.operation_id = operations.operation_id)`,
 		db.Micros(tx.Now()), db.Strings(ids), aloneFrom+crashesMax)
 }
 

@@ -63,6 +63,7 @@ type visit struct {
 	location *time.Location
 	creds    country.Credentials
 	version  int64 // of the credentials
+	acted    int64 // the version that was acted on, see signAnew
 
 	failures int64
 	reason   fault.Code // why the lane stands still, with trouble for people
@@ -90,7 +91,8 @@ type visit struct {
 // a visit ended.
 func (s *Service) visit(ctx context.Context, lease *db.Lease[laneState]) {
 	defer s.reached(killpoint.Left, lease.ID)
-	v := &visit{Service: s, lease: lease, failures: lease.Row.failures, reason: lease.Row.reason, trouble: lease.Row.trouble, wait: lease.Row.askedUntil}
+	v := &visit{Service: s, lease: lease, failures: lease.Row.failures, reason: lease.Row.reason, trouble: lease.Row.trouble, wait: lease.Row.askedUntil,
+		acted: lease.Row.credentials}
 	defer v.tellOthers(context.WithoutCancel(ctx))
 	err := v.open(ctx)
 	held := err == nil && v.hold()
@@ -200,6 +202,9 @@ func (v *visit) commit(ctx context.Context, next step, also ...func(tx *db.Tx) e
 	return err
 }
 
+// nothing is the step of a commit that moves no operation.
+func nothing(time.Time) []transition { return nil }
+
 // leave gives the lane back and stores what it must remember.
 func (v *visit) leave(tx *db.Tx) error {
 	until := v.until()
@@ -226,7 +231,7 @@ func (v *visit) leave(tx *db.Tx) error {
 		return err
 	}
 	before := v.lease.Row
-	if v.failures == before.failures && v.reason == before.reason && v.trouble == before.trouble && v.wait.Equal(before.askedUntil) {
+	if v.failures == before.failures && v.reason == before.reason && v.trouble == before.trouble && v.wait.Equal(before.askedUntil) && v.acted == before.credentials {
 		return nil
 	}
 	since, asked := any(nil), any(nil)
@@ -239,8 +244,8 @@ func (v *visit) leave(tx *db.Tx) error {
 	if !v.wait.IsZero() {
 		asked = db.Micros(v.wait)
 	}
-	return tx.Exec("UPDATE lanes SET failures = $1, reason = $2, trouble = $3, trouble_at = $4, asked_until = $5 WHERE lane = $6",
-		v.failures, string(v.reason), v.trouble, since, asked, v.lease.ID)
+	return tx.Exec("UPDATE lanes SET failures = $1, reason = $2, trouble = $3, trouble_at = $4, asked_until = $5, credentials = $6 WHERE lane = $7",
+		v.failures, string(v.reason), v.trouble, since, asked, v.acted, v.lease.ID)
 }
 
 // raiseTrouble tells somebody of a lane that stands still: at once where only a
@@ -313,7 +318,7 @@ func (v *visit) open(ctx context.Context) (err error) {
 
 // openSupplier reads whose lane it is, and whether anything of it may be filed.
 func (v *visit) openSupplier(ctx context.Context) error {
-	err := v.db.Read(ctx, func(r db.Reader) (err error) {
+	err := v.db.ReadEach(ctx, func(r db.Reader) (err error) {
 		if v.channel != nil {
 			if err := v.learnHold(r); err != nil {
 				return err
@@ -388,7 +393,7 @@ func (v *visit) holdNewcomer(ctx context.Context) error {
 func (v *visit) batch(ctx context.Context) (more bool, err error) {
 	ops, full, err := v.take(ctx)
 	defer v.freeBytes()
-	b := &batch{visit: v, ops: ops}
+	b := &batch{visit: v, ops: ops, full: full}
 	if err == nil {
 		err = b.begin(ctx)
 	}
@@ -403,7 +408,7 @@ func (v *visit) batch(ctx context.Context) (more bool, err error) {
 	if v.left || v.resting() {
 		return false, nil
 	}
-	return full || len(b.moved) > 0, nil
+	return b.more(), nil
 }
 
 // begin gives every operation to the step that its stage asks for.

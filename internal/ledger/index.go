@@ -104,7 +104,9 @@ func (x *indexer) round(ctx context.Context) error {
 		more := true
 		for n := 0; more && (n < setsBusy || n < setsIdle && x.tally.total.Load()-began <= busyPerSecond); n++ {
 			var err error
-			if more, err = step(ctx); err != nil {
+			done := x.db.Pace().Turn(ctx)
+			more, err = step(ctx)
+			if done(); err != nil {
 				return err
 			}
 		}

@@ -48,11 +48,11 @@ func Open(r db.Reader) (n int, oldest time.Time, err error) {
 	return n, oldest, err
 }
 
-// Unsettled counts the operations that are on their way.
-func (s *Ledger) Unsettled(ctx context.Context) (n int, err error) {
-	err = s.db.Read(ctx, func(r db.Reader) error {
-		n, _, err = Open(r)
-		return err
+// Unsettled tells whether operations are on their way, without counting them.
+func (s *Ledger) Unsettled(ctx context.Context) (bool, error) {
+	var first *int64
+	err := s.db.ReadEach(ctx, func(r db.Reader) error {
+		return r.Row("SELECT min(due_at) FROM operations WHERE due_at IS NOT NULL").Scan(&first)
 	})
-	return n, err
+	return first != nil, err
 }

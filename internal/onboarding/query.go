@@ -70,7 +70,7 @@ func (c *Companies) supplier(id string, p *profile) country.Supplier {
 // they are empty when the company has none. fault.NotFound as in Supplier.
 func (c *Companies) Credentials(ctx context.Context, clientID, id string) (country.Credentials, error) {
 	var sealed []byte
-	err := c.db.Read(ctx, func(r db.Reader) error { return r.Row(sealedSQL, clientID, id).Scan(&sealed) })
+	err := c.db.ReadEach(ctx, func(r db.Reader) error { return r.Row(sealedSQL, clientID, id).Scan(&sealed) })
 	if errors.Is(err, db.ErrNoRows) {
 		return country.Credentials{}, notFound("company")
 	}

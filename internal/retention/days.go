@@ -8,6 +8,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/filing"
+	"tributary/internal/webhook"
 )
 
 // days makes room for the days to come and drops those that are over for every
@@ -21,9 +22,10 @@ func (r *Retention) days(ctx context.Context, clients []account.Client, now time
 		r.cfg.Log.Info("partitions are made for the days to come", "partitions", made)
 	}
 	var held []filing.Held
+	var clientsHeld []string
 	for _, c := range clients {
 		if c.Config.LegalHold {
-			held = append(held, filing.Held{Scope: c.ID})
+			held, clientsHeld = append(held, filing.Held{Scope: c.ID}), append(clientsHeld, c.ID)
 			continue
 		}
 		suppliers, err := r.held(ctx, c.ID)
@@ -35,8 +37,10 @@ func (r *Retention) days(ctx context.Context, clients []account.Client, now time
 		}
 	}
 	n.Calls, n.Links, err = r.cfg.Filing.ForgetDays(ctx, held, now.AddDate(0, 0, -account.DiagnosticDaysMax))
+	var events error
+	n.Events, n.Tries, events = r.cfg.Hooks.ForgetDays(ctx, clientsHeld, now.AddDate(0, 0, -webhook.KeptDays))
 	if n != (Counts{}) {
-		r.cfg.Log.Info("retention dropped whole days", "calls", n.Calls, "links", n.Links)
+		r.cfg.Log.Info("retention dropped whole days", "calls", n.Calls, "links", n.Links, "events", n.Events, "tries", n.Tries)
 	}
-	return n, errors.Join(failed, err)
+	return n, errors.Join(failed, err, events)
 }

@@ -51,6 +51,9 @@ func unknown(id string) string {
 	if len(id) == 36 && strings.Count(id, "-") == 4 {
 		return id[:9] + fresh[:4] + id[13:15] + fresh[4:7] + id[18:24] + fresh[8:20]
 	}
+	if id[0] > '9' {
+		fresh = "f" + fresh[1:] // nor may it be a number by chance, which is good for a limit
+	}
 	return fresh[:min(len(id), len(fresh))]
 }
 

@@ -29,14 +29,14 @@ func (s *Server) Notify(ctx context.Context, events ...webhook.Event) error {
 // WaitSettled returns when no operation is on its way.
 func (s *Server) WaitSettled(ctx context.Context) error {
 	for {
-		n, err := s.ledger.Unsettled(ctx)
-		if err != nil || n == 0 {
+		open, err := s.ledger.Unsettled(ctx)
+		if err != nil || !open {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -388,8 +389,8 @@ func TestOneClientsTroubleLeavesNoneUndone(t *testing.T) {
 		t.Error("nobody is told")
 	}
 	err = p.DB().Read(t.Context(), func(r db.Reader) error {
-		last, err := retention.Last(r, 1)
-		if err == nil && (len(last) != 1 || last[0].Removed != report.Removed || len(last[0].Failed) != 1) {
+		last, err := retention.Last(r, 9) // the program's own rounds are among them
+		if err == nil && !slices.ContainsFunc(last, func(k retention.Report) bool { return k.Removed == report.Removed && len(k.Failed) == 1 }) {
 			t.Errorf("kept is %+v, want %+v", last, report)
 		}
 		return err

@@ -71,7 +71,7 @@ func New(c Config) (*Hooks, error) {
 	}
 	h := &Hooks{
 		cfg: c, base: trimBase(c.BaseURL),
-		queue:     &db.Queue[delivery]{Table: eventsTable, ID: "webhook_id", Key: "lane", Columns: deliveryColumns, Scan: scanDelivery},
+		queue:     &db.Queue[delivery]{Table: eventsTable, ID: "webhook_id", Key: "lane", Columns: deliveryColumns, Scan: scanDelivery, IDFrom: idFrom},
 		receivers: newReceivers(c.Pace, c.Now), pauses: newPauses(c.Now), turns: newTurns(),
 	}
 	var err error
@@ -206,6 +206,10 @@ func (h *Hooks) admit(ctx context.Context, a *attempt) (bool, error) {
 	}
 }
 
+// sendCosts is what the processor has to do with a try at most, as far as db.Pace
+// is concerned: the rest of its time it waits for the receiver.
+const sendCosts = 300 * time.Microsecond
+
 // send packs and posts the notification. An error means that nothing was sent.
 func (h *Hooks) send(ctx context.Context, a *attempt) (Try, time.Time, error) {
 	keys, err := h.cfg.Keys(ctx, a.client)
@@ -217,9 +221,11 @@ func (h *Hooks) send(ctx context.Context, a *attempt) (Try, time.Time, error) {
 		h.cfg.DB.Wake(eventsTable)
 	}
 	at := DeliveredAt(h.cfg.Now(), db.FromMicros(a.Row.lastAt))
+	done := h.cfg.DB.Pace().Turn(ctx)
 	parcel, err := Pack(Notification{
 		EventType: a.event, DeliveredAt: at, ResourceID: a.Row.resourceID, ResourceURL: h.resourceURL(a.Row.path), WebhookID: a.ID,
 	}, keys)
+	done()
 	if err != nil {
 		h.pause(ctx, a, err)
 		return Try{}, time.Time{}, err
@@ -227,7 +233,10 @@ func (h *Hooks) send(ctx context.Context, a *attempt) (Try, time.Time, error) {
 	if a.Row.tries == 0 {
 		h.counts.firstTry(h.cfg.DB.Now().Sub(db.FromMicros(a.Row.createdAt)))
 	}
-	return h.cfg.Sender.For(a.target.Allow).Send(ctx, a.target.URL, parcel), at, nil
+	began := h.cfg.DB.Elapsed()
+	try := h.cfg.Sender.For(a.target.Allow).Send(ctx, a.target.URL, parcel)
+	h.cfg.DB.Pace().Spent(min(h.cfg.DB.Elapsed()-began, sendCosts))
+	return try, at, nil
 }
 
 // pause holds a client's deliveries back: a notification that is not signed with

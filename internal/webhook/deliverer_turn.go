@@ -108,6 +108,6 @@ func (t *turns) wait(ctx context.Context, id string, recorded func(context.Conte
 // tried looks in the database whether the first try of an event is recorded.
 func (h *Hooks) tried(ctx context.Context, id string) bool {
 	waiting := 1
-	err := h.cfg.DB.Read(ctx, func(r db.Reader) error { return r.Row(triedSQL, id).Scan(&waiting) })
+	err := h.cfg.DB.ReadEach(ctx, func(r db.Reader) error { return r.Row(triedSQL, id).Scan(&waiting) })
 	return err == nil && waiting == 0
 }

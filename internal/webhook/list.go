@@ -196,7 +196,7 @@ func (h *Hooks) Redeliver(ctx context.Context, clientID, webhookID string) error
 			return fault.New(fault.Conflict, "no address is configured for %s", e.event).
 				With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "have an address configured, then ask again"})
 		}
-		tx.Wake(eventsTable)
+		tx.WakeOld(eventsTable)
 		return tx.ExecOne(redeliverSQL, webhookID, db.Micros(tx.Now()))
 	})
 }

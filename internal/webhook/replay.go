@@ -177,7 +177,7 @@ func (h *Hooks) replayStep(ctx context.Context, id string) (done bool, err error
 			return nil
 		}
 		due := h.dueAgain(tx, w.Window, events)
-		tx.Wake(eventsTable)
+		tx.WakeOld(eventsTable)
 		return errors.Join(tx.ExecEachOne(redeliverSQL, due),
 			tx.ExecOne("UPDATE webhook_replays SET position = $1, sent = sent + $2 WHERE replay_id = $3 AND position = $4", events[len(events)-1].id, len(due), id, position))
 	})

@@ -6,7 +6,7 @@ const (
 	// deliveryColumns are read with each claim. The last one is the event before it
 	// in its series, as long as that one's first try is not recorded.
 	deliveryColumns = `resource_id, resource_path, tries, rung, last_at, created_at, series IS NOT NULL,
-		(SELECT p.webhook_id FROM webhook_events p WHERE p.series = webhook_events.series AND p.seq < webhook_events.seq ORDER BY p.seq DESC LIMIT 1)`
+		(SELECT p.webhook_id FROM webhook_events p WHERE p.series = webhook_events.series AND p.seq < webhook_events.seq{AND OPEN} ORDER BY p.seq DESC LIMIT 1)`
 
 	// Every write of a claimed row carries the token of its lease, see db.Queue.
 	heldRow = " WHERE webhook_id = $1 AND lease_token = $2 AND lease_until IS NOT NULL"

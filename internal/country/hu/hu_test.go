@@ -147,7 +147,7 @@ func cases() []packtest.Case {
 		{Name: "abroad for a buyer at home", Draft: draft("2026/021", homeBuyer(), service(item("Szerelés Zürichben", one(), 9900, typed(transaction.TaxOutside, "HO"))))},
 		{Name: "paid and due", Draft: with(draft("2026/016", homeBuyer(), item("Szék", one(), 1000000, vat("27", transaction.Added))), func(d *country.Draft) {
 			d.Transaction.Payments = []transaction.Payment{{Type: "CARD", Amount: 1270000}}
-			d.Transaction.DueDate, d.Transaction.DeliveryDate = "2026-11-01", "2026-10-01"
+			d.Transaction.DueDate, d.Transaction.DeliveryDate = "2099-11-01", "2026-10-01"
 			d.Transaction.References = transaction.References{Order: "PO-1", Contract: "C-2", Project: "P-3"}
 			d.Supplier.Settings = country.Settings{"cash_accounting": true, "bank_account": "12345678-12345678-12345678", "appearance": "PAPER"}
 		})},

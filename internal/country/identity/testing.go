@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/big"
+	"sync"
 	"time"
 
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
@@ -18,11 +19,15 @@ const (
 	testKeyBits        = 2048
 )
 
+// testKey is the key of all test certificates that a process makes: a fresh one
+// for each took a demo longer than everything else it does before it is ready.
+var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, testKeyBits) })
+
 // Test makes a PKCS#12 with a fresh, self-signed RSA certificate
 // whose subject carries a tax number, and its password. Simulated authorities
 // take it, real ones never: it is for demos and tests.
 func Test(taxNumber, name string, now time.Time) (file []byte, password string, err error) {
-	key, err := rsa.GenerateKey(rand.Reader, testKeyBits)
+	key, err := testKey()
 	if err != nil {
 		return nil, "", fmt.Errorf("make a test certificate: %w", err)
 	}

@@ -186,7 +186,7 @@ func (ch *channel) judge(ctx context.Context, f country.Filing, said answer) (co
 	switch {
 	case said.code == satwire.CodeNoSAT:
 		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
-	case said.code == satwire.CodeNoAccess:
+	case said.code == satwire.CodeNoAccess, said.code == satwire.CodeRevoked:
 		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.code, said.message)
 	case said.code == satwire.CodeNotStamped:
 		return country.Receipt{}, fmt.Errorf("%w: %s: %s", errAwkward, said.code, said.message)

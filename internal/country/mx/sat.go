@@ -105,7 +105,7 @@ func (ch *channel) cancel(ctx context.Context, f country.Filing, e errand, c cou
 	case "201", "202": // taken now, or before
 	case satwire.CodeNoSAT:
 		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
-	case satwire.CodeNoAccess:
+	case satwire.CodeNoAccess, satwire.CodeRevoked:
 		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.status, said.message)
 	case "205":
 		// SAT's cancellation service learns of a voucher later than its state does.

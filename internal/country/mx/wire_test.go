@@ -90,7 +90,7 @@ func TestAnswersThatSaySomething(t *testing.T) {
 		}
 		return r[0], nil
 	}
-	for _, code := range []string{"301", "302", "303", "304", "305", "401", "402", "CFDI40145", "705"} {
+	for _, code := range []string{"301", "302", "303", "305", "401", "402", "CFDI40145", "705"} {
 		if r, err := send(t, code); err != nil || r.Outcome != country.Rejected || r.Faults[0].Message != code+": palabras" {
 			t.Errorf("%s: %+v %v", code, r, err)
 		}
@@ -98,8 +98,10 @@ func TestAnswersThatSaySomething(t *testing.T) {
 	if r, err := send(t, "708"); err != nil || r.Outcome != country.NotTaken {
 		t.Errorf("SAT out of the provider's reach: %+v %v", r, err)
 	}
-	if _, err := send(t, "300"); !errors.Is(err, country.ErrCredentials) {
-		t.Errorf("wrong password: %v", err)
+	for _, code := range []string{"300", "304"} { // a wrong password, a certificate that was revoked
+		if _, err := send(t, code); !errors.Is(err, country.ErrCredentials) || !errors.Is(err, country.ErrNotTaken) {
+			t.Errorf("%s: %v", code, err)
+		}
 	}
 	if _, err := send(t, "307"); err == nil || errors.Is(err, country.ErrNotTaken) {
 		t.Errorf("stamped before, and nothing to show: %v", err)

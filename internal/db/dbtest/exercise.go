@@ -28,6 +28,7 @@ func Exercise(t *testing.T, fresh func(testing.TB) string) {
 		"a write function that ends its goroutine":     goexitIsRaised,
 		"a swallowed error stores nothing":             swallowedErrorStoresNothing,
 		"a stale write stores nothing":                 staleStoresNothing,
+		"updates of many rows":                         updatesOfMany,
 		"set-based inserts":                            insertSets,
 		"insert answers what RETURNING gives":          insertReturning,
 		"NULL and every type come back as stored":      nullsAndTypes,

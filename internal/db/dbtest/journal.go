@@ -36,3 +36,10 @@ func (j *Journal) Await(t testing.TB, text string) {
 		}
 	}
 }
+
+// Reset forgets what was said.
+func (j *Journal) Reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.text.Reset()
+}

@@ -88,14 +88,14 @@ etcd3: {host: "127.0.0.1:%[3]d"}
 bootstrap:
   dcs:
     ttl: 20
-    loop_wait: 5
+    loop_wait: 2
     retry_timeout: 5
     synchronous_mode: true
     synchronous_mode_strict: true
     maximum_lag_on_failover: 0
     postgresql:
       use_pg_rewind: true
-      parameters: {synchronous_commit: "on", fsync: "on", full_page_writes: "on", max_connections: 200, wal_keep_size: 256MB, tcp_keepalives_idle: 10, tcp_user_timeout: 10000}
+      parameters: {synchronous_commit: "on", fsync: "on", full_page_writes: "on", max_connections: 200, wal_keep_size: 256MB, tcp_keepalives_idle: 10, tcp_user_timeout: 10000, wal_retrieve_retry_interval: 1s}
   initdb: [encoding: UTF8, locale: C, data-checksums]
   pg_hba: [local all all trust, host all all 127.0.0.1/32 trust, host replication all 127.0.0.1/32 trust]
 postgresql:

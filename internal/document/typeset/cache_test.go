@@ -23,6 +23,9 @@ func TestKeptLinesHoldNothingOfTheBodyTheyCameFrom(t *testing.T) {
 			if line := set.Line(font, name); line.Width == 0 {
 				t.Error("nothing was set")
 			}
+			if lines := set.Wrap(font, name, 6000); len(lines) < 2 {
+				t.Error("nothing was wrapped")
+			}
 		}
 	}()
 	for late := time.After(2 * time.Minute); ; {

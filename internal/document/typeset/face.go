@@ -18,6 +18,7 @@ type Face struct {
 
 	pages  [0x110000 >> 8]*[256]uint16 // glyph of a character, 0 where there is none
 	blocks bool                        // subset by blocks of characters, see [Usage]
+	ascii  [0x7F]uint16                // advance of a printable character, where the face leads a family
 
 	unitsPerEm int
 	hmtx       []byte
@@ -108,6 +109,19 @@ func (f *Face) readOutlines(tables map[string][]byte, count int) error {
 		return f.readLoca(tables["loca"], count)
 	}
 	return errNoOutlines
+}
+
+// lead makes a face one of a family: it must have all of ASCII.
+func (f *Face) lead() error {
+	f.blocks = true
+	for r := rune(0x20); r < 0x7F; r++ {
+		glyph := f.Glyph(r)
+		if glyph == 0 {
+			return fmt.Errorf("font %s has no %q", f.Name, r)
+		}
+		f.ascii[r] = f.Widths[glyph]
+	}
+	return nil
 }
 
 // tableDirectory returns the tables of a font at an offset of a file.

@@ -141,7 +141,9 @@ func NewLibrary(folders Folders) (*Library, error) {
 			if fam.faces[s], err = add(src.name, src.raw); err != nil {
 				return nil, err
 			}
-			fam.faces[s].blocks = true
+			if err := fam.faces[s].lead(); err != nil {
+				return nil, err
+			}
 		}
 		lib.families[name] = fam
 	}
@@ -196,6 +198,25 @@ func (fam *Family) Plain(s Style, text string) bool {
 		}
 	}
 	return true
+}
+
+// PlainWidth measures a plain text in thousandths of an em, and reports whether it is one.
+func (fam *Family) PlainWidth(s Style, text string) (width int, plain bool) {
+	f := fam.faces[s]
+	for i := 0; i < len(text); i++ {
+		if text[i] < 0x20 || text[i] > 0x7E {
+			if !fam.plainRunes(f, fam.fallbacks[s], text[i:]) {
+				return 0, false
+			}
+			for _, r := range text[i:] {
+				face, glyph := fam.Pick(s, r)
+				width += int(face.Widths[glyph])
+			}
+			return width, true
+		}
+		width += int(f.ascii[text[i]])
+	}
+	return width, true
 }
 
 func (fam *Family) plainRunes(first, second *Face, text string) bool {

@@ -62,6 +62,7 @@ type Mark struct {
 type Setter struct {
 	library *Library
 	lines   *Cache[lineKey, *Line]
+	broken  *Cache[wrapKey, brokenText]
 	shapers sync.Pool // of *shaper
 
 	mu     sync.RWMutex
@@ -81,12 +82,13 @@ type lineKey struct {
 
 const (
 	lineCacheBytesMax = 8 << 20
+	wrapCacheBytesMax = 4 << 20
 	absentMax         = 1 << 16
 )
 
 // NewSetter returns a setter with the fonts of a library.
 func NewSetter(l *Library) *Setter {
-	return &Setter{library: l, lines: NewCache[lineKey, *Line](lineCacheBytesMax), absent: make(map[scripted]bool)}
+	return &Setter{library: l, lines: NewCache[lineKey, *Line](lineCacheBytesMax), broken: NewCache[wrapKey, brokenText](wrapCacheBytesMax), absent: make(map[scripted]bool)}
 }
 
 // Size is the memory a kept line takes, roughly.
@@ -114,13 +116,8 @@ func (s *Setter) Line(f Font, text string) *Line {
 
 // Width measures a text in thousandths of an em.
 func (s *Setter) Width(f Font, text string) int {
-	if f.Family.Plain(f.Style, text) {
-		total := 0
-		for _, r := range text {
-			face, glyph := f.Family.Pick(f.Style, r)
-			total += int(face.Widths[glyph])
-		}
-		return total
+	if width, plain := f.Family.PlainWidth(f.Style, text); plain {
+		return width
 	}
 	return s.Line(f, text).Width
 }
@@ -267,13 +264,7 @@ func scriptKey(script language.Script, lang string) string {
 // scripts share stay with the letters before them where their face has them;
 // figures are those of the document's own font.
 func (s *Setter) itemize(spans []span, runes []rune, run span, f Font) []span {
-	script := language.Common
-	for i := run.from; i < run.to; i++ { // what stands before the first letter belongs to it
-		if sc := language.LookupScript(runes[i]); strong(sc) {
-			script = sc
-			break
-		}
-	}
+	script := firstScript(runes[run.from:run.to]) // what stands before the first letter belongs to it
 	first := len(spans)
 	for i := run.from; i < run.to; i++ {
 		r := runes[i]
@@ -304,6 +295,31 @@ func (s *Setter) itemize(spans []span, runes []rune, run span, f Font) []span {
 // strong reports a script of its own.
 func strong(sc language.Script) bool {
 	return sc != language.Common && sc != language.Inherited && sc != language.Unknown
+}
+
+// firstScript is the script of the first letter, or Common.
+func firstScript(letters []rune) language.Script {
+	for _, r := range letters {
+		if sc := language.LookupScript(r); strong(sc) {
+			return sc
+		}
+	}
+	return language.Common
+}
+
+// Latin is what Script answers of Latin letters.
+const Latin = "Latn"
+
+// Script groups texts by what a reader of one can read of the other: the script
+// (ISO 15924) of the first letter. Kana stand among Chinese characters and are
+// taken for them.
+func Script(text string) string {
+	switch sc := firstScript([]rune(text)); sc {
+	case language.Hiragana, language.Katakana:
+		return language.Han.String()
+	default:
+		return sc.String()
+	}
 }
 
 // familiar reports scripts that the families of the program are made for.

@@ -14,15 +14,11 @@ import (
 // amount to read backwards. Joiners and variation selectors stay where they
 // change a letter: Persian, Sinhala and Japanese names need them.
 func Clean(s string) string {
-	plain := true
-	for i := 0; i < len(s); i++ {
-		if s[i] < 0x20 || s[i] > 0x7E {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if isASCII(s) {
 		return strings.TrimSpace(s)
+	}
+	if isTidy(s) {
+		return s
 	}
 	var out strings.Builder
 	out.Grow(len(s))
@@ -49,9 +45,38 @@ func Clean(s string) string {
 	return strings.TrimRight(out.String(), " ")
 }
 
+// isASCII reports text of printable ASCII alone.
+func isASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < 0x20 || s[i] > 0x7E {
+			return false
+		}
+	}
+	return true
+}
+
+// isTidy reports text that is clean as it stands: Latin letters, which are
+// composed, with single blanks between words. Most names are.
+func isTidy(s string) bool {
+	before := ' '
+	for _, r := range s {
+		switch {
+		case r == ' ' && before == ' ':
+			return false
+		case r >= 0x20 && r <= 0x7E, r >= 0xA0 && r <= 0x17F && r != softHyphen:
+		default:
+			return false
+		}
+		before = r
+	}
+	return before != ' '
+}
+
 // CleanLines is Clean for text whose line breaks matter.
 func CleanLines(s string) []string {
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
+	if strings.ContainsAny(s, "\r\u2028\u2029") {
+		s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
+	}
 	lines := strings.Split(s, "\n")
 	for i := range lines {
 		lines[i] = Clean(lines[i])

@@ -13,20 +13,10 @@ import (
 // which what no font has stands in Latin letters, and the scripts (ISO 15924)
 // that were missing.
 func (s *Setter) Settable(text string) (string, []string) {
-	ascii := true
-	for i := 0; i < len(text) && ascii; i++ {
-		ascii = text[i] < 0x80
-	}
-	if ascii {
+	if s.library.families[Sans].Plain(Regular, text) {
 		return text, nil
 	}
-	script := language.Common // of the letters around a sign that many scripts share
-	for _, r := range text {
-		if sc := language.LookupScript(r); strong(sc) {
-			script = sc
-			break
-		}
-	}
+	script := firstScript([]rune(text)) // of the letters around a sign that many scripts share
 	var out strings.Builder
 	var missing []string
 	for _, r := range text {

@@ -1,6 +1,7 @@
 package typeset
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -9,6 +10,7 @@ import (
 // where the Unicode rules for line breaking let it (UAX #14), and inside a word
 // where it must. A word that is broken between letters ends in a soft hyphen,
 // which [Setter.Line] draws. A text always gives a line, an empty one none.
+// Callers must not change the lines.
 func (s *Setter) Wrap(f Font, text string, limit int) []string {
 	if text == "" {
 		return nil
@@ -16,12 +18,37 @@ func (s *Setter) Wrap(f Font, text string, limit int) []string {
 	if s.Width(f, text) <= limit {
 		return []string{text}
 	}
-	w := wrapper{setter: s, font: f, limit: limit, blank: s.Width(f, " ")}
-	for _, part := range s.Parts(text) {
-		w.add(part)
+	// What a law or a client wants said stands on all their documents: lines are
+	// kept, and like those of [Setter.Line] they are copies.
+	lines, _ := s.broken.GetOwn(wrapKey{lineKey{f, text}, limit}, func() (wrapKey, brokenText, error) {
+		f.Lang = strings.Clone(f.Lang)
+		own := strings.Clone(text)
+		w := wrapper{setter: s, font: f, limit: limit, blank: s.Width(f, " ")}
+		for _, part := range s.Parts(own) {
+			w.add(part)
+		}
+		w.end()
+		return wrapKey{lineKey{f, own}, limit}, slices.Clip(w.lines), nil
+	})
+	return lines
+}
+
+// wrapKey is a text to be broken into lines of a width.
+type wrapKey struct {
+	lineKey
+	limit int
+}
+
+// brokenText is a text in lines.
+type brokenText []string
+
+// Size is the memory that kept lines take beside their text, roughly.
+func (b brokenText) Size() int {
+	total := 128
+	for _, line := range b {
+		total += 16 + 2*len(line)
 	}
-	w.end()
-	return w.lines
+	return total
 }
 
 // Parts are the pieces of a text between which a line may end, each with the

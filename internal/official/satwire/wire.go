@@ -76,6 +76,7 @@ const StampWithin = 72 * time.Hour
 // Codes of providers.
 const (
 	CodeNoAccess      = "300"
+	CodeRevoked       = "304" // the certificate of seals was revoked, restricted (CFF 17-H Bis) or has expired
 	CodeStampedBefore = "307"
 	CodeNotStamped    = "603"      // SOAP: "El CFDI no contiene un timbre previo"
 	CodeNoSAT         = "708"      // SAT is out of the provider's reach

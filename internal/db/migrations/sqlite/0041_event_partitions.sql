@@ -1,0 +1,1 @@
+-- Owner: db. A SQLite file has no partitions: events and their tries go row by row.
