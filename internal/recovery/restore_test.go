@@ -746,9 +746,10 @@ func TestAListThatComesLateIsNotBelievedEarly(t *testing.T) {
 	o := newOffice(country.ByNumber)
 	o.Habits.VisibleAfter = 300 * time.Millisecond
 	l := &listing{office: o}
-	asked := make(chan time.Time, 1000)
+	asked, looked := make(chan time.Time, 1000), make(chan struct{})
 	l.list = func(country.Day) ([]country.Entry, error) {
 		asked <- time.Now()
+		<-looked
 		return nil, nil
 	}
 	n := newNode(t, dbtest.SQLite(t), l.Setup())
@@ -760,6 +761,7 @@ func TestAListThatComesLateIsNotBelievedEarly(t *testing.T) {
 	n.Start()
 	same(t, "held", holdOf(t, n, supplier), fault.Held)
 	id := n.File(invoice(officeCode, supplier, "t1"))
+	close(looked)
 	n.Succeeds(id)
 	stop()
 	if first := (<-asked).Sub(began); first < o.Habits.VisibleAfter {
