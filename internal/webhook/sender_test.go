@@ -72,7 +72,7 @@ func TestShutdownInterruptsATryButNotADelivery(t *testing.T) {
 	s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Roots: roots(t, ca)})
 	for path, want := range map[string]webhook.Class{"/silent": webhook.ClassInterrupted, "/said-ok": ""} {
 		// Where the receiver has spoken, our deadline leaves time to hear it.
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		result := make(chan webhook.Try)
 		go func() { result <- s.Send(ctx, server.URL+path, parcel(t)) }()
 		<-reached
