@@ -58,7 +58,7 @@ func TestKilledInTheMiddleOfABatch(t *testing.T) {
 				held[r.Number]++
 			}
 			for i, id := range ids {
-				status, answer, err := s.fetch(n.base, "/v1/transactions/"+id)
+				status, answer, err := patiently(func() (int, []byte, error) { return s.fetch(n.base, "/v1/transactions/"+id) })
 				var r shown
 				if err != nil || status != http.StatusOK || json.Unmarshal(answer, &r) != nil || r.Status != "SUCCESS" {
 					t.Fatalf("%d %s %v", status, answer, err)

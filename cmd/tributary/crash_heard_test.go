@@ -72,7 +72,7 @@ func (s *stage) submitOne(body []byte) string {
 	var got struct {
 		OperationID string `json:"operation_id"`
 	}
-	status, answer, err := s.post(s.nodes[0].base, "/v1/transactions", body)
+	status, answer, err := patiently(func() (int, []byte, error) { return s.post(s.nodes[0].base, "/v1/transactions", body) })
 	if err != nil || status != http.StatusAccepted || json.Unmarshal(answer, &got) != nil {
 		s.t.Fatalf("submitted: %d %s %v", status, answer, err)
 	}
@@ -82,7 +82,7 @@ func (s *stage) submitOne(body []byte) string {
 // heardOnce sees one effect of everything that was said about an operation.
 func (s *stage) heardOnce(code, id string, messages int) {
 	s.t.Helper()
-	status, answer, err := s.fetch(s.nodes[0].base, "/v1/transactions/"+id)
+	status, answer, err := patiently(func() (int, []byte, error) { return s.fetch(s.nodes[0].base, "/v1/transactions/"+id) })
 	var r shown
 	if err != nil || status != http.StatusOK || json.Unmarshal(answer, &r) != nil {
 		s.t.Fatalf("%d %s %v", status, answer, err)

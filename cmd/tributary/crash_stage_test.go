@@ -159,6 +159,17 @@ func (s *stage) fetch(base, path string) (status int, answer []byte, err error) 
 	return s.read(req)
 }
 
+// patiently asks again where a busy service says 503, as its documentation tells clients to.
+func patiently(ask func() (int, []byte, error)) (status int, answer []byte, err error) {
+	for range 20 {
+		if status, answer, err = ask(); err != nil || status != http.StatusServiceUnavailable {
+			break
+		}
+		pause(250 * time.Millisecond)
+	}
+	return status, answer, err
+}
+
 func (s *stage) read(req *http.Request) (int, []byte, error) {
 	answer, err := s.client.Do(req)
 	if err != nil {
@@ -199,7 +210,7 @@ func (s *stage) onboard(c crashCountry) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	status, answer, err := s.post(s.nodes[0].base, "/onboarding/v2/companies", text)
+	status, answer, err := patiently(func() (int, []byte, error) { return s.post(s.nodes[0].base, "/onboarding/v2/companies", text) })
 	if err != nil || status != http.StatusAccepted {
 		s.t.Fatalf("onboard in %s: %d %s %v", c.Code, status, answer, err)
 	}

@@ -61,7 +61,9 @@ func TestPrivateNetworksOpenToOneClient(t *testing.T) {
 	land := crashCountryOf(t, "XX")
 	supplier := s.onboard(land)
 	sell := func(id string) string {
-		status, answer, err := s.post(node.base, "/v1/transactions", land.body(id, strings.ToUpper(id), supplier, time.Now()))
+		status, answer, err := patiently(func() (int, []byte, error) {
+			return s.post(node.base, "/v1/transactions", land.body(id, strings.ToUpper(id), supplier, time.Now()))
+		})
 		var said struct {
 			OperationID string `json:"operation_id"`
 		}

@@ -236,8 +236,11 @@ func (s *service) settled() (result struct {
 
 func (s *service) json(method, path, body string, into any) int {
 	s.o.t.Helper()
-	status, text := s.ask(method, s.url+path, body, "Authorization", "Bearer "+s.key, "Content-Type", "application/json")
-	if err := json.Unmarshal([]byte(text), into); err != nil {
+	status, text, _ := patiently(func() (int, []byte, error) {
+		status, text := s.ask(method, s.url+path, body, "Authorization", "Bearer "+s.key, "Content-Type", "application/json")
+		return status, []byte(text), nil
+	})
+	if err := json.Unmarshal(text, into); err != nil {
 		s.o.t.Fatalf("%s %s: %d %v\n%s", method, path, status, err, text)
 	}
 	return status

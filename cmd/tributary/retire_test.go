@@ -35,7 +35,10 @@ func TestAMasterKeyIsRetiredUnderLoad(t *testing.T) {
 				return
 			default:
 				id := fmt.Sprint("retire-", n)
-				if status, answer, err := s.post(url, "/v1/transactions", land.body(id, id, supplier.ID, time.Now())); err != nil || status != http.StatusAccepted {
+				status, answer, err := patiently(func() (int, []byte, error) {
+					return s.post(url, "/v1/transactions", land.body(id, id, supplier.ID, time.Now()))
+				})
+				if err != nil || status != http.StatusAccepted {
 					t.Errorf("%s: %d %s %v", id, status, answer, err)
 				}
 				sent.Add(1)

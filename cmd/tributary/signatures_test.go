@@ -73,7 +73,10 @@ func TestARunningProgramSignsAsTheClientIsConfigured(t *testing.T) {
 		s.eventually(what, func() bool {
 			n++
 			id := fmt.Sprintf("signed-%d", n)
-			if status, answer, err := s.post(node.base, "/v1/transactions", land.body(id, id, supplier, time.Now())); err != nil || status != http.StatusAccepted {
+			status, answer, err := patiently(func() (int, []byte, error) {
+				return s.post(node.base, "/v1/transactions", land.body(id, id, supplier, time.Now()))
+			})
+			if err != nil || status != http.StatusAccepted {
 				t.Fatalf("%d %s %v", status, answer, err)
 			}
 			select {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
@@ -66,7 +67,17 @@ const (
 	pgReadSlack    = 2 * time.Second  // the server ends a statement by itself; past this it is silent
 )
 
+// openPostgres gives a server that was too slow to answer a second chance: a
+// command or a start would fail for a moment in which a machine was busy.
 func openPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
+	e, err := tryPostgres(ctx, d, c)
+	if err != nil && ctx.Err() == nil && (pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded)) {
+		e, err = tryPostgres(ctx, d, c)
+	}
+	return e, err
+}
+
+func tryPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
 	url := c.URL
 	cfg, err := parsePostgres(url)
 	if err != nil {

@@ -267,3 +267,16 @@ func TestDangerousSettingsAreFound(t *testing.T) {
 		t.Errorf("SQLite has dangers: %v %v", list, err)
 	}
 }
+
+// A server that is too slow for a moment does not end a command or a start.
+func TestASlowServerIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(dbtest.MigratedURL(t))
+	must(t, err)
+	p := dbtest.StartProxy(t, u.Host)
+	u.Host = p.Addr()
+	p.Deaf.Store(1)
+	d, err := db.Open(t.Context(), db.Config{URL: u.String(), Guest: true})
+	must(t, err)
+	must(t, d.Close())
+}

@@ -19,7 +19,8 @@ type Proxy struct {
 	// length of the message they are the client's, past it the server's. -1: all.
 	Cut   atomic.Int64
 	Fired atomic.Int64
-	Mute  atomic.Bool // the server's answers do not arrive
+	Mute  atomic.Bool  // the server's answers do not arrive
+	Deaf  atomic.Int64 // so many of the next connections are taken and never carried on
 	wg    sync.WaitGroup
 
 	mu    sync.Mutex
@@ -53,6 +54,10 @@ func StartProxy(t testing.TB, server string) *Proxy {
 
 func (p *Proxy) carry(client net.Conn) {
 	defer client.Close()
+	if p.Deaf.Add(-1) >= 0 {
+		_, _ = io.Copy(io.Discard, client) // until he gives up
+		return
+	}
 	server, err := net.Dial("tcp", p.server)
 	if err != nil {
 		return
