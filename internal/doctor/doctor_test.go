@@ -74,11 +74,14 @@ func TestExaminationChangesNothingAndNamesTheVerdicts(t *testing.T) {
 		if strings.HasPrefix(url, "postgres") {
 			engine = "postgres"
 		}
-		for check, want := range map[string]doctor.Verdict{"schema": doctor.OK, "writes": doctor.OK} {
-			for _, f := range examine(t, doctor.Options{Config: cfg}, check, engine) {
-				if f.Verdict != want {
-					t.Errorf("%+v, want %s", f, want)
-				}
+		for _, f := range examine(t, doctor.Options{Config: cfg}, "schema", engine) {
+			if f.Verdict != doctor.OK {
+				t.Errorf("%+v", f)
+			}
+		}
+		for _, f := range examine(t, doctor.Options{Config: cfg}, "writes", engine) {
+			if f.Verdict == doctor.Fail { // how fast it is depends on the machine
+				t.Errorf("%+v", f)
 			}
 		}
 		var probes int
