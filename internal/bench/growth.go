@@ -25,6 +25,9 @@ func (r *run) growth(ctx context.Context) (err error) {
 	if err := r.visit(ctx, stored, apiOnly, func(s *subject) error { return r.fill(ctx, s, r.cfg.Stored) }); err != nil {
 		return err
 	}
+	if err := atRest(ctx, stored.database); err != nil {
+		return fmt.Errorf("bring the store to rest: %w", err)
+	}
 	settle := func(s *subject) (outcome, error) { return r.settle(ctx, s, r.scale(journeyCount/2)) }
 	if err := r.oldAndEmpty(ctx, "settled", places{stored, empty}, nil, settle); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // ownDatabase makes a database for one phase on the server, or beside the file,
@@ -43,6 +44,27 @@ func ownDatabase(ctx context.Context, address, phase string) (own string, drop f
 	}
 	u.Path = "/" + name
 	return u.String(), func() error { return command("DROP DATABASE " + name + " WITH (FORCE)") }, nil
+}
+
+// atRest lets a server do at once what loading left it to do: a million rows that
+// came over years are vacuumed and on disk, and nobody pays for them today.
+func atRest(ctx context.Context, database string) (err error) {
+	if !strings.HasPrefix(database, "postgres") {
+		return nil
+	}
+	conn, err := pgx.Connect(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	if _, err := conn.Exec(ctx, "VACUUM (ANALYZE)"); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CHECKPOINT")
+	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "42501" {
+		return nil // a role that may not: it comes by itself
+	}
+	return err
 }
 
 func removeSQLite(path string) (err error) {

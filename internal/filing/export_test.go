@@ -95,6 +95,11 @@ type Statement struct {
 	Args []any
 }
 
+// VisitStatement is that by which a visit takes operations.
+func VisitStatement(d *db.DB, ids []string) Statement {
+	return Statement{countVisitSQL(d), []any{db.Micros(d.Now()), db.Strings(ids)}}
+}
+
 // CallStatements are those that look for calls: about an operation, sent since, and of a lane, made before.
 func (s *Service) CallStatements(operation, lane string, since, before time.Time) map[string]Statement {
 	stored := IDAt(before.Add(recordedWithin))

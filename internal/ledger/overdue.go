@@ -48,11 +48,13 @@ func Open(r db.Reader) (n int, oldest time.Time, err error) {
 	return n, oldest, err
 }
 
-// Unsettled tells whether operations are on their way, without counting them.
+// Unsettled tells whether operations are on their way, without counting them. The
+// latest is asked for: before the earliest PostgreSQL's index still has everything
+// that was due until its next vacuum.
 func (s *Ledger) Unsettled(ctx context.Context) (bool, error) {
-	var first *int64
+	var last *int64
 	err := s.db.ReadEach(ctx, func(r db.Reader) error {
-		return r.Row("SELECT min(due_at) FROM operations WHERE due_at IS NOT NULL").Scan(&first)
+		return r.Row("SELECT max(due_at) FROM operations WHERE due_at IS NOT NULL").Scan(&last)
 	})
-	return first != nil, err
+	return last != nil, err
 }

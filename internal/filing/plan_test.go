@@ -1,0 +1,31 @@
+package filing_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
+)
+
+// In a store where nearly everything is settled a visit still finds its
+// operations by their ids, and does not read whatever else is due.
+func TestAVisitFindsItsOperationsByTheirIDs(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		n := newNode(t, d, newAuthorities(t).Setup())
+		supplier := n.Supplier(byNumber, "s1")
+		must(t, n.LoadSettled(t.Context(), caller(client), 3000, func(i int) []byte { return invoice(byNumber, supplier, fmt.Sprint("old", i)).Body(t) }))
+		execSQL(t, d, "ANALYZE operations")
+		var ids []string
+		for i := range 100 {
+			ids = append(ids, n.File(invoice(byNumber, supplier, fmt.Sprint("new", i))))
+		}
+		plan := planOf(t, d, filing.VisitStatement(d, ids))
+		index := map[string]string{"postgres": "operations_pkey", "sqlite": "sqlite_autoindex_operations_1"}[d.Engine()]
+		if !strings.Contains(plan, index) {
+			t.Errorf("the plan does not use %s:\n%s", index, plan)
+		}
+	})
+}
