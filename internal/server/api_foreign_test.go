@@ -114,9 +114,10 @@ func TestHardCase24ForeignIdsAreLikeUnknownOnes(t *testing.T) {
 
 // intrusion makes calls with ids of others.
 type intrusion struct {
-	p     *program
-	ids   map[string]string
-	pairs int
+	p       *program
+	ids     map[string]string
+	pairs   int
+	clients int
 }
 
 // everywhere puts ids into every place of an operation.
@@ -150,17 +151,17 @@ func (a *intrusion) everywhere(t *testing.T, method, path string, op object) {
 // whatIsNew is what differs between any two calls: ids and times.
 var whatIsNew = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|20\d\d-\d\d-\d\dT[0-9:.]+Z`)
 
-// compare asks in one place with ids of another client and with those of nobody.
-// Who asks is new each time: what is made of such ids becomes their own.
-func (a *intrusion) compare(t *testing.T, want, method, where string, make func(id string) (path string, body any)) {
+// newcomer asks in one place as a client of his own: what is made of such ids becomes their own.
+func (a *intrusion) newcomer(t *testing.T, want, method string, make func(id string) (path string, body any)) (ask func(id string) string) {
 	t.Helper()
-	key, err := a.p.newClient(fmt.Sprintf("intruder-%d", a.pairs), account.Rate{})
+	a.clients++
+	key, err := a.p.newClient(fmt.Sprintf("intruder-%d", a.clients), account.Rate{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.p.inbox.trust(key)
 	intruder := a.p.as(key)
-	ask := func(id string) string {
+	ask = func(id string) string {
 		path, body := make(id)
 		got := intruder.do(t, method, path, body)
 		for _, volatile := range []string{"X-Request-Id", "Date", "Content-Length", "Location"} { // the length is of a body that repeats the id
@@ -171,8 +172,20 @@ func (a *intrusion) compare(t *testing.T, want, method, where string, make func(
 	if want == "" {
 		ask(unknown("0123456789abcdef")) // the first may be the one that makes something
 	}
+	return ask
+}
+
+// compare asks in one place with ids of another client and with those of nobody.
+func (a *intrusion) compare(t *testing.T, want, method, where string, make func(id string) (path string, body any)) {
+	t.Helper()
+	ask := a.newcomer(t, want, method, make)
 	for kind, id := range a.ids {
 		foreign, nobodys := ask(id), ask(unknown(id))
+		// What the first calls made may be settled between the two, and a sale that is settled is answered differently: whoever differs for that differs once.
+		for again := 0; foreign != nobodys && again < 4; again++ {
+			ask = a.newcomer(t, want, method, make)
+			foreign, nobodys = ask(id), ask(unknown(id))
+		}
 		a.pairs++
 		if kind == "cursor" && strings.HasSuffix(where, "?cursor") { // a place in a list, and no secret: what it shows is the asker's own
 			if strings.HasPrefix(foreign, "200 ") && !strings.Contains(foreign, `"data":[]`) {
