@@ -461,6 +461,10 @@ func (l *loader) global(words []string) {
 }
 
 func (l *loader) key(words []string) {
+	if words[0] == "" {
+		l.fail("a key says of which sort it is")
+		return
+	}
 	k := key{sort: words[0][0], name: unescape(words[1])}
 	k.name, k.refers, _ = strings.Cut(k.name, ">")
 	k.selector = l.paths(words[2])
