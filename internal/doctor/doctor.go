@@ -229,7 +229,6 @@ const (
 	commitProbes  = 5
 )
 
-// checkWrites judges by the median: a single commit may meet a checkpoint or a stall of the host.
 func (d *doctor) checkWrites(ctx context.Context) {
 	var took []time.Duration
 	for range commitProbes {
@@ -240,6 +239,11 @@ func (d *doctor) checkWrites(ctx context.Context) {
 		}
 		took = append(took, time.Since(began))
 	}
+	d.sayCommits(d.db.Engine(), took)
+}
+
+// sayCommits judges by the median: a single commit may meet a checkpoint or a stall of the host.
+func (d *doctor) sayCommits(engine string, took []time.Duration) {
 	slices.Sort(took)
 	median, worst := took[len(took)/2], took[len(took)-1]
 	verdict, fix := OK, ""
@@ -249,7 +253,7 @@ func (d *doctor) checkWrites(ctx context.Context) {
 	if median > commitTooSlow {
 		verdict = Fail
 	}
-	d.say(verdict, about{check: "writes", subject: d.db.Engine(), fix: fix}, "a commit takes %s, up to %s", median.Round(100*time.Microsecond), worst.Round(100*time.Microsecond))
+	d.say(verdict, about{check: "writes", subject: engine, fix: fix}, "a commit takes %s, up to %s", median.Round(100*time.Microsecond), worst.Round(100*time.Microsecond))
 }
 
 // checkDurability looks for settings of the server under which what was

@@ -10,9 +10,15 @@ const (
 	SkewBroken   = skewBroken
 	EndDoubtful  = endDoubtful
 	EndBroken    = endBroken
+	CommitSlow   = commitSlow
+	CommitBroken = commitTooSlow
 )
 
-// OfDisk, OfClock and OfEnd are the verdicts on one figure.
+// OfCommits, OfDisk, OfClock and OfEnd are the verdicts on figures.
+func OfCommits(took ...time.Duration) Verdict {
+	return (&doctor{}).verdictOf(func(d *doctor) { d.sayCommits("x", took) })
+}
+
 func OfDisk(free uint64) Verdict {
 	return (&doctor{}).verdictOf(func(d *doctor) { d.sayDisk("/", free) })
 }

@@ -747,6 +747,7 @@ func TestAListThatComesLateIsNotBelievedEarly(t *testing.T) {
 	o.Habits.VisibleAfter = 300 * time.Millisecond
 	l := &listing{office: o}
 	asked, looked := make(chan time.Time, 1000), make(chan struct{})
+	look := sync.OnceFunc(func() { close(looked) })
 	l.list = func(country.Day) ([]country.Entry, error) {
 		asked <- time.Now()
 		<-looked
@@ -758,10 +759,11 @@ func TestAListThatComesLateIsNotBelievedEarly(t *testing.T) {
 	began := time.Now()
 	must(t, n.Begin(t.Context(), country.Day{}))
 	stop := complete(n)
+	t.Cleanup(look) // before the end of complete waits for the list
 	n.Start()
 	same(t, "held", holdOf(t, n, supplier), fault.Held)
 	id := n.File(invoice(officeCode, supplier, "t1"))
-	close(looked)
+	look()
 	n.Succeeds(id)
 	stop()
 	if first := (<-asked).Sub(began); first < o.Habits.VisibleAfter {
