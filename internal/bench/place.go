@@ -29,16 +29,7 @@ func ownDatabase(ctx context.Context, address, phase string) (own string, drop f
 		return "", nil, fmt.Errorf("--database: %w", err)
 	}
 	name := fmt.Sprintf("tributary_bench_%s_%x", strings.ReplaceAll(phase, "-", "_"), time.Now().UnixNano())
-	command := func(text string) error {
-		ctx := context.WithoutCancel(ctx)
-		conn, err := pgx.Connect(ctx, address)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = conn.Close(ctx) }() // one command
-		_, err = conn.Exec(ctx, text)
-		return err
-	}
+	command := func(text string) error { return command(context.WithoutCancel(ctx), address, text) }
 	if err := command("CREATE DATABASE " + name); err != nil {
 		return "", nil, fmt.Errorf("make a database for the benchmark: %w", err)
 	}
@@ -46,21 +37,27 @@ func ownDatabase(ctx context.Context, address, phase string) (own string, drop f
 	return u.String(), func() error { return command("DROP DATABASE " + name + " WITH (FORCE)") }, nil
 }
 
-// atRest lets a server do at once what loading left it to do: a million rows that
-// came over years are vacuumed and on disk, and nobody pays for them today.
-func atRest(ctx context.Context, database string) (err error) {
-	if !strings.HasPrefix(database, "postgres") {
-		return nil
-	}
-	conn, err := pgx.Connect(ctx, database)
+// command says one thing to a server.
+func command(ctx context.Context, address, text string) error {
+	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	if _, err := conn.Exec(ctx, "VACUUM (ANALYZE)"); err != nil {
+	defer func() { _ = conn.Close(ctx) }() // one command
+	_, err = conn.Exec(ctx, text)
+	return err
+}
+
+// atRest lets a server do at once what loading left it to do: a million rows that
+// came over years are vacuumed and on disk, and nobody pays for them today.
+func atRest(ctx context.Context, database string) error {
+	if !strings.HasPrefix(database, "postgres") {
+		return nil
+	}
+	if err := command(ctx, database, "VACUUM (ANALYZE)"); err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, "CHECKPOINT")
+	err := command(ctx, database, "CHECKPOINT")
 	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && refused.Code == "42501" {
 		return nil // a role that may not: it comes by itself
 	}
