@@ -61,6 +61,7 @@ race: setup ## everything under the race detector
 pages: setup ## every page of console and documentation, in light and dark, wide and narrow, read by axe
 	TRIBUTARY_PAGES=all $(TEST) -count=1 -run Browser\|OperatorsDay ./internal/console
 
+long: export TRIBUTARY_LONG = 1
 long: simulate crash soak fuzz race pages ## what is long by nature: 10,000 seeds, 200 kills per engine, ten minutes of half load, fuzzing led by coverage, all under the race detector, all pages
 
 bench: setup ## the benchmarks of the packages, one run each

@@ -2,7 +2,8 @@
 // server over real HTTP, with the load generator on the same cores.
 //
 // It owns the generator, the yardsticks and the report. Law: every figure is
-// taken in the same run as the yardstick it is compared with.
+// taken in the same run as the yardstick it is compared with, and two versions
+// are compared by runs of both in turns.
 package bench
 
 import (
@@ -29,6 +30,8 @@ type Config struct {
 	Plot     string
 	Quick    bool   // a fraction of the load, to see that everything works
 	Nodes    int    // 0: one process; else so many of Program against one PostgreSQL, and nothing else is measured
+	Pair     string // not empty: Program and this binary in turns, by Rounds runs of each
+	Rounds   int
 	Program  string // the program's own binary
 	Out, Err io.Writer
 }
@@ -71,6 +74,9 @@ type run struct {
 
 // Run measures and prints.
 func Run(ctx context.Context, cfg Config) (err error) {
+	if cfg.Pair != "" {
+		return newPair(cfg).run(ctx)
+	}
 	dir, err := os.MkdirTemp("", "tributary-bench-")
 	if err != nil {
 		return err
