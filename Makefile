@@ -1,33 +1,16 @@
-# make test is what CI runs; everything it needs is installed by scripts/setup.
-SHELL := /bin/bash
+# make test is what every change must pass; scripts/setup installs what it needs.
 export CGO_ENABLED ?= 0
-# As releases are built: the tests that build one, and a clone in another folder, find every package compiled.
-export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
-SCHEMAS ?= $(abspath ../shared/schemas)
+# Property tests draw the same in every run; make long lets them draw freely.
+export RAPID_SEED ?= 1
 GO ?= go
-# Packages in which goroutines meet are tested with the race detector. It makes everything else several times as slow
-# and finds nothing there: plain functions, and tests that start the program itself. Of these, those that load the
-# running program, and the store of documents and their making side by side, are repeated under it.
-PLAIN := ^tributary(/docs/.*|/packaging/.*|/scripts/.*|/cmd/.*|/internal/(bench|console|doctor|site|strictjson|web|country/.*|(document|official|transaction|xmltree)(/.*)?))?$$
-# SQLite is C translated to Go and keeps its memory outside Go's heap, where the race detector does not look:
-# instrumented it made tests four times as slow. Its Go driver and everything of ours is instrumented.
-RACE := -race $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
-# Plain functions of others, on what one caller hands them: ciphers, hashes, images, fonts, compression, Markdown, tax tables.
-# make race looks into them, make test does not.
-CALM := compress/... crypto/internal/fips140/... image/... math/big regexp/... golang.org/x/crypto/... golang.org/x/image/... \
-	golang.org/x/net/html/... golang.org/x/text/... software.sslmate.com/... rsc.io/qr/... $(addprefix github.com/,go-text/... \
-	invopop/gobl/... klauspost/compress/... santhosh-tekuri/... yuin/goldmark/...)
-# Thousands of bodies one after the other, bodies as large as they may be, and what a delivery holds in memory: without the race detector, which
-# makes them slow or large, and more of them for it.
-BODIES := ^Test(HostileText|HostileBodies|MutatedBodies|BodiesAreAccepted|LargeBodiesThatHang|BatchesAreBoundedByBytes|APageIsBoundedByBytes|NoReceiverMakesADelivery)
-# Who reads what strangers send and needs no database: make test fuzzes these. Of the other targets it runs the corpora; linking each
-# of their packages once more would take two minutes of processor time. make fuzz mutates all.
-READERS := ^(docs/webhooks|internal/(client|country|document|guard|official|secret|strictjson|transaction|web|xmltree))(/| )
-TEST := TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_TEST_OIDC=required TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} $(GO) test -tags=killpoints -vet=off -timeout 60m
-# The race detector keeps a program that ends for a second, in case that another thread is about to report: a moment will do.
-TEST_RACE := GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) $(RACE) $(foreach p,$(CALM),-gcflags=$(p)=-race=false)
+# Every run is a real one, with the places at which tests kill the program; scripts/check has vetted it.
+FLAGS := -count=1 -tags=killpoints -vet=off -parallel=8 -timeout=30m
+# One private PostgreSQL for all packages of a run.
+GOTEST := $(GO) run ./scripts/withpostgres $(GO) test
+# Where goroutines meet most; make race looks everywhere.
+RACED := ./internal/db ./internal/filing ./internal/webhook ./internal/onboarding ./internal/turnstile
 
-.PHONY: help run test test-plain test-race long check bench bodies conformance crash ha hostile nodes pages race soak simulate fuzz release setup
+.PHONY: help run setup test check long race conformance bench crash simulate soak fuzz hostile ha release
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,67 +18,52 @@ help: ## this list
 run: ## run the demo
 	$(GO) run ./cmd/tributary demo
 
-setup: ## install what the tests need (PostgreSQL server binaries and small tools, from the distribution)
+setup: ## install what the tests need (PostgreSQL server binaries, Chromium and small tools, from the distribution)
 	@scripts/setup
+
+test: setup check ## everything, on SQLite and PostgreSQL; a small part of it under the race detector
+	$(GOTEST) $(FLAGS) ./...
+	CGO_ENABLED=1 $(GOTEST) $(FLAGS) -race -short $(RACED)
 
 check: ## formatting, vet, staticcheck, unchecked errors
 	@scripts/check
 
-# Side by side: where tests of one half wait (for a server to start, a lease to end, a browser), the other half has the processors.
-test: setup ## everything, on SQLite and PostgreSQL; short forms of what make long does
-	@$(MAKE) --no-print-directory -j2 test-plain test-race
-
-test-plain: check
-	$(TEST) -parallel 4 $$($(GO) list ./... | grep -E '$(PLAIN)')
-	TRIBUTARY_SIM_SEEDS=200 TRIBUTARY_HANDLED_BODIES=100000 $(TEST) -count=1 -run '^TestSimulation$$|$(BODIES)' ./internal/db ./internal/onboarding ./internal/filing ./internal/ledger ./internal/server ./internal/webhook
-	GOFLAGS='$(GOFLAGS) -tags=killpoints' scripts/fuzz quick '$(READERS)'
-
-test-race:
-	$(TEST_RACE) -skip '$(BODIES)' $$($(GO) list ./... | grep -vE '$(PLAIN)')
-	$(TEST_RACE) -run 'Keep|Attach|Sweep|Swept|Pack|AtOnce' ./internal/document
-	$(TEST_RACE) -run '^(TestSoak|TestARunningProgramSignsAsTheClientIsConfigured)$$' ./cmd/tributary
+long: export TRIBUTARY_LONG = 1
+long: export RAPID_SEED = 0
+long: setup race fuzz ## what is long by nature: 200 kills, 10,000 seeds, soak, overload, releases, every setting, all pages; all under the race detector; fuzzing
+	$(GOTEST) $(FLAGS) -timeout=8h ./...
 
 race: setup ## everything under the race detector
-	CGO_ENABLED=1 $(TEST) $(RACE) -timeout 4h ./...
+	CGO_ENABLED=1 $(GOTEST) $(FLAGS) -timeout=8h -race ./...
 
-pages: setup ## every page of console and documentation, in light and dark, wide and narrow, read by axe
-	TRIBUTARY_PAGES=all $(TEST) -count=1 -run Browser\|OperatorsDay ./internal/console
-
-long: export TRIBUTARY_LONG = 1
-long: simulate crash soak fuzz race pages ## what is long by nature: 10,000 seeds, 200 kills per engine, ten minutes of half load, fuzzing led by coverage, all under the race detector, all pages
+conformance: ## judged from outside: official rules on 1,000 documents, and programs of npm (axe, KSeF clients, an OpenID provider, an S3 server)
+	@scripts/setup conformance
+	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) ./internal/authority/ksef ./internal/console ./internal/country/en16931 ./internal/document
+	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|ObjectStore' ./cmd/tributary ./internal/server
 
 bench: setup ## the benchmarks of the packages, one run each
-	TRIBUTARY_TEST_POSTGRES=required $(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup
-
-conformance: setup ## documents against official schemas and tools
-	TRIBUTARY_CONFORMANCE=1000 TRIBUTARY_SCHEMAS=$${TRIBUTARY_SCHEMAS:-$(SCHEMAS)} $(GO) test -count=1 ./internal/xmltree/... ./internal/official/... ./internal/country/...
-
-hostile: ## ten tenants who take what they can get, 512 MiB (HOSTILE=1m)
-	TRIBUTARY_HOSTILE=$${HOSTILE:-1m} $(GO) test -count=1 -timeout 1h -run TestTenHostileTenants -v ./cmd/tributary
-
-bodies: ## mutated bodies through the API's handler; make test sends 100,000 (BODIES=1000000)
-	TRIBUTARY_HANDLED_BODIES=$${BODIES:-1000000} $(GO) test -count=1 -timeout 4h -run '^TestMutatedBodiesAreJudgedInProcess$$' -v ./internal/server
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup
 
 crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= ENGINE= CRASH_LOG=)
-	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$(SEED) TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(abspath $(CRASH_LOG)) \
-		$(GO) test -count=1 -tags killpoints -timeout 4h -run '^TestCrashRun$$/^$(ENGINE)' -v ./cmd/tributary
-
-nodes: setup ## two nodes on one PostgreSQL settle 1.8 times what one does; for a quiet machine
-	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_NODES=1 $(GO) test -count=1 -timeout 1h -run TestASecondNodeDoublesWhatIsUnderWay -v ./cmd/tributary
-
-ha: setup ## three PostgreSQL servers under Patroni lose their leader, two nodes go on (HA_KILLS=20 HA_SWITCHOVERS=5 HA_FREEZES=5)
-	@scripts/setup ha
-	TRIBUTARY_TEST_POSTGRES=required TRIBUTARY_HA=1 TRIBUTARY_ETCD=$(abspath .cache/etcd/usr/bin/etcd) TRIBUTARY_HA_KILLS=$(HA_KILLS) TRIBUTARY_HA_SWITCHOVERS=$(HA_SWITCHOVERS) TRIBUTARY_HA_FREEZES=$(HA_FREEZES) \
-		TRIBUTARY_CRASH_SEED=$(SEED) $(GO) test -count=1 -tags killpoints -timeout 2h -run '^TestHighAvailability$$' -v ./cmd/tributary
-
-soak: setup ## half load for ten minutes: memory, goroutines and files must stay flat (SOAK=10m)
-	TRIBUTARY_SOAK=$${SOAK:-10m} $(GO) test -count=1 -timeout 4h -run TestSoak -v ./cmd/tributary
+	TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$${SEED:-$$(date +%s)} TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(abspath $(CRASH_LOG)) \
+		$(GOTEST) $(FLAGS) -timeout=4h -run '^TestCrashRun$$/^$(ENGINE)' -v ./cmd/tributary
 
 simulate: setup ## state machines under seeded faults in virtual time (SEEDS=10000)
-	TRIBUTARY_SIM_SEEDS=$${SEEDS:-10000} $(GO) test -count=1 -timeout 4h -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
+	TRIBUTARY_SIM_SEEDS=$${SEEDS:-10000} $(GOTEST) $(FLAGS) -timeout=4h -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
+
+soak: setup ## half load for ten minutes: memory, goroutines and files must stay flat (SOAK=10m)
+	TRIBUTARY_SOAK=$${SOAK:-10m} $(GOTEST) $(FLAGS) -timeout=4h -run '^TestSoak$$' -v ./cmd/tributary
 
 fuzz: ## every fuzz target for a while, led by coverage (TIME=30s TARGETS=country/pl)
 	@scripts/fuzz $${TIME:-30s} $(TARGETS)
+
+hostile: ## ten tenants who take what they can get, 512 MiB (HOSTILE=1m)
+	TRIBUTARY_HOSTILE=$${HOSTILE:-1m} $(GO) test $(FLAGS) -timeout=1h -run '^TestTenHostileTenants$$' -v ./cmd/tributary
+
+ha: setup ## three PostgreSQL servers under Patroni lose their leader, two nodes go on (HA_KILLS=20 HA_SWITCHOVERS=5 HA_FREEZES=5 SEED=)
+	@scripts/setup ha
+	TRIBUTARY_HA=1 TRIBUTARY_ETCD=$(abspath .cache/etcd/usr/bin/etcd) TRIBUTARY_HA_KILLS=$(HA_KILLS) TRIBUTARY_HA_SWITCHOVERS=$(HA_SWITCHOVERS) TRIBUTARY_HA_FREEZES=$(HA_FREEZES) \
+		TRIBUTARY_CRASH_SEED=$${SEED:-$$(date +%s)} $(GO) test $(FLAGS) -timeout=2h -run '^TestHighAvailability$$' -v ./cmd/tributary
 
 release: ## static binaries into bin/ (RELEASE_KEY=FILE signs, RELEASE_TWICE=1 builds twice and compares)
 	@scripts/release

@@ -19,8 +19,8 @@ import (
 // packages that stand to its left. A new package must be put on it. Packages
 // on one step do not import each other.
 var staircase = [][]string{
-	{"fault", "freeport", "killpoint", "web", "minisign"},
-	{"turnstile"},
+	{"fault", "freeport", "needs", "killpoint", "web", "minisign"},
+	{"turnstile", "mutate"},
 	{"secret"},
 	{"guard"},
 	{"guard/guardtest"},

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt takes a backup while
@@ -46,11 +47,8 @@ func TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt(t *testing.T) {
 		lookUp(t, demoArgs(t, restored), lost)
 	})
 	t.Run("postgres", func(t *testing.T) {
-		for _, tool := range []string{"pg_dump", "pg_restore"} {
-			if _, err := exec.LookPath(tool); err != nil {
-				t.Skipf("%s is not installed", tool)
-			}
-		}
+		needs.Tool(t, "pg_dump", "postgresql-client")
+		needs.Tool(t, "pg_restore", "postgresql-client")
 		from := dbtest.PostgresURL(t)
 		dir := t.TempDir()
 		dump := filepath.Join(t.TempDir(), "tributary.dump")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 )
 
 // The values of flags become a configuration, or a fault that names the flag.
@@ -15,6 +16,7 @@ func FuzzFlags(f *testing.F) {
 	f.Add("10.1.0.0/16", "2026-03-01", true, "ES.live", "https://authority.example")
 	f.Add("10.1.0.0", "2026-02-30", true, "es", "")
 	f.Add("::ffff:10.0.0.0/104", "", false, "ES.", "x")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, network, since string, restored bool, authority, address string) {
 		flags := &commonFlags{WebhookAllow: []string{network}, Restored: restored, RestoredSince: since}
 		cfg, err := flags.config(&command{log: slog.New(slog.DiscardHandler)})

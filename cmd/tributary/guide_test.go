@@ -18,6 +18,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -162,11 +163,8 @@ func testedBlocks(t *testing.T, page string) (blocks []block) {
 // terminals with the service and the receiver, a third for each page.
 func TestTheGuidesLinesWork(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"sh", "curl", "sed", "openssl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("the guide's lines need %s, which is not installed", tool)
-		}
-	}
+	needs.Tool(t, "curl", "curl")
+	needs.Tool(t, "openssl", "openssl")
 	var setup string
 	var terminals = map[string]string{}
 	for _, b := range testedBlocks(t, filepath.Join(guideFolder, "first-integration.md")) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // TestTheREADMEsProductionWorks runs the lines for production as they are
@@ -20,11 +21,7 @@ import (
 // served and checked, a sale is filed, the operator signs in, a live client is
 // made.
 func TestTheREADMEsProductionWorks(t *testing.T) {
-	for _, tool := range []string{"sh", "curl", "sed"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("the README's lines need %s, which is not installed", tool)
-		}
-	}
+	needs.Tool(t, "curl", "curl")
 	blocks := productionBlocks(t)
 	dbtest.EachURL(t, func(t *testing.T, database string) {
 		place := newCheckout(t)

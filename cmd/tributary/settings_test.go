@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"tributary/internal/mutate"
 
 	"github.com/alecthomas/kong"
 )
@@ -331,6 +332,7 @@ func FuzzConfigurationFile(f *testing.F) {
 	f.Add([]byte(`{"listen":"127.0.0.1:1","webhook-allow":["10.0.0.0/8"],"authority":{"ES.live":"https://x"},"trust-proxy":true,"role":null}`))
 	f.Add([]byte(`{"a":{"b":[1,2,{"c":null}]}}`))
 	f.Add([]byte(``))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		values, err := decodeConfig(text)
 		if (err == nil) != (values != nil) {

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tributary/internal/needs"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
@@ -44,18 +44,7 @@ type identityProvider struct {
 
 func newIdentityProvider(t *testing.T, redirect string) *identityProvider {
 	t.Helper()
-	folder, err := filepath.Abs("../../.cache/oidc-provider")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = os.Stat(filepath.Join(folder, "installed"))
-	_, missing := exec.LookPath("node")
-	if err := errors.Join(err, missing); err != nil {
-		if os.Getenv("TRIBUTARY_TEST_OIDC") == "required" || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) {
-			t.Fatalf("no identity provider: run scripts/setup (%v)", err)
-		}
-		t.Skipf("no identity provider: run scripts/setup (%v)", err)
-	}
+	folder := needs.Npm(t, "oidc-provider")
 	_, port, err := net.SplitHostPort(freeAddress(t))
 	if err != nil {
 		t.Fatal(err)
@@ -107,10 +96,7 @@ type page struct {
 
 func openPage(t *testing.T, proxy string) *page {
 	t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatal("Chromium is missing: run scripts/setup")
-	}
+	program := needs.Tool(t, "chromium", "chromium")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.DisableGPU,
 		chromedp.Flag("host-resolver-rules", "MAP "+consoleHost+":443 "+proxy), chromedp.Flag("ignore-certificate-errors", true))
 	if os.Getuid() == 0 {

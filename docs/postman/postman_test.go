@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tributary/docs/postman"
+	"tributary/internal/mutate"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -246,6 +247,7 @@ func TestWhatCannotBeShownIsRefused(t *testing.T) {
 
 func FuzzGenerate(f *testing.F) {
 	f.Add([]byte(`{"tags":[{"name":"A"}],"paths":{"/x/{y}":{"get":{"tags":["A"],"summary":"s","parameters":[{"name":"y","in":"path"}]}}}}`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		made, err := postman.Generate(text)
 		if err == nil && !json.Valid(made) {

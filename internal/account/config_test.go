@@ -19,6 +19,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/transaction"
 )
 
@@ -378,6 +379,7 @@ func FuzzDecodeConfig(f *testing.F) {
 	}
 	f.Add(text)
 	f.Add([]byte(`{"countries":{"*":"BOTH"},"webhooks":{"all":"https://x"},"webhook_cidrs":["::/0",""]}`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := account.DecodeConfig(data)
 		if err != nil {
@@ -406,6 +408,7 @@ func FuzzLogo(f *testing.F) {
 	f.Add(picture(f, 3, 2, "png"))
 	f.Add(picture(f, 3, 2, "jpeg"))
 	f.Add([]byte("\xFF\xD8\xFF"))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if len(raw) == 0 {
 			return

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"tributary/internal/mutate"
 )
 
 // What the load generator reads of an answer is what the standard library reads.
@@ -16,6 +17,7 @@ func FuzzAnswer(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		status, body, err := readAnswer(bufio.NewReader(bytes.NewReader(text)))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tributary/internal/client"
+	"tributary/internal/mutate"
 	"tributary/internal/secret"
 )
 
@@ -30,6 +31,7 @@ func FuzzAnswersOfTheService(f *testing.F) {
 	f.Add(400, []byte(`{"message":"no","errors":[{"code":"field_required","type":"VALIDATION","field":"a","message":"b"}]}`))
 	f.Add(200, []byte(`{"status":"SUCCESS","total_amount":1e400,"errors":null}`))
 	f.Add(404, []byte(`<html>`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		if status >= 500 || status == http.StatusTooManyRequests {
 			t.Skip("asked again until the time is over")
@@ -66,6 +68,7 @@ func FuzzNotification(f *testing.F) {
 	f.Add([]byte(body), right(f, []byte(body)), "")
 	f.Add([]byte(body), "", right(f, []byte(body)))
 	f.Add([]byte(`{}`), strings.Repeat("0", 64), "\x00")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte, signature, next string) {
 		var out, errs bytes.Buffer
 		genuine := func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), right(t, text)) }
@@ -93,6 +96,7 @@ func FuzzEntries(f *testing.F) {
 	f.Add(".jsonl", []byte("{\"transaction_id\":\"x\"}\n"))
 	f.Add(".csv", client.CSVTemplate())
 	f.Add(".csv", []byte("transaction_id;item_quantity\nx;1\n\"\n"))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, extension string, text []byte) {
 		if extension != ".json" && extension != ".jsonl" {
 			extension = ".csv"
@@ -111,6 +115,7 @@ func FuzzEntries(f *testing.F) {
 
 func FuzzState(f *testing.F) {
 	f.Add([]byte("{\"tributary_submit\":1,\"url\":\"u\",\"operation\":\"transaction\"}\n{\"transaction_id\":\"x\",\"digest\":\"d\",\"operation_id\":\"o\"}\n"))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		known, err := client.ParseState(text, client.StateHead{Version: client.StateVersion, URL: "u", Operation: "transaction"})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // chromium is a real browser on the console. Whatever it complains about, and
@@ -36,10 +36,7 @@ type chromium struct {
 // chromium is a browser for the console, and for other places if they are named.
 func (h *house) chromium(places ...string) *chromium {
 	h.t.Helper()
-	program, err := exec.LookPath("chromium")
-	if err != nil {
-		h.t.Fatal("Chromium is missing: run scripts/setup")
-	}
+	program := needs.Tool(h.t, "chromium", "chromium")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.WindowSize(1280, 900), chromedp.DisableGPU)
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to start as root with one
@@ -202,13 +199,14 @@ func (c *chromium) fair(path string) {
 	}
 }
 
-// axe runs axe-core over the page: 0 violations, of any rule it has.
+// axe runs axe-core over the page, in make conformance: 0 violations, of any rule it has.
 func (c *chromium) axe(path string) {
 	c.t.Helper()
-	script, err := os.ReadFile(filepath.Join("..", "..", ".cache", "axe", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		c.t.Fatal("axe-core is missing: run scripts/setup")
+	if !needs.Conformance() {
+		return
 	}
+	script, err := os.ReadFile(filepath.Join(needs.Npm(c.t, "axe"), "node_modules", "axe-core", "axe.min.js"))
+	must(c.t, err)
 	const run = `axe.run(document, {iframes: false, preload: false, selectors: false, resultTypes: ["violations"]}).then((r) => (r.passes.length ? [] : ["axe looked at nothing"]).concat(r.violations.map((v) => v.id + ": " + v.help + " " + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | "))))`
 	value(c, chromedp.Evaluate[bool](string(script)+"; true"))
 	for _, violation := range value(c, chromedp.Evaluate[[]string](run, chromedp.EvalAwaitPromise)) {

@@ -11,6 +11,7 @@ import (
 	"tributary/internal/console"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/mutate"
 	"tributary/internal/operator"
 )
 
@@ -73,6 +74,7 @@ func FuzzPages(f *testing.F) {
 		f.Add(uint8(i), clientID, "q=1&client=acme&status=SUCCESS&from=2026-01-01&to=2026-01-31T10:00&amount=227.10&cursor=AAAA&before=1&over=week&ending=30&notice=saved")
 		f.Add(uint8(i), "%00"+marked, "q="+marked+"&q=%00&cursor=%ff&from=9999-99-99&before=-1&limit=99999999999999999999&client=%ff%00&"+marked+"=x")
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, which uint8, id, query string) {
 		if strings.Contains(id, "/") {
 			t.Skip("another route")
@@ -89,6 +91,7 @@ func FuzzForms(f *testing.F) {
 		f.Add(uint8(i), "\x00", false, "name=%00%ff&remove=1&configuration=%ff&accent=%23GGGGGG&%zz")
 		f.Add(uint8(i), clientID, true, "Content-Disposition: form-data; name=\"logo\"; filename=\"../x\"\r\n\r\n\x89PNG\r\n\x1a\n"+marked)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, which uint8, id string, parts bool, form string) {
 		if strings.Contains(id, "/") {
 			t.Skip("another route")

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/console"
+	"tributary/internal/mutate"
 )
 
 func TestDurationsReadLikeWords(t *testing.T) {
@@ -152,6 +153,7 @@ func FuzzWhatAnAddressMaySay(f *testing.F) {
 	for _, text := range []string{"227.10", "1 227,10", "-", "2026-11-15", "/console/x", "99999999999999999999", "\xff"} {
 		f.Add(text)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if n, err := console.MinorUnits(text); err == nil && n < 0 {
 			t.Errorf("%q is %d", text, n)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tributary/internal/country"
+	"tributary/internal/mutate"
 	"tributary/internal/transaction"
 	"tributary/internal/transaction/transactiontest"
 )
@@ -12,6 +13,7 @@ import (
 func FuzzExamine(f *testing.F) {
 	f.Add([]byte(transactiontest.Typical))
 	terms := termsOf(f, strictCountry())
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got, err := country.Examine(transaction.Invoice, body, terms)
 		if found := transactiontest.FaultsIn(t, err); (err == nil) != (got != nil) || len(found) > 100 {

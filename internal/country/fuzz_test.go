@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tributary/internal/country"
+	"tributary/internal/mutate"
 )
 
 // Whatever stands in a book's file: it is refused, or read, and what was read
@@ -37,6 +38,7 @@ func FuzzBook(f *testing.F) {
 	f.Add(whole[:len(whole)-3])
 	f.Add([]byte("{}\n\n"))
 	f.Add([]byte(`{"registration":null,"put":"a"}` + "\n" + `{"registration":{"supplier":`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "XA.jsonl")
@@ -72,6 +74,7 @@ func FuzzClientCertificate(f *testing.F) {
 	f.Add("")
 	f.Add("::")
 	f.Add(":" + base64.StdEncoding.EncodeToString([]byte{0x30, 0x82, 0, 0}) + ":")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		r := httptest.NewRequest("POST", "/", nil)
 		r.Header["Client-Cert"] = []string{text}
@@ -88,6 +91,7 @@ func FuzzAddresses(f *testing.F) {
 	for _, text := range []string{"https://authority.example", "http://127.0.0.1:8090/ie", "http://authority.example", "https://u:p@h", "https://h?x", "http://[::1]", "https:///x", "//h", "http://0x7f.1"} {
 		f.Add(text, text)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, live, test string) {
 		a, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{goodPack("IE")}, Addresses: map[string]country.Addresses{"ie": {Live: live, Test: test}}})
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/country"
+	"tributary/internal/mutate"
 )
 
 // counter is the smallest authority: a document is its number, POSTed.
@@ -473,6 +474,7 @@ func FuzzScript(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = simulators.Close() })
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body string) {
 		w := httptest.NewRecorder()
 		simulators.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/_control/xa/script", strings.NewReader(body)))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tributary/internal/db"
+	"tributary/internal/mutate"
 )
 
 // However an operator mistypes the address of a database, its password is not shown.
@@ -16,6 +17,7 @@ func FuzzAddressIsShownWithoutItsPassword(f *testing.F) {
 	f.Add("postgres://tributary", "db.example:port/x")
 	f.Add("tributary", "db.example")
 	f.Add("postgres://trib utary", "[::1/x")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, before, after string) {
 		if strings.Contains(before+after, password) {
 			t.Skip("a password that is no secret")

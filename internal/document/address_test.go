@@ -16,6 +16,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/secret"
 )
 
@@ -179,8 +180,8 @@ func TestPartsOfTheSignatureCannotFlowIntoEachOther(t *testing.T) {
 	}
 }
 
-// mutate changes one thing of a request.
-func mutate(t *rapid.T, req document.Request) document.Request {
+// twisted changes one thing of a request.
+func twisted(t *rapid.T, req document.Request) document.Request {
 	q := url.Values{}
 	for name, values := range req.Query {
 		q[name] = append([]string(nil), values...)
@@ -224,7 +225,7 @@ func TestAnyMutationOfAnAddressIsForbidden(t *testing.T) {
 	s := openShop(t, dbtest.SQLite(t))
 	genuine := ask(t, s.URL(s.issue("client", "op", []byte("x"))))
 	rapid.Check(t, func(t *rapid.T) {
-		req := mutate(t, genuine)
+		req := twisted(t, genuine)
 		if _, err := s.Open(context.Background(), req); err == nil || fault.KindOf(err) != fault.Forbidden {
 			t.Fatalf("%+v: %v", req, err)
 		}
@@ -246,6 +247,7 @@ func FuzzAddress(f *testing.F) {
 	}
 	f.Add("../../etc/passwd", "pdf", query)
 	f.Add(strings.ToUpper(a.ResourceID), "PDF", query)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, id, format, raw string) {
 		q, _ := url.ParseQuery(raw) // as net/http does: what cannot be read is left out
 		_, err := s.Open(context.Background(), document.Request{ResourceID: id, Format: format, Query: q})

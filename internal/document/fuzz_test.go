@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 
 	"tributary/internal/document"
+	"tributary/internal/mutate"
 )
 
 // A note becomes text that can be seen: nothing that turns or hides, no more of
@@ -20,6 +21,7 @@ func FuzzNoteText(f *testing.F) {
 	} {
 		f.Add(note)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, note string) {
 		characters := 0
 		for _, p := range document.ReadNote(note) {
@@ -50,6 +52,7 @@ func FuzzColor(f *testing.F) {
 	for _, text := range []string{"", "#000000", "#FFFFFF", "#1d4e5f", "#GGGGGG", "#+12345", "#12_345", "red", "#FFFF00"} {
 		f.Add(text)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		ink, contrast := document.InkOf(text)
 		if contrast < document.ContrastMin {

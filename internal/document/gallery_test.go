@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/document"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -94,7 +95,7 @@ func (l local) visual(t testing.TB) document.Visual {
 
 // Every language says every name as it was submitted, in the order of the text.
 func TestLanguagesAtHomeComeBackFromTheFile(t *testing.T) {
-	pdftotext := tool(t, "pdftotext", "poppler-utils")
+	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	needFonts(t, sharedRenderer(t))
 	folder := os.Getenv("TRIBUTARY_GALLERY") // where a person wants to look at them
 	for _, l := range locals() {
@@ -164,7 +165,7 @@ func (l local) receiptComesBack(t *testing.T, folder string) {
 	if err := os.WriteFile(path, made.PDF, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Join(strings.Fields(logical(output(t, tool(t, "pdftotext", "poppler-utils"), "-layout", path, "-"))), "")
+	text := strings.Join(strings.Fields(logical(output(t, needs.Tool(t, "pdftotext", "poppler-utils"), "-layout", path, "-"))), "")
 	for _, want := range append([]string{l.supplier, l.tax}, l.items[:]...) {
 		if !strings.Contains(text, strings.ReplaceAll(want, " ", "")) {
 			t.Errorf("pdftotext does not find %q in\n%s", want, text)

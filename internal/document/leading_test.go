@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -12,7 +13,7 @@ import (
 // are not smaller than theirs (AEAT, code QR 0.4.7, section 3).
 func TestLeadingCodeStandsAtTheUpperLeft(t *testing.T) {
 	t.Parallel()
-	pdftotext := tool(t, "pdftotext", "poppler-utils")
+	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	v := spanishInvoice(t)
 	v.Codes[0].Leading = true
 	type box struct{ left, top, right, bottom float64 }
@@ -44,7 +45,7 @@ func TestLeadingCodeStandsAtTheUpperLeft(t *testing.T) {
 // A document may bear another kind's title: what replaces a ticket is an invoice.
 func TestTitleOfAnotherKind(t *testing.T) {
 	t.Parallel()
-	pdftotext := tool(t, "pdftotext", "poppler-utils")
+	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	v := spanishInvoice(t)
 	v.Title, v.Transaction.Kind, v.Language = "", transaction.Adjustment, "EN"
 	before := output(t, pdftotext, "-layout", written(t, v), "-")

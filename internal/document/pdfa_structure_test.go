@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tributary/internal/needs"
 )
 
 // node is an element of the structure as it is read from the file.
@@ -272,7 +274,7 @@ func TestADocumentIsReadInOrder(t *testing.T) {
 
 // Poppler is another reader of the structure.
 func TestPDFInfoReadsTheStructure(t *testing.T) {
-	pdfinfo := tool(t, "pdfinfo", "poppler-utils")
+	pdfinfo := needs.Tool(t, "pdfinfo", "poppler-utils")
 	for _, s := range samples(t) {
 		path := written(t, s.visual)
 		if out := output(t, pdfinfo, path); !strings.Contains(out, "Tagged:          yes") {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tributary/internal/document"
+	"tributary/internal/needs"
 )
 
 // cpuTime is what the process has used of its processors: on a machine that
@@ -171,7 +172,7 @@ func BenchmarkYardsticks(b *testing.B) {
 		b.ReportMetric(theirs/ours, "times-slower")
 	})
 	b.Run("wkhtmltopdf", func(b *testing.B) {
-		path := tool(b, "wkhtmltopdf", "wkhtmltopdf")
+		path := needs.Tool(b, "wkhtmltopdf", "wkhtmltopdf")
 		n := 0
 		begin := time.Now()
 		for b.Loop() {

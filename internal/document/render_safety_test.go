@@ -23,6 +23,7 @@ import (
 	"tributary/internal/document"
 	"tributary/internal/document/typeset"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/transaction"
 )
 
@@ -313,6 +314,7 @@ func FuzzNote(f *testing.F) {
 		f.Fatal(err)
 	}
 	v := document.Visual{Transaction: transaction.Transaction{Kind: transaction.Invoice, CurrencyCode: "EUR", Date: time.Unix(0, 0)}}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, note string) {
 		v := v
 		v.Transaction.Note = note
@@ -332,6 +334,7 @@ func FuzzLogo(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, logo []byte) {
 		valid := checkLogo(logo) == nil
 		raw, err := r.Render(t.Context(), document.Visual{Branding: document.Branding{Logo: logo}})

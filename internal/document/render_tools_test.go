@@ -12,20 +12,11 @@ import (
 	"testing"
 
 	"tributary/internal/document"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
 // What other people's programs make of the documents.
-
-// tool returns a program's path or skips the test.
-func tool(t testing.TB, name, pkg string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("%s is not installed (Debian package %s): this check did not run", name, pkg)
-	}
-	return path
-}
 
 func output(t testing.TB, path string, args ...string) string {
 	t.Helper()
@@ -53,7 +44,7 @@ func hardSamples(t testing.TB) []sample {
 }
 
 func TestQPDFFindsNothingWrong(t *testing.T) {
-	qpdf := tool(t, "qpdf", "qpdf")
+	qpdf := needs.Tool(t, "qpdf", "qpdf")
 	for _, s := range hardSamples(t) {
 		out := output(t, qpdf, "--check", written(t, s.visual))
 		if !strings.Contains(out, "No syntax or stream encoding errors found") || strings.Contains(out, "WARNING") {
@@ -63,7 +54,7 @@ func TestQPDFFindsNothingWrong(t *testing.T) {
 }
 
 func TestPDFToTextFindsEveryNameAndAmount(t *testing.T) {
-	pdftotext := tool(t, "pdftotext", "poppler-utils")
+	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	for _, s := range samples(t) {
 		text := output(t, pdftotext, "-layout", written(t, s.visual), "-")
 		flat := strings.Join(strings.Fields(strings.ReplaceAll(text, "\u00A0", " ")), " ")
@@ -118,7 +109,7 @@ func onlyDigits(s string) string {
 func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
 func TestPDFFontsShowsEmbeddedSubsetsOnly(t *testing.T) {
-	pdffonts := tool(t, "pdffonts", "poppler-utils")
+	pdffonts := needs.Tool(t, "pdffonts", "poppler-utils")
 	for _, s := range hardSamples(t) {
 		lines := strings.Split(strings.TrimSpace(output(t, pdffonts, written(t, s.visual))), "\n")[2:]
 		if len(lines) < 2 {
@@ -133,7 +124,7 @@ func TestPDFFontsShowsEmbeddedSubsetsOnly(t *testing.T) {
 }
 
 func TestZBarReadsTheCodeBack(t *testing.T) {
-	zbarimg, pdftoppm := tool(t, "zbarimg", "zbar-tools"), tool(t, "pdftoppm", "poppler-utils")
+	zbarimg, pdftoppm := needs.Tool(t, "zbarimg", "zbar-tools"), needs.Tool(t, "pdftoppm", "poppler-utils")
 	texts := []string{spanishInvoice(t).Codes[0].Text, polishCreditNote(t).Codes[0].Text, greekInvoice(t).Codes[0].Text,
 		"0123456789012345678901234567890123456789", "HTTPS://EXAMPLE.COM/ALPHANUMERIC", "ñandú €uro", strings.Repeat("long text ", 60)}
 	for _, text := range texts {
@@ -148,7 +139,7 @@ func TestZBarReadsTheCodeBack(t *testing.T) {
 }
 
 func TestPDFDetachGivesTheAttachmentBack(t *testing.T) {
-	pdfdetach := tool(t, "pdfdetach", "poppler-utils")
+	pdfdetach := needs.Tool(t, "pdfdetach", "poppler-utils")
 	v := frenchFacturX(t)
 	path := filepath.Join(t.TempDir(), "out.xml")
 	output(t, pdfdetach, "-savefile", "factur-x.xml", "-o", path, written(t, v))
@@ -160,7 +151,7 @@ func TestPDFDetachGivesTheAttachmentBack(t *testing.T) {
 
 // The pictures of the golden set are what people looked at and approved.
 func TestPagesLookLikeTheirPictures(t *testing.T) {
-	pdftoppm := tool(t, "pdftoppm", "poppler-utils")
+	pdftoppm := needs.Tool(t, "pdftoppm", "poppler-utils")
 	for _, s := range samples(t) {
 		t.Run(s.name, func(t *testing.T) {
 			page := filepath.Join(t.TempDir(), "page")

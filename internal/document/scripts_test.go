@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/document"
 	"tributary/internal/document/typeset"
+	"tributary/internal/needs"
 )
 
 // names are companies as their registers write them, by script. Together they
@@ -36,7 +37,7 @@ func needFonts(t testing.TB, r *document.Renderer) {
 	}
 	for _, a := range all {
 		if a.Font == "" {
-			t.Skipf("no font for %s is installed (Debian packages fonts-noto-core, fonts-noto-cjk): this check did not run", a.Script)
+			needs.Missing(t, "no font for %s is installed (Debian packages fonts-noto-core, fonts-noto-cjk): this check did not run", a.Script)
 		}
 	}
 }
@@ -56,7 +57,7 @@ func withNames(t testing.TB, all ...string) document.Visual {
 // Names come back from the file as they were submitted: what is seen, copied
 // and searched is what was sold.
 func TestNamesOfEveryScriptComeBackFromTheFile(t *testing.T) {
-	pdftotext := tool(t, "pdftotext", "poppler-utils")
+	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	needFonts(t, sharedRenderer(t))
 	var all []string
 	for _, name := range names() {
@@ -136,7 +137,7 @@ func TestTheOperatorsFontsComeFirst(t *testing.T) {
 	const looped = "/usr/share/fonts/truetype/noto/NotoLoopedThai-Regular.ttf"
 	raw, err := os.ReadFile(looped)
 	if err != nil {
-		t.Skip("fonts-noto-core is not installed: this check did not run")
+		needs.Missing(t, "fonts-noto-core is not installed: this check did not run")
 	}
 	folder := t.TempDir()
 	for name, content := range map[string][]byte{"a.ttf": raw, "broken.ttf": raw[:len(raw)/2], "empty.otf": nil, "not.ttc": []byte("ttcf\x00\x01\x00\x00\xFF\xFF\xFF\xFF")} {

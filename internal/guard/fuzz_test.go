@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tributary/internal/guard"
+	"tributary/internal/mutate"
 )
 
 func FuzzCheckURL(f *testing.F) {
@@ -16,6 +17,7 @@ func FuzzCheckURL(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, raw string) {
 		got, err := g.CheckURL(raw)
 		if err != nil {
@@ -55,6 +57,7 @@ func FuzzLocation(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, location string) {
 		hop, err := g.ParseHop(base, location)
 		if err != nil {
@@ -84,6 +87,7 @@ func FuzzOwnAddress(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, own string) {
 		g, err := guard.New(guard.Config{Own: []string{own}})
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/mutate"
 	"tributary/internal/transaction"
 )
 
@@ -355,6 +356,7 @@ func FuzzTerm(f *testing.F) {
 	for _, text := range []string{"", "INV-1", "XX 12.3", strings.Repeat("long", 60), "Ümläut", "\x00\xff", "ǆ"} {
 		f.Add(text)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		term := ledger.TermOf(text)
 		if len(term) > ledger.TermMax {

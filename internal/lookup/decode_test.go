@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/fault"
 	"tributary/internal/lookup"
+	"tributary/internal/mutate"
 )
 
 // said is a refusal as one line per fault: path and code, or the message of a fault without a path.
@@ -160,6 +161,7 @@ func FuzzDecodeBatch(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		name, entries, err := lookup.DecodeBatch(body)
 		if err != nil {

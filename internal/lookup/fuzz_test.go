@@ -13,6 +13,7 @@ import (
 	"tributary/internal/authority/vies"
 	"tributary/internal/fault"
 	"tributary/internal/lookup"
+	"tributary/internal/mutate"
 )
 
 // Whatever is asked of the simulated register, it answers in JSON.
@@ -22,6 +23,7 @@ func FuzzVIESSimulatorCall(f *testing.F) {
 	f.Add(true, "/check-vat-test-service", `{"countryCode":"DE","vatNumber":"100"}`)
 	f.Add(false, "/ms/IT/vat/00743110157", "")
 	f.Add(false, "/check-status", "")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, post bool, path, body string) {
 		method := http.MethodGet
 		if post {
@@ -44,6 +46,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add("v3", 10)
 	f.Add("v-0", 1)
 	f.Add("MTc3NTEyNDAwMDAwMDAwMC4wMDExMjIzMzQ0NTU2Njc3ODg5OWFhYmJjY2RkZWVmZg", 0)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string, entries int) {
 		at, err := lookup.Cursor(text).Position(entries)
 		switch {
@@ -72,6 +75,7 @@ func FuzzRetryAfter(f *testing.F) {
 	for _, text := range []string{"", "120", "-1", "9223372036854775807", "1e9", "Fri, 31 Dec 9999 23:59:59 GMT"} {
 		f.Add(text)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if wait := lookup.RetryAfter(text); wait < 0 || wait > time.Hour {
 			t.Errorf("%q is a wait of %s", text, wait)

@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/authority/vies"
 	"tributary/internal/lookup"
+	"tributary/internal/mutate"
 )
 
 func TestSimulatorChecksTheSchemaOfAQuestion(t *testing.T) {
@@ -181,6 +182,7 @@ func TestSimulatorEnforcesItsLimits(t *testing.T) {
 func FuzzVIESSimulatorScript(f *testing.F) {
 	f.Add(`{"outages":["DE"],"steps":[{"outcome":"slow","times":2,"delay":"1s","country":"IT"}]}`)
 	f.Add(`{"steps":[{"outcome":"X"}]}`)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, script string) {
 		sim := vies.New(vies.Config{})
 		status := put(sim, script)

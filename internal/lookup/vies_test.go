@@ -18,6 +18,7 @@ import (
 
 	"tributary/internal/authority/vies"
 	"tributary/internal/lookup"
+	"tributary/internal/mutate"
 )
 
 const (
@@ -555,6 +556,7 @@ func FuzzVIESAnswer(f *testing.F) {
 	f.Add(200, []byte(`{"countryCode":"IT","vatNumber":"00743110157","requestDate":"2026-05-27T10:00:00.000Z","valid":true,"name":"A\nB","address":"---"}`))
 	f.Add(200, []byte(`{"actionSucceed":false,"errorWrappers":[{"error":"MS_UNAVAILABLE"}]}`))
 	f.Add(500, []byte(`<html>`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		vies := newVIES(t, lookup.VIESConfig{BaseURL: "http://vies", Tries: 1, HTTP: &http.Client{Transport: canned{status, body}}})
 		a, err := vies.Check(context.Background(), "IT", italy)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tributary/internal/minisign"
+	"tributary/internal/needs"
 )
 
 const comment = "tributary v1.2.3"
@@ -92,10 +93,7 @@ func TestKeysAreReadAsTheyAreWritten(t *testing.T) {
 // The tool itself judges ours, and we judge the tool's.
 func TestTheToolAndWeAgree(t *testing.T) {
 	t.Parallel()
-	tool, err := exec.LookPath("minisign")
-	if err != nil {
-		t.Skip("minisign is not installed: run scripts/setup")
-	}
+	tool := needs.Tool(t, "minisign", "minisign")
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	run := func(args ...string) string {

@@ -8,35 +8,18 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"tributary/internal/needs"
 	"tributary/internal/official"
 	"tributary/internal/official/xsd"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
 )
 
-// schemas is the folder of official files. Where it is absent the test is
-// skipped with a line that says so.
-func schemas(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("TRIBUTARY_SCHEMAS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "schemas")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no official schemas at %s: set TRIBUTARY_SCHEMAS to run this check", dir)
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // sourceOf is what a compact form is made of.
 func sourceOf(t testing.TB, s official.Standard) xsd.Source {
 	t.Helper()
 	folder, name := filepath.Split(string(s))
-	forms, err := xsd.Manifest(filepath.Clean(folder), schemas(t))
+	forms, err := xsd.Manifest(filepath.Clean(folder), needs.Schemas(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +111,7 @@ func samplesOf(t testing.TB, standard official.Standard, globs []string) []sampl
 	t.Helper()
 	var all []sample
 	for _, glob := range globs {
-		paths, err := filepath.Glob(filepath.Join(schemas(t), filepath.FromSlash(glob)))
+		paths, err := filepath.Glob(filepath.Join(needs.Schemas(t), filepath.FromSlash(glob)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/needs"
 	"tributary/internal/official"
 	"tributary/internal/xmltree"
 )
@@ -22,9 +23,7 @@ type oracle struct {
 // newOracle writes a schema that imports the files of a compact form.
 func newOracle(t testing.TB, standard official.Standard) *oracle {
 	t.Helper()
-	if _, err := exec.LookPath("xmllint"); err != nil {
-		t.Fatal("xmllint is missing: run scripts/setup")
-	}
+	needs.Tool(t, "xmllint", "libxml2-utils")
 	source := sourceOf(t, standard)
 	o := &oracle{dir: t.TempDir()}
 	w := xmltree.NewWriter(1 << 10)
@@ -44,7 +43,7 @@ func newOracle(t testing.TB, standard official.Standard) *oracle {
 	if err := os.WriteFile(o.wrapper, w.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o.env = append(os.Environ(), "XML_CATALOG_FILES="+filepath.Join(schemas(t), "pl-ksef", "catalog.xml")+" "+filepath.Join(schemas(t), "it-fatturapa", "catalog.xml"))
+	o.env = append(os.Environ(), "XML_CATALOG_FILES="+filepath.Join(needs.Schemas(t), "pl-ksef", "catalog.xml")+" "+filepath.Join(needs.Schemas(t), "it-fatturapa", "catalog.xml"))
 	return o
 }
 

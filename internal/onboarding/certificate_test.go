@@ -26,6 +26,8 @@ import (
 
 	"tributary/internal/country/identity"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 )
 
@@ -340,6 +342,7 @@ func FuzzPKCS12(f *testing.F) {
 	}
 	f.Add(sample{key: ecKey(), encoder: pkcs12.Passwordless}.file(), "")
 	c := onboarding.New(onboarding.Config{})
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, file []byte, password string) {
 		subject, field, reason, err := onboarding.OpenPKCS12(c, file, password)
 		if err != nil {
@@ -370,10 +373,7 @@ func TestTheTestCertificateIsAcceptedAndEveryOneIsFresh(t *testing.T) {
 
 // The commands of docs/onboarding.md make files that are accepted.
 func TestFilesMadeByOpenSSLAreAccepted(t *testing.T) {
-	program, err := exec.LookPath("openssl")
-	if err != nil {
-		t.Fatal("openssl is not installed: scripts/setup does that")
-	}
+	program := needs.Tool(t, "openssl", "openssl")
 	dir := t.TempDir()
 	run := func(args ...string) error {
 		cmd := exec.Command(program, args...)

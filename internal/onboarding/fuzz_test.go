@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/onboarding"
 )
 
@@ -14,6 +15,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add(onboarding.WriteCursor(1775124000000000, "00112233445566778899aabbccddeeff"))
 	f.Add("")
 	f.Add("MTIzLmFiYw")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		before, id, err := onboarding.ReadCursor(text)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/onboarding"
 )
 
@@ -176,6 +177,7 @@ func FuzzBody(f *testing.F) {
 	f.Add(encode(company("tax_credentials", map[string]any{"certificate_base64": "AAAA", "password": nil})), true)
 	f.Add([]byte(`{"meta":{"meta":{}},"settings":[[]],"tax_credentials":null}`), true)
 	f.Add([]byte("{\"\\ud800\":1}"), false)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte, patch bool) {
 		err := onboarding.ReadBody(body, patch)
 		if err == nil && !json.Valid(body) {

@@ -8,6 +8,7 @@ import (
 
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/operator"
 )
 
@@ -19,6 +20,7 @@ func FuzzToken(f *testing.F) {
 	f.Add(token[1:] + "A")
 	f.Add(token + "=")
 	f.Add("\x00' OR 1=1 --aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := b.Session(context.Background(), text)
 		if (text == token) != (err == nil) || err != nil && fault.KindOf(err) != fault.Unauthenticated {
@@ -39,6 +41,7 @@ func FuzzIdentity(f *testing.F) {
 	f.Add("..")
 	f.Add("")
 	n := 0
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, identity string) {
 		n++
 		d.p.spoil(nil, func(string, string) string { return identity })

@@ -23,6 +23,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
 )
@@ -514,6 +515,7 @@ func FuzzTicket(f *testing.F) {
 	b := open(f, dbtest.SQLite(f))
 	p := newProvider(f)
 	x := operator.NewOIDC(b.Operators, operator.OIDCConfig{Issuer: p.server.URL, ClientID: "x", HTTP: p.server.Client()})
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, ticket string) {
 		if _, _, _, err := x.Finish(context.Background(), ticket, url.Values{"state": {"another"}, "code": {"x"}}, operator.Attempt{IP: ticket}); err == nil {
 			t.Errorf("%q signs in", ticket)

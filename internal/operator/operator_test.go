@@ -12,6 +12,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
 )
@@ -425,6 +426,7 @@ func FuzzHash(f *testing.F) {
 	f.Add("$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 	f.Add("$argon2id$v=19$m=0,t=0,p=0$$")
 	f.Add("$$$$$")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := operator.HashCost(text)
 		if err == nil && (c.MemoryKiB == 0 || c.MemoryKiB > 1<<20 || c.Passes == 0 || c.Passes > 64 || c.Lanes == 0) {

@@ -16,6 +16,7 @@ import (
 
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
 )
@@ -199,6 +200,7 @@ func FuzzPasskey(f *testing.F) {
 	f.Add(a.register(make([]byte, 32)))
 	f.Add(a.assert(make([]byte, 32)))
 	f.Add(`{"id":"AA"}`)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if operator.PasskeyHolds(text, origin, make([]byte, 31)) {
 			t.Errorf("accepted for a challenge that was never made: %q", text)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/recovery"
 )
 
@@ -12,6 +13,7 @@ func FuzzDay(f *testing.F) {
 	for _, text := range []string{"2026-03-01", "2026-02-30", "0000-01-01", "9999-12-31", "2026-3-1", "", "\u06f2026-01-01"} {
 		f.Add(text)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		day, err := recovery.Day(text)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 	"tributary/internal/recovery"
 	"tributary/internal/transaction"
@@ -32,11 +33,8 @@ func eachBackup(t *testing.T, fn func(t *testing.T, d *db.DB, backup func() *db.
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		for _, tool := range []string{"pg_dump", "pg_restore"} {
-			if _, err := exec.LookPath(tool); err != nil {
-				t.Skipf("%s is not installed", tool)
-			}
-		}
+		needs.Tool(t, "pg_dump", "postgresql-client")
+		needs.Tool(t, "pg_restore", "postgresql-client")
 		from := dbtest.MigratedURL(t)
 		fn(t, dbtest.Open(t, db.Config{URL: from}), func() *db.DB {
 			into, dump := dbtest.PostgresURL(t), filepath.Join(t.TempDir(), "dump")

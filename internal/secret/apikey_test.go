@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tributary/internal/mutate"
 	"tributary/internal/secret"
 )
 
@@ -184,6 +185,7 @@ func FuzzParseAPIKey(f *testing.F) {
 	f.Add("trb_live_" + strings.Repeat("0", 16) + "_" + strings.Repeat("-", 128))
 	f.Add("trb_live_" + strings.Repeat("0", 17) + "_" + strings.Repeat("-", 129))
 	f.Add("trb_test_é_" + strings.Repeat("Z", 43))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) { agree(t, text) })
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/mutate"
 	"tributary/internal/secret"
 )
 
@@ -28,6 +29,7 @@ func FuzzKeyset(f *testing.F) {
 	f.Add([]byte(`{"primaryKeyId":1,"key":[]}`))
 	const variable = "TRIBUTARY_FUZZED_KEYSET"
 	f.Cleanup(func() { _ = os.Unsetenv(variable) }) // ours alone
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if err := os.Setenv(variable, base64.StdEncoding.EncodeToString(content)); err != nil {
 			t.Fatal(err)
@@ -63,6 +65,7 @@ func FuzzMasterSource(f *testing.F) {
 	for _, source := range []string{"", "AAAABBBBCCCCDDDD", "env:", "env:a b", "env:9", "file", "hcvault:/", "ENV:HOME", "env:HOME\x00"} {
 		f.Add(source)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, source string) {
 		if strings.HasPrefix(source, "file:") || strings.HasPrefix(source, "hcvault://") {
 			t.Skip("leads out of this process")
@@ -99,6 +102,7 @@ func FuzzSealed(f *testing.F) {
 	f.Add([]byte("a password"), "c1", "k1", "api-key", 1)
 	f.Add([]byte{}, "", "", "x", 0)
 	f.Add([]byte{1, 0, 0, 0, 0}, "c1k", "1", "api-key", -1)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, plain []byte, client, kid, purpose string, version int) {
 		c := secret.Context{Client: client, Kid: kid, Purpose: purpose, Version: version}
 		if _, err := sealer.Open(plain, c); err == nil {

@@ -20,6 +20,7 @@ import (
 	tinkpb "github.com/tink-crypto/tink-go/v2/proto/tink_go_proto"
 	"pgregory.net/rapid"
 
+	"tributary/internal/mutate"
 	"tributary/internal/secret"
 )
 
@@ -432,6 +433,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("vault:v:"))
 	f.Add([]byte{1, 0, 0, 0, 0, 0})
 	f.Add(wrapped[:len(wrapped)-1])
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, idErr := secret.KeyID(b)
 		_, err := m.Open(b, whose)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/mutate"
 	"tributary/internal/secret"
 )
 
@@ -55,6 +56,7 @@ func TestWebhookSecretsAreReadStrictlyAndNeverShown(t *testing.T) {
 func FuzzParseWebhookSecret(f *testing.F) {
 	f.Add("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	f.Add("whsec_====")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := secret.ParseWebhookSecret(text)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"tributary/internal/mutate"
 )
 
 // FuzzTheAddress asks for any path with any query, cursors and filters among
@@ -22,6 +23,7 @@ func FuzzTheAddress(f *testing.F) {
 	f.Add(uint8(0), "/onboarding/v2/companies", "cursor=MTIzOmFiYw&limit=0", demoKey)
 	f.Add(uint8(0), "/invoicing/v1/invoices/../x/pdf", "exp=-1&kid=%00&sig=AA", "")
 	f.Add(uint8(0), "//v1//transactions/%2e%2e", "a=b;c=d&%zz", "trb_test_demo_short")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, method uint8, path, query, key string) {
 		if !strings.HasPrefix(path, "/") || strings.Contains(path, "/docs") || strings.ContainsAny(key, "\r\n\x00") {
 			t.Skip("no address of the API, or no header")

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"tributary/internal/needs"
 )
 
 var (
@@ -19,10 +20,11 @@ var (
 // runners say how an example is run as it was pasted. TypeScript of these pages
 // has no types, so that any Node can run it.
 var runners = map[string]struct {
-	file    string
-	command []string
+	file, pkg string
+	command   []string
 }{
-	"curl": {"example.sh", []string{"bash"}}, "Go": {"example.go", []string{"go", "run"}}, "TypeScript": {"example.mjs", []string{"node"}}, "Python": {"example.py", []string{"python3"}},
+	"curl": {"example.sh", "bash", []string{"bash"}}, "Go": {"example.go", "golang", []string{"go", "run"}},
+	"TypeScript": {"example.mjs", "nodejs", []string{"node"}}, "Python": {"example.py", "python3", []string{"python3"}},
 }
 
 // TestTheExamplesOfTheDocumentationRun pastes what the demo's pages show.
@@ -37,10 +39,7 @@ func TestTheExamplesOfTheDocumentationRun(t *testing.T) {
 		for _, e := range shown {
 			language := string(e[1])
 			run := runners[language]
-			if _, err := exec.LookPath(run.command[0]); err != nil {
-				t.Errorf("%s is missing: run scripts/setup", run.command[0])
-				continue
-			}
+			needs.Tool(t, run.command[0], run.pkg)
 			at := filepath.Join(t.TempDir(), run.file)
 			if err := os.WriteFile(at, []byte(html.UnescapeString(string(anyTag.ReplaceAll(e[2], nil)))), 0o600); err != nil {
 				t.Fatal(err)

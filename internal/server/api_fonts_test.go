@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/needs"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -20,7 +21,7 @@ func TestFontsOfAFolderSetDocuments(t *testing.T) {
 	const looped = "/usr/share/fonts/truetype/noto/NotoLoopedThai-Regular.ttf"
 	raw, err := os.ReadFile(looped)
 	if err != nil {
-		t.Skip("fonts-noto-core is not installed: this check did not run")
+		needs.Missing(t, "fonts-noto-core is not installed: this check did not run")
 	}
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "house.ttf"), raw, 0o600); err != nil {

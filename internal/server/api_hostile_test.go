@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"tributary/internal/db/dbtest"
+	"tributary/internal/mutate"
 )
 
 // hostileBodies is how many mutated bodies the suite sends;
@@ -231,6 +232,7 @@ func FuzzTheHandler(f *testing.F) {
 		f.Add(uint8(i), text[:len(text)/2])
 		f.Add(uint8(i), []byte(strings.Repeat(`{"items":[`, 20)))
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		r := all[int(which)%len(all)]
 		request := httptest.NewRequest(r.method, r.path, bytes.NewReader(body))

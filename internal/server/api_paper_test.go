@@ -15,6 +15,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/world"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -104,10 +105,7 @@ var printedAmount = regexp.MustCompile(`[−-]?[0-9]{1,3}(?:[., \x{00A0}][0-9]{3
 // notation of a filing.
 func onPaper(t *testing.T, pdf []byte) []string {
 	t.Helper()
-	path, err := exec.LookPath("pdftotext")
-	if err != nil {
-		t.Skip("pdftotext is not installed (Debian package poppler-utils): this check did not run")
-	}
+	path := needs.Tool(t, "pdftotext", "poppler-utils")
 	cmd := exec.CommandContext(t.Context(), path, "-layout", "-", "-")
 	cmd.Stdin = bytes.NewReader(pdf)
 	text, err := cmd.Output()

@@ -16,6 +16,7 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/doctor"
 	"tributary/internal/endpoint"
+	"tributary/internal/needs"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -97,7 +98,7 @@ func TestABelgianSaleGoesOverTheNetwork(t *testing.T) {
 	if err != nil || len(unknown) > 0 || d.Buyer.Electronic != (en16931.Identifier{ID: "0202239951", Scheme: "0208"}) {
 		t.Errorf("%v %v %+v", err, unknown, d)
 	}
-	rules := packtest.Schemas(t, "peppol-bis3", "xslt", "PEPPOL-EN16931-UBL.xslt")
+	rules := needs.Schemas(t, "peppol-bis3", "xslt", "PEPPOL-EN16931-UBL.xslt")
 	if v := packtest.Judge(t, []packtest.Trial{{Rules: rules, Document: document}})[0]; len(v.Errors) > 0 || v.Fired == 0 {
 		t.Errorf("the official rules refuse it: %v", v.Texts)
 	}

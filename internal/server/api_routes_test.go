@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tributary/internal/needs"
 )
 
 // TestEveryRouteAnswersAsDescribed calls every described operation for each
@@ -79,11 +81,7 @@ func TestEveryRouteAnswersAsDescribed(t *testing.T) {
 // program started as the first terminal starts it.
 func TestTheREADMEsLinesWork(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"bash", "curl", "sed"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("the README's lines need %s, which is not installed", tool)
-		}
-	}
+	needs.Tool(t, "curl", "curl")
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

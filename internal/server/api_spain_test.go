@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tributary/internal/needs"
 )
 
 // spain sells and corrects for the demo's Spanish company.
@@ -185,10 +187,7 @@ func TestSpanishCreditNeedsItsNumber(t *testing.T) {
 // it aloud is told so.
 func TestSpanishWordsOfTheLawHaveTheirLanguage(t *testing.T) {
 	t.Parallel()
-	qpdf, err := exec.LookPath("qpdf")
-	if err != nil {
-		t.Skip("qpdf is not installed (Debian package qpdf): this check did not run")
-	}
+	qpdf := needs.Tool(t, "qpdf", "qpdf")
 	s := spanish(t)
 	operation := s.submit(t, "/v1/transactions", s.document("WORDS-1", 12100, object{
 		"language_code": "EN",

@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/country/en16931"
 	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 )
 
 // german is a company that makes invoices as data, and a sale of it to a business.
@@ -90,7 +91,7 @@ func TestAGermanSaleIsAHybridInvoice(t *testing.T) {
 			t.Errorf("the metadata lack %q: %v", want, err)
 		}
 	}
-	rules := packtest.Schemas(t, "factur-x", "xslt", "FACTUR-X_EN16931.xslt")
+	rules := needs.Schemas(t, "factur-x", "xslt", "FACTUR-X_EN16931.xslt")
 	if v := packtest.Judge(t, []packtest.Trial{{Rules: rules, Document: document}})[0]; len(v.Errors) > 0 || v.Fired == 0 {
 		t.Errorf("the official rules refuse it: %v", v.Texts)
 	}

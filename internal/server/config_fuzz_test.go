@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/server"
 )
 
@@ -18,6 +19,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add("8080", "[::1", "https://u:p@h", "postgres://", true, true)
 	f.Add("", "", "http://h?x#y", "", false, false)
 	dir := f.TempDir()
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, listen, admin, public, database string, serves, works bool) {
 		c := server.Config{Listen: listen, Admin: admin, PublicURL: public, Database: database, API: serves, Worker: works, Data: dir}
 		if err := c.Check(); err != nil {

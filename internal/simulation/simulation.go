@@ -23,12 +23,16 @@ import (
 	"time"
 
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
-// SeedsAll is how many seeds `make simulate`, which is part of `make test`, runs
-// over all machines; the shares that the machines' tests name add up to it. A run
-// with the race detector takes a few of them.
-const SeedsAll = 1000
+// SeedsAll is what the shares that the machines' tests name add up to. make test
+// takes the first seedsGate of them, make long seedsLong.
+const (
+	SeedsAll  = 1000
+	seedsGate = 200
+	seedsLong = 10_000
+)
 
 const (
 	seedVariable  = "TRIBUTARY_SIM_SEED"  // only this one, in every machine
@@ -39,7 +43,11 @@ const (
 // time and beside the others. A seed that fails says how it is run again.
 func Run(t *testing.T, share int, fn func(t *testing.T, d Dice)) {
 	t.Helper()
-	first, count := uint64(1), max(1, uint64(share)/slowdown)
+	all := uint64(seedsGate)
+	if needs.IsLong() {
+		all = seedsLong
+	}
+	first, count := uint64(1), max(1, all*uint64(share)/SeedsAll/slowdown)
 	if text := os.Getenv(seedsVariable); text != "" {
 		count = number(t, seedsVariable, text) * uint64(share) / SeedsAll
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"tributary/internal/mutate"
 	"tributary/internal/strictjson"
 )
 
@@ -61,6 +62,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		tree, err := strictjson.Parse(body, bytesMax)
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/transaction"
 	"tributary/internal/transaction/transactiontest"
 )
@@ -20,6 +21,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(transactiontest.Typical))
 	f.Add(transactiontest.ManyItems(20))
 	kinds := []transaction.Kind{transaction.Invoice, transaction.Adjustment, transaction.Credit, transaction.Cancellation, transaction.Backfill}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, kind := range kinds {
 			before := bytes.Clone(body)

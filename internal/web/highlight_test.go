@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/mutate"
 	"tributary/internal/web"
 )
 
@@ -65,6 +66,7 @@ func FuzzHighlight(f *testing.F) {
 		f.Add("xml", text)
 		f.Add("go", text)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, language, text string) {
 		text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 		if got := plain(string(web.Highlight(language, text))); got != text {

@@ -15,6 +15,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/mutate"
 	"tributary/internal/webhook"
 )
 
@@ -226,6 +227,7 @@ func FuzzDecodeTry(f *testing.F) {
 	f.Add(`{"at":1,"url":"https://x","status":200,"reply":"AAEC","latency_us":5}`)
 	f.Add(`{"replY":""}`)
 	f.Add(`{`)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		try, err := webhook.DecodeTry(text)
 		if err != nil {

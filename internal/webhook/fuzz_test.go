@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/guard"
+	"tributary/internal/mutate"
 	"tributary/internal/webhook"
 )
 
@@ -26,6 +27,7 @@ func FuzzReply(f *testing.F) {
 		f.Add([]byte(text), true)
 		f.Add([]byte(text), false)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte, open bool) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true})})

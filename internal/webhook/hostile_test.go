@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"tributary/internal/guard"
+	"tributary/internal/mutate"
 	"tributary/internal/webhook"
 )
 
@@ -407,6 +408,7 @@ func FuzzReplyWatchAgreesWithTheStandardParser(f *testing.F) {
 	for _, s := range []string{ok + "\r\n", "HTTP/1.1 103 x\r\nA: b\r\n\r\nHTTP/1.0 500 \n\n", "HTTP/1.1 200", "HTTP/1.1  200 OK\r\n\r\n", "HTTP/1.1 101 x\n\n", "junk\n"} {
 		f.Add([]byte(s), 3)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, reply []byte, cut int) {
 		cut = min(max(cut, 0), len(reply))
 		status, within := webhook.WatchReply(reply[:cut], reply[cut:])

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tributary/internal/mutate"
 	"tributary/internal/webhook"
 )
 
@@ -133,6 +134,7 @@ func FuzzParseRetryAfter(f *testing.F) {
 	for _, s := range []string{"", "120", "Fri, 31 Dec 9999 23:59:59 GMT", "1e9", "-5"} {
 		f.Add(s)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, value string) {
 		if d, ok := webhook.ParseRetryAfter(value, time.Unix(1_800_000_000, 0)); d < 0 || d > 365*24*time.Hour || !ok && d != 0 {
 			t.Fatalf("%q: %s %v", value, d, ok)

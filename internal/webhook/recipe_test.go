@@ -12,17 +12,17 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/needs"
 	"tributary/internal/webhook"
 )
 
 const recipes = "../../docs/webhooks"
 
-func tool(t *testing.T, names ...string) {
+// tools are what a recipe is run with.
+func tools(t *testing.T, pkg string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("%s is not installed: its recipe is not run", name)
-		}
+		needs.Tool(t, name, pkg)
 	}
 }
 
@@ -44,17 +44,16 @@ func eraseTypes(source []byte) []byte {
 func TestRecipesForReceivers(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T) []string{
 		"Go": func(t *testing.T) []string {
-			tool(t, "go")
 			binary := filepath.Join(t.TempDir(), "verify")
 			run(t, "go", "build", "-o", binary, recipes+"/go/main.go")
 			return []string{binary}
 		},
 		"Python": func(t *testing.T) []string {
-			tool(t, "python3")
+			needs.Tool(t, "python3", "python3")
 			return []string{"python3", recipes + "/verify.py"}
 		},
 		"TypeScript": func(t *testing.T) []string {
-			tool(t, "node")
+			needs.Tool(t, "node", "nodejs")
 			if exec.Command("node", "-e", "if (!process.features.typescript) process.exit(1)").Run() == nil {
 				return []string{"node", recipes + "/verify.ts"}
 			}
@@ -66,13 +65,13 @@ func TestRecipesForReceivers(t *testing.T) {
 			return []string{"node", script}
 		},
 		"Java": func(t *testing.T) []string {
-			tool(t, "java", "javac")
+			tools(t, "default-jdk-headless", "java", "javac")
 			classes := t.TempDir()
 			run(t, "javac", "-d", classes, recipes+"/Verify.java")
 			return []string{"java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classes, "Verify"}
 		},
 		"shell": func(t *testing.T) []string {
-			tool(t, "sh", "openssl", "sed", "date")
+			needs.Tool(t, "openssl", "openssl")
 			return []string{"sh", recipes + "/verify.sh"}
 		},
 	} {

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/guard"
+	"tributary/internal/mutate"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
@@ -195,6 +196,7 @@ func FuzzVerify(f *testing.F) {
 	}
 	f.Add(p.Body, p.Signature)
 	f.Add([]byte("{}"), "")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte, signature string) {
 		if _, err := webhook.Verify(body, signature, keyText("k1"), webhook.Freshness{}); err == nil && !strings.EqualFold(strings.TrimSpace(signature), sign(t, body)) {
 			t.Fatalf("believed %q with %q", body, signature)

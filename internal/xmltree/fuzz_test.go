@@ -7,6 +7,7 @@ import (
 	"io"
 	"testing"
 
+	"tributary/internal/mutate"
 	"tributary/internal/xmltree"
 )
 
@@ -17,6 +18,7 @@ func FuzzReadWriteRead(f *testing.F) {
 		f.Add([]byte(source))
 	}
 	f.Add([]byte("<?xml version='1.0'?><?pi a?><a b='c'>d<e/>f</a><?pi?>"))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, source []byte) {
 		limits := xmltree.Limits{Instructions: true}
 		doc, err := limits.Read(source)

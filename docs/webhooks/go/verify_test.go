@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"tributary/internal/mutate"
 )
 
 // The recipe believes only what was signed with the key, and only where it is fresh.
@@ -21,6 +22,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(body, sign(body))
 	f.Add([]byte(`{"delivered_at":"2006-01-02T15:04:05Z"}`), "")
 	f.Add([]byte(`{}`), strings.Repeat("0", 64))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte, signature string) {
 		_, err := Verify(body, []string{signature}, key, time.Minute)
 		if err == nil && !strings.EqualFold(strings.TrimSpace(signature), sign(body)) {

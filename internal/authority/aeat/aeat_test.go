@@ -20,6 +20,8 @@ import (
 	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/official"
 	"tributary/internal/official/aeatwire"
 	"tributary/internal/official/xsd"
@@ -320,14 +322,7 @@ func meaning(t *testing.T, text []byte) []string {
 }
 
 func TestDescriptionMeansWhatTheOfficialOneMeans(t *testing.T) {
-	dir := os.Getenv("TRIBUTARY_SCHEMAS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "schemas")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no official schemas at %s: set TRIBUTARY_SCHEMAS to run this check", dir)
-	}
-	theirs, err := os.ReadFile(filepath.Join(dir, "es-verifactu", "SistemaFacturacion.wsdl"))
+	theirs, err := os.ReadFile(needs.Schemas(t, "es-verifactu", "SistemaFacturacion.wsdl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,6 +350,7 @@ func FuzzDouble(f *testing.F) {
 	f.Add([]byte(call("T-1")))
 	f.Add([]byte(call("T-1", "F2", "F9")))
 	leaf := certificate(f)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, source []byte) {
 		desk, err := country.OpenDesk(t.TempDir(), "ES")
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"tributary/internal/authority/ksef"
+	"tributary/internal/needs"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -297,7 +298,7 @@ func TestLimitsOfCallsAreKeptAndTold(t *testing.T) {
 // A public client sends a package in parts, waits for it and reads what became
 // of its invoices; each of its calls, and each answer, is one of KSeF's description.
 func TestPublicClientSendsAPackage(t *testing.T) {
-	folder := clients(t)
+	folder := needs.Npm(t, "ksef-clients")
 	o := newOffice(t)
 	dir := t.TempDir()
 	args := []string{"testdata/clients/batch.mjs", folder, o.URL + "/pl", nip, "20251006-EC-0123456789-ABCDEF0123-4A|nip-" + nip + "|" + strings.Repeat("ab", 32)}

@@ -3,8 +3,6 @@ package ksef_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +17,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 	"tributary/internal/official"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/xmltree"
@@ -59,7 +58,7 @@ func newOffice(t *testing.T, exempt ...string) office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := office{desk: desk, described: packtest.Describe(t, packtest.Schemas(t, "pl-ksef", "open-api.json"), "/v2")}
+	o := office{desk: desk, described: packtest.Describe(t, needs.Schemas(t, "pl-ksef", "open-api.json"), "/v2")}
 	stored := func(r *http.Request) bool { // addresses of KSeF's storage are not described
 		return strings.HasPrefix(r.URL.Path, "/storage/") || slices.Contains(exempt, r.URL.Path)
 	}
@@ -71,24 +70,6 @@ func newOffice(t *testing.T, exempt ...string) office {
 		}
 	})
 	return o
-}
-
-// clients is the folder that public clients are installed in.
-func clients(t *testing.T) string {
-	t.Helper()
-	folder, err := filepath.Abs("../../../.cache/ksef-clients")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = os.Stat(filepath.Join(folder, "installed"))
-	_, missing := exec.LookPath("node")
-	if err := errors.Join(err, missing); err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) {
-			t.Fatal(err)
-		}
-		t.Skipf("no public clients of KSeF: run scripts/setup (%v)", err)
-	}
-	return folder
 }
 
 // account is what a client printed.
@@ -115,7 +96,7 @@ type account struct {
 // ask for limits and tokens. Each of their calls, and each answer, is one of
 // KSeF's description.
 func TestPublicClientsWorkWithTheDouble(t *testing.T) {
-	folder := clients(t)
+	folder := needs.Npm(t, "ksef-clients")
 	for _, script := range []string{"ts.mjs", "client.mjs"} {
 		t.Run(script, func(t *testing.T) {
 			var undescribed []string

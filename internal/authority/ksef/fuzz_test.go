@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
+	"tributary/internal/mutate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,6 +23,7 @@ func FuzzInvoice(f *testing.F) {
 	f.Add([]byte(`<Faktura xmlns="http://crd.gov.pl/wzor/2025/06/25/13775/"><Naglowek/></Faktura>`))
 	f.Add([]byte("\xEF\xBB\xBF<a/>"))
 	f.Add([]byte("<?xml version='1.0' encoding='x'?><a/>"))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, document []byte) {
 		if ksef.Conforms(document) && !bytes.Contains(document, []byte("RodzajFaktury")) {
 			t.Error("a document without a kind conforms")
@@ -33,6 +35,7 @@ func FuzzSignedRequestsThatAreNoneAreRefused(f *testing.F) {
 	f.Add([]byte(`<AuthTokenRequest xmlns="http://ksef.mf.gov.pl/auth/token/2.1"><ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"/></AuthTokenRequest>`))
 	f.Add([]byte(`<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignedInfo/><ds:Object Id="x"/></ds:Signature>`))
 	f.Add([]byte("<a>"))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if _, _, code := ksef.VerifySigned(body); code == 0 {
 			t.Error("nobody signed it")
@@ -56,6 +59,7 @@ func FuzzUnsealing(f *testing.F) {
 	key, iv := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 16)
 	f.Add([]byte("x"))
 	f.Add([]byte{})
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if back, ok := ksef.Unseal(sealed(text, key, iv), key, iv); !ok || !bytes.Equal(back, text) {
 			t.Errorf("%q comes back as %q", text, back)
@@ -84,6 +88,7 @@ func FuzzDouble(f *testing.F) {
 	f.Add(uint8(1), true, "", "", []byte(`{"challenge":"x","contextIdentifier":{"type":"Nip","value":"5265877635"},"encryptedToken":"AAAA"}`))
 	f.Add(uint8(7), false, "Bearer e30.e30.AAAA", "", []byte(`{"formCode":{"systemCode":"FA (3)"}}`))
 	f.Add(uint8(10), true, "Bearer ..", "pageSize=-1&dateCreatedFrom=%ff", []byte(nil))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, path uint8, problems bool, bearer, query string, body []byte) {
 		at := int(path) % len(paths)
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {

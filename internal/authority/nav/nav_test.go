@@ -18,7 +18,7 @@ import (
 
 	"tributary/internal/authority/nav"
 	"tributary/internal/country"
-	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -140,7 +140,7 @@ func current(text string) string {
 // breaks: a change of a line that NAV took until 2023, a document for several
 // originals, and two of a taxpayer that this one is not.
 func TestTheOfficialSamplesAreTaken(t *testing.T) {
-	folder := packtest.Schemas(t, "hu-nav", "sample", "Data sample")
+	folder := needs.Schemas(t, "hu-nav", "sample", "Data sample")
 	files, err := filepath.Glob(filepath.Join(folder, "*.xml"))
 	if err != nil || len(files) < 25 {
 		t.Fatalf("%d samples, %v", len(files), err)

@@ -28,6 +28,8 @@ import (
 	"tributary/internal/authority/sat"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/official"
 	"tributary/internal/official/satwire"
 	"tributary/internal/official/xsd"
@@ -267,11 +269,7 @@ func TestServicesDescribeThemselves(t *testing.T) {
 
 // SAT's samples are sealed over what the double takes for their original string.
 func TestOfficialSamplesHaveOurOriginalString(t *testing.T) {
-	dir := os.Getenv("TRIBUTARY_SCHEMAS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared", "schemas")
-	}
-	list, err := filepath.Glob(filepath.Join(dir, "mx-cfdi", "examples", "*.xml"))
+	list, err := filepath.Glob(filepath.Join(needs.Schemas(t, "mx-cfdi", "examples"), "*.xml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,6 +336,7 @@ func FuzzDouble(f *testing.F) {
 	f.Add(uint8(3), "application/json", []byte(`{"user":"u","password":"p"}`))
 	f.Add(uint8(4), form, []byte("--b\r\nContent-Disposition: form-data; name=\"xml\"; filename=\"xml\"\r\n\r\n<a/>\r\n--b--\r\n"))
 	f.Add(uint8(6), "text/xml", []byte(soapCall(satwire.SpaceState, "Consulta", `<expresionImpresa>?id=A&amp;re=B&amp;rr=C&amp;tt=1.0</expresionImpresa>`)))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, path uint8, media string, body []byte) {
 		before, err := desk.Registrations()
 		if err != nil {
@@ -379,6 +378,7 @@ func wellFormed(t *testing.T, text []byte) {
 // A request counts only with a signature; whatever cannot be read names nobody.
 func FuzzRequest(f *testing.F) {
 	f.Add(fmt.Appendf(nil, `<Cancelacion xmlns=%q RfcEmisor="X"><Folios><Folio UUID="A" Motivo="02"/></Folios><Signature xmlns=%q/></Cancelacion>`, satwire.SpaceCancel, satwire.SpaceSignature))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if _, leaf, err := sat.ReadRequest(raw); err == nil && leaf == nil {
 			t.Errorf("nobody signed %q", raw)
@@ -388,6 +388,7 @@ func FuzzRequest(f *testing.F) {
 
 func FuzzExpression(f *testing.F) {
 	f.Add("?id=A&re=H&amp;E951128469&rr=X&tt=1.0&fe=abc==")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if id := sat.Expression(text, "id"); !strings.Contains(strings.ReplaceAll(text, "&amp;", "&"), id) && !strings.Contains(text, "\x00") {
 			t.Errorf("%q has the id %q", text, id)

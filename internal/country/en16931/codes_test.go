@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tributary/internal/needs"
 )
 
 // lists says which official list stands in which constant. Where the two
@@ -119,7 +121,7 @@ func officialLists(t *testing.T, path string) map[string][]string {
 // official reads a file of the official artefacts.
 func official(t testing.TB, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(schemas(t), filepath.FromSlash(path)))
+	text, err := os.ReadFile(filepath.Join(needs.Schemas(t), filepath.FromSlash(path)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/country/en16931"
 	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 )
 
 // A case is one document that the official rules judge.
@@ -40,7 +41,7 @@ func rulesOf(t testing.TB, p en16931.Profile) []string {
 		paths = append(paths, "factur-x/xslt/FACTUR-X_EN16931.xslt")
 	}
 	for i := range paths {
-		paths[i] = packtest.Schemas(t, filepath.FromSlash(paths[i]))
+		paths[i] = needs.Schemas(t, filepath.FromSlash(paths[i]))
 	}
 	return paths
 }
@@ -57,7 +58,7 @@ func schemaOf(t testing.TB, p en16931.Profile, d *en16931.Invoice) string {
 	case d.IsCreditNote():
 		path = "ubl21/maindoc/UBL-CreditNote-2.1.xsd"
 	}
-	return packtest.Schemas(t, filepath.FromSlash(path))
+	return needs.Schemas(t, filepath.FromSlash(path))
 }
 
 // court gathers everything that the official rules are asked about, so that one

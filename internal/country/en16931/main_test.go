@@ -10,8 +10,3 @@ import (
 func TestMain(m *testing.M) { packtest.Main(m) }
 
 func updating() bool { return flag.Lookup("update").Value.String() == "true" }
-
-func schemas(t testing.TB) string {
-	t.Helper()
-	return packtest.Schemas(t)
-}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"tributary/internal/country/en16931"
+	"tributary/internal/mutate"
+	"tributary/internal/needs"
 )
 
 // examples visits every official example document.
@@ -22,7 +24,7 @@ func examples(t *testing.T, visit func(name string, document []byte)) {
 	seen := 0
 	for _, folder := range []string{"en16931/ubl/examples", "en16931/cii/examples", "xrechnung/testsuite", "peppol-bis3/examples",
 		"peppol-bis3/examples-2026.5", "peppol-bis3/national-examples", "factur-x/examples", "en16931-worked"} {
-		root := filepath.Join(schemas(t), filepath.FromSlash(folder))
+		root := filepath.Join(needs.Schemas(t), filepath.FromSlash(folder))
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !strings.EqualFold(filepath.Ext(path), ".xml") {
 				return err
@@ -32,7 +34,7 @@ func examples(t *testing.T, visit func(name string, document []byte)) {
 				return err
 			}
 			seen++
-			rel, err := filepath.Rel(schemas(t), path)
+			rel, err := filepath.Rel(needs.Schemas(t), path)
 			visit(filepath.ToSlash(rel), document)
 			return err
 		})
@@ -160,6 +162,7 @@ func FuzzRead(f *testing.F) {
 	for _, p := range profiles {
 		f.Add(en16931.Write(sample(p), p))
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, document []byte) {
 		d, _, err := en16931.Read(document)
 		if err != nil {

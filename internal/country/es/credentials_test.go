@@ -8,13 +8,12 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/es"
+	"tributary/internal/needs"
 )
 
 // The commands of docs/countries/es.md make credentials that the double takes.
 func TestDocumentedCommandsMakeWorkingCredentials(t *testing.T) {
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Fatal("openssl is missing: run scripts/setup")
-	}
+	needs.Tool(t, "openssl", "openssl")
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "365", "-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=Comercial Ejemplo SL/serialNumber=" + nif},

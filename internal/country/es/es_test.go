@@ -15,6 +15,7 @@ import (
 	"tributary/internal/country/es"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -222,7 +223,7 @@ func edgeCases(acme *transaction.Party) (list collection) {
 
 // schema checks reports against AEAT's own schema, and that it refuses a broken copy.
 func schema(t *testing.T) packtest.XSD {
-	return packtest.XSD{Path: packtest.Schemas(t, "es-verifactu", "strict.xsd")}
+	return packtest.XSD{Path: needs.Schemas(t, "es-verifactu", "strict.xsd")}
 }
 
 func TestSpainPassesTheSuite(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/es"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 )
 
 // seeds are a call, an answer and a list.
@@ -36,6 +37,7 @@ func seeds(f *testing.F) {
 // namespaces, or refused; never both, and never with a document type.
 func FuzzAnswers(f *testing.F) {
 	seeds(f)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, source []byte) {
 		answer, list := es.ReadAnswer(source), es.ReadList(source)
 		if answer == nil && list == nil {
@@ -70,6 +72,7 @@ func FuzzPrepare(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, number, name, item, tax, from string) {
 		if number == "" || name == "" || item == "" {
 			return

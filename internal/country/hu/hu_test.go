@@ -11,6 +11,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/hu"
 	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -185,7 +186,7 @@ func steady(report []byte) []byte {
 
 func TestEveryScriptOfEveryPack(t *testing.T) {
 	schema := func(t *testing.T, report []byte) {
-		xsd := packtest.XSD{Path: packtest.Schemas(t, "hu-nav", "all.xsd"), Catalog: packtest.Schemas(t, "hu-nav", "nav", "gov", "hu", "OSA", "catalog.xml")}
+		xsd := packtest.XSD{Path: needs.Schemas(t, "hu-nav", "all.xsd"), Catalog: needs.Schemas(t, "hu-nav", "nav", "gov", "hu", "OSA", "catalog.xml")}
 		xsd.Conforms(t, report, bytes.Replace(report, []byte("<invoiceCategory>"), []byte("<invoiceKind>x</invoiceKind><invoiceCategory>"), 1))
 	}
 	packtest.Exercise(t, pack(), packtest.Options{Cases: cases(), Credentials: credentials(), Schema: schema, Stable: steady})

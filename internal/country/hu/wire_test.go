@@ -18,8 +18,8 @@ import (
 	"tributary/internal/authority/nav"
 	"tributary/internal/country"
 	"tributary/internal/country/hu"
-	"tributary/internal/country/packtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -95,7 +95,7 @@ func TestSignaturesAreThoseOfNAVsExamples(t *testing.T) {
 	if want := "60BC80609EE3B8F42FE904200A49A1921A1DADA08D55319ACD40C59F626514B74EEA49011D372600A10DBCF8199D590DA9C2841D987308F2D83DAE17C2470C42"; got != want {
 		t.Errorf("signed %s", got)
 	}
-	folder := packtest.Schemas(t, "hu-nav", "sample", "API sample")
+	folder := needs.Schemas(t, "hu-nav", "sample", "API sample")
 	files, err := filepath.Glob(filepath.Join(folder, "*.xml"))
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d samples, %v", len(files), err)

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tributary/internal/country/identity"
+	"tributary/internal/mutate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -126,6 +127,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(file, password)
 	f.Add([]byte{0x30, 0x80}, "")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, der []byte, password string) {
 		read, reason := identity.Read(der)
 		if (read == nil) == (reason == "") {

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/it"
 	"tributary/internal/country/packtest"
+	"tributary/internal/mutate"
 	"tributary/internal/official/sdiwire"
 )
 
@@ -97,6 +98,7 @@ func FuzzCallsOfSdI(f *testing.F) {
 	}
 	f.Add("multipart/related", "", []byte("--"))
 	f.Add(`multipart/related; boundary=x; start="<a>"`, kept[0].Action, []byte("--x\r\nContent-ID: <a>\r\n\r\n<a/>\r\n--x--\r\n"))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, kind, action string, body []byte) {
 		c := heardCall{Type: kind, Action: action, Client: kept[0].Client, Body: body}
 		list, reply, err := it.Pack().Callbacks.Read(simulated, c.call())

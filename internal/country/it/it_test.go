@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/it"
 	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
 )
@@ -199,7 +200,7 @@ func cases() []packtest.Case {
 }
 
 func schema(t *testing.T, report []byte) {
-	xsd := packtest.XSD{Path: packtest.Schemas(t, "it-fatturapa", "Schema_VFPR12_v1.2.3.xsd"), Catalog: packtest.Schemas(t, "it-fatturapa", "catalog.xml")}
+	xsd := packtest.XSD{Path: needs.Schemas(t, "it-fatturapa", "Schema_VFPR12_v1.2.3.xsd"), Catalog: needs.Schemas(t, "it-fatturapa", "catalog.xml")}
 	xsd.Conforms(t, report, bytes.Replace(report, []byte("<TipoDocumento>TD"), []byte("<TipoDocumento>T"), 1))
 }
 

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/country/identity"
 	"tributary/internal/country/mx"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -417,9 +418,7 @@ func TestCancellationIsCheckedBeforeItLeaves(t *testing.T) {
 func TestRequestIsSignedAsCanonicalXML(t *testing.T) {
 	b := open(t)
 	_, f := b.withdrawal(t, "soap", "01:AAAAAAAA-2222-3333-4444-555555555555", 100)
-	if _, err := exec.LookPath("xmllint"); err != nil {
-		t.Fatal("xmllint is missing: run scripts/setup")
-	}
+	needs.Tool(t, "xmllint", "libxml2-utils")
 	// The digest covers the document without its signature, the signature the
 	// canonical SignedInfo: another implementation must see the same bytes.
 	path := filepath.Join(t.TempDir(), "request.xml")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tributary/internal/country"
+	"tributary/internal/mutate"
 )
 
 // Whatever a provider answers, a voucher counts as stamped only with a stamp that
@@ -49,6 +50,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(uint8(0), false, []byte(incident("CFDI40145")))
 	f.Add(uint8(1), true, []byte(`{"status":"error","message":"CFDI40145 - x","messageDetail":"y"}`))
 	f.Add(uint8(0), true, []byte(`{"status":"success","data":{"cfdi":"<a/>"}}`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, which uint8, byREST bool, text []byte) {
 		if bytes.Contains(text, []byte("cfdi:Comprobante")) && strings.Contains(string(text), escaped(good)) {
 			t.Skip("the stamp itself")

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"tributary/internal/country/mx"
-	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 	"tributary/internal/official/satwire"
 )
 
@@ -39,10 +39,8 @@ func written(t *testing.T, documents [][]byte) []string {
 // sameOriginal compares our original strings with the official sheet's.
 func sameOriginal(t *testing.T, documents ...[]byte) {
 	t.Helper()
-	sheet := packtest.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "4", "cadenaoriginal_4_0", "cadenaoriginal_4_0.xslt")
-	if _, err := exec.LookPath("xsltproc"); err != nil {
-		t.Fatal("xsltproc is missing: run scripts/setup")
-	}
+	sheet := needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "4", "cadenaoriginal_4_0", "cadenaoriginal_4_0.xslt")
+	needs.Tool(t, "xsltproc", "xsltproc")
 	cmd := exec.Command("xsltproc", append([]string{"--nonet", sheet}, written(t, documents)...)...)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
@@ -69,7 +67,7 @@ func sameOriginal(t *testing.T, documents ...[]byte) {
 // Every case, before and after the stamp, is valid by the official schema, a
 // broken copy of each is not, and SAT's sheet makes our original string of it.
 func TestEveryCaseIsValidByTheOfficialSchema(t *testing.T) {
-	schema := packtest.Schemas(t, "mx-cfdi", "cfdi40-all.xsd")
+	schema := needs.Schemas(t, "mx-cfdi", "cfdi40-all.xsd")
 	b := open(t)
 	var good, broken [][]byte
 	attributes := []string{"UsoCFDI", "Moneda", "Rfc", "Importe", "Impuesto", "ClaveUnidad", "ClaveProdServ", "Fecha", "TipoDeComprobante", "ObjetoImp", "LugarExpedicion", "SubTotal"}
@@ -103,7 +101,7 @@ func TestEveryCaseIsValidByTheOfficialSchema(t *testing.T) {
 
 func samples(t *testing.T) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(packtest.Schemas(t, "mx-cfdi", "examples"), "*.xml"))
+	list, err := filepath.Glob(filepath.Join(needs.Schemas(t, "mx-cfdi", "examples"), "*.xml"))
 	if err != nil || len(list) < 4 {
 		t.Fatalf("%d samples, %v", len(list), err)
 	}
@@ -181,7 +179,7 @@ func TestOfficialSamplesHaveOurOriginalString(t *testing.T) {
 }
 
 func TestStampOfTheSampleHasOurOriginalString(t *testing.T) {
-	path := packtest.Schemas(t, "mx-cfdi", "examples", "h_e951128469_ingreso_iva16_stamped.xml")
+	path := needs.Schemas(t, "mx-cfdi", "examples", "h_e951128469_ingreso_iva16_stamped.xml")
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +193,7 @@ func TestStampOfTheSampleHasOurOriginalString(t *testing.T) {
 	if err := os.WriteFile(alone, bytes.Replace(stamp, []byte(" Version"), []byte(` xmlns:tfd="http://www.sat.gob.mx/TimbreFiscalDigital" Version`), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want, err := exec.Command("xsltproc", "--nonet", packtest.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "TimbreFiscalDigital", "cadenaoriginal_TFD_1_1.xslt"), alone).Output()
+	want, err := exec.Command("xsltproc", "--nonet", needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "TimbreFiscalDigital", "cadenaoriginal_TFD_1_1.xslt"), alone).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +207,7 @@ func TestStampOfTheSampleHasOurOriginalString(t *testing.T) {
 
 func enumeration(t *testing.T, name string) []string {
 	t.Helper()
-	raw, err := os.ReadFile(packtest.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "catalogos", "catCFDI.xsd"))
+	raw, err := os.ReadFile(needs.Schemas(t, "mx-cfdi", "www.sat.gob.mx", "sitio_internet", "cfd", "catalogos", "catCFDI.xsd"))
 	if err != nil {
 		t.Fatal(err)
 	}

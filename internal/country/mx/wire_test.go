@@ -13,6 +13,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/mx"
+	"tributary/internal/mutate"
 )
 
 // against lets a channel talk to a handler of the test's own.
@@ -218,6 +219,7 @@ func FuzzStamped(f *testing.F) {
 	f.Add([]byte(`<cfdi:Comprobante xmlns:cfdi="http://www.sat.gob.mx/cfd/4" Sello="a&amp;b"><cfdi:Emisor Rfc="x"/></cfdi:Comprobante>`))
 	f.Add([]byte(`<a><b c="d">e</b></a>`))
 	f.Add([]byte(`<!DOCTYPE a><a/>`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		text, err := mx.Original(raw)
 		if err == nil && (!bytes.HasPrefix(text, []byte("||")) || !bytes.HasSuffix(text, []byte("||"))) {
@@ -234,6 +236,7 @@ func FuzzStamped(f *testing.F) {
 
 func FuzzProducts(f *testing.F) {
 	f.Add([]byte{0x4b, 0x04, 0x00})
+	mutate.Corpus(f)
 	f.Fuzz(func(_ *testing.T, raw []byte) { _ = mx.ReadProducts(raw) })
 }
 

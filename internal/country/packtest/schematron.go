@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"tributary/internal/needs"
 )
 
 // Saxon's own archive and the one it needs, where the distribution has them.
@@ -38,9 +39,8 @@ type Verdict struct {
 // documents.
 func Judge(t testing.TB, trials []Trial) []Verdict {
 	t.Helper()
-	if _, err := os.Stat(strings.Split(saxonPath, ":")[0]); err != nil {
-		t.Fatal("Saxon is missing: run scripts/setup")
-	}
+	needs.Tool(t, "java", "default-jre-headless")
+	needs.File(t, strings.Split(saxonPath, ":")[0], "libsaxonhe-java")
 	dir := t.TempDir()
 	driver, jobs := filepath.Join(dir, "driver.xsl"), filepath.Join(dir, "jobs.xml")
 	var list bytes.Buffer

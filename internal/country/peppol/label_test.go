@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"tributary/internal/mutate"
 )
 
 // The first is a live record of the network, the second OpenPeppol's own example.
@@ -38,6 +39,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Add(question)
 	f.Add([]byte{})
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		records, truncated, err := readAnswer(answer, question, id)
 		if err == nil && !truncated && len(records) == 0 {
@@ -52,6 +54,7 @@ func FuzzMetadata(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if _, err := verifySigned(body, r.trusted, time.Now()); err == nil {
 			t.Error("what nobody signed is believed")

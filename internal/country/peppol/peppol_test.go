@@ -17,6 +17,7 @@ import (
 	"tributary/internal/country/packtest"
 	"tributary/internal/country/world"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -110,7 +111,7 @@ func ubl(t *testing.T, report []byte) {
 	if bytes.Contains(report, []byte("<CreditNote")) {
 		name = "UBL-CreditNote-2.1.xsd"
 	}
-	path := packtest.Schemas(t, "ubl21", "maindoc", filepath.FromSlash(name))
+	path := needs.Schemas(t, "ubl21", "maindoc", filepath.FromSlash(name))
 	for _, err := range (packtest.XSD{Path: path}).CheckAll(t, [][]byte{report}) {
 		if err != nil {
 			t.Error(err)

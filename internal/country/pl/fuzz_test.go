@@ -9,6 +9,7 @@ import (
 	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
+	"tributary/internal/mutate"
 )
 
 // within is a server without a wire.
@@ -60,6 +61,7 @@ func FuzzLists(f *testing.F) {
 	}
 	f.Add([]byte(`{"hasMore":false,"invoices":[{"ksefNumber":"5265877635-20250826-0100001AF629-AF","invoiceNumber":"FV/1","acquisitionDate":"2025-10-06T22:30:00Z"}]}`))
 	f.Add([]byte(`{"hasMore":true,"invoices":[]}`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		answer, calls = body, 0
 		var said struct {

@@ -20,13 +20,14 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/country"
-	"tributary/internal/country/packtest"
 	"tributary/internal/country/pl"
+	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
 func TestDoubleTakesTheOfficialExamples(t *testing.T) {
-	dir := packtest.Schemas(t, "pl-ksef", "examples")
+	dir := needs.Schemas(t, "pl-ksef", "examples")
 	for _, name := range []string{"invoice-template-fa-3.xml", "invoice-template-fa-3-with-custom-Subject2.xml"} {
 		document, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -40,7 +41,7 @@ func TestDoubleTakesTheOfficialExamples(t *testing.T) {
 			t.Errorf("%s: %s", name, flaw)
 		}
 	}
-	upo, err := os.ReadFile(packtest.Schemas(t, "pl-ksef", "upo", "przyklady", "v4-3", "kontekst-nip", "upo-faktura-kontekst-id-nip.xml"))
+	upo, err := os.ReadFile(needs.Schemas(t, "pl-ksef", "upo", "przyklady", "v4-3", "kontekst-nip", "upo-faktura-kontekst-id-nip.xml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +194,7 @@ func FuzzAnyTextMakesAValidDocument(f *testing.F) {
 	f.Add("\x00\x01", "\uFDD0\uFFFE", "\r\n\t", " x  y ")
 	f.Add(strings.Repeat("ż", 2000), "\xff\xfe", "<script>", "")
 	ch := connect(f)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, name, street, note, number string) {
 		d := invoice("FV/1")
 		d.Transaction.Customer.LegalName, d.Transaction.Customer.Address.AddressLine1 = name, street
@@ -220,6 +222,7 @@ func FuzzAnswersOfKSeF(f *testing.F) {
 	f.Add(400, "application/problem+json", []byte(`{"title":"x","errors":[{"code":1,"description":"y","details":["z"]}]}`))
 	f.Add(429, "application/json", []byte(`{"status":{"code":429,"description":"x","details":[]}}`))
 	f.Add(400, "application/json", []byte(`{"exception":{"exceptionDetailList":[{"exceptionCode":21405}]}}`))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, status int, media string, body []byte) {
 		_, wait, ok := pl.ReadRefusal(status, http.Header{"Content-Type": {media}, "Retry-After": {string(body)}}, body)
 		if ok && (status < 400 || status > 499) {

@@ -14,6 +14,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -216,8 +217,8 @@ func correctionCases() []packtest.Case {
 
 func schema(t testing.TB) packtest.XSD {
 	return packtest.XSD{
-		Path:    packtest.Schemas(t, "pl-ksef", "schemy", "FA", "schemat_FA(3)_v1-0E.xsd"),
-		Catalog: packtest.Schemas(t, "pl-ksef", "catalog.xml"),
+		Path:    needs.Schemas(t, "pl-ksef", "schemy", "FA", "schemat_FA(3)_v1-0E.xsd"),
+		Catalog: needs.Schemas(t, "pl-ksef", "catalog.xml"),
 	}
 }
 

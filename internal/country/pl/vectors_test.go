@@ -21,6 +21,7 @@ import (
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
 	"tributary/internal/country/pl"
+	"tributary/internal/needs"
 )
 
 func TestFirstCodeIsTheOfficialOne(t *testing.T) {
@@ -176,7 +177,7 @@ func TestUnsignedAndTwiceSignedChallengesAreRefused(t *testing.T) {
 // TestSignedChallengeVerifiesWithAnotherCanonicaliser asks libxml2 for the
 // canonical forms: our own writing and our own checking could agree on an error.
 func TestSignedChallengeVerifiesWithAnotherCanonicaliser(t *testing.T) {
-	packtest.Schemas(t, "pl-ksef")
+	needs.Schemas(t, "pl-ksef")
 	id := opened(t)
 	body, err := pl.SignedRequest(challenge, supplierNIP, id, time.Now())
 	if err != nil {
@@ -209,7 +210,7 @@ func TestSignedChallengeVerifiesWithAnotherCanonicaliser(t *testing.T) {
 		t.Error(err)
 	}
 	unsigned := strings.Replace(string(body), part(`<ds:Signature .*</ds:Signature>`), "", 1)
-	xsd := packtest.XSD{Path: packtest.Schemas(t, "pl-ksef", "schemy", "schemat_auth_v2-1.xsd")}
+	xsd := packtest.XSD{Path: needs.Schemas(t, "pl-ksef", "schemy", "schemat_auth_v2-1.xsd")}
 	xsd.Conforms(t, []byte(unsigned), []byte(strings.Replace(unsigned, "<Nip>5", "<Nip>0", 1)))
 }
 

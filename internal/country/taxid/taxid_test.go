@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/country/taxid"
+	"tributary/internal/mutate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -294,6 +295,7 @@ func FuzzCheck(f *testing.F) {
 	for _, c := range vectors(f, "invalid.tsv") {
 		f.Add(c.country, c.number)
 	}
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, country, number string) {
 		v := taxid.Check(country, number)
 		if v.Valid != (v.Reason == "") {

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/fault"
+	"tributary/internal/mutate"
 	"tributary/internal/transaction"
 )
 
@@ -380,6 +381,7 @@ func FuzzDocument(f *testing.F) {
 	ch, desk, _ := open(f, world.Reference(transaction.ReferenceCode, country.ByNumber))
 	f.Add(string(prepare(f, ch, draft("A-1")).Report))
 	f.Add(`{"number":"A-1","lines":[{}]}`)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, report string) {
 		filing := prepare(t, ch, draft("A-1"))
 		filing.Report = []byte(report)
@@ -402,6 +404,7 @@ func FuzzAnswer(f *testing.F) {
 		_, _ = io.WriteString(w, answer)
 	})
 	f.Add(`{"mac":"` + strings.Repeat("0", 64) + `","receipt":{"number":"A-1","outcome":"accepted"}}` + "\n")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		answer = text
 		filing := prepare(t, ch, draft("A-1"))

@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/world"
+	"tributary/internal/mutate"
 	"tributary/internal/transaction"
 )
 
@@ -30,6 +31,7 @@ func FuzzAuthority(f *testing.F) {
 	f.Add(uint8(1), uint8(1), "number=A-1", "%zz", "", "")
 	f.Add(uint8(1), uint8(2), "after=-1&from=2026-02-30", "XX-1", "00", "")
 	f.Add(uint8(2), uint8(3), "", "", "", `{"supplier":"XX-2","key":"AAAA","replace":true}`)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, method, path uint8, query, supplier, signature, body string) {
 		r := httptest.NewRequest(methods[int(method)%len(methods)], "/xx"+paths[int(path)%len(paths)], strings.NewReader(body))
 		r.URL.RawQuery = query

@@ -13,7 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
 	"tributary/internal/freeport"
+	"tributary/internal/needs"
 )
 
 // Bouncer starts a PgBouncer with a pool mode and otherwise the settings it
@@ -22,8 +24,8 @@ import (
 func Bouncer(t testing.TB, mode, address string) string {
 	t.Helper()
 	program, err := findBouncer()
-	if err != nil && os.Getenv("TRIBUTARY_TEST_POSTGRES") != "required" {
-		t.Skip(err)
+	if err != nil {
+		needs.Missing(t, "%v", err)
 	}
 	to, err1 := url.Parse(address)
 	port, err2 := freeport.New()

@@ -15,14 +15,13 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 	"tributary/internal/freeport"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Server is a private PostgreSQL of one test binary.
+// Server is a private PostgreSQL of one test binary, or the one that a run shares.
 type Server struct {
 	bin  string
 	data string
@@ -32,31 +31,13 @@ type Server struct {
 	set  []string            // more settings, as name=value
 	cmd  *exec.Cmd
 
-	migrated sync.Once  // the database that others are copied from
-	granting sync.Mutex // roles belong to the server: tests in parallel make them one after the other
+	migrated  sync.Once // the database that others are copied from
+	versioned sync.Once
+	strategy  string // of copies, see copying
 }
 
-var shared struct {
-	once sync.Once
-	s    *Server
-	err  error
-}
-
-var errNoBinaries = errors.New("PostgreSQL server binaries are not installed (Debian package postgresql)")
-
-// server returns the test binary's server; it starts with the first caller and
-// ends with the process: the kernel kills it when its parent is gone.
-func server(t testing.TB) *Server {
-	t.Helper()
-	shared.once.Do(func() { shared.s, shared.err = startServer(os.TempDir(), fsyncWanted()) })
-	if errors.Is(shared.err, errNoBinaries) && os.Getenv("TRIBUTARY_TEST_POSTGRES") != "required" {
-		t.Skipf("PostgreSQL half skipped: %v", shared.err)
-	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.s
-}
+// ErrNoBinaries: there is no PostgreSQL on this machine.
+var ErrNoBinaries = errors.New("PostgreSQL server binaries are not installed (Debian package postgresql)")
 
 // fsyncWanted: benchmarks pay for the disk. The shared server of tests does
 // not: no test cuts the power, and what a killed process wrote survives in the
@@ -71,6 +52,9 @@ func fsyncWanted() string {
 // StartServer makes a cluster in a new folder below dir and starts it on a free
 // port, with more settings given as name=value.
 func StartServer(dir string, set ...string) (*Server, error) { return startServer(dir, "on", set...) }
+
+// StartTestServer is StartServer for what a run of the tests shares.
+func StartTestServer(dir string) (*Server, error) { return startServer(dir, fsyncWanted()) }
 
 // newServer finds the programs and makes the folder of a server.
 func newServer(dir, sync string) (*Server, error) {
@@ -144,7 +128,7 @@ func (s *Server) Start() error {
 
 func (s *Server) spawn(log *os.File) error {
 	args := []string{"-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
-		"-c", "max_connections=300", "-c", "shared_buffers=128MB", "-c", "fsync=" + s.sync, "-c", "synchronous_commit=on"}
+		"-c", "max_connections=600", "-c", "shared_buffers=128MB", "-c", "max_wal_size=4GB", "-c", "fsync=" + s.sync, "-c", "synchronous_commit=on"}
 	for _, setting := range s.set {
 		args = append(args, "-c", setting)
 	}
@@ -222,6 +206,9 @@ func (s *Server) Stop() error {
 	return errors.Join(s.Kill(), os.RemoveAll(s.data))
 }
 
+// Address is where the server is, without a database.
+func (s *Server) Address() string { return strings.TrimSuffix(s.url(""), "/?sslmode=disable") }
+
 // URL is the address of the server's default database.
 func (s *Server) URL() string { return s.url("postgres") }
 
@@ -246,7 +233,7 @@ func findBinaries() (string, error) {
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		return "", errNoBinaries
+		return "", ErrNoBinaries
 	}
 	sort.Strings(found)
 	return filepath.Dir(found[len(found)-1]), nil

@@ -7,14 +7,13 @@ package documenttest
 import (
 	"bufio"
 	"context"
-	"errors"
-	"io/fs"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tributary/internal/needs"
 )
 
 // S3 starts a server of S3 with a bucket, and returns the address of the bucket
@@ -22,22 +21,11 @@ import (
 // version 4 it does not compute.
 func S3(t *testing.T, bucket string) string {
 	t.Helper()
-	program, err := filepath.Abs("../../.cache/s3rver/node_modules/s3rver/bin/s3rver.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = os.Stat(program)
-	node, missing := exec.LookPath("node")
-	if err := errors.Join(err, missing); err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) {
-			t.Fatal(err)
-		}
-		t.Skipf("no server of S3: run scripts/setup (%v)", err)
-	}
+	folder := needs.Npm(t, "s3rver")
 	t.Setenv("AWS_ACCESS_KEY_ID", "S3RVER")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "S3RVER")
 	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, node, program, "--directory", t.TempDir(), "--address", "127.0.0.1", "--port", "0", "--configure-bucket", bucket)
+	server := exec.CommandContext(ctx, "node", filepath.Join(folder, "node_modules", "s3rver", "bin", "s3rver.js"), "--directory", t.TempDir(), "--address", "127.0.0.1", "--port", "0", "--configure-bucket", bucket)
 	out, err := server.StdoutPipe()
 	if err == nil {
 		err = server.Start()

@@ -14,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"tributary/internal/document/typeset"
+	"tributary/internal/mutate"
+	"tributary/internal/needs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,10 +73,7 @@ func mirrored(s string) string { return strings.NewReplacer("(", "|", ")", "|").
 
 // fribidi is the judge of directions where it is installed.
 func TestFriBidiOrdersAlike(t *testing.T) {
-	path, err := exec.LookPath("fribidi")
-	if err != nil {
-		t.Skip("fribidi is not installed (Debian package libfribidi-bin): this check did not run")
-	}
+	path := needs.Tool(t, "fribidi", "libfribidi-bin")
 	s, f := setter(t)
 	words := []string{"abc", "אבג", "12", "ש", "x", "3,5", "-7", "דה", "%"}
 	var texts []string
@@ -163,7 +162,7 @@ func TestCompactSubsetsHaveTheOutlinesOfTheirFont(t *testing.T) {
 	line := s.Line(f, "株式会社東京製作所𠮷野家ガギグ。、")
 	face := line.Pieces[0].Face
 	if !strings.Contains(face.Name, "CJK") {
-		t.Skip("fonts-noto-cjk is not installed: this check did not run")
+		needs.Missing(t, "fonts-noto-cjk is not installed: this check did not run")
 	}
 	usage := typeset.NewUsage(face)
 	codes := map[uint16]uint16{}
@@ -213,6 +212,7 @@ func FuzzFont(f *testing.F) {
 	f.Add([]byte("ttcf\x00\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x10"))
 	f.Add([]byte("OTTO\x00\x01\x00\x00\x00\x00\x00\x00CFF \x00\x00\x00\x00\x00\x00\x00\x1C\x00\x00\x00\x04\x01\x00\x04\x01"))
 	f.Add(typeset.SmallFont())
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		typeset.TryFont(raw)
 	})
@@ -221,6 +221,7 @@ func FuzzFont(f *testing.F) {
 func FuzzCompact(f *testing.F) {
 	f.Add([]byte("\x01\x00\x04\x01\x00\x01\x01\x01\x02A\x00\x01\x01\x01\x04\xEF\x0F\x0E"))
 	f.Add(bytes.Repeat([]byte{0xFF}, 64))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		typeset.TryCompact(raw)
 	})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/mutate"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -38,6 +39,7 @@ func FuzzKSeFNumber(f *testing.F) {
 	f.Add("5265877635-20250826-0100001AF629-AF")
 	f.Add("5265877635-20250826-010000-1AF629-AF")
 	f.Add("5265877635-20250826-0100001AF629-AE\n")
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if !ksefwire.ValidNumber(text) {
 			return

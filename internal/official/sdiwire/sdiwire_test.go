@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/mutate"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/xmltree"
 )
@@ -97,6 +98,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(kind, body)
 	f.Add("text/xml", []byte("<f><File>QQ==</File></f>"))
 	f.Add(`multipart/related; boundary="b"; start="<a>"`, []byte("--b\r\nContent-ID: <a>\r\nContent-Transfer-Encoding: base64\r\n\r\nPGYvPg==\r\n--b--\r\n"))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		p, err := sdiwire.Open(contentType, body)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/needs"
 	"tributary/internal/official/xsd"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/structure"
@@ -66,9 +67,7 @@ func compiled(t *testing.T, text string) (*structure.Schema, string, error) {
 }
 
 func TestEveryConstructIsCarriedOver(t *testing.T) {
-	if _, err := exec.LookPath("xmllint"); err != nil {
-		t.Fatal("xmllint is missing: run scripts/setup")
-	}
+	needs.Tool(t, "xmllint", "libxml2-utils")
 	s, path, err := compiled(t, everything)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/mutate"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
 )
@@ -81,6 +82,7 @@ func TestWhatIsNoEnvelopeIsAnError(t *testing.T) {
 func FuzzReadEnvelope(f *testing.F) {
 	f.Add((&soap.Fault{Code: "Client", Reason: "x"}).Bytes(soap.V11))
 	f.Add((&soap.Fault{Code: "Sender", Reason: "x"}).Bytes(soap.V12))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, source []byte) {
 		m, err := soap.Read(source, xmltree.Limits{})
 		if err != nil {

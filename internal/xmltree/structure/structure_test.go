@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/mutate"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/structure"
 )
@@ -245,6 +246,7 @@ func TestBrokenFormsAreErrors(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(orders), []byte(order("<Number>ABC</Number>")))
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text, document []byte) {
 		s, err := structure.Parse(text)
 		if err != nil {
@@ -264,6 +266,7 @@ func FuzzParse(f *testing.F) {
 func FuzzPattern(f *testing.F) {
 	f.Add(`[a-c]{1,3}|x`, "abc")
 	plain := regexp.MustCompile(`^[a-z0-9|()?*+{},\[\]-]*$`)
+	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, source, text string) {
 		if !plain.MatchString(source) || strings.ContainsAny(text, "\n\r") || strings.Contains(source, "(?") || strings.Contains(source, "?") || strings.Contains(source, "[[") || strings.Contains(source, "-[") {
 			return
