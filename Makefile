@@ -1,7 +1,8 @@
 # make test is what every change must pass; scripts/setup installs what it needs.
 export CGO_ENABLED ?= 0
-# Property tests draw the same in every run; make long lets them draw freely.
+# Property tests draw the same in every run, and not for long; make long lets them draw freely.
 export RAPID_SEED ?= 1
+export RAPID_CHECKS ?= 30
 GO ?= go
 # Every run is a real one, with the places at which tests kill the program; scripts/check has vetted it.
 FLAGS := -count=1 -tags=killpoints -vet=off -parallel=8 -timeout=30m
@@ -30,6 +31,7 @@ check: ## formatting, vet, staticcheck, unchecked errors
 
 long: export TRIBUTARY_LONG = 1
 long: export RAPID_SEED = 0
+long: export RAPID_CHECKS = 1000
 long: setup race fuzz ## what is long by nature: 200 kills, 10,000 seeds, soak, overload, releases, every setting, all pages; all under the race detector; fuzzing
 	$(GOTEST) $(FLAGS) -timeout=8h ./...
 
@@ -39,7 +41,7 @@ race: setup ## everything under the race detector
 conformance: ## judged from outside: official rules on 1,000 documents, and programs of npm (axe, KSeF clients, an OpenID provider, an S3 server)
 	@scripts/setup conformance
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) ./internal/authority/ksef ./internal/console ./internal/country/en16931 ./internal/document
-	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|ObjectStore' ./cmd/tributary ./internal/server
+	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket' ./cmd/tributary ./internal/server
 
 bench: setup ## the benchmarks of the packages, one run each
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup

@@ -24,7 +24,7 @@ const (
 // gets shorter: an entry whose function is within the limits fails the test.
 var exceptions = map[string]string{
 	"internal/db/dbtest/dbtest.go assigns template": "one server and one template serve all tests of a process",
-	"internal/db/dbtest/shared.go assigns shared": "as template",
+	"internal/db/dbtest/shared.go assigns shared":   "as template",
 	"internal/freeport/freeport.go assigns locks":   "a port is locked as long as its process lives",
 }
 

@@ -14,8 +14,8 @@ import (
 // keeps its SUCCESS, and the audit log says who asked for what.
 func TestAReportIsAnnulledByAnOperator(t *testing.T) {
 	t.Parallel()
-	o := &observatory{t: t, root: t, dir: t.TempDir()}
-	s := o.demo("annul", nil, nil, nil)
+	o := &observatory{t: t, root: t}
+	s := o.common("annul")
 	reference := s.operation
 	packs, err := world.Packs()
 	if err != nil {

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"tributary/internal/country/identity"
-	"tributary/internal/db/dbtest"
 )
 
 func TestAuthoritiesFromTheCommandLine(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	eachMigrated(t, func(t *testing.T, url string) {
 		flags := append(book(t, url), "--json")
 		dir := t.TempDir()
 		write := func(name string, content []byte) string {

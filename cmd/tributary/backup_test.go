@@ -25,11 +25,12 @@ import (
 )
 
 // TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt takes a backup while
-// clients submit, kills the service, restores and looks everything up again.
+// clients submit, stops the service, restores and looks everything up again.
 // The authority is not restored: the world goes on.
 func TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
 		dir, restored := t.TempDir(), t.TempDir()
 		args := demoArgs(t, dir)
 		lost := backupUnderLoad(t, args, func() {
@@ -47,9 +48,10 @@ func TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt(t *testing.T) {
 		lookUp(t, demoArgs(t, restored), lost)
 	})
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		needs.Tool(t, "pg_dump", "postgresql-client")
 		needs.Tool(t, "pg_restore", "postgresql-client")
-		from := dbtest.PostgresURL(t)
+		from := dbtest.MigratedURL(t)
 		dir := t.TempDir()
 		dump := filepath.Join(t.TempDir(), "tributary.dump")
 		lost := backupUnderLoad(t, demoArgs(t, dir, "--database", from), func() {
@@ -65,14 +67,14 @@ func TestAnOnlineBackupHoldsEverythingAcknowledgedBeforeIt(t *testing.T) {
 }
 
 // backupUnderLoad runs the program with clients on it, takes the backup in the
-// middle and kills the program. It returns what was acknowledged before.
+// middle and stops the program. It returns what was acknowledged before.
 func backupUnderLoad(t *testing.T, args []string, backup func()) (before map[string]string) {
 	t.Helper()
 	program := start(t, args...)
 	base := program.waitReady()
 	var company struct{ ID string }
 	get(t, base+"/onboarding/v2/companies/demo-XX?external-id=true", &company)
-	caller := &stage{t: t, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
+	caller := &stage{t: t, client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
 	defer caller.client.CloseIdleConnections()
 	var mu sync.Mutex
 	accepted := map[string]string{}
@@ -111,7 +113,7 @@ func backupUnderLoad(t *testing.T, args []string, backup func()) (before map[str
 	mu.Unlock()
 	stop()
 	clients.Wait()
-	program.kill()
+	program.stop()
 	if during <= len(before) {
 		t.Error("nothing was accepted while the backup ran: it proves nothing")
 	}
@@ -123,7 +125,7 @@ func backupUnderLoad(t *testing.T, args []string, backup func()) (before map[str
 func lookUp(t *testing.T, args []string, operations map[string]string) {
 	t.Helper()
 	base := start(t, args...).waitReady()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(patience)
 	for id, op := range operations {
 		for {
 			var r struct {
@@ -139,7 +141,7 @@ func lookUp(t *testing.T, args []string, operations map[string]string) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s has not ended", id)
 			}
-			time.Sleep(20 * time.Millisecond) // another process; it has no signal to give
+			time.Sleep(20 * time.Millisecond) // the program has no signal to give
 		}
 	}
 	held := registered(t, "http://"+flagOf(args, "--simulators"))
@@ -163,7 +165,7 @@ func emptyDatabase(t *testing.T, beside string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := fmt.Sprintf("restored_%x", time.Now().UnixNano())
+	name := strings.TrimPrefix(u.Path, "/") + "_restored"
 	do := func(text string) {
 		ctx := context.Background()
 		conn, err := pgx.Connect(ctx, beside)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tributary/internal/bench"
+	"tributary/internal/needs"
 )
 
 // TestAPairIsRefusedWhereItCannotBe: what is wrong with a call is said before
@@ -51,9 +52,7 @@ func TestAPairIsRefusedWhereItCannotBe(t *testing.T) {
 // TestTheProgramIsComparedWithItself: two copies of one file differ by nothing
 // but the machine, and report the same figures.
 func TestTheProgramIsComparedWithItself(t *testing.T) {
-	if os.Getenv("TRIBUTARY_LONG") == "" {
-		t.Skip("TRIBUTARY_LONG is not set: make long runs it, six runs of the benchmark")
-	}
+	needs.Long(t, "six runs of the benchmark")
 	binary := fastBinary(t)
 	cmd := child(binary, "bench", "--pair", binary, "--quick", "--json")
 	var told strings.Builder

@@ -2,23 +2,21 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"tributary/internal/bench"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // Work is waiting for authorities: a second node brings its slots along, and
 // what it takes does not stand in the first one's way. How many times as much
-// two settle can be said of a quiet machine only: make nodes asks for 1.8.
+// two settle can be said of a quiet machine only.
 func TestASecondNodeDoublesWhatIsUnderWay(t *testing.T) {
-	args, least := []string{"bench", "--nodes", "2", "--database", dbtest.PostgresURL(t), "--json"}, 1.8
-	if os.Getenv("TRIBUTARY_NODES") == "" {
-		args, least = append(args, "--quick"), 0
-	}
-	cmd := child(fastBinary(t), args...)
+	needs.Long(t, "it measures one node and two")
+	const least = 1.8
+	cmd := child(fastBinary(t), "bench", "--nodes", "2", "--database", dbtest.PostgresURL(t), "--json")
 	var told strings.Builder
 	cmd.Stderr = &told
 	out, err := cmd.Output()
@@ -56,9 +54,8 @@ func TestNodesAreRefusedWhereTheyCannotBe(t *testing.T) {
 		"must be 1 to 16":                   {"--nodes", "17", "--database", "postgres://nobody@127.0.0.1:1/none"},
 		"--nodes: must be":                  {"--nodes=-1"},
 	} {
-		out, err := child(fastBinary(t), append([]string{"bench"}, args...)...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), want) {
-			t.Errorf("bench %v: %v, %s", args, err, out)
+		if code, out, errs := call(t, append([]string{"bench"}, args...)...); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("bench %v: %d, %s%s", args, code, out, errs)
 		}
 	}
 }

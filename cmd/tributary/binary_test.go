@@ -12,12 +12,9 @@ import (
 )
 
 // fastBinary is the program at the speed at which it is shipped, with its kill
-// points if the tests have them. Most tests of this package start it: their
-// subject is what a flag, a command or a page does, and with the race detector
-// they made up half of the suite's time. Races of the running program are
-// looked for where most happens at once, by those that start the test binary
-// itself (a soak under load, a client whose keys are rotated under load), and by
-// the tests of internal/server, which run the whole of it.
+// points if the tests have them: what tests start as a process of its own. Races
+// are looked for by those that run the program in this process, by a soak under
+// load, which starts the test binary itself, and by the tests of internal/server.
 func fastBinary(t *testing.T) string {
 	t.Helper()
 	if !raceDetector {

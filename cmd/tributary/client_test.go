@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -72,7 +71,7 @@ func TestAReceiverOfOneEventLeavesTheCommonOneAlone(t *testing.T) {
 
 func TestTimesAreWholeSecondsInWhatScriptsRead(t *testing.T) {
 	t.Parallel()
-	flags := book(t, "sqlite:"+filepath.Join(t.TempDir(), "book.db"))
+	flags := book(t, migrated(t))
 	o := &observatory{t: t, root: t}
 	made := o.must(append([]string{"client", "create", "acme", "--name", "Acme"}, flags...)...)
 	texts := []string{made, o.must(append([]string{"client", "show", "acme"}, flags...)...), o.must(append([]string{"client", "list"}, flags...)...),
@@ -94,7 +93,7 @@ func TestTimesAreWholeSecondsInWhatScriptsRead(t *testing.T) {
 
 func TestACountryIsNamedOnceOnTheCommandLine(t *testing.T) {
 	t.Parallel()
-	flags := book(t, "sqlite:"+filepath.Join(t.TempDir(), "book.db"))
+	flags := book(t, migrated(t))
 	for args, says := range map[string]string{
 		"client create acme --name Acme --country es=BOTH;ES=REPORTING":                           "ES is given twice",
 		"reconcile --supplier x --day 2026-01-31 --authority es.live=https://a;ES.live=https://b": "ES.live is given twice",

@@ -13,8 +13,7 @@ import (
 // The demo prints who may sign in to the console; it must be true.
 func TestTheDemosOperatorSignsInToTheConsole(t *testing.T) {
 	t.Parallel()
-	demo := start(t, demoArgs(t, t.TempDir())...)
-	demo.waitReady()
+	demo := commonDemo(t)
 	printed := regexp.MustCompile(`console +(\S+)/ \(operator (\S+), password (\S+)\)`).FindStringSubmatch(demo.output())
 	if printed == nil {
 		t.Fatalf("no console in\n%s", demo.output())

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -14,24 +16,27 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/secret"
 )
 
+// inProcess instead of a binary: nodes that are not killed, but stopped.
+const inProcess = ""
+
 // stage is a whole installation: a database, nodes that can be killed, the
-// simulated authorities in a process of their own and a receiver that logs to
-// disk before it answers.
+// simulated authorities in this process, which outlives them, and a receiver that
+// logs to disk before it answers.
 type stage struct {
 	t        *testing.T
-	binary   string // of the nodes and the simulators
+	binary   string // of the nodes
 	dir      string
 	database string
 	sims     string
-	simsProc *process
+	opened   string // the network that is open to everybody's receivers
 	nodes    []*node
 	receiver *receiver
 	client   *http.Client
@@ -49,22 +54,58 @@ type node struct {
 func newStage(t *testing.T, binary string, nodes int, postgres bool) *stage {
 	t.Helper()
 	if postgres {
-		return newStageOn(t, binary, nodes, dbtest.PostgresURL(t))
+		return newStageOn(t, binary, nodes, dbtest.MigratedURL(t))
 	}
-	return newStageOn(t, binary, nodes, "sqlite:"+filepath.Join(t.TempDir(), "tributary.db"))
+	return newStageOn(t, binary, nodes, migrated(t))
 }
 
-// newStageOn does it on a database.
+// eachMigrated runs fn once per engine with the address of a database that has its
+// schema, and nothing in it.
+func eachMigrated(t *testing.T, fn func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); fn(t, migrated(t)) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); fn(t, dbtest.MigratedURL(t)) })
+}
+
+// migrated is the address of a SQLite database that has its schema: a copy, because
+// the steps to it take longer than most tests.
+func migrated(t *testing.T) string {
+	t.Helper()
+	file, err := schemaOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "sqlite:" + write(t, filepath.Join(t.TempDir(), "tributary.db"), string(file))
+}
+
+var schemaOnce = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "tributary-schema-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // temporary
+	path := filepath.Join(dir, "tributary.db")
+	d, err := db.Open(context.Background(), db.Config{URL: "sqlite:" + path})
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.Migrate(context.Background())
+	if err := errors.Join(err, d.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// newStageOn does it on a database that has its schema.
 func newStageOn(t *testing.T, binary string, nodes int, database string) *stage {
 	t.Helper()
-	s := &stage{t: t, binary: binary, dir: t.TempDir(), database: database, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	s := &stage{t: t, binary: binary, dir: t.TempDir(), database: database, opened: "127.0.0.0/8", client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	if err := secret.CreateMasterFile(filepath.Join(s.dir, "master.key")); err != nil {
 		t.Fatal(err)
 	}
 	s.receiver = newReceiver(t, filepath.Join(s.dir, "receiver.log"))
 	s.startSimulators()
-	s.command("migrate", "--database", s.database)
-	s.command("client", "create", "crash", "--database", s.database, "--master-key", s.masterKey(), "--name", "Crash run", "--country", "*=BOTH",
+	must(t, "client", "create", "crash", "--database", s.database, "--master-key", s.masterKey(), "--name", "Crash run", "--country", "*=BOTH",
 		"--webhook-url", s.receiver.server.URL+"/hooks", "--rate=-1", "--key", testKey, "--demo")
 	for range nodes {
 		s.addNode()
@@ -77,24 +118,7 @@ func (s *stage) masterKey() string { return "file:" + filepath.Join(s.dir, "mast
 func (s *stage) startSimulators() {
 	address := freeAddress(s.t)
 	s.sims = "http://" + address
-	s.simsProc = begin(s.t, child(s.binary, "simulate", "--simulators", address, "--data", filepath.Join(s.dir, "authority")))
-	s.eventually("the simulators", func() bool {
-		answer, err := s.client.Get(s.sims + "/_control/xx/registrations")
-		if err != nil {
-			return false
-		}
-		answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
-}
-
-// command runs a command line to its end.
-func (s *stage) command(args ...string) {
-	s.t.Helper()
-	var out bytes.Buffer
-	if code := run(s.t.Context(), args, streams{&out, &out, strings.NewReader("")}); code != 0 {
-		s.t.Fatalf("tributary %s: exit %d\n%s", strings.Join(args, " "), code, out.String())
-	}
+	start(s.t, "simulate", "--simulators", address, "--data", filepath.Join(s.dir, "authority")).waitReady()
 }
 
 // addNode starts a node, with more flags than every node has.
@@ -104,7 +128,10 @@ func (s *stage) addNode(more ...string) {
 	n.args = []string{"serve", "--listen", address, "--admin", freeAddress(s.t), "--database", s.database, "--master-key", s.masterKey(),
 		"--documents", "file://" + filepath.Join(s.dir, "documents"), "--data", s.dir, "--public-url", "https://api.example.test", // receivers may not stand on our own host
 		"--simulators", s.sims, "--callbacks", freeAddress(s.t),
-		"--webhook-ca", s.receiver.ca, "--webhook-allow", "127.0.0.0/8", "--webhook-retry-base", "200ms", "--authority-retry-base", "100ms", "--log-level", "warn"}
+		"--webhook-ca", s.receiver.ca, "--webhook-retry-base", "200ms", "--authority-retry-base", "100ms", "--log-level", "warn"}
+	if s.opened != "" {
+		n.args = append(n.args, "--webhook-allow", s.opened)
+	}
 	n.args = append(n.args, more...)
 	s.nodes = append(s.nodes, n)
 	s.launch(n, "")
@@ -113,18 +140,22 @@ func (s *stage) addNode(more ...string) {
 // launch starts a node; killAt names a place and a count at which it ends itself.
 func (s *stage) launch(n *node, killAt string) {
 	s.t.Helper()
+	n.started = time.Now()
+	if s.binary == inProcess {
+		n.process = start(s.t, n.args...)
+		return
+	}
 	cmd := child(s.binary, n.args...)
 	cmd.Env = append(cmd.Env, "TRIBUTARY_KILL_AT="+killAt)
-	n.started = time.Now()
 	n.process = begin(s.t, cmd)
 }
 
 // eventually waits for what other processes do; they have no signal to give.
 func (s *stage) eventually(what string, done func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(90 * time.Second); !done(); {
+	for end := time.Now().Add(patience); !done(); {
 		if time.Now().After(end) {
-			s.t.Fatalf("%s: not within 90 s\n%s", what, s.lastWords())
+			s.t.Fatalf("%s: not within %s\n%s", what, patience, s.lastWords())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -161,7 +192,7 @@ func (s *stage) fetch(base, path string) (status int, answer []byte, err error) 
 
 // patiently asks again where a busy service says 503, as its documentation tells clients to.
 func patiently(ask func() (int, []byte, error)) (status int, answer []byte, err error) {
-	for range 20 {
+	for late := time.Now().Add(patience); time.Now().Before(late); {
 		if status, answer, err = ask(); err != nil || status != http.StatusServiceUnavailable {
 			break
 		}
@@ -233,10 +264,9 @@ type receiver struct {
 	server *httptest.Server
 	ca     string
 	file   *os.File
-	flying atomic.Int64
 
 	mu     sync.Mutex
-	recent []time.Time    // of the answers of the last second
+	last   time.Time      // when it answered last
 	times  map[string]int // by resource id
 	events map[string]int // by webhook id
 	wrong  []string
@@ -261,8 +291,6 @@ func newReceiver(t *testing.T, path string) *receiver {
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.flying.Add(1)
-	defer r.flying.Add(-1)
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return // it was cut off: no answer, it comes again
@@ -286,40 +314,21 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.t.Errorf("the receiver's log: %v", err)
 		return
 	}
-	r.recent = append(r.since(time.Second), time.Now())
+	r.last = time.Now()
 	r.times[n.ResourceID]++
 	r.events[n.WebhookID]++
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (r *receiver) since(d time.Duration) []time.Time {
-	for i, at := range r.recent {
-		if time.Since(at) <= d {
-			return r.recent[i:]
-		}
-	}
-	return nil
-}
-
-// inFlight is how many deliveries a kill now can make come again: those under
-// way, and those answered so lately that the answer may not be on disk.
-func (r *receiver) inFlight() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return int(r.flying.Load()) + len(r.since(time.Second))
-}
-
 // firstAfter waits for the first announcement after a time; clients submit all
 // the while, so there is one.
 func (r *receiver) firstAfter(start time.Time) time.Time {
-	for ; time.Since(start) < time.Minute; pause(2 * time.Millisecond) {
+	for ; time.Since(start) < patience; pause(2 * time.Millisecond) {
 		r.mu.Lock()
-		recent := r.since(time.Minute)
+		last := r.last
 		r.mu.Unlock()
-		for _, at := range recent {
-			if at.After(start) {
-				return at
-			}
+		if last.After(start) {
+			return last
 		}
 	}
 	return time.Now()
@@ -343,10 +352,10 @@ func (r *receiver) untold(ids []string) (list []string) {
 }
 
 // awaitTold waits until everything is announced, and answers what is not once
-// nothing has moved for a minute.
+// nothing has moved for a long while.
 func (s *stage) awaitTold(ids []string) []string {
 	missing := s.receiver.untold(ids)
-	for last := time.Now(); len(missing) > 0 && time.Since(last) < time.Minute; pause(100 * time.Millisecond) {
+	for last := time.Now(); len(missing) > 0 && time.Since(last) < patience; pause(20 * time.Millisecond) {
 		if now := s.receiver.untold(missing); len(now) < len(missing) {
 			missing, last = now, time.Now() // as long as it goes on, it may take its time
 		}
@@ -354,12 +363,14 @@ func (s *stage) awaitTold(ids []string) []string {
 	return missing
 }
 
-// repeated counts deliveries of an event after its first.
-func (r *receiver) repeated() (n int) {
+// repeated are the events that were delivered more than once.
+func (r *receiver) repeated() (ids []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, times := range r.events {
-		n += times - 1
+	for id, times := range r.events {
+		if times > 1 {
+			ids = append(ids, id)
+		}
 	}
-	return n
+	return ids
 }

@@ -23,7 +23,6 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/doctor"
 	"tributary/internal/secret"
 )
@@ -31,7 +30,7 @@ import (
 // diagnose runs the doctor and returns its findings.
 func diagnose(t *testing.T, args ...string) (code int, findings []doctor.Finding) {
 	t.Helper()
-	code, out, errs := call(t, append(append([]string{"doctor"}, args...), "--json", "--timeout", "5s", "--log-level", "error")...)
+	code, out, errs := call(t, append(append([]string{"doctor"}, args...), "--json", "--timeout", "60s", "--log-level", "error")...)
 	var report struct{ Findings []doctor.Finding }
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
@@ -108,7 +107,7 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 	if code, out, errs := call(t, "submit", file, "--url", url, "--api-key", testKey); code != 0 {
 		t.Fatalf("%d %s%s", code, out, errs)
 	}
-	first.kill()
+	first.stop()
 	age(t, "sqlite:"+filepath.Join(dir, "tributary.db"))
 
 	expired := certificate(t, "api.example.com", time.Now().Add(-time.Hour))
@@ -138,31 +137,41 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 	expect(t, findings, doctor.Warn, "authority", "no address is configured", "documents") // none at all
 	expect(t, findings, doctor.OK, "schema")
 
-	for name, c := range map[string]struct {
-		args  []string
+	type wrong struct {
+		want  doctor.Verdict
 		check string
 		texts []string
-		want  doctor.Verdict
+	}
+	// What is broken at the same time is named at the same time.
+	for _, c := range []struct {
+		args  []string
+		wrong []wrong
 	}{
-		"other master key":      {[]string{"--master-key", "file:" + other}, "signing keys", []string{"--master-key"}, doctor.Fail},
-		"other key, suppliers":  {[]string{"--master-key", "file:" + other}, "tax credentials", []string{"--master-key"}, doctor.Fail},
-		"no master key":         {[]string{"--master-key", "file:/nowhere/master.key"}, "master key", []string{"no such file"}, doctor.Fail},
-		"public master key":     {[]string{"--master-key", "file:" + public}, "master key", []string{"0644", "chmod 0400"}, doctor.Fail},
-		"documents in a file":   {[]string{"--documents", "file://" + noFolder}, "documents", nil, doctor.Fail},
-		"documents missing":     {[]string{"--documents", "file:///nowhere/documents"}, "documents", []string{"no such file"}, doctor.Warn},
-		"documents elsewhere":   {[]string{"--documents", "gopher://x"}, "documents", []string{"gopher"}, doctor.Fail},
-		"no authority":          {[]string{"--authority", "XX.test=http://127.0.0.1:1"}, "authority", []string{"XX.test", "refused"}, doctor.Fail},
-		"untrusted authority":   {[]string{"--authority", "XX.test=" + hook.URL}, "authority", []string{"XX.test", "certificate"}, doctor.Fail},
-		"unknown authority":     {[]string{"--authority", "QQ.test=https://x.example"}, "configuration", []string{"QQ"}, doctor.Fail},
-		"authority's clock":     {[]string{"--authority", "XX.test=" + late.URL}, "clock", []string{"authority XX.test", "time synchronisation"}, doctor.Fail},
-		"expired certificate":   {append(expired, "--public-url", "https://api.example.com"), "own certificate", []string{"expired on"}, doctor.Fail},
-		"certificate ends soon": {append(soon, "--public-url", "https://api.example.com"), "own certificate", []string{"ends in 9 days"}, doctor.Warn},
-		"other host":            {append(soon, "--public-url", "https://other.example.com"), "own certificate", []string{"other.example.com"}, doctor.Fail},
+		{slices.Concat(expired, []string{"--master-key", "file:" + other, "--documents", "file://" + noFolder, "--authority", "XX.test=http://127.0.0.1:1", "--public-url", "https://api.example.com"}), []wrong{
+			{doctor.Fail, "signing keys", []string{"--master-key"}},
+			{doctor.Fail, "tax credentials", []string{"--master-key"}},
+			{doctor.Fail, "documents", nil},
+			{doctor.Fail, "authority", []string{"XX.test", "refused"}},
+			{doctor.Fail, "own certificate", []string{"expired on"}},
+		}},
+		{slices.Concat(soon, []string{"--master-key", "file:/nowhere/master.key", "--documents", "file:///nowhere/documents", "--authority", "XX.test=" + hook.URL, "--public-url", "https://api.example.com"}), []wrong{
+			{doctor.Fail, "master key", []string{"no such file"}},
+			{doctor.Warn, "documents", []string{"no such file"}},
+			{doctor.Fail, "authority", []string{"XX.test", "certificate"}},
+			{doctor.Warn, "own certificate", []string{"ends in 9 days"}},
+		}},
+		{slices.Concat(soon, []string{"--master-key", "file:" + public, "--documents", "gopher://x", "--authority", "XX.test=" + late.URL, "--public-url", "https://other.example.com"}), []wrong{
+			{doctor.Fail, "master key", []string{"0644", "chmod 0400"}},
+			{doctor.Fail, "documents", []string{"gopher"}},
+			{doctor.Fail, "clock", []string{"authority XX.test", "time synchronisation"}},
+			{doctor.Fail, "own certificate", []string{"other.example.com"}},
+		}},
+		{[]string{"--authority", "QQ.test=https://x.example"}, []wrong{{doctor.Fail, "configuration", []string{"QQ"}}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, findings := diagnose(t, append([]string{"--data", dir}, c.args...)...)
-			expect(t, findings, c.want, c.check, c.texts...)
-		})
+		_, findings := diagnose(t, append([]string{"--data", dir}, c.args...)...)
+		for _, w := range c.wrong {
+			expect(t, findings, w.want, w.check, w.texts...)
+		}
 	}
 	if _, err := os.Stat("/nowhere"); err == nil {
 		t.Error("the doctor made a folder")
@@ -247,7 +256,7 @@ func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 		t.Errorf("without a database: exit code %d\n%s", code, errs)
 	}
 
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	eachMigrated(t, func(t *testing.T, url string) {
 		flags := book(t, url)
 		_, findings := diagnose(t, flags[:4]...)
 		if !slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Check == "writes" && strings.Contains(f.Found, "a commit takes") }) {
@@ -273,9 +282,8 @@ func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 // with a certificate is not.
 func TestDoctorNamesSuppliersWhoseTokensEnd(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	args := demoArgs(t, dir)
-	url := start(t, args...).waitReady()
+	demo := commonDemo(t)
+	url := demo.url
 	req, err := http.NewRequest(http.MethodPost, url+"/onboarding/v2/companies", strings.NewReader(`{"meta":{"country_code":"PL","language_code":"PL","external_id":"with-a-token"},
 		"legal_name":"Sklep Sp. z o.o.","address":{"country_code":"PL","city":"Warszawa","postal_code":"00-001","address_line_1":"ul. Prosta 1"},
 		"tax_information":{"tax_number":"PL7010002062"},"tax_credentials":{"password":"20251006-EC-0123456789-ABCDEF0123-4A|nip-7010002062|ab"}}`))
@@ -296,7 +304,7 @@ func TestDoctorNamesSuppliersWhoseTokensEnd(t *testing.T) {
 			}
 		}
 	}
-	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		get(t, url+"/onboarding/v2/companies?limit=1", &list)
 		if len(list.Data) == 1 && list.Data[0].Meta.ExternalID == "with-a-token" {
 			break
@@ -305,7 +313,7 @@ func TestDoctorNamesSuppliersWhoseTokensEnd(t *testing.T) {
 			t.Fatal("the company was not onboarded")
 		}
 	}
-	_, findings := diagnose(t, "--data", dir, "--simulators", "http://"+flagOf(args, "--simulators"))
+	_, findings := diagnose(t, "--data", demo.dir, "--simulators", demo.sims)
 	want := doctor.Warn
 	if time.Now().After(time.Date(2026, 12, 30, 23, 0, 0, 0, time.UTC)) {
 		want = doctor.Fail

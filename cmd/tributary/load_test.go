@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/needs"
 )
 
 // TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost asks for far more than
 // the program can store: whoever is not served hears so at once and when to
 // come back, and every 202 is kept.
 func TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost(t *testing.T) {
+	needs.Long(t, "it asks for far more than the machine can do")
 	s := newStage(t, fastBinary(t), 1, false)
 	s.nodes[0].process.waitReady()
 	land := crashCountryOf(t, "XX")
@@ -124,11 +126,12 @@ func (s *stage) hold(full <-chan struct{}) (release func()) {
 
 // TestSoak submits at half of what the program settles, for TRIBUTARY_SOAK
 // (make soak: ten minutes), and wants memory, goroutines and file descriptors
-// to stay flat. The suite runs it for a few seconds, to know that it works, and
-// does not judge memory by them.
+// to stay flat. make long runs it for a minute.
 func TestSoak(t *testing.T) {
-	lasts := 6 * time.Second
-	if text := os.Getenv("TRIBUTARY_SOAK"); text != "" {
+	lasts := time.Minute
+	if text := os.Getenv("TRIBUTARY_SOAK"); text == "" {
+		needs.Long(t, "a minute of load; make soak takes ten")
+	} else {
 		var err error
 		if lasts, err = time.ParseDuration(text); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,11 +13,15 @@ import (
 // and events.
 func TestAClientLooksFromTheCommandLine(t *testing.T) {
 	t.Parallel()
-	p := start(t, demoArgs(t, t.TempDir(), "--webhook-url", "http://"+freeAddress(t))...)
+	args := demoArgs(t, t.TempDir(), "--webhook-url", "http://"+freeAddress(t))
+	p := start(t, args...)
 	at := []string{"--url", p.waitReady(), "--api-key", testKey}
 	do := func(args ...string) string { t.Helper(); return must(t, append(args, at...)...) }
+	trigger := func(args ...string) string {
+		return do(append([]string{"trigger", "--wait", patience.String()}, args...)...)
+	}
 
-	filed := do("trigger")
+	filed := trigger()
 	for _, want := range []string{"SUCCESS", "invoice in XX", "242.00 EUR", "visual", "/invoicing/v1/invoices/"} {
 		if !strings.Contains(filed, want) {
 			t.Errorf("the triggered sale lacks %q:\n%s", want, filed)
@@ -24,22 +29,25 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 	}
 	// Every supplier that the demo names can sell.
 	for _, code := range regexp.MustCompile(`(?m)^    ([A-Z]{2})  [0-9a-f]{32}$`).FindAllStringSubmatch(p.output(), -1) {
-		if out := do("trigger", "--in", code[1], "--json"); !strings.Contains(out, `"status": "SUCCESS"`) {
+		if out := trigger("--in", code[1], "--json"); !strings.Contains(out, `"status": "SUCCESS"`) {
 			t.Errorf("%s: %s", code[1], out)
 		}
 	}
 	before := strings.Count(do("list", "--limit", "100"), "\n")
-	if out := do("trigger", "reject"); !strings.Contains(out, "FAILURE") || !strings.Contains(out, "authority_rejected: ") {
+	if out := trigger("reject"); !strings.Contains(out, "FAILURE") || !strings.Contains(out, "authority_rejected: ") {
 		t.Errorf("reject:\n%s", out)
 	} else if !strings.Contains(out, "refused means: The reference authority was told to refuse") || !strings.Contains(out, "What to do: ") {
 		t.Errorf("the authority's code is not explained:\n%s", out)
 	}
-	if out := do("trigger", "--in", "ES", "--supplier", "demo-ES"); !strings.Contains(out, "invoice in ES") {
+	if out := trigger("--in", "ES", "--supplier", "demo-ES"); !strings.Contains(out, "invoice in ES") {
 		t.Errorf("in Spain:\n%s", out)
 	}
+	authority := &stage{t: t, sims: "http://" + flagOf(args, "--simulators"), client: http.DefaultClient}
+	authority.script("xx", `{"steps":[{"outcome":"unavailable","times":1000000,"on":"any"}]}`) // slow, whatever the machine is
 	if out := do("trigger", "slow", "--wait", "100ms"); !strings.Contains(out, "PROCESSING") {
 		t.Errorf("not waited for:\n%s", out)
 	}
+	authority.script("xx", `{"steps":[]}`)
 	if code, _, errs := call(t, append([]string{"trigger", "--supplier", "nobody"}, at...)...); code != exitUsage || !strings.Contains(errs, "no active company of XX fits") {
 		t.Errorf("%d %s", code, errs)
 	}

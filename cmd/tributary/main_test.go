@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,13 +11,26 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
 	"tributary/internal/freeport"
 )
+
+// A test chooses how it runs the program. What a command, a flag or a page does is
+// asked in this process: [call] runs a command to its end and [start] serves until
+// the test ends, both through run, as main does. Two of them on one database behave
+// as two processes do: they share no memory, and the locks between them belong to
+// open files. A process of its own ([spawn], [stage]) is for tests about one: that
+// kill it, send it signals, measure it, or give it variables beside other tests.
+// Who only reads and adds things of his own takes [commonDemo], which runs once.
 
 // childEnv makes the test binary behave as the program itself, so that tests
 // can start, kill and restart real processes without building another binary.
@@ -28,22 +42,42 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	collectSeldom()
 	state, err := os.MkdirTemp("", "tributary-state-")
 	if err != nil {
 		panic(err)
 	}
 	_ = os.Setenv("STATE_DIRECTORY", state) // for nodes without --data; never fails on Linux
 	code := m.Run()
+	endCommonDemo()
 	for _, folder := range []string{built, state} {
 		_ = os.RemoveAll(folder) // temporary
 	}
 	os.Exit(code)
 }
 
-// process is the program running for a test.
+// collectSeldom takes the garbage collector out of the program's hands: what it sets
+// suits one program in a process, and here a dozen run at the same time.
+func collectSeldom() {
+	const variable = "GOGC"
+	if os.Getenv(variable) != "" {
+		return
+	}
+	_ = os.Setenv(variable, "300") // never fails on Linux
+	roomForGarbage()               // once in a process: it leaves the setting alone
+	_ = os.Unsetenv(variable)      // children decide for themselves
+	debug.SetGCPercent(300)
+}
+
+// patience is how long a test waits for what must come. It is never used up where
+// all is well, however slow the machine.
+const patience = 3 * time.Minute
+
+// process is the program running for a test, in a process of its own or in this one.
 type process struct {
 	t     *testing.T
-	cmd   *exec.Cmd
+	cmd   *exec.Cmd          // nil in this process
+	end   context.CancelFunc // what a signal is to a process of its own
 	mu    sync.Mutex
 	out   bytes.Buffer
 	errs  bytes.Buffer
@@ -52,8 +86,49 @@ type process struct {
 	how   error         // it ended so; read after ended
 }
 
-// start runs the program; it is killed when the test ends.
+// start runs the program in this process until the test ends.
 func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := within(args...)
+	p.t = t
+	t.Cleanup(func() {
+		p.end()
+		if !p.endsWithin(patience) {
+			t.Errorf("the program does not end\n%s", p.stderr())
+		}
+	})
+	return p
+}
+
+// within runs the program in this process until its end is called.
+func within(args ...string) *process {
+	ctx, end := context.WithCancel(context.Background())
+	p := &process{end: end, ready: make(chan string, 1), ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		if code := run(ctx, args, streams{printed{p}, lockedWriter{&p.mu, &p.errs}, strings.NewReader("")}); code != 0 {
+			p.how = fmt.Errorf("exit code %d", code)
+		}
+	}()
+	return p
+}
+
+// printed is the standard output of a program: it watches for the line "ready URL".
+type printed struct{ p *process }
+
+func (w printed) Write(b []byte) (int, error) {
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	for line := range strings.Lines(string(b)) { // each is written at once
+		if url, ok := strings.CutPrefix(strings.TrimSpace(line), "ready "); ok {
+			w.p.ready <- url
+		}
+	}
+	return w.p.out.Write(b)
+}
+
+// spawn runs the program in a process of its own; it is killed when the test ends.
+func spawn(t *testing.T, args ...string) *process {
 	t.Helper()
 	return begin(t, child(fastBinary(t), args...))
 }
@@ -79,6 +154,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.end = func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) } // it may have ended
 	go func() {
 		for lines := bufio.NewScanner(pipe); lines.Scan(); {
 			p.mu.Lock()
@@ -92,8 +168,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *process {
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
-		p.endsWithin(time.Minute)
+		p.kill()
 		if _, race, found := strings.Cut(p.stderr(), "WARNING: DATA RACE"); found {
 			t.Errorf("two goroutines of the program raced:%s", race)
 		}
@@ -115,15 +190,22 @@ func (l lockedWriter) Write(b []byte) (int, error) {
 // waitReady returns the URL the program serves.
 func (p *process) waitReady() string {
 	p.t.Helper()
+	url, err := p.served()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return url
+}
+
+func (p *process) served() (string, error) {
 	select {
 	case url := <-p.ready:
-		return url
+		return url, nil
 	case <-p.ended:
-		p.t.Fatalf("the program ended before it was ready: %v\n%s%s", p.how, p.output(), p.stderr())
-	case <-time.After(60 * time.Second):
-		p.t.Fatalf("the program was not ready within a minute\n%s%s", p.output(), p.stderr())
+		return "", fmt.Errorf("the program ended before it was ready: %v\n%s%s", p.how, p.output(), p.stderr())
+	case <-time.After(patience):
+		return "", fmt.Errorf("the program was not ready within %s\n%s%s", patience, p.output(), p.stderr())
 	}
-	return ""
 }
 
 func (p *process) output() string {
@@ -138,10 +220,19 @@ func (p *process) stderr() string {
 	return p.errs.String()
 }
 
-// kill ends the program as a power cut would.
+// kill ends a process of its own as a power cut would.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.ended
+}
+
+// stop ends the program as an operator does, and waits for it.
+func (p *process) stop() {
+	p.t.Helper()
+	p.end()
+	if !p.endsWithin(patience) || p.how != nil {
+		p.t.Fatalf("it was told to stop and ended %v\n%s", p.how, p.stderr())
+	}
 }
 
 // gone reports whether the program has ended.
@@ -164,23 +255,21 @@ func (p *process) endsWithin(d time.Duration) bool {
 	}
 }
 
-// call runs a short command as people do and returns its exit code and output.
+// call runs a short command in this process and returns its exit code and output.
 func call(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
+	return tell(t, "", args...)
+}
+
+// tell is call with something on standard input.
+func tell(t *testing.T, input string, args ...string) (code int, out, errs string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	var stdout, stderr bytes.Buffer
-	cmd := child(fastBinary(t), args...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // it may have ended
-	defer late.Stop()
-	if err := cmd.Wait(); err != nil {
-		var ended *exec.ExitError
-		if !errors.As(err, &ended) {
-			t.Fatalf("%v: %v", args, err)
-		}
-		code = ended.ExitCode()
+	code = run(ctx, args, streams{&stdout, lockedWriter{new(sync.Mutex), &stderr}, strings.NewReader(input)})
+	if ctx.Err() != nil {
+		t.Errorf("%v has not ended within %s", args, patience)
 	}
 	return code, stdout.String(), stderr.String()
 }
@@ -188,19 +277,95 @@ func call(t *testing.T, args ...string) (code int, out, errs string) {
 // freeAddress is a loopback address for a program to listen on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	port, err := freeport.New()
+	address, err := freeLoopback()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("127.0.0.1:%d", port)
+	return address
+}
+
+func freeLoopback() (string, error) {
+	port, err := freeport.New()
+	return fmt.Sprintf("127.0.0.1:%d", port), err
 }
 
 const testKey = "trb_test_clitest_0123456789012345678901234567890123456789012"
 
-// demoArgs start a demo on free ports.
+// demoArgs start a demo on free ports, where there is none yet on a database that
+// has its schema.
 func demoArgs(t *testing.T, dir string, more ...string) []string {
-	return append([]string{"demo", "--data", dir, "--listen", freeAddress(t), "--admin", freeAddress(t), "--simulators", freeAddress(t), "--callbacks", "127.0.0.1:0",
-		"--api-key", testKey, "--log-level", "warn"}, more...)
+	t.Helper()
+	args, err := demoOn(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "tributary.db")
+	if _, err := os.Stat(path); err != nil && !slices.Contains(more, "--database") {
+		copyFile(t, strings.TrimPrefix(migrated(t), "sqlite:"), path)
+	}
+	return append(args, more...)
+}
+
+// demoOn starts a demo with nothing.
+func demoOn(dir string) ([]string, error) {
+	listen, err1 := freeLoopback()
+	admin, err2 := freeLoopback()
+	simulators, err3 := freeLoopback()
+	return []string{"demo", "--data", dir, "--listen", listen, "--admin", admin, "--simulators", simulators, "--callbacks", "127.0.0.1:0", "--authority-retry-base", "50ms",
+		"--api-key", testKey, "--log-level", "warn"}, errors.Join(err1, err2, err3)
+}
+
+// shared is a demo for tests that only read, or add things of their own.
+type shared struct {
+	*process
+	dir, url, sims string
+	supplier       string // the company demo-XX
+}
+
+// commonDemo is the demo that tests share.
+func commonDemo(t *testing.T) *shared {
+	t.Helper()
+	demo, err := commonOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return demo
+}
+
+var common atomic.Pointer[shared]
+
+var commonOnce = sync.OnceValues(func() (*shared, error) {
+	dir, err := os.MkdirTemp("", "tributary-common-")
+	if err != nil {
+		return nil, err
+	}
+	args, err := demoOn(dir)
+	if err != nil {
+		return nil, err
+	}
+	demo := &shared{process: within(args...), dir: dir, sims: "http://" + flagOf(args, "--simulators")}
+	common.Store(demo)
+	if demo.url, err = demo.served(); err != nil {
+		return nil, err
+	}
+	status, answer, err := (&stage{client: http.DefaultClient}).fetch(demo.url, "/onboarding/v2/companies/demo-XX?external-id=true")
+	var company struct{ ID string }
+	if err == nil {
+		err = json.Unmarshal(answer, &company)
+	}
+	if demo.supplier = company.ID; err != nil || company.ID == "" {
+		return nil, fmt.Errorf("the demo's supplier: %d %s %w", status, answer, err)
+	}
+	return demo, nil
+})
+
+// endCommonDemo is for TestMain.
+func endCommonDemo() {
+	if demo := common.Load(); demo != nil {
+		demo.end()
+		<-demo.ended
+		_ = os.RemoveAll(demo.dir) // temporary
+	}
 }
 
 // get reads a JSON answer of the API.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -52,7 +53,8 @@ func scraped(t *testing.T) map[string]*dto.MetricFamily {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(text), "tributary_webhook_tries_total{") || !strings.Contains(string(text), `reason="authority_error"} 1`) {
-			continue // the first try is under way
+			time.Sleep(20 * time.Millisecond) // the first try is under way
+			continue
 		}
 		parser := expfmt.NewTextParser(model.UTF8Validation)
 		families, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))

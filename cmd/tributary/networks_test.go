@@ -16,7 +16,7 @@ import (
 // counts when an address is saved and when it is called.
 func TestPrivateNetworksOpenToOneClient(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, fastBinary(t), 0, false)
+	s := newStage(t, inProcess, 0, false)
 	book := []string{"--database", s.database, "--master-key", s.masterKey()}
 	configure := func(more ...string) (int, string, string) {
 		return call(t, append(append([]string{"client", "configure", "crash"}, book...), more...)...)
@@ -51,12 +51,9 @@ func TestPrivateNetworksOpenToOneClient(t *testing.T) {
 	_, findings := diagnose(t, append(book, "--webhook-ca", s.receiver.ca, "--simulators", s.sims, "--public-url", "https://api.example.test")...)
 	expect(t, findings, "ok", "webhooks", "crash", "can be reached")
 
+	s.opened = "" // the operator opened nothing to everybody
 	s.addNode()
 	node := s.nodes[0]
-	node.process.kill()
-	at := slices.Index(node.args, "--webhook-allow")
-	node.args = slices.Delete(node.args, at, at+2) // the operator opened nothing to everybody
-	s.launch(node, "")
 	node.process.waitReady()
 	land := crashCountryOf(t, "XX")
 	supplier := s.onboard(land)

@@ -95,7 +95,7 @@ var elsewhere = map[string]string{
 	"compare":          "internal/bench TestARunGivesEveryFigure",
 	"plot":             "internal/bench TestARunGivesEveryFigure",
 	"nodes":            "cmd/tributary TestASecondNodeDoublesWhatIsUnderWay",
-	"quick":            "cmd/tributary TestASecondNodeDoublesWhatIsUnderWay",
+	"quick":            "cmd/tributary TestTheProgramIsComparedWithItself",
 	"position":         "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"hash":             "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"extra":            "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",

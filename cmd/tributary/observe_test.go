@@ -25,18 +25,13 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/needs"
 )
 
-// TestEverySettingChangesTheRunningProgram walks the command line's own model:
-// each setting has an entry in sights, which looks at the program from outside
-// without the setting and with it. A flag that is read and never used shows the
-// same twice.
-func TestEverySettingChangesTheRunningProgram(t *testing.T) {
+// TestEverySettingIsSeenSomewhere walks the command line's own model: each setting
+// has an entry in sights, or a test elsewhere that shows what it does.
+func TestEverySettingIsSeenSomewhere(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it starts the program a dozen times")
-	}
-	o := newObservatory(t)
 	named := map[string]bool{}
 	for _, f := range everyFlag(t) {
 		setting := settingOf(f.flag)
@@ -48,22 +43,33 @@ func TestEverySettingChangesTheRunningProgram(t *testing.T) {
 			t.Errorf("%s: nothing shows that it does something: add it to sights", f)
 		}
 	}
-	for _, setting := range slices.Sorted(keysOf(sights)) {
+	for setting := range sights {
 		if !named[setting] {
 			t.Errorf("%s is among the sights and no flag", setting)
 		}
-		t.Run(setting, func(t *testing.T) {
-			o.t = t
-			if without, with := sights[setting](o); without == with {
-				t.Errorf("without and with it: %s", clipped(with))
-			}
-		})
 	}
 	for setting, test := range elsewhere {
 		folder, name, _ := strings.Cut(test, " ")
 		if !named[setting] || !hasTest(t, folder, name) {
 			t.Errorf("%s is said to be shown by %s", setting, test)
 		}
+	}
+}
+
+// TestEverySettingChangesTheRunningProgram looks at the program from outside
+// without each setting and with it. A flag that is read and never used shows the
+// same twice.
+func TestEverySettingChangesTheRunningProgram(t *testing.T) {
+	needs.Long(t, "it starts the program dozens of times to look at every setting")
+	t.Parallel()
+	o := newObservatory(t)
+	for _, setting := range slices.Sorted(keysOf(sights)) {
+		t.Run(setting, func(t *testing.T) {
+			o.t = t
+			if without, with := sights[setting](o); without == with {
+				t.Errorf("without and with it: %s", clipped(with))
+			}
+		})
 	}
 }
 
@@ -187,10 +193,24 @@ func (o *observatory) demo(name string, flags []string, env []string, file map[s
 	if file != nil {
 		args = append(args, "--config", configFile(o.root, file))
 	}
-	cmd := child(fastBinary(o.root), args...)
-	cmd.Env = append(cmd.Env, env...)
-	s.run(begin(o.root, cmd))
+	if len(env) == 0 {
+		s.run(start(o.root, args...))
+	} else {
+		cmd := child(fastBinary(o.root), args...)
+		cmd.Env = append(cmd.Env, env...)
+		s.run(begin(o.root, cmd))
+	}
 	s.key = regexp.MustCompile(`API key +(\S+)`).FindStringSubmatch(s.p.output())[1]
+	s.sell("sale-" + name)
+	s.settled()
+	return s
+}
+
+// common is the demo that tests share, with a sale of its own.
+func (o *observatory) common(name string) *service {
+	o.root.Helper()
+	demo := commonDemo(o.root)
+	s := &service{o: o, p: demo.process, dir: demo.dir, sims: strings.TrimPrefix(demo.sims, "http://"), key: testKey, url: demo.url, client: newObserver()}
 	s.sell("sale-" + name)
 	s.settled()
 	return s
@@ -199,9 +219,13 @@ func (o *observatory) demo(name string, flags []string, env []string, file map[s
 func (s *service) run(p *process) {
 	s.p = p
 	s.p.waitReady()
-	s.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s.client = newObserver()
 	s.url = s.scheme() + "://" + s.listen
+}
+
+func newObserver() *http.Client {
+	return &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // sell submits the sale that the service is looked at by.
@@ -309,9 +333,9 @@ func (s *service) event(enough func(tries int, status string) bool) (found struc
 
 func (o *observatory) eventually(what string, done func() bool) {
 	o.t.Helper()
-	for late := time.Now().Add(60 * time.Second); !done(); {
+	for late := time.Now().Add(patience); !done(); {
 		if time.Now().After(late) {
-			o.t.Fatalf("%s: not within a minute", what)
+			o.t.Fatalf("%s: not within %s", what, patience)
 		}
 		time.Sleep(20 * time.Millisecond) // another process; it has no signal to give
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -14,43 +13,30 @@ import (
 	"tributary/internal/secret"
 )
 
-// tell calls a command with something on its standard input.
-func tell(t *testing.T, input string, args ...string) (code int, out, errs string) {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code = run(t.Context(), args, streams{&stdout, &stderr, strings.NewReader(input)})
-	return code, stdout.String(), stderr.String()
-}
-
 // signsIn reports whether a password opens the console of a database.
-func signsIn(t *testing.T, url, name, password string) bool {
-	t.Helper()
-	d := dbtest.Open(t, db.Config{URL: url, Guest: true})
+func signsIn(d *db.DB, name, password string) bool {
 	_, _, err := operator.New(operator.Config{DB: d}).SignIn(context.Background(), operator.Attempt{Name: name, Password: secret.FromText(password)})
 	return err == nil
 }
 
 // givesPasskey stores one, so that the password alone opens nothing.
-func givesPasskey(t *testing.T, url, name string) {
+func givesPasskey(t *testing.T, d *db.DB, name string) {
 	t.Helper()
-	d := dbtest.Open(t, db.Config{URL: url, Guest: true})
 	err := d.Write(t.Context(), func(tx *db.Tx) error {
 		return tx.Exec("INSERT INTO operator_passkeys (credential_id, name, label, public_key, sign_count, created_at) VALUES ($1, $2, 'laptop', $1, 0, 0)", []byte(name), name)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if signsIn(t, url, name, "a pass phrase of mine") {
+	if signsIn(d, name, "a pass phrase of mine") {
 		t.Fatal("a password alone signs in who has a passkey")
 	}
 }
 
 func TestOperatorsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, url string) {
-		if code, _, errs := call(t, "migrate", "--database", url); code != 0 {
-			t.Fatalf("migrate: %d %s", code, errs)
-		}
+	eachMigrated(t, func(t *testing.T, url string) {
+		d := dbtest.Open(t, db.Config{URL: url, Guest: true})
 		do := func(into any, input string, args ...string) {
 			t.Helper()
 			code, out, errs := tell(t, input, append(args, "--database", url, "--json")...)
@@ -68,13 +54,13 @@ func TestOperatorsFromTheCommandLine(t *testing.T) {
 			Disabled   string `json:"disabled_at"`
 		}
 		do(&made, "", "operator", "create", "Root", "--role", "admin")
-		if made.Name != "root" || made.Role != "admin" || !made.Password || !signsIn(t, url, "root", made.New) {
+		if made.Name != "root" || made.Role != "admin" || !made.Password || !signsIn(d, "root", made.New) {
 			t.Fatalf("created %+v", made)
 		}
 		first := made.New
 		made.New = ""
 		do(&made, "a pass phrase of mine\n", "operator", "create", "ana", "--password-stdin")
-		if made.Role != "viewer" || made.New != "" || !signsIn(t, url, "ana", "a pass phrase of mine") {
+		if made.Role != "viewer" || made.New != "" || !signsIn(d, "ana", "a pass phrase of mine") {
 			t.Fatalf("created %+v", made)
 		}
 		do(&made, "", "operator", "create", "bea@example.test", "--oidc")
@@ -84,20 +70,20 @@ func TestOperatorsFromTheCommandLine(t *testing.T) {
 		if do(&made, "", "operator", "role", "ana", "operator"); made.Role != "operator" {
 			t.Fatalf("changed %+v", made)
 		}
-		if do(&made, "", "operator", "disable", "ana"); made.Disabled == "" || signsIn(t, url, "ana", "a pass phrase of mine") {
+		if do(&made, "", "operator", "disable", "ana"); made.Disabled == "" || signsIn(d, "ana", "a pass phrase of mine") {
 			t.Fatalf("disabled %+v", made)
 		}
 		made.Disabled = ""
-		if do(&made, "", "operator", "enable", "ana"); made.Disabled != "" || !signsIn(t, url, "ana", "a pass phrase of mine") {
+		if do(&made, "", "operator", "enable", "ana"); made.Disabled != "" || !signsIn(d, "ana", "a pass phrase of mine") {
 			t.Fatalf("enabled %+v", made)
 		}
-		givesPasskey(t, url, "ana")
+		givesPasskey(t, d, "ana")
 		var held struct{ Passkeys int }
-		if do(&held, "", "operator", "reset-mfa", "ana"); held.Passkeys != 0 || !signsIn(t, url, "ana", "a pass phrase of mine") {
+		if do(&held, "", "operator", "reset-mfa", "ana"); held.Passkeys != 0 || !signsIn(d, "ana", "a pass phrase of mine") {
 			t.Fatalf("reset %+v", held)
 		}
 		do(&made, "", "operator", "password", "root")
-		if signsIn(t, url, "root", first) || !signsIn(t, url, "root", made.New) {
+		if signsIn(d, "root", first) || !signsIn(d, "root", made.New) {
 			t.Fatal("a new password replaces the old one")
 		}
 		var list []struct{ Name string }
@@ -113,8 +99,8 @@ func TestOperatorsFromTheCommandLine(t *testing.T) {
 
 func TestOperatorCommandsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	url := dbtest.SQLiteURL(t)
-	for _, args := range [][]string{{"migrate"}, {"operator", "create", "root", "--role", "admin"}, {"operator", "create", "ana"}} {
+	url := migrated(t)
+	for _, args := range [][]string{{"operator", "create", "root", "--role", "admin"}, {"operator", "create", "ana"}} {
 		if code, _, errs := call(t, append(args, "--database", url)...); code != 0 {
 			t.Fatalf("%v: %d %s", args, code, errs)
 		}
@@ -138,11 +124,7 @@ func TestOperatorCommandsThatAreRefused(t *testing.T) {
 
 func TestOperatorListForPeople(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	url := "sqlite:" + filepath.Join(dir, "tributary.db")
-	if code, _, errs := call(t, "migrate", "--database", url); code != 0 {
-		t.Fatal(errs)
-	}
+	dir := filepath.Dir(strings.TrimPrefix(migrated(t), "sqlite:"))
 	code, out, errs := call(t, "operator", "create", "ana", "--data", dir)
 	if code != 0 || !strings.Contains(out, "password") || !strings.Contains(out, "only now") {
 		t.Fatalf("%d %s %s", code, out, errs)

@@ -22,7 +22,7 @@ func TestPeriodsAreListedFromTheCommandLine(t *testing.T) {
 		}
 	}
 	s.json(http.MethodPatch, "/onboarding/v2/companies/"+company.ID, `{"settings":{"period":"monthly"}}`, &patched)
-	for late := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for late := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		var job struct{ Status string }
 		s.json(http.MethodGet, "/onboarding/v2/jobs/"+patched.Data.JobID, "", &job)
 		if job.Status == "success" {

@@ -5,11 +5,10 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestListenRefusesAForwardAddressThatIsNone(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out, errs bytes.Buffer
 	code := run(ctx, []string{"listen", "--api-key", testKey, "--listen", "127.0.0.1:0", "--forward", "localhost:3000"}, streams{&out, &errs, nil})

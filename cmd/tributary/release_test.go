@@ -12,12 +12,14 @@ import (
 	"testing"
 
 	"tributary/internal/minisign"
+	"tributary/internal/needs"
 )
 
 // programBytesMax is what the program may weigh, stripped: docs/decisions/0087.
 const programBytesMax = 60_000_000
 
 func TestTheProgramWeighsLessThan60MB(t *testing.T) {
+	needs.Long(t, "it builds the program")
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "tributary")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".")
@@ -61,6 +63,7 @@ func release(t *testing.T, at, key string) (dir string) {
 }
 
 func TestAReleaseIsReproducibleSignedAndVerifiesItself(t *testing.T) {
+	needs.Long(t, "it builds two releases")
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the program of the release must run here")
@@ -194,6 +197,7 @@ func verifies(t *testing.T, dir, name string, secret minisign.SecretKey) {
 
 // A stand-in for docker shows what would be built, and that nothing is without digest.
 func TestAnImageIsBuiltFromDigestsAlone(t *testing.T) {
+	t.Parallel()
 	tools := t.TempDir()
 	if err := os.WriteFile(filepath.Join(tools, "docker"), []byte("#!/bin/sh\necho called \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 )
 
 func TestRestoredSinceIsADayAndBelongsToRestored(t *testing.T) {
+	t.Parallel()
 	database := "sqlite:" + filepath.Join(t.TempDir(), "x.db")
 	for name, args := range map[string][]string{
 		"no day":     {"serve", "--database", database, "--restored", "--restored-since", "yesterday"},
@@ -26,7 +27,7 @@ func TestARestoredDemoBecomesReady(t *testing.T) {
 	dir := t.TempDir()
 	first := start(t, demoArgs(t, dir)...)
 	first.waitReady()
-	first.kill()
+	first.stop()
 	again := start(t, demoArgs(t, dir, "--restored")...)
 	url := again.waitReady()
 	var company struct{ ID string }

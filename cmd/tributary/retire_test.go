@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -24,7 +23,7 @@ func TestAMasterKeyIsRetiredUnderLoad(t *testing.T) {
 	land := crashCountryOf(t, "XX")
 	var supplier struct{ ID string }
 	get(t, url+"/onboarding/v2/companies/demo-XX?external-id=true", &supplier)
-	s := &stage{t: t, client: &http.Client{Timeout: 30 * time.Second}}
+	s := &stage{t: t, client: &http.Client{Timeout: patience}}
 	var sent atomic.Int64
 	stop := make(chan struct{})
 	var load sync.WaitGroup
@@ -86,10 +85,7 @@ func TestAMasterKeyIsRetiredUnderLoad(t *testing.T) {
 	}
 	close(stop)
 	load.Wait()
-	if err := first.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	<-first.ended
+	first.stop()
 	if said := first.stderr(); strings.Contains(said, "does not open") || strings.Contains(said, "not here") {
 		t.Errorf("the program said\n%s", said)
 	}

@@ -100,7 +100,7 @@ func TestTheWholeProgramRunsWithoutTheOwnersRights(t *testing.T) {
 	for at := ""; at != "/heard"; {
 		select {
 		case at = <-told:
-		case <-time.After(2 * time.Minute):
+		case <-time.After(patience):
 			t.Fatalf("nobody is told\n%s", demo.stderr())
 		}
 	}
@@ -129,7 +129,7 @@ func TestTheWholeProgramRunsWithoutTheOwnersRights(t *testing.T) {
 		t.Errorf("something was not allowed:\n%s", errs)
 	}
 	// The next start migrates nothing and needs no more rights than the first.
-	demo.kill()
+	demo.stop()
 	start(t, args...).waitReady()
 }
 

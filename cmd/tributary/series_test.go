@@ -8,8 +8,8 @@ import (
 
 func TestASeriesIsMadeAndListedFromTheCommandLine(t *testing.T) {
 	t.Parallel()
-	o := &observatory{t: t, root: t, dir: t.TempDir()}
-	s := o.demo("demo", nil, nil, nil)
+	o := &observatory{t: t, root: t}
+	s := o.common("series")
 	var page struct{ Data []struct{ ID string } }
 	s.json(http.MethodGet, "/onboarding/v2/companies?limit=1", "", &page)
 	at := []string{"--url", s.url, "--api-key", s.key}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"testing"
 	"time"
 
@@ -36,7 +35,7 @@ func (a arrival) signedBy(t *testing.T, name, key string) bool {
 // with a secret of its own.
 func TestARunningProgramSignsAsTheClientIsConfigured(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, os.Args[0], 1, false)
+	s := newStage(t, inProcess, 1, false)
 	arrivals := make(chan arrival, 1000)
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestTheLatestEntriesComeFirst(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := open(t, d)
 		a.create(t, "acme")

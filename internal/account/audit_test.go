@@ -30,6 +30,7 @@ func eventful(t *testing.T, n *node, id string) {
 }
 
 func TestEveryChangeIsInTheAuditLog(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		eventful(t, n, "acme")
@@ -60,6 +61,7 @@ func TestEveryChangeIsInTheAuditLog(t *testing.T) {
 }
 
 func TestTheAuditLogRefusesToBeChanged(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		eventful(t, n, "acme")
@@ -84,6 +86,7 @@ func TestTheAuditLogRefusesToBeChanged(t *testing.T) {
 }
 
 func TestAClientsLogNeedsTheAuditKey(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		disarm(t, d)
 		master := masterFile(t)
@@ -113,6 +116,7 @@ func TestAClientsLogNeedsTheAuditKey(t *testing.T) {
 
 // Somebody with every right on the database removes the triggers first.
 func TestTamperingIsFoundAtItsPlace(t *testing.T) {
+	t.Parallel()
 	copyOf := func(seq, columns string) string {
 		return "INSERT INTO account_audit SELECT client_id, " + seq + ", " + columns + " FROM account_audit WHERE client_id = 'acme' AND seq = 7"
 	}
@@ -196,6 +200,7 @@ func disarm(t *testing.T, d *db.DB) {
 }
 
 func TestAWholeLogRaisesNoAlert(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	eventful(t, n, "a")
 	eventful(t, n, "b")
@@ -211,6 +216,7 @@ func TestAWholeLogRaisesNoAlert(t *testing.T) {
 // A forger who knows the encoding hashes right and moves the head as well; the
 // state from which the entry claims to start was still never recorded.
 func TestAConsistentForgeryFromAnInventedStateIsFound(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		eventful(t, n, "acme")
@@ -255,6 +261,7 @@ func entryHash(fields ...any) []byte {
 
 // The encoding is stored for ever, so it is written down here a second time.
 func TestTheHashIsOfTheDocumentedEncoding(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	eventful(t, n, "acme")
 	entries := 0
@@ -284,6 +291,7 @@ func TestTheHashIsOfTheDocumentedEncoding(t *testing.T) {
 }
 
 func TestActorsOfAnyContentAreRecorded(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		n.create(t, "acme")

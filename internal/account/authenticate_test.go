@@ -17,10 +17,12 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/secret"
 )
 
 func TestAKeyFindsItsClient(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		for _, live := range []bool{false, true} {
@@ -43,6 +45,7 @@ func TestAKeyFindsItsClient(t *testing.T) {
 }
 
 func TestEveryRefusalLooksTheSame(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := open(t, d)
 	c, key := n.create(t, "acme")
@@ -84,6 +87,7 @@ func flip(c byte) string {
 }
 
 func TestAWarmKeyNeedsNeitherDatabaseNorMasterKey(t *testing.T) {
+	t.Parallel()
 	d, err := db.Open(t.Context(), db.Config{URL: dbtest.SQLiteURL(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +115,8 @@ func TestAWarmKeyNeedsNeitherDatabaseNorMasterKey(t *testing.T) {
 	}
 }
 
-func TestAnotherNodeHearsOfAKeyAtOnceAndOfARevocationWithinASecond(t *testing.T) {
+func TestAnotherNodeHearsOfAKeyAtOnceAndOfARevocationSoon(t *testing.T) {
+	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		master := masterFile(t)
 		same := func(o *account.Options) { o.Master = master }
@@ -130,7 +135,7 @@ func TestAnotherNodeHearsOfAKeyAtOnceAndOfARevocationWithinASecond(t *testing.T)
 				t.Error(err)
 			}
 		})
-		changed, began := b.Changed(), time.Now()
+		changed := b.Changed()
 		if _, err := a.RevokeKey(ctx, operator(), "acme", c.Keys[0].Kid); err != nil {
 			t.Fatal(err)
 		}
@@ -138,9 +143,6 @@ func TestAnotherNodeHearsOfAKeyAtOnceAndOfARevocationWithinASecond(t *testing.T)
 			t.Error("revoked, and still accepted where it was revoked")
 		}
 		<-changed
-		if took := time.Since(began); took > 15*time.Second {
-			t.Errorf("the other node heard of it after %s", took)
-		}
 		if b.auth(t, key) {
 			t.Error("revoked, and still accepted by the other node")
 		}
@@ -156,6 +158,7 @@ func TestAnotherNodeHearsOfAKeyAtOnceAndOfARevocationWithinASecond(t *testing.T)
 }
 
 func TestARestoredBackupIsReadFromTheBeginning(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	_, lost := n.create(t, "later")
 	_, kept := n.create(t, "kept")
@@ -183,6 +186,7 @@ func TestARestoredBackupIsReadFromTheBeginning(t *testing.T) {
 }
 
 func TestInventedKidsCostABoundedNumberOfReads(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	ghost := secret.NewAPIKey(false).Text()
 	before := n.auth(t, ghost)
@@ -209,6 +213,7 @@ func TestInventedKidsCostABoundedNumberOfReads(t *testing.T) {
 }
 
 func TestADamagedRowStopsOnlyItsOwnClient(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := open(t, d)
 	_, bad := n.create(t, "bad")
@@ -231,6 +236,7 @@ func TestADamagedRowStopsOnlyItsOwnClient(t *testing.T) {
 }
 
 func TestFailuresAreLimitedPerAddressAndPerKidButARightKeyPasses(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t), func(o *account.Options) { o.Failures = account.FailureLimit{PerSecond: 1, Burst: 5} })
 	_, key := n.create(t, "acme")
 	_, other := n.create(t, "other")
@@ -288,6 +294,7 @@ func TestFailuresAreLimitedPerAddressAndPerKidButARightKeyPasses(t *testing.T) {
 }
 
 func TestASpikeOfFailuresRaisesOneAlert(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t), func(o *account.Options) { o.Failures = account.FailureLimit{SpikePerMinute: 20} })
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -348,6 +355,7 @@ func metric(t *testing.T, reg *prometheus.Registry, name, label string) float64 
 }
 
 func TestTheRateLimitOfAClientHoldsAtItAndPastIt(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	_, key, err := n.CreateClient(t.Context(), operator(), account.NewClient{ID: "acme",
 		Config: account.Config{DisplayName: "Acme", Rate: account.Rate{PerSecond: 2, Burst: 4}}})
@@ -412,6 +420,7 @@ func TestTheRateLimitOfAClientHoldsAtItAndPastIt(t *testing.T) {
 }
 
 func TestAuthenticationGoesOnWhileEverythingChanges(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := open(t, d)
 	_, key := n.create(t, "steady")
@@ -446,7 +455,42 @@ func TestAuthenticationGoesOnWhileEverythingChanges(t *testing.T) {
 	wg.Wait()
 }
 
+func TestARevocationReachesAnotherNodeWithinASecond(t *testing.T) {
+	t.Parallel()
+	url := dbtest.SQLiteURL(t)
+	master := masterFile(t)
+	dbtest.SQLite(t) // what databases are copied from is made outside of the bubble
+	synctest.Test(t, func(t *testing.T) {
+		same := func(o *account.Options) { o.Master = master }
+		a := open(t, dbtest.Open(t, db.Config{URL: url}), same)
+		b := open(t, dbtest.Open(t, db.Config{URL: url, Guest: true}), same)
+		c, key := a.create(t, "acme")
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- b.Run(ctx) }()
+		if !b.auth(t, key) {
+			t.Error("a key made by another node is not known")
+		}
+		changed, began := b.Changed(), time.Now()
+		if _, err := a.RevokeKey(ctx, operator(), "acme", c.Keys[0].Kid); err != nil {
+			t.Fatal(err)
+		}
+		<-changed
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the other node heard of it after %s", took)
+		}
+		if b.auth(t, key) {
+			t.Error("revoked, and still accepted by the other node")
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestAuthenticationOfAWarmKeyTakesUnderFiveMicroseconds(t *testing.T) {
+	needs.Long(t, "it measures time; that a warm key asks no database is seen where that is closed")
 	n, text := warm(t)
 	const rounds = 2000
 	best := time.Hour

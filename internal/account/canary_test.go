@@ -45,6 +45,7 @@ func search(t *testing.T, where, content string, keys ...secret.Secret) {
 }
 
 func TestThePlantedKeyIsInNoFileNoLogAndNoError(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "tributary.db")
 	d, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + path})
@@ -154,6 +155,7 @@ func readAll(t *testing.T, dir string) string {
 }
 
 func TestThePlantedKeyIsInNoColumnOfPostgres(t *testing.T) {
+	t.Parallel()
 	d := dbtest.Postgres(t)
 	n := open(t, d)
 	_, key := n.create(t, "canary")

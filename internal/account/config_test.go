@@ -36,6 +36,7 @@ func full() account.Config {
 }
 
 func TestAConfigurationIsStoredInItsNormalForm(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		c, key, err := n.CreateClient(t.Context(), operator(), account.NewClient{ID: "acme", Config: full()})
@@ -80,6 +81,7 @@ func TestAConfigurationIsStoredInItsNormalForm(t *testing.T) {
 }
 
 func TestUseCaseAndAddressComeFromTheNarrowestEntry(t *testing.T) {
+	t.Parallel()
 	c := full()
 	c.Countries = map[string]country.UseCase{"DE": country.Invoicing, "*": country.Both}
 	for code, want := range map[string]country.UseCase{"DE": country.Invoicing, "FR": country.Both} {
@@ -115,6 +117,7 @@ func TestUseCaseAndAddressComeFromTheNarrowestEntry(t *testing.T) {
 // A client whose address was saved under other rules (the demo's loopback, a
 // network that is no longer allowed) can still be changed.
 func TestAStoredAddressIsNotJudgedAgain(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	lenient := open(t, d, func(o *account.Options) {
 		o.CheckURL = func(address string, _ []netip.Prefix) (string, error) { return address, nil }
@@ -144,6 +147,7 @@ func TestAStoredAddressIsNotJudgedAgain(t *testing.T) {
 }
 
 func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	n.create(t, "acme")
 	cidrs := func(count int) (all []netip.Prefix) {
@@ -246,6 +250,7 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 }
 
 func TestCountriesAreCheckedAgainstTheAtlas(t *testing.T) {
+	t.Parallel()
 	documents := country.Pack{Code: "IE", Name: "Ireland", Version: "1", Sources: []string{"https://www.irishstatutebook.ie/"},
 		Facts: country.Facts{Currency: "EUR", Languages: []string{"EN"}, TimeZone: "Europe/Dublin", UseCases: []country.UseCase{country.Invoicing}, Formats: []string{"PDF"}, Regimes: []string{"VAT"}}}
 	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: []country.Pack{world.Reference(transaction.ReferenceCode, country.ByNumber), documents}})
@@ -276,6 +281,7 @@ func TestCountriesAreCheckedAgainstTheAtlas(t *testing.T) {
 }
 
 func TestClientIDsHaveAFixedForm(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	for id, valid := range map[string]bool{"a": true, "acme-2": true, strings.Repeat("a", 64): true, strings.Repeat("a", 65): false,
 		"-a": false, "A": false, "a b": false, "a/b": false, "é": false, "a\x00": false} {
@@ -302,6 +308,7 @@ func picture(t testing.TB, w, h int, kind string) []byte {
 }
 
 func TestALogoIsKeptBesideTheConfiguration(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		one, two := picture(t, 3, 2, "png"), picture(t, 5, 4, "jpeg")
@@ -333,6 +340,7 @@ func TestALogoIsKeptBesideTheConfiguration(t *testing.T) {
 }
 
 func TestEveryLimitOfALogoHoldsAtItAndPastIt(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	n.create(t, "acme")
 	padded := func(size int) []byte { // what follows the picture's end is ignored by decoders
@@ -357,6 +365,7 @@ func TestEveryLimitOfALogoHoldsAtItAndPastIt(t *testing.T) {
 }
 
 func TestAConfigurationFileIsReadStrictly(t *testing.T) {
+	t.Parallel()
 	text := must[[]byte](t)(json.Marshal(full()))
 	if c := must[account.Config](t)(account.DecodeConfig(text)); !reflect.DeepEqual(c, full()) {
 		t.Errorf("got %+v", c)

@@ -34,6 +34,7 @@ func (n *node) signs(t testing.TB, id string) (older, newer string) {
 }
 
 func TestTheSignatureStaysOnTheOlderKeyUntilPromote(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		c, first := n.create(t, "acme")
@@ -99,6 +100,7 @@ func TestTheSignatureStaysOnTheOlderKeyUntilPromote(t *testing.T) {
 }
 
 func TestRevokingTheActiveKeyPausesSigningUntilPromote(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		c, first := n.create(t, "acme")
@@ -147,6 +149,7 @@ func TestRevokingTheActiveKeyPausesSigningUntilPromote(t *testing.T) {
 }
 
 func TestUnknownClientsAndKeysAreNotFound(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	n.create(t, "acme")
 	other, _ := n.create(t, "other")
@@ -185,6 +188,7 @@ func TestUnknownClientsAndKeysAreNotFound(t *testing.T) {
 }
 
 func TestFixKeyStartsAgainAndAgainWithOneKey(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		_, random := n.create(t, "demo")
@@ -230,6 +234,7 @@ func TestFixKeyStartsAgainAndAgainWithOneKey(t *testing.T) {
 }
 
 func TestAClientCanBeginWithAGivenKey(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	key := secret.FromText("trb_test_mine_" + strings.Repeat("Z", 128))
 	in := account.NewClient{ID: "demo", Config: account.Config{DisplayName: "Demo"}, Key: key}
@@ -250,6 +255,7 @@ func TestAClientCanBeginWithAGivenKey(t *testing.T) {
 // most two keys are usable, one of them signs and the other beside it, exactly those that are not
 // revoked authenticate, and the log holds.
 func TestKeysFollowTheirStatesInAnyOrder(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t)) // the texts of the statements are the same on both engines
 	var clients atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {
@@ -340,6 +346,7 @@ func find(model map[string]account.State, s account.State) string {
 }
 
 func TestKeysChangedByManyAtOnceStayWithinTheRules(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		n.create(t, "acme")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestKeysWithLimitsOpenAndNeverSign(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		_, key := n.create(t, "acme")
@@ -62,6 +63,7 @@ func TestKeysWithLimitsOpenAndNeverSign(t *testing.T) {
 }
 
 func TestLimitsThatMakeNoSenseAreRefused(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	n.create(t, "acme")
 	many := make([]netip.Prefix, 21)

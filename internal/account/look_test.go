@@ -8,6 +8,7 @@ import (
 
 // A country's look is the client's where it says nothing itself.
 func TestALookOfACountryWinsOverTheClients(t *testing.T) {
+	t.Parallel()
 	c := account.Config{
 		LogoPlacement: account.Right, Colours: account.Colours{Accent: "#111111", Ink: "#222222"}, Font: account.Serif, Template: account.Classic, Footer: "all",
 		Looks: map[string]account.CountryLook{"ES": {Template: account.Modern, Footer: "Spain", Colours: account.Colours{Accent: "#333333"}}},

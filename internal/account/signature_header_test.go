@@ -10,6 +10,7 @@ import (
 )
 
 func TestSignatureHeaderIsANameWithoutAnotherMeaning(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	n.create(t, "acme")
 	for name, ok := range map[string]bool{

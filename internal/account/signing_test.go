@@ -19,6 +19,7 @@ import (
 )
 
 func TestTheMasterKeyIsRotatedUnderLoadWithoutAFailedSignature(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		path := filepath.Join(t.TempDir(), "master")
 		if err := secret.CreateMasterFile(path); err != nil {
@@ -114,6 +115,7 @@ func wrappedBy(t *testing.T, d *db.DB, id string) {
 }
 
 func TestDataKeysMoveToAnotherMasterKey(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	old := open(t, d)
 	_, key := old.create(t, "acme")
@@ -136,6 +138,7 @@ func TestDataKeysMoveToAnotherMasterKey(t *testing.T) {
 }
 
 func TestRowsSwappedBetweenClientsDoNotOpen(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		a, _ := n.create(t, "a")
@@ -177,6 +180,7 @@ func TestRowsSwappedBetweenClientsDoNotOpen(t *testing.T) {
 
 // Both keys of one client are under one data key: only the kid that is bound in tells them apart.
 func TestRowsSwappedBetweenKeysOfOneClientDoNotOpen(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	c, _ := n.create(t, "acme")
 	next, _, err := n.RotateKey(t.Context(), operator(), "acme")
@@ -197,6 +201,7 @@ func TestRowsSwappedBetweenKeysOfOneClientDoNotOpen(t *testing.T) {
 }
 
 func TestARevokedKeyLeavesMemory(t *testing.T) {
+	t.Parallel()
 	n := open(t, dbtest.SQLite(t))
 	c, _ := n.create(t, "acme")
 	first := func() weak.Pointer[byte] {
@@ -220,6 +225,7 @@ func TestARevokedKeyLeavesMemory(t *testing.T) {
 }
 
 func TestEachPurposeHasADataKeyOfItsOwn(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		n.create(t, "acme")
@@ -253,6 +259,7 @@ func TestEachPurposeHasADataKeyOfItsOwn(t *testing.T) {
 }
 
 func TestWithoutAMasterKeyNothingIsSealedAndTheRestWorks(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := open(t, d)
 	c, key := n.create(t, "acme")

@@ -26,6 +26,7 @@ func (n *node) standard(t testing.TB, id string) (texts []string) {
 }
 
 func TestWebhookSecretsSignSideBySideUntilOneIsRevoked(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		_, key := n.create(t, "acme")
@@ -94,6 +95,7 @@ func TestWebhookSecretsSignSideBySideUntilOneIsRevoked(t *testing.T) {
 }
 
 func TestWebhookSecretsChangedPastTheLogShow(t *testing.T) {
+	t.Parallel()
 	for what, change := range map[string]string{
 		"revoked":     "UPDATE webhook_secrets SET revoked_at = 1 WHERE client_id = 'acme'",
 		"removed":     "DELETE FROM webhook_secrets WHERE client_id = 'acme'",
@@ -117,6 +119,7 @@ func TestWebhookSecretsChangedPastTheLogShow(t *testing.T) {
 }
 
 func TestWebhookSecretsOfTwoClientsCannotBeSwapped(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := open(t, d)
 	ids := map[string]string{}

@@ -93,6 +93,7 @@ func (k *desk) counted(t *testing.T, name alert.Name) float64 {
 func label(m *dto.Metric) string { return m.GetLabel()[0].GetValue() }
 
 func TestRaisingAnOpenAlertAgainCountsIt(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := open(t, d)
 		for i := range 3 {
@@ -123,6 +124,7 @@ func TestRaisingAnOpenAlertAgainCountsIt(t *testing.T) {
 }
 
 func TestRaisedTogetherEachCounts(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := open(t, d)
 		var wg sync.WaitGroup
@@ -141,6 +143,7 @@ func TestRaisedTogetherEachCounts(t *testing.T) {
 }
 
 func TestAnAcknowledgedAlertIsClosedAndOpensAnew(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := open(t, d)
 		raise := func() {
@@ -181,6 +184,7 @@ func TestAnAcknowledgedAlertIsClosedAndOpensAnew(t *testing.T) {
 }
 
 func TestAnAlertOfAWriteThatFailsIsNeverTold(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := open(t, d)
 		stop := errors.New("stop")
@@ -205,6 +209,7 @@ func TestAnAlertOfAWriteThatFailsIsNeverTold(t *testing.T) {
 }
 
 func TestAnAlertIsToldWhenStorageIsGone(t *testing.T) {
+	t.Parallel()
 	d, err := db.Open(t.Context(), db.Config{URL: dbtest.SQLiteURL(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -222,6 +227,7 @@ func TestAnAlertIsToldWhenStorageIsGone(t *testing.T) {
 }
 
 func TestANameOutsideTheListIsRefused(t *testing.T) {
+	t.Parallel()
 	k := open(t, dbtest.SQLite(t))
 	if err := k.Raise(t.Context(), "surprise", "x", "y"); err == nil {
 		t.Error("accepted")
@@ -232,6 +238,7 @@ func TestANameOutsideTheListIsRefused(t *testing.T) {
 }
 
 func TestTextsAreCutToFitAndNeverRefused(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := open(t, d)
 		for _, text := range []string{
@@ -253,6 +260,7 @@ func TestTextsAreCutToFitAndNeverRefused(t *testing.T) {
 }
 
 func TestEveryNameHasAMeaningAndStartsAtZero(t *testing.T) {
+	t.Parallel()
 	k := open(t, dbtest.SQLite(t))
 	file, err := parser.ParseFile(token.NewFileSet(), "names.go", nil, 0)
 	if err != nil {

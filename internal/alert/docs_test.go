@@ -12,6 +12,7 @@ import (
 
 // The operations guide lists every alert; TRIBUTARY_UPDATE=1 writes the table anew.
 func TestOperationsGuideListsEveryAlert(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join("..", "..", "docs", "operations.md")
 	text, err := os.ReadFile(path)
 	if err != nil {

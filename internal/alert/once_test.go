@@ -12,6 +12,7 @@ import (
 // A condition that is met again and again is told once, also after somebody
 // has acknowledged it; a new beginning is told anew.
 func TestRaisedOnceSinceItBegan(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := open(t, d)
 		raise := func(since time.Time) {

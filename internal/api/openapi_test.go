@@ -47,6 +47,7 @@ func at(t testing.TB, from any, names ...string) object {
 }
 
 func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
+	t.Parallel()
 	raw, text := published(t)
 	if raw["openapi"] != "3.1.0" {
 		t.Errorf("openapi %v", raw["openapi"])
@@ -71,6 +72,7 @@ func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
 }
 
 func TestTheDocumentAndTheTableOfRoutesAreTheSame(t *testing.T) {
+	t.Parallel()
 	doc, _ := published(t)
 	var described []string
 	for path, methods := range at(t, doc, "paths") {
@@ -87,6 +89,7 @@ func TestTheDocumentAndTheTableOfRoutesAreTheSame(t *testing.T) {
 }
 
 func TestEveryOperationSaysWhatItTakesAndAnswers(t *testing.T) {
+	t.Parallel()
 	doc, _ := published(t)
 	for path, methods := range at(t, doc, "paths") {
 		for method, op := range methods.(object) {
@@ -129,6 +132,7 @@ func TestEveryOperationSaysWhatItTakesAndAnswers(t *testing.T) {
 }
 
 func TestEveryExampleFileIsInTheDocument(t *testing.T) {
+	t.Parallel()
 	_, text := published(t)
 	files, err := examples.Files.ReadDir(".")
 	if err != nil {
@@ -153,6 +157,7 @@ func TestEveryExampleFileIsInTheDocument(t *testing.T) {
 }
 
 func TestEveryMemberIsDescribedAndNoDescriptionIsOrphaned(t *testing.T) {
+	t.Parallel()
 	doc, _ := published(t)
 	described := map[string]bool{}
 	for name, schema := range at(t, doc, "components", "schemas") {
@@ -181,6 +186,7 @@ func TestEveryMemberIsDescribedAndNoDescriptionIsOrphaned(t *testing.T) {
 }
 
 func TestEveryPublishedCodeIsListed(t *testing.T) {
+	t.Parallel()
 	doc, _ := published(t)
 	enum := at(t, doc, "components", "schemas", "Fault", "properties", "code")["enum"].([]any)
 	table := doc["x-codes"].([]any)
@@ -198,6 +204,7 @@ func TestEveryPublishedCodeIsListed(t *testing.T) {
 // Most validators divide floats, and 9.975 ÷ 0.0001 is no integer there: a rate
 // that the service accepts would be refused before it is sent.
 func TestNoSchemaAsksForMultiplesOfAFraction(t *testing.T) {
+	t.Parallel()
 	_, text := published(t)
 	if bytes.Contains(text, []byte("multipleOf")) {
 		t.Error("multipleOf is in the document")
@@ -207,6 +214,7 @@ func TestNoSchemaAsksForMultiplesOfAFraction(t *testing.T) {
 // TestRequestSchemasHaveTheMembersOfTheCountryContract holds the schemas
 // against the list of paths that countries may name in their rules.
 func TestRequestSchemasHaveTheMembersOfTheCountryContract(t *testing.T) {
+	t.Parallel()
 	doc, _ := published(t)
 	schemas := at(t, doc, "components", "schemas")
 	found := map[string]bool{}

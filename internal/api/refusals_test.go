@@ -9,6 +9,7 @@ import (
 
 // Under overload the log gets one line a second, which says how many it stands for.
 func TestRefusalsAreLoggedOnceASecond(t *testing.T) {
+	t.Parallel()
 	next := api.Refusals()
 	at := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

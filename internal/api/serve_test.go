@@ -42,6 +42,7 @@ func wantRefusal(t testing.TB, w *httptest.ResponseRecorder, status int, code fa
 }
 
 func TestUnknownPathsAre404WithoutAKey(t *testing.T) {
+	t.Parallel()
 	a := bare(t, nil)
 	for _, path := range []string{"/", "/v2/transactions", "/v1", "/v1/transactions/", "/v1//transactions", "/v1/./transactions", "/v1/transactions/../transactions", "//", "/docs/../v1/transactions",
 		"/docs/index", "/docs/index.html.gz", "/docs/nothing", "/metrics", "/debug/pprof/", "/console", "/%00", "/%ff"} {
@@ -54,6 +55,7 @@ func TestUnknownPathsAre404WithoutAKey(t *testing.T) {
 }
 
 func TestAWrongMethodIs405WithAllowOnEveryPath(t *testing.T) {
+	t.Parallel()
 	a := bare(t, nil)
 	known := map[string]map[string]bool{}
 	for _, r := range a.Routes() {
@@ -89,6 +91,7 @@ func TestAWrongMethodIs405WithAllowOnEveryPath(t *testing.T) {
 }
 
 func TestTheRequestIDIsTheClientsWhenItIsHarmless(t *testing.T) {
+	t.Parallel()
 	a := bare(t, nil)
 	own := regexp.MustCompile(`^[0-9a-f]{24}$`)
 	for _, c := range []struct {
@@ -111,6 +114,7 @@ func TestTheRequestIDIsTheClientsWhenItIsHarmless(t *testing.T) {
 }
 
 func TestHEADIsGETWithoutABody(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(bare(t, nil))
 	defer server.Close()
 	client := server.Client()
@@ -135,6 +139,7 @@ func TestHEADIsGETWithoutABody(t *testing.T) {
 }
 
 func TestAPanicIs500AndTellsNothing(t *testing.T) {
+	t.Parallel()
 	var logged bytes.Buffer
 	a, err := api.New(api.Config{BaseURL: "https://x", Log: slog.New(slog.NewTextHandler(&logged, nil)), Ready: func(context.Context) error { panic("the secret plan") }})
 	if err != nil {
@@ -154,6 +159,7 @@ func TestAPanicIs500AndTellsNothing(t *testing.T) {
 }
 
 func TestAnUnexpectedErrorIs500AndTellsNothing(t *testing.T) {
+	t.Parallel()
 	a := bare(t, func(context.Context) error { return errors.New("dial tcp 10.1.2.3: no route") })
 	w := ask(a, http.MethodGet, "/readyz")
 	wantRefusal(t, w, http.StatusInternalServerError, fault.InternalError)
@@ -163,6 +169,7 @@ func TestAnUnexpectedErrorIs500AndTellsNothing(t *testing.T) {
 }
 
 func TestOverloadIs503WithRetryAfter(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		wait time.Duration
 		want string
@@ -181,6 +188,7 @@ func TestOverloadIs503WithRetryAfter(t *testing.T) {
 }
 
 func TestAtMostAHundredFaultsAreListed(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{100, 101, 5000} {
 		a := bare(t, func(context.Context) error {
 			e := fault.New(fault.Invalid, "wrong")

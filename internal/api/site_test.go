@@ -36,6 +36,7 @@ func anchors(t *testing.T, name, page string) map[string]bool {
 // would: every link within the site has its page and its place on it, whatever
 // is loaded is ours, and the policy allows nothing else.
 func TestTheDocumentationLoadsNothingFromOutside(t *testing.T) {
+	t.Parallel()
 	a := bare(t, nil)
 	start := ask(a, http.MethodGet, "/docs")
 	if start.Code != http.StatusSeeOther || start.Header().Get("Location") != "docs/index.html" {
@@ -129,6 +130,7 @@ func wholeSite(t *testing.T, pages map[string]string) {
 }
 
 func TestTheDocumentationAsAFolderIsWhole(t *testing.T) {
+	t.Parallel()
 	files, err := bare(t, nil).Pages()
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +153,7 @@ func TestTheDocumentationAsAFolderIsWhole(t *testing.T) {
 
 // Every operation has a page with its own errors and examples in four languages.
 func TestEveryOperationHasItsPage(t *testing.T) {
+	t.Parallel()
 	a := bare(t, nil)
 	doc, _ := published(t)
 	count := 0
@@ -183,6 +186,7 @@ func TestEveryOperationHasItsPage(t *testing.T) {
 }
 
 func TestADemosDocumentationIsFilledIn(t *testing.T) {
+	t.Parallel()
 	a, err := api.New(api.Config{BaseURL: "http://127.0.0.1:8080", Version: "1", Ready: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler),
 		Demo: func() *site.Demo {
 			return &site.Demo{Key: "trb_test_demo_secret", Suppliers: map[string]string{"XX": "0123456789abcdef", "ES": "fedcba"}}
@@ -200,6 +204,7 @@ func TestADemosDocumentationIsFilledIn(t *testing.T) {
 }
 
 func TestTheDocumentationCanBeSearched(t *testing.T) {
+	t.Parallel()
 	a := bare(t, nil)
 	search := func(words string) string {
 		w := ask(a, http.MethodGet, "/docs/search.html?q="+url.QueryEscape(words))

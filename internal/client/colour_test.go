@@ -10,6 +10,7 @@ import (
 )
 
 func TestOutcomesAreInColourOnTerminalsAlone(t *testing.T) {
+	t.Parallel()
 	var out strings.Builder
 	if _, err := client.Painter(&out).Write([]byte("a SUCCESS\tFAILURE\n{\"status\":\"SUCCESS\"} XSUCCESS")); err != nil {
 		t.Fatal(err)

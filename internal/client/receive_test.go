@@ -30,6 +30,7 @@ func (h *heard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestListenForwardsOnlyWhatVerifiesAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	behind := &heard{status: http.StatusNoContent}
 	target := httptest.NewServer(behind)
 	defer target.Close()

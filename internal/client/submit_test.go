@@ -59,7 +59,7 @@ func submit(t *testing.T, s client.Submission) (out, errs string, err error) {
 	if s.RetryFor == 0 {
 		s.RetryFor = 5 * time.Minute
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	err = s.Run(ctx, client.Streams{Out: &stdout, Err: &stderr})
@@ -88,6 +88,7 @@ func accept(w http.ResponseWriter, n int) {
 }
 
 func TestSubmitComesBackAfterBusyAndLostAnswers(t *testing.T) {
+	t.Parallel()
 	s := &scripted{do: func(n int, w http.ResponseWriter) {
 		switch n {
 		case 1:
@@ -114,6 +115,7 @@ func TestSubmitComesBackAfterBusyAndLostAnswers(t *testing.T) {
 }
 
 func TestSubmitGivesUpWhenTheTimeForRetriesIsOver(t *testing.T) {
+	t.Parallel()
 	s := &scripted{do: func(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }}
 	srv := httptest.NewServer(s)
 	defer srv.Close()
@@ -127,6 +129,7 @@ func TestSubmitGivesUpWhenTheTimeForRetriesIsOver(t *testing.T) {
 // TestSubmitDoesNotSitOutAPauseLongerThanItsPatience: one entry hears of it,
 // the others need not ask.
 func TestSubmitDoesNotSitOutAPauseLongerThanItsPatience(t *testing.T) {
+	t.Parallel()
 	s := &scripted{do: func(_ int, w http.ResponseWriter) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -141,6 +144,7 @@ func TestSubmitDoesNotSitOutAPauseLongerThanItsPatience(t *testing.T) {
 }
 
 func TestSubmitEndsAtOnceWhenNoEntryCouldSucceed(t *testing.T) {
+	t.Parallel()
 	for status, says := range map[int]string{401: "--api-key", 403: "--api-key", 404: "--url", 405: "--url", 307: "--url"} {
 		s := &scripted{do: func(_ int, w http.ResponseWriter) { w.WriteHeader(status) }}
 		srv := httptest.NewServer(s)
@@ -154,6 +158,7 @@ func TestSubmitEndsAtOnceWhenNoEntryCouldSucceed(t *testing.T) {
 }
 
 func TestSubmitInterruptedSaysHowToGoOn(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &scripted{}
 	s.do = func(n int, w http.ResponseWriter) {
@@ -181,6 +186,7 @@ func TestSubmitInterruptedSaysHowToGoOn(t *testing.T) {
 }
 
 func TestSubmitRefusesInputBeforeSendingAnything(t *testing.T) {
+	t.Parallel()
 	s := &scripted{do: func(n int, w http.ResponseWriter) { accept(w, n) }}
 	srv := httptest.NewServer(s)
 	defer srv.Close()
@@ -226,6 +232,7 @@ func TestSubmitRefusesInputBeforeSendingAnything(t *testing.T) {
 }
 
 func TestRowsOfOneTransactionBecomeItsItems(t *testing.T) {
+	t.Parallel()
 	file := write(t, filepath.Join(t.TempDir(), "x.csv"), `transaction_id;supplier_id;customer_legal_name;customer_address_city;item_name;item_quantity;item_unit_price;item_discount_rate;tax_rate;tax_regime;tax_2_rate;tax_2_regime;payment_type;payment_amount
 t-1;s-9;Ana; Madrid ;Tea;1.50;7570;12.5;21;IVA;15;RET;CARD;100
 t-2;s-9;;;Cup;1;5;;;;;;;
@@ -244,6 +251,7 @@ t-1;;;;Pot;2;-300;;21;IVA;;;CASH;50
 }
 
 func TestStateFileSurvivesATornLineAndRefusesDamage(t *testing.T) {
+	t.Parallel()
 	head := client.StateHead{Version: client.StateVersion, URL: "https://a", Operation: "transaction"}
 	path := filepath.Join(t.TempDir(), "state")
 	s, err := client.OpenState(path, head)
@@ -296,6 +304,7 @@ func TestStateFileSurvivesATornLineAndRefusesDamage(t *testing.T) {
 }
 
 func TestNoCellOfAReportIsAFormula(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[=+\-@＝＋－＠\t\r a-z"',;]{0,12}`)
 		total := rapid.Int64().Draw(t, "total")

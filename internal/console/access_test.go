@@ -23,6 +23,7 @@ func at(rt console.Route) string {
 }
 
 func TestNothingIsReachedWithoutASession(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.browser()
 	for _, rt := range h.console.Routes() {
@@ -46,6 +47,7 @@ func TestNothingIsReachedWithoutASession(t *testing.T) {
 }
 
 func TestEveryRouteRefusesRolesBelowItsOwn(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	for _, role := range []operator.Role{operator.Viewer, operator.Acting, operator.Admin} {
 		b := h.as(role)
@@ -87,6 +89,7 @@ func TestWhatIsRefusedIsInTheLog(t *testing.T) {
 }
 
 func TestEveryChangeNeedsTheTokenOfItsSession(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b, other := h.as(operator.Admin), h.as(operator.Admin)
 	for _, rt := range h.console.Routes() {
@@ -106,6 +109,7 @@ func TestEveryChangeNeedsTheTokenOfItsSession(t *testing.T) {
 }
 
 func TestAFormOfAnotherSiteIsRefusedWhateverItCarries(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	for name, header := range map[string][2]string{"fetch metadata": {"Sec-Fetch-Site", "cross-site"}, "origin": {"Origin", "https://evil.example"}} {
@@ -126,6 +130,7 @@ func TestAFormOfAnotherSiteIsRefusedWhateverItCarries(t *testing.T) {
 }
 
 func TestPagesTellTheBrowserToBeStrict(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	for _, path := range []string{"/sign-in", "/", "/no-such-page", "/clients/" + clientID, "/live/alerts"} {
@@ -150,6 +155,7 @@ func TestPagesTellTheBrowserToBeStrict(t *testing.T) {
 }
 
 func TestPagesHaveNothingInline(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script(?: [^>]*)?>[^<]|(?:src|href|action)="(?:https?:)?//`)
@@ -164,6 +170,7 @@ func TestPagesHaveNothingInline(t *testing.T) {
 }
 
 func TestTheCookieIsForThisSiteAloneAndOutOfReachOfScripts(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	resp := h.browser().do(http.MethodPost, "/sign-in", url.Values{"name": {"admin"}, "password": {password}, "next": {"//evil.example"}})
 	if to := resp.Header.Get("Location"); to != "/console/" {
@@ -178,6 +185,7 @@ func TestTheCookieIsForThisSiteAloneAndOutOfReachOfScripts(t *testing.T) {
 }
 
 func TestSigningInSaysNothingAboutWhatWasWrong(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.browser()
 	unknown := read(t, b.do(http.MethodPost, "/sign-in", url.Values{"name": {"nobody"}, "password": {password}}))
@@ -191,6 +199,7 @@ func TestSigningInSaysNothingAboutWhatWasWrong(t *testing.T) {
 }
 
 func TestGuessingIsSlowedDown(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.browser()
 	for range 30 {
@@ -207,6 +216,7 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 }
 
 func TestSigningOutAndBeingDisabledEndTheSession(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Viewer)
 	if resp := b.post("/sign-out", nil); resp.StatusCode != http.StatusSeeOther {
@@ -225,6 +235,7 @@ func TestSigningOutAndBeingDisabledEndTheSession(t *testing.T) {
 }
 
 func TestOperatorsAreMadeAndChangedByAdminsAlone(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	admin := h.as(operator.Admin)
 	page := read(t, admin.post("/operators", url.Values{"name": {"grace"}, "role": {"operator"}}))
@@ -257,6 +268,7 @@ func TestOperatorsAreMadeAndChangedByAdminsAlone(t *testing.T) {
 }
 
 func TestAnExpiredSessionComesBackToItsPage(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	resp := h.browser().do(http.MethodGet, "/transactions?q=INV-1", nil)
 	if got, want := resp.Header.Get("Location"), "/console/sign-in?next="+url.QueryEscape("/console/transactions?q=INV-1"); got != want {
@@ -265,6 +277,7 @@ func TestAnExpiredSessionComesBackToItsPage(t *testing.T) {
 }
 
 func TestBehindHTTPSTheCookieNeverTravelsWithoutIt(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	h := build(t, d)
 	secure, err := console.New(console.Config{DB: d, Operators: h.operators, Accounts: h.accounts, Secure: true, TrustProxy: true})
@@ -303,6 +316,7 @@ func (m *memory) WriteHeader(s int)           { m.status = s }
 func (m *memory) Write(b []byte) (int, error) { return len(b), nil }
 
 func TestAPasswordIsNeverInALog(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.browser()
 	b.do(http.MethodPost, "/sign-in", url.Values{"name": {"admin"}, "password": {"canary-wrong-password"}}).Body.Close()

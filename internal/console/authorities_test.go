@@ -17,6 +17,7 @@ import (
 
 // The page says who we are at an authority, never with what, and why what waits waits.
 func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	file, password, err := identity.Test("XX-1", "Gateway <Ltd>", time.Now())
 	must(t, err)
@@ -54,6 +55,7 @@ func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
 
 // An authority to which nothing gets through shows since when, and when it is tried for all.
 func TestAuthoritiesShowWhereNothingGetsThrough(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Viewer)
 	if page := b.get("/authorities"); strings.Contains(page, "nothing gets through") {

@@ -16,6 +16,7 @@ import (
 // with a preview, and with one entry in the log. What cannot be retried is told
 // and left alone.
 func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	ended := h.submit("INV-0")
@@ -56,6 +57,7 @@ func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
 }
 
 func TestChosenEventsAreRedelivered(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	id := h.submit("INV-1")
@@ -80,6 +82,7 @@ func TestChosenEventsAreRedelivered(t *testing.T) {
 }
 
 func TestWhatCanBeChosenHasLimits(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Acting)
 	many := url.Values{"act": {"retry"}}

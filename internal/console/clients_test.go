@@ -26,6 +26,7 @@ func (h *house) keyAndSeries() account.LimitedKey {
 // A client's page has its keys with limits, which can be revoked there, and its
 // number series with the number that comes next.
 func TestAClientShowsLimitedKeysAndSeries(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	admin := h.as(operator.Admin)
 	if page := admin.get("/clients/" + clientID); strings.Contains(page, "Keys with limits") || strings.Contains(page, "Number series") {

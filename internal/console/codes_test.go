@@ -12,6 +12,7 @@ import (
 // What the authority said stays as it said it; what its code means and what to do
 // stand beside it, in the list as well.
 func TestACodeOfTheAuthorityIsExplainedBesideItsOwnWords(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	h.script(country.Step{Outcome: country.Reject})
@@ -36,6 +37,7 @@ func TestACodeOfTheAuthorityIsExplainedBesideItsOwnWords(t *testing.T) {
 }
 
 func TestWhatHasNoKnownCodeIsShownAsItIs(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	h.script(country.Step{Outcome: country.Garbage, Times: 100_000, On: country.OnAny})

@@ -15,6 +15,7 @@ import (
 // Settings are fields: they are saved, and what cannot be saved is shown again as
 // it was typed, with the reason beside its field.
 func TestSettingsAreFields(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	event := webhook.EventTypes()[0]
@@ -70,6 +71,7 @@ func TestSettingsAreFields(t *testing.T) {
 
 // The look keeps what was typed as well.
 func TestALookThatCannotBeSavedIsShownAgain(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	resp := b.post("/clients/acme/look", url.Values{"display_name": {"Acme again"}, "accent": {"red"}, "footer": {"thanks"}})
@@ -81,6 +83,7 @@ func TestALookThatCannotBeSavedIsShownAgain(t *testing.T) {
 
 // The PDF stands beside the timeline when it is asked for, and reading it is recorded.
 func TestTheDocumentStandsBesideTheTimeline(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	id := h.submit("INV-1")

@@ -15,6 +15,7 @@ import (
 // The search on every page opens a single hit, lists several, and says what it
 // looked for where there is none; the list can be taken along as a file.
 func TestFindAndExport(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	id, other := h.submit("INV-2026-0815"), h.submit("INV-2026-0816")
@@ -59,6 +60,7 @@ func TestFindAndExport(t *testing.T) {
 // All that wait for one reason are counted, shown and retried together, with one
 // entry in the log.
 func TestAllThatWaitForOneReasonAreRetriedTogether(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
 	h.run()

@@ -115,7 +115,9 @@ func FuzzForms(f *testing.F) {
 // What SQLite would look for, PostgreSQL refuses to read: text with NUL or in no
 // encoding. Neither is our defect, so neither is answered as one.
 func TestAddressesWithTextThatCannotBeStoredAreNoDefect(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		desk := sitDown(t, build(t, d))
 		for _, bad := range []string{"\x00", "\xff", "a\x00b"} {
 			text := url.QueryEscape(bad)

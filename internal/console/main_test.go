@@ -53,7 +53,18 @@ import (
 
 func TestMain(m *testing.M) {
 	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	goleak.VerifyTestMain(withBrowser{m}, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+}
+
+// withBrowser ends the browser behind the last test.
+type withBrowser struct{ *testing.M }
+
+func (w withBrowser) Run() int {
+	code := w.M.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	return code
 }
 
 const (
@@ -272,7 +283,7 @@ func (h *house) run() {
 	maps.Copy(clients, h.lookups.ClientJobs())
 	must(h.t, h.db.StartJobs(ctx, db.Jobs{Workers: workers, Clients: clients}))
 	h.t.Cleanup(func() {
-		stop, done := context.WithTimeout(context.Background(), 5*time.Second)
+		stop, done := context.WithTimeout(context.Background(), patience)
 		defer done()
 		must(h.t, h.db.StopJobs(stop))
 		cancel()

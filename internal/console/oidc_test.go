@@ -73,6 +73,7 @@ func (p *provider) token(t testing.TB) string {
 }
 
 func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	h := build(t, d)
 	p := newProvider(t, "grace@example.test")
@@ -142,6 +143,7 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 }
 
 func TestAProviderThatIsAwayIsSaidOnTheSignInPage(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	h := build(t, d)
 	gone := httptest.NewServer(http.NotFoundHandler())

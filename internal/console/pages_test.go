@@ -23,7 +23,9 @@ import (
 )
 
 func TestEveryPageIsThereOnBothEngines(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		h := build(t, d)
 		h.run()
 		id := h.submit("INV-1")
@@ -51,6 +53,7 @@ func TestEveryPageIsThereOnBothEngines(t *testing.T) {
 }
 
 func TestTransactionsAreFoundByWhatIsKnownOfThem(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	id := h.submit("INV-77")
@@ -76,6 +79,7 @@ func TestTransactionsAreFoundByWhatIsKnownOfThem(t *testing.T) {
 }
 
 func TestWhatStrangersWroteIsShownAsText(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.refuse.Store(true)
 	h.run()
@@ -100,6 +104,7 @@ func TestWhatStrangersWroteIsShownAsText(t *testing.T) {
 }
 
 func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
 	h.run()
@@ -125,6 +130,7 @@ func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
 }
 
 func TestDocumentsAreFetchedAndItIsRecorded(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	id := h.submit("INV-3")
@@ -149,6 +155,7 @@ func TestDocumentsAreFetchedAndItIsRecorded(t *testing.T) {
 }
 
 func TestAReplayIsCountedBeforeItStarts(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	id := h.submit("INV-4")
@@ -192,6 +199,7 @@ func TestAReplayIsCountedBeforeItStarts(t *testing.T) {
 }
 
 func TestAnEventIsRedelivered(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.refuse.Store(true)
 	h.run()
@@ -211,6 +219,7 @@ func TestAnEventIsRedelivered(t *testing.T) {
 }
 
 func TestARotatedKeyIsShownOnceAndNowhereElse(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	page := read(t, b.post("/clients/acme/keys/rotate", nil))
@@ -245,6 +254,7 @@ func TestARotatedKeyIsShownOnceAndNowhereElse(t *testing.T) {
 }
 
 func TestTheLookIsPreviewedBeforeItIsSaved(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	fetch := func(query string) string {
@@ -280,6 +290,7 @@ func TestTheLookIsPreviewedBeforeItIsSaved(t *testing.T) {
 }
 
 func TestTheConfigurationIsSavedWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	for name, text := range map[string]string{"no JSON": "{", "a misspelt member": `{"display_nam":"x"}`, "a country that is none": `{"display_name":"x","countries":{"ZZ1":"BOTH"}}`} {
@@ -299,6 +310,7 @@ func TestTheConfigurationIsSavedWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestTokensInWebhookAddressesAreForAdminsAlone(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	admin := h.as(operator.Admin)
 	text := `{"display_name":"Acme","webhooks":{"by_event":{"transactions.transaction_completed":"https://hooks.example.test/in?token=canary-1"}}}`
@@ -316,6 +328,7 @@ func TestTokensInWebhookAddressesAreForAdminsAlone(t *testing.T) {
 }
 
 func TestALogoIsSetAndRemoved(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	var picture bytes.Buffer
@@ -363,6 +376,7 @@ func TestALogoIsSetAndRemoved(t *testing.T) {
 }
 
 func TestAClientIsMadeWithItsFirstKey(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	page := read(t, b.post("/clients", url.Values{"display_name": {"Beta"}, "client_id": {"beta"}, "environment": {"live"}}))
@@ -381,6 +395,7 @@ func TestAClientIsMadeWithItsFirstKey(t *testing.T) {
 }
 
 func TestAnAlertIsAcknowledgedOnce(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	must(t, h.alerts.Raise(t.Context(), alert.ChainMismatch, "acme/XX", "trouble"))
 	b := h.as(operator.Acting)
@@ -400,6 +415,7 @@ func TestAnAlertIsAcknowledgedOnce(t *testing.T) {
 }
 
 func TestASimulatedAuthorityFollowsOneClick(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	b := h.as(operator.Acting)
@@ -421,6 +437,7 @@ func TestASimulatedAuthorityFollowsOneClick(t *testing.T) {
 }
 
 func TestAPageIsToldWhatChanges(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
 	h.run()
@@ -452,6 +469,7 @@ func TestAPageIsToldWhatChanges(t *testing.T) {
 }
 
 func TestOnlySoManyPagesFollowAtATime(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	one, other := h.as(operator.Viewer), h.as(operator.Acting)
 	follow := func(b *browser) *http.Response { return b.do(http.MethodGet, "/live/alerts", nil) }
@@ -478,6 +496,7 @@ func TestOnlySoManyPagesFollowAtATime(t *testing.T) {
 }
 
 func TestLookingOnDoesNotKeepASessionAlive(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Viewer)
 	seen := func() (at time.Time) {
@@ -510,6 +529,7 @@ func TestLookingOnDoesNotKeepASessionAlive(t *testing.T) {
 }
 
 func TestAssetsAreKeptByBrowsersUntilTheyChange(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.browser()
 	page := b.get("/sign-in")

@@ -16,6 +16,7 @@ import (
 func TestPeriodsShowWhatIsInThemAndWhatIsDue(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		h := build(t, d)
 		var err error
 		h.supplier, err = h.companies.Ensure(t.Context(), clientID, onboarding.NewCompany{

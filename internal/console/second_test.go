@@ -77,7 +77,8 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 	if resp := b.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusBadRequest || !strings.Contains(read(t, resp), "Check the clock of the phone") {
 		t.Errorf("a wrong first code: %d", resp.StatusCode)
 	}
-	form.Set("code", appCode(t, key, h.db.Now()))
+	code := appCode(t, key, h.db.Now())
+	form.Set("code", code)
 	shown := read(t, b.do(http.MethodPost, "/sign-in/second", form))
 	codes := codeLine.FindAllString(shown, -1)
 	if len(codes) != operator.RecoveryCodes || !strings.Contains(shown, `href="/console/queues"`) {
@@ -88,7 +89,7 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 	}
 	other := h.browser()
 	page = other.knock("admin")
-	form = url.Values{"csrf": {found(t, csrfField, page)}, "next": {"/console/queues"}, "code": {appCode(t, key, h.db.Now())}}
+	form = url.Values{"csrf": {found(t, csrfField, page)}, "next": {"/console/queues"}, "code": {code}} // the same one, however late it is by now
 	if resp := other.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusUnauthorized || !strings.Contains(read(t, resp), "used before") {
 		t.Errorf("the code of the enrolment again: %d", resp.StatusCode)
 	}
@@ -121,6 +122,7 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 
 // TestPasskeysInABrowser enrols and uses passkeys of Chromium's own virtual authenticator.
 func TestPasskeysInABrowser(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a browser takes its time")
 	}

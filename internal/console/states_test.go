@@ -17,6 +17,7 @@ import (
 )
 
 func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
 	h.run()
@@ -51,6 +52,7 @@ func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
 }
 
 func TestAReceiverThatFailsOpensItsBreakerOnThePages(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.refuse.Store(true)
 	h.run()
@@ -83,6 +85,7 @@ func TestAReceiverThatFailsOpensItsBreakerOnThePages(t *testing.T) {
 // A login is good today; the page says until when the authority takes it, and
 // what is needed then.
 func TestLoginsThatAnAuthorityStopsTakingShowTheirEnd(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	_, err := h.companies.Ensure(t.Context(), clientID, onboarding.NewCompany{
 		ExternalID: "shop-3", CountryCode: "IE", LanguageCode: "en", LegalName: "Signed In Ltd", TaxNumber: "IE6388047V", TaxRegime: transaction.VAT,
@@ -97,6 +100,7 @@ func TestLoginsThatAnAuthorityStopsTakingShowTheirEnd(t *testing.T) {
 }
 
 func TestCredentialsShowTheirEndAndNothingElse(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	file, secretWord, err := identity.Test("XX987654321", "Certified Ltd", time.Now())
 	must(t, err)
@@ -120,6 +124,7 @@ func TestCredentialsShowTheirEndAndNothingElse(t *testing.T) {
 }
 
 func TestCorrectionsAreLinkedBothWaysAndAttemptsToEachOther(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.script(country.Step{Outcome: country.Reject, Times: 1})
 	h.run()
@@ -143,6 +148,7 @@ func TestCorrectionsAreLinkedBothWaysAndAttemptsToEachOther(t *testing.T) {
 }
 
 func TestALookupIsFollowedToItsAnswers(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	batch, err := h.lookups.CreateBatch(t.Context(), clientID, []byte(`{"batch_name":"<u>spring</u>","validations":[{"country_iso_code":"IE","tax_identification_number":"IE6388047V"},{"country_iso_code":"IE","tax_identification_number":"<i>7</i>"}]}`))
@@ -161,6 +167,7 @@ func TestALookupIsFollowedToItsAnswers(t *testing.T) {
 }
 
 func TestTheLogShowsWhatWasRefused(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	b := h.as(operator.Admin)
 	b.post("/clients/acme/look", url.Values{"display_name": {"Acme"}, "accent": {"red"}}).Body.Close()

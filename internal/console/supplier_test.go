@@ -16,6 +16,7 @@ import (
 // A supplier has a page: what its queues wait for, its credentials, its newest
 // transactions. It is found by a piece of its name.
 func TestASupplierCanBeOpened(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
 	h.run()
@@ -46,6 +47,7 @@ func TestASupplierCanBeOpened(t *testing.T) {
 // The page of an event has what was sent, where to, and how the receiver is; the
 // newest event of an address can be sent again.
 func TestAnEventShowsWhatWasSent(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	id := h.submit("INV-1")

@@ -15,6 +15,7 @@ import (
 )
 
 func TestDurationsReadLikeWords(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		d    time.Duration
 		want string
@@ -30,6 +31,7 @@ func TestDurationsReadLikeWords(t *testing.T) {
 }
 
 func TestMoneyHasTheDecimalsOfItsCurrency(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		minor    int64
 		currency string
@@ -44,6 +46,7 @@ func TestMoneyHasTheDecimalsOfItsCurrency(t *testing.T) {
 }
 
 func TestAPrintedAmountFindsItself(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		minor := rapid.Int64Range(-1<<53, 1<<53).Draw(t, "minor")
 		currency := rapid.SampledFrom([]string{"EUR", "JPY", "KWD"}).Draw(t, "currency")
@@ -56,6 +59,7 @@ func TestAPrintedAmountFindsItself(t *testing.T) {
 }
 
 func TestLongIDsKeepBothEnds(t *testing.T) {
+	t.Parallel()
 	for id, want := range map[string]string{"": "", "acme": "acme", "0123456789abcdef": "0123456789abcdef", "01a1ddda-ca1f-7ce3-9993-6ca84ce7c56a": "01a1ddda…e7c56a", "ßßßßßßßßßßßßßßßßß": "ßßßßßßßß…ßßßßßß"} {
 		if got := console.Short(id); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
@@ -64,6 +68,7 @@ func TestLongIDsKeepBothEnds(t *testing.T) {
 }
 
 func TestDatesOfSearchesAreRead(t *testing.T) {
+	t.Parallel()
 	want := time.Date(2026, 11, 15, 8, 30, 0, 0, time.UTC)
 	for _, text := range []string{"2026-11-15T08:30", "2026-11-15T08:30:00", "2026-11-15 08:30:00", "2026-11-15T09:30:00+01:00"} {
 		if got, err := console.ReadMoment(text); err != nil || !got.Equal(want) {
@@ -79,6 +84,7 @@ func TestDatesOfSearchesAreRead(t *testing.T) {
 }
 
 func TestNothingLeadsAwayFromTheConsole(t *testing.T) {
+	t.Parallel()
 	for _, evil := range []string{
 		"", "/", "https://evil.example", "//evil.example", "/\\evil.example", "/console", "/console/\\evil", "/console\\..\\", "javascript:alert(1)",
 		"/console/a\r\nSet-Cookie: x=y", "/console/sign-out", "/console/sign-in?next=x", "/console/live/transactions", "/consolex/", "/metrics",
@@ -93,6 +99,7 @@ func TestNothingLeadsAwayFromTheConsole(t *testing.T) {
 }
 
 func TestBodiesAreShownAsTheyCanBeRead(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ body, want string }{
 		{"", ""}, {"  \n", ""}, {`{"a":[1,2]}`, "{\n  \"a\": [\n    1,\n    2\n  ]\n}"}, {`{"a":`, `{"a":`}, {"<x/>", "<x/>"}, {"\xff\xfe\x00", "3 bytes that are not text"},
 	} {
@@ -103,6 +110,7 @@ func TestBodiesAreShownAsTheyCanBeRead(t *testing.T) {
 }
 
 func TestPlotsAreWellFormedAndSayTheirSums(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 1<<40)
 		rows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [3]int64 {
@@ -142,6 +150,7 @@ func TestPlotsAreWellFormedAndSayTheirSums(t *testing.T) {
 }
 
 func TestAxesEndAtRoundNumbers(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int64]int64{0: 1, 1: 1, 2: 2, 3: 5, 7: 10, 11: 20, 51: 100, 4_000_000_000_000_000: 5_000_000_000_000_000} {
 		if got := console.NiceMax(n); got != want {
 			t.Errorf("%d: %d, want %d", n, got, want)

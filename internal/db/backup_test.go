@@ -10,9 +10,12 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 )
 
 func TestABackupIsWholeOrNotThere(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
 	d, err := db.Open(t.Context(), db.Config{URL: url})
 	if err != nil {

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 )
 
 // openAgain opens what another process has left, without a word about its schema.
@@ -42,7 +44,9 @@ func stored(t testing.TB, d *db.DB) map[string]bool {
 
 // Hard case 14, and house.md's law of Write: nil means on disk.
 func TestKilledInGroupCommitLosesNothingAcknowledged(t *testing.T) {
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
+	eachURL(t, func(t *testing.T, url string) {
 		const rounds = 4
 		ids := map[string]bool{}
 		for round := range rounds {
@@ -137,6 +141,8 @@ func playFullDisk(args []string) {
 
 // Hard case 14: no acknowledgement, reads go on, and it heals by itself.
 func TestFullDiskRefusesWritesAndKeepsReading(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
 	said, code := startChild(t, "full disk", url).rest()
 	if code != 0 || len(said) != 5 {
@@ -165,6 +171,8 @@ func playLostFsync(args []string) {
 // Hard case 14: after an fsync error the page cache can lie. The process ends,
 // and the next one checks the file before it is ready.
 func TestFsyncErrorEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
 	marker := dbtest.SQLitePath(url) + ".check"
 	said, code := startChild(t, "lost fsync", url).rest()
@@ -185,6 +193,8 @@ func TestFsyncErrorEndsTheProcess(t *testing.T) {
 }
 
 func TestDamagedFileIsRefusedAfterAStorageError(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
 	path := dbtest.SQLitePath(url)
 	d, err := db.Open(context.Background(), db.Config{URL: url})
@@ -206,6 +216,7 @@ func TestDamagedFileIsRefusedAfterAStorageError(t *testing.T) {
 
 // After Config.Fatal was called nothing is acknowledged any more, even when it returns.
 func TestNothingIsAcknowledgedAfterAFatalError(t *testing.T) {
+	t.Parallel()
 	var fatal []error
 	url := dbtest.SQLiteURL(t)
 	d, err := db.Open(context.Background(), db.Config{URL: url, Fatal: func(err error) { fatal = append(fatal, err) }})
@@ -227,7 +238,7 @@ func TestNothingIsAcknowledgedAfterAFatalError(t *testing.T) {
 // replaceLogOf is replaceLog for the database at path in this process.
 func replaceLogOf(t *testing.T, path string) (restore func()) {
 	t.Helper()
-	for _, fd := range descriptors(filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path) + "-wal") {
+	for _, fd := range descriptors(path + "-wal") {
 		dev, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
 		must(t, err)
 		t.Cleanup(func() { _ = dev.Close() }) // a device
@@ -250,6 +261,8 @@ func openFolder(t *testing.T) string {
 }
 
 func TestReadOnlyStorageIsNamed(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	for name, prepare := range map[string]func(dir, path string) error{
 		"folder": func(dir, path string) error { return os.Chmod(dir, 0o555) },
 		"file": func(dir, path string) error {
@@ -273,6 +286,8 @@ func TestReadOnlyStorageIsNamed(t *testing.T) {
 }
 
 func TestSecondServerIsRefusedAndAGuestIsNot(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
 	c := startChild(t, "open", url)
 	c.want("open")
@@ -296,6 +311,8 @@ func TestSecondServerIsRefusedAndAGuestIsNot(t *testing.T) {
 }
 
 func TestOtherFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	dir := t.TempDir()
 	text := filepath.Join(dir, "letter.txt")
 	must(t, os.WriteFile(text, []byte(strings.Repeat("Dear Sir or Madam, ", 1000)), 0o600))
@@ -314,20 +331,26 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}
 }
 
-// The log must not grow without end, and must be moved while writes go on.
+// The log must not grow without end, and must be moved while writes go on. In
+// virtual time whoever moves it is done before the next write.
 func TestLogIsMovedIntoTheFile(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
-	d := openAgain(t, url)
-	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE heavy (id TEXT PRIMARY KEY, body BLOB)") }))
-	body := make([]byte, 400<<10) // a hundred pages
-	for i := range 130 {
-		must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert("heavy", "id,body", []any{fmt.Sprint(i), body}) }))
-	}
-	log, err := os.Stat(dbtest.SQLitePath(url) + "-wal")
-	must(t, err)
-	file, err := os.Stat(dbtest.SQLitePath(url))
-	must(t, err)
-	if log.Size() > 20<<20 || file.Size() < 30<<20 {
-		t.Errorf("after 52 MB the log has %d MB and the file %d MB", log.Size()>>20, file.Size()>>20)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := openAgain(t, url)
+		must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE heavy (id TEXT PRIMARY KEY, body BLOB)") }))
+		body := make([]byte, 400<<10) // a hundred pages
+		for i := range 80 {
+			must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Insert("heavy", "id,body", []any{fmt.Sprint(i), body}) }))
+			synctest.Wait()
+		}
+		log, err := os.Stat(dbtest.SQLitePath(url) + "-wal")
+		must(t, err)
+		file, err := os.Stat(dbtest.SQLitePath(url))
+		must(t, err)
+		if log.Size() > 20<<20 || file.Size() < 20<<20 {
+			t.Errorf("after 32 MB the log has %d MB and the file %d MB", log.Size()>>20, file.Size()>>20)
+		}
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 )
 
 // bell works client jobs and tells which; a held client's wait until it is rung.
@@ -66,11 +65,15 @@ func untilNone(t *testing.T, d *db.DB) {
 
 func TestAClientWithManyJobsHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		b := &bell{ran: make(chan string, 9999), held: make(chan struct{})}
-		enqueueFor(t, d, "many", 1200)
+		many := 250
+		if testing.Short() {
+			many = 30
+		}
+		enqueueFor(t, d, "many", many)
 		must(t, d.StartJobs(context.Background(), db.Jobs{Workers: jobsOf(&runner{}).Workers, Clients: map[string]db.ClientWorker{"errand": {Work: b.work, Room: 3}}}))
-		defer stopSoon(t, d)
+		defer stopJobs(t, d)
 		for range 3 {
 			heard(t, b.ran) // and none of them ends
 		}
@@ -80,7 +83,7 @@ func TestAClientWithManyJobsHoldsUpNobodyElse(t *testing.T) {
 		}
 		close(b.held)
 		untilNone(t, d)
-		if n := len(b.ran); n != 1197 {
+		if n := len(b.ran); n != many-3 {
 			t.Errorf("%d jobs ran after that", n)
 		}
 	})
@@ -88,7 +91,7 @@ func TestAClientWithManyJobsHoldsUpNobodyElse(t *testing.T) {
 
 func TestAClientJobIsTriedAgainAndSurvivesAStop(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		var mu sync.Mutex
 		tries := map[string]int{}
 		ran := make(chan string, 99)
@@ -126,7 +129,7 @@ func TestAClientJobIsTriedAgainAndSurvivesAStop(t *testing.T) {
 		enqueueFor(t, d, "fails", 1)
 		enqueueFor(t, d, "waits", 1)
 		must(t, d.StartJobs(context.Background(), jobs))
-		defer stopSoon(t, d)
+		defer stopJobs(t, d)
 		untilNone(t, d)
 		for _, subject := range []string{"hangs 0", "fails 0", "waits 0"} {
 			if tries[subject] != 2 {

@@ -13,6 +13,7 @@ var noon = time.Date(2026, 3, 29, 0, 30, 0, 0, time.UTC)
 
 // Hard case 22: the wall clock jumps, and neither a retry nor a lease is fired or held back.
 func TestWallClockJumpsByAnHour(t *testing.T) {
+	t.Parallel()
 	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
 		c := db.NewClock(noon)
 		start := c.Now()
@@ -38,6 +39,7 @@ func TestWallClockJumpsByAnHour(t *testing.T) {
 
 // A document is dated by the corrected clock at once, while leases take hours to come round.
 func TestDocumentsAreDatedByTheWallClock(t *testing.T) {
+	t.Parallel()
 	for _, jump := range []time.Duration{20 * time.Minute, -20 * time.Minute, 5 * time.Hour, -5 * time.Hour} {
 		c := db.NewClock(noon)
 		c.Now()
@@ -71,6 +73,7 @@ func TestDocumentsAreDatedByTheWallClock(t *testing.T) {
 }
 
 func TestTimeAsleepCountsAtOnce(t *testing.T) {
+	t.Parallel()
 	c := db.NewClock(noon)
 	c.Now()
 	c.Sleep(8 * time.Hour)
@@ -87,6 +90,7 @@ func TestTimeAsleepCountsAtOnce(t *testing.T) {
 }
 
 func TestServersClockIsFollowed(t *testing.T) {
+	t.Parallel()
 	c := db.NewClock(noon)
 	c.Now()
 	c.Server(noon.Add(-time.Hour), 100*time.Millisecond)
@@ -102,6 +106,7 @@ func TestServersClockIsFollowed(t *testing.T) {
 }
 
 func TestClockNeverGoesBackOrStandsStill(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := db.NewClock(noon)
 		last := c.Now()

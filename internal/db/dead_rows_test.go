@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // deadRiders lets rows become due and be worked while somebody holds an old
@@ -72,8 +73,11 @@ func BenchmarkClaimsBesideDeadRows(b *testing.B) {
 
 // What becomes due about now is claimed at once, what somebody set back by hand a little later.
 func TestClaimsLookAtEverythingNowAndThen(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
+	each(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
+		db.StopClock(d)
 		claims := db.NewClaims(q)
 		claim := func() (names []string) {
 			t.Helper()

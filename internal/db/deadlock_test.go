@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // Three nodes take sales of the same suppliers and work their lanes: claims,
@@ -23,8 +24,12 @@ import (
 func TestNodesUnderLoadNeverDeadlock(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedURL(t)
-	const nodes, callers, each, suppliers = 3, 6, 80, 40
-	const sales = nodes * callers * each
+	const nodes, callers, suppliers = 3, 6, 40
+	each := 20
+	if needs.IsLong() {
+		each = 80
+	}
+	sales := int64(nodes * callers * each)
 	var all [nodes]*db.DB
 	for i := range all {
 		all[i] = open(t, url)
@@ -33,7 +38,7 @@ func TestNodesUnderLoadNeverDeadlock(t *testing.T) {
 	must(t, all[0].Write(t.Context(), func(tx *db.Tx) error {
 		return tx.Exec("CREATE TABLE seen (key TEXT PRIMARY KEY, times BIGINT NOT NULL)")
 	}))
-	var worked, longest atomic.Int64
+	var worked atomic.Int64
 	done := make(chan struct{})
 	var stops []func()
 	for _, d := range all {
@@ -53,15 +58,8 @@ func TestNodesUnderLoadNeverDeadlock(t *testing.T) {
 			calls.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(n), uint64(caller)))
 				for i := range each {
-					asked := time.Now()
 					if _, err := g.Do(t.Context(), newSale{id: fmt.Sprintf("%d-%d-%d", n, caller, i), lane: fmt.Sprint("lane", r.IntN(suppliers)), key: fmt.Sprint("key", r.IntN(200))}); err != nil {
 						t.Error(err)
-					}
-					for took := int64(time.Since(asked)); ; {
-						before := longest.Load()
-						if took <= before || longest.CompareAndSwap(before, took) {
-							break
-						}
 					}
 				}
 			})
@@ -71,8 +69,8 @@ func TestNodesUnderLoadNeverDeadlock(t *testing.T) {
 	intake.Wait()
 	select {
 	case <-done:
-	case <-time.After(time.Minute):
-		t.Errorf("%d of %d were worked after a minute", worked.Load(), sales)
+	case <-time.After(5 * time.Minute):
+		t.Errorf("only %d of %d were worked", worked.Load(), sales)
 	}
 	for _, stop := range stops {
 		stop()
@@ -80,7 +78,6 @@ func TestNodesUnderLoadNeverDeadlock(t *testing.T) {
 	for _, d := range all {
 		must(t, d.Close()) // the server adds up what its sessions saw when they end
 	}
-	t.Logf("the longest submit took %s", time.Duration(longest.Load()))
 	if n := deadlocks(t, url); n != 0 {
 		t.Errorf("%d deadlocks", n)
 	}

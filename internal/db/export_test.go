@@ -17,10 +17,13 @@ const (
 	OwnersKnownMost = ownersKnownMost
 )
 
-// ShiftClock moves a database's time on, as if by had passed.
+// ShiftClock moves a database's time on, as if by had passed: exactly by, whatever
+// the server's clock says.
 func ShiftClock(d *DB, by time.Duration) {
 	d.clock.mu.Lock()
 	defer d.clock.mu.Unlock()
+	d.clock.last = d.clock.advance().Add(by)
+	d.clock.seen.mono += by
 	read := d.clock.read
 	d.clock.read = func() reading {
 		r := read()
@@ -28,6 +31,15 @@ func ShiftClock(d *DB, by time.Duration) {
 		r.wall = r.wall.Add(by)
 		return r
 	}
+}
+
+// StopClock lets a database's time stand still, but for ShiftClock: what a test
+// asks about instants does not depend on how fast the machine is.
+func StopClock(d *DB) {
+	d.clock.mu.Lock()
+	defer d.clock.mu.Unlock()
+	still := d.clock.read()
+	d.clock.read = func() reading { return still }
 }
 
 // Clock is the database's clock with hands that a test moves.
@@ -109,6 +121,14 @@ func Release[T any](ctx context.Context, q *Queue[T], d *DB, suspects []string) 
 
 // SetPatience says how long a write takes at most.
 func SetPatience(d *DB, patience time.Duration) { d.patience = patience }
+
+// VisitorsAtOnce is how many reads with a budget run at the same time.
+func VisitorsAtOnce(d *DB) int {
+	if e, ok := d.eng.(*pgEngine); ok {
+		return int(e.visitors.Config().MaxConns)
+	}
+	return sqliteReaders
+}
 
 // ResetConnections gives up all connections to a server.
 func ResetConnections(d *DB) { d.eng.(*pgEngine).reset() }

@@ -29,6 +29,7 @@ func FuzzAddressIsShownWithoutItsPassword(f *testing.F) {
 }
 
 func TestAddressesAreShownWithoutPasswordsInTheirQuery(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"postgres://u:p@h:5432/x?sslmode=disable":       "postgres://u@h:5432/x",
 		"postgres://h/x?user=u&password=correct-horse":  "postgres://h/x",

@@ -12,6 +12,7 @@ import (
 // In virtual time only waiting takes time: one caller after the other never
 // waits for company, and a crowd is stored in sets that keep their distance.
 func TestALoneCallIsStoredAtOnceAndACrowdInSets(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, d *db.DB) {
 		g := db.NewGather(d, func(tx *db.Tx, in []int) ([]int, error) { return in, nil })
 		defer g.Close()
@@ -51,6 +52,7 @@ func TestALoneCallIsStoredAtOnceAndACrowdInSets(t *testing.T) {
 // A wall clock that is set by hours, forth and back, under load: no call waits
 // for longer than the distance between two sets.
 func TestWallClockSetUnderLoadHoldsUpNoCall(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, d *db.DB) {
 		g := db.NewGather(d, func(tx *db.Tx, in []int) ([]int, error) { return in, nil })
 		defer g.Close()

@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // pair is a primary and its standby. Every commit waits for the standby, so
@@ -20,8 +21,8 @@ type pair struct{ primary, standby *dbtest.Server }
 
 func startPair(t *testing.T) pair {
 	t.Helper()
-	dbtest.PostgresURL(t) // skips where there is none
-	primary, err := dbtest.StartServer(os.TempDir())
+	dbtest.PostgresURL(t)                                         // skips where there is none
+	primary, err := dbtest.StartServer(os.TempDir(), "fsync=off") // what a killed server wrote is in the page cache
 	must(t, err)
 	t.Cleanup(func() { _ = primary.Stop() }) // a test's own server
 	standby, err := primary.Replica(os.TempDir())
@@ -42,27 +43,46 @@ func (p pair) url() string {
 	return fmt.Sprintf("postgres://tributary@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", p.primary.Port(), p.standby.Port())
 }
 
-// The short form of `make ha`: the primary dies under load and the standby is
-// promoted. Nothing that was acknowledged is lost, and writes go on.
+// The short form of `make ha`: a standby alone is refused; the primary dies under
+// load and the standby is promoted, nothing that was acknowledged is lost and
+// writes go on; and what an operator brings back must not be older than what was
+// served before.
 func TestPromotionLosesNothing(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "servers of their own")
 	p := startPair(t)
+	if d, err := db.Open(t.Context(), db.Config{URL: p.standby.URL(), Guest: true}); err == nil {
+		_ = d.Close() // it should not have been opened
+		t.Error("a standby is taken for a server that takes writes")
+	}
 	d := dbtest.Open(t, db.Config{URL: p.url()})
 	must(t, d.CheckCluster(t.Context(), false))
 	l := startLoad(t, d, 8)
 	l.until(200)
 	must(t, p.primary.Kill())
 	must(t, p.standby.Promote())
-	promoted := time.Now()
 	healed(d, "healed")
-	if took := time.Since(promoted); took > time.Minute {
-		t.Errorf("the first write after the promotion was acknowledged after %s", took)
-	} else {
-		t.Logf("the first write after the promotion was acknowledged after %s", took)
-	}
 	l.until(200)
 	l.end(d)
 	must(t, d.CheckCluster(t.Context(), false))
+	must(t, d.Close()) // it writes down by itself where it is served
+	timelineThatWentBackIsNoticed(t, p.standby.URL())
+}
+
+func timelineThatWentBackIsNoticed(t *testing.T, url string) {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{URL: url, Guest: true})
+	must(t, err)
+	must(t, d.CheckCluster(t.Context(), false))
+	must(t, d.Write(t.Context(), func(tx *db.Tx) error { // as if a third timeline had been served
+		return tx.ExecOne("UPDATE db_meta SET value = replace(value, ' 2', ' 3') WHERE key = 'cluster'")
+	}))
+	if err := d.CheckCluster(t.Context(), false); !errors.Is(err, db.ErrOldTimeline) {
+		t.Errorf("a timeline that went back passes: %v", err)
+	}
+	must(t, d.CheckCluster(t.Context(), true))
+	must(t, d.CheckCluster(t.Context(), false)) // from now on this is where it is served
+	must(t, d.Close())
 }
 
 // A primary that hangs is replaced and then wakes up, believing that it still is
@@ -70,9 +90,10 @@ func TestPromotionLosesNothing(t *testing.T) {
 // either as long as it reaches both.
 func TestFrozenPrimaryIsNotAskedAgain(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "servers of their own")
 	p := startPair(t)
 	d := dbtest.Open(t, db.Config{URL: p.url()})
-	db.SetPatience(d, 2*time.Second)
+	db.SetPatience(d, 4*time.Second) // a little more than connecting takes where the first host says nothing
 	l := startLoad(t, d, 8)
 	l.until(200)
 	must(t, p.primary.Freeze())
@@ -101,40 +122,4 @@ func TestFrozenPrimaryIsNotAskedAgain(t *testing.T) {
 	}
 	must(t, fresh.Close())
 	l.end(d)
-}
-
-// What an operator brings back must not be older than what was served before.
-func TestTimelineThatWentBackIsNoticed(t *testing.T) {
-	t.Parallel()
-	p := startPair(t)
-	old, err := db.Open(t.Context(), db.Config{URL: p.primary.URL()})
-	must(t, err)
-	_, err = old.Migrate(t.Context())
-	must(t, err)
-	must(t, old.CheckCluster(t.Context(), false))
-	must(t, old.Close())
-	must(t, p.primary.Kill())
-	must(t, p.standby.Promote())
-	d, err := db.Open(t.Context(), db.Config{URL: p.standby.URL(), Guest: true})
-	must(t, err)
-	must(t, d.CheckCluster(t.Context(), false))
-	must(t, d.Write(t.Context(), func(tx *db.Tx) error { // as if a third timeline had been served
-		return tx.ExecOne("UPDATE db_meta SET value = replace(value, ' 2', ' 3') WHERE key = 'cluster'")
-	}))
-	if err := d.CheckCluster(t.Context(), false); !errors.Is(err, db.ErrOldTimeline) {
-		t.Errorf("a timeline that went back passes: %v", err)
-	}
-	must(t, d.CheckCluster(t.Context(), true))
-	must(t, d.CheckCluster(t.Context(), false)) // from now on this is where it is served
-	must(t, d.Close())
-}
-
-func TestStandbyAloneIsRefused(t *testing.T) {
-	t.Parallel()
-	p := startPair(t)
-	d, err := db.Open(t.Context(), db.Config{URL: p.standby.URL(), Guest: true})
-	if err == nil {
-		_ = d.Close() // it should not have been opened
-		t.Fatal("a standby is taken for a server that takes writes")
-	}
 }

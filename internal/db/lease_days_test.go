@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // eventIDFrom is the least id of an event that was made at an instant.
@@ -81,6 +82,8 @@ func daysIn(plan string) []string {
 // which something is open and around now: the day of one old event that is
 // sent again, not those between.
 func TestAQueueLooksIntoTheDaysThatHaveSomethingOpen(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	d := dbtest.Postgres(t)
 	manyDays(t, d, 95, 20)
 	addEvents(t, d, d.Now(), 0, 3000)
@@ -119,8 +122,11 @@ func TestAQueueLooksIntoTheDaysThatHaveSomethingOpen(t *testing.T) {
 
 // An old row that is opened again is claimed at once where it is said, and with the next look at everything where it is not.
 func TestOldRowsThatAreDueAgainAreFound(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	d := dbtest.Postgres(t)
 	manyDays(t, d, 30, 5)
+	db.StopClock(d)
 	q := eventQueue()
 	pump := db.NewClaims(q)
 	claimed := func() string {
@@ -172,6 +178,8 @@ func TestOldRowsThatAreDueAgainAreFound(t *testing.T) {
 
 // Where nothing has a partition of its day any more, rows are found all the same.
 func TestRowsWithoutADayAreFound(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	d := dbtest.Postgres(t)
 	q := eventQueue()
 	ahead := d.Now().AddDate(0, 0, 60) // behind the first partition, and the clock may have been put back since

@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // laneWork finishes a lane of test_riders with everything that rides in it, and says
@@ -36,6 +37,7 @@ func laneWork(t *testing.T, d *db.DB, worked func(lane string, riders int64)) fu
 // remember what they found. Each lane is worked, and none of them for nothing
 // because the other node had been there before.
 func TestRememberedKeysOfTwoNodesAreWorkedOnce(t *testing.T) {
+	t.Parallel()
 	url := dbtest.MigratedURL(t)
 	nodes := []*db.DB{dbtest.Open(t, db.Config{URL: url}), dbtest.Open(t, db.Config{URL: url})}
 	q := lanes(t, nodes[0])
@@ -68,7 +70,8 @@ func TestRememberedKeysOfTwoNodesAreWorkedOnce(t *testing.T) {
 // While a client's lanes wait for the one slot of a class, and are remembered for
 // it, another client's sale comes in: it has its turn among the next few.
 func TestRememberedKeysKeepTheTurns(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
 		q.Group = "|"
 		const many, after = 200, 20
@@ -116,6 +119,8 @@ func TestRememberedKeysKeepTheTurns(t *testing.T) {
 
 // A slot that is free takes what the last look found beyond it: not every claim looks.
 func TestNotEveryClaimLooks(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
 		q.Group = "|"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // work is a queue whose rows carry a payload.
@@ -66,8 +66,11 @@ func state(t testing.TB, d *db.DB, id string) (text string) {
 }
 
 func TestClaimTakesTheOldestDueRows(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
+	each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
+		db.StopClock(d)
 		now := db.Micros(d.Now())
 		for i := range 9 {
 			addWork(t, d, []any{fmt.Sprintf("%d", i), fmt.Sprintf("key%d", i%2), fmt.Sprintf("payload %d", i), now - int64(i)*1000})
@@ -92,9 +95,12 @@ func TestClaimTakesTheOldestDueRows(t *testing.T) {
 }
 
 func TestOnlyTheHolderCanWrite(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
+	each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
 		q := work(t, d)
+		db.StopClock(d)
 		addWork(t, d, []any{"row", "key", "new", db.Micros(d.Now())}, []any{"other", "key", "new", db.Micros(d.Now())})
 		save := func(l *db.Lease[string], text string, end func(*db.Tx) error) error {
 			return d.Write(ctx, func(tx *db.Tx) error {
@@ -162,8 +168,11 @@ func TestOnlyTheHolderCanWrite(t *testing.T) {
 }
 
 func TestOneKeyDoesNotStarveAnother(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
+	each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
+		db.StopClock(d)
 		now := db.Micros(d.Now())
 		fillWork(t, d, 10_000, "long", "'long'", fmt.Sprintf("%d + i", now-3600_000_000))
 		addWork(t, d, []any{"a-short", "a", "", now}, []any{"z-short", "z", "", now})
@@ -206,8 +215,11 @@ func TestOneKeyDoesNotStarveAnother(t *testing.T) {
 // A thousand keys that wait for later, and a backlog without room, must not
 // hide the one row that could be worked.
 func TestWaitingKeysDoNotHideADueOne(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
+	each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
+		db.StopClock(d)
 		now := db.Micros(d.Now())
 		fillWork(t, d, 2500, "waits", "'k' || i", fmt.Sprint(now+3600_000_000))
 		addWork(t, d, []any{"due", "last", "", now})
@@ -261,9 +273,12 @@ func addRiders(t testing.TB, d *db.DB, rows ...[]any) {
 }
 
 func TestLanesAreDueWhenTheirRidersAre(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
+	each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
 		q := lanes(t, d)
+		db.StopClock(d)
 		now := db.Micros(d.Now())
 		addRiders(t, d, []any{"1", "a", now}, []any{"2", "a", now}, []any{"3", "b", now}, []any{"4", "c", now + 3600_000_000}, []any{"5", "d", nil})
 		held := claim(t, q, d, db.Claim{Max: 10})
@@ -303,7 +318,9 @@ func TestLanesAreDueWhenTheirRidersAre(t *testing.T) {
 }
 
 func TestManyWaitingLanesDoNotHideADueOne(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
+	each(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
 		now := db.Micros(d.Now())
 		must(t, d.Write(context.Background(), func(tx *db.Tx) error {

@@ -11,14 +11,16 @@ import (
 	"time"
 
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // An owner with thousands of keys takes its share of the slots and no more:
 // the others' few keys do not wait for all of its.
 func TestAnOwnerOfManyKeysDoesNotHoldUpOthers(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	const slots, many, small = 8, 1200, 5
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		q.Group = "|"
 		fillWork(t, d, many, "m", "'many|' || i", "1")
@@ -60,8 +62,10 @@ func TestAnOwnerOfManyKeysDoesNotHoldUpOthers(t *testing.T) {
 // More owners than one claim looks at, and one whose first keys all wait for
 // later, more of them than one look sees: everybody is served all the same.
 func TestEveryOwnerHasATurnHoweverManyThereAre(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	const slots, many, owners, later = 8, 1200, db.OwnersPerClaim + 1, 200
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		q.Group = "|"
 		fillWork(t, d, many, "m", "'many|' || i", "1")
@@ -100,6 +104,7 @@ func TestEveryOwnerHasATurnHoweverManyThereAre(t *testing.T) {
 
 // What is remembered of turns has a bound; past it only places in a round are lost.
 func TestTurnsOfManyOwnersAreForgottenAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, owners := range []int{db.OwnersKnownMost, db.OwnersKnownMost + 1} {
 		var had []string
 		for i := range owners {
@@ -119,6 +124,7 @@ func TestTurnsOfManyOwnersAreForgottenAtOnce(t *testing.T) {
 // Whatever had a turn before: turns lose no key, and as long as an owner has
 // keys left it is at most one turn behind any other.
 func TestTurnsAreEqual(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var keys, had []string

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 )
 
@@ -32,5 +33,34 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestSQLiteConforms(t *testing.T)   { dbtest.Exercise(t, dbtest.SQLiteURL) }
-func TestPostgresConforms(t *testing.T) { dbtest.Exercise(t, dbtest.PostgresURL) }
+func TestSQLiteConforms(t *testing.T) {
+	t.Parallel()
+	dbtest.Exercise(t, dbtest.SQLiteURL)
+}
+
+func TestPostgresConforms(t *testing.T) {
+	t.Parallel()
+	dbtest.Exercise(t, dbtest.MigratedURL)
+}
+
+// each is dbtest.Each. The race run takes PostgreSQL alone: with the detector
+// SQLite's engine, which is Go here, costs more than ten times as much, and
+// TestSQLiteConforms has what meets in it.
+func each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	if testing.Short() {
+		t.Run("postgres", func(t *testing.T) { fn(t, dbtest.Postgres(t)) })
+		return
+	}
+	dbtest.Each(t, fn)
+}
+
+// eachURL is dbtest.EachURL in the same way.
+func eachURL(t *testing.T, fn func(t *testing.T, url string)) {
+	t.Helper()
+	if testing.Short() {
+		t.Run("postgres", func(t *testing.T) { fn(t, dbtest.PostgresURL(t)) })
+		return
+	}
+	dbtest.EachURL(t, fn)
+}

@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // twoNodes are two servers on one PostgreSQL, with a queue.
@@ -60,39 +61,45 @@ func terminateSessions(t *testing.T, url, where string) {
 
 func TestDeadNodesRowsAreTakenOver(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	a, _, url, q := twoNodes(t)
 	addWork(t, a, []any{"row", "key", "", db.Micros(a.Now().Add(-time.Second))})
 	c := startChild(t, "holder", url)
 	c.want("holds row 1")
 	c.signal(syscall.SIGKILL)
 	c.rest()
-	start, stalls := time.Now(), dbtest.WatchStalls(t)
+	db.StopClock(a) // the lease never ends
 	worked := make(chan string)
 	stop := pumping(&db.Pump[string]{DB: a, Queue: q, InFlight: 4, Work: finishing(t, a, worked)})
 	defer stop()
 	<-worked
-	if took := time.Since(start) - stalls.Total(); took > db.LeaseFor-2*time.Second {
-		t.Errorf("a dead process's row was taken over after %s, only when its lease ended", took)
-	} else {
-		t.Logf("taken over after %s", took)
-	}
 }
 
 // A node whose session was cut for a moment is not dead: its rows stay with it.
 func TestLivingNodeIsNotTakenOverAfterOneLook(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	a, b, _, q := twoNodes(t)
 	ctx := context.Background()
 	addWork(t, a, []any{"row", "key", "", db.Micros(a.Now().Add(-time.Second))})
 	held := claim(t, q, a, db.Claim{Max: 1})
-	if freed, missing, err := db.Release(ctx, q, b, nil); freed != 0 || len(missing) != 0 || err != nil {
+	release := func(suspects []string) (freed int, missing []string, err error) {
+		for range 10 { // a machine that stands still for as long as a small question may take gives no answer
+			if freed, missing, err = db.Release(ctx, q, b, suspects); err == nil {
+				break
+			}
+		}
+		return freed, missing, err
+	}
+	if freed, missing, err := release(nil); freed != 0 || len(missing) != 0 || err != nil {
 		t.Errorf("a living node was found dead: %d freed, missing %v (%v)", freed, missing, err)
 	}
 	must(t, a.Write(ctx, func(tx *db.Tx) error { return tx.Exec("UPDATE work SET lease_node = '42' WHERE id = 'row'") })) // nobody has this name
-	freed, missing, err := db.Release(ctx, q, b, nil)
+	freed, missing, err := release(nil)
 	if freed != 0 || len(missing) != 1 || err != nil {
 		t.Fatalf("the first look at a missing node: %d freed, missing %v (%v)", freed, missing, err)
 	}
-	if freed, missing, err = db.Release(ctx, q, b, missing); freed != 1 || len(missing) != 0 || err != nil {
+	if freed, missing, err = release(missing); freed != 1 || len(missing) != 0 || err != nil {
 		t.Fatalf("the second look at a missing node: %d freed, missing %v (%v)", freed, missing, err)
 	}
 	if err := a.Write(ctx, held[0].Guard); err == nil {
@@ -103,11 +110,13 @@ func TestLivingNodeIsNotTakenOverAfterOneLook(t *testing.T) {
 // Hard case 6: a node stalls, its row is taken over, and it wakes up.
 func TestStalledHolderCannotWriteWhenItWakesUp(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	a, _, url, q := twoNodes(t)
 	addWork(t, a, []any{"row", "key", "new", db.Micros(a.Now().Add(-time.Second))})
 	c := startChild(t, "holder", url)
 	c.want("holds row 1")
 	c.signal(syscall.SIGSTOP)
+	db.StopClock(a)
 	if got := claim(t, q, a, db.Claim{Max: 1}); len(got) != 0 {
 		t.Fatal("a lease that runs was taken over")
 	}
@@ -127,6 +136,7 @@ func TestStalledHolderCannotWriteWhenItWakesUp(t *testing.T) {
 
 // Two nodes pump one queue with lanes: everything is worked, nothing deadlocks.
 func TestTwoNodesShareLanes(t *testing.T) {
+	t.Parallel()
 	url := dbtest.MigratedURL(t)
 	nodes := []*db.DB{dbtest.Open(t, db.Config{URL: url}), dbtest.Open(t, db.Config{URL: url})}
 	q := lanes(t, nodes[0])
@@ -162,12 +172,17 @@ func TestTwoNodesShareLanes(t *testing.T) {
 	}
 }
 
-// All nodes live on the server's time, so that they agree on what is due.
+// All nodes live on the server's time, so that they agree on what is due,
+// whatever their own clocks show.
 func TestNodesAgreeOnTheTime(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	a, b, _, _ := twoNodes(t)
+	db.JumpWall(b, 3*time.Hour)
+	const off = time.Minute // what a slow machine may make of a sample
 	for range 20 {
 		first, second, third := a.Now(), b.Now(), a.Now()
-		if second.Before(first.Add(-250*time.Millisecond)) || second.After(third.Add(250*time.Millisecond)) {
+		if second.Before(first.Add(-off)) || second.After(third.Add(off)) {
 			t.Errorf("one node's time is %s, the other's %s", first, second)
 		}
 	}

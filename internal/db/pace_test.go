@@ -60,6 +60,7 @@ func busy(t *testing.T, p *Pace) (average float64, most int) {
 }
 
 func TestWorkKeepsAQuarterWhileSubmitsWait(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name                string
 		processors, submits int
@@ -105,6 +106,7 @@ func TestWorkKeepsAQuarterWhileSubmitsWait(t *testing.T) {
 
 // What is computed without a turn is paid for, too.
 func TestWhatIsSpentIsNotComputedAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := crowd(2, 2*pressedFrom)
 		p.typical = 10 * time.Millisecond
@@ -127,6 +129,7 @@ func TestWhatIsSpentIsNotComputedAgain(t *testing.T) {
 // Submits that wait for one commit are answered together. The moment between them
 // and the next ones is no end of a burst.
 func TestAMomentWithoutSubmitsEndsNoBurst(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace(2)
 		wave := func() (leave []func()) {
@@ -154,6 +157,7 @@ func TestAMomentWithoutSubmitsEndsNoBurst(t *testing.T) {
 }
 
 func TestWorkGoesOnWhenTheCrowdLeaves(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := crowd(2, 2*pressedFrom-1)
 		leave := p.Submit()
@@ -176,6 +180,7 @@ func TestWorkGoesOnWhenTheCrowdLeaves(t *testing.T) {
 }
 
 func TestTurnsAreGivenInOrder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := crowd(2, 2*pressedFrom)
 		p.typical = 10 * time.Millisecond
@@ -195,6 +200,7 @@ func TestTurnsAreGivenInOrder(t *testing.T) {
 
 // A piece of a minute must not stop the others for as long.
 func TestWhatIsOwedHasABound(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := crowd(2, 2*pressedFrom)
 		done := p.Turn(t.Context())
@@ -210,6 +216,7 @@ func TestWhatIsOwedHasABound(t *testing.T) {
 
 // Whoever gives up while it waits takes nothing with it.
 func TestAGivenUpTurnIsFree(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := crowd(2, 2*pressedFrom)
 		p.typical = 10 * time.Millisecond

@@ -11,6 +11,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 )
 
 // Behind a PgBouncer in session mode, with the settings it comes with, a whole
@@ -54,6 +55,7 @@ func TestSessionPoolingWorksAsItIs(t *testing.T) {
 // A pooler that lends sessions for a moment is found out before anything is written, and told.
 func TestTransactionPoolingIsRefused(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	for _, mode := range []string{"transaction", "statement"} {
 		for _, how := range []string{"", "&default_query_exec_mode=exec"} {
 			url := dbtest.Bouncer(t, mode, dbtest.PostgresURL(t))

@@ -5,10 +5,13 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // Sessions know that pages are near, unless somebody has decided otherwise.
 func TestPostgresPagesAreNearUnlessSomebodySaysOtherwise(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.PostgresURL(t)
 	cost := func() (text string) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // pumping runs a pump until stop is called; stop waits for its end.
@@ -48,7 +49,8 @@ func bubble(t *testing.T, test func(t *testing.T, d *db.DB)) {
 }
 
 func TestCommittedWorkIsWorkedAtOnce(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		worked := make(chan string)
 		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 4, Poll: time.Hour, Work: finishing(t, d, worked)})
@@ -77,6 +79,8 @@ func TestCommittedWorkIsWorkedAtOnce(t *testing.T) {
 }
 
 func TestRetryGoesOutAtItsInstant(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		tried := make(chan time.Time, 10)
@@ -110,6 +114,8 @@ func TestRetryGoesOutAtItsInstant(t *testing.T) {
 }
 
 func TestLongWorkKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		var begun atomic.Int32
@@ -128,6 +134,8 @@ func TestLongWorkKeepsItsLease(t *testing.T) {
 }
 
 func TestWorkThatLostItsLeaseIsCancelled(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		cancelled := make(chan time.Time)
@@ -153,6 +161,8 @@ func TestWorkThatLostItsLeaseIsCancelled(t *testing.T) {
 
 // A holder that says nothing any more: another takes over when the lease runs out.
 func TestForgottenRowIsTakenOverWhenItsLeaseEnds(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		addWork(t, d, []any{"row", "key", "", db.Micros(d.Now())})
@@ -171,6 +181,8 @@ func TestForgottenRowIsTakenOverWhenItsLeaseEnds(t *testing.T) {
 }
 
 func TestRestartTakesItsRowsOverAtOnce(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
 	first := dbtest.Open(t, db.Config{URL: url})
 	q := work(t, first)
@@ -191,6 +203,8 @@ func TestRestartTakesItsRowsOverAtOnce(t *testing.T) {
 }
 
 func TestShutdownDrains(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		begun, finished := make(chan string, 4), make(chan error, 4)
@@ -221,6 +235,8 @@ func TestShutdownDrains(t *testing.T) {
 }
 
 func TestShutdownCancelsWorkAfterItsGrace(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		begun := make(chan struct{})
@@ -242,6 +258,8 @@ func TestShutdownCancelsWorkAfterItsGrace(t *testing.T) {
 }
 
 func TestPumpSurvivesClaimErrorsAndPanics(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		var log dbtest.Journal
@@ -275,6 +293,8 @@ func TestPumpSurvivesClaimErrorsAndPanics(t *testing.T) {
 // One receiver hangs and has a long backlog; the others' rows go through, and
 // the slow one never has more in work than its room.
 func TestSlowKeyHoldsNobodyBack(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	bubble(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		var rows [][]any
@@ -318,12 +338,13 @@ func TestSlowKeyHoldsNobodyBack(t *testing.T) {
 
 // Rows of one key are many, bounded by key as deliveries are, or by class as messages of authorities.
 func TestEverythingIsWorkedOnceWithManyKeys(t *testing.T) {
+	t.Parallel()
 	for name, pump := range map[string]*db.Pump[string]{
 		"by key":   {Room: func(string) int { return 2 }},
 		"by class": {ClassMost: 2, Class: func(key string) string { return key[len(key)-1:] }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dbtest.Each(t, func(t *testing.T, d *db.DB) {
+			each(t, func(t *testing.T, d *db.DB) {
 				everythingIsWorkedOnce(t, d, &db.Pump[string]{Room: pump.Room, Class: pump.Class, ClassMost: pump.ClassMost})
 			})
 		})
@@ -358,7 +379,8 @@ func everythingIsWorkedOnce(t *testing.T, d *db.DB, pump *db.Pump[string]) {
 // A class whose slots are all taken has hundreds of keys that are due. Those of
 // another class behind them are found, and the next of its own as soon as a slot is free.
 func TestKeysOfAFullClassHideNoOther(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
 		now := db.Micros(d.Now()) - 1000_000
 		var riders [][]any

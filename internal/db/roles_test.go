@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 // as connects with plain pgx: what a statement may do is the server's word, not ours.
@@ -32,6 +33,8 @@ func refusedAs(t *testing.T, conn *pgx.Conn, statement string) {
 }
 
 func TestTheServingRoleChangesNeitherSchemaNorLogs(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	served, owner := dbtest.ServedURL(t)
 	conn := as(t, served)
 	for _, statement := range []string{
@@ -116,6 +119,8 @@ var whose = map[string]string{
 }
 
 func TestAReadForAClientThatForgetsItsConditionSeesItsRowsOnly(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	served, _ := dbtest.ServedURL(t)
 	t.Run("direct", func(t *testing.T) { seesItsRowsOnly(t, served) })
 	pooled, _ := dbtest.ServedURL(t)
@@ -159,6 +164,8 @@ func seesItsRowsOnly(t *testing.T, served string) {
 }
 
 func TestAReadWithoutAClientSeesNothing(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	served, _ := dbtest.ServedURL(t)
 	oneOfEach(t, dbtest.Open(t, db.Config{URL: served}))
 	conn := as(t, served)
@@ -181,6 +188,8 @@ func TestAReadWithoutAClientSeesNothing(t *testing.T) {
 }
 
 func TestRolesThatNothingWouldBeKeptFromAreRefused(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	d := dbtest.Open(t, db.Config{URL: dbtest.MigratedURL(t), Guest: true})
 	for name, roles := range map[string]db.Roles{
 		"the owner itself":                {Serve: "tributary"},
@@ -198,6 +207,8 @@ func TestRolesThatNothingWouldBeKeptFromAreRefused(t *testing.T) {
 
 // A later migration gives the roles what it adds, and one without news takes no table for itself.
 func TestRolesAreRememberedByMigrations(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	served, owner := dbtest.ServedURL(t)
 	conn := as(t, owner)
 	_, err := conn.Exec(t.Context(), "CREATE TABLE newer (a BIGINT); DROP POLICY tributary_client ON bodies")
@@ -230,6 +241,8 @@ func TestRolesAreRememberedByMigrations(t *testing.T) {
 
 // Behind the second wall the statements of the API go by the same indexes.
 func TestReadsForAClientGoByIndex(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	served, owner := dbtest.ServedURL(t)
 	d := dbtest.Open(t, db.Config{URL: served})
 	conn := as(t, owner)

@@ -23,9 +23,11 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 )
 
-// throughProxy opens a database whose server can be made to say nothing.
+// throughProxy opens a database whose server can be made to say nothing. It is a
+// guest: nobody but the test asks the server something.
 func throughProxy(t *testing.T) (d, direct *db.DB, p *dbtest.Proxy) {
 	t.Helper()
 	address := dbtest.MigratedURL(t)
@@ -33,50 +35,48 @@ func throughProxy(t *testing.T) (d, direct *db.DB, p *dbtest.Proxy) {
 	must(t, err)
 	p = dbtest.StartProxy(t, u.Host)
 	u.Host = p.Addr()
-	d, direct = dbtest.Open(t, db.Config{URL: u.String()}), dbtest.Open(t, db.Config{URL: address})
+	d, direct = dbtest.Open(t, db.Config{URL: u.String(), Guest: true}), dbtest.Open(t, db.Config{URL: address, Guest: true})
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
 	return d, direct, p
 }
 
-// A network that swallows packets: whoever waits for a write hears 503 within
-// its patience, also the members of a group, which do not wait one after another.
+// A network that swallows packets: whoever waits for a write hears 503 when its
+// patience ends, and the members of a group do not wait one after another, each
+// on a connection of its own.
 func TestGroupOnASilentServerIsAnsweredInTime(t *testing.T) {
 	t.Parallel()
 	d, direct, p := throughProxy(t)
-	const patience = 1500 * time.Millisecond
-	db.SetPatience(d, patience)
-	stalls := dbtest.WatchStalls(t)
-	p.Mute.Store(true)
-	began := time.Now()
+	db.SetPatience(d, 300*time.Millisecond)
+	p.Mute.Store(true) // until everybody was answered
+	before := len(p.Ports())
+	const writes = 60
 	var wg sync.WaitGroup
-	for i := range 60 {
+	for i := range writes {
 		wg.Go(func() {
-			asked := time.Now()
-			err := addAcked(d, fmt.Sprint("lost", i))
-			if fault.KindOf(err) != fault.Unavailable {
+			if err := addAcked(d, fmt.Sprint("lost", i)); fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("write %d answers %v", i, err)
-			}
-			if took := time.Since(asked) - stalls.Total(); took > patience+time.Second {
-				t.Errorf("write %d took %s, its patience is %s", i, took, patience)
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("all 60 were answered after %s", time.Since(began))
+	if dialled := len(p.Ports()) - before; dialled > writes/2 {
+		t.Errorf("%d connections were tried for %d writes in a few groups", dialled, writes)
+	}
 	p.Mute.Store(false)
 	db.SetPatience(d, db.Patience)
-	must(t, addAcked(d, "healed"))
-	if have := stored(t, direct); !have["healed"] {
+	after := healed(d, "healed")
+	if have := stored(t, direct); !have[after] {
 		t.Errorf("stored %v", have)
 	}
 }
 
-// Reads, claims and whatever else asks the server something end by themselves.
+// Reads, claims and whatever else asks the server something end by themselves:
+// the server says nothing until all of them have.
 func TestQuestionsToASilentServerEnd(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "a question after the other")
 	d, _, p := throughProxy(t)
 	q := work(t, d)
-	stalls := dbtest.WatchStalls(t)
 	p.Mute.Store(true)
 	const limit = 500 * time.Millisecond
 	var wg sync.WaitGroup
@@ -95,13 +95,8 @@ func TestQuestionsToASilentServerEnd(t *testing.T) {
 		"the clock": func() error { return db.SampleClock(d) },
 	} {
 		wg.Go(func() {
-			asked := time.Now()
-			err := ask()
-			if err == nil {
+			if err := ask(); err == nil {
 				t.Errorf("%s: a silent server answered", what)
-			}
-			if took := time.Since(asked) - stalls.Total(); took > db.ReadBudget+5*time.Second {
-				t.Errorf("%s took %s", what, took)
 			}
 		})
 	}
@@ -114,13 +109,19 @@ func TestQuestionsToASilentServerEnd(t *testing.T) {
 func TestConnectionsAreGivenUpAfterAnUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	d, direct, p := throughProxy(t)
-	var wg sync.WaitGroup
-	for i := range 8 {
+	var wg, reading sync.WaitGroup
+	const readers = 4
+	reading.Add(readers)
+	for range readers { // each with a connection of its own, because all of them have one at the same time
 		wg.Go(func() {
-			if err := addAcked(d, fmt.Sprint("warm", i)); err != nil {
+			err := d.Read(t.Context(), func(r db.Reader) error {
+				reading.Done()
+				reading.Wait()
+				return r.Row("SELECT 1").Scan(new(int))
+			})
+			if err != nil {
 				t.Error(err)
 			}
-			must(t, d.Read(t.Context(), func(r db.Reader) error { return r.Row("SELECT pg_sleep(0.05)::text").Scan(new(string)) }))
 		})
 	}
 	wg.Wait()
@@ -132,7 +133,7 @@ func TestConnectionsAreGivenUpAfterAnUnknownOutcome(t *testing.T) {
 	if err := addAcked(d, "unknown"); !errors.Is(err, db.ErrOutcomeUnknown) {
 		t.Fatalf("the cut commit answers %v", err)
 	}
-	must(t, addAcked(d, "healed"))
+	healed(d, "healed")
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) { // another program has no signal to give
 		left := 0
 		now := proxied(t, direct, p)
@@ -141,7 +142,7 @@ func TestConnectionsAreGivenUpAfterAnUnknownOutcome(t *testing.T) {
 				left++
 			}
 		}
-		if left <= 1 { // the line to the other nodes is no connection that anything is asked on
+		if left == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -166,6 +167,7 @@ func proxied(t *testing.T, direct *db.DB, p *dbtest.Proxy) map[string]bool {
 }
 
 func TestSilentPeersAreGivenUpByTheKernel(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer l.Close()
@@ -176,17 +178,24 @@ func TestSilentPeersAreGivenUpByTheKernel(t *testing.T) {
 	}
 }
 
-// A server with a certificate is believed only when it was signed by the one who is trusted.
-func TestServersCertificateIsVerified(t *testing.T) {
+// Servers with other settings than ours: one server, started again with each.
+func TestSettingsOfAServer(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "a server of its own")
 	dbtest.PostgresURL(t) // skips where there is none
+	s, err := dbtest.StartServer(os.TempDir())
+	must(t, err)
+	defer func() { _ = s.Stop() }() // a test's own server
+	t.Run("dangerous ones are found", func(t *testing.T) { dangerousSettingsAreFound(t, s) })
+	t.Run("its certificate is verified", func(t *testing.T) { serversCertificateIsVerified(t, s) })
+}
+
+// A server with a certificate is believed only when it was signed by the one who is trusted.
+func serversCertificateIsVerified(t *testing.T, s *dbtest.Server) {
 	trusted, key, cert := certificates(t)
 	stranger, _, _ := certificates(t)
 	dir := t.TempDir()
 	must(t, errors.Join(os.WriteFile(filepath.Join(dir, "trusted.pem"), trusted, 0o600), os.WriteFile(filepath.Join(dir, "stranger.pem"), stranger, 0o600)))
-	s, err := dbtest.StartServer(os.TempDir())
-	must(t, err)
-	defer func() { _ = s.Stop() }() // a test's own server
 	keyFile, err := s.Put("server.key", key)
 	must(t, err)
 	certFile, err := s.Put("server.crt", cert)
@@ -228,12 +237,7 @@ func certificates(t *testing.T) (root, key, cert []byte) {
 	return root, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), root
 }
 
-func TestDangerousSettingsAreFound(t *testing.T) {
-	t.Parallel()
-	dbtest.PostgresURL(t) // skips where there is none
-	s, err := dbtest.StartServer(os.TempDir())
-	must(t, err)
-	defer func() { _ = s.Stop() }() // a test's own server
+func dangerousSettingsAreFound(t *testing.T, s *dbtest.Server) {
 	look := func() (found []string) {
 		d, err := db.Open(t.Context(), db.Config{URL: s.URL(), Guest: true})
 		must(t, err)
@@ -272,6 +276,7 @@ func TestDangerousSettingsAreFound(t *testing.T) {
 // A server that is too slow for a moment does not end a command or a start.
 func TestASlowServerIsTriedAgain(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "one caller at a time")
 	u, err := url.Parse(dbtest.MigratedURL(t))
 	must(t, err)
 	p := dbtest.StartProxy(t, u.Host)

@@ -6,6 +6,7 @@ import (
 )
 
 func TestAnUpdateOfOneRowIsWrittenForMany(t *testing.T) {
+	t.Parallel()
 	columns := map[string]string{"id": "text", "stage": "text", "due_at": "bigint", "report": "bytea"}
 	for sql, want := range map[string]string{
 		"UPDATE o SET stage = $2, due_at = $3, tries = tries + 1 WHERE id = $1 AND stage = $4 AND EXISTS (SELECT 1 FROM f WHERE f.id = o.id)": "UPDATE o SET stage = v.c2, due_at = v.c3, tries = tries + 1 " +

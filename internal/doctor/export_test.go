@@ -1,6 +1,11 @@
 package doctor
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"tributary/internal/db"
+)
 
 // The limits of the checks.
 const (
@@ -29,6 +34,20 @@ func OfClock(ahead time.Duration) Verdict {
 
 func OfEnd(now func() time.Time, end time.Time) Verdict {
 	return (&doctor{now: now}).verdictOf(func(d *doctor) { d.sayEnd("c", "s", end, "f") })
+}
+
+// Secrets and Partitions are checks alone: a whole examination reads all fonts.
+func Secrets(arguments []string, files map[string]string) []Finding {
+	d := &doctor{arguments: arguments, secretFiles: files}
+	d.checkArguments()
+	d.checkFiles()
+	return d.findings
+}
+
+func Partitions(ctx context.Context, on *db.DB, at time.Time) []Finding {
+	d := &doctor{db: on, now: func() time.Time { return at }}
+	d.checkPartitions(ctx)
+	return d.findings
 }
 
 func (d *doctor) verdictOf(say func(*doctor)) Verdict {

@@ -32,7 +32,9 @@ func ask(t testing.TB, address string) document.Request {
 }
 
 func TestAnAddressOpensItsDocumentUntilItExpires(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		a := s.issue("client", "op", []byte("%PDF-1.7"))
 		address := s.URL(a)
@@ -64,6 +66,7 @@ func TestAnAddressOpensItsDocumentUntilItExpires(t *testing.T) {
 }
 
 func TestAnAddressLivesAtLeastItsTTL(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t), func(c *document.Config) { c.TTL = time.Second })
 	a := s.issue("client", "op", []byte("x"))
 	s.clock.pass(999 * time.Millisecond)
@@ -78,6 +81,7 @@ func TestAnAddressLivesAtLeastItsTTL(t *testing.T) {
 }
 
 func TestEveryCallGivesAnAddressOfItsOwnTime(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	a := s.issue("client", "op", []byte("x"))
 	before := s.URL(a)
@@ -88,6 +92,7 @@ func TestEveryCallGivesAnAddressOfItsOwnTime(t *testing.T) {
 }
 
 func TestAddressesOutliveARotationOfTheKey(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	old, fresh := secret.FromText(strings.Repeat("k", 32)), secret.FromText(strings.Repeat("n", 32))
 	a := s.issue("client", "op", []byte("x"))
@@ -114,6 +119,7 @@ func TestAddressesOutliveARotationOfTheKey(t *testing.T) {
 
 // What an address names cannot be exchanged for anything else that exists.
 func TestAnAddressOpensNothingButItsOwnDocument(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	mine, other := s.issue("a", "1", []byte("mine")), s.issue("b", "2", []byte("other"))
 	report := document.NewFile([]byte("<r/>"))
@@ -149,6 +155,7 @@ func TestAnAddressOpensNothingButItsOwnDocument(t *testing.T) {
 }
 
 func TestAnotherSpellingOfTheSignatureIsForbidden(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	req := ask(t, s.URL(s.issue("a", "1", []byte("x"))))
 	sig := req.Query.Get("sig")
@@ -172,6 +179,7 @@ func TestAnotherSpellingOfTheSignatureIsForbidden(t *testing.T) {
 
 // A client's name may hold anything; no two lists of parts are signed alike.
 func TestPartsOfTheSignatureCannotFlowIntoEachOther(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	a := document.Attachment{ClientID: "a", ResourceID: "b" + strings.Repeat("0", 31), SHA256: "c", Type: "PDF"}
 	b := document.Attachment{ClientID: "ab", ResourceID: strings.Repeat("0", 31), SHA256: "c", Type: "PDF"}
@@ -222,6 +230,7 @@ func alter(t *rapid.T, text string) string {
 }
 
 func TestAnyMutationOfAnAddressIsForbidden(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	genuine := ask(t, s.URL(s.issue("client", "op", []byte("x"))))
 	rapid.Check(t, func(t *rapid.T) {

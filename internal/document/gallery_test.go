@@ -95,6 +95,7 @@ func (l local) visual(t testing.TB) document.Visual {
 
 // Every language says every name as it was submitted, in the order of the text.
 func TestLanguagesAtHomeComeBackFromTheFile(t *testing.T) {
+	t.Parallel()
 	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	needFonts(t, sharedRenderer(t))
 	folder := os.Getenv("TRIBUTARY_GALLERY") // where a person wants to look at them

@@ -23,6 +23,7 @@ func in(t *testing.T, language, countryCode, currency string) string {
 }
 
 func TestLanguagesWriteDatesNumbersAndMoneyTheirWay(t *testing.T) {
+	t.Parallel()
 	// Net is 1.25 × 1,234,567.89 = 1,543,209.86.
 	for language, want := range map[string][5]string{ // title, day, net, rate, net with currency
 		"EN": {"Invoice", "4 Mar 2025", "1,543,209.86", "VAT 5.5%", "€1,543,209.86"},
@@ -70,6 +71,7 @@ func TestLanguagesWriteDatesNumbersAndMoneyTheirWay(t *testing.T) {
 }
 
 func TestCountriesOfOneLanguageKeepTheirNumbers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ language, country, currency, want string }{
 		{"ES", "MX", "MXN", "MXN 1,543,209.86"},
 		{"ES", "ES", "USD", "1.543.209,86 USD"},
@@ -90,6 +92,7 @@ func TestCountriesOfOneLanguageKeepTheirNumbers(t *testing.T) {
 }
 
 func TestUnknownLanguageFallsBackToEnglish(t *testing.T) {
+	t.Parallel()
 	for _, code := range []string{"ZU", "", "xx", "english"} {
 		if document.Speaks(code) {
 			t.Errorf("%q is said to be spoken", code)
@@ -102,6 +105,7 @@ func TestUnknownLanguageFallsBackToEnglish(t *testing.T) {
 
 // A word missing from a table would leave an empty place on the document.
 func TestEveryLanguageHasEveryWord(t *testing.T) {
+	t.Parallel()
 	full := func(language string) document.Visual {
 		v := mexicanCancellation(t)
 		v.Supplier.CountryCode = "XX"
@@ -161,6 +165,7 @@ func TestEveryLanguageHasEveryWord(t *testing.T) {
 }
 
 func TestCountriesAreNamedInTheLanguage(t *testing.T) {
+	t.Parallel()
 	for language, want := range map[string]string{"DE": "Vereinigtes Königreich", "FR": "Royaume-Uni", "PL": "Wielka Brytania", "EL": "Ηνωμένο Βασίλειο"} {
 		if text := in(t, language, "GB", "GBP"); !strings.Contains(text, want) {
 			t.Errorf("%s does not say %s", language, want)
@@ -174,6 +179,7 @@ func TestCountriesAreNamedInTheLanguage(t *testing.T) {
 }
 
 func TestPartiesShowTheirNumbersOnce(t *testing.T) {
+	t.Parallel()
 	v := marketplaceInvoice(t)
 	text := parsePDF(t, render(t, v)).allText()
 	for _, want := range []string{"Northwind Supplies plc", "VAT no. GB123456782", "Company no. 01234567", "Issued by", "Agora Marketplace Ireland DAC", "VAT no. IE6388047V", "Harbour & Vale Outfitters Ltd", "VAT no. GB980780684"} {
@@ -188,6 +194,7 @@ func TestPartiesShowTheirNumbersOnce(t *testing.T) {
 }
 
 func TestQuantitiesAlignOnTheirDecimalSign(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 5) // 1, 12, 2.5, 0.125, 1,200
 	f := parsePDF(t, render(t, v))
 	page := f.pages()[0]
@@ -216,6 +223,7 @@ func TestQuantitiesAlignOnTheirDecimalSign(t *testing.T) {
 func digitWidth(size float64) float64 { return 562 * size / 1000 }
 
 func TestNumbersShowNoFloatingPoint(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 1)
 	v.Transaction.Items[0].Quantity = amount(t, "3.000000")
 	v.Transaction.Items[0].UnitPrice = 1<<53 - 1 - 2

@@ -36,6 +36,7 @@ func noteLines(t *testing.T, note string) []string {
 }
 
 func TestNoteMarkupIsDrawn(t *testing.T) {
+	t.Parallel()
 	for note, want := range map[string][]string{
 		"plain":                    {"0 plain"},
 		"two\nlines":               {"0 two", "0 lines"},
@@ -75,6 +76,7 @@ func marked(got, want []string) bool {
 }
 
 func TestNoteListsAreNumberedAndNested(t *testing.T) {
+	t.Parallel()
 	got := noteLines(t, "<ol><li>one<ul><li>inner</li></ul></li><li>two</li></ol>")
 	text := strings.Join(got, "\n")
 	for _, want := range []string{"1.|one", "•|inner", "2.|two"} {
@@ -89,6 +91,7 @@ func TestNoteListsAreNumberedAndNested(t *testing.T) {
 }
 
 func TestEmptyNoteHasNoHeading(t *testing.T) {
+	t.Parallel()
 	for _, note := range []string{"", "   ", "<p></p>", "<script>x</script>", "<br><br>"} {
 		v := longInvoice(t, 1)
 		v.Transaction.Note = note
@@ -99,6 +102,7 @@ func TestEmptyNoteHasNoHeading(t *testing.T) {
 }
 
 func TestUnderlineIsDrawnBelowItsWords(t *testing.T) {
+	t.Parallel()
 	boxes := func(note string) int {
 		v := longInvoice(t, 1)
 		v.Transaction.Note = note
@@ -117,6 +121,7 @@ func TestUnderlineIsDrawnBelowItsWords(t *testing.T) {
 }
 
 func TestVeryLongNoteIsCut(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 1)
 	v.Transaction.Note = strings.Repeat("word ", 1<<18)
 	f := parsePDF(t, render(t, v))

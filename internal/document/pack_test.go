@@ -53,7 +53,9 @@ func (s *shop) serves(list []document.Attachment, files []document.File) {
 }
 
 func TestSmallFilesKeptTogetherAreOneFileThatEveryToolReads(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		files := batch(100)
 		list := s.issueAll(files)
@@ -91,6 +93,7 @@ func TestSmallFilesKeptTogetherAreOneFileThatEveryToolReads(t *testing.T) {
 }
 
 func TestPacksAtAndPastTheirLimits(t *testing.T) {
+	t.Parallel()
 	filled := func(size, i int) document.File { return document.NewFile(append(make([]byte, size-1), byte(i+1))) }
 	for _, c := range []struct {
 		name         string
@@ -135,7 +138,9 @@ func TestPacksAtAndPastTheirLimits(t *testing.T) {
 
 // The years of one client end before those of another whose documents lie in the same pack.
 func TestADocumentOfAPackIsForgottenAlone(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		files := batch(10)
 		list := s.issueAll(files)
@@ -168,6 +173,7 @@ func TestADocumentOfAPackIsForgottenAlone(t *testing.T) {
 }
 
 func TestAPackThatACrashCutOffIsSwept(t *testing.T) {
+	t.Parallel()
 	for _, left := range []int64{0, 100, 700, 3000} {
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
 			s := openShop(t, dbtest.SQLite(t))
@@ -184,6 +190,7 @@ func TestAPackThatACrashCutOffIsSwept(t *testing.T) {
 
 // A list that was damaged could name other places: nothing is erased by it.
 func TestAPackWithADamagedListKeepsWhatItHas(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	files := batch(10)
 	list := s.issueAll(files)
@@ -208,6 +215,7 @@ func TestAPackWithADamagedListKeepsWhatItHas(t *testing.T) {
 
 // Nodes that share a folder write packs beside each other, and each sweeps all of them.
 func TestNodesThatShareAFolderPackBesideEachOther(t *testing.T) {
+	t.Parallel()
 	d := dbtest.Postgres(t)
 	s := openShop(t, d)
 	nodes := []*document.Store{s.Store, s.open(), s.open()}

@@ -13,6 +13,7 @@ import (
 // The ID of a file is the same for equal documents and another for any change,
 // also where what changes is a part that documents share.
 func TestFileIDTellsDocumentsApart(t *testing.T) {
+	t.Parallel()
 	painted := func(ink color.RGBA) []byte {
 		var out bytes.Buffer
 		if err := png.Encode(&out, logo(t, "northwind", ink)); err != nil {

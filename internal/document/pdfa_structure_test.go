@@ -249,6 +249,7 @@ func checkTable(t *testing.T, table *node) {
 // A reader that speaks says the important things first, the table row by row,
 // and nothing of what only decorates.
 func TestADocumentIsReadInOrder(t *testing.T) {
+	t.Parallel()
 	f := parsePDF(t, render(t, longInvoice(t, 60)))
 	text := spoken(t, f)
 	if len(f.pages()) < 2 {
@@ -274,8 +275,12 @@ func TestADocumentIsReadInOrder(t *testing.T) {
 
 // Poppler is another reader of the structure.
 func TestPDFInfoReadsTheStructure(t *testing.T) {
+	t.Parallel()
 	pdfinfo := needs.Tool(t, "pdfinfo", "poppler-utils")
 	for _, s := range samples(t) {
+		if s.name == "en-invoice-many-pages" && !needs.IsLong() {
+			s.visual = longInvoice(t, 30) // two pages: its time grows with the square of what is read
+		}
 		path := written(t, s.visual)
 		if out := output(t, pdfinfo, path); !strings.Contains(out, "Tagged:          yes") {
 			t.Errorf("%s is not tagged:\n%s", s.name, out)

@@ -22,6 +22,7 @@ import (
 // sample, by a reader of its own. A clause that a document without forms,
 // annotations and the like can only keep by not having them is asserted so.
 func TestClausesOfPDFA3(t *testing.T) {
+	t.Parallel()
 	for _, s := range append(samples(t), sample{"widest", widest(t)}, sample{"hostile", hostile(t)}) {
 		t.Run(s.name, func(t *testing.T) {
 			raw := render(t, s.visual)
@@ -437,6 +438,7 @@ func walk(v any, visit func(any)) {
 
 // veraPDF is the judge where it is installed.
 func TestVeraPDFAgrees(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("verapdf"); err != nil {
 		t.Skip("verapdf is not installed: the clauses are asserted by TestClausesOfPDFA3 and checkStructure alone")
 	}
@@ -453,6 +455,7 @@ func TestVeraPDFAgrees(t *testing.T) {
 }
 
 func TestAttachmentLimits(t *testing.T) {
+	t.Parallel()
 	attach := func(n, size int, change func(*document.EmbeddedFile)) document.Visual {
 		v := longInvoice(t, 1)
 		for i := range n {

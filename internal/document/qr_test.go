@@ -84,6 +84,7 @@ func slowPenalty(m [][]bool) int {
 }
 
 func TestQRCodeHasTheMaskOfTheLowestPenalty(t *testing.T) {
+	t.Parallel()
 	chosen := map[coding.Mask]bool{}
 	for _, text := range []string{
 		"https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=B12345674&numserie=F-2025-00042&fecha=14-11-2025&importe=4339.50",
@@ -135,6 +136,7 @@ func TestQRCodeHasTheMaskOfTheLowestPenalty(t *testing.T) {
 
 // Two codes stand side by side; a third is not drawn.
 func TestTwoCodesAreDrawnAndNoMore(t *testing.T) {
+	t.Parallel()
 	width := func(codes int) int {
 		v := spanishInvoice(t)
 		v.Codes = nil

@@ -46,6 +46,7 @@ func hostile(t testing.TB) document.Visual {
 }
 
 func TestContentAttacksStayText(t *testing.T) {
+	t.Parallel()
 	raw := render(t, hostile(t))
 	f := parsePDF(t, raw)
 	checkForbiddenKeys(t, f, false)
@@ -69,6 +70,7 @@ func TestContentAttacksStayText(t *testing.T) {
 
 // Whatever stands in the fields, the file is whole and its text on the page.
 func TestAnyTextMakesAWholeDocument(t *testing.T) {
+	t.Parallel()
 	r := sharedRenderer(t)
 	base := spanishInvoice(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -107,6 +109,7 @@ func TestAnyTextMakesAWholeDocument(t *testing.T) {
 }
 
 func TestEveryLatinGreekAndCyrillicLetterIsDrawn(t *testing.T) {
+	t.Parallel()
 	for _, font := range document.Fonts() {
 		v := longInvoice(t, 1)
 		v.Branding.Font = font
@@ -200,6 +203,7 @@ func checkLogo(raw []byte) error {
 }
 
 func TestLogoLimits(t *testing.T) {
+	t.Parallel()
 	pixels := func(w, h int) []byte {
 		var out bytes.Buffer
 		if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, w, h))); err != nil {
@@ -275,6 +279,7 @@ func bomb() []byte {
 }
 
 func TestQRCodeLimits(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 1)
 	v.Codes = []document.QR{{Text: strings.Repeat("x", 2331)}}
 	render(t, v)
@@ -283,6 +288,7 @@ func TestQRCodeLimits(t *testing.T) {
 }
 
 func TestLongTextsFlowOverPages(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 1)
 	v.Transaction.Items[0].Name = strings.Repeat("word ", 4000) // no contract lets this in
 	v.Transaction.Customer.LegalName = strings.Repeat("name ", 2000)
@@ -294,6 +300,7 @@ func TestLongTextsFlowOverPages(t *testing.T) {
 }
 
 func TestManyTaxRatesFlowOverPages(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 300)
 	for i := range v.Transaction.Items {
 		v.Transaction.Items[i].Taxes = []transaction.Tax{vat(t, fmt.Sprintf("%d.%02d", i/100, i%100), transaction.Included, "")}

@@ -62,6 +62,7 @@ func golden(t *testing.T, name, got string) {
 
 // The examples in docs are the golden set: what stands there is what is rendered today.
 func TestExamplesAreWhatRenderMakes(t *testing.T) {
+	t.Parallel()
 	for _, s := range samples(t) {
 		t.Run(s.name, func(t *testing.T) {
 			raw := render(t, s.visual)
@@ -88,6 +89,7 @@ func TestExamplesAreWhatRenderMakes(t *testing.T) {
 }
 
 func TestEqualVisualsGiveEqualBytes(t *testing.T) {
+	t.Parallel()
 	r := newRenderer(t)
 	for _, s := range samples(t) {
 		first, err := r.Render(t.Context(), s.visual)
@@ -101,6 +103,7 @@ func TestEqualVisualsGiveEqualBytes(t *testing.T) {
 }
 
 func TestRenderersAreSharedByManyAtOnce(t *testing.T) {
+	t.Parallel()
 	r, set := newRenderer(t), samples(t)[:3]
 	want := make([]string, len(set))
 	for i, s := range set {
@@ -121,6 +124,7 @@ func TestRenderersAreSharedByManyAtOnce(t *testing.T) {
 }
 
 func TestRenderLeavesTheVisualUntouched(t *testing.T) {
+	t.Parallel()
 	v := spanishInvoice(t)
 	before := fmt.Sprintf("%#v %#v", v.Transaction, v.Totals)
 	render(t, v)
@@ -130,6 +134,7 @@ func TestRenderLeavesTheVisualUntouched(t *testing.T) {
 }
 
 func TestDayOnTheDocumentIsTheSuppliers(t *testing.T) {
+	t.Parallel()
 	v := spanishInvoice(t) // 23:30 UTC on the 13th is the 14th in Madrid
 	text := parsePDF(t, render(t, v)).allText()
 	if !strings.Contains(text, "14/11/2025") || strings.Contains(text, "13/11/2025") {
@@ -143,6 +148,7 @@ func TestDayOnTheDocumentIsTheSuppliers(t *testing.T) {
 
 // Quantity, price and what was taken off are printed, so that the amount can be followed.
 func TestDiscountsOfLinesArePrinted(t *testing.T) {
+	t.Parallel()
 	rate := num.MakeAmount(125, 1)
 	plain := strings.NewReplacer("−", "-", "\u00a0", "", " %", "%")
 	for _, c := range []struct {
@@ -167,6 +173,7 @@ func TestDiscountsOfLinesArePrinted(t *testing.T) {
 }
 
 func TestTitleTellsTheKind(t *testing.T) {
+	t.Parallel()
 	titles := map[string]bool{}
 	for _, kind := range []transaction.Kind{transaction.Invoice, transaction.Credit, transaction.Adjustment, transaction.Cancellation} {
 		for _, simplified := range []bool{false, true} {
@@ -201,6 +208,7 @@ func largest(t testing.TB, raw []byte) string {
 }
 
 func TestSpecimenIsMarkedOnEveryPage(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 60)
 	v.Specimen = true
 	f := parsePDF(t, render(t, v))
@@ -223,6 +231,7 @@ func TestSpecimenIsMarkedOnEveryPage(t *testing.T) {
 }
 
 func TestPagesAreNumberedAndSumsCarriedOver(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 137)
 	f := parsePDF(t, render(t, v))
 	var net, gross int64
@@ -280,6 +289,7 @@ func english(minor int64) string {
 }
 
 func TestNothingLeavesThePage(t *testing.T) {
+	t.Parallel()
 	for _, s := range append(samples(t), sample{"widest", widest(t)}) {
 		f := parsePDF(t, render(t, s.visual))
 		for i, page := range f.pages() {
@@ -324,6 +334,7 @@ func widest(t testing.TB) document.Visual {
 }
 
 func TestUnreadableColoursAreDarkened(t *testing.T) {
+	t.Parallel()
 	v := frenchFacturX(t) // a yellow accent
 	f := parsePDF(t, render(t, v))
 	for _, r := range f.text(f.pages()[0]) {
@@ -338,6 +349,7 @@ func TestUnreadableColoursAreDarkened(t *testing.T) {
 }
 
 func TestUnknownFontAndLogoFallBack(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 1)
 	v.Branding = document.Branding{Font: "comic", Logo: []byte("GIF89a"), Placement: "diagonal"}
 	raw := render(t, v)
@@ -351,6 +363,7 @@ func TestUnknownFontAndLogoFallBack(t *testing.T) {
 }
 
 func TestTotalsOfAnotherTransactionAreRefused(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 3)
 	v.Totals.Lines = v.Totals.Lines[:2]
 	refused(t, v)
@@ -368,6 +381,7 @@ func refused(t *testing.T, v document.Visual) {
 }
 
 func TestCancelledRenderingStops(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := sharedRenderer(t).Render(ctx, longInvoice(t, 200)); !errors.Is(err, context.Canceled) {
@@ -376,6 +390,7 @@ func TestCancelledRenderingStops(t *testing.T) {
 }
 
 func TestExchangedTaxIsExact(t *testing.T) {
+	t.Parallel()
 	v := polishCreditNote(t)
 	text := parsePDF(t, render(t, v)).allText()
 	// −31.84 EUR × 4.2536 = −135.434624
@@ -389,6 +404,7 @@ func TestExchangedTaxIsExact(t *testing.T) {
 }
 
 func TestMetadataTimeIsTheVisualsAlone(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 1)
 	v.IssuedAt = time.Date(2031, 2, 3, 4, 5, 6, 0, time.FixedZone("", 3600))
 	raw := string(render(t, v))

@@ -44,6 +44,7 @@ func hardSamples(t testing.TB) []sample {
 }
 
 func TestQPDFFindsNothingWrong(t *testing.T) {
+	t.Parallel()
 	qpdf := needs.Tool(t, "qpdf", "qpdf")
 	for _, s := range hardSamples(t) {
 		out := output(t, qpdf, "--check", written(t, s.visual))
@@ -54,6 +55,7 @@ func TestQPDFFindsNothingWrong(t *testing.T) {
 }
 
 func TestPDFToTextFindsEveryNameAndAmount(t *testing.T) {
+	t.Parallel()
 	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	for _, s := range samples(t) {
 		text := output(t, pdftotext, "-layout", written(t, s.visual), "-")
@@ -109,6 +111,7 @@ func onlyDigits(s string) string {
 func isDigit(r rune) bool { return r >= '0' && r <= '9' }
 
 func TestPDFFontsShowsEmbeddedSubsetsOnly(t *testing.T) {
+	t.Parallel()
 	pdffonts := needs.Tool(t, "pdffonts", "poppler-utils")
 	for _, s := range hardSamples(t) {
 		lines := strings.Split(strings.TrimSpace(output(t, pdffonts, written(t, s.visual))), "\n")[2:]
@@ -124,6 +127,7 @@ func TestPDFFontsShowsEmbeddedSubsetsOnly(t *testing.T) {
 }
 
 func TestZBarReadsTheCodeBack(t *testing.T) {
+	t.Parallel()
 	zbarimg, pdftoppm := needs.Tool(t, "zbarimg", "zbar-tools"), needs.Tool(t, "pdftoppm", "poppler-utils")
 	texts := []string{spanishInvoice(t).Codes[0].Text, polishCreditNote(t).Codes[0].Text, greekInvoice(t).Codes[0].Text,
 		"0123456789012345678901234567890123456789", "HTTPS://EXAMPLE.COM/ALPHANUMERIC", "ñandú €uro", strings.Repeat("long text ", 60)}
@@ -139,6 +143,7 @@ func TestZBarReadsTheCodeBack(t *testing.T) {
 }
 
 func TestPDFDetachGivesTheAttachmentBack(t *testing.T) {
+	t.Parallel()
 	pdfdetach := needs.Tool(t, "pdfdetach", "poppler-utils")
 	v := frenchFacturX(t)
 	path := filepath.Join(t.TempDir(), "out.xml")
@@ -151,6 +156,7 @@ func TestPDFDetachGivesTheAttachmentBack(t *testing.T) {
 
 // The pictures of the golden set are what people looked at and approved.
 func TestPagesLookLikeTheirPictures(t *testing.T) {
+	t.Parallel()
 	pdftoppm := needs.Tool(t, "pdftoppm", "poppler-utils")
 	for _, s := range samples(t) {
 		t.Run(s.name, func(t *testing.T) {

@@ -160,6 +160,7 @@ func TestS3TellsTheRegionWhereNobodyNamedIt(t *testing.T) {
 }
 
 func TestBucketsOfAmazonHaveHostsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"s3://docs?region=eu-west-1":                                    "https://docs.s3.eu-west-1.amazonaws.com/a%20b/c",
 		"s3://docs?region=cn-north-1":                                   "https://docs.s3.cn-north-1.amazonaws.com.cn/a%20b/c",

@@ -57,6 +57,7 @@ func withNames(t testing.TB, all ...string) document.Visual {
 // Names come back from the file as they were submitted: what is seen, copied
 // and searched is what was sold.
 func TestNamesOfEveryScriptComeBackFromTheFile(t *testing.T) {
+	t.Parallel()
 	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	needFonts(t, sharedRenderer(t))
 	var all []string
@@ -99,6 +100,7 @@ func logical(s string) string {
 // Without a font the text is still told, in Latin letters, and the document and
 // the result say that it was.
 func TestTextWithoutAFontStandsInLatinLetters(t *testing.T) {
+	t.Parallel()
 	r, err := document.NewRenderer(typeset.Folders{})
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +136,7 @@ func TestTextWithoutAFontStandsInLatinLetters(t *testing.T) {
 
 // The operator's fonts come first, whatever the system has.
 func TestTheOperatorsFontsComeFirst(t *testing.T) {
+	t.Parallel()
 	const looped = "/usr/share/fonts/truetype/noto/NotoLoopedThai-Regular.ttf"
 	raw, err := os.ReadFile(looped)
 	if err != nil {

@@ -18,7 +18,9 @@ import (
 )
 
 func TestOnlyTheOwnersKeyOpensADocument(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		a := s.issue("owner", "op", []byte("%PDF"))
 		if got, err := s.fetch(a); err != nil || string(got) != "%PDF" {
@@ -51,7 +53,9 @@ func TestOnlyTheOwnersKeyOpensADocument(t *testing.T) {
 }
 
 func TestRecordsAreServedFromTheirOwner(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		report := document.NewFile([]byte("<report/>"))
 		s.records["opREPORT"] = report.Bytes
@@ -75,6 +79,7 @@ func TestRecordsAreServedFromTheirOwner(t *testing.T) {
 }
 
 func TestADamagedDocumentIsNotServedAndRaisesAnAlert(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	var log bytes.Buffer
 	alerts, err := alert.New(d, slog.New(slog.NewTextHandler(&log, nil)), prometheus.NewRegistry())
@@ -112,6 +117,7 @@ func TestADamagedDocumentIsNotServedAndRaisesAnAlert(t *testing.T) {
 }
 
 func TestDamageIsLoggedWithoutAlerts(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	s := openShop(t, dbtest.SQLite(t), func(c *document.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	a := s.issue("client", "op", []byte("content"))
@@ -124,6 +130,7 @@ func TestDamageIsLoggedWithoutAlerts(t *testing.T) {
 }
 
 func TestHeadersKeepADocumentPrivate(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	a := s.issue("client", "op", []byte("content"))
 	c, err := s.Open(context.Background(), ask(t, s.URL(a)))

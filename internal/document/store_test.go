@@ -151,7 +151,9 @@ func wantKind(t testing.TB, err error, kind fault.Kind) {
 }
 
 func TestAttachmentsOfAnOperationComeInOrder(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		f, report := document.NewFile([]byte("%PDF")), document.NewFile([]byte("<r/>"))
 		must(t, s.Keep(context.Background(), f))
@@ -183,7 +185,9 @@ func TestAttachmentsOfAnOperationComeInOrder(t *testing.T) {
 }
 
 func TestOneKindAndTypeIsAttachedOnce(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		a := s.issue("a", "op", []byte("one"))
 		f := document.NewFile([]byte("two"))
@@ -198,6 +202,7 @@ func TestOneKindAndTypeIsAttachedOnce(t *testing.T) {
 }
 
 func TestEqualFilesShareOnePlaceAndAreWrittenOnce(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	var synced [][]string
 	s.SyncWith(func(paths []string) error { synced = append(synced, paths); return nil })
@@ -227,6 +232,7 @@ func TestEqualFilesShareOnePlaceAndAreWrittenOnce(t *testing.T) {
 
 // A power cut may leave a name without content: what is there is not believed unread.
 func TestATornFileIsWrittenAgain(t *testing.T) {
+	t.Parallel()
 	for name, torn := range map[string]string{"empty": "", "half": "con", "other": "CONTENT", "longer": "content and more"} {
 		t.Run(name, func(t *testing.T) {
 			s := openShop(t, dbtest.SQLite(t))
@@ -247,7 +253,9 @@ func TestATornFileIsWrittenAgain(t *testing.T) {
 }
 
 func TestNothingIsAttachedThatWasNotKept(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		f := document.NewFile([]byte("never kept"))
 		if err := s.attach(visual("a", "op", f)); !errors.Is(err, document.ErrNotKept) {
@@ -265,6 +273,7 @@ func TestNothingIsAttachedThatWasNotKept(t *testing.T) {
 }
 
 func TestAFailedWriteCanAttachLater(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	f := document.NewFile([]byte("x"))
 	must(t, s.Keep(context.Background(), f))
@@ -277,6 +286,7 @@ func TestAFailedWriteCanAttachLater(t *testing.T) {
 }
 
 func TestAFailedSyncAcknowledgesNothingAnyMore(t *testing.T) {
+	t.Parallel()
 	var fatal error
 	s := openShop(t, dbtest.SQLite(t), func(c *document.Config) { c.Fatal = func(err error) { fatal = err } })
 	broken := errors.New("input/output error")
@@ -295,6 +305,7 @@ func TestAFailedSyncAcknowledgesNothingAnyMore(t *testing.T) {
 }
 
 func TestConcurrentKeepsShareASync(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	synctest.Test(t, func(t *testing.T) {
 		var rounds [][]string
@@ -337,6 +348,7 @@ func TestConcurrentKeepsShareASync(t *testing.T) {
 }
 
 func TestBothWaysToSyncWork(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	for name, sync := range map[string]func([]string) error{"each": s.SyncEach, "whole": s.SyncWhole} {
 		s.SyncWith(sync)
@@ -350,6 +362,7 @@ func TestBothWaysToSyncWork(t *testing.T) {
 }
 
 func TestKeepAtAndPastItsLimits(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t), func(c *document.Config) { c.PendingMax, c.URL = 3, "mem://" })
 	ctx := context.Background()
 	large := document.NewFile(make([]byte, document.FileBytesMax))
@@ -371,6 +384,7 @@ func TestKeepAtAndPastItsLimits(t *testing.T) {
 }
 
 func TestKeepOfACancelledCallerKeepsNothing(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -384,6 +398,7 @@ func TestKeepOfACancelledCallerKeepsNothing(t *testing.T) {
 }
 
 func TestAFullDiskIsUnavailableAndNotFatal(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	a := s.issue("a", "1", []byte("before"))
 	folder := filepath.Dir(filepath.Dir(filepath.Dir(s.files()[0])))
@@ -399,6 +414,7 @@ func TestAFullDiskIsUnavailableAndNotFatal(t *testing.T) {
 }
 
 func TestOpenRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	bad := map[string]func(*document.Config){
 		"short key":          func(c *document.Config) { c.SigningKey = secret.FromText(strings.Repeat("k", 31)) },
@@ -428,6 +444,7 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 }
 
 func TestNobodyElseOnTheMachineCanLookInside(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	s.issue("a", "op", []byte("private"))
 	must(t, filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
@@ -443,6 +460,7 @@ func TestNobodyElseOnTheMachineCanLookInside(t *testing.T) {
 
 // Two databases that were given one folder must not sweep each other's files.
 func TestDatabasesShareAFolderWithoutHarm(t *testing.T) {
+	t.Parallel()
 	one, two := openShop(t, dbtest.SQLite(t)), openShop(t, dbtest.SQLite(t))
 	two.dir = one.dir
 	two.Store = two.open()
@@ -462,7 +480,9 @@ func TestDatabasesShareAFolderWithoutHarm(t *testing.T) {
 }
 
 func TestManyKeepAndAttachAtOnce(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		var wg sync.WaitGroup
 		for w := range 8 {

@@ -37,7 +37,9 @@ func (s *shop) mentioned() (n int) {
 }
 
 func TestACrashBetweenKeepAndAttachLeavesNothing(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		a := s.issue("a", "1", []byte("attached"))
 		must(t, s.Keep(context.Background(), document.NewFile([]byte("orphan 1")), document.NewFile([]byte("orphan 2"))))
@@ -63,6 +65,7 @@ func TestACrashBetweenKeepAndAttachLeavesNothing(t *testing.T) {
 }
 
 func TestSweepWaitsAsLongAsItIsTold(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	must(t, s.Keep(context.Background(), document.NewFile([]byte("orphan"))))
 	s.clock.set(time.Date(2026, 3, 2, 10, 59, 59, 0, time.UTC))
@@ -76,6 +79,7 @@ func TestSweepWaitsAsLongAsItIsTold(t *testing.T) {
 }
 
 func TestSweepLeavesNoEmptyFolders(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	must(t, s.Keep(context.Background(), document.NewFile([]byte("orphan"))))
 	shelf := filepath.Dir(filepath.Dir(s.files()[0]))
@@ -90,7 +94,9 @@ func TestSweepLeavesNoEmptyFolders(t *testing.T) {
 
 // The settling of an operation may stall for hours between Keep and Attach.
 func TestALateAttachIsRefusedAndKeepingAgainHelps(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		f := document.NewFile([]byte("slow"))
 		must(t, s.Keep(context.Background(), f))
@@ -111,7 +117,9 @@ func TestALateAttachIsRefusedAndKeepingAgainHelps(t *testing.T) {
 
 // Another node's sweeper closes shelves that this process has not heard of.
 func TestAShelfClosedByAnotherNodeIsNotAttachedFrom(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		f := document.NewFile([]byte("slow"))
 		must(t, s.Keep(context.Background(), f))
@@ -135,6 +143,7 @@ func TestAShelfClosedByAnotherNodeIsNotAttachedFrom(t *testing.T) {
 
 // An Attach that is under way when a shelf is being closed is waited for.
 func TestASweepWaitsForAnAttachThatHasBegun(t *testing.T) {
+	t.Parallel()
 	d := dbtest.Postgres(t)
 	s := openShop(t, d)
 	f := document.NewFile([]byte("content"))
@@ -181,13 +190,13 @@ func TestASweepWaitsForAnAttachThatHasBegun(t *testing.T) {
 	}
 }
 
-// waitsForLock returns once somebody waits for an advisory lock.
+// waitsForLock returns once somebody waits for an advisory lock of this database: others share its server.
 func waitsForLock(d *db.DB) error {
 	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) {
 		var waiting bool
 		err := d.Read(context.Background(), func(r db.Reader) error {
-			return r.Row("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)").Scan(&waiting)
+			return r.Row("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))").Scan(&waiting)
 		})
 		if waiting || err != nil {
 			return err
@@ -199,6 +208,7 @@ func waitsForLock(d *db.DB) error {
 // Whatever the order of keeping, attaching, sweeping, restarting and passing
 // time: what is attached can be read, and in the end nothing else is there.
 func TestAttachedFilesAreNeverSwept(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	count := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -277,7 +287,9 @@ func TestAttachedFilesAreNeverSwept(t *testing.T) {
 
 // Workers keep and attach while time flies and a sweeper is always at work.
 func TestSweepingWhileOthersAttach(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		var workers, sweeper sync.WaitGroup
 		stop := make(chan struct{})
@@ -334,6 +346,7 @@ func TestSweepingWhileOthersAttach(t *testing.T) {
 }
 
 func TestASweepThatWasCutOffIsDoneAgain(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	must(t, s.Keep(context.Background(), document.NewFile([]byte("1"))))
 	s.clock.pass(time.Hour)
@@ -350,6 +363,7 @@ func TestASweepThatWasCutOffIsDoneAgain(t *testing.T) {
 }
 
 func TestAShelfWithMoreThanAPageIsSweptWhole(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t), func(c *document.Config) { c.URL = "mem://" })
 	var files []document.File
 	var list []document.Attachment
@@ -374,6 +388,7 @@ func TestAShelfWithMoreThanAPageIsSweptWhole(t *testing.T) {
 }
 
 func TestAFileKeptTooSlowlyIsSweptAgain(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	s.SyncWith(func([]string) error { // the sweeper passes while we stall
 		s.clock.pass(4 * time.Hour)
@@ -401,7 +416,9 @@ func (s *shop) drop(clientID string, operations ...string) (n int) {
 }
 
 func TestDroppedDocumentsAreGoneWithTheirFiles(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		ctx := context.Background()
 		old := s.issue("a", "1", []byte("shared"))
@@ -440,6 +457,7 @@ func TestDroppedDocumentsAreGoneWithTheirFiles(t *testing.T) {
 
 // A crash after the rows are gone must not leave their files for ever.
 func TestADropThatWasCutOffLeavesNoFiles(t *testing.T) {
+	t.Parallel()
 	s := openShop(t, dbtest.SQLite(t))
 	s.issue("a", "1", []byte("x"))
 	s.clock.set(s.clock.now().AddDate(2, 0, 0))
@@ -459,7 +477,9 @@ func TestADropThatWasCutOffLeavesNoFiles(t *testing.T) {
 }
 
 func TestThePeriodicJobSweeps(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
 		s := openShop(t, d)
 		must(t, s.Keep(context.Background(), document.NewFile([]byte("orphan"))))
 		s.clock.set(s.clock.now().AddDate(2, 0, 0))

@@ -10,6 +10,7 @@ import (
 // Every template holds what the first one holds: whole files, a structure that
 // can be read aloud, every name and number, nothing beside the paper.
 func TestTemplatesHoldWhatTheClassicOneHolds(t *testing.T) {
+	t.Parallel()
 	all := append(samples(t), sample{"widest", widest(t)}, sample{"hostile", hostile(t)})
 	for _, l := range locals() {
 		if l.language == "AR" || l.language == "HE" {
@@ -67,6 +68,7 @@ func TestTemplatesHoldWhatTheClassicOneHolds(t *testing.T) {
 // The longest name there may be does not push the tax number, or the client's
 // own words, out of the foot.
 func TestTheFootIsNeverCut(t *testing.T) {
+	t.Parallel()
 	v := longInvoice(t, 1)
 	v.Supplier.LegalName = strings.Repeat("W", 450)
 	v.Branding.Footer = strings.Repeat("W", 66) + "\n" + strings.Repeat("M", 66) + "\nlast words"

@@ -16,6 +16,7 @@ import (
 // Documents of several clients that are made at once by one renderer are, byte
 // for byte, those that a renderer of their own makes.
 func TestDocumentsMadeAtOnceAreThoseMadeAlone(t *testing.T) {
+	t.Parallel()
 	var visuals []document.Visual
 	for i, s := range samples(t)[:3] {
 		for _, note := range []string{"<p>Thank you.</p>", fmt.Sprintf("<p>Thank you <b>very much</b>.</p><ul><li>%d</li></ul>", i)} {
@@ -51,6 +52,7 @@ func TestDocumentsMadeAtOnceAreThoseMadeAlone(t *testing.T) {
 }
 
 func TestMemoryOfHugeDocumentsIsNotKept(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		file, pages, page, elements int
 		kept                        bool

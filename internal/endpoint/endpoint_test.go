@@ -105,6 +105,7 @@ func made(t *testing.T, host string, ends time.Time) *identity.PKCS12 {
 }
 
 func TestWhatIsSetIsSealedAuditedAndSeenByOtherNodes(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newNode(t, d, "")
 		b := newNode(t, d, a.path)
@@ -157,6 +158,7 @@ func TestWhatIsSetIsSealedAuditedAndSeenByOtherNodes(t *testing.T) {
 }
 
 func TestWhatCannotBeSetIsSaidAllAtOnce(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, dbtest.SQLite(t), "")
 	soon := made(t, "in.example.com", time.Now().Add(90*24*time.Hour))
 	for name, c := range map[string]struct {
@@ -213,6 +215,7 @@ func TestWhatCannotBeSetIsSaidAllAtOnce(t *testing.T) {
 
 // The command line says where this node goes; what is stored is for all nodes.
 func TestAnAddressOfTheCommandLineWins(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, dbtest.SQLite(t), "")
 	pl := country.Environment{Code: "PL", Live: true}
 	_, err := n.Set(t.Context(), who, pl, endpoint.Change{URL: ptr("https://stored.example")})
@@ -228,6 +231,7 @@ func TestAnAddressOfTheCommandLineWins(t *testing.T) {
 }
 
 func TestARotatedMasterKeyStillOpensIdentities(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, dbtest.SQLite(t), "")
 	_, err := n.Set(t.Context(), who, xx, endpoint.Change{Secrets: map[string]secret.Secret{"platform_key": secret.FromText(canary)}})
 	must(t, err)
@@ -257,6 +261,7 @@ func TestARotatedMasterKeyStillOpensIdentities(t *testing.T) {
 
 // With another master key the address stays in use, and nothing is guessed.
 func TestAnIdentityThatDoesNotOpenLeavesTheAddress(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	a := newNode(t, d, "")
 	_, err := a.Set(t.Context(), who, xx, endpoint.Change{URL: ptr("http://127.0.0.1:9"), Secrets: map[string]secret.Secret{"platform_key": secret.FromText(canary)}})
@@ -272,6 +277,7 @@ func TestAnIdentityThatDoesNotOpenLeavesTheAddress(t *testing.T) {
 }
 
 func TestTheEndOfACertificateRaisesTheAlarmsOfSuppliers(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, "")
 		_, err := n.Set(t.Context(), who, xx, endpoint.Change{Certificate: made(t, "in.example.com", time.Now().Add(20*24*time.Hour))})
@@ -298,6 +304,7 @@ func TestTheEndOfACertificateRaisesTheAlarmsOfSuppliers(t *testing.T) {
 }
 
 func TestTwoChangesAtOnceDoNotUndoEachOther(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, dbtest.SQLite(t), "")
 	errs := make(chan error, 8)
 	for range 8 {

@@ -10,7 +10,6 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
 )
@@ -28,7 +27,7 @@ func openBreakers(t *testing.T, d *db.DB) (list []filing.Breaker) {
 // the others know. Another authority is not concerned.
 func TestWhereNothingGetsThroughNotEverybodyTries(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		var calls atomic.Int64
 		o.OnSend = func(*office, country.Filing) (country.Receipt, error) {
@@ -60,7 +59,7 @@ func TestWhereNothingGetsThroughNotEverybodyTries(t *testing.T) {
 // One call is made for all; when it is answered everybody goes on at once.
 func TestAnAuthorityThatAnswersAgainIsToldToEverybody(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		var away atomic.Bool
 		away.Store(true)
@@ -90,7 +89,7 @@ func TestAnAuthorityThatAnswersAgainIsToldToEverybody(t *testing.T) {
 // One supplier whose documents an authority cannot bear is no reason to keep others from calling.
 func TestOneSupplierOpensNoBreaker(t *testing.T) {
 	t.Parallel()
-	d := dbtest.SQLite(t)
+	d := sqlite(t)
 	o := newOffice(country.ByNumber)
 	var calls atomic.Int64
 	o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
@@ -117,7 +116,7 @@ func TestOneSupplierOpensNoBreaker(t *testing.T) {
 // of them fail afterwards, the first probe comes after the first pause.
 func TestCallsUnderWayAreNoProbes(t *testing.T) {
 	t.Parallel()
-	d := dbtest.SQLite(t)
+	d := sqlite(t)
 	o := newOffice(country.ByNumber)
 	var under sync.WaitGroup
 	const suppliers = 16
@@ -149,7 +148,7 @@ func TestCallsUnderWayAreNoProbes(t *testing.T) {
 // Where nothing is to be called a breaker keeps nobody back, and nobody uses up a probe.
 func TestABreakerDoesNotConcernThoseWhoCallNobody(t *testing.T) {
 	t.Parallel()
-	d := dbtest.SQLite(t)
+	d := sqlite(t)
 	o := newOffice(country.ByNumber)
 	o.OnSend = func(*office, country.Filing) (country.Receipt, error) {
 		return country.Receipt{}, fmt.Errorf("connection refused: %w", country.ErrNotTaken)

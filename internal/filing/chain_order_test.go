@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"tributary/internal/country"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/transaction"
 )
 
@@ -41,7 +40,7 @@ func TestLostLinksAreAskedAboutInTheOrderOfTheChain(t *testing.T) {
 		}
 		return o.Held(f), nil
 	}
-	n := newNode(t, dbtest.SQLite(t), o.Setup())
+	n := newNode(t, sqlite(t), o.Setup())
 	supplier := n.Supplier(officeCode, "s1")
 	first := n.File(invoice(officeCode, supplier, "t1"))
 	waiting := n.Hand(transaction.Cancellation, correction(officeCode, "t1", "c1"))

@@ -8,7 +8,6 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
@@ -96,7 +95,7 @@ func TestARejectedCorrectionReservesNothing(t *testing.T) {
 // Two credits at once, on both engines: one succeeds.
 func TestOfTwoCreditsOneSucceeds(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		supplier := n.Supplier(byNumber, "s1")
@@ -129,7 +128,7 @@ func TestOfTwoCreditsOneSucceeds(t *testing.T) {
 // it are built anew.
 func TestARefusedCorrectionLeavesTheChainWhole(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		supplier := n.Supplier(byChain, "s1")
@@ -154,7 +153,7 @@ func TestARefusedCorrectionLeavesTheChainWhole(t *testing.T) {
 
 func TestACorrectionWaitsForItsOriginal(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		supplier := n.Supplier(byNumber, "s1")
@@ -198,7 +197,7 @@ func TestWhatACorrectionCannotReferTo(t *testing.T) {
 // Corrections that refer to each other would wait for ever.
 func TestCorrectionsInACircleFail(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byNumber, "s1")
@@ -240,7 +239,7 @@ func TestABackfilledDocumentCanBeCorrected(t *testing.T) {
 func TestADeadlineForCorrections(t *testing.T) {
 	t.Parallel()
 	o := newOffice(country.ByNumber)
-	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
+	n := newNode(t, sqlite(t), o.Setup()).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	today := n.DB.Now()
 	n.Succeeds(n.File(invoice(officeCode, supplier, "old").With("transaction_date", filing.Stamp(today.AddDate(0, 0, -2)))))
@@ -269,7 +268,7 @@ func TestANumberUsedBeforeIsAWarning(t *testing.T) {
 // Two in one batch: the second is told. (In parallel lanes both may pass unseen: it is a warning, not a lock.)
 func TestANumberUsedTwiceInOneBatchIsAWarning(t *testing.T) {
 	t.Parallel()
-	n := newNode(t, dbtest.SQLite(t), newOffice(country.ByKey).Setup())
+	n := newNode(t, sqlite(t), newOffice(country.ByKey).Setup())
 	supplier := n.Supplier(officeCode, "s1")
 	first := n.File(invoice(officeCode, supplier, "t1").With("transaction_number", "8"))
 	second := n.File(invoice(officeCode, supplier, "t2").With("transaction_number", "8"))

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -92,6 +93,8 @@ func killAt(t *testing.T, e errand) (operationID string) {
 // there, and the next one ends what was begun, with one registration, one
 // result and one event.
 func TestHardCase02KilledAtAnyPointFilesOnce(t *testing.T) {
+	needs.NotRaced(t, "another process")
+	t.Parallel()
 	for _, window := range []struct {
 		point      string
 		stage      filing.Stage

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"tributary/internal/alert"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
@@ -34,7 +33,7 @@ func TestAnObjectStoreThatIsAwayIsToldAndNothingIsLost(t *testing.T) {
 	s.Render = func(context.Context, filing.Issued) (document.Rendering, error) {
 		return document.Rendering{PDF: []byte("%PDF")}, nil
 	}
-	n := newNode(t, dbtest.SQLite(t), s).Start()
+	n := newNode(t, sqlite(t), s).Start()
 	supplier := n.Supplier(byNumber, "s1")
 	id := n.File(invoice(byNumber, supplier, "t1"))
 	n.Until("somebody is told", func() bool { return len(n.Raised(alert.DocumentsUnavailable)) > 0 })

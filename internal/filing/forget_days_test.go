@@ -2,6 +2,7 @@ package filing_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,18 +14,16 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
+	"tributary/internal/needs"
 )
 
-// callAt is the record of a call that was made then, of a lane.
-func callAt(t *testing.T, d *db.DB, lane, operation string, at time.Time) {
-	t.Helper()
+// callAt stores the record of a call that was made then, of a lane.
+func callAt(tx *db.Tx, lane, operation string, at time.Time) error {
 	id := filing.IDAt(at) + uuid.Must(uuid.NewV7()).String()[13:]
-	must(t, d.Write(t.Context(), func(tx *db.Tx) error {
-		if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome", []any{id, lane, "send", db.Micros(at), 1, 1, "answered"}); err != nil {
-			return err
-		}
-		return tx.Insert("exchange_operations", "operation_id,exchange_id", []any{operation, id})
-	}))
+	if err := tx.Insert("exchanges", "exchange_id,lane,verb,at,took,filings,outcome", []any{id, lane, "send", db.Micros(at), 1, 1, "answered"}); err != nil {
+		return err
+	}
+	return tx.Insert("exchange_operations", "operation_id,exchange_id", []any{operation, id})
 }
 
 func forgetDays(t *testing.T, n *node, held []filing.Held, before time.Time) [2]int {
@@ -38,7 +37,8 @@ func forgetDays(t *testing.T, n *node, held []filing.Held, before time.Time) [2]
 // the links with it; a day with somebody who is held stays, and the rest of it
 // goes row by row. A SQLite file has no days.
 func TestDaysOfCallsGoAsAWhole(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 40)
 		second(t)(d.MakePartitions(t.Context(), first))
@@ -47,9 +47,9 @@ func TestDaysOfCallsGoAsAWhole(t *testing.T) {
 				if day == 1 && strings.HasPrefix(lane, "b") || day == 2 && strings.HasSuffix(lane, "s2") {
 					continue
 				}
-				callAt(t, d, lane, uuid.Must(uuid.NewV7()).String(), first.AddDate(0, 0, day).Add(12*time.Hour))
 				must(t, d.Write(t.Context(), func(tx *db.Tx) error {
-					return tx.Exec("INSERT INTO lanes (lane) VALUES ($1) ON CONFLICT DO NOTHING", lane)
+					return errors.Join(callAt(tx, lane, uuid.Must(uuid.NewV7()).String(), first.AddDate(0, 0, day).Add(12*time.Hour)),
+						tx.Exec("INSERT INTO lanes (lane) VALUES ($1) ON CONFLICT DO NOTHING", lane))
 				}))
 			}
 		}
@@ -103,7 +103,9 @@ func second(t *testing.T) func(int, error) {
 // However many days there are, and before the server has learned anything of
 // them, calls are looked for by their ids, in the days that can have them.
 func TestCallsAreFoundByIndexAmongManyDays(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	needs.NotRaced(t, "hundreds of partitions")
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 40)
 		last := first
@@ -111,10 +113,14 @@ func TestCallsAreFoundByIndexAmongManyDays(t *testing.T) {
 			second(t)(d.MakePartitions(t.Context(), last))
 		}
 		operation, lane := "", "a|XX|test|0|s"
-		for day := first; day.Before(last); day = day.Add(6 * time.Hour) {
-			operation = filing.IDAt(day) + uuid.Must(uuid.NewV7()).String()[13:]
-			callAt(t, d, lane, operation, day.Add(time.Minute))
-		}
+		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+			var err error
+			for day := first; err == nil && day.Before(last); day = day.Add(6 * time.Hour) {
+				operation = filing.IDAt(day) + uuid.Must(uuid.NewV7()).String()[13:]
+				err = callAt(tx, lane, operation, day.Add(time.Minute))
+			}
+			return err
+		}))
 		wants := map[string]int{"last told": 2 * (2 + db.PartitionsAhead + 1), "old lanes": 4} // days at most that are looked at, the rest among them
 		for name, s := range n.CallStatements(operation, lane, last.AddDate(0, 0, -1), first.AddDate(0, 0, 1)) {
 			plan := planOf(t, d, s)

@@ -14,7 +14,6 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/recovery"
@@ -44,7 +43,7 @@ func sequenceOf(t *testing.T, d *db.DB, code string) (list []int64) {
 // what is filed again after an outage keeps its own.
 func TestNumbersOfASequenceAreGivenOnce(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		a.Script(sequenced, country.Step{Outcome: country.Unavailable, Times: 3}, country.Step{Outcome: country.DropAnswer, Times: 2})
 		n := newNode(t, d, a.Setup())
@@ -108,7 +107,7 @@ func TestDrawsOfASequenceAreBounded(t *testing.T) {
 // each knowing those before; the authority refuses any other.
 func TestCorrectionsInSuccessionKnowThoseBefore(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(numbered, "s1")
@@ -145,7 +144,7 @@ func TestEarlierCorrectionsAreHandedOver(t *testing.T) {
 		}
 		return o.Draft(in)
 	}
-	n := newNode(t, dbtest.SQLite(t), o.Setup()).Start()
+	n := newNode(t, sqlite(t), o.Setup()).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
 	var length int64
@@ -165,7 +164,7 @@ func TestEarlierCorrectionsAreHandedOver(t *testing.T) {
 // waits for a person, and goes on behind the last link that counts.
 func TestARefusedLinkStopsTheChain(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(stopping, "s1")

@@ -9,14 +9,15 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
 func TestIdempotencyTable(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byNumber, "s1")
@@ -72,7 +73,8 @@ func history(t *testing.T, n *node, id string, want ...filing.Status) {
 }
 
 func TestHardCase07AThousandParallelSubmitsRegisterOnce(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		const submits = 1000
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
@@ -135,7 +137,9 @@ func submitMany(t *testing.T, n *node, submits int, bodies [2][]byte) []string {
 }
 
 func TestAThousandMayWaitAndNoMore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	needs.NotRaced(t, "a thousand operations")
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byNumber, "s1")
@@ -159,6 +163,7 @@ func TestAThousandMayWaitAndNoMore(t *testing.T) {
 }
 
 func TestHardCase08AChangedBodyWaitsForTheFirst(t *testing.T) {
+	t.Parallel()
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1")
 	// The first fails: the second is processed with its own body.
@@ -181,7 +186,8 @@ func TestHardCase08AChangedBodyWaitsForTheFirst(t *testing.T) {
 }
 
 func TestHardCase09SuccessNeverChanges(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		id := n.File(invoice(byNumber, n.Supplier(byNumber, "s1"), "t1"))

@@ -7,7 +7,9 @@ import (
 	"go.uber.org/goleak"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/filing/filingtest"
+	"tributary/internal/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -54,11 +56,32 @@ var (
 	taxNumber      = filingtest.TaxNumber
 	caller         = filingtest.Caller
 	codesOf        = filingtest.CodesOf
-	filer          = filingtest.Filer
 	must           = filingtest.Must
 	execSQL        = filingtest.ExecSQL
 	errLine        = filingtest.ErrLine
 )
+
+// sqlite is a database of the engine that the race detector makes ten times as
+// dear: the race run is what runs on PostgreSQL, where more goroutines meet.
+func sqlite(t testing.TB) *db.DB {
+	t.Helper()
+	needs.NotRaced(t, "on SQLite")
+	return dbtest.SQLite(t)
+}
+
+// each runs fn once per engine on a fresh, migrated database.
+func each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { fn(t, sqlite(t)) })
+	t.Run("postgres", func(t *testing.T) { fn(t, dbtest.Postgres(t)) })
+}
+
+// filer is a running node on SQLite with the simulated authorities.
+func filer(t testing.TB) (*node, *authorities) {
+	t.Helper()
+	needs.NotRaced(t, "on SQLite")
+	return filingtest.Filer(t)
+}
 
 func one[T any](t testing.TB, d *db.DB, sql string, args ...any) T {
 	t.Helper()

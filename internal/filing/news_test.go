@@ -18,7 +18,6 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/country/xx"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/webhook"
@@ -62,7 +61,7 @@ func events(t *testing.T, d *db.DB, operationID string) (types []string) {
 // message, each with one event behind the completed one; the result stays.
 func TestNewsAfterSuccessIsKeptOncePerMessage(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t, listeningPack())
 		s := a.Setup()
 		s.Target = hears
@@ -121,7 +120,7 @@ func TestAttemptsShowTheLifeCycleOfTheSuccess(t *testing.T) {
 	}
 	s := o.Setup()
 	s.Target = hears
-	n := newNode(t, dbtest.SQLite(t), s)
+	n := newNode(t, sqlite(t), s)
 	supplier := n.Supplier(officeCode, "s1")
 	failed := n.File(invoice(officeCode, supplier, "t1").With("transaction_number", "N-refused"))
 	won := n.File(invoice(officeCode, supplier, "t1"))
@@ -197,7 +196,7 @@ func TestListeningFollowsItsScheduleAndEnds(t *testing.T) {
 		id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
 		begun = time.Now()
 		n.Start()
-		time.Sleep(200 * time.Hour)
+		time.Sleep(100 * time.Hour)
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
@@ -240,7 +239,7 @@ func hear(t *testing.T, n *node, m country.Message) (id string) {
 // that nobody can ask for; what comes later is life cycle.
 func TestADecisionThatComesByItselfIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNothing)
 		o.OnPrepare = func(o *office, in country.Draft) (country.Filing, error) {
 			f, err := o.Draft(in)
@@ -291,7 +290,7 @@ func TestNewsIsBounded(t *testing.T) {
 		f.DedupeKey = "k"
 		return f, err
 	}
-	n := newNode(t, dbtest.SQLite(t), calling(o)).Start()
+	n := newNode(t, sqlite(t), calling(o)).Start()
 	id := n.File(invoice(officeCode, n.Supplier(officeCode, "s1"), "t1"))
 	n.Succeeds(id)
 	for _, length := range []int{1999, 2000, 2001, 5000} {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/filing"
 	"tributary/internal/filing/filingtest"
@@ -25,7 +24,7 @@ func TestWorkStepsBackWhileSubmitsWait(t *testing.T) {
 		first.CompareAndSwap(0, int64(n.DB.Elapsed()))
 		return document.Rendering{PDF: []byte("%PDF")}, nil
 	}
-	n = newNode(t, dbtest.SQLite(t), o)
+	n = newNode(t, sqlite(t), o)
 	processors := runtime.GOMAXPROCS(0)
 	for range 4*processors - 1 {
 		defer n.DB.Pace().Submit()()
@@ -44,8 +43,8 @@ func TestWorkStepsBackWhileSubmitsWait(t *testing.T) {
 			ids = append(ids, n.File(invoice(byNumber, supplier, fmt.Sprint("t", s, "-", i))))
 		}
 	}
-	n.DB.Pace().Spent(time.Hour) // all that can be owed
 	began := n.DB.Elapsed()
+	n.DB.Pace().Spent(time.Hour) // all that can be owed
 	n.Start()
 	for _, id := range ids {
 		n.Succeeds(id)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"tributary/internal/country"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/filing/filingtest"
@@ -54,7 +53,7 @@ func TestPaymentsOfASaleFollowEachOther(t *testing.T) {
 		}
 		return o.Draft(in)
 	}
-	n := filingtest.NewNode(t, dbtest.SQLite(t), office.Setup()).Start()
+	n := filingtest.NewNode(t, sqlite(t), office.Setup()).Start()
 	code := filingtest.OfficeCode
 	supplier := n.Supplier(code, "s1")
 	first := n.File(invoice(code, supplier, "t1"))

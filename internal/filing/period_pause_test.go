@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tributary/internal/country"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -22,7 +21,7 @@ func TestAPauseAfterARefusalIsKeptWhateverWakesThePeriod(t *testing.T) {
 	few := *setup.Packs[0].Periods
 	few.LinesMax = 1
 	setup.Packs[0].Periods = &few
-	d := dbtest.SQLite(t)
+	d := sqlite(t)
 	n := newNode(t, d, setup).Start()
 	s := n.Supplier(byNumber, "s1", gathers(country.Daily))
 	for i := range 2 {

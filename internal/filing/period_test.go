@@ -17,6 +17,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
 )
@@ -31,10 +32,14 @@ func named(p paper) paper {
 	return p.With("customer", map[string]any{"legal_name": "Buyer", "type": "BUSINESS", "tax_information": map[string]any{"tax_number": "XX-9"}, "address": map[string]any{"country_code": "XX"}})
 }
 
-// closeAll ends the open periods, as their time would.
+// closeAll ends the open periods, as their time would: what is due since long ago
+// is looked for only now and then.
 func closeAll(t *testing.T, d *db.DB) {
 	t.Helper()
-	execSQL(t, d, "UPDATE periods SET due_at = 1, retry_at = NULL WHERE due_at IS NOT NULL AND lease_until IS NULL")
+	must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+		tx.Wake("periods")
+		return tx.Exec("UPDATE periods SET due_at = $1, retry_at = NULL WHERE due_at IS NOT NULL AND lease_until IS NULL", db.Micros(tx.Now()))
+	}))
 }
 
 // booked is what the authority holds: number, kind and gross, in order.
@@ -75,7 +80,7 @@ func saidOf(r *filing.Result) (codes []string) {
 
 func TestSalesAreGatheredAndFiledInOneDocument(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		s := n.Supplier(byNumber, "s1", gathers(country.Daily))
@@ -124,7 +129,7 @@ func plain(t *testing.T, v any) string {
 
 func TestCorrectionsBeforeAPeriodEndsChangeWhatItsDocumentSays(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		s := n.Supplier(byNumber, "s1", gathers(country.Daily))
@@ -149,7 +154,7 @@ func TestCorrectionsBeforeAPeriodEndsChangeWhatItsDocumentSays(t *testing.T) {
 
 func TestCorrectionsAfterAPeriodsDocument(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		s := n.Supplier(byNumber, "s1", gathers(country.Monthly))
@@ -192,7 +197,7 @@ func TestCorrectionsAfterAPeriodsDocument(t *testing.T) {
 func TestARefusedDocumentOfAPeriodIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
-	d := dbtest.SQLite(t)
+	d := sqlite(t)
 	n := newNode(t, d, a.Setup()).Start()
 	s := n.Supplier(byNumber, "s1", gathers(country.Daily))
 	sale := n.File(invoice(byNumber, s, "t1"))
@@ -213,7 +218,8 @@ func TestARefusedDocumentOfAPeriodIsMadeAnew(t *testing.T) {
 	closeAll(t, d)
 	holds(n, a, "D20260301-EUR-2 PERIOD 20000")
 	n.Until("accepted", func() bool { return n.Show(sale).AuthorityID1 != nil })
-	same(t, "life cycle", fmt.Sprint(saidOf(n.Show(sale))), "[PERIOD_REFUSED PERIOD_FILED]")
+	// The acceptance has the authority's own time, which may be that of the same second.
+	same(t, "life cycle", fmt.Sprint(slices.Sorted(slices.Values(saidOf(n.Show(sale))))), "[PERIOD_FILED PERIOD_REFUSED]")
 }
 
 // What does not fit into one document goes into another; at the limit it does not.
@@ -230,7 +236,7 @@ func TestADocumentOfAPeriodTakesSoManySales(t *testing.T) {
 				packs[0].Periods = &few
 				setup := a.Setup()
 				setup.Packs = packs
-				d := dbtest.SQLite(t)
+				d := sqlite(t)
 				n := newNode(t, d, setup).Start()
 				s := n.Supplier(byNumber, "s1", gathers(country.Daily))
 				for i := range sales {
@@ -248,7 +254,7 @@ func TestADocumentOfAPeriodTakesSoManySales(t *testing.T) {
 func TestACorrectionWaitsForItsPeriodsDocument(t *testing.T) {
 	t.Parallel()
 	a := newAuthorities(t)
-	d := dbtest.SQLite(t)
+	d := sqlite(t)
 	n := newNode(t, d, a.Setup()).Start()
 	s := n.Supplier(byNumber, "s1", gathers(country.Daily))
 	n.Succeeds(n.File(invoice(byNumber, s, "t1")), fault.WaitsForPeriod)
@@ -265,6 +271,8 @@ func TestACorrectionWaitsForItsPeriodsDocument(t *testing.T) {
 
 // Killed in the middle, each sale is in one document, and that is filed once.
 func TestAPeriodKilledInTheMiddleIsFiledOnce(t *testing.T) {
+	needs.NotRaced(t, "another process")
+	t.Parallel()
 	for _, point := range []string{"gathered", "prepared", "sent", "answered", "settled"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
@@ -336,6 +344,7 @@ func TestAPeriodClosesAtMidnightOfItsSupplier(t *testing.T) {
 // A sale whose process is killed between its entry and its end is enlisted once:
 // the entry has decided, whatever the company's settings say by then.
 func TestASaleKilledAfterItWasEnlistedIsInItsPeriodOnce(t *testing.T) {
+	needs.NotRaced(t, "another process")
 	t.Parallel()
 	a := newAuthorities(t)
 	s := a.Setup()

@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
+	"tributary/internal/needs"
 )
 
 // In a store where nearly everything is settled a visit still finds its
 // operations by their ids, and does not read whatever else is due.
 func TestAVisitFindsItsOperationsByTheirIDs(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	needs.NotRaced(t, "thousands of operations")
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		supplier := n.Supplier(byNumber, "s1")
 		must(t, n.LoadSettled(t.Context(), caller(client), 3000, func(i int) []byte { return invoice(byNumber, supplier, fmt.Sprint("old", i)).Body(t) }))

@@ -10,7 +10,6 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
@@ -32,7 +31,8 @@ const seriesDay = "2026-01-31T10:00:00Z"
 // 64 submits at once draw 64 consecutive numbers, and each transaction keeps
 // its own whatever happens to its attempts.
 func TestSixtyFourParallelSubmitsDrawConsecutiveNumbers(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		supplier := n.Supplier(byNumber, "one")
 		made, err := n.CreateSeries(t.Context(), client, filing.Series{SupplierID: supplier, Pattern: "F{YYYY}-{N:6}", Yearly: true, Next: 7})
@@ -81,8 +81,9 @@ func TestSixtyFourParallelSubmitsDrawConsecutiveNumbers(t *testing.T) {
 // A filed document bears the drawn number; a failure keeps it, and a credit
 // draws from a series of its own kind.
 func TestDrawnNumbersAreFiledAndKeptByFailures(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
-	n := newNode(t, dbtest.SQLite(t), a.Setup()).Start()
+	n := newNode(t, sqlite(t), a.Setup()).Start()
 	supplier := n.Supplier(byNumber, "one")
 	for kind, pattern := range map[transaction.Kind]string{transaction.Invoice: "F{N:3}", transaction.Credit: "C{N:3}"} {
 		_, err := n.CreateSeries(t.Context(), client, filing.Series{SupplierID: supplier, Kind: kind, Pattern: pattern})
@@ -109,7 +110,8 @@ func TestDrawnNumbersAreFiledAndKeptByFailures(t *testing.T) {
 }
 
 func TestSeriesThatCouldRepeatANumberAreRefused(t *testing.T) {
-	n := newNode(t, dbtest.SQLite(t), newAuthorities(t).Setup())
+	t.Parallel()
+	n := newNode(t, sqlite(t), newAuthorities(t).Setup())
 	supplier := n.Supplier(byNumber, "one")
 	for pattern, want := range map[string]fault.Code{
 		"F{N:6}": "", "": fault.FieldRequired, "F": fault.FieldNotValid, "{N:6}{N:6}": fault.FieldNotValid, "{N}": fault.FieldNotValid, "{N:0}": fault.FieldNotValid,

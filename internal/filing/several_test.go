@@ -10,7 +10,6 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
@@ -50,7 +49,7 @@ func TestOneAdjustmentOfSeveralSales(t *testing.T) {
 		}
 		return o.Draft(in)
 	}
-	n := filingtest.NewNode(t, dbtest.SQLite(t), o.Setup()).Start()
+	n := filingtest.NewNode(t, sqlite(t), o.Setup()).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	first, second := n.File(invoice(officeCode, supplier, "t1")), n.File(invoice(officeCode, supplier, "t2"))
 	r := n.Succeeds(n.Hand(transaction.Adjustment, takes(supplier, "a1", transaction.Share{TransactionID: "t1", Amount: -20000}, transaction.Share{TransactionID: "t2", Amount: -700})))
@@ -76,7 +75,7 @@ func TestOneAdjustmentOfSeveralSales(t *testing.T) {
 // Many at once over the same sales, in any order of them, never take more than there is.
 func TestAdjustmentsOfSeveralSalesAtOnce(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		o.Habits.Parallel = 4
 		n := filingtest.NewNode(t, d, o.Setup()).Start()
@@ -105,7 +104,7 @@ func TestAdjustmentsOfSeveralSalesAtOnce(t *testing.T) {
 
 func TestSharesOfAnAdjustmentAddUp(t *testing.T) {
 	t.Parallel()
-	n := filingtest.NewNode(t, dbtest.SQLite(t), newOffice(country.ByNumber).Setup())
+	n := filingtest.NewNode(t, sqlite(t), newOffice(country.ByNumber).Setup())
 	supplier := n.Supplier(officeCode, "s1")
 	two := []transaction.Share{{TransactionID: "t1", Amount: -1}, {TransactionID: "t2", Amount: -1}}
 	for what, p := range map[string]filingtest.Paper{
@@ -141,7 +140,7 @@ func TestPaperOfALateDecisionNamesItsOriginals(t *testing.T) {
 		return country.Receipt{Outcome: country.Pending, Handle: "later"}, nil
 	}
 	o.OnPoll = func(o *office, f country.Filing, _ country.Receipt) (country.Receipt, error) { return o.Take(f), nil }
-	n := filingtest.NewNode(t, dbtest.SQLite(t), s).Start()
+	n := filingtest.NewNode(t, sqlite(t), s).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t1")))
 	n.Succeeds(n.File(invoice(officeCode, supplier, "t2")))

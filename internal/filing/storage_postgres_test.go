@@ -15,6 +15,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -61,7 +62,7 @@ func (c *crowd) insist(name, supplier string) {
 			c.t.Errorf("on a bad day a submit answers %v", err)
 			return
 		}
-		time.Sleep(2 * time.Millisecond) // as a client would
+		time.Sleep(20 * time.Millisecond) // as a client would
 	}
 }
 
@@ -117,6 +118,7 @@ func endSessions(t *testing.T, address string) (ended int) {
 
 // The server itself is killed and comes back: the same promise.
 func TestAKilledServerLosesNoTransaction(t *testing.T) {
+	needs.NotRaced(t, "a server of its own")
 	t.Parallel()
 	dbtest.PostgresURL(t) // skips where there is none
 	s, err := dbtest.StartServer(os.TempDir())
@@ -126,14 +128,18 @@ func TestAKilledServerLosesNoTransaction(t *testing.T) {
 	n := newNode(t, dbtest.Open(t, db.Config{URL: s.URL()}), a.Setup())
 	supplier := n.Supplier(byNumber, "s1")
 	n.Start()
-	c := gather(t, n, supplier, 8)
-	for range 2 {
-		c.until(60)
+	c := gather(t, n, supplier, 4)
+	kills := 1
+	if needs.IsLong() {
+		kills = 5
+	}
+	for range kills {
+		c.until(30)
 		must(t, s.Kill())
 		c.until(16) // refusals
 		must(t, s.Start())
 	}
-	c.until(60)
+	c.until(30)
 	c.leave(a)
 	if c.refused.Load() == 0 {
 		t.Error("nothing was refused: the test tests nothing")
@@ -145,6 +151,7 @@ func TestAKilledServerLosesNoTransaction(t *testing.T) {
 // registration, and every operation, told of or not, has its result and event.
 func TestHardCase13CutAfterAnyByteOfCommitFilesOnce(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "one commit after the other")
 	u, err := url.Parse(dbtest.MigratedURL(t))
 	must(t, err)
 	s := dbtest.StartProxy(t, u.Host)

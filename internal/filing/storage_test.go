@@ -20,6 +20,7 @@ import (
 	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/needs"
 	"tributary/internal/simulation"
 	"tributary/internal/transaction"
 )
@@ -46,6 +47,7 @@ func accepted(t *testing.T, n *node, a *authorities, ids map[string]string) {
 // Hard case 14: where space is missing nothing is accepted, reads go on, what
 // was accepted before waits, and when there is space again everything ends.
 func TestHardCase14AFullDiskAcceptsNothingAndLosesNothing(t *testing.T) {
+	needs.NotRaced(t, "on SQLite")
 	t.Parallel()
 	disk := simulation.SmallDisk(t, 12<<20)
 	a := newAuthorities(t)
@@ -133,6 +135,7 @@ func TestStorageChild(t *testing.T) {
 // An error at some write, each time at another one: from then on the process
 // refuses or ends, and what it had accepted is there when the next one starts.
 func TestHardCase14AnErrorAtTheNthWriteLosesNothing(t *testing.T) {
+	needs.NotRaced(t, "another process")
 	t.Parallel()
 	places := 6
 	if text := os.Getenv("TRIBUTARY_STORAGE_FAULTS"); text != "" {

@@ -11,7 +11,6 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
@@ -34,10 +33,10 @@ func TestRetryLadder(t *testing.T) {
 // virtual runs a node in virtual time.
 func virtual(t *testing.T, s setup, fn func(t *testing.T, n *node)) {
 	t.Helper()
-	dbtest.SQLite(t) // the template is made outside of the bubble
+	sqlite(t) // the template is made outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
 		s.RetryBase = filing.RetryBase
-		n := newNode(t, dbtest.SQLite(t), s)
+		n := newNode(t, sqlite(t), s)
 		n.LookEvery(time.Hour)
 		fn(t, n)
 	})
@@ -277,7 +276,7 @@ func TestRestingWithoutCrashesQuarantinesNobody(t *testing.T) {
 // without a herd; each has one event.
 func TestHardCase11ABacklogAfterALongOutage(t *testing.T) {
 	t.Parallel()
-	const old, fresh = 250, 90
+	const old, fresh = 120, 50
 	o := newOffice(country.ByNumber)
 	o.Habits.Batch = 20
 	var mu sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
+	"tributary/internal/needs"
 )
 
 func stages() []filing.Stage {
@@ -32,8 +32,9 @@ func standIn(tx *db.Tx, id string, stage filing.Stage, status string) error {
 // Whatever is not in the table is refused and changes nothing, whoever asks:
 // every move, from every stage, whatever its maker believes.
 func TestOnlyTheTableMovesOperations(t *testing.T) {
+	needs.NotRaced(t, "one goroutine")
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		execSQL(t, d, "INSERT INTO transactions (client_id, transaction_id, attempts, open) VALUES ('c', 'orig', 1, 1)")
 		made, n := 0, 0
 		rapid.Check(t, func(rt *rapid.T) {
@@ -75,7 +76,7 @@ func TestOnlyTheTableMovesOperations(t *testing.T) {
 // An operation whose bytes are not stored is neither prepared nor sent.
 func TestNothingIsMarkedAsSentWithoutItsBytes(t *testing.T) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		for name, without := range map[string]string{"no filing": "DELETE FROM filings", "an empty one": "UPDATE filings SET report = ''"} {
 			for move, from := range map[filing.Move]filing.Stage{"prepared": filing.Received, "sent": filing.Prepared, "taken up": filing.Quarantined} {
 				must(t, d.Write(t.Context(), func(tx *db.Tx) error { return standIn(tx, "o", from, "PROCESSING") }))
@@ -90,6 +91,7 @@ func TestNothingIsMarkedAsSentWithoutItsBytes(t *testing.T) {
 }
 
 func TestOneFunctionWritesStages(t *testing.T) {
+	t.Parallel()
 	found := map[string]int{}
 	must(t, filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -107,6 +109,7 @@ func TestOneFunctionWritesStages(t *testing.T) {
 }
 
 func TestTheArchitecturePrintsTheTableOfStages(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../ARCHITECTURE.md")
 	must(t, err)
 	if !strings.Contains(string(text), filing.Stages()) {

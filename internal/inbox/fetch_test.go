@@ -130,6 +130,7 @@ func (h *house) until(want int, sql string) {
 }
 
 func TestWhatWaitsInMailboxesIsTakenOnceByTheCompanyItIsFor(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := buildFetching(t, d, time.Hour)
 		f.known["A"], f.known["B"] = true, true
@@ -162,6 +163,7 @@ func TestWhatWaitsInMailboxesIsTakenOnceByTheCompanyItIsFor(t *testing.T) {
 // Mailboxes of one authority may all hang: each holds one look for as long as a
 // look may take, other clients' companies go on, and nothing of theirs is lost.
 func TestMailboxesThatHangHoldUpNobodyElse(t *testing.T) {
+	t.Parallel()
 	f := buildFetching(t, dbtest.SQLite(t), 50*time.Millisecond)
 	hung, release := make(chan string, 100), make(chan struct{})
 	for n := range 6 {
@@ -197,6 +199,7 @@ func TestMailboxesThatHangHoldUpNobodyElse(t *testing.T) {
 // A look that fails changes nothing but its pause; what is too much is a failure,
 // asked for in smaller pieces; a person is told, once.
 func TestALookThatFailsIsMadeAgainAndTold(t *testing.T) {
+	t.Parallel()
 	large := func(in country.Inquiry, bytes int) (country.Fetched, error) {
 		m := letter("large", "L")
 		m.Raw = make([]byte, bytes)
@@ -285,6 +288,7 @@ func TestALookThatFailsIsMadeAgainAndTold(t *testing.T) {
 // Companies from before their country had mailboxes are found at the start; one
 // that is closed is left alone from then on.
 func TestMailboxesBeginAndEndWithTheirCompanies(t *testing.T) {
+	t.Parallel()
 	f := buildFetching(t, dbtest.SQLite(t), 5*time.Millisecond)
 	id := f.company("c1", "OLD")
 	must(t, f.d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("DELETE FROM inbox_mailboxes") }))

@@ -124,6 +124,7 @@ func (h *house) count(sql string) (n int) {
 }
 
 func TestAMessageIsStoredBeforeItIsAnsweredAndTakenOnce(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := build(t, d)
 		h.known["k1"] = true
@@ -181,6 +182,7 @@ func (h *house) counter(outcome string) (n float64) {
 }
 
 func TestAMessageForAnUnknownDocumentIsKeptAndShown(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	if status := h.post(receipts, callback(t, "early", "k9"), xxwire.PlatformKey("")); status != http.StatusNoContent {
@@ -212,6 +214,7 @@ func TestAMessageForAnUnknownDocumentIsKeptAndShown(t *testing.T) {
 }
 
 func TestStrangersAndWhatCannotBeReadLeaveNothing(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	ours := xxwire.PlatformKey("")
 	large := append(callback(t, "m1", "k1"), bytes.Repeat([]byte(" "), inbox.BodyBytesMax)...)
@@ -251,6 +254,7 @@ func TestStrangersAndWhatCannotBeReadLeaveNothing(t *testing.T) {
 
 // What cannot be handed on now is neither lost nor done twice.
 func TestAFilingThatCannotTakeAMessageGetsItAgain(t *testing.T) {
+	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.known["k1"], h.broken = true, true
 	h.run()

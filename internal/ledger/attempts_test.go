@@ -13,6 +13,7 @@ import (
 // Every call is a fact of its own: a refusal is none of the good ones, and a
 // sending whose answer nobody stored is there after the next one too.
 func TestEveryAttemptStaysAFactOfItsOwn(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n, id := rests(t, a, d)

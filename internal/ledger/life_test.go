@@ -42,6 +42,7 @@ func rests(t testing.TB, a *authorities, d *db.DB) (*node, string) {
 }
 
 func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, a.Setup()).Start()
@@ -98,6 +99,7 @@ func TestTheLifeOfASettledOperationTellsAll(t *testing.T) {
 }
 
 func TestRetryEndsOurOwnPause(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n, id := rests(t, a, d)
@@ -129,6 +131,7 @@ func TestRetryEndsOurOwnPause(t *testing.T) {
 }
 
 func TestARetryWhoseLogFailsChangesNothing(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	n, id := rests(t, a, dbtest.SQLite(t))
 	full := errors.New("the log is full")
@@ -141,6 +144,7 @@ func TestARetryWhoseLogFailsChangesNothing(t *testing.T) {
 }
 
 func TestRetryObeysThePauseTheAuthorityAskedFor(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	s := a.Setup()
 	n := newNode(t, dbtest.SQLite(t), s).Start()
@@ -160,6 +164,7 @@ func TestRetryObeysThePauseTheAuthorityAskedFor(t *testing.T) {
 }
 
 func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	s := a.Setup()
 	s.RetryBase = time.Hour
@@ -191,6 +196,7 @@ func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
 }
 
 func TestRetryReleasesWhatWasSetAside(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, a.Setup())
@@ -217,6 +223,7 @@ func TestRetryReleasesWhatWasSetAside(t *testing.T) {
 }
 
 func TestWhatWaitsForAnotherSaysForWhich(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	n, first := rests(t, a, dbtest.SQLite(t))
 	supplier := life(n, first).SupplierID
@@ -240,6 +247,7 @@ func TestWhatWaitsForAnotherSaysForWhich(t *testing.T) {
 }
 
 func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n, id := rests(t, a, d)
@@ -277,6 +285,7 @@ func TestHealthAndDepthsTellWhatStandsStill(t *testing.T) {
 }
 
 func TestCountsAddUp(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, a.Setup()).Start()

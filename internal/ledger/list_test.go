@@ -75,10 +75,11 @@ func TestAPageIsBoundedByBytes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup()).Start()
 		supplier := n.Supplier(byNumber, "s1")
-		items := make([]any, 2000)
+		items := make([]any, 400)
+		text := strings.Repeat("\U00020000", 200) // letters of four bytes make it large without making it long to read
 		for i := range items {
 			line := item(1, 100)
-			line["number"], line["description"] = i+1, strings.Repeat("x", 200)
+			line["number"], line["name"], line["description"] = i+1, text, text
 			items[i] = line
 		}
 		for i := range 9 {

@@ -12,6 +12,7 @@ import (
 // A piece is enough: the beginning of any word, without accents, of what a
 // person remembers of a transaction.
 func TestOperationsAreFoundByPieces(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, a.Setup()).Start()
@@ -50,6 +51,7 @@ func TestOperationsAreFoundByPieces(t *testing.T) {
 
 // Past the bound a page says that there are more.
 func TestAPieceOfTooManySaysSo(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, dbtest.SQLite(t), newAuthorities(t).Setup())
 	execSQL(t, n.DB, `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < $1)
 		INSERT INTO operation_parts (part, operation_id) SELECT 'MANY' || i, 'o' || i FROM c`, ledger.PiecesMax)

@@ -33,6 +33,7 @@ func planOf(t testing.TB, d *db.DB, s ledger.Statement) (lines []string) {
 }
 
 func TestNoSearchReadsAWholeTable(t *testing.T) {
+	t.Parallel()
 	amount := int64(100)
 	queries := map[string]ledger.Query{
 		"everything":             {},
@@ -88,6 +89,7 @@ func bounded(text, line string) bool {
 }
 
 func TestPlanCheckNoticesAWholeTable(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		lines := planOf(t, d, ledger.Statement{Text: "SELECT operation_id FROM operations WHERE use_case = $1", Args: []any{"x"}})
 		for _, line := range lines {
@@ -100,6 +102,7 @@ func TestPlanCheckNoticesAWholeTable(t *testing.T) {
 }
 
 func TestTheIndexerBeginsWhereItStopped(t *testing.T) {
+	t.Parallel()
 	d := dbtest.Postgres(t)
 	plan := strings.Join(planOf(t, d, ledger.NextStatement()), "\n")
 	for _, table := range []string{"operations", "bodies"} {
@@ -111,6 +114,7 @@ func TestTheIndexerBeginsWhereItStopped(t *testing.T) {
 
 // With another index SQLite would walk all operations of the client.
 func TestCorrectionsAreReadByTheirReference(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		if plan := strings.Join(planOf(t, d, ledger.CorrectionsStatement()), "\n"); !strings.Contains(plan, "operations_by_reference") {
 			t.Error(plan)

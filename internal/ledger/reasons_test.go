@@ -16,6 +16,7 @@ import (
 
 // The operations guide lists every reason; TRIBUTARY_UPDATE=1 writes the table anew.
 func TestOperationsGuideListsEveryReason(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join("..", "..", "docs", "operations.md")
 	text, err := os.ReadFile(path)
 	must(t, err)
@@ -41,6 +42,7 @@ func TestOperationsGuideListsEveryReason(t *testing.T) {
 
 // The count of what waits and the page of one transaction give the same name.
 func TestWaitsHaveTheReasonsOfTheirOperations(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n, id := rests(t, a, d)

@@ -54,6 +54,7 @@ func sameIDs(t testing.TB, what string, got []string, want ...string) {
 func minor(n int64) *int64 { return &n }
 
 func TestOperationsAreFoundByWhateverIsKnownOfThem(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, a.Setup()).Start()
@@ -94,6 +95,7 @@ func TestOperationsAreFoundByWhateverIsKnownOfThem(t *testing.T) {
 }
 
 func TestCorrectionsAreFoundByTheAmountTheyTakeBack(t *testing.T) {
+	t.Parallel()
 	n, _ := filer(t)
 	supplier := n.Supplier(byNumber, "s")
 	sale := n.File(invoice(byNumber, supplier, "sale"))
@@ -107,6 +109,7 @@ func TestCorrectionsAreFoundByTheAmountTheyTakeBack(t *testing.T) {
 }
 
 func TestWhatIsNotSettledIsFoundByItsStatus(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, a.Setup()) // nobody works
@@ -176,6 +179,7 @@ func idsAt(at time.Time, n int) []string {
 // differ and which may stall in between. However they arrive, and wherever the
 // indexer is interrupted, after the last sweep every one of them is found.
 func TestIndexMissesNothingHoweverCommitsAreOrdered(t *testing.T) {
+	t.Parallel()
 	a := newAuthorities(t)
 	d := dbtest.SQLite(t)
 	n, again := newNode(t, d, a.Setup()), newNode(t, d, a.Setup())
@@ -225,6 +229,7 @@ func TestIndexMissesNothingHoweverCommitsAreOrdered(t *testing.T) {
 // A process that stalls for an hour between making an id and its commit is
 // caught by the sweep after a day.
 func TestIndexFindsWhatWasCommittedAnHourLate(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := newNode(t, d, newAuthorities(t).Setup())
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -239,6 +244,7 @@ func TestIndexFindsWhatWasCommittedAnHourLate(t *testing.T) {
 }
 
 func TestIndexCatchesUpWithMoreThanOneSet(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		ids := idsAt(d.Now().Add(-time.Minute), 2*ledger.IndexSet+1)
@@ -254,6 +260,7 @@ func TestIndexCatchesUpWithMoreThanOneSet(t *testing.T) {
 // Where there is more than a round takes, the sweeps stay behind: an operation
 // that nobody has looked at yet is not late.
 func TestSweepsDoNotOvertakeTheIndex(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := newNode(t, d, newAuthorities(t).Setup())
 	plant(t, d, idsAt(d.Now().Add(-time.Minute), ledger.RoundMax+1), nil)
@@ -264,6 +271,7 @@ func TestSweepsDoNotOvertakeTheIndex(t *testing.T) {
 }
 
 func TestTwoIndexersDoTheWorkOnce(t *testing.T) {
+	t.Parallel()
 	d := dbtest.Postgres(t)
 	n := newNode(t, d, newAuthorities(t).Setup())
 	plant(t, d, idsAt(d.Now().Add(-time.Minute), 3*ledger.IndexSet), nil)
@@ -281,6 +289,7 @@ func TestTwoIndexersDoTheWorkOnce(t *testing.T) {
 }
 
 func TestSearchGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := newNode(t, d, newAuthorities(t).Setup())
 	window := ledger.SearchWindow()
@@ -315,6 +324,7 @@ func TestSearchGoesOnWhereItStopped(t *testing.T) {
 }
 
 func TestOpenOperationsAreFoundHoweverManyThereAre(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	n := newNode(t, d, newAuthorities(t).Setup())
 	open := func(_ int, row map[string]any) {
@@ -333,6 +343,7 @@ func TestOpenOperationsAreFoundHoweverManyThereAre(t *testing.T) {
 }
 
 func TestSearchRefusesWhatItCannotMean(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, dbtest.SQLite(t), newAuthorities(t).Setup())
 	good := []ledger.Query{
 		{Limit: ledger.SearchMax}, {Text: strings.Repeat("x", ledger.TextMax)}, {Text: strings.Repeat("é", 60)}, {Text: "'; DROP TABLE operations; --"},

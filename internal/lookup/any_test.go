@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheOperatorSeesRequestsOfAllClients(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newDesk(t, d, newGate(t, 0).register(t)) // nobody works
 		entries := []lookup.Entry{{Country: "DE", Number: "129273398"}, {Country: "DE", Number: "wrong"}}

@@ -26,6 +26,7 @@ func text(s *string) string {
 }
 
 func TestABatchIsAnsweredEntryByEntryWithOneEvent(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		g := newGate(t, 1<<30)
 		k := newDesk(t, d, g.register(t))
@@ -95,6 +96,7 @@ func TestABatchIsAnsweredEntryByEntryWithOneEvent(t *testing.T) {
 }
 
 func TestTheWireShapesAreTheContracts(t *testing.T) {
+	t.Parallel()
 	k := newDesk(t, dbtest.SQLite(t), nil)
 	ctx := context.Background()
 	batch := k.create([]lookup.Entry{{Country: "GB", Number: "366303068"}, {Country: "GB", Number: "1"}})
@@ -140,6 +142,7 @@ func TestTheWireShapesAreTheContracts(t *testing.T) {
 }
 
 func TestPagesCoverABatchInOrder(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newDesk(t, d, nil)
 		entries := make([]lookup.Entry, 205)
@@ -180,6 +183,7 @@ func TestPagesCoverABatchInOrder(t *testing.T) {
 }
 
 func TestForeignAndUnknownIdsAreOneAnswer(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newDesk(t, d, nil)
 		ctx := context.Background()
@@ -213,6 +217,7 @@ func TestForeignAndUnknownIdsAreOneAnswer(t *testing.T) {
 }
 
 func TestACancelStopsTheQuestionsAndHasNoEvent(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
 		g := newGate(t, 30)
@@ -254,6 +259,7 @@ func TestACancelStopsTheQuestionsAndHasNoEvent(t *testing.T) {
 }
 
 func TestABatchCanceledBeforeItsTurnAsksNothing(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, 1<<30)
 	k := newDesk(t, dbtest.SQLite(t), g.register(t))
 	id := k.create(manyEntries(t, 20)).BatchID
@@ -268,6 +274,7 @@ func TestABatchCanceledBeforeItsTurnAsksNothing(t *testing.T) {
 }
 
 func TestTheHundredAndFirstOpenBatchIsRefused(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newDesk(t, d, nil)
 		body := batchBody("", []lookup.Entry{{Country: "GB", Number: "1"}})
@@ -299,6 +306,7 @@ func TestTheHundredAndFirstOpenBatchIsRefused(t *testing.T) {
 }
 
 func TestASingleValidationEndsWithItsOwnEvent(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
 		g := newGate(t, 1<<30)
@@ -335,15 +343,13 @@ func TestASingleValidationEndsWithItsOwnEvent(t *testing.T) {
 func TestTenThousandEntriesThroughTheRegister(t *testing.T) {
 	r := newRegister(t, vies.Config{Latency: 500 * time.Microsecond}, lookup.VIESConfig{CacheEntries: 100})
 	k := newDesk(t, dbtest.SQLite(t), r.vies)
-	const size = 10_000 / manyFactor
+	size := 10_000 / manyFactor()
 	entries := manyEntries(t, size)
 	body := batchBody("", entries)
-	start := time.Now()
 	created, err := k.CreateBatch(context.Background(), client, body)
 	if err != nil || len(created.Validations) != size {
 		t.Fatal(len(created.Validations), err)
 	}
-	accepted := time.Since(start)
 	id := created.BatchID
 	created = lookup.Batch{}
 	runtime.GC()
@@ -363,7 +369,7 @@ func TestTenThousandEntriesThroughTheRegister(t *testing.T) {
 	})
 	grown := (int64(peak) - int64(before.HeapAlloc)) >> 10
 	a := r.asked()
-	t.Logf("accepted %d bytes in %v, completed after %v; heap grew by at most %d KiB; peak %d calls", len(body), accepted, time.Since(start), grown, a.Peak.Global)
+	t.Logf("heap grew by at most %d KiB; peak %d calls", grown, a.Peak.Global)
 	if a.Count != size || a.Outcomes["found"] != size || a.Peak.Global > 16 {
 		t.Errorf("asked %d times: %v, peak %d", a.Count, a.Outcomes, a.Peak.Global)
 	}

@@ -39,6 +39,7 @@ const goodEntry = `{"country_iso_code":"DE","tax_identification_number":"1"}`
 func oneEntry(member string) string { return `{"validations":[{` + member + `}]}` }
 
 func TestBatchBodiesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	deep := func(n int) string {
 		return `{"validations":[` + goodEntry + `],"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
 	}
@@ -103,6 +104,7 @@ func TestBatchBodiesThatAreRefused(t *testing.T) {
 }
 
 func TestTenThousandEntriesAreTakenAndOneMoreIsNot(t *testing.T) {
+	t.Parallel()
 	list := func(n int) []byte {
 		return []byte(`{"validations":[` + goodEntry + strings.Repeat(","+goodEntry, n-1) + `]}`)
 	}
@@ -123,6 +125,7 @@ func TestTenThousandEntriesAreTakenAndOneMoreIsNot(t *testing.T) {
 }
 
 func TestAHundredFaultsAreListedAndAllAreCounted(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int]string{1: "the request has 1 error", 100: "the request has 100 errors", 101: "the request has 101 errors, the first 100 are listed"} {
 		_, _, err := lookup.DecodeBatch([]byte(`{"validations":[1` + strings.Repeat(",1", n-1) + `]}`))
 		var e *fault.Error
@@ -133,6 +136,7 @@ func TestAHundredFaultsAreListedAndAllAreCounted(t *testing.T) {
 }
 
 func TestSingleBodies(t *testing.T) {
+	t.Parallel()
 	for body, want := range map[string]string{
 		goodEntry: "",
 		`{"country_iso_code":"el","tax_identification_number":" 1 ","x":{}}`: "",

@@ -202,9 +202,9 @@ func (k *desk) finished(clientID, id string) lookup.Progress {
 // until waits for another goroutine or process to make a condition true.
 func (k *desk) until(what string, ok func() bool) {
 	k.t.Helper()
-	look := time.NewTicker(20 * time.Millisecond)
+	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	late := time.After(time.Minute)
+	late := time.After(5 * time.Minute)
 	for !ok() {
 		select {
 		case <-look.C:

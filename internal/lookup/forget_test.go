@@ -13,6 +13,7 @@ import (
 // What has ended long ago goes with what was asked and answered, large requests
 // one by one; what runs, ended lately or is another client's stays.
 func TestEndedLookupsAreForgotten(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newDesk(t, d, newGate(t, 0).register(t)) // nobody works
 		ended := d.Now().AddDate(0, 0, -100)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAStoppedEngineGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		g := newGate(t, 300)
 		entries := manyEntries(t, 700)
@@ -43,6 +44,7 @@ func TestAStoppedEngineGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestAWorkerThatLostItsClaimStoresNothingMore(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		g := newGate(t, 40)
 		k := newDesk(t, d, g.register(t))
@@ -87,6 +89,7 @@ func TestAWorkerThatLostItsClaimStoresNothingMore(t *testing.T) {
 }
 
 func TestALostJobIsFoundAndALiveOneIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		k := newDesk(t, d, nil)
 		id := k.create([]lookup.Entry{{Country: "GB", Number: "1"}}).BatchID
@@ -108,6 +111,7 @@ func TestALostJobIsFoundAndALiveOneIsLeftAlone(t *testing.T) {
 }
 
 func TestBatchesOfOneClientTakeTurnsAndOthersDoNotWait(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		g := newGate(t, 0)
 		k := newDesk(t, d, g.register(t)).start()
@@ -139,6 +143,7 @@ func TestBatchesOfOneClientTakeTurnsAndOthersDoNotWait(t *testing.T) {
 }
 
 func TestMoreClientsThanSlotsAllEnd(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, 0)
 	k := newDesk(t, dbtest.SQLite(t), g.register(t)).start()
 	ids := map[string]string{}
@@ -158,6 +163,7 @@ func TestMoreClientsThanSlotsAllEnd(t *testing.T) {
 }
 
 func TestABatchThatKillsItsWorkersIsGivenUp(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		g := newGate(t, 1<<30)
 		k := newDesk(t, d, g.register(t))

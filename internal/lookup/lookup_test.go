@@ -16,6 +16,7 @@ import (
 
 	"tributary/internal/authority/vies"
 	"tributary/internal/lookup"
+	"tributary/internal/needs"
 )
 
 func TestMain(m *testing.M) {
@@ -25,6 +26,15 @@ func TestMain(m *testing.M) {
 	}
 	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+}
+
+// manyFactor divides the sizes of the heaviest tests: the last thousands take long
+// and teach little.
+func manyFactor() int {
+	if needs.IsLong() {
+		return 1
+	}
+	return 10
 }
 
 // register is a simulated VIES on a real port with a client that never waits long.

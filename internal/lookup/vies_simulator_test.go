@@ -16,6 +16,7 @@ import (
 )
 
 func TestSimulatorChecksTheSchemaOfAQuestion(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	for _, c := range []struct {
 		body   string
@@ -56,6 +57,7 @@ func TestSimulatorChecksTheSchemaOfAQuestion(t *testing.T) {
 }
 
 func TestSimulatorAnswersByPath(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	for path, want := range map[string]string{"/ms/IT/vat/" + italy: `"isValid":true,`, "/ms/IT/vat/12345678901": `"userError":"INVALID"`,
 		"/ms/IT/vat/99301000008": `"userError":"MS_UNAVAILABLE"`, "/ms/IT/vat/-": "VOW-ERR-2600"} {
@@ -66,6 +68,7 @@ func TestSimulatorAnswersByPath(t *testing.T) {
 }
 
 func TestSimulatorAnswersInTheRecordedShape(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2032, 1, 2, 10, 0, 0, 0, time.UTC)
 	r := newRegister(t, vies.Config{Now: func() time.Time { return at }}, lookup.VIESConfig{})
 	_, body := r.do(http.MethodPost, vies.Path+"/check-vat-test-service", `{"countryCode":"DE","vatNumber":"100"}`)
@@ -80,6 +83,7 @@ func TestSimulatorAnswersInTheRecordedShape(t *testing.T) {
 }
 
 func TestScriptsThatAreNone(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	for _, script := range []string{`{`, `[]`, `{"stepps":[]}`, `{"steps":[],"steps":[]}`, `{} {}`, `{"outages":["GB"]}`, `{"steps":[{}]}`, `{"steps":[{"outcome":"pending"}]}`,
 		`{"steps":[{"outcome":"duplicate"}]}`, `{"steps":[{"outcome":"ms_unavailable"}]}`, `{"steps":[{"outcome":"slow","delay":"soon"}]}`,
@@ -91,6 +95,7 @@ func TestScriptsThatAreNone(t *testing.T) {
 }
 
 func TestStepsAnswerTheQuestionsTheyFit(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	r.script(`{"steps":[{"outcome":"reject","country":"IT","times":2},{"outcome":"VAT_BLOCKED"},{"outcome":"slow","delay":"1ms"}]}`)
 	ask := func(country, number string) string {
@@ -119,6 +124,7 @@ func TestStepsAnswerTheQuestionsTheyFit(t *testing.T) {
 }
 
 func TestTheListOfRequestsIsBounded(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	ask := func(i int) {
 		r.do(http.MethodGet, fmt.Sprintf("%s/ms/IT/vat/%05d", vies.Path, i), "")
@@ -142,6 +148,7 @@ func TestTheListOfRequestsIsBounded(t *testing.T) {
 }
 
 func TestSimulatorEnforcesItsLimits(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		config vies.Config
 		code   string

@@ -27,6 +27,7 @@ const (
 )
 
 func TestRegisteredNumberIsFound(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 5, 27, 10, 0, 0, 0, time.UTC)
 	r := newRegister(t, vies.Config{Now: func() time.Time { return at }},
 		lookup.VIESConfig{RequesterState: "IT", RequesterNumber: italy})
@@ -39,6 +40,7 @@ func TestRegisteredNumberIsFound(t *testing.T) {
 }
 
 func TestHiddenNamesAreEmpty(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	got, err := r.vies.Check(context.Background(), "DE", germany)
 	if err != nil || !got.Registered || got.Name != "" || got.Address != "" {
@@ -47,6 +49,7 @@ func TestHiddenNamesAreEmpty(t *testing.T) {
 }
 
 func TestAnswersAreCachedWithTheirTime(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 5, 27, 10, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	r := newRegister(t, vies.Config{Now: clock},
@@ -84,6 +87,7 @@ func TestAnswersAreCachedWithTheirTime(t *testing.T) {
 }
 
 func TestCacheForgetsTheAnswerUsedLongestAgo(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{CacheEntries: 2})
 	cached := func(state, number string) bool {
 		t.Helper()
@@ -105,6 +109,7 @@ func TestCacheForgetsTheAnswerUsedLongestAgo(t *testing.T) {
 }
 
 func TestPassingErrorsAreTriedAgain(t *testing.T) {
+	t.Parallel()
 	for _, code := range []string{"MS_UNAVAILABLE", "TIMEOUT", "SERVICE_UNAVAILABLE", "SERVER_BUSY", "MS_MAX_CONCURRENT_REQ", "MS_MAX_CONCURRENT_REQ_TIME",
 		"GLOBAL_MAX_CONCURRENT_REQ", "GLOBAL_MAX_CONCURRENT_REQ_TIME", "garbage", "drop_answer", "unavailable"} {
 		t.Run(code, func(t *testing.T) {
@@ -122,6 +127,7 @@ func TestPassingErrorsAreTriedAgain(t *testing.T) {
 }
 
 func TestLastingErrorsAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
 	for _, code := range []string{"INVALID_INPUT", "INVALID_REQUESTER_INFO", "VAT_BLOCKED", "IP_BLOCKED"} {
 		t.Run(code, func(t *testing.T) {
 			r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
@@ -147,6 +153,7 @@ func viesError(t *testing.T, err error) *lookup.VIESError {
 }
 
 func TestAMemberStateThatIsOutDoesNotHoldUpOthers(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	r := newRegister(t, vies.Config{},
 		lookup.VIESConfig{Tries: 2, OutageFor: time.Minute, Now: func() time.Time { return now }})
@@ -177,6 +184,7 @@ func TestAMemberStateThatIsOutDoesNotHoldUpOthers(t *testing.T) {
 }
 
 func TestABlockedAddressFallsSilentForEveryone(t *testing.T) {
+	t.Parallel()
 	now := time.Now()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{OutageFor: time.Second, Now: func() time.Time { return now }})
 	r.script(`{"steps":[{"outcome":"IP_BLOCKED"}]}`)
@@ -198,6 +206,7 @@ func TestABlockedAddressFallsSilentForEveryone(t *testing.T) {
 }
 
 func TestAnAnswerWithoutSenseSpeaksForItsNumberOnly(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{Tries: 2})
 	ctx := context.Background()
 	if _, err := r.vies.Check(ctx, "IT", "99901000002"); viesError(t, err).Code != lookup.CodeUnavailable {
@@ -209,6 +218,7 @@ func TestAnAnswerWithoutSenseSpeaksForItsNumberOnly(t *testing.T) {
 }
 
 func TestEqualQuestionsAreAskedOnce(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{Latency: 30 * time.Millisecond}, lookup.VIESConfig{})
 	var callers sync.WaitGroup
 	for range 50 {
@@ -245,6 +255,7 @@ func bubble(t *testing.T, config lookup.VIESConfig, handle http.HandlerFunc) *lo
 }
 
 func TestACallerWhoLeavesDoesNotTakeTheAnswerAway(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
 		calls := 0
@@ -275,6 +286,7 @@ func TestACallerWhoLeavesDoesNotTakeTheAnswerAway(t *testing.T) {
 }
 
 func TestTheLastCallerToLeaveEndsTheCall(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan struct{})
 		vies := bubble(t, lookup.VIESConfig{}, func(_ http.ResponseWriter, r *http.Request) {
@@ -298,6 +310,7 @@ func TestTheLastCallerToLeaveEndsTheCall(t *testing.T) {
 
 // A member state that fails for one caller and answers another is not out.
 func TestAnAnswerEndsAnOutage(t *testing.T) {
+	t.Parallel()
 	for name, failure := range map[string]string{"state": "MS_UNAVAILABLE", "service": "SERVICE_UNAVAILABLE"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -334,6 +347,7 @@ func TestAnAnswerEndsAnOutage(t *testing.T) {
 }
 
 func TestConcurrencyStaysWithinBothLimits(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{Latency: 2 * time.Millisecond, Parallel: 3, ParallelPerState: 2},
 		lookup.VIESConfig{Parallel: 3, ParallelPerState: 2})
 	var callers sync.WaitGroup
@@ -359,6 +373,7 @@ func TestConcurrencyStaysWithinBothLimits(t *testing.T) {
 }
 
 func TestABusyStateIsOutwaited(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{Latency: time.Millisecond, Parallel: 50, ParallelPerState: 1},
 		lookup.VIESConfig{Parallel: 50, ParallelPerState: 4, Tries: 40})
 	var callers sync.WaitGroup
@@ -376,6 +391,7 @@ func TestABusyStateIsOutwaited(t *testing.T) {
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
 	exact := `{"valid":true,"name":"y"}`
 	exact += strings.Repeat(" ", 64<<10-len(exact))
 	for name, c := range map[string]struct {
@@ -427,6 +443,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 }
 
 func TestDatesOfAnswers(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{
 		"2026-05-27T10:00:00.123Z":  time.Date(2026, 5, 27, 10, 0, 0, 123e6, time.UTC),
@@ -445,6 +462,7 @@ func TestDatesOfAnswers(t *testing.T) {
 }
 
 func TestStatusNamesTheStatesThatAreOut(t *testing.T) {
+	t.Parallel()
 	r := newRegister(t, vies.Config{}, lookup.VIESConfig{})
 	r.script(`{"outages":["EL","XI"]}`)
 	all, err := r.vies.Status(context.Background())
@@ -459,6 +477,7 @@ func TestStatusNamesTheStatesThatAreOut(t *testing.T) {
 }
 
 func TestAddressesThatAreNone(t *testing.T) {
+	t.Parallel()
 	for _, c := range []lookup.VIESConfig{{}, {BaseURL: "ec.europa.eu"}, {BaseURL: "ftp://x"}, {BaseURL: "http://"},
 		{BaseURL: "http://x", RequesterState: "DE"}, {BaseURL: "http://x", RequesterNumber: germany}} {
 		if _, err := lookup.NewVIES(c); err == nil {
@@ -491,6 +510,7 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 }
 
 func TestWaitsDoubleAndHonourRetryAfter(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
@@ -517,6 +537,7 @@ func TestWaitsDoubleAndHonourRetryAfter(t *testing.T) {
 }
 
 func TestASlowCallEndsAndSpeaksForItsStateOnly(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		vies := bubble(t, lookup.VIESConfig{Tries: 1, CallTimeout: 20 * time.Second}, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)

@@ -56,10 +56,7 @@ func File(t testing.TB, path, pkg string) string {
 // promised may not vanish.
 func Schemas(t testing.TB, path ...string) string {
 	t.Helper()
-	dir := os.Getenv(schemasVariable)
-	if dir == "" {
-		dir = filepath.Join(Root(t), "..", "shared", "schemas")
-	}
+	dir := schemas(t)
 	if _, err := os.Stat(dir); err != nil {
 		Missing(t, "no official schemas at %s: set %s to run this check", dir, schemasVariable)
 	}
@@ -73,12 +70,16 @@ func Schemas(t testing.TB, path ...string) string {
 // HasSchemas is for tests that check more where official schemas are there.
 func HasSchemas(t testing.TB) bool {
 	t.Helper()
-	dir := os.Getenv(schemasVariable)
-	if dir == "" {
-		dir = filepath.Join(Root(t), "..", "shared", "schemas")
-	}
-	_, err := os.Stat(dir)
+	_, err := os.Stat(schemas(t))
 	return err == nil || os.Getenv(requiredVariable) != ""
+}
+
+func schemas(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv(schemasVariable); dir != "" {
+		return dir
+	}
+	return filepath.Join(Root(t), "..", "shared", "schemas")
 }
 
 // Conformance reports whether programs of others judge us in this run.
@@ -110,6 +111,15 @@ func Long(t testing.TB, what string) {
 
 // IsLong reports whether this is make long, where seeds are free and runs are long.
 func IsLong() bool { return os.Getenv(longVariable) != "" }
+
+// NotRaced leaves a test out of the race run of make test, which is
+// go test -race -short: it costs much there and adds no meeting of goroutines.
+func NotRaced(t testing.TB, why string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("%s: the race run leaves it out", why)
+	}
+}
 
 // Root is the folder of go.mod.
 func Root(t testing.TB) string {

@@ -10,6 +10,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
 )
@@ -31,7 +32,9 @@ func (w *world) anyOf(f onboarding.AnyFilter) (names []string) {
 }
 
 func TestTheOperatorSeesCompaniesOfAllClients(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		id := w.onboard(company("tax_credentials", credentials(sample{password: "p"}.file(), "p")))
 		w.onboard(company("meta.country_code", "ie", "meta.external_id", "shop-2", "tax_information.tax_number", "IE-77", "tax_credentials.password", "token"))
@@ -79,6 +82,8 @@ func TestTheOperatorSeesCompaniesOfAllClients(t *testing.T) {
 }
 
 func TestExpiriesAreListedByTheirEnd(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
 	d := dbtest.SQLite(t)
 	w := newWorld(t, d)
 	w.onboard(company("meta.external_id", "s0", "tax_credentials", credentials(sample{password: "p"}.file(), "p")))

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 )
 
@@ -51,7 +52,9 @@ func (w *world) logos(t *testing.T) (n int) {
 }
 
 func TestACompanyHasALookOfItsOwn(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		first, second := picture(t, 40, 20), picture(t, 30, 30)
 		id := w.onboard(company("branding", map[string]any{
@@ -95,6 +98,8 @@ func TestACompanyHasALookOfItsOwn(t *testing.T) {
 }
 
 func TestAJobThatFailsKeepsTheLogoOfBefore(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	id := w.onboard(company("branding", map[string]any{"logo_base64": inBase64(picture(t, 10, 10))}))
 	kept := w.branding(t, id)
@@ -111,6 +116,8 @@ func TestAJobThatFailsKeepsTheLogoOfBefore(t *testing.T) {
 }
 
 func TestALookThatNoDocumentCanHaveIsRefused(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	wide := picture(t, account.LogoSideMax, 1)
 	if id := w.onboard(company("branding", map[string]any{"logo_base64": inBase64(wide)})); w.branding(t, id).LogoSHA256 == "" {

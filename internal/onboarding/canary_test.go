@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 )
 
@@ -35,6 +36,8 @@ func plantedCompany(country string, file []byte) map[string]any {
 }
 
 func TestCredentialsAreInNoAnswerLogOrFile(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
 	dir := t.TempDir()
 	d := dbtest.Open(t, db.Config{URL: "sqlite:" + filepath.Join(dir, "tributary.db")})
 	w := newWorld(t, d)
@@ -105,6 +108,8 @@ func TestCredentialsAreInNoAnswerLogOrFile(t *testing.T) {
 }
 
 func TestAPanickingPackTellsNoSecretAndFailsTheJob(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
 	w := newWorld(t, dbtest.SQLite(t))
 	e := w.settle(w.create(plantedCompany("pl", sample{password: planted[0]}.file())))
 	if e.Status != onboarding.Failed || len(e.Errors) != 1 || e.Errors[0].Code != "internal_error" {
@@ -118,6 +123,8 @@ func TestAPanickingPackTellsNoSecretAndFailsTheJob(t *testing.T) {
 }
 
 func TestCredentialsOfAnotherCompanyDoNotOpen(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	one := w.onboard(company("tax_credentials.password", "a"))
 	two := w.onboard(company("meta.external_id", "two", "tax_information.tax_number", "54387763P", "tax_credentials.password", "b"))

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 	"tributary/internal/secret"
 )
@@ -51,6 +52,8 @@ func workUntilKilled() {
 }
 
 func TestAJobSurvivesAKill(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "programs beside this one")
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		d, err := db.Open(t.Context(), db.Config{URL: url})
 		if err != nil {
@@ -130,7 +133,8 @@ func startAndKill(t *testing.T, url string, o *office, asked chan string) (job, 
 }
 
 func TestAClaimedJobIsLeftToItsHolder(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		job := w.create(company())
 		if claimed, err := w.Abandon(t.Context(), job); err != nil || !claimed {
@@ -156,7 +160,9 @@ func TestAClaimedJobIsLeftToItsHolder(t *testing.T) {
 }
 
 func TestAJobThatKeepsCrashingIsGivenUpWithAnAlert(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		job := w.create(company())
 		for i := range onboarding.CrashesMax {
@@ -181,6 +187,8 @@ func TestAJobThatKeepsCrashingIsGivenUpWithAnAlert(t *testing.T) {
 }
 
 func TestTroubleOfOursIsNoCrash(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	down := true
 	w := newWorld(t, dbtest.SQLite(t), func(cfg *onboarding.Config) {
 		inner := cfg.Sealer

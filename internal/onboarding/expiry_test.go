@@ -8,10 +8,13 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 func TestExpiryAlarmsComeAt30And7And1Days(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		end := today.AddDate(1, 0, 0)
 		id := w.onboard(company("tax_credentials", credentials(sample{password: "p"}.file(), "p")))
@@ -50,6 +53,8 @@ func TestExpiryAlarmsComeAt30And7And1Days(t *testing.T) {
 }
 
 func TestANewCertificateIsWatchedAnew(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
 	w := newWorld(t, dbtest.SQLite(t))
 	id := w.onboard(company("tax_credentials", credentials(sample{password: "p"}.file(), "p")))
 	w.setNow(today.AddDate(1, 0, -3))
@@ -67,6 +72,8 @@ func TestANewCertificateIsWatchedAnew(t *testing.T) {
 }
 
 func TestManyCertificatesThatEndTogetherAllRaise(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	const n = 450 // more than one write takes
 	end := db.Micros(today.AddDate(0, 0, 5))

@@ -6,12 +6,14 @@ import (
 
 	"tributary/internal/fault"
 	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 )
 
 // A cursor names a row that there may be, in letters that both databases store,
 // or it is refused.
 func FuzzCursor(f *testing.F) {
+	needs.NotRaced(f, "inputs one after another")
 	f.Add(onboarding.WriteCursor(1775124000000000, "00112233445566778899aabbccddeeff"))
 	f.Add("")
 	f.Add("MTIzLmFiYw")

@@ -69,6 +69,17 @@ func newOffice(t testing.TB) *office {
 	return o
 }
 
+// each is dbtest.Each; the race run takes PostgreSQL alone, where several connections
+// meet: it would run SQLite, which is Go here, ten times slower.
+func each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	if testing.Short() {
+		t.Run("postgres", func(t *testing.T) { fn(t, dbtest.Postgres(t)) })
+		return
+	}
+	dbtest.Each(t, fn)
+}
+
 // enrolAt is the Enrol of a pack whose authority is an office.
 func enrolAt(ctx context.Context, in country.Enrolment) country.Enrolled {
 	unavailable := country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority, Message: "the authority does not answer"}}}
@@ -114,6 +125,9 @@ func filing(code string, change func(*country.Pack)) country.Pack {
 	return p
 }
 
+// genericPacks are read once: every world has them.
+var genericPacks = sync.OnceValues(generic.Packs)
+
 func testPacks(t testing.TB) []country.Pack {
 	own := []country.Pack{
 		filing("ES", func(p *country.Pack) { p.Facts.StrictNumbers = true }),
@@ -143,7 +157,7 @@ func testPacks(t testing.TB) []country.Pack {
 			return country.Enrolled{Keep: map[string]string{"station_key": "of " + in.Credentials.Named["sign_key"]}, Settings: country.Settings{"level": int64(7)}}
 		}
 	}))
-	others, err := generic.Packs()
+	others, err := genericPacks()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,16 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 )
 
 // A country's own secrets are members of tax_credentials like the four of every
 // country; an enrolment may add to them and to the settings.
 func TestACountrysOwnSecretsAreTakenKeptAndTakenBack(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		hungarian := func(changes ...any) map[string]any {
 			return company(append([]any{"meta.country_code", "hu", "tax_information.tax_number", "12892312-2-42", "address.country_code", "HU"}, changes...)...)
@@ -50,6 +53,8 @@ func TestACountrysOwnSecretsAreTakenKeptAndTakenBack(t *testing.T) {
 
 // A name that only another country has is no secret here.
 func TestANameOfAnotherCountryIsIgnored(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	id := w.onboard(company("tax_credentials", map[string]any{"username": "u", "sign_key": "s-1"}))
 	wantNamed(t, w, id, nil)

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
 )
@@ -47,7 +48,8 @@ func asJSON(t *testing.T, v any) string {
 }
 
 func TestACompanyIsOnboardedByTheQueueAndReadBack(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		w.start()
 		file := sample{password: "clave"}.file()
@@ -120,6 +122,8 @@ func readBack(t *testing.T, w *world, id string, file []byte) {
 }
 
 func TestAnotherClientsJobIsUnknown(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	job := w.create(company())
 	if _, err := w.Job(t.Context(), "c_other", job); fault.KindOf(err) != fault.NotFound {
@@ -132,7 +136,9 @@ func TestAnotherClientsJobIsUnknown(t *testing.T) {
 }
 
 func TestExternalIDIsTheIdempotencyKey(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		body := company("tax_credentials", credentials(sample{password: "one"}.file(), "one"))
 		job := w.create(body)
@@ -182,7 +188,9 @@ func expire(t *testing.T, w *world) {
 }
 
 func TestAFailedOnboardingCanBeRepeatedWithAnyBody(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		bad := company("tax_information.tax_number", "B00000001")
 		first := w.create(bad)
@@ -209,7 +217,9 @@ func TestAFailedOnboardingCanBeRepeatedWithAnyBody(t *testing.T) {
 }
 
 func TestASecondCompanyWithTheSameNumberIsToldTheFirst(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		w.onboard(company())
 		e := w.settle(w.create(company("meta.external_id", "shop-2", "tax_information.tax_number", "ES-b98602642")))
@@ -233,7 +243,8 @@ func TestASecondCompanyWithTheSameNumberIsToldTheFirst(t *testing.T) {
 }
 
 func TestOfManyJobsForOneNumberOneEnrols(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		const n = 8
 		jobs := make([]string, n)
@@ -278,7 +289,9 @@ func TestOfManyJobsForOneNumberOneEnrols(t *testing.T) {
 
 // Ensure does not wait for rivals, so it can overtake a job that is enrolling.
 func TestACompanyMadeWhileAJobEnrolsIsNotMadeTwice(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		w.office.answers(func(call int64, _ string) int {
 			if call > 1 {
@@ -304,7 +317,8 @@ func TestACompanyMadeWhileAJobEnrolsIsNotMadeTwice(t *testing.T) {
 }
 
 func TestManyEqualPostsAtOnceMakeOneJob(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		var wg sync.WaitGroup
 		jobs := make([]string, 50)
@@ -336,6 +350,8 @@ func TestManyEqualPostsAtOnceMakeOneJob(t *testing.T) {
 }
 
 func TestEverythingThatIsWrongIsListedAtOnce(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
 	w := newWorld(t, dbtest.SQLite(t))
 	file := sample{key: weakKey(), usage: 4, from: today.AddDate(-2, 0, 0), to: today.AddDate(-1, 0, 0)}.file()
 	e := w.settle(w.create(company("meta.country_code", "ES", "tax_information.tax_number", "B00000001", "tax_credentials", credentials(file, ""))))
@@ -357,6 +373,8 @@ func TestEverythingThatIsWrongIsListedAtOnce(t *testing.T) {
 }
 
 func TestThePacksOwnCheckDecides(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	e := w.settle(w.create(company("meta.country_code", "it", "company_number", absent{})))
 	if got := list(e.Errors); !slices.Equal(got, []string{"field_required company_number"}) {
@@ -368,11 +386,15 @@ func TestThePacksOwnCheckDecides(t *testing.T) {
 }
 
 func TestWrongCheckDigitsPassWhereNobodyEnforcesThem(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	w.onboard(company("meta.country_code", "IE", "tax_information.tax_number", "6388047A"))
 }
 
 func TestAnAuthorityThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	w.office.answers(func(call int64, _ string) int {
 		if call < 3 {
@@ -396,6 +418,8 @@ func TestAnAuthorityThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 }
 
 func TestAnAuthorityThatNeverAnswersFailsTheJobInTheEnd(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	w.office.answers(func(int64, string) int { return http.StatusServiceUnavailable })
 	e := w.settle(w.create(company()))
@@ -408,6 +432,8 @@ func TestAnAuthorityThatNeverAnswersFailsTheJobInTheEnd(t *testing.T) {
 }
 
 func TestARejectionOfTheAuthorityIsFinal(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	w.office.answers(func(int64, string) int { return http.StatusUnprocessableEntity })
 	e := w.settle(w.create(company()))
@@ -417,6 +443,8 @@ func TestARejectionOfTheAuthorityIsFinal(t *testing.T) {
 }
 
 func TestALiveKeyWithoutALiveAddressFailsClearly(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	e, err := w.Create(t.Context(), client, true, encode(company()))
 	if err != nil {
@@ -428,6 +456,8 @@ func TestALiveKeyWithoutALiveAddressFailsClearly(t *testing.T) {
 }
 
 func TestACountryThatIsNotEnabledIsRefused(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t), func(cfg *onboarding.Config) {
 		cfg.Enabled = func(_ context.Context, _, code string) (bool, error) { return code == "IE", nil }
 	})
@@ -438,7 +468,9 @@ func TestACountryThatIsNotEnabledIsRefused(t *testing.T) {
 }
 
 func TestPagesOfCompaniesCoverEachOnce(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		const n = 7
 		for i := range n {
@@ -482,7 +514,8 @@ func TestPagesOfCompaniesCoverEachOnce(t *testing.T) {
 }
 
 func TestEnsureMakesACompanyOnceAndFindsItAfterwards(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		file := sample{password: "p"}.file()
 		n := onboarding.NewCompany{

@@ -11,11 +11,14 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 )
 
 func TestAPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		id := w.onboard(company("settings.level", 5, "settings.loud", true, "tax_credentials.username", "u"))
 		before, err := w.Company(t.Context(), client, id, false)
@@ -53,6 +56,8 @@ func TestAPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 }
 
 func TestTheIdentityOfACompanyCannotChange(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	id := w.onboard(company())
 	_, err := w.Patch(t.Context(), client, id, encode(map[string]any{
@@ -65,6 +70,8 @@ func TestTheIdentityOfACompanyCannotChange(t *testing.T) {
 }
 
 func TestAPatchThatLeavesNoCompanyIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	id := w.onboard(company())
 	_, err := w.Patch(t.Context(), client, id, encode(map[string]any{
@@ -80,7 +87,8 @@ func TestAPatchThatLeavesNoCompanyIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestNewCredentialsReplaceTheOldOnesInOneCommit(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		var inCommit string
 		w := newWorld(t, d, func(cfg *onboarding.Config) {
 			inner := cfg.CredentialsChanged
@@ -131,6 +139,8 @@ func TestNewCredentialsReplaceTheOldOnesInOneCommit(t *testing.T) {
 }
 
 func TestAHookThatFailsKeepsTheOldCredentials(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	fail := true
 	w := newWorld(t, dbtest.SQLite(t), func(cfg *onboarding.Config) {
 		cfg.CredentialsChanged = func(*db.Tx, string, string) error {
@@ -158,6 +168,8 @@ func TestAHookThatFailsKeepsTheOldCredentials(t *testing.T) {
 }
 
 func TestCredentialsTheCountryNeedsCannotBeTakenAway(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
 	w := newWorld(t, dbtest.SQLite(t))
 	body := company("meta.country_code", "mx", "tax_information.tax_number", "AAA010101AAA", "settings.fiscal_regime", "601")
 	_, err := w.Create(t.Context(), client, false, encode(body))
@@ -179,7 +191,8 @@ func TestCredentialsTheCountryNeedsCannotBeTakenAway(t *testing.T) {
 }
 
 func TestOneChangeOfACompanyAtATime(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		id := w.onboard(company())
 		change := encode(map[string]any{"legal_name": "A", "company_number": nil})
@@ -207,6 +220,8 @@ func TestOneChangeOfACompanyAtATime(t *testing.T) {
 }
 
 func TestAFailedPatchLeavesTheCompanyAndItsAuthorityAlone(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	id := w.onboard(company("tax_credentials.password", "old"))
 	w.office.answers(func(int64, string) int { return http.StatusUnprocessableEntity })

@@ -13,10 +13,13 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 )
 
 func TestWhatTheBodyDecidesIsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "keys and certificates")
 	w := newWorld(t, dbtest.SQLite(t))
 	long := func(n int) string { return strings.Repeat("ñ", n) }
 	cases := []struct {
@@ -92,6 +95,8 @@ func TestWhatTheBodyDecidesIsAnsweredAtOnce(t *testing.T) {
 }
 
 func TestTheReferenceCountryIsNotOfferedWithLiveKeys(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	if _, err := w.Create(t.Context(), client, true, encode(company("meta.country_code", "XX"))); !slices.Equal(faultsOf(err), []string{"unsupported_country meta.country_code"}) {
 		t.Errorf("%v", err)
@@ -99,6 +104,8 @@ func TestTheReferenceCountryIsNotOfferedWithLiveKeys(t *testing.T) {
 }
 
 func TestIgnoredFieldsAreNamedInTheMessage(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	e, err := w.Create(t.Context(), client, false, encode(company("trade_name", "T", "address.planet", "Earth")))
 	if err != nil || *e.Message != "The onboarding job was queued. Fields that are not known were ignored: address.planet, trade_name." {
@@ -107,6 +114,8 @@ func TestIgnoredFieldsAreNamedInTheMessage(t *testing.T) {
 }
 
 func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	nested := func(n int) string { return `{"x":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}` }
 	for body, want := range map[string]string{
@@ -137,6 +146,8 @@ func TestBrokenJSONIsRefusedWithItsPosition(t *testing.T) {
 }
 
 func TestAHostileBodyListsAHundredFaults(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	settings := map[string]any{}
 	for i := range 500 {
@@ -151,6 +162,8 @@ func TestAHostileBodyListsAHundredFaults(t *testing.T) {
 
 // The order of members, blanks and nulls do not make another body; any value does.
 func TestEqualContentIsTheSameBody(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	values := []string{"a", "b", ""}
 	rapid.Check(t, func(t *rapid.T) {
@@ -173,6 +186,7 @@ func TestEqualContentIsTheSameBody(t *testing.T) {
 }
 
 func FuzzBody(f *testing.F) {
+	needs.NotRaced(f, "inputs one after another")
 	f.Add(encode(company()), false)
 	f.Add(encode(company("tax_credentials", map[string]any{"certificate_base64": "AAAA", "password": nil})), true)
 	f.Add([]byte(`{"meta":{"meta":{}},"settings":[[]],"tax_credentials":null}`), true)

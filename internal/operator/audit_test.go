@@ -54,6 +54,7 @@ func (b *book) page(f operator.AuditFilter) (list []operator.Entry, next int64) 
 }
 
 func TestTheLogSaysWhoDidWhatBeforeAndAfter(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
 		ana := account.Actor{Name: "ana", IP: "192.0.2.7"}
@@ -101,6 +102,7 @@ func TestTheLogSaysWhoDidWhatBeforeAndAfter(t *testing.T) {
 }
 
 func TestAnEntryExistsIfAndOnlyIfItsActionDoes(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
 		stop := errors.New("stop")
@@ -128,6 +130,7 @@ func TestAnEntryExistsIfAndOnlyIfItsActionDoes(t *testing.T) {
 }
 
 func TestLongAndHostileTextsAreKeptInBounds(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
 		must(t, b.Record(t.Context(), account.Actor{Name: "a\x00\xff" + strings.Repeat("é", 400)}, operator.Act{
@@ -144,6 +147,7 @@ func TestLongAndHostileTextsAreKeptInBounds(t *testing.T) {
 }
 
 func TestTheLogIsAppendOnly(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
 		must(t, b.Record(t.Context(), admin(), operator.Act{Action: "a", Subject: "1"}))
@@ -163,6 +167,7 @@ func TestTheLogIsAppendOnly(t *testing.T) {
 
 // Whoever gets past the triggers is still found out, wherever they strike.
 func TestTamperingWithTheLogShows(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	b := open(t, d)
 	for _, trigger := range []string{"no_update", "no_delete", "no_replace"} {
@@ -194,6 +199,7 @@ func TestTamperingWithTheLogShows(t *testing.T) {
 }
 
 func TestABrokenLogRaisesAnAlert(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	alerts, err := alert.New(d, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	must(t, err)
@@ -212,6 +218,7 @@ func TestABrokenLogRaisesAnAlert(t *testing.T) {
 }
 
 func TestGuessingRaisesOneAlert(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	alerts, err := alert.New(d, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	must(t, err)
@@ -239,6 +246,7 @@ func noGuards(t testing.TB, d *db.DB) {
 }
 
 func TestALogRewrittenByTheOwnerOfTheDatabaseDoesNotHold(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		key := account.NewAuditKey(account.ServiceKeys{DB: d, Master: newMaster(t)})
 		must(t, key.Load(t.Context()))

@@ -240,6 +240,7 @@ func (d *desk) signIn() (string, string, error) {
 }
 
 func TestAnIdentityProviderSignsOperatorsIn(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	for name, sign := range map[string]func(string, string) string{"RS256": d.p.signRS256, "ES256": d.p.signES256} {
 		d.p.spoil(nil, sign)
@@ -264,6 +265,7 @@ func TestAnIdentityProviderSignsOperatorsIn(t *testing.T) {
 
 // Whoever sends wrong answers of a provider slows down himself and nobody else.
 func TestWrongAnswersFromOneAddressKeepNobodyElseOut(t *testing.T) {
+	t.Parallel()
 	d := newDeskFor(t, 3)
 	refused := error(nil)
 	for range 10 {
@@ -278,6 +280,7 @@ func TestWrongAnswersFromOneAddressKeepNobodyElseOut(t *testing.T) {
 }
 
 func TestAnIdentityThatDoesNotHoldIsRefused(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	set := func(name string, value any) func(map[string]any) {
 		return func(claims map[string]any) { claims[name] = value }
@@ -329,6 +332,7 @@ func TestAnIdentityThatDoesNotHoldIsRefused(t *testing.T) {
 }
 
 func TestASignInThatWasNotBegunHereIsRefused(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	redirect, ticket, err := d.x.Begin(t.Context(), "")
 	must(t, err)
@@ -372,6 +376,7 @@ func TestASignInThatWasNotBegunHereIsRefused(t *testing.T) {
 }
 
 func TestATicketEndsAfterTenMinutes(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	_, ticket, err := d.x.Begin(t.Context(), strings.Repeat("n", 600))
 	must(t, err)
@@ -397,6 +402,7 @@ func TestATicketEndsAfterTenMinutes(t *testing.T) {
 }
 
 func TestAProviderThatIsAwayIsLookedForAgain(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	broken := func(is bool) {
 		d.p.mu.Lock()
@@ -427,6 +433,7 @@ func TestAProviderThatIsAwayIsLookedForAgain(t *testing.T) {
 
 // npm's oidc-provider and others give the address at UserInfo only.
 func TestTheAddressIsReadAtUserInfoWhereTheTokenHasNone(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	without := func(c map[string]any) { delete(c, "email"); delete(c, "email_verified") }
 	d.p.spoil(without, nil)
@@ -452,6 +459,7 @@ func TestTheAddressIsReadAtUserInfoWhereTheTokenHasNone(t *testing.T) {
 }
 
 func TestWhoIsProvenButNotLetInHearsWhy(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	d.hire("root", operator.Admin)
 	says := func(what, text string) {
@@ -480,6 +488,7 @@ func TestWhoIsProvenButNotLetInHearsWhy(t *testing.T) {
 }
 
 func TestAnUnboundOperatorTakesTheNextIdentity(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t)
 	token, _, err := d.signIn()
 	must(t, err)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestAnOperatorSignsInActsAndSignsOut(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
 		password := b.hire(" Ana@Example.test ", operator.Acting)
@@ -54,6 +55,7 @@ func TestAnOperatorSignsInActsAndSignsOut(t *testing.T) {
 }
 
 func TestWhatIsStoredSignsNobodyIn(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	b := open(t, d)
 	password := b.hire("ana.of.the.test", operator.Admin)
@@ -78,6 +80,7 @@ func TestWhatIsStoredSignsNobodyIn(t *testing.T) {
 }
 
 func TestSessionsEndByThemselves(t *testing.T) {
+	t.Parallel()
 	dbtest.SQLite(t) // the template is made outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, dbtest.SQLite(t))
@@ -114,6 +117,7 @@ func TestSessionsEndByThemselves(t *testing.T) {
 }
 
 func TestAPageInUseWritesOnceAMinute(t *testing.T) {
+	t.Parallel()
 	dbtest.SQLite(t) // the template is made outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, dbtest.SQLite(t))
@@ -132,6 +136,7 @@ func TestAPageInUseWritesOnceAMinute(t *testing.T) {
 }
 
 func TestEverythingThatEndsTrustEndsSessions(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(b *book, s operator.Session) error{
 		"disabling": func(b *book, _ operator.Session) error {
 			_, err := b.Disable(context.Background(), admin(), "ana")
@@ -167,6 +172,7 @@ func TestEverythingThatEndsTrustEndsSessions(t *testing.T) {
 }
 
 func TestAChangedRoleCountsAtOnce(t *testing.T) {
+	t.Parallel()
 	b := open(t, dbtest.SQLite(t))
 	b.hire("root", operator.Admin)
 	token, _ := b.enter("ana", b.hire("ana", operator.Viewer))
@@ -180,6 +186,7 @@ func TestAChangedRoleCountsAtOnce(t *testing.T) {
 }
 
 func TestChangingOnesOwnPasswordWantsTheOldOne(t *testing.T) {
+	t.Parallel()
 	b := open(t, dbtest.SQLite(t))
 	password := b.hire("ana", operator.Viewer)
 	elsewhere, _ := b.enter("ana", password)
@@ -196,6 +203,7 @@ func TestChangingOnesOwnPasswordWantsTheOldOne(t *testing.T) {
 }
 
 func TestEnsuringAnOperatorChangesOnlyWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	b := open(t, d)
 	want := operator.NewOperator{Name: "Demo", Role: operator.Admin, Password: long(24)}
@@ -226,6 +234,7 @@ func TestEnsuringAnOperatorChangesOnlyWhatIsWrong(t *testing.T) {
 }
 
 func TestOneAdminRemains(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
 		b.hire("root", operator.Admin)
@@ -247,6 +256,7 @@ func TestOneAdminRemains(t *testing.T) {
 }
 
 func TestEveryRefusalLooksTheSame(t *testing.T) {
+	t.Parallel()
 	b := open(t, dbtest.SQLite(t))
 	b.hire("root", operator.Admin)
 	password := b.hire("ana", operator.Viewer)
@@ -270,6 +280,7 @@ func TestEveryRefusalLooksTheSame(t *testing.T) {
 }
 
 func TestGuessingIsLimitedByNameAndByAddress(t *testing.T) {
+	t.Parallel()
 	dbtest.SQLite(t) // the template is made outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
 		limit := operator.Limit{NameBurst: 3, NameEvery: time.Minute, AddressBurst: 5, AddressEvery: time.Minute, WideBurst: 8, WideEvery: time.Minute}
@@ -345,6 +356,7 @@ func TestARememberedBrowserIsLetThrough(t *testing.T) {
 }
 
 func TestNamesRolesAndPasswordsAreChecked(t *testing.T) {
+	t.Parallel()
 	b := open(t, dbtest.SQLite(t))
 	create := func(in operator.NewOperator) error {
 		_, _, err := b.Create(t.Context(), admin(), in)
@@ -374,6 +386,7 @@ func TestNamesRolesAndPasswordsAreChecked(t *testing.T) {
 }
 
 func TestRolesAreAStaircase(t *testing.T) {
+	t.Parallel()
 	roles := []operator.Role{operator.Viewer, operator.Acting, operator.Admin}
 	for i, have := range roles {
 		for j, need := range roles {
@@ -393,6 +406,7 @@ func TestRolesAreAStaircase(t *testing.T) {
 }
 
 func TestDearerHashesReplaceCheaperOnesAtTheNextSignIn(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	password := open(t, d).hire("ana", operator.Viewer)
 	before := one[string](t, d, "SELECT password FROM operators")
@@ -409,6 +423,7 @@ func TestDearerHashesReplaceCheaperOnesAtTheNextSignIn(t *testing.T) {
 }
 
 func TestADamagedHashLetsNobodyIn(t *testing.T) {
+	t.Parallel()
 	d := dbtest.SQLite(t)
 	b := open(t, d)
 	password := b.hire("ana", operator.Viewer)

@@ -75,6 +75,7 @@ func (b *book) enrols(name string, password secret.Secret) (key string, codes []
 
 // RFC 6238, appendix B, of which an app shows the last six digits.
 func TestCodesAreThoseOfTheStandard(t *testing.T) {
+	t.Parallel()
 	key := operator.TextOf([]byte("12345678901234567890"))
 	for seconds, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130"} {
 		if got := operator.CodeAt(key, time.Unix(seconds, 0)); got != want {
@@ -84,6 +85,7 @@ func TestCodesAreThoseOfTheStandard(t *testing.T) {
 }
 
 func TestASecondFactorIsEnrolledAtTheFirstSignInAndAskedForEverAfter(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d, withSecond(t, d, true))
 		password := b.hire("ana", operator.Admin)
@@ -115,6 +117,7 @@ func TestASecondFactorIsEnrolledAtTheFirstSignInAndAskedForEverAfter(t *testing.
 }
 
 func TestACodeIsTakenOnce(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d, withSecond(t, d, true))
 		password := b.hire("ana", operator.Viewer)
@@ -157,6 +160,7 @@ func TestWrongCodesEndTheHalfSignInAndAreLimitedByName(t *testing.T) {
 }
 
 func TestHalfASignInAndAnOfferEndByThemselves(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := dbtest.SQLite(t)
 		b := open(t, d, withSecond(t, d, true))
@@ -184,6 +188,7 @@ func TestHalfASignInAndAnOfferEndByThemselves(t *testing.T) {
 }
 
 func TestFactorsAreChangedInAFreshSessionAlone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := dbtest.SQLite(t)
 		b := open(t, d, withSecond(t, d, true))
@@ -231,6 +236,7 @@ func TestWhoHasAFactorIsAskedAlsoWhereNoneIsRequired(t *testing.T) {
 }
 
 func TestAResetTakesFactorsAndSessions(t *testing.T) {
+	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d, withSecond(t, d, true))
 		password := b.hire("ana", operator.Viewer)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -17,14 +16,15 @@ import (
 // of it.
 func TestAFullBacklogIsToldAndOutagesDoNotCount(t *testing.T) {
 	t.Parallel()
-	dbtest.EachURL(t, func(t *testing.T, database string) {
+	eachEngine(t, func(t *testing.T, database string) {
 		dir := t.TempDir()
+		furnished(t, dir, database)
 		// A process counts at its first submit, and then every ten seconds.
-		open := func(backlog int) (*program, func()) {
+		begin := func(backlog int) (*program, func()) {
 			p := &program{dir: dir, inbox: newInbox(), ended: make(chan error, 1)}
 			t.Cleanup(p.inbox.server.Close)
 			var err error
-			p.Server, err = server.Open(t.Context(), server.Config{
+			p.Server, err = open(t.Context(), server.Config{
 				Demo: true, API: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: dir, Database: database, Version: "test",
 				APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, Backlog: backlog,
 			})
@@ -33,15 +33,15 @@ func TestAFullBacklogIsToldAndOutagesDoNotCount(t *testing.T) {
 			}
 			return p, p.run(t)
 		}
-		p, stop := open(0)
+		p, stop := begin(0)
 		for i := range 2 {
 			p.as(demoKey).submit(t, "/v1/transactions", p.sale(t, fmt.Sprint("waits-", i), nil))
 		}
 		stop()
-		p, stop = open(3)
+		p, stop = begin(3)
 		p.as(demoKey).submit(t, "/v1/transactions", p.sale(t, "waits-2", nil))
 		stop()
-		p, stop = open(3)
+		p, stop = begin(3)
 		refused := p.as(demoKey).want(t, http.StatusServiceUnavailable, http.MethodPost, "/v1/transactions", p.sale(t, "waits-3", nil))
 		if refused.header.Get("Retry-After") != "10" {
 			t.Errorf("Retry-After %q", refused.header.Get("Retry-After"))
@@ -57,7 +57,7 @@ func TestAFullBacklogIsToldAndOutagesDoNotCount(t *testing.T) {
 			t.Error("the refused submit was stored")
 		}
 		stop()
-		p, _ = open(3)
+		p, _ = begin(3)
 		p.as(demoKey).submit(t, "/v1/transactions", p.sale(t, "waits-3", nil))
 	})
 }

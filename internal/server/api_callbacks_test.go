@@ -22,7 +22,6 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/endpoint"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/server"
@@ -31,7 +30,8 @@ import (
 // An authority that answers "pending" and calls back, twice and out of order,
 // settles the transaction once; nobody has to poll.
 func TestAnAuthorityCallsBack(t *testing.T) {
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, url string) {
 		p := demoAt(t, url, func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
 		c := p.as(demoKey)
 		good := c.submit(t, "/v1/transactions", p.sale(t, "CB-1", object{"transaction_number": "CB-1" + xxwire.SuffixCallback}))
@@ -75,6 +75,7 @@ func (p *program) settles(t *testing.T, sql string, want int) {
 // The address that authorities are given is the operator's word: one that leads
 // nowhere leaves the transaction pending.
 func TestTheAddressForCallbacksIsTheOneGiven(t *testing.T) {
+	t.Parallel()
 	p := demoAt(t, "", func(c *server.Config) { c.Callbacks, c.CallbacksURL = "127.0.0.1:0", "http://127.0.0.1:1" })
 	c := p.as(demoKey)
 	id := c.submit(t, "/v1/transactions", p.sale(t, "CB-9", object{"transaction_number": "CB-9" + xxwire.SuffixCallback}))
@@ -109,6 +110,7 @@ func issued(t *testing.T, name string) (*identity.PKCS12, tls.Certificate, []byt
 // The name that an authority calls chooses the certificate; who shows one of
 // another issuer is a stranger.
 func TestCallbacksAreServedUnderTheNameThatWasSet(t *testing.T) {
+	t.Parallel()
 	p := demoAt(t, "", func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
 	e, _ := p.besides(t, "sqlite:"+p.dir+"/tributary.db")
 	ours, _, root := issued(t, "in.example.com")

@@ -30,8 +30,9 @@ func demoAt(t *testing.T, database string, changes func(*server.Config)) *progra
 	if changes != nil {
 		changes(&cfg)
 	}
+	furnished(t, p.dir, database)
 	var err error
-	if p.Server, err = server.Open(t.Context(), cfg); err != nil {
+	if p.Server, err = open(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	p.run(t)
@@ -56,7 +57,8 @@ func (p *program) besides(t *testing.T, database string) (*endpoint.Endpoints, *
 // What another process sets for an authority is used by a running program
 // without a restart, and what waited for it goes on at once.
 func TestAnIdentitySetBesideARunningProgramIsUsed(t *testing.T) {
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, url string) {
 		p := demoAt(t, url, func(c *server.Config) { c.AuthorityRetryBase = time.Minute }) // what waits must be woken
 		c := p.as(demoKey)
 		e, _ := p.besides(t, url)

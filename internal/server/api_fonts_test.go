@@ -18,6 +18,7 @@ import (
 // A folder of fonts changes the documents of the running program: its letters
 // are drawn from there, before the system's.
 func TestFontsOfAFolderSetDocuments(t *testing.T) {
+	t.Parallel()
 	const looped = "/usr/share/fonts/truetype/noto/NotoLoopedThai-Regular.ttf"
 	raw, err := os.ReadFile(looped)
 	if err != nil {
@@ -34,7 +35,8 @@ func TestFontsOfAFolderSetDocuments(t *testing.T) {
 		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Version: "test", Fonts: []string{folder},
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
 	}
-	if p.Server, err = server.Open(ctx, config); err != nil {
+	furnished(t, p.dir, "")
+	if p.Server, err = open(ctx, config); err != nil {
 		t.Fatal(err)
 	}
 	go func() { p.ended <- p.Run(ctx) }()

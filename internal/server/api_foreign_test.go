@@ -66,7 +66,7 @@ func engines(t *testing.T, test func(t *testing.T, p *program)) {
 	})
 	// As the owner of the tables statements alone keep clients apart; with roles every route works behind row security too.
 	for name, url := range map[string]func(testing.TB) string{
-		"postgres": dbtest.PostgresURL,
+		"postgres": dbtest.MigratedURL,
 		"roles":    func(t testing.TB) string { served, _ := dbtest.ServedURL(t); return served },
 	} {
 		t.Run(name, func(t *testing.T) {

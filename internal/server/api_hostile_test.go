@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,11 +15,16 @@ import (
 
 	"tributary/internal/db/dbtest"
 	"tributary/internal/mutate"
+	"tributary/internal/needs"
 )
 
-// hostileBodies is how many mutated bodies the suite sends;
-// TRIBUTARY_HOSTILE_BODIES=100000 sends more.
-const hostileBodies = 2000
+// hostileBodies is how many mutated bodies are sent over the network.
+func hostileBodies() int {
+	if needs.IsLong() {
+		return 100_000
+	}
+	return 400
+}
 
 // nasty are texts that a mutation puts somewhere.
 var nasty = sync.OnceValue(func() []string {
@@ -90,31 +94,22 @@ func judge(t testing.TB, status int, header http.Header, body []byte) {
 // TestHostileBodiesAreNeverAnError sends mutated bodies to every reader of the running program.
 func TestHostileBodiesAreNeverAnError(t *testing.T) {
 	t.Parallel()
-	n := hostileBodies
-	if text := os.Getenv("TRIBUTARY_HOSTILE_BODIES"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("TRIBUTARY_HOSTILE_BODIES: %v", err)
-		}
-	}
-	bombard(t, quiet(t), n)
+	bombard(t, quiet(t), hostileBodies())
 }
 
-// handledBodies is how many are given to the handler without a network; make
-// test gives 100,000, and TRIBUTARY_HANDLED_BODIES=1000000 more.
-const handledBodies = 5_000
+// handledBodies is how many are given to the handler without a network.
+func handledBodies() int {
+	if needs.IsLong() {
+		return 1_000_000
+	}
+	return 4_000
+}
 
 // TestMutatedBodiesAreJudgedInProcess is the many of them: readers that store
 // nothing, without connections.
 func TestMutatedBodiesAreJudgedInProcess(t *testing.T) {
 	t.Parallel()
-	n := handledBodies
-	if text := os.Getenv("TRIBUTARY_HANDLED_BODIES"); text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("TRIBUTARY_HANDLED_BODIES: %v", err)
-		}
-	}
+	n := handledBodies()
 	p := quiet(t)
 	var bodies [][]byte
 	for _, r := range readers(t, p) {
@@ -151,7 +146,7 @@ func TestMutatedBodiesAreJudgedInProcess(t *testing.T) {
 // engine, which stores neither NUL nor broken UTF-8, wherever they stand.
 func TestHostileTextIsNeverAnErrorOnPostgreSQL(t *testing.T) {
 	t.Parallel()
-	p, err := start(false, dbtest.PostgresURL(t))
+	p, err := start(false, dbtest.MigratedURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/db/dbtest"
 	"tributary/internal/official/xxwire"
 )
 
 // A company whose decisions lie in its mailbox at the authority: they are fetched,
 // each once although each lies there twice, and so is what the buyer says later.
 func TestDecisionsAreFetchedFromAMailbox(t *testing.T) {
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, url string) {
 		p := demoAt(t, url, nil)
 		c := p.as(demoKey)
 		body := example(t, "company", object{"settings": object{"mailbox": true}, "tax_credentials": nil})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"tributary/internal/account"
+	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
+	"tributary/internal/country/world"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 	"tributary/internal/webhook"
@@ -34,6 +37,12 @@ func TestMain(m *testing.M) {
 		}
 		if err := p.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stop:", err)
+			code = 1
+		}
+	}
+	if begun.dir != "" {
+		if err := os.RemoveAll(begun.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
 	}
@@ -103,7 +112,11 @@ func startAt(worker bool, database string, now func() time.Time) (*program, erro
 		Demo: true, API: true, Worker: worker, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0", Data: dir, Database: database, Version: "test",
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, DocumentTTL: time.Second,
 		WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
+		Packs: []country.Pack{hastySpain()},
 	}.AtTime(now)
+	if err := furnish(dir, database); err != nil {
+		return nil, err
+	}
 	if err := p.launch(); err != nil {
 		return nil, err
 	}
@@ -120,11 +133,28 @@ func startAt(worker bool, database string, now func() time.Time) (*program, erro
 	return p, p.await()
 }
 
+// hastySpain is Spain with an AEAT that does not ask to wait between two calls:
+// how the wait is kept is tested where filing is.
+func hastySpain() country.Pack {
+	pack := packOf("ES")
+	pack.Simulator = aeat.Habits{Page: 10_000}.New
+	return pack
+}
+
+// packOf is one of the world's packs.
+func packOf(code string) country.Pack {
+	packs, err := world.Packs()
+	if err != nil {
+		panic(err)
+	}
+	return packs[slices.IndexFunc(packs, func(p country.Pack) bool { return p.Code == code })]
+}
+
 // launch opens the program and lets it go.
 func (p *program) launch() (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
-	if p.Server, err = server.Open(ctx, p.cfg); err == nil {
+	if p.Server, err = open(ctx, p.cfg); err == nil {
 		go func() { p.ended <- p.Run(ctx) }()
 	}
 	return err

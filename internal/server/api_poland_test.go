@@ -10,6 +10,7 @@ import (
 // A Polish sale of ten days ago is issued on the day it is filed, with its own
 // day as the day of supply, and the client is told; the program is the whole one.
 func TestLateSaleInPolandIsIssuedWhenItIsFiled(t *testing.T) {
+	t.Parallel()
 	p := busy(t)
 	c := p.as(demoKey)
 	a := realAuthorities(t)["PL"]
@@ -45,6 +46,7 @@ func TestLateSaleInPolandIsIssuedWhenItIsFiled(t *testing.T) {
 
 // A zero that does not say which is refused before anything is stored.
 func TestZeroThatDoesNotSayWhichIsRefusedInPoland(t *testing.T) {
+	t.Parallel()
 	p := busy(t)
 	c := p.as(demoKey)
 	sale := p.abroad(t, realAuthorities(t)["PL"], "PL-ZERO")

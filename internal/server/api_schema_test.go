@@ -268,21 +268,23 @@ func (v *verdicts) add(taken bool, ruled string) {
 	}
 }
 
-// inParts does n things in a few parallel subtests and returns when all are
-// done: one caller alone would mostly wait for the disk.
+// inParts does n things in a few subtests beside each other and returns when all
+// are done: one caller alone would mostly wait for the disk. They are no parallel
+// subtests, which would wait for those of all other tests first.
 func inParts(t *testing.T, n int, do func(t *testing.T, i int)) {
 	t.Helper()
 	const parts = 8
-	t.Run("parts", func(t *testing.T) {
-		for part := range parts {
+	var all sync.WaitGroup
+	for part := range parts {
+		all.Go(func() {
 			t.Run(fmt.Sprint(part), func(t *testing.T) {
-				t.Parallel()
 				for i := part; i < n; i += parts {
 					do(t, i)
 				}
 			})
-		}
-	})
+		})
+	}
+	all.Wait()
 }
 
 func mustJSON(t testing.TB, text []byte) any {

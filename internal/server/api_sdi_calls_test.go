@@ -134,6 +134,7 @@ func padded(body []byte, size int) []byte {
 // not have, are refused and leave nothing. What it says of a file that nobody
 // knows is kept and shown.
 func TestAtTheAddressOfSdIOnlySdIIsHeard(t *testing.T) {
+	t.Parallel()
 	p := demoAt(t, "", func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
 	e, _ := p.besides(t, "sqlite:"+p.dir+"/tributary.db")
 	ours, _, root := issued(t, "in.example.com")

@@ -54,8 +54,9 @@ func TestAuthoritySlotsBoundTheCallsToOneCountry(t *testing.T) {
 			p := &program{dir: t.TempDir(), inbox: newInbox(), ended: make(chan error, 1)}
 			t.Cleanup(p.inbox.server.Close)
 			p.inbox.trust(demoKey)
+			furnished(t, p.dir, "")
 			var err error
-			p.Server, err = server.Open(t.Context(), server.Config{
+			p.Server, err = open(t.Context(), server.Config{
 				Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Version: "test",
 				APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, Packs: []country.Pack{pack}, AuthoritySlots: slots,
 			})

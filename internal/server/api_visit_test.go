@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/server"
 )
 
@@ -70,7 +69,8 @@ func (c *caller) jobEnd(t *testing.T, job string) object {
 // job says where to go, the browser brings the grant back, once, and what it
 // bought is used when the company files.
 func TestACompanyIsOnboardedByAPersonsVisit(t *testing.T) {
-	dbtest.EachURL(t, func(t *testing.T, database string) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, database string) {
 		p := demoAt(t, database, func(c *server.Config) { c.Callbacks = "127.0.0.1:0" })
 		c := p.as(demoKey)
 		begin := func(external, number string) string {

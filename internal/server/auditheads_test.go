@@ -15,7 +15,6 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/document/documenttest"
 	"tributary/internal/operator"
 	"tributary/internal/server"
@@ -63,7 +62,8 @@ func hire(t *testing.T, s *server.Server, name string) {
 }
 
 func TestHeadsAreWrittenOutsideAndFindWhatWasCutOff(t *testing.T) {
-	dbtest.EachURL(t, func(t *testing.T, url string) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, url string) {
 		dir := t.TempDir()
 		s, _ := adminOf(t, func(c *server.Config) { c.AuditHeads, c.Database = "file://"+dir, url })
 		must(t, s.CheckLogs(t.Context()))

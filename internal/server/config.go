@@ -15,6 +15,7 @@ import (
 	"tributary/internal/console"
 	"tributary/internal/country"
 	"tributary/internal/fault"
+	"tributary/internal/operator"
 	"tributary/internal/secret"
 )
 
@@ -72,6 +73,7 @@ type Config struct {
 	Version string
 
 	retentionNow func() time.Time // nil: the clock. Tests move it
+	passwordCost operator.Cost    // of operators' passwords; zero: the default. Tests, which start dozens of demos, lower it
 }
 
 // check completes the configuration and reports what is wrong with it: each

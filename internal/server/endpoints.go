@@ -18,7 +18,7 @@ import (
 // buildEndpoints reads what operators have set for authorities, before anybody
 // calls one.
 func (s *Server) buildEndpoints(ctx context.Context) error {
-	s.operators = operator.New(operator.Config{DB: s.db, Audit: s.auditKey, Alerts: s.alerts, Log: s.cfg.Log, Device: func(ctx context.Context) (secret.Secret, error) {
+	s.operators = operator.New(operator.Config{DB: s.db, Audit: s.auditKey, Alerts: s.alerts, Log: s.cfg.Log, Cost: s.cfg.passwordCost, Device: func(ctx context.Context) (secret.Secret, error) {
 		key, err := s.serviceKeys().Key(ctx, account.OperatorDevices)
 		return key.Current, err
 	}, Second: operator.Second{Required: s.cfg.MFA, AdminURL: s.cfg.AdminURL, Sealer: func(ctx context.Context) (*secret.Sealer, error) {

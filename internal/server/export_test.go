@@ -32,6 +32,12 @@ func (c Config) AtTime(now func() time.Time) Config {
 	return c
 }
 
+// Cheap is a configuration under which passwords cost little to hash.
+func (c Config) Cheap() Config {
+	c.passwordCost = operator.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}
+	return c
+}
+
 // WrappedTables are the tables that are asked which master keys they need.
 func WrappedTables() []string { return slices.Collect(maps.Keys(wrappedTables)) }
 

@@ -8,24 +8,28 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/official/xxwire"
 	"tributary/internal/recovery"
 	"tributary/internal/secret"
 	"tributary/internal/server"
+	"tributary/internal/transaction"
 )
 
 // demoIn opens a demo in a folder, which outlives it. Nothing runs before run.
-func demoIn(t *testing.T, dir string, restored bool) *program {
+func demoIn(t *testing.T, dir string, restored bool, packs ...country.Pack) *program {
 	t.Helper()
 	p := &program{dir: dir, inbox: newInbox(), ended: make(chan error, 1)}
 	t.Cleanup(p.inbox.server.Close)
 	p.inbox.trust(demoKey)
 	var err error
-	p.Server, err = server.Open(t.Context(), server.Config{
-		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0", Data: dir, Version: "test", Restored: restored,
+	p.Server, err = open(t.Context(), server.Config{
+		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0", Data: dir, Version: "test", Restored: restored, Packs: append(packs, hastySpain()),
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
 	})
 	if err != nil {
@@ -54,10 +58,28 @@ func (p *program) run(t *testing.T) (stop func()) {
 	return stop
 }
 
-// slowLists lets the authority of XX take its time over the next question.
-func (p *program) slowLists(t *testing.T, delay string) {
+// silentLists is the reference country with an authority that does not answer
+// what it holds before speak is called.
+func silentLists(t *testing.T) (pack country.Pack, speak func()) {
 	t.Helper()
-	p.script(t, `{"outcome":"slow","delay":"`+delay+`","on":"query"}`)
+	speaks := make(chan struct{})
+	pack = packOf(transaction.ReferenceCode)
+	simulator := pack.Simulator
+	pack.Simulator = func(d *country.Desk) http.Handler {
+		next := simulator(d)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == xxwire.PathList {
+				select {
+				case <-speaks:
+				case <-r.Context().Done(): // whoever asked has gone
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	speak = sync.OnceFunc(func() { close(speaks) })
+	t.Cleanup(speak)
+	return pack, speak
 }
 
 // script says what the authority of XX does next.
@@ -103,6 +125,7 @@ func TestHardCase15ARestoredProgramOpensWhenTheAuthoritiesWereAsked(t *testing.T
 	t.Parallel()
 	dir := t.TempDir()
 	database, backup := filepath.Join(dir, "tributary.db"), filepath.Join(dir, "backup.db")
+	furnished(t, dir, "")
 	p := demoIn(t, dir, false)
 	stop := p.run(t)
 	c := p.as(demoKey)
@@ -131,16 +154,17 @@ func TestHardCase15ARestoredProgramOpensWhenTheAuthoritiesWereAsked(t *testing.T
 	stop()
 	putBack(t, backup, database)
 
-	p = demoIn(t, dir, true)
-	p.slowLists(t, "20s")
+	silent, _ := silentLists(t)
+	p = demoIn(t, dir, true, silent)
 	stop = p.run(t)
 	p.refusesSubmits(t, day[len(day)/2], known)
 	stop() // in the middle
 
-	p = demoIn(t, dir, false)
-	p.slowLists(t, "5s")
+	silent, speak := silentLists(t)
+	p = demoIn(t, dir, false, silent)
 	stop = p.run(t)
 	p.refusesSubmits(t, day[len(day)/2], known)
+	speak()
 	c = p.as(demoKey)
 	select {
 	case <-p.Opened():

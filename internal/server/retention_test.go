@@ -120,7 +120,7 @@ func (p *program) configure(t *testing.T, change func(*account.Config)) {
 // stays. The job of a program that starts does it.
 func TestRecordsAreDestroyedAfterTheirYears(t *testing.T) {
 	t.Parallel()
-	dbtest.EachServedURL(t, func(t *testing.T, url string) {
+	eachRole(t, func(t *testing.T, url string) {
 		p := startAged(t, url)
 		c := p.as(demoKey)
 		const name = "Canary Trading of Nowhere"
@@ -311,7 +311,7 @@ func TestWholeDaysOfCallsAreDropped(t *testing.T) {
 // events ninety days after they were closed, at the day and one before it.
 func TestDiagnosticsGoAfterTheirDays(t *testing.T) {
 	t.Parallel()
-	dbtest.EachServedURL(t, func(t *testing.T, url string) {
+	eachRole(t, func(t *testing.T, url string) {
 		p := startAged(t, url)
 		c := p.as(demoKey)
 		p.configure(t, func(c *account.Config) { c.Retention.DiagnosticDays = 30 })

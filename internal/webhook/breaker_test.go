@@ -37,6 +37,7 @@ func openReceiver(t *testing.T, r *webhook.Receiver, now time.Time) {
 }
 
 func TestBreakerOpensAfterTwentyFailuresFromFiveEvents(t *testing.T) {
+	t.Parallel()
 	r := webhook.NewReceiver(webhook.Pace{})
 	for i := range 100 { // four events may fail for ever
 		if c := fail(t, r, breakerEpoch, i%4); c != webhook.Unchanged {
@@ -56,6 +57,7 @@ func TestBreakerOpensAfterTwentyFailuresFromFiveEvents(t *testing.T) {
 }
 
 func TestOpenBreakerSendsOneProbeEveryThirtySeconds(t *testing.T) {
+	t.Parallel()
 	r := webhook.NewReceiver(webhook.Pace{})
 	openReceiver(t, r, breakerEpoch)
 	now := breakerEpoch
@@ -82,6 +84,7 @@ func TestOpenBreakerSendsOneProbeEveryThirtySeconds(t *testing.T) {
 }
 
 func TestAbandonedProbeIsRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
 	r := webhook.NewReceiver(webhook.Pace{})
 	openReceiver(t, r, breakerEpoch)
 	now := breakerEpoch.Add(webhook.ProbeEvery)
@@ -92,6 +95,7 @@ func TestAbandonedProbeIsRepeatedAtOnce(t *testing.T) {
 }
 
 func TestSlowStartDoublesUpToTheCap(t *testing.T) {
+	t.Parallel()
 	r := webhook.NewReceiver(webhook.Pace{TriesMax: 12})
 	openReceiver(t, r, breakerEpoch)
 	now := breakerEpoch.Add(webhook.ProbeEvery)
@@ -116,6 +120,7 @@ func TestSlowStartDoublesUpToTheCap(t *testing.T) {
 }
 
 func TestFailureDuringSlowStartBeginsItAgain(t *testing.T) {
+	t.Parallel()
 	r := webhook.NewReceiver(webhook.Pace{TriesMax: 16})
 	openReceiver(t, r, breakerEpoch)
 	now := breakerEpoch.Add(webhook.ProbeEvery)
@@ -132,6 +137,7 @@ func TestFailureDuringSlowStartBeginsItAgain(t *testing.T) {
 }
 
 func TestLateSuccessFromBeforeTheOpeningClosesTheBreaker(t *testing.T) {
+	t.Parallel()
 	r := webhook.NewReceiver(webhook.Pace{})
 	slow := admit(t, r, breakerEpoch)
 	openReceiver(t, r, breakerEpoch)
@@ -155,6 +161,7 @@ type breakerModel struct {
 }
 
 func TestBreakerKeepsItsLawUnderAnySequence(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		m := breakerModel{events: map[string]bool{}, pace: webhook.Pace{
 			TriesMax: rapid.IntRange(1, 9).Draw(t, "cap"), FailuresToOpen: rapid.IntRange(1, 6).Draw(t, "failures"),

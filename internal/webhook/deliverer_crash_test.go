@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 )
 
 const (
@@ -26,6 +27,7 @@ const (
 // TestDelivererChild is the program that TestKillLosesNothing kills: it notifies
 // without end, says what it was promised, and delivers.
 func TestDelivererChild(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(childURL) == "" {
 		t.Skip("only as a child of TestKillLosesNothing")
 	}
@@ -87,6 +89,8 @@ func child(t *testing.T, env ...string) (kill func() (stored []string)) {
 }
 
 func TestKillLosesNothing(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "programs beside this one")
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		b := newInbox()
 		s, _ := serveTimeless(t, b)
@@ -99,11 +103,17 @@ func TestKillLosesNothing(t *testing.T) {
 		if err := migrated.Close(); err != nil {
 			t.Fatal(err)
 		}
+		seed := uint64(1)
+		if needs.IsLong() {
+			seed = rand.Uint64()
+			t.Logf("seed %d", seed)
+		}
+		dice := rand.New(rand.NewPCG(seed, 0))
 		var stored []string
 		repeats := 0
 		for range 2 {
 			kill := child(t, append(env, childEvents+"=yes")...)
-			b.wait(t, len(b.all())+20+rand.IntN(100))
+			b.wait(t, len(b.all())+20+dice.IntN(100))
 			stored = append(stored, kill()...)
 			repeats += leased(t, url)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/needs"
 	"tributary/internal/webhook"
 )
 
@@ -32,6 +33,8 @@ func jitter(at int64) officeOption {
 }
 
 func TestEveryRetryComesAtItsInstant(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	for name, c := range map[string]struct {
 		jitter  int64
 		percent int64
@@ -86,6 +89,8 @@ func TestEveryRetryComesAtItsInstant(t *testing.T) {
 }
 
 func TestRetryAfterIsHonouredUpToTwice(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	waits := []string{"7", "3600", "1", "Thu, 01 Jan 1970 00:00:00 GMT"}
 	b.answer = func(n int, _ received, w http.ResponseWriter, _ *http.Request) {
@@ -117,6 +122,8 @@ func TestRetryAfterIsHonouredUpToTwice(t *testing.T) {
 }
 
 func TestRedeliveryBeginsAFreshLadder(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	b.answer = status(http.StatusNotFound)
 	inVirtualTime(t, b, func(t *testing.T, url string, roots *x509.CertPool) {
@@ -154,6 +161,8 @@ func TestRedeliveryBeginsAFreshLadder(t *testing.T) {
 }
 
 func TestBreakerPausesWithoutSpendingTries(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	b.answer = status(http.StatusBadGateway)
 	inVirtualTime(t, b, func(t *testing.T, url string, roots *x509.CertPool) {

@@ -16,11 +16,13 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/webhook"
 )
 
 func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
-	const clients, each = 10, 20
+	t.Parallel()
+	const clients, perClient = 10, 20
 	release := make(chan struct{})
 	var blocked, blockedMost, others atomic.Int64
 	handler := func(i int) http.Handler {
@@ -42,7 +44,7 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 			blocked.Add(-1)
 		})
 	}
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		others.Store(0)
 		release = make(chan struct{})
 		o, _ := newTown(t, d, clients, handler)
@@ -52,17 +54,17 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 			id := fmt.Sprintf("op-%d-%d", i, n)
 			events = append(events, webhook.Event{ClientID: clientNo(i), Type: webhook.TransactionCompleted, ResourceID: id, ResourcePath: "/" + id})
 		}
-		for n := range 5 * each {
+		for n := range 5 * perClient {
 			add(0, n)
 		}
-		for n := range each {
+		for n := range perClient {
 			for i := 1; i < clients; i++ {
 				add(i, n)
 			}
 		}
 		o.notify(t, events...)
 		stop := o.open(t)
-		eventually(t, "everybody else is served", func() bool { return others.Load() == each*(clients-1) })
+		eventually(t, "everybody else is served", func() bool { return others.Load() == perClient*(clients-1) })
 		if most := blockedMost.Load(); most > webhook.ReceiverTriesMax {
 			t.Errorf("%d tries at once to one receiver", most)
 		}
@@ -76,9 +78,10 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 }
 
 func TestAHolderThatLostItsLeaseRecordsNothing(t *testing.T) {
+	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		reached, release := make(chan struct{}), make(chan struct{})
 		b.set(func(n int, _ received, w http.ResponseWriter, _ *http.Request) {
@@ -114,6 +117,8 @@ func TestAHolderThatLostItsLeaseRecordsNothing(t *testing.T) {
 }
 
 func TestDeliveredAtOfARetryNeverGoesBack(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	b.answer = func(n int, _ received, w http.ResponseWriter, _ *http.Request) {
 		if n < 4 {
@@ -140,9 +145,10 @@ func TestDeliveredAtOfARetryNeverGoesBack(t *testing.T) {
 }
 
 func TestShutdownSpendsNoTry(t *testing.T) {
+	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		reached := make(chan struct{})
 		var once sync.Once
@@ -173,7 +179,8 @@ func TestShutdownSpendsNoTry(t *testing.T) {
 }
 
 func TestAnAlertIsRaisedForABreakerThatOpens(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		b := newInbox()
 		b.answer = status(http.StatusInternalServerError)
 		url, roots := b.receiver(t)
@@ -205,6 +212,7 @@ func TestAnAlertIsRaisedForABreakerThatOpens(t *testing.T) {
 }
 
 func TestATryIsStoredAsItWas(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		want := webhook.Try{
 			At: db.FromMicros(rapid.Int64Range(0, 1<<51).Draw(rt, "at")), URL: rapid.String().Draw(rt, "url"), Address: rapid.String().Draw(rt, "address"),
@@ -224,6 +232,7 @@ func TestATryIsStoredAsItWas(t *testing.T) {
 }
 
 func FuzzDecodeTry(f *testing.F) {
+	needs.NotRaced(f, "inputs one after another")
 	f.Add(`{"at":1,"url":"https://x","status":200,"reply":"AAEC","latency_us":5}`)
 	f.Add(`{"replY":""}`)
 	f.Add(`{`)
@@ -247,6 +256,7 @@ func FuzzDecodeTry(f *testing.F) {
 }
 
 func TestIDsSortByTime(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		at := time.UnixMicro(rapid.Int64Range(0, 1<<52).Draw(rt, "at"))
 		from := time.UnixMicro(rapid.Int64Range(0, 1<<52).Draw(rt, "from"))

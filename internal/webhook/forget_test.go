@@ -78,7 +78,8 @@ func writesBeside(t testing.TB, d *db.DB, do func()) (longest time.Duration, wri
 // What was closed long ago goes with its tries, while others write; what is
 // open, young, another's or asked for again stays.
 func TestClosedEventsAreForgottenInSteps(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil)
 		old := d.Now().AddDate(0, 0, -100).Truncate(24 * time.Hour)
 		const n = 3000

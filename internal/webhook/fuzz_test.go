@@ -12,6 +12,7 @@ import (
 
 	"tributary/internal/guard"
 	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/webhook"
 )
 
@@ -19,6 +20,7 @@ import (
 // afterwards: the try ends in time, what is kept of it is small, and it is
 // delivered exactly when a status line of success was given.
 func FuzzReply(f *testing.F) {
+	needs.NotRaced(f, "inputs one after another")
 	for _, text := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 500 x\r\nRetry-After: 9\r\n\r\n",
 		"HTTP/1.1 302 Found\r\nLocation: //evil\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n",

@@ -13,17 +13,19 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/webhook"
 )
 
 func TestAnEventIsDeliveredSignedAndRecorded(t *testing.T) {
+	t.Parallel()
 	b := newInbox()
 	b.answer = func(_ int, _ received, w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 		w.Write([]byte(strings.Repeat("thanks ", 1000)))
 	}
 	url, roots := b.receiver(t)
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		o := newOffice(t, d, roots)
 		o.setTarget(client, url)
@@ -63,9 +65,11 @@ func TestAnEventIsDeliveredSignedAndRecorded(t *testing.T) {
 }
 
 func TestAnEventBelongsToItsWrite(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, roots)
 		o.setTarget(client, url)
 		undo := errors.New("undo")
@@ -91,9 +95,11 @@ func TestAnEventBelongsToItsWrite(t *testing.T) {
 }
 
 func TestAnEventWithoutAnAddressIsKeptAndCanBeSentLater(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, roots)
 		stop := o.open(t)
 		o.notify(t, event("op-1"))
@@ -124,9 +130,11 @@ func TestAnEventWithoutAnAddressIsKeptAndCanBeSentLater(t *testing.T) {
 // TestEventsBeyondTheCommonOnesAreKeptOnlyForWhoAskedForThem: one address for
 // all covers what was there when it was given.
 func TestEventsBeyondTheCommonOnesAreKeptOnlyForWhoAskedForThem(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		o := newOffice(t, d, roots)
 		news := func(id string) webhook.Event {
@@ -154,11 +162,13 @@ func TestEventsBeyondTheCommonOnesAreKeptOnlyForWhoAskedForThem(t *testing.T) {
 }
 
 func TestEachEventTypeCanHaveItsOwnAddress(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	one, two := newInbox(), newInbox()
 	s, roots := serveTimeless(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		map[string]*inbox{"/one": one, "/two": two}[r.URL.Path].ServeHTTP(w, r)
 	}))
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, roots)
 		o.setTarget(client+" "+webhook.TransactionCompleted, s.URL+"/one")
 		o.setTarget(client+" "+webhook.LookupBatchCompleted, s.URL+"/two")
@@ -182,7 +192,9 @@ func TestEachEventTypeCanHaveItsOwnAddress(t *testing.T) {
 }
 
 func TestListNarrowsAndPages(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil)
 		begun := d.Now()
 		for _, id := range []string{"a", "b", "c"} {
@@ -237,6 +249,8 @@ func ids(rows []webhook.EventRow) (list []string) {
 }
 
 func TestListRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	o := newOffice(t, dbtest.SQLite(t), nil)
 	for name, c := range map[string]struct {
 		f  webhook.Filter
@@ -256,7 +270,9 @@ func TestListRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestForeignAndUnknownEventsLookAlike(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil)
 		o.setTarget(client, "https://127.0.0.1:1/hook")
 		o.setTarget("c_other", "https://127.0.0.1:1/hook")
@@ -282,9 +298,10 @@ func TestForeignAndUnknownEventsLookAlike(t *testing.T) {
 }
 
 func TestRedeliveryDuringATryFollowsIt(t *testing.T) {
+	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		reached, release := make(chan struct{}), make(chan struct{})
 		b.set(func(n int, _ received, _ http.ResponseWriter, _ *http.Request) {
@@ -323,9 +340,11 @@ func TestRedeliveryDuringATryFollowsIt(t *testing.T) {
 }
 
 func TestForgottenTriesLeaveTheEvent(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		b.set(func(n int, r received, w http.ResponseWriter, _ *http.Request) {
 			if n == seen+1 {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/webhook"
 )
 
@@ -26,6 +27,7 @@ var nominal = [webhook.RetriesMax]time.Duration{
 }
 
 func TestLadderInstantByInstant(t *testing.T) {
+	t.Parallel()
 	var l webhook.Ladder
 	var low, mid, high time.Duration
 	for i, want := range nominal {
@@ -56,6 +58,7 @@ func TestLadderInstantByInstant(t *testing.T) {
 }
 
 func TestLadderClimbedInVirtualTimeMakesTwentyOneTries(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var l webhook.Ladder
@@ -80,6 +83,7 @@ func TestLadderClimbedInVirtualTimeMakesTwentyOneTries(t *testing.T) {
 }
 
 func TestRetryAfterIsHonouredUpToTwiceTheDelayAndNeverShortens(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		n           int
 		asked, want time.Duration
@@ -95,6 +99,7 @@ func TestRetryAfterIsHonouredUpToTwiceTheDelayAndNeverShortens(t *testing.T) {
 }
 
 func TestEveryDelayStaysWithinItsBounds(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := webhook.Ladder{Base: time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Hour)).Draw(t, "base"))}
 		n := rapid.IntRange(1, webhook.RetriesMax).Draw(t, "n")
@@ -112,6 +117,7 @@ func TestEveryDelayStaysWithinItsBounds(t *testing.T) {
 }
 
 func TestRetryAfterForms(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	const never = -1
 	for value, want := range map[string]time.Duration{
@@ -131,6 +137,7 @@ func TestRetryAfterForms(t *testing.T) {
 }
 
 func FuzzParseRetryAfter(f *testing.F) {
+	needs.NotRaced(f, "inputs one after another")
 	for _, s := range []string{"", "120", "Fri, 31 Dec 9999 23:59:59 GMT", "1e9", "-5"} {
 		f.Add(s)
 	}

@@ -200,7 +200,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	deadline := time.Now().Add(2 * time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within two minutes: %s", what)
 		}
 		tick := time.NewTimer(5 * time.Millisecond)
 		<-tick.C
@@ -279,7 +279,7 @@ func (b *inbox) wait(t testing.TB, n int) []received {
 		select {
 		case <-b.news:
 		case <-deadline.C:
-			t.Fatalf("%d of %d requests within 30 s", len(b.all()), n)
+			t.Fatalf("%d of %d requests within two minutes", len(b.all()), n)
 		}
 	}
 }

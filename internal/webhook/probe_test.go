@@ -14,6 +14,7 @@ import (
 )
 
 func TestReachGoesAsFarAsTheHandshakeAndSendsNothing(t *testing.T) {
+	t.Parallel()
 	var requests atomic.Int64
 	receiver := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer receiver.Close()

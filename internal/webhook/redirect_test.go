@@ -13,6 +13,7 @@ import (
 
 	"tributary/internal/guard"
 	"tributary/internal/guard/guardtest"
+	"tributary/internal/needs"
 	"tributary/internal/webhook"
 )
 
@@ -161,6 +162,8 @@ func (s *chainServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestRedirectChains(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	ca, other := must(newAuthority())(t), must(newAuthority())(t)
 	h := &chainServer{chains: map[string]chain{}, seen: map[string][]seenPost{}}
 	names := []string{"a.example", "b.example", "xn--bcher-kva.example", "127.0.0.2"}
@@ -255,6 +258,7 @@ func checkPosts(t *testing.T, seen []seenPost, want int, p webhook.Parcel) {
 }
 
 func TestRetryAfterAFailedRedirectTargetBeginsAtTheConfiguredURL(t *testing.T) {
+	t.Parallel()
 	ca := must(newAuthority())(t)
 	var paths []string
 	a := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -279,6 +283,7 @@ func TestRetryAfterAFailedRedirectTargetBeginsAtTheConfiguredURL(t *testing.T) {
 }
 
 func TestDemoStartsOnPlainHTTPButFollowsOnlyToHTTPS(t *testing.T) {
+	t.Parallel()
 	ca := must(newAuthority())(t)
 	secure := serveTLS(t, ca, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(202) }), "127.0.0.1")
 	targets := map[string]string{"/up": secure.URL + "/", "/plain": "/ok", "/ok": ""}

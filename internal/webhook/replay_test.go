@@ -15,6 +15,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/webhook"
 )
 
@@ -66,7 +67,8 @@ func (o *office) count(t testing.TB, where string) (n int) {
 }
 
 func TestAReplaySendsEveryEventOfItsWindowOnceMore(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	each(t, func(t *testing.T, d *db.DB) {
 		box := newInbox()
 		url, roots := box.receiver(t)
 		o := newOffice(t, d, roots)
@@ -95,7 +97,9 @@ func TestAReplaySendsEveryEventOfItsWindowOnceMore(t *testing.T) {
 }
 
 func TestAReplayLeavesTheOthersAlone(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil) // nothing is sent
 		o.setTarget(client, "https://receiver.example/")
 		o.setTarget("c_other", "https://receiver.example/")
@@ -140,6 +144,8 @@ func TestAReplayLeavesTheOthersAlone(t *testing.T) {
 }
 
 func TestAReplayGoesOnWhereItsWorkerDied(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	d := dbtest.SQLite(t)
 	o := newOffice(t, d, nil)
 	o.setTarget(client, "https://receiver.example/")
@@ -166,6 +172,8 @@ func TestAReplayGoesOnWhereItsWorkerDied(t *testing.T) {
 }
 
 func TestAReplayAndItsLogEntryAreOneCommit(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	o := newOffice(t, dbtest.SQLite(t), nil)
 	full := errors.New("the log is full")
 	w := webhook.Window{ClientID: client, From: o.d.Now().Add(-time.Hour), To: o.d.Now()}
@@ -178,6 +186,8 @@ func TestAReplayAndItsLogEntryAreOneCommit(t *testing.T) {
 }
 
 func TestWindowsAreChecked(t *testing.T) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
 	o := newOffice(t, dbtest.SQLite(t), nil)
 	to := o.d.Now()
 	year := webhook.Window{ClientID: client, From: to.Add(-366 * 24 * time.Hour), To: to}
@@ -204,7 +214,9 @@ func TestWindowsAreChecked(t *testing.T) {
 }
 
 func TestDeliveriesShowEveryReceiverWithItsBreaker(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		box := newInbox()
 		box.set(status(500))
 		url, roots := box.receiver(t)
@@ -247,7 +259,9 @@ func TestDeliveriesShowEveryReceiverWithItsBreaker(t *testing.T) {
 }
 
 func TestEventsAreFoundByIdAndByTheWriteThatMadeThem(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil)
 		var at time.Time
 		if err := d.Write(t.Context(), func(tx *db.Tx) error {
@@ -298,7 +312,9 @@ func TestEventsAreFoundByIdAndByTheWriteThatMadeThem(t *testing.T) {
 var wholeEvents = regexp.MustCompile(`SCAN webhook_events$|Seq Scan on webhook_events`)
 
 func TestNoPageReadsAllEvents(t *testing.T) {
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+	t.Parallel()
+	needs.NotRaced(t, "one goroutine after another")
+	each(t, func(t *testing.T, d *db.DB) {
 		for _, s := range webhook.PageStatements() {
 			if err := d.Read(t.Context(), func(r db.Reader) error {
 				if d.Engine() == "postgres" { // a small table is read as a whole whatever indexes it has; this asks whether it must be

@@ -14,6 +14,7 @@ import (
 )
 
 func TestRebindingNameIsRefusedWhenItTurns(t *testing.T) {
+	t.Parallel()
 	ca := must(newAuthority())(t)
 	got := make(chan string, 10)
 	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,6 +50,7 @@ func TestRebindingNameIsRefusedWhenItTurns(t *testing.T) {
 }
 
 func TestNameWithMixedAddressesReachesOnlyTheOpenOne(t *testing.T) {
+	t.Parallel()
 	ca := must(newAuthority())(t)
 	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), "mixed.example")
 	four := guardtest.NewForbidden(t, "127.0.0.1:"+portOf(receiver))
@@ -74,6 +76,7 @@ func TestNameWithMixedAddressesReachesOnlyTheOpenOne(t *testing.T) {
 // TestNetworksOfOneClientServeNobodyElse: the connection that one client's
 // permission opened is not there for another, not even while it is kept.
 func TestNetworksOfOneClientServeNobodyElse(t *testing.T) {
+	t.Parallel()
 	ca := must(newAuthority())(t)
 	var seen atomic.Int64
 	receiver := serveTLS(t, ca, "127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { seen.Add(1) }), "inside.example")

@@ -18,11 +18,13 @@ import (
 
 	"tributary/internal/guard"
 	"tributary/internal/mutate"
+	"tributary/internal/needs"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
 
 func TestBodyIsTheSpecifiedOneByteForByte(t *testing.T) {
+	t.Parallel()
 	n := notification(time.Date(2026, 3, 1, 23, 4, 5, 999_999_999, time.FixedZone("east", 2*3600)))
 	n.ResourceURL += "?a=1&b=<2>"
 	p := must(webhook.Pack(n, webhook.Keys{Current: key("k1")}))(t)
@@ -40,6 +42,7 @@ func TestBodyIsTheSpecifiedOneByteForByte(t *testing.T) {
 
 // The vectors were made with: printf %s BODY | openssl dgst -sha256 -hmac KEY
 func TestSignatureVectors(t *testing.T) {
+	t.Parallel()
 	for _, v := range []struct{ key, body, want string }{
 		{"key", "The quick brown fox jumps over the lazy dog", "f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8"},
 		{"Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},                                                // RFC 4231, case 2
@@ -58,6 +61,7 @@ func TestSignatureVectors(t *testing.T) {
 }
 
 func TestVerifyBelievesOnlyTheSignedBytesInTime(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p := must(webhook.Pack(notification(at), webhook.Keys{Current: key("k1")}))(t)
 	within := func(d time.Duration) webhook.Freshness {
@@ -106,6 +110,7 @@ func TestVerifyBelievesOnlyTheSignedBytesInTime(t *testing.T) {
 }
 
 func TestReceiverWithEitherKeyIsServedThroughARotation(t *testing.T) {
+	t.Parallel()
 	older, newer := key("k1"), key("k2")
 	for _, stage := range []struct {
 		name         string
@@ -138,6 +143,7 @@ func TestReceiverWithEitherKeyIsServedThroughARotation(t *testing.T) {
 }
 
 func TestPackRefusesWhatNoReceiverCouldUse(t *testing.T) {
+	t.Parallel()
 	good := notification(time.Now())
 	for name, change := range map[string]func(*webhook.Notification, *webhook.Keys){
 		"short id":      func(n *webhook.Notification, _ *webhook.Keys) { n.WebhookID = n.WebhookID[1:] },
@@ -161,6 +167,7 @@ func TestPackRefusesWhatNoReceiverCouldUse(t *testing.T) {
 }
 
 func TestDeliveredAtNeverGoesBack(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		previous := time.Unix(0, 0)
 		base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -179,6 +186,7 @@ func TestDeliveredAtNeverGoesBack(t *testing.T) {
 }
 
 func TestIDsAreFortyHexAndDistinct(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for range 1000 {
 		id := webhook.NewID()
@@ -190,6 +198,7 @@ func TestIDsAreFortyHexAndDistinct(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
+	needs.NotRaced(f, "inputs one after another")
 	p, err := webhook.Pack(notification(time.Unix(1_800_000_000, 0)), webhook.Keys{Current: key("k1")})
 	if err != nil {
 		f.Fatal(err)
@@ -232,6 +241,7 @@ func emptyKeySignature(body string) string {
 // TestStandardWebhooksAreVerifiedByTheirOwnLibrary: whoever has one of the
 // secrets is served, with the library that the standard's authors publish.
 func TestStandardWebhooksAreVerifiedByTheirOwnLibrary(t *testing.T) {
+	t.Parallel()
 	ca := must(newAuthority())(t)
 	got := make(chan *http.Request, 1)
 	bodies := make(chan []byte, 1)

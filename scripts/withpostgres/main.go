@@ -36,7 +36,7 @@ func run(command []string) (code int, err error) {
 	signal.Ignore(os.Interrupt)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, os.Environ()
-	server, err := dbtest.StartTestServer(os.TempDir())
+	server, err := dbtest.StartTestServer()
 	switch {
 	case errors.Is(err, dbtest.ErrNoBinaries):
 		fmt.Fprintln(os.Stderr, "withpostgres:", err)

@@ -18,7 +18,7 @@ import (
 // When the double calls: soon, then what comes later, late when a number asks
 // for it, and again until it is answered.
 const (
-	soon  = 100 * time.Millisecond
+	soon  = 20 * time.Millisecond
 	then  = 600 * time.Millisecond
 	late  = 5 * time.Second
 	again = 250 * time.Millisecond

@@ -291,7 +291,6 @@ func TestReceiptSpeaksOfItsOwnRecordAlone(t *testing.T) {
 	receipts := o.send(a, b, c)
 	for i, f := range []country.Filing{a, b, c} {
 		text := string(receipts[i].Document)
-		xsd.Conforms(t, receipts[i].Document, bytes.Replace(receipts[i].Document, []byte("<sfR:EstadoEnvio>"), []byte("<sfR:EstadoEnvio>No"), 1))
 		if !strings.Contains(text, "NumSerieFactura>"+f.Number+"<") || strings.Count(text, "RespuestaLinea>") != 2 {
 			t.Errorf("%s", text)
 		}
@@ -306,7 +305,10 @@ func TestReceiptSpeaksOfItsOwnRecordAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	xsd.Conforms(t, found.Document, bytes.Replace(found.Document, []byte("ConDatos"), []byte("Algo"), 1))
+	xsd.AllConform(t, [][]byte{receipts[0].Document, receipts[1].Document, receipts[2].Document, found.Document}, func(r []byte) []byte {
+		r = bytes.Replace(r, []byte("<sfR:EstadoEnvio>"), []byte("<sfR:EstadoEnvio>No"), 1)
+		return bytes.Replace(r, []byte("ConDatos"), []byte("Algo"), 1)
+	})
 }
 
 func TestCancelledCallIsNoOutcome(t *testing.T) {

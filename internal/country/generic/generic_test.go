@@ -16,6 +16,7 @@ import (
 	"tributary/internal/country/generic"
 	"tributary/internal/country/packtest"
 	"tributary/internal/fault"
+	"tributary/internal/needs"
 	"tributary/internal/transaction"
 )
 
@@ -221,6 +222,7 @@ func TestDocumentsOnlyCountriesPassTheSuite(t *testing.T) {
 // A start is cheap: this takes about two milliseconds. The best of some runs
 // counts, because others may want the same processor.
 func TestLoadingIsCheap(t *testing.T) {
+	needs.Long(t, "it looks at the clock")
 	best := time.Hour
 	for range 5 {
 		begun := time.Now()

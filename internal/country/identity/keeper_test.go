@@ -25,7 +25,7 @@ func TestKeeperHoldsThousandsWithinItsBytes(t *testing.T) {
 	if again, err := keeper.Open(real, today.Add(time.Minute)); err != nil || again != first {
 		t.Errorf("with 5,000 others the first file was opened again: %v", err)
 	}
-	for i := 5000; i < 20_000; i++ {
+	for i := 5000; i < 8000; i++ {
 		_, _ = keeper.Open(other(i), today) // likewise
 	}
 	held, bytes := keeper.Held()
@@ -33,7 +33,7 @@ func TestKeeperHoldsThousandsWithinItsBytes(t *testing.T) {
 		t.Errorf("%d identities of %d bytes are held, at most %d may be", held, bytes, identity.KeptBytesMax)
 	}
 	// The last one is held: what is too old goes although there is room for it.
-	_, _ = keeper.Open(other(19_999), today.Add(time.Hour))
+	_, _ = keeper.Open(other(7999), today.Add(time.Hour))
 	if held, bytes := keeper.Held(); held != 1 || bytes > 10_000 {
 		t.Errorf("an hour later %d identities of %d bytes are held", held, bytes)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tributary/internal/country/identity"
+	"tributary/internal/needs"
 )
 
 // A certificate's issuer is named in the certificate's order, which is not the
@@ -59,7 +60,7 @@ func TestIssuerKeepsTheOrderOfItsNames(t *testing.T) {
 	if err := os.WriteFile(file, der, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("openssl", "x509", "-inform", "DER", "-in", file, "-noout", "-issuer", "-nameopt", "RFC2253,-esc_msb,utf8").Output()
+	out, err := exec.Command(needs.Tool(t, "openssl", "openssl"), "x509", "-inform", "DER", "-in", file, "-noout", "-issuer", "-nameopt", "RFC2253,-esc_msb,utf8").Output()
 	if err != nil {
 		t.Fatalf("openssl: %v", err)
 	}

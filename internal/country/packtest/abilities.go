@@ -35,32 +35,32 @@ type Abilities struct {
 func (s suite) abilities(t *testing.T) {
 	limits := s.wired(t).channel.Limits()
 	if limits.Listen != (country.Listening{}) {
-		t.Run("news after success", s.news)
+		s.ask(t, "news after success", s.news)
 	}
 	if s.pack.Fetch != nil {
-		t.Run("what waits in a mailbox", s.mailbox)
+		s.ask(t, "what waits in a mailbox", s.mailbox)
 	}
 	if s.o.Abilities.Visitor != nil {
-		t.Run("a person's visit", s.visit)
+		s.ask(t, "a person's visit", s.visit)
 	}
 	if s.pack.Sequence {
-		t.Run("numbers of a sequence", s.sequences)
+		s.ask(t, "numbers of a sequence", s.sequences)
 	}
 	if s.pack.Periods != nil {
-		t.Run("sales of a period", s.periods)
+		s.ask(t, "sales of a period", s.periods)
 	}
 	if limits.InSuccession {
-		t.Run("corrections in succession", s.succession)
+		s.ask(t, "corrections in succession", s.succession)
 	}
 	switch {
 	case !limits.Chain:
 	case limits.Refusal == country.StopsChain:
-		t.Run("refused link stops the chain", s.refusedStops)
+		s.ask(t, "refused link stops the chain", s.refusedStops)
 	default:
-		t.Run("refused link keeps its place", s.refusedKeeps)
+		s.ask(t, "refused link keeps its place", s.refusedKeeps)
 	}
 	if limits.Chain && limits.AnyOrder {
-		t.Run("links in any order", s.anyOrder)
+		s.ask(t, "links in any order", s.anyOrder)
 	}
 }
 

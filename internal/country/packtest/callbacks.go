@@ -93,7 +93,7 @@ func Overheard(t *testing.T, pack country.Pack, drafts ...country.Draft) (calls 
 func (s suite) hears(t *testing.T, at country.Endpoint, calls <-chan country.Call, handles []string) {
 	t.Helper()
 	decisions := map[string]int{}
-	for late := time.After(time.Minute); ; {
+	for late := time.After(hearsWithin); ; {
 		var c country.Call
 		select {
 		case c = <-calls:

@@ -60,19 +60,14 @@ func (e *ear) take(list []country.Message) {
 	e.more = make(chan struct{})
 }
 
-const (
-	hearsWithin = 30 * time.Second
-	echoWithin  = 2 * time.Second // of a name that is refused as used while nothing else was said
-)
+const hearsWithin = 2 * time.Minute
 
 // decision waits for what the authority decides of a filing. The refusal of a
-// name as used is an echo where the filing was sent again, and otherwise
-// believed when nothing else comes.
-func (e *ear) decision(t *testing.T, f country.Filing, again bool) country.Receipt {
+// name as used is an echo where the authority had the filing before, and then
+// something else is said, too; otherwise it is the decision.
+func (e *ear) decision(t *testing.T, f country.Filing, had func() bool) country.Receipt {
 	t.Helper()
 	until := time.After(hearsWithin)
-	var echoed *country.Receipt
-	var echoes <-chan time.Time
 	for {
 		e.mu.Lock()
 		more := e.more
@@ -81,23 +76,16 @@ func (e *ear) decision(t *testing.T, f country.Filing, again bool) country.Recei
 			switch {
 			case r.SHA256 != "" && r.SHA256 != f.SHA256: // of somebody else's, under the same name
 			case e.said[i].Handle != f.DedupeKey || r.Outcome != country.Accepted && r.Outcome != country.Rejected:
-			case r.Outcome == country.Rejected && r.Duplicate && again:
-			case r.Outcome == country.Rejected && r.Duplicate:
-				if echoed == nil {
-					echoed, echoes = &r, time.After(echoWithin)
-				}
+			case r.Outcome == country.Rejected && r.Duplicate && had():
 			default:
 				e.mu.Unlock()
+				r.Duplicate = r.Duplicate && r.Outcome != country.Rejected
 				return r
 			}
 		}
 		e.mu.Unlock()
 		select {
 		case <-more:
-		case <-echoes:
-			refused := *echoed
-			refused.Duplicate = false
-			return refused
 		case <-until:
 			t.Fatalf("the authority says nothing of %s", f.DedupeKey)
 		}

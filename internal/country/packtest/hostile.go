@@ -22,7 +22,7 @@ import (
 // to answer a call as nobody should. The names stand in docs/security.md.
 type hostility struct {
 	name string
-	slow bool // lasts until the caller gives up
+	slow bool // lasts until the caller gives up, see hostileFront.drags
 	act  func(h *hostileFront, w http.ResponseWriter, truth answerOf)
 }
 
@@ -55,8 +55,10 @@ func hostilities() []hostility {
 	return []hostility{
 		{name: "endless body", act: raw("HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n\r\n", func(c net.Conn) { pour(c, kilo) })},
 		{name: "endless headers", act: raw("HTTP/1.1 200 OK\r\n", func(c net.Conn) { pour(c, []byte("X-Pad: "+string(kilo)+"\r\n")) })},
-		{name: "one byte at a time", slow: true, act: raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", drip)},
-		{name: "silence", slow: true, act: raw("", hang)},
+		{name: "one byte at a time", slow: true, act: func(h *hostileFront, w http.ResponseWriter, _ answerOf) {
+			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", h.drip)
+		}},
+		{name: "silence", slow: true, act: func(h *hostileFront, w http.ResponseWriter, _ answerOf) { hijack(w, "", h.hang) }},
 		{name: "reset", act: raw("", func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) })},
 		{name: "gzip bomb", act: func(_ *hostileFront, w http.ResponseWriter, _ answerOf) {
 			answerWith(w, 200, string(bomb()), "Content-Encoding", "gzip", "Content-Type", "text/xml")
@@ -131,17 +133,26 @@ func pour(conn net.Conn, chunk []byte) {
 	}
 }
 
-func drip(conn net.Conn) {
-	tick := time.NewTicker(20 * time.Millisecond)
+// drip drags an answer out that has begun.
+func (h *hostileFront) drip(conn net.Conn) {
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for range tick.C {
+	for n := 0; ; n++ {
 		if _, err := conn.Write([]byte{'x'}); err != nil {
 			return
 		}
+		if n == 3 {
+			h.drags()
+		}
+		<-tick.C
 	}
 }
 
-func hang(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) } // until the other side hangs up
+// hang says nothing until the other side hangs up.
+func (h *hostileFront) hang(conn net.Conn) {
+	h.drags()
+	_, _ = io.Copy(io.Discard, conn)
+}
 
 // bomb is some 64 KiB of gzip that become 64 MiB.
 func bomb() []byte {
@@ -177,7 +188,8 @@ type hostileFront struct {
 	forward   bool
 	mode      hostility
 	struck    bool
-	yesterday answerOf // of another document
+	late      chan struct{} // closed when a call is being dragged out
+	yesterday answerOf      // of another document
 }
 
 func newHostileFront(t *testing.T, next http.Handler) *hostileFront {
@@ -191,6 +203,43 @@ func (h *hostileFront) arm(mode hostility, at int, forward bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mode, h.strikeAt, h.forward, h.seen, h.struck = mode, at, forward, 0, false
+	h.late = make(chan struct{})
+}
+
+// drags is called once in the call that is struck.
+func (h *hostileFront) drags() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.late)
+}
+
+// bounded is the context of one call, whose deadline passes as soon as the
+// authority drags the call out; in service it is the channel's own limit. A call
+// after that is bounded by nothing.
+func (h *hostileFront) bounded(ctx context.Context) context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.mode.slow || h.struck {
+		return ctx
+	}
+	return deadline{ctx, h.late}
+}
+
+// deadline is a context whose time is up when somebody says so.
+type deadline struct {
+	context.Context
+	passed <-chan struct{}
+}
+
+func (d deadline) Done() <-chan struct{} { return d.passed }
+
+func (d deadline) Err() error {
+	select {
+	case <-d.passed:
+		return context.DeadlineExceeded
+	default:
+		return d.Context.Err()
+	}
 }
 
 func (h *hostileFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -238,10 +287,6 @@ func (h *hostileFront) since() (calls int, struck bool) {
 	return h.seen, h.struck
 }
 
-// slowCall is how long a call may last while the authority drags it out; in
-// service it is the channel's own limit.
-const slowCall = 500 * time.Millisecond
-
 // hostile lets the authority answer in every hostile way, once instead of
 // doing its work and once after it: the filing still ends accepted with exactly
 // one document (without any memory, class N, with at most one), nobody is
@@ -249,6 +294,7 @@ const slowCall = 500 * time.Millisecond
 func (s suite) hostile(t *testing.T) {
 	var front *hostileFront
 	w := s.wiredBehind(t, func(next http.Handler) http.Handler { front = newHostileFront(t, next); return front })
+	w.bounded = front.bounded
 	limits := w.channel.Limits()
 	run, last := 0, country.Link{}
 	file := func(t *testing.T) (country.Filing, ending, []country.Registration) {
@@ -275,9 +321,6 @@ func (s suite) hostile(t *testing.T) {
 		for _, forward := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, forwarded %t", mode.name, forward), func(t *testing.T) {
 				front.arm(mode, i%usual+1, forward)
-				if w.callMax = 0; mode.slow {
-					w.callMax = slowCall
-				}
 				f, e, held := file(t)
 				if _, struck := front.since(); !struck {
 					t.Fatalf("the call number %d was never made", i%usual+1)
@@ -298,8 +341,8 @@ func (s suite) hostile(t *testing.T) {
 
 // call bounds a single call where the test wants it bounded.
 func (w *wiring) call(t *testing.T) (context.Context, context.CancelFunc) {
-	if w.callMax > 0 {
-		return context.WithTimeout(t.Context(), w.callMax)
+	if w.bounded != nil {
+		return context.WithCancel(w.bounded(t.Context()))
 	}
 	return context.WithCancel(t.Context())
 }

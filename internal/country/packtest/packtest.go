@@ -55,8 +55,8 @@ type Options struct {
 	CallsBack string
 	// Identity is the operator's, where the pack asks for one.
 	Identity country.Identity
-	// Schema checks a report against the official schema. Nil: there is none.
-	Schema func(t *testing.T, report []byte)
+	// Schema checks reports against the official schema. Nil: there is none.
+	Schema func(t *testing.T, reports [][]byte)
 	// Stable takes random values (signatures, times of signing) out of a
 	// report before it is compared. Nil: reports have none.
 	Stable func(report []byte) []byte
@@ -93,19 +93,28 @@ func Exercise(t *testing.T, pack country.Pack, o Options) {
 		return
 	}
 	s := suite{pack: pack, o: o, sequence: new(atomic.Int64)}
-	t.Run("documents", s.documents)
-	t.Run("limits", s.limits)
-	t.Run("every case is accepted", s.everyCase)
-	t.Run("batch keeps its order", s.batch)
-	t.Run("link that does not fit", s.misfit)
-	t.Run("authority that cannot be reached", s.unreachable)
-	t.Run("authority restarts", s.restart)
-	t.Run("operator's identity", s.identity)
-	t.Run("authority that calls back", s.callbacks)
+	s.ask(t, "documents", s.documents)
+	s.ask(t, "limits", s.limits)
+	s.ask(t, "every case is accepted", s.everyCase)
+	s.ask(t, "batch keeps its order", s.batch)
+	s.ask(t, "link that does not fit", s.misfit)
+	s.ask(t, "authority that cannot be reached", s.unreachable)
+	s.ask(t, "authority restarts", s.restart)
+	s.ask(t, "operator's identity", s.identity)
+	s.ask(t, "authority that calls back", s.callbacks)
 	s.scripts(t)
-	t.Run("any run of mishaps", s.mishaps)
-	t.Run("hostile authority", s.hostile)
+	s.ask(t, "any run of mishaps", s.mishaps)
+	s.ask(t, "hostile authority", s.hostile)
 	s.abilities(t)
+}
+
+// ask asks one question beside the others: each has an authority of its own.
+func (s suite) ask(t *testing.T, name string, question func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		question(t)
+	})
 }
 
 func checkPack(t *testing.T, pack country.Pack) {
@@ -179,6 +188,7 @@ type suite struct {
 // documents compares every case's filing with its golden file, twice prepared.
 func (s suite) documents(t *testing.T) {
 	ch := s.wired(t).channel
+	var reports [][]byte
 	for _, c := range s.o.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			before := snapshot(c.Draft)
@@ -202,11 +212,12 @@ func (s suite) documents(t *testing.T) {
 			if first.Number == "" || first.Supplier == "" || first.Format == "" || first.OperationID != c.Draft.OperationID {
 				t.Errorf("number, supplier, format and operation id belong into a filing: %+v", first)
 			}
-			if s.o.Schema != nil {
-				s.o.Schema(t, first.Report)
-			}
+			reports = append(reports, first.Report)
 			golden(t, strings.TrimSpace(s.o.Name+" "+c.Name)+".golden", s.describe(first))
 		})
+	}
+	if s.o.Schema != nil {
+		t.Run("official schema", func(t *testing.T) { s.o.Schema(t, reports) })
 	}
 }
 

@@ -216,7 +216,7 @@ func TestSignedChallengeVerifiesWithAnotherCanonicaliser(t *testing.T) {
 
 func canonicalised(t *testing.T, text string) []byte {
 	t.Helper()
-	cmd := exec.Command("xmllint", "--nonet", "--exc-c14n", "-")
+	cmd := exec.Command(needs.Tool(t, "xmllint", "libxml2-utils"), "--nonet", "--exc-c14n", "-")
 	cmd.Stdin = strings.NewReader(text)
 	out, err := cmd.Output()
 	if err != nil {

@@ -141,33 +141,50 @@ func MigratedURL(t testing.TB) string {
 func migratedURL(t testing.TB) string {
 	t.Helper()
 	s := server(t)
-	s.migrated.Do(func() { s.alone(t, "the database to copy", func(conn *pgx.Conn) { s.makeMigrated(t, conn) }) })
+	s.makeMigrated(t)
 	return s.create(t, "migrated")
 }
 
-// makeMigrated makes the database that others are copied from, unless another
+func (s *Server) makeMigrated(t testing.TB) {
+	t.Helper()
+	s.migrated.Do(func() {
+		s.alone(t, "the database to copy", func() {
+			s.makeTemplate(t, "migrated", "template0", func(ctx context.Context, d *db.DB) error {
+				_, err := d.Migrate(ctx)
+				return err
+			})
+		})
+	})
+}
+
+// makeTemplate makes a database that others are copied from, unless another
 // test binary has: half a one has another name.
-func (s *Server) makeMigrated(t testing.TB, conn *pgx.Conn) {
+func (s *Server) makeTemplate(t testing.TB, name, from string, prepare func(context.Context, *db.DB) error) {
 	t.Helper()
 	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, s.url("postgres"))
+	if err != nil {
+		t.Fatalf("connect to the test server: %v", err)
+	}
+	defer func() { _ = conn.Close(ctx) }() // a test's own connection
 	var there bool
-	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = 'migrated')").Scan(&there); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)", name).Scan(&there); err != nil {
 		t.Fatalf("look for a PostgreSQL database to copy: %v", err)
 	}
 	if there {
 		return
 	}
-	s.command(t, "DROP DATABASE IF EXISTS migrating")
-	s.command(t, "CREATE DATABASE migrating TEMPLATE template0")
-	d, err := db.Open(ctx, db.Config{URL: s.url("migrating")})
+	half := "half_" + name
+	s.command(t, "DROP DATABASE IF EXISTS "+half)
+	s.command(t, "CREATE DATABASE "+half+" TEMPLATE "+from)
+	d, err := db.Open(ctx, db.Config{URL: s.url(half), Guest: true})
 	if err == nil {
-		_, err = d.Migrate(ctx)
-		err = errors.Join(err, d.Close())
+		err = errors.Join(prepare(ctx, d), d.Close())
 	}
 	if err != nil {
 		t.Fatalf("make a PostgreSQL database to copy: %v", err)
 	}
-	s.command(t, "ALTER DATABASE migrating RENAME TO migrated")
+	s.command(t, "ALTER DATABASE "+half+" RENAME TO "+name)
 }
 
 // Roles of a database whose owner does not serve. They belong to the server: all its databases share them.
@@ -181,17 +198,16 @@ const (
 // database as its owner sees it.
 func ServedURL(t testing.TB) (served, owner string) {
 	t.Helper()
-	owner = migratedURL(t)
-	server(t).alone(t, "the roles", func(*pgx.Conn) {
-		ctx := context.Background()
-		d, err := db.Open(ctx, db.Config{URL: owner, Guest: true})
-		if err == nil {
-			err = errors.Join(d.Grant(ctx, db.Roles{Serve: ServeRole, Read: ReadRole}), d.Close())
-		}
-		if err != nil {
-			t.Fatalf("make the roles: %v", err)
-		}
+	s := server(t)
+	s.makeMigrated(t)
+	s.served.Do(func() {
+		s.alone(t, "the roles", func() {
+			s.makeTemplate(t, "served", "migrated", func(ctx context.Context, d *db.DB) error {
+				return d.Grant(ctx, db.Roles{Serve: ServeRole, Read: ReadRole})
+			})
+		})
 	})
+	owner = s.create(t, "served")
 	return strings.Replace(owner, "://tributary@", "://"+ServeRole+"@", 1), owner
 }
 
@@ -222,17 +238,29 @@ func (s *Server) copying(t testing.TB) string {
 	return s.strategy
 }
 
+// command runs a statement on a connection that the next one uses again.
 func (s *Server) command(t testing.TB, sql string) {
 	t.Helper()
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, s.url("postgres"))
-	if err != nil {
-		t.Fatalf("connect to the test server: %v", err)
+	var conn *pgx.Conn
+	s.mu.Lock()
+	if last := len(s.idle) - 1; last >= 0 {
+		conn, s.idle = s.idle[last], s.idle[:last]
 	}
-	defer func() { _ = conn.Close(ctx) }() // a test's own connection
+	s.mu.Unlock()
+	if conn == nil {
+		var err error
+		if conn, err = pgx.Connect(ctx, s.url("postgres")); err != nil {
+			t.Fatalf("connect to the test server: %v", err)
+		}
+	}
 	if _, err := conn.Exec(ctx, sql); err != nil {
+		_ = conn.Close(ctx) // a test's own connection
 		t.Fatalf("%s: %v", sql, err)
 	}
+	s.mu.Lock()
+	s.idle = append(s.idle, conn)
+	s.mu.Unlock()
 }
 
 // LeaseTable is the schema of a table worked under leases, for tests of the

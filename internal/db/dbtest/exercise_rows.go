@@ -189,7 +189,7 @@ func timeIsFixed(t *testing.T, d *db.DB, table string) {
 
 func readIsSnapshot(t *testing.T, d *db.DB, table string) {
 	write(t, d, insertID(table, "a"))
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() { // a writer that takes its time, with a row nobody may see yet

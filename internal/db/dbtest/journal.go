@@ -30,7 +30,7 @@ func (j *Journal) String() string {
 // Await waits until something is said.
 func (j *Journal) Await(t testing.TB, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(j.String(), text); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(j.String(), text); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the log never says %q:\n%s", text, j.String())
 		}

@@ -32,8 +32,12 @@ type Server struct {
 	cmd  *exec.Cmd
 
 	migrated  sync.Once // the database that others are copied from
+	served    sync.Once // the same with its roles
 	versioned sync.Once
 	strategy  string // of copies, see copying
+
+	mu   sync.Mutex
+	idle []*pgx.Conn // see command
 }
 
 // ErrNoBinaries: there is no PostgreSQL on this machine.
@@ -51,10 +55,28 @@ func fsyncWanted() string {
 
 // StartServer makes a cluster in a new folder below dir and starts it on a free
 // port, with more settings given as name=value.
-func StartServer(dir string, set ...string) (*Server, error) { return startServer(dir, "on", set...) }
+func StartServer(dir string, set ...string) (*Server, error) {
+	s, err := newServer(dir, "on")
+	if err != nil {
+		return nil, err
+	}
+	s.set = set
+	if err := s.copyCluster(); err != nil {
+		return nil, err
+	}
+	return s, s.Start()
+}
 
-// StartTestServer is StartServer for what a run of the tests shares.
-func StartTestServer(dir string) (*Server, error) { return startServer(dir, fsyncWanted()) }
+// StartTestServer starts the server that a run of the tests shares: in memory
+// where there is room, because databases come and go with every test.
+func StartTestServer() (*Server, error) {
+	const shm, room = "/dev/shm", 4 << 30
+	var about syscall.Statfs_t
+	if err := syscall.Statfs(shm, &about); err == nil && about.Bavail*uint64(about.Bsize) > room {
+		return startServer(shm, fsyncWanted())
+	}
+	return startServer(os.TempDir(), fsyncWanted())
+}
 
 // newServer finds the programs and makes the folder of a server.
 func newServer(dir, sync string) (*Server, error) {
@@ -85,17 +107,47 @@ func (s *Server) own(path string) error {
 	return os.Chown(path, int(s.cred.Uid), int(s.cred.Gid))
 }
 
-func startServer(dir, sync string, set ...string) (*Server, error) {
+func startServer(dir, sync string) (*Server, error) {
 	s, err := newServer(dir, sync)
 	if err != nil {
 		return nil, err
 	}
-	s.set = set
-	init := s.command0("initdb", "-D", filepath.Join(s.data, "db"), "-U", "tributary", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	if out, err := init.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	if err := s.initdb(); err != nil {
+		return nil, err
 	}
 	return s, s.Start()
+}
+
+func (s *Server) initdb() error {
+	made := s.command0("initdb", "-D", filepath.Join(s.data, "db"), "-U", "tributary", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	if out, err := made.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// emptyCluster is what others are copied from: initdb takes longer than most
+// tests. Its folder is swept when the test binary is gone.
+var emptyCluster = sync.OnceValues(func() (*Server, error) {
+	s, err := newServer(os.TempDir(), "on")
+	if err != nil {
+		return nil, err
+	}
+	return s, s.initdb()
+})
+
+// copyCluster makes the server's cluster as a copy of the empty one.
+func (s *Server) copyCluster() error {
+	empty, err := emptyCluster()
+	if err != nil {
+		return err
+	}
+	copied := exec.Command("cp", "-R", filepath.Join(empty.data, "db"), filepath.Join(s.data, "db"))
+	copied.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred}
+	if out, err := copied.CombinedOutput(); err != nil {
+		return fmt.Errorf("copy a cluster: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // Start runs the server; after Kill it runs on the same data and port again.
@@ -105,7 +157,7 @@ func (s *Server) Start() error {
 		return fmt.Errorf("open the server's log: %w", err)
 	}
 	defer func() { _ = log.Close() }() // the server has its own handle
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for s.cmd = nil; ; {
 		// After Kill its children take a moment to notice, and a new server
 		// refuses to start beside them.
@@ -128,7 +180,8 @@ func (s *Server) Start() error {
 
 func (s *Server) spawn(log *os.File) error {
 	args := []string{"-D", filepath.Join(s.data, "db"), "-p", strconv.Itoa(s.port), "-k", s.data, "-h", "127.0.0.1",
-		"-c", "max_connections=600", "-c", "shared_buffers=128MB", "-c", "max_wal_size=4GB", "-c", "fsync=" + s.sync, "-c", "synchronous_commit=on"}
+		"-c", "max_connections=600", "-c", "shared_buffers=128MB", "-c", "max_wal_size=1GB", "-c", "fsync=" + s.sync, "-c", "synchronous_commit=on",
+		"-c", "dynamic_shared_memory_type=mmap"} // in the server's folder, which goes with it: a killed server leaves the other kinds behind
 	for _, setting := range s.set {
 		args = append(args, "-c", setting)
 	}
@@ -145,7 +198,7 @@ func (s *Server) ended() bool {
 }
 
 func (s *Server) ping() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.url("postgres"))
 	if err != nil {

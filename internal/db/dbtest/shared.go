@@ -64,7 +64,7 @@ func sharedServer(address string) (*Server, error) {
 
 // alone runs fn while nobody else does on this server, in any process: roles and
 // the database to copy belong to all of them.
-func (s *Server) alone(t testing.TB, what string, fn func(*pgx.Conn)) {
+func (s *Server) alone(t testing.TB, what string, fn func()) {
 	t.Helper()
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, s.url("postgres"))
@@ -77,5 +77,5 @@ func (s *Server) alone(t testing.TB, what string, fn func(*pgx.Conn)) {
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(key.Sum64())); err != nil {
 		t.Fatalf("wait for %s: %v", what, err)
 	}
-	fn(conn)
+	fn()
 }

@@ -47,6 +47,7 @@ func seen(l *typeset.Line) string {
 
 // Vectors by hand from UAX #9: Hebrew letters stand for any that run from right to left.
 func TestMixedDirectionsAreOrderedForTheEye(t *testing.T) {
+	t.Parallel()
 	s, f := setter(t)
 	for _, c := range []struct {
 		text, want string
@@ -73,6 +74,7 @@ func mirrored(s string) string { return strings.NewReplacer("(", "|", ")", "|").
 
 // fribidi is the judge of directions where it is installed.
 func TestFriBidiOrdersAlike(t *testing.T) {
+	t.Parallel()
 	path := needs.Tool(t, "fribidi", "libfribidi-bin")
 	s, f := setter(t)
 	words := []string{"abc", "אבג", "12", "ש", "x", "3,5", "-7", "דה", "%"}
@@ -103,6 +105,7 @@ func TestFriBidiOrdersAlike(t *testing.T) {
 }
 
 func TestLinesBreakWhereUnicodeLetsThem(t *testing.T) {
+	t.Parallel()
 	s, f := setter(t)
 	for _, c := range []struct {
 		text string
@@ -144,6 +147,7 @@ func TestLinesBreakWhereUnicodeLetsThem(t *testing.T) {
 }
 
 func TestCleanKeepsWhatLettersNeedAndNothingElse(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		" a\t\nb ": "a b", "a\u202Eb\u2066c": "abc", "می\u200Cخواهم": "می\u200Cخواهم", "a\u200Cb": "ab", "\u200D": "", "葛\U000E0100城": "葛\U000E0100城", "a\U000E0100": "a",
 		"e\u0301": "é", "x\u00A0y": "x\u00A0y", "\xffx": "\uFFFDx", "\U000F0000": "", "ශ්\u200Dරී": "ශ්\u200Dරී",
@@ -157,6 +161,7 @@ func TestCleanKeepsWhatLettersNeedAndNothingElse(t *testing.T) {
 // A subset of a font in the Compact Font Format, read by somebody else's
 // reader, has the outlines of the whole font.
 func TestCompactSubsetsHaveTheOutlinesOfTheirFont(t *testing.T) {
+	t.Parallel()
 	s, f := setter(t)
 	f.Lang = "ja"
 	line := s.Line(f, "株式会社東京製作所𠮷野家ガギグ。、")

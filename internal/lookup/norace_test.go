@@ -1,5 +1,0 @@
-//go:build !race
-
-package lookup_test
-
-const manyFactor = 1
