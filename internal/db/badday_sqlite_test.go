@@ -46,7 +46,7 @@ func stored(t testing.TB, d *db.DB) map[string]bool {
 func TestKilledInGroupCommitLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	eachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		const rounds = 4
 		ids := map[string]bool{}
 		for round := range rounds {

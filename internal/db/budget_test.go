@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/needs"
 )
@@ -28,7 +29,7 @@ func endless(engine string) []string {
 // that was done. And a read from outside ends by itself when its budget is used up.
 func TestSlowReadsOfVisitorsHoldNobodyUp(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const visitors = 16
 		q := work(t, d)
 		visit := func(ctx context.Context, begun func()) []error {
@@ -83,7 +84,7 @@ func TestSlowReadsOfVisitorsHoldNobodyUp(t *testing.T) {
 func TestReadWithABudgetAnswersTheSame(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		work(t, d)
 		addWork(t, d, []any{"b", "k1", "two", 2}, []any{"a", "k2", "one", 1}, []any{"c", "k1", "", nil})
 		for _, text := range []string{

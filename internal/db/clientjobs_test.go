@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 )
 
 // bell works client jobs and tells which; a held client's wait until it is rung.
@@ -65,7 +66,7 @@ func untilNone(t *testing.T, d *db.DB) {
 
 func TestAClientWithManyJobsHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := &bell{ran: make(chan string, 9999), held: make(chan struct{})}
 		many := 250
 		if testing.Short() {
@@ -91,7 +92,7 @@ func TestAClientWithManyJobsHoldsUpNobodyElse(t *testing.T) {
 
 func TestAClientJobIsTriedAgainAndSurvivesAStop(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var mu sync.Mutex
 		tries := map[string]int{}
 		ran := make(chan string, 99)

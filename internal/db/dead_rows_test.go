@@ -75,7 +75,7 @@ func BenchmarkClaimsBesideDeadRows(b *testing.B) {
 func TestClaimsLookAtEverythingNowAndThen(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
 		db.StopClock(d)
 		claims := db.NewClaims(q)

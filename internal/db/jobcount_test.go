@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 )
 
 func TestJobsAreCountedByKindAndState(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		list, err := d.JobCounts(t.Context())
 		if err != nil || len(list) != 0 {
 			t.Fatalf("%+v, %v", list, err)

@@ -70,7 +70,7 @@ func hear(t *testing.T, ran <-chan string, want string) {
 
 func TestJobRunsIfAndOnlyIfItsWriteCommits(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := &runner{ran: make(chan string, 9)}
 		must(t, enqueue(d, "before the start", nil))
 		must(t, d.StartJobs(context.Background(), jobsOf(r)))
@@ -134,7 +134,7 @@ func TestJobSurvivesARestart(t *testing.T) {
 
 func TestPeriodicJobRuns(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := &runner{ran: make(chan string, 99)}
 		must(t, d.StartJobs(context.Background(), jobsOf(r, river.NewPeriodicJob(river.PeriodicInterval(time.Hour),
 			func() (river.JobArgs, *river.InsertOpts) { return errand{Name: "tick"}, nil }, &river.PeriodicJobOpts{RunOnStart: true}))))

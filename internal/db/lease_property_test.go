@@ -40,7 +40,7 @@ type model struct {
 func TestLeasesAgreeWithTheirModel(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		db.StopClock(d)
 		rapid.Check(t, func(t *rapid.T) {
@@ -235,7 +235,7 @@ func (m *model) drain() {
 // ends exactly once, and its writes are ordered by token.
 func TestStallingWorkersNeverWriteBesideEachOther(t *testing.T) {
 	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		nodes := []*db.DB{dbtest.Open(t, db.Config{URL: url})}
 		if nodes[0].Engine() == "postgres" {
 			nodes = append(nodes, dbtest.Open(t, db.Config{URL: url}))

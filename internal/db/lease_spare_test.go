@@ -71,7 +71,7 @@ func TestRememberedKeysOfTwoNodesAreWorkedOnce(t *testing.T) {
 // it, another client's sale comes in: it has its turn among the next few.
 func TestRememberedKeysKeepTheTurns(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
 		q.Group = "|"
 		const many, after = 200, 20

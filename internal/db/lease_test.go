@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 )
 
@@ -68,7 +69,7 @@ func state(t testing.TB, d *db.DB, id string) (text string) {
 func TestClaimTakesTheOldestDueRows(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		db.StopClock(d)
 		now := db.Micros(d.Now())
@@ -97,7 +98,7 @@ func TestClaimTakesTheOldestDueRows(t *testing.T) {
 func TestOnlyTheHolderCanWrite(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
 		q := work(t, d)
 		db.StopClock(d)
@@ -170,7 +171,7 @@ func TestOnlyTheHolderCanWrite(t *testing.T) {
 func TestOneKeyDoesNotStarveAnother(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		db.StopClock(d)
 		now := db.Micros(d.Now())
@@ -217,7 +218,7 @@ func TestOneKeyDoesNotStarveAnother(t *testing.T) {
 func TestWaitingKeysDoNotHideADueOne(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		db.StopClock(d)
 		now := db.Micros(d.Now())
@@ -275,7 +276,7 @@ func addRiders(t testing.TB, d *db.DB, rows ...[]any) {
 func TestLanesAreDueWhenTheirRidersAre(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
 		q := lanes(t, d)
 		db.StopClock(d)
@@ -320,7 +321,7 @@ func TestLanesAreDueWhenTheirRidersAre(t *testing.T) {
 func TestManyWaitingLanesDoNotHideADueOne(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
 		now := db.Micros(d.Now())
 		must(t, d.Write(context.Background(), func(tx *db.Tx) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 )
 
@@ -20,7 +21,7 @@ func TestAnOwnerOfManyKeysDoesNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
 	const slots, many, small = 8, 1200, 5
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		q.Group = "|"
 		fillWork(t, d, many, "m", "'many|' || i", "1")
@@ -65,7 +66,7 @@ func TestEveryOwnerHasATurnHoweverManyThereAre(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
 	const slots, many, owners, later = 8, 1200, db.OwnersPerClaim + 1, 200
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		q.Group = "|"
 		fillWork(t, d, many, "m", "'many|' || i", "1")

@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 )
 
@@ -41,26 +40,4 @@ func TestSQLiteConforms(t *testing.T) {
 func TestPostgresConforms(t *testing.T) {
 	t.Parallel()
 	dbtest.Exercise(t, dbtest.MigratedURL)
-}
-
-// each is dbtest.Each. The race run takes PostgreSQL alone: with the detector
-// SQLite's engine, which is Go here, costs more than ten times as much, and
-// TestSQLiteConforms has what meets in it.
-func each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
-	t.Helper()
-	if testing.Short() {
-		t.Run("postgres", func(t *testing.T) { fn(t, dbtest.Postgres(t)) })
-		return
-	}
-	dbtest.Each(t, fn)
-}
-
-// eachURL is dbtest.EachURL in the same way.
-func eachURL(t *testing.T, fn func(t *testing.T, url string)) {
-	t.Helper()
-	if testing.Short() {
-		t.Run("postgres", func(t *testing.T) { fn(t, dbtest.PostgresURL(t)) })
-		return
-	}
-	dbtest.EachURL(t, fn)
 }

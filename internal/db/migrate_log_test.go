@@ -16,7 +16,7 @@ import (
 func TestTheFirstMigrationIsOneLine(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	eachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		var said dbtest.Journal
 		d, err := db.Open(context.Background(), db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		must(t, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 )
 
@@ -353,7 +354,7 @@ func TestVersionsThatTouchOldTablesHaveACase(t *testing.T) {
 func TestEachVersionKeepsWhatWasThere(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	eachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		ctx := context.Background()
 		d, err := db.Open(ctx, db.Config{URL: url})
 		must(t, err)
@@ -443,7 +444,7 @@ func tableColumns(t *testing.T, d *db.DB) map[string]bool {
 
 func TestNodesMigrateAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		ctx := context.Background()
 		const nodes = 3
 		var wg sync.WaitGroup
@@ -475,7 +476,7 @@ func TestNodesMigrateAtTheSameTime(t *testing.T) {
 func TestForeignSchemasAreRefused(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	eachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		ctx := context.Background()
 		d, err := db.Open(ctx, db.Config{URL: url})
 		must(t, err)

@@ -47,7 +47,7 @@ func salesSteps(engine string) (before, after db.Step) {
 // of it fails, and nothing waits for longer than the migration waits for a lock.
 func TestMigrationBesideTheVersionBefore(t *testing.T) {
 	t.Parallel()
-	eachURL(t, func(t *testing.T, url string) {
+	dbtest.EachURL(t, func(t *testing.T, url string) {
 		var said dbtest.Journal
 		ctx := context.Background()
 		next, err := db.Open(ctx, db.Config{URL: url, Log: slog.New(slog.NewTextHandler(&said, nil))})

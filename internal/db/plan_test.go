@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 )
 
 func TestPlanByValueLastsForOneSnapshot(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		mode := func(r db.Reader) (mode string) {
 			if d.Engine() != "postgres" {
 				return "auto"

@@ -50,7 +50,7 @@ func bubble(t *testing.T, test func(t *testing.T, d *db.DB)) {
 
 func TestCommittedWorkIsWorkedAtOnce(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := work(t, d)
 		worked := make(chan string)
 		stop := pumping(&db.Pump[string]{DB: d, Queue: q, InFlight: 4, Poll: time.Hour, Work: finishing(t, d, worked)})
@@ -344,7 +344,7 @@ func TestEverythingIsWorkedOnceWithManyKeys(t *testing.T) {
 		"by class": {ClassMost: 2, Class: func(key string) string { return key[len(key)-1:] }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, d *db.DB) {
+			dbtest.Each(t, func(t *testing.T, d *db.DB) {
 				everythingIsWorkedOnce(t, d, &db.Pump[string]{Room: pump.Room, Class: pump.Class, ClassMost: pump.ClassMost})
 			})
 		})
@@ -380,7 +380,7 @@ func everythingIsWorkedOnce(t *testing.T, d *db.DB, pump *db.Pump[string]) {
 // another class behind them are found, and the next of its own as soon as a slot is free.
 func TestKeysOfAFullClassHideNoOther(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		q := lanes(t, d)
 		now := db.Micros(d.Now()) - 1000_000
 		var riders [][]any

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 )
 
@@ -36,7 +37,7 @@ func diary(t *testing.T, d *db.DB, days, perDay int) {
 func TestTrimTakesSmallSteps(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const days, perDay = 10, 300
 		diary(t, d, days, perDay)
 		stop, written := make(chan struct{}), make(chan int)
@@ -87,7 +88,7 @@ func TestTrimTakesSmallSteps(t *testing.T) {
 func TestInterruptedTrimSaysWhatItDid(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		diary(t, d, 4, 300)
 		ctx, cancel := context.WithCancel(t.Context())
 		steps := 0

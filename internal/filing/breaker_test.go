@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
 )
@@ -27,7 +28,7 @@ func openBreakers(t *testing.T, d *db.DB) (list []filing.Breaker) {
 // the others know. Another authority is not concerned.
 func TestWhereNothingGetsThroughNotEverybodyTries(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		var calls atomic.Int64
 		o.OnSend = func(*office, country.Filing) (country.Receipt, error) {
@@ -59,7 +60,7 @@ func TestWhereNothingGetsThroughNotEverybodyTries(t *testing.T) {
 // One call is made for all; when it is answered everybody goes on at once.
 func TestAnAuthorityThatAnswersAgainIsToldToEverybody(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		var away atomic.Bool
 		away.Store(true)

@@ -8,6 +8,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
@@ -95,7 +96,7 @@ func TestARejectedCorrectionReservesNothing(t *testing.T) {
 // Two credits at once, on both engines: one succeeds.
 func TestOfTwoCreditsOneSucceeds(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		supplier := n.Supplier(byNumber, "s1")
@@ -128,7 +129,7 @@ func TestOfTwoCreditsOneSucceeds(t *testing.T) {
 // it are built anew.
 func TestARefusedCorrectionLeavesTheChainWhole(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		supplier := n.Supplier(byChain, "s1")
@@ -153,7 +154,7 @@ func TestARefusedCorrectionLeavesTheChainWhole(t *testing.T) {
 
 func TestACorrectionWaitsForItsOriginal(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		supplier := n.Supplier(byNumber, "s1")
@@ -197,7 +198,7 @@ func TestWhatACorrectionCannotReferTo(t *testing.T) {
 // Corrections that refer to each other would wait for ever.
 func TestCorrectionsInACircleFail(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byNumber, "s1")

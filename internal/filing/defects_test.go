@@ -139,7 +139,7 @@ func TestNothingOvertakesALinkThatWasSetAside(t *testing.T) {
 // every success keeps its bytes, and nothing empty is ever sent.
 func TestReplacingCredentialsUnderLoadDestroysNoFiling(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		o.Habits.Batch, o.Habits.Parallel = 5, 4
 		o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {
@@ -238,7 +238,7 @@ func TestAnOperationWithoutItsBytesIsRefusedLoudly(t *testing.T) {
 // Settling compares digests that the intake took: it reads no body of those that waited.
 func TestSettlingReadsNoWaitingBodies(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		n := newNode(t, d, o.Setup())
 		supplier := n.Supplier(officeCode, "s1")
@@ -279,7 +279,7 @@ func TestAMissingBodyIsNeverAFailure(t *testing.T) {
 // Replaying a success is safe whatever a body would be told today.
 func TestReplayingASuccessThatWouldBeRefusedToday(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		n := newNode(t, d, o.Setup()).Start()
 		supplier := n.Supplier(officeCode, "s1")
@@ -325,7 +325,7 @@ func TestACorrectionIsInItsOriginalsCurrency(t *testing.T) {
 // The second of two credits waits for the first, and is refused only if that succeeds.
 func TestASecondCreditWaitsForTheFirst(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		var mu sync.Mutex
 		answer := map[string]country.Receipt{"N-c1": {Outcome: country.Pending}, "N-k1": {Outcome: country.Pending}}

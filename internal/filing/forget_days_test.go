@@ -38,7 +38,7 @@ func forgetDays(t *testing.T, n *node, held []filing.Held, before time.Time) [2]
 // goes row by row. A SQLite file has no days.
 func TestDaysOfCallsGoAsAWhole(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 40)
 		second(t)(d.MakePartitions(t.Context(), first))
@@ -105,7 +105,7 @@ func second(t *testing.T) func(int, error) {
 func TestCallsAreFoundByIndexAmongManyDays(t *testing.T) {
 	needs.NotRaced(t, "hundreds of partitions")
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 40)
 		last := first

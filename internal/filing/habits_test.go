@@ -14,6 +14,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/recovery"
@@ -43,7 +44,7 @@ func sequenceOf(t *testing.T, d *db.DB, code string) (list []int64) {
 // what is filed again after an outage keeps its own.
 func TestNumbersOfASequenceAreGivenOnce(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		a.Script(sequenced, country.Step{Outcome: country.Unavailable, Times: 3}, country.Step{Outcome: country.DropAnswer, Times: 2})
 		n := newNode(t, d, a.Setup())
@@ -107,7 +108,7 @@ func TestDrawsOfASequenceAreBounded(t *testing.T) {
 // each knowing those before; the authority refuses any other.
 func TestCorrectionsInSuccessionKnowThoseBefore(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(numbered, "s1")
@@ -164,7 +165,7 @@ func TestEarlierCorrectionsAreHandedOver(t *testing.T) {
 // waits for a person, and goes on behind the last link that counts.
 func TestARefusedLinkStopsTheChain(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(stopping, "s1")

@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/needs"
@@ -17,7 +18,7 @@ import (
 
 func TestIdempotencyTable(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byNumber, "s1")
@@ -74,7 +75,7 @@ func history(t *testing.T, n *node, id string, want ...filing.Status) {
 
 func TestHardCase07AThousandParallelSubmitsRegisterOnce(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const submits = 1000
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
@@ -139,7 +140,7 @@ func submitMany(t *testing.T, n *node, submits int, bodies [2][]byte) []string {
 func TestAThousandMayWaitAndNoMore(t *testing.T) {
 	needs.NotRaced(t, "a thousand operations")
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byNumber, "s1")
@@ -187,7 +188,7 @@ func TestHardCase08AChangedBodyWaitsForTheFirst(t *testing.T) {
 
 func TestHardCase09SuccessNeverChanges(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		id := n.File(invoice(byNumber, n.Supplier(byNumber, "s1"), "t1"))

@@ -15,6 +15,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
@@ -323,7 +324,7 @@ func TestABacklogOfOneClientDoesNotStarveAnother(t *testing.T) {
 func TestAClientOfManySuppliersDoesNotStarveAnother(t *testing.T) {
 	t.Parallel()
 	const slots, suppliers = 8, 72
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		o.Habits.Batch = 1
 		under, gate := make(chan struct{}, suppliers), make(chan struct{})

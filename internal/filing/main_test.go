@@ -69,13 +69,6 @@ func sqlite(t testing.TB) *db.DB {
 	return dbtest.SQLite(t)
 }
 
-// each runs fn once per engine on a fresh, migrated database.
-func each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
-	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { fn(t, sqlite(t)) })
-	t.Run("postgres", func(t *testing.T) { fn(t, dbtest.Postgres(t)) })
-}
-
 // filer is a running node on SQLite with the simulated authorities.
 func filer(t testing.TB) (*node, *authorities) {
 	t.Helper()

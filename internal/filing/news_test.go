@@ -18,6 +18,7 @@ import (
 	"tributary/internal/country/world"
 	"tributary/internal/country/xx"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/webhook"
@@ -61,7 +62,7 @@ func events(t *testing.T, d *db.DB, operationID string) (types []string) {
 // message, each with one event behind the completed one; the result stays.
 func TestNewsAfterSuccessIsKeptOncePerMessage(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t, listeningPack())
 		s := a.Setup()
 		s.Target = hears
@@ -239,7 +240,7 @@ func hear(t *testing.T, n *node, m country.Message) (id string) {
 // that nobody can ask for; what comes later is life cycle.
 func TestADecisionThatComesByItselfIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNothing)
 		o.OnPrepare = func(o *office, in country.Draft) (country.Filing, error) {
 			f, err := o.Draft(in)

@@ -80,7 +80,7 @@ func saidOf(r *filing.Result) (codes []string) {
 
 func TestSalesAreGatheredAndFiledInOneDocument(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		s := n.Supplier(byNumber, "s1", gathers(country.Daily))
@@ -129,7 +129,7 @@ func plain(t *testing.T, v any) string {
 
 func TestCorrectionsBeforeAPeriodEndsChangeWhatItsDocumentSays(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		s := n.Supplier(byNumber, "s1", gathers(country.Daily))
@@ -154,7 +154,7 @@ func TestCorrectionsBeforeAPeriodEndsChangeWhatItsDocumentSays(t *testing.T) {
 
 func TestCorrectionsAfterAPeriodsDocument(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup()).Start()
 		s := n.Supplier(byNumber, "s1", gathers(country.Monthly))

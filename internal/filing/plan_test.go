@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/needs"
 )
@@ -15,7 +16,7 @@ import (
 func TestAVisitFindsItsOperationsByTheirIDs(t *testing.T) {
 	needs.NotRaced(t, "thousands of operations")
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		supplier := n.Supplier(byNumber, "s1")
 		must(t, n.LoadSettled(t.Context(), caller(client), 3000, func(i int) []byte { return invoice(byNumber, supplier, fmt.Sprint("old", i)).Body(t) }))

@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/transaction"
@@ -32,7 +33,7 @@ const seriesDay = "2026-01-31T10:00:00Z"
 // its own whatever happens to its attempts.
 func TestSixtyFourParallelSubmitsDrawConsecutiveNumbers(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		supplier := n.Supplier(byNumber, "one")
 		made, err := n.CreateSeries(t.Context(), client, filing.Series{SupplierID: supplier, Pattern: "F{YYYY}-{N:6}", Yearly: true, Next: 7})

@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
@@ -75,7 +76,7 @@ func TestOneAdjustmentOfSeveralSales(t *testing.T) {
 // Many at once over the same sales, in any order of them, never take more than there is.
 func TestAdjustmentsOfSeveralSalesAtOnce(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		o.Habits.Parallel = 4
 		n := filingtest.NewNode(t, d, o.Setup()).Start()

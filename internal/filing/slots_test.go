@@ -11,6 +11,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 )
 
@@ -22,7 +23,7 @@ func TestACountryThatHangsTakesSlotsFromNobody(t *testing.T) {
 	for name, slots := range map[string]int{"default": 0, "two": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			each(t, func(t *testing.T, d *db.DB) {
+			dbtest.Each(t, func(t *testing.T, d *db.DB) {
 				o := newOffice(country.ByNumber)
 				gate := make(chan struct{})
 				var hanging, most atomic.Int64

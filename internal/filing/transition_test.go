@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/needs"
 )
@@ -34,7 +35,7 @@ func standIn(tx *db.Tx, id string, stage filing.Stage, status string) error {
 func TestOnlyTheTableMovesOperations(t *testing.T) {
 	needs.NotRaced(t, "one goroutine")
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		execSQL(t, d, "INSERT INTO transactions (client_id, transaction_id, attempts, open) VALUES ('c', 'orig', 1, 1)")
 		made, n := 0, 0
 		rapid.Check(t, func(rt *rapid.T) {
@@ -76,7 +77,7 @@ func TestOnlyTheTableMovesOperations(t *testing.T) {
 // An operation whose bytes are not stored is neither prepared nor sent.
 func TestNothingIsMarkedAsSentWithoutItsBytes(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for name, without := range map[string]string{"no filing": "DELETE FROM filings", "an empty one": "UPDATE filings SET report = ''"} {
 			for move, from := range map[filing.Move]filing.Stage{"prepared": filing.Received, "sent": filing.Prepared, "taken up": filing.Quarantined} {
 				must(t, d.Write(t.Context(), func(tx *db.Tx) error { return standIn(tx, "o", from, "PROCESSING") }))

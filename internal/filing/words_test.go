@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 )
 
@@ -17,7 +18,7 @@ import (
 // in an error, half a character at the cut.
 func TestTheWordsOfAnAuthorityAreBounded(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(country.ByNumber)
 		long := strings.Repeat("ż\x00\xff", 1<<13)
 		o.OnSend = func(o *office, f country.Filing) (country.Receipt, error) {

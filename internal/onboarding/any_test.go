@@ -34,7 +34,7 @@ func (w *world) anyOf(f onboarding.AnyFilter) (names []string) {
 func TestTheOperatorSeesCompaniesOfAllClients(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "keys and certificates")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		id := w.onboard(company("tax_credentials", credentials(sample{password: "p"}.file(), "p")))
 		w.onboard(company("meta.country_code", "ie", "meta.external_id", "shop-2", "tax_information.tax_number", "IE-77", "tax_credentials.password", "token"))

@@ -54,7 +54,7 @@ func (w *world) logos(t *testing.T) (n int) {
 func TestACompanyHasALookOfItsOwn(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		first, second := picture(t, 40, 20), picture(t, 30, 30)
 		id := w.onboard(company("branding", map[string]any{

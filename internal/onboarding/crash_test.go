@@ -134,7 +134,7 @@ func startAndKill(t *testing.T, url string, o *office, asked chan string) (job, 
 
 func TestAClaimedJobIsLeftToItsHolder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		job := w.create(company())
 		if claimed, err := w.Abandon(t.Context(), job); err != nil || !claimed {
@@ -162,7 +162,7 @@ func TestAClaimedJobIsLeftToItsHolder(t *testing.T) {
 func TestAJobThatKeepsCrashingIsGivenUpWithAnAlert(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		job := w.create(company())
 		for i := range onboarding.CrashesMax {

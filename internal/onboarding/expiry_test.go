@@ -14,7 +14,7 @@ import (
 func TestExpiryAlarmsComeAt30And7And1Days(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "keys and certificates")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		end := today.AddDate(1, 0, 0)
 		id := w.onboard(company("tax_credentials", credentials(sample{password: "p"}.file(), "p")))

@@ -69,17 +69,6 @@ func newOffice(t testing.TB) *office {
 	return o
 }
 
-// each is dbtest.Each; the race run takes PostgreSQL alone, where several connections
-// meet: it would run SQLite, which is Go here, ten times slower.
-func each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
-	t.Helper()
-	if testing.Short() {
-		t.Run("postgres", func(t *testing.T) { fn(t, dbtest.Postgres(t)) })
-		return
-	}
-	dbtest.Each(t, fn)
-}
-
 // enrolAt is the Enrol of a pack whose authority is an office.
 func enrolAt(ctx context.Context, in country.Enrolment) country.Enrolled {
 	unavailable := country.Enrolled{Faults: []fault.Fault{{Code: fault.AuthorityUnavailable, Type: fault.TaxAuthority, Message: "the authority does not answer"}}}

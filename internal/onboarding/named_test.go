@@ -17,7 +17,7 @@ import (
 func TestACountrysOwnSecretsAreTakenKeptAndTakenBack(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		hungarian := func(changes ...any) map[string]any {
 			return company(append([]any{"meta.country_code", "hu", "tax_information.tax_number", "12892312-2-42", "address.country_code", "HU"}, changes...)...)

@@ -49,7 +49,7 @@ func asJSON(t *testing.T, v any) string {
 
 func TestACompanyIsOnboardedByTheQueueAndReadBack(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		w.start()
 		file := sample{password: "clave"}.file()
@@ -138,7 +138,7 @@ func TestAnotherClientsJobIsUnknown(t *testing.T) {
 func TestExternalIDIsTheIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "keys and certificates")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		body := company("tax_credentials", credentials(sample{password: "one"}.file(), "one"))
 		job := w.create(body)
@@ -190,7 +190,7 @@ func expire(t *testing.T, w *world) {
 func TestAFailedOnboardingCanBeRepeatedWithAnyBody(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		bad := company("tax_information.tax_number", "B00000001")
 		first := w.create(bad)
@@ -219,7 +219,7 @@ func TestAFailedOnboardingCanBeRepeatedWithAnyBody(t *testing.T) {
 func TestASecondCompanyWithTheSameNumberIsToldTheFirst(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		w.onboard(company())
 		e := w.settle(w.create(company("meta.external_id", "shop-2", "tax_information.tax_number", "ES-b98602642")))
@@ -244,7 +244,7 @@ func TestASecondCompanyWithTheSameNumberIsToldTheFirst(t *testing.T) {
 
 func TestOfManyJobsForOneNumberOneEnrols(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		const n = 8
 		jobs := make([]string, n)
@@ -291,7 +291,7 @@ func TestOfManyJobsForOneNumberOneEnrols(t *testing.T) {
 func TestACompanyMadeWhileAJobEnrolsIsNotMadeTwice(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		w.office.answers(func(call int64, _ string) int {
 			if call > 1 {
@@ -318,7 +318,7 @@ func TestACompanyMadeWhileAJobEnrolsIsNotMadeTwice(t *testing.T) {
 
 func TestManyEqualPostsAtOnceMakeOneJob(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		var wg sync.WaitGroup
 		jobs := make([]string, 50)
@@ -470,7 +470,7 @@ func TestACountryThatIsNotEnabledIsRefused(t *testing.T) {
 func TestPagesOfCompaniesCoverEachOnce(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		const n = 7
 		for i := range n {
@@ -515,7 +515,7 @@ func TestPagesOfCompaniesCoverEachOnce(t *testing.T) {
 
 func TestEnsureMakesACompanyOnceAndFindsItAfterwards(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		file := sample{password: "p"}.file()
 		n := onboarding.NewCompany{

@@ -18,7 +18,7 @@ import (
 func TestAPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		id := w.onboard(company("settings.level", 5, "settings.loud", true, "tax_credentials.username", "u"))
 		before, err := w.Company(t.Context(), client, id, false)
@@ -88,7 +88,7 @@ func TestAPatchThatLeavesNoCompanyIsRefusedAtOnce(t *testing.T) {
 
 func TestNewCredentialsReplaceTheOldOnesInOneCommit(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		var inCommit string
 		w := newWorld(t, d, func(cfg *onboarding.Config) {
 			inner := cfg.CredentialsChanged
@@ -192,7 +192,7 @@ func TestCredentialsTheCountryNeedsCannotBeTakenAway(t *testing.T) {
 
 func TestOneChangeOfACompanyAtATime(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := newWorld(t, d)
 		id := w.onboard(company())
 		change := encode(map[string]any{"legal_name": "A", "company_number": nil})

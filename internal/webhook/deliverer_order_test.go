@@ -145,7 +145,7 @@ func TestRetriesAndRedeliveriesDoNotHoldNewerEventsBack(t *testing.T) {
 	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b.set(func(_ int, r received, w http.ResponseWriter, _ *http.Request) {
 			if r.ResourceID == "stubborn" {
 				w.WriteHeader(http.StatusTeapot)
@@ -187,7 +187,7 @@ func TestALongSeriesFlows(t *testing.T) {
 	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const events = 200
 		seen := len(b.all())
 		o := newOffice(t, d, roots)

@@ -44,7 +44,7 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 			blocked.Add(-1)
 		})
 	}
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		others.Store(0)
 		release = make(chan struct{})
 		o, _ := newTown(t, d, clients, handler)
@@ -81,7 +81,7 @@ func TestAHolderThatLostItsLeaseRecordsNothing(t *testing.T) {
 	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		reached, release := make(chan struct{}), make(chan struct{})
 		b.set(func(n int, _ received, w http.ResponseWriter, _ *http.Request) {
@@ -148,7 +148,7 @@ func TestShutdownSpendsNoTry(t *testing.T) {
 	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		reached := make(chan struct{})
 		var once sync.Once
@@ -180,7 +180,7 @@ func TestShutdownSpendsNoTry(t *testing.T) {
 
 func TestAnAlertIsRaisedForABreakerThatOpens(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := newInbox()
 		b.answer = status(http.StatusInternalServerError)
 		url, roots := b.receiver(t)

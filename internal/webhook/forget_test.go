@@ -79,7 +79,7 @@ func writesBeside(t testing.TB, d *db.DB, do func()) (longest time.Duration, wri
 // open, young, another's or asked for again stays.
 func TestClosedEventsAreForgottenInSteps(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil)
 		old := d.Now().AddDate(0, 0, -100).Truncate(24 * time.Hour)
 		const n = 3000

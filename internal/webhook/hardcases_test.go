@@ -125,7 +125,7 @@ func TestHardCase19ABadRedirectFailsAndTheRetryGoesToTheConfiguredURL(t *testing
 func TestHardCase20ARefusedAddressIsAFailedTryWithOneAlert(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := guardtest.NewForbidden(t, "127.0.0.1:0")
 		z := guardtest.NewZone(t)
 		z.Set("rebound.example", guardtest.Addrs("127.0.0.1"))
@@ -158,7 +158,7 @@ func TestHardCase21TheNextTryUsesTheAddressAndKeysOfItsInstant(t *testing.T) {
 	s, roots := serveTimeless(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		map[string]*inbox{"/old": old, "/new": now}[r.URL.Path].ServeHTTP(w, r)
 	}))
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		const events = 40 // more than a breaker takes
 		seen := len(now.all())
 		o := newOffice(t, d, roots, func(c *webhook.Config) { c.Ladder.Base = 200 * time.Millisecond })
@@ -191,7 +191,7 @@ func TestHardCase21ARemovedSubscriptionClosesWhatWaits(t *testing.T) {
 	b := newInbox()
 	b.answer = status(http.StatusInternalServerError)
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, roots, func(c *webhook.Config) { c.Ladder.Base = 300 * time.Millisecond })
 		o.setTarget(client, url)
 		stop := o.open(t)
@@ -228,7 +228,7 @@ func TestWithoutAKeyDeliveriesWaitUnsigned(t *testing.T) {
 	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		o := newOffice(t, d, roots)
 		o.change(func(targets map[string]string, keys map[string]webhook.Keys) {
@@ -264,7 +264,7 @@ func TestRotationNeverCostsADelivery(t *testing.T) {
 	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, roots)
 		o.setTarget(client, url)
 		stop := o.open(t)

@@ -25,7 +25,7 @@ func TestAnEventIsDeliveredSignedAndRecorded(t *testing.T) {
 		w.Write([]byte(strings.Repeat("thanks ", 1000)))
 	}
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		o := newOffice(t, d, roots)
 		o.setTarget(client, url)
@@ -69,7 +69,7 @@ func TestAnEventBelongsToItsWrite(t *testing.T) {
 	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, roots)
 		o.setTarget(client, url)
 		undo := errors.New("undo")
@@ -99,7 +99,7 @@ func TestAnEventWithoutAnAddressIsKeptAndCanBeSentLater(t *testing.T) {
 	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, roots)
 		stop := o.open(t)
 		o.notify(t, event("op-1"))
@@ -134,7 +134,7 @@ func TestEventsBeyondTheCommonOnesAreKeptOnlyForWhoAskedForThem(t *testing.T) {
 	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		o := newOffice(t, d, roots)
 		news := func(id string) webhook.Event {
@@ -168,7 +168,7 @@ func TestEachEventTypeCanHaveItsOwnAddress(t *testing.T) {
 	s, roots := serveTimeless(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		map[string]*inbox{"/one": one, "/two": two}[r.URL.Path].ServeHTTP(w, r)
 	}))
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, roots)
 		o.setTarget(client+" "+webhook.TransactionCompleted, s.URL+"/one")
 		o.setTarget(client+" "+webhook.LookupBatchCompleted, s.URL+"/two")
@@ -194,7 +194,7 @@ func TestEachEventTypeCanHaveItsOwnAddress(t *testing.T) {
 func TestListNarrowsAndPages(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil)
 		begun := d.Now()
 		for _, id := range []string{"a", "b", "c"} {
@@ -272,7 +272,7 @@ func TestListRefusesWhatItDoesNotKnow(t *testing.T) {
 func TestForeignAndUnknownEventsLookAlike(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil)
 		o.setTarget(client, "https://127.0.0.1:1/hook")
 		o.setTarget("c_other", "https://127.0.0.1:1/hook")
@@ -301,7 +301,7 @@ func TestRedeliveryDuringATryFollowsIt(t *testing.T) {
 	t.Parallel()
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		reached, release := make(chan struct{}), make(chan struct{})
 		b.set(func(n int, _ received, _ http.ResponseWriter, _ *http.Request) {
@@ -344,7 +344,7 @@ func TestForgottenTriesLeaveTheEvent(t *testing.T) {
 	needs.NotRaced(t, "one goroutine after another")
 	b := newInbox()
 	url, roots := b.receiver(t)
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		seen := len(b.all())
 		b.set(func(n int, r received, w http.ResponseWriter, _ *http.Request) {
 			if n == seen+1 {

@@ -21,8 +21,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"tributary/internal/db"
-	"tributary/internal/db/dbtest"
 	"tributary/internal/guard"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
@@ -34,17 +32,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
-}
-
-// each is dbtest.Each; the race run takes PostgreSQL alone, where several connections
-// meet: it would run SQLite, which is Go here, ten times slower.
-func each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
-	t.Helper()
-	if testing.Short() {
-		t.Run("postgres", func(t *testing.T) { fn(t, dbtest.Postgres(t)) })
-		return
-	}
-	dbtest.Each(t, fn)
 }
 
 // authority is a private CA as an operator would name it with --webhook-ca.

@@ -68,7 +68,7 @@ func (o *office) count(t testing.TB, where string) (n int) {
 
 func TestAReplaySendsEveryEventOfItsWindowOnceMore(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		box := newInbox()
 		url, roots := box.receiver(t)
 		o := newOffice(t, d, roots)
@@ -99,7 +99,7 @@ func TestAReplaySendsEveryEventOfItsWindowOnceMore(t *testing.T) {
 func TestAReplayLeavesTheOthersAlone(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil) // nothing is sent
 		o.setTarget(client, "https://receiver.example/")
 		o.setTarget("c_other", "https://receiver.example/")
@@ -216,7 +216,7 @@ func TestWindowsAreChecked(t *testing.T) {
 func TestDeliveriesShowEveryReceiverWithItsBreaker(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		box := newInbox()
 		box.set(status(500))
 		url, roots := box.receiver(t)
@@ -261,7 +261,7 @@ func TestDeliveriesShowEveryReceiverWithItsBreaker(t *testing.T) {
 func TestEventsAreFoundByIdAndByTheWriteThatMadeThem(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		o := newOffice(t, d, nil)
 		var at time.Time
 		if err := d.Write(t.Context(), func(tx *db.Tx) error {
@@ -314,7 +314,7 @@ var wholeEvents = regexp.MustCompile(`SCAN webhook_events$|Seq Scan on webhook_e
 func TestNoPageReadsAllEvents(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one goroutine after another")
-	each(t, func(t *testing.T, d *db.DB) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for _, s := range webhook.PageStatements() {
 			if err := d.Read(t.Context(), func(r db.Reader) error {
 				if d.Engine() == "postgres" { // a small table is read as a whole whatever indexes it has; this asks whether it must be
