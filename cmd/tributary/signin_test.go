@@ -162,9 +162,6 @@ func (p *page) throughProvider(name string) {
 // its own that begins later than the service, and a browser in between.
 func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a browser takes its time")
-	}
 	provider := newIdentityProvider(t, "https://"+consoleHost+"/console/oidc/finish")
 	dir, admin := t.TempDir(), freeAddress(t)
 	secretFile := filepath.Join(dir, "oidc-secret")

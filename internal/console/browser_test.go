@@ -256,9 +256,6 @@ func (c *chromium) signIn(name string) {
 // rotate a key, acknowledge an alert.
 func TestAnOperatorsDay(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a browser takes its time")
-	}
 	h := build(t, dbtest.SQLite(t))
 	h.script(country.Step{Outcome: country.Unavailable, Times: 1_000_000, On: country.OnAny})
 	h.run()

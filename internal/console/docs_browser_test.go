@@ -22,9 +22,6 @@ import (
 // because the browser does.
 func TestTheDocumentationInABrowser(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a browser takes its time")
-	}
 	h := build(t, dbtest.SQLite(t))
 	h.run()
 	key, _, err := h.accounts.SigningKeys(t.Context(), clientID)

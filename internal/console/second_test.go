@@ -123,9 +123,6 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 // TestPasskeysInABrowser enrols and uses passkeys of Chromium's own virtual authenticator.
 func TestPasskeysInABrowser(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a browser takes its time")
-	}
 	h := strict(t)
 	c := h.chromium()
 	_, err := chromedp.Call(c.ctx, webauthn.Enable, webauthn.EnableParams{})

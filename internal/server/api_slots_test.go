@@ -15,9 +15,11 @@ import (
 	"tributary/internal/server"
 )
 
-// crowd lets calls wait until so many of them are there, or nobody else comes.
+// crowd lets calls wait until so many of them have been there at once.
 type crowd struct {
 	http.Handler
+	want      int
+	full      chan struct{} // closed when they were
 	mu        sync.Mutex
 	now, most int
 }
@@ -25,8 +27,12 @@ type crowd struct {
 func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost && r.URL.Path == xxwire.PathDocuments {
 		c.count(1)
-		time.Sleep(300 * time.Millisecond) // others would come beside it
 		defer c.count(-1)
+		select {
+		case <-c.full:
+			time.Sleep(50 * time.Millisecond) // one too many would come beside it
+		case <-r.Context().Done():
+		}
 	}
 	c.Handler.ServeHTTP(w, r)
 }
@@ -35,6 +41,9 @@ func (c *crowd) count(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now += n
+	if c.most < c.want && c.now == c.want {
+		close(c.full)
+	}
 	c.most = max(c.most, c.now)
 }
 
@@ -45,7 +54,7 @@ func TestAuthoritySlotsBoundTheCallsToOneCountry(t *testing.T) {
 	for _, slots := range []int{1, 2} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
 			t.Parallel()
-			seen := &crowd{}
+			seen := &crowd{want: slots, full: make(chan struct{})}
 			pack := world.Reference("IS", country.ByNumber)
 			pack.Simulator = func(d *country.Desk) http.Handler {
 				seen.Handler = reference.New(d)
