@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -16,9 +17,15 @@ func (s *Ledger) IndexRound(ctx context.Context, now time.Time) error {
 	return x.round(ctx)
 }
 
-// IndexNow indexes what is there, the settled ones included.
+// IndexNow indexes what is there, the settled ones included, again where the
+// node's own indexer moved a cursor first.
 func (s *Ledger) IndexNow(ctx context.Context) error {
-	return s.IndexRound(ctx, s.db.Now().Add(settledTrail+time.Second))
+	for {
+		err := s.IndexRound(ctx, s.db.Now().Add(settledTrail+time.Second))
+		if !errors.Is(err, db.ErrStale) {
+			return err
+		}
+	}
 }
 
 // FlushCounts stores what was counted.
