@@ -20,7 +20,7 @@ import (
 // on one step do not import each other.
 var staircase = [][]string{
 	{"fault", "freeport", "needs", "killpoint", "web", "minisign"},
-	{"turnstile", "mutate"},
+	{"turnstile", "mutate", "leaks"},
 	{"secret"},
 	{"guard"},
 	{"guard/guardtest"},

@@ -13,9 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/docs/postman"
+	"tributary/internal/leaks"
 	"tributary/internal/mutate"
 	"tributary/internal/secret"
 	"tributary/internal/server"
@@ -28,7 +27,7 @@ const (
 	key  = "trb_test_postman_0123456789012345678901234567890123456789012"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // service starts the program and returns its address.
 func service(t *testing.T) string {

@@ -12,18 +12,17 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/leaks"
 	"tributary/internal/secret"
 )
 
 func TestMain(m *testing.M) {
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(m)
 }
 
 const event = "transactions.transaction_completed"

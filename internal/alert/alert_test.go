@@ -18,17 +18,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"go.uber.org/goleak"
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/leaks"
 )
 
 func TestMain(m *testing.M) {
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(m)
 }
 
 type desk struct {

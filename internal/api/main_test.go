@@ -7,12 +7,11 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/api"
+	"tributary/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // bare is the API without the slices behind it: what needs no key works.
 func bare(t testing.TB, ready func(context.Context) error) *api.API {

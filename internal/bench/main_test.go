@@ -3,7 +3,7 @@ package bench
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"tributary/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -15,14 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"tributary/internal/client"
 	"tributary/internal/fault"
+	"tributary/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 const testKey = "trb_test_clitest_0123456789012345678901234567890123456789012"
 

@@ -26,7 +26,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
-	"go.uber.org/goleak"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -42,6 +41,7 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/inbox"
+	"tributary/internal/leaks"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
@@ -52,8 +52,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(withBrowser{m}, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(withBrowser{m})
 }
 
 // withBrowser ends the browser behind the last test.

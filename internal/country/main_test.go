@@ -3,7 +3,7 @@ package country_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"tributary/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -6,9 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/db/dbtest"
+	"tributary/internal/leaks"
 )
 
 // childVariable names the part this binary plays when a test starts it again
@@ -29,7 +28,7 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
 		_ = f.Value.Set("10") // a number; the database under each check is real and slow
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 func TestSQLiteConforms(t *testing.T) {

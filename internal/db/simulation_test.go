@@ -40,7 +40,7 @@ type yard struct {
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	simulation.Run(t, seedsHere, func(t *testing.T, dice simulation.Dice) {
-		y := &yard{t: t, dice: dice, rounds: map[string]int{}, url: "sqlite:" + filepath.Join(simulation.Folder(t), "tributary.db")}
+		y := &yard{t: t, dice: dice, rounds: map[string]int{}, url: "sqlite:" + filepath.Join(t.TempDir(), "tributary.db")}
 		y.open(true)
 		y.run()
 		y.settle()

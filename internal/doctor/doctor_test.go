@@ -11,16 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/doctor"
+	"tributary/internal/leaks"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // configured is a configuration on a database that has its schema, with a master key.
 func configured(t *testing.T, url string) server.Config {

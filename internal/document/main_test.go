@@ -4,9 +4,9 @@ import (
 	"flag"
 	"testing"
 
-	"go.uber.org/goleak"
+	"tributary/internal/leaks"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files and the examples in docs")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

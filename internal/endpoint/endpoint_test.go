@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
 
 	"tributary/internal/account"
@@ -29,13 +28,13 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/endpoint"
 	"tributary/internal/fault"
+	"tributary/internal/leaks"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
 )
 
 func TestMain(m *testing.M) {
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(m)
 }
 
 var (

@@ -4,11 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing/filingtest"
+	"tributary/internal/leaks"
 	"tributary/internal/needs"
 )
 
@@ -17,8 +16,7 @@ func TestMain(m *testing.M) {
 		workUntilKilled()
 		return
 	}
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(m)
 }
 
 type (

@@ -165,7 +165,7 @@ func TestSimulation(t *testing.T) {
 
 // simulate plays a plan and then holds everything against what must have come of it.
 func simulate(t *testing.T, dice simulation.Dice) {
-	g := &play{t: t, dice: dice, dir: simulation.Folder(t), calls: map[string]int{}, answered: map[string]int{}, owner: map[string]string{}, wins: map[string]string{}}
+	g := &play{t: t, dice: dice, dir: t.TempDir(), calls: map[string]int{}, answered: map[string]int{}, owner: map[string]string{}, wins: map[string]string{}}
 	var err error
 	g.sims, err = country.NewSimulators(g.dir+"/authorities", variants()...)
 	must(t, err)

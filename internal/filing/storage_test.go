@@ -154,7 +154,7 @@ func TestHardCase14AnErrorAtTheNthWriteLosesNothing(t *testing.T) {
 }
 
 func breakAt(t *testing.T, limit uint64) {
-	dir := simulation.Folder(t)
+	dir := t.TempDir()
 	a := newAuthorities(t)
 	s := a.Setup()
 	s.Documents = "file://" + dir + "/documents"

@@ -11,13 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/guard"
 	"tributary/internal/guard/guardtest"
+	"tributary/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func newGuard(t testing.TB, c guard.Config) *guard.Guard {
 	t.Helper()

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 
 	"tributary/internal/country"
 	"tributary/internal/country/world"
@@ -23,13 +22,13 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/endpoint"
 	"tributary/internal/inbox"
+	"tributary/internal/leaks"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/transaction"
 )
 
 func TestMain(m *testing.M) {
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(m)
 }
 
 func must(t testing.TB, err error) {

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/authority/vies"
+	"tributary/internal/leaks"
 	"tributary/internal/lookup"
 	"tributary/internal/needs"
 )
@@ -24,8 +23,7 @@ func TestMain(m *testing.M) {
 		workUntilKilled()
 		return
 	}
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(m)
 }
 
 // manyFactor divides the sizes of the heaviest tests: the last thousands take long

@@ -18,7 +18,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/riverqueue/river"
-	"go.uber.org/goleak"
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
@@ -26,6 +25,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/leaks"
 	"tributary/internal/onboarding"
 	"tributary/internal/secret"
 )
@@ -35,10 +35,7 @@ func TestMain(m *testing.M) {
 		workUntilKilled()
 		return
 	}
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	// A certificate that takes too long to open is given up by whoever waits; the computing ends by itself, on a busy machine after the tests.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"),
-		goleak.IgnoreAnyFunction("tributary/internal/onboarding.(*Companies).openCertificate.func1"))
+	leaks.Main(m)
 }
 
 const (

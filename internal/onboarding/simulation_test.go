@@ -111,7 +111,7 @@ type wish struct {
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	simulation.Run(t, seedsHere, func(t *testing.T, dice simulation.Dice) {
-		g := &registry{t: t, dice: dice, bureau: &bureau{heard: map[string]bool{}}, calls: map[string]int{}, url: "sqlite:" + simulation.Folder(t) + "/tributary.db"}
+		g := &registry{t: t, dice: dice, bureau: &bureau{heard: map[string]bool{}}, calls: map[string]int{}, url: "sqlite:" + t.TempDir() + "/tributary.db"}
 		g.open()
 		r := dice.Of("plan")
 		var clients sync.WaitGroup

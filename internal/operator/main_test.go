@@ -6,19 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/leaks"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
 )
 
 func TestMain(m *testing.M) {
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(m)
 }
 
 // cheap keeps tests from spending their time on hashes.

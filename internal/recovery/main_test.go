@@ -3,15 +3,13 @@ package recovery_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/db"
 	"tributary/internal/filing/filingtest"
+	"tributary/internal/leaks"
 )
 
 func TestMain(m *testing.M) {
-	// The private PostgreSQL of dbtest lives as long as the test binary; this is the copier of its log.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+	leaks.Main(m)
 }
 
 type (

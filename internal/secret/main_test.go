@@ -5,8 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"tributary/internal/leaks"
 	"tributary/internal/secret"
 )
 
@@ -19,7 +18,7 @@ func TestMain(m *testing.M) {
 	if kind := os.Getenv(panicEnv); kind != "" {
 		die(kind, os.Getenv("TRIBUTARY_SECRET_TEST_KEY"))
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 func die(kind, text string) {

@@ -13,12 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/account"
 	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
+	"tributary/internal/leaks"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 	"tributary/internal/webhook"
@@ -48,7 +47,7 @@ func TestMain(m *testing.M) {
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := leaks.Find(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

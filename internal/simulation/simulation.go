@@ -106,18 +106,6 @@ func Between(r *rand.Rand, from, to time.Duration) time.Duration {
 	return from + time.Duration(r.Int64N(int64(to-from)+1))
 }
 
-// Folder is a folder that lives in memory where the machine has such a place:
-// a simulation asks about order and stages, not about the disk.
-func Folder(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "tributary-simulation-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a test's own folder
-	return dir
-}
-
 // Remains copies a SQLite database as a process that is killed at this instant
 // leaves it, and returns the address of the copy. It is called in a bubble
 // while the database is open: nothing else in the bubble is at work then, so
@@ -126,7 +114,7 @@ func Remains(t testing.TB, url string) string {
 	t.Helper()
 	synctest.Wait()
 	from := dbtest.SQLitePath(url)
-	to := filepath.Join(Folder(t), "tributary.db")
+	to := filepath.Join(t.TempDir(), "tributary.db")
 	for _, ending := range []string{"", "-wal"} {
 		if err := copyFile(to+ending, from+ending); err != nil && (ending == "" || !os.IsNotExist(err)) {
 			t.Fatal(err)

@@ -12,14 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/leaks"
 	"tributary/internal/simulation"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func TestDiceFallAlikeInAnyOrder(t *testing.T) {
 	simulation.Run(t, 20, func(t *testing.T, d simulation.Dice) {
@@ -111,7 +110,7 @@ func TestRemainsAreWhatWasCommitted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		url := "sqlite:" + simulation.Folder(t) + "/tributary.db"
+		url := "sqlite:" + t.TempDir() + "/tributary.db"
 		d := open(url)
 		write(d, "CREATE TABLE said (word TEXT)")
 		write(d, "INSERT INTO said VALUES ('before')")

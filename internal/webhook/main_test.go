@@ -19,9 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/guard"
+	"tributary/internal/leaks"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 		serveHostile()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // authority is a private CA as an operator would name it with --webhook-ca.

@@ -57,7 +57,7 @@ type post struct {
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	simulation.Run(t, seedsHere, func(t *testing.T, dice simulation.Dice) {
-		p := &post{t: t, dice: dice, calm: dice.Chance(50, "calm"), dir: simulation.Folder(t), dials: map[string]int{}, tries: map[string]int{}, stubborn: map[string]bool{}, again: map[string]int{}}
+		p := &post{t: t, dice: dice, calm: dice.Chance(50, "calm"), dir: t.TempDir(), dials: map[string]int{}, tries: map[string]int{}, stubborn: map[string]bool{}, again: map[string]int{}}
 		p.url = "sqlite:" + p.dir + "/tributary.db"
 		p.open()
 		series := p.run()

@@ -4,8 +4,9 @@
 //	go run ./scripts/withpostgres go test ./...
 //
 // One server for all packages of a run: making a cluster takes longer than most
-// tests. Without PostgreSQL's programs the command runs as it is, and the tests
-// say what they leave out.
+// tests. Its files and the tests' are kept in memory where there is room, because
+// databases come and go with every test. Without PostgreSQL's programs the
+// command runs as it is, and the tests say what they leave out.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"syscall"
 
 	"tributary/internal/db/dbtest"
 )
@@ -34,6 +36,9 @@ func main() {
 func run(command []string) (code int, err error) {
 	// Ctrl-C reaches the command as well; the server goes after it.
 	signal.Ignore(os.Interrupt)
+	if err := keepInMemory(); err != nil {
+		return 1, err
+	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, os.Environ()
 	server, err := dbtest.StartTestServer()
@@ -54,4 +59,14 @@ func run(command []string) (code int, err error) {
 		return 1, err
 	}
 	return 0, nil
+}
+
+// keepInMemory says where temporary files are made, unless the caller does.
+func keepInMemory() error {
+	const memory, room = "/dev/shm", 4 << 30
+	var about syscall.Statfs_t
+	if os.Getenv("TMPDIR") != "" || syscall.Statfs(memory, &about) != nil || about.Bavail*uint64(about.Bsize) < room {
+		return nil
+	}
+	return os.Setenv("TMPDIR", memory)
 }

@@ -15,11 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/leaks"
 	"tributary/internal/mutate"
 	"tributary/internal/needs"
 	"tributary/internal/official"
@@ -30,7 +29,7 @@ import (
 	"tributary/internal/xmltree/structure"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 const nif = "89890001K"
 

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
+	"tributary/internal/leaks"
 	"tributary/internal/mutate"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func FuzzInvoice(f *testing.F) {
 	f.Add([]byte(`<Faktura xmlns="http://crd.gov.pl/wzor/2025/06/25/13775/"><Naglowek/></Faktura>`))

@@ -14,14 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/authority/nav"
 	"tributary/internal/country"
+	"tributary/internal/leaks"
 	"tributary/internal/needs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 type caller struct {
 	t      *testing.T

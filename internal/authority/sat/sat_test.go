@@ -23,11 +23,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/authority/sat"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/leaks"
 	"tributary/internal/mutate"
 	"tributary/internal/needs"
 	"tributary/internal/official"
@@ -38,7 +37,7 @@ import (
 	"tributary/internal/xmltree/structure"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 const rfc = "EKU9003173C9"
 

@@ -21,18 +21,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/authority/sdi"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/leaks"
 	"tributary/internal/official"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // exchange is a double with a transmitter: a client with a certificate, and a
 // receiver of messages that can refuse the first calls.

@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/country/identity"
+	"tributary/internal/leaks"
 	"tributary/internal/mutate"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var today = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 

@@ -18,16 +18,15 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/country"
+	"tributary/internal/leaks"
 )
 
 // Main runs a pack's tests: it adds the flag -update, which rewrites golden
 // files, and fails when goroutines are left over.
 func Main(m *testing.M) {
 	flag.Bool("update", false, "rewrite golden files")
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 func updating() bool {

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/invopop/gobl/tax"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"tributary/internal/country/taxid"
+	"tributary/internal/leaks"
 	"tributary/internal/mutate"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 type vector struct{ country, number string }
 

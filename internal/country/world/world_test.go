@@ -3,13 +3,12 @@ package world_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tributary/internal/country"
 	"tributary/internal/country/world"
+	"tributary/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // wholeWorld has every country.
 func wholeWorld(t *testing.T) *country.Atlas {

@@ -67,16 +67,8 @@ func StartServer(dir string, set ...string) (*Server, error) {
 	return s, s.Start()
 }
 
-// StartTestServer starts the server that a run of the tests shares: in memory
-// where there is room, because databases come and go with every test.
-func StartTestServer() (*Server, error) {
-	const shm, room = "/dev/shm", 4 << 30
-	var about syscall.Statfs_t
-	if err := syscall.Statfs(shm, &about); err == nil && about.Bavail*uint64(about.Bsize) > room {
-		return startServer(shm, fsyncWanted())
-	}
-	return startServer(os.TempDir(), fsyncWanted())
-}
+// StartTestServer starts the server that a run of the tests shares.
+func StartTestServer() (*Server, error) { return startServer(os.TempDir(), fsyncWanted()) }
 
 // newServer finds the programs and makes the folder of a server.
 func newServer(dir, sync string) (*Server, error) {

@@ -11,14 +11,14 @@ import (
 
 	"github.com/go-text/typesetting/font/cff"
 	"github.com/go-text/typesetting/font/opentype/tables"
-	"go.uber.org/goleak"
 
 	"tributary/internal/document/typeset"
+	"tributary/internal/leaks"
 	"tributary/internal/mutate"
 	"tributary/internal/needs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // library is shared by the tests: fonts of folders are parsed once.
 var library = sync.OnceValues(func() (*typeset.Library, error) { return typeset.NewLibrary(typeset.WithSystem()) })
