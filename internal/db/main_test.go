@@ -8,6 +8,7 @@ import (
 
 	"tributary/internal/db/dbtest"
 	"tributary/internal/leaks"
+	"tributary/internal/needs"
 )
 
 // childVariable names the part this binary plays when a test starts it again
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 
 func TestSQLiteConforms(t *testing.T) {
 	t.Parallel()
+	needs.NotRaced(t, "SQLite is Go here")
 	dbtest.Exercise(t, dbtest.SQLiteURL)
 }
 

@@ -43,6 +43,7 @@ const (
 // time and beside the others. A seed that fails says how it is run again.
 func Run(t *testing.T, share int, fn func(t *testing.T, d Dice)) {
 	t.Helper()
+	needs.NotRaced(t, "SQLite is Go here, and a bubble runs one goroutine after another")
 	all := uint64(seedsGate)
 	if needs.IsLong() {
 		all = seedsLong

@@ -80,7 +80,7 @@ func randomTrials() int {
 	if n, err := strconv.Atoi(os.Getenv("TRIBUTARY_CONFORMANCE")); err == nil {
 		return n
 	}
-	return 60
+	return 12
 }
 
 // TestOfficialRules is the one run of the official rules over everything this
