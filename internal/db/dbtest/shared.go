@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"tributary/internal/leaks"
 	"tributary/internal/needs"
 )
 
@@ -33,6 +34,7 @@ var shared struct {
 func server(t testing.TB) *Server {
 	t.Helper()
 	shared.once.Do(func() {
+		leaks.Keep(func() { shared.s.hangUp() })
 		if address := os.Getenv(AddressVariable); address != "" {
 			shared.s, shared.err = sharedServer(address)
 			return
@@ -46,6 +48,19 @@ func server(t testing.TB) *Server {
 		t.Fatal(shared.err)
 	}
 	return shared.s
+}
+
+// hangUp closes the connections that wait for the next command.
+func (s *Server) hangUp() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, conn := range s.idle {
+		_ = conn.Close(context.Background()) // a test's own connection
+	}
+	s.idle = nil
 }
 
 // sharedServer is a server that somebody else started.
