@@ -244,3 +244,19 @@ func TestConnectionsCutInCommitUnderLoad(t *testing.T) {
 		t.Error("no outcome was unknown: the test tests nothing")
 	}
 }
+
+// A connection that broke while it lay idle is not the next reader's trouble.
+func TestAReadThatFindsABrokenConnectionTakesAnother(t *testing.T) {
+	t.Parallel()
+	url := dbtest.MigratedURL(t)
+	d := dbtest.Open(t, db.Config{URL: url})
+	owner := as(t, url)
+	one := func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) }
+	for range 5 {
+		must(t, d.Read(t.Context(), one))
+		_, err := owner.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'tributary' AND state = 'idle' AND query !~* 'listen' AND pid <> pg_backend_pid()`)
+		must(t, err)
+		must(t, d.Read(t.Context(), one))
+	}
+}

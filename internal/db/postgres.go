@@ -170,10 +170,24 @@ func (e *pgEngine) sampleClock(ctx context.Context) error {
 	return nil
 }
 
-// read runs fn, on one snapshot where its statements must agree. Whoever reads for
-// a client brings a budget and uses the visitors' connections; the others are for
-// the program's own work.
+// read runs fn, on one snapshot where its statements must agree. A connection that
+// turns out to be broken before fn has begun is not the caller's trouble: another
+// is tried. On a slow machine a canceled statement can leave one behind, whose next
+// user finds the driver's old timeout.
 func (e *pgEngine) read(ctx context.Context, agree agreement, fn func(Reader) error) error {
+	err := e.readOnce(ctx, agree, fn)
+	if errors.Is(err, errNotBegun) && ctx.Err() == nil {
+		e.reset() // those beside it may be broken as well
+		err = e.readOnce(ctx, agree, fn)
+	}
+	return err
+}
+
+var errNotBegun = errors.New("another connection may answer")
+
+// readOnce is read on one connection. Whoever reads for a client brings a budget
+// and uses the visitors' connections; the others are for the program's own work.
+func (e *pgEngine) readOnce(ctx context.Context, agree agreement, fn func(Reader) error) error {
 	pool, limit, visitor := e.work, pgStatementFor, false
 	b := readBudget(ctx)
 	if b != nil {
@@ -200,7 +214,11 @@ func (e *pgEngine) read(ctx context.Context, agree agreement, fn func(Reader) er
 		}
 		tx, err := conn.BeginTx(ctx, begin)
 		if err != nil {
-			return e.readError(ctx, visitor, fmt.Errorf("begin a read: %w: %w", errLost, err))
+			err = fmt.Errorf("begin a read: %w: %w", errLost, err)
+			if !c.late() {
+				err = fmt.Errorf("%w: %w", errNotBegun, err)
+			}
+			return e.readError(ctx, visitor, err)
 		}
 		defer tx.Rollback(context.WithoutCancel(ctx))
 		c.on = tx

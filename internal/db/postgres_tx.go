@@ -30,6 +30,7 @@ type pgTx struct {
 	shared bool          // a group: locks must not wait
 	line   net.Conn      // of a read: each statement has a deadline
 	limit  time.Duration // of each statement of a read; 0: the deadline stands
+	until  time.Time     // of the statement
 	queued []pgStmt
 	sent   int // statements that left the queue so far
 }
@@ -72,9 +73,13 @@ func (c *pgTx) query(sql string, args []any) (*Rows, error) {
 // or a network that swallows packets, says nothing, for as long as it likes.
 func (c *pgTx) prolong() {
 	if c.limit > 0 {
-		c.line.SetDeadline(time.Now().Add(c.limit))
+		c.until = time.Now().Add(c.limit)
+		c.line.SetDeadline(c.until)
 	}
 }
+
+// late reports whether half of the statement's time is over.
+func (c *pgTx) late() bool { return time.Until(c.until) < c.limit/2 }
 
 func (c *pgTx) exec(sql string, args []any, want int64) error {
 	c.queued = append(c.queued, pgStmt{sql: sql, args: args, want: want})
