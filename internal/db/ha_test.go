@@ -90,7 +90,7 @@ func timelineThatWentBackIsNoticed(t *testing.T, url string) {
 // either as long as it reaches both.
 func TestFrozenPrimaryIsNotAskedAgain(t *testing.T) {
 	t.Parallel()
-	needs.NotRaced(t, "servers of their own")
+	needs.Long(t, "a server that says nothing is noticed by its silence")
 	p := startPair(t)
 	d := dbtest.Open(t, db.Config{URL: p.url()})
 	db.SetPatience(d, 4*time.Second) // a little more than connecting takes where the first host says nothing
