@@ -52,18 +52,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	leaks.Main(withBrowser{m})
-}
-
-// withBrowser ends the browser behind the last test.
-type withBrowser struct{ *testing.M }
-
-func (w withBrowser) Run() int {
-	code := w.M.Run()
-	if shared.stop != nil {
-		shared.stop()
-	}
-	return code
+	leaks.AtEnd(func() error {
+		if shared.stop != nil {
+			shared.stop()
+		}
+		return nil
+	})
+	leaks.Main(m)
 }
 
 const (

@@ -245,18 +245,44 @@ func TestConnectionsCutInCommitUnderLoad(t *testing.T) {
 	}
 }
 
-// A connection that broke while it lay idle is not the next reader's trouble.
+// A connection that broke while it lay idle is not the next reader's trouble. One
+// that breaks when something was answered is: what was told is not told twice.
 func TestAReadThatFindsABrokenConnectionTakesAnother(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedURL(t)
 	d := dbtest.Open(t, db.Config{URL: url})
 	owner := as(t, url)
-	one := func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) }
-	for range 5 {
-		must(t, d.Read(t.Context(), one))
+	cut := func(state string) {
+		t.Helper()
 		_, err := owner.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name = 'tributary' AND state = 'idle' AND query !~* 'listen' AND pid <> pg_backend_pid()`)
+			WHERE datname = current_database() AND application_name = 'tributary' AND state ~ $1 AND query !~* 'listen' AND pid <> pg_backend_pid()`, state)
 		must(t, err)
-		must(t, d.Read(t.Context(), one))
+	}
+	for _, read := range []func(context.Context, func(db.Reader) error) error{d.Read, d.ReadEach} {
+		one := func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) }
+		for range 3 {
+			must(t, read(t.Context(), one))
+			cut("^idle$")
+			must(t, read(t.Context(), one))
+		}
+		times := 0
+		err := read(t.Context(), func(r db.Reader) error {
+			times++
+			must(t, one(r))
+			cut("^idle")
+			return one(r)
+		})
+		if fault.KindOf(err) != fault.Unavailable || times != 1 {
+			t.Errorf("a connection that breaks in the middle: %v, read %d times", err, times)
+		}
+		must(t, read(t.Context(), one)) // on a connection that is whole
+		times = 0
+		err = read(t.Context(), func(r db.Reader) error {
+			times++
+			return r.Row("SELECT 1 FROM nowhere").Scan(new(int))
+		})
+		if err == nil || times != 1 {
+			t.Errorf("a wrong statement: %v, read %d times", err, times)
+		}
 	}
 }

@@ -171,19 +171,19 @@ func (e *pgEngine) sampleClock(ctx context.Context) error {
 }
 
 // read runs fn, on one snapshot where its statements must agree. A connection that
-// turns out to be broken before fn has begun is not the caller's trouble: another
-// is tried. On a slow machine a canceled statement can leave one behind, whose next
-// user finds the driver's old timeout.
+// turns out to be broken before it has answered anything is not the caller's
+// trouble: another is tried, once.
 func (e *pgEngine) read(ctx context.Context, agree agreement, fn func(Reader) error) error {
 	err := e.readOnce(ctx, agree, fn)
-	if errors.Is(err, errNotBegun) && ctx.Err() == nil {
+	if errors.Is(err, errUnanswered) && ctx.Err() == nil {
 		e.reset() // those beside it may be broken as well
 		err = e.readOnce(ctx, agree, fn)
 	}
 	return err
 }
 
-var errNotBegun = errors.New("another connection may answer")
+// errUnanswered marks the error of a read that broke before it was told anything.
+var errUnanswered = errors.New("another connection may answer")
 
 // readOnce is read on one connection. Whoever reads for a client brings a budget
 // and uses the visitors' connections; the others are for the program's own work.
@@ -214,11 +214,7 @@ func (e *pgEngine) readOnce(ctx context.Context, agree agreement, fn func(Reader
 		}
 		tx, err := conn.BeginTx(ctx, begin)
 		if err != nil {
-			err = fmt.Errorf("begin a read: %w: %w", errLost, err)
-			if !c.late() {
-				err = fmt.Errorf("%w: %w", errNotBegun, err)
-			}
-			return e.readError(ctx, visitor, err)
+			return e.readError(ctx, visitor, c.unanswered(conn.Conn(), fmt.Errorf("begin a read: %w: %w", errLost, err)))
 		}
 		defer tx.Rollback(context.WithoutCancel(ctx))
 		c.on = tx
@@ -227,7 +223,7 @@ func (e *pgEngine) readOnce(ctx context.Context, agree agreement, fn func(Reader
 		c.limit = 0 // the budget is for all statements together
 	}
 	if err := fn(c); err != nil {
-		return e.readError(ctx, visitor, err)
+		return e.readError(ctx, visitor, c.unanswered(conn.Conn(), err))
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ type pgTx struct {
 	shared bool          // a group: locks must not wait
 	line   net.Conn      // of a read: each statement has a deadline
 	limit  time.Duration // of each statement of a read; 0: the deadline stands
-	until  time.Time     // of the statement
+	half   time.Time     // when half of the statement's time is over
+	told   bool          // a row, or the end of a result, was read
 	queued []pgStmt
 	sent   int // statements that left the queue so far
 }
@@ -66,20 +67,27 @@ func (c *pgTx) query(sql string, args []any) (*Rows, error) {
 	if err != nil {
 		return nil, c.lost(err)
 	}
-	return &Rows{pgx: rows}, nil
+	return &Rows{pgx: rows, told: &c.told}, nil
 }
 
 // prolong gives the next statement of a read its time. A server that is frozen,
 // or a network that swallows packets, says nothing, for as long as it likes.
 func (c *pgTx) prolong() {
 	if c.limit > 0 {
-		c.until = time.Now().Add(c.limit)
-		c.line.SetDeadline(c.until)
+		now := time.Now()
+		c.half = now.Add(c.limit / 2)
+		c.line.SetDeadline(now.Add(c.limit))
 	}
 }
 
-// late reports whether half of the statement's time is over.
-func (c *pgTx) late() bool { return time.Until(c.until) < c.limit/2 }
+// unanswered marks err where the connection broke before it told anything, and
+// soon: one that was silent for long has cost the caller enough.
+func (c *pgTx) unanswered(conn *pgx.Conn, err error) error {
+	if c.told || !conn.IsClosed() || time.Now().After(c.half) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errUnanswered, err)
+}
 
 func (c *pgTx) exec(sql string, args []any, want int64) error {
 	c.queued = append(c.queued, pgStmt{sql: sql, args: args, want: want})

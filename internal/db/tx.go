@@ -188,8 +188,9 @@ func (t *Tx) OnCommit(fn func()) { t.after = append(t.after, fn) }
 
 // Rows is the result of a query.
 type Rows struct {
-	std *sql.Rows
-	pgx pgx.Rows
+	std  *sql.Rows
+	pgx  pgx.Rows
+	told *bool // of a read on PostgreSQL: something was answered
 }
 
 // Next advances to the next row.
@@ -197,7 +198,11 @@ func (r *Rows) Next() bool {
 	if r.std != nil {
 		return r.std.Next()
 	}
-	return r.pgx.Next()
+	next := r.pgx.Next()
+	if r.told != nil && (next || r.pgx.Err() == nil) {
+		*r.told = true
+	}
+	return next
 }
 
 // Scan reads the row's columns.

@@ -2,6 +2,7 @@
 package leaks
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -9,38 +10,39 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests and looks for what they left running.
-func Main(m goleak.TestingM, apart ...goleak.Option) {
+// atEnd are functions, by a pointer of their own.
+var atEnd sync.Map
+
+// AtEnd says how to let go of what a test binary keeps until its end.
+func AtEnd(fn func() error) { atEnd.Store(&fn, fn) }
+
+// Main runs the tests, lets go of what they kept, and looks for what they left running.
+func Main(m goleak.TestingM) {
 	code := m.Run()
+	var err error
+	atEnd.Range(func(_, fn any) bool {
+		err = errors.Join(err, fn.(func() error)())
+		return true
+	})
 	if code == 0 {
-		if err := Find(apart...); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+		err = errors.Join(err, find())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
-// kept are functions, by a pointer of their own.
-var kept sync.Map
-
-// Keep says how to let go of what a test binary keeps until its end.
-func Keep(let func()) { kept.Store(&let, let) }
-
-// looks is how often Find looks, half a second each time.
+// looks is how often find looks, half a second each time.
 const looks = 120
 
-// Find answers what still runs. PostgreSQL's connections are given up behind
+// find answers what still runs. PostgreSQL's connections are given up behind
 // their users, and on a busy machine that takes longer than one look.
-func Find(apart ...goleak.Option) (err error) {
-	kept.Range(func(_, let any) bool {
-		let.(func())()
-		return true
-	})
-	// A server that the tests themselves started ends with the process.
-	apart = append(apart, goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1"))
+func find() (err error) {
 	for range looks {
-		if err = goleak.Find(apart...); err == nil {
+		// A server that the tests themselves started ends with the process.
+		if err = goleak.Find(goleak.IgnoreAnyFunction("os/exec.(*Cmd).writerDescriptor.func1")); err == nil {
 			return nil
 		}
 	}

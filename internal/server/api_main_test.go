@@ -29,30 +29,19 @@ const demoKey = "trb_test_demo_0123456789012345678901234567890123456789012"
 const patience = 3 * time.Minute // for what a machine under load does in the end; never waited out when all is well
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, p := range []*program{started.busy, started.quiet} {
-		if p == nil {
-			continue
+	leaks.AtEnd(func() (err error) {
+		for _, p := range []*program{started.busy, started.quiet} {
+			if p != nil {
+				err = errors.Join(err, p.stop())
+			}
 		}
-		if err := p.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stop:", err)
-			code = 1
+		if begun.dir != "" {
+			err = errors.Join(err, os.RemoveAll(begun.dir))
 		}
-	}
-	if begun.dir != "" {
-		if err := os.RemoveAll(begun.dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	if code == 0 {
-		if err := leaks.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+		return err
+	})
+	leaks.Main(m)
 }
 
 // program is a whole running demo with a receiver of its webhooks.

@@ -34,7 +34,7 @@ var shared struct {
 func server(t testing.TB) *Server {
 	t.Helper()
 	shared.once.Do(func() {
-		leaks.Keep(func() { shared.s.hangUp() })
+		leaks.AtEnd(func() error { return shared.s.hangUp() })
 		if address := os.Getenv(AddressVariable); address != "" {
 			shared.s, shared.err = sharedServer(address)
 			return
@@ -51,16 +51,17 @@ func server(t testing.TB) *Server {
 }
 
 // hangUp closes the connections that wait for the next command.
-func (s *Server) hangUp() {
+func (s *Server) hangUp() (err error) {
 	if s == nil {
-		return
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, conn := range s.idle {
-		_ = conn.Close(context.Background()) // a test's own connection
+		err = errors.Join(err, conn.Close(context.Background()))
 	}
 	s.idle = nil
+	return err
 }
 
 // sharedServer is a server that somebody else started.
