@@ -79,15 +79,6 @@ func (c *Clock) Wall() time.Time { return c.c.wall() }
 // Elapsed is how long the process was at work.
 func (c *Clock) Elapsed() time.Duration { return c.c.elapsed() }
 
-// MigrateTo stops after a version.
-func MigrateTo(ctx context.Context, d *DB, last int) (int, error) {
-	all, err := migrations(d.Engine())
-	if err != nil {
-		return 0, err
-	}
-	return d.migrate(ctx, all[:last])
-}
-
 // MigrateSteps applies a test's own steps instead of the program's.
 func MigrateSteps(ctx context.Context, d *DB, steps ...Step) (int, error) {
 	all := make([]migration, len(steps))

@@ -53,13 +53,8 @@ func newEventStore(b *testing.B, name string) *eventStore {
 	must(b, err)
 	b.Cleanup(func() { _ = d.Close() }) // tested elsewhere
 	q := eventQueue()
-	if name == "whole" {
-		must(b, second(db.MigrateTo(ctx, d, lastWholeEvents)))
-		fillEvents(b, d, 100, 1200)
-	} else {
-		must(b, second(d.Migrate(ctx)))
-		manyDays(b, d, 100, 1200)
-	}
+	must(b, second(d.Migrate(ctx)))
+	manyDays(b, d, 100, 1200)
 	if name == "unknown" {
 		q.IDFrom = nil
 	}
@@ -78,12 +73,11 @@ func newEventStore(b *testing.B, name string) *eventStore {
 	return s
 }
 
-// BenchmarkQueueAmongDays measures what the statements of the queue cost the server in one
-// table, in 108 partitions whose open days are known, and where they are not,
-// taking turns: 120,000 events, 2,000 of them due. All in milliseconds of its processor.
+// BenchmarkQueueAmongDays measures what the statements of the queue cost the server in
+// 108 partitions whose open days are known, and where they are not, taking turns: 120,000 events, 2,000 of them due. All in milliseconds of its processor.
 func BenchmarkQueueAmongDays(b *testing.B) {
 	var stores []*eventStore
-	for _, name := range []string{"whole", "days", "unknown"} {
+	for _, name := range []string{"days", "unknown"} {
 		stores = append(stores, newEventStore(b, name))
 	}
 	names := []string{"oldest", "walk", "claim", "next", "holders", "record", "insert", "look for days"}

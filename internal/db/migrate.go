@@ -24,6 +24,9 @@ var ErrSchemaOld = errors.New("the database has an older schema: run `tributary 
 // ErrSchemaNew reports a database whose schema is newer than this program.
 var ErrSchemaNew = errors.New("the database has a newer schema than this program knows: use the newer program")
 
+// ErrSchemaUnreleased reports a database of a program from before the first release.
+var ErrSchemaUnreleased = errors.New("the database was made by a program from before version 0.9.0, the first release; it cannot be migrated: begin with an empty one")
+
 // schema is the engine's side of a migration, while no other node migrates.
 type schema interface {
 	exec(ctx context.Context, script string) error // one transaction
@@ -47,9 +50,8 @@ const (
 //
 // On PostgreSQL a step may end with CREATE INDEX CONCURRENTLY statements, and
 // does so where it adds an index to a table of an earlier step: they are built
-// one by one, outside of the step's transaction, while others write. So are
-// tables that it parts by days, by lines "-- Partition: table (id)". A table that
-// is parted takes no index concurrently: build one for each partition, then one ON ONLY it.
+// one by one, outside of the step's transaction, while others write. A table with
+// partitions takes no index concurrently: build one for each partition, then one ON ONLY it.
 type migration struct {
 	version int
 	name    string
@@ -211,9 +213,13 @@ func (d *DB) digestOf(ctx context.Context, version int) (digest string, err erro
 }
 
 func (d *DB) newer(ctx context.Context, known int) (last int, err error) {
+	released := false
 	err = d.Read(ctx, func(r Reader) error {
-		return r.Row("SELECT coalesce(max(version), 0) FROM schema_version").Scan(&last)
+		return r.Row("SELECT coalesce(max(version), 0), NOT EXISTS (SELECT 1 FROM schema_version WHERE version = 1 AND name = 'alerts') FROM schema_version").Scan(&last, &released)
 	})
+	if err == nil && !released {
+		return last, ErrSchemaUnreleased
+	}
 	if err == nil && last > known {
 		return last, fmt.Errorf("%w (version %d, known up to %d)", ErrSchemaNew, last, known)
 	}

@@ -108,14 +108,13 @@ func (s *pgSchema) patiently(ctx context.Context, work func() error) error {
 	}
 }
 
-// step applies a migration: its transaction, then its indexes and partitions one by one, then the record.
+// step applies a migration: its transaction, then its indexes one by one, then the record.
 func (s *pgSchema) step(ctx context.Context, m migration, record string) error {
 	script, indexes, err := m.split()
 	if err != nil {
 		return err
 	}
-	partitions := m.partitions()
-	if len(indexes)+len(partitions) == 0 {
+	if len(indexes) == 0 {
 		return s.exec(ctx, record+";"+script)
 	}
 	if err := s.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_begun (version BIGINT PRIMARY KEY, digest TEXT NOT NULL)"); err != nil {
@@ -128,11 +127,6 @@ func (s *pgSchema) step(ctx context.Context, m migration, record string) error {
 		s.e.d.log.Log(ctx, m.level(), "building an index while others write", "index", ix.name, "table", ix.table, "number", i+1, "of", len(indexes))
 		if err := s.index(ctx, ix); err != nil {
 			return fmt.Errorf("index %s: %w", ix.name, err)
-		}
-	}
-	for _, p := range partitions {
-		if err := s.partition(ctx, m, p); err != nil {
-			return fmt.Errorf("partitions of %s: %w", p.table, err)
 		}
 	}
 	return s.exec(ctx, record+fmt.Sprintf(";DELETE FROM schema_begun WHERE version = %d", m.version))

@@ -3,7 +3,6 @@ package db_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,12 +15,6 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 )
-
-// lastWhole is the last version without partitions.
-const lastWhole = 39
-
-// lastWholeEvents is the last version in which events are one table.
-const lastWholeEvents = 40
 
 // idAt is an id as the program makes them, of another time.
 func idAt(at time.Time, n int) string {
@@ -38,40 +31,24 @@ func idAt(at time.Time, n int) string {
 
 // parted are two tables that stand in the same days, the second with the first.
 type parted struct {
-	tables [2]string
-	last   int // version without their partitions
 	id     func(at time.Time, n int) string
 	insert [2]string // of an id, an owner, an instant; of a key and an id
 	find   string    // the owner by the key
-	fill   [2]string
-	files  string // tables and indexes that must be the same afterwards
 }
 
 func ofCalls() parted {
-	return parted{tables: [2]string{"exchanges", "exchange_operations"}, last: lastWhole, id: idAt, insert: [2]string{
+	return parted{id: idAt, insert: [2]string{
 		"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome) VALUES ($1, $2, 'send', $3, 1, 1, 'answered')",
 		"INSERT INTO exchange_operations (operation_id, exchange_id) VALUES ($1, $2)"},
-		find: "SELECT x.lane FROM exchange_operations e JOIN exchanges x ON x.exchange_id = e.exchange_id WHERE e.operation_id = $1",
-		fill: [2]string{`INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome)
-			SELECT substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-7000-8000-' || lpad(to_hex(n), 12, '0'), 'c' || n % 50 || '|XX|test|0|s', 'send', ms * 1000, 1, 1, 'answered'
-			FROM ` + momentsSQL, "INSERT INTO exchange_operations (operation_id, exchange_id) SELECT 'o' || right(exchange_id, 12), exchange_id FROM exchanges WHERE $1::bigint > 0"},
-		files: "^exchange(s|_operations)(_before)?(_pkey|_by_lane)?$"}
+		find: "SELECT x.lane FROM exchange_operations e JOIN exchanges x ON x.exchange_id = e.exchange_id WHERE e.operation_id = $1"}
 }
 
 func ofEvents() parted {
-	return parted{tables: [2]string{"webhook_events", "webhook_tries"}, last: lastWholeEvents, id: eventID, insert: [2]string{
+	return parted{id: eventID, insert: [2]string{
 		"INSERT INTO webhook_events (webhook_id, lane, created_at, client_id, event_type, resource_id, resource_path, status) VALUES ($1, $2, $3, 'c', 'x', 'r', '/r', 'pending')",
 		"INSERT INTO webhook_tries (record, webhook_id, try) VALUES ($1, $2, 1)"},
-		find: "SELECT e.lane FROM webhook_tries t JOIN webhook_events e ON e.webhook_id = t.webhook_id WHERE t.record = $1 AND t.webhook_id >= $2",
-		fill: [2]string{`INSERT INTO webhook_events (webhook_id, lane, created_at, client_id, event_type, resource_id, resource_path, status)
-			SELECT h || lpad(to_hex(n), 28, '0'), 'c' || n % 50, ms * 1000, 'c', 'x', 'r', '/r', 'delivered'
-			FROM ` + momentsSQL, "INSERT INTO webhook_tries (record, webhook_id, try) SELECT 'o' || right(webhook_id, 12), webhook_id, 1 FROM webhook_events WHERE $1::bigint > 0"},
-		files: "^webhook_(events|tries)(_before)?(_pkey|_list|_open|_series|_due|_lane|_node)?$"}
+		find: "SELECT e.lane FROM webhook_tries t JOIN webhook_events e ON e.webhook_id = t.webhook_id WHERE t.record = $1 AND t.webhook_id >= $2"}
 }
-
-// momentsSQL are so many moments of the last ninety days.
-const momentsSQL = `(SELECT n, ms, lpad(to_hex(ms), 12, '0') AS h FROM
-	(SELECT n, (extract(epoch FROM now())::bigint - n * 7776000::bigint / $1) * 1000 AS ms FROM generate_series(1, $1::bigint) AS n) AS a) AS b`
 
 func (p parted) add(tx *db.Tx, id, owner, key string, at time.Time) error {
 	if err := tx.Exec(p.insert[0], id, owner, db.Micros(at)); err != nil {
@@ -80,31 +57,7 @@ func (p parted) add(tx *db.Tx, id, owner, key string, at time.Time) error {
 	return tx.Exec(p.insert[1], key, id)
 }
 
-// pairs counts the rows of the second table that have theirs in the first.
-func (p parted) pairs(t *testing.T, d *db.DB) int {
-	t.Helper()
-	id := map[string]string{"exchanges": "exchange_id", "webhook_events": "webhook_id"}[p.tables[0]]
-	return count(t, d, fmt.Sprintf("SELECT count(*) FROM %s b JOIN %s a ON a.%[3]s = b.%[3]s", p.tables[1], p.tables[0], id))
-}
-
-// eachParted runs a test for calls and for events.
-func eachParted(t *testing.T, fn func(t *testing.T, p parted)) {
-	t.Helper()
-	for _, p := range []parted{ofCalls(), ofEvents()} {
-		t.Run(p.tables[0], func(t *testing.T) { t.Parallel(); fn(t, p) })
-	}
-}
-
-func (p parted) migrate(t *testing.T, url string, said *dbtest.Journal) *db.DB {
-	t.Helper()
-	d, err := db.Open(context.Background(), db.Config{URL: url, Log: slog.New(slog.NewTextHandler(said, nil))})
-	must(t, err)
-	t.Cleanup(func() { _ = d.Close() }) // tested elsewhere
-	must(t, second(db.MigrateTo(context.Background(), d, p.last)))
-	return d
-}
-
-// writers write and read as a node of the version before does, until they are ended.
+// writers write and read as a node does, until they are ended.
 type writers struct {
 	stop    atomic.Bool
 	wg      sync.WaitGroup
@@ -121,7 +74,7 @@ func startWriters(t *testing.T, d *db.DB, p parted) *writers {
 				key, owner, id := fmt.Sprintf("new%d-%d", w, i), fmt.Sprintf("c%d|XX|test|0|s", w), p.id(at, w<<24|i)
 				err := d.Write(context.Background(), func(tx *db.Tx) error { return p.add(tx, id, owner, key, at) })
 				if err != nil {
-					t.Errorf("a row beside the migration: %v", err)
+					t.Errorf("a row beside it: %v", err)
 					return
 				}
 				c.written.Add(1)
@@ -129,7 +82,7 @@ func startWriters(t *testing.T, d *db.DB, p parted) *writers {
 				args := []any{key, id}[:strings.Count(p.find, "$")]
 				err = d.Read(context.Background(), func(r db.Reader) error { return r.Row(p.find, args...).Scan(&found) })
 				if err != nil || found != owner {
-					t.Errorf("a row beside the migration is not found: %q, %v", found, err)
+					t.Errorf("a row beside it is not found: %q, %v", found, err)
 				}
 				time.Sleep(5 * time.Millisecond) // a load, not all that the machine can do
 			}
@@ -155,79 +108,14 @@ func (c *writers) end() {
 	c.wg.Wait()
 }
 
-// A store that is in use is parted: a node of the version before goes on, by a
-// role without the rights of the owner, nothing is lost, nothing is copied, and
-// nobody waits for long, also where somebody else has the table for a while.
-func TestTablesArePartedBesideTheVersionBefore(t *testing.T) {
+// A new day has what its table has: its checks, how it is vacuumed, the number
+// that grows, its policies and those of others that look into it.
+func TestANewDayHasWhatItsTableHas(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
-	dbtest.ServedURL(t) // the roles belong to the server
-	eachParted(t, func(t *testing.T, p parted) {
-		rows := salesRows() / 2
-		url := dbtest.PostgresURL(t)
-		ctx := context.Background()
-		var said dbtest.Journal
-		next := p.migrate(t, url, &said)
-		owner := as(t, url)
-		for _, text := range p.fill {
-			_, err := owner.Exec(ctx, text, rows)
-			must(t, err)
-		}
-		_, err := owner.Exec(ctx, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO "+dbtest.ServeRole+"; GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO "+dbtest.ServeRole+
-			"; INSERT INTO schema_roles VALUES (1, '"+dbtest.ServeRole+"', '"+dbtest.ReadRole+"')")
-		must(t, err)
-		files := func() (list string) {
-			must(t, owner.QueryRow(ctx, "SELECT string_agg(relfilenode::text, ' ' ORDER BY relfilenode) FROM pg_class WHERE relname ~ $1 AND relkind IN ('r', 'i') AND relfilenode <> 0", p.files).Scan(&list))
-			return list
-		}
-		before := files()
-		old, err := db.Open(ctx, db.Config{URL: strings.Replace(url, "://tributary@", "://"+dbtest.ServeRole+"@", 1)})
-		must(t, err)
-		defer func() { _ = old.Close() }() // tested elsewhere
-		traffic := startWriters(t, old, p)
-		end := holdTable(t, url, p.tables[0])
-		migrated := make(chan error, 1)
-		go func() { migrated <- second(next.Migrate(ctx)) }()
-		said.Await(t, "steps back")
-		traffic.goOn(t)
-		close(end)
-		must(t, <-migrated)
-		traffic.end()
-		t.Logf("%d rows beside the migration of %d", traffic.written.Load(), rows)
-		want := rows + int(traffic.written.Load())
-		for _, table := range []string{p.tables[0], p.tables[1], p.tables[0] + "_before"} {
-			if n := count(t, next, "SELECT count(*) FROM "+table); n != want {
-				t.Errorf("%s: %d, want %d", table, n, want)
-			}
-		}
-		if n := p.pairs(t, next); n != want {
-			t.Errorf("%d pairs, want %d", n, want)
-		}
-		for _, kept := range strings.Fields(before) {
-			if !strings.Contains(" "+files()+" ", " "+kept+" ") {
-				t.Errorf("a table or an index was written anew: %s, before %s", files(), before)
-			}
-		}
-		wantIndexes(t, next, p.tables[0]+"_pkey", p.tables[1]+"_pkey")
-		if n := count(t, next, "SELECT count(*) FROM pg_constraint WHERE conname ~ '^(exchange|webhook).*_before$'"); n != 0 {
-			t.Errorf("%d bounds are left on the first partitions: they would refuse rows for ever", n)
-		}
-		must(t, next.CheckSchema(ctx))
-	})
-}
-
-// What hangs on a table goes with it: its checks, how it is vacuumed, the number
-// that grows, its policies and those of others that look into it. New days have it, too.
-func TestWhatHangsOnATableGoesWithItsPartitions(t *testing.T) {
-	t.Parallel()
-	needs.NotRaced(t, "one caller at a time")
-	dbtest.ServedURL(t) // the roles belong to the server
-	p := ofEvents()
-	url := dbtest.PostgresURL(t)
-	ctx := t.Context()
-	var said dbtest.Journal
-	d := p.migrate(t, url, &said)
-	must(t, d.Grant(ctx, db.Roles{Serve: dbtest.ServeRole, Read: dbtest.ReadRole}))
+	served, url := dbtest.ServedURL(t)
+	p, ctx := ofEvents(), t.Context()
+	d := dbtest.Open(t, db.Config{URL: url})
 	owner := as(t, url)
 	_, err := owner.Exec(ctx, "CREATE POLICY reports ON webhook_events AS RESTRICTIVE FOR SELECT TO "+dbtest.ReadRole+" USING (lane <> 'hidden')")
 	must(t, err)
@@ -236,15 +124,14 @@ func TestWhatHangsOnATableGoesWithItsPartitions(t *testing.T) {
 	}
 	var last int64
 	must(t, owner.QueryRow(ctx, "SELECT max(seq) FROM webhook_events").Scan(&last))
-	must(t, second(d.Migrate(ctx)))
 	later := time.Now().AddDate(0, 0, 40)
 	must(t, second(d.MakePartitions(ctx, later)))
-	served := dbtest.Open(t, db.Config{URL: strings.Replace(url, "://tributary@", "://"+dbtest.ServeRole+"@", 1), Guest: true})
-	must(t, served.Write(ctx, func(tx *db.Tx) error { return p.add(tx, p.id(later, 3), "a", "try", later) }))
+	node := dbtest.Open(t, db.Config{URL: served, Guest: true})
+	must(t, node.Write(ctx, func(tx *db.Tx) error { return p.add(tx, p.id(later, 3), "a", "try", later) }))
 	if n := count(t, d, fmt.Sprintf("SELECT count(*) FROM webhook_events WHERE seq = %d", last+1)); n != 1 {
 		t.Errorf("the number of the next event does not go on behind %d", last)
 	}
-	err = served.Write(ctx, func(tx *db.Tx) error {
+	err = node.Write(ctx, func(tx *db.Tx) error {
 		return tx.Exec("UPDATE webhook_events SET status = 'lost' WHERE webhook_id = $1", p.id(later, 3))
 	})
 	if err == nil {
@@ -257,121 +144,12 @@ func TestWhatHangsOnATableGoesWithItsPartitions(t *testing.T) {
 	}
 	seen := func(client, table string) (n int) {
 		t.Helper()
-		must(t, served.Read(db.ForClient(ctx, client), func(r db.Reader) error { return r.Row("SELECT count(*) FROM " + table).Scan(&n) }))
+		must(t, node.Read(db.ForClient(ctx, client), func(r db.Reader) error { return r.Row("SELECT count(*) FROM " + table).Scan(&n) }))
 		return n
 	}
 	if a, b, c, e := seen("c", "webhook_events"), seen("c", "webhook_tries"), seen("other", "webhook_events"), seen("other", "webhook_tries"); a != 2 || b != 2 || c+e != 0 {
 		t.Errorf("a client sees %d events and %d tries, another %d and %d", a, b, c, e)
 	}
-}
-
-// What a migration had done when it broke off is not done twice, and writers go on.
-func TestAPartingThatBrokeOffIsTakenUpAgain(t *testing.T) {
-	t.Parallel()
-	needs.NotRaced(t, "one caller at a time")
-	eachParted(t, func(t *testing.T, p parted) {
-		url := dbtest.PostgresURL(t)
-		ctx := context.Background()
-		var said dbtest.Journal
-		d := p.migrate(t, url, &said)
-		write := func(n int) {
-			t.Helper()
-			must(t, d.Write(ctx, func(tx *db.Tx) error {
-				return p.add(tx, p.id(time.Now(), n), "c|XX|test|0|s", fmt.Sprint("o", n), time.Now())
-			}))
-		}
-		breakOff := func(table string) {
-			t.Helper()
-			said.Reset()
-			end := holdTable(t, url, table)
-			cut, cancel := context.WithCancel(ctx)
-			migrated := make(chan error, 1)
-			go func() { migrated <- second(db.MigrateTo(cut, d, p.last+1)) }()
-			said.Await(t, "steps back")
-			cancel()
-			if err := <-migrated; err == nil {
-				t.Error("a migration that broke off says that it is done")
-			}
-			close(end)
-		}
-		bound := func(table string) (convalidated string) {
-			must(t, as(t, url).QueryRow(ctx, "SELECT coalesce(bool_and(convalidated)::text, '') FROM pg_constraint WHERE conname = $1", table+"_before").Scan(&convalidated))
-			return convalidated
-		}
-		write(1)
-		breakOff(p.tables[1]) // the first is parted, the second is not
-		kind := fmt.Sprintf("SELECT count(*) FROM pg_class WHERE relkind = 'p' AND relname IN ('%s', '%s')", p.tables[0], p.tables[1])
-		if n := count(t, d, kind); n != 1 || bound(p.tables[1]) != "" {
-			t.Fatalf("%d tables are parted, want the first", n)
-		}
-		if err := d.CheckSchema(ctx); err == nil {
-			t.Error("half a step passes for the whole")
-		}
-		write(2)
-		// The next one breaks off between the bound and the look through the table.
-		first := map[bool]string{true: "day_id(first_day, digits)", false: "day_id(first_day)"}[p.last == lastWholeEvents]
-		_, err := as(t, url).Exec(ctx, strings.NewReplacer("{table}", p.tables[1], "{first}", first, "{id}", map[bool]string{true: "webhook_id", false: "exchange_id"}[p.last == lastWholeEvents]).Replace(`DO $$ BEGIN
-			EXECUTE format('ALTER TABLE {table} ADD CONSTRAINT {table}_before CHECK ({id} < %L) NOT VALID', (SELECT {first} FROM partitioned WHERE name = '{table}')); END $$`))
-		must(t, err)
-		write(3)
-		// And the one after it between that look and the swap.
-		breakOff(p.tables[1])
-		if !strings.Contains(said.String(), "looking through a table") || bound(p.tables[1]) != "true" || count(t, d, kind) != 1 {
-			t.Errorf("it did not break off before the swap: bound %q", bound(p.tables[1]))
-		}
-		write(4)
-		said.Reset()
-		steps, err := db.MigrateTo(ctx, d, p.last+1)
-		if must(t, err); steps != 1 || count(t, d, kind) != 2 {
-			t.Errorf("%d steps", steps)
-		}
-		if strings.Contains(said.String(), "looking through a table") {
-			t.Error("what was looked through is looked through again")
-		}
-		write(5)
-		if n := p.pairs(t, d); n != 5 {
-			t.Errorf("%d pairs, want 5", n)
-		}
-	})
-}
-
-// A clock that was ahead once puts the first day off; an id that bears no time stops the step before it has begun.
-func TestPartitionsBeginBehindEveryRow(t *testing.T) {
-	t.Parallel()
-	needs.NotRaced(t, "one caller at a time")
-	eachParted(t, func(t *testing.T, p parted) {
-		ctx := context.Background()
-		old := func(id string) *db.DB {
-			var said dbtest.Journal
-			d := p.migrate(t, dbtest.PostgresURL(t), &said)
-			must(t, d.Write(ctx, func(tx *db.Tx) error { return p.add(tx, id, "c|XX|test|0|s", "o", time.Now()) }))
-			return d
-		}
-		ahead := time.Now().AddDate(1, 0, 0)
-		d := old(p.id(ahead, 1))
-		must(t, second(db.MigrateTo(ctx, d, p.last+1)))
-		rooms, err := d.Rooms(ctx, time.Now())
-		must(t, err)
-		for _, r := range rooms {
-			if r.Table != p.tables[0] && r.Table != p.tables[1] {
-				continue
-			}
-			if !r.Until.After(ahead) || r.Until.After(ahead.Add(24*time.Hour)) || r.Rest != 0 {
-				t.Errorf("%+v, want the day after %s", r, ahead)
-			}
-		}
-		d = old("somebody else's")
-		if _, err := d.Migrate(ctx); err == nil || !strings.Contains(err.Error(), "does not begin with its time: somebody else's") {
-			t.Errorf("an id without a time: %v", err)
-		}
-		if n := count(t, d, fmt.Sprintf("SELECT count(*) FROM pg_class WHERE relkind = 'p' AND relname IN ('%s', '%s')", p.tables[0], p.tables[1])); n != 0 {
-			t.Error("something was parted")
-		}
-		for _, table := range p.tables {
-			must(t, d.Write(ctx, func(tx *db.Tx) error { return tx.Exec("DELETE FROM " + table) }))
-		}
-		must(t, second(d.Migrate(ctx)))
-	})
 }
 
 // A role that changes no schema makes the days to come and drops those that are over, and nothing else.

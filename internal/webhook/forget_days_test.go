@@ -1,10 +1,7 @@
 package webhook_test
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -150,87 +147,6 @@ func TestAnOldEventIsSentAgainAtOnce(t *testing.T) {
 	}
 	if _, tries, err := o.ForgetDays(t.Context(), nil, d.Now()); tries != 2 || err != nil || rowsOf(t, d, "SELECT count(*) FROM webhook_events WHERE webhook_id < $1", ids[1]+"0") != 0 {
 		t.Errorf("in due time the day is not gone, but %d tries: %v", tries, err)
-	}
-	box.check(t)
-}
-
-// wholeTable makes events one table again, as in the version before.
-func wholeTable(t testing.TB, d *db.DB) {
-	t.Helper()
-	made := must(os.ReadFile("../db/migrations/postgres/0004_webhooks.sql"))(t)
-	texts := []string{"DROP TABLE webhook_events, webhook_tries", "DELETE FROM partitioned WHERE name LIKE 'webhook%'", "ALTER TABLE partitioned DROP COLUMN digits",
-		"DROP FUNCTION day_id(BIGINT, BIGINT)", "DELETE FROM schema_version WHERE version = 41"}
-	for _, text := range append(texts, strings.Split(string(made), ";\n")...) {
-		if strings.TrimSpace(text) == "" {
-			continue
-		}
-		if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec(text) }); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-	}
-}
-
-// Events are parted while two nodes deliver them with statements that know
-// nothing of it, and others are told: nothing is lost, and each goes out once.
-func TestEventsArePartedWhileTheyAreDelivered(t *testing.T) {
-	t.Parallel()
-	_, url := dbtest.ServedURL(t) // the owner's
-	d, other := dbtest.Open(t, db.Config{URL: url}), dbtest.Open(t, db.Config{URL: url})
-	wholeTable(t, d)
-	box := newInbox()
-	box.set(func(n int, _ received, w http.ResponseWriter, _ *http.Request) {
-		if n%7 == 0 {
-			w.WriteHeader(http.StatusServiceUnavailable) // a try that failed is a row of its own
-		}
-	})
-	target, roots := box.receiver(t)
-	first, second := newOffice(t, d, roots), newOffice(t, other, roots)
-	for _, o := range []*office{first, second} {
-		o.setTarget(client, target)
-		o.open(t)
-	}
-	stop, done := make(chan struct{}), make(chan int)
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case <-stop:
-				done <- n
-				return
-			default:
-			}
-			e := event(fmt.Sprintf("r%05d", n))
-			e.Series = fmt.Sprint("s", n%20)
-			if err := d.Write(context.Background(), func(tx *db.Tx) error { return first.Notify(tx, e) }); err != nil {
-				t.Errorf("an event beside the migration: %v", err)
-			}
-		}
-	}()
-	box.wait(t, 50)
-	steps, err := d.Migrate(t.Context())
-	if steps != 1 || err != nil || rowsOf(t, d, "SELECT count(*) FROM pg_class WHERE relname IN ('webhook_events', 'webhook_tries') AND relkind = 'p'") != 2 {
-		t.Errorf("%d steps: %v", steps, err)
-	}
-	seen := len(box.all())
-	box.wait(t, seen+50)
-	close(stop)
-	n := <-done
-	eventually(t, "everything is delivered", func() bool { return first.count(t, "status = 'delivered' AND due_at IS NULL") == n })
-	sent := map[string]int{}
-	for i, r := range box.all() {
-		if (i+1)%7 != 0 {
-			sent[r.WebhookID]++
-		}
-	}
-	twice := 0
-	for _, times := range sent {
-		twice += times - 1
-	}
-	if len(sent) != n || twice != 0 {
-		t.Errorf("%d of %d events were received, %d times too often", len(sent), n, twice)
-	}
-	failed := len(box.all()) / 7
-	if tries := rowsOf(t, d, "SELECT count(*) FROM webhook_tries"); tries < failed {
-		t.Errorf("%d tries are recorded, %d failed", tries, failed)
 	}
 	box.check(t)
 }

@@ -1,1 +1,0 @@
--- Owner: db. A SQLite file has no partitions: calls and their links go row by row.

@@ -1,1 +1,0 @@
--- Owner: db. A SQLite file has no partitions: events and their tries go row by row.
