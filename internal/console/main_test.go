@@ -7,7 +7,6 @@ import (
 	"html"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -25,7 +24,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/riverqueue/river"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -262,24 +260,14 @@ func (h *house) run() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	for _, fn := range []func(context.Context) error{h.service.Run, h.ledger.Run, h.hooks.Run, h.accounts.Run, h.letters.Run} {
+	for _, fn := range []func(context.Context) error{h.service.Run, h.ledger.Run, h.hooks.Run, h.accounts.Run, h.letters.Run, h.companies.Run, h.lookups.Run} {
 		wg.Go(func() {
 			if err := fn(ctx); err != nil && ctx.Err() == nil {
 				h.t.Error(err)
 			}
 		})
 	}
-	workers := river.NewWorkers()
-	h.companies.Workers(workers)
-	h.lookups.Workers(workers)
-	h.hooks.Workers(workers)
-	clients := h.companies.ClientJobs()
-	maps.Copy(clients, h.lookups.ClientJobs())
-	must(h.t, h.db.StartJobs(ctx, db.Jobs{Workers: workers, Clients: clients}))
 	h.t.Cleanup(func() {
-		stop, done := context.WithTimeout(context.Background(), patience)
-		defer done()
-		must(h.t, h.db.StopJobs(stop))
 		cancel()
 		wg.Wait()
 	})

@@ -11,6 +11,8 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/ledger"
+	"tributary/internal/lookup"
+	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 	"tributary/internal/retention"
 	"tributary/internal/secret"
@@ -23,7 +25,9 @@ type queuesBody struct {
 	Depths      []ledger.Depth
 	Authorities []ledger.Authority
 	Receivers   []receiverRow
-	Jobs        []db.JobCount
+	Onboardings db.Depth
+	Lookups     db.Depth
+	Tasks       []db.TaskState
 	IndexedTo   time.Time
 	Rounds      []retention.Report
 	Now         time.Time
@@ -55,10 +59,16 @@ func (c *Console) queues(v *visit) (page, error) {
 			body.Receivers = append(body.Receivers, r)
 		}
 	}
-	if body.Jobs, err = c.cfg.DB.JobCounts(v.ctx); err != nil {
-		return p, err
-	}
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
+		if body.Onboardings, err = onboarding.Depth(r); err != nil {
+			return err
+		}
+		if body.Lookups, err = lookup.Depth(r); err != nil {
+			return err
+		}
+		if body.Tasks, err = db.Tasks(r); err != nil {
+			return err
+		}
 		body.Rounds, err = retention.Last(r, roundsShown)
 		return err
 	})

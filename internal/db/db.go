@@ -83,7 +83,6 @@ type DB struct {
 	patience time.Duration         // Patience, but in tests
 	dead     atomic.Pointer[error] // why nothing may be acknowledged any more
 
-	clientJobs atomic.Pointer[clientJobs] // nil: StartJobs has not been called
 }
 
 // engine is what the two databases do differently. It is not exported: nobody
@@ -95,7 +94,6 @@ type engine interface {
 	openSchema(ctx context.Context) (schema, error) // waits until no other node migrates
 	claimSQL() claimSQL
 	start(d *DB) error // background work: writers, listener
-	jobs() jobEngine
 	notify(queue string)
 	alive() (live liveNodes, certain bool, err error) // certain: whoever is not among them is dead
 	close() error

@@ -89,6 +89,47 @@ func (l *Lease[T]) Guard(tx *Tx) error {
 		until, l.ID, l.Token)
 }
 
+// Depth is how much there is to do in a queue.
+type Depth struct {
+	Waiting, Working int
+	OldestAt         time.Time // since when the oldest is due that nobody works; zero: none is
+}
+
+// Depth counts what is to be done.
+func (q *Queue[T]) Depth(r Reader) (d Depth, err error) {
+	var oldest *int64
+	err = r.Row("SELECT count(CASE WHEN lease_until IS NULL THEN 1 END), count(lease_until), min(CASE WHEN lease_until IS NULL AND due_at <= $1 THEN due_at END) FROM "+
+		q.Table+" WHERE due_at IS NOT NULL", Micros(r.Now())).Scan(&d.Waiting, &d.Working, &oldest)
+	if oldest != nil {
+		d.OldestAt = FromMicros(*oldest)
+	}
+	return d, err
+}
+
+// Take claims one row by its id inside a write, for whoever does not want to wait
+// for a pump; nil: there is nothing to do, or somebody holds it. Nobody renews it.
+func (q *Queue[T]) Take(tx *Tx, id string) (*Lease[T], error) {
+	columns := ""
+	if q.Columns != "" {
+		columns = ", " + q.Columns
+	}
+	now := tx.Now()
+	row := tx.Row("UPDATE "+q.Table+" SET due_at = $1, lease_until = $1, lease_token = lease_token + 1, lease_node = $2 WHERE "+q.ID+
+		" = $3 AND due_at <= $4 RETURNING "+q.Key+", lease_token"+columns, Micros(now.Add(LeaseFor)), tx.d.node, id, Micros(now))
+	l := &Lease[T]{ID: id, queue: q}
+	scan := func(dest ...any) error { return row.Scan(append([]any{&l.Key, &l.Token}, dest...)...) }
+	var err error
+	if q.Scan == nil {
+		err = scan()
+	} else {
+		l.Row, err = q.Scan(scan)
+	}
+	if errors.Is(err, ErrNoRows) {
+		return nil, nil
+	}
+	return l, err
+}
+
 // FinishAll gives many rows up at once; one lost lease fails the whole write.
 func (q *Queue[T]) FinishAll(tx *Tx, leases []*Lease[T], next time.Time) error {
 	if len(leases) == 0 {

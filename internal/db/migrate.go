@@ -31,7 +31,6 @@ var ErrSchemaUnreleased = errors.New("the database was made by a program from be
 type schema interface {
 	exec(ctx context.Context, script string) error // one transaction
 	step(ctx context.Context, m migration, record string) error
-	migrateJobs(ctx context.Context) error
 	grantAgain(ctx context.Context) error // what was added, to roles that are known
 	close()
 }
@@ -115,8 +114,7 @@ func (d *DB) Migrate(ctx context.Context) (int, error) {
 func (d *DB) migrate(ctx context.Context, all []migration) (steps int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, migrateFor)
 	defer cancel()
-	// One node at a time: neither CREATE TABLE IF NOT EXISTS nor the job
-	// engine's own migrations stand two at once.
+	// One node at a time: CREATE TABLE IF NOT EXISTS does not stand two at once.
 	s, err := d.eng.openSchema(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("wait for other nodes that migrate: %w", err)
@@ -139,9 +137,6 @@ func (d *DB) migrate(ctx context.Context, all []migration) (steps int, err error
 		if done {
 			steps++
 		}
-	}
-	if err := s.migrateJobs(ctx); err != nil {
-		return steps, fmt.Errorf("migrate the job engine's tables: %w", err)
 	}
 	if err := s.grantAgain(ctx); err != nil {
 		return steps, err
@@ -251,11 +246,7 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 			return fmt.Errorf("%w (version %d is missing)", ErrSchemaOld, m.version)
 		}
 	}
-	behind, err := d.eng.jobs().behind(ctx)
-	if err == nil && behind {
-		return fmt.Errorf("%w (the job engine's tables)", ErrSchemaOld)
-	}
-	return err
+	return nil
 }
 
 func (d *DB) hasTable(ctx context.Context, name string) (found bool, err error) {

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 )
 
 const (
@@ -34,7 +32,6 @@ const (
 type pgSchema struct {
 	e    *pgEngine
 	conn *pgx.Conn
-	pool *pgxpool.Pool // the job engine's own migrations want a pool
 }
 
 // openSchema never waits inside of the server: a session that died behind a
@@ -68,9 +65,6 @@ func (e *pgEngine) openSchema(ctx context.Context) (schema, error) {
 }
 
 func (s *pgSchema) close() {
-	if s.pool != nil {
-		s.pool.Close()
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), schemaQuestions)
 	defer cancel()
 	_ = s.conn.Close(ctx) // the lock falls with the session, whoever ends it
@@ -181,22 +175,6 @@ func (s *pgSchema) tell(ctx context.Context, ix newIndex, begun time.Time) {
 	if err == nil {
 		s.e.d.log.Info("building an index", "index", ix.name, "phase", phase, "done", done, "of", total, "for", time.Since(begun).Round(time.Second))
 	}
-}
-
-// migrateJobs runs River's own migrations under the same rules.
-func (s *pgSchema) migrateJobs(ctx context.Context) error {
-	cfg := s.e.cfg.Copy()
-	cfg.MaxConns, cfg.MinConns = 1, 0
-	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.PgConn().Exec(ctx, schemaSettings).ReadAll()
-		return err
-	}
-	var err error
-	if s.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
-		return err
-	}
-	jobs := &client[pgx.Tx]{driver: riverpgxv5.New(s.pool)}
-	return s.patiently(ctx, func() error { return jobs.migrate(ctx) })
 }
 
 // newIndex is an index that is built concurrently.

@@ -42,8 +42,6 @@ func (s *sqliteSchema) step(ctx context.Context, m migration, record string) err
 	return s.exec(ctx, record+";"+m.script)
 }
 
-func (s *sqliteSchema) migrateJobs(ctx context.Context) error { return s.e.job.migrate(ctx) }
-
 func (s *sqliteSchema) grantAgain(context.Context) error { return nil } // a file has one user
 
 func (s *sqliteSchema) close() { _ = s.dir.Close() } // closing gives up a lock

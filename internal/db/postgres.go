@@ -8,10 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"tributary/internal/fault"
 )
@@ -36,7 +34,6 @@ type pgEngine struct {
 	wg    sync.WaitGroup
 	stop  context.CancelFunc
 	cols  columnTypes
-	job   *client[pgx.Tx]
 	peers *peers
 
 	cluster  cluster
@@ -113,12 +110,6 @@ func tryPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
 	if err := e.findRoles(ctx); err != nil {
 		e.closePools()
 		return nil, err
-	}
-	e.job = &client[pgx.Tx]{driver: riverpgxv5.New(e.work)}
-	err = e.work.QueryRow(ctx, "SELECT NOT coalesce((SELECT pg_has_role(relowner, 'MEMBER') FROM pg_class WHERE oid = to_regclass('river_job')), true)").Scan(&e.job.guest)
-	if err != nil {
-		e.closePools()
-		return nil, fmt.Errorf("look whose tables these are: %w", err)
 	}
 	return e, nil
 }
@@ -240,8 +231,6 @@ func (e *pgEngine) readError(ctx context.Context, visitor bool, err error) error
 	}
 	return e.classify(err)
 }
-
-func (e *pgEngine) jobs() jobEngine { return e.job }
 
 // reset gives all connections up; those in use are closed when they are given
 // back. The next ones are made by the rules of cluster.

@@ -136,7 +136,7 @@ func (e *pgEngine) tryCommit(group []*write, until time.Time) error {
 		}
 	}()
 	c := &pgTx{e: e, on: tx, ctx: ctx, shared: len(group) > 1}
-	stored, err := e.members(c, tx, group)
+	stored, err := e.members(c, group)
 	if err == nil {
 		err = c.flush()
 	}
@@ -188,17 +188,12 @@ func (e *pgEngine) commitError(err error) error {
 	return unavailable(fmt.Errorf("commit: %w: %w", ErrOutcomeUnknown, err))
 }
 
-func (e *pgEngine) members(c *pgTx, all pgx.Tx, group []*write) (stored int, err error) {
+func (e *pgEngine) members(c *pgTx, group []*write) (stored int, err error) {
 	at := e.d.instant()
 	for _, w := range group {
 		mark := c.mark()
 		tx := &Tx{ctx: context.WithoutCancel(w.ctx), instant: at, conn: c, d: e.d}
 		w.err = w.run(tx)
-		if w.err == nil && len(tx.jobs) > 0 {
-			if w.err = c.flush(); w.err == nil {
-				w.err = e.job.insert(tx.ctx, all, tx.jobs)
-			}
-		}
 		switch {
 		case w.err == nil:
 			stored++

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -40,7 +39,6 @@ type sqliteEngine struct {
 	careful  int // groups that still begin with savepoints
 	log      *logKeeper
 	wstmts   stmtCache
-	job      *client[*sql.Tx]
 }
 
 // readers are some reading connections and what was prepared on them.
@@ -89,7 +87,6 @@ func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) 
 		}
 		return nil, err
 	}
-	e.job = &client[*sql.Tx]{driver: riversqlite.New(e.writer)}
 	return e, nil
 }
 
@@ -355,10 +352,6 @@ func (e *sqliteEngine) member(c *sqliteTx, w *write, at instant, savepoint bool)
 	if !w.submits {
 		e.d.pace.Spent(e.d.Elapsed() - began) // of this process; PostgreSQL computes in its own
 	}
-	if err == nil && len(tx.jobs) > 0 {
-		c.dirty = true
-		err = e.job.insert(tx.ctx, c.tx, tx.jobs)
-	}
 	if !savepoint {
 		return err
 	}
@@ -442,8 +435,7 @@ func (e *sqliteEngine) readError(ctx, wait context.Context, err error) error {
 	return err
 }
 
-func (e *sqliteEngine) jobs() jobEngine { return e.job }
-func (e *sqliteEngine) notify(string)   {}
+func (e *sqliteEngine) notify(string) {}
 
 // alive: this process is the only one that leases, by the lock file.
 func (e *sqliteEngine) alive() (live liveNodes, certain bool, err error) {

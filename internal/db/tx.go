@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
 	"tributary/internal/fault"
 )
@@ -50,7 +49,6 @@ type Tx struct {
 	instant
 	conn  txConn
 	d     *DB
-	jobs  []river.InsertManyParams
 	wakes []string
 	after []func()
 
@@ -168,11 +166,6 @@ func (t *Tx) InsertReturning(in Insert, rows [][]any, fn func(*Rows) error) erro
 // Lock orders writes by name until the commit: per supplier, per chain. SQLite
 // has one writer and needs nothing.
 func (t *Tx) Lock(name string) error { return t.keep(t.conn.lock(name)) }
-
-// Enqueue adds a job that exists if and only if the write commits.
-func (t *Tx) Enqueue(job river.JobArgs, o *river.InsertOpts) {
-	t.jobs = append(t.jobs, river.InsertManyParams{Args: job, InsertOpts: o})
-}
 
 // Wake tells the workers of a queue, here and on other nodes, after the commit.
 func (t *Tx) Wake(queue string) { t.wakes = append(t.wakes, queue) }

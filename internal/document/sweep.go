@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"tributary/internal/db"
 )
 
@@ -219,32 +217,10 @@ func (f *folder) removeEmpty(prefixes []string) {
 	}
 }
 
-// sweepArgs is the periodic River job of the sweeper.
-type sweepArgs struct{}
-
-// Kind is stable: it is stored with every job.
-func (sweepArgs) Kind() string { return "document_sweep" }
-
-// retireArgs is a job of the version before, which may still be waiting: records
-// and their documents are retired together now, see Drop.
-type retireArgs struct{}
-
-// Kind is stable: it is stored with every job.
-func (retireArgs) Kind() string { return "document_retire" }
-
-// Workers registers what works our River jobs.
-func (s *Store) Workers(w *river.Workers) {
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[sweepArgs]) error {
+// Tasks are what is done again and again.
+func (s *Store) Tasks() []db.Task {
+	return []db.Task{{Name: "document_sweep", Every: sweepEvery, Run: func(ctx context.Context) error {
 		_, err := s.Sweep(ctx, sweepAfter)
 		return err
-	}))
-	river.AddWorker(w, river.WorkFunc(func(context.Context, *river.Job[retireArgs]) error { return nil }))
-}
-
-// Periodic lists our periodic River jobs.
-func (s *Store) Periodic() []*river.PeriodicJob {
-	once := &river.PeriodicJobOpts{RunOnStart: true}
-	return []*river.PeriodicJob{
-		river.NewPeriodicJob(river.PeriodicInterval(sweepEvery), func() (river.JobArgs, *river.InsertOpts) { return sweepArgs{}, nil }, once),
-	}
+	}}}
 }

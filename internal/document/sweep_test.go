@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
 	"pgregory.net/rapid"
 
 	"tributary/internal/db"
@@ -483,14 +482,15 @@ func TestThePeriodicJobSweeps(t *testing.T) {
 		s := openShop(t, d)
 		must(t, s.Keep(context.Background(), document.NewFile([]byte("orphan"))))
 		s.clock.set(s.clock.now().AddDate(2, 0, 0))
-		workers := river.NewWorkers()
-		s.Workers(workers)
-		must(t, d.StartJobs(context.Background(), db.Jobs{Workers: workers, Periodic: s.Periodic()}))
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- d.RunTasks(ctx, s.Tasks()...) }()
 		deadline := time.Now().Add(2 * time.Minute)
 		for len(s.files()) > 0 && time.Now().Before(deadline) {
-			time.Sleep(10 * time.Millisecond) // the job engine has no signal to give
+			time.Sleep(10 * time.Millisecond) // a task has no signal to give
 		}
-		must(t, d.StopJobs(context.Background()))
+		stop()
+		must(t, <-done)
 		if left := s.files(); len(left) != 0 {
 			t.Errorf("left %v", left)
 		}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -16,26 +14,12 @@ import (
 
 const expiryEvery = time.Hour
 
-// expiryArgs is the periodic River job of expiry alarms.
-type expiryArgs struct{}
-
-// Kind is stable: it is stored with every job.
-func (expiryArgs) Kind() string { return "endpoint_expiry" }
-
-// Workers registers what works our River jobs.
-func (e *Endpoints) Workers(w *river.Workers) {
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[expiryArgs]) error {
+// Tasks are what is done again and again.
+func (e *Endpoints) Tasks() []db.Task {
+	return []db.Task{{Name: "endpoint_expiry", Every: expiryEvery, Run: func(ctx context.Context) error {
 		_, err := e.RaiseExpiryAlarms(ctx)
 		return err
-	}))
-}
-
-// Periodic lists our periodic River jobs.
-func (e *Endpoints) Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{
-		river.NewPeriodicJob(river.PeriodicInterval(expiryEvery), func() (river.JobArgs, *river.InsertOpts) { return expiryArgs{}, nil },
-			&river.PeriodicJobOpts{RunOnStart: true}),
-	}
+	}}}
 }
 
 // RaiseExpiryAlarms raises the alarms of certificates that end soon, each once

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -459,9 +457,9 @@ var (
 // replaceSecret changes a company's credentials as its owner would.
 func replaceSecret(n *node, company, secret string) {
 	n.T.Helper()
-	workers := river.NewWorkers()
-	n.Companies.Workers(workers)
-	must(n.T, n.DB.StartJobs(context.Background(), db.Jobs{Workers: workers, Parallel: 1, Clients: n.Companies.ClientJobs()}))
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Companies.Run(ctx) }()
 	e, err := n.Companies.Patch(context.Background(), client, company, []byte(`{"tax_credentials": {"password": "`+secret+`"}}`))
 	must(n.T, err)
 	deadline := time.Now().Add(patience)
@@ -474,9 +472,10 @@ func replaceSecret(n *node, company, secret string) {
 		if job.Status == onboarding.Failed || time.Now().After(deadline) {
 			n.T.Fatalf("the new credentials are %s: %v", job.Status, job.Errors)
 		}
-		time.Sleep(time.Millisecond) // River has no signal to give
+		time.Sleep(time.Millisecond) // a job has no signal to give
 	}
-	must(n.T, n.DB.StopJobs(context.Background()))
+	stop()
+	must(n.T, <-done)
 }
 
 func lineOf(lines []string, number string) string {

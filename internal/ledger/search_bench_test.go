@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/onboarding"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
@@ -213,7 +214,9 @@ func pages(n *node, s stock) []page {
 			_, _, err := n.Hooks.CountWindow(ctx, webhook.Window{ClientID: s.clients[1], From: time.Unix(0, 0), To: time.Unix(0, 0).AddDate(1, 0, 0)})
 			return err
 		}},
-		{"jobs", func(ctx context.Context) error { _, err := n.DB.JobCounts(ctx); return err }},
+		{"jobs", func(ctx context.Context) error {
+			return n.DB.Read(ctx, func(r db.Reader) error { _, err := onboarding.Depth(r); return err })
+		}},
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/riverqueue/river"
 
 	"tributary/internal/alert"
 	"tributary/internal/authority/vies"
@@ -66,7 +65,7 @@ func (g *gate) register(t testing.TB) *lookup.VIES {
 }
 
 // newLookups makes the slice as a server composes it, with nobody subscribed to events.
-func newLookups(d *db.DB, vies *lookup.VIES, claimFor time.Duration) (*lookup.Lookups, error) {
+func newLookups(d *db.DB, vies *lookup.VIES) (*lookup.Lookups, error) {
 	alerts, err := alert.New(d, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	if err != nil {
 		return nil, err
@@ -89,52 +88,47 @@ func newLookups(d *db.DB, vies *lookup.VIES, claimFor time.Duration) (*lookup.Lo
 	if err != nil {
 		return nil, err
 	}
-	return lookup.New(lookup.Config{DB: d, Hooks: hooks, Validator: lookup.NewValidator(vies, true), BaseURL: base + "/", ClaimFor: claimFor}), nil
+	return lookup.New(lookup.Config{DB: d, Hooks: hooks, Validator: lookup.NewValidator(vies, true), BaseURL: base + "/", Grace: time.Nanosecond}), nil
 }
 
 // desk is the slice on a database, with what a test asks of it.
 type desk struct {
 	*lookup.Lookups
-	t testing.TB
-	d *db.DB
+	t    testing.TB
+	d    *db.DB
+	stop func()
 }
 
 func newDesk(t testing.TB, d *db.DB, vies *lookup.VIES) *desk {
 	t.Helper()
-	l, err := newLookups(d, vies, 0)
+	l, err := newLookups(d, vies)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &desk{l, t, d}
+	return &desk{Lookups: l, t: t, d: d}
 }
 
-func startJobs(d *db.DB, l *lookup.Lookups) error { return startWith(d, l, l.Periodic()) }
-
-func startWith(d *db.DB, l *lookup.Lookups, periodic []*river.PeriodicJob) error {
-	workers := river.NewWorkers()
-	l.Workers(workers)
-	return d.StartJobs(context.Background(), db.Jobs{Workers: workers, Periodic: periodic, Clients: l.ClientJobs()})
-}
-
-// start works jobs until the test ends.
+// start works lookups until the test ends.
 func (k *desk) start() *desk {
 	k.t.Helper()
-	if err := startJobs(k.d, k.Lookups); err != nil {
-		k.t.Fatal(err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := k.Run(ctx); err != nil {
+			k.t.Errorf("work lookups: %v", err)
+		}
+	}()
+	k.stop = func() {
+		stop()
+		<-done
 	}
-	k.t.Cleanup(k.halt)
+	k.t.Cleanup(k.stop)
 	return k
 }
 
-// halt stops the job engine as a server that has no time left does.
-func (k *desk) halt() {
-	k.t.Helper()
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := k.d.StopJobs(now); err != nil {
-		k.t.Errorf("stop the job engine: %v", err)
-	}
-}
+// halt stops the work as a server that has no time left does.
+func (k *desk) halt() { k.stop() }
 
 func (k *desk) create(entries []lookup.Entry) lookup.Batch {
 	k.t.Helper()

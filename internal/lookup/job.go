@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/riverqueue/river"
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -15,213 +14,103 @@ import (
 )
 
 const (
-	singlesAtOnce = 8 // of one client on one node
-	batchesAtOnce = 4 // on one node: the register's own limits allow no more speed, and other jobs want their turn
+	singlesAtOnce = 8  // of one client on one node
+	batchesAtOnce = 4  // on one node: the register's own limits allow no more speed, and others want their turn
+	workedMax     = 64 // on one node; most of them wait for the register
 	flushEntries  = 500
 	flushEvery    = time.Second
 	crashesMax    = 3
-	startPatience = 2 * time.Minute // a job that was not looked at by then is believed lost
 	slotWait      = time.Second
+	retryOwn      = 5 * time.Second // after a trouble of ours
 	giveBackFor   = 5 * time.Second
-	resumeEvery   = 15 * time.Second
-	resumeAtOnce  = 1000
 )
 
 // errHalted ends the work on a batch that was canceled.
 var errHalted = errors.New("the batch was canceled")
 
-// workArgs is what a version before this one enqueued with River.
-type workArgs struct {
-	LookupID string `json:"lookup_id"`
-	Of       kind   `json:"kind"`
-}
+const (
+	lookupsTable = "lookups"
+	laneOwnerEnd = "/"
+)
 
-// Kind is stable: it is stored with every job.
-func (workArgs) Kind() string { return "lookup_work" }
+// queue has a lane for each client and kind: somebody who waits for one number
+// does not wait for batches.
+var queue = &db.Queue[header]{Table: lookupsTable, ID: "lookup_id", Key: "lane", Group: laneOwnerEnd, Columns: "client_id, kind",
+	Scan: func(scan func(...any) error) (h header, err error) { return h, scan(&h.clientID, &h.kind) }}
 
-// resumeArgs is the periodic River job that finds lost lookups.
-type resumeArgs struct{}
+func (h *header) lane() string { return h.clientID + laneOwnerEnd + string(h.kind) }
 
-// Kind is stable: it is stored with every job.
-func (resumeArgs) Kind() string { return "lookup_resume" }
-
-// job is what lets a lookup be looked at. Its kind is stable: it is stored.
-func (k kind) job(clientID, id string) db.ClientJob {
-	return db.ClientJob{Client: clientID, Kind: k.jobKind(), Subject: id}
-}
-
-func (k kind) jobKind() string { return "lookup_" + string(k) }
-
-// ClientJobs is what works lookups, clients in turns. Somebody who waits for one
-// number does not wait for batches: they have slots of their own.
-func (l *Lookups) ClientJobs() map[string]db.ClientWorker {
-	worker := func(k kind, room int) db.ClientWorker {
-		return db.ClientWorker{Room: room, Work: func(ctx context.Context, id string) (time.Duration, error) {
-			return l.work(ctx, workArgs{LookupID: id, Of: k})
-		}}
-	}
-	return map[string]db.ClientWorker{
-		kindSingle.jobKind(): worker(kindSingle, singlesAtOnce),
-		kindBatch.jobKind():  worker(kindBatch, 1),
-	}
-}
-
-// Workers registers what works our River jobs.
-func (l *Lookups) Workers(w *river.Workers) {
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, j *river.Job[workArgs]) error {
-		again, err := l.work(ctx, j.Args)
-		if err == nil && (again > 0 || ctx.Err() != nil) {
-			return river.JobSnooze(again)
+// Run works lookups until ctx ends, clients in turns.
+func (l *Lookups) Run(ctx context.Context) error {
+	room := func(lane string) int {
+		if strings.HasSuffix(lane, laneOwnerEnd+string(kindBatch)) {
+			return 1
 		}
-		return err
-	}))
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[resumeArgs]) error {
-		_, err := l.Resume(ctx)
-		return err
-	}))
+		return singlesAtOnce
+	}
+	pump := &db.Pump[header]{DB: l.db, Queue: queue, Log: l.log, Grace: l.cfg.Grace, InFlight: workedMax, Room: room, Work: func(ctx context.Context, lease *db.Lease[header]) {
+		if err := l.work(ctx, lease); err != nil && ctx.Err() == nil {
+			l.log.Warn("a lookup is tried again", "lookup_id", lease.ID, "error", err)
+		}
+	}}
+	return pump.Run(ctx)
 }
 
-// Periodic lists our periodic River jobs.
-func (l *Lookups) Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(resumeEvery),
-		func() (river.JobArgs, *river.InsertOpts) { return resumeArgs{}, nil }, &river.PeriodicJobOpts{RunOnStart: true})}
-}
-
-// Resume hands on what a killed process left behind and returns how many
-// lookups that were. Call it once after starting the job engine: on SQLite,
-// where no other process can hold a claim, a restart then goes on at once;
-// elsewhere claims run out. The periodic job alone would first have to wait
-// until the job engine has noticed that its old leader is gone.
-func (l *Lookups) Resume(ctx context.Context) (int, error) {
-	alone := ""
-	if l.db.Engine() == "sqlite" {
-		alone = l.db.Node()
-	}
-	found := 0
-	err := l.db.Write(ctx, func(tx *db.Tx) error {
-		type lost struct {
-			id, clientID string
-			kind         kind
-			claim        int64
-		}
-		all, err := db.Collect(tx, func(scan func(...any) error) (o lost, err error) {
-			return o, scan(&o.id, &o.clientID, &o.kind, &o.claim)
-		}, lostSQL, db.Micros(tx.Now()), alone, resumeAtOnce)
-		if err != nil {
-			return err
-		}
-		until := db.Micros(tx.Now().Add(startPatience))
-		for _, o := range all {
-			if err := tx.Exec(requeueSQL, until, o.id, o.claim); err != nil {
-				return err
-			}
-			if err := tx.EnqueueFor(o.kind.job(o.clientID, o.id)); err != nil {
-				return err
-			}
-		}
-		found = len(all)
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("resume lookups: %w", err)
-	}
-	if found > 0 {
-		l.log.Warn("lookups were left behind and go on", "lookups", found)
-	}
-	return found, nil
-}
+// Depth is how much there is to do.
+func Depth(r db.Reader) (db.Depth, error) { return queue.Depth(r) }
 
 // turnLock orders what decides whose turn it is among a client's batches:
 // without it a batch could find the one before it still running while that one
 // ends without seeing who waits.
 func turnLock(clientID string) string { return "lookup-turn:" + clientID }
 
-// nextTurn wakes the oldest batch of a client that has not ended.
+// nextTurn lets the oldest batch of a client that has not ended be worked.
 func nextTurn(tx *db.Tx, clientID string) error {
-	first := ""
-	err := tx.Row(turnSQL, clientID).Scan(&first)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return tx.EnqueueFor(kindBatch.job(clientID, first))
+	tx.Wake(lookupsTable)
+	return tx.Exec(turnSQL, db.Micros(tx.Now()), clientID)
 }
 
 // claimed is a lookup in our hands.
 type claimed struct {
 	header
-	claim   int64
-	crashes int64 // this claim included
+	lease   *db.Lease[header]
+	crashes int64 // this time included
 }
 
-// work brings a lookup to its end, unless somebody else does or it is not its turn.
-func (l *Lookups) work(ctx context.Context, args workArgs) (again time.Duration, err error) {
-	if args.Of == kindBatch {
+// work brings a lookup to its end, unless somebody else does.
+func (l *Lookups) work(ctx context.Context, lease *db.Lease[header]) error {
+	if lease.Row.kind == kindBatch {
 		select {
 		case l.slots <- struct{}{}:
 			defer func() { <-l.slots }()
 		default:
-			return l.waitForSlot(ctx, args)
+			return l.giveBack(ctx, lease, slotWait)
 		}
 	}
-	job, err := l.claim(ctx, args)
-	if err != nil || job == nil {
-		return 0, err
-	}
-	return 0, l.carryOut(ctx, job)
-}
-
-// waitForSlot lets the first batch of a client come again; those behind it are
-// woken when it ends.
-func (l *Lookups) waitForSlot(ctx context.Context, args workArgs) (again time.Duration, err error) {
-	var clientID, first string
-	err = l.db.Read(ctx, func(r db.Reader) error {
-		if err := r.Row(subjectSQL, args.LookupID).Scan(&clientID); err != nil {
+	job := &claimed{header: lease.Row, lease: lease}
+	job.id = lease.ID
+	err := l.db.Write(ctx, func(tx *db.Tx) error {
+		if err := lease.Guard(tx); err != nil {
 			return err
 		}
-		return r.Row(turnSQL, clientID).Scan(&first)
+		return tx.Row(beginSQL, job.id).Scan(&job.entries, &job.crashes)
 	})
-	switch {
-	case errors.Is(err, db.ErrNoRows):
-		return 0, nil
-	case err != nil:
-		return 0, fmt.Errorf("look at batch %s: %w", args.LookupID, err)
-	case first != args.LookupID:
-		return 0, nil
-	}
-	return slotWait, nil
-}
-
-// claim takes a lookup; nil when there is nothing to do, or nothing yet.
-func (l *Lookups) claim(ctx context.Context, args workArgs) (job *claimed, err error) {
-	err = l.db.Write(ctx, func(tx *db.Tx) error {
-		job = nil
-		found := &claimed{header: header{id: args.LookupID, kind: args.Of}}
-		if err := tx.Row(subjectSQL, found.id).Scan(&found.clientID); err != nil {
-			return err
-		}
-		if found.kind == kindBatch {
-			if err := tx.Lock(turnLock(found.clientID)); err != nil {
-				return err
-			}
-		}
-		now := tx.Now()
-		if err := tx.Row(claimSQL, l.db.Node(), db.Micros(now.Add(l.cfg.ClaimFor)), found.id, db.Micros(now)).
-			Scan(&found.entries, &found.claim, &found.crashes); err != nil {
-			return err
-		}
-		job = found
-		return nil
-	})
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
+	if errors.Is(err, db.ErrStale) {
+		return nil // canceled, or somebody else's
 	}
 	if err != nil {
-		return nil, fmt.Errorf("claim lookup %s: %w", args.LookupID, err)
+		return fmt.Errorf("begin lookup %s: %w", job.id, err)
 	}
-	return job, nil
+	return l.carryOut(ctx, job)
+}
+
+// giveBack lets a lookup wait.
+func (l *Lookups) giveBack(ctx context.Context, lease *db.Lease[header], wait time.Duration) error {
+	err := l.db.Write(ctx, func(tx *db.Tx) error { return lease.Finish(tx, tx.Now().Add(wait)) })
+	if errors.Is(err, db.ErrStale) {
+		return nil
+	}
+	return err
 }
 
 // carryOut asks what has no answer yet and ends the lookup.
@@ -262,15 +151,19 @@ func (l *Lookups) leave(ctx context.Context, notes *recorder, err error) error {
 	if err == nil || errors.Is(err, errHalted) || errors.Is(err, db.ErrStale) {
 		return nil // ended, here or by somebody else
 	}
+	wait := retryOwn
+	if ctx.Err() != nil {
+		wait, err = 0, nil // the node stops; another goes on
+	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackFor)
 	defer cancel()
-	switch stored := notes.giveBack(back); {
+	switch stored := notes.giveBack(back, wait); {
 	case errors.Is(stored, db.ErrStale):
 		return nil
-	case stored != nil: // the claim runs out
+	case stored != nil: // the lease runs out
 		return errors.Join(err, stored)
-	case ctx.Err() != nil:
-		return nil // the engine stops; whoever starts next goes on
+	case err == nil:
+		return nil
 	}
 	return fmt.Errorf("work on lookup %s: %w", notes.job.id, err)
 }
@@ -295,8 +188,11 @@ func (l *Lookups) complete(ctx context.Context, job *claimed, rows [][]any) erro
 				return err
 			}
 		}
-		// The claim first: whoever lost it changes nothing.
-		if err := tx.ExecOne(completeSQL, db.Micros(tx.Now()), job.id, job.claim); err != nil {
+		// The lease first: whoever lost it changes nothing.
+		if err := job.lease.Finish(tx, time.Time{}); err != nil {
+			return err
+		}
+		if err := tx.ExecOne(completeSQL, db.Micros(tx.Now()), job.id); err != nil {
 			return err
 		}
 		if err := tx.Insert("lookup_answers", answerColumns, rows...); err != nil {
@@ -409,62 +305,59 @@ func (n *recorder) add(ctx context.Context, position int, r Result) error {
 	if len(n.rows) < flushEntries {
 		return nil
 	}
-	return n.flush(ctx, progressSQL, n.l.cfg.ClaimFor)
+	return n.flush(ctx, n.job.lease.Guard)
 }
 
-// keep stores what has gathered every second, and renews the claim where
-// nothing has. It returns when the claim is lost, the batch canceled or ctx done.
+// keep stores what has gathered every second. It returns when the lease is lost,
+// the batch canceled or ctx done.
 func (n *recorder) keep(ctx context.Context) error {
-	ticker := time.NewTicker(min(flushEvery, n.l.cfg.ClaimFor/4))
+	ticker := time.NewTicker(flushEvery)
 	defer ticker.Stop()
-	renewed := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		wrote, err := n.tick(ctx, time.Since(renewed) > n.l.cfg.ClaimFor/4)
+		err := n.tick(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return err
-		case wrote:
-			renewed = time.Now()
 		}
 	}
 }
 
-func (n *recorder) tick(ctx context.Context, renew bool) (wrote bool, err error) {
+func (n *recorder) tick(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	switch {
-	case len(n.rows) > 0:
-		return true, n.flush(ctx, progressSQL, n.l.cfg.ClaimFor)
-	case renew:
-		return true, n.flush(ctx, renewSQL, n.l.cfg.ClaimFor)
+	if len(n.rows) > 0 {
+		return n.flush(ctx, n.job.lease.Guard)
 	}
 	// A cancel on another node is noticed without troubling the writer.
 	held := 0
-	err = n.l.db.Read(ctx, func(r db.Reader) error { return r.Row(heldSQL, n.job.id, n.job.claim).Scan(&held) })
+	err := n.l.db.Read(ctx, func(r db.Reader) error { return r.Row(heldSQL, n.job.id, n.job.lease.Token).Scan(&held) })
 	if err == nil && held == 0 {
 		err = db.ErrStale
 	}
-	return false, err
+	return err
 }
 
-// giveBack stores what has gathered and lets the next worker begin at once.
-func (n *recorder) giveBack(ctx context.Context) error {
+// giveBack stores what has gathered and lets another go on after a while.
+func (n *recorder) giveBack(ctx context.Context, wait time.Duration) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.flush(ctx, giveBackSQL, startPatience)
+	return n.flush(ctx, func(tx *db.Tx) error { return n.job.lease.Finish(tx, tx.Now().Add(wait)) })
 }
 
-// flush stores the rows together with a change of the claim. n.mu is held.
-func (n *recorder) flush(ctx context.Context, claimText string, lasts time.Duration) error {
+// flush stores the rows together with a change of the lease. n.mu is held.
+func (n *recorder) flush(ctx context.Context, lease func(tx *db.Tx) error) error {
 	err := n.l.db.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.ExecOne(claimText, db.Micros(tx.Now().Add(lasts)), n.job.id, n.job.claim); err != nil {
+		if err := lease(tx); err != nil {
+			return err
+		}
+		if err := tx.ExecOne(progressSQL, n.job.id); err != nil {
 			return err
 		}
 		return tx.Insert("lookup_answers", answerColumns, n.rows...)

@@ -14,10 +14,7 @@ func TestAStoppedEngineGoesOnWhereItWas(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		g := newGate(t, 300)
 		entries := manyEntries(t, 700)
-		first := newDesk(t, d, g.register(t))
-		if err := startJobs(d, first.Lookups); err != nil {
-			t.Fatal(err)
-		}
+		first := newDesk(t, d, g.register(t)).start()
 		id := first.create(entries).BatchID
 		<-g.reached
 		first.halt()
@@ -47,16 +44,11 @@ func TestAWorkerThatLostItsClaimStoresNothingMore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		g := newGate(t, 40)
-		k := newDesk(t, d, g.register(t))
-		// Without the periodic jobs: this test decides when somebody looks for lost work.
-		if err := startWith(d, k.Lookups, nil); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(k.halt)
+		k := newDesk(t, d, g.register(t)).start()
 		id := k.create(manyEntries(t, 300)).BatchID
 		<-g.reached
 		k.until("answers are stored", func() bool { return k.answers(id) > 0 })
-		k.exec("UPDATE lookups SET claim = claim + 1, claimed_until = claimed_until + 3600000000 WHERE lookup_id = $1", id)
+		k.exec("UPDATE lookups SET lease_token = lease_token + 1, due_at = due_at + 3600000000, lease_until = lease_until + 3600000000 WHERE lookup_id = $1", id)
 		stored := k.answers(id)
 		g.release()
 		k.until("the register is quiet", func() bool {
@@ -75,36 +67,12 @@ func TestAWorkerThatLostItsClaimStoresNothingMore(t *testing.T) {
 		if e := k.events(id); len(e) != 0 {
 			t.Errorf("events %q", e)
 		}
-		// The new holder's claim runs out in its turn.
-		k.exec("UPDATE lookups SET claimed_until = 1 WHERE lookup_id = $1", id)
-		if n, err := k.Resume(context.Background()); err != nil || n != 1 {
-			t.Errorf("resumed %d, %v", n, err)
-		}
+		// The new holder's lease runs out in its turn.
+		k.exec("UPDATE lookups SET due_at = 1, lease_until = 1 WHERE lookup_id = $1", id)
+		k.d.Wake("lookups")
 		k.finished(client, id)
 		if n := k.answers(id); n != 300 {
 			t.Errorf("%d answers", n)
-		}
-		k.wantOneEvent(id)
-	})
-}
-
-func TestALostJobIsFoundAndALiveOneIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		k := newDesk(t, d, nil)
-		id := k.create([]lookup.Entry{{Country: "GB", Number: "1"}}).BatchID
-		if n, err := k.Resume(context.Background()); err != nil || n != 0 {
-			t.Errorf("a batch that waits for its job: resumed %d, %v", n, err)
-		}
-		k.exec("DELETE FROM river_job")
-		k.exec("UPDATE lookups SET claimed_until = 1")
-		if n, err := k.Resume(context.Background()); err != nil || n != 1 {
-			t.Errorf("a lost job: resumed %d, %v", n, err)
-		}
-		k.start()
-		k.finished(client, id)
-		if n, err := k.Resume(context.Background()); err != nil || n != 0 {
-			t.Errorf("a completed batch: resumed %d, %v", n, err)
 		}
 		k.wantOneEvent(id)
 	})

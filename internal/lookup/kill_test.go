@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"tributary/internal/authority/vies"
 	"tributary/internal/db"
@@ -19,7 +18,6 @@ import (
 const (
 	childVariable    = "TRIBUTARY_LOOKUP_TEST_CHILD" // its database
 	childVIES        = "TRIBUTARY_LOOKUP_TEST_VIES"  // its register
-	childClaimFor    = time.Hour                     // it does not run out by itself while a machine stands still
 	childEntries     = 1600
 	childEntriesPass = 800
 )
@@ -32,8 +30,8 @@ func workUntilKilled() {
 		vies, err = lookup.NewVIES(lookup.VIESConfig{BaseURL: os.Getenv(childVIES)})
 		if err == nil {
 			var l *lookup.Lookups
-			if l, err = newLookups(d, vies, childClaimFor); err == nil {
-				err = startJobs(d, l)
+			if l, err = newLookups(d, vies); err == nil {
+				err = l.Run(ctx)
 			}
 		}
 	}
@@ -80,11 +78,11 @@ func TestABatchSurvivesAKill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := newLookups(d, g.register(t), childClaimFor)
+			l, err := newLookups(d, g.register(t))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return &desk{l, t, d}
+			return &desk{Lookups: l, t: t, d: d}
 		}
 		before := open()
 		if _, err := before.d.Migrate(ctx); err != nil {
@@ -103,18 +101,8 @@ func TestABatchSurvivesAKill(t *testing.T) {
 		if stored < childEntriesPass-500-32 || stored > childEntriesPass+100 {
 			t.Errorf("%d answers were stored before the kill", stored)
 		}
-		after.exec("UPDATE lookups SET claimed_until = 1") // an hour later: another node could be alive, only time tells
-		if err := startJobs(after.d, after.Lookups); err != nil {
-			t.Fatal(err)
-		}
+		after.start()
 		defer after.halt()
-		after.until("the lost batch is found", func() bool {
-			n, err := after.Resume(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n > 0 || after.number("SELECT count(*) FROM lookups WHERE status = 'completed'") == 1
-		})
 		if got := after.finished(client, id); got != lookup.Completed {
 			t.Errorf("the batch is %s", got)
 		}

@@ -23,7 +23,7 @@ const (
 	openBatchesRetry = 30 * time.Second
 	pageDefault      = 20
 	pageMax          = 100
-	claimForDefault  = 30 * time.Second
+	graceDefault     = 2 * time.Second
 )
 
 // Config is what Lookups stand on. DB, Hooks, Validator and BaseURL are required.
@@ -33,7 +33,7 @@ type Config struct {
 	Validator *Validator
 	BaseURL   string        // {base_url} of every address handed out
 	Log       *slog.Logger  // nil: nothing is logged
-	ClaimFor  time.Duration // how long a silent worker is believed to live: 30 s
+	Grace     time.Duration // for work under way when the node stops; default 2 s
 }
 
 // Lookups keeps what clients asked and what was learnt. It is safe for
@@ -46,15 +46,13 @@ type Config struct {
 // event. Batches of one client run one after the other in order of arrival, so
 // that one client's backlog never keeps another's from the register.
 //
-// Failure policy: the row is the truth, the queue of client jobs only says when to look at it. A
-// worker claims the row, stores answers as they come (every 500 or every
-// second) and ends it in one commit with the last answers and the event. All
-// its writes carry the claim's number, so a worker that was believed dead, or
-// whose batch was canceled, stores nothing more. A claim that is not renewed
-// runs out and [Lookups.Resume] hands the row on; entries that have an answer
-// are not asked again. At most the answers of one second are lost and asked
-// twice. A request whose workers die again and again without progress ends
-// with internal_error in the entries that have no answer.
+// Failure policy: a lookup is a leased row (see [db.Queue]). A worker stores
+// answers as they come (every 500 or every second) and ends it in one commit
+// with the last answers and the event. All its writes carry the lease's token, so
+// a worker that was believed dead, or whose batch was canceled, stores nothing
+// more, and entries that have an answer are not asked again. At most the answers
+// of one second are lost and asked twice. A request whose workers die again and
+// again without progress ends with internal_error in the entries that have no answer.
 type Lookups struct {
 	cfg   Config
 	db    *db.DB
@@ -65,14 +63,13 @@ type Lookups struct {
 	stop map[string]context.CancelCauseFunc // of each batch at work on this node
 }
 
-// New returns the lookups of a database. It starts nothing: see
-// [Lookups.Workers] and [Lookups.Periodic].
+// New returns the lookups of a database. It starts nothing: see [Lookups.Run].
 func New(cfg Config) *Lookups {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	if cfg.ClaimFor <= 0 {
-		cfg.ClaimFor = claimForDefault
+	if cfg.Grace <= 0 {
+		cfg.Grace = graceDefault
 	}
 	cfg.BaseURL = strings.TrimSuffix(cfg.BaseURL, "/")
 	return &Lookups{
@@ -167,20 +164,30 @@ func (l *Lookups) create(ctx context.Context, head *header, entries []Entry) ([]
 		return nil, err
 	}
 	err = l.db.Write(ctx, func(tx *db.Tx) error {
-		if err := l.admit(tx, head); err != nil {
-			return err
-		}
 		now := tx.Now()
 		head.requestedAt = now
-		until := now.Add(startPatience)
-		if err := tx.Insert("lookups", "lookup_id,client_id,kind,name,status,entries,requested_at,claimed_until",
-			[]any{head.id, head.clientID, string(head.kind), db.Null(head.name), string(Running), len(entries), db.Micros(now), db.Micros(until)}); err != nil {
+		due := any(db.Micros(now))
+		if head.kind == kindBatch {
+			if err := tx.Lock(turnLock(head.clientID)); err != nil {
+				return err
+			}
+			if err := l.admit(tx, head); err != nil {
+				return err
+			}
+			due = nil // until its turn
+		}
+		if err := tx.Insert(lookupsTable, "lookup_id,client_id,kind,lane,name,status,entries,requested_at,due_at",
+			[]any{head.id, head.clientID, string(head.kind), head.lane(), db.Null(head.name), string(Running), len(entries), db.Micros(now), due}); err != nil {
 			return err
 		}
 		if err := tx.Insert("lookup_entries", "lookup_id,first,entries", rows...); err != nil {
 			return err
 		}
-		return tx.EnqueueFor(head.kind.job(head.clientID, head.id))
+		if head.kind == kindBatch {
+			return nextTurn(tx, head.clientID)
+		}
+		tx.Wake(lookupsTable)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store a %s validation: %w", head.kind, err)
@@ -197,12 +204,8 @@ func (l *Lookups) decide(e Entry) storedEntry {
 	return storedEntry{Country: e.Country, Number: e.Number, Format: r.Format, Status: r.Status, IsBusiness: r.IsBusiness, ErrorCode: r.ErrorCode}
 }
 
-// admit refuses a batch of a client that has too many open. Two nodes that
-// count at the same time may admit one too many; the limit bounds, it does not bill.
+// admit refuses a batch of a client that has too many open.
 func (l *Lookups) admit(tx *db.Tx, head *header) error {
-	if head.kind != kindBatch {
-		return nil
-	}
 	var open int
 	if err := tx.Row(openBatchesSQL, head.clientID).Scan(&open); err != nil {
 		return err

@@ -7,8 +7,7 @@ import (
 	"tributary/internal/db"
 )
 
-// The statements. A request that is running and claimed by nobody waits for
-// its turn, or for its job to be looked at.
+// The statements. A running batch that is never due waits for its turn.
 const (
 	findSQL = `SELECT name, status, entries, requested_at FROM lookups WHERE lookup_id = $1 AND client_id = $2 AND kind = $3`
 
@@ -20,32 +19,19 @@ const (
 		FROM lookup_answers WHERE lookup_id = $1 AND position >= $2 AND position < $3`
 
 	cancelSQL = `UPDATE lookups SET ended_at = CASE WHEN status = 'running' THEN $1 ELSE ended_at END,
-			status = CASE WHEN status = 'running' THEN 'canceled' ELSE status END
+			status = CASE WHEN status = 'running' THEN 'canceled' ELSE status END,
+			due_at = NULL, lease_until = NULL, lease_node = NULL
 		WHERE lookup_id = $2 AND client_id = $3 AND kind = 'batch' RETURNING status`
 
-	// Only the oldest running batch of a client can be claimed.
-	claimSQL = `UPDATE lookups SET claim = claim + 1, crashes = crashes + 1, claimed_by = $1, claimed_until = $2
-		WHERE lookup_id = $3 AND status = 'running' AND (claimed_by IS NULL OR claimed_until <= $4)
-			AND (kind = 'single' OR NOT EXISTS (SELECT 1 FROM lookups o WHERE o.client_id = lookups.client_id AND o.kind = 'batch'
-				AND o.status = 'running' AND (o.requested_at, o.lookup_id) < (lookups.requested_at, lookups.lookup_id)))
-		RETURNING entries, claim, crashes`
+	// The oldest running batch of a client has its turn, unless it is being worked.
+	turnSQL = `UPDATE lookups SET due_at = $1 WHERE lookup_id = (SELECT lookup_id FROM lookups
+			WHERE client_id = $2 AND kind = 'batch' AND status = 'running' ORDER BY requested_at, lookup_id LIMIT 1)
+		AND due_at IS NULL`
 
-	subjectSQL = `SELECT client_id FROM lookups WHERE lookup_id = $1 AND status = 'running'`
-
-	turnSQL = `SELECT lookup_id FROM lookups WHERE client_id = $1 AND kind = 'batch' AND status = 'running'
-		ORDER BY requested_at, lookup_id LIMIT 1`
-
-	heldSQL = `SELECT count(*) FROM lookups WHERE lookup_id = $1 AND claim = $2 AND status = 'running'`
-
-	renewSQL    = `UPDATE lookups SET claimed_until = $1 WHERE lookup_id = $2 AND claim = $3 AND status = 'running'`
-	progressSQL = `UPDATE lookups SET claimed_until = $1, crashes = 0 WHERE lookup_id = $2 AND claim = $3 AND status = 'running'`
-	giveBackSQL = `UPDATE lookups SET claimed_until = $1, crashes = 0, claimed_by = NULL WHERE lookup_id = $2 AND claim = $3 AND status = 'running'`
-	completeSQL = `UPDATE lookups SET status = 'completed', ended_at = $1 WHERE lookup_id = $2 AND claim = $3 AND status = 'running'`
-
-	// Where no other process can be alive ($2), whoever else holds a claim is dead.
-	lostSQL = `SELECT lookup_id, client_id, kind, claim FROM lookups WHERE status = 'running'
-		AND (claimed_until <= $1 OR $2 <> '' AND claimed_by IS NOT NULL AND claimed_by <> $2) ORDER BY claimed_until LIMIT $3`
-	requeueSQL = `UPDATE lookups SET claimed_by = NULL, claimed_until = $1, claim = claim + 1 WHERE lookup_id = $2 AND claim = $3 AND status = 'running'`
+	beginSQL    = `UPDATE lookups SET crashes = crashes + 1 WHERE lookup_id = $1 RETURNING entries, crashes`
+	heldSQL     = `SELECT count(*) FROM lookups WHERE lookup_id = $1 AND lease_token = $2 AND lease_until IS NOT NULL`
+	progressSQL = `UPDATE lookups SET crashes = 0 WHERE lookup_id = $1`
+	completeSQL = `UPDATE lookups SET status = 'completed', ended_at = $1 WHERE lookup_id = $2`
 )
 
 const answerColumns = "lookup_id,position,format,status,is_business,business_name,business_address,error_code,answered_at,request_id"

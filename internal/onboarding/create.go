@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"tributary/internal/account"
 	"tributary/internal/country"
@@ -20,10 +19,6 @@ const (
 	queuedText      = "The onboarding job was queued."
 	queuedPatchText = "The update job was queued."
 )
-
-// startPatience is how long a job may wait to be looked at before it is enqueued
-// again: whatever became of the row that stood for it, ours is the truth.
-const startPatience = 2 * time.Minute
 
 // wish is a checked request on its way to become a job.
 type wish struct {
@@ -50,7 +45,7 @@ func (c *Companies) Create(ctx context.Context, clientID string, live bool, body
 	if err != nil {
 		return Envelope{}, err
 	}
-	jobID, _, err := c.submit(ctx, w, "")
+	jobID, err := c.submit(ctx, w)
 	if err != nil {
 		return Envelope{}, err
 	}
@@ -117,18 +112,17 @@ func (c *Companies) pack(ctx context.Context, w *wish) (country.Pack, error) {
 
 // submit stores the job, or finds the one that answers the same wish. node is
 // set when the caller works a new job itself instead of leaving it to the queue.
-func (c *Companies) submit(ctx context.Context, w *wish, node string) (jobID string, made bool, err error) {
+func (c *Companies) submit(ctx context.Context, w *wish) (jobID string, err error) {
 	var sealer *secret.Sealer
 	if w.secret != nil {
 		if sealer, err = c.sealer(ctx, w.clientID); err != nil {
-			return "", false, err
+			return "", err
 		}
 	}
 	job, err := newJob(w, sealer)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
-	job.node = node
 	var found *standing
 	err = c.db.Write(ctx, func(tx *db.Tx) error {
 		found = nil
@@ -143,12 +137,12 @@ func (c *Companies) submit(ctx context.Context, w *wish, node string) (jobID str
 		return job.insert(tx)
 	})
 	if err != nil {
-		return "", false, fmt.Errorf("store an onboarding job: %w", err)
+		return "", fmt.Errorf("store an onboarding job: %w", err)
 	}
 	if found == nil {
-		return job.id, true, nil
+		return job.id, nil
 	}
-	return found.id, false, c.same(ctx, w, found)
+	return found.id, c.same(ctx, w, found)
 }
 
 func (c *Companies) sealer(ctx context.Context, clientID string) (*secret.Sealer, error) {
@@ -217,7 +211,6 @@ type job struct {
 	w      *wish
 	digest []byte // of the credentials, sealed
 	sealed []byte
-	node   string
 }
 
 func newJob(w *wish, sealer *secret.Sealer) (*job, error) {
@@ -242,25 +235,14 @@ func (j *job) insert(tx *db.Tx) error {
 		return fmt.Errorf("encode a company: %w", err)
 	}
 	now, w := tx.Now(), j.w
-	status, claim, until := Pending, 0, now.Add(startPatience)
-	var node any
-	if j.node != "" {
-		status, claim, until, node = Processing, 1, now.Add(claimFor), j.node
-	}
-	err = tx.Insert("onboarding_jobs", `job_id,client_id,company_id,external_id,kind,status,country,tax_key,live,profile,
-		digest,secret_digest,sealed,claim,claimed_by,claimed_until,crashes,created_at,updated_at`,
-		[]any{j.id, w.clientID, w.companyID, w.profile.ExternalID, w.kind, status, w.profile.country(), w.profile.taxKey(), w.live, string(profile),
-			j.w.digest, bytesOrNull(j.digest), bytesOrNull(j.sealed), claim, node, db.Micros(until), claim, db.Micros(now), db.Micros(now)})
+	err = tx.Insert(jobsTable, "job_id,client_id,company_id,external_id,kind,status,country,tax_key,live,profile,digest,secret_digest,sealed,created_at,updated_at,due_at",
+		[]any{j.id, w.clientID, w.companyID, w.profile.ExternalID, w.kind, Pending, w.profile.country(), w.profile.taxKey(), w.live, string(profile),
+			j.w.digest, bytesOrNull(j.digest), bytesOrNull(j.sealed), db.Micros(now), db.Micros(now), db.Micros(now)})
 	if err != nil {
 		return err
 	}
-	if err := j.insertLogo(tx); err != nil {
-		return err
-	}
-	if j.node == "" {
-		return workSoon(tx, w.clientID, j.id)
-	}
-	return nil
+	tx.Wake(jobsTable)
+	return j.insertLogo(tx)
 }
 
 func bytesOrNull(b []byte) any {
@@ -303,7 +285,7 @@ func (c *Companies) Patch(ctx context.Context, clientID, id string, body []byte)
 		return Envelope{}, err
 	}
 	w.digest, w.secret = q.digests()
-	jobID, _, err := c.submit(ctx, w, "")
+	jobID, err := c.submit(ctx, w)
 	if err != nil {
 		return Envelope{}, err
 	}

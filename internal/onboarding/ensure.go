@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -46,12 +45,15 @@ func (c *Companies) Ensure(ctx context.Context, clientID string, n NewCompany) (
 		if fault.KindOf(err) != fault.NotFound {
 			return "", err
 		}
-		wait := time.Duration(0)
 		if jobID == "" {
-			jobID, wait, err = c.begin(ctx, clientID, n, body)
-		} else if wait, err = c.work(ctx, jobID); wait == 0 {
-			wait = ensureWait // somebody else has it, or it has just ended
+			if jobID, err = c.begun(ctx, clientID, n, body); err != nil {
+				return "", fmt.Errorf("onboard company %q: %w", n.ExternalID, err)
+			}
 		}
+		wait, err := c.work(ctx, func(tx *db.Tx) (lease *db.Lease[struct{}], waits bool, err error) {
+			lease, err = jobQueue.Take(tx, jobID)
+			return lease, false, err
+		})
 		if err != nil {
 			return "", fmt.Errorf("onboard company %q: %w", n.ExternalID, err)
 		}
@@ -64,51 +66,21 @@ func (c *Companies) Ensure(ctx context.Context, clientID string, n NewCompany) (
 	}
 }
 
-// begin stores the job as ours and works it, or finds the one there is.
-func (c *Companies) begin(ctx context.Context, clientID string, n NewCompany, body []byte) (jobID string, wait time.Duration, err error) {
+// begun stores the job, or finds the one there is.
+func (c *Companies) begun(ctx context.Context, clientID string, n NewCompany, body []byte) (jobID string, err error) {
 	w, err := c.newWish(ctx, clientID, n.Live, body)
 	if err != nil {
-		return "", 0, err
+		return "", err
 	}
-	jobID, made, err := c.submit(ctx, w, c.db.Node())
+	jobID, err = c.submit(ctx, w)
 	if fault.KindOf(err) == fault.Conflict && jobID != "" {
 		err = nil // another body under the same id is under way: the company is found, not changed
 	}
-	if err != nil {
-		return "", 0, err
-	}
-	if !made {
-		return jobID, ensureWait, nil
-	}
-	job, err := c.own(ctx, jobID)
-	if err != nil || job == nil {
-		return jobID, ensureWait, err
-	}
-	if wait, err = c.carryOut(ctx, job); err != nil {
-		c.release(ctx, job)
-	}
-	return jobID, wait, err
+	return jobID, err
 }
 
 // ensureWait is between two looks at a job that somebody else works.
 const ensureWait = 50 * time.Millisecond
-
-// own reads a job that was stored with our claim on it; nil when it is not ours.
-func (c *Companies) own(ctx context.Context, jobID string) (*claimed, error) {
-	job := &claimed{id: jobID}
-	var text string
-	err := c.db.Read(ctx, func(r db.Reader) error {
-		return r.Row(ownSQL, jobID, c.db.Node()).Scan(&job.clientID, &job.companyID, &job.externalID, &job.kind,
-			&job.country, &job.taxKey, &job.live, &text, &job.sealed, &job.claim, &job.crashes, &job.tries)
-	})
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return job, decodeProfile(text, &job.profile)
-}
 
 // failure is the error of a job that failed.
 func (c *Companies) failure(ctx context.Context, clientID, jobID string) error {

@@ -6,6 +6,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/country/identity"
+	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/strictjson"
 )
@@ -19,7 +20,6 @@ const (
 	EnrolTries      = enrolTries
 	DepthMax        = strictjson.DepthMax
 	FaultsMax       = fault.ListMax
-	ClaimFor        = claimFor
 	MemberPassword  = memberPassword
 	ReferenceDigits = 32
 )
@@ -27,14 +27,25 @@ const (
 // OnEnd calls fn after the end of every job.
 func (c *Companies) OnEnd(fn func(jobID string)) { c.ended = fn }
 
-// WorkNow is what a worker does with a job.
-func (c *Companies) WorkNow(ctx context.Context, jobID string) (time.Duration, error) {
-	return c.work(ctx, jobID)
+// take claims a job that nobody has, however long it is to wait.
+func take(jobID string) taker {
+	return func(tx *db.Tx) (lease *db.Lease[struct{}], waits bool, err error) {
+		if err := tx.Exec("UPDATE onboarding_jobs SET due_at = 1 WHERE job_id = $1 AND due_at IS NOT NULL AND lease_until IS NULL", jobID); err != nil {
+			return nil, false, err
+		}
+		lease, err = jobQueue.Take(tx, jobID)
+		return lease, true, err
+	}
 }
 
-// Abandon claims a job and does nothing with it, as a killed process does.
-func (c *Companies) Abandon(ctx context.Context, jobID string) (claimed bool, err error) {
-	job, _, err := c.claim(ctx, jobID)
+// WorkNow is what a worker does with a job.
+func (c *Companies) WorkNow(ctx context.Context, jobID string) (time.Duration, error) {
+	return c.work(ctx, take(jobID))
+}
+
+// Abandon begins a job and does nothing with it, as a killed process does.
+func (c *Companies) Abandon(ctx context.Context, jobID string) (begun bool, err error) {
+	job, _, err := c.begin(ctx, take(jobID))
 	return job != nil, err
 }
 

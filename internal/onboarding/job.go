@@ -8,8 +8,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -18,145 +16,83 @@ import (
 )
 
 const (
-	claimFor     = 90 * time.Second // longer than any work takes: opening a certificate and enrolling have limits of their own
-	enrolFor     = 30 * time.Second
-	releaseFor   = 5 * time.Second
-	crashesMax   = 3
-	enrolTries   = 6 // calls of an authority that cannot answer, 1, 2, 4 … s apart; then the client may repeat the onboarding
-	retryBase    = time.Second
-	rivalWait    = time.Second
-	resumeEvery  = 30 * time.Second
-	resumeAtOnce = 1000
+	enrolFor   = 30 * time.Second
+	releaseFor = 5 * time.Second
+	crashesMax = 3
+	enrolTries = 6 // calls of an authority that cannot answer, 1, 2, 4 … s apart; then the client may repeat the onboarding
+	retryBase  = time.Second
+	retryOwn   = 5 * time.Second // after a trouble of ours
+	rivalWait  = time.Second
 )
 
-// workKind is stable: it is stored with every job.
-const workKind = "onboarding_work"
+// How many jobs a node works at the same time, most of which wait for an
+// authority: of one client, and of all.
+const (
+	workedAtOnce = 8
+	workedMax    = 64
+)
 
-// workedAtOnce is how many jobs of one client a node works at the same time:
-// most of that time they wait for an authority.
-const workedAtOnce = 8
+const jobsTable = "onboarding_jobs"
 
-// workSoon lets one onboarding job be looked at.
-func workSoon(tx *db.Tx, clientID, jobID string) error {
-	return tx.EnqueueFor(db.ClientJob{Client: clientID, Kind: workKind, Subject: jobID})
+var jobQueue = &db.Queue[struct{}]{Table: jobsTable, ID: "job_id", Key: "client_id"}
+
+// Run works onboarding jobs until ctx ends, clients in turns.
+func (c *Companies) Run(ctx context.Context) error {
+	pump := &db.Pump[struct{}]{DB: c.db, Queue: jobQueue, Log: c.log, InFlight: workedMax, Room: func(string) int { return workedAtOnce },
+		Work: func(ctx context.Context, l *db.Lease[struct{}]) {
+			_, err := c.work(ctx, func(tx *db.Tx) (*db.Lease[struct{}], bool, error) { return l, true, l.Guard(tx) })
+			if err != nil && ctx.Err() == nil {
+				c.log.Warn("an onboarding job is tried again", "job_id", l.ID, "in", retryOwn, "error", err)
+			}
+		}}
+	return pump.Run(ctx)
 }
 
-// ClientJobs is what works onboarding jobs, clients in turns.
-func (c *Companies) ClientJobs() map[string]db.ClientWorker {
-	return map[string]db.ClientWorker{workKind: {Work: c.work, Room: workedAtOnce}}
-}
+// Depth is how much there is to do.
+func Depth(r db.Reader) (db.Depth, error) { return jobQueue.Depth(r) }
 
-// riverWork is what a version before this one enqueued.
-type riverWork struct {
-	JobID string `json:"job_id"`
-}
-
-// Kind is stable: it is stored with every job.
-func (riverWork) Kind() string { return workKind }
-
-// resumeArgs is the periodic River job that finds lost onboarding jobs.
-type resumeArgs struct{}
-
-// Kind is stable: it is stored with every job.
-func (resumeArgs) Kind() string { return "onboarding_resume" }
-
-// expiryArgs is the periodic River job of expiry alarms.
-type expiryArgs struct{}
-
-// Kind is stable: it is stored with every job.
-func (expiryArgs) Kind() string { return "onboarding_expiry" }
-
-// Workers registers what works our River jobs.
-func (c *Companies) Workers(w *river.Workers) {
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, j *river.Job[riverWork]) error {
-		again, err := c.work(ctx, j.Args.JobID)
-		if err == nil && again > 0 {
-			return river.JobSnooze(again)
-		}
-		return err
-	}))
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[resumeArgs]) error {
-		_, err := c.Resume(ctx)
-		return err
-	}))
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[expiryArgs]) error {
+// Tasks are what is done again and again.
+func (c *Companies) Tasks() []db.Task {
+	return []db.Task{{Name: "onboarding_expiry", Every: expiryEvery, Run: func(ctx context.Context) error {
 		_, err := c.RaiseExpiryAlarms(ctx)
 		return err
-	}))
-}
-
-// Periodic lists our periodic River jobs.
-func (c *Companies) Periodic() []*river.PeriodicJob {
-	once := &river.PeriodicJobOpts{RunOnStart: true}
-	return []*river.PeriodicJob{
-		river.NewPeriodicJob(river.PeriodicInterval(resumeEvery), func() (river.JobArgs, *river.InsertOpts) { return resumeArgs{}, nil }, once),
-		river.NewPeriodicJob(river.PeriodicInterval(expiryEvery), func() (river.JobArgs, *river.InsertOpts) { return expiryArgs{}, nil }, once),
-	}
-}
-
-// Resume enqueues again what a killed process left behind and returns how many
-// jobs that were. Call it once after starting the job engine: on SQLite, where
-// no other process can hold a claim, a restart then goes on at once; elsewhere
-// claims run out.
-func (c *Companies) Resume(ctx context.Context) (int, error) {
-	type left struct{ id, clientID string }
-	var lost []left
-	err := c.db.Write(ctx, func(tx *db.Tx) error {
-		var err error
-		now := tx.Now()
-		lost, err = db.Collect(tx, func(scan func(...any) error) (l left, err error) { return l, scan(&l.id, &l.clientID) }, stuckSQL, db.Micros(now), c.alone(), resumeAtOnce)
-		if err != nil {
-			return err
-		}
-		until := db.Micros(now.Add(startPatience))
-		for _, l := range lost {
-			if err := tx.Exec(requeueSQL, until, l.id); err != nil {
-				return err
-			}
-			if err := workSoon(tx, l.clientID, l.id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("resume onboarding jobs: %w", err)
-	}
-	if len(lost) > 0 {
-		c.log.Warn("onboarding jobs were left behind and go on", "jobs", len(lost))
-	}
-	return len(lost), nil
-}
-
-// alone is this node's name where no other process can be alive, else empty.
-func (c *Companies) alone() string {
-	if c.db.Engine() == "sqlite" {
-		return c.db.Node()
-	}
-	return ""
+	}}}
 }
 
 // claimed is a job in our hands.
 type claimed struct {
 	id         string
+	lease      *db.Lease[struct{}]
 	clientID   string
 	companyID  string
 	externalID string
 	kind       string
+	status     string
 	country    string
 	taxKey     string
 	live       bool
 	profile    profile
 	sealed     []byte
-	claim      int64
 	crashes    int64
 	tries      int64
 }
 
-// work brings a job to its end, unless somebody else does. again is how long
+// taker gets hold of a job inside a write; nil: somebody else has it. waits says
+// that it lets a rival for the same company go first.
+type taker func(tx *db.Tx) (lease *db.Lease[struct{}], waits bool, err error)
+
+// giveBack lets the job wait, inside a write.
+func (job *claimed) giveBack(tx *db.Tx, tries int64, until time.Time) error {
+	if err := job.lease.Finish(tx, until); err != nil {
+		return err
+	}
+	return tx.ExecOne(giveBackSQL, tries, db.Micros(tx.Now()), job.id)
+}
+
+// work brings a job to its end, unless somebody else has it. again is how long
 // it must wait before another try.
-func (c *Companies) work(ctx context.Context, jobID string) (again time.Duration, err error) {
-	job, again, err := c.claim(ctx, jobID)
+func (c *Companies) work(ctx context.Context, hold taker) (again time.Duration, err error) {
+	job, again, err := c.begin(ctx, hold)
 	if err != nil || job == nil {
 		return again, err
 	}
@@ -167,66 +103,69 @@ func (c *Companies) work(ctx context.Context, jobID string) (again time.Duration
 }
 
 // release gives a job back that a trouble of ours interrupted, so that it is no
-// crash and the next try need not wait for the claim to run out. It is a
-// courtesy: when it fails too, the claim runs out.
+// crash and the next try need not wait for the lease to run out. It is a
+// courtesy: when it fails too, the lease runs out.
 func (c *Companies) release(ctx context.Context, job *claimed) {
+	wait := retryOwn
+	if ctx.Err() != nil {
+		wait = 0 // the node stops: another goes on
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseFor)
 	defer cancel()
 	job.tries-- // this one did not reach the authority
-	if _, err := c.giveBack(ctx, job, 0); err != nil {
-		c.log.Warn("an interrupted onboarding job waits until its claim runs out", "job_id", job.id, "error", err)
+	if _, err := c.giveBack(ctx, job, wait); err != nil {
+		c.log.Warn("an interrupted onboarding job waits until its lease runs out", "job_id", job.id, "error", err)
 	}
 }
 
-// claim takes a job; nil when there is nothing to do, or nothing yet.
-func (c *Companies) claim(ctx context.Context, jobID string) (job *claimed, again time.Duration, err error) {
+// begin makes a job ours; nil when there is nothing to do, or nothing yet.
+func (c *Companies) begin(ctx context.Context, hold taker) (job *claimed, again time.Duration, err error) {
 	err = c.db.Write(ctx, func(tx *db.Tx) error {
-		job, again = nil, 0
-		found, err := c.take(tx, jobID)
-		if err != nil || found == nil {
+		job, again = nil, ensureWait
+		lease, waits, err := hold(tx)
+		if err != nil || lease == nil {
 			return err
 		}
+		found, err := readJob(tx, lease)
+		if err != nil {
+			return err
+		}
+		if found.status != Pending && found.status != Processing {
+			return lease.Finish(tx, time.Time{})
+		}
 		rival := ""
-		if found.kind == kindCreate {
+		if waits && found.kind == kindCreate {
 			// Two jobs with one tax number must not enrol at the same time: the
 			// second waits for the first and then finds its company.
 			if err := tx.Lock("onboarding-number:" + found.clientID + ":" + found.country + ":" + found.taxKey); err != nil {
 				return err
 			}
-			err := tx.Row(rivalSQL, found.clientID, found.country, found.taxKey, jobID).Scan(&rival)
+			err := tx.Row(rivalSQL, found.clientID, found.country, found.taxKey, found.id).Scan(&rival)
 			if err != nil && !errors.Is(err, db.ErrNoRows) {
 				return err
 			}
 		}
-		now := tx.Now()
 		if rival != "" {
 			again = rivalWait
-			return tx.Exec(giveBackSQL, found.tries, db.Micros(now.Add(rivalWait+startPatience)), db.Micros(now), jobID, found.claim)
+			return found.giveBack(tx, found.tries, tx.Now().Add(rivalWait))
 		}
-		if err := tx.ExecOne(takeSQL, c.db.Node(), db.Micros(now.Add(claimFor)), db.Micros(now), jobID, found.claim); err != nil {
-			return err
-		}
-		found.claim++
 		job = found
-		return nil
+		return tx.ExecOne(beginSQL, db.Micros(tx.Now()), found.id)
 	})
 	if errors.Is(err, db.ErrStale) {
-		return nil, 0, nil // another worker took it first
+		return nil, ensureWait, nil // another worker has it
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("claim onboarding job %s: %w", jobID, err)
+		return nil, 0, fmt.Errorf("begin an onboarding job: %w", err)
 	}
 	return job, again, nil
 }
 
-func (c *Companies) take(tx *db.Tx, jobID string) (*claimed, error) {
-	job := &claimed{id: jobID}
+func readJob(tx *db.Tx, lease *db.Lease[struct{}]) (*claimed, error) {
+	job := &claimed{id: lease.ID, lease: lease}
 	var text string
-	err := tx.Row(claimSQL, db.Micros(tx.Now()), c.alone(), jobID).Scan(&job.clientID, &job.companyID, &job.externalID, &job.kind,
-		&job.country, &job.taxKey, &job.live, &text, &job.sealed, &job.claim, &job.crashes, &job.tries)
-	if errors.Is(err, db.ErrNoRows) {
-		return nil, nil
-	}
+	err := tx.Row(readSQL, job.id).Scan(&job.clientID, &job.companyID, &job.externalID, &job.kind, &job.status,
+		&job.country, &job.taxKey, &job.live, &text, &job.sealed, &job.crashes, &job.tries)
 	if err != nil {
 		return nil, err
 	}
@@ -289,8 +228,7 @@ func (c *Companies) alarm(ctx context.Context, name alert.Name, subject, message
 
 func (c *Companies) giveBack(ctx context.Context, job *claimed, wait time.Duration) (time.Duration, error) {
 	err := c.db.Write(ctx, func(tx *db.Tx) error {
-		now := tx.Now()
-		return tx.ExecOne(giveBackSQL, job.tries+1, db.Micros(now.Add(wait+startPatience)), db.Micros(now), job.id, job.claim)
+		return job.giveBack(tx, job.tries+1, tx.Now().Add(wait))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("let onboarding job %s wait: %w", job.id, err)
@@ -353,7 +291,7 @@ func (e *examined) keep(job *claimed, done country.Enrolled) {
 }
 
 // end writes the outcome: the company with everything that belongs to it, or
-// the list of what is wrong. A lost claim stores nothing.
+// the list of what is wrong. A lost lease stores nothing.
 func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
 	var sealed []byte
 	if len(e.faults) == 0 && e.replaced && !empty(e.credentials) {
@@ -380,6 +318,10 @@ func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
 }
 
 func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) error {
+	// The lease first: whoever lost it changes nothing.
+	if err := job.lease.Finish(tx, time.Time{}); err != nil {
+		return err
+	}
 	if err := tx.Exec(forgetVisitSQL, job.id); err != nil {
 		return err
 	}
@@ -399,7 +341,7 @@ func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) e
 		if err != nil {
 			return fmt.Errorf("encode faults: %w", err)
 		}
-		if err := tx.ExecOne(endSQL, Failed, string(text), now, job.id, job.claim); err != nil {
+		if err := tx.ExecOne(endSQL, Failed, string(text), now, job.id); err != nil {
 			return err
 		}
 		kept, err := keptLook(tx, job)
@@ -408,8 +350,7 @@ func (c *Companies) store(tx *db.Tx, job *claimed, e *examined, sealed []byte) e
 		}
 		return pruneLogos(tx, job, kept)
 	}
-	// The claim first: whoever lost it changes nothing.
-	if err := tx.ExecOne(endSQL, Success, nil, now, job.id, job.claim); err != nil {
+	if err := tx.ExecOne(endSQL, Success, nil, now, job.id); err != nil {
 		return err
 	}
 	return c.storeCompany(tx, job, e, sealed)

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/riverqueue/river"
 
 	"tributary/internal/alert"
 	"tributary/internal/country"
@@ -249,18 +248,17 @@ func (w *world) setNow(at time.Time) { w.now.Store(&at) }
 // start works jobs until the test ends.
 func (w *world) start() {
 	w.t.Helper()
-	workers := river.NewWorkers()
-	w.Workers(workers)
-	ctx := context.Background()
-	if err := w.d.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: w.Periodic(), Clients: w.ClientJobs()}); err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-		defer cancel()
-		if err := w.d.StopJobs(ctx); err != nil {
-			w.t.Errorf("stop jobs: %v", err)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = w.Run(ctx) }) // it has no error
+	running.Go(func() {
+		if err := w.d.RunTasks(ctx, w.Tasks()...); err != nil && ctx.Err() == nil {
+			w.t.Error(err)
 		}
+	})
+	w.t.Cleanup(func() {
+		stop()
+		running.Wait()
 	})
 }
 

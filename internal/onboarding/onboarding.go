@@ -11,11 +11,9 @@
 // A clientID is opaque here. A client is live or test as a whole, so companies
 // with test credentials never meet live ones.
 //
-// Failure policy: a job is a row of ours; the queue of client jobs only says when to look at it.
-// A worker claims the row before it works and ends it in one commit that
-// carries the claim's number, so a job that runs twice, on one node or on two,
-// ends once. A claim that is not ended runs out ([Companies.Resume]); a row
-// that was claimed crashesMax times without an end is failed with
+// Failure policy: a job is a leased row (see [db.Queue]): it ends in one commit
+// that carries the lease's token, so a job that runs twice, on one node or on two,
+// ends once. One that was begun crashesMax times without an end is failed with
 // internal_error, so that a poisonous certificate cannot stop the service.
 // Enrolling at an authority comes before that commit and is therefore
 // repeatable by contract.

@@ -179,10 +179,12 @@ func TestExternalIDIsTheIdempotencyKey(t *testing.T) {
 	})
 }
 
-// expire lets every claim run out.
+// expire lets every lease run out.
 func expire(t *testing.T, w *world) {
 	t.Helper()
-	if err := w.d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("UPDATE onboarding_jobs SET claimed_until = 1") }); err != nil {
+	if err := w.d.Write(t.Context(), func(tx *db.Tx) error {
+		return tx.Exec("UPDATE onboarding_jobs SET due_at = 1, lease_until = 1 WHERE lease_until IS NOT NULL")
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

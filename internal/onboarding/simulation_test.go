@@ -66,7 +66,7 @@ func enrolThere(ctx context.Context, at country.Endpoint, s country.Supplier) []
 }
 
 // enrol is enrolThere, except that now and then it stands still for longer than
-// a claim lasts, as a process does whose machine was suspended.
+// a lease lasts, as a process does whose machine was suspended.
 func (g *registry) enrol(ctx context.Context, in country.Enrolment) country.Enrolled {
 	s := in.Supplier
 	g.mu.Lock()
@@ -74,7 +74,7 @@ func (g *registry) enrol(ctx context.Context, in country.Enrolment) country.Enro
 	n := g.calls["enrol "+s.TaxNumber]
 	g.mu.Unlock()
 	if n <= 2 && g.dice.Chance(15, "stall", s.TaxNumber, n) {
-		time.Sleep(simulation.Between(g.dice.Of("asleep", s.TaxNumber, n), onboarding.ClaimFor, 2*onboarding.ClaimFor))
+		time.Sleep(simulation.Between(g.dice.Of("asleep", s.TaxNumber, n), db.LeaseFor, 2*db.LeaseFor))
 		ctx = context.WithoutCancel(ctx) // it does not know how late it is
 	}
 	return country.Enrolled{Faults: enrolThere(ctx, in.At, s)}
@@ -164,14 +164,6 @@ func (g *registry) open() {
 		r := g.dice.Of("worker", g.lives, n)
 		g.flights.Go(func() { g.toil(ctx, c, d, r) })
 	}
-	g.flights.Go(func() {
-		for ctx.Err() == nil {
-			if _, err := c.Resume(ctx); err != nil && ctx.Err() == nil {
-				g.t.Error(err)
-			}
-			rest(ctx, 30*time.Second)
-		}
-	})
 }
 
 func rest(ctx context.Context, d time.Duration) {

@@ -1,6 +1,6 @@
 package onboarding
 
-// The statements of this slice. claimed_by is set while a worker has the job.
+// The statements of this slice.
 
 const openCreateSQL = `SELECT job_id, company_id, digest, secret_digest FROM onboarding_jobs
 	WHERE client_id = $1 AND external_id = $2 AND kind = 'create' AND status <> 'failed'`
@@ -10,27 +10,16 @@ const openChangeSQL = `SELECT job_id, company_id, digest, secret_digest FROM onb
 
 const jobSQL = `SELECT company_id, status, errors FROM onboarding_jobs WHERE client_id = $1 AND job_id = $2`
 
-// claimableSQL is the condition under which a job may be taken: nobody has it,
-// its holder's time is over, or its holder was a process that is gone ($2 is
-// this node, or ” where other nodes may be alive).
-const claimableSQL = `status IN ('pending', 'processing') AND (claimed_by IS NULL OR claimed_until < $1 OR ($2 <> '' AND claimed_by <> $2))`
+const readSQL = `SELECT client_id, company_id, external_id, kind, status, country, tax_key, live, profile, sealed, crashes, tries
+	FROM onboarding_jobs WHERE job_id = $1`
 
-const claimSQL = `SELECT client_id, company_id, external_id, kind, country, tax_key, live, profile, sealed, claim, crashes, tries
-	FROM onboarding_jobs WHERE job_id = $3 AND ` + claimableSQL
+const beginSQL = `UPDATE onboarding_jobs SET status = 'processing', crashes = crashes + 1, updated_at = $1 WHERE job_id = $2`
 
-const ownSQL = `SELECT client_id, company_id, external_id, kind, country, tax_key, live, profile, sealed, claim, crashes, tries
-	FROM onboarding_jobs WHERE job_id = $1 AND status = 'processing' AND claimed_by = $2 AND claim = 1`
-
-const takeSQL = `UPDATE onboarding_jobs SET status = 'processing', claim = claim + 1, crashes = crashes + 1,
-	claimed_by = $1, claimed_until = $2, updated_at = $3 WHERE job_id = $4 AND claim = $5`
-
-// giveBackSQL lets a job wait; it is in order, so the claim is no crash.
-const giveBackSQL = `UPDATE onboarding_jobs SET status = 'pending', crashes = 0, tries = $1,
-	claimed_by = NULL, claimed_until = $2, updated_at = $3 WHERE job_id = $4 AND claim = $5`
+// giveBackSQL lets a job wait; it is in order, so that it was begun is no crash.
+const giveBackSQL = `UPDATE onboarding_jobs SET status = 'pending', crashes = 0, tries = $1, updated_at = $2 WHERE job_id = $3`
 
 // endSQL forgets the credentials: the company has them now, or nobody.
-const endSQL = `UPDATE onboarding_jobs SET status = $1, errors = $2, sealed = NULL,
-	claimed_by = NULL, updated_at = $3 WHERE job_id = $4 AND claim = $5 AND status = 'processing'`
+const endSQL = `UPDATE onboarding_jobs SET status = $1, errors = $2, sealed = NULL, updated_at = $3 WHERE job_id = $4`
 
 // rivalSQL finds another job that is about to make the same company.
 const rivalSQL = `SELECT job_id FROM onboarding_jobs
@@ -38,11 +27,8 @@ const rivalSQL = `SELECT job_id FROM onboarding_jobs
 
 const twinSQL = `SELECT external_id FROM companies WHERE client_id = $1 AND country = $2 AND tax_key = $3 AND company_id <> $4`
 
-const stuckSQL = `SELECT job_id, client_id FROM onboarding_jobs
-	WHERE status IN ('pending', 'processing') AND (claimed_until < $1 OR ($2 <> '' AND claimed_by <> $2))
-	ORDER BY claimed_until LIMIT $3`
-
-const requeueSQL = `UPDATE onboarding_jobs SET claimed_by = NULL, claimed_until = $1 WHERE job_id = $2 AND status IN ('pending', 'processing')`
+// dueSQL lets a job be looked at now, whoever has it.
+const dueSQL = `UPDATE onboarding_jobs SET due_at = $1, lease_until = NULL, lease_node = NULL WHERE job_id = $2 AND status IN ('pending', 'processing')`
 
 const changeCompanySQL = `UPDATE companies SET profile = $1, updated_at = $2 WHERE client_id = $3 AND company_id = $4`
 

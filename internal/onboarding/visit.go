@@ -125,7 +125,7 @@ func (c *Companies) await(ctx context.Context, job *claimed, e *examined) (time.
 		if err := tx.Exec(putVisitSQL, job.id, job.clientID, job.companyID, job.country, job.live, e.state, e.visit, db.Micros(now), db.Micros(now.Add(StateFor))); err != nil {
 			return err
 		}
-		return tx.ExecOne(giveBackSQL, 0, db.Micros(now.Add(StateFor+startPatience)), db.Micros(now), job.id, job.claim)
+		return job.giveBack(tx, 0, now.Add(StateFor))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("let onboarding job %s wait for a visit: %w", job.id, err)
@@ -168,10 +168,8 @@ func (c *Companies) Returned(ctx context.Context, at country.Environment, brough
 		if err := tx.ExecOne(useVisitSQL, db.Micros(tx.Now()), kept, digest); err != nil {
 			return err
 		}
-		if err := tx.Exec(requeueSQL, db.Micros(tx.Now().Add(startPatience)), jobID); err != nil {
-			return err
-		}
-		return workSoon(tx, clientID, jobID)
+		tx.Wake(jobsTable)
+		return tx.Exec(dueSQL, db.Micros(tx.Now()), jobID)
 	})
 	if errors.Is(err, db.ErrStale) {
 		return fault.New(fault.Conflict, "the state was used before")

@@ -17,9 +17,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
-
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/country"
@@ -236,25 +233,10 @@ func Last(r db.Reader, limit int) ([]Report, error) {
 	return list, nil
 }
 
-// roundArgs is the periodic River job.
-type roundArgs struct{}
-
-// Kind is stable: it is stored with every job.
-func (roundArgs) Kind() string { return "retention_round" }
-
-// Workers registers what works our River job.
-func (r *Retention) Workers(w *river.Workers) {
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[roundArgs]) error {
+// Tasks are what is done again and again.
+func (r *Retention) Tasks() []db.Task {
+	return []db.Task{{Name: "retention_round", Every: Every, Run: func(ctx context.Context) error {
 		_, err := r.Round(ctx)
 		return err
-	}))
-}
-
-// Periodic lists our periodic River job. A round that takes longer than a day is
-// not joined by a second one.
-func (r *Retention) Periodic() []*river.PeriodicJob {
-	opts := &river.InsertOpts{MaxAttempts: 3, UniqueOpts: river.UniqueOpts{ByState: []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning, rivertype.JobStateRetryable, rivertype.JobStateScheduled}}}
-	return []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(Every),
-		func() (river.JobArgs, *river.InsertOpts) { return roundArgs{}, opts }, &river.PeriodicJobOpts{RunOnStart: true})}
+	}}}
 }

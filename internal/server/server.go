@@ -11,7 +11,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -20,7 +19,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/riverqueue/river"
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
@@ -46,7 +44,6 @@ import (
 const (
 	openTimeout     = 10 * time.Second // to reach the database
 	drainHTTP       = 3 * time.Second  // for requests under way
-	drainJobs       = 2 * time.Second
 	headerTimeout   = 5 * time.Second
 	exchangeTimeout = 15 * time.Second
 	adminTimeout    = time.Minute // for a page; streams and profiles take the time they need
@@ -218,7 +215,7 @@ func (s *Server) Demo() *Demo { return s.demo }
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Run serves until ctx ends, then stops in order: no new requests, then the
-// workers, then the jobs, then storage.
+// workers, then storage.
 func (s *Server) Run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -243,11 +240,9 @@ func (s *Server) Run(ctx context.Context) error {
 		background("inbox", s.inbox.Run)
 		background("index", s.ledger.Run)
 		background("webhooks", s.hooks.Run)
-		if err := s.startJobs(work); err != nil {
-			stopWork()
-			wg.Wait()
-			return err
-		}
+		background("onboardings", s.company.Run)
+		background("lookups", s.lookups.Run)
+		background("periodic tasks", s.runTasks)
 	}
 	servers, err := s.serve(failed)
 	if err == nil {
@@ -267,9 +262,6 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	cancel()
 	stopWork()
-	jobs, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainJobs)
-	err = errors.Join(err, s.db.StopJobs(jobs))
-	cancel()
 	wg.Wait()
 	for _, h := range servers {
 		err = errors.Join(err, h.Close())
@@ -277,32 +269,14 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
+func (s *Server) runTasks(ctx context.Context) error {
+	return s.db.RunTasks(ctx, slices.Concat(s.endpoints.Tasks(), s.company.Tasks(), s.docs.Tasks(), s.retention.Tasks())...)
+}
+
 func ignoreDeadline(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil // slow clients are cut off
 	}
-	return err
-}
-
-func (s *Server) startJobs(ctx context.Context) error {
-	workers := river.NewWorkers()
-	s.endpoints.Workers(workers)
-	s.company.Workers(workers)
-	s.lookups.Workers(workers)
-	s.docs.Workers(workers)
-	s.hooks.Workers(workers)
-	s.retention.Workers(workers)
-	periodic := slices.Concat(s.endpoints.Periodic(), s.company.Periodic(), s.lookups.Periodic(), s.docs.Periodic(), s.hooks.Periodic(), s.retention.Periodic())
-	clients := s.company.ClientJobs()
-	maps.Copy(clients, s.lookups.ClientJobs())
-	if err := s.db.StartJobs(ctx, db.Jobs{Workers: workers, Periodic: periodic, Clients: clients}); err != nil {
-		return err
-	}
-	// What a killed process left behind goes on now, not at the next sweep.
-	if _, err := s.company.Resume(ctx); err != nil {
-		return err
-	}
-	_, err := s.lookups.Resume(ctx)
 	return err
 }
 

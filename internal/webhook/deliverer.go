@@ -99,6 +99,7 @@ func (h *Hooks) Run(ctx context.Context) error {
 	defer g.Close()
 	var watching sync.WaitGroup
 	defer watching.Wait()
+	watching.Go(func() { _ = h.runReplays(ctx) }) // a pump has no error
 	if h.cfg.Changed != nil {
 		watching.Go(func() { h.watchChanges(ctx) })
 	}

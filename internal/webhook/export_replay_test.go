@@ -3,21 +3,39 @@ package webhook
 import (
 	"context"
 	"time"
+	"tributary/internal/db"
 )
 
 // ReplaySet is how many events one step of a replay sends again.
 const ReplaySet = replaySet
 
-// ReplayNow works on a replay as its job does.
-func (h *Hooks) ReplayNow(ctx context.Context, id string) error { return h.replay(ctx, id) }
+// RunReplays works replays, and delivers nothing.
+func (h *Hooks) RunReplays(ctx context.Context) error { return h.runReplays(ctx) }
 
 // ReplayStep takes one step of a replay.
 func (h *Hooks) ReplayStep(ctx context.Context, id string) (done bool, err error) {
-	return h.replayStep(ctx, id)
+	var lease *db.Lease[struct{}]
+	err = h.cfg.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := tx.Exec("UPDATE webhook_replays SET due_at = 1, lease_until = NULL WHERE replay_id = $1 AND due_at IS NOT NULL", id); err != nil {
+			return err
+		}
+		lease, err = replayQueue.Take(tx, id)
+		return err
+	})
+	if err != nil || lease == nil {
+		return lease == nil, err
+	}
+	return h.replayStep(ctx, lease)
 }
 
-// ResumeReplays goes on with what was left behind.
-func (h *Hooks) ResumeReplays(ctx context.Context) error { return h.resumeReplays(ctx) }
+// ReplayNow works on a replay until it has ended.
+func (h *Hooks) ReplayNow(ctx context.Context, id string) error {
+	for {
+		if done, err := h.ReplayStep(ctx, id); done || err != nil {
+			return err
+		}
+	}
+}
 
 // Statement is one query with its arguments.
 type Statement struct {

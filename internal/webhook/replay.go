@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
@@ -51,32 +49,21 @@ type Replay struct {
 	StartedAt, EndedAt time.Time
 }
 
-// replayJob works on one replay, resumeJob on all that were left behind.
-type (
-	replayJob struct {
-		ReplayID string `json:"replay_id"`
-	}
-	resumeJob struct{}
-)
+const replaysTable = "webhook_replays"
 
-// Kind names the job.
-func (replayJob) Kind() string { return "webhook_replay" }
+// replaysAtOnce is how many replays a node works at the same time, one of each client.
+const replaysAtOnce = 4
 
-// Kind names the job.
-func (resumeJob) Kind() string { return "webhook_replay_resume" }
-
-// replayResumeEvery is how soon a replay goes on whose worker died.
-const replayResumeEvery = time.Minute
+var replayQueue = &db.Queue[struct{}]{Table: replaysTable, ID: "replay_id", Key: "client_id"}
 
 // Replay sends all events of a window again, oldest first, whatever became of
 // them: each with its webhook_id, at the beginning of a fresh ladder. Events
 // without an address stay as they are. by is who asked; also joins the commit
 // that begins it, for whoever keeps a log, and may be nil.
 //
-// Failure policy: the row is the truth, the job only says when to look at it. A
-// step makes its events due and moves the row's position from where it was
-// read, in one commit, so a worker that dies or has a rival repeats nothing
-// and leaves nothing out. The window ends at the latest now: what happens
+// Failure policy: a replay is a leased row. A step makes its events due and moves
+// the row's position in one commit that carries the lease's token, so a worker
+// that dies or has a rival repeats nothing and leaves nothing out. The window ends at the latest now: what happens
 // later is not in it.
 func (h *Hooks) Replay(ctx context.Context, w Window, by string, also func(tx *db.Tx) error) (replayID string, err error) {
 	if now := h.cfg.DB.Now(); w.To.After(now) {
@@ -87,11 +74,11 @@ func (h *Hooks) Replay(ctx context.Context, w Window, by string, also func(tx *d
 	}
 	replayID = NewID()
 	err = h.cfg.DB.Write(ctx, func(tx *db.Tx) error {
-		if err := tx.Insert("webhook_replays", "replay_id,client_id,event_type,status,from_at,to_at,asked_by,position,sent,started_at",
-			[]any{replayID, w.ClientID, w.EventType, string(w.Status), db.Micros(w.From), db.Micros(w.To), by, "", 0, db.Micros(tx.Now())}); err != nil {
+		if err := tx.Insert(replaysTable, "replay_id,client_id,event_type,status,from_at,to_at,asked_by,position,sent,started_at,due_at",
+			[]any{replayID, w.ClientID, w.EventType, string(w.Status), db.Micros(w.From), db.Micros(w.To), by, "", 0, db.Micros(tx.Now()), db.Micros(tx.Now())}); err != nil {
 			return err
 		}
-		tx.Enqueue(replayJob{replayID}, nil)
+		tx.Wake(replaysTable)
 		if also == nil {
 			return nil
 		}
@@ -103,62 +90,32 @@ func (h *Hooks) Replay(ctx context.Context, w Window, by string, also func(tx *d
 	return replayID, nil
 }
 
-// Workers adds what works on this slice's jobs.
-func (h *Hooks) Workers(w *river.Workers) {
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, job *river.Job[replayJob]) error { return h.replay(ctx, job.Args.ReplayID) }))
-	river.AddWorker(w, river.WorkFunc(func(ctx context.Context, _ *river.Job[resumeJob]) error { return h.resumeReplays(ctx) }))
-}
-
-// Periodic lists what is done again and again.
-func (h *Hooks) Periodic() []*river.PeriodicJob {
-	return []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(replayResumeEvery),
-		func() (river.JobArgs, *river.InsertOpts) { return resumeJob{}, nil }, &river.PeriodicJobOpts{RunOnStart: true})}
-}
-
-// resumeReplays goes on with what has not ended, whoever began it.
-func (h *Hooks) resumeReplays(ctx context.Context) error {
-	var open []string
-	err := h.cfg.DB.Read(ctx, func(r db.Reader) (err error) {
-		open, err = db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) },
-			"SELECT replay_id FROM webhook_replays WHERE ended_at IS NULL ORDER BY started_at LIMIT 100")
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("look for replays: %w", err)
-	}
-	for _, id := range open {
-		if err := h.replay(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// replay takes steps until the window is through. Another worker that takes
-// them at the same time makes this one stop.
-func (h *Hooks) replay(ctx context.Context, id string) error {
-	for ctx.Err() == nil {
-		done, err := h.replayStep(ctx, id)
-		if done || errors.Is(err, db.ErrStale) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("replay %s: %w", id, err)
-		}
-	}
-	return ctx.Err()
+// runReplays works replays until ctx ends, clients in turns.
+func (h *Hooks) runReplays(ctx context.Context) error {
+	pump := &db.Pump[struct{}]{DB: h.cfg.DB, Queue: replayQueue, Log: h.cfg.Log, Grace: h.cfg.Grace, InFlight: replaysAtOnce, Room: func(string) int { return 1 },
+		Work: func(ctx context.Context, l *db.Lease[struct{}]) {
+			for done := false; !done && ctx.Err() == nil; {
+				var err error
+				if done, err = h.replayStep(ctx, l); err != nil {
+					if !errors.Is(err, db.ErrStale) && ctx.Err() == nil {
+						h.cfg.Log.Warn("a replay goes on when its lease has run out", "replay_id", l.ID, "error", err)
+					}
+					return
+				}
+			}
+		}}
+	return pump.Run(ctx)
 }
 
 // replayStep makes the next events due again; true when there are no more.
-func (h *Hooks) replayStep(ctx context.Context, id string) (done bool, err error) {
+func (h *Hooks) replayStep(ctx context.Context, l *db.Lease[struct{}]) (done bool, err error) {
 	err = h.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		done = false
 		var position string
-		w, err := scanReplay(tx.Row(replaySQL+" WHERE replay_id = $1 AND ended_at IS NULL", id).Scan, &position)
-		if errors.Is(err, db.ErrNoRows) {
-			done = true
-			return nil
+		if err := l.Guard(tx); err != nil {
+			return err
 		}
+		w, err := scanReplay(tx.Row(replaySQL+" WHERE replay_id = $1", l.ID).Scan, &position)
 		if err != nil {
 			return err
 		}
@@ -169,7 +126,10 @@ func (h *Hooks) replayStep(ctx context.Context, id string) (done bool, err error
 			return err
 		}
 		if done = len(events) < replaySet; done {
-			if err := tx.ExecOne("UPDATE webhook_replays SET ended_at = $1 WHERE replay_id = $2 AND ended_at IS NULL", db.Micros(tx.Now()), id); err != nil {
+			if err := tx.ExecOne("UPDATE webhook_replays SET ended_at = $1 WHERE replay_id = $2", db.Micros(tx.Now()), l.ID); err != nil {
+				return err
+			}
+			if err := l.Finish(tx, time.Time{}); err != nil {
 				return err
 			}
 		}
@@ -179,7 +139,7 @@ func (h *Hooks) replayStep(ctx context.Context, id string) (done bool, err error
 		due := h.dueAgain(tx, w.Window, events)
 		tx.WakeOld(eventsTable)
 		return errors.Join(tx.ExecEachOne(redeliverSQL, due),
-			tx.ExecOne("UPDATE webhook_replays SET position = $1, sent = sent + $2 WHERE replay_id = $3 AND position = $4", events[len(events)-1].id, len(due), id, position))
+			tx.ExecOne("UPDATE webhook_replays SET position = $1, sent = sent + $2 WHERE replay_id = $3", events[len(events)-1].id, len(due), l.ID))
 	})
 	return done, err
 }

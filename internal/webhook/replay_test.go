@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -22,16 +20,13 @@ import (
 // works runs the jobs of an office until the test ends.
 func (o *office) works(t testing.TB) {
 	t.Helper()
-	workers := river.NewWorkers()
-	o.Workers(workers)
-	if err := o.d.StartJobs(context.Background(), db.Jobs{Workers: workers}); err != nil {
-		t.Fatal(err)
-	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- o.RunReplays(ctx) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-		defer cancel()
-		if err := o.d.StopJobs(ctx); err != nil {
-			t.Errorf("stop jobs: %v", err)
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("work replays: %v", err)
 		}
 	})
 }
@@ -163,7 +158,7 @@ func TestAReplayGoesOnWhereItsWorkerDied(t *testing.T) {
 	}
 	again := newOffice(t, d, nil) // another process
 	again.setTarget(client, "https://receiver.example/")
-	if err := again.ResumeReplays(t.Context()); err != nil {
+	if err := again.ReplayNow(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	if r := again.replay(t, id); r.Sent != int64(len(events)) || r.EndedAt.IsZero() {

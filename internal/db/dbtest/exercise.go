@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/riverqueue/river"
-
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
@@ -36,7 +34,6 @@ func Exercise(t *testing.T, fresh func(testing.TB) string) {
 		"a read is one snapshot and waits for nobody":  readIsSnapshot,
 		"many reads at once with new statements":       readsInParallel,
 		"a lock orders writers":                        lockOrders,
-		"a job exists if and only if its write does":   jobsFollowTheWrite,
 		"hints run after the commit only":              hintsFollowTheCommit,
 		"a failing member does not hurt its group":     failingMember,
 		"a read that fails leaves the reader usable":   readFails,
@@ -251,41 +248,6 @@ func lockOrders(t *testing.T, d *db.DB, table string) {
 		if err != nil || n != writers/2*times {
 			t.Errorf("chain %s counted to %d, want %d: two writers read the same link (%v)", chain, n, writers/2*times, err)
 		}
-	}
-}
-
-// Job is a job nobody works: tests count it.
-type Job struct {
-	Name string `json:"name"`
-}
-
-// Kind is its name in the job engine.
-func (Job) Kind() string { return "dbtest" }
-
-func jobsFollowTheWrite(t *testing.T, d *db.DB, table string) {
-	enqueue := func(id string, err error) func(*db.Tx) error {
-		return func(tx *db.Tx) error {
-			tx.Enqueue(Job{Name: id}, nil)
-			tx.Enqueue(Job{Name: id}, &river.InsertOpts{Priority: 2})
-			return errors.Join(insertID(table, id)(tx), err)
-		}
-	}
-	write(t, d, enqueue("kept", nil))
-	if err := d.Write(context.Background(), enqueue("lost", errors.New("no"))); err == nil {
-		t.Error("a failing write was acknowledged")
-	}
-	err := d.Write(context.Background(), func(tx *db.Tx) error {
-		return errors.Join(enqueue("stale", nil)(tx), tx.ExecOne("UPDATE "+table+" SET n = 1 WHERE id = 'nobody'"))
-	})
-	if !errors.Is(err, db.ErrStale) {
-		t.Errorf("error is %v, want ErrStale", err)
-	}
-	var kept, all int
-	err = d.Read(context.Background(), func(r db.Reader) error {
-		return r.Row("SELECT count(*), count(CASE WHEN cast(args AS text) LIKE '%kept%' THEN 1 END) FROM river_job WHERE kind = 'dbtest'").Scan(&all, &kept)
-	})
-	if err != nil || kept != 2 || all != 2 {
-		t.Errorf("%d jobs of the committed write and %d in all, want 2 and 2 (%v)", kept, all, err)
 	}
 }
 

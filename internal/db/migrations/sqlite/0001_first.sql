@@ -9,23 +9,21 @@ CREATE TABLE IF NOT EXISTS db_meta (
     value TEXT NOT NULL
 );
 
--- Work that a client caused and nobody waits for on the line:
--- onboardings, validations. Rows go when the work is done; see db.Queue for
--- the columns of leases.
-CREATE TABLE client_jobs (
-    job_id      TEXT   NOT NULL PRIMARY KEY,
-    lane        TEXT   NOT NULL,           -- client, slash, kind: clients take turns
-    subject     TEXT   NOT NULL,           -- id of the owner's row
-    created_at  BIGINT NOT NULL,
-    failures    BIGINT NOT NULL DEFAULT 0, -- in a row
+-- What is done again and again by one node among all, see db.Task.
+CREATE TABLE periodic_tasks (
+    name        TEXT   NOT NULL PRIMARY KEY,
+    ran_at      BIGINT,                     -- the last run began
+    took        BIGINT,                     -- microseconds
+    failures    BIGINT NOT NULL DEFAULT 0,  -- in a row
+    error       TEXT   NOT NULL DEFAULT '', -- of the last run
     due_at      BIGINT,
     lease_until BIGINT,
     lease_token BIGINT NOT NULL DEFAULT 0,
     lease_node  TEXT
 ) WITHOUT ROWID;
-CREATE INDEX client_jobs_due ON client_jobs (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX client_jobs_lane ON client_jobs (lane, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX client_jobs_node ON client_jobs (lease_node) WHERE lease_node IS NOT NULL;
+CREATE INDEX periodic_tasks_due ON periodic_tasks (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX periodic_tasks_name ON periodic_tasks (name, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX periodic_tasks_node ON periodic_tasks (lease_node) WHERE lease_node IS NOT NULL;
 
 -- Owner: alert.
 
@@ -378,9 +376,15 @@ CREATE TABLE webhook_replays (
     position   TEXT   NOT NULL, -- webhook_id of the last event that was looked at
     sent       BIGINT NOT NULL,
     started_at BIGINT NOT NULL,
-    ended_at   BIGINT
+    ended_at   BIGINT,
+    due_at      BIGINT,
+    lease_until BIGINT,
+    lease_token BIGINT NOT NULL DEFAULT 0,
+    lease_node  TEXT
 ) WITHOUT ROWID;
-CREATE INDEX webhook_replays_open ON webhook_replays (started_at) WHERE ended_at IS NULL;
+CREATE INDEX webhook_replays_due ON webhook_replays (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_replays_client ON webhook_replays (client_id, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_replays_node ON webhook_replays (lease_node) WHERE lease_node IS NOT NULL;
 CREATE INDEX webhook_replays_by_time ON webhook_replays (started_at);
 
 -- Owner: onboarding.
@@ -440,20 +444,23 @@ CREATE TABLE onboarding_jobs (
     secret_digest BLOB,                       -- of the credentials, sealed: a plain digest of a weak password could be guessed
     sealed        BLOB,                       -- the credentials until the job ends
     errors        TEXT,                       -- JSON, of a failed job
-    claim         BIGINT  NOT NULL DEFAULT 0, -- raised by every claim; the end carries it
-    claimed_by    TEXT,                       -- node; NULL while nobody works on it
-    claimed_until BIGINT  NOT NULL,           -- afterwards the job is looked at again
-    crashes       BIGINT  NOT NULL DEFAULT 0, -- claims that were never given back
+    crashes       BIGINT  NOT NULL DEFAULT 0, -- times its work began and did not end
     tries         BIGINT  NOT NULL DEFAULT 0, -- calls of an authority that could not answer
     created_at    BIGINT  NOT NULL,
-    updated_at    BIGINT  NOT NULL
+    updated_at    BIGINT  NOT NULL,
+    due_at        BIGINT,
+    lease_until   BIGINT,
+    lease_token   BIGINT  NOT NULL DEFAULT 0,
+    lease_node    TEXT
 ) WITHOUT ROWID;
 -- external_id is the idempotency key: at most one job of it has not failed.
 CREATE UNIQUE INDEX onboarding_jobs_key ON onboarding_jobs (client_id, external_id) WHERE kind = 'create' AND status <> 'failed';
 -- One change of a company at a time.
 CREATE UNIQUE INDEX onboarding_jobs_open ON onboarding_jobs (client_id, company_id) WHERE status IN ('pending', 'processing');
 CREATE INDEX onboarding_jobs_number ON onboarding_jobs (client_id, country, tax_key) WHERE status = 'processing';
-CREATE INDEX onboarding_jobs_claims ON onboarding_jobs (claimed_until) WHERE status IN ('pending', 'processing');
+CREATE INDEX onboarding_jobs_due ON onboarding_jobs (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX onboarding_jobs_client ON onboarding_jobs (client_id, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX onboarding_jobs_node ON onboarding_jobs (lease_node) WHERE lease_node IS NOT NULL;
 
 -- Logos of companies, kept with the job that brings them: a company's profile
 -- names its own by digest. What neither the company nor an open job names goes
@@ -489,22 +496,26 @@ CREATE INDEX onboarding_visits_company ON onboarding_visits (client_id, company_
 
 -- One row per request: a batch, or a single validation, which is a batch of one under its validation_id.
 CREATE TABLE lookups (
-    lookup_id     TEXT   NOT NULL PRIMARY KEY,
-    client_id     TEXT   NOT NULL,
-    kind          TEXT   NOT NULL CHECK (kind IN ('batch', 'single')),
-    name          TEXT,                      -- batch_name
-    status        TEXT   NOT NULL CHECK (status IN ('running', 'completed', 'canceled')),
-    entries       BIGINT NOT NULL,           -- how many
-    requested_at  BIGINT NOT NULL,
-    ended_at      BIGINT,
-    claim         BIGINT NOT NULL DEFAULT 0, -- raised by every claim; whatever its holder writes carries it
-    claimed_by    TEXT,                      -- node; NULL while nobody works on it
-    claimed_until BIGINT NOT NULL,           -- afterwards somebody looks at it again
-    crashes       BIGINT NOT NULL DEFAULT 0  -- claims since the last progress that were never given back
+    lookup_id    TEXT   NOT NULL PRIMARY KEY,
+    client_id    TEXT   NOT NULL,
+    kind         TEXT   NOT NULL CHECK (kind IN ('batch', 'single')),
+    lane         TEXT NOT NULL,  -- client, slash, kind: clients take turns
+    name         TEXT,                      -- batch_name
+    status       TEXT   NOT NULL CHECK (status IN ('running', 'completed', 'canceled')),
+    entries      BIGINT NOT NULL,           -- how many
+    requested_at BIGINT NOT NULL,
+    ended_at     BIGINT,
+    crashes      BIGINT NOT NULL DEFAULT 0, -- times its work began since the last progress and did not end
+    due_at       BIGINT,                    -- NULL: an older batch of the client has its turn, or it has ended
+    lease_until  BIGINT,
+    lease_token  BIGINT NOT NULL DEFAULT 0,
+    lease_node   TEXT
 ) WITHOUT ROWID;
-CREATE INDEX lookups_open ON lookups (claimed_until) WHERE status = 'running';
+CREATE INDEX lookups_due ON lookups (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX lookups_lane ON lookups (lane, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX lookups_node ON lookups (lease_node) WHERE lease_node IS NOT NULL;
 CREATE INDEX lookups_turn ON lookups (client_id, requested_at, lookup_id) WHERE status = 'running' AND kind = 'batch';
--- So does this one.
+-- The operator's list goes over all clients.
 CREATE INDEX lookups_by_age ON lookups (requested_at, lookup_id);
 
 -- What was asked, a hundred entries in a row, with what their text alone decides. Never changed.
