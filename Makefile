@@ -9,7 +9,7 @@ FLAGS := -count=1 -tags=killpoints -vet=off -parallel=8 -timeout=30m
 # One private PostgreSQL for all packages of a run.
 GOTEST := $(GO) run ./scripts/withpostgres $(GO) test
 # Where goroutines meet most; make race looks everywhere.
-RACED := ./internal/db ./internal/filing ./internal/webhook ./internal/onboarding ./internal/turnstile
+RACED := ./internal/db ./internal/lease ./internal/filing ./internal/webhook ./internal/onboarding ./internal/turnstile
 
 .PHONY: help run setup test check long race conformance bench crash simulate soak fuzz hostile ha release
 
@@ -44,14 +44,14 @@ conformance: ## judged from outside: official rules on 1,000 documents, and prog
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket' ./cmd/tributary ./internal/server
 
 bench: setup ## the benchmarks of the packages, one run each
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/lease ./internal/schema ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup
 
 crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= ENGINE= CRASH_LOG=)
 	TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$${SEED:-$$(date +%s)} TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(abspath $(CRASH_LOG)) \
 		$(GOTEST) $(FLAGS) -timeout=4h -run '^TestCrashRun$$/^$(ENGINE)' -v ./cmd/tributary
 
 simulate: setup ## state machines under seeded faults in virtual time (SEEDS=10000)
-	TRIBUTARY_SIM_SEEDS=$${SEEDS:-10000} $(GOTEST) $(FLAGS) -timeout=4h -run '^TestSimulation$$' ./internal/db ./internal/onboarding ./internal/filing ./internal/webhook
+	TRIBUTARY_SIM_SEEDS=$${SEEDS:-10000} $(GOTEST) $(FLAGS) -timeout=4h -run '^TestSimulation$$' ./internal/lease ./internal/onboarding ./internal/filing ./internal/webhook
 
 soak: setup ## half load for ten minutes: memory, goroutines and files must stay flat (SOAK=10m)
 	TRIBUTARY_SOAK=$${SOAK:-10m} $(GOTEST) $(FLAGS) -timeout=4h -run '^TestSoak$$' -v ./cmd/tributary

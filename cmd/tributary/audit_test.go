@@ -30,7 +30,7 @@ func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &said); err != nil || code != 0 || said.Entries < 4 || said.Heads != 0 {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
-	d := dbtest.Open(t, db.Config{URL: "sqlite:" + dir + "/tributary.db", Guest: true})
+	d := dbtest.Open(t, db.Config{URL: "sqlite:" + dir + "/tributary.db", NoWorkers: true})
 	master, err := secret.OpenMaster("file:" + dir + "/master.key")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -44,12 +45,12 @@ func (f *bookFlags) withDatabase(c *command, do func(ctx context.Context, d *db.
 	if err != nil {
 		return err
 	}
-	d, err := db.Open(ctx, db.Config{URL: f.Database, Password: password, Log: c.log, Guest: true})
+	d, err := db.Open(ctx, db.Config{URL: f.Database, Password: password, Log: c.log, NoWorkers: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	if err := d.CheckSchema(ctx); err != nil {
+	if err := schema.Check(ctx, d); err != nil {
 		return err
 	}
 	return do(ctx, d)

@@ -100,7 +100,7 @@ func (s *stage) heardOnce(id string, messages int, held func() int) {
 	if err != nil || status != http.StatusOK || json.Unmarshal(answer, &r) != nil {
 		s.t.Fatalf("%d %s %v", status, answer, err)
 	}
-	d, err := db.Open(s.t.Context(), db.Config{URL: s.database, Guest: true})
+	d, err := db.Open(s.t.Context(), db.Config{URL: s.database, NoWorkers: true})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestKilledWhileAPeriodIsClosed(t *testing.T) {
 				t.Fatalf("%d were filed by themselves", held)
 			}
 			n.process.kill()
-			d := dbtest.Open(t, db.Config{URL: s.database, Guest: true})
+			d := dbtest.Open(t, db.Config{URL: s.database, NoWorkers: true})
 			if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("UPDATE periods SET due_at = 1") }); err != nil {
 				t.Fatal(err)
 			}

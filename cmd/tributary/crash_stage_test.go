@@ -21,6 +21,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 )
 
@@ -89,7 +90,7 @@ var schemaOnce = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = d.Migrate(context.Background())
+	_, err = schema.Migrate(context.Background(), d)
 	if err := errors.Join(err, d.Close()); err != nil {
 		return nil, err
 	}

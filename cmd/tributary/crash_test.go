@@ -203,7 +203,7 @@ func (c *crashRun) kill(n *node) {
 // noteOpen remembers the events that may be told twice: whoever was to store that
 // they are delivered is dead, or stands still. What is stored comes once.
 func (c *crashRun) noteOpen() {
-	d, err := db.Open(c.t.Context(), db.Config{URL: c.looked(), Guest: true})
+	d, err := db.Open(c.t.Context(), db.Config{URL: c.looked(), NoWorkers: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -461,7 +461,7 @@ func (c *crashRun) operations() (list []string) {
 // their chain, and complaints of the authority about it.
 func (c *crashRun) disordered() (n int) {
 	positions := map[string]int64{}
-	d := dbtest.Open(c.t, db.Config{URL: c.database, Guest: true})
+	d := dbtest.Open(c.t, db.Config{URL: c.database, NoWorkers: true})
 	err := d.Read(c.t.Context(), func(r db.Reader) error {
 		if err := r.Row("SELECT count(*) FROM alerts WHERE name IN ('chain_mismatch', 'chain_remarked')").Scan(&n); err != nil {
 			return err

@@ -191,7 +191,7 @@ func masterFile(t *testing.T, mode os.FileMode) string {
 // age makes everything open look as if it had been left alone for days.
 func age(t *testing.T, url string) {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: url, Guest: true})
+	d, err := db.Open(t.Context(), db.Config{URL: url, NoWorkers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

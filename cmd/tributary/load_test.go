@@ -87,7 +87,7 @@ func TestOverloadIsRefusedQuicklyAndNothingAcceptedIsLost(t *testing.T) {
 func (s *stage) hold(full <-chan struct{}) (release func()) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	guest, err := db.Open(ctx, db.Config{URL: s.database, Guest: true})
+	guest, err := db.Open(ctx, db.Config{URL: s.database, NoWorkers: true})
 	if err != nil {
 		s.t.Fatal(err)
 	}

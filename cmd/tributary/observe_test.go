@@ -411,7 +411,7 @@ func (s *service) provider() (id, secret string) {
 // row reads one value of a demo's database while it is served.
 func (s *service) row(database, query string) (value int64) {
 	s.o.t.Helper()
-	d, err := db.Open(context.Background(), db.Config{URL: database, Guest: true})
+	d, err := db.Open(context.Background(), db.Config{URL: database, NoWorkers: true})
 	if err != nil {
 		s.o.t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func givesPasskey(t *testing.T, d *db.DB, name string) {
 func TestOperatorsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	eachMigrated(t, func(t *testing.T, url string) {
-		d := dbtest.Open(t, db.Config{URL: url, Guest: true})
+		d := dbtest.Open(t, db.Config{URL: url, NoWorkers: true})
 		do := func(into any, input string, args ...string) {
 			t.Helper()
 			code, out, errs := tell(t, input, append(args, "--database", url, "--json")...)

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/recovery"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -251,7 +252,7 @@ func (m *migrateCommand) Run(c *command) error {
 	if err != nil {
 		return err
 	}
-	roles := db.Roles{Serve: m.ServeRole, Read: m.ReadRole}
+	roles := schema.Roles{Serve: m.ServeRole, Read: m.ReadRole}
 	if roles.Password, err = secretFrom("serve-password", m.ServePassword, m.ServePasswordFile); err != nil {
 		return err
 	}
@@ -264,9 +265,9 @@ func (m *migrateCommand) Run(c *command) error {
 	if err != nil {
 		return err
 	}
-	steps, err := d.Migrate(c.ctx)
+	steps, err := schema.Migrate(c.ctx, d)
 	if err == nil && roles.Serve != "" {
-		err = d.Grant(c.ctx, roles)
+		err = schema.Grant(c.ctx, d, roles)
 	}
 	if closing := d.Close(); err == nil {
 		err = closing

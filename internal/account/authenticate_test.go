@@ -18,6 +18,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/needs"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 )
 
@@ -92,7 +93,7 @@ func TestAWarmKeyNeedsNeitherDatabaseNorMasterKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Migrate(t.Context()); err != nil {
+	if _, err := schema.Migrate(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	n := open(t, d)
@@ -121,7 +122,7 @@ func TestAnotherNodeHearsOfAKeyAtOnceAndOfARevocationSoon(t *testing.T) {
 		master := masterFile(t)
 		same := func(o *account.Options) { o.Master = master }
 		a := open(t, dbtest.Open(t, db.Config{URL: url}), same)
-		b := open(t, dbtest.Open(t, db.Config{URL: url, Guest: true}), same)
+		b := open(t, dbtest.Open(t, db.Config{URL: url, NoWorkers: true}), same)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		defer wg.Wait()
@@ -463,7 +464,7 @@ func TestARevocationReachesAnotherNodeWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		same := func(o *account.Options) { o.Master = master }
 		a := open(t, dbtest.Open(t, db.Config{URL: url}), same)
-		b := open(t, dbtest.Open(t, db.Config{URL: url, Guest: true}), same)
+		b := open(t, dbtest.Open(t, db.Config{URL: url, NoWorkers: true}), same)
 		c, key := a.create(t, "acme")
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

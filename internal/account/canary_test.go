@@ -14,6 +14,7 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 )
 
@@ -52,7 +53,7 @@ func TestThePlantedKeyIsInNoFileNoLogAndNoError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Migrate(t.Context()); err != nil {
+	if _, err := schema.Migrate(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	n := open(t, d)

@@ -10,6 +10,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
@@ -25,9 +26,9 @@ type queuesBody struct {
 	Depths      []ledger.Depth
 	Authorities []ledger.Authority
 	Receivers   []receiverRow
-	Onboardings db.Depth
-	Lookups     db.Depth
-	Tasks       []db.TaskState
+	Onboardings lease.Depth
+	Lookups     lease.Depth
+	Tasks       []lease.TaskState
 	IndexedTo   time.Time
 	Rounds      []retention.Report
 	Now         time.Time
@@ -66,7 +67,7 @@ func (c *Console) queues(v *visit) (page, error) {
 		if body.Lookups, err = lookup.Depth(r); err != nil {
 			return err
 		}
-		if body.Tasks, err = db.Tasks(r); err != nil {
+		if body.Tasks, err = lease.Tasks(r); err != nil {
 			return err
 		}
 		body.Rounds, err = retention.Last(r, roundsShown)

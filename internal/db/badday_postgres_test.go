@@ -111,7 +111,7 @@ func TestTerminatedSessionsLoseNothing(t *testing.T) {
 	l := startLoad(t, d, 12)
 	for range 8 {
 		l.until(60)
-		terminateSessions(t, address, "true")
+		dbtest.TerminateSessions(t, address, "true")
 		// A connection that was ended in the pool is noticed by the statement itself where nothing began before it.
 		for range 3 {
 			err := d.ReadEach(t.Context(), func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) })
@@ -208,7 +208,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 	must(t, err)
 	p := dbtest.StartProxy(t, u.Host)
 	u.Host = p.Addr()
-	d := dbtest.Open(t, db.Config{URL: u.String(), Guest: true})
+	d := dbtest.Open(t, db.Config{URL: u.String(), NoWorkers: true})
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
 	db.SetPatience(d, 200*time.Millisecond)
 	p.Mute.Store(true)
@@ -251,7 +251,7 @@ func TestAReadThatFindsABrokenConnectionTakesAnother(t *testing.T) {
 	t.Parallel()
 	url := dbtest.MigratedURL(t)
 	d := dbtest.Open(t, db.Config{URL: url})
-	owner := as(t, url)
+	owner := dbtest.Connect(t, url)
 	cut := func(state string) {
 		t.Helper()
 		_, err := owner.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity

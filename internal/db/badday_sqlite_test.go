@@ -50,13 +50,13 @@ func TestKilledInGroupCommitLosesNothingAcknowledged(t *testing.T) {
 		const rounds = 4
 		ids := map[string]bool{}
 		for round := range rounds {
-			c := startChild(t, "writer", url, fmt.Sprint("round", round))
-			c.want("ready")
+			c := dbtest.StartChild(t, "writer", url, fmt.Sprint("round", round))
+			c.Want("ready")
 			for range 50 + 37*round { // a different moment each time
-				ids[c.hear()] = true
+				ids[c.Hear()] = true
 			}
-			c.signal(syscall.SIGKILL)
-			rest, _ := c.rest()
+			c.Signal(syscall.SIGKILL)
+			rest, _ := c.Rest()
 			for i, id := range rest {
 				if i < len(rest)-1 { // the last line may be torn
 					ids[id] = true
@@ -77,11 +77,11 @@ func TestKilledInGroupCommitLosesNothingAcknowledged(t *testing.T) {
 // descriptors are the open files of this process whose name ends with suffix.
 func descriptors(suffix string) (fds []int) {
 	entries, err := os.ReadDir("/proc/self/fd")
-	check(err)
+	dbtest.Check(err)
 	for _, e := range entries {
 		if name, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasSuffix(name, suffix) {
 			fd, err := strconv.Atoi(e.Name())
-			check(err)
+			dbtest.Check(err)
 			fds = append(fds, fd)
 		}
 	}
@@ -93,27 +93,27 @@ func descriptors(suffix string) (fds []int) {
 func replaceLog(path, device string) (restore func()) {
 	// With the log empty, what is stored is read from the file alone.
 	raw, err := sql.Open("sqlite", "file:"+path)
-	check(err)
+	dbtest.Check(err)
 	_, err = raw.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
-	check(err)
-	check(raw.Close())
+	dbtest.Check(err)
+	dbtest.Check(raw.Close())
 	fds := descriptors("-wal")
 	if len(fds) != 1 {
-		check(fmt.Errorf("%d descriptors of the log are open, want the writer's only", len(fds)))
+		dbtest.Check(fmt.Errorf("%d descriptors of the log are open, want the writer's only", len(fds)))
 	}
 	dev, err := os.OpenFile(device, os.O_RDWR, 0)
-	check(err)
+	dbtest.Check(err)
 	kept, err := syscall.Dup(fds[0])
-	check(err)
-	check(syscall.Dup3(int(dev.Fd()), fds[0], 0))
-	return func() { check(syscall.Dup3(kept, fds[0], 0)) }
+	dbtest.Check(err)
+	dbtest.Check(syscall.Dup3(int(dev.Fd()), fds[0], 0))
+	return func() { dbtest.Check(syscall.Dup3(kept, fds[0], 0)) }
 }
 
 func openAcked(url string) *db.DB {
 	d, err := db.Open(context.Background(), db.Config{URL: url})
-	check(err)
-	check(d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
-	check(addAcked(d, "before"))
+	dbtest.Check(err)
+	dbtest.Check(d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
+	dbtest.Check(addAcked(d, "before"))
 	return d
 }
 
@@ -126,17 +126,17 @@ func playFullDisk(args []string) {
 	restore := replaceLog(dbtest.SQLitePath(args[0]), "/dev/full")
 	for i := range 3 {
 		err := addAcked(d, fmt.Sprint("full", i))
-		tell("%v: %v", fault.KindOf(err), err)
+		dbtest.Tell("%v: %v", fault.KindOf(err), err)
 	}
 	count := func() (n int) {
-		check(d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT count(*) FROM acked").Scan(&n) }))
+		dbtest.Check(d.Read(context.Background(), func(r db.Reader) error { return r.Row("SELECT count(*) FROM acked").Scan(&n) }))
 		return n
 	}
-	tell("reads %d", count())
+	dbtest.Tell("reads %d", count())
 	restore()
-	check(addAcked(d, "after"))
-	tell("reads %d", count())
-	check(d.Close())
+	dbtest.Check(addAcked(d, "after"))
+	dbtest.Tell("reads %d", count())
+	dbtest.Check(d.Close())
 }
 
 // Hard case 14: no acknowledgement, reads go on, and it heals by itself.
@@ -144,7 +144,7 @@ func TestFullDiskRefusesWritesAndKeepsReading(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
-	said, code := startChild(t, "full disk", url).rest()
+	said, code := dbtest.StartChild(t, "full disk", url).Rest()
 	if code != 0 || len(said) != 5 {
 		t.Fatalf("the process ended with %d and said %q", code, said)
 	}
@@ -165,7 +165,7 @@ func TestFullDiskRefusesWritesAndKeepsReading(t *testing.T) {
 func playLostFsync(args []string) {
 	d := openAcked(args[0])
 	replaceLog(dbtest.SQLitePath(args[0]), "/dev/null")
-	tell("answer: %v", addAcked(d, "lost")) // must not be reached: the process ends first
+	dbtest.Tell("answer: %v", addAcked(d, "lost")) // must not be reached: the process ends first
 }
 
 // Hard case 14: after an fsync error the page cache can lie. The process ends,
@@ -175,7 +175,7 @@ func TestFsyncErrorEndsTheProcess(t *testing.T) {
 	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
 	marker := dbtest.SQLitePath(url) + ".check"
-	said, code := startChild(t, "lost fsync", url).rest()
+	said, code := dbtest.StartChild(t, "lost fsync", url).Rest()
 	if code != 1 || len(said) != 0 {
 		t.Fatalf("the process ended with %d and said %q, want it to end before it answers", code, said)
 	}
@@ -276,7 +276,7 @@ func TestReadOnlyStorageIsNamed(t *testing.T) {
 			must(t, err)
 			must(t, d.Close())
 			must(t, prepare(dir, path))
-			said, code := startChild(t, "open as nobody", "sqlite:"+path).rest()
+			said, code := dbtest.StartChild(t, "open as nobody", "sqlite:"+path).Rest()
 			if text := strings.Join(said, "\n"); code != 1 || !strings.Contains(text, path) ||
 				!strings.Contains(text, "read-only") && !strings.Contains(text, "must be writable") {
 				t.Errorf("exit code %d, message %q: want the path and what is wrong", code, text)
@@ -289,19 +289,19 @@ func TestSecondServerIsRefusedAndAGuestIsNot(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")
 	url := dbtest.SQLiteURL(t)
-	c := startChild(t, "open", url)
-	c.want("open")
+	c := dbtest.StartChild(t, "open", url)
+	c.Want("open")
 	_, err := db.Open(context.Background(), db.Config{URL: url})
-	if !errors.Is(err, db.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(c.cmd.Process.Pid)) || !strings.Contains(err.Error(), dbtest.SQLitePath(url)) {
-		t.Fatalf("a second server hears %v, want ErrInUse with the path and process %d", err, c.cmd.Process.Pid)
+	if !errors.Is(err, db.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(c.Pid())) || !strings.Contains(err.Error(), dbtest.SQLitePath(url)) {
+		t.Fatalf("a second server hears %v, want ErrInUse with the path and process %d", err, c.Pid())
 	}
-	guest, err := db.Open(context.Background(), db.Config{URL: url, Guest: true})
+	guest, err := db.Open(context.Background(), db.Config{URL: url, NoWorkers: true})
 	must(t, err)
 	must(t, guest.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
 	must(t, addAcked(guest, "guest"))
 	must(t, guest.Close())
-	c.say("done")
-	if said, code := c.rest(); code != 0 {
+	c.Say("done")
+	if said, code := c.Rest(); code != 0 {
 		t.Errorf("the server ended with %d: %v", code, said)
 	}
 	d := openAgain(t, url) // the lock is free again

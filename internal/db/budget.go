@@ -24,9 +24,9 @@ func WithReadBudget(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, budgetKey{}, budget{limit, true})
 }
 
-// readSoon is Read for a question that is quickly answered or not at all: a claim
+// ReadSoon is Read for a question that is quickly answered or not at all: a claim
 // must not hang on a server that says nothing. Its statements need not agree.
-func (d *DB) readSoon(ctx context.Context, fn func(Reader) error) error {
+func (d *DB) ReadSoon(ctx context.Context, fn func(Reader) error) error {
 	return d.ReadEach(context.WithValue(ctx, budgetKey{}, budget{limit: ReadBudget}), fn)
 }
 

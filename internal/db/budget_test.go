@@ -11,6 +11,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 	"tributary/internal/needs"
 )
 
@@ -22,6 +23,15 @@ func endless(engine string) []string {
 	}
 	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 	return []string{"SELECT count(*) || '' FROM (" + numbers + ")", "SELECT 'one' UNION ALL SELECT i || '' FROM (" + numbers + ") WHERE i < 0"}
+}
+
+// work makes a table that is worked under leases.
+func work(t testing.TB, d *db.DB) *lease.Queue[string] {
+	t.Helper()
+	for _, text := range dbtest.LeaseTable("work") {
+		must(t, d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec(text) }))
+	}
+	return &lease.Queue[string]{Table: "work", ID: "id", Key: "fair"}
 }
 
 // However many slow reads of callers from outside there are, commits, claims and
@@ -57,7 +67,7 @@ func TestSlowReadsOfVisitorsHoldNobodyUp(t *testing.T) {
 			must(t, d.Write(t.Context(), func(tx *db.Tx) error {
 				return tx.Insert("work", "id,fair,due_at", []any{fmt.Sprint(i), "key", db.Micros(tx.Now())})
 			}))
-			if leases := claim(t, q, d, db.Claim{Max: 1, Fair: true}); len(leases) != 1 {
+			if leases, _, err := q.Due(t.Context(), d, lease.Claim{Max: 1, Fair: true}); err != nil || len(leases) != 1 {
 				t.Errorf("%d leases", len(leases))
 			}
 			must(t, d.Read(t.Context(), func(r db.Reader) error { return r.Row("SELECT count(*) FROM work").Scan(new(int)) }))
@@ -86,7 +96,9 @@ func TestReadWithABudgetAnswersTheSame(t *testing.T) {
 	needs.NotRaced(t, "one caller at a time")
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		work(t, d)
-		addWork(t, d, []any{"b", "k1", "two", 2}, []any{"a", "k2", "one", 1}, []any{"c", "k1", "", nil})
+		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
+			return tx.Insert("work", "id,fair,payload,due_at", []any{"b", "k1", "two", 2}, []any{"a", "k2", "one", 1}, []any{"c", "k1", "", nil})
+		}))
 		for _, text := range []string{
 			"SELECT id || ' ' || payload FROM work ORDER BY id DESC LIMIT 2",
 			"WITH k AS (SELECT id, payload FROM work WHERE due_at IS NOT NULL) SELECT id || ' ' || payload FROM k ORDER BY payload",

@@ -1,8 +1,7 @@
 // Package db is the storage of Tributary: two engines behind a few verbs.
 //
-// It owns connections, transactions, group commit, leases on rows, the job
-// engine and the schema's versions. It does not own any table but its own
-// bookkeeping: each slice owns its tables and its SQL. Law of [DB.Write]: nil
+// It owns connections, transactions, group commit, clocks and wake-ups. It owns no
+// table: each slice owns its tables and its SQL. Law of [DB.Write]: nil
 // means on disk; a write function may run twice, does no network or file work,
 // never calls Write, and is short.
 //
@@ -48,24 +47,24 @@ const (
 	committersPG    = 4    // groups that commit at the same time on PostgreSQL
 )
 
-// Patience is how long a write takes at most, its waiting included. It is
+// WriteTimeout is how long a write takes at most, its waiting included. It is
 // shorter than the time an HTTP request has, so that whoever waits hears 503
 // instead of a connection that is closed on him.
-const Patience = 12 * time.Second
+const WriteTimeout = 12 * time.Second
 
 // patienceShare is the part of it that a write must have left when its turn comes.
 const patienceShare = 6
 
 // Config says how to open a database. Only URL is required.
 type Config struct {
-	URL      string        // sqlite:PATH or postgres://…
-	Password secret.Secret // of PostgreSQL, where it does not stand in the URL; it wins over one that does
-	Log      *slog.Logger
-	Guest    bool        // beside a running server: no leases, no jobs; the command line uses it
-	Fatal    func(error) // called once when going on would endanger data; nil ends the process
-	QueueMax int
-	GroupMax int
-	NoGroups bool // benchmarks: one commit per write, to have something to compare with
+	URL       string        // sqlite:PATH or postgres://…
+	Password  secret.Secret // of PostgreSQL, where it does not stand in the URL; it wins over one that does
+	Log       *slog.Logger
+	NoWorkers bool        // beside a running server: this connection holds no leases; the command line uses it
+	Fatal     func(error) // called once when going on would endanger data; nil ends the process
+	QueueMax  int
+	GroupMax  int
+	NoGroups  bool // benchmarks: one commit per write, to have something to compare with
 }
 
 // DB is an open database.
@@ -80,7 +79,7 @@ type DB struct {
 	closed   chan struct{}
 	once     sync.Once
 	fatal    sync.Once
-	patience time.Duration         // Patience, but in tests
+	patience time.Duration         // WriteTimeout, but in tests
 	dead     atomic.Pointer[error] // why nothing may be acknowledged any more
 
 }
@@ -91,15 +90,13 @@ type engine interface {
 	name() string
 	write(w *write) error // enqueue; the engine answers w.done
 	read(ctx context.Context, agree agreement, fn func(Reader) error) error
-	openSchema(ctx context.Context) (schema, error) // waits until no other node migrates
-	claimSQL() claimSQL
 	start(d *DB) error // background work: writers, listener
 	notify(queue string)
-	alive() (live liveNodes, certain bool, err error) // certain: whoever is not among them is dead
+	alive() (live map[string]bool, certain bool, err error)
 	close() error
 }
 
-// Open connects and starts the write path. It does not touch the schema: see [DB.Migrate] and [DB.CheckSchema].
+// Open connects and starts the write path. It does not touch the schema: package schema does.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -113,7 +110,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.NoGroups {
 		cfg.GroupMax = 1
 	}
-	d := &DB{cfg: cfg, log: cfg.Log, closed: make(chan struct{}), clock: newClock(), node: newNode(), patience: Patience}
+	d := &DB{cfg: cfg, log: cfg.Log, closed: make(chan struct{}), clock: newClock(), node: newNode(), patience: WriteTimeout}
 	d.pace.elapsed, d.pace.processors = d.clock.elapsed, runtime.GOMAXPROCS(0)
 	var err error
 	switch {
@@ -150,6 +147,22 @@ func (d *DB) Wall() time.Time { return d.clock.wall() }
 
 // Node is this process's name among the holders of leases.
 func (d *DB) Node() string { return d.node }
+
+// Log of the database.
+func (d *DB) Log() *slog.Logger { return d.log }
+
+// Alive are the names of the nodes that run; certain: whoever is not among them is
+// dead. Where a node's sign of life can be interrupted it is not.
+func (d *DB) Alive() (live map[string]bool, certain bool, err error) { return d.eng.alive() }
+
+// RunsWorkers refuses work on a connection that was opened beside a running server:
+// nothing of it tells the others that it lives.
+func (d *DB) RunsWorkers() error {
+	if d.cfg.NoWorkers {
+		return errors.New("this connection does not run jobs")
+	}
+	return nil
+}
 
 // Write runs fn in a transaction and returns nil once it is on disk. Writes
 // that wait at the same time share one commit; a write alone goes at once. A

@@ -2,19 +2,20 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// clientSetting is what the policies of PostgreSQL compare a row's client with.
-const clientSetting = "tributary.client_id"
+// ClientSetting is what the policies of PostgreSQL compare a row's client with.
+const ClientSetting = "tributary.client_id"
 
 type clientKey struct{}
 
 // ForClient marks the reads of a caller who is a client. On PostgreSQL with
-// roles (see [Roles]) they are made as the role that sees this client's rows
+// roles (see package schema) they are made as the role that sees this client's rows
 // and no others, whatever the statement forgets to say. Elsewhere it changes
 // nothing: statements name their client all the same.
 func ForClient(ctx context.Context, clientID string) context.Context {
@@ -50,10 +51,34 @@ func (e *pgEngine) beginRead(ctx context.Context, conn *pgx.Conn, b *budget) (pg
 		if err != nil {
 			return options, fmt.Errorf("name the client of a read: %w", err)
 		}
-		fmt.Fprintf(&set, "; set local role %s; set local %s = '%s'", pgx.Identifier{*role}.Sanitize(), clientSetting, quoted)
+		fmt.Fprintf(&set, "; set local role %s; set local %s = '%s'", pgx.Identifier{*role}.Sanitize(), ClientSetting, quoted)
 	}
 	if set.Len() > 0 {
 		options.BeginQuery = "begin isolation level repeatable read read only" + set.String()
 	}
 	return options, nil
+}
+
+// Becomes is what a role must have of another to SET ROLE: since PostgreSQL 16 who made a role is a member that may not.
+const Becomes = "CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END"
+
+// findRoles learns with which role clients read: the one that was granted, where this session may become it.
+func (e *pgEngine) findRoles(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pgConnectTimeout+pgQuestionFor)
+	defer cancel()
+	var known bool
+	if err := e.work.QueryRow(ctx, "SELECT coalesce(has_table_privilege(to_regclass('schema_roles'), 'SELECT'), false)").Scan(&known); err != nil || !known {
+		return err
+	}
+	var role string
+	err := e.work.QueryRow(ctx, "SELECT r.rolname FROM schema_roles s JOIN pg_roles r ON r.rolname = s.read WHERE pg_has_role(r.oid, "+Becomes+")").Scan(&role)
+	switch {
+	case err == nil:
+		e.readRole.Store(&role)
+	case !errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("look with which role clients read: %w", err)
+	default:
+		e.readRole.Store(nil)
+	}
+	return nil
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
 )
 
 // In virtual time only waiting takes time: one caller after the other never
 // waits for company, and a crowd is stored in sets that keep their distance.
 func TestALoneCallIsStoredAtOnceAndACrowdInSets(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, d *db.DB) {
+	dbtest.Bubble(t, func(t *testing.T, d *db.DB) {
 		g := db.NewGather(d, func(tx *db.Tx, in []int) ([]int, error) { return in, nil })
 		defer g.Close()
 		start := time.Now()
@@ -53,7 +54,7 @@ func TestALoneCallIsStoredAtOnceAndACrowdInSets(t *testing.T) {
 // for longer than the distance between two sets.
 func TestWallClockSetUnderLoadHoldsUpNoCall(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, d *db.DB) {
+	dbtest.Bubble(t, func(t *testing.T, d *db.DB) {
 		g := db.NewGather(d, func(tx *db.Tx, in []int) ([]int, error) { return in, nil })
 		defer g.Close()
 		var wg sync.WaitGroup

@@ -51,7 +51,7 @@ func TestPromotionLosesNothing(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "servers of their own")
 	p := startPair(t)
-	if d, err := db.Open(t.Context(), db.Config{URL: p.standby.URL(), Guest: true}); err == nil {
+	if d, err := db.Open(t.Context(), db.Config{URL: p.standby.URL(), NoWorkers: true}); err == nil {
 		_ = d.Close() // it should not have been opened
 		t.Error("a standby is taken for a server that takes writes")
 	}
@@ -71,7 +71,7 @@ func TestPromotionLosesNothing(t *testing.T) {
 
 func timelineThatWentBackIsNoticed(t *testing.T, url string) {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: url, Guest: true})
+	d, err := db.Open(t.Context(), db.Config{URL: url, NoWorkers: true})
 	must(t, err)
 	must(t, d.CheckCluster(t.Context(), false))
 	must(t, d.Write(t.Context(), func(tx *db.Tx) error { // as if a third timeline had been served
@@ -115,7 +115,7 @@ func TestFrozenPrimaryIsNotAskedAgain(t *testing.T) {
 		}
 	}
 	l.until(100)
-	fresh, err := db.Open(t.Context(), db.Config{URL: p.url(), Guest: true})
+	fresh, err := db.Open(t.Context(), db.Config{URL: p.url(), NoWorkers: true})
 	must(t, err)
 	if found, err := seen(fresh); err != nil || !found {
 		t.Errorf("a process that starts beside both servers sees %t (%v)", found, err)

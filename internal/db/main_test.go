@@ -1,9 +1,6 @@
 package db_test
 
 import (
-	"flag"
-	"fmt"
-	"os"
 	"testing"
 
 	"tributary/internal/db/dbtest"
@@ -11,23 +8,9 @@ import (
 	"tributary/internal/needs"
 )
 
-// childVariable names the part this binary plays when a test starts it again
-// as another process.
-const childVariable = "TRIBUTARY_DB_TEST_CHILD"
-
 func TestMain(m *testing.M) {
-	if part := os.Getenv(childVariable); part != "" {
-		play, known := children()[part]
-		if !known {
-			fmt.Fprintln(os.Stderr, "no such part:", part)
-			os.Exit(2)
-		}
-		play(os.Args[1:])
+	if dbtest.PlayChild(children()) {
 		return
-	}
-	flag.Parse()
-	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
-		_ = f.Value.Set("10") // a number; the database under each check is real and slow
 	}
 	leaks.Main(m)
 }

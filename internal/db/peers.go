@@ -38,7 +38,7 @@ const (
 	notifyEvery    = 10 * time.Millisecond
 	clockEvery     = 10 * time.Second
 	clockTries     = 4
-	reconnectEvery = 500 * time.Millisecond
+	ReconnectEvery = 500 * time.Millisecond
 	reconnectTell  = 20               // tries between two lines in the log
 	peerAnswer     = 10 * time.Second // for connecting, over all hosts of the address
 	peerSilence    = 10 * time.Second // after which a server that says nothing is asked whether it lives
@@ -90,7 +90,7 @@ func (p *peers) run(ctx context.Context) {
 			if try%reconnectTell == 0 && ctx.Err() == nil {
 				p.e.d.log.Error("the database cannot be reached", "error", err)
 			}
-			pause(ctx, reconnectEvery)
+			Pause(ctx, ReconnectEvery)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (p *peers) sendLoop(ctx context.Context) {
 				p.e.d.log.Warn("tell other nodes", "queue", q, "error", err)
 			}
 		}
-		pause(ctx, notifyEvery*time.Duration(max(1, p.nodes.Load())))
+		Pause(ctx, notifyEvery*time.Duration(max(1, p.nodes.Load())))
 	}
 }
 
@@ -174,7 +174,7 @@ func (p *peers) clockLoop(ctx context.Context) {
 		if err := p.look(); err != nil && ctx.Err() == nil {
 			p.e.d.log.Warn("count the nodes", "error", err)
 		}
-		pause(ctx, clockEvery)
+		Pause(ctx, clockEvery)
 		if err := p.e.sampleClock(ctx); err != nil && ctx.Err() == nil {
 			p.e.d.log.Warn("sample the database's clock", "error", err)
 		}
@@ -187,7 +187,7 @@ func (p *peers) clockLoop(ctx context.Context) {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func Pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -204,7 +204,7 @@ func (e *pgEngine) notify(queue string) {
 
 // alive lists the nodes whose session lives, by their advisory locks. Absence
 // is not certain death: a session can be cut and come back.
-func (e *pgEngine) alive() (live liveNodes, certain bool, err error) {
+func (e *pgEngine) alive() (live map[string]bool, certain bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pgQuestionFor)
 	defer cancel()
 	rows, err := e.work.Query(ctx, `SELECT ((classid::bigint << 32) | objid::bigint)::text FROM pg_locks
@@ -212,7 +212,7 @@ func (e *pgEngine) alive() (live liveNodes, certain bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	live = liveNodes{e.d.node: true}
+	live = map[string]bool{e.d.node: true}
 	var node string
 	_, err = pgx.ForEachRow(rows, []any{&node}, func() error {
 		live[node] = true

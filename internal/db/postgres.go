@@ -94,7 +94,7 @@ func tryPostgres(ctx context.Context, d *DB, c Config) (*pgEngine, error) {
 		pool **pgxpool.Pool
 		use  pgUse
 	}{
-		{&e.commits, pgUse{name: "commits", conns: pgCommitConns, statement: Patience, lock: pgGroupLock}},
+		{&e.commits, pgUse{name: "commits", conns: pgCommitConns, statement: WriteTimeout, lock: pgGroupLock}},
 		{&e.work, pgUse{name: "work", conns: pgWorkConns, statement: pgStatementFor}},
 		{&e.visitors, pgUse{name: "visitors", conns: max(pgVisitorConns, cfg.MaxConns-pgCommitConns-pgWorkConns), statement: pgStatementFor}},
 	} {
@@ -122,7 +122,7 @@ func (e *pgEngine) start(d *DB) error {
 	for range committersPG {
 		e.wg.Go(e.commitLoop)
 	}
-	if d.cfg.Guest {
+	if d.cfg.NoWorkers {
 		return nil
 	}
 	e.peers = newPeers(e)
@@ -224,7 +224,7 @@ func (e *pgEngine) readError(ctx context.Context, visitor bool, err error) error
 	switch {
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return ctx.Err()
-	case visitor && (sqlState(err) == queryCanceled || errors.Is(err, context.DeadlineExceeded)):
+	case visitor && (SQLState(err) == queryCanceled || errors.Is(err, context.DeadlineExceeded)):
 		return overBudget(err)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return unavailable(err)

@@ -13,22 +13,22 @@ import (
 
 // Codes of PostgreSQL that decide something here.
 const (
-	lockNotAvailable      = "55P03"
-	objectInUse           = "55006"
+	LockNotAvailable      = "55P03"
+	ObjectInUse           = "55006"
 	queryCanceled         = "57014"
 	insufficientPrivilege = "42501"
 	undefinedFunction     = "42883"
 	notSupported          = "0A000"
-	duplicateObject       = "42710"
-	uniqueViolation       = "23505"
+	DuplicateObject       = "42710"
+	UniqueViolation       = "23505"
 	deadlockDetected      = "40P01"
 	serializationFailure  = "40001"
 	readOnlyTransaction   = "25006"
 	adminShutdown         = "57P01"
 )
 
-// sqlState is the server's code of an error, or "".
-func sqlState(err error) string {
+// SQLState is the server's code of an error, or "".
+func SQLState(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
 	}
@@ -40,7 +40,7 @@ func repeatable(err error) bool {
 	if errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
-	switch state := sqlState(err); state {
+	switch state := SQLState(err); state {
 	case "":
 		return connectionLost(err)
 	case serializationFailure, deadlockDetected, adminShutdown:
@@ -65,12 +65,12 @@ func (e *pgEngine) classify(err error) error {
 	if err == nil || errors.Is(err, ErrStale) {
 		return err
 	}
-	if state := sqlState(err); state != "" {
+	if state := SQLState(err); state != "" {
 		switch state[:2] {
 		case "08", "53", "57", "58":
 			return unavailable(err)
 		}
-		if state == readOnlyTransaction || state == lockNotAvailable {
+		if state == readOnlyTransaction || state == LockNotAvailable {
 			return unavailable(err)
 		}
 		return err

@@ -160,7 +160,7 @@ func (e *pgEngine) refuseTransactionPooling(ctx context.Context) error {
 		}
 		theirs, err := backend(ctx, second, "BEGIN;")
 		if err != nil {
-			if sqlState(err) != "" { // statement mode does not know BEGIN
+			if SQLState(err) != "" { // statement mode does not know BEGIN
 				return errTransactionPooling
 			}
 			return err

@@ -23,6 +23,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 	"tributary/internal/needs"
 )
 
@@ -35,7 +36,7 @@ func throughProxy(t *testing.T) (d, direct *db.DB, p *dbtest.Proxy) {
 	must(t, err)
 	p = dbtest.StartProxy(t, u.Host)
 	u.Host = p.Addr()
-	d, direct = dbtest.Open(t, db.Config{URL: u.String(), Guest: true}), dbtest.Open(t, db.Config{URL: address, Guest: true})
+	d, direct = dbtest.Open(t, db.Config{URL: u.String(), NoWorkers: true}), dbtest.Open(t, db.Config{URL: address, NoWorkers: true})
 	must(t, d.Write(context.Background(), func(tx *db.Tx) error { return tx.Exec("CREATE TABLE acked (id TEXT PRIMARY KEY)") }))
 	return d, direct, p
 }
@@ -63,7 +64,7 @@ func TestGroupOnASilentServerIsAnsweredInTime(t *testing.T) {
 		t.Errorf("%d connections were tried for %d writes in a few groups", dialled, writes)
 	}
 	p.Mute.Store(false)
-	db.SetPatience(d, db.Patience)
+	db.SetPatience(d, db.WriteTimeout)
 	after := healed(d, "healed")
 	if have := stored(t, direct); !have[after] {
 		t.Errorf("stored %v", have)
@@ -85,11 +86,11 @@ func TestQuestionsToASilentServerEnd(t *testing.T) {
 			return d.Read(db.WithReadBudget(context.Background(), limit), func(r db.Reader) error { return r.Row("SELECT 1").Scan(new(int)) })
 		},
 		"a claim": func() error {
-			_, _, err := q.Due(context.Background(), d, db.Claim{Max: 1, Fair: true})
+			_, _, err := q.Due(context.Background(), d, lease.Claim{Max: 1, Fair: true})
 			return err
 		},
 		"the nodes that live": func() error {
-			_, _, err := db.Release(context.Background(), q, d, nil)
+			_, _, err := d.Alive()
 			return err
 		},
 		"the clock": func() error { return db.SampleClock(d) },
@@ -203,7 +204,7 @@ func serversCertificateIsVerified(t *testing.T, s *dbtest.Server) {
 	must(t, s.Configure("ssl=on", "ssl_key_file="+keyFile, "ssl_cert_file="+certFile))
 	base := strings.Replace(s.URL(), "sslmode=disable", "", 1)
 	open := func(how string) error {
-		d, err := db.Open(t.Context(), db.Config{URL: base + how, Guest: true})
+		d, err := db.Open(t.Context(), db.Config{URL: base + how, NoWorkers: true})
 		if err == nil {
 			var encrypted bool
 			err = d.Read(t.Context(), func(r db.Reader) error {
@@ -239,7 +240,7 @@ func certificates(t *testing.T) (root, key, cert []byte) {
 
 func dangerousSettingsAreFound(t *testing.T, s *dbtest.Server) {
 	look := func() (found []string) {
-		d, err := db.Open(t.Context(), db.Config{URL: s.URL(), Guest: true})
+		d, err := db.Open(t.Context(), db.Config{URL: s.URL(), NoWorkers: true})
 		must(t, err)
 		defer func() { _ = d.Close() }() // tested elsewhere
 		list, err := d.Dangers(t.Context())
@@ -282,7 +283,7 @@ func TestASlowServerIsTriedAgain(t *testing.T) {
 	p := dbtest.StartProxy(t, u.Host)
 	u.Host = p.Addr()
 	p.Deaf.Store(1)
-	d, err := db.Open(t.Context(), db.Config{URL: u.String(), Guest: true})
+	d, err := db.Open(t.Context(), db.Config{URL: u.String(), NoWorkers: true})
 	must(t, err)
 	must(t, d.Close())
 }

@@ -70,7 +70,7 @@ func openSQLite(ctx context.Context, d *DB, path string) (*sqliteEngine, error) 
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
 	}
 	e := &sqliteEngine{d: d, path: path, queue: newWriteQueue(d.cfg.QueueMax), stopped: make(chan struct{})}
-	if !d.cfg.Guest {
+	if !d.cfg.NoWorkers {
 		lock, err := lockFile(path + ".lock")
 		if err != nil {
 			return nil, err
@@ -438,8 +438,8 @@ func (e *sqliteEngine) readError(ctx, wait context.Context, err error) error {
 func (e *sqliteEngine) notify(string) {}
 
 // alive: this process is the only one that leases, by the lock file.
-func (e *sqliteEngine) alive() (live liveNodes, certain bool, err error) {
-	return liveNodes{e.d.node: true}, true, nil
+func (e *sqliteEngine) alive() (live map[string]bool, certain bool, err error) {
+	return map[string]bool{e.d.node: true}, true, nil
 }
 
 func (e *sqliteEngine) close() error {

@@ -35,7 +35,7 @@ const (
 // when it closes the file last.
 func startLogKeeper(e *sqliteEngine) (*logKeeper, error) {
 	k := &logKeeper{e: e, kick: make(chan struct{}, 1)}
-	if e.d.cfg.Guest {
+	if e.d.cfg.NoWorkers {
 		return k, nil
 	}
 	var err error

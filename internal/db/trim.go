@@ -62,7 +62,7 @@ func (d *DB) Trim(ctx context.Context, t Trim) (deleted int, err error) {
 		case took < trimStep/2 && rows < trimRowsMost:
 			rows *= 2
 		}
-		if pause(ctx, took); ctx.Err() != nil {
+		if Pause(ctx, took); ctx.Err() != nil {
 			return deleted, ctx.Err()
 		}
 	}

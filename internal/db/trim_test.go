@@ -64,7 +64,7 @@ func TestTrimTakesSmallSteps(t *testing.T) {
 		if want := 7 * perDay * 2 / 3; gone != want || err != nil {
 			t.Errorf("%d rows are gone, want %d: %v", gone, want, err)
 		}
-		if others := <-written; steps < 3 || count(t, d, "SELECT count(*) FROM diary WHERE client = 'other'") != others {
+		if others := <-written; steps < 3 || dbtest.Count(t, d, "SELECT count(*) FROM diary WHERE client = 'other'") != others {
 			t.Errorf("%d rows are gone in %d steps beside %d writes of others, which are not all there", gone, steps, others)
 		}
 		for query, want := range map[string]int{
@@ -74,7 +74,7 @@ func TestTrimTakesSmallSteps(t *testing.T) {
 			"SELECT count(*) FROM diary_pages p WHERE NOT EXISTS (SELECT 1 FROM diary d WHERE d.client = p.client AND d.n = p.n)": 0,
 			"SELECT count(*) FROM diary_pages":                                                                                    7*perDay/3 + 3*perDay,
 		} {
-			if n := count(t, d, query); n != want {
+			if n := dbtest.Count(t, d, query); n != want {
 				t.Errorf("%s is %d, want %d", query, n, want)
 			}
 		}
@@ -98,7 +98,7 @@ func TestInterruptedTrimSaysWhatItDid(t *testing.T) {
 			}
 			return nil
 		}})
-		left := count(t, d, "SELECT count(*) FROM diary")
+		left := dbtest.Count(t, d, "SELECT count(*) FROM diary")
 		if !errors.Is(err, context.Canceled) || gone == 0 || gone+left != 1200 {
 			t.Errorf("%d rows are gone and %d left: %v", gone, left, err)
 		}

@@ -100,8 +100,8 @@ func (t *Tx) Exec(sql string, args ...any) error { return t.keep(t.conn.exec(sql
 // the whole write fails with ErrStale, here or at commit.
 func (t *Tx) ExecOne(sql string, args ...any) error { return t.keep(t.conn.exec(sql, args, 1)) }
 
-// execN is Exec for a statement that must change exactly n rows, or ErrStale.
-func (t *Tx) execN(sql string, n int, args ...any) error {
+// ExecN is Exec for a statement that must change exactly n rows, or ErrStale.
+func (t *Tx) ExecN(sql string, n int, args ...any) error {
 	return t.keep(t.conn.exec(sql, args, int64(n)))
 }
 
@@ -163,6 +163,12 @@ func (t *Tx) InsertReturning(in Insert, rows [][]any, fn func(*Rows) error) erro
 	return t.keep(t.conn.insert(in, rows, fn))
 }
 
+// Node is the name of this process: see [DB.Node].
+func (t *Tx) Node() string { return t.d.node }
+
+// Engine is "sqlite" or "postgres".
+func (t *Tx) Engine() string { return t.d.Engine() }
+
 // Lock orders writes by name until the commit: per supplier, per chain. SQLite
 // has one writer and needs nothing.
 func (t *Tx) Lock(name string) error { return t.keep(t.conn.lock(name)) }
@@ -172,7 +178,7 @@ func (t *Tx) Wake(queue string) { t.wakes = append(t.wakes, queue) }
 
 // WakeOld is Wake where a row may be of another day than those in which
 // something was open: its days are looked for anew.
-func (t *Tx) WakeOld(queue string) { t.wakes = append(t.wakes, oldRowsOf(queue), queue) }
+func (t *Tx) WakeOld(queue string) { t.wakes = append(t.wakes, OldRows(queue), queue) }
 
 // OnCommit runs fn in this process after the commit and before Write returns.
 // It is a hint, not a promise: a crash in between loses it. fn is quick and

@@ -2,9 +2,6 @@ package db
 
 import "sync"
 
-// liveNodes are the names of nodes known to be running.
-type liveNodes map[string]bool
-
 // wakes carries "there is work" to the pumps of this process.
 type wakes struct {
 	mu     sync.Mutex
@@ -60,9 +57,15 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// oldRowsOf is what is said where rows of whatever age are due again. A node of a
-// version that does not know it is woken by the queue's own name.
-func oldRowsOf(queue string) string { return queue + " old" }
+// Listen returns a channel that is signalled after a [Tx.Wake] of a queue, here or on
+// another node, until leave is called.
+func (d *DB) Listen(queue string) (wake <-chan struct{}, leave func()) {
+	ch := d.wakes.listen(queue)
+	return ch, func() { d.wakes.leave(queue, ch) }
+}
+
+// OldRows is the name under which it is said that rows of whatever age are due again.
+func OldRows(queue string) string { return queue + " old" }
 
 // Wake tells the workers of a queue, here and on other nodes, that rows are due.
 func (d *DB) Wake(queue string) { d.wakeAll([]string{queue}) }

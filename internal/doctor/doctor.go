@@ -23,6 +23,7 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -200,15 +201,15 @@ func (d *doctor) openDatabase(ctx context.Context) bool {
 			return false
 		}
 	}
-	opened, err := db.Open(ctx, db.Config{URL: d.cfg.Database, Password: d.cfg.Password, Log: d.cfg.Log, Guest: true})
+	opened, err := db.Open(ctx, db.Config{URL: d.cfg.Database, Password: d.cfg.Password, Log: d.cfg.Log, NoWorkers: true})
 	if err != nil {
 		d.say(Fail, about{check: check, fix: "start the database, or correct --database, its password and the way to it"}, "%v", err)
 		return false
 	}
-	switch err := opened.CheckSchema(ctx); {
-	case errors.Is(err, db.ErrSchemaOld):
+	switch err := schema.Check(ctx, opened); {
+	case errors.Is(err, schema.ErrOld):
 		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "run tributary migrate with the same --database"}, "%v", err)
-	case errors.Is(err, db.ErrSchemaNew):
+	case errors.Is(err, schema.ErrNew):
 		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "install the newer program on this machine"}, "%v", err)
 	case err != nil:
 		d.say(Fail, about{check: check, subject: opened.Engine(), fix: "look at the database's log"}, "%v", err)
@@ -297,7 +298,7 @@ func (d *doctor) checkDatabaseRole(ctx context.Context) {
 		return // a file has one user
 	}
 	const check, fix = "database role", "tributary migrate --serve-role NAME with this address, then serve as that role (docs/operations.md, PostgreSQL)"
-	switch is, err := d.db.Standing(ctx); {
+	switch is, err := schema.RightsOf(ctx, d.db); {
 	case err != nil:
 		d.say(Fail, about{check: check, fix: "look at the database's log"}, "%v", err)
 	case is.Owner:

@@ -15,6 +15,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/doctor"
 	"tributary/internal/leaks"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -121,7 +122,7 @@ func leavesNothing(t *testing.T, url string) {
 // guest opens a database beside whoever else does.
 func guest(t *testing.T, url string) *db.DB {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: url, Guest: true})
+	d, err := db.Open(t.Context(), db.Config{URL: url, NoWorkers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestPartitionsThatAreNotMadeAheadAreFound(t *testing.T) {
 	in(0, doctor.OK)
 	in(26, doctor.Warn)
 	in(60, doctor.Warn)
-	if _, err := d.MakePartitions(t.Context(), time.Now().AddDate(0, 0, 26)); err != nil {
+	if _, err := schema.MakePartitions(t.Context(), d, time.Now().AddDate(0, 0, 26)); err != nil {
 		t.Fatal(err)
 	}
 	in(26, doctor.OK)

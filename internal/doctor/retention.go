@@ -7,6 +7,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/retention"
+	"tributary/internal/schema"
 )
 
 // lateRound is how long the last round of retention may be ago.
@@ -47,18 +48,18 @@ func (d *doctor) checkRetention(ctx context.Context) {
 }
 
 // roomDoubtful is how many days ahead partitions are made at least, as long as rounds are.
-const roomDoubtful = (db.PartitionsAhead - 2) * 24 * time.Hour
+const roomDoubtful = (schema.PartitionsAhead - 2) * 24 * time.Hour
 
 // checkPartitions says when the days to come have no partitions. Nothing is lost
 // by it; but what then goes into the rest goes row by row one day.
 func (d *doctor) checkPartitions(ctx context.Context) {
-	rooms, err := d.db.Rooms(ctx, d.now())
+	rooms, err := schema.Rooms(ctx, d.db, d.now())
 	if err != nil {
 		d.say(Fail, about{check: "partitions", fix: "look at the database's log"}, "%v", err)
 	}
 	for _, r := range rooms {
 		switch what := (about{check: "partitions", subject: r.Table}); {
-		case r.Rest > db.PartitionRestMax:
+		case r.Rest > schema.PartitionRestMax:
 			what.fix = "docs/operations.md, Partitions"
 			d.say(Warn, what, "%d MiB of rows have no partition of their day: none can be made beside writers any more", r.Rest>>20)
 		case r.Until.Sub(d.now()) < roomDoubtful:

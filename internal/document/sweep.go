@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/lease"
 )
 
 // Sweeping.
@@ -218,9 +219,9 @@ func (f *folder) removeEmpty(prefixes []string) {
 }
 
 // Tasks are what is done again and again.
-func (s *Store) Tasks() []db.Task {
-	return []db.Task{{Name: "document_sweep", Every: sweepEvery, Run: func(ctx context.Context) error {
+func (s *Store) Tasks() []lease.Task {
+	return []lease.Task{lease.Every("document_sweep", sweepEvery, func(ctx context.Context) error {
 		_, err := s.Sweep(ctx, sweepAfter)
 		return err
-	}}}
+	})}
 }

@@ -17,6 +17,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 )
 
 func (s *shop) sweep(olderThan time.Duration) int {
@@ -484,7 +485,7 @@ func TestThePeriodicJobSweeps(t *testing.T) {
 		s.clock.set(s.clock.now().AddDate(2, 0, 0))
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error, 1)
-		go func() { done <- d.RunTasks(ctx, s.Tasks()...) }()
+		go func() { done <- lease.RunTasks(ctx, d, s.Tasks()...) }()
 		deadline := time.Now().Add(2 * time.Minute)
 		for len(s.files()) > 0 && time.Now().Before(deadline) {
 			time.Sleep(10 * time.Millisecond) // a task has no signal to give

@@ -9,17 +9,18 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/lease"
 	"tributary/internal/secret"
 )
 
 const expiryEvery = time.Hour
 
 // Tasks are what is done again and again.
-func (e *Endpoints) Tasks() []db.Task {
-	return []db.Task{{Name: "endpoint_expiry", Every: expiryEvery, Run: func(ctx context.Context) error {
+func (e *Endpoints) Tasks() []lease.Task {
+	return []lease.Task{lease.Every("endpoint_expiry", expiryEvery, func(ctx context.Context) error {
 		_, err := e.RaiseExpiryAlarms(ctx)
 		return err
-	}}}
+	})}
 }
 
 // RaiseExpiryAlarms raises the alarms of certificates that end soon, each once

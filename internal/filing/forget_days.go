@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/schema"
 )
 
 // Held is who is under a legal hold: a client, or some of its suppliers.
@@ -20,8 +21,8 @@ type Held struct {
 // somebody who is held stays: ForgetCalls takes what others have of it. It
 // answers how many calls and links are gone.
 func (s *Service) ForgetDays(ctx context.Context, held []Held, before time.Time) (calls, links int, err error) {
-	calls, wrong := s.db.DropDays(ctx, "exchanges", before, func(r db.Reader, day db.Partition) (bool, error) { return heldIn(r, day, held) })
-	links, err = s.db.DropDays(ctx, "exchange_operations", before, db.StaysWith("exchanges")) // a link without its call is forgotten by ForgetLinks, too
+	calls, wrong := schema.DropDays(ctx, s.db, "exchanges", before, func(r db.Reader, day schema.Partition) (bool, error) { return heldIn(r, day, held) })
+	links, err = schema.DropDays(ctx, s.db, "exchange_operations", before, schema.StaysWith("exchanges")) // a link without its call is forgotten by ForgetLinks, too
 	if err := errors.Join(wrong, err); err != nil {
 		return calls, links, fmt.Errorf("forget days of calls: %w", err)
 	}
@@ -29,7 +30,7 @@ func (s *Service) ForgetDays(ctx context.Context, held []Held, before time.Time)
 }
 
 // heldIn reports whether a day has a call of somebody who is held.
-func heldIn(r db.Reader, day db.Partition, held []Held) (bool, error) {
+func heldIn(r db.Reader, day schema.Partition, held []Held) (bool, error) {
 	where, args := day.Covers(2)
 	for _, h := range held {
 		lanes, err := db.Collect(r, func(scan func(...any) error) (lane string, err error) { return lane, scan(&lane) },

@@ -15,6 +15,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/needs"
+	"tributary/internal/schema"
 )
 
 // callAt stores the record of a call that was made then, of a lane.
@@ -41,7 +42,7 @@ func TestDaysOfCallsGoAsAWhole(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 40)
-		second(t)(d.MakePartitions(t.Context(), first))
+		second(t)(schema.MakePartitions(t.Context(), d, first))
 		for day := range 4 {
 			for _, lane := range []string{"a|XX|test|0|s1", "a|XX|test|0|s2", "b|XX|test|0|s3"} {
 				if day == 1 && strings.HasPrefix(lane, "b") || day == 2 && strings.HasSuffix(lane, "s2") {
@@ -109,8 +110,8 @@ func TestCallsAreFoundByIndexAmongManyDays(t *testing.T) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 40)
 		last := first
-		for ; last.Before(first.AddDate(0, 0, 90)); last = last.AddDate(0, 0, db.PartitionsAhead) {
-			second(t)(d.MakePartitions(t.Context(), last))
+		for ; last.Before(first.AddDate(0, 0, 90)); last = last.AddDate(0, 0, schema.PartitionsAhead) {
+			second(t)(schema.MakePartitions(t.Context(), d, last))
 		}
 		operation, lane := "", "a|XX|test|0|s"
 		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
@@ -121,7 +122,7 @@ func TestCallsAreFoundByIndexAmongManyDays(t *testing.T) {
 			}
 			return err
 		}))
-		wants := map[string]int{"last told": 2 * (2 + db.PartitionsAhead + 1), "old lanes": 4} // days at most that are looked at, the rest among them
+		wants := map[string]int{"last told": 2 * (2 + schema.PartitionsAhead + 1), "old lanes": 4} // days at most that are looked at, the rest among them
 		for name, s := range n.CallStatements(operation, lane, last.AddDate(0, 0, -1), first.AddDate(0, 0, 1)) {
 			plan := planOf(t, d, s)
 			whole := "Seq Scan on exchange"

@@ -15,13 +15,14 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 	"tributary/internal/transaction"
 )
 
 // laneQueue leases lanes; the operations that ride in them make them due.
-var laneQueue = &db.Queue[laneState]{
+var laneQueue = &lease.Queue[laneState]{
 	Table: "lanes", ID: "lane", Key: "lane", Columns: "failures, reason, trouble, trouble_at, asked_until, credentials",
-	Feed:  &db.Feed{Table: "operations", Column: "lane"},
+	Feed:  &lease.Feed{Table: "operations", Column: "lane"},
 	Scan:  scanLane,
 	Group: "|", // a lane begins with its client
 }

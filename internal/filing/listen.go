@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/lease"
 )
 
 // listensAtOnce is how many documents are asked for at the same time; of one
@@ -16,7 +17,7 @@ import (
 const listensAtOnce = 8
 
 // listenQueue leases documents whose authority is asked for news.
-var listenQueue = &db.Queue[listened]{
+var listenQueue = &lease.Queue[listened]{
 	Table: "listening", ID: "operation_id", Key: "lane", Columns: "until, looks, failures",
 	Scan: func(scan func(...any) error) (l listened, err error) {
 		var until int64
@@ -59,7 +60,7 @@ func (b *batch) beginListening(tx *db.Tx, byID map[string]*operation, ids []stri
 // changes nothing. So nothing is lost while the authority keeps saying it, and
 // when nobody listens any more the row goes.
 func (s *Service) listen(ctx context.Context) {
-	pump := &db.Pump[listened]{
+	pump := &lease.Pump[listened]{
 		DB: s.db, Queue: listenQueue, Log: s.log, InFlight: listensAtOnce, Poll: s.poll, Work: s.hearOf,
 		Room: func(string) int { return 1 },
 	}
@@ -69,7 +70,7 @@ func (s *Service) listen(ctx context.Context) {
 }
 
 // hearOf makes one look for one document.
-func (s *Service) hearOf(ctx context.Context, lease *db.Lease[listened]) {
+func (s *Service) hearOf(ctx context.Context, lease *lease.Lease[listened]) {
 	began := s.db.Now()
 	l := &listener{Service: s, lease: lease}
 	said, wait, err := l.ask(ctx)
@@ -90,7 +91,7 @@ func (s *Service) hearOf(ctx context.Context, lease *db.Lease[listened]) {
 // listener is one look.
 type listener struct {
 	*Service
-	lease  *db.Lease[listened]
+	lease  *lease.Lease[listened]
 	limits country.Limits
 	about  subject
 	filing country.Filing

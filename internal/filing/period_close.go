@@ -13,6 +13,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/killpoint"
+	"tributary/internal/lease"
 	"tributary/internal/transaction"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // periodQueue leases periods: at their end, when one of their documents was
 // refused, and when a sale has left an accepted one.
-var periodQueue = &db.Queue[periodRow]{
+var periodQueue = &lease.Queue[periodRow]{
 	Table: "periods", ID: "period_id", Key: "place", Columns: "client_id, supplier_id, country, live, currency, cadence, first_day",
 	Scan: func(scan func(...any) error) (p periodRow, err error) {
 		var live bool
@@ -45,7 +46,7 @@ type periodRow struct {
 
 // closePeriods makes the documents of periods until ctx ends.
 func (s *Service) closePeriods(ctx context.Context) {
-	pump := &db.Pump[periodRow]{DB: s.db, Queue: periodQueue, Log: s.log, InFlight: periodsAtOnce, Poll: s.poll, Work: s.closePeriod, Room: func(string) int { return 1 }}
+	pump := &lease.Pump[periodRow]{DB: s.db, Queue: periodQueue, Log: s.log, InFlight: periodsAtOnce, Poll: s.poll, Work: s.closePeriod, Room: func(string) int { return 1 }}
 	if err := pump.Run(ctx); err != nil && ctx.Err() == nil {
 		s.log.Error("close periods", "error", err)
 	}
@@ -58,7 +59,7 @@ func (s *Service) closePeriods(ctx context.Context) {
 // periods. So a sale is in one document whenever the process ends: what no
 // document has is taken up by the next holder, and a document that was made is
 // filed like everything else, exactly once.
-func (s *Service) closePeriod(ctx context.Context, lease *db.Lease[periodRow]) {
+func (s *Service) closePeriod(ctx context.Context, lease *lease.Lease[periodRow]) {
 	for more := true; more && ctx.Err() == nil; {
 		err := s.db.Write(ctx, func(tx *db.Tx) (err error) {
 			more, err = s.nextOfPeriod(tx, lease)
@@ -80,7 +81,7 @@ func (s *Service) closePeriod(ctx context.Context, lease *db.Lease[periodRow]) {
 
 // nextOfPeriod makes the next operation of a period; false: there is none, and
 // the period was given back.
-func (s *Service) nextOfPeriod(tx *db.Tx, lease *db.Lease[periodRow]) (more bool, err error) {
+func (s *Service) nextOfPeriod(tx *db.Tx, lease *lease.Lease[periodRow]) (more bool, err error) {
 	row := lease.Row
 	if err := lockPeriods(tx, row.at.Scope, row.at.SupplierID); err != nil {
 		return false, err
@@ -148,7 +149,7 @@ func (s *Service) nextSales(tx *db.Tx, period string, limits *country.Periods) (
 }
 
 // makeDocument gives sales to a new document.
-func (s *Service) makeDocument(tx *db.Tx, lease *db.Lease[periodRow], sales []sized) error {
+func (s *Service) makeDocument(tx *db.Tx, lease *lease.Lease[periodRow], sales []sized) error {
 	own, err := s.ownOperation(tx, lease, transaction.Period)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (s *Service) nextDeserted(tx *db.Tx, period string) (d deserted, err error)
 }
 
 // makeWithdrawal takes a document back, so that it can be made anew without those that left.
-func (s *Service) makeWithdrawal(tx *db.Tx, lease *db.Lease[periodRow], of deserted, reason string) error {
+func (s *Service) makeWithdrawal(tx *db.Tx, lease *lease.Lease[periodRow], of deserted, reason string) error {
 	own, err := s.ownOperation(tx, lease, transaction.Cancellation)
 	if err != nil {
 		return err
@@ -229,7 +230,7 @@ type ownOperation struct {
 	bytes             int64 // of what it will hold in memory beside its body
 }
 
-func (s *Service) ownOperation(tx *db.Tx, lease *db.Lease[periodRow], kind transaction.Kind) (*ownOperation, error) {
+func (s *Service) ownOperation(tx *db.Tx, lease *lease.Lease[periodRow], kind transaction.Kind) (*ownOperation, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, fmt.Errorf("make an operation id: %w", err)

@@ -78,7 +78,7 @@ type Service struct {
 
 	// Tests only; zero in production.
 	signal   func(killpoint.Point, string) // called where a stage has just been stored or a call made
-	poll     time.Duration                 // between looks at idle lanes, see db.Pump
+	poll     time.Duration                 // between looks at idle lanes, see lease.Pump
 	pauseMax time.Duration                 // instead of retryMax
 }
 

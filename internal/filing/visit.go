@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+	"tributary/internal/lease"
 	"tributary/internal/transaction"
 )
 
@@ -39,7 +40,7 @@ const (
 
 // Run processes operations until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	pump := &db.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: countries * s.cfg.Slots, Work: s.visit, Poll: s.poll,
+	pump := &lease.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: countries * s.cfg.Slots, Work: s.visit, Poll: s.poll,
 		Class: endpointOf, ClassMost: s.cfg.Slots}
 	var listening sync.WaitGroup
 	listening.Go(func() { s.listen(ctx) })
@@ -51,7 +52,7 @@ func (s *Service) Run(ctx context.Context) error {
 // visit is one holder's turn on a lane.
 type visit struct {
 	*Service
-	lease    *db.Lease[laneState]
+	lease    *lease.Lease[laneState]
 	at       Place
 	pack     country.Pack
 	channel  country.Channel // nil: documents only, or no address
@@ -89,7 +90,7 @@ type visit struct {
 // Failure policy: whatever goes wrong here leaves the operations in a stored
 // stage from which the next visit goes on; nothing is decided by the fact that
 // a visit ended.
-func (s *Service) visit(ctx context.Context, lease *db.Lease[laneState]) {
+func (s *Service) visit(ctx context.Context, lease *lease.Lease[laneState]) {
 	defer s.reached(killpoint.Left, lease.ID)
 	v := &visit{Service: s, lease: lease, failures: lease.Row.failures, reason: lease.Row.reason, trouble: lease.Row.trouble, wait: lease.Row.askedUntil,
 		acted: lease.Row.credentials}

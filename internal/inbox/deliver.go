@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/lease"
 )
 
 const (
@@ -27,13 +28,13 @@ func (i *Inbox) Run(ctx context.Context) error {
 			}
 		})
 	}
-	pump := &db.Pump[stored]{DB: i.db, Queue: queue, Log: i.log, InFlight: atOnce, Work: i.deliver}
+	pump := &lease.Pump[stored]{DB: i.db, Queue: queue, Log: i.log, InFlight: atOnce, Work: i.deliver}
 	return pump.Run(ctx)
 }
 
 // deliver gives one message to its filing, in one write with the mark that it
 // was taken: whatever it does is done once.
-func (i *Inbox) deliver(ctx context.Context, lease *db.Lease[stored]) {
+func (i *Inbox) deliver(ctx context.Context, lease *lease.Lease[stored]) {
 	m := lease.Row
 	err := i.db.Write(ctx, func(tx *db.Tx) error {
 		operation, err := i.cfg.Hear(tx, m.at, m.of, m.message)

@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+	"tributary/internal/lease"
 )
 
 // Failure policy: a look stores what it brought and the cursor behind it in one
@@ -44,7 +45,7 @@ func (i *Inbox) fetch(ctx context.Context) error {
 	if err := i.followAll(ctx); err != nil && ctx.Err() == nil {
 		i.log.Error("mailboxes of companies that were onboarded before are found at the next start", "error", err)
 	}
-	pump := &db.Pump[mailbox]{DB: i.db, Queue: mailboxQueue, Log: i.log, InFlight: looksAtOnce, Work: i.look,
+	pump := &lease.Pump[mailbox]{DB: i.db, Queue: mailboxQueue, Log: i.log, InFlight: looksAtOnce, Work: i.look,
 		Room: func(string) int { return 1 }, Class: endpointOf, ClassMost: looksPerPlace}
 	return pump.Run(ctx)
 }
@@ -59,7 +60,7 @@ type looked struct {
 }
 
 // look asks once for one company.
-func (i *Inbox) look(ctx context.Context, lease *db.Lease[mailbox]) {
+func (i *Inbox) look(ctx context.Context, lease *lease.Lease[mailbox]) {
 	m := lease.Row
 	got := i.ask(ctx, m)
 	if ctx.Err() != nil {
@@ -159,7 +160,7 @@ func sound(at country.Environment, got country.Fetched, limit int) ([]string, er
 }
 
 // keep stores the end of a look.
-func (i *Inbox) keep(tx *db.Tx, lease *db.Lease[mailbox], got looked) error {
+func (i *Inbox) keep(tx *db.Tx, lease *lease.Lease[mailbox], got looked) error {
 	m, now := lease.Row, tx.Now()
 	if got.err != nil {
 		return i.keepFailure(tx, lease, got)
@@ -192,7 +193,7 @@ func (l looked) next(now time.Time, before mailbox) time.Time {
 }
 
 // keepFailure doubles the pause and tells a person in time.
-func (i *Inbox) keepFailure(tx *db.Tx, lease *db.Lease[mailbox], got looked) error {
+func (i *Inbox) keepFailure(tx *db.Tx, lease *lease.Lease[mailbox], got looked) error {
 	m, now := lease.Row, tx.Now()
 	if m.failingSince.IsZero() {
 		m.failingSince = now

@@ -8,11 +8,12 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/lease"
 )
 
 // mailboxQueue leases companies whose messages wait at their authority. A mailbox
 // is one row and one key, so clients take turns and endpoints can be bounded.
-var mailboxQueue = &db.Queue[mailbox]{
+var mailboxQueue = &lease.Queue[mailbox]{
 	Table: "inbox_mailboxes", ID: "mailbox", Key: "mailbox", Columns: "country, live, client_id, company_id, cursor, failures, failing_since", Scan: scanMailbox,
 	Group: "|", // a mailbox begins with its client
 }

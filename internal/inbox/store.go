@@ -13,10 +13,11 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+	"tributary/internal/lease"
 )
 
 // queue leases messages that wait for their filing.
-var queue = &db.Queue[stored]{
+var queue = &lease.Queue[stored]{
 	Table: "inbox_messages", ID: "message_id", Key: "endpoint", Columns: "country, live, name, handle, receipt, raw, received_at, tries, client_id, company_id", Scan: scanStored,
 }
 

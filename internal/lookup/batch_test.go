@@ -324,9 +324,7 @@ func TestASingleValidationEndsWithItsOwnEvent(t *testing.T) {
 			if pending := !strings.Contains(want, "invalid"); pending != (single.Status == lookup.StatusPending) {
 				t.Errorf("created: %+v", single)
 			}
-			if err := startJobs(d, k.Lookups); err != nil {
-				t.Fatal(err)
-			}
+			k.start()
 			k.until("the event is stored", func() bool { return len(k.events(id)) > 0 })
 			k.halt()
 			if e := k.events(id); len(e) != 1 || e[0] != "lookup.single_validation_completed /lookup/v2/single-validations/"+id+" "+client {

@@ -21,7 +21,7 @@ func TestEndedLookupsAreForgotten(t *testing.T) {
 			t.Helper()
 			err := d.Write(t.Context(), func(tx *db.Tx) error {
 				return errors.Join(
-					tx.Insert("lookups", "lookup_id,client_id,kind,status,entries,requested_at,ended_at,claimed_until", []any{id, client, "batch", status, entries, db.Micros(ended), db.Micros(at), 0}),
+					tx.Insert("lookups", "lookup_id,client_id,kind,status,entries,requested_at,ended_at,lane", []any{id, client, "batch", status, entries, db.Micros(ended), db.Micros(at), client}),
 					tx.Insert("lookup_entries", "lookup_id,first,entries", []any{id, 0, "[]"}),
 					tx.Insert("lookup_answers", "lookup_id,position,format,status,is_business", []any{id, 0, "valid", "valid", "yes"}, []any{id, 1, "valid", "valid", "yes"}))
 			})

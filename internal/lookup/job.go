@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 	"tributary/internal/webhook"
 )
 
@@ -35,7 +36,7 @@ const (
 
 // queue has a lane for each client and kind: somebody who waits for one number
 // does not wait for batches.
-var queue = &db.Queue[header]{Table: lookupsTable, ID: "lookup_id", Key: "lane", Group: laneOwnerEnd, Columns: "client_id, kind",
+var queue = &lease.Queue[header]{Table: lookupsTable, ID: "lookup_id", Key: "lane", Group: laneOwnerEnd, Columns: "client_id, kind",
 	Scan: func(scan func(...any) error) (h header, err error) { return h, scan(&h.clientID, &h.kind) }}
 
 func (h *header) lane() string { return h.clientID + laneOwnerEnd + string(h.kind) }
@@ -48,7 +49,7 @@ func (l *Lookups) Run(ctx context.Context) error {
 		}
 		return singlesAtOnce
 	}
-	pump := &db.Pump[header]{DB: l.db, Queue: queue, Log: l.log, Grace: l.cfg.Grace, InFlight: workedMax, Room: room, Work: func(ctx context.Context, lease *db.Lease[header]) {
+	pump := &lease.Pump[header]{DB: l.db, Queue: queue, Log: l.log, Grace: l.cfg.Grace, InFlight: workedMax, Room: room, Work: func(ctx context.Context, lease *lease.Lease[header]) {
 		if err := l.work(ctx, lease); err != nil && ctx.Err() == nil {
 			l.log.Warn("a lookup is tried again", "lookup_id", lease.ID, "error", err)
 		}
@@ -57,7 +58,7 @@ func (l *Lookups) Run(ctx context.Context) error {
 }
 
 // Depth is how much there is to do.
-func Depth(r db.Reader) (db.Depth, error) { return queue.Depth(r) }
+func Depth(r db.Reader) (lease.Depth, error) { return queue.Depth(r) }
 
 // turnLock orders what decides whose turn it is among a client's batches:
 // without it a batch could find the one before it still running while that one
@@ -73,12 +74,12 @@ func nextTurn(tx *db.Tx, clientID string) error {
 // claimed is a lookup in our hands.
 type claimed struct {
 	header
-	lease   *db.Lease[header]
+	lease   *lease.Lease[header]
 	crashes int64 // this time included
 }
 
 // work brings a lookup to its end, unless somebody else does.
-func (l *Lookups) work(ctx context.Context, lease *db.Lease[header]) error {
+func (l *Lookups) work(ctx context.Context, lease *lease.Lease[header]) error {
 	if lease.Row.kind == kindBatch {
 		select {
 		case l.slots <- struct{}{}:
@@ -105,7 +106,7 @@ func (l *Lookups) work(ctx context.Context, lease *db.Lease[header]) error {
 }
 
 // giveBack lets a lookup wait.
-func (l *Lookups) giveBack(ctx context.Context, lease *db.Lease[header], wait time.Duration) error {
+func (l *Lookups) giveBack(ctx context.Context, lease *lease.Lease[header], wait time.Duration) error {
 	err := l.db.Write(ctx, func(tx *db.Tx) error { return lease.Finish(tx, tx.Now().Add(wait)) })
 	if errors.Is(err, db.ErrStale) {
 		return nil

@@ -120,7 +120,7 @@ func TestMoreClientsThanSlotsAllEnd(t *testing.T) {
 	}
 	<-g.reached
 	k.until("all slots are taken", func() bool {
-		return k.number("SELECT count(*) FROM lookups WHERE claimed_by IS NOT NULL") == 4
+		return k.number("SELECT count(*) FROM lookups WHERE lease_until IS NOT NULL") == 4
 	})
 	g.release()
 	for clientID, id := range ids {

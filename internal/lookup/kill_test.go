@@ -12,6 +12,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/lookup"
+	"tributary/internal/schema"
 )
 
 // The part of a process that is killed while it works.
@@ -85,7 +86,7 @@ func TestABatchSurvivesAKill(t *testing.T) {
 			return &desk{Lookups: l, t: t, d: d}
 		}
 		before := open()
-		if _, err := before.d.Migrate(ctx); err != nil {
+		if _, err := schema.Migrate(ctx, before.d); err != nil {
 			t.Fatal(err)
 		}
 		id := before.create(entries).BatchID

@@ -46,7 +46,7 @@ type Config struct {
 // event. Batches of one client run one after the other in order of arrival, so
 // that one client's backlog never keeps another's from the register.
 //
-// Failure policy: a lookup is a leased row (see [db.Queue]). A worker stores
+// Failure policy: a lookup is a leased row (see [lease.Queue]). A worker stores
 // answers as they come (every 500 or every second) and ends it in one commit
 // with the last answers and the event. All its writes carry the lease's token, so
 // a worker that was believed dead, or whose batch was canceled, stores nothing

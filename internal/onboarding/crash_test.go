@@ -17,6 +17,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 	"tributary/internal/onboarding"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 )
 
@@ -55,7 +56,7 @@ func TestAJobSurvivesAKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Migrate(t.Context()); err != nil {
+		if _, err := schema.Migrate(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Close(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 	"tributary/internal/transaction"
 )
 
@@ -50,7 +51,7 @@ func (c *Companies) Ensure(ctx context.Context, clientID string, n NewCompany) (
 				return "", fmt.Errorf("onboard company %q: %w", n.ExternalID, err)
 			}
 		}
-		wait, err := c.work(ctx, func(tx *db.Tx) (lease *db.Lease[struct{}], waits bool, err error) {
+		wait, err := c.work(ctx, func(tx *db.Tx) (lease *lease.Lease[struct{}], waits bool, err error) {
 			lease, err = jobQueue.Take(tx, jobID)
 			return lease, false, err
 		})

@@ -8,6 +8,7 @@ import (
 	"tributary/internal/country/identity"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 	"tributary/internal/strictjson"
 )
 
@@ -29,7 +30,7 @@ func (c *Companies) OnEnd(fn func(jobID string)) { c.ended = fn }
 
 // take claims a job that nobody has, however long it is to wait.
 func take(jobID string) taker {
-	return func(tx *db.Tx) (lease *db.Lease[struct{}], waits bool, err error) {
+	return func(tx *db.Tx) (lease *lease.Lease[struct{}], waits bool, err error) {
 		if err := tx.Exec("UPDATE onboarding_jobs SET due_at = 1 WHERE job_id = $1 AND due_at IS NOT NULL AND lease_until IS NULL", jobID); err != nil {
 			return nil, false, err
 		}

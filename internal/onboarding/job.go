@@ -13,6 +13,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+	"tributary/internal/lease"
 )
 
 const (
@@ -34,13 +35,13 @@ const (
 
 const jobsTable = "onboarding_jobs"
 
-var jobQueue = &db.Queue[struct{}]{Table: jobsTable, ID: "job_id", Key: "client_id"}
+var jobQueue = &lease.Queue[struct{}]{Table: jobsTable, ID: "job_id", Key: "client_id"}
 
 // Run works onboarding jobs until ctx ends, clients in turns.
 func (c *Companies) Run(ctx context.Context) error {
-	pump := &db.Pump[struct{}]{DB: c.db, Queue: jobQueue, Log: c.log, InFlight: workedMax, Room: func(string) int { return workedAtOnce },
-		Work: func(ctx context.Context, l *db.Lease[struct{}]) {
-			_, err := c.work(ctx, func(tx *db.Tx) (*db.Lease[struct{}], bool, error) { return l, true, l.Guard(tx) })
+	pump := &lease.Pump[struct{}]{DB: c.db, Queue: jobQueue, Log: c.log, InFlight: workedMax, Room: func(string) int { return workedAtOnce },
+		Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
+			_, err := c.work(ctx, func(tx *db.Tx) (*lease.Lease[struct{}], bool, error) { return l, true, l.Guard(tx) })
 			if err != nil && ctx.Err() == nil {
 				c.log.Warn("an onboarding job is tried again", "job_id", l.ID, "in", retryOwn, "error", err)
 			}
@@ -49,20 +50,20 @@ func (c *Companies) Run(ctx context.Context) error {
 }
 
 // Depth is how much there is to do.
-func Depth(r db.Reader) (db.Depth, error) { return jobQueue.Depth(r) }
+func Depth(r db.Reader) (lease.Depth, error) { return jobQueue.Depth(r) }
 
 // Tasks are what is done again and again.
-func (c *Companies) Tasks() []db.Task {
-	return []db.Task{{Name: "onboarding_expiry", Every: expiryEvery, Run: func(ctx context.Context) error {
+func (c *Companies) Tasks() []lease.Task {
+	return []lease.Task{lease.Every("onboarding_expiry", expiryEvery, func(ctx context.Context) error {
 		_, err := c.RaiseExpiryAlarms(ctx)
 		return err
-	}}}
+	})}
 }
 
 // claimed is a job in our hands.
 type claimed struct {
 	id         string
-	lease      *db.Lease[struct{}]
+	lease      *lease.Lease[struct{}]
 	clientID   string
 	companyID  string
 	externalID string
@@ -79,7 +80,7 @@ type claimed struct {
 
 // taker gets hold of a job inside a write; nil: somebody else has it. waits says
 // that it lets a rival for the same company go first.
-type taker func(tx *db.Tx) (lease *db.Lease[struct{}], waits bool, err error)
+type taker func(tx *db.Tx) (lease *lease.Lease[struct{}], waits bool, err error)
 
 // giveBack lets the job wait, inside a write.
 func (job *claimed) giveBack(tx *db.Tx, tries int64, until time.Time) error {
@@ -161,7 +162,7 @@ func (c *Companies) begin(ctx context.Context, hold taker) (job *claimed, again 
 	return job, again, nil
 }
 
-func readJob(tx *db.Tx, lease *db.Lease[struct{}]) (*claimed, error) {
+func readJob(tx *db.Tx, lease *lease.Lease[struct{}]) (*claimed, error) {
 	job := &claimed{id: lease.ID, lease: lease}
 	var text string
 	err := tx.Row(readSQL, job.id).Scan(&job.clientID, &job.companyID, &job.externalID, &job.kind, &job.status,

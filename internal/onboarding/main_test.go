@@ -25,6 +25,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/leaks"
+	"tributary/internal/lease"
 	"tributary/internal/onboarding"
 	"tributary/internal/secret"
 )
@@ -252,7 +253,7 @@ func (w *world) start() {
 	var running sync.WaitGroup
 	running.Go(func() { _ = w.Run(ctx) }) // it has no error
 	running.Go(func() {
-		if err := w.d.RunTasks(ctx, w.Tasks()...); err != nil && ctx.Err() == nil {
+		if err := lease.RunTasks(ctx, w.d, w.Tasks()...); err != nil && ctx.Err() == nil {
 			w.t.Error(err)
 		}
 	})

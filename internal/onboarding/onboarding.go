@@ -11,7 +11,7 @@
 // A clientID is opaque here. A client is live or test as a whole, so companies
 // with test credentials never meet live ones.
 //
-// Failure policy: a job is a leased row (see [db.Queue]): it ends in one commit
+// Failure policy: a job is a leased row (see [lease.Queue]): it ends in one commit
 // that carries the lease's token, so a job that runs twice, on one node or on two,
 // ends once. One that was begun crashesMax times without an end is failed with
 // internal_error, so that a poisonous certificate cannot stop the service.

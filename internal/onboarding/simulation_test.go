@@ -16,6 +16,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 	"tributary/internal/onboarding"
 	"tributary/internal/simulation"
 )
@@ -74,7 +75,7 @@ func (g *registry) enrol(ctx context.Context, in country.Enrolment) country.Enro
 	n := g.calls["enrol "+s.TaxNumber]
 	g.mu.Unlock()
 	if n <= 2 && g.dice.Chance(15, "stall", s.TaxNumber, n) {
-		time.Sleep(simulation.Between(g.dice.Of("asleep", s.TaxNumber, n), db.LeaseFor, 2*db.LeaseFor))
+		time.Sleep(simulation.Between(g.dice.Of("asleep", s.TaxNumber, n), lease.Term, 2*lease.Term))
 		ctx = context.WithoutCancel(ctx) // it does not know how late it is
 	}
 	return country.Enrolled{Faults: enrolThere(ctx, in.At, s)}

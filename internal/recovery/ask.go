@@ -12,11 +12,12 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/lease"
 	"tributary/internal/transaction"
 )
 
 // askQueue leases suppliers whose authority must be asked.
-var askQueue = &db.Queue[askRow]{
+var askQueue = &lease.Queue[askRow]{
 	Table: "restored_suppliers", ID: "supplier_id", Key: "client_id", Columns: "country, live, next_day, ahead, found, failures",
 	Scan: func(scan func(...any) error) (row askRow, err error) {
 		var live bool
@@ -44,7 +45,7 @@ const (
 // question is one holder's turn at asking about one supplier.
 type question struct {
 	*Recovery
-	lease    *db.Lease[askRow] // nil where a person asks
+	lease    *lease.Lease[askRow] // nil where a person asks
 	at       filing.Place
 	supplier country.Supplier
 	creds    country.Credentials
@@ -61,7 +62,7 @@ type question struct {
 // Failure policy: each day's gaps are stored before the day counts as asked; a
 // crash asks some days again, which finds the same gaps. What could not be read
 // whole is asked again, and meanwhile nothing of the supplier is filed.
-func (s *Recovery) ask(ctx context.Context, lease *db.Lease[askRow]) {
+func (s *Recovery) ask(ctx context.Context, lease *lease.Lease[askRow]) {
 	q := &question{Recovery: s, lease: lease, next: lease.Row.nextDay, found: lease.Row.found,
 		at: filing.Place{Scope: lease.Key, Code: lease.Row.code, Live: lease.Row.live, SupplierID: lease.ID}}
 	state, err := q.run(ctx)

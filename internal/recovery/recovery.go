@@ -36,7 +36,7 @@ type Recovery struct {
 	db    *db.DB
 	log   *slog.Logger
 	asked chan struct{} // a supplier's question has an answer
-	poll  time.Duration // tests only: between looks at idle questions, see db.Pump
+	poll  time.Duration // tests only: between looks at idle questions, see lease.Pump
 }
 
 // New returns a recovery; [Recovery.Run] asks.

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/lease"
 	"tributary/internal/onboarding"
 )
 
@@ -231,7 +232,7 @@ func (s *Recovery) Run(ctx context.Context, worker bool) error {
 	go func() {
 		defer close(done)
 		if worker {
-			pump := &db.Pump[askRow]{DB: s.db, Queue: askQueue, Log: s.log, InFlight: asksAtOnce, Work: s.ask, Poll: s.poll}
+			pump := &lease.Pump[askRow]{DB: s.db, Queue: askQueue, Log: s.log, InFlight: asksAtOnce, Work: s.ask, Poll: s.poll}
 			_ = pump.Run(asks) // it has none
 		}
 	}()

@@ -8,6 +8,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/filing"
+	"tributary/internal/schema"
 	"tributary/internal/webhook"
 )
 
@@ -17,7 +18,7 @@ import (
 //
 // Failure policy: who is held must be known of all clients, or no day goes.
 func (r *Retention) days(ctx context.Context, clients []account.Client, now time.Time) (n Counts, err error) {
-	made, failed := r.cfg.DB.MakePartitions(ctx, now)
+	made, failed := schema.MakePartitions(ctx, r.cfg.DB, now)
 	if made > 0 {
 		r.cfg.Log.Info("partitions are made for the days to come", "partitions", made)
 	}

@@ -23,6 +23,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/filing"
+	"tributary/internal/lease"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
@@ -234,9 +235,9 @@ func Last(r db.Reader, limit int) ([]Report, error) {
 }
 
 // Tasks are what is done again and again.
-func (r *Retention) Tasks() []db.Task {
-	return []db.Task{{Name: "retention_round", Every: Every, Run: func(ctx context.Context) error {
+func (r *Retention) Tasks() []lease.Task {
+	return []lease.Task{lease.Every("retention_round", Every, func(ctx context.Context) error {
 		_, err := r.Round(ctx)
 		return err
-	}}}
+	})}
 }

@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -42,7 +43,7 @@ func begin() (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = d.Migrate(ctx)
+	_, err = schema.Migrate(ctx, d)
 	if err = errors.Join(err, d.Close()); err != nil {
 		return err
 	}

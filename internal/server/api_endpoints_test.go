@@ -42,7 +42,7 @@ func demoAt(t *testing.T, database string, changes func(*server.Config)) *progra
 // besides is what the command line opens beside a running program.
 func (p *program) besides(t *testing.T, database string) (*endpoint.Endpoints, *db.DB) {
 	t.Helper()
-	d := dbtest.Open(t, db.Config{URL: database, Guest: true})
+	d := dbtest.Open(t, db.Config{URL: database, NoWorkers: true})
 	master, err := secret.OpenMaster("file:" + p.dir + "/master.key")
 	if err != nil {
 		t.Fatal(err)

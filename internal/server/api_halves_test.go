@@ -26,7 +26,7 @@ func TestHostileBodiesLeaveNothingHalfStored(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	guest, err := db.Open(t.Context(), db.Config{URL: url, Guest: true})
+	guest, err := db.Open(t.Context(), db.Config{URL: url, NoWorkers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

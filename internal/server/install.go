@@ -16,6 +16,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/operator"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 )
 
@@ -80,7 +81,7 @@ func Install(ctx context.Context, in Installation) (made Installed, err error) {
 		return made, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	if _, err := d.Migrate(ctx); err != nil {
+	if _, err := schema.Migrate(ctx, d); err != nil {
 		return made, err
 	}
 	if err := in.people(ctx, d, master, &made); err != nil {

@@ -58,8 +58,8 @@ func TestServeMigratesForAsLongAsItTakes(t *testing.T) {
 
 // Whoever submits hears 503 from us before the connection is closed on him.
 func TestStorageGivesUpBeforeTheCallerDoes(t *testing.T) {
-	if left := server.ExchangeTimeout - db.Patience; left < 2*time.Second {
-		t.Errorf("a write may take %s, an exchange %s", db.Patience, server.ExchangeTimeout)
+	if left := server.ExchangeTimeout - db.WriteTimeout; left < 2*time.Second {
+		t.Errorf("a write may take %s, an exchange %s", db.WriteTimeout, server.ExchangeTimeout)
 	}
 	if left := server.ExchangeTimeout - db.ReadBudget; left < 5*time.Second {
 		t.Errorf("a read may take %s, an exchange %s", db.ReadBudget, server.ExchangeTimeout)

@@ -19,7 +19,7 @@ import (
 // reconciled asks the way the command line does, beside the running program.
 func (p *program) reconciled(t *testing.T, simulators, supplier, day string) recovery.Reconciliation {
 	t.Helper()
-	guest, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), Guest: true})
+	guest, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), NoWorkers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestReconciliationOfAnAuthorityThatOnlyTells(t *testing.T) {
 	if agreed.Ours < len(ids) || agreed.Agreed != agreed.Ours || len(agreed.Differing) != 0 {
 		t.Fatalf("%+v", agreed)
 	}
-	d, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), Guest: true})
+	d, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), NoWorkers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -232,7 +232,7 @@ func (p *program) holdsOnce(t *testing.T, code string, numbers int) {
 // restoredState is where the restoration stands with a supplier.
 func (p *program) restoredState(t *testing.T, supplier string) (state string) {
 	t.Helper()
-	guest, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), Guest: true})
+	guest, err := db.Open(t.Context(), db.Config{URL: "sqlite:" + filepath.Join(p.dir, "tributary.db"), NoWorkers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/operator"
 	"tributary/internal/retention"
+	"tributary/internal/schema"
 	"tributary/internal/server"
 )
 
@@ -298,7 +299,7 @@ func TestWholeDaysOfCallsAreDropped(t *testing.T) {
 	if p.round(t); left() != all {
 		t.Errorf("a client on hold: %v of %v", left(), all)
 	}
-	if n := p.count(t, "SELECT count(*) FROM pg_class WHERE relname = $1", "exchanges_"+time.Now().UTC().AddDate(0, 0, 125+db.PartitionsAhead).Format("20060102")); n != 1 {
+	if n := p.count(t, "SELECT count(*) FROM pg_class WHERE relname = $1", "exchanges_"+time.Now().UTC().AddDate(0, 0, 125+schema.PartitionsAhead).Format("20060102")); n != 1 {
 		t.Error("the partition of a day to come is not made")
 	}
 	p.configure(t, func(c *account.Config) { c.LegalHold = false })

@@ -30,12 +30,14 @@ import (
 	"tributary/internal/endpoint"
 	"tributary/internal/filing"
 	"tributary/internal/inbox"
+	"tributary/internal/lease"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 	"tributary/internal/recovery"
 	"tributary/internal/retention"
+	"tributary/internal/schema"
 	"tributary/internal/secret"
 	"tributary/internal/webhook"
 )
@@ -174,9 +176,9 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		return err
 	}
 	if s.cfg.Migrate || s.cfg.Demo {
-		_, err = s.db.Migrate(ctx) // takes the time it needs: see its own deadline
+		_, err = schema.Migrate(ctx, s.db) // takes the time it needs: see its own deadline
 	} else {
-		err = s.db.CheckSchema(opening)
+		err = schema.Check(opening, s.db)
 	}
 	if err != nil {
 		return err
@@ -270,7 +272,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 func (s *Server) runTasks(ctx context.Context) error {
-	return s.db.RunTasks(ctx, slices.Concat(s.endpoints.Tasks(), s.company.Tasks(), s.docs.Tasks(), s.retention.Tasks())...)
+	return lease.RunTasks(ctx, s.db, slices.Concat(s.endpoints.Tasks(), s.company.Tasks(), s.docs.Tasks(), s.retention.Tasks())...)
 }
 
 func ignoreDeadline(err error) error {

@@ -14,6 +14,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+	"tributary/internal/lease"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 type Hooks struct {
 	cfg       Config
 	base      string
-	queue     *db.Queue[delivery]
+	queue     *lease.Queue[delivery]
 	receivers receivers
 	pauses    pauses
 	turns     turns
@@ -50,7 +51,7 @@ type delivery struct {
 	previous   string // webhook_id of the event that must be tried before; empty: none
 }
 
-type lease = db.Lease[delivery]
+type leased = lease.Lease[delivery]
 
 // New returns hooks; deliveries are made while Run runs.
 func New(c Config) (*Hooks, error) {
@@ -71,7 +72,7 @@ func New(c Config) (*Hooks, error) {
 	}
 	h := &Hooks{
 		cfg: c, base: trimBase(c.BaseURL),
-		queue:     &db.Queue[delivery]{Table: eventsTable, ID: "webhook_id", Key: "lane", Columns: deliveryColumns, Scan: scanDelivery, IDFrom: idFrom},
+		queue:     &lease.Queue[delivery]{Table: eventsTable, ID: "webhook_id", Key: "lane", Columns: deliveryColumns, Scan: scanDelivery, IDFrom: idFrom},
 		receivers: newReceivers(c.Pace, c.Now), pauses: newPauses(c.Now), turns: newTurns(),
 	}
 	var err error
@@ -103,9 +104,9 @@ func (h *Hooks) Run(ctx context.Context) error {
 	if h.cfg.Changed != nil {
 		watching.Go(func() { h.watchChanges(ctx) })
 	}
-	pump := &db.Pump[delivery]{
+	pump := &lease.Pump[delivery]{
 		DB: h.cfg.DB, Queue: h.queue, Log: h.cfg.Log, InFlight: h.cfg.InFlight, Poll: h.cfg.Poll, Grace: h.cfg.Grace, Room: h.room,
-		Work: func(ctx context.Context, l *lease) { h.work(ctx, &attempt{lease: l, gather: g}) },
+		Work: func(ctx context.Context, l *leased) { h.work(ctx, &attempt{leased: l, gather: g}) },
 	}
 	return pump.Run(ctx)
 }
@@ -127,7 +128,7 @@ func (h *Hooks) watchChanges(ctx context.Context) {
 
 // attempt is the work on one claimed row.
 type attempt struct {
-	*lease
+	*leased
 	gather *db.Gather[outcome, struct{}]
 	client string
 	event  string
@@ -156,7 +157,7 @@ func (h *Hooks) work(ctx context.Context, a *attempt) {
 		h.postpone(ctx, a, targetAgain)
 		return
 	case a.target.URL == "":
-		h.record(ctx, a, outcome{lease: a.lease, kind: closed, client: a.client})
+		h.record(ctx, a, outcome{leased: a.leased, kind: closed, client: a.client})
 		h.cfg.Log.Info("a webhook is closed: its address was removed", "client", a.client, "event", a.event, "webhook_id", a.ID, "tries", a.Row.tries)
 		return
 	case !admitted:
@@ -262,7 +263,7 @@ func (h *Hooks) raise(ctx context.Context, name alert.Name, subject, message str
 // settle decides what a try means for its delivery and for the pace of its
 // receiver, and records both.
 func (h *Hooks) settle(ctx context.Context, a *attempt, try Try, deliveredAt time.Time) {
-	o := outcome{lease: a.lease, kind: tried, client: a.client, try: try, deliveredAt: deliveredAt, status: Delivered}
+	o := outcome{leased: a.leased, kind: tried, client: a.client, try: try, deliveredAt: deliveredAt, status: Delivered}
 	if !try.Delivered() {
 		o.rung = a.Row.rung + 1
 		delay, again := h.cfg.Ladder.Delay(o.rung, try.RetryAfter, h.cfg.Random)

@@ -15,6 +15,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
+	"tributary/internal/schema"
 )
 
 const (
@@ -97,7 +98,7 @@ func TestKillLosesNothing(t *testing.T) {
 		roots := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 		env := []string{childURL + "=" + url, childTarget + "=" + s.URL + "/hook", childRoots + "=" + string(roots)}
 		migrated := must(db.Open(t.Context(), db.Config{URL: url}))(t)
-		if _, err := migrated.Migrate(t.Context()); err != nil {
+		if _, err := schema.Migrate(t.Context(), migrated); err != nil {
 			t.Fatal(err)
 		}
 		if err := migrated.Close(); err != nil {
@@ -140,7 +141,7 @@ func TestKillLosesNothing(t *testing.T) {
 // leased is how many deliveries were in flight when the holder died.
 func leased(t *testing.T, url string) (n int) {
 	t.Helper()
-	d := must(db.Open(t.Context(), db.Config{URL: url, Guest: true}))(t)
+	d := must(db.Open(t.Context(), db.Config{URL: url, NoWorkers: true}))(t)
 	defer func() { _ = d.Close() }() // only read
 	err := d.Read(context.Background(), func(r db.Reader) error {
 		return r.Row("SELECT count(*) FROM webhook_events WHERE lease_until IS NOT NULL").Scan(&n)

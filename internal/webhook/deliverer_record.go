@@ -27,7 +27,7 @@ const (
 
 // outcome is one write of a claimed row.
 type outcome struct {
-	*lease
+	*leased
 	kind        kind
 	client      string
 	try         Try
@@ -44,7 +44,7 @@ type raised struct {
 }
 
 func (h *Hooks) postpone(ctx context.Context, a *attempt, delay time.Duration) {
-	h.record(ctx, a, outcome{lease: a.lease, kind: postponed, client: a.client, next: h.cfg.DB.Now().Add(delay)})
+	h.record(ctx, a, outcome{leased: a.leased, kind: postponed, client: a.client, next: h.cfg.DB.Now().Add(delay)})
 }
 
 // record stores an outcome, together with others that wait at the same time.

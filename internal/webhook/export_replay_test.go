@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 	"tributary/internal/db"
+	"tributary/internal/lease"
 )
 
 // ReplaySet is how many events one step of a replay sends again.
@@ -14,7 +15,7 @@ func (h *Hooks) RunReplays(ctx context.Context) error { return h.runReplays(ctx)
 
 // ReplayStep takes one step of a replay.
 func (h *Hooks) ReplayStep(ctx context.Context, id string) (done bool, err error) {
-	var lease *db.Lease[struct{}]
+	var lease *lease.Lease[struct{}]
 	err = h.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.Exec("UPDATE webhook_replays SET due_at = 1, lease_until = NULL WHERE replay_id = $1 AND due_at IS NOT NULL", id); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/schema"
 )
 
 // ForgetDays drops whole days of events, and of their tries, that were over
@@ -15,10 +16,10 @@ import (
 // is of a client who is held, keeps its day, and ForgetEvents takes what others
 // have of it. It answers how many events and tries are gone.
 func (h *Hooks) ForgetDays(ctx context.Context, held []string, closedBefore time.Time) (events, tries int, err error) {
-	events, wrong := h.cfg.DB.DropDays(ctx, eventsTable, closedBefore, func(r db.Reader, day db.Partition) (bool, error) {
+	events, wrong := schema.DropDays(ctx, h.cfg.DB, eventsTable, closedBefore, func(r db.Reader, day schema.Partition) (bool, error) {
 		return stayIn(r, day, held, closedBefore)
 	})
-	tries, err = h.cfg.DB.DropDays(ctx, "webhook_tries", closedBefore, db.StaysWith(eventsTable))
+	tries, err = schema.DropDays(ctx, h.cfg.DB, "webhook_tries", closedBefore, schema.StaysWith(eventsTable))
 	if err := errors.Join(wrong, err); err != nil {
 		return events, tries, fmt.Errorf("forget days of events: %w", err)
 	}
@@ -26,7 +27,7 @@ func (h *Hooks) ForgetDays(ctx context.Context, held []string, closedBefore time
 }
 
 // stayIn reports whether an event of a day is not over, or its client is held.
-func stayIn(r db.Reader, day db.Partition, held []string, closedBefore time.Time) (bool, error) {
+func stayIn(r db.Reader, day schema.Partition, held []string, closedBefore time.Time) (bool, error) {
 	where, args := day.Covers(1)
 	var late int64
 	err := r.Row(`SELECT count(*) FROM (SELECT 1 FROM webhook_events WHERE (closed_at IS NULL OR closed_at >= $1 OR due_at IS NOT NULL OR lease_until IS NOT NULL)

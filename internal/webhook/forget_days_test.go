@@ -16,7 +16,7 @@ import (
 // of those around it, as if the store were that old. Its owner does.
 func pastDays(t testing.TB, owner string, days int) {
 	t.Helper()
-	d := dbtest.Open(t, db.Config{URL: owner, Guest: true})
+	d := dbtest.Open(t, db.Config{URL: owner, NoWorkers: true})
 	for _, table := range []string{"webhook_events", "webhook_tries"} {
 		for _, text := range []string{"DROP TABLE " + table + "_before", "UPDATE partitioned SET first_day = 1 WHERE name = '" + table + "'",
 			fmt.Sprintf("SELECT count(make_partition('%s', current_date - DATE '1970-01-01' + n, 1000000000000)) FROM generate_series(%d, 2) AS n WHERE n < %d OR n > -2", table, -days, 7-days)} {

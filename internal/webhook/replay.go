@@ -9,6 +9,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/lease"
 )
 
 // replaySet is how many events one step sends again: a step is one write, and
@@ -54,7 +55,7 @@ const replaysTable = "webhook_replays"
 // replaysAtOnce is how many replays a node works at the same time, one of each client.
 const replaysAtOnce = 4
 
-var replayQueue = &db.Queue[struct{}]{Table: replaysTable, ID: "replay_id", Key: "client_id"}
+var replayQueue = &lease.Queue[struct{}]{Table: replaysTable, ID: "replay_id", Key: "client_id"}
 
 // Replay sends all events of a window again, oldest first, whatever became of
 // them: each with its webhook_id, at the beginning of a fresh ladder. Events
@@ -92,8 +93,8 @@ func (h *Hooks) Replay(ctx context.Context, w Window, by string, also func(tx *d
 
 // runReplays works replays until ctx ends, clients in turns.
 func (h *Hooks) runReplays(ctx context.Context) error {
-	pump := &db.Pump[struct{}]{DB: h.cfg.DB, Queue: replayQueue, Log: h.cfg.Log, Grace: h.cfg.Grace, InFlight: replaysAtOnce, Room: func(string) int { return 1 },
-		Work: func(ctx context.Context, l *db.Lease[struct{}]) {
+	pump := &lease.Pump[struct{}]{DB: h.cfg.DB, Queue: replayQueue, Log: h.cfg.Log, Grace: h.cfg.Grace, InFlight: replaysAtOnce, Room: func(string) int { return 1 },
+		Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
 			for done := false; !done && ctx.Err() == nil; {
 				var err error
 				if done, err = h.replayStep(ctx, l); err != nil {
@@ -108,7 +109,7 @@ func (h *Hooks) runReplays(ctx context.Context) error {
 }
 
 // replayStep makes the next events due again; true when there are no more.
-func (h *Hooks) replayStep(ctx context.Context, l *db.Lease[struct{}]) (done bool, err error) {
+func (h *Hooks) replayStep(ctx context.Context, l *lease.Lease[struct{}]) (done bool, err error) {
 	err = h.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		done = false
 		var position string

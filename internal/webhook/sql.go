@@ -8,7 +8,7 @@ const (
 	deliveryColumns = `resource_id, resource_path, tries, rung, last_at, created_at, series IS NOT NULL,
 		(SELECT p.webhook_id FROM webhook_events p WHERE p.series = webhook_events.series AND p.seq < webhook_events.seq{AND OPEN} ORDER BY p.seq DESC LIMIT 1)`
 
-	// Every write of a claimed row carries the token of its lease, see db.Queue.
+	// Every write of a claimed row carries the token of its lease, see lease.Queue.
 	heldRow = " WHERE webhook_id = $1 AND lease_token = $2 AND lease_until IS NOT NULL"
 
 	// recordSQL stores the outcome of a try and gives the row up. A redelivery that

@@ -18,11 +18,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/jackc/pgx/v5"
 
 	"tributary/internal/db"
 	"tributary/internal/needs"
+	"tributary/internal/schema"
 )
 
 // Each runs fn once per engine on a fresh, migrated database. The race run of make
@@ -73,7 +75,7 @@ func seed(t testing.TB, path string) {
 		path := filepath.Join(t.TempDir(), "template.db")
 		d, err := db.Open(context.Background(), db.Config{URL: "sqlite:" + path})
 		if err == nil {
-			_, err = d.Migrate(context.Background())
+			_, err = schema.Migrate(context.Background(), d)
 			err = errors.Join(err, d.Close())
 		}
 		if err == nil {
@@ -116,7 +118,7 @@ func Open(t testing.TB, cfg db.Config) *db.DB {
 			t.Errorf("close the database: %v", err)
 		}
 	})
-	if _, err := d.Migrate(ctx); err != nil {
+	if _, err := schema.Migrate(ctx, d); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -159,7 +161,7 @@ func (s *Server) makeMigrated(t testing.TB) {
 	s.migrated.Do(func() {
 		s.alone(t, "the database to copy", func() {
 			s.makeTemplate(t, "migrated", "template0", func(ctx context.Context, d *db.DB) error {
-				_, err := d.Migrate(ctx)
+				_, err := schema.Migrate(ctx, d)
 				return err
 			})
 		})
@@ -186,7 +188,7 @@ func (s *Server) makeTemplate(t testing.TB, name, from string, prepare func(cont
 	half := "half_" + name
 	s.command(t, "DROP DATABASE IF EXISTS "+half)
 	s.command(t, "CREATE DATABASE "+half+" TEMPLATE "+from)
-	d, err := db.Open(ctx, db.Config{URL: s.url(half), Guest: true})
+	d, err := db.Open(ctx, db.Config{URL: s.url(half), NoWorkers: true})
 	if err == nil {
 		err = errors.Join(prepare(ctx, d), d.Close())
 	}
@@ -212,7 +214,7 @@ func ServedURL(t testing.TB) (served, owner string) {
 	s.served.Do(func() {
 		s.alone(t, "the roles", func() {
 			s.makeTemplate(t, "served", "migrated", func(ctx context.Context, d *db.DB) error {
-				return d.Grant(ctx, db.Roles{Serve: ServeRole, Read: ReadRole})
+				return schema.Grant(ctx, d, schema.Roles{Serve: ServeRole, Read: ReadRole})
 			})
 		})
 	})
@@ -286,3 +288,12 @@ func LeaseTable(name string) []string {
 
 // Binaries is the folder of the PostgreSQL programs.
 func Binaries(t testing.TB) string { return server(t).bin }
+
+// Bubble runs a test in synthetic time on a SQLite database of its own.
+func Bubble(t *testing.T, test func(t *testing.T, d *db.DB)) {
+	url := SQLiteURL(t)
+	synctest.Test(t, func(t *testing.T) {
+		d := Open(t, db.Config{URL: url})
+		test(t, d)
+	})
+}

@@ -12,6 +12,8 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Exercise is the conformance suite of an engine: what every caller of the
@@ -275,3 +277,30 @@ func hintsFollowTheCommit(t *testing.T, d *db.DB, table string) {
 
 // SQLitePath is the file of a SQLite address.
 func SQLitePath(url string) string { return filepath.Clean(strings.TrimPrefix(url, "sqlite:")) }
+
+// TerminateSessions ends the sessions of a server for which a condition holds.
+func TerminateSessions(t testing.TB, url, where string) {
+	t.Helper()
+	d, err := db.Open(context.Background(), db.Config{URL: url, NoWorkers: true})
+	must(t, err)
+	defer func() { _ = d.Close() }() // a connection to end others
+	must(t, d.Write(context.Background(), func(tx *db.Tx) error {
+		return tx.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tributary' AND datname = current_database() AND pid <> pg_backend_pid() AND " + where)
+	}))
+}
+
+// Connect connects with plain pgx: what a statement may do is the server's word, not ours.
+func Connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // a test's own connection
+	return conn
+}
+
+// Count is the number that a statement answers.
+func Count(t testing.TB, d *db.DB, sql string) (n int) {
+	t.Helper()
+	must(t, d.Read(context.Background(), func(r db.Reader) error { return r.Row(sql).Scan(&n) }))
+	return n
+}

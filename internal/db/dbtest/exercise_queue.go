@@ -228,7 +228,7 @@ func closeAnswers(t *testing.T, url string) {
 	if err := d.Read(context.Background(), func(db.Reader) error { return nil }); err == nil {
 		t.Error("a closed database is read")
 	}
-	again, err := db.Open(context.Background(), db.Config{URL: url, Guest: true})
+	again, err := db.Open(context.Background(), db.Config{URL: url, NoWorkers: true})
 	if err != nil {
 		t.Fatal(err)
 	}
