@@ -44,7 +44,7 @@ conformance: ## judged from outside: official rules on 1,000 documents, and prog
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket' ./cmd/tributary ./internal/server
 
 bench: setup ## the benchmarks of the packages, one run each
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/lease ./internal/schema ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/country/... ./internal/filing ./internal/lookup
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/lease ./internal/schema ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/files ./internal/country/... ./internal/filing ./internal/lookup
 
 crash: setup ## kill runs against the real program (KILLS=200 SEED= COUNTRY= ENGINE= CRASH_LOG=)
 	TRIBUTARY_CRASH_KILLS=$${KILLS:-200} TRIBUTARY_CRASH_SEED=$${SEED:-$$(date +%s)} TRIBUTARY_CRASH_COUNTRY=$(COUNTRY) TRIBUTARY_CRASH_LOG=$(abspath $(CRASH_LOG)) \

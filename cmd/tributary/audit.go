@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/operator"
@@ -44,7 +45,7 @@ func (cmd *auditVerify) Run(c *command) error {
 		if err != nil {
 			return fmt.Errorf("--master-key: %w", err)
 		}
-		key := account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+		key := account.ServiceKeys{DB: d, Master: master}.AuditKey()
 		logs := server.Logs{DB: d, Accounts: a, Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key}
 		entries, wrong, err := logs.VerifyLogs(ctx, kept...)
 		if err != nil {
@@ -88,5 +89,5 @@ func readHeadsFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	return io.ReadAll(io.LimitReader(f, account.HeadsBytesMax))
+	return io.ReadAll(io.LimitReader(f, audit.HeadsBytesMax))
 }

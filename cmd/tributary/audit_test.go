@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/secret"
@@ -35,19 +36,19 @@ func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+	key := account.ServiceKeys{DB: d, Master: master}.AuditKey()
 	if err := key.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	head := account.LogHead{Log: "operators"}
+	head := audit.Head{Log: "operators"}
 	err = d.Read(t.Context(), func(r db.Reader) error {
 		return r.Row("SELECT seq, lower(hex(hash)) FROM operator_audit_head").Scan(&head.Seq, &head.Hash)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keep := func(name string, heads ...account.LogHead) string {
-		text, err := key.SignHeads(account.Heads{At: time.Now(), Logs: heads})
+	keep := func(name string, heads ...audit.Head) string {
+		text, err := key.SignHeads(audit.Heads{At: time.Now(), Logs: heads})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
 	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+filepath.Dir(good), "--data", dir); code != 0 {
 		t.Errorf("%d %s", code, errs)
 	}
-	gone := keep("gone", head, account.LogHead{Log: "client acme", Seq: 99, Hash: head.Hash})
+	gone := keep("gone", head, audit.Head{Log: "client acme", Seq: 99, Hash: head.Hash})
 	if code, _, errs := call(t, "audit", "verify", gone, "--data", dir); code != 1 || !strings.Contains(errs, "client acme breaks at entry 99") {
 		t.Errorf("a log that was cut off: %d %s", code, errs)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -80,12 +81,12 @@ func (f *bookFlags) with(c *command, do func(ctx context.Context, d *db.DB, a *a
 }
 
 // actor is who the audit log names for changes from the command line.
-func actor() account.Actor {
+func actor() audit.Actor {
 	name := os.Getenv("USER")
 	if name == "" {
 		name = "unknown"
 	}
-	return account.Actor{Name: "command line (" + name + ")"}
+	return audit.Actor{Name: "command line (" + name + ")"}
 }
 
 // show prints a value as JSON, or what plain prints.
@@ -398,7 +399,7 @@ const auditPage = 1000
 func (cmd *clientAudit) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
 		var entries []account.Entry
-		var verdict account.Verdict
+		var verdict audit.Verdict
 		err := d.Read(ctx, func(r db.Reader) (err error) {
 			if verdict, err = a.VerifyAudit(r, cmd.ID); err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
@@ -127,7 +128,7 @@ type kidArgs struct {
 	Kid string `arg:"" help:"Key id, the third part of the key's text."`
 }
 
-func (k kidArgs) change(ctx context.Context, d *db.DB, a *account.Accounts, do func(ctx context.Context, by account.Actor, clientID, kid string) (account.Key, error)) (key account.Key, err error) {
+func (k kidArgs) change(ctx context.Context, d *db.DB, a *account.Accounts, do func(ctx context.Context, by audit.Actor, clientID, kid string) (account.Key, error)) (key account.Key, err error) {
 	var client string
 	if err := d.Read(ctx, func(r db.Reader) (err error) { client, err = a.ClientOf(r, k.Kid); return err }); err != nil {
 		return key, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/operator"
@@ -38,9 +39,9 @@ type operatorFlags struct {
 
 func (f *operatorFlags) with(c *command, do func(ctx context.Context, d *db.DB, o *operator.Operators) error) error {
 	return f.withDatabase(c, func(ctx context.Context, d *db.DB) error {
-		var key *account.AuditKey
+		var key *audit.Key
 		if master, err := secret.OpenMaster(masterOf(&f.bookFlags)); err == nil {
-			key = account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+			key = account.ServiceKeys{DB: d, Master: master}.AuditKey()
 			if err := key.Load(ctx); err != nil {
 				return err
 			}
@@ -277,7 +278,7 @@ type operatorAudit struct {
 func (cmd *operatorAudit) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, o *operator.Operators) error {
 		var list []operator.Entry
-		var verdict account.Verdict
+		var verdict audit.Verdict
 		err := d.Read(ctx, func(r db.Reader) (err error) {
 			if verdict, err = o.VerifyAudit(r); err != nil {
 				return err

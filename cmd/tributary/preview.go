@@ -31,7 +31,7 @@ func (cmd *previewCommand) Run(c *command) error {
 	if cmd.Template != "" && !slices.Contains(document.Templates(), document.Template(cmd.Template)) {
 		return fault.New(fault.Invalid, "--template: %q is none of %v", cmd.Template, document.Templates())
 	}
-	if !document.Speaks(cmd.Language) {
+	if !slices.Contains(document.Languages(), strings.ToUpper(cmd.Language)) {
 		return fault.New(fault.Invalid, "--language: %q is none of %s", cmd.Language, strings.Join(document.Languages(), ", "))
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {

@@ -33,6 +33,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/secret"
@@ -57,7 +58,7 @@ type Options struct {
 	CheckURL func(address string, allow []netip.Prefix) (string, error)
 	Events   []string       // the event types a webhook may be configured for
 	Atlas    *country.Atlas // nil: any ISO country can be enabled
-	Audit    *AuditKey      // nil: entries of the audit log are not authenticated
+	Audit    *audit.Key     // nil: entries of the audit log are not authenticated
 	Failures FailureLimit   // zero: failed authentication is not limited
 }
 
@@ -69,7 +70,7 @@ type Accounts struct {
 	log      *slog.Logger
 	rules    rules
 	failures *failures
-	audit    *AuditKey
+	audit    *audit.Key
 
 	book     atomic.Pointer[book]
 	turn     chan struct{} // one refresh at a time
@@ -80,7 +81,7 @@ type Accounts struct {
 
 	mu      sync.Mutex
 	sealers map[dataKey]*secret.Sealer
-	texts   map[digest]secret.Secret // opened keys, by digest
+	texts   map[audit.Digest]secret.Secret // opened keys, by digest
 	logos   recent[[]byte]
 }
 
@@ -101,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Accounts, error) {
 		db: o.DB, master: o.Master, alerts: o.Alerts, log: o.Log, audit: o.Audit,
 		rules: rules{checkURL: o.CheckURL, events: o.Events, atlas: o.Atlas},
 		turn:  make(chan struct{}, 1), unknown: newUnknownKids(),
-		sealers: map[dataKey]*secret.Sealer{}, texts: map[digest]secret.Secret{}, logos: newRecent[[]byte](logosKept),
+		sealers: map[dataKey]*secret.Sealer{}, texts: map[audit.Digest]secret.Secret{}, logos: newRecent[[]byte](logosKept),
 	}
 	var err error
 	if a.failures, err = newFailures(o.Failures, o.Metrics); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 )
@@ -90,7 +91,7 @@ func TestAClientsLogNeedsTheAuditKey(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		disarm(t, d)
 		master := masterFile(t)
-		key := account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+		key := account.ServiceKeys{DB: d, Master: master}.AuditKey()
 		if err := key.Load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +296,7 @@ func TestActorsOfAnyContentAreRecorded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := open(t, d)
 		n.create(t, "acme")
-		odd := account.Actor{Name: strings.Repeat("é", 300) + "\x00\xff", Kid: "\x00", IP: strings.Repeat("x", 1000)}
+		odd := audit.Actor{Name: strings.Repeat("é", 300) + "\x00\xff", Kid: "\x00", IP: strings.Repeat("x", 1000)}
 		if _, err := n.Configure(t.Context(), odd, "acme", func(c *account.Config) error { c.Font = account.Sans; return nil }); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"tributary/internal/audit"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
 )
@@ -48,7 +49,7 @@ func (a *Accounts) Authenticate(ctx context.Context, keyText string, from netip.
 		}
 	}
 	if found == nil {
-		var dummy digest
+		var dummy audit.Digest
 		key.Matches(dummy[:])
 		return Caller{}, a.refuse(key.Kid(), from, reasonUnknown)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
@@ -34,11 +35,11 @@ type card struct {
 type bookKey struct {
 	kid    string
 	state  State
-	digest digest
+	digest audit.Digest
 }
 
 type entry struct {
-	digest digest
+	digest audit.Digest
 	caller Caller
 }
 

@@ -2,8 +2,6 @@ package account
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 	"tributary/internal/secret"
 )
 
@@ -51,9 +51,9 @@ type NewClient struct {
 
 // CreateClient stores a client with its first key, which is active at once. The
 // key text is returned here and never shown again.
-func (a *Accounts) CreateClient(ctx context.Context, by Actor, in NewClient) (Client, secret.Secret, error) {
+func (a *Accounts) CreateClient(ctx context.Context, by audit.Actor, in NewClient) (Client, secret.Secret, error) {
 	if in.ID == "" {
-		in.ID = newID()
+		in.ID = ids.New()
 	}
 	if !isClientID(in.ID) {
 		return Client{}, secret.Secret{}, invalid(fault.At("client_id", fault.FieldNotValid,
@@ -87,7 +87,7 @@ func firstKey(in NewClient) (secret.APIKey, error) {
 
 // storeClient seals before it writes: a master key may be a network away, and
 // a write function does no network work.
-func (a *Accounts) storeClient(ctx context.Context, by Actor, in NewClient, key secret.APIKey) error {
+func (a *Accounts) storeClient(ctx context.Context, by audit.Actor, in NewClient, key secret.APIKey) error {
 	if a.master == nil {
 		return errNoMaster
 	}
@@ -118,7 +118,7 @@ func (a *Accounts) storeClient(ctx context.Context, by Actor, in NewClient, key 
 			return err
 		}
 		e.exists, e.live = true, in.Live
-		e.record("client.created", subjectConfig, digest{}, configHash(in.Live, string(text)))
+		e.record("client.created", subjectConfig, audit.Digest{}, configHash(in.Live, string(text)))
 		if err := e.addDataKey(PurposeAPIKeys, wrapped); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func logoColumn(raw []byte) any {
 // Configure changes a client's configuration: change edits a copy, the result
 // is checked as a whole, and stored unless it is what was there. change may run
 // twice. The logo is not its business; see SetLogo.
-func (a *Accounts) Configure(ctx context.Context, by Actor, clientID string, change func(*Config) error) (Client, error) {
+func (a *Accounts) Configure(ctx context.Context, by audit.Actor, clientID string, change func(*Config) error) (Client, error) {
 	err := a.change(ctx, by, clientID, func(e *edit) error {
 		config, err := e.config()
 		if err != nil {
@@ -266,12 +266,6 @@ func isClientID(id string) bool {
 		}
 	}
 	return true
-}
-
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails: the runtime ends the program instead
-	return hex.EncodeToString(b[:])
 }
 
 var errNoMaster = errors.New("no master key is configured")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/secret"
 )
@@ -15,20 +16,20 @@ import (
 // rows change, so that no change can be stored without its entry.
 type edit struct {
 	tx       *db.Tx
-	by       Actor
+	by       audit.Actor
 	clientID string
 	exists   bool
 	live     bool
 	text     string // the configuration as stored
 	seq      int64  // head of the audit log before this change
-	head     digest
+	head     audit.Digest
 	keys     []Key
 	entries  []Entry
-	audit    *AuditKey
+	audit    *audit.Key
 }
 
 // change edits an existing client.
-func (a *Accounts) change(ctx context.Context, by Actor, clientID string, fn func(*edit) error) error {
+func (a *Accounts) change(ctx context.Context, by audit.Actor, clientID string, fn func(*edit) error) error {
 	return a.edit(ctx, by, clientID, func(e *edit) error {
 		if !e.exists {
 			return unknownClient(clientID)
@@ -39,8 +40,8 @@ func (a *Accounts) change(ctx context.Context, by Actor, clientID string, fn fun
 
 // edit runs fn in one write under the client's lock, and makes the change known
 // in this process. Where fn changes nothing, nothing is written.
-func (a *Accounts) edit(ctx context.Context, by Actor, clientID string, fn func(*edit) error) error {
-	by = by.settled()
+func (a *Accounts) edit(ctx context.Context, by audit.Actor, clientID string, fn func(*edit) error) error {
+	by = by.Settled()
 	if by.Name == "" {
 		return errors.New("a change of a client needs the name of who makes it")
 	}
@@ -63,7 +64,7 @@ func (a *Accounts) edit(ctx context.Context, by Actor, clientID string, fn func(
 	return err
 }
 
-func begin(tx *db.Tx, by Actor, clientID string) (*edit, error) {
+func begin(tx *db.Tx, by audit.Actor, clientID string) (*edit, error) {
 	e := &edit{tx: tx, by: by, clientID: clientID}
 	if err := tx.Lock("account " + clientID); err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func begin(tx *db.Tx, by Actor, clientID string) (*edit, error) {
 		return nil, fmt.Errorf("read the client: %w", err)
 	}
 	e.exists = true
-	copy(e.head[:], head)
+	e.head = audit.DigestOf(head)
 	e.keys, err = db.Collect(tx, scanKey, clientKeysSQL, clientID)
 	if err != nil {
 		return nil, fmt.Errorf("read the client's keys: %w", err)
@@ -97,27 +98,22 @@ func (e *edit) finish() error {
 	if err := e.tx.Row(nextVersionSQL).Scan(&version); err != nil {
 		return fmt.Errorf("count up the version of accounts: %w", err)
 	}
-	seq, head := e.seq, e.head
+	tail := audit.Tail{Log: clientScope(e.clientID), Key: e.audit, Seq: e.seq, Head: e.head}
 	rows := make([][]any, len(e.entries))
 	for i := range e.entries {
-		entry := &e.entries[i]
-		seq++
-		entry.Seq, entry.prev = seq, head
-		head = entry.compute()
-		entry.hash = head
-		entry.mac = e.audit.Sum(clientScope(e.clientID), head[:])
-		rows[i] = entry.row()
+		tail.Add(&e.entries[i].Link, e.entries[i].compute)
+		rows[i] = e.entries[i].row()
 	}
 	if err := e.tx.Insert("account_audit", auditColumns, rows...); err != nil {
 		return fmt.Errorf("store the audit log: %w", err)
 	}
-	return e.tx.ExecOne(moveHeadSQL, version, db.Micros(e.tx.Now()), seq, head[:], e.clientID, e.seq)
+	return e.tx.ExecOne(moveHeadSQL, version, db.Micros(e.tx.Now()), tail.Seq, tail.Head[:], e.clientID, e.seq)
 }
 
 // record notes one change of one subject.
-func (e *edit) record(action, subject string, before, after digest) {
+func (e *edit) record(action, subject string, before, after audit.Digest) {
 	e.entries = append(e.entries, Entry{
-		ClientID: e.clientID, At: e.tx.Now(), Actor: e.by, Action: action, Subject: subject, before: before, after: after,
+		ClientID: e.clientID, Link: audit.Link{At: e.tx.Now()}, Actor: e.by, Action: action, Subject: subject, Before: before, After: after,
 	})
 }
 
@@ -151,7 +147,7 @@ func (e *edit) addDataKey(purpose string, wrapped []byte) error {
 	if err != nil {
 		return err
 	}
-	e.record("data_key.created", subjectDataKey+purpose, digest{}, dataKeyHash(purpose, wrapped))
+	e.record("data_key.created", subjectDataKey+purpose, audit.Digest{}, dataKeyHash(purpose, wrapped))
 	return nil
 }
 
@@ -166,7 +162,7 @@ func (e *edit) addKey(key secret.APIKey, sealed []byte, state State) error {
 	if err != nil {
 		return err
 	}
-	e.record("key.created", subjectKey+k.Kid, digest{}, k.hash())
+	e.record("key.created", subjectKey+k.Kid, audit.Digest{}, k.hash())
 	e.keys = append(e.keys, k)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
@@ -40,7 +41,7 @@ type Key struct {
 	CreatedAt  time.Time `json:"created_at"`
 	PromotedAt time.Time `json:"promoted_at,omitzero"`
 	RevokedAt  time.Time `json:"revoked_at,omitzero"`
-	digest     digest
+	digest     audit.Digest
 }
 
 func scanKey(scan func(...any) error) (Key, error) {
@@ -69,13 +70,13 @@ func microsOrNull(t time.Time) any {
 
 // CreateKey adds a key in state next. A client that has two usable keys
 // already: fault.Conflict. The key text is returned here and never shown again.
-func (a *Accounts) CreateKey(ctx context.Context, by Actor, clientID string) (Key, secret.Secret, error) {
+func (a *Accounts) CreateKey(ctx context.Context, by audit.Actor, clientID string) (Key, secret.Secret, error) {
 	return a.issue(ctx, by, clientID, func(*edit) error { return nil })
 }
 
 // RotateKey begins a rotation: it adds a key in state next beside the active
 // one. A key that still retires from the rotation before is revoked with it.
-func (a *Accounts) RotateKey(ctx context.Context, by Actor, clientID string) (Key, secret.Secret, error) {
+func (a *Accounts) RotateKey(ctx context.Context, by audit.Actor, clientID string) (Key, secret.Secret, error) {
 	return a.issue(ctx, by, clientID, func(e *edit) error {
 		if e.keyIn(Active) == nil {
 			return conflict("the client has no active key to rotate: create one and promote it")
@@ -91,7 +92,7 @@ func (a *Accounts) RotateKey(ctx context.Context, by Actor, clientID string) (Ke
 }
 
 // issue makes a key, seals it outside of the write, and stores it as next.
-func (a *Accounts) issue(ctx context.Context, by Actor, clientID string, before func(*edit) error) (Key, secret.Secret, error) {
+func (a *Accounts) issue(ctx context.Context, by audit.Actor, clientID string, before func(*edit) error) (Key, secret.Secret, error) {
 	p, err := a.Profile(ctx, clientID)
 	if err != nil {
 		return Key{}, secret.Secret{}, err
@@ -123,7 +124,7 @@ func (a *Accounts) issue(ctx context.Context, by Actor, clientID string, before 
 
 // PromoteKey makes the next key the active one; the active one retires. An
 // empty kid means the client's next key, whichever it is.
-func (a *Accounts) PromoteKey(ctx context.Context, by Actor, clientID, kid string) (Key, error) {
+func (a *Accounts) PromoteKey(ctx context.Context, by audit.Actor, clientID, kid string) (Key, error) {
 	var promoted Key
 	err := a.change(ctx, by, clientID, func(e *edit) error {
 		k := e.keyIn(Next)
@@ -158,7 +159,7 @@ func (a *Accounts) PromoteKey(ctx context.Context, by Actor, clientID, kid strin
 
 // RevokeKey ends a key at once, whatever its state. Revoking the active key
 // pauses the client's webhooks until another is promoted, which raises an alert.
-func (a *Accounts) RevokeKey(ctx context.Context, by Actor, clientID, kid string) (Key, error) {
+func (a *Accounts) RevokeKey(ctx context.Context, by audit.Actor, clientID, kid string) (Key, error) {
 	var revoked Key
 	err := a.change(ctx, by, clientID, func(e *edit) error {
 		k := e.key(kid)
@@ -193,7 +194,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, by Actor, clientID, kid string
 // other. It is for the demo and for tests, which start again and again with one
 // key: unlike the others it takes back a key that was revoked, and gives a kid
 // that the client has used another secret.
-func (a *Accounts) FixKey(ctx context.Context, by Actor, clientID string, text secret.Secret) (Key, error) {
+func (a *Accounts) FixKey(ctx context.Context, by audit.Actor, clientID string, text secret.Secret) (Key, error) {
 	p, err := a.Profile(ctx, clientID)
 	if err != nil {
 		return Key{}, err

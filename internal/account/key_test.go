@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -182,7 +183,7 @@ func TestUnknownClientsAndKeysAreNotFound(t *testing.T) {
 	if fault.KindOf(err) != fault.NotFound {
 		t.Error(err)
 	}
-	if _, err := n.Configure(ctx, account.Actor{Name: " \x00"}, "acme", func(*account.Config) error { return nil }); err == nil {
+	if _, err := n.Configure(ctx, audit.Actor{Name: " \x00"}, "acme", func(*account.Config) error { return nil }); err == nil {
 		t.Error("a change by nobody is accepted")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
@@ -57,7 +58,7 @@ type LimitedKey struct {
 	Networks  []netip.Prefix `json:"networks,omitempty"`
 	CreatedAt time.Time      `json:"created_at"`
 	RevokedAt time.Time      `json:"revoked_at,omitzero"`
-	digest    digest
+	digest    audit.Digest
 }
 
 const (
@@ -125,7 +126,7 @@ func (k *LimitedKey) networks() string {
 	return strings.Join(words, " ")
 }
 
-func (k *LimitedKey) hash() digest {
+func (k *LimitedKey) hash() audit.Digest {
 	state := "usable"
 	if !k.RevokedAt.IsZero() {
 		state = "revoked"
@@ -134,7 +135,7 @@ func (k *LimitedKey) hash() digest {
 	if !k.ExpiresAt.IsZero() {
 		until = k.ExpiresAt.UTC().Format(time.RFC3339Nano)
 	}
-	return hashOf(limitedKeyLabel, []byte(k.Kid), []byte(state), []byte(k.Name), []byte(k.scopes()), []byte(k.networks()), []byte(until), k.digest[:])
+	return audit.Hash(limitedKeyLabel, []byte(k.Kid), []byte(state), []byte(k.Name), []byte(k.scopes()), []byte(k.networks()), []byte(until), k.digest[:])
 }
 
 // settle checks limits and puts them into one form.
@@ -169,7 +170,7 @@ func (l *Limits) settle(now time.Time) error {
 
 // CreateLimitedKey adds a key with limits, usable at once and beside those of a
 // rotation. The key text is returned here and stored nowhere: it signs nothing.
-func (a *Accounts) CreateLimitedKey(ctx context.Context, by Actor, clientID string, limits Limits) (made LimitedKey, text secret.Secret, err error) {
+func (a *Accounts) CreateLimitedKey(ctx context.Context, by audit.Actor, clientID string, limits Limits) (made LimitedKey, text secret.Secret, err error) {
 	p, err := a.Profile(ctx, clientID)
 	if err != nil {
 		return made, text, err
@@ -198,7 +199,7 @@ func (a *Accounts) CreateLimitedKey(ctx context.Context, by Actor, clientID stri
 		if err != nil {
 			return err
 		}
-		e.record("key.created", subjectLimited+made.Kid, digest{}, made.hash())
+		e.record("key.created", subjectLimited+made.Kid, audit.Digest{}, made.hash())
 		return nil
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"image/png"
 	"io"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/turnstile"
@@ -101,7 +102,7 @@ func badLogo(format string, args ...any) error {
 }
 
 // SetLogo replaces a client's logo; empty bytes remove it.
-func (a *Accounts) SetLogo(ctx context.Context, by Actor, clientID string, raw []byte) (Client, error) {
+func (a *Accounts) SetLogo(ctx context.Context, by audit.Actor, clientID string, raw []byte) (Client, error) {
 	var logo *Logo
 	if len(raw) > 0 {
 		var err error

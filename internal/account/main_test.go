@@ -15,6 +15,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/leaks"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 
 const event = "transactions.transaction_completed"
 
-func operator() account.Actor { return account.Actor{Name: "ana", Kid: "k1", IP: "192.0.2.7"} }
+func operator() audit.Actor { return audit.Actor{Name: "ana", Kid: "k1", IP: "192.0.2.7"} }
 
 func nowhere() netip.Addr { return netip.Addr{} }
 
@@ -130,7 +131,7 @@ func (n *node) auth(t testing.TB, key secret.Secret) bool {
 	return err == nil
 }
 
-func (n *node) verdict(t testing.TB, id string) (v account.Verdict) {
+func (n *node) verdict(t testing.TB, id string) (v audit.Verdict) {
 	t.Helper()
 	err := n.d.Read(context.Background(), func(r db.Reader) (err error) {
 		v, err = n.VerifyAudit(r, id)

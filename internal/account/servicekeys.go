@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/secret"
 )
@@ -66,6 +67,14 @@ func (s ServiceKeys) Key(ctx context.Context, name string) (ServiceKey, error) {
 		return s.read(ctx, name)
 	}
 	return k, err
+}
+
+// AuditKey is the key of the audit logs.
+func (s ServiceKeys) AuditKey() *audit.Key {
+	return audit.NewKey(func(ctx context.Context) (secret.Secret, time.Time, error) {
+		k, err := s.Key(ctx, AuditLogs)
+		return k.Current, k.Since, err
+	})
 }
 
 func freshKey() secret.Secret {

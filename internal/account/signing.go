@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/secret"
 )
@@ -104,7 +105,7 @@ func (a *Accounts) openKey(ctx context.Context, clientID string, k bookKey) (Sig
 // forgetTexts drops opened keys that are in use no more. They are not wiped: a
 // delivery may be signing with one at this moment.
 func (a *Accounts) forgetTexts(b *book) {
-	used := make(map[digest]bool, len(b.keys))
+	used := make(map[audit.Digest]bool, len(b.keys))
 	for _, e := range b.keys {
 		used[e.digest] = true
 	}
@@ -194,7 +195,7 @@ func (a *Accounts) makeDataKey(ctx context.Context, k dataKey) error {
 	if err != nil {
 		return err
 	}
-	return a.change(ctx, Actor{Name: "service"}, k.clientID, func(e *edit) error {
+	return a.change(ctx, audit.Actor{Name: "service"}, k.clientID, func(e *edit) error {
 		var there int
 		err := e.tx.Row(countDataKeysSQL, k.clientID, k.purpose).Scan(&there)
 		if err != nil || there > 0 {
@@ -226,13 +227,13 @@ func readDataKeys(r db.Reader, where string, args ...any) ([]wrappedKey, error) 
 // Failure policy: each data key is a write of its own that replaces exactly the
 // bytes that were read. Interrupted, it leaves some under the old master key,
 // which must stay in the file until a later run answers 0.
-func (a *Accounts) Rewrap(ctx context.Context, by Actor) (moved int, err error) {
+func (a *Accounts) Rewrap(ctx context.Context, by audit.Actor) (moved int, err error) {
 	return a.Adopt(ctx, by, a.master)
 }
 
 // Adopt is Rewrap for data keys that another master key wrapped: the way from a
 // file to a KMS, or back.
-func (a *Accounts) Adopt(ctx context.Context, by Actor, from *secret.Master) (moved int, err error) {
+func (a *Accounts) Adopt(ctx context.Context, by audit.Actor, from *secret.Master) (moved int, err error) {
 	if a.master == nil || from == nil {
 		return 0, fmt.Errorf("re-wrap data keys: %w", errNoMaster)
 	}
@@ -269,7 +270,7 @@ func (a *Accounts) Adopt(ctx context.Context, by Actor, from *secret.Master) (mo
 
 // RenewDataKeys gives every data key a fresh key for what is sealed from now on;
 // what was sealed before still opens. It returns how many it renewed.
-func (a *Accounts) RenewDataKeys(ctx context.Context, by Actor) (renewed int, err error) {
+func (a *Accounts) RenewDataKeys(ctx context.Context, by audit.Actor) (renewed int, err error) {
 	if a.master == nil {
 		return 0, fmt.Errorf("renew data keys: %w", errNoMaster)
 	}
@@ -312,7 +313,7 @@ func (a *Accounts) dropSealers(changed []*card) {
 	}
 }
 
-func (a *Accounts) replaceDataKey(ctx context.Context, by Actor, k wrappedKey, again []byte) error {
+func (a *Accounts) replaceDataKey(ctx context.Context, by audit.Actor, k wrappedKey, again []byte) error {
 	return a.change(ctx, by, k.clientID, func(e *edit) error {
 		err := e.tx.ExecOne(rewrapSQL, again, k.clientID, k.purpose, k.wrapped)
 		if err != nil {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 	"tributary/internal/secret"
 )
 
@@ -21,7 +23,7 @@ type WebhookSecret struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
-	digest    digest
+	digest    audit.Digest
 }
 
 func scanWebhookSecret(scan func(...any) error) (WebhookSecret, error) {
@@ -38,12 +40,12 @@ func scanWebhookSecret(scan func(...any) error) (WebhookSecret, error) {
 	return s, err
 }
 
-func (s *WebhookSecret) hash() digest {
+func (s *WebhookSecret) hash() audit.Digest {
 	state := "signs"
 	if !s.RevokedAt.IsZero() {
 		state = "revoked"
 	}
-	return hashOf("tributary webhook secret v1", []byte(s.ID), []byte(state), s.digest[:])
+	return audit.Hash("tributary webhook secret v1", []byte(s.ID), []byte(state), s.digest[:])
 }
 
 func webhookSecretContext(clientID, id string) secret.Context {
@@ -54,7 +56,7 @@ func webhookSecretContext(clientID, id string) secret.Context {
 // carry the headers of Standard Webhooks, signed with all that are not revoked.
 // text fixes it, empty: a random one. A client with two: fault.Conflict. The text
 // is returned here and never shown again.
-func (a *Accounts) CreateWebhookSecret(ctx context.Context, by Actor, clientID string, text secret.Secret) (WebhookSecret, secret.Secret, error) {
+func (a *Accounts) CreateWebhookSecret(ctx context.Context, by audit.Actor, clientID string, text secret.Secret) (WebhookSecret, secret.Secret, error) {
 	none := func(err error) (WebhookSecret, secret.Secret, error) {
 		return WebhookSecret{}, secret.Secret{}, fmt.Errorf("make a webhook secret of client %s: %w", clientID, err)
 	}
@@ -68,7 +70,7 @@ func (a *Accounts) CreateWebhookSecret(ctx context.Context, by Actor, clientID s
 	if _, err := a.Profile(ctx, clientID); err != nil {
 		return none(err)
 	}
-	made := WebhookSecret{ID: newID(), digest: fresh.Digest()}
+	made := WebhookSecret{ID: ids.New(), digest: fresh.Digest()}
 	sealer, err := a.Sealer(ctx, clientID, PurposeWebhookSecrets)
 	if err != nil {
 		return none(err)
@@ -99,7 +101,7 @@ func (a *Accounts) CreateWebhookSecret(ctx context.Context, by Actor, clientID s
 		if err != nil {
 			return err
 		}
-		e.record("webhook_secret.created", subjectSecret+made.ID, digest{}, made.hash())
+		e.record("webhook_secret.created", subjectSecret+made.ID, audit.Digest{}, made.hash())
 		return nil
 	})
 	if err != nil {
@@ -110,7 +112,7 @@ func (a *Accounts) CreateWebhookSecret(ctx context.Context, by Actor, clientID s
 
 // RevokeWebhookSecret ends a secret; with the last one the headers of Standard
 // Webhooks go. Twice is as once. Unknown: fault.NotFound.
-func (a *Accounts) RevokeWebhookSecret(ctx context.Context, by Actor, clientID, id string) (revoked WebhookSecret, err error) {
+func (a *Accounts) RevokeWebhookSecret(ctx context.Context, by audit.Actor, clientID, id string) (revoked WebhookSecret, err error) {
 	err = a.change(ctx, by, clientID, func(e *edit) error {
 		all, err := db.Collect(e.tx, scanWebhookSecret, clientSecretsSQL, clientID)
 		if err != nil {
@@ -151,7 +153,7 @@ func (a *Accounts) WebhookSecrets(ctx context.Context, clientID string) (list []
 			return nil, fmt.Errorf("open webhook secret %s of client %s: %w", s.kid, clientID, err)
 		}
 		parsed, err := secret.ParseWebhookSecret(text.RevealText())
-		if err != nil || digest(parsed.Digest()) != s.digest {
+		if err != nil || audit.Digest(parsed.Digest()) != s.digest {
 			return nil, fmt.Errorf("open webhook secret %s of client %s: %w", s.kid, clientID, secret.ErrBroken)
 		}
 		list = append(list, parsed)

@@ -14,8 +14,6 @@ package alert
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"time"
@@ -24,6 +22,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 )
 
 // Limits of what is stored; longer texts are cut, an alert is never refused for its length.
@@ -106,7 +105,7 @@ func (a *Alerts) store(tx *db.Tx, name Name, subject, message string) error {
 		return fmt.Errorf("%q is not in the list of alerts", name)
 	}
 	now := db.Micros(tx.Now())
-	return tx.Exec(raiseSQL, newID(), string(name), clip(subject, SubjectBytesMax), clip(message, MessageBytesMax), now)
+	return tx.Exec(raiseSQL, ids.New(), string(name), clip(subject, SubjectBytesMax), clip(message, MessageBytesMax), now)
 }
 
 func (a *Alerts) tell(name Name, subject, message string, err error) {
@@ -183,10 +182,4 @@ func clip(text string, bytesMax int) string {
 		return fault.Clip(text, bytesMax)
 	}
 	return fault.Clip(text, bytesMax-len(mark)) + mark
-}
-
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails: the runtime ends the program instead
-	return hex.EncodeToString(b[:])
 }

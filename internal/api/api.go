@@ -19,7 +19,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/country"
-	"tributary/internal/document"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
@@ -38,7 +38,7 @@ type Config struct {
 	Ledger       *ledger.Ledger
 	Companies    *onboarding.Companies
 	Lookups      *lookup.Lookups
-	Documents    *document.Store
+	Documents    *files.Store
 	Hooks        *webhook.Hooks
 	BaseURL      string
 	Version      string

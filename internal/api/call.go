@@ -2,8 +2,6 @@ package api
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +21,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/ids"
 	"tributary/internal/turnstile"
 )
 
@@ -196,9 +195,7 @@ func requestID(r *http.Request) string {
 	if id != "" && len(id) <= requestIDMax && strings.IndexFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) < 0 {
 		return id
 	}
-	var b [12]byte
-	rand.Read(b[:]) // crypto/rand.Read never fails
-	return hex.EncodeToString(b[:])
+	return ids.New()[:24]
 }
 
 // body reads a JSON request body within the limit.

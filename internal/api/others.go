@@ -8,7 +8,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/document"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/webhook"
 )
@@ -203,7 +203,7 @@ func (a *API) redeliver(c *call) error {
 
 // document serves an attachment: by the owner's key, or by a signed address.
 func (a *API) document(c *call) error {
-	content, err := a.cfg.Documents.Open(c.Context(), document.Request{
+	content, err := a.cfg.Documents.Open(c.Context(), files.Request{
 		ResourceID: c.PathValue("resource_id"), Format: c.PathValue("format"), ClientID: c.caller.ClientID, Query: c.URL.Query(),
 	})
 	if err != nil {
@@ -211,7 +211,7 @@ func (a *API) document(c *call) error {
 	}
 	defer func() { _ = content.Close() }() // only read
 	head := c.out.Header()
-	for name, values := range document.Headers(content) {
+	for name, values := range files.Headers(content) {
 		head[name] = values
 	}
 	head.Set("Content-Length", strconv.FormatInt(content.Size, 10))

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/console"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -321,7 +321,7 @@ func TestAPasswordIsNeverInALog(t *testing.T) {
 	b := h.browser()
 	b.do(http.MethodPost, "/sign-in", url.Values{"name": {"admin"}, "password": {"canary-wrong-password"}}).Body.Close()
 	h.as(operator.Admin)
-	_, err := h.operators.SetPassword(t.Context(), account.Actor{Name: "test"}, "viewer", secret.New([]byte("canary-new-password 99")))
+	_, err := h.operators.SetPassword(t.Context(), audit.Actor{Name: "test"}, "viewer", secret.New([]byte("canary-new-password 99")))
 	must(t, err)
 	if text := h.log.String(); strings.Contains(text, "canary") || strings.Contains(text, password) {
 		t.Error("a password is in the log")

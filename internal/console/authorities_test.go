@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/db"
@@ -25,7 +25,7 @@ func TestAuthoritiesShowTheirIdentityAndWhatWaits(t *testing.T) {
 	if page := b.get("/authorities"); !strings.Contains(page, "XX.test") || !strings.Contains(page, "not set") || !strings.Contains(page, "nothing") || strings.Contains(page, "XX.live") || strings.Contains(page, "documents only") {
 		t.Errorf("before: %s", gist(page))
 	}
-	_, err = h.endpoints.Set(t.Context(), account.Actor{Name: "ana"}, country.Environment{Code: "XX"}, endpoint.Change{
+	_, err = h.endpoints.Set(t.Context(), audit.Actor{Name: "ana"}, country.Environment{Code: "XX"}, endpoint.Change{
 		Secrets: map[string]secret.Secret{"platform_key": secret.FromText("canary-51")}, Certificate: &identity.PKCS12{File: file, Password: password},
 	})
 	must(t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"tributary/internal/alert"
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/needs"
 )
@@ -257,7 +257,7 @@ func (c *chromium) signIn(name string) {
 func TestAnOperatorsDay(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	h.script(country.Step{Outcome: country.Unavailable, Times: 1_000_000, On: country.OnAny})
+	h.script(authority.Step{Outcome: authority.Unavailable, Times: 1_000_000, On: authority.OnAny})
 	h.run()
 	stuck := h.submit("INV-2026-0815")
 	must(t, h.alerts.Raise(t.Context(), alert.WebhookBreakerOpen, "acme", "20 tries in a row failed"))
@@ -290,7 +290,7 @@ func TestAnOperatorsDay(t *testing.T) {
 	for i := range 12 { // something to look at
 		h.submit(fmt.Sprintf("INV-2026-%04d", 900+i))
 	}
-	h.script(country.Step{Outcome: country.Reject, Times: 2})
+	h.script(authority.Step{Outcome: authority.Reject, Times: 2})
 	h.submit("INV-2026-1001")
 	h.submit("INV-2026-1002")
 	c.tour(stuck)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/operator"
 )
@@ -22,7 +22,7 @@ func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
 	ended := h.submit("INV-0")
 	b := h.as(operator.Acting)
 	b.await("/transactions/"+ended, "It succeeded", "delivered")
-	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
+	h.script(authority.Step{Outcome: authority.Unavailable, Times: 100_000, On: authority.OnAny})
 	stuck := h.submit("INV-1")
 	b.await("/transactions/"+stuck, "1 failed call", "Retry now") // not while a call is under way
 	list := b.get("/transactions")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
 	"tributary/internal/operator"
@@ -15,7 +16,7 @@ import (
 // keyAndSeries gives the client a key with limits and a number series.
 func (h *house) keyAndSeries() account.LimitedKey {
 	h.t.Helper()
-	key, _, err := h.accounts.CreateLimitedKey(h.t.Context(), account.Actor{Name: "test"}, clientID, account.Limits{
+	key, _, err := h.accounts.CreateLimitedKey(h.t.Context(), audit.Actor{Name: "test"}, clientID, account.Limits{
 		Name: "till <7>", Scopes: []account.Scope{account.ScopeSubmit}, Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	must(h.t, err)
 	_, err = h.service.CreateSeries(h.t.Context(), clientID, filing.Series{SupplierID: h.supplier, Pattern: "A-{YYYY}-{N:6}", Next: 42, Yearly: true})

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/operator"
 )
@@ -15,7 +15,7 @@ func TestACodeOfTheAuthorityIsExplainedBesideItsOwnWords(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
-	h.script(country.Step{Outcome: country.Reject})
+	h.script(authority.Step{Outcome: authority.Reject})
 	id := h.submit("INV-REFUSED")
 	b := h.as(operator.Viewer)
 	b.await("/transactions/"+id, "It failed")
@@ -40,7 +40,7 @@ func TestWhatHasNoKnownCodeIsShownAsItIs(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	h.run()
-	h.script(country.Step{Outcome: country.Garbage, Times: 100_000, On: country.OnAny})
+	h.script(authority.Step{Outcome: authority.Garbage, Times: 100_000, On: authority.OnAny})
 	id := h.submit("INV-GARBAGE")
 	b := h.as(operator.Viewer)
 	b.await("/transactions/"+id, "Last error: ")

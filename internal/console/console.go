@@ -35,6 +35,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/endpoint"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/lookup"
@@ -58,7 +59,7 @@ type Config struct {
 	Ledger       *ledger.Ledger
 	Companies    *onboarding.Companies
 	Lookups      *lookup.Lookups
-	Documents    *document.Store
+	Documents    *files.Store
 	Hooks        *webhook.Hooks
 	Renderer     *document.Renderer
 	OIDC         *operator.OIDC // nil: operators sign in with passwords alone

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/operator"
 )
@@ -62,7 +62,7 @@ func TestFindAndExport(t *testing.T) {
 func TestAllThatWaitForOneReasonAreRetriedTogether(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
+	h.script(authority.Step{Outcome: authority.Unavailable, Times: 100_000, On: authority.OnAny})
 	h.run()
 	first, second := h.submit("INV-1"), h.submit("INV-2")
 	b := h.as(operator.Acting)

@@ -27,6 +27,8 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
+	"tributary/internal/authority"
 	"tributary/internal/console"
 	"tributary/internal/country"
 	"tributary/internal/country/generic"
@@ -36,6 +38,7 @@ import (
 	"tributary/internal/document"
 	"tributary/internal/document/typeset"
 	"tributary/internal/endpoint"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/inbox"
@@ -92,7 +95,7 @@ type house struct {
 	lookups   *lookup.Lookups
 	hooks     *webhook.Hooks
 	alerts    *alert.Alerts
-	sims      *country.Simulators
+	sims      *authority.Simulators
 	atlas     *country.Atlas
 	supplier  string
 	refuse    atomic.Bool // the receiver answers 500
@@ -150,9 +153,9 @@ func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
 	must(t, err)
 	h.openAccounts(demo, receiver.URL)
 	h.openHooks(demo, log)
-	store, err := document.OpenStore(t.Context(), document.Config{
+	store, err := files.OpenStore(t.Context(), files.Config{
 		DB: d, URL: "mem://", BaseURL: "https://api.example.test", SigningKey: secret.New([]byte(strings.Repeat("k", 32))), Log: log,
-		Record: func(r db.Reader, a document.Attachment) ([]byte, error) { return h.service.Stored(r, a) },
+		Record: func(r db.Reader, a files.Attachment) ([]byte, error) { return h.service.Stored(r, a) },
 	})
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
@@ -178,7 +181,7 @@ func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
 	change(&operators)
 	h.operators = operator.New(operators)
 	for _, role := range []operator.Role{operator.Viewer, operator.Acting, operator.Admin} {
-		_, _, err := h.operators.Create(t.Context(), account.Actor{Name: "test"}, operator.NewOperator{Name: string(role), Role: role, Password: secret.New([]byte(password))})
+		_, _, err := h.operators.Create(t.Context(), audit.Actor{Name: "test"}, operator.NewOperator{Name: string(role), Role: role, Password: secret.New([]byte(password))})
 		must(t, err)
 	}
 	h.endpoints = endpoint.New(endpoint.Config{DB: d, Atlas: atlas, Master: h.master, Operators: h.operators, Log: log})
@@ -210,7 +213,7 @@ func (h *house) openAccounts(demo *guard.Guard, receiver string) {
 	h.master = master
 	h.accounts, err = account.Open(h.t.Context(), account.Options{DB: h.db, Master: master, Alerts: h.alerts, CheckURL: func(address string, allow []netip.Prefix) (string, error) { return demo.With(allow).CheckURL(address) }, Events: webhook.EventTypes()})
 	must(h.t, err)
-	_, _, err = h.accounts.CreateClient(h.t.Context(), account.Actor{Name: "test"}, account.NewClient{ID: clientID, Config: account.Config{
+	_, _, err = h.accounts.CreateClient(h.t.Context(), audit.Actor{Name: "test"}, account.NewClient{ID: clientID, Config: account.Config{
 		DisplayName: "Acme & <Sons>", Countries: map[string]country.UseCase{account.AllCountries: country.Both}, Webhooks: account.Webhooks{All: receiver},
 	}})
 	must(h.t, err)
@@ -274,7 +277,7 @@ func (h *house) run() {
 }
 
 // script tells the reference authority what to do.
-func (h *house) script(steps ...country.Step) {
+func (h *house) script(steps ...authority.Step) {
 	h.t.Helper()
 	desk, _ := h.sims.Desk("XX")
 	must(h.t, desk.SetScript(steps))

@@ -16,6 +16,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -106,7 +107,7 @@ func TestWhatStrangersWroteIsShownAsText(t *testing.T) {
 func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
+	h.script(authority.Step{Outcome: authority.Unavailable, Times: 100_000, On: authority.OnAny})
 	h.run()
 	id := h.submit("INV-9")
 	b := h.as(operator.Acting)
@@ -439,7 +440,7 @@ func TestASimulatedAuthorityFollowsOneClick(t *testing.T) {
 func TestAPageIsToldWhatChanges(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
+	h.script(authority.Step{Outcome: authority.Unavailable, Times: 100_000, On: authority.OnAny})
 	h.run()
 	id := h.submit("INV-7")
 	b := h.as(operator.Acting)

@@ -8,6 +8,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/lease"
@@ -119,7 +120,7 @@ type auditBody struct {
 
 	List    []operator.Entry
 	NextAt  string
-	Verdict *account.Verdict
+	Verdict *audit.Verdict
 	Clients []account.Client
 	Log     []account.Entry // of the client: what its own chain holds
 	Faults  []fault.Fault
@@ -175,7 +176,7 @@ func (c *Console) readClientAudit(r db.Reader, query url.Values, body *auditBody
 	}
 	verify := c.cfg.Operators.VerifyAudit
 	if body.Client != "" {
-		verify = func(r db.Reader) (account.Verdict, error) { return c.cfg.Accounts.VerifyAudit(r, body.Client) }
+		verify = func(r db.Reader) (audit.Verdict, error) { return c.cfg.Accounts.VerifyAudit(r, body.Client) }
 	}
 	verdict, err := verify(r)
 	body.Verdict = &verdict

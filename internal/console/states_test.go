@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/db/dbtest"
@@ -19,7 +20,7 @@ import (
 func TestAnOutageIsSeenFromEverywhere(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
+	h.script(authority.Step{Outcome: authority.Unavailable, Times: 100_000, On: authority.OnAny})
 	h.run()
 	id := h.submit("INV-1")
 	b := h.as(operator.Acting)
@@ -126,7 +127,7 @@ func TestCredentialsShowTheirEndAndNothingElse(t *testing.T) {
 func TestCorrectionsAreLinkedBothWaysAndAttemptsToEachOther(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	h.script(country.Step{Outcome: country.Reject, Times: 1})
+	h.script(authority.Step{Outcome: authority.Reject, Times: 1})
 	h.run()
 	b := h.as(operator.Viewer)
 	failed := h.submit("INV-1")

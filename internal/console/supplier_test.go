@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/console"
-	"tributary/internal/country"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/operator"
 )
@@ -18,7 +18,7 @@ import (
 func TestASupplierCanBeOpened(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	h.script(country.Step{Outcome: country.Unavailable, Times: 100_000, On: country.OnAny})
+	h.script(authority.Step{Outcome: authority.Unavailable, Times: 100_000, On: authority.OnAny})
 	h.run()
 	id := h.submit("INV-1")
 	b := h.as(operator.Viewer)

@@ -13,8 +13,8 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
@@ -419,7 +419,7 @@ func (c *Console) document(v *visit, adapt func(http.Header)) error {
 		if a.ResourceID != resource {
 			continue
 		}
-		content, err := c.cfg.Documents.Open(v.ctx, document.Request{ResourceID: resource, Format: strings.ToLower(a.Type), ClientID: life.ClientID})
+		content, err := c.cfg.Documents.Open(v.ctx, files.Request{ResourceID: resource, Format: strings.ToLower(a.Type), ClientID: life.ClientID})
 		if err != nil {
 			return err
 		}
@@ -428,7 +428,7 @@ func (c *Console) document(v *visit, adapt func(http.Header)) error {
 		if err != nil {
 			return err
 		}
-		maps.Copy(v.w.Header(), document.Headers(content))
+		maps.Copy(v.w.Header(), files.Headers(content))
 		if a.Type == "PDF" {
 			adapt(v.w.Header())
 		}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/operator"
@@ -28,7 +28,7 @@ type visit struct {
 }
 
 // by is who acts, for the audit log.
-func (v *visit) by() account.Actor { return v.session.Actor() }
+func (v *visit) by() audit.Actor { return v.session.Actor() }
 
 func (v *visit) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/transaction"
 )
@@ -32,7 +33,7 @@ func goodPack(code string) country.Pack {
 		p.Sources = []string{"https://example.org/law"}
 		p.Facts.Authority = &country.Authority{Name: "Office"}
 		p.Connect = func(at country.Endpoint) (country.Channel, error) { return &wire{at: at}, nil }
-		p.Simulator = func(*country.Desk) http.Handler { return http.NotFoundHandler() }
+		p.Simulator = func(*authority.Desk) http.Handler { return http.NotFoundHandler() }
 	}
 	return p
 }

@@ -2,7 +2,6 @@ package country
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"tributary/internal/authority"
 )
 
 // ErrBodyTooLarge says that an authority's answer is longer than the caller reads.
@@ -81,9 +82,6 @@ func (o once) CloseIdleConnections() {
 	}
 }
 
-// clientCertHeader carries the certificate where TLS ends before the simulator (RFC 9440, section 2.2).
-const clientCertHeader = "Client-Cert"
-
 // mutualTLS returns a client like at.HTTP that identifies itself with a
 // certificate. It has a connection of its own: keep it, and close it when idle.
 // To a plain http address, which only a simulator has, the certificate goes in
@@ -119,33 +117,8 @@ type headerCert struct {
 
 func (h headerCert) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set(clientCertHeader, ":"+base64.StdEncoding.EncodeToString(h.leaf)+":")
+	r.Header.Set(authority.CertificateHeader, ":"+base64.StdEncoding.EncodeToString(h.leaf)+":")
 	return h.next.RoundTrip(r)
-}
-
-// ClientCertificate is a simulator's view of who calls: the certificate of the
-// TLS connection, or on a plain listener that of the Client-Cert header. Nil
-// without an error means that the caller showed none.
-func ClientCertificate(r *http.Request) (*x509.Certificate, error) {
-	if r.TLS != nil {
-		if len(r.TLS.PeerCertificates) == 0 {
-			return nil, nil
-		}
-		return r.TLS.PeerCertificates[0], nil
-	}
-	text := r.Header.Get(clientCertHeader)
-	if text == "" {
-		return nil, nil
-	}
-	der, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(text, ":"), ":"))
-	if err != nil {
-		return nil, fmt.Errorf("reading the %s header: %w", clientCertHeader, err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate of the %s header: %w", clientCertHeader, err)
-	}
-	return cert, nil
 }
 
 // Reply is an authority's answer, read to its end.

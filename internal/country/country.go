@@ -2,7 +2,7 @@
 // to an authority promises, and the atlas of packs a program has.
 //
 // It owns the facts and checks of countries ([Examine]), and the wire to
-// authorities with its simulators. The business document and its arithmetic are
+// authorities. The business document and its arithmetic are
 // the package transaction's. It does not own storage, retries, idempotency or clients: those
 // who call it do. Law: outcome is data, error is ignorance (see [Channel]).
 package country
@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
@@ -105,9 +106,8 @@ type Pack struct {
 	// function: the country has no such form.
 	Structured func(Issue) (*Structured, error)
 
-	// Simulator is a strict double of the authority, speaking its own wire
-	// protocol below "/". Nil: no authority.
-	Simulator func(*Desk) http.Handler
+	// Simulator is a strict double of the authority. Nil: no authority.
+	Simulator authority.Double
 
 	zone *time.Location // of Facts.TimeZone, found once by the atlas
 }

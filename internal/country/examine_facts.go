@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tributary/internal/authority"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -14,7 +15,7 @@ import (
 // facts checks the body against what the country says of itself as data.
 func (c *examiner) facts() {
 	c.rules()
-	if !c.files() && c.terms.Atlas.simulators != "" && !bool(c.terms.Live) && asksForOutcome(c.tx.Number) {
+	if !c.files() && c.terms.Atlas.simulators != "" && !bool(c.terms.Live) && authority.AsksForOutcome(c.tx.Number) {
 		c.found(fault.Warn("transaction_number", fault.UnsupportedOperation, "asks a simulated authority for an outcome, and nothing is filed in this country: it ends like any other"))
 	}
 	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" && !c.numbered() {

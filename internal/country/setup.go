@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"tributary/internal/authority"
 	"tributary/internal/country/identity"
 )
 
@@ -167,4 +168,19 @@ func (r *IdentityRule) Missing(secrets []string, certificate bool) (names []stri
 		names = append(names, CertificateName)
 	}
 	return names
+}
+
+// NewSimulators opens the doubles of those packs that have one.
+func NewSimulators(dir string, packs ...Pack) (*authority.Simulators, error) {
+	doubles := map[string]authority.Double{}
+	for _, p := range packs {
+		if p.Simulator == nil {
+			continue
+		}
+		if doubles[p.Code] != nil {
+			return nil, fmt.Errorf("opening the simulators: two packs for %s", p.Code)
+		}
+		doubles[p.Code] = p.Simulator
+	}
+	return authority.NewSimulators(dir, doubles)
 }

@@ -25,8 +25,8 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/document"
 	"tributary/internal/document/typeset"
+	"tributary/internal/files"
 	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
 )
@@ -323,7 +323,7 @@ func (d *doctor) sayWaits(ctx context.Context) int {
 
 func (d *doctor) checkDocuments(ctx context.Context) {
 	subject := hostOf(d.cfg.Documents)
-	switch err := document.Probe(ctx, d.cfg.Documents); {
+	switch err := files.Probe(ctx, d.cfg.Documents); {
 	case errors.Is(err, fs.ErrNotExist):
 		d.say(Warn, about{check: "documents", subject: subject, fix: "nothing, if the service has never run here; else restore the folder or correct --documents"}, "%v", err)
 	case err != nil:
@@ -334,7 +334,7 @@ func (d *doctor) checkDocuments(ctx context.Context) {
 	if d.db == nil || d.db.Engine() != "postgres" {
 		return
 	}
-	if err := d.db.Read(ctx, func(r db.Reader) error { return document.CheckShared(r, d.cfg.Documents) }); err != nil {
+	if err := d.db.Read(ctx, func(r db.Reader) error { return files.CheckShared(r, d.cfg.Documents) }); err != nil {
 		d.say(Fail, about{check: "documents", subject: subject, fix: "name the folder that all nodes share, or s3://BUCKET"}, "%v", err)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"tributary/internal/document/qr"
 	"tributary/internal/document/typeset"
+	"tributary/internal/document/words"
 )
 
 // length is a distance on paper in thousandths of a point. Integers keep the
@@ -88,11 +90,10 @@ type composition struct {
 	lang       string // BCP 47
 	rtl        bool   // pages run from right to left
 	leading    length // distance of lines in hundredths of their size
-	places     *placeNames
-	vocabulary *vocabulary
-	codes      *qrMaker
+	vocabulary *words.Vocabulary
+	codes      *qr.Maker
 	v          *Visual
-	words      words
+	words      words.Words
 	title      string
 	currency   string // upper case
 	notes      *noteBook
@@ -141,7 +142,7 @@ const tightPagesMax = 40
 
 func (r *Renderer) layOut(ctx context.Context, w *workspace, v *Visual, tight bool) (*composition, error) {
 	c := &composition{tight: tight, work: w,
-		ctx: ctx, v: v, places: r.places, vocabulary: r.vocabulary, codes: &r.codes, setter: r.setter, notes: r.notes,
+		ctx: ctx, v: v, vocabulary: r.vocabulary, codes: &r.codes, setter: r.setter, notes: r.notes,
 		family:   r.library.Family(v.Branding.Font),
 		logo:     r.logo(v.Branding.Logo),
 		currency: strings.ToUpper(v.Transaction.CurrencyCode),
@@ -151,7 +152,7 @@ func (r *Renderer) layOut(ctx context.Context, w *workspace, v *Visual, tight bo
 	c.chooseWords(r)
 	c.palette(v.Branding)
 	if c.title = typeset.Clean(v.Title); c.title == "" {
-		c.title = c.words.title(cmp.Or(v.TitleKind, v.Transaction.Kind), v.Simplified)
+		c.title = c.words.Title(cmp.Or(v.TitleKind, v.Transaction.Kind), v.Simplified)
 	}
 	if !v.Untagged {
 		c.root = w.element()
@@ -197,20 +198,20 @@ func (c *composition) drawPage() error {
 // none or no font can set them.
 func (c *composition) chooseWords(r *Renderer) {
 	code, country := c.v.language(), strings.ToUpper(c.v.Supplier.CountryCode)
-	c.words = r.vocabulary.words(code, country)
-	c.english = !Speaks(code)
-	if _, missing := c.setter.Settable(c.words.invoice + c.words.transliterated); len(missing) > 0 {
+	c.words = r.vocabulary.Words(code, country)
+	c.english = !words.Speaks(code)
+	if _, missing := c.setter.Settable(c.words.Invoice + c.words.Transliterated); len(missing) > 0 {
 		c.missing = append(c.missing, missing...)
-		c.words, c.english = r.vocabulary.words("EN", country), true
+		c.words, c.english = r.vocabulary.Words("EN", country), true
 	}
-	c.lang = c.words.tag
-	c.rtl = c.words.tag == "ar" || c.words.tag == "he"
+	c.lang = c.words.Tag
+	c.rtl = c.words.Tag == "ar" || c.words.Tag == "he"
 	c.leading = leadingLatin
 	if c.tight {
 		c.leading = leadingTight
 	}
-	if p := (pen{typeset.Regular, kernedFrom, rgb{}}); !c.family.Plain(p.style, c.words.invoice) {
-		line := c.setter.Line(c.font(p), c.words.invoice+c.words.payable+c.words.description+c.words.unitPrice+c.words.taxTotal)
+	if p := (pen{typeset.Regular, kernedFrom, rgb{}}); !c.family.Plain(p.style, c.words.Invoice) {
+		line := c.setter.Line(c.font(p), c.words.Invoice+c.words.Payable+c.words.Description+c.words.UnitPrice+c.words.TaxTotal)
 		c.leading = max(c.leading, length(line.Ascent-line.Descent)*leadingTall/1000)
 	}
 }

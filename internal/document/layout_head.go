@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tributary/internal/document/typeset"
+	"tributary/internal/document/words"
 )
 
 // The pens of a document. Nothing that is meant to be read is smaller than
@@ -31,7 +32,7 @@ func (c *composition) drawHead() {
 	c.within("H1", func() { c.addTitle(&left, titleWidth) })
 	c.within("P", func() {
 		first := len(left)
-		left.add(c, pen{typeset.Regular, 10 * point, c.ink}, c.words.format.date(c.v.Transaction.Date, c.v.location()), titleWidth)
+		left.add(c, pen{typeset.Regular, 10 * point, c.ink}, c.words.Format.Date(c.v.Transaction.Date, c.v.location()), titleWidth)
 		left.gap(first, 1500)
 	})
 	c.within("P", func() { c.addAmount(&right, amountWidth) })
@@ -71,14 +72,14 @@ func (c *composition) addAmount(b *block, width length) {
 // payable is the amount that matters, with its name.
 func (c *composition) payable() (label, value string) {
 	amount := c.v.Totals.Payable()
-	label = c.words.payable
+	label = c.words.Payable
 	switch {
 	case amount < 0:
-		label = c.words.refund
+		label = c.words.Refund
 	case c.open() < amount:
-		label = c.words.total
+		label = c.words.Total
 	}
-	return label, c.words.money(amount, c.currency)
+	return label, c.words.Money(amount, c.currency)
 }
 
 // open is the part that was not paid when the document was made: card, cash and
@@ -101,13 +102,13 @@ func (c *composition) paymentState() string {
 	t, due := &c.v.Transaction, c.day(c.v.Transaction.DueDate)
 	switch {
 	case c.isPaid():
-		return joined(" · ", c.words.paid, c.words.payment(t.Payments[0].Type))
+		return words.Join(" · ", c.words.Paid, c.words.Payment(t.Payments[0].Type))
 	case c.open() < c.v.Totals.Payable() && c.open() > 0: // a part is paid
-		return joined(" ", c.words.unpaid, c.words.money(c.open(), c.currency))
+		return words.Join(" ", c.words.Unpaid, c.words.Money(c.open(), c.currency))
 	case due != "":
-		return c.words.dueDate + " " + due
+		return c.words.DueDate + " " + due
 	case len(t.Payments) > 0 && c.v.Totals.Payable() > 0:
-		return c.words.unpaid
+		return c.words.Unpaid
 	}
 	return ""
 }
@@ -118,7 +119,7 @@ func (c *composition) day(s string) string {
 	if err != nil {
 		return typeset.Clean(s)
 	}
-	return c.words.format.day(t)
+	return c.words.Format.Day(t)
 }
 
 // drawMark draws the logo, or the supplier's name in its place.
@@ -188,19 +189,19 @@ func (c *composition) facts() []fact {
 	t, w := &c.v.Transaction, &c.words
 	if o := c.v.Original; o != nil {
 		for _, each := range append([]Reference{*o}, c.v.Others...) {
-			add(w.corrects, joined(" · ", each.Number, w.format.date(each.Date, c.v.location())))
-			add(w.authorityID, each.AuthorityID)
+			add(w.Corrects, words.Join(" · ", each.Number, w.Format.Date(each.Date, c.v.location())))
+			add(w.AuthorityID, each.AuthorityID)
 		}
 	}
-	add(w.reason, t.Reason)
-	add(w.deliveryDate, c.day(t.DeliveryDate))
+	add(w.Reason, t.Reason)
+	add(w.DeliveryDate, c.day(t.DeliveryDate))
 	if c.isPaid() {
-		add(w.dueDate, c.day(t.DueDate))
+		add(w.DueDate, c.day(t.DueDate))
 	}
-	add(w.buyerReference, t.References.Buyer)
-	add(w.orderReference, t.References.Order)
-	add(w.contractReference, t.References.Contract)
-	add(w.projectReference, t.References.Project)
+	add(w.BuyerReference, t.References.Buyer)
+	add(w.OrderReference, t.References.Order)
+	add(w.ContractReference, t.References.Contract)
+	add(w.ProjectReference, t.References.Project)
 	return out
 }
 
@@ -242,7 +243,7 @@ func (c *composition) drawRunningHead() {
 	p := c.smallPen()
 	p.size = 8 * point
 	half := c.paper.room()/2 - 3*millimetre
-	c.text(p, c.paper.side, c.y+c.base(p), c.cut(p, joined(" ", c.title, c.v.Transaction.Number), half))
+	c.text(p, c.paper.side, c.y+c.base(p), c.cut(p, words.Join(" ", c.title, c.v.Transaction.Number), half))
 	c.textRight(p, c.paper.right(), c.y+c.base(p), c.cut(p, typeset.Clean(c.v.Supplier.LegalName), half))
 	c.y += c.lead(p) + 2*millimetre
 	c.rule(c.paper.side, c.y, c.paper.room(), stroke{500, c.hair})
@@ -252,22 +253,22 @@ func (c *composition) drawRunningHead() {
 // drawSpecimen marks a page of the test environment.
 func (c *composition) drawSpecimen() {
 	p := pen{typeset.Medium, 8 * point, rgb{0x9A, 0x34, 0x12}}
-	p.size = c.fitted(p, c.words.specimen, c.paper.room()-6*millimetre, 5*point)
-	width := c.width(p, c.words.specimen) + 6*millimetre
+	p.size = c.fitted(p, c.words.Specimen, c.paper.room()-6*millimetre, 5*point)
+	width := c.width(p, c.words.Specimen) + 6*millimetre
 	top := 6 * millimetre
 	if c.paper.roll {
 		top = c.y
 		c.y += c.space(9 * millimetre)
 	}
 	c.box(rectangle{(c.paper.width - width) / 2, top, width, 6 * millimetre}, rgb{0xFD, 0xEE, 0xE4})
-	c.text(p, (c.paper.width-width)/2+3*millimetre, top+11200, c.words.specimen)
+	c.text(p, (c.paper.width-width)/2+3*millimetre, top+11200, c.words.Specimen)
 }
 
 // footLines are who issues the document, with the client's own words below. A
 // name or a number is never cut: the foot grows upwards.
 func (c *composition) footLines() []string {
 	p := c.smallPen()
-	who := joined(" · ", c.v.Supplier.LegalName, joined(" ", c.taxNumberLabel(supplierParty(c.v.Supplier)), c.v.Supplier.TaxNumber))
+	who := words.Join(" · ", c.v.Supplier.LegalName, words.Join(" ", c.taxNumberLabel(supplierParty(c.v.Supplier)), c.v.Supplier.TaxNumber))
 	lines := c.wrap(p, who, c.paper.room()*3/4)
 	for _, text := range typeset.CleanLines(c.v.Branding.Footer) {
 		lines = append(lines, c.wrap(p, text, c.paper.room()*3/4)...)
@@ -292,7 +293,7 @@ func (c *composition) drawFeet() {
 			y := c.footTop()
 			c.rule(c.paper.side, y, c.paper.room(), stroke{500, c.hair})
 			y += 3*millimetre + p.size/2
-			c.textRight(p, c.paper.right(), y, fmt.Sprintf(c.words.page, i+1, len(c.sheets)))
+			c.textRight(p, c.paper.right(), y, fmt.Sprintf(c.words.Page, i+1, len(c.sheets)))
 			for _, line := range c.feet {
 				c.text(p, c.paper.side, y, line)
 				y += c.lead(p)
@@ -335,7 +336,7 @@ func (c *composition) drawModernHead() {
 	c.y = max(c.y, below) + 6*millimetre
 
 	label, amount := c.payable()
-	all := []fact{{c.words.number, typeset.Clean(c.v.Transaction.Number)}, {c.words.date, c.words.format.date(c.v.Transaction.Date, c.v.location())}}
+	all := []fact{{c.words.Number, typeset.Clean(c.v.Transaction.Number)}, {c.words.Date, c.words.Format.Date(c.v.Transaction.Date, c.v.location())}}
 	if len(c.v.Transaction.Items) > 0 {
 		all = append(all, c.stateFact(), fact{label, amount})
 	}
@@ -374,10 +375,10 @@ func (c *composition) drawFactRow(all []fact) {
 // stateFact is whether the amount is paid, as a fact of its own.
 func (c *composition) stateFact() fact {
 	if due := c.day(c.v.Transaction.DueDate); due != "" && !c.isPaid() {
-		return fact{c.words.dueDate, due}
+		return fact{c.words.DueDate, due}
 	}
 	if state := c.paymentState(); state != "" {
-		return fact{c.words.payments, state}
+		return fact{c.words.Payments, state}
 	}
 	return fact{}
 }

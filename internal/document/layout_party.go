@@ -3,6 +3,7 @@ package document
 import (
 	"tributary/internal/country"
 	"tributary/internal/document/typeset"
+	"tributary/internal/document/words"
 	"tributary/internal/transaction"
 )
 
@@ -26,12 +27,12 @@ func (c *composition) drawParties() error {
 	top, page := c.y, len(c.sheets)
 	width := (right - left - apart) / 2
 	var seller, buyer block
-	c.addParty(&seller, c.words.supplier, supplierParty(c.v.Supplier), width)
+	c.addParty(&seller, c.words.Supplier, supplierParty(c.v.Supplier), width)
 	if c.v.Transaction.Issuer != nil {
-		c.addParty(&seller, c.words.issuer, *c.v.Transaction.Issuer, width)
+		c.addParty(&seller, c.words.Issuer, *c.v.Transaction.Issuer, width)
 	}
 	if c.v.Transaction.Customer != nil {
-		c.addParty(&buyer, c.words.customer, *c.v.Transaction.Customer, width)
+		c.addParty(&buyer, c.words.Customer, *c.v.Transaction.Customer, width)
 	}
 	x := right + apart
 	if leading {
@@ -84,14 +85,14 @@ func (c *composition) addParty(b *block, role string, p transaction.Party, width
 		b.add(c, c.bodyPen(), trade, width)
 	}
 	if p.Address != nil {
-		for _, line := range c.address(*p.Address) {
+		for _, line := range c.vocabulary.Address(*p.Address, c.words.Tag) {
 			b.add(c, c.bodyPen(), line, width)
 		}
 	}
 	b.gap(body, 1500)
 	ids := len(*b)
 	for _, f := range c.partyFacts(p) {
-		b.add(c, c.bodyPen(), joined(" ", f.label, f.value), width)
+		b.add(c, c.bodyPen(), words.Join(" ", f.label, f.value), width)
 	}
 	b.gap(ids, 2500)
 }
@@ -99,11 +100,11 @@ func (c *composition) addParty(b *block, role string, p transaction.Party, width
 // partyFacts are a party's numbers and addresses, those that it has.
 func (c *composition) partyFacts(p transaction.Party) []fact {
 	all := []fact{
-		{c.taxNumberLabel(p), p.TaxNumber}, {c.words.fiscalCode, p.FiscalCode}, {c.words.companyNumber, p.EntityNumber},
+		{c.taxNumberLabel(p), p.TaxNumber}, {c.words.FiscalCode, p.FiscalCode}, {c.words.CompanyNumber, p.EntityNumber},
 		{"", p.Email}, {"", p.Phone},
 	}
 	if e := p.Electronic; e != nil {
-		all = append(all, fact{c.words.electronicAddress, joined(" ", e.Scheme, e.ID)})
+		all = append(all, fact{c.words.ElectronicAddress, words.Join(" ", e.Scheme, e.ID)})
 	}
 	kept := all[:0]
 	for _, f := range all {
@@ -112,4 +113,8 @@ func (c *composition) partyFacts(p transaction.Party) []fact {
 		}
 	}
 	return kept
+}
+
+func (c *composition) taxNumberLabel(p transaction.Party) string {
+	return c.vocabulary.TaxNumberLabel(&c.words, p, c.v.TaxNumberName)
 }

@@ -2,6 +2,7 @@ package document
 
 import (
 	"tributary/internal/document/typeset"
+	"tributary/internal/document/words"
 	"tributary/internal/transaction"
 )
 
@@ -49,21 +50,21 @@ func (c *composition) drawReceiptHead() {
 	if c.logo != nil {
 		c.centre("P", pen{typeset.Medium, 9 * point, c.ink}, typeset.Clean(seller.LegalName))
 	}
-	for _, line := range c.address(c.v.Supplier.Address) {
+	for _, line := range c.vocabulary.Address(c.v.Supplier.Address, c.words.Tag) {
 		c.centre("P", small, line)
 	}
-	c.centre("P", small, joined(" ", c.taxNumberLabel(seller), seller.TaxNumber))
+	c.centre("P", small, words.Join(" ", c.taxNumberLabel(seller), seller.TaxNumber))
 	c.y += 3 * millimetre
 	p := pen{typeset.Medium, 13 * point, c.ink}
 	p.size = c.fitted(p, c.title, c.paper.room(), 10*point)
 	c.centre("H1", p, c.title)
 	c.centre("P", pen{typeset.Medium, 9 * point, c.ink}, typeset.Clean(c.v.Transaction.Number))
-	c.centre("P", c.bodyPen(), c.words.format.date(c.v.Transaction.Date, c.v.location()))
+	c.centre("P", c.bodyPen(), c.words.Format.Date(c.v.Transaction.Date, c.v.location()))
 	for _, f := range c.facts() {
-		c.centre("P", small, joined(": ", f.label, f.value))
+		c.centre("P", small, words.Join(": ", f.label, f.value))
 	}
 	if customer := c.v.Transaction.Customer; customer != nil && typeset.Clean(customer.LegalName) != "" {
-		c.centre("P", small, joined(": ", c.words.customer, joined(", ", customer.LegalName, customer.TaxNumber)))
+		c.centre("P", small, words.Join(": ", c.words.Customer, words.Join(", ", customer.LegalName, customer.TaxNumber)))
 	}
 	c.y += 2 * millimetre
 	c.rule(c.paper.side, c.y, c.paper.room(), stroke{800, c.accent})
@@ -74,11 +75,11 @@ func (c *composition) drawReceiptHead() {
 func (c *composition) drawReceiptItems() {
 	c.begin("Table")
 	defer c.done()
-	f, decimals := &c.words.format, decimalsOf(c.currency)
+	f, decimals := &c.words.Format, words.DecimalsOf(c.currency)
 	body, small := c.bodyPen(), c.smallPen()
 	for i := range c.v.Transaction.Items {
 		item, line := &c.v.Transaction.Items[i], &c.v.Totals.Lines[i]
-		amount := f.amount(line.Gross, decimals)
+		amount := f.Amount(line.Gross, decimals)
 		amountPen := body
 		amountPen.size = c.fitted(body, amount, c.paper.room()/2, 4*point)
 		width := c.width(amountPen, amount)
@@ -103,9 +104,9 @@ func (c *composition) drawReceiptItems() {
 // Its amount has the tax in it: where the price has not, the rate is added to it, so that
 // whoever checks the line arrives at the amount.
 func (c *composition) howMuch(item *transaction.Item) string {
-	f, text := &c.words.format, ""
-	if quantity := f.number(item.Quantity); quantity != "1" {
-		text = joined(" ", quantity, item.Unit) + " × " + f.amount(item.UnitPrice, decimalsOf(c.currency))
+	f, text := &c.words.Format, ""
+	if quantity := f.Number(item.Quantity); quantity != "1" {
+		text = words.Join(" ", quantity, item.Unit) + " × " + f.Amount(item.UnitPrice, words.DecimalsOf(c.currency))
 	}
 	for _, tax := range item.Taxes {
 		if tax.Withheld() {
@@ -115,7 +116,7 @@ func (c *composition) howMuch(item *transaction.Item) string {
 		if tax.Mode == transaction.Added && tax.Quota == nil && !tax.Rate.IsZero() {
 			by = " + "
 		}
-		text = joined(by, text, f.rate(&tax, decimalsOf(c.currency)))
+		text = words.Join(by, text, f.Rate(&tax, words.DecimalsOf(c.currency)))
 	}
 	return text
 }
@@ -165,7 +166,7 @@ func (c *composition) drawReceiptTail() {
 	c.drawNote()
 	small := c.smallPen()
 	for _, f := range c.authorityFacts() {
-		c.centre("P", small, joined(": ", f.label, f.value))
+		c.centre("P", small, words.Join(": ", f.label, f.value))
 	}
 	for _, paragraph := range c.closing() {
 		c.centre("P", small, paragraph.text)

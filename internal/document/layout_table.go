@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tributary/internal/document/typeset"
+	"tributary/internal/document/words"
 	"tributary/internal/transaction"
 )
 
@@ -33,7 +34,7 @@ const (
 
 // drawLines draws every item, with sums carried over page breaks.
 func (c *composition) drawLines() error {
-	t := &linesTable{c: c, body: c.bodyPen(), decimals: decimalsOf(c.currency)}
+	t := &linesTable{c: c, body: c.bodyPen(), decimals: words.DecimalsOf(c.currency)}
 	t.measure()
 	carry := t.carryHeight()
 	c.begin("Table")
@@ -42,14 +43,14 @@ func (c *composition) drawLines() error {
 		c.asArtifact(func() {
 			t.drawHeader()
 			if t.drawn > 0 {
-				t.drawCarry(c.words.brought)
+				t.drawCarry(c.words.Brought)
 			}
 		})
 		c.end = c.contentEnd() - carry
 	}
 	c.leave = func() {
 		if t.drawn > 0 {
-			c.asArtifact(func() { t.drawCarry(c.words.carried) })
+			c.asArtifact(func() { t.drawCarry(c.words.Carried) })
 		}
 	}
 	if c.y+t.headerHeight()+4*c.lead(t.body)+carry > c.end { // not the head of a table alone at the foot of a page
@@ -80,18 +81,18 @@ type cells struct {
 }
 
 func (t *linesTable) cells(item *transaction.Item, line *transaction.Line) cells {
-	f := &t.c.words.format
+	f := &t.c.words.Format
 	out := cells{
-		number:   f.decimalNumber(itoa(item.Number), 0),
-		quantity: f.number(item.Quantity),
+		number:   f.Digits(itoa(item.Number), 0),
+		quantity: f.Number(item.Quantity),
 		unit:     typeset.Clean(item.Unit),
-		price:    f.amount(item.UnitPrice, t.decimals),
-		net:      f.amount(line.Net, t.decimals),
-		amount:   f.amount(line.Gross, t.decimals),
+		price:    f.Amount(item.UnitPrice, t.decimals),
+		net:      f.Amount(line.Net, t.decimals),
+		amount:   f.Amount(line.Gross, t.decimals),
 	}
 	for _, tax := range item.Taxes {
 		if !tax.Withheld() {
-			out.rates = append(out.rates, f.rate(&tax, t.decimals))
+			out.rates = append(out.rates, f.Rate(&tax, t.decimals))
 		}
 	}
 	return out
@@ -108,16 +109,16 @@ func (t *linesTable) measure() {
 	c, w, head := t.c, &t.c.words, t.c.labelPen()
 	for {
 		m := t.measureItems()
-		m.net = max(m.net, c.width(t.strong(), w.format.amount(c.v.Totals.Net, t.decimals)), c.width(head, w.net))
-		m.amount = max(m.amount, c.width(t.strong(), w.format.amount(c.v.Totals.Gross, t.decimals)), c.width(head, w.amount))
-		m.price = max(m.price, c.width(head, w.unitPrice))
+		m.net = max(m.net, c.width(t.strong(), w.Format.Amount(c.v.Totals.Net, t.decimals)), c.width(head, w.Net))
+		m.amount = max(m.amount, c.width(t.strong(), w.Format.Amount(c.v.Totals.Gross, t.decimals)), c.width(head, w.Amount))
+		m.price = max(m.price, c.width(head, w.UnitPrice))
 		if !t.mixed && t.mode != "" {
 			m.price = max(m.price, c.width(c.smallPen(), t.modeWord(t.mode)))
 		}
-		m.tax = max(m.tax, c.width(head, w.tax))
-		m.number = max(m.number, c.width(head, w.line))
+		m.tax = max(m.tax, c.width(head, w.Tax))
+		m.number = max(m.number, c.width(head, w.Line))
 		t.fraction = m.fraction
-		t.place(m, max(m.whole+m.fraction, c.width(head, w.quantity)))
+		t.place(m, max(m.whole+m.fraction, c.width(head, w.Quantity)))
 		if t.description.width >= 34*millimetre || t.body.size <= 4*point {
 			return
 		}
@@ -133,7 +134,7 @@ func (t *linesTable) measureItems() widths {
 		item := &c.v.Transaction.Items[i]
 		f := t.cells(item, &c.v.Totals.Lines[i])
 		t.note(item)
-		left, right := cutQuantity(f.quantity, c.words.decimal)
+		left, right := cutQuantity(f.quantity, c.words.Decimal())
 		m.number = max(m.number, c.width(t.body, f.number))
 		m.whole = max(m.whole, c.width(t.body, left))
 		m.fraction = max(m.fraction, c.width(t.body, right))
@@ -205,9 +206,9 @@ func priceMode(item *transaction.Item) string {
 func (t *linesTable) modeWord(mode string) string {
 	switch mode {
 	case transaction.Included:
-		return t.c.words.taxIncluded
+		return t.c.words.TaxIncluded
 	case transaction.Added:
-		return t.c.words.taxExcluded
+		return t.c.words.TaxExcluded
 	}
 	return ""
 }
@@ -231,22 +232,22 @@ func (t *linesTable) drawHeader() {
 	head := func(col *column, text string) {
 		c.within("TH", func() { c.textIn(p, col, y, text) }).heads(scopeColumn)
 	}
-	head(&t.number, c.words.line)
-	head(&t.description, c.words.description)
-	head(&t.quantity, c.words.quantity)
+	head(&t.number, c.words.Line)
+	head(&t.description, c.words.Description)
+	head(&t.quantity, c.words.Quantity)
 	c.within("TH", func() {
 		moded := !t.mixed && t.mode != ""
-		c.lineIn(&blockLine{pen: p, text: c.words.unitPrice, more: moded}, &t.price, y)
+		c.lineIn(&blockLine{pen: p, text: c.words.UnitPrice, more: moded}, &t.price, y)
 		if moded {
 			c.textIn(c.smallPen(), &t.price, y+c.lead(p), t.modeWord(t.mode))
 			c.y += c.lead(p)
 		}
 	}).heads(scopeColumn)
 	if t.taxed {
-		head(&t.tax, c.words.tax)
+		head(&t.tax, c.words.Tax)
 	}
-	head(&t.net, c.words.net)
-	head(&t.amount, c.words.amount)
+	head(&t.net, c.words.Net)
+	head(&t.amount, c.words.Amount)
 	c.y += c.lead(p) + 3*point
 	if c.template != Modern {
 		c.rule(c.paper.side, c.y, c.paper.room(), stroke{800, c.accent})
@@ -337,7 +338,7 @@ func (t *linesTable) describe(item *transaction.Item, line *transaction.Line) co
 // quantityColumn aligns a quantity on its decimal sign.
 func (t *linesTable) quantityColumn(quantity string) column {
 	c, col := t.c, t.quantity
-	_, fraction := cutQuantity(quantity, c.words.decimal)
+	_, fraction := cutQuantity(quantity, c.words.Decimal())
 	if spare := t.fraction - c.width(t.body, fraction); spare > 0 {
 		if c.rtl {
 			col.x += spare
@@ -355,22 +356,22 @@ func (c *composition) discount(item *transaction.Item, line *transaction.Line) s
 	if line.Discount == 0 {
 		return ""
 	}
-	f := &c.words.format
-	taken := f.amount(-line.Discount, decimalsOf(c.currency))
+	f := &c.words.Format
+	taken := f.Amount(-line.Discount, words.DecimalsOf(c.currency))
 	if item.Discount != nil && item.Discount.Rate != nil {
-		taken = f.percent(item.Discount.Rate.Negate()) + ": " + taken
+		taken = f.Percent(item.Discount.Rate.Negate()) + ": " + taken
 	}
-	return joined(" ", c.words.discount, taken)
+	return words.Join(" ", c.words.Discount, taken)
 }
 
 func (t *linesTable) codes(item *transaction.Item) string {
 	var parts []string
 	add := func(name, code string) {
 		if code = typeset.Clean(code); code != "" {
-			parts = append(parts, joined(" ", name, code))
+			parts = append(parts, words.Join(" ", name, code))
 		}
 	}
-	add(t.c.words.code, item.Code)
+	add(t.c.words.Code, item.Code)
 	add("EAN", item.EAN)
 	for _, class := range item.Classifications {
 		add(class.Scheme, class.Code)
@@ -385,10 +386,10 @@ func (t *linesTable) drawCarry(label string) {
 	c, p := t.c, t.strong()
 	c.y += rowPadding
 	c.text(p, t.description.x, c.y+c.base(p), label)
-	c.textIn(p, &t.net, c.y+c.base(p), c.words.format.amount(t.netSum, t.decimals))
-	c.textIn(p, &t.amount, c.y+c.base(p), c.words.format.amount(t.amountSum, t.decimals))
+	c.textIn(p, &t.net, c.y+c.base(p), c.words.Format.Amount(t.netSum, t.decimals))
+	c.textIn(p, &t.amount, c.y+c.base(p), c.words.Format.Amount(t.amountSum, t.decimals))
 	c.y += c.lead(p) + rowPadding
-	if label == c.words.brought {
+	if label == c.words.Brought {
 		c.rule(c.paper.side, c.y, c.paper.room(), stroke{350, c.hair})
 	}
 }

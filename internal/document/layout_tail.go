@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tributary/internal/document/typeset"
+	"tributary/internal/document/words"
 )
 
 // drawPayments draws how the total is paid, and how to pay what is open.
@@ -13,7 +14,7 @@ func (c *composition) drawPayments() {
 	if len(rows) == 0 && len(more) == 0 {
 		return
 	}
-	c.heading(c.words.payments)
+	c.heading(c.words.Payments)
 	p := c.bodyPen()
 	if len(rows) > 0 {
 		c.drawPaymentRows(rows, p)
@@ -46,7 +47,7 @@ func (c *composition) drawPaymentRows(rows []fact, p pen) {
 func (c *composition) paymentRows() []fact {
 	var out []fact
 	for _, p := range c.v.Transaction.Payments {
-		out = append(out, fact{joined(" · ", c.words.payment(p.Type), p.Code), c.words.money(p.Amount, c.currency)})
+		out = append(out, fact{words.Join(" · ", c.words.Payment(p.Type), p.Code), c.words.Money(p.Amount, c.currency)})
 	}
 	return out
 }
@@ -70,17 +71,17 @@ func (c *composition) paymentFacts() []fact {
 	}
 	for _, p := range t.Payments {
 		add("IBAN", grouped(p.IBAN))
-		add(c.words.paymentReference, p.Reference)
+		add(c.words.PaymentReference, p.Reference)
 	}
 	if len(out) == 0 && len(t.Payments) > 0 && !c.isPaid() && c.v.Totals.Payable() > 0 {
 		add("IBAN", grouped(c.v.Supplier.Settings.Text("iban")))
 		add("BIC", c.v.Supplier.Settings.Text("bic"))
 	}
 	if !c.isPaid() {
-		add(c.words.dueDate, c.day(t.DueDate))
+		add(c.words.DueDate, c.day(t.DueDate))
 	}
 	for i, line := range typeset.CleanLines(t.PaymentTerms) {
-		label := c.words.terms
+		label := c.words.Terms
 		if i > 0 {
 			label = ""
 		}
@@ -159,7 +160,7 @@ func (c *composition) drawTail() {
 		c.turnPage()
 	}
 	if ids := c.authorityFacts(); len(ids) > 0 {
-		c.heading(c.words.authority)
+		c.heading(c.words.Authority)
 		p := c.bodyPen()
 		p.size = 8 * point
 		c.drawPairs(ids, p)
@@ -168,7 +169,7 @@ func (c *composition) drawTail() {
 	p := c.smallPen()
 	for _, paragraph := range c.closing() {
 		c.begin("P")
-		if c.tag != nil && paragraph.lang != "" && paragraph.lang != c.words.tag {
+		if c.tag != nil && paragraph.lang != "" && paragraph.lang != c.words.Tag {
 			c.tag.extra = "/Lang" + pdfText(paragraph.lang)
 		}
 		for _, line := range c.wrap(p, paragraph.text, c.paper.room()) {
@@ -209,7 +210,7 @@ func (c *composition) authorityFacts() []fact {
 	for _, id := range c.v.Authority {
 		label := typeset.Clean(id.Label)
 		if label == "" {
-			label = c.words.authorityID
+			label = c.words.AuthorityID
 		}
 		if value := typeset.Clean(id.Value); value != "" {
 			out = append(out, fact{label, value})
@@ -237,14 +238,14 @@ func (c *composition) closing() []closingParagraph {
 		}
 	}
 	if number := typeset.Clean(c.v.UniqueNumber); number != "" && number != typeset.Clean(c.v.Transaction.Number) {
-		out = append(out, closingParagraph{text: joined(" ", c.words.uniqueNumber, number)})
+		out = append(out, closingParagraph{text: words.Join(" ", c.words.UniqueNumber, number)})
 	}
 	if len(c.missing) > 0 {
 		names := make([]string, len(c.missing))
 		for i, script := range c.missing {
-			names[i] = scriptName(c.words.tag, script)
+			names[i] = words.ScriptName(c.words.Tag, script)
 		}
-		out = append(out, closingParagraph{text: fmt.Sprintf(c.words.transliterated, strings.Join(names, ", "))})
+		out = append(out, closingParagraph{text: fmt.Sprintf(c.words.Transliterated, strings.Join(names, ", "))})
 	}
 	return out
 }

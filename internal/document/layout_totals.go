@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tributary/internal/document/typeset"
+	"tributary/internal/document/words"
 	"tributary/internal/transaction"
 )
 
@@ -53,30 +54,30 @@ type totalRow struct {
 func (c *composition) totalRows() []totalRow {
 	t, w := &c.v.Totals, &c.words
 	rows := []totalRow{
-		{label: w.netTotal, value: w.money(t.Net, c.currency)},
-		{label: w.taxTotal, value: w.money(c.taxTotal(), c.currency)},
-		{label: w.total, value: w.money(t.Gross, c.currency), strong: t.Withheld == 0 && c.v.Rounding == 0},
+		{label: w.NetTotal, value: w.Money(t.Net, c.currency)},
+		{label: w.TaxTotal, value: w.Money(c.taxTotal(), c.currency)},
+		{label: w.Total, value: w.Money(t.Gross, c.currency), strong: t.Withheld == 0 && c.v.Rounding == 0},
 	}
 	if c.v.Rounding != 0 {
-		rows[2].value = w.money(t.Gross-c.v.Rounding, c.currency)
-		rows = append(rows, totalRow{label: w.rounding, value: w.money(c.v.Rounding, c.currency)})
+		rows[2].value = w.Money(t.Gross-c.v.Rounding, c.currency)
+		rows = append(rows, totalRow{label: w.Rounding, value: w.Money(c.v.Rounding, c.currency)})
 	}
 	if t.Withheld != 0 {
-		rows = append(rows, totalRow{label: w.withheld, value: w.money(-t.Withheld, c.currency)})
+		rows = append(rows, totalRow{label: w.Withheld, value: w.Money(-t.Withheld, c.currency)})
 	}
 	if t.Withheld != 0 || c.v.Rounding != 0 {
-		rows = append(rows, totalRow{label: w.payable, value: w.money(t.Payable(), c.currency), strong: true})
+		rows = append(rows, totalRow{label: w.Payable, value: w.Money(t.Payable(), c.currency), strong: true})
 	}
 	tx := &c.v.Transaction
 	if tx.ExchangeRate == nil || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {
 		return rows
 	}
-	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.format.number(*tx.ExchangeRate), typeset.Clean(c.v.LocalCurrency))
-	local := exchanged(c.taxTotal(), c.currency, *tx.ExchangeRate, c.v.LocalCurrency)
-	value := w.decimalNumber(local.String(), decimalsOf(c.v.LocalCurrency)) + nbsp + typeset.Clean(c.v.LocalCurrency)
+	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.Format.Number(*tx.ExchangeRate), typeset.Clean(c.v.LocalCurrency))
+	local := words.Exchanged(c.taxTotal(), c.currency, *tx.ExchangeRate, c.v.LocalCurrency)
+	value := w.Digits(local.String(), words.DecimalsOf(c.v.LocalCurrency)) + words.NBSP + typeset.Clean(c.v.LocalCurrency)
 	return append(rows,
-		totalRow{label: joined(" ", w.exchangeRate, c.day(tx.ExchangeRateDate)), value: rate},
-		totalRow{label: fmt.Sprintf(w.taxIn, typeset.Clean(c.v.LocalCurrency)), value: value})
+		totalRow{label: words.Join(" ", w.ExchangeRate, c.day(tx.ExchangeRateDate)), value: rate},
+		totalRow{label: fmt.Sprintf(w.TaxIn, typeset.Clean(c.v.LocalCurrency)), value: value})
 }
 
 func (c *composition) totalPens(row totalRow) (label, value pen) {
@@ -138,9 +139,9 @@ func (c *composition) drawTaxSummary(groups []taxGroup, place rectangle) {
 		head := func(col *column, text string) {
 			c.within("TH", func() { c.textIn(p, col, c.y+c.base(p), text) }).heads(scopeColumn)
 		}
-		head(&t.name, c.words.taxSummary)
-		head(&t.base, c.words.taxable)
-		head(&t.tax, c.words.taxAmount)
+		head(&t.name, c.words.TaxSummary)
+		head(&t.base, c.words.Taxable)
+		head(&t.tax, c.words.TaxAmount)
 		c.y += c.lead(p) + 2*point
 		c.rule(place.x, c.y, place.width, stroke{500, c.hair})
 		c.y += 500
@@ -156,18 +157,18 @@ func (c *composition) drawTaxSummary(groups []taxGroup, place rectangle) {
 }
 
 func (c *composition) measureTaxes(groups []taxGroup, place rectangle) taxTable {
-	w, decimals := &c.words, decimalsOf(c.currency)
+	w, decimals := &c.words, words.DecimalsOf(c.currency)
 	t := taxTable{place: place, head: c.labelPen(), body: c.bodyPen()}
 	for {
-		base, tax := c.width(t.head, w.taxable), c.width(t.head, w.taxAmount)
+		base, tax := c.width(t.head, w.Taxable), c.width(t.head, w.TaxAmount)
 		for _, g := range groups {
-			base = max(base, c.width(t.body, w.format.amount(g.base, decimals)))
-			tax = max(tax, c.width(t.body, w.format.amount(-g.tax, decimals)))
+			base = max(base, c.width(t.body, w.Format.Amount(g.base, decimals)))
+			tax = max(tax, c.width(t.body, w.Format.Amount(-g.tax, decimals)))
 		}
 		t.tax = column{x: place.x + place.width - tax, width: tax, align: figures}
 		t.base = column{x: t.tax.x - columnGap - base, width: base, align: figures}
 		t.name = column{x: place.x, width: t.base.x - columnGap - place.x}
-		if t.name.width >= max(18*millimetre, c.width(t.head, w.taxSummary)) || t.body.size <= 4*point {
+		if t.name.width >= max(18*millimetre, c.width(t.head, w.TaxSummary)) || t.body.size <= 4*point {
 			t.name.width = max(t.name.width, 10*millimetre)
 			return t
 		}
@@ -179,7 +180,7 @@ func (c *composition) measureTaxes(groups []taxGroup, place rectangle) taxTable 
 func (c *composition) drawTaxGroup(g taxGroup, t taxTable) {
 	body, small := t.body, c.smallPen()
 	small.size = min(small.size, body.size)
-	f, decimals := &c.words.format, decimalsOf(c.currency)
+	f, decimals := &c.words.Format, words.DecimalsOf(c.currency)
 	name, detail := c.groupName(g)
 	lines := t.name
 	c.within("TH", func() {
@@ -192,8 +193,8 @@ func (c *composition) drawTaxGroup(g taxGroup, t taxTable) {
 	if g.withheld {
 		tax = -tax
 	}
-	c.within("TD", func() { c.textIn(body, &t.base, c.y+c.base(body), f.amount(g.base, decimals)) })
-	c.within("TD", func() { c.textIn(body, &t.tax, c.y+c.base(body), f.amount(tax, decimals)) })
+	c.within("TD", func() { c.textIn(body, &t.base, c.y+c.base(body), f.Amount(g.base, decimals)) })
+	c.within("TD", func() { c.textIn(body, &t.tax, c.y+c.base(body), f.Amount(tax, decimals)) })
 	c.drawColumns(lines)
 	c.y += rowPadding
 	c.rule(t.place.x, c.y, t.place.width, stroke{350, c.hair})
@@ -202,9 +203,9 @@ func (c *composition) drawTaxGroup(g taxGroup, t taxTable) {
 // groupName says what a row of the summary is, and why it is not an ordinary one.
 func (c *composition) groupName(g taxGroup) (name, detail string) {
 	if g.withheld {
-		return joined(" ", c.words.withheld, g.kind) + nbsp + g.rate, typeset.Clean(g.code)
+		return words.Join(" ", c.words.Withheld, g.kind) + words.NBSP + g.rate, typeset.Clean(g.code)
 	}
-	return c.words.regime(g.regime) + nbsp + g.rate, joined(" · ", c.words.taxType(g.kind), g.code)
+	return c.words.Regime(g.regime) + words.NBSP + g.rate, words.Join(" · ", c.words.TaxType(g.kind), g.code)
 }
 
 // taxGroup is a row of the tax summary: what was taxed alike.
@@ -218,12 +219,12 @@ type taxGroup struct {
 // taxGroups sums lines by tax, what is withheld last, high rates first.
 func (c *composition) taxGroups() []taxGroup {
 	type key struct{ regime, kind, code, rate string }
-	f, items, lines := &c.words.format, c.v.Transaction.Items, c.v.Totals.Lines
+	f, items, lines := &c.words.Format, c.v.Transaction.Items, c.v.Totals.Lines
 	index := make(map[key]int)
 	var groups []taxGroup
 	for i := range items {
 		for j, tax := range items[i].Taxes {
-			k := key{tax.Regime, tax.Type, tax.Code, f.rate(&tax, decimalsOf(c.currency))}
+			k := key{tax.Regime, tax.Type, tax.Code, f.Rate(&tax, words.DecimalsOf(c.currency))}
 			if c.v.TaxedBySum && !tax.Rate.IsZero() && !tax.Withheld() {
 				k.kind, k.code = transaction.TaxStandard, "" // one row for each rate, as the data has it
 			}

@@ -86,7 +86,7 @@ func (c *composition) drawNote() {
 	if len(paragraphs) == 0 {
 		return
 	}
-	c.heading(c.words.note)
+	c.heading(c.words.Note)
 	size := c.bodyPen().size
 	lead := c.lead(c.bodyPen())
 	tag := c.tag

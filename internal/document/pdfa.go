@@ -48,7 +48,7 @@ func (r *Renderer) write(ctx context.Context, v *Visual, p *composition) ([]byte
 	}
 	f.object(catalog, "<</Type/Catalog/Pages %d 0 R/Metadata %d 0 R/Lang %s/ViewerPreferences<</DisplayDocTitle true%s>>"+
 		"/OutputIntents[<</Type/OutputIntent/S/GTS_PDFA1/OutputConditionIdentifier(sRGB IEC61966-2.1)/Info(sRGB IEC61966-2.1)/DestOutputProfile %d 0 R>>]%s%s>>",
-		tree, xmp, pdfText(p.words.tag), direction, profile, f.writeFiles(v.Files), f.writeStructure(p, pages))
+		tree, xmp, pdfText(p.words.Tag), direction, profile, f.writeFiles(v.Files), f.writeStructure(p, pages))
 	f.finish(catalog, info)
 	return p.work.keep(f), nil
 }

@@ -22,7 +22,7 @@ type metadata struct {
 }
 
 func (p *composition) metadata(v *Visual) metadata {
-	m := metadata{title: p.title, author: typeset.Clean(v.Supplier.LegalName), at: v.IssuedAt, tag: p.words.tag}
+	m := metadata{title: p.title, author: typeset.Clean(v.Supplier.LegalName), at: v.IssuedAt, tag: p.words.Tag}
 	if v.Transaction.Number != "" {
 		m.title += " " + typeset.Clean(v.Transaction.Number)
 	}

@@ -1,9 +1,8 @@
-// Package document makes the documents that people and auditors keep: the
-// visual form of a transaction as PDF/A-3, its stored files and the
-// short-lived addresses they are fetched from.
+// Package document makes the pages that people and auditors keep: the visual form
+// of a transaction as PDF/A-3.
 //
-// It owns how a document looks, reads and is kept. It does not own what a
-// document says: amounts come from transaction.Calculate, legal texts, codes and
+// It owns how a document looks and reads. It does not own where it is kept (that
+// is the package files) nor what it says: amounts come from transaction.Calculate, legal texts, codes and
 // captions from the country's pack, logo and colours from the client's
 // configuration.
 //
@@ -22,7 +21,9 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/document/qr"
 	"tributary/internal/document/typeset"
+	"tributary/internal/document/words"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -35,7 +36,7 @@ type Visual struct {
 	Supplier    country.Supplier
 	Simplified  bool // a receipt instead of a full invoice
 
-	Language string         // two letters; "" means the transaction's. See [Speaks]
+	Language string         // two letters; "" means the transaction's. See [words.Speaks]
 	Location *time.Location // of the supplier's address: decides the days on the document; nil means UTC
 	IssuedAt time.Time      // document_generated_at: the only time in the metadata
 
@@ -161,9 +162,8 @@ type Renderer struct {
 	deflate    deflaters
 	workspaces sync.Pool // of *workspace
 	profile    blob      // the sRGB output intent, deflated
-	places     *placeNames
-	vocabulary *vocabulary
-	codes      qrMaker
+	vocabulary *words.Vocabulary
+	codes      qr.Maker
 	notes      *noteBook
 }
 
@@ -174,19 +174,18 @@ func NewRenderer(folders typeset.Folders) (*Renderer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parsing the document fonts: %w", err)
 	}
-	words, err := readVocabulary()
+	vocabulary, err := words.Read()
 	if err != nil {
 		return nil, fmt.Errorf("reading the words of documents: %w", err)
 	}
 	r := &Renderer{
 		library:    lib,
-		vocabulary: words,
+		vocabulary: vocabulary,
 		setter:     typeset.NewSetter(lib),
 		notes:      newNoteBook(),
 		subsets:    typeset.NewCache[typeset.Key, *embedded](subsetBytesMax),
 		logos:      typeset.NewCache[uint64, *picture](logoCacheBytesMax),
 		seed:       maphash.MakeSeed(),
-		places:     newPlaceNames(),
 	}
 	r.profile = r.deflate.best(srgbProfile())
 	return r, nil
@@ -208,7 +207,7 @@ type Rendering struct {
 //
 // Failure policy: the transaction may already be registered with an authority,
 // so whatever can be drawn is drawn. A logo that is no longer an image is left
-// out, an unknown colour, font or language falls back (see [Speaks]), text that
+// out, an unknown colour, font or language falls back (see [words.Speaks]), text that
 // no font has is transliterated. The errors that remain are a code that does not
 // fit any QR size and attachments the format cannot hold, because a document
 // without them would be another document; and ctx's, asked page by page.
@@ -278,3 +277,6 @@ const (
 
 // Fonts lists the names that [Branding] knows; anything else means the first.
 func Fonts() []string { return []string{Sans, Serif} }
+
+// Languages lists the languages of documents, in upper case.
+func Languages() []string { return words.Languages() }

@@ -19,8 +19,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
 
-	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/world"
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 var (
 	xx  = country.Environment{Code: "XX"}
 	es  = country.Environment{Code: "ES", Live: true}
-	who = account.Actor{Name: "ana"}
+	who = audit.Actor{Name: "ana"}
 )
 
 const canary = "canary-7b1f"

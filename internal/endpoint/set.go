@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/db"
@@ -47,7 +47,7 @@ func (c Change) Certificated(file []byte, password secret.Secret) Change {
 }
 
 // Set stores a change. What it does not name stays.
-func (e *Endpoints) Set(ctx context.Context, by account.Actor, at country.Environment, c Change) (Shown, error) {
+func (e *Endpoints) Set(ctx context.Context, by audit.Actor, at country.Environment, c Change) (Shown, error) {
 	pack, err := e.offered(at)
 	if err != nil {
 		return Shown{}, err
@@ -270,7 +270,7 @@ func (e *Endpoints) checkHost(ctx context.Context, one *row, id country.Identity
 }
 
 // put stores a row in one commit with its entry in the log.
-func (e *Endpoints) put(ctx context.Context, by account.Actor, before, after row) error {
+func (e *Endpoints) put(ctx context.Context, by audit.Actor, before, after row) error {
 	names, err := json.Marshal(append([]string{}, after.secrets...))
 	if err != nil {
 		return err
@@ -298,7 +298,7 @@ func (e *Endpoints) put(ctx context.Context, by account.Actor, before, after row
 }
 
 // note writes down who changed what; never a secret. Without an after it was unset.
-func (e *Endpoints) note(tx *db.Tx, by account.Actor, before row, after *row) error {
+func (e *Endpoints) note(tx *db.Tx, by audit.Actor, before row, after *row) error {
 	if e.cfg.Operators == nil {
 		return errors.New("a change of an authority needs the operators' log")
 	}
@@ -313,7 +313,7 @@ func (e *Endpoints) note(tx *db.Tx, by account.Actor, before row, after *row) er
 }
 
 // Unset forgets everything that is stored for an environment. Nothing stored: fault.NotFound.
-func (e *Endpoints) Unset(ctx context.Context, by account.Actor, at country.Environment) error {
+func (e *Endpoints) Unset(ctx context.Context, by audit.Actor, at country.Environment) error {
 	before, err := e.read(ctx, at)
 	if err != nil {
 		return err

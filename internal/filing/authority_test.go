@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -26,7 +27,7 @@ func TestHardCase01AnswerLostIsAdopted(t *testing.T) {
 	for _, code := range []string{byNumber, byHash, byKey, byChain} {
 		t.Run(code, func(t *testing.T) {
 			n, a := filer(t)
-			a.Script(code, country.Step{Outcome: country.DropAnswer})
+			a.Script(code, authority.Step{Outcome: authority.DropAnswer})
 			id := n.File(invoice(code, n.Supplier(code, "s1"), "t1"))
 			r := n.Succeeds(id)
 			held := a.Registrations(code)
@@ -67,7 +68,7 @@ func TestHardCase03AnothersDocumentUnderOurNumberIsFailure(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			n, a := filer(t)
 			supplier := n.Supplier(code, "s1")
-			a.Script(code, country.Step{Outcome: country.Duplicate, Of: country.OfOther})
+			a.Script(code, authority.Step{Outcome: authority.Duplicate, Of: authority.OfOther})
 			r := n.Fails(n.File(invoice(code, supplier, "t1")), fault.AuthorityNumberUsed)
 			if held := a.Registrations(code)[0].AuthorityID; !strings.Contains(r.Errors[0].Message, held) {
 				t.Errorf("%q does not name what is held, %s", r.Errors[0].Message, held)
@@ -88,7 +89,7 @@ func TestADuplicateOfOursIsSuccess(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{byNumber, byHash, byKey, byChain} {
 		n, a := filer(t)
-		a.Script(code, country.Step{Outcome: country.Duplicate, Of: country.OfOurs})
+		a.Script(code, authority.Step{Outcome: authority.Duplicate, Of: authority.OfOurs})
 		n.Succeeds(n.File(invoice(code, n.Supplier(code, "s1"), "t1")))
 		same(t, code+" registrations", len(a.Registered(code)), 1)
 	}
@@ -99,12 +100,12 @@ func TestALostAnswerAboutAnothersDocumentIsFailure(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1")
-	a.Script(byNumber, country.Step{Outcome: country.Garbage}, country.Step{Outcome: country.Unavailable, On: country.OnQuery, Times: 2})
+	a.Script(byNumber, authority.Step{Outcome: authority.Garbage}, authority.Step{Outcome: authority.Unavailable, On: authority.OnQuery, Times: 2})
 	n.When("answered", func(string) {
 		desk, _ := a.Sims.Desk(byNumber)
-		must(t, desk.Write(func(b *country.Book) {
+		must(t, desk.Write(func(b *authority.Book) {
 			if b.Count() == 0 {
-				b.Register(country.Registration{Supplier: byNumber + "-s1", Number: "N-t1", SHA256: strings.Repeat("0", 64), AuthorityID: "THEIRS"})
+				b.Register(authority.Registration{Supplier: byNumber + "-s1", Number: "N-t1", SHA256: strings.Repeat("0", 64), AuthorityID: "THEIRS"})
 			}
 		}))
 	})
@@ -119,15 +120,15 @@ func TestALostAnswerAboutAnothersDocumentIsFailure(t *testing.T) {
 func TestHardCase05AnOutageIsNeverARejection(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{byNumber, byHash, byKey, byChain} {
-		for _, dress := range []country.Behaviour{country.Unavailable, country.Garbage, country.DropAnswer} {
-			if (code == byHash || code == byKey) && dress == country.Unavailable {
+		for _, dress := range []authority.Behaviour{authority.Unavailable, authority.Garbage, authority.DropAnswer} {
+			if (code == byHash || code == byKey) && dress == authority.Unavailable {
 				continue // as by number: nothing was taken, nothing is asked
 			}
 			t.Run(code+" "+string(dress), func(t *testing.T) {
 				n, a := filer(t)
 				supplier := n.Supplier(code, "s1")
 				// The outage befalls filing and asking alike.
-				a.Script(code, country.Step{Outcome: dress, Times: 3, On: country.OnAny})
+				a.Script(code, authority.Step{Outcome: dress, Times: 3, On: authority.OnAny})
 				var seen []filing.Status
 				var id string
 				n.When("left", func(string) {
@@ -155,7 +156,7 @@ func TestRejectionIsFailureAndTheNumberStaysFree(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1")
-	a.Script(byNumber, country.Step{Outcome: country.Reject})
+	a.Script(byNumber, authority.Step{Outcome: authority.Reject})
 	n.Fails(n.File(invoice(byNumber, supplier, "t1")), fault.AuthorityRejected)
 	same(t, "registrations", len(a.Registered(byNumber)), 0)
 	n.Succeeds(n.File(invoice(byNumber, supplier, "t1")))
@@ -191,7 +192,7 @@ func TestPendingThenRejected(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1")
-	a.Script(byNumber, country.Step{Outcome: country.Suspend}, country.Step{Outcome: country.Reject})
+	a.Script(byNumber, authority.Step{Outcome: authority.Suspend}, authority.Step{Outcome: authority.Reject})
 	id := n.File(invoice(byNumber, supplier, "t1"))
 	n.Until("it is pending", func() bool {
 		return n.Stage(id) == string(filing.Pending) || n.Show(id).Status != filing.Processing
@@ -205,7 +206,7 @@ func TestACancellationAwaitsAcceptance(t *testing.T) {
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1", func(c *onboarding.NewCompany) { c.Settings = country.Settings{"acceptance": true} })
 	n.Succeeds(n.File(invoice(byNumber, supplier, "t1")))
-	a.Script(byNumber, country.Step{Outcome: country.Suspend, Times: 2})
+	a.Script(byNumber, authority.Step{Outcome: authority.Suspend, Times: 2})
 	id := n.Hand(transaction.Cancellation, correction(byNumber, "t1", "x1"))
 	n.Until("it waits for acceptance", func() bool { return n.Stage(id) == string(filing.Pending) })
 	r := n.Show(id)
@@ -221,7 +222,7 @@ func TestClassNWithoutAnswerIsNeverSentAgain(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
 	supplier := n.Supplier(byNothing, "s1")
-	a.Script(byNothing, country.Step{Outcome: country.DropAnswer})
+	a.Script(byNothing, authority.Step{Outcome: authority.DropAnswer})
 	id := n.File(invoice(byNothing, supplier, "t1"))
 	n.Until("its outcome is in doubt", func() bool { return slices.Contains(codesOf(n.Show(id)), fault.OutcomeUnknown) })
 	other := n.File(invoice(byNothing, supplier, "t2")) // the lane goes on without it
@@ -231,7 +232,7 @@ func TestClassNWithoutAnswerIsNeverSentAgain(t *testing.T) {
 	same(t, "registrations", len(a.Registered(byNothing)), 2)
 	same(t, "events", n.Events(id), 0)
 	// "Nothing was taken" is certain in this class, too.
-	a.Script(byNothing, country.Step{Outcome: country.Unavailable})
+	a.Script(byNothing, authority.Step{Outcome: authority.Unavailable})
 	n.Succeeds(n.File(invoice(byNothing, supplier, "t3")))
 	same(t, "registrations", len(a.Registered(byNothing)), 3)
 }

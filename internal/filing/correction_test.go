@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -88,7 +89,7 @@ func TestARejectedCorrectionReservesNothing(t *testing.T) {
 	t.Parallel()
 	n, a := filer(t)
 	n.Succeeds(n.File(invoice(byNumber, n.Supplier(byNumber, "s1"), "t1")))
-	a.Script(byNumber, country.Step{Outcome: country.Reject})
+	a.Script(byNumber, authority.Step{Outcome: authority.Reject})
 	n.Fails(n.Hand(transaction.Credit, correction(byNumber, "t1", "c1")), fault.AuthorityRejected)
 	n.Succeeds(n.Hand(transaction.Credit, correction(byNumber, "t1", "c2")))
 }
@@ -160,7 +161,7 @@ func TestACorrectionWaitsForItsOriginal(t *testing.T) {
 		supplier := n.Supplier(byNumber, "s1")
 		hold := make(chan struct{})
 		n.When("sent", func(string) { <-hold })
-		a.Script(byNumber, country.Step{Outcome: country.Reject})
+		a.Script(byNumber, authority.Step{Outcome: authority.Reject})
 		original := n.File(invoice(byNumber, supplier, "t1"))
 		again := n.File(invoice(byNumber, supplier, "t1"))
 		credit := n.Hand(transaction.Credit, correction(byNumber, "t1", "c1"))
@@ -182,7 +183,7 @@ func TestWhatACorrectionCannotReferTo(t *testing.T) {
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1")
 	n.Fails(n.Hand(transaction.Credit, correction(byNumber, "nobody", "c1")), fault.ReferenceUnknown)
-	a.Script(byNumber, country.Step{Outcome: country.Reject})
+	a.Script(byNumber, authority.Step{Outcome: authority.Reject})
 	n.Fails(n.File(invoice(byNumber, supplier, "t1")), fault.AuthorityRejected)
 	n.Fails(n.Hand(transaction.Credit, correction(byNumber, "t1", "c2")), fault.ReferenceNotSuccessful)
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tributary/internal/alert"
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -46,7 +47,7 @@ func TestNumbersOfASequenceAreGivenOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := newAuthorities(t)
-		a.Script(sequenced, country.Step{Outcome: country.Unavailable, Times: 3}, country.Step{Outcome: country.DropAnswer, Times: 2})
+		a.Script(sequenced, authority.Step{Outcome: authority.Unavailable, Times: 3}, authority.Step{Outcome: authority.DropAnswer, Times: 2})
 		n := newNode(t, d, a.Setup())
 		var ids []string
 		for s := range 3 {

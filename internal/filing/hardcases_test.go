@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -117,7 +117,7 @@ func TestTwoNodesFileEachTransactionOnce(t *testing.T) {
 	a := newAuthorities(t)
 	nodes := []*node{newNode(t, dbtest.Open(t, db.Config{URL: address}), a.Setup()), newNode(t, dbtest.Open(t, db.Config{URL: address}), a.Setup())}
 	nodes[1].Beside(nodes[0])
-	a.Script(byNumber, country.Step{Outcome: country.DropAnswer}, country.Step{Outcome: country.Unavailable}, country.Step{Outcome: country.Garbage})
+	a.Script(byNumber, authority.Step{Outcome: authority.DropAnswer}, authority.Step{Outcome: authority.Unavailable}, authority.Step{Outcome: authority.Garbage})
 	var wg sync.WaitGroup
 	ids := make(chan string, suppliers*each*2)
 	for s := range suppliers {

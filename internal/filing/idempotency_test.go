@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -168,7 +168,7 @@ func TestHardCase08AChangedBodyWaitsForTheFirst(t *testing.T) {
 	n, a := filer(t)
 	supplier := n.Supplier(byNumber, "s1")
 	// The first fails: the second is processed with its own body.
-	a.Script(byNumber, country.Step{Outcome: country.Reject})
+	a.Script(byNumber, authority.Step{Outcome: authority.Reject})
 	hold := make(chan struct{})
 	n.When("sent", func(string) { <-hold })
 	first := n.File(invoice(byNumber, supplier, "t1"))

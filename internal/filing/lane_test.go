@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -49,9 +50,9 @@ func TestAChainKeepsItsOrderThroughOutages(t *testing.T) {
 	n := newNode(t, sqlite(t), a.Setup())
 	supplier := n.Supplier(byChain, "s1")
 	a.Script(byChain,
-		country.Step{Outcome: country.Reject}, country.Step{Outcome: country.Accept, Times: 5},
-		country.Step{Outcome: country.Unavailable, Times: 2}, country.Step{Outcome: country.Garbage, Times: 2},
-		country.Step{Outcome: country.DropAnswer}, country.Step{Outcome: country.Unavailable, Times: 2})
+		authority.Step{Outcome: authority.Reject}, authority.Step{Outcome: authority.Accept, Times: 5},
+		authority.Step{Outcome: authority.Unavailable, Times: 2}, authority.Step{Outcome: authority.Garbage, Times: 2},
+		authority.Step{Outcome: authority.DropAnswer}, authority.Step{Outcome: authority.Unavailable, Times: 2})
 	var ids []string
 	ids = append(ids, n.File(invoice(byChain, supplier, "first")), n.File(invoice(byChain, supplier, "first"))) // the second attempt is older than its place in the chain
 	n.Start()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
@@ -27,7 +28,7 @@ func TestAPauseAfterARefusalIsKeptWhateverWakesThePeriod(t *testing.T) {
 	for i := range 2 {
 		n.Succeeds(n.File(invoice(byNumber, s, fmt.Sprint("t", i))), fault.WaitsForPeriod)
 	}
-	a.Script(byNumber, country.Step{Outcome: country.Reject, Times: 1})
+	a.Script(byNumber, authority.Step{Outcome: authority.Reject, Times: 1})
 	closeAll(t, d)
 	ended := func(want int64) func() bool {
 		return func() bool {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/alert"
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -202,7 +203,7 @@ func TestARefusedDocumentOfAPeriodIsMadeAnew(t *testing.T) {
 	s := n.Supplier(byNumber, "s1", gathers(country.Daily))
 	sale := n.File(invoice(byNumber, s, "t1"))
 	n.Succeeds(sale, fault.WaitsForPeriod)
-	a.Script(byNumber, country.Step{Outcome: country.Reject, Times: 1})
+	a.Script(byNumber, authority.Step{Outcome: authority.Reject, Times: 1})
 	closeAll(t, d)
 	n.Until("the refusal is told", func() bool { return len(n.Show(sale).Lifecycle) == 1 })
 	same(t, "life cycle", fmt.Sprint(saidOf(n.Show(sale)), n.Show(sale).Lifecycle[0].Severity), "[PERIOD_REFUSED]PROBLEM")
@@ -258,7 +259,7 @@ func TestACorrectionWaitsForItsPeriodsDocument(t *testing.T) {
 	n := newNode(t, d, a.Setup()).Start()
 	s := n.Supplier(byNumber, "s1", gathers(country.Daily))
 	n.Succeeds(n.File(invoice(byNumber, s, "t1")), fault.WaitsForPeriod)
-	a.Script(byNumber, country.Step{Outcome: country.Suspend, Times: 1})
+	a.Script(byNumber, authority.Step{Outcome: authority.Suspend, Times: 1})
 	closeAll(t, d)
 	n.Until("pending", func() bool {
 		return one[int64](t, d, "SELECT count(*) FROM operations WHERE kind = 'PERIOD' AND stage = 'pending'") == 1

@@ -10,8 +10,8 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/transaction"
 )
 
@@ -502,7 +502,7 @@ func (in *Issued) Country(language string) country.Issue {
 }
 
 // Stored reads the bytes of an attachment that lives in this slice's records.
-func (s *Service) Stored(r db.Reader, a document.Attachment) ([]byte, error) {
+func (s *Service) Stored(r db.Reader, a files.Attachment) ([]byte, error) {
 	column := "report"
 	if a.Kind == "RECEIPT" {
 		column = "document"

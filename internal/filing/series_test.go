@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -96,7 +96,7 @@ func TestDrawnNumbersAreFiledAndKeptByFailures(t *testing.T) {
 		must(t, err)
 		return id
 	}
-	a.Script(byNumber, country.Step{Outcome: country.Reject})
+	a.Script(byNumber, authority.Step{Outcome: authority.Reject})
 	failed := n.Fails(submit(transaction.Invoice, unnumbered(t, supplier, "a", seriesDay)), fault.AuthorityRejected)
 	same(t, "a failure's number", *failed.Number, "F001")
 	again := n.Succeeds(submit(transaction.Invoice, unnumbered(t, supplier, "a", seriesDay)))

@@ -18,6 +18,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/files"
 	"tributary/internal/killpoint"
 	"tributary/internal/onboarding"
 	"tributary/internal/webhook"
@@ -28,7 +29,7 @@ type Config struct {
 	DB        *db.DB
 	Atlas     *country.Atlas
 	Companies *onboarding.Companies
-	Documents *document.Store
+	Documents *files.Store
 	Hooks     *webhook.Hooks
 	Alerts    *alert.Alerts
 	Log       *slog.Logger

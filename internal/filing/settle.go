@@ -17,6 +17,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/killpoint"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
@@ -26,7 +27,7 @@ import (
 type ending struct {
 	outcome
 	result      string // JSON
-	attachments []document.Attachment
+	attachments []files.Attachment
 }
 
 // storeOutcomes settles operations: documents first, then outcome, result,
@@ -117,7 +118,7 @@ func ended(endings []ending, now time.Time) (list []transition) {
 // writeEndings stores what belongs to the ends besides their stages.
 func (b *batch) writeEndings(tx *db.Tx, endings []ending) error {
 	var transactions, receipts, failed [][]any
-	var attachments []document.Attachment
+	var attachments []files.Attachment
 	for _, e := range endings {
 		o := e.op
 		success := any(nil)
@@ -288,13 +289,13 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	endings := make([]ending, len(outcomes))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	files, reports := make([]*document.File, len(outcomes)), make([]*document.File, len(outcomes))
+	visuals, reports := make([]*files.File, len(outcomes)), make([]*files.File, len(outcomes))
 	for i := range outcomes {
 		endings[i].outcome = outcomes[i]
 		e := &endings[i]
 		b.restructure(e.op, e.status)
 		if e.status == Success && e.op.structured != nil && e.op.filing.Report == nil {
-			report := document.NewFile(e.op.structured.Content)
+			report := files.NewFile(e.op.structured.Content)
 			reports[i] = &report
 		}
 		if e.status != Success || !b.visual(e.op) {
@@ -304,12 +305,12 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 		wg.Go(func() {
 			defer func() { <-slots }()
 			defer b.db.Pace().Turn(ctx)()
-			files[i] = b.render(ctx, e)
+			visuals[i] = b.render(ctx, e)
 		})
 	}
 	wg.Wait()
-	var keep []document.File
-	for _, f := range slices.Concat(files, reports) {
+	var keep []files.File
+	for _, f := range slices.Concat(visuals, reports) {
 		if f != nil {
 			keep = append(keep, *f)
 		}
@@ -321,8 +322,8 @@ func (b *batch) issue(ctx context.Context, outcomes []outcome) ([]ending, error)
 	now := b.db.Wall()
 	for i := range endings {
 		e := &endings[i]
-		e.attachments = b.attach(e, files[i], reports[i], now)
-		text, err := json.Marshal(b.result(e, files[i] != nil, now))
+		e.attachments = b.attach(e, visuals[i], reports[i], now)
+		text, err := json.Marshal(b.result(e, visuals[i] != nil, now))
 		if err != nil {
 			return nil, fmt.Errorf("encode the result of %s: %w", e.op.id, err)
 		}
@@ -402,7 +403,7 @@ func (b *batch) visual(o *operation) bool {
 
 // render makes the document for people. A document that cannot be made does
 // not undo a registration: the result says so and a person is told.
-func (b *batch) render(ctx context.Context, e *ending) *document.File {
+func (b *batch) render(ctx context.Context, e *ending) *files.File {
 	var made document.Rendering
 	err := safely("render a document", func() (err error) {
 		made, err = b.cfg.Render(ctx, b.issued(e))
@@ -420,32 +421,32 @@ func (b *batch) render(ctx context.Context, e *ending) *document.File {
 	if len(made.Missing) > 0 {
 		e.faults = append(e.faults, fault.Warn("", fault.ScriptUnavailable, "no font is installed for %s: the document has that text in Latin letters", strings.Join(made.Missing, ", ")))
 	}
-	file := document.NewFile(made.PDF)
+	file := files.NewFile(made.PDF)
 	return &file
 }
 
 // attach lists the attachments of an ending.
-func (b *batch) attach(e *ending, visual, report *document.File, now time.Time) []document.Attachment {
+func (b *batch) attach(e *ending, visual, report *files.File, now time.Time) []files.Attachment {
 	if e.status != Success {
 		return nil
 	}
-	var list []document.Attachment
-	add := func(kind, typ, place string, f document.File) {
-		list = append(list, document.Attachment{
+	var list []files.Attachment
+	add := func(kind, typ, place string, f files.File) {
+		list = append(list, files.Attachment{
 			ClientID: e.op.scope, OperationID: e.op.id, Kind: kind, Type: typ, Place: place, SHA256: f.SHA256, Size: f.Size, CreatedAt: now,
 		})
 	}
 	if visual != nil {
-		add("VISUAL", "PDF", document.InStore, *visual)
+		add("VISUAL", "PDF", files.InStore, *visual)
 	}
 	if report != nil {
-		add("REPORT", e.op.structured.Format, document.InStore, *report)
+		add("REPORT", e.op.structured.Format, files.InStore, *report)
 	}
 	if e.op.filing.Report != nil {
-		add("REPORT", e.op.filing.Format, document.InRecord, document.NewFile(e.op.filing.Report))
+		add("REPORT", e.op.filing.Format, files.InRecord, files.NewFile(e.op.filing.Report))
 	}
 	if e.receipt.Document != nil {
-		add("RECEIPT", e.receipt.Format, document.InRecord, document.NewFile(e.receipt.Document))
+		add("RECEIPT", e.receipt.Format, files.InRecord, files.NewFile(e.receipt.Document))
 	}
 	return list
 }

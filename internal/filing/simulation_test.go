@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -140,7 +141,7 @@ func correctionOf(r *rand.Rand, original deed, supplier string) deed {
 type play struct {
 	t       *testing.T
 	dice    simulation.Dice
-	sims    *country.Simulators
+	sims    *authority.Simulators
 	flights sync.WaitGroup
 	dir     string
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -44,7 +45,7 @@ func TestEveryAttemptStaysAFactOfItsOwn(t *testing.T) {
 			t.Errorf("the calls are %+v", l.Exchanges)
 		}
 
-		a.Script(byNumber, country.Step{Outcome: country.Reject, Times: 1})
+		a.Script(byNumber, authority.Step{Outcome: authority.Reject, Times: 1})
 		refused := n.File(invoice(byNumber, l.SupplierID, "refused-"+d.Engine()))
 		n.Until("it is refused", func() bool { return life(n, refused).Status == filing.Failure })
 		x := life(n, refused).Exchanges[0]

@@ -16,7 +16,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/document"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/onboarding"
 	"tributary/internal/webhook"
@@ -27,7 +27,7 @@ type Config struct {
 	DB        *db.DB
 	Atlas     *country.Atlas
 	Companies *onboarding.Companies
-	Documents *document.Store
+	Documents *files.Store
 	Hooks     *webhook.Hooks
 	Filing    *filing.Service
 	Tally     *Tally // whose OnCommit the filing slice calls; nil counts nothing

@@ -13,8 +13,8 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/webhook"
 )
@@ -30,19 +30,19 @@ const (
 // Life is everything that is known of one operation, for the operator.
 type Life struct {
 	Summary
-	Result      *filing.Result        // as the client sees it
-	Attempts    []Summary             // of the same transaction, oldest first, this one among them
-	Moments     []Moment              // what happened when, oldest first
-	Exchanges   []Exchange            // every call to the authority, oldest first
-	Filing      *Filed                // nil: nothing was prepared, or nothing is filed
-	Documents   []document.Attachment // their addresses are in Result.Attachments
-	Original    *Summary              // what this one corrects
-	Corrections []Summary             // what corrects this one, failed ones included
-	Body        []byte                // as the client sent it
-	Warnings    []fault.Fault         // of the intake
-	Wait        *Wait                 // nil when settled
-	Events      []webhook.EventRow    // the notifications of its end
-	Said        []Said                // what was said about its document, oldest first
+	Result      *filing.Result     // as the client sees it
+	Attempts    []Summary          // of the same transaction, oldest first, this one among them
+	Moments     []Moment           // what happened when, oldest first
+	Exchanges   []Exchange         // every call to the authority, oldest first
+	Filing      *Filed             // nil: nothing was prepared, or nothing is filed
+	Documents   []files.Attachment // their addresses are in Result.Attachments
+	Original    *Summary           // what this one corrects
+	Corrections []Summary          // what corrects this one, failed ones included
+	Body        []byte             // as the client sent it
+	Warnings    []fault.Fault      // of the intake
+	Wait        *Wait              // nil when settled
+	Events      []webhook.EventRow // the notifications of its end
+	Said        []Said             // what was said about its document, oldest first
 }
 
 // Moment is one point of the timeline.

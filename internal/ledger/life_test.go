@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -32,7 +32,7 @@ func rests(t testing.TB, a *authorities, d *db.DB) (*node, string) {
 	s.RetryBase = time.Hour
 	n := newNode(t, d, s).Start()
 	supplier := n.Supplier(byNumber, "s-"+d.Engine())
-	a.Script(byNumber, country.Step{Outcome: country.Unavailable, Times: 1, On: country.OnAny})
+	a.Script(byNumber, authority.Step{Outcome: authority.Unavailable, Times: 1, On: authority.OnAny})
 	id := n.File(invoice(byNumber, supplier, "stuck-"+d.Engine()))
 	n.Until("the lane rests", func() bool {
 		w := life(n, id).Wait
@@ -149,7 +149,7 @@ func TestRetryObeysThePauseTheAuthorityAskedFor(t *testing.T) {
 	s := a.Setup()
 	n := newNode(t, dbtest.SQLite(t), s).Start()
 	supplier := n.Supplier(byChain, "s")
-	a.Script(byChain, country.Step{Outcome: country.Accept, Wait: time.Hour})
+	a.Script(byChain, authority.Step{Outcome: authority.Accept, Wait: time.Hour})
 	n.Succeeds(n.File(invoice(byChain, supplier, "first")))
 	next := n.File(invoice(byChain, supplier, "second"))
 	w := life(n, next).Wait
@@ -170,7 +170,7 @@ func TestRetryKeepsTheOrderOfAChain(t *testing.T) {
 	s.RetryBase = time.Hour
 	n := newNode(t, dbtest.SQLite(t), s)
 	supplier := n.Supplier(byChain, "s")
-	a.Script(byChain, country.Step{Outcome: country.Unavailable, On: country.OnAny})
+	a.Script(byChain, authority.Step{Outcome: authority.Unavailable, On: authority.OnAny})
 	var ids []string
 	for i := range 3 {
 		ids = append(ids, n.File(invoice(byChain, supplier, fmt.Sprintf("t%d", i))))

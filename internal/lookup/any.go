@@ -2,15 +2,13 @@ package lookup
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 )
 
 // What the operator sees: requests of all clients.
@@ -42,11 +40,11 @@ func (l *Lookups) ListAny(ctx context.Context, f AnyFilter) (page []AnyBatch, ne
 	if f.Limit < 1 || f.Limit > pageMax {
 		return nil, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
 	}
-	at, id, err := readAnyCursor(f.Cursor)
+	from, err := ids.ReadCursor(f.Cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	where, args := "(requested_at, lookup_id) < ($1, $2)", []any{at, id}
+	where, args := "(requested_at, lookup_id) < ($1, $2)", []any{from.At, from.ID}
 	for _, narrow := range [][2]string{{"client_id", f.ClientID}, {"status", string(f.Status)}} {
 		if narrow[1] != "" {
 			args = append(args, narrow[1])
@@ -65,7 +63,7 @@ func (l *Lookups) ListAny(ctx context.Context, f AnyFilter) (page []AnyBatch, ne
 	if len(page) > f.Limit {
 		page = page[:f.Limit]
 		last := page[f.Limit-1]
-		next = base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(db.Micros(last.RequestedAt), 10) + "." + last.ID))
+		next = ids.Cursor{At: db.Micros(last.RequestedAt), ID: last.ID}.String()
 	}
 	return page, next, nil
 }
@@ -79,17 +77,4 @@ func scanAny(scan func(...any) error) (b AnyBatch, err error) {
 		b.EndedAt = db.FromMicros(*ended)
 	}
 	return b, err
-}
-
-func readAnyCursor(cursor string) (before int64, id string, err error) {
-	if cursor == "" {
-		return math.MaxInt64, "", nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	at, id, ok := strings.Cut(string(raw), ".")
-	before, wrong := strconv.ParseInt(at, 10, 64)
-	if err != nil || wrong != nil || !ok || len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" {
-		return 0, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("cursor", fault.FieldNotValid, "is not one of ours"))
-	}
-	return before, id, nil
 }

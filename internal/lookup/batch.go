@@ -10,6 +10,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 )
 
 // Batch is a batch of validations as the client reads it.
@@ -60,7 +61,7 @@ func (l *Lookups) CreateBatch(ctx context.Context, clientID string, body []byte)
 	if err != nil {
 		return Batch{}, err
 	}
-	head := &header{id: newID(), clientID: clientID, kind: kindBatch, name: request.name, status: Running, entries: len(request.entries)}
+	head := &header{id: ids.New(), clientID: clientID, kind: kindBatch, name: request.name, status: Running, entries: len(request.entries)}
 	stored, err := l.create(ctx, head, request.entries)
 	if err != nil {
 		return Batch{}, err

@@ -11,9 +11,6 @@ func DecodeBatch(body []byte) (name string, entries []Entry, err error) {
 // DecodeSingle is decodeSingle for tests.
 func DecodeSingle(body []byte) (Entry, error) { return decodeSingle(body) }
 
-// ReadAnyCursor is how the operator's list goes on.
-func ReadAnyCursor(text string) (before int64, id string, err error) { return readAnyCursor(text) }
-
 // Position is how the list of a batch goes on.
 func (c Cursor) Position(entries int) (int, error) { return c.position(entries) }
 

@@ -2,8 +2,6 @@ package lookup
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -248,13 +246,6 @@ func find(r db.Reader, k kind, clientID, id string) (*header, error) {
 func notFound(k kind) *fault.Error {
 	return fault.New(fault.NotFound, "there is no such %s validation", k).
 		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the " + string(k) + " validation is unknown"})
-}
-
-// newID makes the id of a lookup: 32 lower-case hex characters.
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails: the runtime ends the program instead
-	return hex.EncodeToString(b[:])
 }
 
 // wireTime is an instant as it is printed: YYYY-MM-DDTHH:mm:ssZ.

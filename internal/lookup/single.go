@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/ids"
 )
 
 // Single is a single validation as the client reads it. Its status is pending
@@ -22,7 +23,7 @@ func (l *Lookups) CreateSingle(ctx context.Context, clientID string, body []byte
 	if err != nil {
 		return Single{}, err
 	}
-	head := &header{id: newID(), clientID: clientID, kind: kindSingle, status: Running, entries: 1}
+	head := &header{id: ids.New(), clientID: clientID, kind: kindSingle, status: Running, entries: 1}
 	stored, err := l.create(ctx, head, []Entry{entry})
 	if err != nil {
 		return Single{}, err

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 )
 
 // What the operator sees: companies of all clients.
@@ -55,7 +56,7 @@ func (c *Companies) ListAny(ctx context.Context, f AnyFilter) (page []AnyCompany
 	if f.Limit < 1 || f.Limit > pageMax {
 		return nil, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
 	}
-	at, id, err := readCursor(f.Cursor)
+	from, err := ids.ReadCursor(f.Cursor)
 	if err != nil {
 		return nil, "", err
 	}
@@ -65,7 +66,7 @@ func (c *Companies) ListAny(ctx context.Context, f AnyFilter) (page []AnyCompany
 	}
 	var rows []row
 	err = c.db.Read(ctx, func(r db.Reader) error {
-		text, args, err := f.query(r, at, id)
+		text, args, err := f.query(r, from)
 		if err != nil {
 			return err
 		}
@@ -81,10 +82,11 @@ func (c *Companies) ListAny(ctx context.Context, f AnyFilter) (page []AnyCompany
 	if len(rows) > f.Limit {
 		rows = rows[:f.Limit]
 		last := rows[f.Limit-1].storedCompany
+		at := ids.Cursor{At: last.createdAt, ID: last.id}
 		if !f.EndingBefore.IsZero() {
-			last.createdAt = *last.expiresAt // the cursor goes by the order of the list
+			at.At = *last.expiresAt // the cursor goes by the order of the list
 		}
-		next = writeCursor(last)
+		next = at.String()
 	}
 	for _, w := range rows {
 		page = append(page, AnyCompany{ClientID: w.clientID, Live: w.live, Company: c.show(w.storedCompany)})
@@ -92,8 +94,8 @@ func (c *Companies) ListAny(ctx context.Context, f AnyFilter) (page []AnyCompany
 	return page, next, nil
 }
 
-func (f AnyFilter) query(r db.Reader, at int64, id string) (string, []any, error) {
-	text, order, args := byAge, byAgeOrder, []any{at, id}
+func (f AnyFilter) query(r db.Reader, from ids.Cursor) (string, []any, error) {
+	text, order, args := byAge, byAgeOrder, []any{from.At, from.ID}
 	if !f.EndingBefore.IsZero() {
 		if f.Cursor == "" {
 			args[0] = int64(math.MinInt64)

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 	"tributary/internal/secret"
 )
 
@@ -57,7 +58,7 @@ func (c *Companies) queued(jobID string, message *string) Envelope {
 }
 
 func (c *Companies) newWish(ctx context.Context, clientID string, live bool, body []byte) (*wish, error) {
-	w := &wish{clientID: clientID, companyID: newID(), live: live, kind: kindCreate}
+	w := &wish{clientID: clientID, companyID: ids.New(), live: live, kind: kindCreate}
 	q, err := read(body, false, &w.profile, c.pictures(ctx, clientID))
 	if err != nil {
 		return nil, err
@@ -214,7 +215,7 @@ type job struct {
 }
 
 func newJob(w *wish, sealer *secret.Sealer) (*job, error) {
-	j := &job{id: newID(), w: w}
+	j := &job{id: ids.New(), w: w}
 	if w.secret == nil {
 		return j, nil
 	}

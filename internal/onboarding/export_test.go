@@ -72,10 +72,3 @@ func ReadBody(body []byte, patch bool) error {
 	q.digests()
 	return q.err()
 }
-
-// ReadCursor and WriteCursor are how a list goes on.
-func ReadCursor(text string) (before int64, id string, err error) { return readCursor(text) }
-
-func WriteCursor(before int64, id string) string {
-	return writeCursor(storedCompany{createdAt: before, id: id})
-}

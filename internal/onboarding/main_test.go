@@ -215,10 +215,13 @@ func newWorld(t testing.TB, d *db.DB, change ...func(*onboarding.Config)) *world
 	w := &world{t: t, d: d, office: newOffice(t), log: &dbtest.Journal{}, metrics: prometheus.NewRegistry(), ended: make(chan string, 1<<16)}
 	w.setNow(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	addresses := map[string]country.Addresses{}
-	for _, code := range []string{"ES", "MX", "XX", "PL", "IT", "HU"} {
-		addresses[code] = country.Addresses{Test: w.office.URL}
+	packs := testPacks(t)
+	for _, p := range packs {
+		if p.Connect != nil {
+			addresses[p.Code] = country.Addresses{Test: w.office.URL}
+		}
 	}
-	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: testPacks(t), Addresses: addresses})
+	atlas, err := country.NewAtlas(country.AtlasConfig{Packs: packs, Addresses: addresses})
 	if err != nil {
 		t.Fatal(err)
 	}

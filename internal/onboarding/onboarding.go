@@ -21,8 +21,6 @@ package onboarding
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -100,13 +98,6 @@ func New(cfg Config) *Companies {
 
 // errNoSealer is the operator's mistake: credentials came, and nothing can keep them.
 var errNoSealer = fault.New(fault.Internal, "no sealer of tax credentials is configured")
-
-// newID makes the id of a company or a job: 32 lower-case hex characters.
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails: the runtime ends the program instead
-	return hex.EncodeToString(b[:])
-}
 
 func notFound(what string) *fault.Error {
 	return fault.New(fault.NotFound, "there is no such %s", what).

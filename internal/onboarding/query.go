@@ -3,18 +3,16 @@ package onboarding
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 	"tributary/internal/transaction"
 )
 
@@ -248,13 +246,13 @@ func (c *Companies) List(ctx context.Context, clientID string, limit int, cursor
 	if limit < 1 || limit > pageMax {
 		return nil, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
 	}
-	before, id, err := readCursor(cursor)
+	from, err := ids.ReadCursor(cursor)
 	if err != nil {
 		return nil, "", err
 	}
 	var rows []storedCompany
 	err = c.db.Read(ctx, func(r db.Reader) error {
-		rows, err = db.Collect(r, scanCompany, listSQL, clientID, before, id, limit+1)
+		rows, err = db.Collect(r, scanCompany, listSQL, clientID, from.At, from.ID, limit+1)
 		return err
 	})
 	if err != nil {
@@ -262,28 +260,11 @@ func (c *Companies) List(ctx context.Context, clientID string, limit int, cursor
 	}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		next = writeCursor(rows[limit-1])
+		next = ids.Cursor{At: rows[limit-1].createdAt, ID: rows[limit-1].id}.String()
 	}
 	page = make([]Company, len(rows))
 	for i, s := range rows {
 		page[i] = c.show(s)
 	}
 	return page, next, nil
-}
-
-func writeCursor(s storedCompany) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.createdAt, 10) + "." + s.id))
-}
-
-func readCursor(cursor string) (before int64, id string, err error) {
-	if cursor == "" {
-		return math.MaxInt64, "", nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	at, id, ok := strings.Cut(string(raw), ".")
-	before, wrong := strconv.ParseInt(at, 10, 64)
-	if err != nil || wrong != nil || !ok || len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" {
-		return 0, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("cursor", fault.FieldNotValid, "is not one of ours"))
-	}
-	return before, id, nil
 }

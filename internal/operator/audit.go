@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 )
@@ -37,66 +36,50 @@ type Act struct {
 	After    any
 }
 
-// Entry is one line of the log. Each holds the hash of the one before it, so a
-// changed, removed or inserted line shows. Unlike a client's log in package
-// account, which proves by hashes that the stored state is what it should be,
-// this one says in words what somebody did, also to things that have no state.
+// Entry is one line of the log. Unlike a client's log in package account, which
+// proves by hashes that the stored state is what it should be, this one says in
+// words what somebody did, also to things that have no state.
 type Entry struct {
-	Seq      int64         `json:"seq"`
-	At       time.Time     `json:"at"`
-	Actor    account.Actor `json:"actor"`
-	Action   string        `json:"action"`
-	Subject  string        `json:"subject"`
-	ClientID string        `json:"client_id,omitempty"`
-	Before   string        `json:"before,omitempty"` // JSON
-	After    string        `json:"after,omitempty"`
-	Outcome  string        `json:"outcome,omitempty"` // empty: done; else why not
-	Hash     string        `json:"hash"`
-
-	prev, hash []byte
-	mac        []byte // by the audit key; nil: without one
+	audit.Link
+	Actor    audit.Actor `json:"actor"`
+	Action   string      `json:"action"`
+	Subject  string      `json:"subject"`
+	ClientID string      `json:"client_id,omitempty"`
+	Before   string      `json:"before,omitempty"` // JSON
+	After    string      `json:"after,omitempty"`
+	Outcome  string      `json:"outcome,omitempty"` // empty: done; else why not
 }
 
 func scanEntry(scan func(...any) error) (Entry, error) {
 	var e Entry
 	var at int64
-	err := scan(&e.Seq, &at, &e.Actor.Name, &e.Actor.IP, &e.Action, &e.Subject, &e.ClientID, &e.Before, &e.After, &e.Outcome, &e.prev, &e.hash, &e.mac)
-	e.At, e.Hash = db.FromMicros(at), hex.EncodeToString(e.hash)
+	var prev, own []byte
+	err := scan(&e.Seq, &at, &e.Actor.Name, &e.Actor.IP, &e.Action, &e.Subject, &e.ClientID, &e.Before, &e.After, &e.Outcome, &prev, &own, &e.MAC)
+	e.At, e.Prev, e.Own = db.FromMicros(at), audit.DigestOf(prev), audit.DigestOf(own)
 	return e, err
 }
 
-// compute is the hash of everything but the hash. The encoding is part of what
-// is stored: it never changes, a new form gets a new label.
-func (e *Entry) compute() []byte {
-	h := sha256.New()
-	write := func(b []byte) { // with its length, so that no two lists of fields give the same bytes
-		h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
-		h.Write(b)
-	}
-	write([]byte("tributary operator audit v1"))
-	write(binary.BigEndian.AppendUint64(nil, uint64(e.Seq)))
-	write(binary.BigEndian.AppendUint64(nil, uint64(db.Micros(e.At))))
-	for _, text := range []string{e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.ClientID, e.Before, e.After, e.Outcome} {
-		write([]byte(text))
-	}
-	write(e.prev)
-	return h.Sum(nil)
+// compute is the hash of everything but the hash.
+func (e *Entry) compute() audit.Digest {
+	return audit.Hash("tributary operator audit v1", audit.Number(e.Seq), audit.Number(db.Micros(e.At)),
+		[]byte(e.Actor.Name), []byte(e.Actor.IP), []byte(e.Action), []byte(e.Subject), []byte(e.ClientID),
+		[]byte(e.Before), []byte(e.After), []byte(e.Outcome), e.Prev[:])
 }
 
 // RecordIn notes an action in the action's own write: the one is stored if and
 // only if the other is.
-func (o *Operators) RecordIn(tx *db.Tx, by account.Actor, a Act) error {
+func (o *Operators) RecordIn(tx *db.Tx, by audit.Actor, a Act) error {
 	return o.recordIn(tx, by, a, "")
 }
 
 // Record notes an action in a write of its own, for actions that are not ours
 // to write: a call to another service, a change that has a log of its own.
-func (o *Operators) Record(ctx context.Context, by account.Actor, a Act) error {
+func (o *Operators) Record(ctx context.Context, by audit.Actor, a Act) error {
 	return o.record(ctx, by, a, "")
 }
 
 // Refused notes what somebody tried and may not do.
-func (o *Operators) Refused(ctx context.Context, by account.Actor, tried, why string) error {
+func (o *Operators) Refused(ctx context.Context, by audit.Actor, tried, why string) error {
 	return o.record(ctx, by, Act{Action: "console.refused", Subject: clip(tried)}, clip(why))
 }
 
@@ -106,7 +89,7 @@ func (o *Operators) Refused(ctx context.Context, by account.Actor, tried, why st
 // Failure policy: the note follows the action. When the note cannot be stored
 // the action stands and the caller hears of it; the log line of this process
 // says what was done.
-func (o *Operators) Do(ctx context.Context, by account.Actor, a Act, fn func(context.Context) (after any, err error)) error {
+func (o *Operators) Do(ctx context.Context, by audit.Actor, a Act, fn func(context.Context) (after any, err error)) error {
 	after, err := fn(ctx)
 	outcome := ""
 	if err != nil {
@@ -124,11 +107,11 @@ func (o *Operators) Do(ctx context.Context, by account.Actor, a Act, fn func(con
 	return noted
 }
 
-func (o *Operators) record(ctx context.Context, by account.Actor, a Act, outcome string) error {
+func (o *Operators) record(ctx context.Context, by audit.Actor, a Act, outcome string) error {
 	return o.db.Write(ctx, func(tx *db.Tx) error { return o.recordIn(tx, by, a, outcome) })
 }
 
-func (o *Operators) recordIn(tx *db.Tx, by account.Actor, a Act, outcome string) error {
+func (o *Operators) recordIn(tx *db.Tx, by audit.Actor, a Act, outcome string) error {
 	if by.Name == "" || a.Action == "" {
 		return errors.New("an action in the log needs a name and who did it")
 	}
@@ -144,21 +127,23 @@ func (o *Operators) recordIn(tx *db.Tx, by account.Actor, a Act, outcome string)
 	if err := tx.Lock("operator audit"); err != nil {
 		return err
 	}
-	e := Entry{
-		At: db.FromMicros(db.Micros(tx.Now())), Actor: account.Actor{Name: clip(by.Name), IP: clip(by.IP)}, Action: clip(a.Action), Subject: clip(a.Subject),
-		ClientID: clip(a.ClientID), Before: before, After: after, Outcome: fault.Clip(outcome, stateMax),
-	}
-	if err := tx.Row(headSQL).Scan(&e.Seq, &e.prev); err != nil {
+	tail := audit.Tail{Log: AuditScope, Key: o.audit}
+	var head []byte
+	if err := tx.Row(headSQL).Scan(&tail.Seq, &head); err != nil {
 		return fmt.Errorf("read the head of the audit log: %w", err)
 	}
-	last := e.Seq
-	e.Seq++
-	e.hash = e.compute()
+	last := tail.Seq
+	tail.Head = audit.DigestOf(head)
+	e := Entry{
+		Link: audit.Link{At: db.FromMicros(db.Micros(tx.Now()))}, Actor: audit.Actor{Name: clip(by.Name), IP: clip(by.IP)}, Action: clip(a.Action), Subject: clip(a.Subject),
+		ClientID: clip(a.ClientID), Before: before, After: after, Outcome: fault.Clip(outcome, stateMax),
+	}
+	tail.Add(&e.Link, e.compute)
 	if err := tx.Insert("operator_audit", auditColumns, []any{e.Seq, db.Micros(e.At), e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.ClientID,
-		e.Before, e.After, e.Outcome, e.prev, e.hash, o.audit.Sum(AuditScope, e.hash)}); err != nil {
+		e.Before, e.After, e.Outcome, e.Prev[:], e.Own[:], e.MAC}); err != nil {
 		return fmt.Errorf("store the audit log: %w", err)
 	}
-	return tx.ExecOne(moveHeadSQL, e.Seq, e.hash, last)
+	return tx.ExecOne(moveHeadSQL, tail.Seq, tail.Head[:], last)
 }
 
 // stateText is a state as the log keeps it.
@@ -235,52 +220,32 @@ func (f AuditFilter) conditions() (string, []any) {
 	return " WHERE " + strings.Join(where, " AND "), args
 }
 
-// VerifyAudit walks the log and reports the first entry that was changed,
-// removed, inserted or reordered, or was not written by who holds the audit
-// key. What whoever owns the database cut off at the end is found by heads kept
-// outside: see [Operators.Against].
-func (o *Operators) VerifyAudit(r db.Reader) (account.Verdict, error) {
-	v := account.Verdict{ClientID: AuditScope}
-	last := Entry{hash: make([]byte, sha256.Size)}
+// VerifyAudit verifies the log.
+func (o *Operators) VerifyAudit(r db.Reader) (audit.Verdict, error) {
 	rows, err := r.Query(auditSQL + " ORDER BY seq")
 	if err != nil {
-		return v, fmt.Errorf("read the audit log: %w", err)
+		return audit.Verdict{}, fmt.Errorf("read the audit log: %w", err)
 	}
-	err = rows.Each(func(scan func(...any) error) error {
+	v, err := o.audit.Verify(AuditScope, rows, func(scan func(...any) error) (audit.Proof, error) {
 		e, err := scanEntry(scan)
-		if err != nil || v.Broken != nil {
-			return err
-		}
-		why := e.follows(&last)
-		if why == "" {
-			// The command line has no address, and may have no master key: what it writes is
-			// covered by the next entry of the service.
-			why = o.audit.Wrong(AuditScope, account.Proven{Hash: e.hash, MAC: e.mac, At: e.At, Must: e.Actor.IP != ""})
-		}
-		if why != "" {
-			v.Broken = &account.Break{Seq: e.Seq, Reason: why}
-			return nil
-		}
-		last = e
-		v.Entries, v.Head = e.Seq, e.Hash
-		return nil
+		// The command line has no address, and may have no master key: what it writes is
+		// covered by the next entry of the service.
+		return audit.Proof{Link: e.Link, Sum: e.compute(), Must: e.Actor.IP != ""}, err
 	})
-	if err != nil || v.Broken != nil {
-		return v, err
+	if err != nil {
+		return v, fmt.Errorf("read the audit log: %w", err)
 	}
 	var seq int64
 	var head []byte
 	if err := r.Row(headSQL).Scan(&seq, &head); err != nil {
 		return v, fmt.Errorf("read the head of the audit log: %w", err)
 	}
-	if seq != last.Seq || string(head) != string(last.hash) {
-		v.Broken = &account.Break{Seq: last.Seq + 1, Reason: fmt.Sprintf("the log ends at %d, its head says %d", last.Seq, seq)}
-	}
+	v.EndsAt(seq, head)
 	return v, nil
 }
 
 // Head reads where the log stands.
-func (o *Operators) Head(r db.Reader) (h account.LogHead, err error) {
+func (o *Operators) Head(r db.Reader) (h audit.Head, err error) {
 	var hash []byte
 	if err := r.Row(headSQL).Scan(&h.Seq, &hash); err != nil {
 		return h, fmt.Errorf("read the head of the audit log: %w", err)
@@ -291,13 +256,12 @@ func (o *Operators) Head(r db.Reader) (h account.LogHead, err error) {
 
 // Against says how the log differs from a head of it that was kept outside; nil:
 // what the head knew is still there.
-func (o *Operators) Against(r db.Reader, head account.LogHead) (*account.Break, error) {
-	var hash []byte
-	return account.CompareHead(head, &hash, r.Row(entryHashSQL, head.Seq).Scan(&hash))
+func (o *Operators) Against(r db.Reader, head audit.Head) (*audit.Break, error) {
+	return head.Against(r.Row(entryHashSQL, head.Seq))
 }
 
 // CheckAudit verifies the log and raises an alert when it does not hold.
-func (o *Operators) CheckAudit(ctx context.Context) (v account.Verdict, err error) {
+func (o *Operators) CheckAudit(ctx context.Context) (v audit.Verdict, err error) {
 	err = o.db.Read(ctx, func(r db.Reader) error {
 		v, err = o.VerifyAudit(r)
 		return err
@@ -305,18 +269,5 @@ func (o *Operators) CheckAudit(ctx context.Context) (v account.Verdict, err erro
 	if err != nil || v.Broken == nil || o.alerts == nil {
 		return v, err
 	}
-	return v, o.alerts.Raise(ctx, alert.AuditBroken, AuditScope, fmt.Sprintf("the audit log of operators breaks at entry %d: %s", v.Broken.Seq, v.Broken.Reason))
-}
-
-// follows says why an entry cannot stand after the last one, or nothing.
-func (e *Entry) follows(last *Entry) string {
-	switch {
-	case e.Seq != last.Seq+1:
-		return fmt.Sprintf("entry %d is missing", last.Seq+1)
-	case string(e.prev) != string(last.hash):
-		return "it does not continue the entry before it"
-	case string(e.compute()) != string(e.hash):
-		return "its content is not what was hashed"
-	}
-	return ""
+	return v, o.alerts.Raise(ctx, alert.AuditBroken, AuditScope, "the audit log of operators "+v.Broken.String())
 }

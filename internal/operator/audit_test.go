@@ -14,6 +14,7 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -57,9 +58,9 @@ func TestTheLogSaysWhoDidWhatBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
-		ana := account.Actor{Name: "ana", IP: "192.0.2.7"}
+		ana := audit.Actor{Name: "ana", IP: "192.0.2.7"}
 		must(t, b.Record(t.Context(), ana, operator.Act{Action: "key.rotated", Subject: "k1", ClientID: "c1", Before: map[string]string{"state": "active"}, After: map[string]string{"state": "retiring"}}))
-		must(t, b.Do(t.Context(), account.Actor{Name: "bea"}, operator.Act{Action: "transaction.retried", Subject: "op1"},
+		must(t, b.Do(t.Context(), audit.Actor{Name: "bea"}, operator.Act{Action: "transaction.retried", Subject: "op1"},
 			func(context.Context) (any, error) { return "due", nil }))
 		refused := errors.New("it has ended")
 		if err := b.Do(t.Context(), ana, operator.Act{Action: "transaction.retried", Subject: "op2"},
@@ -95,7 +96,7 @@ func TestTheLogSaysWhoDidWhatBeforeAndAfter(t *testing.T) {
 		if len(first) != 2 || len(rest) != 1 || end != 0 || rest[0].Seq != 1 {
 			t.Errorf("pages: %d, %d, then %d", len(first), len(rest), end)
 		}
-		if v := b.verdict(); v.Broken != nil || v.Entries != 3 || v.Head != list[0].Hash {
+		if v := b.verdict(); v.Broken != nil || v.Entries != 3 || v.Head != list[0].Hash() {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -121,7 +122,7 @@ func TestAnEntryExistsIfAndOnlyIfItsActionDoes(t *testing.T) {
 		if v := b.verdict(); v.Broken != nil || v.Entries != 2 {
 			t.Errorf("%+v", v)
 		}
-		kind(t, "an action of nobody", b.Record(t.Context(), account.Actor{}, operator.Act{Action: "a"}), fault.Internal)
+		kind(t, "an action of nobody", b.Record(t.Context(), audit.Actor{}, operator.Act{Action: "a"}), fault.Internal)
 		kind(t, "a page past the limit", d.Read(t.Context(), func(r db.Reader) error {
 			_, _, err := b.Audit(r, operator.AuditFilter{Limit: 501})
 			return err
@@ -133,7 +134,7 @@ func TestLongAndHostileTextsAreKeptInBounds(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := open(t, d)
-		must(t, b.Record(t.Context(), account.Actor{Name: "a\x00\xff" + strings.Repeat("é", 400)}, operator.Act{
+		must(t, b.Record(t.Context(), audit.Actor{Name: "a\x00\xff" + strings.Repeat("é", 400)}, operator.Act{
 			Action: "a", Subject: strings.Repeat("s", 1000), Before: strings.Repeat("b", 8<<10-2), After: strings.Repeat("a", 8<<10-1)}))
 		list, _ := b.page(operator.AuditFilter{})
 		e := list[0]
@@ -248,10 +249,10 @@ func noGuards(t testing.TB, d *db.DB) {
 func TestALogRewrittenByTheOwnerOfTheDatabaseDoesNotHold(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		key := account.NewAuditKey(account.ServiceKeys{DB: d, Master: newMaster(t)})
+		key := account.ServiceKeys{DB: d, Master: newMaster(t)}.AuditKey()
 		must(t, key.Load(t.Context()))
 		b := open(t, d, func(c *operator.Config) { c.Audit = key })
-		must(t, open(t, d).Record(t.Context(), account.Actor{Name: "command line"}, operator.Act{Action: "operator.created", Subject: "ana"}))
+		must(t, open(t, d).Record(t.Context(), audit.Actor{Name: "command line"}, operator.Act{Action: "operator.created", Subject: "ana"}))
 		for _, name := range []string{"bea", "cid", "dan"} {
 			must(t, b.Record(t.Context(), admin(), operator.Act{Action: "key.revoked", Subject: name}))
 		}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
@@ -55,7 +55,7 @@ func (o *Operators) FinishEnrolment(ctx context.Context, token string, e Enrolme
 	if err != nil {
 		return in, s, nil, err
 	}
-	by := account.Actor{Name: w.Name, IP: clip(a.IP)}
+	by := audit.Actor{Name: w.Name, IP: clip(a.IP)}
 	in, s, err = o.begin(ctx, w.Name, a, "signin.enrolled", func(tx *db.Tx) (err error) {
 		if err := tx.Lock(lockName); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"time"
 
+	"tributary/internal/audit"
 	"tributary/internal/db"
 )
 
@@ -56,14 +57,15 @@ func Rehash(tx *db.Tx) error {
 	if err != nil {
 		return err
 	}
-	last := make([]byte, 32)
+	var last audit.Digest
 	for i := range all {
 		e := &all[i]
-		e.prev = last
-		last = e.compute()
-		if err := tx.Exec("UPDATE operator_audit SET prev_hash = $1, hash = $2 WHERE seq = $3", e.prev, last, e.Seq); err != nil {
+		e.Prev = last
+		e.Own = e.compute()
+		last = e.Own
+		if err := tx.Exec("UPDATE operator_audit SET prev_hash = $1, hash = $2 WHERE seq = $3", e.Prev[:], e.Own[:], e.Seq); err != nil {
 			return err
 		}
 	}
-	return tx.Exec("UPDATE operator_audit_head SET seq = $1, hash = $2", int64(len(all)), last)
+	return tx.Exec("UPDATE operator_audit_head SET seq = $1, hash = $2", int64(len(all)), last[:])
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // cheap keeps tests from spending their time on hashes.
 func cheap() operator.Cost { return operator.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1} }
 
-func admin() account.Actor { return account.Actor{Name: "command line", IP: "192.0.2.1"} }
+func admin() audit.Actor { return audit.Actor{Name: "command line", IP: "192.0.2.1"} }
 
 // book is the operators of one process, with its log.
 type book struct {
@@ -86,7 +86,7 @@ func (b *book) actions() (list []string) {
 	return list
 }
 
-func (b *book) verdict() (v account.Verdict) {
+func (b *book) verdict() (v audit.Verdict) {
 	b.t.Helper()
 	must(b.t, b.d.Read(context.Background(), func(r db.Reader) (err error) {
 		v, err = b.VerifyAudit(r)

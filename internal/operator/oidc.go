@@ -314,7 +314,7 @@ func because(message string, cause error) error {
 }
 
 func randomText() string {
-	b := make([]byte, 32)
+	b := make([]byte, tokenBytes)
 	rand.Read(b) // never fails: the runtime ends the program instead
 	return base64.RawURLEncoding.EncodeToString(b)
 }

@@ -22,8 +22,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
@@ -70,8 +70,8 @@ type Config struct {
 	Limit  Limit         // of guessing; zero: the default
 	Cost   Cost          // of a password's hash; zero: the default
 
-	Audit  *account.AuditKey // nil: entries of the audit log are not authenticated
-	Second Second            // what operators prove besides their password
+	Audit  *audit.Key // nil: entries of the audit log are not authenticated
+	Second Second     // what operators prove besides their password
 
 	// Device answers the key that signs what remembers a browser. It is asked when
 	// it is first needed. Nil: none is remembered.
@@ -86,7 +86,7 @@ type Operators struct {
 	hashing *hashing
 	guesses *guesses
 	device  func(context.Context) (secret.Secret, error)
-	audit   *account.AuditKey
+	audit   *audit.Key
 	second  Second
 	seconds *guesses // of second factors, by name
 }
@@ -167,7 +167,7 @@ type NewOperator struct {
 
 // Create adds an operator and returns the password, which is never shown again;
 // it is zero for one who has none. A name that exists: fault.Conflict.
-func (o *Operators) Create(ctx context.Context, by account.Actor, in NewOperator) (Operator, secret.Secret, error) {
+func (o *Operators) Create(ctx context.Context, by audit.Actor, in NewOperator) (Operator, secret.Secret, error) {
 	in.Name = settle(in.Name)
 	if err := in.check(); err != nil {
 		return Operator{}, secret.Secret{}, err
@@ -243,7 +243,7 @@ func (p Operator) shown() map[string]any {
 
 // SetPassword gives an operator a new password and ends all its sessions. A
 // zero password means one is made; it is returned and never shown again.
-func (o *Operators) SetPassword(ctx context.Context, by account.Actor, name string, password secret.Secret) (secret.Secret, error) {
+func (o *Operators) SetPassword(ctx context.Context, by audit.Actor, name string, password secret.Secret) (secret.Secret, error) {
 	name = settle(name)
 	password, hash, err := o.newPassword(ctx, NewOperator{Name: name, Password: password})
 	if err != nil {
@@ -277,7 +277,7 @@ func (o *Operators) ChangePassword(ctx context.Context, s Session, old, fresh se
 
 // SetRole changes what an operator may do, at once and in all sessions. The
 // last enabled admin keeps the role: fault.Conflict.
-func (o *Operators) SetRole(ctx context.Context, by account.Actor, name string, role Role) (Operator, error) {
+func (o *Operators) SetRole(ctx context.Context, by audit.Actor, name string, role Role) (Operator, error) {
 	if role.rank() == 0 {
 		return Operator{}, invalid(fault.At("role", fault.FieldNotValid, "must be %s, %s or %s", Viewer, Acting, Admin))
 	}
@@ -297,7 +297,7 @@ func (o *Operators) SetRole(ctx context.Context, by account.Actor, name string, 
 
 // Disable ends an operator's sessions and lets it in no more. The last enabled
 // admin cannot be disabled: fault.Conflict.
-func (o *Operators) Disable(ctx context.Context, by account.Actor, name string) (Operator, error) {
+func (o *Operators) Disable(ctx context.Context, by audit.Actor, name string) (Operator, error) {
 	return o.change(ctx, by, settle(name), func(tx *db.Tx, p *Operator) (string, error) {
 		if !p.DisabledAt.IsZero() {
 			return "", nil
@@ -311,7 +311,7 @@ func (o *Operators) Disable(ctx context.Context, by account.Actor, name string) 
 }
 
 // Enable lets a disabled operator in again.
-func (o *Operators) Enable(ctx context.Context, by account.Actor, name string) (Operator, error) {
+func (o *Operators) Enable(ctx context.Context, by audit.Actor, name string) (Operator, error) {
 	return o.change(ctx, by, settle(name), func(tx *db.Tx, p *Operator) (string, error) {
 		if p.DisabledAt.IsZero() {
 			return "", nil
@@ -324,7 +324,7 @@ func (o *Operators) Enable(ctx context.Context, by account.Actor, name string) (
 // Unbind takes the identity of a provider from an operator and ends its
 // sessions; the next identity with its address that signs in is bound to it.
 // That is for a person whose account at the provider is a new one.
-func (o *Operators) Unbind(ctx context.Context, by account.Actor, name string) (Operator, error) {
+func (o *Operators) Unbind(ctx context.Context, by audit.Actor, name string) (Operator, error) {
 	return o.change(ctx, by, settle(name), func(tx *db.Tx, p *Operator) (string, error) {
 		if p.Issuer == "" {
 			return "", nil
@@ -338,7 +338,7 @@ func (o *Operators) Unbind(ctx context.Context, by account.Actor, name string) (
 // this password. It is for the demo and for tests, which start again and again
 // with one operator, and changes nothing that is right already, so that a
 // restart signs nobody out.
-func (o *Operators) Ensure(ctx context.Context, by account.Actor, in NewOperator) (Operator, error) {
+func (o *Operators) Ensure(ctx context.Context, by audit.Actor, in NewOperator) (Operator, error) {
 	one, _, err := o.Create(ctx, by, in)
 	if fault.KindOf(err) != fault.Conflict {
 		return one, err
@@ -384,7 +384,7 @@ func lastAdmin(tx *db.Tx, p Operator) error {
 
 // change edits one operator in one write with its audit entry. fn names the
 // action; an empty name means that nothing had to be done.
-func (o *Operators) change(ctx context.Context, by account.Actor, name string, fn func(*db.Tx, *Operator) (string, error)) (Operator, error) {
+func (o *Operators) change(ctx context.Context, by audit.Actor, name string, fn func(*db.Tx, *Operator) (string, error)) (Operator, error) {
 	var p Operator
 	err := o.db.Write(ctx, func(tx *db.Tx) (err error) {
 		if err := tx.Lock(lockName); err != nil {

@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"time"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/secret"
@@ -109,10 +109,9 @@ func (o *Operators) halfway(ctx context.Context, name string) (*Halfway, error) 
 	if err != nil || !f.Any() && !o.second.Required {
 		return nil, err
 	}
-	raw, challenge := make([]byte, tokenBytes), make([]byte, tokenBytes)
-	rand.Read(raw) // never fails: the runtime ends the program instead
-	rand.Read(challenge)
-	h := &Halfway{Token: secret.FromText(base64.RawURLEncoding.EncodeToString(raw)), Enrol: !f.Any()}
+	challenge := make([]byte, tokenBytes)
+	rand.Read(challenge) // never fails: the runtime ends the program instead
+	h := &Halfway{Token: secret.FromText(randomText()), Enrol: !f.Any()}
 	err = o.db.Write(ctx, func(tx *db.Tx) error {
 		h.Until = tx.Now().Add(HalfwayMax)
 		return errors.Join(tx.Exec(oldHalfwaysSQL, db.Micros(tx.Now())), tx.Exec(newHalfwaySQL, digestOf(h.Token.RevealText()), name, challenge, db.Micros(h.Until)))
@@ -329,7 +328,7 @@ func aboutOffer(name string) secret.Context {
 
 // Reset takes all second factors from an operator and ends its sessions, for
 // who has lost them.
-func (o *Operators) Reset(ctx context.Context, by account.Actor, name string) (Operator, error) {
+func (o *Operators) Reset(ctx context.Context, by audit.Actor, name string) (Operator, error) {
 	return o.change(ctx, by, settle(name), func(tx *db.Tx, p *Operator) (string, error) {
 		p.App, p.Passkeys = false, 0
 		return "operator.second_factor_reset", errors.Join(tx.Exec(dropTOTPSQL, p.Name), tx.Exec(dropPasskeysSQL, p.Name), tx.Exec(dropRecoverySQL, p.Name), endAll(tx, p.Name))

@@ -3,18 +3,17 @@ package operator
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/ids"
 	"tributary/internal/secret"
 )
 
@@ -47,7 +46,7 @@ type Session struct {
 }
 
 // Actor is how the session's operator is named in audit logs.
-func (s Session) Actor() account.Actor { return account.Actor{Name: s.Name, IP: s.IP} }
+func (s Session) Actor() audit.Actor { return audit.Actor{Name: s.Name, IP: s.IP} }
 
 // CheckCSRF reports whether a form was made for this session, in constant time.
 func (s Session) CheckCSRF(given string) bool {
@@ -144,7 +143,7 @@ func (o *Operators) refused(ctx context.Context, name, ip string) error {
 // turnedAway is refused with a reason that the caller may hear.
 func (o *Operators) turnedAway(ctx context.Context, name, ip, why string) error {
 	o.log.Warn("a sign-in to the console was refused", "operator", name, "ip", ip, "why", why)
-	by := account.Actor{Name: "nobody", IP: ip}
+	by := audit.Actor{Name: "nobody", IP: ip}
 	if err := o.record(ctx, by, Act{Action: "signin.refused", Subject: clip(name)}, why); err != nil {
 		o.log.Error("record a refused sign-in", "error", err)
 	}
@@ -159,10 +158,8 @@ func signInFirst(why string) error {
 // begin stores a session of an operator whose identity is proven. What the proof
 // used up is used up in the same write, or nobody is in.
 func (o *Operators) begin(ctx context.Context, name string, a Attempt, action string, used ...func(*db.Tx) error) (secret.Secret, Session, error) {
-	raw := make([]byte, tokenBytes)
-	rand.Read(raw) // never fails: the runtime ends the program instead
-	token := base64.RawURLEncoding.EncodeToString(raw)
-	s := Session{ID: newID(), Name: name, IP: clip(a.IP), Agent: clip(a.Agent), CSRF: csrfOf(token)}
+	token := randomText()
+	s := Session{ID: ids.New(), Name: name, IP: clip(a.IP), Agent: clip(a.Agent), CSRF: csrfOf(token)}
 	err := o.db.Write(ctx, func(tx *db.Tx) error {
 		now := tx.Now()
 		p, err := o.Operator(tx, name)
@@ -251,7 +248,7 @@ func (o *Operators) SignOut(ctx context.Context, s Session) error {
 }
 
 // EndSession ends somebody's session. Unknown: fault.NotFound.
-func (o *Operators) EndSession(ctx context.Context, by account.Actor, id string) error {
+func (o *Operators) EndSession(ctx context.Context, by audit.Actor, id string) error {
 	var name string
 	err := o.db.Read(ctx, func(r db.Reader) error {
 		return r.Row("SELECT name FROM operator_sessions WHERE session_id = $1", id).Scan(&name)
@@ -265,7 +262,7 @@ func (o *Operators) EndSession(ctx context.Context, by account.Actor, id string)
 	return o.end(ctx, by, "session.ended", id, name)
 }
 
-func (o *Operators) end(ctx context.Context, by account.Actor, action, id, name string) error {
+func (o *Operators) end(ctx context.Context, by audit.Actor, action, id, name string) error {
 	err := o.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.Exec(endSQL, id); err != nil {
 			return err
@@ -298,12 +295,6 @@ func csrfOf(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("tributary console form v1"))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
-}
-
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails: the runtime ends the program instead
-	return hex.EncodeToString(b[:])
 }
 
 // clip makes a text from outside fit for a column.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -22,13 +23,13 @@ import (
 func intrude(a *authorities, tax, number string) {
 	a.T.Helper()
 	desk, _ := a.Sims.Desk(byChain)
-	must(a.T, desk.Write(func(b *country.Book) {
+	must(a.T, desk.Write(func(b *authority.Book) {
 		var position int64
 		var hash string
 		last, _ := b.Get("chain/" + tax)
 		_, _ = fmt.Sscanf(last, "%d %s", &position, &hash) // nothing there is position 0
 		hash = strings.Repeat("ab", 32)
-		b.Register(country.Registration{Supplier: tax, Number: number, SHA256: hash, AuthorityID: "OTHER-" + number})
+		b.Register(authority.Registration{Supplier: tax, Number: number, SHA256: hash, AuthorityID: "OTHER-" + number})
 		b.Put("chain/"+tax, fmt.Sprintf("%d %s", position+1, hash))
 	}))
 }
@@ -105,7 +106,7 @@ func TestHardCase10LinksBehindOneThatWasNotCountedAreMadeAnew(t *testing.T) {
 				n.Start().Succeeds(n.File(invoice(byChain, supplier, name("t1"))))
 				n.Stop()
 			}
-			a.Script(byChain, country.Step{Outcome: country.Duplicate})
+			a.Script(byChain, authority.Step{Outcome: authority.Duplicate})
 			used := n.File(invoice(byChain, supplier, name("used")))
 			ids := []string{n.File(invoice(byChain, supplier, name("t2"))), n.File(invoice(byChain, supplier, name("t3")))}
 			if before > 0 {
@@ -312,7 +313,7 @@ func TestHardCase10ARefusalThatGotLostEndsItsOwnTransactionOnly(t *testing.T) {
 		a := newAuthorities(t)
 		n := newNode(t, d, a.Setup())
 		supplier := n.Supplier(byChain, "s1")
-		a.Script(byChain, country.Step{Outcome: country.DropAnswer})
+		a.Script(byChain, authority.Step{Outcome: authority.DropAnswer})
 		ids := []string{
 			n.File(invoice(byChain, supplier, "t1")), n.File(invoice(byChain, supplier, "t2").With("transaction_number", "N-t2-REJECT")),
 			n.File(invoice(byChain, supplier, "t3").With("transaction_number", "N-t3-REJECT")),

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -224,8 +225,8 @@ func TestHardCase15AnotherDocumentDoesNotAdoptAGap(t *testing.T) {
 	supplier := n.Supplier(byNumber, "s1")
 	n.Succeeds(n.File(invoice(byNumber, supplier, "t1")))
 	desk, _ := a.Sims.Desk(byNumber)
-	must(t, desk.Write(func(b *country.Book) { // somebody else's, long before the backup
-		b.Register(country.Registration{Supplier: byNumber + "-s1", Number: "N-old", SHA256: "00", AuthorityID: "OLD",
+	must(t, desk.Write(func(b *authority.Book) { // somebody else's, long before the backup
+		b.Register(authority.Registration{Supplier: byNumber + "-s1", Number: "N-old", SHA256: "00", AuthorityID: "OLD",
 			At: time.Now().Add(-3 * time.Hour), Note: `{"day":"2026-03-01","kind":"INVOICE"}`})
 	}))
 	restored := copier(t, url)()
@@ -373,7 +374,7 @@ func TestARestoredSupplierIsHeldUntilItsAuthorityAnswers(t *testing.T) {
 	want := authorityIDs(n.Succeeds(n.File(sale)))
 	n.Stop()
 
-	a.Script(byNumber, country.Step{Outcome: country.Unavailable, Times: 1_000_000, On: country.OnQuery})
+	a.Script(byNumber, authority.Step{Outcome: authority.Unavailable, Times: 1_000_000, On: authority.OnQuery})
 	m := restore(t, restored, a.Setup()).Start()
 	complete(m)
 	same(t, "state", restoredState(m, silent), "unasked")

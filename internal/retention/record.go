@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/filing"
 	"tributary/internal/inbox"
@@ -119,6 +120,6 @@ func (r *retirement) tell(ctx context.Context) error {
 	if r.operations == 0 {
 		return nil
 	}
-	return r.cfg.Operators.Record(ctx, account.Actor{Name: "retention"}, operator.Act{Action: "records.retired", Subject: r.client.ID, ClientID: r.client.ID,
+	return r.cfg.Operators.Record(ctx, audit.Actor{Name: "retention"}, operator.Act{Action: "records.retired", Subject: r.client.ID, ClientID: r.client.ID,
 		After: map[string]int{"operations": r.operations, "documents": r.documents}})
 }

@@ -21,7 +21,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/document"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/lease"
 	"tributary/internal/ledger"
@@ -43,7 +43,7 @@ type Config struct {
 	Atlas     *country.Atlas
 	Accounts  *account.Accounts
 	Operators *operator.Operators
-	Documents *document.Store
+	Documents *files.Store
 	Hooks     *webhook.Hooks
 	Lookups   *lookup.Lookups
 	Filing    *filing.Service

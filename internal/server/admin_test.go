@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
 	"tributary/internal/server"
@@ -213,7 +213,7 @@ func signedIn(t *testing.T, s *server.Server, srv *http.Server) *http.Client {
 	t.Helper()
 	at := limitedAdmin(t, srv, patience)
 	const password = "a river runs through it 1976"
-	_, _, err := s.Operators().Create(t.Context(), account.Actor{Name: "test"}, operator.NewOperator{Name: "ana", Role: operator.Admin, Password: secret.FromText(password)})
+	_, _, err := s.Operators().Create(t.Context(), audit.Actor{Name: "test"}, operator.NewOperator{Name: "ana", Role: operator.Admin, Password: secret.FromText(password)})
 	must(t, err)
 	jar, err := cookiejar.New(nil)
 	must(t, err)

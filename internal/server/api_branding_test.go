@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 )
 
 func TestDocumentsHaveTheCompanysOwnLook(t *testing.T) {
@@ -62,7 +63,7 @@ func TestTemplatesAreChosenByClientCountryAndCompany(t *testing.T) {
 	}
 	configure := func(set func(*account.Config)) {
 		t.Helper()
-		if _, err := p.Accounts().Configure(t.Context(), account.Actor{Name: "test"}, "templates", func(c *account.Config) error { set(c); return nil }); err != nil {
+		if _, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, "templates", func(c *account.Config) error { set(c); return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

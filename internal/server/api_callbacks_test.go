@@ -18,7 +18,7 @@ import (
 
 	pkcs12 "software.sslmate.com/src/go-pkcs12"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/db"
@@ -117,7 +117,7 @@ func TestCallbacksAreServedUnderTheNameThatWasSet(t *testing.T) {
 	_, authority, ca := issued(t, "authority.example.com")
 	_, stranger, _ := issued(t, "stranger.example.com")
 	key, host := xxwire.PlatformKey(""), "in.example.com"
-	if _, err := e.Set(t.Context(), account.Actor{Name: "test"}, country.Environment{Code: "XX"}, endpoint.Change{Certificate: ours, Host: &host, CA: ca}); err != nil {
+	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "XX"}, endpoint.Change{Certificate: ours, Host: &host, CA: ca}); err != nil {
 		t.Fatal(err)
 	}
 	body, err := json.Marshal(xxwire.Callback{ID: "m1", Key: "nobody's", Receipt: xxwire.Receipt{Number: "1", Outcome: xxwire.OutcomePending}})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 )
 
 // TestASaleTravelsThroughTheAPI is the journey of spec.md: submit, result by
@@ -133,7 +134,7 @@ func TestTotalsOfTheClientAreRefusedOrWarnedOf(t *testing.T) {
 	if f := refused[0].(object); len(refused) != 1 || f["code"] != "validation_match_invalid" || f["field"] != "total_amount" || f["type"] != "validation" {
 		t.Errorf("refused with %v", refused)
 	}
-	if _, err := p.Accounts().Configure(t.Context(), account.Actor{Name: "test"}, "totals", func(c *account.Config) error {
+	if _, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, "totals", func(c *account.Config) error {
 		c.Totals = account.TotalsWarn
 		return nil
 	}); err != nil {

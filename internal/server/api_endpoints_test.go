@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
@@ -64,7 +64,7 @@ func TestAnIdentitySetBesideARunningProgramIsUsed(t *testing.T) {
 		e, _ := p.besides(t, url)
 		set := func(key string) {
 			t.Helper()
-			if _, err := e.Set(t.Context(), account.Actor{Name: "test"}, country.Environment{Code: "XX"},
+			if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "XX"},
 				endpoint.Change{Secrets: map[string]secret.Secret{"platform_key": secret.FromText(key)}}); err != nil {
 				t.Fatal(err)
 			}

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 )
 
 // limitedKey makes a key with limits of the second client.
 func limitedKey(t testing.TB, p *program, l account.Limits) (kid, text string) {
 	t.Helper()
-	made, key, err := p.Accounts().CreateLimitedKey(context.Background(), account.Actor{Name: "test"}, "stranger", l)
+	made, key, err := p.Accounts().CreateLimitedKey(context.Background(), audit.Actor{Name: "test"}, "stranger", l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestALimitedKeyEndsAndStaysWhereItBelongs(t *testing.T) {
 	}
 	kid, key := limitedKey(t, p, account.Limits{Name: "till"})
 	p.as(key).want(t, 200, "GET", "/v1/me", nil)
-	if _, err := p.Accounts().RevokeKey(context.Background(), account.Actor{Name: "test"}, "stranger", kid); err != nil {
+	if _, err := p.Accounts().RevokeKey(context.Background(), audit.Actor{Name: "test"}, "stranger", kid); err != nil {
 		t.Fatal(err)
 	}
 	p.as(key).want(t, 401, "GET", "/v1/me", nil)

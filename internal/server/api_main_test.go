@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
@@ -170,7 +171,7 @@ func (p *program) restart() error {
 }
 
 func (p *program) newClient(id string, rate account.Rate) (string, error) {
-	_, key, err := p.Accounts().CreateClient(context.Background(), account.Actor{Name: "test"}, account.NewClient{ID: id, Config: account.Config{
+	_, key, err := p.Accounts().CreateClient(context.Background(), audit.Actor{Name: "test"}, account.NewClient{ID: id, Config: account.Config{
 		DisplayName: id, Countries: map[string]country.UseCase{account.AllCountries: country.Both}, Rate: rate, Webhooks: account.Webhooks{All: p.inbox.server.URL},
 	}})
 	return key.RevealText(), err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/country/xx"
@@ -76,7 +77,7 @@ func TestNewsAfterSuccessReachesTheClient(t *testing.T) {
 	p.speaks(t, "IS", xxwire.Notice{Key: "m1", At: "2026-04-01T08:00:00Z", Code: "204", Name: "Received", Source: "BUYER", Severity: "INFO"})
 	c.lifecycle(t, id, 1)
 
-	if _, err := p.Accounts().Configure(t.Context(), account.Actor{Name: "test"}, p.Demo().ClientID, func(c *account.Config) error {
+	if _, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, p.Demo().ClientID, func(c *account.Config) error {
 		c.Webhooks.ByEvent = map[string]string{webhook.TransactionUpdated: account.WebhookCommon}
 		return nil
 	}); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
 	"tributary/internal/country/packtest"
@@ -212,7 +212,7 @@ func TestWithoutAnAccessPointPaperGoesOn(t *testing.T) {
 	}
 	e, _ := p.besides(t, url)
 	address := network.SimulatorsURL() + "/be"
-	if _, err := e.Set(t.Context(), account.Actor{Name: "test"}, country.Environment{Code: "BE"}, endpoint.Change{URL: &address, Secrets: secrets}); err != nil {
+	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "BE"}, endpoint.Change{URL: &address, Secrets: secrets}); err != nil {
 		t.Fatal(err)
 	}
 	if r := c.outcome(t, waiting); r["status"] != "SUCCESS" || network.delivered(t, number) != 1 {

@@ -20,7 +20,7 @@ import (
 
 	decimal "github.com/invopop/gobl/num"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/authority/sdi"
 	"tributary/internal/country"
 	"tributary/internal/country/it"
@@ -139,7 +139,7 @@ func TestAtTheAddressOfSdIOnlySdIIsHeard(t *testing.T) {
 	e, _ := p.besides(t, "sqlite:"+p.dir+"/tributary.db")
 	ours, _, root := issued(t, "in.example.com")
 	ca, elsewhere, host := newIssuer(t), newIssuer(t), "in.example.com"
-	if _, err := e.Set(t.Context(), account.Actor{Name: "test"}, country.Environment{Code: "IT"}, endpoint.Change{Certificate: ours, Host: &host,
+	if _, err := e.Set(t.Context(), audit.Actor{Name: "test"}, country.Environment{Code: "IT"}, endpoint.Change{Certificate: ours, Host: &host,
 		CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})}); err != nil {
 		t.Fatal(err)
 	}

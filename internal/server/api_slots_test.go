@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/reference"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
@@ -56,7 +57,7 @@ func TestAuthoritySlotsBoundTheCallsToOneCountry(t *testing.T) {
 			t.Parallel()
 			seen := &crowd{want: slots, full: make(chan struct{})}
 			pack := world.Reference("IS", country.ByNumber)
-			pack.Simulator = func(d *country.Desk) http.Handler {
+			pack.Simulator = func(d *authority.Desk) http.Handler {
 				seen.Handler = reference.New(d)
 				return seen
 			}

@@ -13,9 +13,10 @@ import (
 
 	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
-	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/operator"
 )
 
@@ -28,7 +29,7 @@ const (
 // headsOutside is where the heads of audit logs are kept: a folder, a store, or
 // somebody who listens. A listener cannot be asked for the last one.
 type headsOutside struct {
-	files *document.Outside
+	files *files.Outside
 	url   string
 	http  *http.Client
 }
@@ -42,7 +43,7 @@ func openHeads(address string) (*headsOutside, error) {
 	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && loopbackName(u.Hostname())) && u.Host != "" {
 		return &headsOutside{url: address, http: &http.Client{Timeout: headsTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 	}
-	files, err := document.OpenOutside(address)
+	files, err := files.OpenOutside(address)
 	if err != nil {
 		return nil, fmt.Errorf("--audit-heads: %w (or https://HOST)", err)
 	}
@@ -53,7 +54,7 @@ func (o *headsOutside) last(ctx context.Context) ([]byte, error) {
 	if o == nil || o.files == nil {
 		return nil, nil
 	}
-	return o.files.Last(ctx, headsPrefix, account.HeadsBytesMax)
+	return o.files.Last(ctx, headsPrefix, audit.HeadsBytesMax)
 }
 
 func (o *headsOutside) put(ctx context.Context, at time.Time, node string, text []byte) error {
@@ -92,17 +93,17 @@ type Logs struct {
 	DB        *db.DB
 	Accounts  *account.Accounts
 	Operators *operator.Operators
-	Key       *account.AuditKey
+	Key       *audit.Key
 }
 
 // Against holds the logs against heads that were kept outside and answers every
 // break, by log.
-func (l Logs) Against(ctx context.Context, kept []byte) (h account.Heads, broken map[string]account.Break, err error) {
+func (l Logs) Against(ctx context.Context, kept []byte) (h audit.Heads, broken map[string]audit.Break, err error) {
 	if h, err = l.Key.ReadHeads(kept); err != nil {
 		return h, nil, err
 	}
 	err = l.DB.Read(ctx, func(r db.Reader) error {
-		broken = map[string]account.Break{}
+		broken = map[string]audit.Break{}
 		for _, head := range h.Logs {
 			compare := l.Accounts.Against
 			if head.Log == operator.AuditScope {
@@ -123,7 +124,7 @@ func (l Logs) Against(ctx context.Context, kept []byte) (h account.Heads, broken
 
 // Heads reads and signs where all logs stand.
 func (l Logs) Heads(ctx context.Context) (text []byte, at time.Time, err error) {
-	h := account.Heads{}
+	h := audit.Heads{}
 	err = l.DB.Read(ctx, func(r db.Reader) error {
 		own, err := l.Operators.Head(r)
 		if err != nil {
@@ -172,7 +173,7 @@ func (s *Server) checkLogs(ctx context.Context) error {
 		}
 		for log, b := range broken {
 			whole = false
-			err = errors.Join(err, s.alerts.Raise(ctx, alert.AuditBroken, log, fmt.Sprintf("the audit log of %s breaks at entry %d: %s (heads of %s)", log, b.Seq, b.Reason, h.At.Format(time.RFC3339))))
+			err = errors.Join(err, s.alerts.Raise(ctx, alert.AuditBroken, log, fmt.Sprintf("the audit log of %s %s (heads of %s)", log, b, h.At.Format(time.RFC3339))))
 		}
 		if err != nil || whole && s.db.Now().Sub(h.At) < headsSoonest {
 			return err
@@ -215,7 +216,7 @@ func (l Logs) VerifyLogs(ctx context.Context, kept ...[]byte) (entries int64, wr
 	for _, v := range append(all, own) {
 		entries += v.Entries
 		if v.Broken != nil {
-			wrong = append(wrong, fmt.Sprintf("%s breaks at entry %d: %s", v.ClientID, v.Broken.Seq, v.Broken.Reason))
+			wrong = append(wrong, v.ClientID+" "+v.Broken.String())
 		}
 	}
 	for _, text := range kept {
@@ -224,7 +225,7 @@ func (l Logs) VerifyLogs(ctx context.Context, kept ...[]byte) (entries int64, wr
 			return entries, nil, fault.New(fault.Invalid, "%v", err)
 		}
 		for log, b := range broken {
-			wrong = append(wrong, fmt.Sprintf("%s breaks at entry %d: %s (heads of %s)", log, b.Seq, b.Reason, h.At.Format(time.RFC3339)))
+			wrong = append(wrong, fmt.Sprintf("%s %s (heads of %s)", log, b, h.At.Format(time.RFC3339)))
 		}
 	}
 	return entries, wrong, nil

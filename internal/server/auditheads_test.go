@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tributary/internal/account"
 	"tributary/internal/alert"
+	"tributary/internal/audit"
 	"tributary/internal/db"
-	"tributary/internal/document/documenttest"
+	"tributary/internal/files/filestest"
 	"tributary/internal/operator"
 	"tributary/internal/server"
 )
@@ -57,7 +57,7 @@ func raised(t *testing.T, d *db.DB, name alert.Name) (subjects []string) {
 
 func hire(t *testing.T, s *server.Server, name string) {
 	t.Helper()
-	_, _, err := s.Operators().Create(t.Context(), account.Actor{Name: "test", IP: "192.0.2.1"}, operator.NewOperator{Name: name, Role: operator.Viewer, WithoutPassword: true})
+	_, _, err := s.Operators().Create(t.Context(), audit.Actor{Name: "test", IP: "192.0.2.1"}, operator.NewOperator{Name: name, Role: operator.Viewer, WithoutPassword: true})
 	must(t, err)
 }
 
@@ -115,7 +115,7 @@ func TestHeadsAreWrittenOutsideAndFindWhatWasCutOff(t *testing.T) {
 
 // Heads in a bucket, below a prefix, at a server of S3 that is not ours.
 func TestHeadsAreKeptInABucketAndFindWhatWasCutOff(t *testing.T) {
-	address := strings.Replace(documenttest.S3(t, "worm"), "s3://worm", "s3://worm/audit", 1)
+	address := strings.Replace(filestest.S3(t, "worm"), "s3://worm", "s3://worm/audit", 1)
 	s, _ := adminOf(t, func(c *server.Config) { c.AuditHeads = address })
 	hire(t, s, "ana")
 	hire(t, s, "bea")

@@ -16,12 +16,14 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/api"
+	"tributary/internal/audit"
 	"tributary/internal/authority/vies"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/document/typeset"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
@@ -109,7 +111,7 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.auditKey = account.NewAuditKey(s.serviceKeys())
+	s.auditKey = s.serviceKeys().AuditKey()
 	if s.heads, err = openHeads(s.cfg.AuditHeads); err != nil {
 		return err
 	}
@@ -138,9 +140,9 @@ func OpenAccounts(ctx context.Context, cfg Config, d *db.DB, master *secret.Mast
 	if err != nil {
 		return nil, err
 	}
-	var audit *account.AuditKey
+	var audit *audit.Key
 	if master != nil {
-		audit = account.NewAuditKey(account.ServiceKeys{DB: d, Master: master})
+		audit = account.ServiceKeys{DB: d, Master: master}.AuditKey()
 		if err := audit.Load(ctx); err != nil {
 			return nil, err
 		}
@@ -210,9 +212,9 @@ func (s *Server) buildDocuments(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("read the key of document addresses: %w", err)
 	}
-	s.docs, err = document.OpenStore(ctx, document.Config{
+	s.docs, err = files.OpenStore(ctx, files.Config{
 		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key, PreviousKey: beside, Log: s.cfg.Log, Alerts: s.alerts,
-		Record: func(r db.Reader, a document.Attachment) ([]byte, error) { return s.service.Stored(r, a) },
+		Record: func(r db.Reader, a files.Attachment) ([]byte, error) { return s.service.Stored(r, a) },
 	})
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/console"
 	"tributary/internal/fault"
 	"tributary/internal/operator"
@@ -59,7 +59,7 @@ func (s *Server) reachProvider(ctx context.Context) error {
 const demoOperator = "demo"
 
 // furnishOperator gives the demo's operator a fresh password at every start.
-func (s *Server) furnishOperator(ctx context.Context, by account.Actor) (password string, err error) {
+func (s *Server) furnishOperator(ctx context.Context, by audit.Actor) (password string, err error) {
 	_, made, err := s.operators.Create(ctx, by, operator.NewOperator{Name: demoOperator, Role: operator.Admin})
 	if fault.KindOf(err) == fault.Conflict { // from last time
 		made, err = s.operators.SetPassword(ctx, by, demoOperator, secret.Secret{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/onboarding"
@@ -58,7 +59,7 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 	if err := s.leaveNote(); err != nil {
 		return nil, err
 	}
-	by := account.Actor{Name: "demo"}
+	by := audit.Actor{Name: "demo"}
 	use := country.Both
 	if s.cfg.DemoUseCase != "" {
 		use = s.cfg.DemoUseCase
@@ -123,7 +124,7 @@ func (s *Server) furnishCompany(ctx context.Context, p country.Pack) (id string,
 }
 
 // configureDemo applies the flags to a client that may be from last time.
-func (s *Server) configureDemo(ctx context.Context, by account.Actor, use country.UseCase) error {
+func (s *Server) configureDemo(ctx context.Context, by audit.Actor, use country.UseCase) error {
 	if s.cfg.WebhookURL == "" && s.cfg.DemoUseCase == "" {
 		return nil
 	}

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 
-	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
@@ -11,7 +11,7 @@ import (
 
 // HoldCompany sets whether a company is under a legal hold and notes who did it,
 // in one write. It answers whose company it is.
-func HoldCompany(ctx context.Context, d *db.DB, by account.Actor, companyID string, hold bool) (clientID string, err error) {
+func HoldCompany(ctx context.Context, d *db.DB, by audit.Actor, companyID string, hold bool) (clientID string, err error) {
 	operators := operator.New(operator.Config{DB: d})
 	err = d.Write(ctx, func(tx *db.Tx) (err error) {
 		if clientID, err = onboarding.Hold(tx, companyID, hold); err != nil {

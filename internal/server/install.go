@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -31,7 +32,7 @@ type Installation struct {
 	Client     string // first client
 	Live       bool   // it files with real authorities
 	Countries  map[string]country.UseCase
-	By         account.Actor
+	By         audit.Actor
 	Log        *slog.Logger
 }
 

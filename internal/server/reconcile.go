@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/db"
@@ -36,7 +37,7 @@ func (x Desk) Reconcile(ctx context.Context, day country.Day) (found recovery.Re
 
 // Release lets a supplier file again whose authority could not be asked after a
 // backup was restored: somebody has looked by other means.
-func (x Desk) Release(ctx context.Context, by account.Actor) error {
+func (x Desk) Release(ctx context.Context, by audit.Actor) error {
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	return x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
 		return s.Release(ctx, at.Scope, at.SupplierID, func(tx *db.Tx) error {
@@ -47,7 +48,7 @@ func (x Desk) Release(ctx context.Context, by account.Actor) error {
 
 // ResumeChain lets a chain go on that stood elsewhere than we knew.
 // The zero value asks the authority where it stands.
-func (x Desk) ResumeChain(ctx context.Context, from recovery.From, by account.Actor) (chain recovery.Chain, err error) {
+func (x Desk) ResumeChain(ctx context.Context, from recovery.From, by audit.Actor) (chain recovery.Chain, err error) {
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
 		chain, err = s.ResumeChain(ctx, at, from, func(tx *db.Tx, c recovery.Chain) error {
@@ -60,7 +61,7 @@ func (x Desk) ResumeChain(ctx context.Context, from recovery.From, by account.Ac
 
 // Annul asks the authority to forget the report of an operation. That it was
 // asked, and what was answered, is in the audit log.
-func (x Desk) Annul(ctx context.Context, operationID string, why country.Annulment, by account.Actor) (said country.Annulled, err error) {
+func (x Desk) Annul(ctx context.Context, operationID string, why country.Annulment, by audit.Actor) (said country.Annulled, err error) {
 	err = x.DB.Read(ctx, func(r db.Reader) error {
 		of, err := filing.FiledOf(r, operationID)
 		x.SupplierID = of.Place.SupplierID

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/db"
@@ -93,9 +94,9 @@ func (p *program) otherAuthority(t *testing.T, numbers []string, day string) str
 	}
 	t.Cleanup(func() { _ = office.Close() }) // a test's own
 	desk, _ := office.Desk("XX")
-	err = desk.Write(func(b *country.Book) {
+	err = desk.Write(func(b *authority.Book) {
 		for i, number := range numbers {
-			b.Register(country.Registration{Supplier: "RECONCILED-1", Number: number, SHA256: "00", AuthorityID: fmt.Sprintf("OTHER-%d", i),
+			b.Register(authority.Registration{Supplier: "RECONCILED-1", Number: number, SHA256: "00", AuthorityID: fmt.Sprintf("OTHER-%d", i),
 				Note: fmt.Sprintf(`{"day":%q,"kind":"INVOICE"}`, day)})
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
+	"tributary/internal/audit"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/operator"
@@ -111,7 +112,7 @@ func (p *program) count(t *testing.T, query string, args ...any) (n int64) {
 
 func (p *program) configure(t *testing.T, change func(*account.Config)) {
 	t.Helper()
-	_, err := p.Accounts().Configure(t.Context(), account.Actor{Name: "test"}, "demo", func(c *account.Config) error { change(c); return nil })
+	_, err := p.Accounts().Configure(t.Context(), audit.Actor{Name: "test"}, "demo", func(c *account.Config) error { change(c); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +247,7 @@ func TestAHoldAndLongerYearsKeepRecords(t *testing.T) {
 	}
 	hold := func(hold bool) {
 		t.Helper()
-		clientID, err := server.HoldCompany(t.Context(), p.DB(), account.Actor{Name: "test"}, supplier, hold)
+		clientID, err := server.HoldCompany(t.Context(), p.DB(), audit.Actor{Name: "test"}, supplier, hold)
 		if err != nil || clientID != "demo" {
 			t.Fatalf("the company is of %s: %v", clientID, err)
 		}

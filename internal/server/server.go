@@ -23,11 +23,13 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/alert"
 	"tributary/internal/api"
+	"tributary/internal/audit"
 	"tributary/internal/console"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/endpoint"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/inbox"
 	"tributary/internal/lease"
@@ -62,13 +64,13 @@ type Server struct {
 	packs     []country.Pack
 	atlas     *country.Atlas
 	masterKey *secret.Master
-	auditKey  *account.AuditKey
+	auditKey  *audit.Key
 	heads     *headsOutside
 	accounts  *account.Accounts
 	endpoints *endpoint.Endpoints
 	hooks     *webhook.Hooks
 	sender    *webhook.Sender
-	docs      *document.Store
+	docs      *files.Store
 	company   *onboarding.Companies
 	lookups   *lookup.Lookups
 	vies      *lookup.VIES

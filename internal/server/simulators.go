@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/vies"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
@@ -14,7 +15,7 @@ import (
 
 // simulators are the authorities and the VAT register of the demo on one listener.
 type simulators struct {
-	authorities *country.Simulators
+	authorities *authority.Simulators
 	mux         *http.ServeMux
 	server      *http.Server
 }

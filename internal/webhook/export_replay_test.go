@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"time"
+
 	"tributary/internal/db"
 	"tributary/internal/lease"
 )

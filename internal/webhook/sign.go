@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/ids"
 	"tributary/internal/secret"
 )
 
@@ -107,7 +108,7 @@ func NewID() string {
 
 // ValidID reports whether id has the form of a webhook_id.
 func ValidID(id string) bool {
-	return len(id) == 2*idBytes && strings.Trim(id, "0123456789abcdef") == ""
+	return ids.Hex(id, 2*idBytes)
 }
 
 // DeliveredAt is the time a try says it was made: now, but never earlier than the

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // accessPoint is the double on its desk. Keys of its book: "tx/" what it was
 // handed, by instance identifier; "who/" a participant that is not like others.
 type accessPoint struct {
-	desk *country.Desk
+	desk *authority.Desk
 	dns  func() *nameServer // opened when somebody asks for the network
 
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ type accessPoint struct {
 }
 
 // New returns the access point on a desk.
-func New(d *country.Desk) http.Handler {
+func New(d *authority.Desk) http.Handler {
 	a := &accessPoint{desk: d}
 	a.dns = sync.OnceValue(func() *nameServer { return serveNames(d, a.answer) })
 	mux := http.NewServeMux()
@@ -106,7 +106,7 @@ func (a *accessPoint) setParticipant(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *accessPoint) put(w http.ResponseWriter, values map[string]string) {
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		for key, value := range values {
 			b.Put(key, value)
 		}
@@ -120,7 +120,7 @@ func (a *accessPoint) put(w http.ResponseWriter, values map[string]string) {
 
 // habitsOf answers how a participant behaves, by its number with scheme.
 func (a *accessPoint) habitsOf(participant string) (h habits) {
-	a.desk.Read(func(b *country.Book) {
+	a.desk.Read(func(b *authority.Book) {
 		if text, ok := b.Get("who/" + strings.ToLower(participant)); ok {
 			_ = json.Unmarshal([]byte(text), &h) // written by setParticipant
 		}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 )
 
 const (
@@ -31,7 +31,7 @@ type nameServer struct {
 
 // serveNames opens the name server until the desk closes. answer says where a
 // name leads; see [accessPoint.answer].
-func serveNames(d *country.Desk, answer func(label string) (string, verdict)) *nameServer {
+func serveNames(d *authority.Desk, answer func(label string) (string, verdict)) *nameServer {
 	packets, streams, err := onePort()
 	if err != nil {
 		return &nameServer{err: err}
@@ -108,7 +108,7 @@ const (
 // hashes, so only those that are not like others are known by name.
 func (a *accessPoint) answer(label string) (string, verdict) {
 	var who string
-	a.desk.Read(func(b *country.Book) { who, _ = b.Get("label/" + label) })
+	a.desk.Read(func(b *authority.Book) { who, _ = b.Get("label/" + label) })
 	address, h := a.address()+"/smp", a.habitsOf(who)
 	if h.Elsewhere != "" {
 		address = h.Elsewhere

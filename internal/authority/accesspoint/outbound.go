@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official"
 	"tributary/internal/xmltree"
 )
@@ -179,7 +179,7 @@ func (a *accessPoint) file(w http.ResponseWriter, r *http.Request, k kept, body 
 	sum := sha256.Sum256(body)
 	k.SHA256 = hex.EncodeToString(sum[:])
 	k.ID, k.Created, k.Since, k.Attempts = "tx-"+k.Instance, stamp(time.Now()), time.Now(), 1
-	turn := a.desk.Turn(country.Arrival{Supplier: value(k.Sender), Number: k.Number})
+	turn := a.desk.Turn(authority.Arrival{Supplier: value(k.Sender), Number: k.Number})
 	var busy func(http.ResponseWriter)
 	if r.URL.Path == pathEnvelopes {
 		busy = later
@@ -191,24 +191,24 @@ func (a *accessPoint) file(w http.ResponseWriter, r *http.Request, k kept, body 
 	out := report{Now: stamp(time.Now()), Instance: k.Instance, Sender: k.Sender, Receiver: k.Receiver, Document: k.Document, Process: k.Process, Country: r.PathValue("country")}
 	to := a.habitsOf(value(k.Receiver))
 	switch {
-	case step.Outcome == country.Reject:
+	case step.Outcome == authority.Reject:
 		words(w, http.StatusUnprocessableEntity, failedToSubmit)
 		return
 	case to.Unregistered || !to.takes(k.Document):
 		k.Status, k.Error, out.Lookup = stateFailed, "the receiver is not registered for the document type", "not registered"
-	case step.Outcome == country.Suspend && r.URL.Path != pathEnvelopes: // there nobody could ask how it ended
+	case step.Outcome == authority.Suspend && r.URL.Path != pathEnvelopes: // there nobody could ask how it ended
 		k.Status, k.Error, k.After, out.Result = stateFailed, "HTTP 503 from C3", step.Delay, "TRANSPORT_ERROR"
 	default:
 		k.Status, k.Completed = stateSent, stamp(time.Now())
 		out.Message, out.Result, out.Sending, out.Overall = messageID(k.Instance), "SUCCESS", true, true
 	}
-	duplicate := step.Outcome == country.Duplicate
-	if duplicate && step.Of != country.OfOurs {
+	duplicate := step.Outcome == authority.Duplicate
+	if duplicate && step.Of != authority.OfOurs {
 		other := sha256.Sum256(append(sum[:], 'x'))
 		k.SHA256 = hex.EncodeToString(other[:])
 		k.Custom1 = k.SHA256
 	}
-	err := a.desk.Write(func(b *country.Book) { enter(b, k) })
+	err := a.desk.Write(func(b *authority.Book) { enter(b, k) })
 	switch {
 	case err != nil || duplicate:
 		// It holds a document under this identifier, and the call says nothing of it.
@@ -223,13 +223,13 @@ func (a *accessPoint) file(w http.ResponseWriter, r *http.Request, k kept, body 
 
 // enter keeps a document, and delivers it where nothing hinders. The status of an
 // identifier is that of its first document: there is no rule against a second.
-func enter(b *country.Book, k kept) {
+func enter(b *authority.Book, k kept) {
 	text, _ := json.Marshal(k) // strings, numbers and times
 	if _, twice := b.Get("tx/" + k.Instance); !twice {
 		b.Put("tx/"+k.Instance, string(text))
 	}
 	if k.Status == stateSent {
-		b.Register(country.Registration{Supplier: value(k.Sender), Number: k.Number, SHA256: k.SHA256, AuthorityID: k.Instance, Key: k.Instance})
+		b.Register(authority.Registration{Supplier: value(k.Sender), Number: k.Number, SHA256: k.SHA256, AuthorityID: k.Instance, Key: k.Instance})
 	}
 }
 
@@ -245,7 +245,7 @@ func (a *accessPoint) status(w http.ResponseWriter, r *http.Request) {
 	}
 	var k kept
 	found := false
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		text, ok := b.Get("tx/" + r.PathValue("instance"))
 		found = ok && json.Unmarshal([]byte(text), &k) == nil
 		if found && k.Status == stateFailed && time.Since(k.Since) >= k.After {
@@ -267,20 +267,20 @@ func (a *accessPoint) status(w http.ResponseWriter, r *http.Request) {
 }
 
 // again is a further try of the access point's own.
-func (a *accessPoint) again(b *country.Book, k kept) kept {
+func (a *accessPoint) again(b *authority.Book, k kept) kept {
 	to := habits{}
 	if text, ok := b.Get("who/" + strings.ToLower(value(k.Receiver))); ok {
 		_ = json.Unmarshal([]byte(text), &to) // written by setParticipant
 	}
-	step := country.Step{Outcome: country.Reject}
+	step := authority.Step{Outcome: authority.Reject}
 	if !to.Unregistered && to.takes(k.Document) {
 		step = a.desk.Decide()
 	}
 	k.Attempts++
 	switch step.Outcome {
-	case country.Suspend:
+	case authority.Suspend:
 		k.Since, k.After = time.Now(), step.Delay
-	case country.Reject:
+	case authority.Reject:
 		k.Status = stateLost
 	default:
 		k.Status, k.Completed, k.Error = stateSent, stamp(time.Now()), ""
@@ -300,7 +300,7 @@ func (a *accessPoint) setMLS(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var text string
-	a.desk.Read(func(b *country.Book) { text, _ = b.Get("tx/" + r.PathValue("instance")) })
+	a.desk.Read(func(b *authority.Book) { text, _ = b.Get("tx/" + r.PathValue("instance")) })
 	var k kept
 	if json.Unmarshal([]byte(text), &k) != nil {
 		w.WriteHeader(http.StatusNotFound)

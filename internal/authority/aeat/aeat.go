@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/taxid"
 	"tributary/internal/official/aeatwire"
@@ -34,23 +34,23 @@ type Habits struct {
 
 // New returns the authority on a desk, with the habits of the real one except
 // that it asks for less patience.
-func New(d *country.Desk) http.Handler {
+func New(d *authority.Desk) http.Handler {
 	return Habits{Wait: aeatwire.SimulatedWait, Page: 10_000}.New(d)
 }
 
 // New returns the authority on a desk with these habits.
-func (h Habits) New(d *country.Desk) http.Handler {
-	a := &authority{desk: d, habits: h, madrid: madrid()}
+func (h Habits) New(d *authority.Desk) http.Handler {
+	a := &double{desk: d, habits: h, madrid: madrid()}
 	mux := http.NewServeMux()
 	mux.HandleFunc(aeatwire.ServicePath, a.serve)
 	return mux
 }
 
-// authority is the double of AEAT's service. Keys of its book: "factura/" an
+// double is the double of AEAT's service. Keys of its book: "factura/" an
 // invoice, "mes/" the last one of a month, "cadena/" the head of a chain,
 // "huella/" a record that was seen, "representante/" who files for a company, "espera/" until when a sender must wait.
-type authority struct {
-	desk   *country.Desk
+type double struct {
+	desk   *authority.Desk
 	habits Habits
 	madrid *time.Location
 }
@@ -64,7 +64,7 @@ func madrid() *time.Location {
 	return where
 }
 
-func (a *authority) serve(w http.ResponseWriter, r *http.Request) {
+func (a *double) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && describe(w, r) {
 		return
 	}
@@ -103,8 +103,8 @@ type submission struct {
 
 // identify wants a certificate that is valid now. AEAT ends TLS before the
 // service, which answers everybody else with a page.
-func (a *authority) identify(w http.ResponseWriter, r *http.Request) (func(string) bool, bool) {
-	cert, err := country.ClientCertificate(r)
+func (a *double) identify(w http.ResponseWriter, r *http.Request) (func(string) bool, bool) {
+	cert, err := authority.ClientCertificate(r)
 	now := time.Now()
 	if err != nil || cert == nil || now.Before(cert.NotBefore) || now.After(cert.NotAfter) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -134,7 +134,7 @@ func headerFlaw(head *xmltree.Element, names func(string) bool) string {
 }
 
 // file serves RegFactuSistemaFacturacion.
-func (a *authority) file(w http.ResponseWriter, r *http.Request, s submission) {
+func (a *double) file(w http.ResponseWriter, r *http.Request, s submission) {
 	head, records := s.body.At("Cabecera"), s.body.All("RegistroFactura")
 	if len(records) > aeatwire.BatchMax {
 		writeFault(w, "Client", "4114", "")
@@ -154,15 +154,15 @@ func (a *authority) file(w http.ResponseWriter, r *http.Request, s submission) {
 		return
 	}
 	docs := make([]arrival, len(records))
-	names := make([]country.Arrival, len(records))
+	names := make([]authority.Arrival, len(records))
 	nif := head.Value("ObligadoEmision", "NIF")
 	for i, e := range records {
 		docs[i] = read(s.document, e, head)
 		docs[i].illegible = found.illegible[e]
-		names[i] = country.Arrival{Supplier: nif, Number: docs[i].number}
+		names[i] = authority.Arrival{Supplier: nif, Number: docs[i].number}
 	}
 	early := false
-	a.desk.Read(func(b *country.Book) { early = tooEarly(b, docs, time.Now()) })
+	a.desk.Read(func(b *authority.Book) { early = tooEarly(b, docs, time.Now()) })
 	if early {
 		writeFault(w, "Server", "4141", "")
 		return
@@ -213,7 +213,7 @@ func waitKey(docs []arrival) string { return "espera/" + docs[0].chain }
 // tooEarly reports whether the sender was told to wait longer. It may send as
 // soon as it has as many records as fit into a call (Orden HAC/1177/2024,
 // article 16: control of the flow).
-func tooEarly(b *country.Book, docs []arrival, now time.Time) bool {
+func tooEarly(b *authority.Book, docs []arrival, now time.Time) bool {
 	text, ok := b.Get(waitKey(docs))
 	if !ok || len(docs) == aeatwire.BatchMax {
 		return false
@@ -223,7 +223,7 @@ func tooEarly(b *country.Book, docs []arrival, now time.Time) bool {
 }
 
 // decide works on the records of a call, all in one write of the book.
-func (a *authority) decide(docs []arrival, head *xmltree.Element, turn country.Turn) (said answer, early bool, err error) {
+func (a *double) decide(docs []arrival, head *xmltree.Element, turn authority.Turn) (said answer, early bool, err error) {
 	now := time.Now()
 	wait := a.habits.Wait
 	if turn.Wait > 0 {
@@ -235,7 +235,7 @@ func (a *authority) decide(docs []arrival, head *xmltree.Element, turn country.T
 		late: head.Value("RemisionVoluntaria", "Incidencia") == "S", now: now.In(a.madrid).Truncate(time.Second), heads: map[string]string{},
 	}
 	lines := make([]answerLine, len(docs))
-	err = a.desk.Write(func(b *country.Book) {
+	err = a.desk.Write(func(b *authority.Book) {
 		if early = tooEarly(b, docs, now); early {
 			return
 		}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/aeat"
-	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/leaks"
 	"tributary/internal/mutate"
@@ -58,14 +58,14 @@ func call(number string, replace ...string) string {
 // office is a double over real HTTP, and a certificate.
 type office struct {
 	t      testing.TB
-	desk   *country.Desk
+	desk   *authority.Desk
 	server *httptest.Server
 	leaf   string
 }
 
 func open(t testing.TB) *office {
 	t.Helper()
-	desk, err := country.OpenDesk(t.TempDir(), "ES")
+	desk, err := authority.OpenDesk(t.TempDir(), "ES")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func FuzzDouble(f *testing.F) {
 	leaf := certificate(f)
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, source []byte) {
-		desk, err := country.OpenDesk(t.TempDir(), "ES")
+		desk, err := authority.OpenDesk(t.TempDir(), "ES")
 		if err != nil {
 			t.Fatal(err)
 		}

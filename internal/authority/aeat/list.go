@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"net/http"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/aeatwire"
 	"tributary/internal/xmltree"
 )
 
 // list serves ConsultaFactuSistemaFacturacion: invoices of a month, newest first.
-func (a *authority) list(w http.ResponseWriter, r *http.Request, s submission) {
+func (a *double) list(w http.ResponseWriter, r *http.Request, s submission) {
 	found := examine(s.body)
 	if found.misplaced != "" {
 		writeFault(w, "Client", "4102", found.misplaced)
@@ -32,7 +32,7 @@ func (a *authority) list(w http.ResponseWriter, r *http.Request, s submission) {
 	}
 	var held []entry
 	var next *invoiceID
-	if err := a.desk.Write(func(b *country.Book) { held, next = a.search(b, s.body) }); err != nil {
+	if err := a.desk.Write(func(b *authority.Book) { held, next = a.search(b, s.body) }); err != nil {
 		http.Error(w, "the book cannot be read", http.StatusInternalServerError)
 		return
 	}
@@ -43,18 +43,18 @@ func (a *authority) list(w http.ResponseWriter, r *http.Request, s submission) {
 
 // agents widens whom a certificate speaks for: who asks as a company's agent
 // (IndicadorRepresentante) must be the one that its records name.
-func (a *authority) agents(s submission) func(nif string) bool {
+func (a *double) agents(s submission) func(nif string) bool {
 	if s.body.Value("Cabecera", "IndicadorRepresentante") != "S" {
 		return s.names
 	}
 	return func(nif string) bool {
 		agent := ""
-		a.desk.Read(func(b *country.Book) { agent, _ = b.Get(agentKey(nif)) })
+		a.desk.Read(func(b *authority.Book) { agent, _ = b.Get(agentKey(nif)) })
 		return s.names(nif) || agent != "" && s.names(agent)
 	}
 }
 
-func (a *authority) search(b *country.Book, q *xmltree.Element) (found []entry, next *invoiceID) {
+func (a *double) search(b *authority.Book, q *xmltree.Element) (found []entry, next *invoiceID) {
 	nif := q.Value("Cabecera", "ObligadoEmision", "NIF")
 	filter := q.At("FiltroConsulta")
 	number, day := filter.Value("NumSerieFactura"), filter.Value("FechaExpedicionFactura", "FechaExpedicionFactura")

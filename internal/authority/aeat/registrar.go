@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/aeatwire"
 	"tributary/internal/xmltree"
 )
@@ -47,7 +47,7 @@ type holding struct {
 // torn last one, and nothing of a call is confirmed before all of it is on
 // disk; so a head never points to what was lost.
 type registrar struct {
-	book    *country.Book
+	book    *authority.Book
 	nif     string
 	csv     string
 	request string
@@ -77,7 +77,7 @@ func (reg *registrar) close() {
 	}
 }
 
-func lookUp(book *country.Book, nif, place string) (holding, bool) {
+func lookUp(book *authority.Book, nif, place string) (holding, bool) {
 	text, ok := book.Get(invoiceKey(nif, place))
 	if !ok {
 		return holding{}, false
@@ -100,7 +100,7 @@ func (reg *registrar) keep(h holding) {
 // take decides about one record, in the order in which AEAT would: can it be
 // read, does it break a rule, is it here already, what does the script want,
 // and what is to be remarked about it.
-func (reg *registrar) take(a *arrival, step country.Step) answerLine {
+func (reg *registrar) take(a *arrival, step authority.Step) answerLine {
 	line := answerLine{
 		id: a.id, operation: "Alta", reference: a.reference, state: aeatwire.StateCorrect,
 		amends: a.e.Value("Subsanacion"), rejected: a.e.Value("RechazoPrevio"), unknown: a.e.Value("SinRegistroPrevio"),
@@ -116,7 +116,7 @@ func (reg *registrar) take(a *arrival, step country.Step) answerLine {
 	if code, detail := reg.flaw(a); code != "" {
 		return refuse(line, code, detail)
 	}
-	if step.Outcome == country.Duplicate && !exists {
+	if step.Outcome == authority.Duplicate && !exists {
 		here, exists = reg.anothers(a, step), true
 	}
 	if code := misplacedRecord(a, exists); code != "" {
@@ -129,7 +129,7 @@ func (reg *registrar) take(a *arrival, step country.Step) answerLine {
 		}
 		return line
 	}
-	if step.Outcome == country.Reject {
+	if step.Outcome == authority.Reject {
 		return refuse(line, "1109", "")
 	}
 	code := remark(a.e, a.cancels, reg.late, reg.now)
@@ -219,9 +219,9 @@ func (reg *registrar) follow(a *arrival) string {
 
 // anothers plays a script's duplicate: somebody's record, or this one, came
 // under the same name before.
-func (reg *registrar) anothers(a *arrival, step country.Step) holding {
+func (reg *registrar) anothers(a *arrival, step authority.Step) holding {
 	other := *a
-	if step.Of != country.OfOurs {
+	if step.Of != authority.OfOurs {
 		other.huella = strings.ToUpper(sha256Hex([]byte("another's record\n" + a.huella)))
 		other.sha256 = sha256Hex([]byte("another's record\n" + a.sha256))
 	}
@@ -243,7 +243,7 @@ func (reg *registrar) register(a *arrival, line answerLine, here holding, exists
 		reg.heads[month] = placeIn(a.id)
 	}
 	reg.keep(h)
-	reg.book.Register(country.Registration{Supplier: reg.nif, Number: a.number, SHA256: a.sha256, AuthorityID: reg.csv, At: reg.now})
+	reg.book.Register(authority.Registration{Supplier: reg.nif, Number: a.number, SHA256: a.sha256, AuthorityID: reg.csv, At: reg.now})
 	reg.taken++
 	return h
 }

@@ -43,7 +43,7 @@ func powerless() verdict {
 }
 
 // byToken serves POST /auth/ksef-token.
-func (k *authority) byToken(w http.ResponseWriter, r *http.Request) {
+func (k *double) byToken(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		ksefwire.TokenRequest
 		Policy any `json:"authorizationPolicy"`
@@ -85,7 +85,7 @@ func unknownKey(id string) ksefwire.ProblemError {
 
 // judgeToken decrypts and reads "token|milliseconds". Any token is good, but
 // one that names another taxpayer and those with the endings above.
-func (k *authority) judgeToken(cipher []byte, nip string, at time.Time) verdict {
+func (k *double) judgeToken(cipher []byte, nip string, at time.Time) verdict {
 	text, err := rsa.DecryptOAEP(sha256.New(), nil, k.key, cipher, nil)
 	if err != nil {
 		return wrongToken("Nieprawidłowy token")
@@ -115,7 +115,7 @@ func (k *authority) judgeToken(cipher []byte, nip string, at time.Time) verdict 
 }
 
 // bySignature serves POST /auth/xades-signature.
-func (k *authority) bySignature(w http.ResponseWriter, r *http.Request) {
+func (k *double) bySignature(w http.ResponseWriter, r *http.Request) {
 	body, err := readAll(w, r)
 	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), ksefwire.TypeXML) {
 		refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeUnreadable, Description: "Nieczytelna treść."})
@@ -158,7 +158,7 @@ func offlineOnly(leaf *x509.Certificate) bool {
 
 // begin answers the start of an authentication. It is decided already; the
 // caller learns it when it asks.
-func (k *authority) begin(w http.ResponseWriter, c claims, v verdict) {
+func (k *double) begin(w http.ResponseWriter, c claims, v verdict) {
 	now := k.now()
 	c.Kind, c.Reference = "authentication", k.newReference("AU")
 	c.Code, c.Text, c.Detail = v.code, v.text, v.detail
@@ -167,7 +167,7 @@ func (k *authority) begin(w http.ResponseWriter, c claims, v verdict) {
 }
 
 // authentication serves GET /auth/{reference}.
-func (k *authority) authentication(w http.ResponseWriter, r *http.Request) {
+func (k *double) authentication(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "authentication")
 	if !ok {
 		return
@@ -201,7 +201,7 @@ func unknownAuthentication(reference string) ksefwire.ProblemError {
 }
 
 // redeem serves POST /auth/token/redeem, once for each authentication.
-func (k *authority) redeem(w http.ResponseWriter, r *http.Request) {
+func (k *double) redeem(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "authentication")
 	if !ok {
 		return
@@ -228,13 +228,13 @@ func (k *authority) redeem(w http.ResponseWriter, r *http.Request) {
 }
 
 // refresh serves POST /auth/token/refresh.
-func (k *authority) refresh(w http.ResponseWriter, r *http.Request) {
+func (k *double) refresh(w http.ResponseWriter, r *http.Request) {
 	if c, ok := k.caller(w, r, "refresh"); ok {
 		writeJSON(w, http.StatusOK, ksefwire.TypeJSON, ksefwire.Tokens{Access: k.accessToken(c)})
 	}
 }
 
-func (k *authority) accessToken(c claims) ksefwire.TimedToken {
+func (k *double) accessToken(c claims) ksefwire.TimedToken {
 	c.Kind, c.Expires = "access", k.now().Add(k.access).Unix()
 	return k.sign(c)
 }

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -58,7 +58,7 @@ func (s sessionRecord) batchState(now time.Time, t tally) ksefwire.Status {
 }
 
 // openBatch serves POST /sessions/batch.
-func (k *authority) openBatch(w http.ResponseWriter, r *http.Request) {
+func (k *double) openBatch(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -81,7 +81,7 @@ func (k *authority) openBatch(w http.ResponseWriter, r *http.Request) {
 	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: until, Document: c.Document, UPO: k.newReference("EU"),
 		Batch: &batchRecord{File: in.File, Offline: in.Offline}}
 	reference := k.newReference("SB")
-	if k.desk.Write(func(b *country.Book) { begin(b, reference, s) }) != nil {
+	if k.desk.Write(func(b *authority.Book) { begin(b, reference, s) }) != nil {
 		broken(w)
 		return
 	}
@@ -130,7 +130,7 @@ func wrongPackage(f ksefwire.BatchFile) *ksefwire.ProblemError {
 
 // takePart serves the addresses at which parts are brought: signed, for a while,
 // and for nobody who shows a token there.
-func (k *authority) takePart(w http.ResponseWriter, r *http.Request) {
+func (k *double) takePart(w http.ResponseWriter, r *http.Request) {
 	if err := k.prepareKeys(); err != nil {
 		broken(w)
 		return
@@ -165,7 +165,7 @@ func (k *authority) takePart(w http.ResponseWriter, r *http.Request) {
 	if !turn.Begin(w, nil) {
 		return
 	}
-	if k.desk.Write(func(b *country.Book) { b.Put(partKey(reference, ordinal), base64.StdEncoding.EncodeToString(part)) }) != nil {
+	if k.desk.Write(func(b *authority.Book) { b.Put(partKey(reference, ordinal), base64.StdEncoding.EncodeToString(part)) }) != nil {
 		broken(w)
 		return
 	}
@@ -176,7 +176,7 @@ func (k *authority) takePart(w http.ResponseWriter, r *http.Request) {
 
 // closeBatch serves POST /sessions/batch/{session}/close: from here on the
 // package is looked at.
-func (k *authority) closeBatch(w http.ResponseWriter, r *http.Request) {
+func (k *double) closeBatch(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -191,16 +191,16 @@ func (k *authority) closeBatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	arrived, failed := k.unpack(s, parts)
-	docs := make([]country.Arrival, len(arrived))
+	docs := make([]authority.Arrival, len(arrived))
 	for i, a := range arrived {
-		docs[i] = country.Arrival{Supplier: c.NIP, Number: a.number}
+		docs[i] = authority.Arrival{Supplier: c.NIP, Number: a.number}
 	}
 	turn := k.desk.Turn(docs...)
 	if !turn.Begin(w, busy(r, turn.Wait)) {
 		return
 	}
 	var late bool
-	err := k.desk.Write(func(b *country.Book) {
+	err := k.desk.Write(func(b *authority.Book) {
 		if late = !get(b, "session/"+reference, &s) || s.Closed; late { // somebody else closed it meanwhile
 			return
 		}
@@ -230,9 +230,9 @@ func closedBatch(code int) ksefwire.ProblemError {
 }
 
 // partsOf collects what was brought, or says why the session cannot be closed.
-func (k *authority) partsOf(reference string, s sessionRecord) ([][]byte, *ksefwire.ProblemError) {
+func (k *double) partsOf(reference string, s sessionRecord) ([][]byte, *ksefwire.ProblemError) {
 	var t tally
-	k.desk.Read(func(b *country.Book) { t = tallyOf(b, reference) })
+	k.desk.Read(func(b *authority.Book) { t = tallyOf(b, reference) })
 	if s.Closed {
 		no := closedBatch(s.batchState(k.now(), t).Code)
 		return nil, &no
@@ -243,7 +243,7 @@ func (k *authority) partsOf(reference string, s sessionRecord) ([][]byte, *ksefw
 	var parts [][]byte
 	for _, p := range s.Batch.File.Parts {
 		var text string
-		k.desk.Read(func(b *country.Book) { text, _ = b.Get(partKey(reference, p.Ordinal)) })
+		k.desk.Read(func(b *authority.Book) { text, _ = b.Get(partKey(reference, p.Ordinal)) })
 		part, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(part) == 0 {
 			return nil, &ksefwire.ProblemError{Code: ksefwire.CodePackageEmpty, Description: "Pakiet nie może być pusty.", Details: []string{fmt.Sprintf("Nie przesłano zadeklarowanej '%d' części pliku.", p.Ordinal)}}
@@ -258,7 +258,7 @@ func (k *authority) partsOf(reference string, s sessionRecord) ([][]byte, *ksefw
 
 // unpack decrypts and opens a package: its invoices, or why the session failed
 // as a whole.
-func (k *authority) unpack(s sessionRecord, parts [][]byte) ([]*arrival, *ksefwire.Status) {
+func (k *double) unpack(s sessionRecord, parts [][]byte) ([]*arrival, *ksefwire.Status) {
 	wrongParts := &ksefwire.Status{Code: ksefwire.SessionParts, Description: "Błąd weryfikacji poprawności dostarczonych elementów paczki"}
 	var file []byte
 	for i, part := range parts {

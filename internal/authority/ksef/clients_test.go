@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/ksef"
-	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
 	"tributary/internal/needs"
@@ -48,13 +48,13 @@ func foreignInvoice(number string) string {
 // KSeF's own description between it and its callers.
 type office struct {
 	*httptest.Server
-	desk      *country.Desk
+	desk      *authority.Desk
 	described *packtest.Description
 }
 
 func newOffice(t *testing.T, exempt ...string) office {
 	t.Helper()
-	desk, err := country.OpenDesk(t.TempDir(), "PL")
+	desk, err := authority.OpenDesk(t.TempDir(), "PL")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 )
 
 // caller talks to the double by hand.
@@ -179,7 +179,7 @@ func TestClosedSessionComesToItsEnd(t *testing.T) {
 	if got := state(bad); got.at("status", "code") != "445" || got.at("failedInvoiceCount") != "1" {
 		t.Errorf("bad: %+v", got)
 	}
-	if err := c.desk.SetScript([]country.Step{{Outcome: country.Suspend, Delay: time.Nanosecond}}); err != nil {
+	if err := c.desk.SetScript([]authority.Step{{Outcome: authority.Suspend, Delay: time.Nanosecond}}); err != nil {
 		t.Fatal(err)
 	}
 	soon := c.open()
@@ -189,7 +189,7 @@ func TestClosedSessionComesToItsEnd(t *testing.T) {
 		t.Errorf("decided by now: %+v", got)
 	}
 	mixed := c.open()
-	if err := c.desk.SetScript([]country.Step{{Outcome: country.Accept}, {Outcome: country.Suspend, Delay: time.Hour}}); err != nil {
+	if err := c.desk.SetScript([]authority.Step{{Outcome: authority.Accept}, {Outcome: authority.Suspend, Delay: time.Hour}}); err != nil {
 		t.Fatal(err)
 	}
 	c.send(mixed, foreignInvoice("A/1"))

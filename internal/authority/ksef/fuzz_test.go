@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/ksef"
-	"tributary/internal/country"
 	"tributary/internal/leaks"
 	"tributary/internal/mutate"
 )
@@ -70,7 +70,7 @@ func FuzzUnsealing(f *testing.F) {
 // The double answers every call as KSeF words it, and does nothing for a caller
 // whose token it did not make.
 func FuzzDouble(f *testing.F) {
-	desk, err := country.OpenDesk(f.TempDir(), "PL")
+	desk, err := authority.OpenDesk(f.TempDir(), "PL")
 	if err != nil {
 		f.Fatal(err)
 	}

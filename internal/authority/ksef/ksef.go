@@ -30,7 +30,7 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/fault"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/strictjson"
@@ -48,7 +48,7 @@ const (
 // callBytesMax is how much is read of a call.
 const callBytesMax = 4 << 20
 
-// authority is a strict double of KSeF, on a desk that keeps its book and its
+// double is a strict double of KSeF, on a desk that keeps its book and its
 // script. Keys of the book: "key" the Ministry's private key, "secret" that of
 // its tokens, "session/" a session, "sessions/" those of a taxpayer, "tally/" the
 // counts of a session, "sent/" the reference of a session's invoice by its
@@ -59,8 +59,8 @@ const callBytesMax = 4 << 20
 // What it keeps in memory only are challenges and which authentications are
 // active: a caller whose challenge got lost asks for another, and tokens carry
 // what they say.
-type authority struct {
-	desk    *country.Desk
+type double struct {
+	desk    *authority.Desk
 	zone    *time.Location
 	now     func() time.Time
 	access  time.Duration
@@ -86,11 +86,11 @@ type Habits struct {
 }
 
 // New returns the authority on a desk, with the habits of the real one.
-func New(d *country.Desk) http.Handler { return Habits{}.New(d) }
+func New(d *authority.Desk) http.Handler { return Habits{}.New(d) }
 
 // New returns the authority on a desk with these habits.
-func (h Habits) New(d *country.Desk) http.Handler {
-	k := &authority{
+func (h Habits) New(d *authority.Desk) http.Handler {
+	k := &double{
 		desk: d, zone: warsaw(), now: h.Now, access: h.Access, session: h.Session,
 		challenges: map[string]time.Time{}, redeemed: map[string]bool{}, active: map[string]claims{}, revoked: map[string]bool{},
 		rates: h.Rates, made: map[string]*calls{},
@@ -119,7 +119,7 @@ func warsaw() *time.Location {
 	return zone
 }
 
-func (k *authority) routes() http.Handler {
+func (k *double) routes() http.Handler {
 	mux := http.NewServeMux()
 	at := func(method, path string, serve http.HandlerFunc) {
 		mux.HandleFunc(method+" "+ksefwire.Version+path, serve)
@@ -281,20 +281,20 @@ func randomHex(length int) string {
 }
 
 // newReference is a reference number: day, kind, twenty random digits, checksum.
-func (k *authority) newReference(kind string) string {
+func (k *double) newReference(kind string) string {
 	data := k.now().In(k.zone).Format("20060102") + "-" + kind + "-" + randomHex(10) + "-" + randomHex(10)
 	return data + "-" + ksefwire.Checksum(data)
 }
 
 // prepareKeys reads the private keys from the book, or makes them once.
-func (k *authority) prepareKeys() error {
+func (k *double) prepareKeys() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.key != nil {
 		return nil
 	}
 	var key, secret string
-	k.desk.Read(func(b *country.Book) {
+	k.desk.Read(func(b *authority.Book) {
 		key, _ = b.Get("key")
 		secret, _ = b.Get("secret")
 	})
@@ -308,7 +308,7 @@ func (k *authority) prepareKeys() error {
 			return fmt.Errorf("making the Ministry's key: %w", err)
 		}
 		key, secret = base64.StdEncoding.EncodeToString(der), randomHex(64)
-		if err := k.desk.Write(func(b *country.Book) {
+		if err := k.desk.Write(func(b *authority.Book) {
 			b.Put("key", key)
 			b.Put("secret", secret)
 		}); err != nil {
@@ -329,7 +329,7 @@ func (k *authority) prepareKeys() error {
 
 // publicKeys serves GET /security/public-key-certificates: one key, certified
 // for each use.
-func (k *authority) publicKeys(w http.ResponseWriter, _ *http.Request) {
+func (k *double) publicKeys(w http.ResponseWriter, _ *http.Request) {
 	if err := k.prepareKeys(); err != nil {
 		broken(w)
 		return
@@ -347,7 +347,7 @@ func (k *authority) publicKeys(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, ksefwire.TypeJSON, list)
 }
 
-func (k *authority) certify(number int64) (ksefwire.PublicKey, error) {
+func (k *double) certify(number int64) (ksefwire.PublicKey, error) {
 	now := k.now().UTC().Truncate(time.Second)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(number), Subject: pkix.Name{CommonName: "Ministerstwo Finansów", Country: []string{"PL"}},
@@ -365,7 +365,7 @@ func (k *authority) certify(number int64) (ksefwire.PublicKey, error) {
 }
 
 // keyID is the hash of the public key, by which callers say which they used.
-func (k *authority) keyID() string {
+func (k *double) keyID() string {
 	der, err := x509.MarshalPKIXPublicKey(&k.key.PublicKey)
 	if err != nil {
 		panic(fmt.Sprintf("writing a public key: %v", err)) // an RSA key always encodes
@@ -392,7 +392,7 @@ type claims struct {
 const jwtHeader = `{"alg":"HS256","typ":"JWT"}`
 
 // sign makes a JSON Web Token.
-func (k *authority) sign(c claims) ksefwire.TimedToken {
+func (k *double) sign(c claims) ksefwire.TimedToken {
 	text, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("writing a token: %v", err)) // plain data always encodes
@@ -401,14 +401,14 @@ func (k *authority) sign(c claims) ksefwire.TimedToken {
 	return ksefwire.TimedToken{Token: signed + "." + base64.RawURLEncoding.EncodeToString(k.mac(signed)), ValidUntil: time.Unix(c.Expires, 0).UTC()}
 }
 
-func (k *authority) mac(text string) []byte {
+func (k *double) mac(text string) []byte {
 	h := hmac.New(sha256.New, k.secret)
 	h.Write([]byte(text))
 	return h.Sum(nil)
 }
 
 // claimsOf reads the token of a call; false without a valid one of the kind.
-func (k *authority) claimsOf(r *http.Request, kind string) (c claims, ok bool) {
+func (k *double) claimsOf(r *http.Request, kind string) (c claims, ok bool) {
 	if k.prepareKeys() != nil {
 		return c, false
 	}
@@ -427,7 +427,7 @@ func (k *authority) claimsOf(r *http.Request, kind string) (c claims, ok bool) {
 
 // caller reads the token of a call. Without a valid one of the right kind the
 // call is answered with 401.
-func (k *authority) caller(w http.ResponseWriter, r *http.Request, kind string) (claims, bool) {
+func (k *double) caller(w http.ResponseWriter, r *http.Request, kind string) (claims, bool) {
 	if err := k.prepareKeys(); err != nil {
 		broken(w)
 		return claims{}, false
@@ -440,7 +440,7 @@ func (k *authority) caller(w http.ResponseWriter, r *http.Request, kind string) 
 }
 
 // challenge serves POST /auth/challenge.
-func (k *authority) challenge(w http.ResponseWriter, r *http.Request) {
+func (k *double) challenge(w http.ResponseWriter, r *http.Request) {
 	now := k.now()
 	made := k.newReference("CR")
 	k.mu.Lock()
@@ -459,7 +459,7 @@ func (k *authority) challenge(w http.ResponseWriter, r *http.Request) {
 }
 
 // meet takes a challenge out of the list. It is used once.
-func (k *authority) meet(challenge string) (at time.Time, ok bool) {
+func (k *double) meet(challenge string) (at time.Time, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at, ok = k.challenges[challenge]

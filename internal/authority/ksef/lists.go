@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -55,16 +55,16 @@ func cut[T any](all []T, on window) (page []T, next string) {
 
 // settle decides the invoices of a closed session whose time has come, so that
 // the session reaches its end when somebody asks for it alone.
-func (k *authority) settle(session string, s sessionRecord) error {
+func (k *double) settle(session string, s sessionRecord) error {
 	waiting := false
-	k.desk.Read(func(b *country.Book) {
+	k.desk.Read(func(b *authority.Book) {
 		t := tallyOf(b, session)
 		waiting = s.over(k.now()) && t.Good+t.Bad < t.Sent
 	})
 	if !waiting {
 		return nil
 	}
-	return k.desk.Write(func(b *country.Book) {
+	return k.desk.Write(func(b *authority.Book) {
 		for i := range tallyOf(b, session).Sent {
 			var rec invoiceRecord
 			reference, _ := b.Get(sentKey(session, i+1))
@@ -76,7 +76,7 @@ func (k *authority) settle(session string, s sessionRecord) error {
 }
 
 // sessionStatus serves GET /sessions/{session}.
-func (k *authority) sessionStatus(w http.ResponseWriter, r *http.Request) {
+func (k *double) sessionStatus(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(c claims) (any, bool) {
 		reference, s, ok := k.ownSession(w, r, c.NIP)
 		if !ok {
@@ -87,7 +87,7 @@ func (k *authority) sessionStatus(w http.ResponseWriter, r *http.Request) {
 			return nil, false
 		}
 		var t tally
-		k.desk.Read(func(b *country.Book) { t = tallyOf(b, reference) })
+		k.desk.Read(func(b *authority.Book) { t = tallyOf(b, reference) })
 		out := ksefwire.SessionStatus{
 			Status: s.state(k.now(), t), DateCreated: s.Created, DateUpdated: s.updated(), ValidUntil: &s.Until,
 			Total: t.Sent, Successful: t.Good, Failed: t.Bad,
@@ -110,7 +110,7 @@ func (s sessionRecord) updated() time.Time {
 }
 
 // listSessions serves GET /sessions, the newest first.
-func (k *authority) listSessions(w http.ResponseWriter, r *http.Request) {
+func (k *double) listSessions(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(c claims) (any, bool) {
 		on, ok := readWindow(w, r, 1000)
 		if !ok {
@@ -122,7 +122,7 @@ func (k *authority) listSessions(w http.ResponseWriter, r *http.Request) {
 			return nil, false
 		}
 		var found []ksefwire.SessionItem
-		k.desk.Read(func(b *country.Book) {
+		k.desk.Read(func(b *authority.Book) {
 			all, _ := b.Get("sessions/" + c.NIP)
 			for _, reference := range strings.Fields(all) {
 				var s sessionRecord
@@ -147,7 +147,7 @@ func (k *authority) listSessions(w http.ResponseWriter, r *http.Request) {
 }
 
 // readSessionFilter reads what narrows a list of sessions.
-func (k *authority) readSessionFilter(r *http.Request) (func(ksefwire.SessionItem) bool, error) {
+func (k *double) readSessionFilter(r *http.Request) (func(ksefwire.SessionItem) bool, error) {
 	q := r.URL.Query()
 	kind := q.Get("sessionType")
 	if kind != "Online" && kind != "Batch" {
@@ -180,16 +180,16 @@ func (k *authority) readSessionFilter(r *http.Request) (func(ksefwire.SessionIte
 }
 
 // sessionInvoices serves GET /sessions/{session}/invoices.
-func (k *authority) sessionInvoices(w http.ResponseWriter, r *http.Request) {
+func (k *double) sessionInvoices(w http.ResponseWriter, r *http.Request) {
 	k.listInvoices(w, r, func(invoiceRecord) bool { return true })
 }
 
 // failedInvoices serves GET /sessions/{session}/invoices/failed.
-func (k *authority) failedInvoices(w http.ResponseWriter, r *http.Request) {
+func (k *double) failedInvoices(w http.ResponseWriter, r *http.Request) {
 	k.listInvoices(w, r, func(rec invoiceRecord) bool { return rec.Status.Code > ksefwire.StatusSuccess })
 }
 
-func (k *authority) listInvoices(w http.ResponseWriter, r *http.Request, shows func(invoiceRecord) bool) {
+func (k *double) listInvoices(w http.ResponseWriter, r *http.Request, shows func(invoiceRecord) bool) {
 	k.asked(w, r, func(c claims) (any, bool) {
 		session, s, ok := k.ownSession(w, r, c.NIP)
 		if !ok {
@@ -204,7 +204,7 @@ func (k *authority) listInvoices(w http.ResponseWriter, r *http.Request, shows f
 			return nil, false
 		}
 		var found []ksefwire.InvoiceStatus
-		k.desk.Read(func(b *country.Book) {
+		k.desk.Read(func(b *authority.Book) {
 			for i := range tallyOf(b, session).Sent {
 				var rec invoiceRecord
 				reference, _ := b.Get(sentKey(session, i+1))
@@ -220,7 +220,7 @@ func (k *authority) listInvoices(w http.ResponseWriter, r *http.Request, shows f
 }
 
 // invoiceByNumber serves GET /invoices/ksef/{number}.
-func (k *authority) invoiceByNumber(w http.ResponseWriter, r *http.Request) {
+func (k *double) invoiceByNumber(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -237,7 +237,7 @@ func (k *authority) invoiceByNumber(w http.ResponseWriter, r *http.Request) {
 	var rec invoiceRecord
 	var text string
 	var there bool
-	k.desk.Read(func(b *country.Book) {
+	k.desk.Read(func(b *authority.Book) {
 		reference, _ := b.Get("number/" + number)
 		ok = get(b, "invoice/"+reference, &rec) && rec.NIP == c.NIP
 		text, there = b.Get("xml/" + reference)

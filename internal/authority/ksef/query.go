@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -60,7 +60,7 @@ type filter struct {
 
 // query serves POST /invoices/query/metadata. It knows the filters that an
 // issuer needs to find its own invoices and refuses the others.
-func (k *authority) query(w http.ResponseWriter, r *http.Request) {
+func (k *double) query(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(c claims) (any, bool) {
 		var in ksefwire.MetadataRequest
 		if !readJSON(w, r, &in) {
@@ -75,7 +75,7 @@ func (k *authority) query(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (k *authority) readFilter(r *http.Request, in ksefwire.MetadataRequest) (filter, error) {
+func (k *double) readFilter(r *http.Request, in ksefwire.MetadataRequest) (filter, error) {
 	f := filter{MetadataRequest: in, size: 10}
 	var err error
 	if f.from, err = k.readInstant("dateRange.from", in.DateRange.From, time.Time{}); err != nil {
@@ -120,7 +120,7 @@ func (k *authority) readFilter(r *http.Request, in ksefwire.MetadataRequest) (fi
 
 // readInstant reads an instant of a call; without an offset it is one of Warsaw,
 // and a day alone begins at its midnight.
-func (k *authority) readInstant(name, text string, otherwise time.Time) (time.Time, error) {
+func (k *double) readInstant(name, text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil
 	}
@@ -136,13 +136,13 @@ func (k *authority) readInstant(name, text string, otherwise time.Time) (time.Ti
 }
 
 // matching lists the registrations that a filter shows to a taxpayer.
-func (k *authority) matching(f filter, nip string) []country.Registration {
+func (k *double) matching(f filter, nip string) []authority.Registration {
 	if f.SubjectType != "Subject1" || f.SellerNIP != "" && f.SellerNIP != nip || f.FormType != "" && f.FormType != ksefwire.FormValue {
 		return nil
 	}
-	var found []country.Registration
+	var found []authority.Registration
 	if f.InvoiceNumber != "" {
-		k.desk.Read(func(b *country.Book) {
+		k.desk.Read(func(b *authority.Book) {
 			for _, kind := range []string{"VAT", "KOR", "ZAL", "ROZ", "UPR", "KOR_ZAL", "KOR_ROZ"} {
 				if held, ok := b.FindKey(uniqueKey(nip, kind, f.InvoiceNumber)); ok {
 					found = append(found, held)
@@ -152,7 +152,7 @@ func (k *authority) matching(f filter, nip string) []country.Registration {
 	} else if all, err := k.desk.Registrations(); err == nil {
 		found = all
 	}
-	var shown []country.Registration
+	var shown []authority.Registration
 	for _, held := range found {
 		if held.Supplier == nip && (f.KSeFNumber == "" || held.AuthorityID == f.KSeFNumber) && k.shows(f, held) {
 			shown = append(shown, held)
@@ -164,7 +164,7 @@ func (k *authority) matching(f filter, nip string) []country.Registration {
 	return shown
 }
 
-func (k *authority) shows(f filter, held country.Registration) bool {
+func (k *double) shows(f filter, held authority.Registration) bool {
 	about := readNote(held.Note)
 	if len(f.InvoiceTypes) > 0 {
 		wanted := false
@@ -190,7 +190,7 @@ func (k *authority) shows(f filter, held country.Registration) bool {
 }
 
 // page cuts a list into pages; past 10,000 nothing is shown.
-func (k *authority) page(f filter, all []country.Registration) ksefwire.MetadataResponse {
+func (k *double) page(f filter, all []authority.Registration) ksefwire.MetadataResponse {
 	out := ksefwire.MetadataResponse{Invoices: []ksefwire.Metadata{}}
 	start := f.offset * f.size
 	end := min(start+f.size, len(all), queryShownMax)
@@ -202,7 +202,7 @@ func (k *authority) page(f filter, all []country.Registration) ksefwire.Metadata
 	return out
 }
 
-func metadataOf(held country.Registration) ksefwire.Metadata {
+func metadataOf(held authority.Registration) ksefwire.Metadata {
 	about := readNote(held.Note)
 	hash, _ := hex.DecodeString(held.SHA256)
 	kind := ""

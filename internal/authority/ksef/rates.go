@@ -72,7 +72,7 @@ type calls struct {
 
 // limited lets a call pass while its taxpayer is inside the limits of its group.
 // KSeF counts in windows that slide, all of them at once, by taxpayer and address.
-func (k *authority) limited(by group, serve http.HandlerFunc) http.HandlerFunc {
+func (k *double) limited(by group, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, ok := k.claimsOf(r, "access")
 		if !ok {
@@ -91,7 +91,7 @@ func (k *authority) limited(by group, serve http.HandlerFunc) http.HandlerFunc {
 }
 
 // count counts a call, or says how long none is taken.
-func (k *authority) count(key string, rate ksefwire.Rate) (wait time.Duration, text string) {
+func (k *double) count(key string, rate ksefwire.Rate) (wait time.Duration, text string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/country/taxid"
 	"tributary/internal/official"
 	"tributary/internal/official/ksefwire"
@@ -72,7 +72,7 @@ type invoiceRecord struct {
 }
 
 // open decrypts an invoice and looks at it as KSeF does.
-func (k *authority) open(s sessionRecord, in *ksefwire.InvoiceRequest) *arrival {
+func (k *double) open(s sessionRecord, in *ksefwire.InvoiceRequest) *arrival {
 	a := &arrival{nip: s.NIP, hash: hex.EncodeToString(in.Hash), size: in.Size, at: k.now(), offline: in.Offline}
 	text, ok := unsealed(in.Content, s.Key, s.IV)
 	if !ok {
@@ -93,7 +93,7 @@ func (k *authority) open(s sessionRecord, in *ksefwire.InvoiceRequest) *arrival 
 }
 
 // read looks at an invoice in the clear.
-func (k *authority) read(a *arrival, text []byte) *arrival {
+func (k *double) read(a *arrival, text []byte) *arrival {
 	if len(text) > ksefwire.DocumentBytesMax {
 		a.flaw = wrongFile(fmt.Sprintf("Rozmiar faktury przekracza %d bajtów.", ksefwire.DocumentBytesMax))
 		return a
@@ -121,7 +121,7 @@ func wrongContent(detail string) ksefwire.Status {
 
 // judge checks the schema and what KSeF checks beyond it (ksef-docs,
 // weryfikacja-faktury.md).
-func (k *authority) judge(root *xmltree.Element, a *arrival) ksefwire.Status {
+func (k *double) judge(root *xmltree.Element, a *arrival) ksefwire.Status {
 	if root.At("Zalacznik") != nil {
 		return ksefwire.Status{Code: ksefwire.StatusAttachment, Description: "Brak możliwości wysyłania faktury z załącznikiem"}
 	}
@@ -198,7 +198,7 @@ func uniqueKey(nip, kind, number string) string { return nip + "\x00" + kind + "
 
 // take decides about an invoice in the order in which KSeF does: can it be
 // read, is its number taken, and only then what the script wants.
-func (k *authority) take(b *country.Book, a *arrival, step country.Step) {
+func (k *double) take(b *authority.Book, a *arrival, step authority.Step) {
 	count := tallyOf(b, a.session)
 	count.Sent++
 	rec := invoiceRecord{
@@ -210,14 +210,14 @@ func (k *authority) take(b *country.Book, a *arrival, step country.Step) {
 		rec.Status = a.flaw
 	case known:
 		rec.Status = duplicateOf(b, held)
-	case step.Outcome == country.Reject:
+	case step.Outcome == authority.Reject:
 		rec.Status = wrongContent("Faktura odrzucona na żądanie scenariusza testowego.")
-	case step.Outcome == country.Suspend:
+	case step.Outcome == authority.Suspend:
 		rec.Status = ksefwire.Status{Code: ksefwire.StatusProcessing, Description: "Trwa przetwarzanie"}
 		rec.Due, rec.Summary = a.at.Add(step.Delay).UTC(), &a.summary
-	case step.Outcome == country.Duplicate:
+	case step.Outcome == authority.Duplicate:
 		planted := rec
-		if step.Of != country.OfOurs {
+		if step.Of != authority.OfOurs {
 			other := sha256.Sum256([]byte("another's\n" + a.number))
 			planted.Hash = hex.EncodeToString(other[:])
 		}
@@ -241,7 +241,7 @@ func sentKey(session string, ordinal int) string {
 }
 
 // duplicateOf is KSeF's status 440: which invoice is held, and where it came.
-func duplicateOf(b *country.Book, held country.Registration) ksefwire.Status {
+func duplicateOf(b *authority.Book, held authority.Registration) ksefwire.Status {
 	var original invoiceRecord
 	reference, _ := b.Get("number/" + held.AuthorityID)
 	get(b, "invoice/"+reference, &original)
@@ -253,7 +253,7 @@ func duplicateOf(b *country.Book, held country.Registration) ksefwire.Status {
 }
 
 // accept gives an invoice its number and registers it.
-func (k *authority) accept(b *country.Book, reference string, rec invoiceRecord, s summary) invoiceRecord {
+func (k *double) accept(b *authority.Book, reference string, rec invoiceRecord, s summary) invoiceRecord {
 	now := k.now()
 	rec.KSeF = ksefwire.Number(rec.NIP, rec.Sent.In(k.zone).Format("20060102"), fmt.Sprintf("0100%08X", b.Count()+1))
 	rec.Acquired, rec.Offline = now.UTC(), s.Offline
@@ -262,7 +262,7 @@ func (k *authority) accept(b *country.Book, reference string, rec invoiceRecord,
 	s.Invoice = reference
 	put(b, "invoice/"+reference, rec)
 	b.Put("number/"+rec.KSeF, reference)
-	b.Register(country.Registration{
+	b.Register(authority.Registration{
 		Supplier: rec.NIP, Number: rec.Number, SHA256: rec.Hash, AuthorityID: rec.KSeF, At: now,
 		Key: uniqueKey(rec.NIP, s.Type, rec.Number), Note: noteOf(s),
 	})
@@ -270,7 +270,7 @@ func (k *authority) accept(b *country.Book, reference string, rec invoiceRecord,
 }
 
 // ownInvoice finds an invoice of a session, and decides one whose time has come.
-func (k *authority) ownInvoice(w http.ResponseWriter, r *http.Request, c claims) (invoiceRecord, bool) {
+func (k *double) ownInvoice(w http.ResponseWriter, r *http.Request, c claims) (invoiceRecord, bool) {
 	session, _, ok := k.ownSession(w, r, c.NIP)
 	if !ok {
 		return invoiceRecord{}, false
@@ -278,7 +278,7 @@ func (k *authority) ownInvoice(w http.ResponseWriter, r *http.Request, c claims)
 	reference := r.PathValue("invoice")
 	var rec invoiceRecord
 	found := false
-	err := k.desk.Write(func(b *country.Book) {
+	err := k.desk.Write(func(b *authority.Book) {
 		if found = get(b, "invoice/"+reference, &rec) && rec.Session == session; !found {
 			return
 		}
@@ -303,14 +303,14 @@ func (k *authority) ownInvoice(w http.ResponseWriter, r *http.Request, c claims)
 }
 
 // decide ends the wait of an invoice, as the script wants it.
-func (k *authority) decide(b *country.Book, reference string, rec *invoiceRecord, step country.Step) {
+func (k *double) decide(b *authority.Book, reference string, rec *invoiceRecord, step authority.Step) {
 	held, known := b.FindKey(uniqueKey(rec.NIP, rec.Summary.Type, rec.Number))
 	switch {
 	case known:
 		rec.Status, rec.Summary = duplicateOf(b, held), nil
-	case step.Outcome == country.Reject:
+	case step.Outcome == authority.Reject:
 		rec.Status, rec.Summary = wrongContent("Faktura odrzucona na żądanie scenariusza testowego."), nil
-	case step.Outcome == country.Suspend:
+	case step.Outcome == authority.Suspend:
 		rec.Due = k.now().Add(step.Delay).UTC()
 	default:
 		*rec = k.accept(b, reference, *rec, *rec.Summary)
@@ -324,7 +324,7 @@ func (k *authority) decide(b *country.Book, reference string, rec *invoiceRecord
 }
 
 // invoiceStatus serves GET /sessions/{session}/invoices/{invoice}.
-func (k *authority) invoiceStatus(w http.ResponseWriter, r *http.Request) {
+func (k *double) invoiceStatus(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(c claims) (any, bool) {
 		rec, ok := k.ownInvoice(w, r, c)
 		if !ok {
@@ -335,7 +335,7 @@ func (k *authority) invoiceStatus(w http.ResponseWriter, r *http.Request) {
 }
 
 // statusOf is what KSeF tells of an invoice.
-func (k *authority) statusOf(r *http.Request, reference string, rec invoiceRecord) ksefwire.InvoiceStatus {
+func (k *double) statusOf(r *http.Request, reference string, rec invoiceRecord) ksefwire.InvoiceStatus {
 	hash, _ := hex.DecodeString(rec.Hash)
 	out := ksefwire.InvoiceStatus{
 		Ordinal: rec.Ordinal, InvoiceNumber: rec.Number, KSeFNumber: rec.KSeF, ReferenceNumber: reference, Hash: hash, FileName: rec.File,

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -38,7 +38,7 @@ type tally struct {
 	Bad  int `json:"bad"`
 }
 
-func tallyOf(b *country.Book, session string) (t tally) {
+func tallyOf(b *authority.Book, session string) (t tally) {
 	get(b, "tally/"+session, &t)
 	return t
 }
@@ -76,7 +76,7 @@ func (s sessionRecord) state(now time.Time, t tally) ksefwire.Status {
 }
 
 // openSession serves POST /sessions/online.
-func (k *authority) openSession(w http.ResponseWriter, r *http.Request) {
+func (k *double) openSession(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -93,7 +93,7 @@ func (k *authority) openSession(w http.ResponseWriter, r *http.Request) {
 	now := k.now()
 	s := sessionRecord{NIP: c.NIP, Key: key, IV: in.Encryption.IV, Created: now.UTC(), Until: now.Add(k.session).UTC(), Document: c.Document, UPO: k.newReference("EU")}
 	reference := k.newReference("SO")
-	if k.desk.Write(func(b *country.Book) { begin(b, reference, s) }) != nil {
+	if k.desk.Write(func(b *authority.Book) { begin(b, reference, s) }) != nil {
 		broken(w)
 		return
 	}
@@ -101,7 +101,7 @@ func (k *authority) openSession(w http.ResponseWriter, r *http.Request) {
 }
 
 // begin writes a new session into the book.
-func begin(b *country.Book, reference string, s sessionRecord) {
+func begin(b *authority.Book, reference string, s sessionRecord) {
 	put(b, "session/"+reference, s)
 	all, _ := b.Get("sessions/" + s.NIP)
 	b.Put("sessions/"+s.NIP, strings.TrimSpace(all+" "+reference))
@@ -109,7 +109,7 @@ func begin(b *country.Book, reference string, s sessionRecord) {
 
 // keyOf reads what every session is opened with: the form of its invoices and
 // the key that they are encrypted under.
-func (k *authority) keyOf(form ksefwire.FormCode, e ksefwire.Encryption) ([]byte, *ksefwire.ProblemError) {
+func (k *double) keyOf(form ksefwire.FormCode, e ksefwire.Encryption) ([]byte, *ksefwire.ProblemError) {
 	if form != fa3() {
 		no := invalidInput("formCode is not that of FA (3)")
 		return nil, &no
@@ -127,7 +127,7 @@ func (k *authority) keyOf(form ksefwire.FormCode, e ksefwire.Encryption) ([]byte
 }
 
 // put keeps a record as JSON.
-func put(b *country.Book, key string, record any) {
+func put(b *authority.Book, key string, record any) {
 	text, err := json.Marshal(record)
 	if err != nil {
 		panic(fmt.Sprintf("writing the book of KSeF's double: %v", err)) // plain data always encodes
@@ -136,7 +136,7 @@ func put(b *country.Book, key string, record any) {
 }
 
 // get reads a record of the double's own.
-func get(b *country.Book, key string, into any) bool {
+func get(b *authority.Book, key string, into any) bool {
 	text, ok := b.Get(key)
 	if !ok {
 		return false
@@ -148,7 +148,7 @@ func get(b *country.Book, key string, into any) bool {
 }
 
 // ownSession finds a session of the caller; another's is unknown to it.
-func (k *authority) ownSession(w http.ResponseWriter, r *http.Request, nip string) (string, sessionRecord, bool) {
+func (k *double) ownSession(w http.ResponseWriter, r *http.Request, nip string) (string, sessionRecord, bool) {
 	reference := r.PathValue("session")
 	s, ok := k.sessionAt(reference)
 	if !ok || s.NIP != nip {
@@ -160,7 +160,7 @@ func (k *authority) ownSession(w http.ResponseWriter, r *http.Request, nip strin
 
 // ownSessionOf is ownSession of one type: another's is unknown where sessions of
 // the one are opened, filled and closed.
-func (k *authority) ownSessionOf(w http.ResponseWriter, r *http.Request, nip string, batch bool) (string, sessionRecord, bool) {
+func (k *double) ownSessionOf(w http.ResponseWriter, r *http.Request, nip string, batch bool) (string, sessionRecord, bool) {
 	reference := r.PathValue("session")
 	s, ok := k.sessionAt(reference)
 	if !ok || s.NIP != nip || (s.Batch != nil) != batch {
@@ -170,17 +170,17 @@ func (k *authority) ownSessionOf(w http.ResponseWriter, r *http.Request, nip str
 	return reference, s, true
 }
 
-func (k *authority) sessionAt(reference string) (s sessionRecord, ok bool) {
-	k.desk.Read(func(b *country.Book) { ok = get(b, "session/"+reference, &s) })
+func (k *double) sessionAt(reference string) (s sessionRecord, ok bool) {
+	k.desk.Read(func(b *authority.Book) { ok = get(b, "session/"+reference, &s) })
 	return s, ok
 }
 
-func (k *authority) unknownSession(w http.ResponseWriter, r *http.Request, reference string) {
+func (k *double) unknownSession(w http.ResponseWriter, r *http.Request, reference string) {
 	refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeSessionUnknown, Description: "Brak sesji o wskazanym numerze referencyjnym.", Details: []string{"Sesja o numerze referencyjnym " + reference + " nie została odnaleziona."}})
 }
 
 // closeSession serves POST /sessions/online/{session}/close.
-func (k *authority) closeSession(w http.ResponseWriter, r *http.Request) {
+func (k *double) closeSession(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -194,7 +194,7 @@ func (k *authority) closeSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.Closed, s.Updated = true, k.now().UTC()
-	if k.desk.Write(func(b *country.Book) { put(b, "session/"+reference, s) }) != nil {
+	if k.desk.Write(func(b *authority.Book) { put(b, "session/"+reference, s) }) != nil {
 		broken(w)
 		return
 	}
@@ -203,7 +203,7 @@ func (k *authority) closeSession(w http.ResponseWriter, r *http.Request) {
 
 // asked serves a call that asks and changes nothing: it authenticates, takes
 // the script's turn and answers as JSON.
-func (k *authority) asked(w http.ResponseWriter, r *http.Request, answer func(claims) (any, bool)) {
+func (k *double) asked(w http.ResponseWriter, r *http.Request, answer func(claims) (any, bool)) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -232,7 +232,7 @@ func busy(r *http.Request, wait time.Duration) func(http.ResponseWriter) {
 }
 
 // takeInvoice serves POST /sessions/online/{session}/invoices.
-func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
+func (k *double) takeInvoice(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -253,13 +253,13 @@ func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	arrived := k.open(s, &in.InvoiceRequest)
-	turn := k.desk.Turn(country.Arrival{Supplier: c.NIP, Number: arrived.number})
+	turn := k.desk.Turn(authority.Arrival{Supplier: c.NIP, Number: arrived.number})
 	if !turn.Begin(w, busy(r, turn.Wait)) {
 		return
 	}
 	invoice := k.newReference("EE")
 	arrived.session, arrived.reference = reference, invoice
-	if k.desk.Write(func(b *country.Book) { k.take(b, arrived, turn.Steps[0]) }) != nil {
+	if k.desk.Write(func(b *authority.Book) { k.take(b, arrived, turn.Steps[0]) }) != nil {
 		broken(w)
 		return
 	}
@@ -269,12 +269,12 @@ func (k *authority) takeInvoice(w http.ResponseWriter, r *http.Request) {
 }
 
 // refusalOf finds why a call is refused before its invoice is looked at.
-func (k *authority) refusalOf(reference string, s sessionRecord, in *ksefwire.InvoiceRequest) *ksefwire.ProblemError {
+func (k *double) refusalOf(reference string, s sessionRecord, in *ksefwire.InvoiceRequest) *ksefwire.ProblemError {
 	if s.over(k.now()) {
 		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionState, Description: "Status sesji nie pozwala na wykonanie operacji.", Details: []string{"Status sesji 170 uniemożliwia wysyłkę faktur."}}
 	}
 	sent := 0
-	k.desk.Read(func(b *country.Book) { sent = tallyOf(b, reference).Sent })
+	k.desk.Read(func(b *authority.Book) { sent = tallyOf(b, reference).Sent })
 	if sent >= ksefwire.SessionInvoicesMax {
 		return &ksefwire.ProblemError{Code: ksefwire.CodeSessionFull, Description: "Przekroczono dozwoloną liczbę faktur w sesji.", Details: []string{fmt.Sprintf("Sesja o numerze referencyjnym %s osiągnęła dozwolony limit liczby faktur %d.", reference, ksefwire.SessionInvoicesMax)}}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -41,7 +41,7 @@ func (t tokenRecord) shown(reference string) ksefwire.TokenStatus {
 var tokenPermissions = []string{"InvoiceRead", "InvoiceWrite", "CredentialsRead", "CredentialsManage", "SubunitManage", "EnforcementOperations", "Introspection"}
 
 // makeToken serves POST /tokens.
-func (k *authority) makeToken(w http.ResponseWriter, r *http.Request) {
+func (k *double) makeToken(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -57,7 +57,7 @@ func (k *authority) makeToken(w http.ResponseWriter, r *http.Request) {
 	reference := k.newReference("EC")
 	token := reference + "|nip-" + c.NIP + "|" + strings.ToLower(randomHex(64))
 	made := tokenRecord{NIP: c.NIP, Description: in.Description, Permissions: in.Permissions, Created: k.now().UTC(), Status: tokenIsActive, Hash: tokenHash(token)}
-	err := k.desk.Write(func(b *country.Book) {
+	err := k.desk.Write(func(b *authority.Book) {
 		put(b, "token/"+reference, made)
 		all, _ := b.Get("tokens/" + c.NIP)
 		b.Put("tokens/"+c.NIP, strings.TrimSpace(all+" "+reference))
@@ -91,11 +91,11 @@ func tokenHash(token string) string {
 
 // knownToken looks a token up that the double made itself: "" when it is good
 // or none of them, else why it is not.
-func (k *authority) knownToken(token string) string {
+func (k *double) knownToken(token string) string {
 	reference, _, _ := strings.Cut(token, "|")
 	var t tokenRecord
 	known := false
-	k.desk.Read(func(b *country.Book) { known = get(b, "token/"+reference, &t) })
+	k.desk.Read(func(b *authority.Book) { known = get(b, "token/"+reference, &t) })
 	switch {
 	case !known:
 		return ""
@@ -108,7 +108,7 @@ func (k *authority) knownToken(token string) string {
 }
 
 // listTokens serves GET /tokens, the newest first.
-func (k *authority) listTokens(w http.ResponseWriter, r *http.Request) {
+func (k *double) listTokens(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(c claims) (any, bool) {
 		on, ok := readWindow(w, r, 100)
 		if !ok {
@@ -122,7 +122,7 @@ func (k *authority) listTokens(w http.ResponseWriter, r *http.Request) {
 				(q.Get("authorIdentifierType") == "" || q.Get("authorIdentifierType") == t.Author.Type)
 		}
 		var found []ksefwire.TokenStatus
-		k.desk.Read(func(b *country.Book) {
+		k.desk.Read(func(b *authority.Book) {
 			all, _ := b.Get("tokens/" + c.NIP)
 			for _, reference := range strings.Fields(all) {
 				var t tokenRecord
@@ -139,9 +139,9 @@ func (k *authority) listTokens(w http.ResponseWriter, r *http.Request) {
 }
 
 // ownToken finds a token of the caller.
-func (k *authority) ownToken(w http.ResponseWriter, r *http.Request, nip string) (t tokenRecord, ok bool) {
+func (k *double) ownToken(w http.ResponseWriter, r *http.Request, nip string) (t tokenRecord, ok bool) {
 	reference := r.PathValue("reference")
-	k.desk.Read(func(b *country.Book) { ok = get(b, "token/"+reference, &t) && t.NIP == nip })
+	k.desk.Read(func(b *authority.Book) { ok = get(b, "token/"+reference, &t) && t.NIP == nip })
 	if !ok {
 		refuse(w, r, http.StatusBadRequest, invalidInput("Token o numerze referencyjnym "+reference+" nie został znaleziony."))
 	}
@@ -149,7 +149,7 @@ func (k *authority) ownToken(w http.ResponseWriter, r *http.Request, nip string)
 }
 
 // tokenStatus serves GET /tokens/{reference}.
-func (k *authority) tokenStatus(w http.ResponseWriter, r *http.Request) {
+func (k *double) tokenStatus(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(c claims) (any, bool) {
 		t, ok := k.ownToken(w, r, c.NIP)
 		return t.shown(r.PathValue("reference")), ok
@@ -157,7 +157,7 @@ func (k *authority) tokenStatus(w http.ResponseWriter, r *http.Request) {
 }
 
 // revokeToken serves DELETE /tokens/{reference}. Twice is as good as once.
-func (k *authority) revokeToken(w http.ResponseWriter, r *http.Request) {
+func (k *double) revokeToken(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -167,7 +167,7 @@ func (k *authority) revokeToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.Status = tokenIsRevoked
-	if k.desk.Write(func(b *country.Book) { put(b, "token/"+r.PathValue("reference"), t) }) != nil {
+	if k.desk.Write(func(b *authority.Book) { put(b, "token/"+r.PathValue("reference"), t) }) != nil {
 		broken(w)
 		return
 	}
@@ -175,7 +175,7 @@ func (k *authority) revokeToken(w http.ResponseWriter, r *http.Request) {
 }
 
 // contextLimits serves GET /limits/context (ksef-docs, limity.md).
-func (k *authority) contextLimits(w http.ResponseWriter, r *http.Request) {
+func (k *double) contextLimits(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(claims) (any, bool) {
 		of := ksefwire.SessionLimits{InvoiceMB: 1, AttachedMB: 3, Invoices: ksefwire.SessionInvoicesMax}
 		return ksefwire.ContextLimits{Online: of, Batch: of}, true
@@ -183,7 +183,7 @@ func (k *authority) contextLimits(w http.ResponseWriter, r *http.Request) {
 }
 
 // subjectLimits serves GET /limits/subject: those of a NIP.
-func (k *authority) subjectLimits(w http.ResponseWriter, r *http.Request) {
+func (k *double) subjectLimits(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(claims) (any, bool) {
 		var out ksefwire.SubjectLimits
 		out.Enrollment.Max, out.Certificate.Max = 300, 100
@@ -192,13 +192,13 @@ func (k *authority) subjectLimits(w http.ResponseWriter, r *http.Request) {
 }
 
 // rateLimits serves GET /rate-limits: those that the double keeps to.
-func (k *authority) rateLimits(w http.ResponseWriter, r *http.Request) {
+func (k *double) rateLimits(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(claims) (any, bool) { return k.rates, true })
 }
 
 // keepActive remembers an authentication whose tokens were handed out, and
 // forgets those that have ended.
-func (k *authority) keepActive(c claims) {
+func (k *double) keepActive(c claims) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for reference, other := range k.active {
@@ -211,7 +211,7 @@ func (k *authority) keepActive(c claims) {
 	k.active[c.Reference] = c
 }
 
-func (k *authority) isRevoked(reference string) bool {
+func (k *double) isRevoked(reference string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.revoked[reference]
@@ -219,7 +219,7 @@ func (k *authority) isRevoked(reference string) bool {
 
 // authentications serves GET /auth/sessions: what was opened since the double
 // began, and the caller's own.
-func (k *authority) authentications(w http.ResponseWriter, r *http.Request) {
+func (k *double) authentications(w http.ResponseWriter, r *http.Request) {
 	k.asked(w, r, func(c claims) (any, bool) {
 		on, ok := readWindow(w, r, 100)
 		if !ok {
@@ -249,7 +249,7 @@ func (k *authority) authentications(w http.ResponseWriter, r *http.Request) {
 }
 
 // revokeCurrent serves DELETE /auth/sessions/current.
-func (k *authority) revokeCurrent(w http.ResponseWriter, r *http.Request) {
+func (k *double) revokeCurrent(w http.ResponseWriter, r *http.Request) {
 	if c, ok := k.caller(w, r, "access"); ok {
 		k.revoke(w, c.Reference)
 		return
@@ -257,7 +257,7 @@ func (k *authority) revokeCurrent(w http.ResponseWriter, r *http.Request) {
 }
 
 // revokeOther serves DELETE /auth/sessions/{reference}.
-func (k *authority) revokeOther(w http.ResponseWriter, r *http.Request) {
+func (k *double) revokeOther(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -273,7 +273,7 @@ func (k *authority) revokeOther(w http.ResponseWriter, r *http.Request) {
 	k.revoke(w, reference)
 }
 
-func (k *authority) revoke(w http.ResponseWriter, reference string) {
+func (k *double) revoke(w http.ResponseWriter, reference string) {
 	k.mu.Lock()
 	k.revoked[reference] = true
 	k.mu.Unlock()

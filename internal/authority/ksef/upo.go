@@ -10,18 +10,18 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/xmltree"
 )
 
 // upo serves GET /sessions/{session}/invoices/{invoice}/upo.
-func (k *authority) upo(w http.ResponseWriter, r *http.Request) {
+func (k *double) upo(w http.ResponseWriter, r *http.Request) {
 	k.confirm(w, r, func(c claims) (invoiceRecord, bool) { return k.ownInvoice(w, r, c) })
 }
 
 // upoByNumber serves GET /sessions/{session}/invoices/ksef/{number}/upo.
-func (k *authority) upoByNumber(w http.ResponseWriter, r *http.Request) {
+func (k *double) upoByNumber(w http.ResponseWriter, r *http.Request) {
 	k.confirm(w, r, func(c claims) (invoiceRecord, bool) {
 		session, _, ok := k.ownSession(w, r, c.NIP)
 		if !ok {
@@ -29,7 +29,7 @@ func (k *authority) upoByNumber(w http.ResponseWriter, r *http.Request) {
 		}
 		number := r.PathValue("number")
 		var rec invoiceRecord
-		k.desk.Read(func(b *country.Book) {
+		k.desk.Read(func(b *authority.Book) {
 			reference, _ := b.Get("number/" + number)
 			ok = get(b, "invoice/"+reference, &rec) && rec.Session == session
 		})
@@ -40,7 +40,7 @@ func (k *authority) upoByNumber(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (k *authority) confirm(w http.ResponseWriter, r *http.Request, find func(claims) (invoiceRecord, bool)) {
+func (k *double) confirm(w http.ResponseWriter, r *http.Request, find func(claims) (invoiceRecord, bool)) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -58,14 +58,14 @@ func (k *authority) confirm(w http.ResponseWriter, r *http.Request, find func(cl
 		return
 	}
 	var s sessionRecord
-	k.desk.Read(func(b *country.Book) { get(b, "session/"+rec.Session, &s) })
+	k.desk.Read(func(b *authority.Book) { get(b, "session/"+rec.Session, &s) })
 	if turn.End(w, r) {
 		sendXML(w, k.writeUPO(s, rec))
 	}
 }
 
 // sessionUPO serves GET /sessions/{session}/upo/{upo}.
-func (k *authority) sessionUPO(w http.ResponseWriter, r *http.Request) {
+func (k *double) sessionUPO(w http.ResponseWriter, r *http.Request) {
 	c, ok := k.caller(w, r, "access")
 	if !ok {
 		return
@@ -91,8 +91,8 @@ func (k *authority) sessionUPO(w http.ResponseWriter, r *http.Request) {
 }
 
 // confirmedOf lists the accepted invoices of a session in their order.
-func (k *authority) confirmedOf(session string) (recs []invoiceRecord) {
-	k.desk.Read(func(b *country.Book) {
+func (k *double) confirmedOf(session string) (recs []invoiceRecord) {
+	k.desk.Read(func(b *authority.Book) {
 		for i := range tallyOf(b, session).Sent {
 			var rec invoiceRecord
 			reference, _ := b.Get(sentKey(session, i+1))
@@ -119,7 +119,7 @@ const (
 
 // storageURL is where a confirmation can be fetched without a token: the
 // address itself is signed, as those of KSeF's storage are.
-func (k *authority) storageURL(r *http.Request, session, document string, until time.Time) string {
+func (k *double) storageURL(r *http.Request, session, document string, until time.Time) string {
 	scheme := "http://"
 	if r.TLS != nil {
 		scheme = "https://"
@@ -132,7 +132,7 @@ func (k *authority) storageURL(r *http.Request, session, document string, until 
 }
 
 // download serves the addresses that storageURL makes.
-func (k *authority) download(w http.ResponseWriter, r *http.Request) {
+func (k *double) download(w http.ResponseWriter, r *http.Request) {
 	if err := k.prepareKeys(); err != nil {
 		broken(w)
 		return
@@ -147,7 +147,7 @@ func (k *authority) download(w http.ResponseWriter, r *http.Request) {
 	var s sessionRecord
 	var rec invoiceRecord
 	var known, one bool
-	k.desk.Read(func(b *country.Book) {
+	k.desk.Read(func(b *authority.Book) {
 		known = get(b, "session/"+session, &s)
 		one = get(b, "invoice/"+document, &rec) && rec.Session == session && rec.KSeF != ""
 	})
@@ -165,7 +165,7 @@ func (k *authority) download(w http.ResponseWriter, r *http.Request) {
 // writeUPO writes a confirmation of receipt, UPO 4.3: of one invoice, or of all
 // of a session on one page. The test environment puts its own name in place of
 // the Ministry's, which the schema does not foresee: here the schema counts.
-func (k *authority) writeUPO(s sessionRecord, recs ...invoiceRecord) []byte {
+func (k *double) writeUPO(s sessionRecord, recs ...invoiceRecord) []byte {
 	w := xmltree.NewWriter(1<<10 + len(recs)<<9)
 	w.Declare()
 	w.Start("Potwierdzenie", "xmlns", spaceUPO)

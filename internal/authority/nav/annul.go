@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"net/http"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official"
 	"tributary/internal/official/navwire"
 	"tributary/internal/xmltree"
@@ -12,7 +12,7 @@ import (
 
 // manageAnnulment takes technical annulments. Each waits for a person in NAV's
 // portal, who never comes here: what was reported stays registered.
-func (a *authority) manageAnnulment(c *call) {
+func (a *double) manageAnnulment(c *call) {
 	ops := c.root.At("annulmentOperations").All("annulmentOperation")
 	if !a.mayReport(c, ops) {
 		return
@@ -22,7 +22,7 @@ func (a *authority) manageAnnulment(c *call) {
 		return
 	}
 	var id string
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		id = freeID(b, c.taxpayer)
 		r := report{Taxpayer: c.taxpayer, Login: c.login, At: a.now().UTC(), Annuls: true}
 		for i, op := range ops {
@@ -43,7 +43,7 @@ func (a *authority) manageAnnulment(c *call) {
 func annulKey(taxpayer, number string) string { return "annul/" + key(taxpayer, number) }
 
 // annulling reports whether an annulment of an invoice waits for its approval.
-func annulling(b *country.Book, taxpayer, number string) bool {
+func annulling(b *authority.Book, taxpayer, number string) bool {
 	_, waits := b.Get(annulKey(taxpayer, number))
 	return waits
 }
@@ -53,7 +53,7 @@ func inProgress() remark {
 }
 
 // annul judges one annulment and enters it.
-func annul(b *country.Book, taxpayer, data string) item {
+func annul(b *authority.Book, taxpayer, data string) item {
 	it := item{Operation: navwire.Annul, Status: navwire.Aborted}
 	text, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/country/taxid"
 	"tributary/internal/official"
 	"tributary/internal/official/navwire"
@@ -47,8 +47,8 @@ const (
 // requestIDsMax bounds what is remembered of calls: NAV never forgets one.
 const requestIDsMax = 100_000
 
-type authority struct {
-	desk *country.Desk
+type double struct {
+	desk *authority.Desk
 	now  func() time.Time
 
 	mu     sync.Mutex
@@ -59,8 +59,8 @@ type authority struct {
 }
 
 // New is NAV behind a desk.
-func New(desk *country.Desk) http.Handler {
-	a := &authority{desk: desk, now: time.Now, used: map[string]bool{}, tokens: map[string]time.Time{}, lagged: map[string]int{}, failed: map[string]bool{}}
+func New(desk *authority.Desk) http.Handler {
+	a := &double{desk: desk, now: time.Now, used: map[string]bool{}, tokens: map[string]time.Time{}, lagged: map[string]int{}, failed: map[string]bool{}}
 	mux := http.NewServeMux()
 	for operation, serve := range map[string]func(*call){
 		navwire.TokenExchange: a.tokenExchange, navwire.ManageInvoice: a.manageInvoice, navwire.ManageAnnulment: a.manageAnnulment,
@@ -84,7 +84,7 @@ type call struct {
 	software  *xmltree.Element
 }
 
-func (a *authority) serve(w http.ResponseWriter, r *http.Request, operation string, serve func(*call)) {
+func (a *double) serve(w http.ResponseWriter, r *http.Request, operation string, serve func(*call)) {
 	c := &call{w: w, r: r, operation: operation, id: "UNKNOWN"}
 	if r.Method != http.MethodPost {
 		c.refuse(http.StatusInternalServerError, navwire.NotAllowed, "A művelet nem engedélyezett!")
@@ -118,7 +118,7 @@ func (a *authority) serve(w http.ResponseWriter, r *http.Request, operation stri
 
 // authentic checks a call in NAV's order: versions, time, user, signature, and that
 // its id is new.
-func (a *authority) authentic(c *call) bool {
+func (a *double) authentic(c *call) bool {
 	header, user := c.root.At("header"), c.root.At("user")
 	c.login, c.taxpayer = user.Value("login"), user.Value("taxNumber")
 	password, signature := user.At("passwordHash"), user.At("requestSignature")
@@ -166,7 +166,7 @@ func upper3(text string) string {
 }
 
 // signature is what requestSignature must be.
-func (a *authority) signature(c *call, stamp time.Time) string {
+func (a *double) signature(c *call, stamp time.Time) string {
 	var text strings.Builder
 	text.WriteString(c.id + stamp.UTC().Format(navwire.StampLayout) + SignatureKey)
 	for _, op := range c.root.At("invoiceOperations").All("invoiceOperation") {
@@ -179,7 +179,7 @@ func (a *authority) signature(c *call, stamp time.Time) string {
 }
 
 // tokenExchange gives a token for one report, sealed with the exchange key.
-func (a *authority) tokenExchange(c *call) {
+func (a *double) tokenExchange(c *call) {
 	token := strings.ToLower(rand.Text()) + rand.Text() // 52 letters and digits
 	token = token[:48]
 	from := a.now().UTC()
@@ -213,7 +213,7 @@ func sealed(token string) []byte {
 	return text
 }
 
-func (a *authority) takeToken(c *call) bool {
+func (a *double) takeToken(c *call) bool {
 	key := c.taxpayer + "/" + c.root.Value("exchangeToken")
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -317,7 +317,7 @@ func clipped(text string, max int) string {
 	return text
 }
 
-func put(b *country.Book, key string, value any) {
+func put(b *authority.Book, key string, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("encoding %s: %v", key, err)) // strings and numbers
@@ -325,7 +325,7 @@ func put(b *country.Book, key string, value any) {
 	b.Put(key, string(text))
 }
 
-func get(b *country.Book, key string, into any) bool {
+func get(b *authority.Book, key string, into any) bool {
 	text, ok := b.Get(key)
 	return ok && json.Unmarshal([]byte(text), into) == nil
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/nav"
-	"tributary/internal/country"
 	"tributary/internal/leaks"
 	"tributary/internal/needs"
 )
@@ -25,13 +25,13 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 type caller struct {
 	t      *testing.T
 	server *httptest.Server
-	desk   *country.Desk
+	desk   *authority.Desk
 	number int
 }
 
 func open(t *testing.T) *caller {
 	t.Helper()
-	desk, err := country.OpenDesk(t.TempDir(), "HU")
+	desk, err := authority.OpenDesk(t.TempDir(), "HU")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestTheOfficialSamplesAreTaken(t *testing.T) {
 func masterless(c *caller, text string) string {
 	original := part(text, "originalInvoiceNumber")
 	if all, err := c.desk.Registrations(); err == nil && original != "" {
-		if !slices.ContainsFunc(all, func(r country.Registration) bool { return r.Number == original }) {
+		if !slices.ContainsFunc(all, func(r authority.Registration) bool { return r.Number == original }) {
 			return strings.Replace(text, "<modifyWithoutMaster>false", "<modifyWithoutMaster>true", 1)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/navwire"
 	"tributary/internal/xmltree"
 )
@@ -17,13 +17,13 @@ import (
 const pageSize = 100
 
 // asked takes a turn of a call that only asks, and reports whether to go on.
-func (a *authority) asked(c *call) (country.Turn, bool) {
+func (a *double) asked(c *call) (authority.Turn, bool) {
 	turn := a.desk.QueryTurn()
 	return turn, turn.Begin(c.w, c.busy)
 }
 
 // hidden reports whether a number is one that lists do not show yet.
-func (a *authority) hidden(number string) bool {
+func (a *double) hidden(number string) bool {
 	if !strings.HasSuffix(number, "-LAG") {
 		return false
 	}
@@ -34,7 +34,7 @@ func (a *authority) hidden(number string) bool {
 }
 
 // status serves queryTransactionStatus, and decides what was in work.
-func (a *authority) status(c *call) {
+func (a *double) status(c *call) {
 	turn, ok := a.asked(c)
 	if !ok {
 		return
@@ -43,7 +43,7 @@ func (a *authority) status(c *call) {
 	var r report
 	var data []string
 	found := false
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		if found = get(b, "report/"+id, &r) && r.Taxpayer == c.taxpayer; !found {
 			return
 		}
@@ -112,7 +112,7 @@ func writeRemarks(w *xmltree.Writer, remarks []remark) {
 
 // progress decides what was in work and whose time has come, at a later question
 // than the first.
-func (a *authority) progress(b *country.Book, id string, r *report) {
+func (a *double) progress(b *authority.Book, id string, r *report) {
 	changed := false
 	for i := range r.Items {
 		it := &r.Items[i]
@@ -125,7 +125,7 @@ func (a *authority) progress(b *country.Book, id string, r *report) {
 			continue
 		}
 		step := a.desk.Decide()
-		if step.Outcome == country.Suspend {
+		if step.Outcome == authority.Suspend {
 			it.Due = a.now().Add(step.Delay).UTC()
 			continue
 		}
@@ -154,7 +154,7 @@ func interval(from, to, layout string) (begin, end time.Time, code string) {
 }
 
 // list serves queryTransactionList.
-func (a *authority) list(c *call) {
+func (a *double) list(c *call) {
 	turn, ok := a.asked(c)
 	if !ok {
 		return
@@ -170,7 +170,7 @@ func (a *authority) list(c *call) {
 		r  report
 	}
 	var rows []row
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		for n := 1; n <= reportsOf(b, c.taxpayer); n++ {
 			id, _ := b.Get(fmt.Sprintf("reported/%s/%d", c.taxpayer, n))
 			var r report
@@ -228,7 +228,7 @@ func paged[T any](wanted string, rows []T) (page, pages int, part []T) {
 }
 
 // invoiceOf reads a query by number. Searching as a supplier must not name one.
-func (a *authority) invoiceOf(c *call) (number string, v invoice, data string, found, ok bool) {
+func (a *double) invoiceOf(c *call) (number string, v invoice, data string, found, ok bool) {
 	turn, ok := a.asked(c)
 	if !ok {
 		return "", v, "", false, false
@@ -239,7 +239,7 @@ func (a *authority) invoiceOf(c *call) (number string, v invoice, data string, f
 		return "", v, "", false, false
 	}
 	number = q.Value("invoiceNumber")
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		if found = get(b, "invoice/"+key(c.taxpayer, number), &v); found {
 			data, _ = b.Get(dataKey(v.Report, v.Position))
 		}
@@ -255,7 +255,7 @@ func (a *authority) invoiceOf(c *call) (number string, v invoice, data string, f
 }
 
 // invoiceData serves queryInvoiceData.
-func (a *authority) invoiceData(c *call) {
+func (a *double) invoiceData(c *call) {
 	_, v, data, found, ok := a.invoiceOf(c)
 	if !ok {
 		return
@@ -280,7 +280,7 @@ func (a *authority) invoiceData(c *call) {
 }
 
 // invoiceCheck serves queryInvoiceCheck.
-func (a *authority) invoiceCheck(c *call) {
+func (a *double) invoiceCheck(c *call) {
 	_, _, _, found, ok := a.invoiceOf(c)
 	if ok {
 		c.answer(func(w *xmltree.Writer) { w.Leaf("invoiceCheckResult", strconv.FormatBool(found)) })
@@ -288,7 +288,7 @@ func (a *authority) invoiceCheck(c *call) {
 }
 
 // digest serves queryInvoiceDigest by day of issue.
-func (a *authority) digest(c *call) {
+func (a *double) digest(c *call) {
 	turn, ok := a.asked(c)
 	if !ok {
 		return
@@ -304,7 +304,7 @@ func (a *authority) digest(c *call) {
 		v      invoice
 	}
 	var rows []row
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
 			var numbers []string
 			get(b, "day/"+key(c.taxpayer, day.Format(time.DateOnly)), &numbers)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/navwire"
 	"tributary/internal/xmltree"
 )
@@ -68,7 +68,7 @@ type invoice struct {
 }
 
 // mayReport checks what every report has: indexes in their order and a token.
-func (a *authority) mayReport(c *call, ops []*xmltree.Element) bool {
+func (a *double) mayReport(c *call, ops []*xmltree.Element) bool {
 	for i, op := range ops {
 		if op.Value("index") != itoa(i+1) {
 			return c.refuse(http.StatusBadRequest, navwire.IndexNotSequential, "Az indexek nem sorfolytonosak!")
@@ -81,23 +81,23 @@ func (a *authority) mayReport(c *call, ops []*xmltree.Element) bool {
 }
 
 // manageInvoice takes invoices: synchronously only the call is judged.
-func (a *authority) manageInvoice(c *call) {
+func (a *double) manageInvoice(c *call) {
 	ops := c.root.At("invoiceOperations").All("invoiceOperation")
 	if !a.mayReport(c, ops) {
 		return
 	}
 	arrivals := make([]*arrival, len(ops))
-	docs := make([]country.Arrival, len(ops))
+	docs := make([]authority.Arrival, len(ops))
 	for i, op := range ops {
 		arrivals[i] = a.open(op)
-		docs[i] = country.Arrival{Supplier: c.taxpayer, Number: arrivals[i].number}
+		docs[i] = authority.Arrival{Supplier: c.taxpayer, Number: arrivals[i].number}
 	}
 	turn := a.desk.Turn(docs...)
 	if !turn.Begin(c.w, c.busy) {
 		return
 	}
 	var id string
-	err := a.desk.Write(func(b *country.Book) { id = a.take(b, c, arrivals, turn.Steps) })
+	err := a.desk.Write(func(b *authority.Book) { id = a.take(b, c, arrivals, turn.Steps) })
 	if err != nil {
 		c.refuse(http.StatusInternalServerError, navwire.OperationFailed, "Sikertelen művelet!")
 		return
@@ -113,7 +113,7 @@ func (a *authority) manageInvoice(c *call) {
 }
 
 // fails reports whether a number asks for OPERATION_FAILED, which it does once.
-func (a *authority) fails(arrivals []*arrival) bool {
+func (a *double) fails(arrivals []*arrival) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, x := range arrivals {
@@ -126,7 +126,7 @@ func (a *authority) fails(arrivals []*arrival) bool {
 }
 
 // open decodes an invoice. What it is worth is decided later.
-func (a *authority) open(op *xmltree.Element) *arrival {
+func (a *double) open(op *xmltree.Element) *arrival {
 	x := &arrival{operation: op.Value("invoiceOperation")}
 	data, err := base64.StdEncoding.DecodeString(op.Value("invoiceData"))
 	if err != nil {
@@ -150,7 +150,7 @@ func technical(text string) remark {
 
 // take enters a report in the book. It decides at once what nobody asked to be
 // slow: a real NAV does so within seconds.
-func (a *authority) take(b *country.Book, c *call, arrivals []*arrival, steps []country.Step) string {
+func (a *double) take(b *authority.Book, c *call, arrivals []*arrival, steps []authority.Step) string {
 	now, id := a.now().UTC(), freeID(b, c.taxpayer)
 	r := report{Taxpayer: c.taxpayer, Login: c.login, At: now}
 	seen := map[string]int{}
@@ -163,7 +163,7 @@ func (a *authority) take(b *country.Book, c *call, arrivals []*arrival, steps []
 		if x.number != "" && seen[x.number] > 1 {
 			x.flaws = append(x.flaws, remark{Technical: true, Severity: navwire.Error, Code: navwire.DuplicateInRequest, Text: "A kérésben többször szerepel a számla."})
 		}
-		if steps[i].Outcome == country.Suspend {
+		if steps[i].Outcome == authority.Suspend {
 			it.Due = now.Add(steps[i].Delay)
 		} else {
 			a.decide(b, entrant{&it, place{id, i + 1, c.taxpayer, now}, x, steps[i]})
@@ -175,7 +175,7 @@ func (a *authority) take(b *country.Book, c *call, arrivals []*arrival, steps []
 }
 
 // freeID is an id of a transaction that is not taken.
-func freeID(b *country.Book, taxpayer string) string {
+func freeID(b *authority.Book, taxpayer string) string {
 	id := fmt.Sprintf("4%015X", b.Count()*1000+reportsOf(b, taxpayer)+1)
 	for {
 		if _, taken := b.Get("report/" + id); !taken {
@@ -185,14 +185,14 @@ func freeID(b *country.Book, taxpayer string) string {
 	}
 }
 
-func keepReport(b *country.Book, id string, r report) {
+func keepReport(b *authority.Book, id string, r report) {
 	put(b, "report/"+id, r)
 	count := reportsOf(b, r.Taxpayer) + 1
 	put(b, "reports/"+r.Taxpayer, count)
 	b.Put(fmt.Sprintf("reported/%s/%d", r.Taxpayer, count), id)
 }
 
-func reportsOf(b *country.Book, taxpayer string) int {
+func reportsOf(b *authority.Book, taxpayer string) int {
 	var n int
 	get(b, "reports/"+taxpayer, &n)
 	return n
@@ -213,19 +213,19 @@ type entrant struct {
 	it   *item
 	at   place
 	x    *arrival
-	step country.Step
+	step authority.Step
 }
 
 // decide judges an invoice and registers it, in NAV's order: can it be read, does
 // it obey the rules, is its number free; and only then what the script wants.
-func (a *authority) decide(b *country.Book, e entrant) {
+func (a *double) decide(b *authority.Book, e entrant) {
 	it, at, x, step := e.it, e.at, e.x, e.step
 	it.Due = time.Time{}
 	remarks := x.flaws
 	if len(remarks) == 0 {
 		remarks = a.judge(b, at.taxpayer, x)
 	}
-	if step.Outcome == country.Duplicate {
+	if step.Outcome == authority.Duplicate {
 		a.plant(b, at, x, step)
 	}
 	if _, taken := b.FindKey(key(at.taxpayer, x.number)); taken && x.number != "" {
@@ -234,7 +234,7 @@ func (a *authority) decide(b *country.Book, e entrant) {
 	if original := x.root.Value("invoiceMain", "invoice", "invoiceReference", "originalInvoiceNumber"); original != "" && annulling(b, at.taxpayer, original) {
 		remarks = append(remarks, inProgress())
 	}
-	if step.Outcome == country.Reject {
+	if step.Outcome == authority.Reject {
 		remarks = append(remarks, remark{Severity: navwire.Error, Code: navwire.InvalidVATData, Text: "A tesztforgatókönyv szerint elutasítva."})
 	}
 	if strings.HasSuffix(x.number, "-WARN") {
@@ -255,8 +255,8 @@ func key(taxpayer, number string) string { return taxpayer + "\x00" + number }
 
 // plant registers what a script says is already there: ours from a call before,
 // or another's under the number.
-func (a *authority) plant(b *country.Book, at place, x *arrival, step country.Step) {
-	if step.Of == country.OfOurs {
+func (a *double) plant(b *authority.Book, at place, x *arrival, step authority.Step) {
+	if step.Of == authority.OfOurs {
 		a.register(b, at, x, x.hash)
 		return
 	}
@@ -267,7 +267,7 @@ func (a *authority) plant(b *country.Book, at place, x *arrival, step country.St
 	a.register(b, at, x, hex.EncodeToString(sum[:]))
 }
 
-func (a *authority) register(b *country.Book, at place, x *arrival, hash string) {
+func (a *double) register(b *authority.Book, at place, x *arrival, hash string) {
 	main := x.root.At("invoiceMain", "invoice")
 	v := invoice{
 		Taxpayer: at.taxpayer, Operation: x.operation, Issued: x.root.Value("invoiceIssueDate"), Category: main.Value("invoiceHead", "invoiceDetail", "invoiceCategory"),
@@ -284,5 +284,5 @@ func (a *authority) register(b *country.Book, at place, x *arrival, hash string)
 	var day []string
 	get(b, "day/"+key(at.taxpayer, v.Issued), &day)
 	put(b, "day/"+key(at.taxpayer, v.Issued), append(day, x.number))
-	b.Register(country.Registration{Supplier: at.taxpayer, Number: x.number, SHA256: hash, AuthorityID: at.report, At: at.at, Key: key(at.taxpayer, x.number)})
+	b.Register(authority.Registration{Supplier: at.taxpayer, Number: x.number, SHA256: hash, AuthorityID: at.report, At: at.at, Key: key(at.taxpayer, x.number)})
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/country/taxid"
 	"tributary/internal/official"
 	"tributary/internal/official/navwire"
@@ -22,7 +22,7 @@ func ofLine(code, line, text string) remark {
 
 // judge checks an invoice by its structure and by the blocking rules of the
 // specification (3.3.2) that a report of one taxpayer can break.
-func (a *authority) judge(b *country.Book, taxpayer string, x *arrival) []remark {
+func (a *double) judge(b *authority.Book, taxpayer string, x *arrival) []remark {
 	if x.root.Space != navwire.SpaceData || x.root.Local != "InvoiceData" {
 		return []remark{technical("A gyökérelem nem InvoiceData.")}
 	}
@@ -42,7 +42,7 @@ func (a *authority) judge(b *country.Book, taxpayer string, x *arrival) []remark
 	return found
 }
 
-func (a *authority) ruleHead(taxpayer string, x *arrival, main *xmltree.Element) []remark {
+func (a *double) ruleHead(taxpayer string, x *arrival, main *xmltree.Element) []remark {
 	var found []remark
 	supplier := main.At("invoiceHead", "supplierInfo")
 	if supplier.Value("supplierTaxNumber", "taxpayerId") != taxpayer {
@@ -234,7 +234,7 @@ func ruleSums(main *xmltree.Element) []remark {
 }
 
 // ruleChain checks what a correction says of its original and of those before it.
-func ruleChain(b *country.Book, taxpayer string, x *arrival, main *xmltree.Element) []remark {
+func ruleChain(b *authority.Book, taxpayer string, x *arrival, main *xmltree.Element) []remark {
 	ref := main.At("invoiceReference")
 	switch {
 	case x.operation == navwire.Create && ref != nil:

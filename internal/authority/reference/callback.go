@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/xxwire"
 )
 
@@ -30,13 +30,13 @@ func (d *arrival) callsBack() bool { return strings.HasSuffix(d.Number, xxwire.S
 // callBack decides the documents of a call that asked for it, later, and tells
 // the platform: each decision twice, and behind it, out of order, that the
 // document is pending. That is what real ones do on a bad day.
-func (a *authority) callBack(r *http.Request, from caller, docs []arrival, answers []xxwire.Receipt) {
+func (a *double) callBack(r *http.Request, from caller, docs []arrival, answers []xxwire.Receipt) {
 	to := r.Header.Get(xxwire.HeaderCallback)
 	if to == "" {
 		return
 	}
 	name := ""
-	if cert, err := country.ClientCertificate(r); err == nil && cert != nil {
+	if cert, err := authority.ClientCertificate(r); err == nil && cert != nil {
 		name = cert.Subject.CommonName
 	}
 	for i := range docs {
@@ -62,8 +62,8 @@ func (a *authority) callBack(r *http.Request, from caller, docs []arrival, answe
 }
 
 // decideNow is the authority's decision on an open document.
-func (a *authority) decideNow(supplier, number string) (said xxwire.Receipt, ok bool) {
-	err := a.desk.Write(func(b *country.Book) {
+func (a *double) decideNow(supplier, number string) (said xxwire.Receipt, ok bool) {
+	err := a.desk.Write(func(b *authority.Book) {
 		said, ok = (&registrar{book: b, supplier: supplier}).settled(number, strings.HasSuffix(number, xxwire.SuffixCallbackRefused))
 	})
 	return said, ok && err == nil
@@ -72,9 +72,9 @@ func (a *authority) decideNow(supplier, number string) (said xxwire.Receipt, ok 
 // settled is a document's decision, made now if it was open.
 func (reg *registrar) settled(number string, refused bool) (said xxwire.Receipt, ok bool) {
 	if open, waits := reg.open(number); waits && !open.Rejected {
-		step := country.Step{Outcome: country.Accept}
+		step := authority.Step{Outcome: authority.Accept}
 		if refused {
-			step.Outcome = country.Reject
+			step.Outcome = authority.Reject
 		}
 		reg.decide(number, open, step)
 	}

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/strictjson"
 )
@@ -23,7 +23,7 @@ var grantPage = template.Must(template.New("grant").Parse(`<!doctype html><html 
 
 // grant serves GET and POST /v1/grant: the page on which a person agrees, and
 // the way back.
-func (a *authority) grant(w http.ResponseWriter, r *http.Request) {
+func (a *double) grant(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	back, err := url.Parse(query.Get("redirect_uri"))
 	if err != nil || back.Host == "" || query.Get("supplier") == "" || query.Get("state") == "" {
@@ -40,7 +40,7 @@ func (a *authority) grant(w http.ResponseWriter, r *http.Request) {
 		brought.Set("error", "access_denied")
 	} else {
 		code := rand.Text()
-		if err := a.desk.Write(func(b *country.Book) { b.Put("code/"+code, query.Get("supplier")) }); err != nil {
+		if err := a.desk.Write(func(b *authority.Book) { b.Put("code/"+code, query.Get("supplier")) }); err != nil {
 			http.Error(w, "the book cannot be written", http.StatusInternalServerError)
 			return
 		}
@@ -51,7 +51,7 @@ func (a *authority) grant(w http.ResponseWriter, r *http.Request) {
 }
 
 // token serves POST /v1/token: a code is good once.
-func (a *authority) token(w http.ResponseWriter, r *http.Request) {
+func (a *double) token(w http.ResponseWriter, r *http.Request) {
 	var in xxwire.Exchange
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, enrolmentBytesMax))
 	if err != nil || strictjson.Unmarshal(text, enrolmentBytesMax, "the exchange", &in) != nil {
@@ -59,7 +59,7 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, known := rand.Text(), false
-	err = a.desk.Write(func(b *country.Book) {
+	err = a.desk.Write(func(b *authority.Book) {
 		supplier, ok := b.Get("code/" + in.Code)
 		if known = ok && supplier == in.Supplier && supplier != ""; known {
 			b.Put("code/"+in.Code, "")
@@ -78,8 +78,8 @@ func (a *authority) token(w http.ResponseWriter, r *http.Request) {
 }
 
 // ungranted reports whether a supplier that has granted is called for without its token.
-func (a *authority) ungranted(r *http.Request, supplier string) (missing bool) {
-	a.desk.Read(func(b *country.Book) {
+func (a *double) ungranted(r *http.Request, supplier string) (missing bool) {
+	a.desk.Read(func(b *authority.Book) {
 		token, granted := b.Get("grant/" + supplier)
 		missing = granted && r.Header.Get(xxwire.HeaderGrant) != token
 	})

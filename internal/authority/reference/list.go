@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/transaction"
 )
@@ -34,7 +34,7 @@ func (d *arrival) note() string {
 
 // list serves GET /v1/documents/list?day=…&after=…: what the authority holds
 // of the supplier who signed, at most [xxwire.BatchMax] receipts; XX-Next says where to go on.
-func (a *authority) list(w http.ResponseWriter, r *http.Request) {
+func (a *double) list(w http.ResponseWriter, r *http.Request) {
 	from, ok := a.authenticate(w, r)
 	if !ok {
 		return
@@ -59,7 +59,7 @@ func (a *authority) list(w http.ResponseWriter, r *http.Request) {
 }
 
 // listed finds a supplier's documents of a day, from an entry of the book on.
-func listed(all []country.Registration, supplier, day string, after int) (page []xxwire.Receipt, next int) {
+func listed(all []authority.Registration, supplier, day string, after int) (page []xxwire.Receipt, next int) {
 	cancelled := map[string]bool{}
 	for i, r := range all {
 		var n note
@@ -93,7 +93,7 @@ func listed(all []country.Registration, supplier, day string, after int) (page [
 }
 
 // chainHead serves GET /v1/chain: the last link of the supplier who signed.
-func (a *authority) chainHead(w http.ResponseWriter, r *http.Request) {
+func (a *double) chainHead(w http.ResponseWriter, r *http.Request) {
 	from, ok := a.authenticate(w, r)
 	if !ok {
 		return
@@ -103,7 +103,7 @@ func (a *authority) chainHead(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	said := xxwire.Receipt{Outcome: xxwire.OutcomeAbsent}
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		if last, ok := b.Get("chain/" + from.supplier); ok {
 			said.Outcome = xxwire.OutcomeAccepted
 			_, _ = fmt.Sscanf(last, "%d %s", &said.Position, &said.SHA256) // written by head

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/xxwire"
 )
 
@@ -79,7 +79,7 @@ func (reg *registrar) decideMailings() {
 }
 
 // mailbox serves GET /v1/mailbox?after=N&limit=M.
-func (a *authority) mailbox(w http.ResponseWriter, r *http.Request) {
+func (a *double) mailbox(w http.ResponseWriter, r *http.Request) {
 	from, ok := a.authenticate(w, r)
 	if !ok {
 		return
@@ -97,7 +97,7 @@ func (a *authority) mailbox(w http.ResponseWriter, r *http.Request) {
 	}
 	var lines []byte
 	last, all := after, 0
-	err = a.desk.Write(func(b *country.Book) {
+	err = a.desk.Write(func(b *authority.Book) {
 		reg := &registrar{book: b, supplier: from.supplier}
 		reg.decideMailings()
 		all = reg.mails()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/strictjson"
 )
@@ -20,7 +20,7 @@ const (
 // hear serves POST /v1/notices: somebody says something about a document that
 // is registered. Like enrolment it stands for a counter of its own; whoever
 // reaches it is believed. The same key again changes nothing.
-func (a *authority) hear(w http.ResponseWriter, r *http.Request) {
+func (a *double) hear(w http.ResponseWriter, r *http.Request) {
 	var in xxwire.Said
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, noticeBytesMax))
 	if err != nil || strictjson.Unmarshal(text, noticeBytesMax, "the notice", &in) != nil || in.Notice.Key == "" || in.Notice.Code == "" {
@@ -31,7 +31,7 @@ func (a *authority) hear(w http.ResponseWriter, r *http.Request) {
 		in.Notice.At = time.Now().UTC().Format(time.RFC3339)
 	}
 	known, full := false, false
-	err = a.desk.Write(func(b *country.Book) {
+	err = a.desk.Write(func(b *authority.Book) {
 		reg := &registrar{book: b, supplier: in.Supplier}
 		if _, known = b.Find(in.Supplier, in.Number); !known {
 			return

@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/xxwire"
 )
 
 // Guarded is the authority that lets nobody in who does not say for which
 // platform he calls: with its certificate and its key.
-func Guarded(d *country.Desk) http.Handler { return platforms(New(d), true) }
+func Guarded(d *authority.Desk) http.Handler { return platforms(New(d), true) }
 
 // platforms checks in whose name a call is made, where the caller says so or has to.
 func platforms(next http.Handler, required bool) http.Handler {
@@ -26,7 +26,7 @@ func platforms(next http.Handler, required bool) http.Handler {
 
 // strangePlatform says why a platform is not believed, or nothing.
 func strangePlatform(r *http.Request, required bool) string {
-	cert, err := country.ClientCertificate(r)
+	cert, err := authority.ClientCertificate(r)
 	given := r.Header.Get(xxwire.HeaderPlatform)
 	switch {
 	case err != nil:

@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/strictjson"
 )
@@ -25,14 +25,14 @@ import (
 // callBytesMax is more than a channel sends, so that one huge document still fits.
 const callBytesMax = 2 * xxwire.BatchBytesMax
 
-// authority is the other side of the protocol, on a desk that keeps its book
+// double is the other side of the protocol, on a desk that keeps its book
 // and its script. Keys of the book: "key/" a supplier's signing key, "chain/"
 // its chain's head, "open/" a document that waits for, or has had, a decision.
-type authority struct{ desk *country.Desk }
+type double struct{ desk *authority.Desk }
 
 // New returns the authority on a desk.
-func New(d *country.Desk) http.Handler {
-	a := &authority{desk: d}
+func New(d *authority.Desk) http.Handler {
+	a := &double{desk: d}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+xxwire.PathDocuments, a.file)
 	mux.HandleFunc("GET "+xxwire.PathDocuments, a.find)
@@ -73,7 +73,7 @@ type caller struct {
 	body     []byte
 }
 
-func (a *authority) authenticate(w http.ResponseWriter, r *http.Request) (caller, bool) {
+func (a *double) authenticate(w http.ResponseWriter, r *http.Request) (caller, bool) {
 	c, no := a.identify(w, r)
 	if no.code != "" {
 		no.write(w)
@@ -82,7 +82,7 @@ func (a *authority) authenticate(w http.ResponseWriter, r *http.Request) (caller
 	return c, true
 }
 
-func (a *authority) identify(w http.ResponseWriter, r *http.Request) (caller, refusal) {
+func (a *double) identify(w http.ResponseWriter, r *http.Request) (caller, refusal) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, callBytesMax))
 	if err != nil {
 		return caller{}, refusal{http.StatusRequestEntityTooLarge, xxwire.CodeCall, "the call is longer than " + strconv.Itoa(callBytesMax) + " bytes or broke off"}
@@ -113,10 +113,10 @@ func (a *authority) identify(w http.ResponseWriter, r *http.Request) (caller, re
 	return caller{supplier: supplier, key: key, body: body}, refusal{}
 }
 
-func (a *authority) keyOf(supplier string) ([]byte, bool) {
+func (a *double) keyOf(supplier string) ([]byte, bool) {
 	var text string
 	var ok bool
-	a.desk.Read(func(b *country.Book) { text, ok = b.Get("key/" + supplier) })
+	a.desk.Read(func(b *authority.Book) { text, ok = b.Get("key/" + supplier) })
 	if !ok {
 		return nil, false
 	}
@@ -128,7 +128,7 @@ const enrolmentBytesMax = 1 << 16
 
 // enrol serves PUT /v1/suppliers. It stands for the authority's own counter,
 // where a supplier would show papers; whoever reaches it is believed.
-func (a *authority) enrol(w http.ResponseWriter, r *http.Request) {
+func (a *double) enrol(w http.ResponseWriter, r *http.Request) {
 	var in xxwire.Enrolment
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, enrolmentBytesMax))
 	if err != nil || strictjson.Unmarshal(text, enrolmentBytesMax, "the enrolment", &in) != nil || in.Supplier == "" {
@@ -140,7 +140,7 @@ func (a *authority) enrol(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	another := false
-	err = a.desk.Write(func(b *country.Book) {
+	err = a.desk.Write(func(b *authority.Book) {
 		old, ok := b.Get("key/" + in.Supplier)
 		another = ok && old != in.Key && !in.Replace
 		if !another && old != in.Key {
@@ -166,7 +166,7 @@ type arrival struct {
 }
 
 // file serves POST /v1/documents.
-func (a *authority) file(w http.ResponseWriter, r *http.Request) {
+func (a *double) file(w http.ResponseWriter, r *http.Request) {
 	from, ok := a.authenticate(w, r)
 	if !ok {
 		return
@@ -181,11 +181,11 @@ func (a *authority) file(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answers := make([]xxwire.Receipt, len(docs))
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		gap := false // in a chain nothing is taken behind a link that was not
 		for i := range docs {
 			if gap {
-				turn.Steps[i].Outcome = country.Unavailable
+				turn.Steps[i].Outcome = authority.Unavailable
 			}
 			answers[i] = (&registrar{book: b, supplier: from.supplier}).take(&docs[i], turn.Steps[i])
 			gap = gap || docs[i].Chain != nil && answers[i].Outcome == xxwire.OutcomeNotTaken
@@ -202,17 +202,17 @@ func (a *authority) file(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func readBatch(from caller) ([]arrival, []country.Arrival, refusal) {
+func readBatch(from caller) ([]arrival, []authority.Arrival, refusal) {
 	count := bytes.Count(from.body, []byte{'\n'})
 	if count == 0 || count > xxwire.BatchMax || from.body[len(from.body)-1] != '\n' {
 		return nil, nil, refusal{http.StatusBadRequest, xxwire.CodeCall, fmt.Sprintf("a call has 1 to %d lines, each ended", xxwire.BatchMax)}
 	}
 	docs := make([]arrival, 0, count)
-	names := make([]country.Arrival, 0, count)
+	names := make([]authority.Arrival, 0, count)
 	for raw := range bytes.SplitSeq(from.body[:len(from.body)-1], []byte{'\n'}) {
 		d := readArrival(raw)
 		docs = append(docs, d)
-		names = append(names, country.Arrival{Supplier: from.supplier, Number: d.Number})
+		names = append(names, authority.Arrival{Supplier: from.supplier, Number: d.Number})
 	}
 	return docs, names, refusal{}
 }
@@ -240,7 +240,7 @@ func writeReceipts(w http.ResponseWriter, key []byte, wait time.Duration, answer
 }
 
 // find serves GET /v1/documents?number=…
-func (a *authority) find(w http.ResponseWriter, r *http.Request) {
+func (a *double) find(w http.ResponseWriter, r *http.Request) {
 	a.query(w, r, func(reg *registrar, number string) xxwire.Receipt {
 		if held, ok := reg.book.Find(reg.supplier, number); ok {
 			return registered(held)
@@ -254,7 +254,7 @@ func (a *authority) find(w http.ResponseWriter, r *http.Request) {
 
 // status serves GET /v1/documents/status?number=… It is the poll: a document
 // whose time has come is decided when somebody asks.
-func (a *authority) status(w http.ResponseWriter, r *http.Request) {
+func (a *double) status(w http.ResponseWriter, r *http.Request) {
 	a.query(w, r, func(reg *registrar, number string) xxwire.Receipt {
 		if open, ok := reg.open(number); ok && !open.Rejected && !time.Now().Before(open.Due) {
 			reg.decide(number, open, a.desk.Decide())
@@ -271,7 +271,7 @@ func (a *authority) status(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (a *authority) query(w http.ResponseWriter, r *http.Request, answer func(*registrar, string) xxwire.Receipt) {
+func (a *double) query(w http.ResponseWriter, r *http.Request, answer func(*registrar, string) xxwire.Receipt) {
 	from, ok := a.authenticate(w, r)
 	if !ok {
 		return
@@ -282,7 +282,7 @@ func (a *authority) query(w http.ResponseWriter, r *http.Request, answer func(*r
 	}
 	number := r.URL.Query().Get("number")
 	var said xxwire.Receipt
-	if err := a.desk.Write(func(b *country.Book) { said = answer(&registrar{book: b, supplier: from.supplier}, number) }); err != nil {
+	if err := a.desk.Write(func(b *authority.Book) { said = answer(&registrar{book: b, supplier: from.supplier}, number) }); err != nil {
 		http.Error(w, "the book cannot be read", http.StatusInternalServerError)
 		return
 	}

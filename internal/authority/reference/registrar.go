@@ -7,22 +7,22 @@ import (
 	"fmt"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/xxwire"
 	"tributary/internal/transaction"
 )
 
 // registrar decides about documents of one supplier, with the book open.
 type registrar struct {
-	book     *country.Book
+	book     *authority.Book
 	supplier string
 }
 
 // take decides about one document, in the order in which an authority would:
 // can it be read, is it here already, do its sums, its reference and its chain
 // hold, and only then what the script wants.
-func (reg *registrar) take(d *arrival, step country.Step) xxwire.Receipt {
-	if step.Outcome == country.Unavailable {
+func (reg *registrar) take(d *arrival, step authority.Step) xxwire.Receipt {
+	if step.Outcome == authority.Unavailable {
 		return xxwire.Receipt{Number: d.Number, Outcome: xxwire.OutcomeNotTaken}
 	}
 	if code, message := reg.flawOf(d); code != "" {
@@ -34,17 +34,17 @@ func (reg *registrar) take(d *arrival, step country.Step) xxwire.Receipt {
 	if open, ok := reg.open(d.Number); ok && d.Class != byNothing && (open.SHA256 == d.sha256 || !open.Rejected) {
 		return open.receiptFor(d)
 	}
-	if step.Outcome == country.Duplicate {
+	if step.Outcome == authority.Duplicate {
 		return reg.alreadyHere(d, step)
 	}
 	if code, message := reg.misfit(d); code != "" {
 		return rejected(d.Number, code, message)
 	}
-	reg.enter(d, step.Outcome != country.Reject)
+	reg.enter(d, step.Outcome != authority.Reject)
 	switch {
-	case step.Outcome == country.Reject:
+	case step.Outcome == authority.Reject:
 		return rejected(d.Number, xxwire.CodeRefused, "the authority does not accept the document")
-	case step.Outcome == country.Suspend || d.Acceptance || d.callsBack() || d.byMail():
+	case step.Outcome == authority.Suspend || d.Acceptance || d.callsBack() || d.byMail():
 		if d.callsBack() {
 			step.Delay = callbackMost
 		}
@@ -138,7 +138,7 @@ func sumsOf(d *document) (code, message string) {
 
 // known looks for the document in the way of its class. Class H also knows
 // numbers, so that another document cannot take one that is in use.
-func (reg *registrar) known(d *arrival) (country.Registration, bool) {
+func (reg *registrar) known(d *arrival) (authority.Registration, bool) {
 	switch d.Class {
 	case byKey:
 		return reg.book.FindKey(reg.keyOf(d))
@@ -147,7 +147,7 @@ func (reg *registrar) known(d *arrival) (country.Registration, bool) {
 			return held, true
 		}
 	case byNothing:
-		return country.Registration{}, false
+		return authority.Registration{}, false
 	}
 	return reg.book.Find(reg.supplier, d.Number)
 }
@@ -164,9 +164,9 @@ func (reg *registrar) keyOf(d *arrival) string {
 
 // alreadyHere plays a script's duplicate: somebody's document, or this one,
 // was registered before. Class N says so without knowing whose.
-func (reg *registrar) alreadyHere(d *arrival, step country.Step) xxwire.Receipt {
+func (reg *registrar) alreadyHere(d *arrival, step authority.Step) xxwire.Receipt {
 	hash := d.sha256
-	if step.Of != country.OfOurs {
+	if step.Of != authority.OfOurs {
 		sum := sha256.Sum256(append([]byte("another's document\n"), d.raw...))
 		hash = hex.EncodeToString(sum[:])
 	}
@@ -199,9 +199,9 @@ func (reg *registrar) misfit(d *arrival) (code, message string) {
 
 func head(position int64, hash string) string { return fmt.Sprintf("%d %s", position, hash) }
 
-func (reg *registrar) register(number, hash, key, note string) country.Registration {
+func (reg *registrar) register(number, hash, key, note string) authority.Registration {
 	reg.count(number, note)
-	return reg.book.Register(country.Registration{
+	return reg.book.Register(authority.Registration{
 		Supplier: reg.supplier, Number: number, SHA256: hash, Key: key, Note: note,
 		AuthorityID: fmt.Sprintf("XX-%09d", reg.book.Count()+1),
 	})
@@ -237,12 +237,12 @@ func (reg *registrar) keepOpen(number string, o openDocument) {
 	reg.book.Put("open/"+reg.supplier+"\x00"+number, string(text))
 }
 
-func (reg *registrar) decide(number string, o openDocument, step country.Step) {
+func (reg *registrar) decide(number string, o openDocument, step authority.Step) {
 	switch step.Outcome {
-	case country.Reject:
+	case authority.Reject:
 		o.Rejected = true
 		reg.keepOpen(number, o)
-	case country.Suspend:
+	case authority.Suspend:
 		o.Due = time.Now().Add(step.Delay)
 		reg.keepOpen(number, o)
 	default:
@@ -273,12 +273,12 @@ func (o openDocument) receiptFor(d *arrival) xxwire.Receipt {
 	return o.receipt(d.Number)
 }
 
-func registered(r country.Registration) xxwire.Receipt {
+func registered(r authority.Registration) xxwire.Receipt {
 	return xxwire.Receipt{Number: r.Number, Outcome: xxwire.OutcomeAccepted, AuthorityID: r.AuthorityID, SHA256: r.SHA256, At: r.At.Format(time.RFC3339)}
 }
 
 // duplicate answers what is held, to a document that came under the name number.
-func duplicate(r country.Registration, number string) xxwire.Receipt {
+func duplicate(r authority.Registration, number string) xxwire.Receipt {
 	answer := registered(r)
 	answer.Number, answer.Outcome = number, xxwire.OutcomeDuplicate
 	return answer

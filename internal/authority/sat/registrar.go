@@ -11,15 +11,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/satwire"
 	"tributary/internal/xmltree"
 )
 
 // registrar decides with the book open.
-type registrar struct{ book *country.Book }
+type registrar struct{ book *authority.Book }
 
-func (g registrar) voucher(folio string) (country.Registration, record, bool) {
+func (g registrar) voucher(folio string) (authority.Registration, record, bool) {
 	held, ok := g.book.FindKey("U/" + folio)
 	if !ok {
 		return held, record{}, false
@@ -46,7 +46,7 @@ type arrival struct {
 
 // take decides about a voucher: is it here already, may it be stamped, what
 // does the script want. It answers the stamp, and a code where it is not new.
-func (g registrar) take(a *arrival, step country.Step) (record, refusal) {
+func (g registrar) take(a *arrival, step authority.Step) (record, refusal) {
 	switch a.no.code {
 	case "", "304", "305", "401": // what was stamped in time may be shown again late
 	default:
@@ -68,9 +68,9 @@ func (g registrar) take(a *arrival, step country.Step) (record, refusal) {
 	switch {
 	case a.no.code != "":
 		return record{}, a.no
-	case step.Outcome == country.Reject:
+	case step.Outcome == authority.Reject:
 		return record{}, refuse("CFDI40145")
-	case step.Outcome == country.Duplicate && step.Of != country.OfOurs:
+	case step.Outcome == authority.Duplicate && step.Of != authority.OfOurs:
 		g.book.Put("other/"+folio, a.other.Sello)
 		g.register(a, a.other, hashOf(append([]byte("another's voucher\n"), a.raw...)))
 		return a.other, refuse(satwire.CodeStampedBefore)
@@ -79,7 +79,7 @@ func (g registrar) take(a *arrival, step country.Step) (record, refusal) {
 	if a.custom != "" {
 		g.book.Put(custom, folio)
 	}
-	if step.Outcome == country.Duplicate {
+	if step.Outcome == authority.Duplicate {
 		return a.fresh, refuse(satwire.CodeStampedBefore)
 	}
 	return a.fresh, refusal{}
@@ -101,7 +101,7 @@ func (g registrar) register(a *arrival, r record, hash string) {
 		earlier, _ := g.book.Get("refers/" + of)
 		g.book.Put("refers/"+of, strings.TrimSpace(earlier+" "+folio))
 	}
-	g.book.Register(country.Registration{Supplier: a.supply, Number: a.number, SHA256: hash, AuthorityID: folio, Key: "U/" + folio, Note: string(note)})
+	g.book.Register(authority.Registration{Supplier: a.supply, Number: a.number, SHA256: hash, AuthorityID: folio, Key: "U/" + folio, Note: string(note)})
 }
 
 // wish is a cancellation that was asked for.
@@ -132,12 +132,12 @@ func (g registrar) keep(folio string, w wish) {
 	}
 	g.book.Put("cancel/"+folio, string(text))
 	if w.State == "done" {
-		g.book.Register(country.Registration{Supplier: w.Supplier, Number: folio, SHA256: w.SHA256, AuthorityID: folio, Key: "C/" + folio})
+		g.book.Register(authority.Registration{Supplier: w.Supplier, Number: folio, SHA256: w.SHA256, AuthorityID: folio, Key: "C/" + folio})
 	}
 }
 
 // cancel decides about a request; the answer is SAT's EstatusUUID.
-func (g registrar) cancel(r request, hash string, step country.Step, now time.Time) string {
+func (g registrar) cancel(r request, hash string, step authority.Step, now time.Time) string {
 	held, kept, ok := g.voucher(r.uuid)
 	w, asked := g.wishFor(r.uuid)
 	switch {
@@ -159,11 +159,11 @@ func (g registrar) cancel(r request, hash string, step country.Step, now time.Ti
 		return "no_cancelable"
 	case !now.Before(returnDue(r.rfc, kept.Year, now.Location())):
 		return "210"
-	case step.Outcome == country.Reject:
+	case step.Outcome == authority.Reject:
 		return "no_cancelable"
 	}
 	w = wish{State: "done", Supplier: r.rfc, SHA256: hash, Due: now.Add(step.Delay)}
-	if kept.Accept || step.Outcome == country.Suspend {
+	if kept.Accept || step.Outcome == authority.Suspend {
 		w.State, w.Accepted = "waiting", kept.Accept
 	}
 	g.keep(r.uuid, w)
@@ -212,7 +212,7 @@ func relationOf(v *xmltree.Element) (relation string, refers []string) {
 
 // state is what SAT says of a voucher. A request whose time has come is decided
 // when somebody asks: by the script, else the receiver accepts.
-func (g registrar) state(folio string, now time.Time, decide func() country.Step) state {
+func (g registrar) state(folio string, now time.Time, decide func() authority.Step) state {
 	_, kept, ok := g.voucher(folio)
 	if !ok {
 		return state{code: "N - 602: Comprobante no encontrado.", voucher: satwire.VoucherUnknown}
@@ -220,10 +220,10 @@ func (g registrar) state(folio string, now time.Time, decide func() country.Step
 	w, asked := g.wishFor(folio)
 	if asked && w.State == "waiting" && !now.Before(w.Due) {
 		switch step := decide(); step.Outcome {
-		case country.Reject:
+		case authority.Reject:
 			w.State = "refused"
 			g.keep(folio, w)
-		case country.Suspend:
+		case authority.Suspend:
 			w.Due = now.Add(step.Delay)
 			g.keep(folio, w)
 		default:

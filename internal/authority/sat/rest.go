@@ -15,7 +15,7 @@ import (
 const sessionsMax = 10_000
 
 // open begins a session of the REST provider.
-func (a *authority) open() (text string, until time.Time) {
+func (a *double) open() (text string, until time.Time) {
 	raw := make([]byte, 32)
 	rand.Read(raw) // never fails: the runtime ends the program instead
 	text, until = hex.EncodeToString(raw), time.Now().Add(satwire.SessionLifetime)
@@ -28,7 +28,7 @@ func (a *authority) open() (text string, until time.Time) {
 	return text, until
 }
 
-func (a *authority) inSession(r *http.Request) bool {
+func (a *double) inSession(r *http.Request) bool {
 	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -36,7 +36,7 @@ func (a *authority) inSession(r *http.Request) bool {
 	return ok && known && time.Now().Before(until)
 }
 
-func (a *authority) restLogin(w http.ResponseWriter, r *http.Request) {
+func (a *double) restLogin(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		User     string `json:"user"`
 		Password string `json:"password"`
@@ -60,7 +60,7 @@ func restRefuse(w http.ResponseWriter, status int, message string) {
 }
 
 // uploaded reads the form of a call in a session; false when it was refused.
-func (a *authority) uploaded(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+func (a *double) uploaded(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	if !a.inSession(r) {
 		restRefuse(w, http.StatusUnauthorized, "El token debe contener 3 partes")
 		return nil, false
@@ -81,7 +81,7 @@ func (a *authority) uploaded(w http.ResponseWriter, r *http.Request) ([]byte, bo
 	return raw, true
 }
 
-func (a *authority) restStamp(w http.ResponseWriter, r *http.Request) {
+func (a *double) restStamp(w http.ResponseWriter, r *http.Request) {
 	raw, ok := a.uploaded(w, r)
 	if !ok {
 		return
@@ -108,7 +108,7 @@ func (a *authority) restStamp(w http.ResponseWriter, r *http.Request) {
 	restRespond(w, http.StatusBadRequest, body)
 }
 
-func (a *authority) restCancel(w http.ResponseWriter, r *http.Request) {
+func (a *double) restCancel(w http.ResponseWriter, r *http.Request) {
 	raw, ok := a.uploaded(w, r)
 	if !ok {
 		return

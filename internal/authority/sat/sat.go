@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/country/identity"
 	"tributary/internal/official/satwire"
 	"tributary/internal/xmltree"
@@ -31,11 +31,11 @@ import (
 const deniedUser = "-DENIED"
 
 // New returns providers and SAT on a desk, with a seal of their own.
-func New(d *country.Desk) http.Handler { return new(Seal).New(d) }
+func New(d *authority.Desk) http.Handler { return new(Seal).New(d) }
 
 // New returns providers and SAT on a desk; all desks of one seal share its key.
-func (s *Seal) New(d *country.Desk) http.Handler {
-	a := &authority{desk: d, office: newOffice(), seal: s, sessions: map[string]time.Time{}}
+func (s *Seal) New(d *authority.Desk) http.Handler {
+	a := &double{desk: d, office: newOffice(), seal: s, sessions: map[string]time.Time{}}
 	mux := http.NewServeMux()
 	for _, s := range services() {
 		mux.HandleFunc("GET "+s.path, s.describe)
@@ -51,12 +51,12 @@ func (s *Seal) New(d *country.Desk) http.Handler {
 	return mux
 }
 
-// authority is both providers and SAT behind them, on one desk. Keys of the
+// double is both providers and SAT behind them, on one desk. Keys of the
 // book: "certificate/" SAT's certificates, "csd/" those of suppliers, "cancel/"
 // requests, "custom/" keys of senders, "other/" vouchers that a script gave to
 // somebody else.
-type authority struct {
-	desk   *country.Desk
+type double struct {
+	desk   *authority.Desk
 	office *office
 	seal   *Seal
 
@@ -65,12 +65,12 @@ type authority struct {
 }
 
 // certificate serves SAT's repository.
-func (a *authority) certificate(w http.ResponseWriter, r *http.Request) {
+func (a *double) certificate(w http.ResponseWriter, r *http.Request) {
 	path := "/rccf/" + r.PathValue("path")
 	number := strings.TrimSuffix(path[strings.LastIndexByte(path, '/')+1:], ".cer")
 	var text string
 	if path == satwire.CertificatePath(number) {
-		a.desk.Read(func(b *country.Book) { text, _ = b.Get("certificate/" + number) })
+		a.desk.Read(func(b *authority.Book) { text, _ = b.Get("certificate/" + number) })
 	}
 	der, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(der) == 0 {
@@ -87,7 +87,7 @@ func readVoucher(raw []byte) (*xmltree.Document, error) {
 }
 
 // receive reads a voucher and prepares its stamp, before the book is opened.
-func (a *authority) receive(raw []byte, custom string) (*arrival, error) {
+func (a *double) receive(raw []byte, custom string) (*arrival, error) {
 	in := &arrival{raw: raw, custom: custom}
 	doc, err := readVoucher(raw)
 	if err != nil || !doc.Root.Is(satwire.SpaceCFDI, "Comprobante") || doc.Root.At("Emisor") == nil || doc.Root.At("Receptor") == nil {
@@ -109,25 +109,25 @@ func (a *authority) receive(raw []byte, custom string) (*arrival, error) {
 
 // process takes a voucher through its turn; false when the caller has been
 // answered already, or has left.
-func (a *authority) process(w http.ResponseWriter, r *http.Request, raw []byte, custom string) (in *arrival, got record, no refusal, ok bool) {
+func (a *double) process(w http.ResponseWriter, r *http.Request, raw []byte, custom string) (in *arrival, got record, no refusal, ok bool) {
 	in, err := a.receive(raw, custom)
 	if err != nil {
 		http.Error(w, "the stamp cannot be made", http.StatusInternalServerError)
 		return nil, record{}, refusal{}, false
 	}
-	turn := a.desk.Turn(country.Arrival{Supplier: in.supply, Number: in.number})
+	turn := a.desk.Turn(authority.Arrival{Supplier: in.supply, Number: in.number})
 	if !turn.Begin(w, nil) {
 		return nil, record{}, refusal{}, false
 	}
 	step := turn.Steps[0]
-	if step.Outcome == country.Duplicate && step.Of != country.OfOurs && in.no.code == "" {
+	if step.Outcome == authority.Duplicate && step.Of != authority.OfOurs && in.no.code == "" {
 		sello := base64.StdEncoding.EncodeToString([]byte("another's voucher under the number of " + in.number))
 		if in.other, err = a.seal.stampFor(in.voucher, sello, a.office.central(time.Now())); err != nil {
 			http.Error(w, "the stamp cannot be made", http.StatusInternalServerError)
 			return nil, record{}, refusal{}, false
 		}
 	}
-	err = a.desk.Write(func(b *country.Book) { got, no = registrar{b}.take(in, step) })
+	err = a.desk.Write(func(b *authority.Book) { got, no = registrar{b}.take(in, step) })
 	if err != nil {
 		http.Error(w, "the book cannot be written", http.StatusInternalServerError)
 		return nil, record{}, refusal{}, false
@@ -136,7 +136,7 @@ func (a *authority) process(w http.ResponseWriter, r *http.Request, raw []byte, 
 }
 
 // withdraw takes a cancellation request through its turn.
-func (a *authority) withdraw(w http.ResponseWriter, r *http.Request, raw []byte) (req request, status string, ok bool) {
+func (a *double) withdraw(w http.ResponseWriter, r *http.Request, raw []byte) (req request, status string, ok bool) {
 	req, leaf, err := readRequest(raw)
 	now := a.office.central(time.Now())
 	switch {
@@ -151,12 +151,12 @@ func (a *authority) withdraw(w http.ResponseWriter, r *http.Request, raw []byte)
 	case now.Before(leaf.NotBefore):
 		status = "305"
 	}
-	turn := a.desk.Turn(country.Arrival{Supplier: req.rfc, Number: req.uuid})
+	turn := a.desk.Turn(authority.Arrival{Supplier: req.rfc, Number: req.uuid})
 	if !turn.Begin(w, nil) {
 		return req, "", false
 	}
 	if status == "" {
-		err := a.desk.Write(func(b *country.Book) { status = registrar{b}.cancel(req, hashOf(raw), turn.Steps[0], now) })
+		err := a.desk.Write(func(b *authority.Book) { status = registrar{b}.cancel(req, hashOf(raw), turn.Steps[0], now) })
 		if err != nil {
 			http.Error(w, "the book cannot be written", http.StatusInternalServerError)
 			return req, "", false
@@ -166,7 +166,7 @@ func (a *authority) withdraw(w http.ResponseWriter, r *http.Request, raw []byte)
 }
 
 // acknowledgement is SAT's Acuse.
-func (a *authority) acknowledgement(req request, status string) string {
+func (a *double) acknowledgement(req request, status string) string {
 	e := xmltree.New("Acuse", "xmlns", satwire.SpaceCancel, "Fecha", a.office.central(time.Now()).Format(satwire.LocalTime), "RfcEmisor", req.rfc)
 	folios := e.Add(xmltree.New("Folios"))
 	folios.Leaf("UUID", req.uuid)
@@ -175,13 +175,13 @@ func (a *authority) acknowledgement(req request, status string) string {
 }
 
 // look answers a question about a voucher. Who asks must know its parties and total.
-func (a *authority) look(w http.ResponseWriter, r *http.Request, q url.Values) (state, bool) {
+func (a *double) look(w http.ResponseWriter, r *http.Request, q url.Values) (state, bool) {
 	turn := a.desk.QueryTurn()
 	if !turn.Begin(w, nil) {
 		return state{}, false
 	}
 	var said state
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		g := registrar{b}
 		held, kept, ok := g.voucher(strings.ToUpper(q.Get("id")))
 		if ok && (held.Supplier != q.Get("re") || kept.Receiver != q.Get("rr") || millionths(kept.Total) != millionths(q.Get("tt"))) {

@@ -23,8 +23,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/sat"
-	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/leaks"
 	"tributary/internal/mutate"
@@ -91,13 +91,13 @@ func voucher(t testing.TB, folio string, replace ...string) []byte {
 
 // office is a double over real HTTP.
 type office struct {
-	desk   *country.Desk
+	desk   *authority.Desk
 	server *httptest.Server
 }
 
 func open(t testing.TB) office {
 	t.Helper()
-	desk, err := country.OpenDesk(t.TempDir(), "MX")
+	desk, err := authority.OpenDesk(t.TempDir(), "MX")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func attribute(raw []byte, name string) string {
 // The double answers every call in the protocol it came in, and registers
 // nothing that it does not say it stamped.
 func FuzzDouble(f *testing.F) {
-	desk, err := country.OpenDesk(f.TempDir(), "MX")
+	desk, err := authority.OpenDesk(f.TempDir(), "MX")
 	if err != nil {
 		f.Fatal(err)
 	}

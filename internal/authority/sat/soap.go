@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/satwire"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
@@ -75,7 +75,7 @@ func decoded(in *xmltree.Element) []byte {
 }
 
 // soapStamp serves stamp and stamped.
-func (a *authority) soapStamp(w http.ResponseWriter, r *http.Request) {
+func (a *double) soapStamp(w http.ResponseWriter, r *http.Request) {
 	in := method(w, r, satwire.SpaceSOAPStamp, "stamp", "stamped")
 	if in == nil {
 		return
@@ -126,7 +126,7 @@ func replyStamp(w http.ResponseWriter, name string, said verdict) {
 }
 
 // soapStamped answers the stamp of a voucher that was stamped before.
-func (a *authority) soapStamped(w http.ResponseWriter, r *http.Request, raw []byte) {
+func (a *double) soapStamped(w http.ResponseWriter, r *http.Request, raw []byte) {
 	turn := a.desk.QueryTurn()
 	if !turn.Begin(w, nil) {
 		return
@@ -137,7 +137,7 @@ func (a *authority) soapStamped(w http.ResponseWriter, r *http.Request, raw []by
 	if doc, err := readVoucher(raw); err == nil && doc.Root.Is(satwire.SpaceCFDI, "Comprobante") && doc.Root.Attr("Sello") != "" {
 		voucher = doc.Root
 		folio := folioOf(voucher.Attr("Sello"))
-		err := a.desk.Write(func(b *country.Book) {
+		err := a.desk.Write(func(b *authority.Book) {
 			if _, r, ok := (registrar{b}).voucher(folio); ok {
 				got, no = r, refusal{}
 			} else if sello, ok := b.Get("other/" + folio); ok {
@@ -156,7 +156,7 @@ func (a *authority) soapStamped(w http.ResponseWriter, r *http.Request, raw []by
 }
 
 // soapCancel serves cancel_signature and get_sat_status.
-func (a *authority) soapCancel(w http.ResponseWriter, r *http.Request) {
+func (a *double) soapCancel(w http.ResponseWriter, r *http.Request) {
 	in := method(w, r, satwire.SpaceSOAPCancel, "cancel_signature", "get_sat_status")
 	if in == nil {
 		return
@@ -194,7 +194,7 @@ func (s state) members() []member {
 }
 
 // consult serves SAT's public service, which REST providers leave to the caller.
-func (a *authority) consult(w http.ResponseWriter, r *http.Request) {
+func (a *double) consult(w http.ResponseWriter, r *http.Request) {
 	in := method(w, r, satwire.SpaceState, "Consulta")
 	if in == nil {
 		return
@@ -217,7 +217,7 @@ func expression(text string) url.Values {
 }
 
 // soapList serves report_uuid and get_xml.
-func (a *authority) soapList(w http.ResponseWriter, r *http.Request) {
+func (a *double) soapList(w http.ResponseWriter, r *http.Request) {
 	in := method(w, r, satwire.SpaceSOAPList, "report_uuid", "get_xml")
 	if in == nil {
 		return
@@ -246,7 +246,7 @@ func (a *authority) soapList(w http.ResponseWriter, r *http.Request) {
 }
 
 // report lists the vouchers of a taxpayer that were stamped in a span of time.
-func (a *authority) report(in, into *xmltree.Element) error {
+func (a *double) report(in, into *xmltree.Element) error {
 	zone := a.office.central(time.Now()).Location()
 	from, err := time.ParseInLocation(satwire.LocalTime, in.Value("date_from"), zone)
 	if err != nil {
@@ -270,10 +270,10 @@ func (a *authority) report(in, into *xmltree.Element) error {
 }
 
 // copyOf is the stamped voucher with a UUID; empty where the taxpayer has none.
-func (a *authority) copyOf(rfc, uuid string) []byte {
+func (a *double) copyOf(rfc, uuid string) []byte {
 	var kept record
 	var certificate string
-	a.desk.Read(func(b *country.Book) {
+	a.desk.Read(func(b *authority.Book) {
 		if held, r, ok := (registrar{b}).voucher(strings.ToUpper(uuid)); ok && held.Supplier == rfc {
 			kept = r
 			certificate, _ = b.Get("csd/" + r.NumberCSD)

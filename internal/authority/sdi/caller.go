@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
@@ -29,7 +29,7 @@ const (
 func noticeKey(n int64) string { return "notice/" + itoa(n) }
 
 // queue keeps messages until they are delivered.
-func queue(b *country.Book, list ...notice) []notice {
+func queue(b *authority.Book, list ...notice) []notice {
 	for i := range list {
 		list[i].N = next(b, "notices")
 		put(b, noticeKey(list[i].N), list[i])
@@ -38,9 +38,9 @@ func queue(b *country.Book, list ...notice) []notice {
 }
 
 // resume takes up what was not delivered when the double was stopped.
-func (a *authority) resume() {
+func (a *double) resume() {
 	var open []notice
-	a.desk.Read(func(b *country.Book) {
+	a.desk.Read(func(b *authority.Book) {
 		var count int64
 		get(b, "count/notices", &count) // none before the first
 		for i := int64(1); i <= count; i++ {
@@ -54,7 +54,7 @@ func (a *authority) resume() {
 }
 
 // tell delivers messages, each by itself: SdI gives no order.
-func (a *authority) tell(list []notice) {
+func (a *double) tell(list []notice) {
 	for _, n := range list {
 		a.desk.Go(func(ctx context.Context) {
 			if !pause(ctx, n.At.Sub(a.now())) {
@@ -70,12 +70,12 @@ func (a *authority) tell(list []notice) {
 }
 
 // settle decides a file that waited for its decision.
-func (a *authority) settle(n notice) {
+func (a *double) settle(n notice) {
 	var queued []notice
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		b.Put(noticeKey(n.N), "")
 		reg := registrar{book: b, at: a.now()}
-		if step := a.desk.Decide(); step.Outcome == country.Suspend {
+		if step := a.desk.Decide(); step.Outcome == authority.Suspend {
 			n.At = a.now().Add(max(step.Delay, soon))
 			reg.notices = []notice{n}
 		} else {
@@ -93,7 +93,7 @@ func (a *authority) settle(n notice) {
 //
 // Failure policy: a message that was answered and not yet forgotten when the
 // double dies comes once more; SdI repeats, too.
-func (a *authority) deliver(ctx context.Context, n notice) {
+func (a *double) deliver(ctx context.Context, n notice) {
 	text, name, err := n.write()
 	if err != nil {
 		return // an error of ours, which tests of every kind exclude
@@ -107,12 +107,12 @@ func (a *authority) deliver(ctx context.Context, n notice) {
 			return
 		}
 	}
-	_ = a.desk.Write(func(b *country.Book) { b.Put(noticeKey(n.N), "") }) // a broken book says so to the next caller
+	_ = a.desk.Write(func(b *authority.Book) { b.Put(noticeKey(n.N), "") }) // a broken book says so to the next caller
 }
 
-func (a *authority) callback(name string) string {
+func (a *double) callback(name string) string {
 	var c channel
-	a.desk.Read(func(b *country.Book) { get(b, channelKey(name), &c) })
+	a.desk.Read(func(b *authority.Book) { get(b, channelKey(name), &c) })
 	return c.Callback
 }
 

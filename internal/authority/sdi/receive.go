@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
@@ -24,8 +24,8 @@ type arrival struct {
 }
 
 // receive serves RiceviFile.
-func (a *authority) receive(w http.ResponseWriter, r *http.Request) {
-	who, err := country.ClientCertificate(r)
+func (a *double) receive(w http.ResponseWriter, r *http.Request) {
+	who, err := authority.ClientCertificate(r)
 	if err != nil || who == nil {
 		http.Error(w, "a client certificate is needed", http.StatusForbidden) // SdI ends the handshake
 		return
@@ -56,7 +56,7 @@ func (a *authority) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	var id int64
 	var queued []notice
-	err = a.desk.Write(func(b *country.Book) {
+	err = a.desk.Write(func(b *authority.Book) {
 		reg := registrar{book: b, in: &in, at: a.now()}
 		id = reg.take(turn.Steps)
 		queued = queue(b, reg.notices...)
@@ -104,18 +104,18 @@ func readCall(r *http.Request, body []byte) (in arrival, reason string) {
 }
 
 // disabled reports whether a channel may not send, and keeps the address that it names.
-func (a *authority) disabled(r *http.Request, name string) bool {
+func (a *double) disabled(r *http.Request, name string) bool {
 	var c channel
-	a.desk.Read(func(b *country.Book) { get(b, channelKey(name), &c) })
+	a.desk.Read(func(b *authority.Book) { get(b, channelKey(name), &c) })
 	if to := r.Header.Get(sdiwire.HeaderCallback); to != "" && to != c.Callback {
 		c.Callback = to
-		_ = a.desk.Write(func(b *country.Book) { put(b, channelKey(name), c) }) // a broken book fails the call below
+		_ = a.desk.Write(func(b *authority.Book) { put(b, channelKey(name), c) }) // a broken book fails the call below
 	}
 	return c.Disabled
 }
 
 // judge examines a file by itself, in SdI's order.
-func (a *authority) judge(in *arrival) {
+func (a *double) judge(in *arrival) {
 	_, named := sdiwire.ParseName(in.name)
 	switch {
 	case !named:
@@ -137,12 +137,12 @@ func (a *authority) judge(in *arrival) {
 }
 
 // arrivals names the invoices of the file, for scripts.
-func (in *arrival) arrivals() (all []country.Arrival) {
+func (in *arrival) arrivals() (all []authority.Arrival) {
 	if in.invoice == nil {
-		return []country.Arrival{{Supplier: in.channel, Number: in.name}}
+		return []authority.Arrival{{Supplier: in.channel, Number: in.name}}
 	}
 	for _, b := range in.invoice.bodies {
-		all = append(all, country.Arrival{Supplier: in.invoice.issuer(b), Number: b.number})
+		all = append(all, authority.Arrival{Supplier: in.invoice.issuer(b), Number: b.number})
 	}
 	return all
 }
@@ -156,7 +156,7 @@ func failed(w http.ResponseWriter, reason string) {
 
 // answer answers RiceviFile: plainly, and every second time as SdI likes to, in
 // a body of parts.
-func (a *authority) answer(w http.ResponseWriter, id int64, code string) {
+func (a *double) answer(w http.ResponseWriter, id int64, code string) {
 	out := xmltree.NewWriter(1024)
 	out.Declare()
 	soap.Message{Version: soap.V11, NoHeader: true, Body: func(out *xmltree.Writer) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/sdiwire"
 )
 
@@ -42,7 +42,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // registrar decides about one file, with the book open.
 type registrar struct {
-	book    *country.Book
+	book    *authority.Book
 	in      *arrival
 	at      time.Time
 	notices []notice
@@ -50,7 +50,7 @@ type registrar struct {
 
 // take gives the file an identifier, uses up its name and decides what becomes
 // of it; what is to be said is left in notices.
-func (reg *registrar) take(steps []country.Step) int64 {
+func (reg *registrar) take(steps []authority.Step) int64 {
 	of := reg.record()
 	of.SdI = idsFrom + next(reg.book, "sdi")
 	if _, used := reg.book.Get(nameKey(of.File)); used {
@@ -60,16 +60,16 @@ func (reg *registrar) take(steps []country.Step) int64 {
 	put(reg.book, nameKey(of.File), of)
 	step := steps[0]
 	for _, s := range steps { // a lotto stands or falls as a whole
-		if s.Outcome != country.Accept {
+		if s.Outcome != authority.Accept {
 			step = s
 		}
 	}
 	switch flaws := append(reg.in.flaws, reg.duplicates(of)...); {
 	case len(flaws) > 0:
 		reg.refuse(of, flaws...)
-	case step.Outcome == country.Duplicate:
+	case step.Outcome == authority.Duplicate:
 		return reg.alreadyHere(of, step)
-	case step.Outcome == country.Suspend:
+	case step.Outcome == authority.Suspend:
 		n := of.notice("", reg.at.Add(max(step.Delay, soon)))
 		n.Open = &of
 		reg.notices = append(reg.notices, n)
@@ -97,12 +97,12 @@ func (reg *registrar) record() record {
 
 // decide accepts or refuses a file that has passed every check, unless its number
 // was taken while it waited.
-func (reg *registrar) decide(of record, step country.Step) {
+func (reg *registrar) decide(of record, step authority.Step) {
 	if taken := reg.duplicates(of); len(taken) > 0 {
 		reg.refuse(of, taken...)
 		return
 	}
-	if step.Outcome == country.Reject {
+	if step.Outcome == authority.Reject {
 		reg.refuse(of, flawf(sdiwire.AddressUnknown, "%s", of.To)) // a check that needs a register
 		return
 	}
@@ -134,15 +134,15 @@ func (reg *registrar) held(n numbered) (all []entry) {
 func (reg *registrar) register(of record, sha256 string) {
 	for _, n := range of.Invoices {
 		put(reg.book, heldKey(n), append(reg.held(n), n.Entry))
-		reg.book.Register(country.Registration{Supplier: n.Issuer, Number: n.Entry.Number, SHA256: sha256, AuthorityID: itoa(of.SdI), At: reg.at})
+		reg.book.Register(authority.Registration{Supplier: n.Issuer, Number: n.Entry.Number, SHA256: sha256, AuthorityID: itoa(of.SdI), At: reg.at})
 	}
 }
 
 // alreadyHere plays a script's duplicate. Ours came before under the same name,
 // and its answer was lost: this one is refused for its name, the first is
 // delivered. Another's has the number.
-func (reg *registrar) alreadyHere(of record, step country.Step) int64 {
-	if step.Of != country.OfOurs {
+func (reg *registrar) alreadyHere(of record, step authority.Step) int64 {
+	if step.Of != authority.OfOurs {
 		sum := sha256.Sum256(append([]byte("another's file\n"), reg.in.file...))
 		reg.register(of, hex.EncodeToString(sum[:]))
 		reg.refuse(of, flawf(sdiwire.Duplicate, "%s", of.Number))

@@ -27,7 +27,7 @@ import (
 	"sync"
 	"time"
 
-	"tributary/internal/country"
+	"tributary/internal/authority"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/strictjson"
 )
@@ -38,17 +38,17 @@ const bodyBytesMax = 16 << 20
 
 const controlBytesMax = 1 << 16
 
-// authority is SdI on its desk. Keys of its book: "name/" what came under a file
+// double is SdI on its desk. Keys of its book: "name/" what came under a file
 // name, "of/" the numbers of an issuer in a year, "channel/" a transmitter's
 // channel, "notice/" a message that is not delivered yet, "count/" counters.
-type authority struct {
-	desk *country.Desk
+type double struct {
+	desk *authority.Desk
 	now  func() time.Time
 }
 
 // New is SdI behind a desk. What it had not yet told when it was stopped it tells now.
-func New(desk *country.Desk) http.Handler {
-	a := &authority{desk: desk, now: time.Now}
+func New(desk *authority.Desk) http.Handler {
+	a := &double{desk: desk, now: time.Now}
 	a.resume()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+sdiwire.Path, a.receive)
@@ -89,12 +89,12 @@ type channel struct {
 func channelKey(name string) string { return "channel/" + name }
 
 // setChannel serves PUT /channels/{name}.
-func (a *authority) setChannel(w http.ResponseWriter, r *http.Request) {
+func (a *double) setChannel(w http.ResponseWriter, r *http.Request) {
 	var c channel
 	if !readControl(w, r, "the channel", &c) {
 		return
 	}
-	a.write(w, func(b *country.Book) bool {
+	a.write(w, func(b *authority.Book) bool {
 		put(b, channelKey(r.PathValue("name")), c)
 		return true
 	})
@@ -113,7 +113,7 @@ type saying struct {
 const timesMax = 100
 
 // say serves POST /messages: a message about a file, whatever became of it.
-func (a *authority) say(w http.ResponseWriter, r *http.Request) {
+func (a *double) say(w http.ResponseWriter, r *http.Request) {
 	var s saying
 	if !readControl(w, r, "the message", &s) {
 		return
@@ -123,7 +123,7 @@ func (a *authority) say(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var queued []notice
-	a.write(w, func(b *country.Book) bool {
+	a.write(w, func(b *authority.Book) bool {
 		var of record
 		if !get(b, nameKey(s.File), &of) {
 			return false
@@ -151,9 +151,9 @@ func readControl(w http.ResponseWriter, r *http.Request, what string, into any) 
 }
 
 // write lets fn change the book and answers 204, or 404 where fn found nothing.
-func (a *authority) write(w http.ResponseWriter, fn func(*country.Book) bool) {
+func (a *double) write(w http.ResponseWriter, fn func(*authority.Book) bool) {
 	found := false
-	if err := a.desk.Write(func(b *country.Book) { found = fn(b) }); err != nil {
+	if err := a.desk.Write(func(b *authority.Book) { found = fn(b) }); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -164,7 +164,7 @@ func (a *authority) write(w http.ResponseWriter, fn func(*country.Book) bool) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func put(b *country.Book, key string, value any) {
+func put(b *authority.Book, key string, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("encoding %s: %v", key, err)) // strings, numbers and instants
@@ -172,13 +172,13 @@ func put(b *country.Book, key string, value any) {
 	b.Put(key, string(text))
 }
 
-func get(b *country.Book, key string, into any) bool {
+func get(b *authority.Book, key string, into any) bool {
 	text, ok := b.Get(key)
 	return ok && json.Unmarshal([]byte(text), into) == nil
 }
 
 // next counts.
-func next(b *country.Book, what string) int64 {
+func next(b *authority.Book, what string) int64 {
 	var n int64
 	get(b, "count/"+what, &n) // zero at the beginning
 	put(b, "count/"+what, n+1)

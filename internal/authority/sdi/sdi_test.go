@@ -21,8 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/sdi"
-	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/leaks"
 	"tributary/internal/official"
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 type exchange struct {
 	t        *testing.T
 	dir      string
-	desk     *country.Desk
+	desk     *authority.Desk
 	server   *httptest.Server
 	receiver *httptest.Server
 	messages chan message
@@ -83,7 +83,7 @@ func open(t *testing.T) *exchange {
 
 func (x *exchange) start() {
 	x.t.Helper()
-	desk, err := country.OpenDesk(x.dir, "IT")
+	desk, err := authority.OpenDesk(x.dir, "IT")
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func readMessage(r *http.Request, body []byte) (m message, err error) {
 	if flaw := standard.Schema().First(m.root); flaw != nil {
 		return m, fmt.Errorf("%s: %v", m.kind, flaw)
 	}
-	if m.client, err = country.ClientCertificate(r); err != nil || m.client == nil {
+	if m.client, err = authority.ClientCertificate(r); err != nil || m.client == nil {
 		return m, fmt.Errorf("the caller shows no certificate: %v", err)
 	}
 	return m, verified(doc)
@@ -279,7 +279,7 @@ func (x *exchange) control(method, path, body string) int {
 	return resp.StatusCode
 }
 
-func (x *exchange) held() []country.Registration {
+func (x *exchange) held() []authority.Registration {
 	x.t.Helper()
 	all, err := x.desk.Registrations()
 	if err != nil {
@@ -502,26 +502,26 @@ func TestEndingsAskForMessages(t *testing.T) {
 
 func TestScriptsArePlayed(t *testing.T) {
 	x := open(t)
-	play := func(steps ...country.Step) {
+	play := func(steps ...authority.Step) {
 		t.Helper()
 		if err := x.desk.SetScript(steps); err != nil {
 			t.Fatal(err)
 		}
 	}
-	play(country.Step{Outcome: country.Unavailable})
+	play(authority.Step{Outcome: authority.Unavailable})
 	if id, code := x.send("IT12345678903_B1.xml", base(t, "F-1")); id != "0" || code != sdiwire.Unavailable {
 		t.Fatalf("%s %s", id, code)
 	}
-	play(country.Step{Outcome: country.Garbage})
+	play(authority.Step{Outcome: authority.Garbage})
 	if status, said := x.post("IT12345678903_B1.xml", []byte(base(t, "F-1")), nil); status != http.StatusOK || said != nil {
 		t.Fatalf("%d %v", status, said)
 	}
-	play(country.Step{Outcome: country.Reject})
+	play(authority.Step{Outcome: authority.Reject})
 	x.send("IT12345678903_B1.xml", base(t, "F-1")) // nothing was taken before: the name is free
 	if m := x.hears(); !slices.Equal(m.codes(), []string{sdiwire.AddressUnknown}) {
 		t.Fatalf("%v", m.codes())
 	}
-	play(country.Step{Outcome: country.DropAnswer})
+	play(authority.Step{Outcome: authority.DropAnswer})
 	if status, _ := x.post("IT12345678903_B2.xml", []byte(base(t, "F-1")), nil); status != 0 {
 		t.Fatalf("an answer: %d", status)
 	}
@@ -530,12 +530,12 @@ func TestScriptsArePlayed(t *testing.T) {
 	if second := x.hears(); first.kind != sdiwire.Delivered || first.id == id || second.id != id || !slices.Equal(second.codes(), []string{sdiwire.NameUsed}) {
 		t.Errorf("after a lost answer: %+v, %+v", first, second)
 	}
-	play(country.Step{Outcome: country.Suspend}, country.Step{Outcome: country.Suspend}, country.Step{Outcome: country.Accept})
+	play(authority.Step{Outcome: authority.Suspend}, authority.Step{Outcome: authority.Suspend}, authority.Step{Outcome: authority.Accept})
 	x.send(x.name(), base(t, "F-2"))
 	if m := x.hears(); m.kind != sdiwire.Delivered {
 		t.Errorf("pending: %s", m.kind)
 	}
-	play(country.Step{Outcome: country.Suspend}, country.Step{Outcome: country.Reject})
+	play(authority.Step{Outcome: authority.Suspend}, authority.Step{Outcome: authority.Reject})
 	x.send(x.name(), base(t, "F-3"))
 	if m := x.hears(); m.kind != sdiwire.Refused {
 		t.Errorf("pending, then refused: %s", m.kind)
@@ -547,7 +547,7 @@ func TestScriptsArePlayed(t *testing.T) {
 
 func TestDuplicatesOfAScript(t *testing.T) {
 	x := open(t)
-	if err := x.desk.SetScript([]country.Step{{Outcome: country.Duplicate}, {Outcome: country.Duplicate, Of: country.OfOurs}}); err != nil {
+	if err := x.desk.SetScript([]authority.Step{{Outcome: authority.Duplicate}, {Outcome: authority.Duplicate, Of: authority.OfOurs}}); err != nil {
 		t.Fatal(err)
 	}
 	x.send(x.name(), base(t, "F-1"))

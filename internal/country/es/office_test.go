@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
@@ -20,7 +21,7 @@ type office struct {
 	t       testing.TB
 	server  *httptest.Server
 	channel country.Channel
-	desk    *country.Desk
+	desk    *authority.Desk
 	close   func()
 }
 
@@ -87,7 +88,7 @@ func (o *office) script(steps string) {
 	}
 }
 
-func (o *office) registrations() []country.Registration {
+func (o *office) registrations() []authority.Registration {
 	o.t.Helper()
 	all, err := o.desk.Registrations()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/aeat"
 	"tributary/internal/country"
 	"tributary/internal/country/es"
@@ -34,7 +35,7 @@ type sender struct {
 	ch     country.Channel
 	leaf   []byte
 	dir    string
-	desk   *country.Desk
+	desk   *authority.Desk
 	double http.Handler
 	last   country.Link
 	count  int
@@ -48,7 +49,7 @@ func (s *sender) restart() {
 			s.t.Fatal(err)
 		}
 	}
-	desk, err := country.OpenDesk(s.dir, "ES")
+	desk, err := authority.OpenDesk(s.dir, "ES")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestDoubleEnforcesTheWaitItStates(t *testing.T) {
 		s.expect("a moment too early", 1, "one", false)
 		s.expect("another installation", 1, "two", true)
 		time.Sleep(100 * time.Millisecond)
-		if err := s.desk.SetScript([]country.Step{{Outcome: country.Accept, Wait: time.Minute}}); err != nil {
+		if err := s.desk.SetScript([]authority.Step{{Outcome: authority.Accept, Wait: time.Minute}}); err != nil {
 			t.Fatal(err)
 		}
 		if answer := s.expect("in time", 1, "one", true); !strings.Contains(answer, "<sfR:TiempoEsperaEnvio>60<") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/invopop/gobl/num"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/nav"
 	"tributary/internal/country"
 	"tributary/internal/country/hu"
@@ -26,14 +27,14 @@ import (
 // office is NAV's double over HTTP.
 type office struct {
 	t       *testing.T
-	desk    *country.Desk
+	desk    *authority.Desk
 	channel country.Channel
 	at      country.Endpoint
 }
 
 func open(t *testing.T) *office {
 	t.Helper()
-	desk, err := country.OpenDesk(t.TempDir(), "HU")
+	desk, err := authority.OpenDesk(t.TempDir(), "HU")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestWhatIsInWorkIsFoundAmongOthers(t *testing.T) {
 		o.settle(o.prepare(invoice(fmt.Sprintf("W-%d", i))))
 	}
 	f := o.prepare(invoice("W-9"))
-	if err := o.desk.SetScript([]country.Step{{Outcome: country.Suspend, Times: 3}}); err != nil {
+	if err := o.desk.SetScript([]authority.Step{{Outcome: authority.Suspend, Times: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.channel.Send(t.Context(), []country.Filing{f}, credentials()); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/mx"
@@ -24,7 +25,7 @@ import (
 // bench is a simulator over real HTTP and a channel to it.
 type bench struct {
 	channel country.Channel
-	desk    *country.Desk
+	desk    *authority.Desk
 	url     string
 }
 
@@ -286,7 +287,7 @@ func TestCancellationWaitsForTheReceiver(t *testing.T) {
 	for _, pac := range []string{"soap", "rest"} {
 		b := open(t)
 		_, f := b.withdrawal(t, pac, "03", 100001)
-		if err := b.desk.SetScript([]country.Step{{Outcome: country.Suspend}, {Outcome: country.Suspend, Times: 2}}); err != nil {
+		if err := b.desk.SetScript([]authority.Step{{Outcome: authority.Suspend}, {Outcome: authority.Suspend, Times: 2}}); err != nil {
 			t.Fatal(err)
 		}
 		r := b.send(t, f)
@@ -307,7 +308,7 @@ func TestCancellationWaitsForTheReceiver(t *testing.T) {
 func TestReceiverMayRefuseACancellation(t *testing.T) {
 	b := open(t)
 	_, f := b.withdrawal(t, "soap", "02", 200000)
-	if err := b.desk.SetScript([]country.Step{{Outcome: country.Accept}, {Outcome: country.Suspend}, {Outcome: country.Reject}}); err != nil {
+	if err := b.desk.SetScript([]authority.Step{{Outcome: authority.Accept}, {Outcome: authority.Suspend}, {Outcome: authority.Reject}}); err != nil {
 		t.Fatal(err)
 	}
 	r := b.send(t, f)
@@ -324,7 +325,7 @@ func TestLostAnswerOfACancellationIsSettledByItsState(t *testing.T) {
 	for _, pac := range []string{"soap", "rest"} {
 		b := open(t)
 		_, f := b.withdrawal(t, pac, "02", 100)
-		if err := b.desk.SetScript([]country.Step{{Outcome: country.DropAnswer}}); err != nil {
+		if err := b.desk.SetScript([]authority.Step{{Outcome: authority.DropAnswer}}); err != nil {
 			t.Fatal(err)
 		}
 		if r, err := b.channel.Send(t.Context(), []country.Filing{f}, credentials()); err == nil {
@@ -355,7 +356,7 @@ func TestCancellationsAreRefusedWithSATsCodes(t *testing.T) {
 			t.Errorf("%s: %+v", code, r)
 		}
 	}
-	if err := b.desk.SetScript([]country.Step{{Outcome: country.Reject}}); err != nil {
+	if err := b.desk.SetScript([]authority.Step{{Outcome: authority.Reject}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := b.send(t, good); r.Outcome != country.Rejected || !strings.HasPrefix(r.Faults[0].Message, "no_cancelable") {
@@ -389,7 +390,7 @@ func TestWhatIsReferredToCannotBeCancelled(t *testing.T) {
 			t.Errorf("%s: %+v", reason, r)
 		}
 	}
-	b.desk.Read(func(book *country.Book) {
+	b.desk.Read(func(book *authority.Book) {
 		if list, _ := book.Get("refers/" + uuid); list != replacement+" "+note {
 			t.Errorf("%s", list)
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/fault"
 )
@@ -109,7 +110,7 @@ func (w *wiring) script(t *testing.T, steps string) {
 }
 
 // registrations asks the control plane what the authority holds.
-func (w *wiring) registrations(t *testing.T) []country.Registration {
+func (w *wiring) registrations(t *testing.T) []authority.Registration {
 	t.Helper()
 	resp, err := w.server.Client().Get(w.server.URL + "/_control/" + strings.ToLower(w.pack.Code) + "/registrations")
 	if err != nil {
@@ -117,8 +118,8 @@ func (w *wiring) registrations(t *testing.T) []country.Registration {
 	}
 	defer resp.Body.Close()
 	var body struct {
-		Count         int                    `json:"count"`
-		Registrations []country.Registration `json:"registrations"`
+		Count         int                      `json:"count"`
+		Registrations []authority.Registration `json:"registrations"`
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil || body.Count != len(body.Registrations) {
 		t.Fatalf("registrations: count %d of %d, %v", body.Count, len(body.Registrations), err)
@@ -129,7 +130,7 @@ func (w *wiring) registrations(t *testing.T) []country.Registration {
 // holds asks the control plane whether the authority has these very bytes.
 func (w *wiring) holds(t *testing.T, f country.Filing) bool {
 	t.Helper()
-	return slices.ContainsFunc(w.registrations(t), func(r country.Registration) bool { return r.SHA256 == f.SHA256 })
+	return slices.ContainsFunc(w.registrations(t), func(r authority.Registration) bool { return r.SHA256 == f.SHA256 })
 }
 
 // verdict is how a filing ended.

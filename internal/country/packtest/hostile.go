@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 )
 
@@ -297,7 +298,7 @@ func (s suite) hostile(t *testing.T) {
 	w.bounded = front.bounded
 	limits := w.channel.Limits()
 	run, last := 0, country.Link{}
-	file := func(t *testing.T) (country.Filing, ending, []country.Registration) {
+	file := func(t *testing.T) (country.Filing, ending, []authority.Registration) {
 		run++
 		d := s.another(run)
 		if limits.Chain {

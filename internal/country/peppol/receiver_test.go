@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/fault"
 	"tributary/internal/guard"
@@ -21,7 +22,7 @@ import (
 // wired is a channel to a simulated network over real HTTP and DNS.
 type wired struct {
 	code    string
-	sims    *country.Simulators
+	sims    *authority.Simulators
 	server  *httptest.Server
 	channel country.Channel
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
 	"tributary/internal/official/ksefwire"
@@ -424,7 +425,7 @@ func TestMagicNumbersAskForRealOutcomes(t *testing.T) {
 		}
 	}
 	m.mustSend("FV/3-OUTAGE")
-	if err := m.desk.SetScript([]country.Step{{Outcome: country.Unavailable, Wait: time.Minute}}); err != nil {
+	if err := m.desk.SetScript([]authority.Step{{Outcome: authority.Unavailable, Wait: time.Minute}}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := m.send("FV/4"); err != nil || r.Outcome != country.NotTaken || r.Wait != time.Minute {

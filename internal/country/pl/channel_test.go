@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
@@ -28,7 +29,7 @@ import (
 // is the channel's too, its answers, and a count of the calls it had.
 type ministry struct {
 	t       testing.TB
-	desk    *country.Desk
+	desk    *authority.Desk
 	double  http.Handler
 	server  *httptest.Server
 	client  *http.Client
@@ -43,7 +44,7 @@ type ministry struct {
 
 func newMinistry(t testing.TB) *ministry {
 	t.Helper()
-	desk, err := country.OpenDesk(t.TempDir(), "PL")
+	desk, err := authority.OpenDesk(t.TempDir(), "PL")
 	if err != nil {
 		t.Fatal(err)
 	}

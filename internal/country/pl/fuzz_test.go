@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
@@ -24,9 +25,9 @@ func (h within) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func openDouble(f *testing.F) (*country.Desk, http.Handler) {
+func openDouble(f *testing.F) (*authority.Desk, http.Handler) {
 	f.Helper()
-	desk, err := country.OpenDesk(f.TempDir(), "PL")
+	desk, err := authority.OpenDesk(f.TempDir(), "PL")
 	if err == nil {
 		err = seed(desk, ministryKey())
 	}

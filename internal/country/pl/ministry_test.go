@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
@@ -25,12 +26,12 @@ func paired() country.Pack {
 
 // seed gives a double a key that was made before: making one takes longer than
 // a test. Another key takes its place when the double is opened anew.
-func seed(d *country.Desk, key *rsa.PrivateKey) error {
+func seed(d *authority.Desk, key *rsa.PrivateKey) error {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return err
 	}
-	return d.Write(func(b *country.Book) {
+	return d.Write(func(b *authority.Book) {
 		b.Put("key", base64.StdEncoding.EncodeToString(der))
 		if _, there := b.Get("secret"); !there {
 			b.Put("secret", strings.Repeat("5", 64))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/packtest"
 	"tributary/internal/needs"
@@ -16,7 +17,7 @@ func watch(t *testing.T, pack *country.Pack) *packtest.Description {
 	t.Helper()
 	d := packtest.Describe(t, needs.Schemas(t, "pl-ksef", "open-api.json"), "/v2")
 	inner := pack.Simulator
-	pack.Simulator = func(desk *country.Desk) http.Handler {
+	pack.Simulator = func(desk *authority.Desk) http.Handler {
 		if err := seed(desk, ministryKey()); err != nil {
 			t.Error(err)
 		}

@@ -8,10 +8,10 @@ package world
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/invopop/gobl/l10n"
 
+	"tributary/internal/authority"
 	"tributary/internal/authority/accesspoint"
 	"tributary/internal/authority/aeat"
 	"tributary/internal/authority/ksef"
@@ -89,7 +89,7 @@ func Platform(code string) country.Pack { return paired(xx.Platform(code), refer
 
 // paired gives a pack the double of its authority. Neither knows the other, so
 // that one misreading of a protocol cannot hide on both sides.
-func paired(p country.Pack, double func(*country.Desk) http.Handler) country.Pack {
+func paired(p country.Pack, double authority.Double) country.Pack {
 	p.Simulator = double
 	return p
 }

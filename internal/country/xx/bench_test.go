@@ -5,13 +5,14 @@ import (
 	"strconv"
 	"testing"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/transaction"
 )
 
 // open serves a fresh authority and answers the channel to it.
-func open(tb testing.TB, pack country.Pack) (country.Channel, *country.Desk, *country.Atlas) {
+func open(tb testing.TB, pack country.Pack) (country.Channel, *authority.Desk, *country.Atlas) {
 	tb.Helper()
 	simulators, err := country.NewSimulators(tb.TempDir(), pack)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/fault"
@@ -35,7 +36,7 @@ func send(tb testing.TB, ch country.Channel, filings ...country.Filing) []countr
 	return receipts
 }
 
-func count(tb testing.TB, d *country.Desk) int {
+func count(tb testing.TB, d *authority.Desk) int {
 	tb.Helper()
 	all, err := d.Registrations()
 	if err != nil {
@@ -104,7 +105,7 @@ func TestAReceiptHoldsOneDocumentAndIsSigned(t *testing.T) {
 
 func TestTheStatedWaitIsPassedOn(t *testing.T) {
 	ch, desk, _ := open(t, world.Reference(transaction.ReferenceCode, country.ByNumber))
-	if err := desk.SetScript([]country.Step{{Outcome: country.Accept, Wait: 1500 * time.Millisecond}}); err != nil {
+	if err := desk.SetScript([]authority.Step{{Outcome: authority.Accept, Wait: 1500 * time.Millisecond}}); err != nil {
 		t.Fatal(err)
 	}
 	if r := send(t, ch, prepare(t, ch, draft("A-1")))[0]; r.Wait != 2*time.Second {
@@ -191,7 +192,7 @@ func TestACancellationWaitsForAcceptance(t *testing.T) {
 	d := correction(transaction.Cancellation, "A-2", draft("A-1"))
 	d.Supplier.Settings = country.Settings{"acceptance": true}
 	f := prepare(t, ch, d)
-	if err := desk.SetScript([]country.Step{{Outcome: country.Accept}, {Outcome: country.Suspend}, {Outcome: country.Reject}}); err != nil {
+	if err := desk.SetScript([]authority.Step{{Outcome: authority.Accept}, {Outcome: authority.Suspend}, {Outcome: authority.Reject}}); err != nil {
 		t.Fatal(err)
 	}
 	last := send(t, ch, f)[0]

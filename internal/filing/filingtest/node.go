@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tributary/internal/alert"
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/country/xx"
@@ -26,6 +27,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/document"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/guard"
 	"tributary/internal/ledger"
@@ -46,7 +48,7 @@ const Client = "c_one"
 // One for each other class.
 type Authorities struct {
 	T     testing.TB
-	Sims  *country.Simulators
+	Sims  *authority.Simulators
 	URL   string
 	Packs []country.Pack
 }
@@ -90,7 +92,7 @@ func NewAuthorities(t testing.TB, further ...country.Pack) *Authorities {
 }
 
 // Script tells one of them what to answer next.
-func (a *Authorities) Script(code string, steps ...country.Step) {
+func (a *Authorities) Script(code string, steps ...authority.Step) {
 	a.T.Helper()
 	desk, _ := a.Sims.Desk(code)
 	Must(a.T, desk.SetScript(steps))
@@ -109,7 +111,7 @@ func (a *Authorities) Registered(code string) (numbers []string) {
 }
 
 // Registrations lists what an authority holds.
-func (a *Authorities) Registrations(code string) []country.Registration {
+func (a *Authorities) Registrations(code string) []authority.Registration {
 	a.T.Helper()
 	desk, _ := a.Sims.Desk(code)
 	all, err := desk.Registrations()
@@ -163,9 +165,9 @@ func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 	if s.Documents == "" {
 		s.Documents = "mem://"
 	}
-	store, err := document.OpenStore(t.Context(), document.Config{
+	store, err := files.OpenStore(t.Context(), files.Config{
 		DB: d, URL: s.Documents, BaseURL: "https://api.example.test", SigningKey: secret.New([]byte(strings.Repeat("k", 32))), Log: log, Alerts: n.Alerts,
-		Record: func(r db.Reader, a document.Attachment) ([]byte, error) { return n.Stored(r, a) },
+		Record: func(r db.Reader, a files.Attachment) ([]byte, error) { return n.Stored(r, a) },
 	})
 	Must(t, err)
 	n.Companies = onboarding.New(onboarding.Config{

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/transaction"
 )
@@ -31,7 +32,7 @@ type Office struct {
 	mu       sync.Mutex
 	calls    int
 	last     int // filings in the last call
-	book     map[string]country.Registration
+	book     map[string]authority.Registration
 	order    []string // numbers as they were registered
 	prepared int
 
@@ -44,7 +45,7 @@ type Office struct {
 // NewOffice makes one that takes everything.
 func NewOffice(class country.Class) *Office {
 	return &Office{
-		Version: "office-1", book: map[string]country.Registration{},
+		Version: "office-1", book: map[string]authority.Registration{},
 		Habits: country.Limits{Batch: 100, Parallel: 1, Class: class, Chain: class == country.ByChain, CallTimeout: time.Minute},
 	}
 }
@@ -65,7 +66,7 @@ func (o *Office) Pack() country.Pack {
 // Setup is a node beside it.
 func (o *Office) Setup() Setup {
 	p := o.Pack()
-	p.Simulator = func(*country.Desk) http.Handler { return http.NotFoundHandler() } // so that a test key finds an address; nobody calls it
+	p.Simulator = func(*authority.Desk) http.Handler { return http.NotFoundHandler() } // so that a test key finds an address; nobody calls it
 	return Setup{Packs: []country.Pack{p}, Simulators: "http://127.0.0.1:1"}
 }
 
@@ -170,7 +171,7 @@ func (o *Office) Take(f country.Filing) country.Receipt {
 	o.mu.Lock()
 	if _, ok := o.book[f.Number]; !ok {
 		o.order = append(o.order, f.Number)
-		o.book[f.Number] = country.Registration{Number: f.Number, SHA256: f.SHA256, AuthorityID: fmt.Sprintf("A-%d", len(o.order)), At: time.Now().Add(o.Skew)}
+		o.book[f.Number] = authority.Registration{Number: f.Number, SHA256: f.SHA256, AuthorityID: fmt.Sprintf("A-%d", len(o.order)), At: time.Now().Add(o.Skew)}
 	}
 	o.mu.Unlock()
 	return o.Held(f)

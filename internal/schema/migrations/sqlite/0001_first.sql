@@ -299,8 +299,8 @@ CREATE TABLE attachments (
     sha256       TEXT   NOT NULL,
     size         BIGINT NOT NULL,
     created_at   BIGINT NOT NULL,
-    pack         TEXT   NOT NULL DEFAULT '', -- small files that were kept together lie in one: the name of that pack,
-    pack_at      BIGINT NOT NULL DEFAULT 0,  -- and where in it the bytes begin
+    archive      TEXT   NOT NULL DEFAULT '', -- small files that were kept together lie in one: the name of that archive,
+    archive_at   BIGINT NOT NULL DEFAULT 0,  -- and where in it the bytes begin
     PRIMARY KEY (client_id, operation_id, kind, type)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX attachments_by_resource ON attachments (resource_id);

@@ -1,0 +1,106 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tributary/internal/db"
+)
+
+// HeadsFormat names the form of [Heads]. It never changes, a new form gets a new name.
+const HeadsFormat = "tributary audit heads v1"
+
+// HeadsBytesMax bounds what is written and read as heads: about 60,000 clients.
+const HeadsBytesMax = 8 << 20
+
+// Heads is where all audit logs stood at one time. Kept outside, signed, it shows
+// later that a log was cut off or rewritten, whoever owns the database.
+type Heads struct {
+	Format    string    `json:"format"`
+	At        time.Time `json:"at"`
+	PublicKey string    `json:"public_key"` // Ed25519, base64
+	Logs      []Head    `json:"logs"`
+}
+
+// Head is the last entry of one log.
+type Head struct {
+	Log  string `json:"log"` // "client ID", or "operators"
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+type headsSignature struct {
+	Signature string `json:"signature"` // Ed25519 of the line before, without its end
+}
+
+// SignHeads writes heads as they are kept: a line of JSON and a line with its signature.
+func (k *Key) SignHeads(h Heads) ([]byte, error) {
+	if !k.loaded() {
+		return nil, errors.New("sign the heads of audit logs: there is no audit key")
+	}
+	h.Format, h.PublicKey = HeadsFormat, k.PublicKey()
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := json.Marshal(headsSignature{base64.StdEncoding.EncodeToString(ed25519.Sign(k.sign, line))})
+	if err != nil {
+		return nil, err
+	}
+	text := append(append(append(line, '\n'), signature...), '\n')
+	if len(text) > HeadsBytesMax {
+		return nil, fmt.Errorf("sign the heads of audit logs: %d bytes are more than %d", len(text), HeadsBytesMax)
+	}
+	return text, nil
+}
+
+// PublicKey is what others verify heads with, in base64; "" without a key.
+func (k *Key) PublicKey() string {
+	if !k.loaded() {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(k.sign.Public().(ed25519.PublicKey))
+}
+
+// ReadHeads reads what SignHeads wrote and verifies it: by the key, or without
+// one by the public key in it, which proves only that nothing was changed since.
+func (k *Key) ReadHeads(text []byte) (h Heads, err error) {
+	line, rest, ok := bytes.Cut(text, []byte("\n"))
+	var s headsSignature
+	if !ok || json.Unmarshal(line, &h) != nil || json.Unmarshal(rest, &s) != nil || h.Format != HeadsFormat {
+		return h, fmt.Errorf("these are no heads of audit logs: want the form %q", HeadsFormat)
+	}
+	key, errKey := base64.StdEncoding.DecodeString(h.PublicKey)
+	signature, errSignature := base64.StdEncoding.DecodeString(s.Signature)
+	if errKey != nil || errSignature != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, line, signature) {
+		return h, fmt.Errorf("the heads of %s: their signature does not hold", h.At.Format(time.RFC3339))
+	}
+	if k.loaded() && h.PublicKey != k.PublicKey() {
+		return h, fmt.Errorf("the heads of %s were signed by another audit key than the one of this database: it is another database, or its key was replaced", h.At.Format(time.RFC3339))
+	}
+	return h, nil
+}
+
+// Against says how a log differs from a head of it that was kept outside, by the
+// row with the hash of the entry that the head knows; nil: it is still there.
+func (head Head) Against(row *db.Row) (*Break, error) {
+	var hash []byte
+	err := row.Scan(&hash)
+	switch {
+	case head.Seq == 0:
+		return nil, nil
+	case errors.Is(err, db.ErrNoRows):
+		return &Break{Seq: head.Seq, Reason: "a head kept outside knows this entry, and it is gone"}, nil
+	case err != nil:
+		return nil, fmt.Errorf("read entry %d of the audit log of %s: %w", head.Seq, head.Log, err)
+	case hex.EncodeToString(hash) != head.Hash:
+		return &Break{Seq: head.Seq, Reason: "a head kept outside knows this entry otherwise: the log was rewritten"}, nil
+	}
+	return nil, nil
+}
