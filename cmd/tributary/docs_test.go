@@ -15,7 +15,7 @@ func TestTheDocumentationIsWrittenToAFolder(t *testing.T) {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
 	for name, wanted := range map[string]string{
-		"index.html": "guide.html", "site.css": "--paper", "site.js": "tributaryIndex", "index.js": "authority_not_configured", "changelog.html": "Unreleased", "countries.html": "VERI*FACTU",
+		"index.html": "guide.html", "site.css": "--paper", "site.js": "tributaryIndex", "index.js": "authority_not_configured", "changelog.html": "v0.9.0", "countries.html": "VERI*FACTU",
 		"country-es.html": "Spain", "operations.html": "Alert", "errors.html": "field_required", "postV1Transactions.html": "https://tax.example/v1/transactions", "search.html": "index.js",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -91,8 +92,14 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestTheVersionIsACommandToo(t *testing.T) {
-	if out := must(t, "version"); strings.TrimSpace(out) != versionText() {
-		t.Errorf("version said %q", out)
+func TestAPlainBuildSaysTheVersionOfTheChangelog(t *testing.T) {
+	changelog, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, newest, _ := strings.Cut(string(changelog), "\n## ")
+	newest, _, _ = strings.Cut(newest, ",")
+	if out := must(t, "version"); strings.TrimSpace(out) != newest {
+		t.Errorf("version said %q, the changelog begins with %q", out, newest)
 	}
 }

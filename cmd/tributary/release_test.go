@@ -15,7 +15,7 @@ import (
 	"tributary/internal/needs"
 )
 
-// programBytesMax is what the program may weigh, stripped: docs/decisions/0087.
+// programBytesMax is what the program may weigh, stripped: docs/decisions/0041.
 const programBytesMax = 60_000_000
 
 func TestTheProgramWeighsLessThan60MB(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTheProgramWeighsLessThan60MB(t *testing.T) {
 	}
 	t.Logf("%.1f MB", float64(about.Size())/1e6)
 	if about.Size() > programBytesMax {
-		t.Errorf("the program weighs %d bytes, %d too many: docs/decisions/0087 says what weighs what", about.Size(), about.Size()-programBytesMax)
+		t.Errorf("the program weighs %d bytes, %d too many: docs/decisions/0041 says what weighs what", about.Size(), about.Size()-programBytesMax)
 	}
 }
 

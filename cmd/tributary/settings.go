@@ -24,6 +24,14 @@ import (
 // one of them another name, so that what is set for one never reaches the other.
 // Only flags of the command that runs are looked for: what is set for others
 // neither changes it nor stops it.
+//
+// Of two flags that share a name the one that is no property of the installation
+// gets the other name: bench --database is TRIBUTARY_BENCH_DATABASE, because it
+// must never meet the database that a container's environment names. An empty
+// variable is a value for a text (TRIBUTARY_ADMIN= switches the listener off) and
+// none for anything else. Variables that no command knows are ignored, unlike keys
+// of the file: orchestrators add their own (TRIBUTARY_SERVICE_HOST). A file that
+// others than its owner can write is refused: it says where credentials are sent.
 const (
 	settingTag     = "setting" // of a struct field; "-": the command line only
 	variablePrefix = "TRIBUTARY_"

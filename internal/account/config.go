@@ -31,7 +31,7 @@ const (
 	webhookAddressesMax = 64 // event types with an address of their own
 )
 
-// The rate limit of a client in production, by contract.
+// The rate limit of a client in production: docs/specification.md, section 14.
 const (
 	RatePerSecondDefault = 200
 	RateBurstDefault     = 400

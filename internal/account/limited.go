@@ -42,6 +42,13 @@ const (
 
 // Limits narrow what a key is good for. A key with any never signs webhooks: its
 // text is nowhere but where the client keeps it.
+//
+// They stand in a table of their own beside the two keys of a rotation: a key that
+// never signs needs no sealed text, so its digest is all that is stored. An expired
+// one is refused like a wrong one (401). A right key from a wrong address, or
+// without the scope, is told so (403), because its owner must see what is wrong.
+// Companies and jobs may be read with onboard alone; /v1/me and the
+// countries need no scope.
 type Limits struct {
 	Name      string
 	Scopes    []Scope        // none: all

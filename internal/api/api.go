@@ -5,6 +5,13 @@
 // about what they mean: each handler hands over to the slice that does. Law:
 // one table of routes makes both the mux and the OpenAPI document, so they
 // cannot drift apart; and every refusal has one shape.
+//
+// Choices that a client meets: an unknown query parameter is refused, because a
+// misspelled filter would answer too much; an unknown member of a body is a
+// warning, because clients send what other providers know. A path that is not in
+// its plain form is unknown, never redirected: a redirected POST arrives as a GET.
+// Characters that reorder text (bidi embeddings, overrides, isolates) are refused
+// everywhere, in notes too: what is read must be what is filed.
 package api
 
 import (

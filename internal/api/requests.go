@@ -170,7 +170,7 @@ func partSchemas() object {
 	return object{"Address": addressSchema("country_code"), "Tax": taxSchema(), "Item": itemSchema(), "Customer": customer, "Issuer": issuer, "ThirdParty": third, "ElectronicAddress": electronic, "Payment": payment, "SupplierReference": supplier}
 }
 
-// addressMembers are those of spec.md beside the country.
+// addressMembers are those of an address beside the country.
 func addressMembers() []string {
 	return []string{"city", "postal_code", "address_line_1", "address_line_2", "province", "region", "state", "district", "canton", "city_code", "neighbourhood", "number", "prefix", "suffix"}
 }

@@ -90,7 +90,7 @@ type historyAnswer struct {
 	History []ledger.HistoryEntry `json:"history"`
 }
 
-// historyUnknown keeps the shape that spec.md gives this one 404.
+// historyUnknown is the one 404 with a shape of its own: docs/specification.md, section 12.
 type historyUnknown struct {
 	Message       string `json:"message"`
 	TransactionID string `json:"transaction_id"`

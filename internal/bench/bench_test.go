@@ -15,8 +15,8 @@ import (
 	"tributary/internal/needs"
 )
 
-// A run at a fraction of the load gives every figure that contract.md section
-// 10 names, in each of the forms in which it can be asked for.
+// A run at a fraction of the load gives every figure that the
+// report has, in each of the forms in which it can be asked for.
 func TestARunGivesEveryFigure(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { givesEveryFigure(t, dbtest.SQLiteURL(t), 1000) })
 	t.Run("postgres", func(t *testing.T) {

@@ -16,6 +16,17 @@
 // that commit. Other actions are recorded after they were done, or refused, with
 // the outcome; one whose record cannot be stored answers an error although it
 // was done, because an operator who sees an error looks again.
+//
+// One click on many rows: the preview is a GET with the rows in its address, so
+// that it can be gone back to and changes nothing; what acts is a POST, takes at
+// most 200 rows, leaves alone what has changed since, and is one entry of the audit
+// log. A document is shown beside its timeline only when somebody asks for it: it
+// holds names and addresses, and reading one is an entry of the log. Entries for
+// every look at a page would hide the readings that matter.
+//
+// Behind HTTPS cookies are named __Host-…, which binds them to the host instead of
+// to the console's path. Pages that update themselves do not keep a session alive:
+// whoever only watches is signed out after the idle time.
 package console
 
 import (

@@ -42,7 +42,7 @@ func stored(t testing.TB, d *db.DB) map[string]bool {
 	return all
 }
 
-// Hard case 14, and house.md's law of Write: nil means on disk.
+// Hard case 14, and the law of Write: nil means on disk.
 func TestKilledInGroupCommitLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	needs.NotRaced(t, "one caller at a time")

@@ -29,7 +29,7 @@ type sqliteEngine struct {
 	d      *DB
 	path   string
 	lock   *os.File // held while this process serves the file; nil for a guest
-	writer *sql.DB  // MaxOpenConns(1): River's statements queue here in order of arrival, too
+	writer *sql.DB  // MaxOpenConns(1): statements queue here in order of arrival
 	// Readers are kept apart by who needs them: many slow reads of clients must
 	// not make claims wait.
 	work     readers // claims and workers

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Limits of a note as it is drawn. The contract lets no longer one in; these
+// Limits of a note as it is drawn. The specification lets no longer one in; these
 // hold for whatever else comes this way.
 const (
 	noteBytesMax  = 64 << 10

@@ -7,7 +7,7 @@ import (
 )
 
 // The file is written here, object by object, instead of by a PDF library:
-// docs/decisions/0007-pdf-writer.md has the measurements. It is ISO 32000-1
+// docs/decisions/0034-pdf-writer.md has the measurements. It is ISO 32000-1
 // (PDF 1.7) within the limits of ISO 19005-3 (PDF/A-3), level U.
 
 // write turns composed pages into the file.

@@ -9,7 +9,7 @@ import (
 
 // deflaters keeps compressors: making one costs more than a page's worth of
 // compressing. They are klauspost/compress, which needs a third of the time of
-// the standard library's for the same size (decision 0044).
+// the standard library's for the same size (docs/decisions/0034-pdf-writer.md).
 type deflaters struct {
 	quick, small sync.Pool // of *deflater
 }

@@ -10,6 +10,14 @@
 // visuals give equal bytes; nothing in one is fetched, opened, executed or
 // trusted to be short, printable or well-formed; and nothing in one can keep
 // the document of a registered transaction from being made.
+//
+// What a law wants on paper (the words above and below a code, labelled ids,
+// sentences) is data that the pack returns; where it stands is decided here. Two
+// codes can stand beside the parties: KSeF asks for two on invoices that were
+// issued while it could not be reached, no country asks for more, and a third is
+// not drawn. There is no look for a single document: nobody asked for it, and an
+// auditor would have to know which was meant. Why documents are written by a writer
+// of our own: docs/decisions/0034.
 package document
 
 import (

@@ -311,7 +311,7 @@ func TestNothingLeavesThePage(t *testing.T) {
 	}
 }
 
-// widest has the largest amounts and the longest words the contract allows.
+// widest has the largest amounts and the longest words the specification allows.
 func widest(t testing.TB) document.Visual {
 	v := longInvoice(t, 2)
 	const most = 1<<53 - 1

@@ -3,6 +3,13 @@ package document
 import "slices"
 
 // Template is the arrangement of a document.
+//
+// What leads on paper is the number, the date, the amount and whether it is paid;
+// our own unique number stands small at the end. A name or a tax number in the foot
+// is never cut: the foot grows. Where the last page would be almost empty, a
+// document of up to 40 pages is laid out once more with tighter lines, because
+// white space bends before a page does. Running heads, feet, carried sums and lines
+// are artifacts to readers that speak: they repeat or decorate.
 type Template string
 
 // The templates. The zero value means classic.

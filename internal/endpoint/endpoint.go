@@ -12,6 +12,13 @@
 // what they began with. While the database does not answer, what is known goes on
 // being used. An identity that does not open (another master key) leaves its
 // address in use and its secrets absent: filings wait, and the log says why.
+//
+// An address on the command line (--authority) wins over a stored one: it belongs
+// to one node, is given by the person who starts it, and is what one reaches for in
+// an emergency. A supplier's own credentials win over the operator's. An identity
+// that the authority refuses counts as none: new credentials of the supplier would
+// not help, so the transaction waits as without an address and the alert says what
+// is missing.
 package endpoint
 
 import (

@@ -45,7 +45,7 @@ func (k Kind) String() string {
 // Type says which party a fault speaks of.
 type Type string
 
-// The types of the contract.
+// The types of docs/specification.md, section 12.
 const (
 	Validation     Type = "validation"
 	Authentication Type = "authentication"
@@ -62,7 +62,7 @@ type Fault struct {
 	Field   string `json:"field"` // dotted path with indices from 0, as the client spelled it; empty when no field is meant
 }
 
-// At returns a validation fault on a field. The message always begins with the path, as spec.md shows it.
+// At returns a validation fault on a field. The message always begins with the path: clients rely on it.
 func At(field string, code Code, format string, args ...any) Fault {
 	return Fault{Code: code, Type: Validation, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
 }

@@ -40,8 +40,8 @@ type accepted struct {
 func (s submission) key() [2]string { return [2]string{s.caller.Scope, s.examined.Transaction.ID} }
 
 // Submit checks a body, stores it and answers the operation that will carry
-// its result: a new one, or the one that succeeded before. See contract.md
-// section 5 for the table it implements.
+// its result: a new one, or the one that succeeded before: the table of
+// docs/specification.md, section 5.
 func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Kind, body []byte) (operationID string, err error) {
 	if s.gate.closed.Load() {
 		return "", errClosed()
@@ -213,7 +213,7 @@ type intakeSet struct {
 	named    [][]any // operations with the series of their number
 }
 
-// decide applies the table of contract.md section 5 to the members of one key.
+// decide applies the table of docs/specification.md, section 5, to the members of one key.
 func (in *intakeSet) decide(st standing, members []int, now time.Time) {
 	if st.successID != nil {
 		for _, i := range members {

@@ -15,8 +15,8 @@ import (
 	"tributary/internal/transaction"
 )
 
-// Result is what GET /v1/transactions/{operation_id} answers: every member of
-// spec.md is always there, null or empty while it is unknown.
+// Result is what GET /v1/transactions/{operation_id} answers: every member
+// is always there, null or empty while it is unknown (docs/specification.md, section 6).
 type Result struct {
 	Row
 	Attachments []Attachment     `json:"attachments"`

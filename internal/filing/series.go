@@ -32,6 +32,18 @@ const (
 // Law: a number belongs to the transaction_id. It is drawn in the commit that
 // accepts the first attempt and kept by all later ones, whatever becomes of
 // them; the count has no gaps and no number is drawn twice.
+//
+// A FAILURE keeps its number: the document may have been printed, and the next
+// attempt is the same document. A number of a transaction that is never submitted
+// again is spent; no gaps in drawing is what can be promised. Years are those of
+// the document's day where the supplier is, each with a counter of its own: a sale
+// of 31 December that comes in January continues the old year.
+//
+// There is one series for a supplier, country and kind: choosing among several
+// would need a member of the body that no client of this family of APIs sends.
+// Corrections draw from a series of their own kind, a credit or cancellation from
+// that of its original's supplier, and get the service's unique number where there
+// is none.
 type Series struct {
 	ID         string           `json:"id"`
 	SupplierID string           `json:"supplier_id"`

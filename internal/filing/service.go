@@ -7,6 +7,14 @@
 // do. What clients and operators read of it is the package ledger's. Law of
 // [Service.Submit]: when it answers, the body is on disk and will end in
 // exactly one result.
+//
+// A link that an authority refuses is first held against the authority's own head,
+// by the holder of the lane: links that it counts are asked for, links behind one
+// that it did not count are made anew. That needs what the holder knows of each
+// filing, and its lease, so it stays here; where the head explains nothing, filing
+// holds the supplier and the package recovery resumes the chain when a person says
+// so. Companies that were onboarded after a restored backup are held at their first
+// filing in the same way: filing needs no knowledge of restorations.
 package filing
 
 import (
@@ -145,7 +153,7 @@ const (
 // Status is what the client sees.
 type Status string
 
-// The statuses of spec.md.
+// The statuses of a result.
 const (
 	Processing Status = "PROCESSING"
 	Success    Status = "SUCCESS"

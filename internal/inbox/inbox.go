@@ -13,6 +13,16 @@
 // message makes the repetition nothing. A message whose filing is not known (yet:
 // it may be faster than the answer to our own call) is looked at again for two
 // days and then kept for a person. Nothing that was refused is stored.
+//
+// A message that comes both by a call and from a mailbox is taken once, by the
+// authority's own name for it, which is one for the whole endpoint: where an
+// authority counts per mailbox, the pack puts the company's number in front. What
+// lay in a company's mailbox can speak of that company's filings alone: two
+// companies may use the same invoice number, and a handle may be no more than that.
+// A look at a mailbox has a time limit, at most 1,000 messages and 5 MiB; more is a
+// failure, which doubles the pause and halves how many messages are asked for, so
+// that a large one is met alone in the end. One authority gets at most 8 of a
+// node's 32 looks at a time.
 package inbox
 
 import (

@@ -8,6 +8,10 @@
 // corrections, lanes, exchanges and exchange_operations. Attachments, companies
 // and events it asks of their owners. Law: nothing here decides anything about an
 // operation; a ledger that is gone loses nobody a filing.
+//
+// Search and counts cost a submit nothing: terms are written behind the intake by
+// an indexer that follows operation ids, counts are kept in memory and flushed
+// every few seconds. A crash loses a few seconds of a plot and never a term.
 package ledger
 
 import (

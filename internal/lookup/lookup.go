@@ -10,6 +10,10 @@
 // is refused only by its own text or by the register's plain "not valid"; a
 // register that is down, busy, slow or unintelligible leaves the answer
 // unknown, with a code that says why.
+//
+// A batch that was canceled has no event: whoever canceled it knows. Results go
+// ninety days after their end; the law's evidence of a consultation is the client's
+// to keep.
 package lookup
 
 import (
@@ -21,7 +25,7 @@ import (
 // Format says whether the text of a number can be one.
 type Format string
 
-// The formats of the contract.
+// The formats of docs/specification.md, section 10.
 const (
 	FormatValid   Format = "valid"
 	FormatInvalid Format = "invalid"
@@ -45,7 +49,7 @@ const (
 // Business says whether a number belongs to a business.
 type Business string
 
-// The answers of the contract.
+// The answers of docs/specification.md, section 10.
 const (
 	BusinessYes     Business = "yes"
 	BusinessNo      Business = "no"

@@ -11,9 +11,9 @@ import (
 	"tributary/internal/db/dbtest"
 )
 
-// One iteration is one company, from the POST to the end of its job through
-// River. The figures of the project: 10,000 without certificates and 1,000 with
-// PKCS#12 in under 60 s each on two cores:
+// One iteration is one company, from the POST to the end of its job. The
+// figures of the project: 10,000 without certificates and 1,000 with PKCS#12 in
+// under 60 s each on two cores:
 //
 //	go test -run '^$' -bench 'Onboard/plain' -benchtime 10000x ./internal/onboarding
 //	go test -run '^$' -bench 'Onboard/pkcs12' -benchtime 1000x ./internal/onboarding

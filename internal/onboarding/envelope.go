@@ -68,7 +68,7 @@ type Meta struct {
 	ExternalID   string  `json:"external_id"`
 }
 
-// TaxInformation has the members of spec.md.
+// TaxInformation is how the company is known to its tax authority.
 type TaxInformation struct {
 	TaxNumber string  `json:"tax_number"`
 	Regime    *string `json:"regime"`

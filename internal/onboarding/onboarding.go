@@ -17,6 +17,19 @@
 // internal_error, so that a poisonous certificate cannot stop the service.
 // Enrolling at an authority comes before that commit and is therefore
 // repeatable by contract.
+//
+// What a body is judged by: check digits decide only where the country's authority
+// would refuse the number. A PKCS#12 has at most 64 KiB and 600,000 rounds, looked
+// at before any key is derived from its password; its subject must name the tax
+// number wherever the country has an authority. Unknown members are ignored and
+// named in the answer, unknown settings refused: a setting that does nothing is a
+// mistake that shows only in what is filed. Country, tax number and external_id are
+// identity and never change: what was issued hangs on them.
+//
+// A look of its own (branding) lets a marketplace's sellers have their own paper;
+// what a company leaves out is its client's. A picture is decoded once when it
+// arrives, so that no document fails on it later, kept by its digest, and never
+// shown again.
 package onboarding
 
 import (

@@ -50,6 +50,13 @@ const (
 // needed and again until that succeeds, so that a provider that is away costs
 // its own sign-ins and nothing else. A failed look is remembered for a moment:
 // requests do not queue up behind a provider that hangs.
+//
+// The address is read from the ID token, else from UserInfo of the token's own
+// subject (OpenID Connect Core 5.4 puts it there when an access token was issued);
+// one in the token is never replaced by another, and email_verified must be true in
+// either place. Who is proven may hear why it is not enough: no operator of that
+// name, disabled, bound to another identity. Whoever only types a name and a
+// password hears nothing.
 type OIDC struct {
 	operators *Operators
 	cfg       OIDCConfig

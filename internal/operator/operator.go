@@ -12,6 +12,12 @@
 // write. Sessions are rows, not memory: a restart signs nobody out, and a
 // disabled operator is out everywhere at once. While the database cannot be
 // read nobody is let in.
+//
+// Half a sign-in, between password and second factor, is a row of its own table
+// with a token, a challenge and a count of tries; it is never a session with a flag
+// that somebody would forget to look at. The key of a new app travels in the form,
+// sealed and dated: nothing is stored before its first code is right. An identity
+// provider signs in operators that exist already; it makes none.
 package operator
 
 import (

@@ -7,6 +7,13 @@
 // to it in five verbs: hold a supplier, release it, relink a chain, leave
 // documents for adoption, close the intake (and open it again). Law: nothing is
 // filed for a supplier of whom its authority may hold what we do not know.
+//
+// A document that an authority lists and we do not know is a gap if it was
+// registered after the backup's last acceptance, less an hour for clocks; what is
+// older is somebody else's. Where a list shows cancellations only as a mark on the
+// original, the mark is a gap of its own. Two clients that onboarded the same tax
+// number see each other's documents as gaps until one submits such a number itself:
+// nothing tells them apart.
 package recovery
 
 import (

@@ -7,6 +7,12 @@
 // other write waits for them. The law of [Retention.Round]: nothing goes that is
 // under a legal hold, nothing of the record before its years are over, and what
 // goes wrong with one client leaves none of the others undone.
+//
+// A record's age counts from the end of the calendar year of the later of its
+// document date and its acceptance. Records are walked once a year: how far a
+// client's walk came, for which years and holds, is kept, so that on other days
+// nothing is looked for. Messages of authorities lose their content with the record
+// they speak of and keep their names, so that a repetition is still nothing.
 package retention
 
 import (

@@ -11,6 +11,14 @@ import (
 
 // Partition is a part of a large table on PostgreSQL, for a stretch of time. Rows
 // stand where their id's time is, and a part goes as a whole.
+//
+// Bounds are as long as ids, with dashes in the same places, so that every order of
+// text that a database may have agrees on them. Links to calls go by their call,
+// not by their operation: a day of links is over exactly when its calls are. The
+// look whether a filing was sent before goes through all days, however slow: it
+// decides something, and no clock may hide a sending from it. A table with
+// partitions takes no index concurrently and has no storage parameters of its own.
+// Why days: docs/decisions/0008.
 type Partition struct {
 	Table, Name string
 	ID          string    // the column that says in which part a row stands

@@ -23,6 +23,13 @@ import (
 // Serve connects: it reads and writes rows of all clients, because a commit
 // holds those of many, but it changes no schema and nothing in the logs. Read
 // is what it becomes for the time of a read for a client: see [db.ForClient].
+//
+// Rights are taken away and given anew in one transaction by each migration, so
+// that what an older version gave does not linger, and the roles are stored, so
+// that a forgotten flag does not break the next version. What the service asks for
+// itself while it answers a client says so ([db.AsService]); documents opened by a
+// signed address are read as the service, because the address is the proof. Why
+// there are three: docs/decisions/0010.
 type Roles struct {
 	Serve    string
 	Read     string        // default: Serve and _read

@@ -15,7 +15,7 @@ import (
 	"tributary/internal/secret"
 )
 
-// The form as the contract writes it, used as the oracle of the parser.
+// The form as the specification writes it, used as the oracle of the parser.
 var keyForm = regexp.MustCompile(`\Atrb_(test|live)_([a-z0-9]{1,16})_([A-Za-z0-9-]{43,128})\z`)
 
 func TestNewKeysHaveTheFormAndAreDistinct(t *testing.T) {

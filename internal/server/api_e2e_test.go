@@ -11,7 +11,7 @@ import (
 	"tributary/internal/audit"
 )
 
-// TestASaleTravelsThroughTheAPI is the journey of spec.md: submit, result by
+// TestASaleTravelsThroughTheAPI is the journey of docs/specification.md: submit, result by
 // webhook, history, resubmission, corrections.
 func TestASaleTravelsThroughTheAPI(t *testing.T) {
 	t.Parallel()

@@ -30,12 +30,12 @@ type documentShelf struct {
 func documentShelves() []documentShelf {
 	return []documentShelf{
 		{"Guide", []string{"docs/guide/README.md", "docs/guide/concepts.md", "docs/guide/first-integration.md", "docs/onboarding.md", "docs/guide/webhooks.md", "docs/webhooks/README.md",
-			"docs/guide/corrections.md", "docs/guide/errors.md", "docs/guide/testing.md", "docs/guide/files.md", "docs/guide/moving-in.md", "docs/guide/going-live.md", "docs/guide/*.md",
+			"docs/guide/corrections.md", "docs/guide/errors.md", "docs/guide/testing.md", "docs/guide/files.md", "docs/guide/moving-in.md", "docs/guide/going-live.md", "docs/guide/*.md", "docs/specification.md",
 			"docs/webhooks/verify.*", "docs/webhooks/Verify.java", "docs/webhooks/go/main.go"}},
 		{"Countries", []string{"docs/countries/README.md", "docs/countries/??.md", "docs/countries/*.md"}},
 		{"Operating", []string{"docs/operations.md", "docs/console.md", "docs/documents.md", "docs/reliability.md", "docs/hard-cases.md", "docs/security.md", "ARCHITECTURE.md", "docs/*.md"}},
 		{"Changelog", []string{"CHANGELOG.md"}},
-		{"Decisions", []string{"docs/decisions/*.md"}},
+		{"Decisions", []string{"docs/decisions/README.md", "docs/decisions/*.md"}},
 	}
 }
 
@@ -104,21 +104,6 @@ func (b *book) addDocuments(on int, paths []string, l links) error {
 	return nil
 }
 
-// addDecisions is the list of them, on their shelf before them.
-func (b *book) addDecisions(on int, paths []string, documents fs.FS) error {
-	type line struct{ Name, Title string }
-	var lines []line
-	for _, at := range paths {
-		source, err := fs.ReadFile(documents, at)
-		if err != nil {
-			return err
-		}
-		title, _, _ := strings.Cut(strings.TrimPrefix(string(source), "# "), "\n")
-		lines = append(lines, line{pageName(at), title})
-	}
-	return b.addTemplate(&page{Name: "decisions.html", Title: "Decisions", shelf: on}, "decisions", lines)
-}
-
 func languageOf(file string) string { return strings.TrimPrefix(path.Ext(file), ".") }
 
 func codeBlock(language, source string) template.HTML {
@@ -146,9 +131,6 @@ func (l links) resolve(to string) (string, bool) {
 		if name, ok := l.known[candidate]; ok {
 			return name + anchor, true
 		}
-	}
-	if at == "docs/decisions" {
-		return "decisions.html", true
 	}
 	return "", false
 }

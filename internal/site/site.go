@@ -8,6 +8,13 @@
 // The law of a page: its name is flat and every link in it is relative, so that
 // the same page works below /docs and as a file in a folder; and it can be read
 // without scripts.
+//
+// Pages are made when the first is asked for, and kept: a node that nobody reads
+// spends nothing. Raw HTML in Markdown is left out, and no page has an inline style
+// or script, so that the policy of content can forbid both. Which codes an
+// operation answers with is part of the description (x-codes, x-result-codes), and
+// every refusal that a test of the running program sees is held against it: the
+// pages cannot promise less than what comes.
 package site
 
 import (
@@ -141,11 +148,6 @@ func (b *book) bind(documents fs.FS, api *description) error {
 			}
 		}
 		on := b.shelve(s.title)
-		if s.title == "Decisions" {
-			if err := b.addDecisions(on, shelves[i], documents); err != nil {
-				return err
-			}
-		}
 		if err := b.addDocuments(on, shelves[i], links{known: names, documents: documents}); err != nil {
 			return err
 		}

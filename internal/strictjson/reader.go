@@ -15,6 +15,8 @@
 // The law of the Reader: what breaks the JSON ends the reading, and every
 // method then returns at once; what is only wrong in a value is collected with
 // its path, and the reading goes on, so that one answer names all faults.
+//
+// Why not the standard library: docs/decisions/0023.
 package strictjson
 
 import (

@@ -11,7 +11,7 @@ import (
 	"tributary/internal/strictjson"
 )
 
-// Lengths in characters and other limits of a body, as the contract lists them.
+// Lengths in characters and other limits of a body, as docs/specification.md lists them.
 // What it leaves open has a limit here too: nothing in a document is unbounded.
 const (
 	bodyBytesMax    = 1 << 20

@@ -245,7 +245,7 @@ func round(x *big.Rat) *big.Int {
 	return q
 }
 
-// contractLine is section 3 of the contract in exact fractions, slow and plain.
+// contractLine is section 3 of docs/specification.md in exact fractions, slow and plain.
 func contractLine(item transaction.Item) (gross, net *big.Int, taxes []*big.Int) {
 	hundred := big.NewRat(100, 1)
 	rates, last, mode := new(big.Rat), -1, ""
@@ -446,7 +446,7 @@ func goblTotals(t *rapid.T, code currency.Code, items []transaction.Item) (gross
 }
 
 // TestGOBLAgreesWithinOneMinorUnitPerLine uses GOBL as the oracle. It taxes
-// sums where the contract rounds lines, so one unit per line may lie between.
+// sums where the specification rounds lines, so one unit per line may lie between.
 func TestGOBLAgreesWithinOneMinorUnitPerLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		code := rapid.SampledFrom([]currency.Code{currency.EUR, currency.JPY, currency.KWD}).Draw(t, "currency")

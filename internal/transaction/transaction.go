@@ -28,7 +28,7 @@ const (
 	Period Kind = "PERIOD"
 )
 
-// Values of the enumerated fields, as the contract lists them.
+// Values of the enumerated fields, as docs/specification.md lists them.
 const (
 	Goods    = "GOODS"
 	Services = "SERVICES"
@@ -217,7 +217,7 @@ const (
 	SchemePEC = "IT:PEC" // certified mail
 )
 
-// Address has the members of spec.md.
+// Address is a postal address; countries use different members of it.
 type Address struct {
 	CountryCode   string `json:"country_code,omitempty"`
 	City          string `json:"city,omitempty"`

@@ -4,6 +4,10 @@
 // It owns the waiting. It does not know what the work is, nor what it weighs.
 // Law of [Gate.Enter]: what is inside never weighs more than the capacity, and
 // an owner waits for at most one piece of work of each other owner per turn.
+//
+// A gate stops at the first that does not fit although a smaller one behind it
+// would: otherwise the large would be starved by the small. What is cheap should
+// not pass a gate at all, so that nobody's ordinary request waits for anybody.
 package turnstile
 
 import (

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The pacing of the contract.
+// The pacing of docs/specification.md, section 8.
 const (
 	FailuresToOpen     = 20
 	EventsToOpen       = 5

@@ -57,7 +57,7 @@ func (e Event) check() error {
 // Status is where an event stands.
 type Status string
 
-// The statuses of the contract.
+// The statuses of docs/specification.md, section 8.
 const (
 	Pending      Status = "pending"      // tries are being made
 	Delivered    Status = "delivered"    // a receiver answered 2xx

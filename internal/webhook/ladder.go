@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The ladder of the contract: one try and up to 20 retries.
+// The ladder of docs/specification.md, section 8: one try and up to 20 retries.
 const (
 	RetriesMax      = 20
 	RetryBase       = 5 * time.Second
@@ -19,7 +19,7 @@ const (
 )
 
 // Ladder computes when the next try of a delivery is due. The zero value is the
-// contract's ladder; Base is the operator's to change (--webhook-retry-base).
+// specified ladder; Base is the operator's to change (--webhook-retry-base).
 //
 // Failure policy: the ladder's instants are the earliest ones. A try made later,
 // because a receiver is paused or a node was down, does not skip a rung.

@@ -16,7 +16,7 @@ import (
 // AnyClient is the operator's way past the question whose event it is.
 const AnyClient = "*"
 
-// The length of a page, by contract.
+// The length of a page, by specification.
 const (
 	LimitDefault = 20
 	LimitMax     = 100
@@ -43,7 +43,7 @@ type EventRow struct {
 	CreatedAt   time.Time
 }
 
-// MarshalJSON writes the members of the contract; what is not there is null.
+// MarshalJSON writes the members of the specification; what is not there is null.
 func (e EventRow) MarshalJSON() ([]byte, error) {
 	row := struct {
 		WebhookID   string  `json:"webhook_id"`

@@ -6,6 +6,14 @@
 // from AEAT's papers (rules.go, structure.go) and by a huella of its own
 // (huella.go). It knows nothing of the pack whose records it judges; both stand
 // on official/aeatwire.
+//
+// AEAT publishes no code for a call that comes before its stated wait is over; here
+// it is refused with 4141. A link that does not follow the last record seen is
+// accepted with error 2003, as AEAT does: gaps are legal. The list of registrations
+// names a record by the hash of the document under which its sender keeps it; AEAT
+// has no such thing, and how that document is framed stands in official/aeatwire.
+// The WSDL's schemas are written from the compact form, because the official ones
+// are not ours to ship; tests compare their verdicts.
 package aeat
 
 import (

@@ -7,6 +7,15 @@
 // (signature.go), and by rules written here from ksef-docs (registrar.go). It
 // knows nothing of the pack whose filings it judges; both stand on
 // official/ksefwire.
+//
+// It is stricter than the test system: its UPO has the Ministry's name, as the
+// schema wants. Where public clients need it, it is as lenient: a day without a
+// time is midnight in Warsaw, and an enveloping signature may sign the request
+// itself. SHA-1, SHA-3, transforms by XPath and canonical forms with comments are
+// not verified. A closed session is processed at once; 170 is shown only while an
+// invoice is undecided. By itself it takes a thousand times as many calls as KSeF
+// and says so at /rate-limits, because demonstrations are impatient; tests set
+// KSeF's own limits.
 package ksef
 
 import (

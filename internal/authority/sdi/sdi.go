@@ -16,6 +16,19 @@
 // it carried in the header SdI-Callback. GET /channel has the CA behind its own
 // certificate. POST /messages sends any message about a file that was taken.
 // Endings of Numero that ask for something are in [sdiwire].
+//
+// The real exchange checks files after it has taken them; this one decides in the
+// write that takes the file and only tells later, so that what it holds is never in
+// doubt and a crash of either side loses nothing. A script's "pending" is the
+// exception. Messages wait on disk and are sent until they are answered, each by
+// itself: SdI promises no order. Tolerances are open intervals, as in the Elenco:
+// exactly 0.01 and exactly 1.00 are refused. Registers are not simulated: of tax
+// numbers the check digits are looked at (00300 to 00306), addresses, subjects,
+// declarations of intent and offices are always in order. Signatures of files are
+// looked for, not verified, since that needs the list of qualified CAs. A consumer
+// without an address is not reached, a business is: that is what most senders see.
+// NE, DT and AT about an invoice to a business do not exist; a number can ask for
+// them all the same, because a program that hears them must not fall over.
 package sdi
 
 import (

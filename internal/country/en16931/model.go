@@ -8,6 +8,12 @@
 // national comes in as a [Profile] and as data of the packs. Law: a document
 // that [Check] finds nothing in is accepted by the official rules of its
 // profile, and reading what was written gives the same model.
+//
+// The sums of lines are always the transaction's own: BT-106, BT-109 and BT-116 are
+// exact in every category, and nothing is ever spread over lines to make a total
+// fit. What differs is the tax, and how is docs/decisions/0033. What nobody reads
+// of a received document is reported by its path, so that an invoice is never
+// silently poorer than it was.
 package en16931
 
 // Invoice is one document of EN 16931: an invoice or a credit note.

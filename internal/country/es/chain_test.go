@@ -62,7 +62,7 @@ type shop struct {
 	remarks []string
 }
 
-// step sends what waits, by the rules of house.md section 3.
+// step sends what waits, by the protocol of docs/hard-cases.md.
 func (s *shop) step(t *rapid.T, batch int) {
 	if len(s.waiting) == 0 {
 		return

@@ -9,6 +9,14 @@
 // Basque TicketBAI. Law: a record's bytes and
 // its place in the chain are fixed by Prepare, whatever becomes of it; what
 // AEAT holds is recognised by its huella and by nothing else.
+//
+// What was chosen where AEAT's papers are silent is docs/decisions/0027. RefExterna
+// is N/ or I/ (prepared as late) with the operation's id, so that a record itself
+// says with which header it was prepared. A cancellation has a number of its own,
+// because Filing.Number is what an authority knows a document by. Everybody without
+// a NIF gets a plain F2 within the limit of article 4; a substitution states the
+// original's amounts (ImporteRectificacion), a mended record (reason S) has no
+// paper.
 package es
 
 import (

@@ -7,6 +7,14 @@
 // and storage; the double of NAV is authority/nav. Law: a report is done when
 // DONE was fetched. "Not there" proves nothing while NAV may still be reading,
 // and OPERATION_FAILED may hide an invoice that was taken.
+//
+// What was chosen where NAV's papers leave it open is docs/decisions/0031. One call
+// carries as many invoices as have room in 10 MB, up to a hundred; the rest is "not
+// taken" and goes with the next. What a transaction of NAV's list held is
+// remembered (4,096 of them), because a busy supplier has many and each is looked
+// through once. A person's own tax identifier is never sent, also where the client
+// gives it. Records are kept for ten years, longer than the eight of the accounting
+// act, until the statute is cited from its text.
 package hu
 
 import (

@@ -7,6 +7,16 @@
 // to own retries and storage; the double of SdI is authority/sdi. Law: an answer
 // of RiceviFile means that a file was taken, nothing more. What became of it is
 // known when a message about its name came, and SdI cannot be asked.
+//
+// What was chosen where SdI and the law leave it open is docs/decisions/0031.
+// Besides: the reason of a sale chooses TipoDocumento, and with buyer-side types
+// the onboarded company is the buyer, because it is who issues and numbers the
+// document. Postal codes decide about territories of member states outside of the
+// VAT territory: they are few and known, and no new member of the body is needed.
+// Goods to the Vatican (article 71) need N3.1 or N3.4 by code: both are used for
+// the same thing, and no source at hand says which. law.go and supply.go have what
+// SdI takes and the law does not, apart from SdI's own list (rules.go), because
+// their sources and their authority differ.
 package it
 
 import (

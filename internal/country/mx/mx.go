@@ -12,6 +12,33 @@
 // The seal decides whether what it holds is ours. A cancellation is settled by
 // SAT's own state of the voucher, and stays pending while the receiver may
 // still refuse it.
+//
+// What was chosen where SAT's guides leave it open is docs/decisions/0028; how a
+// transaction becomes a voucher, in short:
+//
+//   - An adjustment below nothing is a voucher E, above nothing a voucher I.
+//     The reason of a cancellation with a substitute is written 01:UUID.
+//   - Discount lines go to the lines with the same taxes, largest remainders
+//     first; Total never changes, so single cents may stand in the discount
+//     instead of the tax.
+//   - Refunds take the form in which the money came: that of the original's
+//     voucher, else of the last payment reported for it. 15 (Condonación) is
+//     left for what was never paid, 30 for advances.
+//   - What SAT accepts and we had to guess (a receiver's regime, cash) is a
+//     warning of code field_required: the sale is filed, and the client learns
+//     what to send.
+//   - A receipt of payment is cancelled by an ordinary cancellation; adjusting
+//     or crediting one is refused, because SAT wants it cancelled and made
+//     anew. In it payments.code may be a form of payment alone (28): PUE and
+//     PPD say nothing of money that has come.
+//   - The states' tax on lodging (ISH) and local taxes that are withheld stand
+//     in the complement Impuestos Locales 1.0 and in Total alone. The names of
+//     the latter are no list of SAT's, so they are not checked; two that
+//     everybody writes are longer than a code and have short forms.
+//   - CuentaPredial and InformacionAduanera are classifications of a line
+//     (PREDIAL, PEDIMENTO).
+//   - Time zones follow the law of 2022; of postal prefixes that belong to two
+//     zones the single codes of the border are listed.
 package mx
 
 import (

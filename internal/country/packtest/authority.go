@@ -153,7 +153,7 @@ type ending struct {
 	sent     int
 }
 
-// file drives a filing to its end by the rules of house.md section 3: the same
+// file drives a filing to its end by the protocol of docs/hard-cases.md: the same
 // bytes after "not taken", a question after anything unclear, hashes compared
 // before "already received" is believed.
 func (w *wiring) file(t *testing.T, f country.Filing) ending {

@@ -4,6 +4,12 @@
 // every script, exactly one registration, the official schema, legal sources.
 // It refuses to own a pack's own rules, which the pack tests itself. Law: a
 // pack passes with the real simulator over real HTTP, or it does not pass.
+//
+// Hostile answers are tried here as well, for every pack alike
+// (docs/decisions/0025): a front before the double answers one call of a filing in
+// one of 18 ways, and which call is hit changes from way to way.
+// [Options.StatusAlone] exempts access points whose whole word is the status of an
+// answer: what they lie about cannot be seen.
 package packtest
 
 import (
@@ -69,7 +75,7 @@ type Options struct {
 	Abilities Abilities
 }
 
-// Exercise asks of a pack everything that house.md asks of every pack. A pack
+// Exercise asks of a pack everything that is asked of every pack. A pack
 // without a channel has documents only: the questions about its authority have
 // no subject then.
 func Exercise(t *testing.T, pack country.Pack, o Options) {

@@ -9,6 +9,14 @@
 // over twice. The SBDH instance identifier is made of the operation's id, and
 // whenever it is not known what became of a document, the access point is asked
 // by that identifier before the same bytes go again.
+//
+// Receivers are found by the NAPTR record of the registry (SML), then by the
+// receiver's own register (SMP), whose signed answer must be about the participant
+// and the type of document that were asked for and name an AS4 endpoint in service.
+// A signature is one enveloped RSA-SHA256 over the whole answer, nothing else. "Not
+// registered" ends the attempt and is not kept: receivers register while one waits.
+// Nothing positive is kept either; a lookup costs two round trips beside a sending
+// of seconds.
 package peppol
 
 import (

@@ -8,6 +8,34 @@
 // a number; whatever was lost on the way is asked for by number and compared by
 // hash, and the same bytes sent twice are one invoice, because KSeF knows
 // seller, type and number.
+//
+// What was chosen where law and schema leave it open is docs/decisions/0029; what a
+// reader of this package meets besides:
+//
+//   - Tokens and session keys are kept in memory under a digest of the
+//     credentials; the credentials themselves are not kept.
+//   - Onboarding tries the credentials once; an authority that cannot be
+//     reached does not hinder it.
+//   - In corrections the sign stands on the quantity at a positive price where
+//     goods come back, on the price where it was lowered.
+//   - A rate of 0 at home needs a type or a code: 0 KR, exempt and outside are
+//     different boxes of the return.
+//   - A sale in the one stop shop has the regime OSS and the rate of the
+//     customer's country; its tax is not Polish and is not converted to zloty.
+//   - An exchange rate of another day than the law's is a warning: the client
+//     may have chosen the European Central Bank's, or the rules of income tax
+//     (art. 31a sec. 2a), which KSeF does not refuse.
+//   - What a settlement deducts stands in lines of their own, marked {PL, ZAL}
+//     and below nothing, one for each rate, so that the result's total is what
+//     is left to pay (P_15). The filed lines are the whole supply; references
+//     of a settlement add up to those lines.
+//   - Corrections of an advance repeat the order before and after, also where
+//     they leave it as it was: FA(3) wants that confirmed.
+//   - A payment's own day is filed as P_6Z of an advance and as DataZaplaty of
+//     what is paid already. An advance lists its payments only where all have a
+//     day: without, they are ways in which one sum was paid.
+//   - Shares of further buyers are said by all of them or by none: FA(3) takes
+//     missing shares as equal, and equal beside 25 % means nothing.
 package pl
 
 import (

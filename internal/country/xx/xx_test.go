@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { packtest.Main(m) }
 
 var day = time.Date(2026, 3, 31, 22, 30, 0, 0, time.UTC)
 
-// draft is an invoice of 227.10 with 25 % VAT inside, the contract's worked example.
+// draft is an invoice of 227.10 with 25 % VAT inside, the specification's worked example.
 func draft(number string) country.Draft {
 	return country.Draft{
 		OperationID:  "018f6b2e-0000-7000-8000-" + number,

@@ -6,6 +6,12 @@
 // of its main verb, [Setter.Line]: what it returns depends on the text, the
 // font that was asked for and the fonts that are installed, and on nothing
 // else; and whatever the text, every glyph it returns exists in its face.
+//
+// Two nodes of one service must have the same fonts, as they must have the same
+// program: a document depends on what is installed. A font whose licence bits
+// forbid embedding, or a variable one whose default is no text weight, is not used;
+// a file is read when a text needs it. Why shaping, directions and cuts are as they
+// are: docs/decisions/0035.
 package typeset
 
 import (
