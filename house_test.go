@@ -31,11 +31,12 @@ var staircase = [][]string{
 	{"official/compile"},
 	{"transaction", "authority"},
 	{"transaction/transactiontest"},
-	{"country/taxid"},
+	{"country/taxid", "country/amount", "country/text"},
 	{"country/identity"},
 	{"country"},
+	{"country/sale"},
 	{"country/en16931"},
-	{"country/peppol"},
+	{"country/peppol", "country/??/wire"}, // the way to an authority, below its country's law
 	{"country/??", "country/generic", "authority/*"}, // a country is a folder of two letters
 	{"country/world"},
 	{"country/packtest"},

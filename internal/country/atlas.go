@@ -71,6 +71,7 @@ func NewAtlas(cfg AtlasConfig) (*Atlas, error) {
 		}
 		wrong = append(wrong, p.validate())
 		p.Facts, p.zone = p.Facts.filled(), zoneOf(p.Facts.TimeZone)
+		p.Facts.Obliged = p.Connect != nil && p.Files.By == ByLaw
 		a.packs[p.Code] = p
 		a.codes = append(a.codes, p.Code)
 	}
@@ -189,7 +190,7 @@ func (a *Atlas) Channel(code string, live Live) (Channel, error) {
 		return c, nil
 	}
 	at, err := a.Endpoint(code, live)
-	if errors.Is(err, ErrNoAddress) && a.packs[key.Code].Files != nil {
+	if errors.Is(err, ErrNoAddress) && a.packs[key.Code].Chosen() {
 		at, err = Endpoint{Live: live, HTTP: a.client}, nil // what need not be filed goes on without
 		a.letAbroad(&at)
 	}

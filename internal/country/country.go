@@ -45,23 +45,8 @@ type Pack struct {
 	// Connect returns the channel to the authority behind an endpoint. Nil: documents only.
 	Connect func(Endpoint) (Channel, error)
 
-	// Unfiled reports that the law leaves it to the supplier whether a transaction
-	// is filed and that its settings say no: it becomes a document for people.
-	// original is that of a correction. Nil: everything is filed.
-	Unfiled func(s Supplier, t *transaction.Transaction, original *Original) bool
-
-	// Files reports whether a transaction of a company goes through the channel,
-	// where that is the company's choice and not the country's law; of no
-	// transaction (nil) whether any of the company's may, of no company (nil)
-	// whether the transaction may at all. The rest are documents only, and need no
-	// address. Nil: the use case and Facts.Obliged decide.
-	//
-	// It is not Unfiled turned round: that a pack has it says that no authority is
-	// told at all (see [Pack.Reports]), that an address may be missing and that lanes
-	// may stand still, and it is asked before company or transaction are known.
-	// Unfiled is an exception of a country that files, asked of one transaction
-	// beside its original. One member for both would need a second to say which.
-	Files func(s *Supplier, t *transaction.Transaction) bool
+	// Files says what of the country goes through the channel, and who decides it.
+	Files Filed
 
 	// Enrol does what the authority asks of a new supplier. Nil: nothing to do.
 	Enrol func(ctx context.Context, in Enrolment) Enrolled
@@ -111,10 +96,6 @@ type Pack struct {
 
 	zone *time.Location // of Facts.TimeZone, found once by the atlas
 }
-
-// Reports reports whether an authority is told of transactions. What a company
-// chooses to send to its buyers is told to none.
-func (p Pack) Reports() bool { return p.Connect != nil && p.Files == nil }
 
 // KeptYears is how long the law wants records kept.
 func (p Pack) KeptYears() int {

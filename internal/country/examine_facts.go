@@ -55,7 +55,7 @@ func (c *examiner) roles() {
 
 // files reports whether the transaction may go to an authority at all.
 func (c *examiner) files() bool {
-	return c.pack.Connect != nil && (c.pack.Files == nil || c.pack.Files(nil, c.tx))
+	return c.pack.MayFile(c.tx)
 }
 
 // numbered asks for a series, where the shape of the number was not refused itself.

@@ -23,7 +23,7 @@ type Facts struct {
 	Languages       []string      `json:"languages"` // upper case; the first is the default
 	TimeZone        string        `json:"time_zone"` // IANA
 	UseCases        []UseCase     `json:"use_cases"`
-	Obliged         bool          `json:"filing_obligatory"` // Invoicing files as well
+	Obliged         bool          `json:"filing_obligatory"` // Invoicing files as well: filled in from [Pack].Files
 	NumberOptional  bool          `json:"transaction_number_optional"`
 	Required        []FieldRule   `json:"required_fields"`
 	Forbidden       []FieldRule   `json:"forbidden_fields"`

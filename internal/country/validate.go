@@ -37,8 +37,8 @@ func (p Pack) validate() error {
 	if (p.Connect != nil) != (p.Facts.Authority != nil) {
 		wrong.add("a channel and facts.authority belong together")
 	}
-	if p.Connect == nil && (p.Facts.Obliged || slices.ContainsFunc(p.Facts.UseCases, func(u UseCase) bool { return u != Invoicing })) {
-		wrong.add("without a channel only the use case %s is possible, and no obligation to file", Invoicing)
+	if p.Connect == nil && slices.ContainsFunc(p.Facts.UseCases, func(u UseCase) bool { return u != Invoicing }) {
+		wrong.add("without a channel only the use case %s is possible", Invoicing)
 	}
 	if p.Connect == nil && p.Speaks() {
 		wrong.add("callbacks or a mailbox without a channel")

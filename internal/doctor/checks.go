@@ -88,7 +88,7 @@ func (d *doctor) checkCompanies(ctx context.Context) {
 // noteSender remembers where a company sends by choice: its country needs an address then.
 func (d *doctor) noteSender(c onboarding.Company, live bool) {
 	pack, ok := d.parts.Atlas.Pack(c.Meta.CountryCode)
-	if ok && pack.Files != nil && pack.Files(&country.Supplier{CountryCode: pack.Code, Settings: c.Settings}, nil) {
+	if ok && pack.Chosen() && !pack.Keeps(&country.Supplier{CountryCode: pack.Code, Settings: c.Settings}) {
 		if d.senders == nil {
 			d.senders = map[string]bool{}
 		}
@@ -163,7 +163,7 @@ func (d *doctor) checkEnabledCountries(context.Context) {
 			if _, enabled := c.Config.UseCase(code); !enabled || !d.parts.Atlas.Offers(code, country.Live(c.Live)) {
 				continue
 			}
-			if pack, _ := d.parts.Atlas.Pack(code); pack.Files != nil && !d.senders[code+"."+c.Environment()] {
+			if pack, _ := d.parts.Atlas.Pack(code); pack.Chosen() && !d.senders[code+"."+c.Environment()] {
 				continue // documents are made there, and nobody sends any
 			}
 			if _, err := d.parts.Atlas.Endpoint(code, country.Live(c.Live)); errors.Is(err, country.ErrNoAddress) {

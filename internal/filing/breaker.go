@@ -135,10 +135,7 @@ func (v *visit) mindBreaker() {
 // company's choice, and it chose not to, or the lane is one of documents for
 // those to whom nothing is delivered. Such a visit would only use up a probe.
 func (v *visit) callsNobody() bool {
-	if v.pack.Files == nil {
-		return false
-	}
-	return !v.pack.Files(&v.supplier, nil) || shardIn(v.lease.ID) >= lanesOf(v.cfg.Atlas, v.pack, v.at.Live)
+	return v.pack.Keeps(&v.supplier) || v.pack.Chosen() && shardIn(v.lease.ID) >= lanesOf(v.cfg.Atlas, v.pack, v.at.Live)
 }
 
 // learn tells the breaker of a call, and people of the breaker.

@@ -156,10 +156,10 @@ func TestABreakerDoesNotConcernThoseWhoCallNobody(t *testing.T) {
 	}
 	s := o.Setup()
 	s.Slots, s.RetryBase = 4, time.Hour
-	s.Packs[0].Files = func(s *country.Supplier, t *transaction.Transaction) bool {
+	s.Packs[0].Files = country.Filed{By: country.ByCompany, Of: func(s *country.Supplier, t *transaction.Transaction, _ *country.Original) bool {
 		chosen := s == nil || s.LegalName != "Company keeps"
 		return chosen && (t == nil || t.Customer != nil)
-	}
+	}}
 	n := newNode(t, d, s)
 	for i := range 12 {
 		n.File(named(invoice(officeCode, n.Supplier(officeCode, fmt.Sprint("s", i)), fmt.Sprint("t", i))))

@@ -127,7 +127,7 @@ func shardOf(operationID string, shards int) int {
 // names no customer may be of either kind, and goes with what may be filed.
 func shardFor(operationID string, t *transaction.Transaction, pack country.Pack, lanes int) int {
 	shard := shardOf(operationID, lanes)
-	if pack.Files != nil && t.Whole() && !pack.Files(nil, t) {
+	if pack.Chosen() && t.Whole() && !pack.MayFile(t) {
 		shard += lanes
 	}
 	return shard

@@ -115,16 +115,14 @@ func (b *batch) confirmSupplier(ctx context.Context, o *operation) (known bool, 
 
 // files reports whether the operation goes to an authority.
 func (b *batch) files(o *operation) bool {
-	if b.channel != nil && b.pack.Files != nil {
-		return b.pack.Files(&b.supplier, o.document)
-	}
-	if b.channel == nil || o.useCase == country.Invoicing && !b.pack.Facts.Obliged {
+	if b.channel == nil {
 		return false
 	}
-	o.unfiled = b.pack.Unfiled != nil && b.pack.Unfiled(b.supplier, o.document, o.original)
-	for i := range o.shares { // what corrects one that was filed is filed
-		o.unfiled = o.unfiled && b.pack.Unfiled(b.supplier, o.document, &o.shares[i].Original)
+	originals := []*country.Original{o.original}
+	for i := range o.shares {
+		originals = append(originals, &o.shares[i].Original)
 	}
+	o.unfiled = !b.pack.Filed(o.useCase, &b.supplier, o.document, originals...)
 	return !o.unfiled
 }
 

@@ -108,7 +108,7 @@ func (v *visit) batchMax() int {
 	if v.db.Pace().Pressed() {
 		most = pressedBatch
 	}
-	if v.known && v.pack.Files != nil && !v.pack.Files(&v.supplier, nil) {
+	if v.known && v.pack.Keeps(&v.supplier) {
 		return min(most, documentsBatch) // what it chose once to file is rare by now
 	}
 	return min(most, max(1, v.limits.Batch))

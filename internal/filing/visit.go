@@ -369,7 +369,7 @@ func (v *visit) learnHold(r db.Reader) error {
 // one that was lost with its sales and onboarded again. Recovery asks its
 // authority and releases it.
 func (v *visit) holdNewcomer(ctx context.Context) error {
-	if !v.newcomer || v.pack.Files != nil && !v.pack.Files(&v.supplier, nil) {
+	if !v.newcomer || v.pack.Keeps(&v.supplier) {
 		return nil
 	}
 	company, err := v.cfg.Companies.Company(ctx, v.at.Scope, v.at.SupplierID, false)

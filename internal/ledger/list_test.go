@@ -189,7 +189,7 @@ func TestReportingMakesNoDocumentForPeople(t *testing.T) {
 func TestDocumentsOnly(t *testing.T) {
 	t.Parallel()
 	p := newOffice(country.ByNumber).Pack()
-	p.Connect, p.Facts.Authority, p.Facts.UseCases, p.Facts.Obliged = nil, nil, []country.UseCase{country.Invoicing}, false
+	p.Connect, p.Facts.Authority, p.Facts.UseCases = nil, nil, []country.UseCase{country.Invoicing}
 	var made atomic.Int64
 	n := newNode(t, dbtest.SQLite(t), setup{Packs: []country.Pack{p}, Render: func(_ context.Context, issued filing.Issued) (document.Rendering, error) {
 		made.Add(1)

@@ -92,7 +92,7 @@ func filing(code string, change func(*country.Pack)) country.Pack {
 	p := country.Pack{
 		Code: code, Name: "Country " + code, Version: "test-1", Sources: []string{"https://example.test/law"},
 		Facts: country.Facts{
-			Currency: "EUR", Languages: []string{"ES", "EN"}, TimeZone: "UTC", UseCases: []country.UseCase{country.Both}, Obliged: true,
+			Currency: "EUR", Languages: []string{"ES", "EN"}, TimeZone: "UTC", UseCases: []country.UseCase{country.Both},
 			Authority: &country.Authority{Name: "Office"},
 			Settings: []country.Setting{
 				{Key: "software", Type: "string", Default: "tributary", Pattern: `^[a-z]+$`},

@@ -187,7 +187,7 @@ func (s *Recovery) filers(ctx context.Context) (all []onboarding.AnyCompany, err
 		}
 		all = append(all, slices.DeleteFunc(page, func(c onboarding.AnyCompany) bool {
 			pack, ok := s.cfg.Atlas.Pack(c.Meta.CountryCode)
-			return !ok || pack.Connect == nil || pack.Files != nil && !pack.Files(&country.Supplier{CountryCode: pack.Code, Settings: c.Settings}, nil)
+			return !ok || pack.Connect == nil || pack.Keeps(&country.Supplier{CountryCode: pack.Code, Settings: c.Settings})
 		})...)
 		if cursor = next; cursor == "" {
 			return all, nil

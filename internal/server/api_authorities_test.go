@@ -28,7 +28,7 @@ func realAuthorities(t *testing.T) map[string]realAuthority {
 	}
 	all := map[string]realAuthority{}
 	for _, p := range packs {
-		if p.Connect == nil || p.Code == transaction.ReferenceCode || p.Files != nil && !p.Files(&country.Supplier{CountryCode: p.Code}, nil) {
+		if p.Connect == nil || p.Code == transaction.ReferenceCode || p.Keeps(&country.Supplier{CountryCode: p.Code}) {
 			continue
 		}
 		if p.Example == nil {

@@ -1,6 +1,9 @@
 package xmltree
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Declaration is how documents written here begin.
 const Declaration = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
@@ -54,6 +57,25 @@ func (w *Writer) Maybe(name, text string, pairs ...string) {
 	if text != "" {
 		w.Leaf(name, text, pairs...)
 	}
+}
+
+// Leaves writes leaves in a row, each a name and its text. One whose name begins
+// with a question mark is left out when it has no text.
+func (w *Writer) Leaves(pairs ...string) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if name, optional := strings.CutPrefix(pairs[i], "?"); optional {
+			w.Maybe(name, pairs[i+1])
+		} else {
+			w.Leaf(name, pairs[i+1])
+		}
+	}
+}
+
+// Group writes an element of nothing but [Writer.Leaves].
+func (w *Writer) Group(name string, pairs ...string) {
+	w.Start(name)
+	w.Leaves(pairs...)
+	w.End()
 }
 
 // Text writes text into the open element.

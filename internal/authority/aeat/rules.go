@@ -278,58 +278,88 @@ func detailsFlaw(e *xmltree.Element) string {
 	return ""
 }
 
+// line is a DetalleDesglose as the rules of its regime read it, with its record.
+type line struct {
+	*xmltree.Element
+	record                           *xmltree.Element
+	kind, tax, regime, grade, exempt string
+}
+
+func (l *line) iva() bool        { return l.tax == "" || l.tax == taxIVA }
+func (l *line) common() bool     { return l.iva() || l.tax == taxIGIC }
+func (l *line) simplified() bool { return l.kind == "F2" || l.kind == "R5" }
+
+func (l *line) customers() []*xmltree.Element {
+	return l.record.At("Destinatarios").All("IDDestinatario")
+}
+
+// taxed reports whether the line states a rate or an amount of tax.
+func (l *line) taxed() bool {
+	return slices.ContainsFunc([]string{"TipoImpositivo", "CuotaRepercutida", "TipoRecargoEquivalencia", "CuotaRecargoEquivalencia"},
+		func(member string) bool { return l.At(member) != nil })
+}
+
+// lineRule is a code, and whether a line breaks what it stands for.
+type lineRule struct {
+	code   string
+	broken func(*line) bool
+}
+
+// lineRules are sections 15.4 and 15.5, in their order.
+var lineRules = []lineRule{
+	{"1245", func(l *line) bool { return (l.common() || l.tax == taxIPSI) && l.regime == "" }},
+	{"1246", func(l *line) bool {
+		return l.iva() && l.regime == "21" || l.tax == taxIPSI && !slices.Contains([]string{"01", "08", "11", "18", "19", "20"}, l.regime)
+	}},
+	{"1197", func(l *line) bool { return l.grade == "S2" && l.simplified() }},
+	{"1237", func(l *line) bool { return (l.grade == "N1" || l.grade == "N2") && l.iva() && l.taxed() }},
+	{"1238", func(l *line) bool { return l.exempt != "" && l.taxed() }},
+	{"1182", func(l *line) bool { return l.tax != taxIGIC && (l.exempt == "E7" || l.exempt == "E8") }},
+	{"1289", func(l *line) bool {
+		return l.exempt == "E5" && l.iva() && (l.record.At("Destinatarios") == nil ||
+			slices.ContainsFunc(l.customers(), func(c *xmltree.Element) bool { return c.At("IDOtro") == nil }))
+	}},
+	{"1257", func(l *line) bool {
+		return l.At("BaseImponibleACoste") != nil && l.regime != "06" && l.tax != taxIPSI && l.tax != "05"
+	}},
+}
+
+// regimeRules are section 15.6: what IVA and IGIC want of a line by its regime.
+var regimeRules = map[string]lineRule{
+	"01": {"1199", func(l *line) bool { return l.exempt == "E2" || l.exempt == "E3" }},
+	"02": {"1286", func(l *line) bool { return l.exempt == "" }},
+	"03": {"1200", func(l *line) bool { return l.exempt == "" && l.grade != "S1" }},
+	"04": {"1201", func(l *line) bool { return l.exempt == "" && l.grade != "S2" }},
+	"06": {"1202", func(l *line) bool { return l.simplified() || l.kind == "F3" || l.At("BaseImponibleACoste") == nil }},
+	"07": {"1203", func(l *line) bool {
+		return slices.Contains([]string{"S2", "N1", "N2", "E2", "E3", "E4", "E5"}, l.grade+l.exempt)
+	}},
+	"08": {"1252", func(l *line) bool { return l.grade != "N2" }},
+	"10": {"1205", func(l *line) bool {
+		return l.grade != "N1" || l.kind != "F1" ||
+			slices.ContainsFunc(l.customers(), func(c *xmltree.Element) bool { return c.Value("NIF") == "" })
+	}},
+	"11": {"1206", func(l *line) bool { return l.iva() && l.Value("TipoImpositivo") != "21" }},
+	"20": {"1293", func(l *line) bool { return l.tax == taxIGIC && l.grade != "N2" }},
+}
+
 // regimeFlaw: sections 15.4 to 15.6.
 func regimeFlaw(d, e *xmltree.Element) string {
-	kind, tax, regime := e.Value("TipoFactura"), d.Value("Impuesto"), d.Value("ClaveRegimen")
-	grade, exempt := d.Value("CalificacionOperacion"), d.Value("OperacionExenta")
-	iva := tax == "" || tax == taxIVA
-	common := iva || tax == taxIGIC
-	hasRate := d.At("TipoImpositivo") != nil || d.At("CuotaRepercutida") != nil || d.At("TipoRecargoEquivalencia") != nil || d.At("CuotaRecargoEquivalencia") != nil
-	byNIF := true
-	for _, c := range e.At("Destinatarios").All("IDDestinatario") {
-		byNIF = byNIF && c.Value("NIF") != ""
+	l := &line{Element: d, record: e, kind: e.Value("TipoFactura"), tax: d.Value("Impuesto"), regime: d.Value("ClaveRegimen"),
+		grade: d.Value("CalificacionOperacion"), exempt: d.Value("OperacionExenta")}
+	for _, rule := range lineRules {
+		if rule.broken(l) {
+			return rule.code
+		}
 	}
-	switch {
-	case (common || tax == taxIPSI) && regime == "":
-		return "1245"
-	case tax == taxIPSI && !slices.Contains([]string{"01", "08", "11", "18", "19", "20"}, regime), iva && regime == "21":
-		return "1246"
-	case grade == "S2" && (kind == "F2" || kind == "R5"):
-		return "1197"
-	case (grade == "N1" || grade == "N2") && iva && hasRate:
-		return "1237"
-	case exempt != "" && hasRate:
-		return "1238"
-	case !slices.Contains([]string{taxIGIC}, tax) && (exempt == "E7" || exempt == "E8"):
-		return "1182"
-	case exempt == "E5" && iva && (e.At("Destinatarios") == nil || slices.ContainsFunc(e.At("Destinatarios").All("IDDestinatario"), func(c *xmltree.Element) bool { return c.At("IDOtro") == nil })):
-		return "1289"
-	case d.At("BaseImponibleACoste") != nil && regime != "06" && tax != taxIPSI && tax != "05":
-		return "1257"
-	case !common:
+	if !l.common() {
 		return ""
-	case regime == "01" && (exempt == "E2" || exempt == "E3"):
-		return "1199"
-	case regime == "02" && exempt == "":
-		return "1286"
-	case regime == "03" && exempt == "" && grade != "S1":
-		return "1200"
-	case regime == "04" && exempt == "" && grade != "S2":
-		return "1201"
-	case regime == "06" && (kind == "F2" || kind == "F3" || kind == "R5" || d.At("BaseImponibleACoste") == nil):
-		return "1202"
-	case regime == "07" && slices.Contains([]string{"S2", "N1", "N2", "E2", "E3", "E4", "E5"}, grade+exempt):
-		return "1203"
-	case regime == "08" && grade != "N2":
-		return "1252"
-	case regime == "10" && (grade != "N1" || kind != "F1" || !byNIF):
-		return "1205"
-	case regime == "11" && iva && d.Value("TipoImpositivo") != "21":
-		return "1206"
-	case regime == "14":
+	}
+	if l.regime == "14" {
 		return pendingFlaw(e)
-	case regime == "20" && tax == taxIGIC && grade != "N2":
-		return "1293"
+	}
+	if rule, known := regimeRules[l.regime]; known && rule.broken(l) {
+		return rule.code
 	}
 	return ""
 }

@@ -2,17 +2,16 @@ package en16931
 
 import (
 	"cmp"
-	"html"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/invopop/gobl/num"
-	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
+	"tributary/internal/country/amount"
+	words "tributary/internal/country/text"
 	"tributary/internal/transaction"
 )
 
@@ -69,41 +68,27 @@ type composer struct {
 }
 
 func (c *composer) day(at time.Time) Date {
-	zone := c.in.Location
-	if zone == nil {
-		zone = time.UTC
-	}
-	return Date(at.In(zone).Format(time.DateOnly))
+	return Date(at.In(cmp.Or(c.in.Location, time.UTC)).Format(time.DateOnly))
 }
 
 func (c *composer) setting(key string) string { return c.in.Supplier.Settings.Text(key) }
 
 func (c *composer) head() {
 	d, t := c.d, c.t
-	d.Number = t.Number
-	if d.Number == "" {
-		d.Number = c.in.UniqueNumber
-	}
+	d.Number = cmp.Or(t.Number, c.in.UniqueNumber)
 	d.IssueDate = c.day(t.Date)
 	d.Currency = strings.ToUpper(t.CurrencyCode)
 	d.Delivery.Date = Date(cmp.Or(t.DeliveryDate, string(d.IssueDate)))
 	if !c.credit {
-		d.DueDate = Date(t.DueDate)
-		if d.DueDate == "" {
-			d.DueDate = c.dueDate()
-		}
+		d.DueDate = cmp.Or(Date(t.DueDate), c.dueDate())
 		d.PaymentTerms = cmp.Or(t.PaymentTerms, c.setting("payment_terms"))
 	}
 	d.OrderReference, d.ContractReference, d.ProjectReference = t.References.Order, t.References.Contract, t.References.Project
-	if note := plainText(t.Note); note != "" {
+	if note := words.Note(t.Note); note != "" {
 		d.Notes = []Note{{Text: note}}
 	}
 	if o := c.in.Original; o != nil {
-		number := o.Transaction.Number
-		if number == "" {
-			number = o.UniqueNumber
-		}
-		d.Preceding = []Preceding{{Number: number, Date: c.day(o.Transaction.Date)}}
+		d.Preceding = []Preceding{{Number: cmp.Or(o.Transaction.Number, o.UniqueNumber), Date: c.day(o.Transaction.Date)}}
 	}
 	d.BuyerReference = c.buyerReference()
 }
@@ -142,17 +127,6 @@ func (c *composer) buyerReference() string {
 	return ""
 }
 
-// policy takes all markup out of notes, which clients may send as HTML.
-var policy = sync.OnceValue(bluemonday.StrictPolicy)
-
-func plainText(note string) string {
-	if strings.ContainsAny(note, "<&") {
-		note = strings.NewReplacer("<br>", "\n", "<br/>", "\n", "<br />", "\n", "</p>", "\n", "</li>", "\n").Replace(note)
-		note = html.UnescapeString(policy().Sanitize(note))
-	}
-	return strings.TrimSpace(note)
-}
-
 func (c *composer) settle() {
 	s := Settlement{Decimals: c.decimals, Gross: c.in.Totals.Gross, Taxes: c.taxes, ByCategory: c.page.ByCategory}
 	if !c.credit {
@@ -184,23 +158,13 @@ func (c *composer) accounting() {
 		return
 	}
 	decimals, _ := transaction.CurrencyExponent(own)
-	tax := c.d.Totals.Tax
-	n := bigProduct(tax.unscaled, rate.Value())
-	c.d.TaxCurrency = own
-	c.d.Totals.TaxAccounting = Dec(roundTo(n, tax.Decimals()+int(rate.Exp()), decimals).Int64(), decimals)
+	tax, _ := amount.Scaled(c.d.Totals.Tax.unscaled, decimals-c.d.Totals.Tax.Decimals(), *rate)
+	c.d.TaxCurrency, c.d.Totals.TaxAccounting = own, Dec(tax, decimals)
 }
 
 // currency of the country's books, for those outside the euro.
 func (p Page) currency() string {
-	switch p.Code {
-	case "DK":
-		return "DKK"
-	case "NO":
-		return "NOK"
-	case "SE":
-		return "SEK"
-	}
-	return "EUR"
+	return cmp.Or(map[string]string{"DK": "DKK", "NO": "NOK", "SE": "SEK"}[p.Code], "EUR")
 }
 
 // lines makes lines of items, and allowances of discounts.

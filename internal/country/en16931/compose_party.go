@@ -1,7 +1,7 @@
 package en16931
 
 import (
-	"math/big"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -117,17 +117,8 @@ func (c *composer) buyerAddress(b *transaction.Party, home string) Identifier {
 // addressOf brings an address into the lines that EN 16931 has.
 func addressOf(a *transaction.Address) Address {
 	street := strings.Join(strings.Fields(strings.Join([]string{a.AddressLine1, a.Prefix, a.Number, a.Suffix}, " ")), " ")
-	out := Address{Line1: street, Line2: a.AddressLine2, City: a.City, PostCode: a.PostalCode, Country: strings.ToUpper(a.CountryCode)}
-	for _, s := range []string{a.Province, a.Region, a.State, a.Canton} {
-		if out.Subdivision == "" {
-			out.Subdivision = s
-		}
-	}
-	for _, s := range []string{a.Neighbourhood, a.District} {
-		if out.Line3 == "" {
-			out.Line3 = s
-		}
-	}
+	out := Address{Line1: street, Line2: a.AddressLine2, Line3: cmp.Or(a.Neighbourhood, a.District), City: a.City, PostCode: a.PostalCode,
+		Subdivision: cmp.Or(a.Province, a.Region, a.State, a.Canton), Country: strings.ToUpper(a.CountryCode)}
 	if out.Country == "EL" {
 		out.Country = "GR"
 	}
@@ -242,5 +233,3 @@ var unitLabels = map[string]string{
 	"g": "GRM", "kg": "KGM", "t": "TNE", "l": "LTR", "liter": "LTR", "litre": "LTR", "ml": "MLT", "m": "MTR", "meter": "MTR", "km": "KMT", "cm": "CMT", "mm": "MMT",
 	"m2": "MTK", "m²": "MTK", "sqm": "MTK", "m3": "MTQ", "m³": "MTQ", "kwh": "KWH", "mwh": "MWH", "set": "SET", "sets": "SET", "pair": "PR", "pairs": "PR", "box": "XBX", "boxes": "XBX", "%": "P1",
 }
-
-func bigProduct(a, b int64) *big.Int { return new(big.Int).Mul(big.NewInt(a), big.NewInt(b)) }

@@ -31,7 +31,7 @@ func (p Page) DeliverySetting() country.Setting {
 // Delivered reports whether an invoice goes to its buyer over the network: as the
 // company's settings say, else as the law of its country does. Of no transaction
 // (nil) it reports whether any may, of no company (nil) whether it may be.
-func (p Page) Delivered(s *country.Supplier, t *transaction.Transaction) bool {
+func (p Page) Delivered(s *country.Supplier, t *transaction.Transaction, _ *country.Original) bool {
 	var sale Sale
 	switch {
 	case s == nil:

@@ -161,7 +161,7 @@ func (p Page) structured(in country.Issue) (*country.Structured, error) {
 		return nil, nil
 	case named:
 		offer = []Profile{profile}
-	case p.Delivered(in.Supplier, in.Transaction):
+	case p.Delivered(in.Supplier, in.Transaction, nil):
 		offer = travelling(p.Offer(sale))
 	default:
 		offer = p.Offer(sale)

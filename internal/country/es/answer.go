@@ -81,9 +81,7 @@ func readAnswer(e *xmltree.Element) (answer, error) {
 
 func readLine(l *xmltree.Element) (answerLine, error) {
 	out := answerLine{
-		id: invoiceID{
-			Issuer: l.Value("IDFactura", "IDEmisorFactura"), Number: l.Value("IDFactura", "NumSerieFactura"), Day: l.Value("IDFactura", "FechaExpedicionFactura"),
-		},
+		id:        readID(l.At("IDFactura")),
 		operation: l.Value("Operacion", "TipoOperacion"), amends: l.Value("Operacion", "Subsanacion"),
 		rejected: l.Value("Operacion", "RechazoPrevio"), unknown: l.Value("Operacion", "SinRegistroPrevio"),
 		reference: l.Value("RefExterna"), state: l.Value("EstadoRegistro"),
@@ -217,24 +215,15 @@ func (a *answer) write(w *xmltree.Writer, l *answerLine) {
 	w.Start("sfR:RespuestaRegFactuSistemaFacturacion", "xmlns:sfR", aeatwire.SpaceAnswer, "xmlns:sf", aeatwire.SpaceInfo)
 	w.Maybe("sfR:CSV", a.csv)
 	if a.atText != "" {
-		w.Start("sfR:DatosPresentacion")
-		w.Leaf("sf:NIFPresentador", a.presenter)
-		w.Leaf("sf:TimestampPresentacion", a.atText)
-		w.End()
+		w.Group("sfR:DatosPresentacion", "sf:NIFPresentador", a.presenter, "sf:TimestampPresentacion", a.atText)
 	}
 	w.Start("sfR:Cabecera")
-	w.Start("sf:ObligadoEmision")
-	w.Leaf("sf:NombreRazon", a.name)
-	w.Leaf("sf:NIF", a.nif)
-	w.End()
+	w.Group("sf:ObligadoEmision", "sf:NombreRazon", a.name, "sf:NIF", a.nif)
 	if a.late {
-		w.Start("sf:RemisionVoluntaria")
-		w.Leaf("sf:Incidencia", "S")
-		w.End()
+		w.Group("sf:RemisionVoluntaria", "sf:Incidencia", "S")
 	}
 	w.End()
-	w.Leaf("sfR:TiempoEsperaEnvio", a.waitText)
-	w.Leaf("sfR:EstadoEnvio", envelopeState(l.state))
+	w.Leaves("sfR:TiempoEsperaEnvio", a.waitText, "sfR:EstadoEnvio", envelopeState(l.state))
 	l.write(w)
 	w.End()
 }
@@ -252,26 +241,12 @@ func envelopeState(line string) string {
 
 func (l *answerLine) write(w *xmltree.Writer) {
 	w.Start("sfR:RespuestaLinea")
-	w.Start("sfR:IDFactura")
-	l.id.write(w, "")
-	w.End()
-	w.Start("sfR:Operacion")
-	w.Leaf("sf:TipoOperacion", l.operation)
-	w.Maybe("sf:Subsanacion", l.amends)
-	w.Maybe("sf:RechazoPrevio", l.rejected)
-	w.Maybe("sf:SinRegistroPrevio", l.unknown)
-	w.End()
-	w.Maybe("sfR:RefExterna", l.reference)
-	w.Leaf("sfR:EstadoRegistro", l.state)
-	w.Maybe("sfR:CodigoErrorRegistro", l.code)
-	w.Maybe("sfR:DescripcionErrorRegistro", l.text)
+	w.Group("sfR:IDFactura", l.id.leaves("")...)
+	w.Group("sfR:Operacion", "sf:TipoOperacion", l.operation, "?sf:Subsanacion", l.amends, "?sf:RechazoPrevio", l.rejected, "?sf:SinRegistroPrevio", l.unknown)
+	w.Leaves("?sfR:RefExterna", l.reference, "sfR:EstadoRegistro", l.state, "?sfR:CodigoErrorRegistro", l.code, "?sfR:DescripcionErrorRegistro", l.text)
 	if l.duplicate {
-		w.Start("sfR:RegistroDuplicado")
-		w.Leaf("sf:IdPeticionRegistroDuplicado", l.request)
-		w.Leaf("sf:EstadoRegistroDuplicado", l.heldState)
-		w.Maybe("sf:CodigoErrorRegistro", l.heldCode)
-		w.Maybe("sf:DescripcionErrorRegistro", l.heldText)
-		w.End()
+		w.Group("sfR:RegistroDuplicado", "sf:IdPeticionRegistroDuplicado", l.request, "sf:EstadoRegistroDuplicado", l.heldState,
+			"?sf:CodigoErrorRegistro", l.heldCode, "?sf:DescripcionErrorRegistro", l.heldText)
 	}
 	w.End()
 }

@@ -2,14 +2,14 @@ package es
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/amount"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -58,34 +58,22 @@ func (b breakdown) negated() breakdown {
 func (d *detail) exempt() bool { return strings.HasPrefix(d.grade, "E") }
 
 func (d *detail) write(w *xmltree.Writer) {
-	w.Start("sf:DetalleDesglose")
-	w.Leaf("sf:Impuesto", d.tax)
-	w.Leaf("sf:ClaveRegimen", d.regime)
+	graded, amount, extra := "sf:CalificacionOperacion", "", ""
 	if d.exempt() {
-		w.Leaf("sf:OperacionExenta", d.grade)
-	} else {
-		w.Leaf("sf:CalificacionOperacion", d.grade)
+		graded = "sf:OperacionExenta"
 	}
-	w.Maybe("sf:TipoImpositivo", d.rate)
-	w.Leaf("sf:BaseImponibleOimporteNoSujeto", euros(d.base))
 	if d.rate != "" {
-		w.Leaf("sf:CuotaRepercutida", euros(d.amount))
+		amount = euros(d.amount)
 	}
 	if d.surcharge != "" {
-		w.Leaf("sf:TipoRecargoEquivalencia", d.surcharge)
-		w.Leaf("sf:CuotaRecargoEquivalencia", euros(d.extra))
+		extra = euros(d.extra)
 	}
-	w.End()
+	w.Group("sf:DetalleDesglose", "sf:Impuesto", d.tax, "sf:ClaveRegimen", d.regime, graded, d.grade, "?sf:TipoImpositivo", d.rate,
+		"sf:BaseImponibleOimporteNoSujeto", euros(d.base), "?sf:CuotaRepercutida", amount, "?sf:TipoRecargoEquivalencia", d.surcharge, "?sf:CuotaRecargoEquivalencia", extra)
 }
 
 // euros writes cents as the authority wants amounts: 1234.50, -0.05.
-func euros(cents int64) string {
-	sign := ""
-	if cents < 0 {
-		sign, cents = "-", -cents
-	}
-	return sign + strconv.FormatInt(cents/100, 10) + "." + strconv.Itoa(int(cents%100/10)) + strconv.Itoa(int(cents%10))
-}
+func euros(cents int64) string { return amount.Text(cents, 2) }
 
 // readEuros reads an amount that euros wrote.
 func readEuros(text string) int64 {
@@ -96,40 +84,21 @@ func readEuros(text string) int64 {
 	return a.Rescale(2).Value()
 }
 
-// money turns a transaction's amounts into euro cents.
-type money struct {
-	numerator, denominator *big.Int // nil: they are cents already
-}
-
-func moneyOf(t *transaction.Transaction) money {
+// cents are minor units of a transaction in euros. What is too large for a record
+// becomes something that is too large as well.
+func cents(t *transaction.Transaction, minor int64) int64 {
 	code := strings.ToUpper(t.CurrencyCode)
 	if code == "EUR" || t.ExchangeRate == nil {
-		return money{}
+		return minor
 	}
 	decimals, _ := transaction.CurrencyExponent(code)
-	ten := big.NewInt(10)
-	up := new(big.Int).Exp(ten, big.NewInt(2), nil)
-	down := new(big.Int).Exp(ten, big.NewInt(int64(decimals)+int64(t.ExchangeRate.Exp())), nil)
-	return money{numerator: up.Mul(up, big.NewInt(t.ExchangeRate.Value())), denominator: down}
-}
-
-// cents rounds half away from zero. What is too large for a record becomes
-// something that is too large as well.
-func (m money) cents(amount int64) int64 {
-	if m.numerator == nil {
-		return amount
+	if euro, ok := amount.Scaled(minor, 2-decimals, *t.ExchangeRate); ok {
+		return euro
 	}
-	v := new(big.Int).Mul(big.NewInt(amount), m.numerator)
-	negative := v.Sign() < 0
-	v.Abs(v).Mul(v, big.NewInt(2)).Add(v, m.denominator)
-	v.Quo(v, new(big.Int).Mul(m.denominator, big.NewInt(2)))
-	if !v.IsInt64() || v.Int64() > transaction.AmountMax {
-		v.SetInt64(transaction.AmountMax)
+	if minor < 0 {
+		return -transaction.AmountMax
 	}
-	if negative {
-		v.Neg(v)
-	}
-	return v.Int64()
+	return transaction.AmountMax
 }
 
 // tally is a detail in the transaction's own minor units, with its place in the order of lines.
@@ -172,14 +141,14 @@ func breakDown(t *transaction.Transaction, items []transaction.Item, totals tran
 		return breakdown{}, []fault.Fault{fault.At("items", fault.FieldNotValid,
 			"must not have more than %d different combinations of tax, rate and reason: a record has room for no more", detailsMax)}
 	}
-	return sumUp(groups, moneyOf(t))
+	return sumUp(groups, func(minor int64) int64 { return cents(t, minor) })
 }
 
-func sumUp(groups map[detail]*tally, in money) (breakdown, []fault.Fault) {
+func sumUp(groups map[detail]*tally, in func(int64) int64) (breakdown, []fault.Fault) {
 	out := breakdown{details: make([]detail, len(groups))}
 	for _, g := range groups {
 		d := g.detail
-		d.base, d.amount, d.extra = in.cents(g.base), in.cents(g.amount), in.cents(g.extra)
+		d.base, d.amount, d.extra = in(g.base), in(g.amount), in(g.extra)
 		out.details[g.place] = d
 	}
 	for i := range out.details {
@@ -199,12 +168,7 @@ func tooLarge() []fault.Fault {
 	return []fault.Fault{fault.At("items", fault.FieldNotValid, "must not add up to more than %s euros", euros(amountMax))}
 }
 
-func size(v int64) int64 {
-	if v < 0 {
-		return -v
-	}
-	return v
-}
+func size(v int64) int64 { return max(v, -v) }
 
 // detailOf decides what a line is to the authority: the detail it belongs to
 // and the indices of its tax and of its surcharge (-1: none).
@@ -218,7 +182,7 @@ func detailOf(t *transaction.Transaction, item transaction.Item, i int) (key det
 		case main < 0 && taxOf(regime) != "":
 			main = j
 		default:
-			return key, 0, 0, []fault.Fault{fault.At(taxPath(i, j, "regime"), fault.ValidationMatchInvalid,
+			return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, j, "regime"), fault.ValidationMatchInvalid,
 				"does not fit: a line has one of %s, and besides it %s and %s at most", strings.Join(mainRegimes(), ", "), regimeSurcharge, transaction.Withholding)}
 		}
 	}
@@ -228,28 +192,24 @@ func detailOf(t *transaction.Transaction, item transaction.Item, i int) (key det
 	}
 	key, reason := gradeOf(t, item.Taxes[main])
 	if reason != "" {
-		return key, 0, 0, []fault.Fault{fault.At(taxPath(i, main, "code"), fault.ValidationMatchInvalid, "%s", reason)}
+		return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, main, "code"), fault.ValidationMatchInvalid, "%s", reason)}
 	}
 	if reason := misplacedType(t, i, item.Taxes[main]); reason != "" {
-		return key, 0, 0, []fault.Fault{fault.At(taxPath(i, main, "type"), fault.ValidationMatchInvalid, "%s", reason)}
+		return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, main, "type"), fault.ValidationMatchInvalid, "%s", reason)}
 	}
-	if faults = checkRate(key, item.Taxes[main], taxPath(i, main, "rate")); len(faults) > 0 {
+	if faults = checkRate(key, item.Taxes[main], sale.TaxPath(i, main, "rate")); len(faults) > 0 {
 		return key, 0, 0, faults
 	}
 	if extra >= 0 {
 		key.surcharge = item.Taxes[extra].Rate.MinimalString()
 		if reason := checkSurcharge(key); reason != "" {
-			return key, 0, 0, []fault.Fault{fault.At(taxPath(i, extra, "rate"), fault.ValidationMatchInvalid, "%s", reason)}
+			return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, extra, "rate"), fault.ValidationMatchInvalid, "%s", reason)}
 		}
 		if item.Taxes[main].Code == "" {
 			key.regime = "18" // list L8A: recargo de equivalencia
 		}
 	}
 	return key, main, extra, nil
-}
-
-func taxPath(item, tax int, member string) string {
-	return fmt.Sprintf("items.%d.tax_breakdowns.%d.%s", item, tax, member)
 }
 
 // misplacedType finds a type that does not go with services, or with a

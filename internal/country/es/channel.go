@@ -1,14 +1,12 @@
 package es
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"tributary/internal/country"
@@ -44,46 +42,33 @@ type channel struct {
 
 	callers country.Callers
 
-	mu    sync.Mutex
-	waits map[string]time.Duration // by supplier: what the last answer asked for
+	waits country.Memory[string, time.Duration] // by supplier: what the last answer asked for
 }
 
 func (p *pack) connect(at country.Endpoint) (country.Channel, error) {
-	if at.BaseURL == "" || at.HTTP == nil {
-		return nil, country.ErrNoAddress
+	if _, err := at.Base(""); err != nil {
+		return nil, err
 	}
-	return &channel{pack: p, at: at, waits: map[string]time.Duration{}}, nil
+	return &channel{pack: p, at: at, waits: country.Memory[string, time.Duration]{Max: waitsMax}}, nil
 }
 
 // Limits: a chain of one writer, up to 1,000 records a call, as much waiting
 // as each answer asks for.
 func (ch *channel) Limits() country.Limits {
 	l := country.Limits{Batch: batchMax, Parallel: 1, Chain: true, Class: country.ByChain, CallTimeout: time.Minute}
-	if strings.HasPrefix(ch.at.BaseURL, "https://") {
+	if ch.at.Real() {
 		l.VisibleAfter = visibleAfter
 	}
 	return l
 }
 
-// heard remembers how long the last answer asked a supplier to wait.
-func (ch *channel) heard(supplier string, wait time.Duration) {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	if len(ch.waits) >= waitsMax {
-		clear(ch.waits)
-	}
-	ch.waits[supplier] = wait
-}
-
 // restOf is what is left of the wait that a lost answer asked for. The answer
 // is gone, so it is taken to have said what the one before it said.
 func (ch *channel) restOf(supplier string, answered time.Time) time.Duration {
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	wait, known := ch.waits[supplier]
+	wait, known := ch.waits.Get(supplier)
 	if !known {
 		wait = firstWait
-		if !strings.HasPrefix(ch.at.BaseURL, "https://") {
+		if !ch.at.Real() {
 			wait = aeatwire.SimulatedWait
 		}
 	}
@@ -106,13 +91,8 @@ func (ch *channel) call(ctx context.Context, body []byte, bytesMax int64, c coun
 	if err != nil {
 		return nil, country.Reply{}, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, ch.at.BaseURL+aeatwire.ServicePath, bytes.NewReader(body))
-	if err != nil {
-		return nil, country.Reply{}, fmt.Errorf("calling AEAT: %w: %w", country.ErrNotTaken, err)
-	}
-	r.Header.Set("Content-Type", soap.V11.ContentType(""))
-	r.Header.Set("SOAPAction", `""`)
-	reply, err := country.Exchange(client, r, bytesMax)
+	reply, err := country.Request{URL: ch.at.BaseURL + aeatwire.ServicePath, Header: []string{"Content-Type", soap.V11.ContentType(""), "SOAPAction", `""`},
+		Body: body, BytesMax: bytesMax}.Do(ctx, client)
 	if err != nil {
 		// A TLS alert from the other side: in TLS 1.3 a certificate is refused
 		// after the handshake, when the request has left and was not read.
@@ -230,8 +210,7 @@ func (ch *channel) sendAll(ctx context.Context, filings []country.Filing, c coun
 	records := make([][]byte, len(filings))
 	size := 0
 	for i, f := range filings {
-		var err error
-		if own[i], err = enclosed(f); err != nil {
+		if err := f.Carried(&own[i]); err != nil {
 			return nil, err
 		}
 		record, ok := recordOf(f.Report)
@@ -252,7 +231,7 @@ func (ch *channel) sendAll(ctx context.Context, filings []country.Filing, c coun
 	if err != nil {
 		return nil, err
 	}
-	ch.heard(filings[0].Supplier, given.wait)
+	ch.waits.Put(filings[0].Supplier, given.wait)
 	receipts, err := given.receipts(filings, own, reply.Body)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func (p *pack) contradictions(c country.Case) []fault.Fault {
 	if len(wrong) > 0 {
 		return nil
 	}
-	r := &record{id: invoiceID{Number: t.Number, Day: day(t.Date, p.madrid)}, customer: customer, sums: sums, qualified: qualified(t)}
+	r := &record{id: invoiceID{Number: t.Number, Day: day(t.Date, p.by.Zone)}, customer: customer, sums: sums, qualified: qualified(t)}
 	late := r.happened(t, c.Now)
 	if t.Kind == transaction.Adjustment {
 		// The original decides between types; whatever it is, a named reason must fit.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -46,7 +47,8 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	if in.Original == nil {
 		return invalid(fault.At("reference_transaction_id", fault.ReferenceUnknown, "is not known"))
 	}
-	about := readOriginal(in.Original, r.id.Issuer, where)
+	list := p.by.OriginalsOf(in)
+	about := readOriginal(list[0], r.id.Issuer, where)
 	if r.customer == nil || in.Transaction.Kind == transaction.Credit {
 		if mended, _ := partyID(lastMended(in.Original), "customer"); mended != nil {
 			about.customer = mended
@@ -58,7 +60,7 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	if in.Transaction.Reason == reasonMend && in.Transaction.Kind == transaction.Adjustment {
 		return p.mend(r, in, about, where)
 	}
-	of, err := originalsOf(in, r.id.Issuer, where)
+	of, err := originalsOf(list, r.id.Issuer, where)
 	if err != nil {
 		return err
 	}
@@ -74,14 +76,14 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 	kind, method := chooseCorrection(r, in.Transaction.Reason, about)
 	r.kind = kind
 	if kind == "F3" {
-		return r.replace(in, of)
+		return r.replace(list, of)
 	}
 	r.method = method
 	for _, each := range of {
 		r.rectified = append(r.rectified, each.id)
 	}
 	if method == "S" {
-		return p.substitute(r, in)
+		return p.substitute(r, list)
 	}
 	return nil
 }
@@ -89,8 +91,8 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 // replace makes the record a full invoice in place of simplified ones (Real
 // Decreto 1619/2012, article 15.6 and Validaciones 3.1.3.5): of all that is left
 // of each, so that nothing is invoiced twice.
-func (r *record) replace(in *country.Draft, of []original) error {
-	for i, share := range sharesOf(in) {
+func (r *record) replace(list []sale.Original, of []original) error {
+	for i, share := range list {
 		if !of[i].simplified || of[i].unnamed {
 			return invalid(fault.At("reason", fault.ValidationMatchInvalid, "does not fit: F3 takes the place of a simplified invoice, and the original is a full one"))
 		}
@@ -102,16 +104,16 @@ func (r *record) replace(in *country.Draft, of []original) error {
 
 // substitute states what the record takes back. It changes its originals by the
 // difference, and still has taken them back after it was itself credited.
-func (p *pack) substitute(r *record, in *country.Draft) error {
+func (p *pack) substitute(r *record, list []sale.Original) error {
 	var all breakdown
-	for i, share := range sharesOf(in) {
+	for _, share := range list {
 		if len(share.Transaction.Items) == 0 {
-			return invalid(fault.At(originalPath(in, i), fault.UnsupportedOperation,
+			return invalid(fault.At(share.Path, fault.UnsupportedOperation,
 				"was backfilled without items: a substitution must say what it takes back"))
 		}
 		before, faults := p.amounts(&share.Transaction, share.Totals)
 		if len(faults) > 0 {
-			return invalid(fault.At(originalPath(in, i), fault.UnsupportedOperation, "has amounts that cannot be stated to the authority"))
+			return invalid(fault.At(share.Path, fault.UnsupportedOperation, "has amounts that cannot be stated to the authority"))
 		}
 		old := share.Totals.Gross
 		if share.Transaction.Kind == transaction.Credit {

@@ -1,13 +1,14 @@
 package es
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/official/aeatwire"
@@ -37,14 +38,6 @@ type enclosure struct {
 	Ref     string         `json:"ref"`
 }
 
-func enclosed(f country.Filing) (enclosure, error) {
-	var e enclosure
-	if err := json.Unmarshal(f.Extra, &e); err != nil {
-		return e, fmt.Errorf("reading filing %s: %w", f.Number, err)
-	}
-	return e, nil
-}
-
 // Prepare writes the record and takes the next place in the supplier's chain.
 // It is pure: the same draft gives the same bytes.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
@@ -57,46 +50,21 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	r.write(w)
 	h := aeatwire.Header{Name: r.issuerName, NIF: r.id.Issuer, Agent: agentOf(in.Supplier), Late: r.late}
 	text := aeatwire.Report(h, w.Bytes())
-	own, err := json.Marshal(enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.Name, Agent: h.Agent, Late: r.late, Ref: r.reference})
-	if err != nil {
-		return country.Filing{}, fmt.Errorf("writing the record of %s: %w", in.Transaction.ID, err)
-	}
-	f := country.Filing{
-		OperationID: in.OperationID,
-		Number:      r.id.Number,
-		Supplier:    r.id.Issuer,
-		Kind:        in.Transaction.Kind,
-		Report:      text,
-		Format:      "XML",
-		SHA256:      sha256Hex(text),
-		DedupeKey:   r.reference,
-		Link:        country.Link{Position: in.Previous.Position + 1, Hash: r.huella, Extra: r.id.Day + " " + r.id.Number, Name: r.software.id + "/" + r.software.installation},
-		AuthorityID: r.huella,
-		Extra:       own,
-		PreparedAt:  in.Now,
-		Late:        in.Late,
-		Unprinted:   r.unprinted,
-	}
+	f, err := in.Filing(text, r.id.Number, r.id.Issuer,
+		enclosure{ID: r.id, Cancels: r.cancels, Huella: r.huella, At: in.Now, Name: h.Name, Agent: h.Agent, Late: r.late, Ref: r.reference})
+	f.DedupeKey, f.AuthorityID, f.Late, f.Unprinted = r.reference, r.huella, in.Late, r.unprinted
+	f.Link = country.Link{Position: in.Previous.Position + 1, Hash: r.huella, Extra: r.id.Day + " " + r.id.Number, Name: r.software.id + "/" + r.software.installation}
 	if len(r.effects) > 1 {
 		f.Effects = r.effects
 	} else if len(r.effects) == 1 {
 		f.Effect = &r.effects[0]
 	}
 	if r.cancels {
-		f.Number = numberOf(&in)
+		f.Number = ch.pack.by.NumberOf(&in.Transaction, in.UniqueNumber)
 	} else {
 		f.QRCode = qrText(bool(in.Live), r.id, euros(r.sums.total()))
 	}
-	return f, nil
-}
-
-// numberOf is the number of the document itself; credits and cancellations may
-// come without one.
-func numberOf(in *country.Draft) string {
-	if in.Transaction.Number != "" {
-		return in.Transaction.Number
-	}
-	return in.UniqueNumber
+	return f, err
 }
 
 // record turns a draft into a record without its huella.
@@ -108,10 +76,7 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 	if nif == "" {
 		return nil, invalid(fault.At("supplier.id", fault.FieldNotValid, "names a company whose tax number is not a Spanish NIF"))
 	}
-	where := in.Location
-	if where == nil {
-		where = p.madrid
-	}
+	where := cmp.Or(in.Location, p.by.Zone)
 	r := &record{
 		late: in.Late, issuerName: plain(in.Supplier.LegalName, nameMax), software: softwareOf(in.Supplier),
 		at: in.Now.In(where).Format(instantForm),
@@ -122,9 +87,9 @@ func (p *pack) record(in *country.Draft) (*record, error) {
 	if in.Original != nil && in.Original.Transaction.Kind == transaction.Adjustment && in.Original.Transaction.Reason == reasonMend {
 		return nil, invalid(mendsOnly("reference_transaction_id", &in.Original.Transaction))
 	}
-	own := invoiceID{Issuer: nif, Number: numberOf(in), Day: day(in.Transaction.Date, where)}
+	own := invoiceID{Issuer: nif, Number: p.by.NumberOf(&in.Transaction, in.UniqueNumber), Day: day(in.Transaction.Date, where)}
 	if in.Transaction.Kind == transaction.Cancellation {
-		return r, r.cancel(in, own, where)
+		return r, p.cancel(r, in, own, where)
 	}
 	r.id, r.reference = own, referenceText(in.Late, in.OperationID)
 	if faults := slices.Concat(p.checkNumber(own.Number), p.checkDay(in.Transaction.Date, in.Now, where)); len(faults) > 0 {
@@ -152,12 +117,11 @@ func (r *record) follow(last country.Link, nif string) error {
 }
 
 // cancel makes the record a RegistroAnulacion of the original.
-func (r *record) cancel(in *country.Draft, own invoiceID, where *time.Location) error {
+func (p *pack) cancel(r *record, in *country.Draft, own invoiceID, where *time.Location) error {
 	if in.Original == nil {
 		return invalid(fault.At("reference_transaction_id", fault.ReferenceUnknown, "is not known"))
 	}
-	original := readOriginal(in.Original, own.Issuer, where)
-	r.cancels, r.id = true, original.id
+	r.cancels, r.id = true, readOriginal(p.by.OriginalsOf(in)[0], own.Issuer, where).id
 	r.reference = referenceText(in.Late, own.Number)
 	// What was issued elsewhere, and of which nobody knows an id at the
 	// authority, is cancelled without a record there (annex 6.2).
@@ -173,8 +137,8 @@ func (r *record) cancel(in *country.Draft, own invoiceID, where *time.Location) 
 // refused nothing.
 func refusedAs(in *country.Draft, id invoiceID, cancels bool) bool {
 	return slices.ContainsFunc(in.Refused, func(f country.Filing) bool {
-		e, err := enclosed(f)
-		return err == nil && e.ID == id && e.Cancels == cancels
+		var e enclosure
+		return f.Carried(&e) == nil && e.ID == id && e.Cancels == cancels
 	})
 }
 
@@ -190,21 +154,13 @@ type original struct {
 
 // readOriginal reads the original's own record where it was filed here: what
 // stands there is what the authority knows.
-func readOriginal(o *country.Original, nif string, where *time.Location) original {
-	number := o.Transaction.Number
-	if number == "" {
-		number = o.UniqueNumber
-	}
+func readOriginal(o sale.Original, nif string, where *time.Location) original {
 	customer, _ := partyID(o.Transaction.Customer, "customer")
 	out := original{
-		id:         invoiceID{Issuer: nif, Number: number, Day: day(o.Transaction.Date, where)},
+		id:         invoiceID{Issuer: nif, Number: o.Number, Day: day(o.Transaction.Date, where)},
 		simplified: customer == nil, customer: customer,
 	}
-	filing, err := limits().Read(o.Report)
-	if err != nil {
-		return out
-	}
-	filed := filing.Root.At("RegistroFactura", "RegistroAlta")
+	filed := o.Filed.At("RegistroFactura", "RegistroAlta")
 	if filed == nil {
 		return out
 	}
@@ -258,7 +214,7 @@ func foreignTax(t *transaction.Transaction, s country.Supplier) []fault.Fault {
 	for i := range t.Items {
 		for j, tax := range t.Items[i].Taxes {
 			if tax.Regime == transaction.VAT {
-				return []fault.Fault{fault.At(taxPath(i, j, "regime"), fault.ValidationMatchInvalid,
+				return []fault.Fault{fault.At(sale.TaxPath(i, j, "regime"), fault.ValidationMatchInvalid,
 					"must be %s, the tax of the supplier's territory; what it supplies on the mainland is IVA", own)}
 			}
 		}

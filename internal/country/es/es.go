@@ -21,10 +21,10 @@ package es
 
 import (
 	_ "embed"
-	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/country/sale"
 )
 
 // codesFile is what the codes of AEAT mean, in our own words.
@@ -38,13 +38,13 @@ const version = "es-1"
 // pack holds what all channels of a program share.
 type pack struct {
 	facts  country.Facts
-	madrid *time.Location
+	by     *sale.Rules
 	keeper *identity.Keeper
 }
 
 // Pack is Spain.
 func Pack() country.Pack {
-	p := &pack{facts: facts(), madrid: madrid(), keeper: identity.NewKeeper()}
+	p := &pack{facts: facts(), by: &sale.Rules{Home: "ES", Money: "EUR", Zone: sale.Zone(timeZone)}, keeper: identity.NewKeeper()}
 	return country.Pack{
 		Code:    "ES",
 		Name:    "Spain",
@@ -69,13 +69,4 @@ func Pack() country.Pack {
 		Example:      example(),
 		Codes:        country.ReadCodes(codesFile),
 	}
-}
-
-// madrid is the time of the Spanish mainland.
-func madrid() *time.Location {
-	where, err := time.LoadLocation(timeZone)
-	if err != nil {
-		return time.FixedZone("CET", 3600) // a machine without time zones
-	}
-	return where
 }

@@ -17,7 +17,6 @@ func facts() country.Facts {
 		Languages: []string{"ES", "CA", "GL", "EU", "EN"},
 		TimeZone:  timeZone,
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
-		Obliged:   true,
 		Required: append(country.InOwnCurrency("EUR", "records and invoices are in euros"),
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "a record says of every line how it is taxed"},
 			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{withinUnion()},

@@ -99,10 +99,7 @@ func (p *pack) words(in country.Issue, kind string) []string {
 			out = append(out, text)
 		}
 	}
-	where := in.Location
-	if where == nil {
-		where = p.madrid
-	}
+	where := cmp.Or(in.Location, p.by.Zone)
 	for i := range in.Originals() {
 		of := &in.Originals()[i]
 		number := cmp.Or(of.Transaction.Number, of.UniqueNumber)

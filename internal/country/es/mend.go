@@ -86,7 +86,7 @@ func (r *record) copyReferences(filed *xmltree.Element) {
 
 func readIDs(list []*xmltree.Element) (out []invoiceID) {
 	for _, e := range list {
-		out = append(out, invoiceID{Issuer: e.Value("IDEmisorFactura"), Number: e.Value("NumSerieFactura"), Day: e.Value("FechaExpedicionFactura")})
+		out = append(out, readID(e))
 	}
 	return out
 }

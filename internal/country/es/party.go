@@ -1,6 +1,7 @@
 package es
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -43,11 +44,7 @@ func (p person) write(w *xmltree.Writer) {
 		w.Leaf("sf:NIF", p.NIF)
 		return
 	}
-	w.Start("sf:IDOtro")
-	w.Maybe("sf:CodigoPais", p.Country)
-	w.Leaf("sf:IDType", p.IDType)
-	w.Leaf("sf:ID", p.ID)
-	w.End()
+	w.Group("sf:IDOtro", "?sf:CodigoPais", p.Country, "sf:IDType", p.IDType, "sf:ID", p.ID)
 }
 
 // identify decides how a tax number of a country is told to the authority. The
@@ -118,11 +115,8 @@ func placeOf(code string) string {
 
 // homeOf is the country that a party's tax number belongs to.
 func homeOf(p *transaction.Party) string {
-	if p == nil || p.Address == nil {
-		return "ES"
-	}
-	switch code := strings.ToUpper(p.Address.CountryCode); code {
-	case "", codeCanary, codeCities:
+	switch code := taxid.CountryOf("ES", p); code {
+	case codeCanary, codeCities:
 		return "ES"
 	default:
 		return code
@@ -176,10 +170,5 @@ func (p *person) same(q *person) bool {
 }
 
 func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(m))
 }

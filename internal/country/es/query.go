@@ -33,25 +33,15 @@ func (q question) writeTo(w *xmltree.Writer) {
 	w.Start("con:ConsultaFactuSistemaFacturacion", "xmlns:con", aeatwire.SpaceQuery, "xmlns:sf", aeatwire.SpaceInfo)
 	w.Start("con:Cabecera")
 	w.Leaf("sf:IDVersion", "1.0")
-	w.Start("sf:ObligadoEmision")
-	w.Leaf("sf:NombreRazon", q.name)
-	w.Leaf("sf:NIF", q.nif)
-	w.End()
-	flag(w, "sf:IndicadorRepresentante", q.agent)
+	w.Group("sf:ObligadoEmision", "sf:NombreRazon", q.name, "sf:NIF", q.nif)
+	w.Maybe("sf:IndicadorRepresentante", flag(q.agent))
 	w.End()
 	w.Start("con:FiltroConsulta")
-	w.Start("con:PeriodoImputacion")
-	w.Leaf("sf:Ejercicio", q.day[6:])
-	w.Leaf("sf:Periodo", q.day[3:5])
-	w.End()
+	w.Group("con:PeriodoImputacion", "sf:Ejercicio", q.day[6:], "sf:Periodo", q.day[3:5])
 	w.Maybe("con:NumSerieFactura", q.number)
-	w.Start("con:FechaExpedicionFactura")
-	w.Leaf("sf:FechaExpedicionFactura", q.day)
-	w.End()
+	w.Group("con:FechaExpedicionFactura", "sf:FechaExpedicionFactura", q.day)
 	if q.after != nil {
-		w.Start("con:ClavePaginacion")
-		q.after.write(w, "")
-		w.End()
+		w.Group("con:ClavePaginacion", q.after.leaves("")...)
 	}
 	w.End()
 	w.End()
@@ -138,8 +128,8 @@ func (ch *channel) ask(ctx context.Context, q question, c country.Credentials) (
 // the CSV again, and knows our record by its huella alone: equal means that
 // the answer we lost was an acceptance.
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
-	own, err := enclosed(f)
-	if err != nil {
+	var own enclosure
+	if err := f.Carried(&own); err != nil {
 		return country.Receipt{}, err
 	}
 	page, reply, err := ch.ask(ctx, question{name: own.Name, nif: own.ID.Issuer, agent: own.Agent.NIF != "", day: own.ID.Day, number: own.ID.Number}, c)
@@ -185,42 +175,21 @@ func (h *held) document(own enclosure) []byte {
 func writeListHead(w *xmltree.Writer, q question) {
 	w.Start("sfLRRC:Cabecera")
 	w.Leaf("sf:IDVersion", "1.0")
-	w.Start("sf:ObligadoEmision")
-	w.Leaf("sf:NombreRazon", q.name)
-	w.Leaf("sf:NIF", q.nif)
+	w.Group("sf:ObligadoEmision", "sf:NombreRazon", q.name, "sf:NIF", q.nif)
 	w.End()
-	w.End()
-	w.Start("sfLRRC:PeriodoImputacion")
-	w.Leaf("sfLRRC:Ejercicio", q.day[6:])
-	w.Leaf("sfLRRC:Periodo", q.day[3:5])
-	w.End()
-	w.Leaf("sfLRRC:IndicadorPaginacion", "N")
-	w.Leaf("sfLRRC:ResultadoConsulta", "ConDatos")
+	w.Group("sfLRRC:PeriodoImputacion", "sfLRRC:Ejercicio", q.day[6:], "sfLRRC:Periodo", q.day[3:5])
+	w.Leaves("sfLRRC:IndicadorPaginacion", "N", "sfLRRC:ResultadoConsulta", "ConDatos")
 }
 
 func (h *held) write(w *xmltree.Writer) {
 	w.Start("sfLRRC:RegistroRespuestaConsultaFactuSistemaFacturacion")
-	w.Start("sfLRRC:IDFactura")
-	h.id.write(w, "")
-	w.End()
-	w.Start("sfLRRC:DatosRegistroFacturacion")
-	w.Maybe("sfLRRC:RefExterna", h.reference)
-	w.Maybe("sfLRRC:TipoFactura", h.kind)
-	w.Maybe("sfLRRC:Huella", h.huella)
-	w.End()
+	w.Group("sfLRRC:IDFactura", h.id.leaves("")...)
+	w.Group("sfLRRC:DatosRegistroFacturacion", "?sfLRRC:RefExterna", h.reference, "?sfLRRC:TipoFactura", h.kind, "?sfLRRC:Huella", h.huella)
 	if h.atText != "" {
-		w.Start("sfLRRC:DatosPresentacion")
-		w.Leaf("sf:NIFPresentador", h.presenter)
-		w.Leaf("sf:TimestampPresentacion", h.atText)
-		w.Leaf("sf:IdPeticion", h.request)
-		w.End()
+		w.Group("sfLRRC:DatosPresentacion", "sf:NIFPresentador", h.presenter, "sf:TimestampPresentacion", h.atText, "sf:IdPeticion", h.request)
 	}
-	w.Start("sfLRRC:EstadoRegistro")
-	w.Leaf("sfLRRC:TimestampUltimaModificacion", h.changed)
-	w.Leaf("sfLRRC:EstadoRegistro", h.state)
-	w.Maybe("sfLRRC:CodigoErrorRegistro", h.code)
-	w.Maybe("sfLRRC:DescripcionErrorRegistro", h.text)
-	w.End()
+	w.Group("sfLRRC:EstadoRegistro", "sfLRRC:TimestampUltimaModificacion", h.changed, "sfLRRC:EstadoRegistro", h.state,
+		"?sfLRRC:CodigoErrorRegistro", h.code, "?sfLRRC:DescripcionErrorRegistro", h.text)
 	w.End()
 }
 

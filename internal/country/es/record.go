@@ -2,8 +2,6 @@ package es
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 
 	"tributary/internal/country"
@@ -60,10 +58,8 @@ func (r *record) seal() {
 	}.huella()
 }
 
-func (id invoiceID) write(w *xmltree.Writer, suffix string) {
-	w.Leaf("sf:IDEmisorFactura"+suffix, id.Issuer)
-	w.Leaf("sf:NumSerieFactura"+suffix, id.Number)
-	w.Leaf("sf:FechaExpedicionFactura"+suffix, id.Day)
+func (id invoiceID) leaves(suffix string) []string {
+	return []string{"sf:IDEmisorFactura" + suffix, id.Issuer, "sf:NumSerieFactura" + suffix, id.Number, "sf:FechaExpedicionFactura" + suffix, id.Day}
 }
 
 // write appends the element RegistroFactura.
@@ -72,53 +68,36 @@ func (r *record) write(w *xmltree.Writer) {
 	if r.cancels {
 		w.Start("sf:RegistroAnulacion")
 		w.Leaf("sf:IDVersion", "1.0")
-		w.Start("sf:IDFactura")
-		r.id.write(w, "Anulada")
-		w.End()
-		w.Maybe("sf:RefExterna", r.reference)
-		flag(w, "sf:SinRegistroPrevio", r.unknown)
-		w.Maybe("sf:RechazoPrevio", r.rejected)
+		w.Group("sf:IDFactura", r.id.leaves("Anulada")...)
+		w.Leaves("?sf:RefExterna", r.reference, "?sf:SinRegistroPrevio", flag(r.unknown), "?sf:RechazoPrevio", r.rejected)
 	} else {
 		w.Start("sf:RegistroAlta")
 		r.writeInvoice(w)
 	}
 	r.writeChain(w)
 	r.software.write(w)
-	w.Leaf("sf:FechaHoraHusoGenRegistro", r.at)
-	w.Leaf("sf:TipoHuella", "01") // SHA-256
-	w.Leaf("sf:Huella", r.huella)
+	w.Leaves("sf:FechaHoraHusoGenRegistro", r.at, "sf:TipoHuella", "01", "sf:Huella", r.huella) // SHA-256
 	w.End()
 	w.End()
 }
 
 func (r *record) writeInvoice(w *xmltree.Writer) {
 	w.Leaf("sf:IDVersion", "1.0")
-	w.Start("sf:IDFactura")
-	r.id.write(w, "")
-	w.End()
-	w.Maybe("sf:RefExterna", r.reference)
-	w.Leaf("sf:NombreRazonEmisor", r.issuerName)
-	flag(w, "sf:Subsanacion", r.amends)
-	w.Maybe("sf:RechazoPrevio", r.rejected)
-	w.Leaf("sf:TipoFactura", r.kind)
-	w.Maybe("sf:TipoRectificativa", r.method)
+	w.Group("sf:IDFactura", r.id.leaves("")...)
+	w.Leaves("?sf:RefExterna", r.reference, "sf:NombreRazonEmisor", r.issuerName, "?sf:Subsanacion", flag(r.amends), "?sf:RechazoPrevio", r.rejected,
+		"sf:TipoFactura", r.kind, "?sf:TipoRectificativa", r.method)
 	writeReference(w, "sf:FacturasRectificadas", "sf:IDFacturaRectificada", r.rectified)
 	writeReference(w, "sf:FacturasSustituidas", "sf:IDFacturaSustituida", r.replaced)
 	if r.substitute != nil {
-		w.Start("sf:ImporteRectificacion")
-		w.Leaf("sf:BaseRectificada", euros(r.substitute.base))
-		w.Leaf("sf:CuotaRectificada", euros(r.substitute.tax))
+		extra := ""
 		if r.substitute.extra != 0 {
-			w.Leaf("sf:CuotaRecargoRectificado", euros(r.substitute.extra))
+			extra = euros(r.substitute.extra)
 		}
-		w.End()
+		w.Group("sf:ImporteRectificacion", "sf:BaseRectificada", euros(r.substitute.base), "sf:CuotaRectificada", euros(r.substitute.tax), "?sf:CuotaRecargoRectificado", extra)
 	}
-	w.Maybe("sf:FechaOperacion", r.operation)
-	w.Leaf("sf:DescripcionOperacion", r.text)
-	flag(w, "sf:FacturaSimplificadaArt7273", r.qualified)
-	flag(w, "sf:FacturaSinIdentifDestinatarioArt61d", r.unnamed)
-	flag(w, "sf:Macrodato", size(r.sums.total()) >= largeAmount)
-	w.Maybe("sf:EmitidaPorTerceroODestinatario", r.issuedBy)
+	w.Leaves("?sf:FechaOperacion", r.operation, "sf:DescripcionOperacion", r.text, "?sf:FacturaSimplificadaArt7273", flag(r.qualified),
+		"?sf:FacturaSinIdentifDestinatarioArt61d", flag(r.unnamed), "?sf:Macrodato", flag(size(r.sums.total()) >= largeAmount),
+		"?sf:EmitidaPorTerceroODestinatario", r.issuedBy)
 	if r.third != nil {
 		w.Start("sf:Tercero")
 		r.third.write(w)
@@ -136,8 +115,7 @@ func (r *record) writeInvoice(w *xmltree.Writer) {
 		r.sums.details[i].write(w)
 	}
 	w.End()
-	w.Leaf("sf:CuotaTotal", euros(r.sums.quota()))
-	w.Leaf("sf:ImporteTotal", euros(r.sums.total()))
+	w.Leaves("sf:CuotaTotal", euros(r.sums.quota()), "sf:ImporteTotal", euros(r.sums.total()))
 }
 
 func writeReference(w *xmltree.Writer, group, tag string, list []invoiceID) {
@@ -146,9 +124,7 @@ func writeReference(w *xmltree.Writer, group, tag string, list []invoiceID) {
 	}
 	w.Start(group)
 	for _, id := range list {
-		w.Start(tag)
-		id.write(w, "")
-		w.End()
+		w.Group(tag, id.leaves("")...)
 	}
 	w.End()
 }
@@ -158,10 +134,7 @@ func (r *record) writeChain(w *xmltree.Writer) {
 	if r.previous == nil {
 		w.Leaf("sf:PrimerRegistro", "S")
 	} else {
-		w.Start("sf:RegistroAnterior")
-		r.previous.write(w, "")
-		w.Leaf("sf:Huella", r.before)
-		w.End()
+		w.Group("sf:RegistroAnterior", append(r.previous.leaves(""), "sf:Huella", r.before)...)
 	}
 	w.End()
 }
@@ -175,11 +148,6 @@ func recordOf(report []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return report[from : to+len(end)], true
-}
-
-func sha256Hex(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // referenceText is RefExterna: our own reference behind the mark of the header.

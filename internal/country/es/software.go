@@ -90,13 +90,8 @@ func softwareOf(s country.Supplier) software {
 func (s software) write(w *xmltree.Writer) {
 	w.Start("sf:SistemaInformatico")
 	s.producer.write(w)
-	w.Leaf("sf:NombreSistemaInformatico", s.name)
-	w.Leaf("sf:IdSistemaInformatico", s.id)
-	w.Leaf("sf:Version", s.version)
-	w.Leaf("sf:NumeroInstalacion", s.installation)
-	w.Leaf("sf:TipoUsoPosibleSoloVerifactu", s.only)
-	w.Leaf("sf:TipoUsoPosibleMultiOT", s.multiple)
-	w.Leaf("sf:IndicadorMultiplesOT", s.servesMany)
+	w.Leaves("sf:NombreSistemaInformatico", s.name, "sf:IdSistemaInformatico", s.id, "sf:Version", s.version, "sf:NumeroInstalacion", s.installation,
+		"sf:TipoUsoPosibleSoloVerifactu", s.only, "sf:TipoUsoPosibleMultiOT", s.multiple, "sf:IndicadorMultiplesOT", s.servesMany)
 	w.End()
 }
 

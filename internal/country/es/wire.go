@@ -3,6 +3,7 @@ package es
 import (
 	"strings"
 
+	"tributary/internal/country/text"
 	"tributary/internal/official/aeatwire"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
@@ -32,11 +33,12 @@ func newWriter(bytes int) *xmltree.Writer {
 	return w
 }
 
-// flag writes S where a statement holds and nothing where it does not.
-func flag(w *xmltree.Writer, tag string, holds bool) {
+// flag is S where a statement holds and nothing where it does not.
+func flag(holds bool) string {
 	if holds {
-		w.Leaf(tag, "S")
+		return "S"
 	}
+	return ""
 }
 
 // envelope writes a call.
@@ -60,19 +62,12 @@ func unprintable(r rune) bool {
 
 // plain is text as it goes into a record: no unprintable characters, no blanks
 // at the ends, at most max characters.
-func plain(text string, max int) string {
-	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+func plain(words string, max int) string {
+	words = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unprintable(r) {
 			return ' '
 		}
 		return r
-	}, text))
-	count := 0
-	for i := range text {
-		if count == max {
-			return strings.TrimSpace(text[:i])
-		}
-		count++
-	}
-	return text
+	}, words))
+	return strings.TrimSpace(text.Cut(words, max))
 }

@@ -36,10 +36,8 @@ func (ch *channel) Annul(ctx context.Context, f country.Filing, a country.Annulm
 	w := xmltree.NewWriter(1024)
 	w.Declare()
 	w.Start("InvoiceAnnulment", "xmlns", navwire.SpaceAnnul)
-	w.Leaf("annulmentReference", f.Number)
-	w.Leaf("annulmentTimestamp", ch.now().UTC().Format(navwire.TimeLayout))
-	w.Leaf("annulmentCode", a.Code)
-	w.Leaf("annulmentReason", a.Reason)
+	w.Leaves("annulmentReference", f.Number, "annulmentTimestamp", ch.now().UTC().Format(navwire.TimeLayout),
+		"annulmentCode", a.Code, "annulmentReason", a.Reason)
 	w.End()
 	batch := []entry{{operation: navwire.Annul, data: base64.StdEncoding.EncodeToString(w.Bytes())}}
 	id, _, err := u.report(ctx, navwire.ManageAnnulment, batch)

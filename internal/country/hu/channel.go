@@ -2,16 +2,15 @@ package hu
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
@@ -26,21 +25,20 @@ type channel struct {
 	at    country.Endpoint
 	base  string
 	facts country.Facts
+	by    *sale.Rules
 	now   func() time.Time
-	seen  memory
+	seen  country.Memory[string, []string] // hashes of what was in a transaction, in the order of indexes: it never changes
 
 	bounds bounds
 }
 
 func connect(at country.Endpoint) (*channel, error) {
-	if at.BaseURL == "" || at.HTTP == nil {
-		return nil, country.ErrNoAddress
+	base, err := at.Base(strings.TrimSuffix(navwire.Path, "/"))
+	if err != nil {
+		return nil, err
 	}
-	base := strings.TrimSuffix(at.BaseURL, "/")
-	if !strings.HasSuffix(base, strings.TrimSuffix(navwire.Path, "/")) {
-		base += strings.TrimSuffix(navwire.Path, "/")
-	}
-	return &channel{at: at, base: base, facts: facts(), now: time.Now, bounds: usualBounds()}, nil
+	f := facts()
+	return &channel{at: at, base: base, facts: f, by: reading(f), now: time.Now, bounds: usualBounds()}, nil
 }
 
 // visibleAfter is how long NAV's lists may lack what it took: its own procedure
@@ -54,7 +52,7 @@ func (ch *channel) Limits() country.Limits {
 		Batch: navwire.InvoicesMax, Parallel: 1, Class: country.ByNumber, CallTimeout: 65 * time.Second,
 		PollEvery: 2 * time.Second, InSuccession: true,
 	}
-	if strings.HasPrefix(ch.at.BaseURL, "https://") {
+	if ch.at.Real() {
 		l.PollEvery, l.VisibleAfter = 5*time.Second, visibleAfter // NAV itself; a double shows at once what it took
 	}
 	return l
@@ -68,29 +66,19 @@ type extra struct {
 
 // Prepare writes InvoiceData.
 func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
-	t := &in.Transaction
 	if err := country.Preparable(&in, func() []fault.Fault { return corrects(&in, ch.facts) }, "NAV has no document for the operation",
 		"an invoice that was issued cannot be cancelled, only invalidated by another: use a credit"); err != nil {
 		return country.Filing{}, err
 	}
-	d := compose(&in, ch.facts)
+	d := compose(&in, ch.by)
 	if len(d.flaws) > 0 {
 		return country.Filing{}, fault.New(fault.Invalid, "the document cannot be written").With(d.flaws...)
 	}
 	report := d.write()
-	if len(report) > reportBytesMax {
-		return country.Filing{}, fault.New(fault.Invalid, "the document is too large for NAV").With(
-			fault.At("items", fault.FieldNotValid, "make a document of %d bytes; NAV takes at most %d", len(report), reportBytesMax))
+	if flaws := tooLarge(report); len(flaws) > 0 {
+		return country.Filing{}, fault.New(fault.Invalid, "the document is too large for NAV").With(flaws...)
 	}
-	sum := sha256.Sum256(report)
-	carried, err := json.Marshal(extra{Operation: d.operation()})
-	if err != nil {
-		return country.Filing{}, fmt.Errorf("writing the filing of %s: %w", t.ID, err)
-	}
-	return country.Filing{
-		OperationID: in.OperationID, Number: d.number(), Supplier: d.supplier.payer, Kind: t.Kind,
-		Report: report, Format: "XML", SHA256: hex.EncodeToString(sum[:]), Extra: carried, PreparedAt: in.Now,
-	}, nil
+	return in.Filing(report, d.Number(), d.supplier.payer, extra{Operation: d.operation()})
 }
 
 // corrects finds what a correction may not do: invalidate a whole that was
@@ -138,7 +126,7 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 			receipts[i] = country.Receipt{Outcome: country.NotTaken}
 			continue
 		}
-		receipts[i] = country.Receipt{Outcome: country.Pending, AuthorityID1: id, AuthorityID2: itoa(i + 1), Handle: handle(id, i+1), Raw: reply}
+		receipts[i] = country.Receipt{Outcome: country.Pending, AuthorityID1: id, AuthorityID2: strconv.Itoa(i + 1), Handle: handle(id, i+1), Raw: reply}
 	}
 	return receipts, nil
 }
@@ -155,8 +143,8 @@ func gather(filings []country.Filing) ([]entry, error) {
 	room := reportBytesMax / 3 * 4
 	for _, f := range filings {
 		var x extra
-		if err := json.Unmarshal(f.Extra, &x); err != nil {
-			return nil, fmt.Errorf("reading what the filing of %s carries: %w: %w", f.Number, country.ErrNotTaken, err)
+		if err := f.Carried(&x); err != nil {
+			return nil, fmt.Errorf("%w: %w", country.ErrNotTaken, err)
 		}
 		size := base64.StdEncoding.EncodedLen(len(f.Report))
 		if len(batch) == navwire.InvoicesMax || len(batch) > 0 && size > room {
@@ -169,7 +157,7 @@ func gather(filings []country.Filing) ([]entry, error) {
 }
 
 // handle names an invoice in a transaction of NAV's.
-func handle(id string, index int) string { return id + "/" + itoa(index) }
+func handle(id string, index int) string { return id + "/" + strconv.Itoa(index) }
 
 func readHandle(text string) (id string, index int, ok bool) {
 	id, number, found := strings.Cut(text, "/")
@@ -205,7 +193,7 @@ func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Rece
 
 // decided is what a state of an invoice means.
 func (u user) decided(ctx context.Context, f country.Filing, t *processed, p processing) (country.Receipt, error) {
-	r := country.Receipt{AuthorityID1: t.id, AuthorityID2: itoa(p.index), Handle: handle(t.id, p.index), Raw: t.raw}
+	r := country.Receipt{AuthorityID1: t.id, AuthorityID2: strconv.Itoa(p.index), Handle: handle(t.id, p.index), Raw: t.raw}
 	switch p.status {
 	case navwire.Received, navwire.Processing, navwire.Saved:
 		r.Outcome, r.SHA256 = country.Pending, f.SHA256 // known by its handle, or found by its bytes

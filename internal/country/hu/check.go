@@ -1,10 +1,11 @@
 package hu
 
 import (
-	"fmt"
+	"regexp"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
@@ -12,7 +13,7 @@ import (
 
 type checker struct {
 	facts country.Facts
-	zone  *time.Location
+	by    *sale.Rules
 }
 
 func (c *checker) checks() []country.Check {
@@ -48,7 +49,7 @@ func (c *checker) days(in country.Case) []fault.Fault {
 	if t.Whole() && !in.Now.IsZero() && t.Date.Before(in.Now.AddDate(-1, 0, 0)) {
 		found = append(found, fault.At("transaction_date", fault.FieldNotValid, "is more than a year ago, which NAV refuses (%s)", navwire.IssueDateLate))
 	}
-	if t.DeliveryDate > t.Date.In(c.zone).AddDate(5, 0, 0).Format(time.DateOnly) {
+	if t.DeliveryDate > t.Date.In(c.by.Zone).AddDate(5, 0, 0).Format(time.DateOnly) {
 		found = append(found, fault.At("delivery_date", fault.FieldNotValid, "is more than five years after the invoice, which NAV refuses (%s)", navwire.DeliveryDateLate))
 	}
 	return found
@@ -60,13 +61,7 @@ func (c *checker) taxes(in country.Case) []fault.Fault {
 	if !t.Whole() {
 		return nil
 	}
-	var found []fault.Fault
-	for i := range t.Items {
-		if t.Items[i].OnlyTax() < 0 {
-			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns", i), fault.FieldNotValid,
-				"must have exactly one entry that is not withheld: a line has one lineVatRate"))
-		}
-	}
+	found := sale.OneTax(t.Items, "a line has one lineVatRate")
 	if len(found) > 0 || t.Kind == transaction.Adjustment && t.Customer == nil {
 		return found // a correction that names no buyer has the original's: see Prepare
 	}
@@ -78,14 +73,17 @@ const sizedFrom = 1000
 
 // size writes a long document once: NAV's request has room for ten megabytes.
 func (c *checker) size(in country.Case) []fault.Fault {
-	d := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Location: c.zone, Now: in.Now}
-	if len(d.Transaction.Items) < sizedFrom || len(d.Totals.Lines) != len(d.Transaction.Items) {
+	if len(in.Transaction.Items) < sizedFrom || len(in.Totals.Lines) != len(in.Transaction.Items) {
 		return nil
 	}
-	if report := compose(&d, c.facts).write(); len(report) > reportBytesMax {
-		return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of %d bytes; NAV takes at most %d", len(report), reportBytesMax)}
+	return tooLarge(compose(in.Draft(nil), c.by).write())
+}
+
+func tooLarge(report []byte) []fault.Fault {
+	if len(report) <= reportBytesMax {
+		return nil
 	}
-	return nil
+	return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of %d bytes; NAV takes at most %d", len(report), reportBytesMax)}
 }
 
 // checkCompany asks for what a call to NAV and every report must have.
@@ -100,16 +98,16 @@ func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 			found = append(found, fault.At("settings."+settingGroupMember, fault.FieldRequired, "must be the tax number of the group's member that sells (ninth digit 4)"))
 		}
 	}
-	if words(s.LegalName, navwire.NameMax) == "" {
-		found = append(found, fault.At("legal_name", fault.FieldRequired, "must not be empty"))
+	for _, must := range [][3]string{
+		{"legal_name", s.LegalName, "must not be empty"},
+		{"address.city", s.Address.City, "must not be empty (supplierAddress)"},
+		{"address.address_line_1", s.Address.AddressLine1, "must not be empty (supplierAddress)"},
+	} {
+		if words(must[1], navwire.DetailMax) == "" {
+			found = append(found, fault.At(must[0], fault.FieldRequired, "%s", must[2]))
+		}
 	}
-	if words(s.Address.City, navwire.DetailMax) == "" {
-		found = append(found, fault.At("address.city", fault.FieldRequired, "must not be empty (supplierAddress)"))
-	}
-	if words(s.Address.AddressLine1, navwire.DetailMax) == "" {
-		found = append(found, fault.At("address.address_line_1", fault.FieldRequired, "must not be empty (supplierAddress)"))
-	}
-	if c.Username != "" && !login(c.Username) {
+	if c.Username != "" && !loginForm.MatchString(c.Username) {
 		found = append(found, fault.At("tax_credentials.username", fault.FieldNotValid, "must be the technical user's login: 6 to 15 letters and digits"))
 	}
 	if key := c.Named[secretExchange]; key != "" && len(key) != navwire.ExchangeKeyBytes {
@@ -121,11 +119,4 @@ func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 	return found
 }
 
-func login(text string) bool {
-	for _, r := range text {
-		if (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') {
-			return false
-		}
-	}
-	return len(text) >= 6 && len(text) <= 15
-}
+var loginForm = regexp.MustCompile(`^[0-9A-Za-z]{6,15}$`)

@@ -86,26 +86,16 @@ func (u user) request(operation string, batch []entry, body func(*xmltree.Writer
 	w := xmltree.NewWriter(size)
 	w.Declare()
 	w.Start(strings.ToUpper(operation[:1])+operation[1:]+"Request", "xmlns", navwire.SpaceAPI, "xmlns:common", navwire.SpaceCommon)
-	w.Start("common:header")
-	w.Leaf("common:requestId", id)
-	w.Leaf("common:timestamp", now.Format(navwire.TimeLayout))
-	w.Leaf("common:requestVersion", navwire.RequestVersion)
-	w.Leaf("common:headerVersion", navwire.HeaderVersion)
-	w.End()
+	w.Group("common:header", "common:requestId", id, "common:timestamp", now.Format(navwire.TimeLayout),
+		"common:requestVersion", navwire.RequestVersion, "common:headerVersion", navwire.HeaderVersion)
 	w.Start("common:user")
 	w.Leaf("common:login", u.login)
 	w.Leaf("common:passwordHash", strings.ToUpper(hex.EncodeToString(password[:])), "cryptoType", navwire.PasswordHash)
 	w.Leaf("common:taxNumber", u.taxpayer)
 	w.Leaf("common:requestSignature", sign(id, now, u.signature, batch), "cryptoType", navwire.SignatureHash)
 	w.End()
-	w.Start("software")
-	w.Leaf("softwareId", softwareID)
-	w.Leaf("softwareName", softwareName)
-	w.Leaf("softwareOperation", "ONLINE_SERVICE")
-	w.Leaf("softwareMainVersion", softwareVersion)
-	w.Leaf("softwareDevName", softwareDev)
-	w.Leaf("softwareDevContact", softwareContact)
-	w.End()
+	w.Group("software", "softwareId", softwareID, "softwareName", softwareName, "softwareOperation", "ONLINE_SERVICE",
+		"softwareMainVersion", softwareVersion, "softwareDevName", softwareDev, "softwareDevContact", softwareContact)
 	if body != nil {
 		body(w)
 	}
@@ -117,13 +107,8 @@ func (u user) request(operation string, batch []entry, body func(*xmltree.Writer
 // of a border or an empty body with any status, is an error that says nothing
 // about what was asked for.
 func (u user) call(ctx context.Context, operation string, body []byte, bytesMax int64) (*xmltree.Element, []byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.ch.base+"/"+operation, bytes.NewReader(body))
-	if err != nil {
-		return nil, nil, fmt.Errorf("calling %s: %w: %w", operation, country.ErrNotTaken, err)
-	}
-	r.Header.Set("Content-Type", "application/xml")
-	r.Header.Set("Accept", "application/xml")
-	reply, err := country.Exchange(u.ch.at.HTTP, r, bytesMax)
+	reply, err := country.Request{URL: u.ch.base + "/" + operation, Header: []string{"Content-Type", "application/xml", "Accept", "application/xml"},
+		Body: body, BytesMax: bytesMax}.Do(ctx, u.ch.at.HTTP)
 	if err != nil {
 		return nil, nil, fmt.Errorf("calling %s: %w", operation, err)
 	}
@@ -261,11 +246,7 @@ func (u user) reportOnce(ctx context.Context, operation string, batch []entry) (
 			w.Leaf("compressedContent", "false")
 		}
 		for i, e := range batch {
-			w.Start(one)
-			w.Leaf("index", strconv.Itoa(i+1))
-			w.Leaf(one, e.operation)
-			w.Leaf(data, e.data)
-			w.End()
+			w.Group(one, "index", strconv.Itoa(i+1), one, e.operation, data, e.data)
 		}
 		w.End()
 	}), answerBytesMax)

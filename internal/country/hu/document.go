@@ -1,13 +1,14 @@
 package hu
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/amount"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
@@ -17,14 +18,12 @@ import (
 // money is an amount in the invoice's currency and in fillér.
 type money struct{ own, huf int64 }
 
-func (m *money) add(o money) { m.own, m.huf = m.own+o.own, m.huf+o.huf }
+func (m money) plus(o money) money { return money{m.own + o.own, m.huf + o.huf} }
 
 type line struct {
-	item     *transaction.Item
+	*sale.Line
 	rate     rate
 	net, vat money
-	discount int64 // without tax
-	services bool
 }
 
 // group is the sum of the lines of one rate.
@@ -35,76 +34,54 @@ type group struct {
 
 // document is one invoice on its way to InvoiceData.
 type document struct {
-	in       *country.Draft
-	t        *transaction.Transaction
+	*sale.Document
 	supplier taxNumber
 	buyer    buyer
-	zone     *time.Location
-	decimals int
-	sign     int64 // -1 where a credit turns the original's amounts around
 	lines    []line
 	groups   []group
 	net, vat money
 	flaws    []fault.Fault // what cannot be written after all
 }
 
+// reading is how drafts are resolved here.
+func reading(f country.Facts) *sale.Rules {
+	return &sale.Rules{
+		Home: home, Money: ownMoney, Zone: sale.Zone(f.TimeZone),
+		Typed:  func(in country.Case) []transaction.Item { return classify(f, in) },
+		Number: func(number string) string { return words(number, navwire.NumberMax) },
+	}
+}
+
 // compose gathers what the document says. The transaction has passed its checks.
-func compose(in *country.Draft, f country.Facts) *document {
-	t := &in.Transaction
-	if t.Kind != transaction.Invoice && t.Customer == nil && in.Original != nil {
-		corrected := *t // a correction that names no buyer has the original's
-		corrected.Customer = in.Original.Transaction.Customer
-		t = &corrected
-	}
-	d := &document{in: in, t: t, buyer: identify(t.Customer), zone: in.Location, sign: 1}
+func compose(in *country.Draft, by *sale.Rules) *document {
+	d := &document{Document: by.Of(in)}
+	d.buyer = identify(d.Customer)
 	d.supplier, _ = readNumber(in.Supplier.TaxNumber)
-	if d.zone == nil {
-		d.zone = budapest()
+	s := supply{buyer: d.buyer, customer: d.Customer, day: d.Date, exempt: d.Setting(settingExemption, navwire.TAM)}
+	if d.supplier.kind == kindExempt {
+		s.exempt = navwire.AAM // the company itself is exempt
 	}
-	if t.Kind == transaction.Credit {
-		d.sign = -1 // a credit comes with the original's own amounts
-	}
-	d.decimals, _ = transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
-	items := classify(f, country.Case{Transaction: t, Totals: in.Totals, Now: in.Now})
-	s := supply{buyer: d.buyer, customer: t.Customer, day: t.Date, exempt: d.exemption()}
-	d.lines = make([]line, len(items))
-	for i := range items {
-		s.services = country.IsServices(items, i)
-		d.add(i, &items[i], s)
+	for i := range d.Lines {
+		d.add(i, s)
 	}
 	return d
 }
 
-// exemption is why the company's exempt sales are: the company itself where its
-// tax number says so.
-func (d *document) exemption() string {
-	if d.supplier.kind == kindExempt {
-		return navwire.AAM
-	}
-	if chosen := d.in.Supplier.Settings.Text(settingExemption); chosen != "" {
-		return chosen
-	}
-	return navwire.TAM
-}
-
-func (d *document) add(i int, item *transaction.Item, s supply) {
-	amounts := d.in.Totals.Lines[i]
-	l := line{item: item, discount: d.sign * amounts.NetDiscount, services: s.services}
-	l.net = d.money(d.sign * amounts.Net)
-	l.vat = d.money(d.sign * (amounts.Gross - amounts.Net))
-	if at := item.OnlyTax(); at >= 0 {
+func (d *document) add(i int, s supply) {
+	l := line{Line: &d.Lines[i], net: d.money(d.Lines[i].Net), vat: d.money(d.Lines[i].Tax)}
+	if l.At >= 0 {
 		var flaw string
-		if l.rate, flaw = rateOf(item.Taxes[at], s); flaw != "" {
-			d.flaws = append(d.flaws, fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.type", i, at), fault.ValidationMatchInvalid, "%s: %s", item.Taxes[at].Type, flaw))
+		tax := l.Item.Taxes[l.At]
+		s.services = l.Services
+		if l.rate, flaw = rateOf(tax, s); flaw != "" {
+			d.flaws = append(d.flaws, fault.At(sale.TaxPath(i, l.At, "type"), fault.ValidationMatchInvalid, "%s: %s", tax.Type, flaw))
 		}
 	}
-	d.lines[i] = l
-	d.net.add(l.net)
-	d.vat.add(l.vat)
+	d.lines = append(d.lines, l)
+	d.net, d.vat = d.net.plus(l.net), d.vat.plus(l.vat)
 	for g := range d.groups {
-		if d.groups[g].rate == l.rate {
-			d.groups[g].net.add(l.net)
-			d.groups[g].vat.add(l.vat)
+		if at := &d.groups[g]; at.rate == l.rate {
+			at.net, at.vat = at.net.plus(l.net), at.vat.plus(l.vat)
 			return
 		}
 	}
@@ -113,25 +90,22 @@ func (d *document) add(i int, item *transaction.Item, s supply) {
 
 // money converts an amount of the invoice's currency to fillér.
 func (d *document) money(minor int64) money {
-	if !d.foreign() || d.t.ExchangeRate == nil {
+	if !d.Foreign() || d.ExchangeRate == nil {
 		return money{minor, minor}
 	}
-	huf, ok := scaled(minor, hufDecimals-d.decimals, *d.t.ExchangeRate)
+	huf, ok := amount.Scaled(minor, hufDecimals-d.Decimals, *d.ExchangeRate)
 	if !ok {
 		d.flaws = append(d.flaws, fault.At("exchange_rate", fault.FieldNotValid, "makes amounts in forints that have no room"))
+		huf = 0
 	}
 	return money{minor, huf}
 }
 
 const hufDecimals = 2
 
-func (d *document) foreign() bool { return !strings.EqualFold(d.t.CurrencyCode, ownMoney) }
-
-func (d *document) correction() bool { return d.t.Kind != transaction.Invoice }
-
 // operation is what NAV is to do.
 func (d *document) operation() string {
-	switch d.t.Kind {
+	switch d.Kind {
 	case transaction.Credit:
 		return navwire.Storno
 	case transaction.Adjustment:
@@ -140,41 +114,20 @@ func (d *document) operation() string {
 	return navwire.Create
 }
 
-func (d *document) number() string { return documentNumber(d.t, d.in.UniqueNumber) }
-
-func documentNumber(t *transaction.Transaction, unique string) string {
-	if number := words(t.Number, navwire.NumberMax); number != "" {
-		return number
-	}
-	return words(unique, navwire.NumberMax)
-}
-
-// selfBilled reports whether the buyer issues the invoice itself.
-func (d *document) selfBilled() bool {
-	return d.t.Issuer != nil && d.t.Customer != nil && sameParty(d.t.Issuer.TaxNumber, d.t.Customer.TaxNumber)
-}
-
-func (d *document) cashAccounting() bool {
-	chosen, _ := d.in.Supplier.Settings[settingCash].(bool)
-	return chosen
-}
-
-func (d *document) issued() string { return d.t.Date.In(d.zone).Format(time.DateOnly) }
-
 // delivered is the day of the supply; a correction has the original's.
 func (d *document) delivered() string {
-	if d.t.DeliveryDate != "" {
-		return d.t.DeliveryDate
+	if d.DeliveryDate != "" {
+		return d.DeliveryDate
 	}
-	if o := d.in.Original; d.correction() && o != nil {
-		if o.Transaction.DeliveryDate != "" {
-			return o.Transaction.DeliveryDate
-		}
-		if !o.Transaction.Date.IsZero() {
-			return o.Transaction.Date.In(d.zone).Format(time.DateOnly)
+	if d.Correction() && len(d.Originals) > 0 {
+		switch was := &d.Originals[0].Transaction; {
+		case was.DeliveryDate != "":
+			return was.DeliveryDate
+		case !was.Date.IsZero():
+			return d.Day(was.Date)
 		}
 	}
-	return d.issued()
+	return d.Day(d.Date)
 }
 
 // backfilledFrom is where the lines of corrections of an original begin that was
@@ -184,7 +137,7 @@ const backfilledFrom = 10_000
 // firstLine is the number in the chain that a correction's first line gets: lines
 // go on behind those of the original and of every earlier correction.
 func (d *document) firstLine() int {
-	o := d.in.Original
+	o := d.Draft.Original
 	at := len(o.Transaction.Items)
 	if o.Backfilled {
 		at = max(at, backfilledFrom)
@@ -200,15 +153,13 @@ func (d *document) write() []byte {
 	w := xmltree.NewWriter(2048 + 1024*len(d.lines))
 	w.Declare()
 	w.Start("InvoiceData", "xmlns", navwire.SpaceData, "xmlns:base", navwire.SpaceBase)
-	w.Leaf("invoiceNumber", d.number())
-	w.Leaf("invoiceIssueDate", d.issued())
-	w.Leaf("completenessIndicator", "false")
+	w.Leaves("invoiceNumber", d.Number(), "invoiceIssueDate", d.Day(d.Date), "completenessIndicator", "false")
 	w.Start("invoiceMain")
 	w.Start("invoice")
 	d.writeReference(w)
 	w.Start("invoiceHead")
 	d.writeSupplier(w)
-	d.buyer.write(w, d.t.Customer)
+	d.buyer.write(w, d.Customer)
 	d.writeDetail(w)
 	w.End()
 	w.Start("invoiceLines")
@@ -224,88 +175,72 @@ func (d *document) write() []byte {
 	return w.Bytes()
 }
 
+// writeReference names the original. Without a master NAV never got it: it was
+// issued elsewhere and nobody says under which transaction it was reported.
 func (d *document) writeReference(w *xmltree.Writer) {
-	o := d.in.Original
-	if !d.correction() || o == nil {
+	if !d.Correction() || len(d.Originals) == 0 {
 		return
 	}
-	w.Start("invoiceReference")
-	w.Leaf("originalInvoiceNumber", documentNumber(&o.Transaction, o.UniqueNumber))
-	flag(w, "modifyWithoutMaster", d.masterless())
-	w.Leaf("modificationIndex", itoa(len(o.Corrections)+1))
-	w.End()
-}
-
-// masterless reports whether NAV never got the original: it was issued elsewhere
-// and nobody says under which transaction it was reported.
-func (d *document) masterless() bool {
-	return d.in.Original.Backfilled && d.in.Original.AuthorityID1 == ""
+	o := &d.Originals[0]
+	w.Group("invoiceReference", "originalInvoiceNumber", o.Number,
+		"modifyWithoutMaster", strconv.FormatBool(o.Backfilled && o.AuthorityID1 == ""), "modificationIndex", strconv.Itoa(len(o.Corrections)+1))
 }
 
 func (d *document) writeSupplier(w *xmltree.Writer) {
-	s := &d.in.Supplier
+	s := &d.Draft.Supplier
 	w.Start("supplierInfo")
 	d.supplier.write(w, "supplierTaxNumber")
 	if member, ok := readNumber(s.Settings.Text(settingGroupMember)); ok && d.supplier.kind == kindGroup {
 		member.write(w, "groupMemberTaxNumber")
 	}
 	if d.buyer.union != "" {
-		w.Leaf("communityVatNumber", "HU"+d.supplier.payer)
+		w.Leaf("communityVatNumber", home+d.supplier.payer)
 	}
 	w.Leaf("supplierName", words(s.LegalName, navwire.NameMax))
 	writeAddress(w, "supplierAddress", s.Address)
 	w.Maybe("supplierBankAccountNumber", s.Settings.Text(settingBankAccount))
-	if d.supplier.kind == kindExempt {
-		w.Leaf("individualExemption", "true")
-	}
+	w.Maybe("individualExemption", yes(d.supplier.kind == kindExempt))
 	w.End()
 }
 
+// yes is what a flag says that is left out where it does not hold.
+func yes(holds bool) string {
+	if holds {
+		return "true"
+	}
+	return ""
+}
+
 func (d *document) writeDetail(w *xmltree.Writer) {
-	w.Start("invoiceDetail")
-	w.Leaf("invoiceCategory", "NORMAL")
-	w.Leaf("invoiceDeliveryDate", d.delivered())
-	w.Leaf("currencyCode", strings.ToUpper(d.t.CurrencyCode))
 	rate := "1"
-	if d.foreign() && d.t.ExchangeRate != nil {
-		rate = d.t.ExchangeRate.Rescale(min(d.t.ExchangeRate.Exp(), 6)).MinimalString()
+	if d.Foreign() && d.ExchangeRate != nil {
+		rate = d.ExchangeRate.Rescale(min(d.ExchangeRate.Exp(), 6)).MinimalString()
 	}
-	w.Leaf("exchangeRate", rate)
-	if d.selfBilled() {
-		flag(w, "selfBillingIndicator", true)
-	}
-	w.Maybe("paymentMethod", paymentMethod(d.t.Payments))
-	w.Maybe("paymentDate", d.t.DueDate)
-	if d.cashAccounting() {
-		flag(w, "cashAccountingIndicator", true)
-	}
-	appearance := d.in.Supplier.Settings.Text(settingAppearance)
-	if appearance == "" {
-		appearance = "ELECTRONIC"
-	}
-	w.Leaf("invoiceAppearance", appearance)
+	w.Start("invoiceDetail")
+	w.Leaves("invoiceCategory", "NORMAL", "invoiceDeliveryDate", d.delivered(), "currencyCode", strings.ToUpper(d.CurrencyCode), "exchangeRate", rate,
+		"?selfBillingIndicator", yes(d.SelfBilled()), "?paymentMethod", paymentMethod(d.Payments), "?paymentDate", d.DueDate,
+		"?cashAccountingIndicator", yes(d.Set(settingCash)), "invoiceAppearance", d.Setting(settingAppearance, "ELECTRONIC"))
 	d.writeReferences(w)
 	w.End()
 }
 
 func (d *document) writeReferences(w *xmltree.Writer) {
-	r := d.t.References
-	order, contract, project := words(r.Order, navwire.OrderMax), words(r.Contract, navwire.OrderMax), words(r.Project, navwire.OrderMax)
-	if order+contract+project == "" {
-		return
-	}
-	list := func(outer, inner, text string) {
-		if text != "" {
-			w.Start(outer)
-			w.Leaf(inner, text)
-			w.End()
+	r := d.References
+	names, texts := [3]string{"order", "contract", "project"}, [3]string{r.Order, r.Contract, r.Project}
+	open := false
+	for i, text := range texts {
+		if text = words(text, navwire.OrderMax); text == "" {
+			continue
 		}
+		if !open {
+			w.Start("conventionalInvoiceInfo")
+			open = true
+		}
+		w.Group(names[i]+"Numbers", names[i]+"Number", text)
 	}
-	w.Start("conventionalInvoiceInfo")
-	list("orderNumbers", "orderNumber", order)
-	list("contractNumbers", "contractNumber", contract)
-	list("projectNumbers", "projectNumber", project)
-	w.End()
+	if open {
+		w.End()
+	}
 }
 
 // paymentMethod is how the largest part is paid; "" where nobody says.
@@ -336,34 +271,31 @@ func (d *document) writeSummary(w *xmltree.Writer) {
 		g.rate.write(w, "vatRate")
 		d.pair(w, "vatRateNetData", "vatRateNetAmount", g.net)
 		d.pair(w, "vatRateVatData", "vatRateVatAmount", g.vat)
-		d.pair(w, "vatRateGrossData", "vatRateGrossAmount", money{g.net.own + g.vat.own, g.net.huf + g.vat.huf})
+		d.pair(w, "vatRateGrossData", "vatRateGrossAmount", g.net.plus(g.vat))
 		w.End()
 	}
-	d.amounts(w, "invoiceNetAmount", d.net)
-	d.amounts(w, "invoiceVatAmount", d.vat)
+	w.Leaves(d.amounts("invoiceNetAmount", d.net)...)
+	w.Leaves(d.amounts("invoiceVatAmount", d.vat)...)
 	w.End()
-	d.pair(w, "summaryGrossData", "invoiceGrossAmount", money{d.net.own + d.vat.own, d.net.huf + d.vat.huf})
+	d.pair(w, "summaryGrossData", "invoiceGrossAmount", d.net.plus(d.vat))
 	w.End()
 }
 
-// amounts writes an amount twice: in the invoice's currency and in forints.
-func (d *document) amounts(w *xmltree.Writer, name string, m money) {
-	w.Leaf(name, d.own(m.own))
-	w.Leaf(name+"HUF", decimal(m.huf, hufDecimals))
+// amounts are an amount twice: in the invoice's currency and in forints.
+func (d *document) amounts(name string, m money) []string {
+	return []string{name, d.own(m.own), name + "HUF", amount.Text(m.huf, hufDecimals)}
 }
 
 func (d *document) pair(w *xmltree.Writer, outer, name string, m money) {
-	w.Start(outer)
-	d.amounts(w, name, m)
-	w.End()
+	w.Group(outer, d.amounts(name, m)...)
 }
 
 // own writes an amount of the invoice's currency: NAV takes two decimals, which
 // is fewer than some currencies have.
 func (d *document) own(minor int64) string {
-	if d.decimals <= hufDecimals {
-		return decimal(minor, d.decimals)
+	if d.Decimals <= hufDecimals {
+		return amount.Text(minor, d.Decimals)
 	}
-	shorter, _ := scaled(minor, hufDecimals-d.decimals, num.MakeAmount(1, 0))
-	return decimal(shorter, hufDecimals)
+	shorter, _ := amount.Scaled(minor, hufDecimals-d.Decimals, num.MakeAmount(1, 0))
+	return amount.Text(shorter, hufDecimals)
 }

@@ -19,7 +19,6 @@ package hu
 
 import (
 	_ "embed"
-	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/official/navwire"
@@ -52,7 +51,7 @@ const (
 func Pack() country.Pack {
 	f := facts()
 	return country.Pack{
-		Code:    "HU",
+		Code:    home,
 		Name:    "Hungary",
 		Version: version,
 		Sources: []string{
@@ -65,7 +64,7 @@ func Pack() country.Pack {
 
 		Facts:        f,
 		Codes:        country.ReadCodes(codesFile),
-		Checks:       (&checker{facts: f, zone: budapest()}).checks(),
+		Checks:       (&checker{facts: f, by: reading(f)}).checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
 		Enrol:        enrol,
@@ -73,15 +72,6 @@ func Pack() country.Pack {
 		Imprint:      imprint,
 		Example:      example(),
 	}
-}
-
-// budapest is NAV's own time zone.
-func budapest() *time.Location {
-	zone, err := time.LoadLocation("Europe/Budapest")
-	if err != nil {
-		return time.FixedZone("CET", 60*60) // a machine without time zones: an hour off in summer
-	}
-	return zone
 }
 
 func facts() country.Facts {
@@ -93,12 +83,11 @@ func facts() country.Facts {
 		Languages: []string{"HU", "EN", "DE"},
 		TimeZone:  "Europe/Budapest",
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
-		Obliged:   true,
 		Required: append(country.InOwnCurrency(ownMoney, "the tax is stated in forints (§ 172 of the VAT act)"),
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "every line has a rate or says why it has none (lineVatRate)"},
 			business("customer.address.city", "a business is named by name and address (customerAddress, § 169 e)"),
 			business("customer.address.address_line_1", "a business is named by name and address (customerAddress, § 169 e)"),
-			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In("HU")},
+			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In(home)},
 				Reason: "a business in Hungary is named by its tax number (§ 169 d; CUSTOMER_DATA_EXPECTED)"},
 		),
 		Dates:         &country.DateRule{Earliest: "2010-01-01", Today: true, Reason: "invoiceIssueDate"},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/country/amount"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
 )
@@ -14,7 +15,7 @@ import (
 // NAV gives neither a number nor a code to print.
 func imprint(in country.Issue) country.Imprint {
 	var out country.Imprint
-	if in.Transaction == nil || in.Supplier == nil || len(in.Totals.Lines) != len(in.Transaction.Items) {
+	if !in.Drafted() {
 		return out
 	}
 	out.Negated = in.Transaction.Kind == transaction.Credit // see compose
@@ -26,12 +27,11 @@ func imprint(in country.Issue) country.Imprint {
 			out.Title = "Módosító számla"
 		}
 	}
-	draft := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Location: in.Location, Now: in.At, Original: in.Original}
-	out.Language, out.Texts = "HU", compose(&draft, facts()).texts(in)
+	out.Language, out.Texts = "HU", compose(in.Draft(), reading(facts())).texts()
 	return out
 }
 
-func (d *document) texts(in country.Issue) []string {
+func (d *document) texts() []string {
 	var texts []string
 	for _, g := range d.groups {
 		switch {
@@ -43,18 +43,19 @@ func (d *document) texts(in country.Issue) []string {
 			texts = append(texts, reasonOf(g.rate.code))
 		}
 	}
-	if d.selfBilled() {
+	if d.SelfBilled() {
 		texts = append(texts, "Önszámlázás")
 	}
-	if d.cashAccounting() {
+	if d.Set(settingCash) {
 		texts = append(texts, "Pénzforgalmi elszámolás")
 	}
-	if o := in.Original; o != nil && d.correction() {
-		issued := o.Transaction.Date.In(d.zone).Format("2006-01-02")
-		texts = append(texts, fmt.Sprintf("Az eredeti számla száma: %s, kelte: %s", documentNumber(&o.Transaction, o.UniqueNumber), issued))
+	if d.Correction() {
+		for _, o := range d.Originals {
+			texts = append(texts, fmt.Sprintf("Az eredeti számla száma: %s, kelte: %s", o.Number, d.Day(o.Transaction.Date)))
+		}
 	}
-	if d.foreign() && d.t.ExchangeRate != nil && d.vat.huf != 0 {
-		texts = append(texts, strings.TrimSpace(fmt.Sprintf("Áfa összege: %s HUF, árfolyam: %s %s", decimal(d.vat.huf, hufDecimals), d.t.ExchangeRate.MinimalString(), d.t.ExchangeRateDate)))
+	if d.Foreign() && d.ExchangeRate != nil && d.vat.huf != 0 {
+		texts = append(texts, strings.TrimSpace(fmt.Sprintf("Áfa összege: %s HUF, árfolyam: %s %s", amount.Text(d.vat.huf, hufDecimals), d.ExchangeRate.MinimalString(), d.ExchangeRateDate)))
 	}
 	return texts
 }

@@ -1,13 +1,17 @@
 package hu
 
 import (
+	"cmp"
 	"strings"
 
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/text"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
+
+const home = "HU"
 
 // taxNumber is a Hungarian tax number: eight digits of the taxpayer, the kind of
 // its VAT, and the county.
@@ -22,7 +26,7 @@ const (
 
 // readNumber reads a Hungarian tax number or VAT number.
 func readNumber(text string) (taxNumber, bool) {
-	v := taxid.Check("HU", text)
+	v := taxid.Check(home, text)
 	if !v.Valid {
 		return taxNumber{}, false
 	}
@@ -34,11 +38,7 @@ func readNumber(text string) (taxNumber, bool) {
 }
 
 func (n taxNumber) write(w *xmltree.Writer, name string) {
-	w.Start(name)
-	w.Leaf("base:taxpayerId", n.payer)
-	w.Maybe("base:vatCode", n.kind)
-	w.Maybe("base:countyCode", n.county)
-	w.End()
+	w.Group(name, "base:taxpayerId", n.payer, "?base:vatCode", n.kind, "?base:countyCode", n.county)
 }
 
 // buyer is a customer as NAV wants to know it.
@@ -55,37 +55,24 @@ type buyer struct {
 // without an address a Hungarian one. A person's own tax identifier of ten
 // digits is none of a taxable person: nothing of persons is reported.
 func identify(p *transaction.Party) buyer {
-	if p == nil {
-		return buyer{status: navwire.PrivatePerson}
+	n := taxid.PartyOf(home, p)
+	own, _ := readNumber(n.Home)
+	third := ""
+	if p != nil {
+		third = words(p.TaxNumber, navwire.NumberMax+1)
 	}
-	number := taxid.Bare(p.TaxNumber)
-	if number == "" {
-		if p.Type == transaction.Business {
-			return buyer{status: navwire.Other}
-		}
-		return buyer{status: navwire.PrivatePerson}
-	}
-	where := homeOf(p)
-	if code, ok := taxid.CountryCode(number[:min(2, len(number))]); ok && taxid.InVIES(code) {
-		where = code
-	}
-	if where == "HU" {
-		if n, ok := readNumber(p.TaxNumber); ok {
-			return buyer{status: navwire.Domestic, home: n}
-		}
-		if p.Type != transaction.Business {
-			return buyer{status: navwire.PrivatePerson}
-		}
-		return buyer{status: navwire.Domestic, flaw: "is not a Hungarian tax number: " + taxid.Check("HU", p.TaxNumber).Reason}
-	}
-	if state, rest, ok := taxid.Check(where, p.TaxNumber).VIES(); ok && len(state+rest) <= unionMax {
-		return buyer{status: navwire.Other, union: state + rest}
-	}
-	if taxid.InVIES(where) && p.Type != transaction.Business {
-		return buyer{status: navwire.PrivatePerson} // a person's number that is none of VAT
-	}
-	third := words(p.TaxNumber, navwire.NumberMax+1)
-	if len([]rune(third)) > navwire.NumberMax {
+	switch {
+	case n.Home != "":
+		return buyer{status: navwire.Domestic, home: own}
+	case n.Union != "" && len(n.State+n.Union) <= unionMax:
+		return buyer{status: navwire.Other, union: n.State + n.Union}
+	case n.Person && (n.Bare == "" || n.Of == home || taxid.InVIES(n.Of)):
+		return buyer{status: navwire.PrivatePerson} // without a number, or with one that is none of VAT
+	case n.Bare == "":
+		return buyer{status: navwire.Other}
+	case n.Of == home:
+		return buyer{status: navwire.Domestic, flaw: "is not a Hungarian tax number: " + n.Verdict.Reason}
+	case len([]rune(third)) > navwire.NumberMax:
 		return buyer{status: navwire.Other, flaw: "must be at most 50 characters long (thirdStateTaxId)"}
 	}
 	return buyer{status: navwire.Other, third: third}
@@ -93,32 +80,18 @@ func identify(p *transaction.Party) buyer {
 
 const unionMax = 15 // communityVatNumber
 
-// homeOf is where a party is: its address, else Hungary.
-func homeOf(p *transaction.Party) string {
-	if p != nil && p.Address != nil && p.Address.CountryCode != "" {
-		return strings.ToUpper(p.Address.CountryCode)
-	}
-	return "HU"
-}
-
 // write writes customerInfo. Of a person nothing but the status is reported
 // (CUSTOMER_DATA_NOT_EXPECTED).
 func (b buyer) write(w *xmltree.Writer, p *transaction.Party) {
 	w.Start("customerInfo")
 	w.Leaf("customerVatStatus", b.status)
 	if b.status != navwire.PrivatePerson {
-		switch {
-		case b.home.payer != "":
+		if b.home.payer+b.union+b.third != "" {
 			w.Start("customerVatData")
-			b.home.write(w, "customerTaxNumber")
-			w.End()
-		case b.union != "":
-			w.Start("customerVatData")
-			w.Leaf("communityVatNumber", b.union)
-			w.End()
-		case b.third != "":
-			w.Start("customerVatData")
-			w.Leaf("thirdStateTaxId", b.third)
+			if b.home.payer != "" {
+				b.home.write(w, "customerTaxNumber")
+			}
+			w.Leaves("?communityVatNumber", b.union, "?thirdStateTaxId", b.third)
 			w.End()
 		}
 		w.Maybe("customerName", words(p.LegalName, navwire.NameMax))
@@ -133,59 +106,28 @@ const noPostalCode = "0000"
 
 // writeAddress writes simpleAddress, all of whose parts NAV wants.
 func writeAddress(w *xmltree.Writer, name string, a transaction.Address) {
-	code := strings.ToUpper(a.CountryCode)
-	if code == "" {
-		code = "HU"
-	}
-	city := words(a.City, navwire.DetailMax)
-	if city == "" {
-		city = "-"
-	}
 	w.Start(name)
-	w.Start("base:simpleAddress")
-	w.Leaf("base:countryCode", code)
-	w.Leaf("base:postalCode", postalCode(a.PostalCode))
-	w.Leaf("base:city", city)
-	w.Leaf("base:additionalAddressDetail", street(a))
-	w.End()
+	w.Group("base:simpleAddress", "base:countryCode", cmp.Or(strings.ToUpper(a.CountryCode), home), "base:postalCode", postalCode(a.PostalCode),
+		"base:city", cmp.Or(words(a.City, navwire.DetailMax), "-"), "base:additionalAddressDetail", street(a))
 	w.End()
 }
 
 // postalCode is one that NAV's pattern takes, else four zeros: letters, digits,
 // blanks and hyphens, three to ten of them, none at the ends.
-func postalCode(text string) string {
-	text = strings.ToUpper(words(text, 10))
-	text = strings.TrimFunc(text, func(r rune) bool { return r == ' ' || r == '-' })
-	for _, r := range text {
+func postalCode(code string) string {
+	code = strings.Trim(strings.ToUpper(words(code, 10)), " -")
+	for _, r := range code {
 		if (r < '0' || r > '9') && (r < 'A' || r > 'Z') && r != ' ' && r != '-' {
 			return noPostalCode
 		}
 	}
-	if len(text) < 3 {
+	if len(code) < 3 {
 		return noPostalCode
 	}
-	return text
+	return code
 }
 
 func street(a transaction.Address) string {
-	var parts []string
-	for _, part := range []string{a.AddressLine1, strings.TrimSpace(a.Prefix + " " + a.Number + " " + a.Suffix), a.AddressLine2, a.District, a.Neighbourhood, a.State} {
-		if part = words(part, navwire.DetailMax); part != "" {
-			parts = append(parts, part)
-		}
-	}
-	if text := words(strings.Join(parts, ", "), navwire.DetailMax); text != "" {
-		return text
-	}
-	return "-"
-}
-
-// sameParty reports whether two tax numbers name one taxpayer.
-func sameParty(a, b string) bool {
-	one, ok1 := readNumber(a)
-	two, ok2 := readNumber(b)
-	if ok1 && ok2 {
-		return one.payer == two.payer
-	}
-	return taxid.Bare(a) != "" && taxid.Bare(a) == taxid.Bare(b)
+	lines := text.Join(", ", a.AddressLine1, text.Join(" ", a.Prefix, a.Number, a.Suffix), a.AddressLine2, a.District, a.Neighbourhood, a.State)
+	return cmp.Or(words(lines, navwire.DetailMax), "-")
 }

@@ -2,13 +2,10 @@ package hu
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"tributary/internal/country"
@@ -119,8 +116,7 @@ func (u user) transaction(ctx context.Context, id string, originals bool) (*proc
 		bytesMax = originalBytesMax
 	}
 	root, raw, err := u.call(ctx, navwire.QueryTransactionStatus, u.request(navwire.QueryTransactionStatus, nil, func(w *xmltree.Writer) {
-		w.Leaf("transactionId", id)
-		flag(w, "returnOriginalRequest", originals)
+		w.Leaves("transactionId", id, "returnOriginalRequest", strconv.FormatBool(originals))
 	}), bytesMax)
 	if err != nil {
 		return nil, err
@@ -149,17 +145,13 @@ func digest(encoded string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	return country.SHA256(data), nil
 }
 
 // held asks for the invoice under a number: a positive proof and no negative one.
 func (u user) held(ctx context.Context, number string) (country.Receipt, bool, error) {
 	root, raw, err := u.call(ctx, navwire.QueryInvoiceData, u.request(navwire.QueryInvoiceData, nil, func(w *xmltree.Writer) {
-		w.Start("invoiceNumberQuery")
-		w.Leaf("invoiceNumber", number)
-		w.Leaf("invoiceDirection", "OUTBOUND")
-		w.End()
+		w.Group("invoiceNumberQuery", "invoiceNumber", number, "invoiceDirection", "OUTBOUND")
 	}), originalBytesMax)
 	if err != nil {
 		return country.Receipt{}, false, err
@@ -179,40 +171,6 @@ func (u user) held(ctx context.Context, number string) (country.Receipt, bool, e
 	}
 	r.At, _ = time.Parse(time.RFC3339, audit.Value("insdate")) // without a time there is none
 	return r, true, nil
-}
-
-// memory keeps what was in transactions that were looked at: it never changes,
-// and a busy supplier has many that are not the one that is sought.
-type memory struct {
-	mu    sync.Mutex
-	sums  map[string][]string // transaction → hashes in the order of indexes
-	order []string
-}
-
-const memoryMax = 4096
-
-func (m *memory) get(key string) ([]string, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	sums, ok := m.sums[key]
-	return sums, ok
-}
-
-func (m *memory) put(key string, sums []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.sums == nil {
-		m.sums = map[string][]string{}
-	}
-	if _, known := m.sums[key]; known {
-		return
-	}
-	if len(m.order) == memoryMax {
-		delete(m.sums, m.order[0])
-		m.order = m.order[1:]
-	}
-	m.sums[key] = sums
-	m.order = append(m.order, key)
 }
 
 // search looks for an invoice in what NAV received since it was made, newest
@@ -250,7 +208,7 @@ func (u user) search(ctx context.Context, f country.Filing) (*processed, process
 // position is the index of a document in a transaction, 0 where it is not in it.
 func (u user) position(ctx context.Context, id, sum string) (int, error) {
 	key := u.taxpayer + "/" + id
-	sums, known := u.ch.seen.get(key)
+	sums, known := u.ch.seen.Get(key)
 	if !known {
 		t, err := u.transaction(ctx, id, true)
 		if err != nil {
@@ -266,7 +224,7 @@ func (u user) position(ctx context.Context, id, sum string) (int, error) {
 			}
 			sums[p.index-1] = p.sha256
 		}
-		u.ch.seen.put(key, sums)
+		u.ch.seen.Put(key, sums)
 	}
 	for i, s := range sums {
 		if s == sum {
@@ -310,10 +268,7 @@ func (u user) since(ctx context.Context, from time.Time) ([]string, error) {
 func (u user) page(ctx context.Context, page int, from, to time.Time) (ids []string, last bool, err error) {
 	root, _, err := u.call(ctx, navwire.QueryTransactionList, u.request(navwire.QueryTransactionList, nil, func(w *xmltree.Writer) {
 		w.Leaf("page", strconv.Itoa(page))
-		w.Start("insDate")
-		w.Leaf("dateTimeFrom", from.UTC().Format(navwire.TimeLayout))
-		w.Leaf("dateTimeTo", to.UTC().Format(navwire.TimeLayout))
-		w.End()
+		w.Group("insDate", "dateTimeFrom", from.UTC().Format(navwire.TimeLayout), "dateTimeTo", to.UTC().Format(navwire.TimeLayout))
 	}), answerBytesMax)
 	if err != nil {
 		return nil, false, err
@@ -348,14 +303,10 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 	var all []country.Entry
 	for page := 1; page <= ch.bounds.pages; page++ {
 		root, _, err := u.call(ctx, navwire.QueryInvoiceDigest, u.request(navwire.QueryInvoiceDigest, nil, func(w *xmltree.Writer) {
-			w.Leaf("page", strconv.Itoa(page))
-			w.Leaf("invoiceDirection", "OUTBOUND")
+			w.Leaves("page", strconv.Itoa(page), "invoiceDirection", "OUTBOUND")
 			w.Start("invoiceQueryParams")
 			w.Start("mandatoryQueryParams")
-			w.Start("invoiceIssueDate")
-			w.Leaf("dateFrom", day.String())
-			w.Leaf("dateTo", day.String())
-			w.End()
+			w.Group("invoiceIssueDate", "dateFrom", day.String(), "dateTo", day.String())
 			w.End()
 			w.End()
 		}), answerBytesMax)

@@ -1,7 +1,6 @@
 package hu
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +8,8 @@ import (
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
@@ -32,69 +33,56 @@ func (r rate) write(w *xmltree.Writer, name string) {
 	case r.percent != "":
 		w.Leaf("vatPercentage", r.percent)
 	default:
-		w.Start(r.element)
-		w.Leaf("case", r.code)
-		w.Leaf("reason", reasonOf(r.code))
-		w.End()
+		w.Group(r.element, "case", r.code, "reason", reasonOf(r.code))
 	}
 	w.End()
 }
 
-// reasonOf is the ground of a line without tax, in the words of the act.
-func reasonOf(code string) string {
-	switch code {
-	case navwire.AAM:
-		return "Alanyi adómentes (Áfa tv. XIII. fejezet)"
-	case navwire.TAM:
-		return "A tevékenység közérdekű vagy speciális jellegére tekintettel adómentes (Áfa tv. 85–86. §)"
-	case navwire.KBAET:
-		return "Közösségen belüli adómentes termékértékesítés (Áfa tv. 89. §)"
-	case navwire.EAM:
-		return "Adómentes termékexport (Áfa tv. 98–109. §)"
-	case navwire.NAM:
-		return "Egyéb nemzetközi ügylethez kapcsolódó adómentesség (Áfa tv. 110–118. §)"
-	case navwire.ATK:
-		return "Az Áfa tv. tárgyi hatályán kívül (Áfa tv. 2–3. §)"
-	case navwire.EUFAD37:
-		return "Más tagállamban teljesített, fordítottan adózó szolgáltatás (Áfa tv. 37. §)"
-	case navwire.EUFADE:
-		return "Más tagállamban teljesített, fordítottan adózó ügylet"
-	case navwire.EUE:
-		return "Más tagállamban teljesített, nem fordítottan adózó ügylet"
+// ground is a case without tax.
+type ground struct {
+	code, kind string // and the type of tax entries that it stands for
+	reason     string // in the words of the act
+	meaning    string
+}
+
+var grounds = []ground{
+	{navwire.AAM, transaction.TaxExempt, "Alanyi adómentes (Áfa tv. XIII. fejezet)", "exempt: the seller (alanyi adómentes, chapter XIII)"},
+	{navwire.TAM, transaction.TaxExempt, "A tevékenység közérdekű vagy speciális jellegére tekintettel adómentes (Áfa tv. 85–86. §)", "exempt: the activity (tárgyi adómentes, §§ 85–86)"},
+	{navwire.KBAET, transaction.TaxIntraEU, "Közösségen belüli adómentes termékértékesítés (Áfa tv. 89. §)", "intra-Community supply of goods (§ 89)"},
+	{navwire.EAM, transaction.TaxExport, "Adómentes termékexport (Áfa tv. 98–109. §)", "export of goods (§§ 98–109)"},
+	{navwire.NAM, transaction.TaxExport, "Egyéb nemzetközi ügylethez kapcsolódó adómentesség (Áfa tv. 110–118. §)", "other international transaction (§§ 110–118)"},
+	{navwire.ATK, transaction.TaxOutside, "Az Áfa tv. tárgyi hatályán kívül (Áfa tv. 2–3. §)", "outside of the VAT act (§§ 2–3)"},
+	{navwire.EUFAD37, transaction.TaxReverse, "Más tagállamban teljesített, fordítottan adózó szolgáltatás (Áfa tv. 37. §)", "services to a business of another member state (§ 37)"},
+	{navwire.EUFADE, transaction.TaxReverse, "Más tagállamban teljesített, fordítottan adózó ügylet", "other supply in another member state for which the buyer owes the tax"},
+	{navwire.EUE, transaction.TaxOutside, "Más tagállamban teljesített, nem fordítottan adózó ügylet", "supply in another member state, taxed there by the seller (OSS among them)"},
+	{navwire.HO, transaction.TaxOutside, "Harmadik országban teljesített ügylet", "supply in a third country"},
+}
+
+func groundOf(code string) (ground, bool) {
+	at := slices.IndexFunc(grounds, func(g ground) bool { return g.code == strings.ToUpper(code) })
+	if at < 0 {
+		return ground{}, false
 	}
-	return "Harmadik országban teljesített ügylet"
+	return grounds[at], true
+}
+
+func reasonOf(code string) string {
+	g, _ := groundOf(code)
+	return g.reason
 }
 
 func reasonCodes() []country.Meaning {
-	return []country.Meaning{
-		{Code: navwire.AAM, Meaning: "exempt: the seller (alanyi adómentes, chapter XIII)"},
-		{Code: navwire.TAM, Meaning: "exempt: the activity (tárgyi adómentes, §§ 85–86)"},
-		{Code: navwire.KBAET, Meaning: "intra-Community supply of goods (§ 89)"},
-		{Code: navwire.EAM, Meaning: "export of goods (§§ 98–109)"},
-		{Code: navwire.NAM, Meaning: "other international transaction (§§ 110–118)"},
-		{Code: navwire.ATK, Meaning: "outside of the VAT act (§§ 2–3)"},
-		{Code: navwire.EUFAD37, Meaning: "services to a business of another member state (§ 37)"},
-		{Code: navwire.EUFADE, Meaning: "other supply in another member state for which the buyer owes the tax"},
-		{Code: navwire.EUE, Meaning: "supply in another member state, taxed there by the seller (OSS among them)"},
-		{Code: navwire.HO, Meaning: "supply in a third country"},
+	var all []country.Meaning
+	for _, g := range grounds {
+		all = append(all, country.Meaning{Code: g.code, Meaning: g.meaning})
 	}
+	return all
 }
 
 // typeOf is the type of a tax entry that a code stands for.
 func typeOf(code string) (string, bool) {
-	switch strings.ToUpper(code) {
-	case navwire.AAM, navwire.TAM:
-		return transaction.TaxExempt, true
-	case navwire.KBAET:
-		return transaction.TaxIntraEU, true
-	case navwire.EAM, navwire.NAM:
-		return transaction.TaxExport, true
-	case navwire.EUFAD37, navwire.EUFADE:
-		return transaction.TaxReverse, true
-	case navwire.ATK, navwire.EUE, navwire.HO:
-		return transaction.TaxOutside, true
-	}
-	return "", false
+	g, known := groundOf(code)
+	return g.kind, known
 }
 
 // classify derives the types that the client left open: from a code of the
@@ -114,9 +102,12 @@ type supply struct {
 
 // abroad reports whether the buyer is in another member state.
 func (s supply) abroad() bool {
-	where := homeOf(s.customer)
-	return s.buyer.union != "" || s.customer != nil && where != "HU" && country.InUnion(where, s.day)
+	where := taxid.CountryOf(home, s.customer)
+	return s.buyer.union != "" || where != home && country.InUnion(where, s.day)
 }
+
+// atHome reports whether the buyer, if there is one, is in Hungary.
+func (s supply) atHome() bool { return taxid.CountryOf(home, s.customer) == home }
 
 // percentage is a rate as NAV writes it: 27 is 0.27.
 func percentage(r num.Amount) string {
@@ -166,7 +157,7 @@ func rateOf(tax transaction.Tax, s supply) (rate, string) {
 		switch {
 		case s.services:
 			return r, "is for goods: services that are taxed in another country are OUTSIDE (HO)"
-		case s.customer == nil || homeOf(s.customer) == "HU" || s.abroad():
+		case s.atHome() || s.abroad():
 			return r, "needs a customer outside of the Union (EAM, §§ 98–109)"
 		}
 		return r, ""
@@ -179,7 +170,7 @@ func rateOf(tax transaction.Tax, s supply) (rate, string) {
 			r.code = code
 		case s.abroad():
 			r.code = navwire.EUE
-		case s.customer == nil || homeOf(s.customer) == "HU":
+		case s.atHome():
 			return r, "needs a customer in another country, or the code ATK, EUE or HO"
 		}
 		return r, ""
@@ -201,7 +192,7 @@ func reverseOf(code string, s supply) (rate, string) {
 		return rate{element: "vatOutOfScope", code: navwire.EUFADE}, ""
 	case s.buyer.union != "":
 		return rate{}, "with the code EUFAD37 is for services"
-	case s.customer != nil && s.customer.Type == transaction.Business && !s.abroad() && homeOf(s.customer) != "HU":
+	case s.customer != nil && s.customer.Type == transaction.Business && !s.abroad() && !s.atHome():
 		return rate{element: "vatOutOfScope", code: navwire.HO}, ""
 	}
 	return rate{}, "needs a business with a tax number: in Hungary its Hungarian number, in another member state its VAT number"
@@ -209,34 +200,24 @@ func reverseOf(code string, s supply) (rate, string) {
 
 // untaxed checks the lines without tax of a document whose items are typed; sent
 // are the items as they came.
-func untaxed(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) []fault.Fault {
-	var found []fault.Fault
+func untaxed(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) (found []fault.Fault) {
 	s := supply{buyer: identify(customer), customer: customer, day: day, exempt: navwire.TAM}
-	for i := range typed {
-		j := typed[i].OnlyTax()
-		if j < 0 || !typed[i].Taxes[j].Rate.IsZero() {
-			continue
-		}
-		at := fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j)
-		tax := typed[i].Taxes[j]
-		if sent[i].Taxes[j].Type == "" && sent[i].Taxes[j].Code == "" && tax.Type == transaction.TaxZero {
-			found = append(found, fault.At(at+".type", fault.FieldRequired,
+	for e := range sale.Untaxed(sent, typed) {
+		if e.Open && e.Type == transaction.TaxZero {
+			found = append(found, e.Fault("type", fault.FieldRequired,
 				"must say why there is no tax: EXEMPT (AAM, TAM), REVERSE, OUTSIDE (ATK, EUE, HO), or a code of the country; NAV has no rate of 0"))
 			continue
 		}
-		s.services = country.IsServices(typed, i)
-		if _, flaw := rateOf(tax, s); flaw != "" {
-			found = append(found, fault.At(at+".type", fault.ValidationMatchInvalid, "%s: %s", tax.Type, flaw))
+		s.services = e.Services
+		if _, flaw := rateOf(e.Tax, s); flaw != "" {
+			found = append(found, e.Misfit(flaw))
 		}
-		if tax.Code == "" {
-			continue
-		}
-		meant, known := typeOf(tax.Code)
-		switch {
+		switch meant, known := typeOf(e.Code); {
+		case e.Code == "":
 		case !known:
-			found = append(found, fault.At(at+".code", fault.FieldNotValid, "must be one of %s", strings.Join(codes(), ", ")))
-		case meant != tax.Type:
-			found = append(found, fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant, tax.Type))
+			found = append(found, e.Fault("code", fault.FieldNotValid, "must be one of %s", strings.Join(codes(), ", ")))
+		case meant != e.Type:
+			found = append(found, e.Fault("code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant, e.Type))
 		}
 	}
 	return found

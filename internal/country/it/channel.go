@@ -2,9 +2,6 @@ package it
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,6 +11,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/country/sale"
 	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/official/sdiwire"
@@ -24,19 +22,25 @@ import (
 type channel struct {
 	at      country.Endpoint
 	facts   country.Facts
+	by      *sale.Rules
 	callers country.Callers
 	keeper  *identity.Keeper
 	now     func() time.Time
-	given   ids
+
+	// given are the ids that SdI gave lately. An answer names no file: one that
+	// comes again, from a cache or whoever stands between, would be taken for that
+	// of a file which SdI never got.
+	given country.Memory[string, bool]
 
 	invented func() (identity.PKCS12, error) // who calls a simulated SdI where nobody set an identity
 }
 
 func connect(at country.Endpoint) (*channel, error) {
-	if at.BaseURL == "" || at.HTTP == nil {
-		return nil, country.ErrNoAddress
+	if _, err := at.Base(""); err != nil {
+		return nil, err
 	}
-	return &channel{at: at, facts: facts(), keeper: identity.NewKeeper(), now: time.Now, invented: sync.OnceValues(invent)}, nil
+	f := facts()
+	return &channel{at: at, facts: f, by: reading(f), keeper: identity.NewKeeper(), now: time.Now, invented: sync.OnceValues(invent)}, nil
 }
 
 // invent makes a transmitter's certificate that is worth something at a simulated SdI only.
@@ -85,7 +89,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		"an invoice that SdI has taken cannot be withdrawn: use a credit (TD04)"); err != nil {
 		return country.Filing{}, err
 	}
-	d := compose(&in, ch.facts)
+	d := compose(&in, ch.by)
 	name, err := ch.name(&in, d)
 	if err != nil {
 		return country.Filing{}, err
@@ -98,15 +102,9 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	if len(flaws) > 0 {
 		return country.Filing{}, fault.New(fault.Invalid, "SdI would refuse the document").With(flaws...)
 	}
-	carried, err := json.Marshal(extra{Rounding: d.sign * d.rounding, BySum: d.bySum})
-	if err != nil {
-		return country.Filing{}, fmt.Errorf("writing the filing of %s: %w", in.Transaction.ID, err)
-	}
-	sum := sha256.Sum256(report)
-	return country.Filing{
-		OperationID: in.OperationID, Number: d.number, Supplier: d.numbered(), Kind: in.Transaction.Kind,
-		Report: report, Format: "XML", SHA256: hex.EncodeToString(sum[:]), DedupeKey: name, Extra: carried, PreparedAt: in.Now,
-	}, nil
+	f, err := in.Filing(report, d.Number(), d.numbered(), extra{Rounding: d.Sign * d.rounding, BySum: d.bySum})
+	f.DedupeKey = name
+	return f, err
 }
 
 // numbered is in whose series the number is: the seller's, or the buyer's where
@@ -202,8 +200,8 @@ func structured(in country.Issue) (*country.Structured, error) {
 		return nil, nil
 	}
 	var x extra
-	if err := json.Unmarshal(in.Filing.Extra, &x); err != nil {
-		return nil, fmt.Errorf("reading what the filing of %s carries: %w", in.Filing.Number, err)
+	if err := in.Filing.Carried(&x); err != nil {
+		return nil, err
 	}
 	return &country.Structured{Format: in.Filing.Format, Content: in.Filing.Report, Name: "FatturaPA", Rounding: x.Rounding, TaxedBySum: x.BySum}, nil
 }

@@ -7,13 +7,18 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/text"
 	"tributary/internal/fault"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
 )
 
-type checker struct{ facts country.Facts }
+type checker struct {
+	facts country.Facts
+	by    *sale.Rules
+}
 
 func (c *checker) checks() []country.Check {
 	parties := []string{"customer", "issuer", "reason"}
@@ -58,11 +63,8 @@ var heldForm = regexp.MustCompile(`^(RT0[1-6]:)?([A-E]|[G-I]|[L-Y]|L1|M1|M2|O1|V
 // it has none.
 func (c *checker) taxes(in country.Case) []fault.Fault {
 	t := in.Transaction
-	var found []fault.Fault
+	found := sale.OneTax(t.Items, "a line has one AliquotaIVA")
 	for i := range t.Items {
-		if t.Items[i].OnlyTax() < 0 {
-			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns", i), fault.FieldNotValid, "must have exactly one entry that is not withheld: a line has one AliquotaIVA"))
-		}
 		for j := range t.Items[i].Taxes {
 			tax, at := &t.Items[i].Taxes[j], fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j)
 			if tax.Rate.RescaleDown(cents).Compare(tax.Rate) != 0 {
@@ -120,14 +122,14 @@ const sizedFrom = 2000
 // document makes the document that would be sent, as far as it is known at
 // submit, and asks of it what SdI will ask.
 func (c *checker) document(in country.Case) []fault.Fault {
-	d := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Location: rome(), Now: in.Now}
-	if len(d.Transaction.Items) > linesMax {
+	t := in.Transaction
+	if len(t.Items) > linesMax {
 		return []fault.Fault{fault.At("items", fault.FieldNotValid, "must be at most %d (NumeroLinea)", linesMax)}
 	}
-	if len(d.Totals.Lines) != len(d.Transaction.Items) || in.Transaction.Kind == transaction.Adjustment && in.Transaction.Customer == nil {
+	if len(in.Totals.Lines) != len(t.Items) || t.Kind == transaction.Adjustment && t.Customer == nil {
 		return nil
 	}
-	doc := compose(&d, c.facts)
+	doc := compose(in.Draft(rome()), c.by)
 	doc.flaws = nil // said by taxes
 	found := doc.judged(todayInRome(in.Now))
 	if len(doc.lines) >= sizedFrom {
@@ -151,16 +153,16 @@ func checkCompany(s country.Supplier, _ country.Credentials) []fault.Fault {
 	if v := taxid.Check(home, s.TaxNumber); !v.Valid {
 		add("tax_information.tax_number", fault.FieldNotValid, "must be an Italian VAT number of 11 digits")
 	}
-	if latin(s.LegalName, nameMax) == "" {
-		add("legal_name", fault.FieldRequired, "must have letters that FatturaPA can carry")
+	for _, must := range [][3]string{
+		{"legal_name", s.LegalName, "must have letters that FatturaPA can carry"},
+		{"address.address_line_1", s.Address.AddressLine1, "must not be empty (Sede)"},
+		{"address.city", s.Address.City, "must not be empty (Sede)"},
+	} {
+		if latin(must[1], addressMax) == "" {
+			add(must[0], fault.FieldRequired, "%s", must[2])
+		}
 	}
-	if latin(s.Address.AddressLine1, addressMax) == "" {
-		add("address.address_line_1", fault.FieldRequired, "must not be empty (Sede)")
-	}
-	if latin(s.Address.City, addressMax) == "" {
-		add("address.city", fault.FieldRequired, "must not be empty (Sede)")
-	}
-	if code := taxid.Bare(s.Address.PostalCode); len(code) != len(noPostalCode) || !digits(code) {
+	if code := taxid.Bare(s.Address.PostalCode); len(code) != len(noPostalCode) || !text.Digits(code) {
 		add("address.postal_code", fault.FieldNotValid, "must have five digits (CAP)")
 	}
 	if code := taxid.Bare(s.Settings.Text(settingFiscalCode)); code != "" && !fiscalCode(code) {

@@ -1,17 +1,16 @@
 package it
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/text"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/xmltree"
 	"tributary/internal/xmltree/soap"
@@ -35,55 +34,19 @@ func (ch *channel) hand(ctx context.Context, f country.Filing, c country.Credent
 	if err != nil {
 		return country.Receipt{}, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, ch.address(), bytes.NewReader(request(f)))
-	if err != nil {
-		return country.Receipt{}, fmt.Errorf("%w: %w", country.ErrNotTaken, err)
-	}
-	r.Header.Set("Content-Type", soap.V11.ContentType(sdiwire.ActionFile))
-	r.Header.Set("SOAPAction", `"`+sdiwire.ActionFile+`"`)
+	head := []string{"Content-Type", soap.V11.ContentType(sdiwire.ActionFile), "SOAPAction", `"` + sdiwire.ActionFile + `"`}
 	if ch.at.Simulated {
-		r.Header.Set(sdiwire.HeaderCallback, ch.at.Callback+pathMessages)
+		head = append(head, sdiwire.HeaderCallback, ch.at.Callback+pathMessages)
 	}
-	reply, err := country.Exchange(client, r, answerBytesMax)
+	reply, err := country.Request{URL: ch.address(), Header: head, Body: request(f), BytesMax: answerBytesMax}.Do(ctx, client)
 	if err != nil {
 		return country.Receipt{}, err
 	}
 	receipt, err := answered(f, reply)
-	if err == nil && receipt.AuthorityID1 != "" && !ch.given.fresh(receipt.AuthorityID1) {
+	if err == nil && receipt.AuthorityID1 != "" && !ch.given.Put(receipt.AuthorityID1, true) {
 		return country.Receipt{}, fmt.Errorf("SdI answers with the id %s, which it gave to another call", receipt.AuthorityID1)
 	}
 	return receipt, err
-}
-
-// remembered is how many ids of SdI are known to a channel.
-const remembered = 4096
-
-// ids are those that SdI gave lately. An answer names no file: one that comes
-// again, from a cache or whoever stands between, would be taken for that of a
-// file which SdI never got.
-type ids struct {
-	mu    sync.Mutex
-	known map[string]bool
-	order []string
-}
-
-// fresh reports whether an id is new, and remembers it.
-func (i *ids) fresh(id string) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.known[id] {
-		return false
-	}
-	if i.known == nil {
-		i.known = map[string]bool{}
-	}
-	if len(i.order) == remembered {
-		delete(i.known, i.order[0])
-		i.order = i.order[1:]
-	}
-	i.known[id] = true
-	i.order = append(i.order, id)
-	return true
 }
 
 // client shows the transmitter's certificate. A simulated SdI takes any.
@@ -150,7 +113,7 @@ func answered(f country.Filing, reply country.Reply) (country.Receipt, error) {
 	default:
 		return country.Receipt{}, fmt.Errorf("%w: SdI answers %s", country.ErrNotTaken, wrong)
 	}
-	if !digits(id) || len(id) > sdiwire.IDDigits || strings.Trim(id, "0") == "" {
+	if !text.Digits(id) || len(id) > sdiwire.IDDigits || strings.Trim(id, "0") == "" {
 		return country.Receipt{}, fmt.Errorf("SdI took %s under the id %q, which is none", f.DedupeKey, id)
 	}
 	at, _ := time.Parse(time.RFC3339, strings.TrimSpace(message.Content.Value("DataOraRicezione"))) // absent is zero

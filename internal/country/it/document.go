@@ -1,16 +1,17 @@
 package it
 
 import (
-	"fmt"
-	"math/big"
+	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/amount"
+	"tributary/internal/country/sale"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/text"
 	"tributary/internal/fault"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
@@ -19,6 +20,7 @@ import (
 // invoice is a document as FatturaPA has it: the checks of SdI are made on it, at
 // submit with our own paths, before a byte is written.
 type invoice struct {
+	*sale.Document
 	format      string // FormatoTrasmissione, also @versione
 	transmitter [2]string
 	progressive string
@@ -33,9 +35,7 @@ type invoice struct {
 	reference     string // RiferimentoAmministrazione
 
 	kind     docKind
-	sign     int64
 	date     string
-	number   string
 	held     []withholding
 	stamp    bool
 	total    int64
@@ -46,11 +46,8 @@ type invoice struct {
 	original related
 
 	lines    []line
-	items    []transaction.Item // what the lines are of, with types
-	day      time.Time          // of the transaction
 	groups   []group
 	payments []payment
-	due      string
 
 	bySum bool // a tax differs from the sum of its lines
 	flaws []fault.Fault
@@ -67,12 +64,11 @@ type withholding struct {
 type related struct{ id, date, project string }
 
 type line struct {
-	item     *transaction.Item
+	sale.Line
 	text     string
 	quantity num.Amount
-	price    number
-	discount *number // of one unit
-	total    int64
+	price    amount.Number
+	discount *amount.Number // of one unit
 	rate     num.Amount
 	natura   string
 	due      string
@@ -95,55 +91,41 @@ type payment struct {
 	amount                  int64
 }
 
+// reading is how drafts are resolved here.
+func reading(f country.Facts) *sale.Rules {
+	return &sale.Rules{
+		Home: home, Money: ownMoney, Zone: rome(),
+		Typed: func(in country.Case) []transaction.Item { return classify(f, in) },
+		Sign:  func(in *country.Draft) int64 { _, sign := typed(in); return sign },
+	}
+}
+
 // compose gathers what the document says. At submit the company is not known:
 // what it decides is decided again when the document is made.
-func compose(in *country.Draft, f country.Facts) *invoice {
-	t := &in.Transaction
-	if t.Kind != transaction.Invoice && t.Customer == nil && in.Original != nil {
-		corrected := *t // a correction that names no buyer has the original's
-		corrected.Customer = in.Original.Transaction.Customer
-		t = &corrected
-	}
-	d := &invoice{format: sdiwire.Private, date: dayOf(in, t.Date), number: numberOf(t, in.UniqueNumber), due: t.DueDate}
-	d.kind, d.sign = typed(in)
-	d.parties(in, t)
-	d.header(in, t)
-	items := classify(f, country.Case{Transaction: t, Totals: in.Totals, Now: in.Now})
-	s := supply{buyer: d.buyer, day: t.Date, flat: d.flat(), bought: d.kind.side != selling}
-	d.items, d.day, d.lines = items, t.Date, make([]line, len(items))
-	for i := range items {
-		s.services = country.IsServices(items, i)
-		d.lines[i] = d.line(in, i, &items[i], s)
+func compose(in *country.Draft, by *sale.Rules) *invoice {
+	d := &invoice{Document: by.Of(in), format: sdiwire.Private}
+	d.kind, _ = typed(in)
+	d.date = d.Day(d.Date)
+	d.parties()
+	d.header()
+	s := supply{buyer: d.buyer, day: d.Date, flat: d.flat(), bought: d.kind.side != selling}
+	for i, l := range d.Lines {
+		s.services = l.Services
+		d.lines = append(d.lines, d.line(i, l, s))
 	}
 	d.viaSanMarino()
-	d.settle(in, items)
-	d.pay(in, t)
+	d.settle()
+	d.pay()
 	return d
 }
 
-func dayOf(in *country.Draft, at time.Time) string {
-	zone := in.Location
-	if zone == nil {
-		zone = rome()
-	}
-	return at.In(zone).Format(time.DateOnly)
-}
-
-// numberOf is Numero: what the client says, as it is. Its shape is checked at submit.
-func numberOf(t *transaction.Transaction, unique string) string {
-	if t.Number != "" {
-		return t.Number
-	}
-	return unique
-}
-
-func (d *invoice) parties(in *country.Draft, t *transaction.Transaction) {
-	company, other := companyOf(&in.Supplier), identify(t.Customer)
+func (d *invoice) parties() {
+	company, other := companyOf(&d.Draft.Supplier), identify(d.Customer)
 	d.seller, d.buyer = company, other
 	if other.flaw != "" {
 		d.flaws = append(d.flaws, fault.At("customer."+other.flawAt, fault.FieldNotValid, "%s", other.flaw))
 	}
-	d.recipient, d.pec = recipient(t.Customer, other)
+	d.recipient, d.pec = recipient(d.Customer, other)
 	switch d.kind.side {
 	case buying:
 		d.seller, d.buyer, d.issuer = other, company, "CC"
@@ -151,16 +133,13 @@ func (d *invoice) parties(in *country.Draft, t *transaction.Transaction) {
 		d.seller, d.buyer = company, company
 	}
 	if d.kind.side != selling {
-		d.recipient, d.pec = in.Supplier.Settings.Text(settingRecipient), ""
-		if d.recipient == "" {
-			d.recipient = sdiwire.NoAddress
-		}
+		d.recipient, d.pec = d.Setting(settingRecipient, sdiwire.NoAddress), ""
 		return
 	}
-	if t.Issuer == nil {
+	if d.Issuer == nil {
 		return
 	}
-	switch issuer := identify(t.Issuer); {
+	switch issuer := identify(d.Issuer); {
 	case issuer.same(d.buyer):
 		d.issuer = "CC"
 	case !issuer.same(d.seller):
@@ -178,28 +157,23 @@ func (d *invoice) viaSanMarino() {
 	}
 }
 
-func (d *invoice) header(in *country.Draft, t *transaction.Transaction) {
-	s := in.Supplier.Settings
-	d.regime = s.Text(settingRegime)
-	if d.regime == "" {
-		d.regime = regimeDefault
-	}
-	if office, number := s.Text(settingREAOffice), s.Text(settingREANumber); office != "" && number != "" {
-		d.rea = &rea{office: strings.ToUpper(office), number: ascii(number, 20), capital: s.Text(settingCapital), shareholder: s.Text(settingShareholder), state: s.Text(settingLiquidation)}
-		if d.rea.state == "" {
-			d.rea.state = "LN"
-		}
+func (d *invoice) header() {
+	d.regime = d.Setting(settingRegime, regimeDefault)
+	if office, number := d.Setting(settingREAOffice, ""), d.Setting(settingREANumber, ""); office != "" && number != "" {
+		d.rea = &rea{office: strings.ToUpper(office), number: ascii(number, 20), capital: d.Setting(settingCapital, ""),
+			shareholder: d.Setting(settingShareholder, ""), state: d.Setting(settingLiquidation, "LN")}
 	}
 	if d.kind.side == buying { // of a seller elsewhere nothing more is known
 		d.rea, d.regime = nil, regimeAbroad(d.seller)
 	}
-	if o := in.Original; o != nil && t.Kind != transaction.Invoice {
-		d.original = related{id: ascii(numberOf(&o.Transaction, o.UniqueNumber), sdiwire.NumberMax)}
+	if len(d.Originals) > 0 && d.Correction() {
+		o := &d.Originals[0]
+		d.original.id = ascii(o.Number, sdiwire.NumberMax)
 		if !o.Transaction.Date.IsZero() {
-			d.original.date = dayOf(in, o.Transaction.Date)
+			d.original.date = d.Day(o.Transaction.Date)
 		}
 	}
-	d.references(t)
+	d.references()
 }
 
 // regimeAbroad is RegimeFiscale of a seller of whom none is known: RF18 is
@@ -213,18 +187,18 @@ func regimeAbroad(seller party) string {
 
 // references puts what the buyer wants to find where FatturaPA has a place of
 // twenty characters; what is longer, and what has no place, is Causale.
-func (d *invoice) references(t *transaction.Transaction) {
-	place := func(into *string, label, text string) {
-		if short := ascii(text, sdiwire.NumberMax+1); len(short) <= sdiwire.NumberMax {
+func (d *invoice) references() {
+	place := func(into *string, label, words string) {
+		if short := ascii(words, sdiwire.NumberMax+1); len(short) <= sdiwire.NumberMax {
 			*into = short
 			return
 		}
-		d.say(label + ": " + text)
+		d.say(label + ": " + words)
 	}
-	place(&d.reference, "Riferimento amministrazione", t.References.Buyer)
-	place(&d.order.id, "Ordine", t.References.Order)
-	place(&d.contract.id, "Contratto", t.References.Contract)
-	switch project := latin(t.References.Project, 100); {
+	place(&d.reference, "Riferimento amministrazione", d.References.Buyer)
+	place(&d.order.id, "Ordine", d.References.Order)
+	place(&d.contract.id, "Contratto", d.References.Contract)
+	switch project := latin(d.References.Project, 100); {
 	case project == "":
 	case d.order.id != "":
 		d.order.project = project
@@ -233,12 +207,12 @@ func (d *invoice) references(t *transaction.Transaction) {
 	default:
 		d.say("Commessa: " + project)
 	}
-	d.say(plain(t.Note))
-	if t.PaymentTerms != "" {
-		d.say("Condizioni di pagamento: " + t.PaymentTerms)
+	d.say(text.Note(d.Note))
+	if d.PaymentTerms != "" {
+		d.say("Condizioni di pagamento: " + d.PaymentTerms)
 	}
-	if t.DeliveryDate != "" && t.DeliveryDate != d.date {
-		d.say("Data di effettuazione dell'operazione: " + t.DeliveryDate)
+	if d.DeliveryDate != "" && d.DeliveryDate != d.date {
+		d.say("Data di effettuazione dell'operazione: " + d.DeliveryDate)
 	}
 }
 
@@ -248,40 +222,39 @@ func (d *invoice) say(text string) {
 	d.texts = append(d.texts, pieces(latin(text, 1<<16), causaleMax)...)
 }
 
-func (d *invoice) line(in *country.Draft, i int, item *transaction.Item, s supply) line {
-	amounts := in.Totals.Lines[i]
-	l := line{item: item, text: describe(item), quantity: item.Quantity, total: d.sign * amounts.Net}
+func (d *invoice) line(i int, from sale.Line, s supply) line {
+	item := from.Item
+	l := line{Line: from, text: describe(item), quantity: item.Quantity}
 	l.fund, _ = fundOf(item)
 	if l.quantity.IsZero() {
 		l.quantity = num.MakeAmount(1, 0)
 	}
-	l.price = shared(d.sign*(amounts.Net+amounts.NetDiscount), l.quantity)
-	if amounts.NetDiscount != 0 {
-		off := shared(d.sign*amounts.NetDiscount, l.quantity)
+	l.price = amount.New(l.Net+l.NetDiscount, cents).Over(l.quantity, priceDecimals)
+	if l.NetDiscount != 0 {
+		off := amount.New(l.NetDiscount, cents).Over(l.quantity, priceDecimals)
 		l.discount = &off
 	}
 	for j := range item.Taxes {
 		if tax := &item.Taxes[j]; tax.Withheld() {
 			l.held = true
-			d.withhold(in, tax, d.sign*amounts.Taxes[j])
+			d.withhold(tax, d.Sign*d.Draft.Totals.Lines[i].Taxes[j])
 		}
 	}
-	j := item.OnlyTax()
-	if j < 0 {
+	if l.At < 0 {
 		return l
 	}
-	tax := item.Taxes[j]
+	tax := item.Taxes[l.At]
 	l.rate = tax.Rate
 	if !tax.Rate.IsZero() {
-		l.due = dueOf(tax.Code, in.Supplier.Settings.Text(settingDue))
-		if tax.Mode == transaction.Added && amounts.NetDiscount == 0 {
-			l.price = ofCents(d.sign * item.UnitPrice) // exact: what the client asks for one
+		l.due = dueOf(tax.Code, d.Setting(settingDue, dueAtOnce))
+		if tax.Mode == transaction.Added && l.NetDiscount == 0 {
+			l.price = amount.New(d.Sign*item.UnitPrice, cents) // exact: what the client asks for one
 		}
 		return l
 	}
 	var flaw string
 	if l.natura, flaw = s.natura(tax); flaw != "" {
-		d.flaws = append(d.flaws, fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.type", i, j), fault.ValidationMatchInvalid, "%s: %s", tax.Type, flaw))
+		d.flaws = append(d.flaws, fault.At(sale.TaxPath(i, l.At, "type"), fault.ValidationMatchInvalid, "%s: %s", tax.Type, flaw))
 	}
 	l.contin = tax.Type == transaction.TaxReverse && l.natura == "N2.1"
 	l.intent = intentOf(item)
@@ -289,24 +262,19 @@ func (d *invoice) line(in *country.Draft, i int, item *transaction.Item, s suppl
 }
 
 func describe(item *transaction.Item) string {
-	text := item.Name
+	words := item.Name
 	if item.Description != "" && item.Description != item.Name {
-		text = strings.TrimPrefix(text+": "+item.Description, ": ")
+		words = strings.TrimPrefix(words+": "+item.Description, ": ")
 	}
-	if text = latin(text, 1000); text == "" {
-		return "-"
-	}
-	return text
+	return cmp.Or(latin(words, 1000), "-")
 }
 
-func dueOf(code, setting string) string {
-	switch code = strings.ToUpper(code); {
-	case code == dueAtOnce, code == dueOnPayment, code == dueByBuyer:
+func dueOf(code, otherwise string) string {
+	switch code = strings.ToUpper(code); code {
+	case dueAtOnce, dueOnPayment, dueByBuyer:
 		return code
-	case setting != "":
-		return setting
 	}
-	return dueAtOnce
+	return otherwise
 }
 
 // schemeIntent is the classification of a line that is sold upon a declaration of
@@ -314,35 +282,35 @@ func dueOf(code, setting string) string {
 const schemeIntent = "INTENTO"
 
 func intentOf(item *transaction.Item) related {
-	protocol, day, _ := strings.Cut(named(item, schemeIntent), "@")
+	protocol, day, _ := strings.Cut(sale.Marked(item, schemeIntent), "@")
 	return related{id: latin(protocol, 60), date: strings.TrimSpace(day)}
 }
 
 // settle sums lines by group and computes the tax of each group on its sum, as
 // SdI wants it (00421). What that differs from total_amount is Arrotondamento.
-func (d *invoice) settle(in *country.Draft, items []transaction.Item) {
+func (d *invoice) settle() {
 	byLine := map[int]int64{}
 	for i := range d.lines {
-		g := d.groupOf(&d.lines[i])
-		d.groups[g].net += d.lines[i].total
-		if j := items[i].OnlyTax(); j >= 0 {
-			byLine[g] += d.sign * in.Totals.Lines[i].Taxes[j]
+		l := &d.lines[i]
+		g := d.groupOf(l)
+		d.groups[g].net += l.Net
+		if l.At >= 0 {
+			byLine[g] += d.Sign * d.Draft.Totals.Lines[i].Taxes[l.At]
 		}
 	}
-	d.total = d.sign * in.Totals.Gross
+	d.total = d.Sign * d.Draft.Totals.Gross
 	d.rounding = d.total
 	var stamped int64
 	for g := range d.groups {
 		at := &d.groups[g]
-		at.tax = taxOn(at.net, at.rate)
+		at.tax = amount.Percent(at.net, at.rate)
 		d.bySum = d.bySum || at.tax != byLine[g]
 		d.rounding -= at.net + at.tax
 		if n, known := naturaOf(at.natura); known && n.stamp {
 			stamped += at.net
 		}
 	}
-	duty, set := in.Supplier.Settings[settingStamp].(bool)
-	d.stamp = d.kind.side == selling && duty && set && stamped > stampFrom
+	d.stamp = d.kind.side == selling && d.Set(settingStamp) && stamped > stampFrom
 }
 
 // stampFrom is up to which sum without VAT no stamp duty is due, in cents.
@@ -360,12 +328,6 @@ func (d *invoice) groupOf(l *line) int {
 	return len(d.groups) - 1
 }
 
-// taxOn is a rate of a sum in cents, rounded half away from zero.
-func taxOn(net int64, rate num.Amount) int64 {
-	top := new(big.Int).Mul(big.NewInt(net), big.NewInt(rate.Value()))
-	return halfUp(top, power(2+int(rate.Exp()))).Int64()
-}
-
 // splitTax is what the buyer pays to the treasury instead of the seller.
 func (d *invoice) splitTax() (sum int64) {
 	for _, g := range d.groups {
@@ -378,21 +340,21 @@ func (d *invoice) splitTax() (sum int64) {
 
 // pay lists how the sum is paid. Of what the buyer splits the tax is not paid to
 // the seller; how several payments share it, nobody says.
-func (d *invoice) pay(in *country.Draft, t *transaction.Transaction) {
-	split, iban := d.splitTax(), taxid.Bare(in.Supplier.Settings.Text(settingIBAN))
-	if d.kind.side != selling || t.Kind != transaction.Invoice {
+func (d *invoice) pay() {
+	split, iban := d.splitTax(), taxid.Bare(d.Setting(settingIBAN, ""))
+	if d.kind.side != selling || d.Correction() {
 		return
 	}
-	if len(t.Payments) == 0 {
-		if t.DueDate != "" || iban != "" {
-			d.payments = []payment{{method: "MP05", iban: iban, amount: in.Totals.Payable() - split}}
+	if len(d.Payments) == 0 {
+		if d.DueDate != "" || iban != "" {
+			d.payments = []payment{{method: "MP05", iban: iban, amount: d.Draft.Totals.Payable() - split}}
 		}
 		return
 	}
-	if split != 0 && len(t.Payments) > 1 {
+	if split != 0 && len(d.Payments) > 1 {
 		return
 	}
-	for _, p := range t.Payments {
+	for _, p := range d.Payments {
 		out := payment{method: methodOf(p), iban: taxid.Bare(p.IBAN), reference: ascii(p.Reference, 60), amount: p.Amount - split}
 		if out.iban == "" && out.method == "MP05" {
 			out.iban = iban
@@ -405,13 +367,5 @@ func methodOf(p transaction.Payment) string {
 	if code := strings.ToUpper(p.Code); len(code) == 4 && code >= "MP01" && code <= "MP23" {
 		return code
 	}
-	switch p.Type {
-	case "CASH":
-		return "MP01"
-	case "CHECK":
-		return "MP02"
-	case "CARD":
-		return "MP08"
-	}
-	return "MP05"
+	return cmp.Or(map[string]string{"CASH": "MP01", "CHECK": "MP02", "CARD": "MP08"}[p.Type], "MP05")
 }

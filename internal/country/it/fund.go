@@ -3,11 +3,14 @@ package it
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/invopop/gobl/num"
 
+	"tributary/internal/country/amount"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
@@ -37,18 +40,8 @@ type fund struct {
 
 var fundForm = regexp.MustCompile(`^(TC(?:0[1-9]|1[0-9]|2[0-2]))@([0-9]{1,2}(?:\.[0-9]{1,2})?)$`)
 
-// named is the code of a line's classification of a scheme.
-func named(item *transaction.Item, scheme string) string {
-	for _, c := range item.Classifications {
-		if strings.EqualFold(c.Scheme, scheme) {
-			return strings.TrimSpace(c.Code)
-		}
-	}
-	return ""
-}
-
 func fundOf(item *transaction.Item) (fund, bool) {
-	parts := fundForm.FindStringSubmatch(strings.ToUpper(named(item, schemeFund)))
+	parts := fundForm.FindStringSubmatch(strings.ToUpper(sale.Marked(item, schemeFund)))
 	if parts == nil {
 		return fund{}, false
 	}
@@ -58,7 +51,7 @@ func fundOf(item *transaction.Item) (fund, bool) {
 
 // deliveryOf is the transport document of a line.
 func deliveryOf(item *transaction.Item) related {
-	number, day, _ := strings.Cut(named(item, schemeDelivery), "@")
+	number, day, _ := strings.Cut(sale.Marked(item, schemeDelivery), "@")
 	return related{id: number, date: strings.TrimSpace(day)}
 }
 
@@ -66,7 +59,7 @@ func deliveryOf(item *transaction.Item) related {
 func placed(i int, item *transaction.Item) []fault.Fault {
 	var found []fault.Fault
 	at := fmt.Sprintf("items.%d.classification", i)
-	if _, ok := fundOf(item); !ok && named(item, schemeFund) != "" {
+	if _, ok := fundOf(item); !ok && sale.Marked(item, schemeFund) != "" {
 		found = append(found, fault.At(at, fault.FieldNotValid, "of scheme CASSA must be TipoCassa@AlCassa: TC04@4"))
 	}
 	if by := deliveryOf(item); by.id != "" || by.date != "" {
@@ -79,7 +72,7 @@ func placed(i int, item *transaction.Item) []fault.Fault {
 
 // fundsAreRight: a contribution is a percentage of what else is billed, and no
 // more; nothing is withheld from it, but for INPS.
-func (d *invoice) fundsAreRight(add func(path, format string, args ...any)) {
+func (d *invoice) fundsAreRight(add saying) {
 	base := d.fundBase()
 	for i := range d.lines {
 		l := &d.lines[i]
@@ -87,7 +80,7 @@ func (d *invoice) fundsAreRight(add func(path, format string, args ...any)) {
 			continue
 		}
 		at := fmt.Sprintf("items.%d", i)
-		if over(l.total, base, l.fund.rate) {
+		if over(l.Net, base, l.fund.rate) {
 			add(at+".unit_price", "is more than %s %% of the %s that is billed (AlCassa)", percent(l.fund.rate), euros(base))
 		}
 		for _, tax := range l.withheld() {
@@ -106,7 +99,7 @@ func (d *invoice) fundsAreRight(add func(path, format string, args ...any)) {
 func (d *invoice) fundBase() (sum int64) {
 	for i := range d.lines {
 		if l := &d.lines[i]; l.fund.kind == "" && l.natura != "N1" {
-			sum += l.total
+			sum += l.Net
 		}
 	}
 	return sum
@@ -124,26 +117,19 @@ func (d *invoice) details() (n int) {
 
 // over reports whether a sum is more than a percentage of another, by more than
 // the cent that rounding takes.
-func over(sum, of int64, rate num.Amount) bool { return abs(sum) > abs(taxOn(of, rate))+1 }
+func over(sum, of int64, rate num.Amount) bool { return abs(sum) > abs(amount.Percent(of, rate))+1 }
 
 func abs(n int64) int64 { return max(n, -n) }
 
 // writeFund writes DatiCassaPrevidenziale. What the contribution is a percentage
 // of stands there where it is all that is billed; else nobody says it.
 func (d *invoice) writeFund(w *xmltree.Writer, l *line) {
-	w.Start("DatiCassaPrevidenziale")
-	w.Leaf("TipoCassa", l.fund.kind)
-	w.Leaf("AlCassa", percent(l.fund.rate))
-	w.Leaf("ImportoContributoCassa", euros(l.total))
-	if base := d.fundBase(); abs(taxOn(base, l.fund.rate)-l.total) <= 1 {
-		w.Leaf("ImponibileCassa", euros(base))
+	of := ""
+	if base := d.fundBase(); abs(amount.Percent(base, l.fund.rate)-l.Net) <= 1 {
+		of = euros(base)
 	}
-	w.Leaf("AliquotaIVA", percent(l.rate))
-	if l.held {
-		w.Leaf("Ritenuta", "SI")
-	}
-	w.Maybe("Natura", l.natura)
-	w.End()
+	w.Group("DatiCassaPrevidenziale", "TipoCassa", l.fund.kind, "AlCassa", percent(l.fund.rate), "ImportoContributoCassa", euros(l.Net), "?ImponibileCassa", of,
+		"AliquotaIVA", percent(l.rate), "?Ritenuta", l.heldText(), "?Natura", l.natura)
 }
 
 // writeDeliveries writes DatiDDT, each transport document with its lines.
@@ -157,7 +143,7 @@ func (d *invoice) writeDeliveries(w *xmltree.Writer) {
 			continue
 		}
 		at++
-		by := deliveryOf(l.item)
+		by := deliveryOf(l.Item)
 		if by.id == "" {
 			continue
 		}
@@ -172,7 +158,7 @@ func (d *invoice) writeDeliveries(w *xmltree.Writer) {
 		w.Leaf("DataDDT", by.date)
 		if len(lines[by]) < at { // without lines it is of all of them
 			for _, n := range lines[by] {
-				w.Leaf("RiferimentoNumeroLinea", itoa(n))
+				w.Leaf("RiferimentoNumeroLinea", strconv.Itoa(n))
 			}
 		}
 		w.End()

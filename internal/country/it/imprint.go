@@ -11,11 +11,10 @@ import (
 // SdI, in the buyer's reserved area.
 func imprint(in country.Issue) country.Imprint {
 	var out country.Imprint
-	if in.Transaction == nil || in.Supplier == nil || len(in.Totals.Lines) != len(in.Transaction.Items) {
+	if !in.Drafted() {
 		return out
 	}
-	draft := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Location: in.Location, Now: in.At, Original: in.Original, UniqueNumber: in.UniqueNumber}
-	d := compose(&draft, facts())
+	d := compose(in.Draft(), reading(facts()))
 	out.Language, out.Texts = "IT", d.printed(in)
 	if in.AuthorityID1 != "" {
 		out.Identifiers = append(out.Identifiers, country.Identifier{Label: "Identificativo SdI", Value: in.AuthorityID1})
@@ -29,7 +28,7 @@ func imprint(in country.Issue) country.Imprint {
 	case tdDebit:
 		out.Kind = transaction.Adjustment
 	}
-	out.Negated = d.sign < 0
+	out.Negated = d.Sign < 0
 	return out
 }
 

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
 )
@@ -77,7 +78,7 @@ func Pack() country.Pack {
 		},
 		Facts:        f,
 		Codes:        country.ReadCodes(codesFile),
-		Checks:       (&checker{facts: f}).checks(),
+		Checks:       (&checker{facts: f, by: reading(f)}).checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
 		CheckCompany: checkCompany,
@@ -91,13 +92,7 @@ func Pack() country.Pack {
 }
 
 // rome is SdI's own time zone.
-var rome = sync.OnceValue(func() *time.Location {
-	zone, err := time.LoadLocation(sdiwire.Zone)
-	if err != nil {
-		return time.FixedZone("CET", 60*60) // a machine without time zones: an hour off in summer
-	}
-	return zone
-})
+var rome = sync.OnceValue(func() *time.Location { return sale.Zone(sdiwire.Zone) })
 
 func facts() country.Facts {
 	named := []country.Condition{{Field: "reason", Unless: country.Matching(`(?i)^(TD21|TD27)$`)}}
@@ -109,7 +104,6 @@ func facts() country.Facts {
 		Languages: []string{"IT", "EN", "DE", "FR"},
 		TimeZone:  sdiwire.Zone,
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
-		Obliged:   true,
 		Required: []country.FieldRule{
 			buyer("customer", "every invoice names its buyer (CessionarioCommittente)"),
 			buyer("customer.legal_name", "Anagrafica"),

@@ -43,17 +43,11 @@ func (d *invoice) flat() bool { return d.regime == regimeFlat || d.regime == reg
 
 // kindIsRight: what TD16 to TD19 and TD28 are for (guide of AdE to the electronic
 // invoice, 1.9). Whether a seller abroad is foreign at all is SdI's own 00473.
-func (d *invoice) kindIsRight(add func(path, format string, args ...any)) {
+func (d *invoice) kindIsRight(add saying) {
 	const where = "customer.address.country_code"
-	sold := supply{buyer: d.seller, day: d.day}
-	services := func(i int) bool { return country.IsServices(d.items, i) }
-	all := func(want bool) bool {
-		for i := range d.items {
-			if services(i) != want {
-				return false
-			}
-		}
-		return len(d.items) > 0
+	sold := supply{buyer: d.seller, day: d.Date}
+	all := func(services bool) bool {
+		return len(d.lines) > 0 && !slices.ContainsFunc(d.lines, func(l line) bool { return l.Services != services })
 	}
 	switch {
 	case d.kind.code == "TD16" && d.seller.country != home:
@@ -72,7 +66,7 @@ func (d *invoice) kindIsRight(add func(path, format string, args ...any)) {
 // splitIsRight: who buys under split payment is a public body or a company that
 // the ministry lists, and what is subject to a withholding of income tax is not
 // split (DPR 633/72, art. 17-ter c. 1, 1-bis and 1-sexies).
-func (d *invoice) splitIsRight(l *line, at string, add func(path, format string, args ...any)) {
+func (d *invoice) splitIsRight(l *line, at string, add saying) {
 	if d.kind.side != selling {
 		add(at, "must not be split: the company itself owes the tax of %s", d.kind.code)
 		return
@@ -89,7 +83,7 @@ func (d *invoice) splitIsRight(l *line, at string, add func(path, format string,
 // 600/73, art. 23 and 25): businesses and bodies in Italy. Nothing is withheld
 // from flat-rate businesses (L. 190/2014, art. 1 c. 67). Contributions (RT03 to
 // RT06) are another matter.
-func (d *invoice) withheldIsRight(l *line, at string, add func(path, format string, args ...any)) {
+func (d *invoice) withheldIsRight(l *line, at string, add saying) {
 	switch {
 	case d.kind.side != selling:
 		add(at, "must not withhold: in %s the company is the buyer", d.kind.code)
@@ -111,7 +105,7 @@ func (d *invoice) private() bool {
 
 // withheld are the entries that the buyer keeps back.
 func (l *line) withheld() (all []transaction.Tax) {
-	for _, tax := range l.item.Taxes {
+	for _, tax := range l.Item.Taxes {
 		if tax.Withheld() {
 			all = append(all, tax)
 		}

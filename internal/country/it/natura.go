@@ -1,11 +1,11 @@
 package it
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -101,45 +101,40 @@ func classify(f country.Facts, c country.Case) []transaction.Item {
 
 // exemptions checks the lines of a document whose items are typed; sent are the
 // items as they came.
-func exemptions(sent, typed []transaction.Item, s supply) []fault.Fault {
-	var found []fault.Fault
+func exemptions(sent, typed []transaction.Item, s supply) (found []fault.Fault) {
 	for i := range typed {
-		j := typed[i].OnlyTax()
-		if j < 0 {
-			continue
-		}
-		at, tax := fmt.Sprintf("items.%d.tax_breakdowns.%d", i, j), typed[i].Taxes[j]
-		if !tax.Rate.IsZero() {
-			if c := strings.ToUpper(tax.Code); c != "" && c != dueAtOnce && c != dueOnPayment && c != dueByBuyer {
-				found = append(found, fault.At(at+".code", fault.FieldNotValid, "of a taxed line must be I, D or S: a Natura stands on lines without tax (00401)"))
+		if j := typed[i].OnlyTax(); j >= 0 && !typed[i].Taxes[j].Rate.IsZero() {
+			if c := strings.ToUpper(typed[i].Taxes[j].Code); c != "" && dueOf(c, "") == "" {
+				found = append(found, fault.At(sale.TaxPath(i, j, "code"), fault.FieldNotValid, "of a taxed line must be I, D or S: a Natura stands on lines without tax (00401)"))
 			}
-			continue
 		}
-		if sent[i].Taxes[j].Type == "" && sent[i].Taxes[j].Code == "" && (s.bought || tax.Type == transaction.TaxExempt || tax.Type == transaction.TaxZero) {
-			found = append(found, fault.At(at+".type", fault.FieldRequired,
+	}
+	for e := range sale.Untaxed(sent, typed) {
+		if e.Open && (s.bought || e.Type == transaction.TaxExempt || e.Type == transaction.TaxZero) {
+			found = append(found, e.Fault("type", fault.FieldRequired,
 				"must say why there is no tax: EXEMPT (N4), OUTSIDE (N2.2), REVERSE (N6.9), ZERO (N1), or a code N1 to N7 (00400)"))
 			continue
 		}
-		s.services = country.IsServices(typed, i)
-		found = append(found, exemption(at, tax, s)...)
+		s.services = e.Services
+		found = append(found, exemption(e, s)...)
 	}
 	return found
 }
 
-func exemption(at string, tax transaction.Tax, s supply) []fault.Fault {
-	if tax.Code != "" {
-		meant, known := naturaOf(tax.Code)
+func exemption(e sale.Entry, s supply) []fault.Fault {
+	if e.Code != "" {
+		meant, known := naturaOf(e.Code)
 		switch {
-		case slices.Contains([]string{"N2", "N3", "N6"}, strings.ToUpper(tax.Code)):
-			return []fault.Fault{fault.At(at+".code", fault.FieldNotValid, "must say which: plain N2, N3 and N6 are refused since 2021 (00445)")}
+		case slices.Contains([]string{"N2", "N3", "N6"}, strings.ToUpper(e.Code)):
+			return []fault.Fault{e.Fault("code", fault.FieldNotValid, "must say which: plain N2, N3 and N6 are refused since 2021 (00445)")}
 		case !known:
-			return []fault.Fault{fault.At(at+".code", fault.FieldNotValid, "must be one of %s", strings.Join(codes(), ", "))}
-		case meant.kind != tax.Type:
-			return []fault.Fault{fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant.kind, tax.Type)}
+			return []fault.Fault{e.Fault("code", fault.FieldNotValid, "must be one of %s", strings.Join(codes(), ", "))}
+		case meant.kind != e.Type:
+			return []fault.Fault{e.Fault("code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant.kind, e.Type)}
 		}
 	}
-	if _, flaw := s.natura(tax); flaw != "" {
-		return []fault.Fault{fault.At(at+".type", fault.ValidationMatchInvalid, "%s: %s", tax.Type, flaw)}
+	if _, flaw := s.natura(e.Tax); flaw != "" {
+		return []fault.Fault{e.Misfit(flaw)}
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package it
 
 import (
+	"cmp"
 	"strings"
 
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/text"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
 )
@@ -63,11 +65,9 @@ func identify(c *transaction.Party) party {
 		return p
 	}
 	p.name, p.code = latin(c.LegalName, nameMax), taxid.Bare(c.FiscalCode)
+	p.nation = taxid.CountryOf(home, c)
 	if c.Address != nil {
 		p.address = *c.Address
-		if c.Address.CountryCode != "" {
-			p.nation = strings.ToUpper(c.Address.CountryCode)
-		}
 	}
 	p.number(c)
 	if p.code == p.id {
@@ -83,18 +83,17 @@ func identify(c *transaction.Party) party {
 }
 
 func (p *party) number(c *transaction.Party) {
-	text := taxid.Bare(c.TaxNumber)
-	where := p.nation
-	if code, ok := taxid.CountryCode(text[:min(2, len(text))]); ok && taxid.InVIES(code) && len(text) > 4 {
-		where = code
+	number, where := taxid.Bare(c.TaxNumber), p.nation
+	if state := taxid.Prefix(number); state != "" && len(number) > 4 {
+		where = state
 	}
 	switch {
-	case text == "" && p.nation != home:
+	case number == "" && p.nation != home:
 		p.country, p.id = p.nation, personAbroad
 		if c.Type == transaction.Business {
 			p.id = businessAbroad
 		}
-	case text == "":
+	case number == "":
 	case where == home:
 		p.italian(c.TaxNumber)
 	default:
@@ -130,11 +129,11 @@ func (p *party) foreign(where, text string) {
 
 // fiscalCode checks a codice fiscale: 11 digits as a VAT number has them, or 16
 // characters with their check character (DM 23/12/1976).
-func fiscalCode(text string) bool {
-	if len(text) == 11 && digits(text) {
-		return luhn(text)
+func fiscalCode(code string) bool {
+	if len(code) == 11 && text.Digits(code) {
+		return luhn(code)
 	}
-	return len(text) == personCodeLength && checkLetter(text) == text[personCodeLength-1]
+	return len(code) == personCodeLength && checkLetter(code) == code[personCodeLength-1]
 }
 
 // luhn is the check of a partita IVA.
@@ -207,21 +206,15 @@ func recipient(c *transaction.Party, p party) (code, pec string) {
 type sede struct{ street, house, cap, city, province, nation string }
 
 func sedeOf(a transaction.Address, nation string) sede {
-	s := sede{street: latin(strings.TrimSpace(a.AddressLine1+" "+a.AddressLine2), addressMax), house: latin(a.Number, houseMax),
-		cap: noPostalCode, city: latin(a.City, addressMax), nation: nation}
-	if s.street == "" {
-		s.street = "-"
-	}
-	if s.city == "" {
-		s.city = "-"
-	}
+	s := sede{street: cmp.Or(latin(a.AddressLine1+" "+a.AddressLine2, addressMax), "-"), house: latin(a.Number, houseMax),
+		cap: noPostalCode, city: cmp.Or(latin(a.City, addressMax), "-"), nation: nation}
 	if nation != home {
 		return s
 	}
-	if code := taxid.Bare(a.PostalCode); len(code) == len(noPostalCode) && digits(code) {
+	if code := taxid.Bare(a.PostalCode); len(code) == len(noPostalCode) && text.Digits(code) {
 		s.cap = code
 	}
-	if province := taxid.Bare(a.Province); len(province) == 2 && !digits(province[:1]) && !digits(province[1:]) {
+	if province := taxid.Bare(a.Province); len(province) == 2 && !strings.ContainsAny(province, "0123456789") {
 		s.province = province
 	}
 	return s

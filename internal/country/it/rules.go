@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/invopop/gobl/num"
+
+	"tributary/internal/country/amount"
 	"tributary/internal/fault"
 	"tributary/internal/official/sdiwire"
 )
@@ -17,21 +20,43 @@ import (
 // SdI refuses a document for each; here it is refused before it is sent, with
 // the client's own path.
 type rule struct {
-	code string
-	find func(d *invoice, say func(path, format string, args ...any))
+	code   string
+	kinds  string // TipoDocumento that it is of; empty: all
+	path   string
+	text   string // what is wrong there; {kind}, {format} and {original} are the document's
+	broken func(d *invoice) bool
 }
+
+// lineRule is one of a line; path is below its item, {natura} and {net} are the line's.
+type lineRule struct {
+	code, path, text string
+	broken           func(d *invoice, l *line) bool
+}
+
+// saying tells a finding: a path, and what is wrong there.
+type saying func(path, format string, args ...any)
 
 // judged finds what SdI would refuse, and what the law does not let it take. today is that of Rome; empty: nobody asks.
 func (d *invoice) judged(today string) []fault.Fault {
 	var found []fault.Fault
-	for _, r := range slices.Concat(partyRules(), kindRules(), lineRules(), groupRules(), sumRules(), []rule{{sdiwire.DateAhead, func(d *invoice, say func(string, string, ...any)) {
-		if today != "" && d.date > today {
-			say("transaction_date", "must not be after today, %s in Rome", today)
+	say := func(code, path, format string, args ...any) {
+		found = append(found, fault.At(path, fault.FieldNotValid, format+" (%s)", append(args, code)...))
+	}
+	for _, r := range documentRules {
+		if (r.kinds == "" || strings.Contains(r.kinds, d.kind.code)) && r.broken(d) {
+			say(r.code, r.path, "%s", strings.NewReplacer("{kind}", d.kind.code, "{format}", d.format, "{original}", d.original.date).Replace(r.text))
 		}
-	}}}) {
-		r.find(d, func(path, format string, args ...any) {
-			found = append(found, fault.At(path, fault.FieldNotValid, format+" (%s)", append(args, r.code)...))
-		})
+	}
+	for _, r := range lineRules {
+		for i := range d.lines {
+			if l := &d.lines[i]; r.broken(d, l) {
+				say(r.code, fmt.Sprintf("items.%d.", i)+r.path, "%s", strings.NewReplacer("{natura}", l.natura, "{net}", euros(l.Net)).Replace(r.text))
+			}
+		}
+	}
+	d.sums(say)
+	if today != "" && d.date > today {
+		say(sdiwire.DateAhead, "transaction_date", "must not be after today, %s in Rome", today)
 	}
 	return append(found, d.lawful()...)
 }
@@ -49,253 +74,123 @@ var pecOfSdI = regexp.MustCompile(`(?i)^sdi[0-9]{2}@pec\.fatturapa\.it$`)
 const (
 	atAddress = "customer.electronic_address.id"
 	atNumber  = "customer.tax_information.tax_number"
+	atCode    = "customer.tax_information.fiscal_code"
 )
 
-func partyRules() []rule {
-	return []rule{
-		{sdiwire.FormatDiffers, func(d *invoice, say func(string, string, ...any)) {
-			if d.format != sdiwire.Private {
-				say("customer", "makes a document of format %s, which is not made here", d.format)
-			}
+// documentRules are of parties and of TipoDocumento. At submit the company is not
+// known; what compares it with the customer is found when the document is made.
+var documentRules = []rule{
+	{sdiwire.FormatDiffers, "", "customer", "makes a document of format {format}, which is not made here",
+		func(d *invoice) bool { return d.format != sdiwire.Private }},
+	{sdiwire.AddressLength, "", atAddress, "must have 7 characters: 6 are those of a public office, whose invoices (FPA12) must be signed with a qualified signature, which is not made here",
+		func(d *invoice) bool { return len(d.recipient) != len(sdiwire.NoAddress) }},
+	{sdiwire.AddressNotForeign, "", atAddress, "is for buyers abroad; use 0000000, or nothing",
+		func(d *invoice) bool {
+			return d.recipient == sdiwire.ForeignAddress && (d.buyer.id == "" || d.buyer.country == home)
 		}},
-		{sdiwire.AddressLength, func(d *invoice, say func(string, string, ...any)) {
-			if len(d.recipient) != len(sdiwire.NoAddress) {
-				say(atAddress, "must have 7 characters: 6 are those of a public office, whose invoices (FPA12) must be signed with a qualified signature, which is not made here")
-			}
+	{sdiwire.PECOfSdI, "", atAddress, "is a mailbox of SdI itself: it must be the buyer's",
+		func(d *invoice) bool { return pecOfSdI.MatchString(d.pec) }},
+	{sdiwire.SellerVATUnknown, "", atNumber, "is no VAT number: its check digit is wrong",
+		func(d *invoice) bool { return d.kind.side == buying && d.seller.country == home && !luhn(d.seller.id) }},
+	{sdiwire.BuyerVATUnknown, "", atNumber, "is no VAT number: its check digit is wrong",
+		func(d *invoice) bool { return d.buyer.country == home && d.buyer.id != "" && !luhn(d.buyer.id) }},
+	{sdiwire.BuyerCodeUnknown, "", atCode, "is no codice fiscale: its check character is wrong",
+		func(d *invoice) bool {
+			return d.kind.side == selling && d.buyer.code != "" && !fiscalCode(d.buyer.code)
 		}},
-		{sdiwire.AddressNotForeign, func(d *invoice, say func(string, string, ...any)) {
-			if d.recipient == sdiwire.ForeignAddress && (d.buyer.id == "" || d.buyer.country == home) {
-				say(atAddress, "is for buyers abroad; use 0000000, or nothing")
-			}
+	{sdiwire.BuyerTwoSubjects, "", atCode, "must differ from the VAT number, or be left out",
+		func(d *invoice) bool { return d.buyer.id != "" && d.buyer.code == d.buyer.id }},
+	{sdiwire.BuyerNumberMissing, "", atNumber, "must not be empty: a buyer in Italy is named by a VAT number or a codice fiscale, which may also stand in fiscal_code",
+		func(d *invoice) bool { return d.kind.side == selling && d.buyer.id == "" && d.buyer.code == "" }},
+	{sdiwire.BothForeign, "", atNumber, "and the seller's are both foreign: one party must be Italian",
+		func(d *invoice) bool {
+			return d.seller.id != "" && d.buyer.id != "" && d.seller.country != home && d.buyer.country != home
 		}},
-		{sdiwire.PECOfSdI, func(d *invoice, say func(string, string, ...any)) {
-			if pecOfSdI.MatchString(d.pec) {
-				say(atAddress, "is a mailbox of SdI itself: it must be the buyer's")
-			}
-		}},
-		{sdiwire.SellerVATUnknown, func(d *invoice, say func(string, string, ...any)) {
-			if d.kind.side == buying && d.seller.country == home && !luhn(d.seller.id) {
-				say(atNumber, "is no VAT number: its check digit is wrong")
-			}
-		}},
-		{sdiwire.BuyerVATUnknown, func(d *invoice, say func(string, string, ...any)) {
-			if d.buyer.country == home && d.buyer.id != "" && !luhn(d.buyer.id) {
-				say(atNumber, "is no VAT number: its check digit is wrong")
-			}
-		}},
-		{sdiwire.BuyerCodeUnknown, func(d *invoice, say func(string, string, ...any)) {
-			if d.kind.side == selling && d.buyer.code != "" && !fiscalCode(d.buyer.code) {
-				say("customer.tax_information.fiscal_code", "is no codice fiscale: its check character is wrong")
-			}
-		}},
-		{sdiwire.BuyerTwoSubjects, func(d *invoice, say func(string, string, ...any)) {
-			if d.buyer.id != "" && d.buyer.code == d.buyer.id {
-				say("customer.tax_information.fiscal_code", "must differ from the VAT number, or be left out")
-			}
-		}},
-		{sdiwire.BuyerNumberMissing, func(d *invoice, say func(string, string, ...any)) {
-			if d.kind.side == selling && d.buyer.id == "" && d.buyer.code == "" {
-				say(atNumber, "must not be empty: a buyer in Italy is named by a VAT number or a codice fiscale, which may also stand in fiscal_code")
-			}
-		}},
-		{sdiwire.BothForeign, func(d *invoice, say func(string, string, ...any)) {
-			if d.seller.id != "" && d.buyer.id != "" && d.seller.country != home && d.buyer.country != home {
-				say(atNumber, "and the seller's are both foreign: one party must be Italian")
-			}
-		}},
-	}
+	{sdiwire.SamePerson, "TD01 TD02 TD03 TD06 TD16 TD17 TD18 TD19 TD20 TD24 TD25 TD28 TD29", atNumber,
+		"must not be the company's own: {kind} needs two parties; a sale to oneself is TD27",
+		func(d *invoice) bool { return d.seller.same(d.buyer) }},
+	{sdiwire.NotSamePerson, "TD21 TD27", "customer", "must be the company itself in {kind}",
+		func(d *invoice) bool { return d.seller.id != "" && !d.seller.same(d.buyer) }},
+	{sdiwire.SellerCountryWrong, "TD17 TD18 TD19 TD28", atNumber, "must be foreign: {kind} is for sellers abroad, TD16 for those in Italy",
+		func(d *invoice) bool { return d.seller.country == home }},
+	{sdiwire.SellerCountryWrong, "TD29", atNumber, "must be Italian: TD29 is about sellers in Italy",
+		func(d *invoice) bool { return d.seller.country != "" && d.seller.country != home }},
+	{sdiwire.BuyerVATMissing, "TD16 TD17 TD18 TD19 TD20 TD22 TD23 TD28 TD29", "supplier", "must have a VAT number: it is the buyer in {kind}",
+		func(d *invoice) bool { return d.seller.country != "" && d.buyer.id == "" && d.buyer.name != "" }},
+	{sdiwire.BeforeOriginal, "TD04", "transaction_date", "must not be before the day of the original, {original}",
+		func(d *invoice) bool { return d.original.date != "" && d.date < d.original.date }},
+	{sdiwire.NumberWithoutDigit, "", "transaction_number", "must have a digit",
+		func(d *invoice) bool { return d.Number() != "" && !strings.ContainsAny(d.Number(), "0123456789") }},
 }
 
-// kindRules are of TipoDocumento. At submit the company is not known; what
-// compares it with the customer is found when the document is made.
-func kindRules() []rule {
-	of := func(codes string, find func(d *invoice, say func(string, string, ...any))) func(*invoice, func(string, string, ...any)) {
-		return func(d *invoice, say func(string, string, ...any)) {
-			if strings.Contains(codes, d.kind.code) {
-				find(d, say)
-			}
+var lineRules = []lineRule{
+	{sdiwire.SelfSupplyUntaxed, "tax_breakdowns.0.rate", "must not be 0 in TD21",
+		func(d *invoice, l *line) bool { return d.kind.code == "TD21" && l.rate.IsZero() }},
+	{sdiwire.LineNaturaMissing, "tax_breakdowns", "must say why there is no tax",
+		func(_ *invoice, l *line) bool { return l.rate.IsZero() && l.natura == "" }},
+	{sdiwire.LineNaturaUnexpected, "tax_breakdowns", "must not have a reason for no tax beside a rate",
+		func(_ *invoice, l *line) bool { return !l.rate.IsZero() && l.natura != "" }},
+	{sdiwire.NaturaGeneric, "tax_breakdowns", "must not have the plain {natura}",
+		func(_ *invoice, l *line) bool { return l.natura == "N2" || l.natura == "N3" || l.natura == "N6" }},
+	{sdiwire.RateFraction, "tax_breakdowns", "must not have a rate below 1 %: 22 is written as 22",
+		func(_ *invoice, l *line) bool { return !l.rate.IsZero() && l.rate.Compare(num.MakeAmount(1, 0)) < 0 }},
+	{sdiwire.LineDiscountEmpty, "discount", "must take something",
+		func(_ *invoice, l *line) bool { return l.discount != nil && l.discount.Sign() == 0 }},
+	{sdiwire.LineTotalWrong, "quantity", "is so large that a price with eight decimals does not come to the line's {net}",
+		func(_ *invoice, l *line) bool { return l.fund.kind == "" && l.off() }},
+	{sdiwire.LineWithholdingMissing, "tax_breakdowns", "withholds a tax that the document does not sum",
+		func(d *invoice, l *line) bool { return l.held && len(d.held) == 0 }},
+	{sdiwire.SplitReverse, "tax_breakdowns.0.code", "splits a payment of tax that the buyer owes anyway",
+		func(_ *invoice, l *line) bool { return l.due == dueByBuyer && strings.HasPrefix(l.natura, "N6") }},
+	{sdiwire.RateNotSummed, "tax_breakdowns.0.rate", "is in no sum of the document",
+		func(d *invoice, l *line) bool {
+			return !d.has(func(g group) bool { return g.rate.Compare(l.rate) == 0 })
+		}},
+	{sdiwire.NaturaNotSummed, "tax_breakdowns.0.code", "is in no sum of the document",
+		func(d *invoice, l *line) bool {
+			return l.natura != "" && !d.has(func(g group) bool { return g.natura == l.natura })
+		}},
+}
+
+// off reports whether a line is a cent or more from its price times its quantity.
+func (l *line) off() bool {
+	price := l.price.Rat()
+	if l.discount != nil {
+		price.Sub(price, l.discount.Rat())
+	}
+	off := price.Mul(price, amount.Of(l.quantity).Rat()).Sub(price, amount.New(l.Net, cents).Rat())
+	return off.Abs(off).Cmp(big.NewRat(1, 100)) >= 0
+}
+
+// has reports whether the document has a sum (DatiRiepilogo).
+func (d *invoice) has(fits func(group) bool) bool { return slices.ContainsFunc(d.groups, fits) }
+
+// sums are SdI's arithmetic, exact and with its tolerances.
+func (d *invoice) sums(say func(code, path, format string, args ...any)) {
+	rates := map[string]int64{}
+	for i := range d.lines {
+		rates[percent(d.lines[i].rate)] += d.lines[i].Net
+	}
+	if len(d.groups) < len(rates) {
+		say(sdiwire.SummariesMissing, "items", "have more rates than the document sums")
+	}
+	if d.has(func(g group) bool { return g.rate.IsZero() && g.natura == "" }) {
+		say(sdiwire.SumNaturaMissing, "items", "have a sum without tax that does not say why")
+	}
+	if d.has(func(g group) bool { return !g.rate.IsZero() && g.natura != "" }) {
+		say(sdiwire.SumNaturaUnexpected, "items", "have a sum with a rate and a reason for no tax")
+	}
+	for _, g := range d.groups {
+		exact := new(big.Rat).Mul(amount.New(g.net, cents).Rat(), amount.Of(g.rate).Rat())
+		off := exact.Quo(exact, big.NewRat(100, 1)).Sub(exact, amount.New(g.tax, cents).Rat())
+		if off.Abs(off).Cmp(big.NewRat(1, 100)) >= 0 {
+			say(sdiwire.TaxWrong, "items", "of %s %% come to %s and a tax of %s", percent(g.rate), euros(g.net), euros(g.tax))
 		}
+		rates[percent(g.rate)] -= g.net
 	}
-	const distinct = "TD01 TD02 TD03 TD06 TD16 TD17 TD18 TD19 TD20 TD24 TD25 TD28 TD29"
-	return []rule{
-		{sdiwire.SamePerson, of(distinct, func(d *invoice, say func(string, string, ...any)) {
-			if d.seller.same(d.buyer) {
-				say(atNumber, "must not be the company's own: %s needs two parties; a sale to oneself is TD27", d.kind.code)
-			}
-		})},
-		{sdiwire.NotSamePerson, of("TD21 TD27", func(d *invoice, say func(string, string, ...any)) {
-			if d.seller.id != "" && !d.seller.same(d.buyer) {
-				say("customer", "must be the company itself in %s", d.kind.code)
-			}
-		})},
-		{sdiwire.SellerCountryWrong, of("TD17 TD18 TD19 TD28", func(d *invoice, say func(string, string, ...any)) {
-			if d.seller.country == home {
-				say(atNumber, "must be foreign: %s is for sellers abroad, TD16 for those in Italy", d.kind.code)
-			}
-		})},
-		{sdiwire.SellerCountryWrong, of("TD29", func(d *invoice, say func(string, string, ...any)) {
-			if d.seller.country != "" && d.seller.country != home {
-				say(atNumber, "must be Italian: TD29 is about sellers in Italy")
-			}
-		})},
-		{sdiwire.SelfSupplyUntaxed, of("TD21", func(d *invoice, say func(string, string, ...any)) {
-			for i := range d.lines {
-				if d.lines[i].rate.IsZero() {
-					say(atTax(i)+".rate", "must not be 0 in TD21")
-				}
-			}
-		})},
-		{sdiwire.BuyerVATMissing, of("TD16 TD17 TD18 TD19 TD20 TD22 TD23 TD28 TD29", func(d *invoice, say func(string, string, ...any)) {
-			if d.seller.country != "" && d.buyer.id == "" && d.buyer.name != "" {
-				say("supplier", "must have a VAT number: it is the buyer in %s", d.kind.code)
-			}
-		})},
-		{sdiwire.BeforeOriginal, of("TD04", func(d *invoice, say func(string, string, ...any)) {
-			if d.original.date != "" && d.date < d.original.date {
-				say("transaction_date", "must not be before the day of the original, %s", d.original.date)
-			}
-		})},
-		{sdiwire.NumberWithoutDigit, func(d *invoice, say func(string, string, ...any)) {
-			if d.number != "" && !strings.ContainsAny(d.number, "0123456789") {
-				say("transaction_number", "must have a digit")
-			}
-		}},
-	}
-}
-
-func atTax(i int) string { return fmt.Sprintf("items.%d.tax_breakdowns.0", i) }
-
-func lineRules() []rule {
-	each := func(find func(l *line, at string, say func(string, string, ...any))) func(*invoice, func(string, string, ...any)) {
-		return func(d *invoice, say func(string, string, ...any)) {
-			for i := range d.lines {
-				find(&d.lines[i], fmt.Sprintf("items.%d", i), say)
-			}
+	for rate, off := range rates {
+		if off >= 100 || off <= -100 {
+			say(sdiwire.TaxableWrong, "items", "of %s %% differ from their sum by %s", rate, euros(off))
 		}
-	}
-	return []rule{
-		{sdiwire.LineNaturaMissing, each(func(l *line, at string, say func(string, string, ...any)) {
-			if l.rate.IsZero() && l.natura == "" {
-				say(at+".tax_breakdowns", "must say why there is no tax")
-			}
-		})},
-		{sdiwire.LineNaturaUnexpected, each(func(l *line, at string, say func(string, string, ...any)) {
-			if !l.rate.IsZero() && l.natura != "" {
-				say(at+".tax_breakdowns", "must not have a reason for no tax beside a rate")
-			}
-		})},
-		{sdiwire.NaturaGeneric, each(func(l *line, at string, say func(string, string, ...any)) {
-			if l.natura == "N2" || l.natura == "N3" || l.natura == "N6" {
-				say(at+".tax_breakdowns", "must not have the plain %s", l.natura)
-			}
-		})},
-		{sdiwire.RateFraction, each(func(l *line, at string, say func(string, string, ...any)) {
-			if !l.rate.IsZero() && ofAmount(l.rate).units.Cmp(power(priceDecimals)) < 0 {
-				say(at+".tax_breakdowns", "must not have a rate below 1 %%: 22 is written as 22")
-			}
-		})},
-		{sdiwire.LineDiscountEmpty, each(func(l *line, at string, say func(string, string, ...any)) {
-			if l.discount != nil && l.discount.units.Sign() == 0 {
-				say(at+".discount", "must take something")
-			}
-		})},
-		{sdiwire.LineTotalWrong, each(func(l *line, at string, say func(string, string, ...any)) {
-			if l.fund.kind != "" {
-				return // it has no price
-			}
-			price := l.price.rat()
-			if l.discount != nil {
-				price.Sub(price, l.discount.rat())
-			}
-			if off := price.Mul(price, ofAmount(l.quantity).rat()).Sub(price, ofCents(l.total).rat()); off.Abs(off).Cmp(big.NewRat(1, 100)) >= 0 {
-				say(at+".quantity", "is so large that a price with eight decimals does not come to the line's %s", euros(l.total))
-			}
-		})},
-		{sdiwire.LineWithholdingMissing, func(d *invoice, say func(string, string, ...any)) {
-			for i := range d.lines {
-				if d.lines[i].held && len(d.held) == 0 {
-					say(fmt.Sprintf("items.%d.tax_breakdowns", i), "withholds a tax that the document does not sum")
-				}
-			}
-		}},
-	}
-}
-
-// groupRules are of DatiRiepilogo.
-func groupRules() []rule {
-	has := func(d *invoice, fits func(*group) bool) bool {
-		return slices.ContainsFunc(d.groups, func(g group) bool { return fits(&g) })
-	}
-	return []rule{
-		{sdiwire.SummariesMissing, func(d *invoice, say func(string, string, ...any)) {
-			rates := map[string]bool{}
-			for i := range d.lines {
-				rates[percent(d.lines[i].rate)] = true
-			}
-			if len(d.groups) < len(rates) {
-				say("items", "have more rates than the document sums")
-			}
-		}},
-		{sdiwire.SplitReverse, func(d *invoice, say func(string, string, ...any)) {
-			for i := range d.lines {
-				if l := &d.lines[i]; l.due == dueByBuyer && strings.HasPrefix(l.natura, "N6") {
-					say(atTax(i)+".code", "splits a payment of tax that the buyer owes anyway")
-				}
-			}
-		}},
-		{sdiwire.SumNaturaMissing, func(d *invoice, say func(string, string, ...any)) {
-			if has(d, func(g *group) bool { return g.rate.IsZero() && g.natura == "" }) {
-				say("items", "have a sum without tax that does not say why")
-			}
-		}},
-		{sdiwire.SumNaturaUnexpected, func(d *invoice, say func(string, string, ...any)) {
-			if has(d, func(g *group) bool { return !g.rate.IsZero() && g.natura != "" }) {
-				say("items", "have a sum with a rate and a reason for no tax")
-			}
-		}},
-		{sdiwire.RateNotSummed, func(d *invoice, say func(string, string, ...any)) {
-			for i := range d.lines {
-				if l := &d.lines[i]; !has(d, func(g *group) bool { return g.rate.Compare(l.rate) == 0 }) {
-					say(atTax(i)+".rate", "is in no sum of the document")
-				}
-			}
-		}},
-		{sdiwire.NaturaNotSummed, func(d *invoice, say func(string, string, ...any)) {
-			for i := range d.lines {
-				if l := &d.lines[i]; l.natura != "" && !has(d, func(g *group) bool { return g.natura == l.natura }) {
-					say(atTax(i)+".code", "is in no sum of the document")
-				}
-			}
-		}},
-	}
-}
-
-// sumRules are SdI's arithmetic, exact and with its tolerances.
-func sumRules() []rule {
-	return []rule{
-		{sdiwire.TaxWrong, func(d *invoice, say func(string, string, ...any)) {
-			for i := range d.groups {
-				g := &d.groups[i]
-				exact := new(big.Rat).Mul(ofCents(g.net).rat(), ofAmount(g.rate).rat())
-				off := exact.Quo(exact, big.NewRat(100, 1)).Sub(exact, ofCents(g.tax).rat())
-				if off.Abs(off).Cmp(big.NewRat(1, 100)) >= 0 {
-					say("items", "of %s %% come to %s and a tax of %s", percent(g.rate), euros(g.net), euros(g.tax))
-				}
-			}
-		}},
-		{sdiwire.TaxableWrong, func(d *invoice, say func(string, string, ...any)) {
-			sums := map[string]int64{}
-			for i := range d.lines {
-				sums[percent(d.lines[i].rate)] += d.lines[i].total
-			}
-			for i := range d.groups {
-				sums[percent(d.groups[i].rate)] -= d.groups[i].net
-			}
-			for rate, off := range sums {
-				if off >= 100 || off <= -100 {
-					say("items", "of %s %% differ from their sum by %s", rate, euros(off))
-				}
-			}
-		}},
 	}
 }

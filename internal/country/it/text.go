@@ -1,14 +1,14 @@
 package it
 
 import (
-	"html"
-	"math/big"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/invopop/gobl/num"
 	"golang.org/x/text/unicode/norm"
+
+	"tributary/internal/country/amount"
+	"tributary/internal/country/text"
 )
 
 // FatturaPA has no letters beyond Latin-1, and only those of ASCII in numbers
@@ -17,43 +17,30 @@ import (
 
 // latin is a text as FatturaPA carries it: letters of Latin-1, single blanks, at
 // most max characters.
-func latin(text string, max int) string {
-	var out strings.Builder
-	for _, r := range norm.NFC.String(text) {
-		spell(&out, r, unicode.MaxLatin1)
-	}
-	return cut(out.String(), max)
-}
+func latin(words string, max int) string { return spelled(words, max, unicode.MaxLatin1) }
 
 // ascii is the same with the letters of ASCII alone.
-func ascii(text string, max int) string {
-	var out strings.Builder
-	for _, r := range norm.NFC.String(text) {
-		spell(&out, r, unicode.MaxASCII)
-	}
-	return cut(out.String(), max)
-}
+func ascii(words string, max int) string { return spelled(words, max, unicode.MaxASCII) }
 
-// cut joins blanks and shortens.
-func cut(text string, max int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > max {
-		text = strings.TrimRight(string(runes[:max]), " ")
+func spelled(words string, max int, most rune) string {
+	var out strings.Builder
+	for _, r := range norm.NFC.String(words) {
+		spell(&out, r, most)
 	}
-	return text
+	return text.Words(out.String(), max, unicode.IsSpace)
 }
 
 // pieces cuts a text at blanks into parts of at most max characters.
-func pieces(text string, max int) (list []string) {
-	for text != "" {
-		head := cut(text, max)
-		if len(head) < len(text) {
-			if at := strings.LastIndexByte(head, ' '); at > 0 && text[len(head)] != ' ' {
+func pieces(words string, max int) (list []string) {
+	for words != "" {
+		head := text.Words(words, max, unicode.IsSpace)
+		if len(head) < len(words) {
+			if at := strings.LastIndexByte(head, ' '); at > 0 && words[len(head)] != ' ' {
 				head = head[:at]
 			}
 		}
 		list = append(list, head)
-		text = strings.TrimLeft(text[len(head):], " ")
+		words = strings.TrimLeft(words[len(head):], " ")
 	}
 	return list
 }
@@ -101,99 +88,13 @@ var spellings = func() map[rune]string {
 	return all
 }()
 
-func digits(text string) bool {
-	return text != "" && strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }) < 0
-}
-
-// plain is a note without its HTML.
-func plain(note string) string {
-	if strings.ContainsAny(note, "<&") {
-		var out strings.Builder
-		for inside := false; note != ""; note = note[1:] {
-			switch c := note[0]; {
-			case c == '<':
-				inside = true
-				out.WriteByte(' ')
-			case c == '>' && inside:
-				inside = false
-			case !inside:
-				out.WriteByte(c)
-			}
-		}
-		note = html.UnescapeString(out.String())
-	}
-	return note
-}
-
 const (
 	cents         = 2 // decimals of amounts
 	priceDecimals = 8
 )
 
 // euros writes cents.
-func euros(minor int64) string { return fixed(big.NewInt(minor), cents) }
-
-// fixed writes an integer of which some digits stand behind the point.
-func fixed(n *big.Int, decimals int) string {
-	sign := ""
-	if n.Sign() < 0 {
-		sign = "-"
-	}
-	text := new(big.Int).Abs(n).String()
-	if short := decimals + 1 - len(text); short > 0 {
-		text = strings.Repeat("0", short) + text
-	}
-	return sign + text[:len(text)-decimals] + "." + text[len(text)-decimals:]
-}
-
-// number is a decimal exact to eight places, as prices and quantities are written.
-type number struct{ units *big.Int } // of 10⁻⁸
-
-func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
-
-func ofCents(minor int64) number {
-	return number{new(big.Int).Mul(big.NewInt(minor), power(priceDecimals-cents))}
-}
-
-func ofAmount(a num.Amount) number {
-	return number{new(big.Int).Mul(big.NewInt(a.Value()), power(priceDecimals-int(min(a.Exp(), priceDecimals))))}
-}
-
-// shared is cents divided by a quantity, rounded half away from zero.
-func shared(minor int64, quantity num.Amount) number {
-	if quantity.Value() == 0 {
-		return ofCents(minor)
-	}
-	top := new(big.Int).Mul(big.NewInt(minor), power(priceDecimals-cents+int(quantity.Exp())))
-	return number{halfUp(top, big.NewInt(quantity.Value()))}
-}
-
-// halfUp divides and rounds half away from zero.
-func halfUp(top, bottom *big.Int) *big.Int {
-	half := new(big.Int).Rsh(new(big.Int).Abs(bottom), 1)
-	if top.Sign()*bottom.Sign() < 0 {
-		half.Neg(half)
-	}
-	if bottom.Sign() < 0 {
-		half.Neg(half)
-	}
-	return new(big.Int).Quo(new(big.Int).Add(top, half), bottom)
-}
-
-// String has at least two decimals.
-func (n number) String() string {
-	text := fixed(n.units, priceDecimals)
-	for strings.HasSuffix(text, "0") && text[len(text)-cents-1] != '.' {
-		text = text[:len(text)-1]
-	}
-	return text
-}
-
-func (n number) rat() *big.Rat { return new(big.Rat).SetFrac(n.units, power(priceDecimals)) }
+func euros(minor int64) string { return amount.Text(minor, cents) }
 
 // percent is a rate with two decimals.
 func percent(rate num.Amount) string { return rate.Rescale(cents).String() }
-
-func itoa(n int) string { return strconv.Itoa(n) }
-
-func negated(n number) number { return number{new(big.Int).Neg(n.units)} }

@@ -3,20 +3,19 @@ package it
 import (
 	"strings"
 
-	"tributary/internal/country"
 	"tributary/internal/transaction"
 )
 
 // withhold adds to what the buyer keeps back. A code is CausalePagamento, or
 // TipoRitenuta and CausalePagamento with a colon between them.
-func (d *invoice) withhold(in *country.Draft, tax *transaction.Tax, amount int64) {
+func (d *invoice) withhold(tax *transaction.Tax, amount int64) {
 	kind, reason, both := strings.Cut(strings.ToUpper(tax.Code), ":")
 	if !both {
 		kind, reason = "", kind
 	}
 	if kind == "" {
 		kind = "RT02"
-		if in.Supplier.Type == transaction.Individual {
+		if d.Draft.Supplier.Type == transaction.Individual {
 			kind = "RT01"
 		}
 	}

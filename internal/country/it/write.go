@@ -1,8 +1,11 @@
 package it
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 
+	"tributary/internal/country/amount"
 	"tributary/internal/official/sdiwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -19,10 +22,7 @@ func (d *invoice) write() []byte {
 	d.writeBuyer(w)
 	if d.third != nil {
 		w.Start("TerzoIntermediarioOSoggettoEmittente")
-		w.Start("DatiAnagrafici")
-		d.third.writeNumbers(w)
-		writeName(w, d.third.name)
-		w.End()
+		d.third.writeParty(w, "")
 		w.End()
 	}
 	w.Maybe("SoggettoEmittente", d.issuer)
@@ -49,63 +49,38 @@ func (d *invoice) write() []byte {
 
 func (d *invoice) writeTransmission(w *xmltree.Writer) {
 	w.Start("DatiTrasmissione")
-	w.Start("IdTrasmittente")
-	w.Leaf("IdPaese", d.transmitter[0])
-	w.Leaf("IdCodice", d.transmitter[1])
-	w.End()
-	w.Leaf("ProgressivoInvio", d.progressive)
-	w.Leaf("FormatoTrasmissione", d.format)
-	w.Leaf("CodiceDestinatario", d.recipient)
-	w.Maybe("PECDestinatario", d.pec)
+	w.Group("IdTrasmittente", "IdPaese", d.transmitter[0], "IdCodice", d.transmitter[1])
+	w.Leaves("ProgressivoInvio", d.progressive, "FormatoTrasmissione", d.format, "CodiceDestinatario", d.recipient, "?PECDestinatario", d.pec)
 	w.End()
 }
 
 func (p party) writeNumbers(w *xmltree.Writer) {
 	if p.id != "" {
-		w.Start("IdFiscaleIVA")
-		w.Leaf("IdPaese", p.country)
-		w.Leaf("IdCodice", p.id)
-		w.End()
+		w.Group("IdFiscaleIVA", "IdPaese", p.country, "IdCodice", p.id)
 	}
 	w.Maybe("CodiceFiscale", p.code)
 }
 
-func writeName(w *xmltree.Writer, name string) {
-	if name == "" {
-		name = "-"
-	}
-	w.Start("Anagrafica")
-	w.Leaf("Denominazione", name)
+// writeParty writes who somebody is and, of a seller, under which regime.
+func (p party) writeParty(w *xmltree.Writer, regime string) {
+	w.Start("DatiAnagrafici")
+	p.writeNumbers(w)
+	w.Group("Anagrafica", "Denominazione", cmp.Or(p.name, "-"))
+	w.Maybe("RegimeFiscale", regime)
 	w.End()
 }
 
 func (s sede) write(w *xmltree.Writer) {
-	w.Start("Sede")
-	w.Leaf("Indirizzo", s.street)
-	w.Maybe("NumeroCivico", s.house)
-	w.Leaf("CAP", s.cap)
-	w.Leaf("Comune", s.city)
-	w.Maybe("Provincia", s.province)
-	w.Leaf("Nazione", s.nation)
-	w.End()
+	w.Group("Sede", "Indirizzo", s.street, "?NumeroCivico", s.house, "CAP", s.cap, "Comune", s.city, "?Provincia", s.province, "Nazione", s.nation)
 }
 
 func (d *invoice) writeSeller(w *xmltree.Writer) {
 	w.Start("CedentePrestatore")
-	w.Start("DatiAnagrafici")
-	d.seller.writeNumbers(w)
-	writeName(w, d.seller.name)
-	w.Leaf("RegimeFiscale", d.regime)
-	w.End()
+	d.seller.writeParty(w, d.regime)
 	sedeOf(d.seller.address, d.seller.nation).write(w)
 	if d.rea != nil {
-		w.Start("IscrizioneREA")
-		w.Leaf("Ufficio", d.rea.office)
-		w.Leaf("NumeroREA", d.rea.number)
-		w.Maybe("CapitaleSociale", d.rea.capital)
-		w.Maybe("SocioUnico", d.rea.shareholder)
-		w.Leaf("StatoLiquidazione", d.rea.state)
-		w.End()
+		w.Group("IscrizioneREA", "Ufficio", d.rea.office, "NumeroREA", d.rea.number, "?CapitaleSociale", d.rea.capital,
+			"?SocioUnico", d.rea.shareholder, "StatoLiquidazione", d.rea.state)
 	}
 	w.Maybe("RiferimentoAmministrazione", d.reference)
 	w.End()
@@ -113,10 +88,7 @@ func (d *invoice) writeSeller(w *xmltree.Writer) {
 
 func (d *invoice) writeBuyer(w *xmltree.Writer) {
 	w.Start("CessionarioCommittente")
-	w.Start("DatiAnagrafici")
-	d.buyer.writeNumbers(w)
-	writeName(w, d.buyer.name)
-	w.End()
+	d.buyer.writeParty(w, "")
 	sedeOf(d.buyer.address, d.buyer.nation).write(w)
 	w.End()
 }
@@ -124,23 +96,12 @@ func (d *invoice) writeBuyer(w *xmltree.Writer) {
 func (d *invoice) writeGeneral(w *xmltree.Writer) {
 	w.Start("DatiGenerali")
 	w.Start("DatiGeneraliDocumento")
-	w.Leaf("TipoDocumento", d.kind.code)
-	w.Leaf("Divisa", ownMoney)
-	w.Leaf("Data", d.date)
-	w.Leaf("Numero", d.number)
+	w.Leaves("TipoDocumento", d.kind.code, "Divisa", ownMoney, "Data", d.date, "Numero", d.Number())
 	for _, h := range d.held {
-		w.Start("DatiRitenuta")
-		w.Leaf("TipoRitenuta", h.kind)
-		w.Leaf("ImportoRitenuta", euros(h.amount))
-		w.Leaf("AliquotaRitenuta", percent(h.rate))
-		w.Leaf("CausalePagamento", h.reason)
-		w.End()
+		w.Group("DatiRitenuta", "TipoRitenuta", h.kind, "ImportoRitenuta", euros(h.amount), "AliquotaRitenuta", percent(h.rate), "CausalePagamento", h.reason)
 	}
 	if d.stamp {
-		w.Start("DatiBollo")
-		w.Leaf("BolloVirtuale", "SI")
-		w.Leaf("ImportoBollo", stampDuty)
-		w.End()
+		w.Group("DatiBollo", "BolloVirtuale", "SI", "ImportoBollo", stampDuty)
 	}
 	for i := range d.lines {
 		if l := &d.lines[i]; l.fund.kind != "" {
@@ -163,72 +124,53 @@ func (d *invoice) writeGeneral(w *xmltree.Writer) {
 }
 
 func (r related) write(w *xmltree.Writer, name string) {
-	if r.id == "" {
-		return
+	if r.id != "" {
+		w.Group(name, "IdDocumento", r.id, "?Data", r.date, "?CodiceCommessaConvenzione", r.project)
 	}
-	w.Start(name)
-	w.Leaf("IdDocumento", r.id)
-	w.Maybe("Data", r.date)
-	w.Maybe("CodiceCommessaConvenzione", r.project)
-	w.End()
 }
 
 func (l *line) write(w *xmltree.Writer, at int) {
 	w.Start("DettaglioLinee")
-	w.Leaf("NumeroLinea", itoa(at))
-	if l.item.Type == transaction.Discount {
+	w.Leaf("NumeroLinea", strconv.Itoa(at))
+	if l.Item.Type == transaction.Discount {
 		w.Leaf("TipoCessionePrestazione", "SC")
 	}
 	l.writeCodes(w)
-	w.Leaf("Descrizione", l.text)
-	w.Leaf("Quantita", ofAmount(l.quantity).String())
-	w.Maybe("UnitaMisura", ascii(l.item.Unit, 10))
-	w.Leaf("PrezzoUnitario", l.price.String())
+	w.Leaves("Descrizione", l.text, "Quantita", amount.Of(l.quantity).Trimmed(cents), "?UnitaMisura", ascii(l.Item.Unit, 10), "PrezzoUnitario", l.price.Trimmed(cents))
 	if l.discount != nil {
 		kind, off := "SC", *l.discount
-		if off.units.Sign() < 0 { // it follows the sign of its line: a negative one is lowered by less
-			kind, off = "MG", negated(off)
+		if off.Sign() < 0 { // it follows the sign of its line: a negative one is lowered by less
+			kind, off = "MG", off.Neg()
 		}
-		w.Start("ScontoMaggiorazione")
-		w.Leaf("Tipo", kind)
-		w.Leaf("Importo", off.String())
-		w.End()
+		w.Group("ScontoMaggiorazione", "Tipo", kind, "Importo", off.Trimmed(cents))
 	}
-	w.Leaf("PrezzoTotale", euros(l.total))
-	w.Leaf("AliquotaIVA", percent(l.rate))
-	if l.held {
-		w.Leaf("Ritenuta", "SI")
-	}
-	w.Maybe("Natura", l.natura)
+	w.Leaves("PrezzoTotale", euros(l.Net), "AliquotaIVA", percent(l.rate), "?Ritenuta", l.heldText(), "?Natura", l.natura)
 	if l.contin {
-		writeFurther(w, "INVCONT", related{})
+		w.Group("AltriDatiGestionali", "TipoDato", "INVCONT")
 	}
 	if l.intent.id != "" {
-		writeFurther(w, schemeIntent, l.intent)
+		w.Group("AltriDatiGestionali", "TipoDato", schemeIntent, "RiferimentoTesto", l.intent.id, "?RiferimentoData", l.intent.date)
 	}
 	w.End()
 }
 
-func writeFurther(w *xmltree.Writer, kind string, r related) {
-	w.Start("AltriDatiGestionali")
-	w.Leaf("TipoDato", kind)
-	w.Maybe("RiferimentoTesto", r.id)
-	w.Maybe("RiferimentoData", r.date)
-	w.End()
+// heldText is Ritenuta, left out where nothing is withheld.
+func (l *line) heldText() string {
+	if l.held {
+		return "SI"
+	}
+	return ""
 }
 
 func (l *line) writeCodes(w *xmltree.Writer) {
 	add := func(kind, value string) {
 		if kind, value = ascii(kind, 35), latin(value, 35); kind != "" && value != "" {
-			w.Start("CodiceArticolo")
-			w.Leaf("CodiceTipo", kind)
-			w.Leaf("CodiceValore", value)
-			w.End()
+			w.Group("CodiceArticolo", "CodiceTipo", kind, "CodiceValore", value)
 		}
 	}
-	add("EAN", l.item.EAN)
-	add("INTERNO", l.item.Code)
-	for _, c := range l.item.Classifications {
+	add("EAN", l.Item.EAN)
+	add("INTERNO", l.Item.Code)
+	for _, c := range l.Item.Classifications {
 		if !strings.EqualFold(c.Scheme, schemeIntent) && !strings.EqualFold(c.Scheme, schemeDelivery) {
 			add(c.Scheme, c.Code)
 		}
@@ -236,14 +178,8 @@ func (l *line) writeCodes(w *xmltree.Writer) {
 }
 
 func (g *group) write(w *xmltree.Writer, law string) {
-	w.Start("DatiRiepilogo")
-	w.Leaf("AliquotaIVA", percent(g.rate))
-	w.Maybe("Natura", g.natura)
-	w.Leaf("ImponibileImporto", euros(g.net))
-	w.Leaf("Imposta", euros(g.tax))
-	w.Maybe("EsigibilitaIVA", g.due)
-	w.Maybe("RiferimentoNormativo", law)
-	w.End()
+	w.Group("DatiRiepilogo", "AliquotaIVA", percent(g.rate), "?Natura", g.natura, "ImponibileImporto", euros(g.net), "Imposta", euros(g.tax),
+		"?EsigibilitaIVA", g.due, "?RiferimentoNormativo", law)
 }
 
 func (d *invoice) writePayments(w *xmltree.Writer) {
@@ -257,13 +193,8 @@ func (d *invoice) writePayments(w *xmltree.Writer) {
 	w.Start("DatiPagamento")
 	w.Leaf("CondizioniPagamento", terms)
 	for _, p := range d.payments {
-		w.Start("DettaglioPagamento")
-		w.Leaf("ModalitaPagamento", p.method)
-		w.Maybe("DataScadenzaPagamento", d.due)
-		w.Leaf("ImportoPagamento", euros(p.amount))
-		w.Maybe("IBAN", p.iban)
-		w.Maybe("CodicePagamento", p.reference)
-		w.End()
+		w.Group("DettaglioPagamento", "ModalitaPagamento", p.method, "?DataScadenzaPagamento", d.DueDate, "ImportoPagamento", euros(p.amount),
+			"?IBAN", p.iban, "?CodicePagamento", p.reference)
 	}
 	w.End()
 }

@@ -1,12 +1,13 @@
 package mx
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/invopop/gobl/num"
+
+	"tributary/internal/country/amount"
 )
 
 // levy is one tax of a concept, as SAT's catalogues name it.
@@ -120,15 +121,7 @@ func byRest(rests []uint64) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case rests[a] > rests[b]:
-			return -1
-		case rests[a] < rests[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rests[b], rests[a]) })
 	return order
 }
 
@@ -249,23 +242,9 @@ func (g *group) try(discounts []int64, owed int64) bool {
 }
 
 // money writes minor units with the currency's decimals.
-func money(amount int64, decimals int) string {
-	text := strconv.FormatInt(amount, 10)
-	if decimals == 0 {
-		return text
-	}
-	if missing := decimals + 1 - len(text); missing > 0 {
-		text = strings.Repeat("0", missing) + text
-	}
-	return text[:len(text)-decimals] + "." + text[len(text)-decimals:]
-}
+func money(minor int64, decimals int) string { return amount.Text(minor, decimals) }
 
 // precise writes a unit price with as many decimals as it needs, at least the currency's.
 func precise(unit uint64, decimals int) string {
-	text := money(int64(unit), unitDecimals)
-	keep := len(text) - unitDecimals + decimals
-	for len(text) > keep && text[len(text)-1] == '0' {
-		text = text[:len(text)-1]
-	}
-	return strings.TrimSuffix(text, ".")
+	return amount.New(int64(unit), unitDecimals).Trimmed(decimals)
 }

@@ -13,6 +13,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/country/mx/wire"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -39,17 +40,12 @@ type request struct {
 func (r request) canonical() string {
 	var b strings.Builder
 	b.WriteString(`<Cancelacion xmlns="` + satwire.SpaceCancel + `" xmlns:xsd="` + spaceXSD + `" xmlns:xsi="` + xmltree.SpaceXSI + `" Fecha="` + r.at +
-		`" RfcEmisor="` + c14n(r.rfc) + `"><Folios><Folio`)
+		`" RfcEmisor="` + wire.Escaped(r.rfc) + `"><Folios><Folio`)
 	if r.replacement != "" {
 		b.WriteString(` FolioSustitucion="` + r.replacement + `"`)
 	}
 	b.WriteString(` Motivo="` + r.motive + `" UUID="` + r.uuid + `"></Folio></Folios></Cancelacion>`)
 	return b.String()
-}
-
-// c14n escapes an attribute as canonical XML does: > stays.
-func c14n(text string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&quot;").Replace(text)
 }
 
 // signedInfo is canonical too. In the document it inherits the namespaces of
@@ -91,15 +87,6 @@ func (r request) signed(with *identity.Identity) ([]byte, error) {
 	return []byte(xmltree.Declaration + envelope), nil
 }
 
-// errand is what Send, Poll and Find need beside the report.
-type errand struct {
-	PAC      string `json:"pac"`
-	UUID     string `json:"uuid,omitempty"` // the voucher that is cancelled
-	Receiver string `json:"receiver,omitempty"`
-	Total    string `json:"total,omitempty"`
-	Tail     string `json:"tail,omitempty"` // last eight characters of its seal
-}
-
 // cancellation makes the request for a draft.
 func (ch *channel) cancellation(in *country.Draft, with *identity.Identity) (country.Filing, error) {
 	if in.Original == nil || !uuidPattern.MatchString(in.Original.AuthorityID1) {
@@ -127,17 +114,16 @@ func (ch *channel) cancellation(in *country.Draft, with *identity.Identity) (cou
 	if err != nil {
 		return country.Filing{}, err
 	}
-	return country.Filing{
-		OperationID: in.OperationID, Number: r.uuid, Supplier: rfc, Kind: transaction.Cancellation, Report: report, Format: "XML",
-		SHA256: hashOf(report), DedupeKey: r.uuid, Extra: ch.errandOf(in, r.uuid).encoded(), PreparedAt: in.Now, Late: in.Late,
-	}, nil
+	f, err := in.Filing(report, r.uuid, rfc, ch.errandOf(in, r.uuid))
+	f.DedupeKey, f.Late = r.uuid, in.Late
+	return f, err
 }
 
 // errandOf remembers what SAT asks for when it is asked about a voucher.
-func (ch *channel) errandOf(in *country.Draft, uuid string) errand {
-	e := errand{PAC: in.Supplier.Settings.Text(settingPAC), UUID: uuid}
+func (ch *channel) errandOf(in *country.Draft, uuid string) wire.Errand {
+	e := wire.Errand{PAC: in.Supplier.Settings.Text(settingPAC), UUID: uuid}
 	if voucher, err := readXML(in.Original.Report); err == nil && voucher.Is(satwire.SpaceCFDI, "Comprobante") {
-		e.Total, e.Tail = voucher.Attr("Total"), tail(voucher.Attr("Sello"), 8)
+		e.Total, e.Tail = voucher.Attr("Total"), wire.Tail(voucher.Attr("Sello"), 8)
 		e.Receiver = child(voucher, "Receptor").Attr("Rfc")
 		return e
 	}

@@ -2,15 +2,13 @@ package mx
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/country/mx/wire"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -20,28 +18,15 @@ import (
 // channel is the sender's side: it makes sealed vouchers and signed requests,
 // and brings them to a provider.
 type channel struct {
-	at   country.Endpoint
-	base string
+	*wire.Client
 	cat  *catalog
 	keys *identity.Keeper
-
-	mu           sync.Mutex
-	certificates map[string]*certificate // SAT's, by number
-	tokens       map[string]token        // of REST providers, by user
 }
 
 func connect(at country.Endpoint, cat *catalog, keys *identity.Keeper) (*channel, error) {
-	if at.BaseURL == "" || at.HTTP == nil {
-		return nil, country.ErrNoAddress
-	}
-	return &channel{
-		at: at, base: strings.TrimSuffix(at.BaseURL, "/"), cat: cat, keys: keys,
-		certificates: map[string]*certificate{}, tokens: map[string]token{},
-	}, nil
+	client, err := wire.Connect(at)
+	return &channel{client, cat, keys}, err
 }
-
-// simulated reports whether the address is a simulator's: only those are plain http.
-func (ch *channel) simulated() bool { return strings.HasPrefix(ch.base, "http://") }
 
 // acceptanceMax is how long a receiver may take: three working days (RMF
 // 2.7.1.34), which a weekend and a holiday stretch to a week.
@@ -54,7 +39,7 @@ func (ch *channel) Limits() country.Limits {
 		Batch: 1, Parallel: 4, Class: country.ByHash, CallTimeout: 40 * time.Second,
 		PollEvery: time.Minute, PendingMax: acceptanceMax, VisibleAfter: 15 * time.Second,
 	}
-	if ch.simulated() {
+	if ch.Simulated() {
 		l.PollEvery, l.VisibleAfter = time.Second, 0
 	}
 	return l
@@ -82,15 +67,12 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 		return country.Filing{}, err
 	}
 	report := document(voucher)
-	f := country.Filing{
-		OperationID: in.OperationID, Number: p.serie + p.folio, Supplier: rfc, Kind: in.Transaction.Kind, Report: report, Format: "XML",
-		SHA256: hashOf(report), DedupeKey: in.UniqueNumber, PreparedAt: in.Now, Late: in.Late,
-		Extra: errand{PAC: in.Supplier.Settings.Text(settingPAC)}.encoded(),
-	}
+	f, err := in.Filing(report, p.serie+p.folio, rfc, wire.Errand{PAC: in.Supplier.Settings.Text(settingPAC)})
+	f.DedupeKey, f.Late = in.UniqueNumber, in.Late
 	if nominative(&in) {
 		f.Effect = &country.Effect{Amount: -in.Totals.Gross, Exact: true}
 	}
-	return f, nil
+	return f, err
 }
 
 // voucherOf makes the voucher of a sale, a correction, a payment or a period.
@@ -109,36 +91,17 @@ func voucherOf(cat *catalog, in *country.Draft) (*plan, *xmltree.Element, error)
 	return p, p.voucher(), nil
 }
 
-func (e errand) encoded() []byte {
-	text, err := json.Marshal(e)
-	if err != nil {
-		panic(fmt.Sprintf("encoding an errand: %v", err)) // strings only: cannot happen
-	}
-	return text
-}
-
-func errandFor(f country.Filing) (errand, error) {
-	var e errand
-	if err := json.Unmarshal(f.Extra, &e); err != nil {
-		return e, fmt.Errorf("reading what belongs to filing %s: %w", f.Number, err)
-	}
-	return e, nil
-}
-
-// errAwkward is an answer that says neither yes nor no.
-var errAwkward = errors.New("the provider's answer does not say what became of it")
-
 // Send brings one filing to the provider.
 func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
 	receipts := make([]country.Receipt, 0, len(filings))
 	for _, f := range filings {
-		e, err := errandFor(f)
-		if err != nil {
+		var e wire.Errand
+		if err := f.Carried(&e); err != nil {
 			return nil, err
 		}
 		send := ch.stamp
 		if f.Kind == transaction.Cancellation {
-			send = ch.cancel
+			send = ch.Cancel
 		}
 		r, err := send(ctx, f, e, c)
 		if err != nil {
@@ -149,68 +112,45 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	return receipts, nil
 }
 
-// answer is what a provider said of a stamping, in either protocol.
-type answer struct {
-	document []byte // the stamped voucher; empty when there is none
-	code     string // "" when stamped just now
-	message  string
-	raw      []byte
-}
-
-func (ch *channel) stamp(ctx context.Context, f country.Filing, e errand, c country.Credentials) (country.Receipt, error) {
-	var said answer
-	var err error
-	if e.PAC == pacREST {
-		said, err = ch.stampREST(ctx, f, c)
-	} else {
-		said, err = ch.stampSOAP(ctx, "stamp", f, c)
-	}
+func (ch *channel) stamp(ctx context.Context, f country.Filing, e wire.Errand, c country.Credentials) (country.Receipt, error) {
+	said, err := ch.Stamp(ctx, f, e, c)
 	if err != nil {
 		return country.Receipt{}, err
-	}
-	if said.code == satwire.CodeStampedBefore && len(said.document) == 0 && e.PAC != pacREST {
-		// "Al llamar a stamp dos veces … puede no regresar los datos": then they are asked for.
-		if said, err = ch.stampSOAP(ctx, "stamped", f, c); err != nil {
-			return country.Receipt{}, fmt.Errorf("%w: %s", errAwkward, err) // it is stamped: never "not taken"
-		}
-		if said.code != satwire.CodeNotStamped {
-			said.code = satwire.CodeStampedBefore
-		}
 	}
 	return ch.judge(ctx, f, said)
 }
 
 // judge turns an answer into a receipt.
-func (ch *channel) judge(ctx context.Context, f country.Filing, said answer) (country.Receipt, error) {
-	again := said.code == satwire.CodeStampedBefore || said.code == satwire.CodeCustomUsed
+func (ch *channel) judge(ctx context.Context, f country.Filing, said wire.Answer) (country.Receipt, error) {
+	again := said.Code == satwire.CodeStampedBefore || said.Code == satwire.CodeCustomUsed
 	switch {
-	case said.code == satwire.CodeNoSAT:
-		return country.Receipt{Outcome: country.NotTaken, Raw: said.raw}, nil
-	case said.code == satwire.CodeNoAccess, said.code == satwire.CodeRevoked:
-		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.code, said.message)
-	case said.code == satwire.CodeNotStamped:
-		return country.Receipt{}, fmt.Errorf("%w: %s: %s", errAwkward, said.code, said.message)
-	case said.code != "" && !again:
-		return country.Receipt{Outcome: country.Rejected, Raw: said.raw, Faults: refusals(said)}, nil
-	case len(said.document) == 0:
-		return country.Receipt{}, fmt.Errorf("%w: %s: %s", errAwkward, said.code, said.message)
+	case said.Code == satwire.CodeNoSAT:
+		return country.Receipt{Outcome: country.NotTaken, Raw: said.Raw}, nil
+	case said.Code == satwire.CodeNoAccess, said.Code == satwire.CodeRevoked:
+		return country.Receipt{}, fmt.Errorf("%w: %w: %s: %s", country.ErrNotTaken, country.ErrCredentials, said.Code, said.Message)
+	case said.Code == satwire.CodeNotStamped:
+		return country.Receipt{}, fmt.Errorf("%w: %s: %s", wire.ErrAwkward, said.Code, said.Message)
+	case said.Code != "" && !again:
+		return country.Receipt{Outcome: country.Rejected, Raw: said.Raw, Faults: refusals(said)}, nil
+	case len(said.Document) == 0:
+		return country.Receipt{}, fmt.Errorf("%w: %s: %s", wire.ErrAwkward, said.Code, said.Message)
 	}
 	return ch.adopt(ctx, f, said, again)
 }
 
 // refusals are the provider's code and words.
-func refusals(said answer) []fault.Fault {
-	return []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: said.code + ": " + said.message}}
+func refusals(said wire.Answer) []fault.Fault {
+	return []fault.Fault{{Code: fault.AuthorityRejected, Type: fault.TaxAuthority, Message: said.Code + ": " + said.Message}}
 }
 
 // adopt believes a stamp after checking it. A stamp of another voucher under
 // our number or key is told by its hash, which differs from ours.
-func (ch *channel) adopt(ctx context.Context, f country.Filing, said answer, again bool) (country.Receipt, error) {
-	got, err := readStamped(said.document)
+func (ch *channel) adopt(ctx context.Context, f country.Filing, said wire.Answer, again bool) (country.Receipt, error) {
+	got, err := readStamped(said.Document)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("reading the stamp: %w", err)
 	}
-	sat, err := ch.certificateOf(ctx, got.number())
+	sat, err := ch.Certificate(ctx, got.number())
 	if err != nil {
 		return country.Receipt{}, err
 	}
@@ -223,34 +163,34 @@ func (ch *channel) adopt(ctx context.Context, f country.Filing, said answer, aga
 	}
 	r := country.Receipt{
 		Outcome: country.Accepted, AuthorityID1: got.uuid(), AuthorityID2: got.number(), QRCode: got.address(), At: got.at(ch.cat),
-		SHA256: f.SHA256, Document: got.raw, Format: "XML", Raw: said.raw, Duplicate: again,
+		SHA256: f.SHA256, Document: got.raw, Format: "XML", Raw: said.Raw, Duplicate: again,
 	}
 	if got.voucher.Attr("Sello") != ours.Attr("Sello") {
 		if !again {
 			return country.Receipt{}, errors.New("checking the stamp: it is of another voucher")
 		}
-		r.SHA256 = hashOf(got.raw)
+		r.SHA256 = country.SHA256(got.raw)
 	}
 	return r, nil
 }
 
 // Poll asks SAT what became of a cancellation. A stamp is never pending.
 func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Receipt, c country.Credentials) (country.Receipt, error) {
-	e, err := errandFor(f)
-	if err != nil {
+	var e wire.Errand
+	if err := f.Carried(&e); err != nil {
 		return country.Receipt{}, err
 	}
 	if f.Kind != transaction.Cancellation {
 		return country.Receipt{}, fmt.Errorf("polling %s: a stamp is given at once", f.Number)
 	}
-	state, err := ch.stateOf(ctx, f, e, c)
+	state, err := ch.State(ctx, f, e, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("polling %s: %w", f.Number, err)
 	}
-	r, decided := state.receipt(f, e, last.Handle)
+	r, decided := state.Receipt(f, e, last.Handle)
 	if !decided {
 		// The request was taken; SAT shows it late.
-		r = country.Receipt{Outcome: country.Pending, Handle: last.Handle, Raw: state.raw, SHA256: f.SHA256}
+		r = country.Receipt{Outcome: country.Pending, Handle: last.Handle, Raw: state.Raw, SHA256: f.SHA256}
 	}
 	return r, nil
 }
@@ -258,8 +198,8 @@ func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Rece
 // Find asks whether the provider has a filing. SOAP has a question for it
 // (stamped); REST knows no question but the same bytes.
 func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
-	e, err := errandFor(f)
-	if err != nil {
+	var e wire.Errand
+	if err := f.Carried(&e); err != nil {
 		return country.Receipt{}, err
 	}
 	r, err := ch.find(ctx, f, e, c)
@@ -269,28 +209,28 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	return r, nil
 }
 
-func (ch *channel) find(ctx context.Context, f country.Filing, e errand, c country.Credentials) (country.Receipt, error) {
+func (ch *channel) find(ctx context.Context, f country.Filing, e wire.Errand, c country.Credentials) (country.Receipt, error) {
 	if f.Kind == transaction.Cancellation {
-		state, err := ch.stateOf(ctx, f, e, c)
+		state, err := ch.State(ctx, f, e, c)
 		if err != nil {
 			return country.Receipt{}, err
 		}
-		if r, decided := state.receipt(f, e, ""); decided {
+		if r, decided := state.Receipt(f, e, ""); decided {
 			return r, nil
 		}
-		return country.Receipt{Outcome: country.Absent, Raw: state.raw}, nil
+		return country.Receipt{Outcome: country.Absent, Raw: state.Raw}, nil
 	}
-	if e.PAC == pacREST {
+	if e.PAC == wire.REST {
 		return ch.stamp(ctx, f, e, c)
 	}
-	said, err := ch.stampSOAP(ctx, "stamped", f, c)
+	said, err := ch.Stamped(ctx, f, c)
 	switch {
 	case err != nil:
 		return country.Receipt{}, err
-	case said.code == satwire.CodeNotStamped:
-		return country.Receipt{Outcome: country.Absent, Raw: said.raw}, nil
-	case said.code != "" && len(said.document) == 0:
-		return country.Receipt{}, fmt.Errorf("%w: %s: %s", errAwkward, said.code, said.message)
+	case said.Code == satwire.CodeNotStamped:
+		return country.Receipt{Outcome: country.Absent, Raw: said.Raw}, nil
+	case said.Code != "" && len(said.Document) == 0:
+		return country.Receipt{}, fmt.Errorf("%w: %s: %s", wire.ErrAwkward, said.Code, said.Message)
 	}
 	return ch.adopt(ctx, f, said, true)
 }

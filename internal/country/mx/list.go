@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/mx/wire"
 	"tributary/internal/official/satwire"
 )
 
@@ -17,26 +18,16 @@ var errNoList = fmt.Errorf("%w: a REST provider does not list what it stamped", 
 // 72 hours after the date; number and date are in the voucher itself, so each
 // is fetched, and SAT is asked whether it still stands.
 func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
-	if s.Settings.Text(settingPAC) == pacREST {
+	if s.Settings.Text(settingPAC) == wire.REST {
 		return nil, fmt.Errorf("listing %s: %w", day, errNoList)
 	}
 	rfc, zone := rfcOf(s.TaxNumber), ch.cat.zone("", nil)
 	// Two hours before: the day begins earlier in Cancún than in central Mexico.
 	from := time.Date(day.Year, day.Month, day.Day, -2, 0, 0, 0, zone)
 	to := time.Date(day.Year, day.Month, day.Day+1, 0, 0, 0, 0, zone).Add(satwire.StampWithin + 2*time.Hour)
-	result, _, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPList, space: satwire.SpaceSOAPList, method: "report_uuid", args: []argument{
-		{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", rfc},
-		{"date_from", from.Format(satwire.LocalTime)}, {"date_to", to.Format(satwire.LocalTime)}, {"invoice_type", "I"},
-	}}, "report_uuidResult")
-	if err == nil && result.Value("error") != "" {
-		err = fmt.Errorf("%w: %s", errAwkward, result.Value("error"))
-	}
+	uuids, err := ch.Listed(ctx, rfc, from, to, c)
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", day, err)
-	}
-	var uuids []string
-	for _, held := range result.At("invoices").All("ReportUUID") {
-		uuids = append(uuids, held.Value("uuid"))
 	}
 	var list []country.Entry
 	for _, uuid := range uuids {
@@ -53,13 +44,11 @@ func (ch *channel) Registered(ctx context.Context, s country.Supplier, day count
 
 // entry is one voucher that the provider holds, and the day on it.
 func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Credentials) (country.Entry, string, error) {
-	result, _, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPList, space: satwire.SpaceSOAPList, method: "get_xml", args: []argument{
-		{"username", c.Username}, {"password", c.Secret}, {"uuid", uuid}, {"taxpayer_id", rfc}, {"invoice_type", "I"},
-	}}, "get_xmlResult")
+	raw, err := ch.Voucher(ctx, rfc, uuid, c)
 	if err != nil {
 		return country.Entry{}, "", err
 	}
-	got, err := readStamped([]byte(result.Value("xml")))
+	got, err := readStamped(raw)
 	if err != nil {
 		return country.Entry{}, "", fmt.Errorf("reading %s: %w", uuid, err)
 	}
@@ -68,13 +57,13 @@ func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Creden
 	if issuer == nil || receiver == nil || issuer.Attr("Rfc") != rfc {
 		return country.Entry{}, "", fmt.Errorf("reading %s: it is another's", uuid)
 	}
-	now, err := ch.stateSOAP(ctx, country.Filing{Supplier: rfc}, errand{UUID: got.uuid(), Receiver: receiver.Attr("Rfc"), Total: v.Attr("Total")}, c)
+	now, err := ch.State(ctx, country.Filing{Supplier: rfc}, wire.Errand{UUID: got.uuid(), Receiver: receiver.Attr("Rfc"), Total: v.Attr("Total")}, c)
 	if err != nil {
 		return country.Entry{}, "", err
 	}
 	day, _, _ := strings.Cut(v.Attr("Fecha"), "T")
 	return country.Entry{
 		Number: v.Attr("Serie") + v.Attr("Folio"), AuthorityID1: got.uuid(), AuthorityID2: got.number(),
-		Cancelled: now.voucher == satwire.VoucherCancelled, At: got.at(ch.cat),
+		Cancelled: now.Voucher == satwire.VoucherCancelled, At: got.at(ch.cat),
 	}, day, nil
 }

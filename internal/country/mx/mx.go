@@ -1,9 +1,8 @@
 // Package mx is Mexico: vouchers in the form CFDI 4.0, sealed with the
 // taxpayer's certificate and stamped by a provider whom SAT authorised (PAC).
 //
-// It owns the voucher, its original string and seal, the request that cancels
-// one, the wire to two kinds of providers (SOAP as Finkok documents it, REST as
-// SW does). It refuses to own payroll, waybills and foreign trade. Law: a
+// It owns the voucher, its original string and seal, and the request that cancels
+// one; the wire to providers and SAT is mx/wire. It refuses to own payroll, waybills and foreign trade. Law: a
 // transaction is registered when a stamp is held whose SelloCFD is our seal and
 // whose SelloSAT was verified with SAT's certificate; nothing less is believed.
 //
@@ -46,6 +45,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
+	"tributary/internal/country/mx/wire"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -62,12 +62,6 @@ const (
 	settingProduct = "product_key"
 	settingUnit    = "unit_key"
 	settingPAC     = "pac"
-)
-
-// Kinds of providers, values of settingPAC.
-const (
-	pacSOAP = "soap"
-	pacREST = "rest"
 )
 
 // productNone is the key of what SAT's catalogue does not have.
@@ -114,9 +108,9 @@ func sources() []string {
 func facts() country.Facts {
 	return country.Facts{
 		TaxNumberName: "RFC", Currency: "MXN", Languages: []string{"ES", "EN"}, TimeZone: satwire.ZoneCentre,
-		UseCases: []country.UseCase{country.Reporting, country.Invoicing, country.Both},
-		Obliged:  true, NumberOptional: true,
-		Required: required(), Patterns: patterns(), TaxesPerLine: 3, NumberExample: "URE180429TM6",
+		UseCases:       []country.UseCase{country.Reporting, country.Invoicing, country.Both},
+		NumberOptional: true,
+		Required:       required(), Patterns: patterns(), TaxesPerLine: 3, NumberExample: "URE180429TM6",
 		Dates: &country.DateRule{Past: int(satwire.StampWithin.Hours()), Ahead: int(aheadMax.Minutes()), Reason: "SAT stamps nothing later, and nothing before its date (error 401)"},
 		Allowed: []country.ValueRule{
 			{Field: "currency_code", Values: transaction.Currencies(currency), Reason: "the currencies of SAT's catalogue"},
@@ -233,7 +227,7 @@ func settings() []country.Setting {
 			Description: "Those on whose account the company sells (ACuentaTerceros), by RFC: {\"RFC\": {\"name\", \"regime\", \"postal_code\"}}. A line names one with classification {scheme: TERCERO, code: RFC}."},
 		{Key: settingGlobal, Type: "string", Default: globalNone, Values: []string{globalNone, string(country.Daily), string(country.Weekly), string(country.Monthly)},
 			Description: "For how long sales in pesos to the general public are gathered into one global invoice; weeks begin on Monday and end with the month. none: a global invoice for each sale."},
-		{Key: settingPAC, Type: "string", Default: pacSOAP, Values: []string{pacSOAP, pacREST},
+		{Key: settingPAC, Type: "string", Default: wire.SOAP, Values: []string{wire.SOAP, wire.REST},
 			Description: "The provider's protocol: soap (Finkok) or rest (SW). Its address is the installation's."},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/mx/wire"
+	"tributary/internal/country/text"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -28,17 +30,11 @@ type debt struct {
 	uuid, serie, folio string
 	currency           string
 	decimals           int
-	total              int64 // minor units
-	owed               int64 // before this payment
-	part               int   // NumParcialidad of the next payment
-	taxes              []duty
+	total              int64         // minor units
+	owed               int64         // before this payment
+	part               int           // NumParcialidad of the next payment
+	taxes              []transferSum // of the whole voucher
 	receiver           taxpayer
-}
-
-// duty is a tax of a whole voucher.
-type duty struct {
-	levy
-	base, amount int64 // minor units
 }
 
 // remittance is one way in which money came, and what it was for.
@@ -162,7 +158,7 @@ func (p *plan) remitted(r *remittance, came time.Time, sum *paySums) *xmltree.El
 	}
 	n := xmltree.New("pago20:Pago", "FechaPago", at, "FormaDePagoP", form, "MonedaP", strings.ToUpper(p.currency),
 		"TipoCambioP", p.rate, "Monto", money(r.payment.Amount, decimals))
-	n.Set("NumOperacion", cut(tidy(r.payment.Reference), 100))
+	n.Set("NumOperacion", text.Cut(wire.Tidy(r.payment.Reference), 100))
 	taxes := &payTaxes{}
 	for _, s := range r.shares {
 		n.Add(s.document(taxes))
@@ -172,13 +168,6 @@ func (p *plan) remitted(r *remittance, came time.Time, sum *paySums) *xmltree.El
 	}
 	sum.add(r.payment.Amount, decimals, taxes)
 	return n
-}
-
-func cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most])
-	}
-	return text
 }
 
 // debtOf reads what is known of a voucher that is paid: from the voucher itself

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	decimal "tributary/internal/country/amount"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/xmltree"
@@ -24,23 +25,13 @@ func (d *debt) read(v *xmltree.Element) {
 	}
 	each(taxes, func(e *xmltree.Element) {
 		l := levy{tax: e.Attr("Impuesto"), exempt: e.Attr("TipoFactor") == "Exento", quota: e.Attr("TipoFactor") == factorQuota, rate: millionth(e.Attr("TasaOCuota"))}
-		d.taxes = append(d.taxes, duty{levy: l, base: minor(e.Attr("Base"), l.baseDecimals(d.decimals)), amount: minor(e.Attr("Importe"), d.decimals)})
+		d.taxes = append(d.taxes, transferSum{levy: l, base: minor(e.Attr("Base"), l.baseDecimals(d.decimals)), amount: minor(e.Attr("Importe"), d.decimals)})
 	}, "Traslados", "Traslado")
 	// The sums of what is withheld have neither base nor rate: the lines do.
 	each(v, func(e *xmltree.Element) {
-		d.withhold(levy{tax: e.Attr("Impuesto"), withheld: true, rate: millionth(e.Attr("TasaOCuota"))}, minor(e.Attr("Base"), d.decimals), minor(e.Attr("Importe"), d.decimals))
+		l := levy{tax: e.Attr("Impuesto"), withheld: true, rate: millionth(e.Attr("TasaOCuota"))}
+		d.taxes = gathered(d.taxes, l, minor(e.Attr("Base"), d.decimals), minor(e.Attr("Importe"), d.decimals))
 	}, "Conceptos", "Concepto", "Impuestos", "Retenciones", "Retencion")
-}
-
-func (d *debt) withhold(l levy, base, amount int64) {
-	for i := range d.taxes {
-		if d.taxes[i].levy == l {
-			d.taxes[i].base += base
-			d.taxes[i].amount += amount
-			return
-		}
-	}
-	d.taxes = append(d.taxes, duty{levy: l, base: base, amount: amount})
 }
 
 // backfilled takes a debt from what is known of a document issued elsewhere.
@@ -53,13 +44,11 @@ func (d *debt) backfilled(cat *catalog, in *country.Draft, paid *country.Share) 
 	s := b.addUp()
 	d.total = s.total()
 	d.serie, d.folio = split(t.Number)
-	for _, x := range s.transfers {
-		d.taxes = append(d.taxes, duty{levy: x.levy, base: x.base, amount: x.amount})
-	}
+	d.taxes = s.transfers
 	for _, c := range b.concepts {
 		for j, l := range c.taxed() {
 			if l.withheld && !l.local {
-				d.withhold(l, c.baseOf(j), c.amounts[j])
+				d.taxes = gathered(d.taxes, l, c.baseOf(j), c.amounts[j])
 			}
 		}
 	}
@@ -94,26 +83,12 @@ const payScale = unitDecimals
 // fine is an amount of minor units × numerator ÷ denominator with six decimals.
 func fine(amount, numerator, denominator int64, decimals int) *big.Int {
 	x := new(big.Int).Mul(big.NewInt(amount), new(big.Int).SetUint64(power(payScale-decimals)))
-	return divided(x.Mul(x, big.NewInt(numerator)), big.NewInt(denominator))
-}
-
-// divided rounds half away from nothing; both are positive.
-func divided(a, b *big.Int) *big.Int {
-	a.Mul(a, big.NewInt(2)).Add(a, b)
-	return a.Div(a, new(big.Int).Mul(b, big.NewInt(2)))
+	return decimal.Divided(x.Mul(x, big.NewInt(numerator)), big.NewInt(denominator))
 }
 
 // fixed writes a number of millionths with some decimals, rounded.
 func fixed(x *big.Int, decimals int) string {
-	y := divided(new(big.Int).Set(x), new(big.Int).SetUint64(power(payScale-decimals)))
-	text := y.String()
-	if missing := decimals + 1 - len(text); missing > 0 {
-		text = strings.Repeat("0", missing) + text
-	}
-	if decimals == 0 {
-		return text
-	}
-	return text[:len(text)-decimals] + "." + text[len(text)-decimals:]
+	return decimal.Units(x, payScale).Rounded(decimals).String()
 }
 
 // document writes a DoctoRelacionado and adds its taxes to those of the payment.
@@ -136,17 +111,17 @@ func (s portion) document(sum *payTaxes) *xmltree.Element {
 	taxes := n.Add(xmltree.New("pago20:ImpuestosDR"))
 	lists := [2]*xmltree.Element{}
 	for _, x := range d.taxes {
-		base := fine(x.base, s.paid, d.total, x.baseDecimals(d.decimals))
-		amount := divided(new(big.Int).Mul(base, new(big.Int).SetUint64(x.rate)), big.NewInt(rateHundred))
+		base := fine(x.base, s.paid, d.total, x.levy.baseDecimals(d.decimals))
+		amount := decimal.Divided(new(big.Int).Mul(base, new(big.Int).SetUint64(x.levy.rate)), big.NewInt(rateHundred))
 		sum.add(x.levy, base, amount)
 		i, list, entry := 1, "pago20:TrasladosDR", "pago20:TrasladoDR"
-		if x.withheld {
+		if x.levy.withheld {
 			i, list, entry = 0, "pago20:RetencionesDR", "pago20:RetencionDR"
 		}
 		if lists[i] == nil {
 			lists[i] = xmltree.New(list)
 		}
-		lists[i].Add(x.part(entry, "DR", base, amount))
+		lists[i].Add(x.levy.part(entry, "DR", base, amount))
 	}
 	for _, list := range lists {
 		if list != nil {
@@ -262,7 +237,7 @@ func (s *paySums) add(amount int64, decimals int, taxes *payTaxes) {
 }
 
 func (s *paySums) count(name string, amount *big.Int) {
-	pesos := divided(new(big.Int).Mul(amount, s.rate), big.NewInt(1_000_000))
+	pesos := decimal.Divided(new(big.Int).Mul(amount, s.rate), big.NewInt(1_000_000))
 	if s.values[name] == nil {
 		s.values[name] = new(big.Int)
 	}

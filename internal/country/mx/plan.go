@@ -1,6 +1,7 @@
 package mx
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/invopop/gobl/l10n"
 
 	"tributary/internal/country"
+	"tributary/internal/country/mx/wire"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -76,11 +79,7 @@ func planOf(cat *catalog, in *country.Draft) (*plan, error) {
 	if len(found) > 0 {
 		return nil, invalid(found...)
 	}
-	number := t.Number
-	if number == "" {
-		number = in.UniqueNumber
-	}
-	p.serie, p.folio = split(number)
+	p.serie, p.folio = split(cmp.Or(t.Number, in.UniqueNumber))
 	p.at = issued(t.Date, in.Now).In(cat.zone(p.place, in.Location))
 	p.receiver = receiverOf(t.Customer, p.place, kind, settings.Text(settingUse))
 	if p.currency != "MXN" && t.ExchangeRate != nil {
@@ -105,19 +104,12 @@ func issued(date, now time.Time) time.Time {
 }
 
 func placeOf(s *country.Supplier) string {
-	if place := s.Settings.Text(settingPlace); place != "" {
-		return place
-	}
-	return strings.TrimSpace(s.Address.PostalCode)
+	return cmp.Or(s.Settings.Text(settingPlace), strings.TrimSpace(s.Address.PostalCode))
 }
 
 func issuerOf(s *country.Supplier) taxpayer {
 	rfc := rfcOf(s.TaxNumber)
-	regime := s.Settings.Text(settingRegime)
-	if regime == "" {
-		regime = usualRegime(rfc)
-	}
-	return taxpayer{rfc: rfc, name: official(s.LegalName), regime: regime}
+	return taxpayer{rfc: rfc, name: official(s.LegalName), regime: cmp.Or(s.Settings.Text(settingRegime), usualRegime(rfc))}
 }
 
 // usualRegime is what a business is in unless it says otherwise.
@@ -130,7 +122,7 @@ func usualRegime(rfc string) string {
 
 // abroad reports whether a party lives outside Mexico.
 func abroad(p *transaction.Party) bool {
-	return p != nil && p.Address != nil && p.Address.CountryCode != "" && !strings.EqualFold(p.Address.CountryCode, "MX")
+	return taxid.CountryOf("MX", p) != "MX"
 }
 
 // receiverOf is the customer as SAT wants to see it: registered with an RFC,
@@ -201,7 +193,7 @@ func registered(c *transaction.Party, rfc, kind, use string) taxpayer {
 // (c_Pais, "Formato de Registro de Identidad Tributaria").
 func residenceOf(c *transaction.Party) (residence, number string) {
 	residence = l10n.ISOCountryCode(strings.ToUpper(c.Address.CountryCode)).Alpha3()
-	number = tidy(c.TaxNumber)
+	number = wire.Tidy(c.TaxNumber)
 	if residence == "" || number == "" || len([]rune(number)) > 40 || strings.Contains(number, "|") {
 		return "", ""
 	}
@@ -305,17 +297,6 @@ func methodOf(p *transaction.Payment) (method, form string) {
 	if said[2] != "" {
 		return said[1], said[2]
 	}
-	switch p.Type {
-	case "CASH":
-		form = "01"
-	case "CHECK":
-		form = "02"
-	case "TRANSFER":
-		form = "03"
-	case "CARD", "CREDIT":
-		form = "04"
-	default:
-		form = "31" // through an intermediary
-	}
-	return said[1], form
+	form = map[string]string{"CASH": "01", "CHECK": "02", "TRANSFER": "03", "CARD": "04", "CREDIT": "04"}[p.Type]
+	return said[1], cmp.Or(form, "31") // through an intermediary
 }

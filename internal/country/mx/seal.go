@@ -4,10 +4,8 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"tributary/internal/country/identity"
+	"tributary/internal/country/mx/wire"
 	"tributary/internal/official/satwire"
 	"tributary/internal/xmltree"
 )
@@ -131,26 +130,7 @@ func (s *stamped) address() string {
 	}
 	seal := s.voucher.Attr("Sello")
 	return verifyAddress + "?id=" + s.uuid() + "&re=" + rfc("Emisor") + "&rr=" + rfc("Receptor") +
-		"&tt=" + plain(s.voucher.Attr("Total")) + "&fe=" + strings.ReplaceAll(tail(seal, 8), "+", "%2B")
+		"&tt=" + wire.Total(s.voucher.Attr("Total")) + "&fe=" + strings.ReplaceAll(wire.Tail(seal, 8), "+", "%2B")
 }
 
 const verifyAddress = "https://verificacfdi.facturaelectronica.sat.gob.mx/default.aspx"
-
-func tail(text string, n int) string { return text[max(0, len(text)-n):] }
-
-// plain is a total without needless zeros, with one decimal at least.
-func plain(total string) string {
-	if !strings.Contains(total, ".") {
-		return total + ".0"
-	}
-	total = strings.TrimRight(total, "0")
-	if strings.HasSuffix(total, ".") {
-		return total + "0"
-	}
-	return total
-}
-
-func hashOf(raw []byte) string {
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
-}

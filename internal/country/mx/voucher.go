@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/mx/wire"
 	"tributary/internal/fault"
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -245,31 +246,18 @@ func (p *plan) unit(item *transaction.Item) (key, label string) {
 			key = "E48" // unit of service
 		}
 	}
-	return key, tidy(item.Unit)
+	return key, wire.Tidy(item.Unit)
 }
 
 func description(item *transaction.Item) string {
-	text := tidy(item.Name)
-	if item.Description != "" {
-		text += " - " + tidy(item.Description)
+	if item.Description == "" {
+		return wire.Tidy(item.Name)
 	}
-	return text
-}
-
-// tidy is text as an attribute may carry it: no control characters, one blank
-// for any run of blanks, none at the ends. SAT's schemas collapse blanks and
-// measure what is left.
-func tidy(text string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\uFFFE' || r == '\uFFFF' || r == '\uFEFF' {
-			return ' '
-		}
-		return r
-	}, text)), " ")
+	return wire.Tidy(item.Name) + " - " + wire.Tidy(item.Description)
 }
 
 // official is a name as SAT registers it: in capitals.
-func official(name string) string { return strings.ToUpper(tidy(name)) }
+func official(name string) string { return strings.ToUpper(wire.Tidy(name)) }
 
 // split makes Serie and Folio of a number: all of it is Folio; what a Folio of
 // 40 characters cannot hold stands before it as Serie.

@@ -133,11 +133,7 @@ func (l *lookup) where(ctx context.Context) (*registry, error) {
 	if l.known != nil {
 		return l.known, nil
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.at.BaseURL+"/network", nil)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := country.Exchange(l.at.HTTP, r, metadataMax)
+	reply, err := country.Request{Method: http.MethodGet, URL: l.at.BaseURL + "/network", BytesMax: metadataMax}.Do(ctx, l.at.HTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -242,11 +238,7 @@ func (l *lookup) get(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, vetted.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := country.Exchange(l.at.Abroad, r, metadataMax)
+	reply, err := country.Request{Method: http.MethodGet, URL: vetted.String(), BytesMax: metadataMax}.Do(ctx, l.at.Abroad)
 	if err != nil {
 		return nil, err
 	}

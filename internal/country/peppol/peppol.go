@@ -58,7 +58,7 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 		{Name: secretZone, Description: "The zone of the register of participants (SML), where it is not OpenPeppol's own."},
 		{Name: secretTrusted, Description: "Certificates (PEM) under which registers (SMP) sign, where they are not OpenPeppol's."},
 	}}
-	pack.Files = page.Delivered
+	pack.Files = country.Filed{By: country.ByCompany, Of: page.Delivered}
 	pack.Codes = country.ReadCodes(codesFile)
 	pack.Structured = func(in country.Issue) (*country.Structured, error) {
 		if in.Filing != nil {

@@ -61,13 +61,8 @@ func (p phoss) hand(ctx context.Context, m message) (country.Receipt, error) {
 	for _, part := range []string{m.Sender.String(), m.to.String(), schemeDocument + "::" + m.Document, schemeProcess + "::" + m.Process, m.Country} {
 		address += "/" + url.PathEscape(part)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"?"+url.Values{"sbdhInstanceID": {m.Instance}, "custom1": {m.sha256}}.Encode(), bytes.NewReader(m.report))
-	if err != nil {
-		return country.Receipt{}, fmt.Errorf("%w: %w", country.ErrNotTaken, err)
-	}
-	r.Header.Set("Content-Type", "application/xml")
-	r.Header.Set(headerToken, m.token)
-	reply, err := country.Exchange(p.at.HTTP, r, answerMax)
+	reply, err := country.Request{URL: address + "?" + url.Values{"sbdhInstanceID": {m.Instance}, "custom1": {m.sha256}}.Encode(), Header: []string{"Content-Type", "application/xml", headerToken, m.token},
+		Body: m.report, BytesMax: answerMax}.Do(ctx, p.at.HTTP)
 	if err != nil {
 		return country.Receipt{}, err
 	}
@@ -113,12 +108,8 @@ type transmission struct {
 }
 
 func (p phoss) find(ctx context.Context, m message) (country.Receipt, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.at.BaseURL+"/api/outbound/status/"+url.PathEscape(m.Instance)+"?includeArchive=true", nil)
-	if err != nil {
-		return country.Receipt{}, err
-	}
-	r.Header.Set(headerToken, m.token)
-	reply, err := country.Exchange(p.at.HTTP, r, answerMax)
+	reply, err := country.Request{Method: http.MethodGet, URL: p.at.BaseURL + "/api/outbound/status/" + url.PathEscape(m.Instance) + "?includeArchive=true",
+		Header: []string{headerToken, m.token}, BytesMax: answerMax}.Do(ctx, p.at.HTTP)
 	if err != nil {
 		return country.Receipt{}, err
 	}

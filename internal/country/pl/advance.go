@@ -2,11 +2,14 @@ package pl
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/amount"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
@@ -34,16 +37,7 @@ func completes(t *transaction.Transaction) bool {
 func follows(t *transaction.Transaction) bool { return settles(t) || completes(t) }
 
 // filedType is RodzajFaktury of an original, "" where it was not filed here.
-func filedType(o *country.Original) string {
-	if o == nil {
-		return ""
-	}
-	doc, err := xmltree.Read(o.Report)
-	if err != nil {
-		return ""
-	}
-	return doc.Root.Value("Fa", "RodzajFaktury")
-}
+func filedType(o sale.Original) string { return o.Filed.Value("Fa", "RodzajFaktury") }
 
 // deducted is what the lines of a settlement deduct, with its sign.
 func deducted(t *transaction.Transaction, totals transaction.Totals) (sum int64) {
@@ -88,7 +82,7 @@ func (c *checker) advances(in country.Case) (found []fault.Fault) {
 	if t.Kind != transaction.Invoice && !completes(t) || len(found) > 0 {
 		return found
 	}
-	return append(received(in, totals.Gross), parts(t, c.zone)...)
+	return append(received(in, totals.Gross), parts(t, c.by.Zone)...)
 }
 
 // received finds money that an advance cannot be: at a price without tax, or more
@@ -97,12 +91,12 @@ func received(in country.Case, ordered int64) (found []fault.Fault) {
 	t := in.Transaction
 	for i := range t.Items {
 		if j := t.Items[i].OnlyTax(); j >= 0 && t.Items[i].Taxes[j].Mode == transaction.Added {
-			found = append(found, fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.application_mode", i, j), fault.ValidationMatchInvalid,
+			found = append(found, fault.At(sale.TaxPath(i, j, "application_mode"), fault.ValidationMatchInvalid,
 				"must be %s on an advance: its tax is taken from what was received (art. 106f sec. 1 point 3 of the VAT act)", transaction.Included))
 		}
 	}
 	if in.Totals.Gross <= 0 || in.Totals.Gross > ordered {
-		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "must add up to what was received for the order: more than 0, and not more than its %s", decimal(ordered, 2)))
+		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "must add up to what was received for the order: more than 0, and not more than its %s", amount.Text(ordered, 2)))
 	}
 	var before int64
 	for _, s := range t.Shares {
@@ -140,27 +134,25 @@ func settlement(t *transaction.Transaction, totals transaction.Totals) (found []
 
 // advances finds originals that are of another kind than the document wants, or do
 // not come to the whole order with the last of them.
-func advances(in *country.Draft) (found []fault.Fault) {
+func (d *document) advances() (found []fault.Fault) {
 	var left int64
-	for i, o := range originalsOf(in) {
-		path := "reference_transaction_id"
-		if len(in.Shares) > 0 {
-			path = fmt.Sprintf("references.%d.transaction_id", i)
-		}
+	several := len(d.Draft.Shares) > 0
+	for i, o := range d.Originals {
 		was := filedType(o)
-		left += leftOf(o)
+		left += leftOf(o.Original)
 		switch {
-		case follows(&in.Transaction) && was != typeAdvance && !o.Backfilled:
-			found = append(found, fault.At(path, fault.ValidationMatchInvalid, "is no advance invoice (ZAL), to which the reasons ROZ and ZAL refer"))
-		case completes(&in.Transaction) && len(in.Shares) > 0 && in.Shares[i].Amount != leftOf(o):
-			found = append(found, fault.At(fmt.Sprintf("references.%d.amount", i), fault.ValidationMatchInvalid, "must be what that advance came to, %d", leftOf(o)))
-		case !follows(&in.Transaction) && len(in.Shares) > 0 && (was == typeAdvance || was == typeSettlement):
-			found = append(found, fault.At(path, fault.ValidationMatchInvalid, "is an advance invoice or a settlement, which is corrected by itself (KOR_ZAL, KOR_ROZ)"))
+		case follows(d.Transaction) && was != typeAdvance && !o.Backfilled:
+			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid, "is no advance invoice (ZAL), to which the reasons ROZ and ZAL refer"))
+		case completes(d.Transaction) && several && o.Amount != leftOf(o.Original):
+			found = append(found, fault.At(fmt.Sprintf("references.%d.amount", i), fault.ValidationMatchInvalid, "must be what that advance came to, %d", leftOf(o.Original)))
+		case !follows(d.Transaction) && several && (was == typeAdvance || was == typeSettlement):
+			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid, "is an advance invoice or a settlement, which is corrected by itself (KOR_ZAL, KOR_ROZ)"))
 		}
 	}
-	if ordered, _ := transaction.Calculate(in.Transaction.OrderItems); len(found) == 0 && completes(&in.Transaction) && left+in.Totals.Gross != ordered.Gross {
+	total := d.Draft.Totals.Gross
+	if ordered, _ := transaction.Calculate(d.OrderItems); len(found) == 0 && completes(d.Transaction) && left+total != ordered.Gross {
 		found = append(found, fault.At("items", fault.ValidationMatchInvalid, "and the advances before come to %s of %s: the last advance completes the order (art. 106f sec. 4 of the VAT act)",
-			decimal(left+in.Totals.Gross, 2), decimal(ordered.Gross, 2)))
+			amount.Text(left+total, 2), amount.Text(ordered.Gross, 2)))
 	}
 	return found
 }
@@ -184,11 +176,11 @@ func leftOf(o *country.Original) int64 {
 // advance are sums alone, and a settlement has the whole supply, without the
 // lines that deduct.
 func (d *document) listed(i int) bool {
-	switch d.kind() {
+	switch d.form {
 	case typeAdvance, typeCorrection + "_" + typeAdvance:
 		return false
 	case typeSettlement, typeCorrection + "_" + typeSettlement:
-		return !marked(d.lines[i].item, codeAdvance)
+		return !marked(d.lines[i].Item, codeAdvance)
 	}
 	return true
 }
@@ -196,68 +188,60 @@ func (d *document) listed(i int) bool {
 // writeBefore writes what was paid, or left to pay, before a correction of an
 // advance invoice or a settlement.
 func (d *document) writeBefore(w *xmltree.Writer) {
-	if d.kind() == typeCorrection {
+	if d.form == typeCorrection {
 		return
 	}
-	w.Maybe("P_15ZK", d.money(leftOf(d.in.Original)))
-	if was := d.in.Original.Transaction.ExchangeRate; d.foreign() && was != nil {
-		w.Maybe("KursWalutyZK", was.MinimalString())
+	w.Leaf("P_15ZK", d.money(leftOf(d.Draft.Original)))
+	if was := d.Draft.Original.Transaction.ExchangeRate; d.Foreign() && was != nil {
+		w.Leaf("KursWalutyZK", was.MinimalString())
 	}
 }
 
 // writeAdvances names the advance invoices that a settlement deducts, or that came
 // before the last of them.
 func (d *document) writeAdvances(w *xmltree.Writer) {
-	if !follows(d.t) || d.in.Original == nil {
+	if !follows(d.Transaction) {
 		return
 	}
-	for _, o := range originalsOf(d.in) {
-		w.Start("FakturaZaliczkowa")
+	for _, o := range d.Originals {
 		if id := strings.TrimSpace(o.AuthorityID1); ksefwire.LooksLikeNumber(id) {
-			w.Maybe("NrKSeFFaZaliczkowej", id)
+			w.Group("FakturaZaliczkowa", "NrKSeFFaZaliczkowej", id)
 		} else {
-			w.Leaf("NrKSeFZN", "1")
-			w.Maybe("NrFaZaliczkowej", documentNumber(&o.Transaction, o.UniqueNumber))
+			w.Group("FakturaZaliczkowa", "NrKSeFZN", "1", "?NrFaZaliczkowej", o.Number)
 		}
-		w.End()
 	}
 }
 
 // orderOf is an order as lines of a document, with its value.
-func (d *document) orderOf(items []transaction.Item) ([]line, int64) {
-	t := *d.t
+func (d *document) orderOf(items []transaction.Item) (lines []line, value int64) {
+	t := *d.Transaction
 	t.Items = items
 	totals, _ := transaction.Calculate(items)
-	in := *d.in
-	in.Transaction, in.Totals = t, totals
-	o := &document{in: &in, t: &t, facts: d.facts, buyer: d.buyer, zone: d.zone, sign: 1, decimals: d.decimals, day: d.day}
-	list := classify(*d.facts, country.Case{Transaction: &t, Totals: totals, Now: d.in.Now})
-	o.lines = make([]line, len(list))
-	for i := range list {
-		o.add(i, &list[i], country.IsServices(list, i))
+	for _, l := range sale.Lines(d.Rules.Typed(country.Case{Transaction: &t, Totals: totals, Now: d.Draft.Now}), totals, 1) {
+		lines = append(lines, d.lineOf(l))
 	}
-	return o.lines, totals.Gross
+	return lines, totals.Gross
 }
 
 // netPrice is the price of one without tax: as it was sent, or what the net amount
 // of the line comes to, with the eight decimals that FA(3) has.
 func (d *document) netPrice(l *line) string {
-	if !l.included && l.discount == 0 {
-		return d.money(l.item.UnitPrice)
+	if !l.included && l.Discount == 0 {
+		return d.money(l.Item.UnitPrice)
 	}
-	return num.MakeAmount(l.net, uint32(d.decimals)).Rescale(8).Divide(l.item.Quantity).MinimalString()
+	return num.MakeAmount(l.Net, uint32(d.Decimals)).Rescale(8).Divide(l.Item.Quantity).MinimalString()
 }
 
 // writeOrder writes what an advance is for. A correction of an advance has the
 // order before it and after it: where it changes nothing of the order both are
 // the same, which says so (FA(3), Zamowienie).
 func (d *document) writeOrder(w *xmltree.Writer) {
-	after := d.t.OrderItems
+	after := d.OrderItems
 	var before []transaction.Item
-	switch d.kind() {
+	switch d.form {
 	case typeAdvance:
 	case typeCorrection + "_" + typeAdvance:
-		before = d.in.Original.Transaction.OrderItems
+		before = d.Draft.Original.Transaction.OrderItems
 		if len(after) == 0 {
 			after = before
 		}
@@ -270,46 +254,37 @@ func (d *document) writeOrder(w *xmltree.Writer) {
 	lines, value := d.orderOf(after)
 	old, _ := d.orderOf(before)
 	w.Start("Zamowienie")
-	w.Maybe("WartoscZamowienia", d.money(value))
+	w.Leaf("WartoscZamowienia", d.money(value))
 	for i, l := range append(old, lines...) {
-		w.Start("ZamowienieWiersz")
-		w.Maybe("NrWierszaZam", fmt.Sprint(i+1))
-		w.Maybe("P_7Z", token(l.item.Name, nameMax))
-		w.Maybe("IndeksZ", token(l.item.Code, foreignMax))
-		w.Maybe("GTINZ", token(l.item.EAN, 20))
-		w.Maybe("P_8AZ", unit(l.item))
-		w.Maybe("P_8BZ", l.item.Quantity.MinimalString())
-		w.Maybe("P_9AZ", d.netPrice(&l))
-		w.Maybe("P_11NettoZ", d.money(l.net))
-		w.Maybe("P_11VatZ", d.money(l.tax))
-		w.Maybe("P_12Z", l.mark)
-		w.Maybe("P_12Z_XII", l.foreignRate)
-		w.Maybe("GTUZ", gtu(l.item))
+		was := ""
 		if i < len(old) {
-			w.Leaf("StanPrzedZ", "1")
+			was = "1"
 		}
-		w.End()
+		w.Group("ZamowienieWiersz", "NrWierszaZam", strconv.Itoa(i+1), "?P_7Z", token(l.Item.Name, nameMax), "?IndeksZ", token(l.Item.Code, foreignMax),
+			"?GTINZ", token(l.Item.EAN, 20), "P_8AZ", unit(l.Item), "P_8BZ", l.Item.Quantity.MinimalString(), "P_9AZ", d.netPrice(&l),
+			"P_11NettoZ", d.money(l.Net), "P_11VatZ", d.money(l.Tax), "?P_12Z", l.mark, "?P_12Z_XII", l.foreignRate, "?GTUZ", gtu(l.Item), "?StanPrzedZ", was)
 	}
 	w.End()
 }
 
 // advanceTexts are what paper says of an order, and of the advances of a settlement.
 func (d *document) advanceTexts() (texts []string) {
-	if d.kind() == typeAdvance {
-		lines, value := d.orderOf(d.t.OrderItems)
+	if d.form == typeAdvance {
+		lines, value := d.orderOf(d.OrderItems)
+		currency := " " + strings.ToUpper(d.CurrencyCode)
 		for _, l := range lines {
-			texts = append(texts, fmt.Sprintf("Zamówienie: %s, %s %s, wartość netto %s, podatek %s", token(l.item.Name, nameMax), l.item.Quantity.MinimalString(), unit(l.item), d.money(l.net), d.money(l.tax)))
+			texts = append(texts, fmt.Sprintf("Zamówienie: %s, %s %s, wartość netto %s, podatek %s", token(l.Item.Name, nameMax), l.Item.Quantity.MinimalString(), unit(l.Item), d.money(l.Net), d.money(l.Tax)))
 		}
-		if len(d.t.Payments) > 1 && dated(d.t.Payments) {
-			for i := range d.t.Payments {
-				texts = append(texts, "Zapłata z dnia "+d.t.Payments[i].Date+": "+d.money(d.t.Payments[i].Amount)+" "+strings.ToUpper(d.t.CurrencyCode))
+		if len(d.Payments) > 1 && dated(d.Payments) {
+			for _, p := range d.Payments {
+				texts = append(texts, "Zapłata z dnia "+p.Date+": "+d.money(p.Amount)+currency)
 			}
 		}
-		texts = append(texts, "Wartość zamówienia lub umowy: "+d.money(value)+" "+strings.ToUpper(d.t.CurrencyCode))
+		texts = append(texts, "Wartość zamówienia lub umowy: "+d.money(value)+currency)
 	}
-	if follows(d.t) && d.in.Original != nil {
-		for _, o := range originalsOf(d.in) {
-			texts = append(texts, strings.TrimSpace("Faktura zaliczkowa "+documentNumber(&o.Transaction, o.UniqueNumber)+" "+o.AuthorityID1))
+	if follows(d.Transaction) {
+		for _, o := range d.Originals {
+			texts = append(texts, strings.TrimSpace("Faktura zaliczkowa "+o.Number+" "+o.AuthorityID1))
 		}
 	}
 	return texts

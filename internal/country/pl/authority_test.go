@@ -16,7 +16,7 @@ import (
 
 	"tributary/internal/authority"
 	"tributary/internal/country"
-	"tributary/internal/country/pl"
+	"tributary/internal/country/pl/wire"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -131,7 +131,7 @@ func (s *stranger) open(change func(map[string]any)) said {
 
 func (s *stranger) file(document []byte, change func(map[string]any)) said {
 	s.t.Helper()
-	content := pl.Seal(document, s.key, s.iv)
+	content := wire.Seal(document, s.key, s.iv)
 	plain, hidden := sha256.Sum256(document), sha256.Sum256(content)
 	in := map[string]any{
 		"invoiceHash": plain[:], "invoiceSize": len(document), "encryptedInvoiceHash": hidden[:], "encryptedInvoiceSize": len(content),
@@ -202,7 +202,7 @@ func TestDoubleRefusesAuthenticationsInKSeFsWords(t *testing.T) {
 	if got := s.call(http.MethodPost, "/auth/xades-signature", "", []byte("<x/>")); got.code != 9102 {
 		t.Errorf("unsigned: %+v", got)
 	}
-	signed, err := pl.SignedRequest(challenge, supplierNIP, opened(t), time.Now())
+	signed, err := wire.SignedRequest(challenge, supplierNIP, opened(t), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

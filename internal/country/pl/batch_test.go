@@ -9,6 +9,7 @@ import (
 	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
+	"tributary/internal/country/pl/wire"
 	"tributary/internal/official/ksefwire"
 )
 
@@ -80,7 +81,7 @@ func TestLongQueueGoesInABatchSession(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for i, r := range receipts {
-		if !ksefwire.ValidNumber(r.AuthorityID1) || seen[r.AuthorityID1] || r.SHA256 != filings[i].SHA256 || pl.CheckUPO(r.Document) != nil {
+		if !ksefwire.ValidNumber(r.AuthorityID1) || seen[r.AuthorityID1] || r.SHA256 != filings[i].SHA256 || wire.CheckUPO(r.Document) != nil {
 			t.Errorf("%s: %+v", filings[i].Number, r)
 		}
 		seen[r.AuthorityID1] = true

@@ -3,11 +3,9 @@ package pl
 import (
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
@@ -24,8 +22,7 @@ const (
 // checker finds what KSeF would refuse and the body already shows.
 type checker struct {
 	facts country.Facts
-	zone  *time.Location
-	plain *bluemonday.Policy
+	by    *sale.Rules
 }
 
 func (c *checker) checks() []country.Check {
@@ -51,7 +48,7 @@ func (c *checker) checks() []country.Check {
 			return append(margins(in.Transaction.Items), oneStopShop(in.Transaction)...)
 		}},
 		{Reads: []string{"exchange_rate_date", "currency_code", "transaction_date", "delivery_date"}, Find: func(in country.Case) []fault.Fault {
-			return rateDay(in.Transaction, c.zone)
+			return rateDay(in.Transaction, c.by.Zone)
 		}},
 		{Reads: append(append(lines, orderReads()...), "items", "reason", "references", "payments", "payments.*.date"), Amounts: true, Find: c.advances},
 		{Reads: []string{"reason"}, Find: func(in country.Case) []fault.Fault { return checkPeriod(in.Transaction) }},
@@ -179,14 +176,12 @@ func taxes(i int, item *transaction.Item) []fault.Fault {
 // size writes a long document once: whether KSeF has room for it follows from
 // the body but for the supplier, who gets the room of its longest texts.
 func (c *checker) size(in country.Case) []fault.Fault {
-	d := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Location: c.zone, Now: in.Now}
-	if len(d.Transaction.Items) < sizedFrom || len(d.Totals.Lines) != len(d.Transaction.Items) {
+	if len(in.Transaction.Items) < sizedFrom || len(in.Totals.Lines) != len(in.Transaction.Items) {
 		return nil
 	}
 	const supplierBytes = 4096
-	size := len(compose(&d, &c.facts, c.plain).write()) + supplierBytes
-	if size <= ksefwire.DocumentBytesMax {
-		return nil
+	if size := len(compose(in.Draft(nil), c.by).write()) + supplierBytes; size > ksefwire.DocumentBytesMax {
+		return []fault.Fault{tooLarge("about ", size)}
 	}
-	return []fault.Fault{fault.At("items", fault.FieldNotValid, "make a document of about %d bytes; KSeF takes at most %d", size, ksefwire.DocumentBytesMax)}
+	return nil
 }

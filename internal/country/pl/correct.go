@@ -2,11 +2,13 @@ package pl
 
 import (
 	"bytes"
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/fault"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
@@ -41,47 +43,44 @@ func checkPeriod(t *transaction.Transaction) []fault.Fault {
 	return nil
 }
 
-// originalsOf are the invoices that a correction is of.
-func originalsOf(in *country.Draft) []*country.Original {
-	if len(in.Shares) == 0 {
-		return []*country.Original{in.Original}
-	}
-	list := make([]*country.Original, len(in.Shares))
-	for i := range in.Shares {
-		list[i] = &in.Shares[i].Original
-	}
-	return list
-}
-
 // correctable finds what KSeF, or the law, would not take of a correction's
 // originals: numbers that are none, another buyer, a supply outside of the period.
-func correctable(in *country.Draft) (found []fault.Fault) {
-	found = advances(in)
-	for i, o := range originalsOf(in) {
-		path := "reference_transaction_id"
-		if len(in.Shares) > 0 {
-			path = fmt.Sprintf("references.%d.transaction_id", i)
-		}
+func (d *document) correctable() []fault.Fault {
+	found := d.advances()
+	from, until, ofPeriod := period(d.Transaction)
+	for i, o := range d.Originals {
 		if id := o.AuthorityID1; ksefwire.LooksLikeNumber(id) && !ksefwire.ValidNumber(id) {
-			found = append(found, fault.At(path, fault.FieldNotValid,
+			found = append(found, fault.At(o.Path, fault.FieldNotValid,
 				"refers to a document whose tax_authority_id_1 is no KSeF number: its last two characters do not fit the others"))
 		}
 		if i == 0 {
-			found = append(found, correctedBuyer(in, o.Transaction.Customer)...)
-		} else if identify(o.Transaction.Customer) != identify(in.Original.Transaction.Customer) {
-			found = append(found, fault.At(path, fault.ValidationMatchInvalid, "has another buyer than the first original: a collective correction is for one (art. 106j sec. 3 of the VAT act)"))
+			found = append(found, d.correctedBuyer(o.Transaction.Customer)...)
+		} else if identify(o.Transaction.Customer) != identify(d.Draft.Original.Transaction.Customer) {
+			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid, "has another buyer than the first original: a collective correction is for one (art. 106j sec. 3 of the VAT act)"))
 		}
-		d := document{in: in, zone: in.Location}
-		if d.zone == nil {
-			d.zone = time.UTC
-		}
-		if from, until, ok := period(&in.Transaction); ok {
-			if day := d.suppliedOn(o); day < from || day > until {
-				found = append(found, fault.At(path, fault.ValidationMatchInvalid, "was supplied on %s, outside of the period that the reason names", day))
-			}
+		if day := d.suppliedOn(o); ofPeriod && (day < from || day > until) {
+			found = append(found, fault.At(o.Path, fault.ValidationMatchInvalid, "was supplied on %s, outside of the period that the reason names", day))
 		}
 	}
 	return found
+}
+
+// correctedBuyer finds what a correction may not say of the buyer of an original:
+// another NIP, which KSeF keeps the invoice under, and zero rates that do not fit
+// the buyer.
+func (d *document) correctedBuyer(was *transaction.Party) []fault.Fault {
+	t := &d.Draft.Transaction
+	if t.Customer == nil {
+		if t.Kind != transaction.Adjustment {
+			return nil
+		}
+		return zeroes(t.Items, d.Rules.Typed(country.Case{Transaction: t, Totals: d.Draft.Totals, Now: d.Draft.Now}), was, t.Date)
+	}
+	if before := identify(was).nip; was != nil && before != d.buyer.nip {
+		return []fault.Fault{fault.At("customer.tax_information.tax_number", fault.ValidationMatchInvalid,
+			"differs from the original's: a correction cannot move an invoice to another NIP; credit the original and issue a new invoice")}
+	}
+	return nil
 }
 
 // writeOriginal names the corrected invoices by their KSeF numbers, or says that
@@ -89,18 +88,15 @@ func correctable(in *country.Draft) (found []fault.Fault) {
 // the correction has it otherwise; one of several originals corrects amounts,
 // not the buyer.
 func (d *document) writeOriginal(w *xmltree.Writer) {
-	if !d.correction() || d.in.Original == nil {
+	if !d.correction() || len(d.Originals) == 0 {
 		return
 	}
-	w.Maybe("PrzyczynaKorekty", token(d.reason, textMax))
-	w.Maybe("TypKorekty", d.effect())
-	for _, o := range originalsOf(d.in) {
+	w.Leaves("?PrzyczynaKorekty", token(d.reason, textMax), "?TypKorekty", d.effect())
+	for _, o := range d.Originals {
 		w.Start("DaneFaKorygowanej")
-		w.Maybe("DataWystFaKorygowanej", d.issuedOn(o))
-		w.Maybe("NrFaKorygowanej", documentNumber(&o.Transaction, o.UniqueNumber))
+		w.Leaves("?DataWystFaKorygowanej", d.issuedOn(o), "?NrFaKorygowanej", o.Number)
 		if id := strings.TrimSpace(o.AuthorityID1); ksefwire.LooksLikeNumber(id) {
-			w.Leaf("NrKSeF", "1")
-			w.Maybe("NrKSeFFaKorygowanej", id)
+			w.Leaves("NrKSeF", "1", "NrKSeFFaKorygowanej", id)
 		} else {
 			w.Leaf("NrKSeFN", "1")
 		}
@@ -108,13 +104,13 @@ func (d *document) writeOriginal(w *xmltree.Writer) {
 	}
 	w.Maybe("OkresFaKorygowanej", d.period())
 	defer d.writeBefore(w)
-	if len(d.in.Shares) > 0 {
+	if len(d.Draft.Shares) > 0 {
 		return
 	}
-	was := d.in.Original.Transaction.Customer
+	was := d.Draft.Original.Transaction.Customer
 	before, after := xmltree.NewWriter(256), xmltree.NewWriter(256)
 	writeParty(before, was)
-	writeParty(after, d.t.Customer)
+	writeParty(after, d.Customer)
 	if was != nil && !bytes.Equal(before.Bytes(), after.Bytes()) {
 		w.Start("Podmiot2K")
 		w.Raw(before.Bytes())
@@ -124,7 +120,7 @@ func (d *document) writeOriginal(w *xmltree.Writer) {
 
 // period is OkresFaKorygowanej, "" where the correction is for none.
 func (d *document) period() string {
-	from, until, ok := period(d.t)
+	from, until, ok := period(d.Transaction)
 	if !ok {
 		return ""
 	}
@@ -133,21 +129,14 @@ func (d *document) period() string {
 
 // issuedOn is P_1 of the original: what it was filed with, which need not be its
 // transaction's day.
-func (d *document) issuedOn(o *country.Original) string {
-	if doc, err := xmltree.Read(o.Report); err == nil {
-		if day := doc.Root.Value("Fa", "P_1"); day != "" {
-			return day
-		}
-	}
-	return o.Transaction.Date.In(d.zone).Format(time.DateOnly)
+func (d *document) issuedOn(o sale.Original) string {
+	return cmp.Or(o.Filed.Value("Fa", "P_1"), d.Day(o.Transaction.Date))
 }
 
 // suppliedOn is the day of supply of an original: P_6, or P_1 without it.
-func (d *document) suppliedOn(o *country.Original) string {
-	if doc, err := xmltree.Read(o.Report); err == nil {
-		if day := doc.Root.Value("Fa", "P_6"); day != "" {
-			return day
-		}
+func (d *document) suppliedOn(o sale.Original) string {
+	if day := o.Filed.Value("Fa", "P_6"); day != "" {
+		return day
 	}
 	if len(o.Report) == 0 && o.Transaction.DeliveryDate != "" {
 		return o.Transaction.DeliveryDate
@@ -160,9 +149,9 @@ func (d *document) suppliedOn(o *country.Original) string {
 // VAT act). When an increase takes effect depends on its cause: it is left open.
 func (d *document) effect() string {
 	switch {
-	case d.t.Kind == transaction.Adjustment && d.t.Reason != "" && !follows(d.t):
-		return d.t.Reason[:1]
-	case d.sign*d.in.Totals.Gross < 0:
+	case d.Kind == transaction.Adjustment && d.Reason != "" && !follows(d.Transaction):
+		return d.Reason[:1]
+	case d.Sign*d.Draft.Totals.Gross < 0:
 		return "2"
 	}
 	return ""
@@ -171,15 +160,11 @@ func (d *document) effect() string {
 // returned reports whether a line of an adjustment takes goods back at the price
 // at which an original sold them; any other reduction lowers a price.
 func (d *document) returned(l *line) bool {
-	if d.in.Original == nil {
-		return false
-	}
-	for _, o := range originalsOf(d.in) {
-		for i := range o.Transaction.Items {
-			was := &o.Transaction.Items[i]
-			if was.UnitPrice == -l.item.UnitPrice && l.item.Quantity.Compare(was.Quantity) <= 0 {
-				return true
-			}
+	for _, o := range d.Originals {
+		if slices.ContainsFunc(o.Transaction.Items, func(was transaction.Item) bool {
+			return was.UnitPrice == -l.Item.UnitPrice && l.Item.Quantity.Compare(was.Quantity) <= 0
+		}) {
+			return true
 		}
 	}
 	return false

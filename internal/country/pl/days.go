@@ -49,17 +49,13 @@ func workingBefore(day time.Time) time.Time {
 // later was not issued on its day: it is issued when it is filed, and its day is
 // that of the supply.
 func (d *document) setDays() {
-	d.day, d.supplied = d.t.Date.In(d.zone), d.t.DeliveryDate
-	if d.in.Now.IsZero() {
-		return
-	}
-	now := d.in.Now.In(d.zone)
-	if d.day.Format(time.DateOnly) >= workingBefore(now).Format(time.DateOnly) {
+	d.issued, d.supplied = d.Date.In(d.Zone), d.DeliveryDate
+	if d.Draft.Now.IsZero() || d.Day(d.Date) >= d.Day(workingBefore(d.Draft.Now.In(d.Zone))) {
 		return
 	}
 	d.moved = true
 	if d.supplied == "" && !d.correction() {
-		d.supplied = d.day.Format(time.DateOnly)
+		d.supplied = d.Day(d.Date)
 	}
-	d.day = now
+	d.issued = d.Draft.Now.In(d.Zone)
 }

@@ -10,6 +10,7 @@ import (
 	"tributary/internal/authority/ksef"
 	"tributary/internal/country"
 	"tributary/internal/country/pl"
+	"tributary/internal/country/pl/wire"
 	"tributary/internal/mutate"
 )
 
@@ -73,7 +74,7 @@ func FuzzLists(f *testing.F) {
 		}
 		readable := json.Unmarshal(body, &said) == nil
 		entries, err := ch.(country.Register).Registered(t.Context(), supplier(), country.Day{Year: 2025, Month: 10, Day: 7}, token())
-		if calls > pl.PagesMax {
+		if calls > wire.PagesMax {
 			t.Fatalf("%d calls for one list", calls)
 		}
 		if err == nil && (!readable || said.HasMore || len(entries) != len(said.Invoices)) {

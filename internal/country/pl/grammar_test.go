@@ -20,7 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/country"
-	"tributary/internal/country/pl"
+	"tributary/internal/country/pl/wire"
 	"tributary/internal/mutate"
 	"tributary/internal/needs"
 	"tributary/internal/transaction"
@@ -45,7 +45,7 @@ func TestDoubleTakesTheOfficialExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pl.CheckUPO(upo); err != nil {
+	if err := wire.CheckUPO(upo); err != nil {
 		t.Errorf("the official UPO: %v", err)
 	}
 }
@@ -227,14 +227,14 @@ func FuzzAnswersOfKSeF(f *testing.F) {
 	f.Add(400, "application/json", []byte(`{"exception":{"exceptionDetailList":[{"exceptionCode":21405}]}}`))
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, status int, media string, body []byte) {
-		_, wait, ok := pl.ReadRefusal(status, http.Header{"Content-Type": {media}, "Retry-After": {string(body)}}, body)
+		no, ok := wire.ReadRefusal(country.Reply{Status: status, Header: http.Header{"Content-Type": {media}, "Retry-After": {string(body)}}, Body: body})
 		if ok && (status < 400 || status > 499) {
 			t.Errorf("status %d is read as a refusal", status)
 		}
-		if wait < 0 || wait > 24*time.Hour {
-			t.Errorf("a wait of %s", wait)
+		if ok && (no.Wait < 0 || no.Wait > 24*time.Hour) {
+			t.Errorf("a wait of %s", no.Wait)
 		}
-		if pl.CheckUPO(body) == nil && !bytes.Contains(body, []byte("Potwierdzenie")) {
+		if wire.CheckUPO(body) == nil && !bytes.Contains(body, []byte("Potwierdzenie")) {
 			t.Error("a UPO without its root")
 		}
 	})
@@ -267,7 +267,7 @@ func BenchmarkPrepare1000Lines(b *testing.B) {
 func BenchmarkSecondCode(b *testing.B) {
 	sum, id := sha256.Sum256([]byte("x")), opened(b)
 	for b.Loop() {
-		if _, err := pl.CodeTwo(supplierNIP, sum, id); err != nil {
+		if _, err := wire.CodeTwo(qrTest, supplierNIP, sum, id); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,11 +3,10 @@ package pl
 import (
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
+	"tributary/internal/country/amount"
+	"tributary/internal/country/pl/wire"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 )
@@ -24,14 +23,14 @@ const (
 // invoice issued offline also KOD II with CERTYFIKAT below it.
 func imprint(in country.Issue) country.Imprint {
 	var out country.Imprint
-	var x extra
+	var x wire.Extra
 	if in.Filing != nil {
-		x, _ = readExtra(*in.Filing) // what cannot be read has no second code
+		_ = in.Filing.Carried(&x) // what cannot be read has no second code
 	}
 	offline := x.CodeTwo != ""
 	if ksefwire.LooksLikeNumber(in.AuthorityID1) { // it names the day of receipt
 		day := in.AuthorityID1[11:19]
-		offline = x.offline(day[:4] + "-" + day[4:6] + "-" + day[6:])
+		offline = x.Offline(day[:4] + "-" + day[4:6] + "-" + day[6:])
 	}
 	if in.QRCode != "" {
 		code := country.Code{Text: in.QRCode, Title: "KSeF", Caption: in.AuthorityID1}
@@ -71,15 +70,10 @@ func imprint(in country.Issue) country.Imprint {
 // legalTexts are the words that art. 106e fixes, in Polish whatever the
 // document's language.
 func legalTexts(in country.Issue) []string {
-	if len(in.Totals.Lines) != len(in.Transaction.Items) {
+	if !in.Drafted() {
 		return nil
 	}
-	f := facts()
-	draft := country.Draft{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Location: in.Location, Now: in.At, Original: in.Original, Shares: in.Shares}
-	if in.Filing != nil {
-		draft.Now = in.Filing.PreparedAt // when its days were decided
-	}
-	d := compose(&draft, &f, bluemonday.StrictPolicy())
+	d := compose(in.Draft(), reading(facts()))
 	var texts []string
 	add := func(yes bool, text string) {
 		if yes {
@@ -88,17 +82,17 @@ func legalTexts(in country.Issue) []string {
 	}
 	texts = append(texts, d.thirdTexts()...)
 	texts = append(texts, d.advanceTexts()...)
-	add(d.moved, "Data wystawienia faktury: "+d.day.Format(time.DateOnly))
-	add(d.supplied != "" && d.supplied != d.day.Format(time.DateOnly), "Data dokonania dostawy lub wykonania usługi: "+d.supplied)
-	add(d.cashMethod(), "metoda kasowa")
-	add(d.selfBilled(), "samofakturowanie")
+	add(d.moved, "Data wystawienia faktury: "+d.Day(d.issued))
+	add(d.supplied != "" && d.supplied != d.Day(d.issued), "Data dokonania dostawy lub wykonania usługi: "+d.supplied)
+	add(d.Set(settingCashMethod), "metoda kasowa")
+	add(d.SelfBilled(), "samofakturowanie")
 	add(d.reversed, "odwrotne obciążenie")
-	add(d.splitPayment(), "mechanizm podzielonej płatności")
-	add(d.margin != (scheme{}), d.margin.words)
+	add(d.split, "mechanizm podzielonej płatności")
+	add(d.margin.field != "", d.margin.words)
 	add(len(d.grounds) > 0, "Zwolnienie od podatku: "+joinGrounds(d.grounds))
-	if in.Original != nil && d.correction() {
-		for _, o := range originalsOf(&draft) {
-			text := fmt.Sprintf("Korekta do faktury %s z dnia %s", documentNumber(&o.Transaction, o.UniqueNumber), d.issuedOn(o))
+	if len(d.Originals) > 0 && d.correction() {
+		for _, o := range d.Originals {
+			text := fmt.Sprintf("Korekta do faktury %s z dnia %s", o.Number, d.issuedOn(o))
 			if ksefwire.LooksLikeNumber(o.AuthorityID1) {
 				text += ", numer KSeF " + o.AuthorityID1
 			}
@@ -107,9 +101,9 @@ func legalTexts(in country.Issue) []string {
 		add(d.period() != "", "Okres, do którego odnosi się opust lub obniżka: "+d.period())
 		add(d.reason != "", "Przyczyna korekty: "+token(d.reason, textMax))
 	}
-	if d.foreign() && d.t.ExchangeRate != nil {
+	if d.Foreign() && d.ExchangeRate != nil {
 		if tax := d.ownTax(); tax != 0 {
-			texts = append(texts, strings.TrimSpace(fmt.Sprintf("Kwota podatku: %s PLN, kurs %s %s", decimal(tax, 2), d.t.ExchangeRate.MinimalString(), d.t.ExchangeRateDate)))
+			texts = append(texts, strings.TrimSpace(fmt.Sprintf("Kwota podatku: %s PLN, kurs %s %s", amount.Text(tax, 2), d.ExchangeRate.MinimalString(), d.ExchangeRateDate)))
 		}
 	}
 	return texts

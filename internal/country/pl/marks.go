@@ -34,9 +34,6 @@ func gtu(item *transaction.Item) string {
 	return ""
 }
 
-// classified15 reports whether an item says that it is of annex 15.
-func classified15(item *transaction.Item) bool { return marked(item, codeAnnexed) }
-
 func marked(item *transaction.Item, code string) bool {
 	for _, c := range item.Classifications {
 		if strings.EqualFold(c.Scheme, schemeAnnex) && strings.EqualFold(c.Code, code) {
@@ -49,7 +46,7 @@ func marked(item *transaction.Item, code string) bool {
 // says reports whether any line carries a mark of the document.
 func (d *document) says(code string) bool {
 	for i := range d.lines {
-		if marked(d.lines[i].item, code) {
+		if marked(d.lines[i].Item, code) {
 			return true
 		}
 	}

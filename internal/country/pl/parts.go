@@ -1,7 +1,9 @@
 package pl
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"tributary/internal/fault"
@@ -14,12 +16,7 @@ const partsMax = 31
 
 // dated reports whether payments say on which days they came.
 func dated(payments []transaction.Payment) bool {
-	for i := range payments {
-		if payments[i].Date != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(payments, func(p transaction.Payment) bool { return p.Date != "" })
 }
 
 // parts finds payments that an advance invoice cannot list: several came, each on
@@ -46,21 +43,15 @@ func parts(t *transaction.Transaction, zone *time.Location) (found []fault.Fault
 // writeParts lists the payments that an advance invoice is for, where it is for
 // several: each with the day on which it came.
 func (d *document) writeParts(w *xmltree.Writer) {
-	if d.kind() != typeAdvance || len(d.t.Payments) < 2 || !dated(d.t.Payments) {
+	if d.form != typeAdvance || len(d.Payments) < 2 || !dated(d.Payments) {
 		return
 	}
-	for i := range d.t.Payments {
-		w.Start("ZaliczkaCzesciowa")
-		w.Leaf("P_6Z", d.t.Payments[i].Date)
-		w.Leaf("P_15Z", d.money(d.t.Payments[i].Amount))
-		w.End()
+	for _, p := range d.Payments {
+		w.Group("ZaliczkaCzesciowa", "P_6Z", p.Date, "P_15Z", d.money(p.Amount))
 	}
 }
 
 // paidOn is the day of a payment: its own, else the transaction's.
 func (d *document) paidOn(p *transaction.Payment) string {
-	if p.Date != "" {
-		return p.Date
-	}
-	return d.t.Date.In(d.zone).Format(time.DateOnly)
+	return cmp.Or(p.Date, d.Day(d.Date))
 }

@@ -1,14 +1,18 @@
 package pl
 
 import (
+	"cmp"
 	"strings"
 
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/text"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
+
+const home = "PL"
 
 // Lengths of FA(3)'s texts: TZnakowy, TZnakowy512, TTekstowy.
 const (
@@ -32,13 +36,11 @@ type identifier struct {
 func (id identifier) write(w *xmltree.Writer) {
 	switch {
 	case id.nip != "":
-		w.Maybe("NIP", id.nip)
+		w.Leaf("NIP", id.nip)
 	case id.union != "":
-		w.Maybe("KodUE", id.union)
-		w.Maybe("NrVatUE", id.number)
+		w.Leaves("KodUE", id.union, "NrVatUE", id.number)
 	case id.number != "":
-		w.Maybe("KodKraju", id.country)
-		w.Maybe("NrID", id.number)
+		w.Leaves("?KodKraju", id.country, "NrID", id.number)
 	default:
 		w.Leaf("BrakID", "1")
 	}
@@ -52,36 +54,24 @@ func identify(p *transaction.Party) identifier {
 	if p == nil || strings.TrimSpace(p.TaxNumber) == "" {
 		return identifier{}
 	}
-	if code := unionPrefix(p.TaxNumber); code == "PL" {
-		return identifyAtHome(p)
-	} else if code != "" {
-		if state, number, ok := taxid.Check(code, p.TaxNumber).VIES(); ok && len(number) <= unionMax {
-			return identifier{union: state, number: number}
-		}
+	n := taxid.PartyOf(home, p)
+	if n.Of != home && (n.Union == "" || len(n.Union) > unionMax) {
+		n = n.Read(n.Country, home, p.TaxNumber) // its letters only look like a member state's
 	}
-	where := partyCountry(p)
-	if where == "PL" {
-		return identifyAtHome(p)
-	}
-	if state, number, ok := taxid.Check(where, p.TaxNumber).VIES(); ok && len(number) <= unionMax {
-		return identifier{union: state, number: number}
-	}
-	number := token(p.TaxNumber, foreignMax+1)
-	if len([]rune(number)) > foreignMax {
-		return identifier{flaw: "must be at most 50 characters long: that is all FA(3) has room for (NrID)"}
-	}
-	return identifier{country: where, number: number}
-}
-
-func identifyAtHome(p *transaction.Party) identifier {
-	verdict := taxid.Check("PL", p.TaxNumber)
-	switch {
-	case verdict.Valid:
-		return identifier{nip: verdict.Number}
-	case p.Type == transaction.Individual && len(taxid.Bare(p.TaxNumber)) == len("PPPPPPPPPPP"):
+	switch number := token(p.TaxNumber, foreignMax+1); {
+	case n.Home != "":
+		return identifier{nip: n.Home}
+	case n.Of == home && p.Type == transaction.Individual && len(n.Bare) == len("PPPPPPPPPPP"):
 		return identifier{}
+	case n.Of == home:
+		return identifier{flaw: "is not a NIP: " + n.Verdict.Reason}
+	case n.Union != "" && len(n.Union) <= unionMax:
+		return identifier{union: n.State, number: n.Union}
+	case len([]rune(number)) > foreignMax:
+		return identifier{flaw: "must be at most 50 characters long: that is all FA(3) has room for (NrID)"}
+	default:
+		return identifier{country: n.Of, number: number}
 	}
-	return identifier{flaw: "is not a NIP: " + verdict.Reason}
 }
 
 // consumer reports whether a buyer is a person who is no business: neither a NIP
@@ -94,65 +84,33 @@ func consumer(p *transaction.Party) bool {
 	return id.nip == "" && id.union == ""
 }
 
-// unfiled reports whether an invoice stays outside KSeF: its buyer is a consumer
-// and the company's setting says so (art. 106ga sec. 2 of the VAT act). What
+// filed reports whether an invoice goes to KSeF: all do but those to consumers of
+// a company whose setting says so (art. 106ga sec. 2 of the VAT act). What
 // corrects an invoice in KSeF is filed whatever the setting says since.
-func unfiled(s country.Supplier, t *transaction.Transaction, original *country.Original) bool {
+func filed(s *country.Supplier, t *transaction.Transaction, original *country.Original) bool {
+	if s == nil || t == nil || s.Settings.Text(settingConsumers) != consumersDocument {
+		return true
+	}
 	buyer := t.Customer
 	if original != nil {
 		if len(original.Report) > 0 || ksefwire.LooksLikeNumber(strings.TrimSpace(original.AuthorityID1)) {
-			return false
+			return true
 		}
 		if buyer == nil {
 			buyer = original.Transaction.Customer
 		}
 	}
-	return s.Settings.Text(settingConsumers) == consumersDocument && consumer(buyer)
-}
-
-// unionPrefix is the member state whose letters begin a number.
-func unionPrefix(number string) string {
-	text := taxid.Bare(number)
-	if len(text) < 3 {
-		return ""
-	}
-	code, ok := taxid.CountryCode(text[:2])
-	if !ok || !taxid.InVIES(code) {
-		return ""
-	}
-	return code
-}
-
-// partyCountry is where a party is at home: its address, else Poland.
-func partyCountry(p *transaction.Party) string {
-	if p != nil && p.Address != nil && p.Address.CountryCode != "" {
-		return strings.ToUpper(p.Address.CountryCode)
-	}
-	return "PL"
-}
-
-// sameParty reports whether two parties carry the same tax number.
-func sameParty(a, b string) bool {
-	trim := func(text string) string { return strings.TrimPrefix(taxid.Bare(text), "PL") }
-	return trim(a) != "" && trim(a) == trim(b)
+	return !consumer(buyer)
 }
 
 // writeAddress writes TAdres: the street on the first line, postal code and
 // town on the second. Nothing is written where nothing is known.
-func writeAddress(w *xmltree.Writer, a transaction.Address, home string) {
+func writeAddress(w *xmltree.Writer, a transaction.Address) {
 	first, second := addressLines(a)
 	if first == "" {
 		return
 	}
-	code := strings.ToUpper(a.CountryCode)
-	if code == "" {
-		code = home
-	}
-	w.Start("Adres")
-	w.Maybe("KodKraju", code)
-	w.Maybe("AdresL1", first)
-	w.Maybe("AdresL2", second)
-	w.End()
+	w.Group("Adres", "KodKraju", cmp.Or(strings.ToUpper(a.CountryCode), home), "AdresL1", first, "?AdresL2", second)
 }
 
 // addressLine is the first line of an address, "" where nothing is known.
@@ -162,24 +120,13 @@ func addressLine(a transaction.Address) string {
 }
 
 func addressLines(a transaction.Address) (first, second string) {
-	street := join(" ", a.AddressLine1, join(" ", a.Prefix, a.Number, a.Suffix))
-	street = join(", ", street, a.AddressLine2, a.Neighbourhood)
-	town := join(" ", a.PostalCode, a.City)
-	town = join(", ", town, a.District, a.Province, a.Region, a.State, a.Canton)
+	street := text.Join(" ", a.AddressLine1, text.Join(" ", a.Prefix, a.Number, a.Suffix))
+	street = text.Join(", ", street, a.AddressLine2, a.Neighbourhood)
+	town := text.Join(" ", a.PostalCode, a.City)
+	town = text.Join(", ", town, a.District, a.Province, a.Region, a.State, a.Canton)
 	first, second = token(street, nameMax), token(town, nameMax)
 	if first == "" {
 		return second, ""
 	}
 	return first, second
-}
-
-// join puts a separator between the texts that are there.
-func join(between string, texts ...string) string {
-	var there []string
-	for _, text := range texts {
-		if text = strings.TrimSpace(text); text != "" {
-			there = append(there, text)
-		}
-	}
-	return strings.Join(there, between)
 }

@@ -1,13 +1,10 @@
 // Package pl is Poland: structured invoices FA(3) in KSeF 2.0, the National
 // System of e-Invoices. docs/countries/pl.md tells clients and operators about it.
 //
-// It owns the mapping to FA(3), the wire to KSeF (authentication, encrypted
-// interactive and batch sessions, limits of calls, status, UPO, queries) and the verification codes of
-// printed invoices. It refuses to own certificates as files, retries and
-// storage; the double of KSeF is authority/ksef. Law: an invoice exists when KSeF has given it
-// a number; whatever was lost on the way is asked for by number and compared by
-// hash, and the same bytes sent twice are one invoice, because KSeF knows
-// seller, type and number.
+// It owns the mapping to FA(3) and Poland's law of invoices; the wire to KSeF is
+// pl/wire. It refuses to own certificates as files, retries and storage; the
+// double of KSeF is authority/ksef. Law: the same bytes sent twice are one
+// invoice, because KSeF knows seller, type and number.
 //
 // What was chosen where law and schema leave it open is docs/decisions/0029; what a
 // reader of this package meets besides:
@@ -41,14 +38,12 @@ package pl
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"strings"
-	"time"
-
-	"github.com/microcosm-cc/bluemonday"
 
 	"tributary/internal/country"
+	"tributary/internal/country/pl/wire"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/text"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -63,7 +58,6 @@ const version = "pl-1"
 
 // Names of the company's settings.
 const (
-	settingAuth         = "auth"
 	settingExemption    = "exemption_basis"
 	settingCashMethod   = "cash_method"
 	settingSplitPayment = "split_payment"
@@ -73,16 +67,13 @@ const (
 	consumersFiled    = "file"
 	consumersDocument = "document"
 
-	authToken = "token"
-	authXAdES = "xades"
-
 	exemptionDefault = "art. 43 ust. 1 ustawy o podatku od towarów i usług"
 )
 
 // Pack is Poland.
 func Pack() country.Pack {
 	f := facts()
-	c := &checker{facts: f, zone: warsaw(), plain: bluemonday.StrictPolicy()}
+	c := &checker{facts: f, by: reading(f)}
 	return country.Pack{
 		Code:    "PL",
 		Codes:   country.ReadCodes(codesFile),
@@ -101,21 +92,12 @@ func Pack() country.Pack {
 		Checks:       c.checks(),
 		Classify:     func(in country.Case) []transaction.Item { return classify(f, in) },
 		Connect:      func(at country.Endpoint) (country.Channel, error) { return connect(at) },
-		Unfiled:      unfiled,
+		Files:        country.Filed{Of: filed},
 		Enrol:        enrol,
 		CheckCompany: checkCompany,
 		Imprint:      imprint,
 		Example:      example(),
 	}
-}
-
-// warsaw is KSeF's own time zone: days are compared and numbers dated in it.
-func warsaw() *time.Location {
-	zone, err := time.LoadLocation("Europe/Warsaw")
-	if err != nil {
-		return time.FixedZone("CET", 60*60) // a machine without time zones: an hour off in summer
-	}
-	return zone
 }
 
 func facts() country.Facts {
@@ -124,7 +106,6 @@ func facts() country.Facts {
 		Languages: []string{"PL", "EN"},
 		TimeZone:  "Europe/Warsaw",
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
-		Obliged:   true,
 		Required: append(country.InOwnCurrency(ownMoney, "the tax is stated in zloty"),
 			country.FieldRule{Field: "customer", Kind: transaction.Invoice, Reason: "an invoice names its buyer (art. 106e sec. 1 point 3 of the VAT act)"},
 			country.FieldRule{Field: "customer.address.address_line_1", Kind: transaction.Invoice, BusinessModel: transaction.B2C,
@@ -179,26 +160,6 @@ func rates() []country.Rate {
 	}
 }
 
-func reasonCodes() []country.Meaning {
-	return []country.Meaning{
-		{Code: codeZeroAtHome, Meaning: "0 % in Poland (0 KR)"},
-		{Code: codeZeroIntraEU, Meaning: "0 %, intra-Community supply of goods (0 WDT)"},
-		{Code: codeZeroExport, Meaning: "0 %, export of goods (0 EX)"},
-		{Code: codeOutside, Meaning: "place of supply outside Poland (np I)"},
-		{Code: codeOutsideToEU, Meaning: "services to a business of another member state, art. 100 sec. 1 point 4 (np II)"},
-		{Code: codeReverse, Meaning: "domestic reverse charge (oo)"},
-		{Code: codeExempt, Meaning: "exempt (zw) on the ground in the company's setting exemption_basis"},
-		{Code: codeSmall, Meaning: "exempt, art. 113 sec. 1 and 9: small taxpayer"},
-		{Code: codeDecree, Meaning: "exempt, decree under art. 82 sec. 3"},
-		{Code: codeDirective, Meaning: "exempt, art. 132 of directive 2006/112/EC"},
-		{Code: codeMarginTravel, Meaning: "taxed on the margin: travel agencies, art. 119 (P_PMarzy_2)"},
-		{Code: codeMarginUsed, Meaning: "taxed on the margin: used goods, art. 120 (P_PMarzy_3_1)"},
-		{Code: codeMarginArt, Meaning: "taxed on the margin: works of art, art. 120 (P_PMarzy_3_2)"},
-		{Code: codeMarginAntique, Meaning: "taxed on the margin: collectors' items and antiques, art. 120 (P_PMarzy_3_3)"},
-		{Code: "43.1.N", Meaning: "exempt, art. 43 sec. 1 point N, for example 43.1.18 or 43.1.33A"},
-	}
-}
-
 func corrections() []country.Correction {
 	const limitation = "no deadline in KSeF; the tax can be corrected until it is time-barred, five years after the end of the year in which it was due (Tax Ordinance, art. 70 § 1)"
 	return []country.Correction{
@@ -234,7 +195,7 @@ func penalties() []country.Penalty {
 func settings() []country.Setting {
 	return []country.Setting{
 		{
-			Key: settingAuth, Type: "string", Default: authXAdES, Values: []string{authXAdES, authToken},
+			Key: wire.SettingAuth, Type: "string", Default: wire.AuthXAdES, Values: []string{wire.AuthXAdES, wire.AuthToken},
 			Description: "How the service authenticates to KSeF where both kinds of credentials are there: xades (a signature with the certificate) or token (tax_credentials.password is a KSeF token, which KSeF takes until 2026-12-31).",
 		},
 		{
@@ -279,32 +240,11 @@ func enrol(ctx context.Context, in country.Enrolment) (done country.Enrolled) {
 	if err != nil {
 		return done
 	}
-	a, err := ch.visit(supplierNIP(&in.Supplier), in.Supplier.Settings.Text(settingAuth), in.Credentials)
-	if err == nil {
-		_, err = a.bearer(ctx)
+	if member, why := ch.Refused(ctx, &in.Supplier, in.Credentials); member != "" {
+		field := "tax_credentials." + member
+		done.Faults = []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field, Message: field + " is refused by KSeF: " + why}}
 	}
-	if !errors.Is(err, country.ErrCredentials) {
-		return done
-	}
-	field := "tax_credentials.password"
-	if a.account != nil && a.auth == authXAdES {
-		field = "tax_credentials.certificate_base64"
-	}
-	done.Faults = []fault.Fault{{Code: fault.CredentialsInvalid, Type: fault.Validation, Field: field, Message: field + " is refused by KSeF: " + plainCause(err)}}
 	return done
-}
-
-// plainCause is KSeF's own status where there is one.
-func plainCause(err error) string {
-	var no *refusal
-	if errors.As(err, &no) {
-		return no.text
-	}
-	var told *refusedStatus
-	if errors.As(err, &told) {
-		return told.Text()
-	}
-	return "the credentials do not work"
 }
 
 // checkCompany asks for one way to authenticate and for what FA(3) must have
@@ -318,7 +258,7 @@ func checkCompany(s country.Supplier, c country.Credentials) []fault.Fault {
 	if v := taxid.Check("PL", s.TaxNumber); !v.Valid {
 		found = append(found, fault.At("tax_information.tax_number", fault.FieldNotValid, "is not a NIP: %s", v.Reason))
 	}
-	if join(" ", s.Address.AddressLine1, s.Address.City, s.Address.PostalCode) == "" {
+	if text.Join(" ", s.Address.AddressLine1, s.Address.City, s.Address.PostalCode) == "" {
 		found = append(found, fault.At("address.address_line_1", fault.FieldRequired, "must not be empty: FA(3) has the seller's address (AdresL1)"))
 	}
 	if token(s.LegalName, nameMax) == "" {

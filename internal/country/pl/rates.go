@@ -1,6 +1,7 @@
 package pl
 
 import (
+	"regexp"
 	"strings"
 
 	"tributary/internal/country"
@@ -27,125 +28,87 @@ const (
 	columnsCount = iota
 )
 
-// fields are the elements of a column; no tax element where no tax is due.
-func (c column) fields() (net, tax string) {
-	switch c {
-	case standard:
-		return "P_13_1", "P_14_1"
-	case reduced:
-		return "P_13_2", "P_14_2"
-	case lowest:
-		return "P_13_3", "P_14_3"
-	case taxi:
-		return "P_13_4", "P_14_4"
-	case oneStop:
-		return "P_13_5", "P_14_5"
-	case onMargin:
-		return "P_13_11", ""
-	case zeroAtHome:
-		return "P_13_6_1", ""
-	case zeroIntraEU:
-		return "P_13_6_2", ""
-	case zeroExport:
-		return "P_13_6_3", ""
-	case exempt:
-		return "P_13_7", ""
-	case outside:
-		return "P_13_8", ""
-	case outsideToEU:
-		return "P_13_9", ""
-	}
-	return "P_13_10", ""
+// columns are the elements of each; no tax element where no tax is due. mark is
+// the value of P_12 of one without tax; of a margin it is left out.
+var columns = [columnsCount]struct{ net, tax, mark string }{
+	standard:    {net: "P_13_1", tax: "P_14_1"},
+	reduced:     {net: "P_13_2", tax: "P_14_2"},
+	lowest:      {net: "P_13_3", tax: "P_14_3"},
+	taxi:        {net: "P_13_4", tax: "P_14_4"},
+	oneStop:     {net: "P_13_5", tax: "P_14_5"},
+	zeroAtHome:  {net: "P_13_6_1", mark: "0 KR"},
+	zeroIntraEU: {net: "P_13_6_2", mark: "0 WDT"},
+	zeroExport:  {net: "P_13_6_3", mark: "0 EX"},
+	exempt:      {net: "P_13_7", mark: "zw"},
+	outside:     {net: "P_13_8", mark: "np I"},
+	outsideToEU: {net: "P_13_9", mark: "np II"},
+	reverse:     {net: "P_13_10", mark: "oo"},
+	onMargin:    {net: "P_13_11"},
 }
 
-// mark is the value of P_12 for a column without tax.
-func (c column) mark() string {
-	switch c {
-	case zeroAtHome:
-		return "0 KR"
-	case zeroIntraEU:
-		return "0 WDT"
-	case zeroExport:
-		return "0 EX"
-	case exempt:
-		return "zw"
-	case outside:
-		return "np I"
-	case outsideToEU:
-		return "np II"
-	case onMargin:
-		return "" // P_12 is left out
-	}
-	return "oo"
-}
-
-// The country's own codes of a tax entry. Codes of the form 43.1.N name the
-// exemption of art. 43 sec. 1 point N.
+// Codes of a tax entry that decide more than its type.
 const (
-	codeZeroAtHome  = "0KR"
-	codeZeroIntraEU = "0WDT"
-	codeZeroExport  = "0EX"
-	codeExempt      = "ZW"
-	codeOutside     = "NP1"
 	codeOutsideToEU = "NP2"
 	codeReverse     = "OO"
-	codeSmall       = "113"
-	codeDecree      = "82.3"
-	codeDirective   = "DIR"
 )
 
-// basis is a legal ground of an exemption: the element of P_19 that carries it
-// and its words.
-type basis struct {
-	field string
-	text  string
+// ground is a code of a tax entry without tax: the element that says it, where
+// FA(3) has one, and the words that the law wants.
+type ground struct{ code, kind, field, words, meaning string }
+
+const marginField = "P_PMarzy_"
+
+// grounds are all codes but 43.1.N. Sales that are taxed on their margin (VAT
+// act, art. 119 and 120) show neither rate nor tax (art. 106e sec. 2 and 3).
+var grounds = []ground{
+	{"0KR", transaction.TaxZero, "", "", "0 % in Poland (0 KR)"},
+	{"0WDT", transaction.TaxIntraEU, "", "", "0 %, intra-Community supply of goods (0 WDT)"},
+	{"0EX", transaction.TaxExport, "", "", "0 %, export of goods (0 EX)"},
+	{"NP1", transaction.TaxOutside, "", "", "place of supply outside Poland (np I)"},
+	{codeOutsideToEU, transaction.TaxReverse, "", "", "services to a business of another member state, art. 100 sec. 1 point 4 (np II)"},
+	{codeReverse, transaction.TaxReverse, "", "", "domestic reverse charge (oo)"},
+	{"ZW", transaction.TaxExempt, "", "", "exempt (zw) on the ground in the company's setting exemption_basis"},
+	{"113", transaction.TaxExempt, "P_19A", "art. 113 ust. 1 i 9 ustawy o podatku od towarów i usług", "exempt, art. 113 sec. 1 and 9: small taxpayer"},
+	{"82.3", transaction.TaxExempt, "P_19A", "przepisy wydane na podstawie art. 82 ust. 3 ustawy o podatku od towarów i usług", "exempt, decree under art. 82 sec. 3"},
+	{"DIR", transaction.TaxExempt, "P_19B", "art. 132 dyrektywy 2006/112/WE", "exempt, art. 132 of directive 2006/112/EC"},
+	{"MT", transaction.TaxExempt, marginField + "2", "procedura marży dla biur podróży", "taxed on the margin: travel agencies, art. 119 (P_PMarzy_2)"},
+	{"MU", transaction.TaxExempt, marginField + "3_1", "procedura marży - towary używane", "taxed on the margin: used goods, art. 120 (P_PMarzy_3_1)"},
+	{"MD", transaction.TaxExempt, marginField + "3_2", "procedura marży - dzieła sztuki", "taxed on the margin: works of art, art. 120 (P_PMarzy_3_2)"},
+	{"MA", transaction.TaxExempt, marginField + "3_3", "procedura marży - przedmioty kolekcjonerskie i antyki", "taxed on the margin: collectors' items and antiques, art. 120 (P_PMarzy_3_3)"},
 }
 
-// exemption is the legal ground that a code names. The zero basis: the code
-// names none, so the company's own stands.
-func exemption(code string) (basis, bool) {
-	switch code {
-	case codeExempt:
-		return basis{}, true
-	case codeSmall:
-		return basis{"P_19A", "art. 113 ust. 1 i 9 ustawy o podatku od towarów i usług"}, true
-	case codeDecree:
-		return basis{"P_19A", "przepisy wydane na podstawie art. 82 ust. 3 ustawy o podatku od towarów i usług"}, true
-	case codeDirective:
-		return basis{"P_19B", "art. 132 dyrektywy 2006/112/WE"}, true
+// groundOf is what a code stands for.
+func groundOf(code string) (ground, bool) {
+	code = strings.ToUpper(code)
+	for _, g := range grounds {
+		if g.code == code {
+			return g, true
+		}
 	}
-	point, ok := strings.CutPrefix(code, "43.1.")
-	if !ok || !isPoint(point) {
-		return basis{}, false
+	if point, ok := strings.CutPrefix(code, "43.1."); ok && pointForm.MatchString(point) {
+		return ground{code: code, kind: transaction.TaxExempt, field: "P_19A",
+			words: "art. 43 ust. 1 pkt " + strings.ToLower(point) + " ustawy o podatku od towarów i usług"}, true
 	}
-	return basis{"P_19A", "art. 43 ust. 1 pkt " + strings.ToLower(point) + " ustawy o podatku od towarów i usług"}, true
+	return ground{}, false
 }
 
-// isPoint reports whether a text numbers a point of a law: 2, 18, 26, 33A.
-func isPoint(text string) bool {
-	digits := strings.TrimRight(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	return digits != "" && len(digits) <= 2 && len(text)-len(digits) <= 1 && strings.Trim(digits, "0123456789") == "" && digits[0] != '0'
+// onMargin reports whether sales are taxed on their margin.
+func (g ground) onMargin() bool { return strings.HasPrefix(g.field, marginField) }
+
+// pointForm is how a point of a law is numbered: 2, 18, 26, 33A.
+var pointForm = regexp.MustCompile(`^[1-9][0-9]?[A-Z]?$`)
+
+func reasonCodes() (all []country.Meaning) {
+	for _, g := range grounds {
+		all = append(all, country.Meaning{Code: g.code, Meaning: g.meaning})
+	}
+	return append(all, country.Meaning{Code: "43.1.N", Meaning: "exempt, art. 43 sec. 1 point N, for example 43.1.18 or 43.1.33A"})
 }
 
 // typeOf is the type of a tax entry that a code stands for.
 func typeOf(code string) (string, bool) {
-	switch code {
-	case codeZeroAtHome:
-		return transaction.TaxZero, true
-	case codeZeroIntraEU:
-		return transaction.TaxIntraEU, true
-	case codeZeroExport:
-		return transaction.TaxExport, true
-	case codeOutside:
-		return transaction.TaxOutside, true
-	case codeOutsideToEU, codeReverse:
-		return transaction.TaxReverse, true
-	}
-	_, exempted := exemption(code)
-	if _, margin := marginScheme(code); exempted || margin {
-		return transaction.TaxExempt, true
-	}
-	return "", false
+	g, known := groundOf(code)
+	return g.kind, known
 }
 
 // classify derives the types that the client left open: from a code of the
@@ -153,6 +116,9 @@ func typeOf(code string) (string, bool) {
 func classify(f country.Facts, c country.Case) []transaction.Item {
 	return country.ClassifyCodes(f, c, typeOf)
 }
+
+// columnOf is that of a rate.
+var columnOf = map[string]column{"23": standard, "22": standard, "8": reduced, "7": reduced, "5": lowest, "4": taxi, "3": taxi}
 
 // lineColumn is the column of a typed tax entry and the line's value of P_12.
 // It is false for a rate that FA(3) does not have.
@@ -162,18 +128,9 @@ func lineColumn(tax transaction.Tax, d *document, services bool) (c column, mark
 	}
 	if !tax.Rate.IsZero() {
 		mark = tax.Rate.MinimalString()
-		switch mark {
-		case "23", "22":
-			return standard, mark, true
-		case "8", "7":
-			return reduced, mark, true
-		case "5":
-			return lowest, mark, true
-		case "4", "3":
-			return taxi, mark, true
-		}
-		return 0, "", false
+		c, ok = columnOf[mark]
+		return c, mark, ok
 	}
-	c, _ = zeroColumn(tax, zeroCase{buyer: d.buyer, customer: d.t.Customer, day: d.t.Date, services: services})
-	return c, c.mark(), true
+	c, _ = zeroColumn(tax, zeroCase{buyer: d.buyer, customer: d.Customer, day: d.Date, services: services})
+	return c, columns[c].mark, true
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
+	"tributary/internal/country/amount"
+	"tributary/internal/country/sale"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -18,43 +21,13 @@ import (
 // shop (VAT act, title XII, chapter 6a).
 const regimeOSS = "OSS"
 
-// Codes of sales that are taxed on their margin (VAT act, art. 119 and 120): the
-// invoice shows neither rate nor tax (art. 106e sec. 2 and 3).
-const (
-	codeMarginTravel  = "MT"
-	codeMarginUsed    = "MU"
-	codeMarginArt     = "MD"
-	codeMarginAntique = "MA"
-)
-
-// scheme is a margin scheme: its element beside P_PMarzy, and the words that the
-// law wants on the invoice.
-type scheme struct{ field, words string }
-
-func marginScheme(code string) (scheme, bool) {
-	switch strings.ToUpper(code) {
-	case codeMarginTravel:
-		return scheme{"P_PMarzy_2", "procedura marży dla biur podróży"}, true
-	case codeMarginUsed:
-		return scheme{"P_PMarzy_3_1", "procedura marży - towary używane"}, true
-	case codeMarginArt:
-		return scheme{"P_PMarzy_3_2", "procedura marży - dzieła sztuki"}, true
-	case codeMarginAntique:
-		return scheme{"P_PMarzy_3_3", "procedura marży - przedmioty kolekcjonerskie i antyki"}, true
-	}
-	return scheme{}, false
-}
-
 // writeMargin says which margin scheme the invoice is of, or that it is of none.
 func (d *document) writeMargin(w *xmltree.Writer) {
-	w.Start("PMarzy")
-	if d.margin == (scheme{}) {
-		w.Leaf("P_PMarzyN", "1")
+	if d.margin.field == "" {
+		w.Group("PMarzy", "P_PMarzyN", "1")
 	} else {
-		w.Leaf("P_PMarzy", "1")
-		w.Leaf(d.margin.field, "1")
+		w.Group("PMarzy", "P_PMarzy", "1", d.margin.field, "1")
 	}
-	w.End()
 }
 
 // margins finds a document of two margin schemes: FA(3) names one.
@@ -66,11 +39,11 @@ func margins(items []transaction.Item) []fault.Fault {
 			continue
 		}
 		code := strings.ToUpper(items[i].Taxes[j].Code)
-		if _, ok := marginScheme(code); !ok {
+		if g, _ := groundOf(code); !g.onMargin() {
 			continue
 		}
 		if first != "" && code != first {
-			return []fault.Fault{fault.At(fmt.Sprintf("items.%d.tax_breakdowns.%d.code", i, j), fault.ValidationMatchInvalid,
+			return []fault.Fault{fault.At(sale.TaxPath(i, j, "code"), fault.ValidationMatchInvalid,
 				"is another margin scheme than that of the lines before (%s): an invoice names one (P_PMarzy)", first)}
 		}
 		first = code
@@ -92,7 +65,7 @@ func oneStopShop(t *transaction.Transaction) []fault.Fault {
 			found = append(found, fault.At(at+".rate", fault.FieldNotValid, "must be more than 0 with the regime OSS: it is the rate of the customer's country"))
 		}
 		z := zeroCase{buyer: identify(t.Customer), customer: t.Customer, day: t.Date}
-		if where := partyCountry(t.Customer); t.Customer != nil && (z.standing() != unionConsumer || t.Customer.Type != transaction.Individual) && where != "XI" {
+		if where := taxid.CountryOf(home, t.Customer); t.Customer != nil && (z.standing() != unionConsumer || t.Customer.Type != transaction.Individual) && where != "XI" {
 			found = append(found, fault.At(at+".regime", fault.ValidationMatchInvalid,
 				"does not fit: the one stop shop is for consumers in another member state; a business there is INTRA_EU (goods) or REVERSE (services)"))
 		}
@@ -135,7 +108,7 @@ func simplified(in country.Case) []fault.Fault {
 		return refuse("a simplified invoice is in PLN or EUR")
 	}
 	if in.Totals.Gross > limit {
-		return refuse(fmt.Sprintf("a simplified invoice is of at most 450.00 PLN or 100.00 EUR, this one of %s", decimal(in.Totals.Gross, 2)))
+		return refuse(fmt.Sprintf("a simplified invoice is of at most 450.00 PLN or 100.00 EUR, this one of %s", amount.Text(in.Totals.Gross, 2)))
 	}
 	return nil
 }
@@ -161,14 +134,6 @@ func rateDay(t *transaction.Transaction, zone *time.Location) []fault.Fault {
 // sec. 7 of the VAT act). At 4 % it is a grosz more than what a rounded net
 // amount leaves wherever both end in half a grosz: 0.13 has 0.01 of tax.
 func taxWithin(gross int64, rate num.Amount) int64 {
-	whole := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(rate.Exp())+2), nil) // 100 in the rate's decimals
-	whole.Add(whole, big.NewInt(rate.Value()))
-	tax := new(big.Int).Mul(big.NewInt(gross), big.NewInt(rate.Value()))
-	tax.Mul(tax, big.NewInt(2)) // half away from zero
-	if gross < 0 {
-		tax.Sub(tax, whole)
-	} else {
-		tax.Add(tax, whole)
-	}
-	return tax.Quo(tax, whole.Mul(whole, big.NewInt(2))).Int64()
+	whole := new(big.Int).Add(amount.Power(2+int(rate.Exp())), big.NewInt(rate.Value())) // 100 and the rate, in its decimals
+	return amount.Divided(new(big.Int).Mul(big.NewInt(gross), big.NewInt(rate.Value())), whole).Int64()
 }

@@ -3,12 +3,14 @@ package pl
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/text"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -69,7 +71,7 @@ func thirdParties(t *transaction.Transaction) (found []fault.Fault) {
 		at := fmt.Sprintf("third_parties.%d", i)
 		if id := internalID(p); id == "" {
 			found = append(found, party(at, p)...)
-		} else if nip, _, _ := strings.Cut(id, "-"); !taxid.Check("PL", nip).Valid {
+		} else if nip, _, _ := strings.Cut(id, "-"); !taxid.Check(home, nip).Valid {
 			found = append(found, fault.At(at+".tax_information.tax_number", fault.FieldNotValid, "begins with digits that are no NIP: an internal id is the NIP of the buyer and five digits"))
 		}
 		if p.Role != roleLocalUnit && p.Role != roleGroupMember {
@@ -118,18 +120,13 @@ func shares(t *transaction.Transaction) (found []fault.Fault) {
 
 // has reports whether a third party of a role is there.
 func (d *document) has(code string) bool {
-	for i := range d.t.ThirdParties {
-		if d.t.ThirdParties[i].Role == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.ThirdParties, func(p transaction.Party) bool { return p.Role == code })
 }
 
 // writeThirdParties writes who else has to do with the invoice.
 func (d *document) writeThirdParties(w *xmltree.Writer) {
-	for i := range d.t.ThirdParties {
-		p := &d.t.ThirdParties[i]
+	for i := range d.ThirdParties {
+		p := &d.ThirdParties[i]
 		for _, r := range roles() {
 			if r.code != p.Role {
 				continue
@@ -144,7 +141,7 @@ func (d *document) writeThirdParties(w *xmltree.Writer) {
 			w.Maybe("Nazwa", token(p.LegalName, nameMax))
 			w.End()
 			if p.Address != nil {
-				writeAddress(w, *p.Address, "PL")
+				writeAddress(w, *p.Address)
 			}
 			w.Leaf("Rola", r.number)
 			if p.Share != nil {
@@ -158,8 +155,8 @@ func (d *document) writeThirdParties(w *xmltree.Writer) {
 
 // thirdTexts names third parties on paper.
 func (d *document) thirdTexts() (texts []string) {
-	for i := range d.t.ThirdParties {
-		p := &d.t.ThirdParties[i]
+	for i := range d.ThirdParties {
+		p := &d.ThirdParties[i]
 		for _, r := range roles() {
 			if r.code == p.Role {
 				number := strings.TrimSpace(p.TaxNumber)
@@ -170,7 +167,7 @@ func (d *document) thirdTexts() (texts []string) {
 				if p.Share != nil {
 					part = "udział " + p.Share.MinimalString() + " %"
 				}
-				texts = append(texts, r.words+": "+join(", ", token(p.LegalName, nameMax), number, part))
+				texts = append(texts, r.words+": "+text.Join(", ", token(p.LegalName, nameMax), number, part))
 			}
 		}
 	}

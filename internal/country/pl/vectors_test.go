@@ -20,9 +20,11 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/country/packtest"
-	"tributary/internal/country/pl"
+	"tributary/internal/country/pl/wire"
 	"tributary/internal/needs"
 )
+
+const qrTest = "https://qr-test.ksef.mf.gov.pl"
 
 func TestFirstCodeIsTheOfficialOne(t *testing.T) {
 	raw, err := base64.RawURLEncoding.DecodeString("UtQp9Gpc51y-u3xApZjIjgkpZ01js-J8KflSPW8WzIE")
@@ -30,7 +32,7 @@ func TestFirstCodeIsTheOfficialOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "https://qr-test.ksef.mf.gov.pl/invoice/1111111111/01-02-2026/UtQp9Gpc51y-u3xApZjIjgkpZ01js-J8KflSPW8WzIE"
-	if got := pl.CodeOne("1111111111", time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), [32]byte(raw)); got != want {
+	if got := wire.CodeOne(qrTest, "1111111111", time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), [32]byte(raw)); got != want {
 		t.Errorf("%s instead of %s", got, want)
 	}
 }
@@ -40,12 +42,12 @@ func TestCodesPointToTheEnvironmentOfTheEndpoint(t *testing.T) {
 		"https://api.ksef.mf.gov.pl/v2":      "https://qr.ksef.mf.gov.pl",
 		"https://api-demo.ksef.mf.gov.pl/v2": "https://qr-demo.ksef.mf.gov.pl",
 	} {
-		if got := pl.QRBase(country.Endpoint{BaseURL: base, Live: true}); got != want {
+		if got := wire.QRBase(country.Endpoint{BaseURL: base, Live: true}); got != want {
 			t.Errorf("%s: %s", base, got)
 		}
 	}
 	for _, base := range []string{"https://api-test.ksef.mf.gov.pl/v2", "http://127.0.0.1:8090/pl"} {
-		if got := pl.QRBase(country.Endpoint{BaseURL: base}); got != "https://qr-test.ksef.mf.gov.pl" {
+		if got := wire.QRBase(country.Endpoint{BaseURL: base}); got != "https://qr-test.ksef.mf.gov.pl" {
 			t.Errorf("%s: %s", base, got)
 		}
 	}
@@ -95,7 +97,7 @@ func split(t *testing.T, code string) (digest [32]byte, signature []byte) {
 func TestSecondCodeIsSignedAsKSeFWants(t *testing.T) {
 	sum := sha256.Sum256([]byte("invoice"))
 	rsaID := opened(t)
-	code, err := pl.CodeTwo(supplierNIP, sum, rsaID)
+	code, err := wire.CodeTwo(qrTest, supplierNIP, sum, rsaID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func TestSecondCodeIsSignedAsKSeFWants(t *testing.T) {
 	}
 
 	ecID := elliptical(t)
-	code, err = pl.CodeTwo(supplierNIP, sum, ecID)
+	code, err = wire.CodeTwo(qrTest, supplierNIP, sum, ecID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +126,7 @@ const challenge = "20250625-CR-20F5EE4000-DA48AE4124-46"
 func TestSignedChallengeIsTakenAndAnyChangeIsNot(t *testing.T) {
 	for name, id := range map[string]*identity.Identity{"RSA": opened(t), "EC": elliptical(t)} {
 		t.Run(name, func(t *testing.T) {
-			body, err := pl.SignedRequest(challenge, supplierNIP, id, time.Now())
+			body, err := wire.SignedRequest(challenge, supplierNIP, id, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +155,7 @@ func TestSignedChallengeIsTakenAndAnyChangeIsNot(t *testing.T) {
 }
 
 func TestUnsignedAndTwiceSignedChallengesAreRefused(t *testing.T) {
-	body, err := pl.SignedRequest(challenge, supplierNIP, opened(t), time.Now())
+	body, err := wire.SignedRequest(challenge, supplierNIP, opened(t), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func TestUnsignedAndTwiceSignedChallengesAreRefused(t *testing.T) {
 func TestSignedChallengeVerifiesWithAnotherCanonicaliser(t *testing.T) {
 	needs.Schemas(t, "pl-ksef")
 	id := opened(t)
-	body, err := pl.SignedRequest(challenge, supplierNIP, id, time.Now())
+	body, err := wire.SignedRequest(challenge, supplierNIP, id, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,13 @@
 package pl
 
 import (
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/invopop/gobl/num"
-
-	"tributary/internal/country"
+	"tributary/internal/country/amount"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/text"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -28,7 +26,7 @@ func (d *document) write() []byte {
 	w.Start("Fa")
 	d.writeSums(w)
 	d.writeNotes(w)
-	w.Maybe("RodzajFaktury", d.kind())
+	w.Leaf("RodzajFaktury", d.form)
 	d.writeOriginal(w)
 	d.writeParts(w)
 	d.writeMarks(w)
@@ -53,39 +51,29 @@ func (d *document) writeHeader(w *xmltree.Writer) {
 	w.Start("Naglowek")
 	w.Leaf("KodFormularza", ksefwire.FormValue, "kodSystemowy", ksefwire.SystemCode, "wersjaSchemy", ksefwire.SchemaVersion)
 	w.Leaf("WariantFormularza", "3")
-	w.Maybe("DataWytworzeniaFa", d.in.Now.UTC().Format(time.RFC3339))
+	w.Maybe("DataWytworzeniaFa", d.Draft.Now.UTC().Format(time.RFC3339))
 	w.Maybe("SystemInfo", systemInfo)
 	w.End()
 }
 
 func (d *document) writeSeller(w *xmltree.Writer) {
-	s := &d.in.Supplier
+	s := &d.Draft.Supplier
 	w.Start("Podmiot1")
 	if d.used[zeroIntraEU] || d.used[outsideToEU] {
-		w.Leaf("PrefiksPodatnika", "PL") // art. 97 sec. 10 points 2 and 3
+		w.Leaf("PrefiksPodatnika", home) // art. 97 sec. 10 points 2 and 3
 	}
-	w.Start("DaneIdentyfikacyjne")
-	w.Maybe("NIP", d.nip)
-	w.Maybe("Nazwa", token(s.LegalName, nameMax))
+	w.Group("DaneIdentyfikacyjne", "?NIP", d.nip, "?Nazwa", token(s.LegalName, nameMax))
+	writeAddress(w, s.Address)
 	w.End()
-	writeAddress(w, s.Address, "PL")
-	w.End()
-}
-
-// supplierNIP is how KSeF knows a supplier. Its digits were checked when the
-// company was onboarded.
-func supplierNIP(s *country.Supplier) string {
-	return strings.TrimPrefix(taxid.Bare(s.TaxNumber), "PL")
 }
 
 func (d *document) writeBuyer(w *xmltree.Writer) {
 	w.Start("Podmiot2")
-	writeParty(w, d.t.Customer)
-	if c := d.t.Customer; c != nil {
-		w.Maybe("NrKlienta", token(c.EntityNumber, textMax))
+	writeParty(w, d.Customer)
+	if d.Customer != nil {
+		w.Maybe("NrKlienta", token(d.Customer.EntityNumber, textMax))
 	}
-	flag(w, "JST", d.has(roleLocalUnit))
-	flag(w, "GV", d.has(roleGroupMember))
+	w.Leaves("JST", flag(d.has(roleLocalUnit)), "GV", flag(d.has(roleGroupMember)))
 	w.End()
 }
 
@@ -98,83 +86,65 @@ func writeParty(w *xmltree.Writer, c *transaction.Party) {
 	}
 	w.End()
 	if c != nil && c.Address != nil {
-		writeAddress(w, *c.Address, "PL")
+		writeAddress(w, *c.Address)
 	}
 }
 
 // writeIssuer writes who issues in the supplier's name as a third party with
 // role 5. A buyer who issues is no third party: P_17 says so.
 func (d *document) writeIssuer(w *xmltree.Writer) {
-	i := d.t.Issuer
-	if i == nil || d.selfBilled() || sameParty(i.TaxNumber, d.in.Supplier.TaxNumber) {
+	i := d.Issuer
+	if i == nil || d.SelfBilled() || taxid.Same(home, i.TaxNumber, d.Draft.Supplier.TaxNumber) {
 		return
 	}
 	w.Start("Podmiot3")
-	w.Start("DaneIdentyfikacyjne")
-	identify(i).write(w)
-	w.Maybe("Nazwa", token(i.LegalName, nameMax))
-	w.End()
-	if i.Address != nil {
-		writeAddress(w, *i.Address, "PL")
-	}
+	writeParty(w, i)
 	w.Leaf("Rola", "5")
 	w.End()
 }
 
 func (d *document) writeSums(w *xmltree.Writer) {
-	w.Maybe("KodWaluty", strings.ToUpper(d.t.CurrencyCode))
-	w.Maybe("P_1", d.day.Format(time.DateOnly))
-	w.Maybe("P_1M", token(d.in.Supplier.Address.City, textMax))
-	w.Maybe("P_2", d.number())
-	if d.supplied != d.day.Format(time.DateOnly) {
+	w.Leaves("KodWaluty", strings.ToUpper(d.CurrencyCode), "P_1", d.Day(d.issued), "?P_1M", token(d.Draft.Supplier.Address.City, textMax), "?P_2", d.Number())
+	if d.supplied != d.Day(d.issued) {
 		w.Maybe("P_6", d.supplied)
 	}
-	for c := range column(columnsCount) {
+	for c, at := range columns {
 		if !d.used[c] {
 			continue
 		}
-		net, tax := c.fields()
-		w.Maybe(net, d.money(d.net[c]))
-		if tax == "" {
+		w.Leaf(at.net, d.money(d.net[c]))
+		if at.tax == "" {
 			continue
 		}
-		w.Maybe(tax, d.money(d.tax[c]))
-		if own, ok := d.inOwnMoney(d.tax[c]); ok && d.foreign() && c != oneStop {
-			w.Maybe(tax+"W", decimal(own, 2))
+		w.Leaf(at.tax, d.money(d.tax[c]))
+		if own, ok := d.inOwnMoney(d.tax[c]); ok && d.Foreign() && column(c) != oneStop {
+			w.Leaf(at.tax+"W", amount.Text(own, 2))
 		}
 	}
-	w.Maybe("P_15", d.money(d.sign*d.in.Totals.Gross))
-	if d.kind() == typeAdvance && d.foreign() && d.t.ExchangeRate != nil {
-		w.Maybe("KursWalutyZ", d.t.ExchangeRate.MinimalString())
+	w.Leaf("P_15", d.money(d.Sign*d.Draft.Totals.Gross))
+	if d.form == typeAdvance && d.Foreign() && d.ExchangeRate != nil {
+		w.Leaf("KursWalutyZ", d.ExchangeRate.MinimalString())
 	}
 }
 
 func (d *document) writeNotes(w *xmltree.Writer) {
 	w.Start("Adnotacje")
-	flag(w, "P_16", d.cashMethod())
-	flag(w, "P_17", d.selfBilled())
-	flag(w, "P_18", d.reversed)
-	flag(w, "P_18A", d.splitPayment())
-	w.Start("Zwolnienie")
+	w.Leaves("P_16", flag(d.Set(settingCashMethod)), "P_17", flag(d.SelfBilled()), "P_18", flag(d.reversed), "P_18A", flag(d.split))
 	if len(d.grounds) == 0 {
-		w.Leaf("P_19N", "1")
+		w.Group("Zwolnienie", "P_19N", "1")
 	} else {
-		w.Leaf("P_19", "1")
-		w.Maybe(d.grounds[0].field, token(joinGrounds(d.grounds), textMax))
+		w.Group("Zwolnienie", "P_19", "1", d.grounds[0].field, token(joinGrounds(d.grounds), textMax))
 	}
-	w.End()
-	w.Start("NoweSrodkiTransportu")
-	w.Leaf("P_22N", "1")
-	w.End()
-	flag(w, "P_23", false)
+	w.Group("NoweSrodkiTransportu", "P_22N", "1")
+	w.Leaf("P_23", flag(false))
 	d.writeMargin(w)
 	w.End()
 }
 
-func joinGrounds(grounds []basis) string {
+func joinGrounds(grounds []ground) string {
 	texts := make([]string, len(grounds))
 	for i, g := range grounds {
-		texts[i] = g.text
+		texts[i] = g.words
 	}
 	return strings.Join(texts, "; ")
 }
@@ -182,26 +152,20 @@ func joinGrounds(grounds []basis) string {
 // writeDescriptions writes what FA(3) has no element of its own for.
 func (d *document) writeDescriptions(w *xmltree.Writer) {
 	pair := func(row, key, value string) {
-		if value = token(value, textMax); value == "" {
-			return
+		if value = token(value, textMax); value != "" {
+			w.Group("DodatkowyOpis", "?NrWiersza", row, "Klucz", key, "Wartosc", value)
 		}
-		w.Start("DodatkowyOpis")
-		w.Maybe("NrWiersza", row)
-		w.Maybe("Klucz", key)
-		w.Maybe("Wartosc", value)
-		w.End()
 	}
-	if c := d.t.Customer; c != nil {
-		pair("", "Nazwa handlowa nabywcy", c.TradeName)
+	if d.Customer != nil {
+		pair("", "Nazwa handlowa nabywcy", d.Customer.TradeName)
 	}
-	if d.foreign() {
-		pair("", "Data kursu waluty", d.t.ExchangeRateDate)
+	if d.Foreign() {
+		pair("", "Data kursu waluty", d.ExchangeRateDate)
 	}
 	for i := range d.lines {
-		if !d.listed(i) {
-			continue
+		if d.listed(i) {
+			pair(d.row(i), "Opis", d.lines[i].Item.Description)
 		}
-		pair(d.row(i), "Opis", d.lines[i].item.Description)
 	}
 }
 
@@ -210,20 +174,18 @@ func (d *document) row(i int) string {
 	if d.renumbered {
 		return strconv.Itoa(i + 1)
 	}
-	return strconv.FormatInt(d.t.Items[i].Number, 10)
+	return strconv.FormatInt(d.lines[i].Item.Number, 10)
 }
 
 func (d *document) writeLine(w *xmltree.Writer, i int) {
 	l := &d.lines[i]
-	quantity, price := l.item.Quantity, l.item.UnitPrice
+	quantity, price := l.Item.Quantity, l.Item.UnitPrice
 	if d.correction() {
 		// What comes back is a negative quantity at the original's price; a lower
 		// price is a negative price of the quantity that stays.
-		negative := (price < 0) != (d.sign < 0)
-		whole := d.t.Kind == transaction.Credit || !negative || d.returned(l)
-		if price < 0 {
-			price = -price
-		}
+		negative := (price < 0) != (d.Sign < 0)
+		whole := d.Kind == transaction.Credit || !negative || d.returned(l)
+		price = max(price, -price)
 		switch {
 		case negative && whole:
 			quantity = quantity.Invert()
@@ -231,39 +193,26 @@ func (d *document) writeLine(w *xmltree.Writer, i int) {
 			price = -price
 		}
 	}
-	w.Start("FaWiersz")
-	w.Maybe("NrWierszaFa", d.row(i))
-	w.Maybe("P_7", token(l.item.Name, nameMax))
-	w.Maybe("Indeks", token(l.item.Code, foreignMax))
-	w.Maybe("GTIN", token(l.item.EAN, 20))
-	w.Maybe("P_8A", unit(l.item))
-	w.Maybe("P_8B", quantity.MinimalString())
+	priced, total, sum := "P_9A", "P_11", l.Net
 	if l.included {
-		w.Maybe("P_9B", d.money(price))
-	} else {
-		w.Maybe("P_9A", d.money(price))
+		priced, total, sum = "P_9B", "P_11A", l.Gross
 	}
-	if l.discount != 0 {
-		w.Maybe("P_10", d.money(l.discount)) // in the terms of the price; quantity × price − P_10 is the line
+	var discount, tax, annex, rate string
+	if l.Discount != 0 {
+		discount = d.money(l.Discount) // in the terms of the price; quantity × price − P_10 is the line
 	}
-	if l.included {
-		w.Maybe("P_11A", d.money(l.gross))
-	} else {
-		w.Maybe("P_11", d.money(l.net))
+	if columns[l.column].tax != "" {
+		tax = d.money(l.Tax) // art. 106e sec. 10: the total is the sum of the lines' tax
 	}
-	if _, tax := l.column.fields(); tax != "" {
-		w.Maybe("P_11Vat", d.money(l.tax)) // art. 106e sec. 10: the total is the sum of the lines' tax
+	if l.annexed && d.split {
+		annex = "1"
 	}
-	w.Maybe("P_12", l.mark)
-	w.Maybe("P_12_XII", l.foreignRate)
-	if l.annexed && d.splitPayment() {
-		w.Leaf("P_12_Zal_15", "1")
+	if d.Foreign() && d.ExchangeRate != nil {
+		rate = d.ExchangeRate.MinimalString()
 	}
-	w.Maybe("GTU", gtu(l.item))
-	if d.foreign() && d.t.ExchangeRate != nil {
-		w.Maybe("KursWaluty", d.t.ExchangeRate.MinimalString())
-	}
-	w.End()
+	w.Group("FaWiersz", "NrWierszaFa", d.row(i), "?P_7", token(l.Item.Name, nameMax), "?Indeks", token(l.Item.Code, foreignMax), "?GTIN", token(l.Item.EAN, 20),
+		"P_8A", unit(l.Item), "P_8B", quantity.MinimalString(), priced, d.money(price), "?P_10", discount, total, d.money(sum), "?P_11Vat", tax,
+		"?P_12", l.mark, "?P_12_XII", l.foreignRate, "?P_12_Zal_15", annex, "?GTU", gtu(l.Item), "?KursWaluty", rate)
 }
 
 func unit(item *transaction.Item) string {
@@ -280,18 +229,14 @@ func unit(item *transaction.Item) string {
 func (d *document) writeDeductions(w *xmltree.Writer) {
 	var withheld int64
 	for i := range d.lines {
-		withheld += d.lines[i].withheld
+		withheld += d.lines[i].Withheld
 	}
 	if withheld == 0 {
 		return
 	}
 	w.Start("Rozliczenie")
-	w.Start("Odliczenia")
-	w.Maybe("Kwota", d.money(withheld))
-	w.Leaf("Powod", "Podatek pobrany u źródła")
-	w.End()
-	w.Maybe("SumaOdliczen", d.money(withheld))
-	w.Maybe("DoZaplaty", d.money(d.sign*d.in.Totals.Gross-withheld))
+	w.Group("Odliczenia", "Kwota", d.money(withheld), "Powod", "Podatek pobrany u źródła")
+	w.Leaves("SumaOdliczen", d.money(withheld), "DoZaplaty", d.money(d.Sign*d.Draft.Totals.Gross-withheld))
 	w.End()
 }
 
@@ -300,27 +245,22 @@ func (d *document) writeDeductions(w *xmltree.Writer) {
 // its day, with a part of it partly. FA(3) has one form for the whole; several
 // are described in words.
 func (d *document) writePayment(w *xmltree.Writer) {
-	account := taxid.Bare(d.in.Supplier.Settings.Text(settingBankAccount))
-	if len(d.t.Payments) == 0 && account == "" && d.t.DueDate == "" {
+	account := taxid.Bare(d.Setting(settingBankAccount, ""))
+	if len(d.Payments) == 0 && account == "" && d.DueDate == "" {
 		return
 	}
 	w.Start("Platnosc")
 	d.writePaid(w)
-	if d.t.DueDate != "" {
-		w.Start("TerminPlatnosci")
-		w.Leaf("Termin", d.t.DueDate)
-		w.End()
+	if d.DueDate != "" {
+		w.Group("TerminPlatnosci", "Termin", d.DueDate)
 	}
 	if form, words := d.payment(); form != "" {
 		w.Maybe("FormaPlatnosci", form)
 	} else if words != "" {
-		w.Leaf("PlatnoscInna", "1")
-		w.Maybe("OpisPlatnosci", words)
+		w.Leaves("PlatnoscInna", "1", "OpisPlatnosci", words)
 	}
 	if account != "" {
-		w.Start("RachunekBankowy")
-		w.Maybe("NrRB", account)
-		w.End()
+		w.Group("RachunekBankowy", "NrRB", account)
 	}
 	w.End()
 }
@@ -336,7 +276,7 @@ func (d *document) writePaid(w *xmltree.Writer) {
 	var paid int64
 	var last string
 	var parts []transaction.Payment
-	for _, p := range d.t.Payments {
+	for _, p := range d.Payments {
 		switch p.Type {
 		case "CREDIT":
 			continue
@@ -351,39 +291,29 @@ func (d *document) writePaid(w *xmltree.Writer) {
 	}
 	switch {
 	case paid <= 0:
-	case paid >= d.in.Totals.Payable():
-		w.Leaf("Zaplacono", "1")
-		w.Leaf("DataZaplaty", last)
+	case paid >= d.Draft.Totals.Payable():
+		w.Leaves("Zaplacono", "1", "DataZaplaty", last)
 	default:
 		w.Leaf("ZnacznikZaplatyCzesciowej", "1")
 		for _, p := range parts {
-			w.Start("ZaplataCzesciowa")
-			w.Leaf("KwotaZaplatyCzesciowej", d.money(p.Amount))
-			w.Leaf("DataZaplatyCzesciowej", d.paidOn(&p))
-			if code, _ := paymentForm(p); code != "" {
-				w.Leaf("FormaPlatnosci", code)
-			}
-			w.End()
+			code, _ := paymentForm(p)
+			w.Group("ZaplataCzesciowa", "KwotaZaplatyCzesciowej", d.money(p.Amount), "DataZaplatyCzesciowej", d.paidOn(&p), "?FormaPlatnosci", code)
 		}
 	}
 }
 
 // writeTerms names the buyer's contract and order.
 func (d *document) writeTerms(w *xmltree.Writer) {
-	contract, order := token(d.t.References.Contract, textMax), token(d.t.References.Order, textMax)
+	contract, order := token(d.References.Contract, textMax), token(d.References.Order, textMax)
 	if contract == "" && order == "" {
 		return
 	}
 	w.Start("WarunkiTransakcji")
 	if contract != "" {
-		w.Start("Umowy")
-		w.Leaf("NrUmowy", contract)
-		w.End()
+		w.Group("Umowy", "NrUmowy", contract)
 	}
 	if order != "" {
-		w.Start("Zamowienia")
-		w.Leaf("NrZamowienia", order)
-		w.End()
+		w.Group("Zamowienia", "NrZamowienia", order)
 	}
 	w.End()
 }
@@ -391,7 +321,7 @@ func (d *document) writeTerms(w *xmltree.Writer) {
 // payment is FormaPlatnosci, or a description where there is none for it.
 func (d *document) payment() (form, words string) {
 	var parts []string
-	for i, p := range d.t.Payments {
+	for i, p := range d.Payments {
 		code, name := paymentForm(p)
 		if i == 0 {
 			form = code
@@ -404,7 +334,7 @@ func (d *document) payment() (form, words string) {
 		return form, ""
 	}
 	if len(parts) == 1 {
-		_, name := paymentForm(d.t.Payments[0])
+		_, name := paymentForm(d.Payments[0])
 		return "", token(name, textMax)
 	}
 	return "", token(strings.Join(parts, "; "), textMax)
@@ -424,13 +354,13 @@ func paymentForm(p transaction.Payment) (code, name string) {
 	case "TRANSFER":
 		return "6", "przelew"
 	}
-	return "", join(" ", "inna", p.Code)
+	return "", text.Join(" ", "inna", p.Code)
 }
 
 func (d *document) writeFooter(w *xmltree.Writer) {
-	number := taxid.Bare(d.in.Supplier.CompanyNumber)
+	number := taxid.Bare(d.Draft.Supplier.CompanyNumber)
 	register := ""
-	if strings.Trim(number, "0123456789") == "" {
+	if text.Digits(number) {
 		switch len(number) {
 		case 10:
 			register = "KRS"
@@ -439,7 +369,7 @@ func (d *document) writeFooter(w *xmltree.Writer) {
 		}
 	}
 	note := d.note
-	if d.correction() && d.t.Reason == "" && token(note, textMax) == token(note, footerMax) {
+	if d.correction() && d.Reason == "" && token(note, textMax) == token(note, footerMax) {
 		note = "" // PrzyczynaKorekty has all of it
 	}
 	if note == "" && register == "" {
@@ -447,32 +377,10 @@ func (d *document) writeFooter(w *xmltree.Writer) {
 	}
 	w.Start("Stopka")
 	if note != "" {
-		w.Start("Informacje")
-		w.Maybe("StopkaFaktury", note)
-		w.End()
+		w.Group("Informacje", "StopkaFaktury", note)
 	}
 	if register != "" {
-		w.Start("Rejestry")
-		w.Maybe(register, number)
-		w.End()
+		w.Group("Rejestry", register, number)
 	}
 	w.End()
-}
-
-// exchanged converts minor units to grosz at a rate, rounded half away from
-// zero. It is false when the result is larger than any amount may be.
-func exchanged(minor int64, decimals int, rate num.Amount) (int64, bool) {
-	product := new(big.Int).Mul(big.NewInt(minor), big.NewInt(rate.Value()))
-	product.Mul(product, big.NewInt(100))
-	divisor := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)+int64(rate.Exp())), nil)
-	half := new(big.Int).Rsh(divisor, 1)
-	if product.Sign() < 0 {
-		half.Neg(half)
-	}
-	product.Add(product, half)
-	product.Quo(product, divisor)
-	if !product.IsInt64() || product.CmpAbs(big.NewInt(transaction.AmountMax)) > 0 {
-		return 0, false
-	}
-	return product.Int64(), true
 }

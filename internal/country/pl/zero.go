@@ -1,11 +1,12 @@
 package pl
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
+	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -46,8 +47,8 @@ func (z zeroCase) standing() standing {
 	case z.buyer.union != "":
 		return unionBusiness
 	}
-	switch where := partyCountry(z.customer); {
-	case where == "PL":
+	switch where := taxid.CountryOf(home, z.customer); {
+	case where == home:
 		return homeConsumer
 	case country.InUnion(where, z.day):
 		return unionConsumer
@@ -73,7 +74,7 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 	code := strings.ToUpper(tax.Code)
 	switch tax.Type {
 	case transaction.TaxExempt:
-		if _, margin := marginScheme(code); margin {
+		if g, _ := groundOf(code); g.onMargin() {
 			return onMargin, ""
 		}
 		return exempt, ""
@@ -124,23 +125,17 @@ func reverseColumn(code string, z zeroCase) (column, string) {
 
 // zeroes checks the zero rates of a document whose items are typed; sent are the
 // items as they came. A correction that names no customer has the original's.
-func zeroes(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) []fault.Fault {
-	var found []fault.Fault
+func zeroes(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) (found []fault.Fault) {
 	z := zeroCase{buyer: identify(customer), customer: customer, day: day}
-	for i := range typed {
-		j := typed[i].OnlyTax()
-		if j < 0 || !typed[i].Taxes[j].Rate.IsZero() {
-			continue
-		}
-		at := fmt.Sprintf("items.%d.tax_breakdowns.%d.type", i, j)
-		if was := sent[i].Taxes[j]; was.Type == "" && was.Code == "" && typed[i].Taxes[j].Type == transaction.TaxZero {
-			found = append(found, fault.At(at, fault.FieldRequired,
+	for e := range sale.Untaxed(sent, typed) {
+		if e.Open && e.Type == transaction.TaxZero {
+			found = append(found, e.Fault("type", fault.FieldRequired,
 				"must say which zero it is: ZERO (0 KR, taxed at 0 in Poland), EXEMPT (zw), REVERSE (oo) or OUTSIDE (np I); or a code of the country"))
 			continue
 		}
-		z.services = country.IsServices(typed, i)
-		if _, flaw := zeroColumn(typed[i].Taxes[j], z); flaw != "" {
-			found = append(found, fault.At(at, fault.ValidationMatchInvalid, "%s: %s", typed[i].Taxes[j].Type, flaw))
+		z.services = e.Services
+		if _, flaw := zeroColumn(e.Tax, z); flaw != "" {
+			found = append(found, e.Misfit(flaw))
 		}
 	}
 	return found

@@ -1,7 +1,6 @@
 package xx
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,12 +64,8 @@ func (ch *channel) exchange(ctx context.Context, in country.Enrolment) country.E
 	if err != nil {
 		return refused("the code cannot be sent")
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, in.At.BaseURL+xxwire.PathToken, bytes.NewReader(body))
-	if err != nil {
-		return refused("the code cannot be sent")
-	}
-	r.Header.Set("Content-Type", "application/json")
-	reply, err := country.Exchange(in.At.HTTP, r, grantBytesMax)
+	reply, err := country.Request{URL: in.At.BaseURL + xxwire.PathToken, Header: []string{"Content-Type", "application/json"},
+		Body: body, BytesMax: grantBytesMax}.Do(ctx, in.At.HTTP)
 	var got xxwire.Granted
 	switch {
 	case err == nil && reply.Status == http.StatusForbidden:

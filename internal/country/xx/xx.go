@@ -87,7 +87,6 @@ func facts(class country.Class, classes []string) country.Facts {
 		Languages: []string{"EN"},
 		TimeZone:  "UTC",
 		UseCases:  []country.UseCase{country.Reporting, country.Invoicing, country.Both},
-		Obliged:   true,
 		Corrections: []country.Correction{
 			{Kind: transaction.Adjustment}, {Kind: transaction.Credit}, {Kind: transaction.Cancellation}, {Kind: transaction.Backfill},
 		},

@@ -55,7 +55,7 @@ func (o *Office) Pack() country.Pack {
 	return country.Pack{
 		Code: OfficeCode, Name: "Office", Version: o.Version, Sources: []string{"https://example.test/law"},
 		Facts: country.Facts{
-			Currency: "EUR", Languages: []string{"EN"}, TimeZone: "UTC", UseCases: []country.UseCase{country.Both}, Obliged: true,
+			Currency: "EUR", Languages: []string{"EN"}, TimeZone: "UTC", UseCases: []country.UseCase{country.Both},
 			Authority:   &country.Authority{Name: "Office"},
 			Corrections: []country.Correction{{Kind: transaction.Adjustment, Days: 36500, Several: true}, {Kind: transaction.Credit, Days: 1}, {Kind: transaction.Cancellation}, {Kind: transaction.PaymentReport}, {Kind: transaction.Backfill}},
 		},

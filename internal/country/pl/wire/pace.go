@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"context"
@@ -159,7 +159,7 @@ func (p *pace) spoil(now time.Time) {
 // way answers how the next invoices go. The limits are taken to be those of
 // production until they are in the way; then KSeF is asked for the supplier's own.
 func (a visit) way(ctx context.Context, n int) way {
-	now := a.ch.now()
+	now := a.ch.Now()
 	a.pace.mu.Lock()
 	if a.pace.rates == (ksefwire.Rates{}) {
 		a.pace.rates = ksefwire.ProductionRates()

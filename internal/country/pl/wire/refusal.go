@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"encoding/json"
@@ -19,20 +19,20 @@ const (
 	listBytesMax   = 8 << 20 // a page of 1,000 invoices of a session
 )
 
-// refusal is KSeF's own word that it did not do what a call asked for.
-type refusal struct {
+// Refusal is KSeF's own word that it did not do what a call asked for.
+type Refusal struct {
 	status int
 	codes  []int
 	reason string // of a 403
 	text   string
-	wait   time.Duration // of a 429
+	Wait   time.Duration // of a 429
 }
 
-func (no *refusal) Error() string {
+func (no *Refusal) Error() string {
 	return fmt.Sprintf("KSeF refused the call with status %d: %s", no.status, no.text)
 }
 
-func (no *refusal) has(codes ...int) bool {
+func (no *Refusal) has(codes ...int) bool {
 	for _, have := range no.codes {
 		for _, code := range codes {
 			if have == code {
@@ -48,9 +48,9 @@ const (
 	waitMax     = 24 * time.Hour // who breaks the limits again and again is kept out for long
 )
 
-// readRefusal reads a refused call. A page of a proxy with the same status is
+// ReadRefusal reads a refused call. A page of a proxy with the same status is
 // no word of KSeF: it is false then.
-func readRefusal(reply country.Reply) (*refusal, bool) {
+func ReadRefusal(reply country.Reply) (*Refusal, bool) {
 	if reply.Status < 400 || reply.Status >= 500 || !strings.Contains(reply.Header.Get("Content-Type"), "json") {
 		return nil, false
 	}
@@ -58,7 +58,7 @@ func readRefusal(reply country.Reply) (*refusal, bool) {
 	if json.Unmarshal(reply.Body, &p) != nil {
 		return nil, false
 	}
-	no := &refusal{status: reply.Status, reason: p.ReasonCode, text: strings.TrimSpace(p.Title + " " + p.Detail)}
+	no := &Refusal{status: reply.Status, reason: p.ReasonCode, text: strings.TrimSpace(p.Title + " " + p.Detail)}
 	for _, e := range p.Errors {
 		no.codes = append(no.codes, e.Code)
 		no.text += fmt.Sprintf("; %d %s", e.Code, e.Description)
@@ -70,14 +70,14 @@ func readRefusal(reply country.Reply) (*refusal, bool) {
 		return nil, false
 	}
 	if reply.Status == http.StatusTooManyRequests {
-		no.wait = retryAfter(reply.Header)
+		no.Wait = retryAfter(reply.Header)
 	}
 	return no, true
 }
 
 // readLegacy reads the older form of a refusal, which KSeF still uses for
 // calls whose header got lost on the way.
-func readLegacy(reply country.Reply, no *refusal) bool {
+func readLegacy(reply country.Reply, no *Refusal) bool {
 	var old struct {
 		Exception *struct {
 			List []struct {

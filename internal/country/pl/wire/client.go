@@ -1,7 +1,7 @@
-package pl
+package wire
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,53 +19,39 @@ type request struct {
 	path   string
 	query  string
 	bearer string
-	header map[string]string
+	header []string // names and values
 	body   []byte
 	media  string // of the body
 	want   int    // the status of success
 	limit  int64
 }
 
-// call makes one call. A refusal in KSeF's own words is a *refusal; every other
+// call makes one call. A refusal in KSeF's own words is a *Refusal; every other
 // error says nothing about what KSeF did, unless it wraps [country.ErrNotTaken].
-func (ch *channel) call(ctx context.Context, req request) (country.Reply, error) {
+func (ch *Client) call(ctx context.Context, req request) (country.Reply, error) {
 	target := ch.base + req.path
 	if req.query != "" {
 		target += "?" + req.query
 	}
-	r, err := http.NewRequestWithContext(ctx, req.method, target, bytes.NewReader(req.body))
-	if err != nil {
-		return country.Reply{}, fmt.Errorf("calling KSeF: %w: %w", country.ErrNotTaken, err)
-	}
-	r.Header.Set(ksefwire.HeaderErrorFormat, ksefwire.ProblemDetails)
-	if len(req.body) > 0 {
-		r.Header.Set("Content-Type", req.media)
-	}
+	head := append([]string{ksefwire.HeaderErrorFormat, ksefwire.ProblemDetails, "Content-Type", req.media}, req.header...)
 	if req.bearer != "" {
-		r.Header.Set("Authorization", "Bearer "+req.bearer)
+		head = append(head, "Authorization", "Bearer "+req.bearer)
 	}
-	for name, value := range req.header {
-		r.Header.Set(name, value)
-	}
-	limit := req.limit
-	if limit == 0 {
-		limit = answerBytesMax
-	}
-	reply, err := country.Exchange(ch.at.HTTP, r, limit)
+	reply, err := country.Request{Method: req.method, URL: target, Header: head, Body: req.body, BytesMax: cmp.Or(req.limit, answerBytesMax)}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return country.Reply{}, err
 	}
 	if reply.Status == req.want {
 		return reply, nil
 	}
-	if no, ok := readRefusal(reply); ok {
+	if no, ok := ReadRefusal(reply); ok {
 		return reply, no
 	}
 	return reply, fmt.Errorf("KSeF answered with status %d and no answer of its own", reply.Status)
 }
 
 // callJSON makes a call whose answer is JSON.
-func (ch *channel) callJSON(ctx context.Context, req request, in, out any) (country.Reply, error) {
+func (ch *Client) callJSON(ctx context.Context, req request, in, out any) (country.Reply, error) {
 	if in != nil {
 		body, err := json.Marshal(in)
 		if err != nil {
@@ -101,7 +87,7 @@ func (a visit) authorised(ctx context.Context, req request, in, out any) (countr
 		} else {
 			reply, err = a.ch.call(ctx, req)
 		}
-		var no *refusal
+		var no *Refusal
 		if !errors.As(err, &no) || no.status != http.StatusUnauthorized {
 			return reply, err
 		}
@@ -123,7 +109,7 @@ func unsent(err error) error {
 
 // classified tells refusals that only other credentials fix from the others.
 func classified(err error) error {
-	var no *refusal
+	var no *Refusal
 	if !errors.As(err, &no) {
 		return err
 	}

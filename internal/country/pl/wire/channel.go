@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"context"
@@ -15,43 +15,41 @@ import (
 	"sync"
 	"time"
 
-	"github.com/microcosm-cc/bluemonday"
-
 	"tributary/internal/country"
 	"tributary/internal/country/identity"
 	"tributary/internal/fault"
 	"tributary/internal/official/ksefwire"
 )
 
-// channel is the sender's side of KSeF.
-type channel struct {
+// Client is the sender's side of KSeF: all of a channel but the making of documents.
+type Client struct {
+	// What a test may set before the first call.
+	Now        func() time.Time
+	Rest       func(context.Context, time.Duration) error
+	PartMax    int // bytes of a part of a package, before it is encrypted
+	SessionMax int // invoices of one interactive session
+
 	at         country.Endpoint
 	base       string // with the API's version
 	qr         string
-	facts      country.Facts
 	zone       *time.Location
-	plain      *bluemonday.Policy
 	identities *identity.Keeper
-	partMax    int // of a package, before it is encrypted
 	keys       keyring
-	now        func() time.Time
-	rest       func(context.Context, time.Duration) error
 
 	mu       sync.Mutex
 	accounts map[[sha256.Size]byte]*account
 }
 
-func connect(at country.Endpoint) (*channel, error) {
-	if at.BaseURL == "" || at.HTTP == nil {
-		return nil, country.ErrNoAddress
+// Connect answers the wire to the KSeF behind an endpoint; zone is KSeF's own,
+// in which days are compared and numbers dated.
+func Connect(at country.Endpoint, zone *time.Location) (*Client, error) {
+	base, err := at.Base(ksefwire.Version)
+	if err != nil {
+		return nil, err
 	}
-	base := strings.TrimSuffix(at.BaseURL, "/")
-	if !strings.HasSuffix(base, ksefwire.Version) {
-		base += ksefwire.Version
-	}
-	return &channel{
-		at: at, base: base, qr: qrBase(at), facts: facts(), zone: warsaw(), plain: bluemonday.StrictPolicy(),
-		identities: identity.NewKeeper(), partMax: ksefwire.PartBytesMax, now: time.Now, rest: rest, accounts: map[[sha256.Size]byte]*account{},
+	return &Client{
+		Now: time.Now, Rest: rest, PartMax: ksefwire.PartBytesMax, SessionMax: ksefwire.SessionInvoicesMax,
+		at: at, base: base, qr: QRBase(at), zone: zone, identities: identity.NewKeeper(), accounts: map[[sha256.Size]byte]*account{},
 	}, nil
 }
 
@@ -59,12 +57,12 @@ func connect(at country.Endpoint) (*channel, error) {
 const sendMax = 1000
 
 // Limits are KSeF's: in any order, one by one or many together, see Send.
-func (ch *channel) Limits() country.Limits {
+func (ch *Client) Limits() country.Limits {
 	l := country.Limits{
 		Batch: sendMax, Parallel: 4, Class: country.ByNumber, CallTimeout: time.Minute,
 		PollEvery: time.Second, PendingMax: 24 * time.Hour,
 	}
-	if strings.HasPrefix(ch.at.BaseURL, "https://") {
+	if ch.at.Real() {
 		l.VisibleAfter = visibleAfter // KSeF itself; a double shows at once what it took
 	}
 	return l
@@ -79,7 +77,7 @@ type load struct {
 	visit
 	offline bool
 	filings []country.Filing
-	extras  []extra
+	extras  []Extra
 	places  []int // in the call
 }
 
@@ -89,7 +87,7 @@ type load struct {
 // Failure policy: an error speaks of the whole call. Once something was taken,
 // each filing has a receipt of its own: without an outcome where the answer was
 // lost, NotTaken where nothing was tried any more.
-func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
+func (ch *Client) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
 	loads, err := ch.loads(filings, c)
 	if err != nil {
 		return nil, err
@@ -110,17 +108,17 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 }
 
 // loads sorts filings by the way they go, in their order.
-func (ch *channel) loads(filings []country.Filing, c country.Credentials) ([]*load, error) {
+func (ch *Client) loads(filings []country.Filing, c country.Credentials) ([]*load, error) {
 	var all []*load
-	today := ch.now().In(ch.zone).Format(time.DateOnly)
+	today := ch.Now().In(ch.zone).Format(time.DateOnly)
 	for i, f := range filings {
 		x, a, err := ch.open(f, c)
 		if err != nil {
 			return nil, fmt.Errorf("filing %s: %w", f.Number, err)
 		}
-		at := slices.IndexFunc(all, func(l *load) bool { return l.account == a.account && l.offline == x.offline(today) })
+		at := slices.IndexFunc(all, func(l *load) bool { return l.account == a.account && l.offline == x.Offline(today) })
 		if at < 0 {
-			at, all = len(all), append(all, &load{visit: a, offline: x.offline(today)})
+			at, all = len(all), append(all, &load{visit: a, offline: x.Offline(today)})
 		}
 		l := all[at]
 		l.filings, l.extras, l.places = append(l.filings, f), append(l.extras, x), append(l.places, i)
@@ -151,7 +149,7 @@ func (l *load) leaveOut(receipts []country.Receipt, from int, wait time.Duration
 func (l *load) sendEach(ctx context.Context, n int, receipts []country.Receipt) error {
 	defer l.days.forget()
 	for i := range n {
-		if err := l.ch.rest(ctx, l.pace.step(l.ch.now())); err != nil {
+		if err := l.ch.Rest(ctx, l.pace.step(l.ch.Now())); err != nil {
 			if i == 0 {
 				return unsent(err)
 			}
@@ -200,9 +198,9 @@ func rest(ctx context.Context, wait time.Duration) error {
 }
 
 // open reads what a filing carries and finds the account it goes through.
-func (ch *channel) open(f country.Filing, c country.Credentials) (extra, visit, error) {
-	x, err := readExtra(f)
-	if err != nil {
+func (ch *Client) open(f country.Filing, c country.Credentials) (Extra, visit, error) {
+	var x Extra
+	if err := f.Carried(&x); err != nil {
 		return x, visit{}, unsent(err)
 	}
 	a, err := ch.visit(f.Supplier, x.Auth, c)
@@ -219,7 +217,7 @@ const submitTries = 3
 // Failure policy: everything before the invoice's own call is repeatable and
 // its failure takes nothing. Of the call itself only KSeF's own refusals say
 // so; anything else leaves the outcome open.
-func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.Receipt, error) {
+func (a visit) submit(ctx context.Context, f country.Filing, x Extra) (country.Receipt, error) {
 	for try := 1; ; try++ {
 		s, err := a.seat(ctx)
 		if err != nil {
@@ -230,7 +228,7 @@ func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.R
 		}
 		var out ksefwire.InvoiceResponse
 		req := request{method: http.MethodPost, path: ksefwire.PathOnline + "/" + url.PathEscape(s.reference) + "/invoices", want: http.StatusAccepted}
-		reply, err := a.authorised(ctx, req, encrypted(f, x, s, a.ch.now().In(a.ch.zone).Format(time.DateOnly)), &out)
+		reply, err := a.authorised(ctx, req, encrypted(f, x, s, a.ch.Now().In(a.ch.zone).Format(time.DateOnly)), &out)
 		if err == nil {
 			if len(out.ReferenceNumber) == 0 {
 				return country.Receipt{}, errors.New("KSeF gave the invoice no reference number")
@@ -239,7 +237,7 @@ func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.R
 				Outcome: country.Pending, Handle: s.reference + "/" + out.ReferenceNumber, AuthorityID2: out.ReferenceNumber, Raw: reply.Body,
 			}, nil
 		}
-		var no *refusal
+		var no *Refusal
 		switch {
 		case !errors.As(err, &no) || errors.Is(err, country.ErrNotTaken):
 			return country.Receipt{}, err
@@ -263,17 +261,17 @@ func (a visit) submit(ctx context.Context, f country.Filing, x extra) (country.R
 // pause turns KSeF's "too many requests" into a receipt: nothing was taken,
 // and nothing more is wanted for a while.
 func pause(err error) (country.Receipt, bool) {
-	var no *refusal
+	var no *Refusal
 	if !errors.As(err, &no) || no.status != http.StatusTooManyRequests {
 		return country.Receipt{}, false
 	}
-	return country.Receipt{Outcome: country.NotTaken, Wait: no.wait}, true
+	return country.Receipt{Outcome: country.NotTaken, Wait: no.Wait}, true
 }
 
 // paused is pause for everybody who files in the supplier's name.
 func (a visit) paused(err error) country.Receipt {
 	r, _ := pause(err)
-	a.pace.block(a.ch.now(), r.Wait)
+	a.pace.block(a.ch.Now(), r.Wait)
 	return r
 }
 
@@ -286,17 +284,18 @@ func rejected(text string, raw []byte) country.Receipt {
 
 // encrypted is the body that carries an invoice: AES-256-CBC with PKCS#7
 // padding under the session's key, with hashes and sizes of both forms.
-func encrypted(f country.Filing, x extra, s session, today string) ksefwire.InvoiceRequest {
-	content := sealed(f.Report, s.key, s.iv)
+func encrypted(f country.Filing, x Extra, s session, today string) ksefwire.InvoiceRequest {
+	content := Seal(f.Report, s.key, s.iv)
 	plain, hidden := sha256.Sum256(f.Report), sha256.Sum256(content)
 	return ksefwire.InvoiceRequest{
 		Hash: plain[:], Size: int64(len(f.Report)),
 		EncryptedHash: hidden[:], EncryptedSize: int64(len(content)),
-		Content: content, Offline: x.offline(today),
+		Content: content, Offline: x.Offline(today),
 	}
 }
 
-func sealed(text, key, iv []byte) []byte {
+// Seal encrypts with AES-256-CBC under a session's key.
+func Seal(text, key, iv []byte) []byte {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		panic(fmt.Sprintf("making a cipher: %v", err)) // the key has 32 bytes: it was made here
@@ -314,7 +313,7 @@ func sealed(text, key, iv []byte) []byte {
 // Poll asks for the decision. An invoice that KSeF dropped without looking at
 // it goes again: KSeF says that it holds nothing, and would call a second copy
 // a duplicate.
-func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Receipt, c country.Credentials) (country.Receipt, error) {
+func (ch *Client) Poll(ctx context.Context, f country.Filing, last country.Receipt, c country.Credentials) (country.Receipt, error) {
 	x, a, err := ch.open(f, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("polling %s: %w", f.Number, err)
@@ -349,7 +348,7 @@ func (ch *channel) Poll(ctx context.Context, f country.Filing, last country.Rece
 // lost reports whether KSeF says that it does not know the session or the
 // invoice any more. The invoice is then looked for by its number.
 func lost(err error) bool {
-	var no *refusal
+	var no *Refusal
 	return errors.As(err, &no) && no.has(ksefwire.CodeSessionUnknown, ksefwire.CodeInput)
 }
 
@@ -437,7 +436,7 @@ func (a visit) upo(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetching the UPO: %w", err)
 	}
-	if err := checkUPO(reply.Body); err != nil {
+	if err := CheckUPO(reply.Body); err != nil {
 		return nil, fmt.Errorf("fetching the UPO: %w", err)
 	}
 	return reply.Body, nil

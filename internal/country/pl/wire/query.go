@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"context"
@@ -18,9 +18,12 @@ import (
 
 const (
 	pageSize   = 250 // the largest that the query takes
-	pagesMax   = 40  // of 10,000 invoices, the most that one query shows
 	sessionAge = 13 * time.Hour
 )
+
+// PagesMax is how many pages of a query are read: 10,000 invoices, the most that
+// one shows.
+const PagesMax = 40
 
 // duplicate looks at the invoice that KSeF holds in place of ours: KSeF matches
 // seller, type and number, never content, so hashes decide.
@@ -84,7 +87,7 @@ func (a visit) upoOf(ctx context.Context, reference, number string) ([]byte, err
 		return nil, nil
 	}
 	upo, err := a.upo(ctx, ksefwire.PathSessions+"/"+url.PathEscape(reference)+"/invoices/ksef/"+url.PathEscape(number)+"/upo")
-	var no *refusal
+	var no *Refusal
 	if errors.As(err, &no) && (no.has(ksefwire.CodeReceiptUnknown, ksefwire.CodeSessionUnknown, ksefwire.CodeInput) || no.status == http.StatusForbidden) {
 		return nil, nil
 	}
@@ -114,10 +117,7 @@ func (a visit) sessions(ctx context.Context, kind string, from, to time.Time) ([
 			"dateCreatedFrom": {from.UTC().Format(time.RFC3339)},
 			"dateCreatedTo":   {to.UTC().Format(time.RFC3339)},
 		}
-		req := request{method: http.MethodGet, path: ksefwire.PathSessions, query: query.Encode(), want: http.StatusOK}
-		if next != "" {
-			req.header = map[string]string{ksefwire.HeaderContinuation: next}
-		}
+		req := request{method: http.MethodGet, path: ksefwire.PathSessions, query: query.Encode(), want: http.StatusOK, header: []string{ksefwire.HeaderContinuation, next}}
 		var out ksefwire.SessionsResponse
 		if _, err := a.authorised(ctx, req, nil, &out); err != nil {
 			return nil, fmt.Errorf("listing sessions: %w", err)
@@ -135,7 +135,7 @@ func (a visit) sessions(ctx context.Context, kind string, from, to time.Time) ([
 // Find asks KSeF for an invoice by seller, number and type on its day. An
 // invoice that is still in work is not shown: sent again it becomes either the
 // first or a duplicate of itself, never a second one.
-func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
+func (ch *Client) Find(ctx context.Context, f country.Filing, c country.Credentials) (country.Receipt, error) {
 	x, a, err := ch.open(f, c)
 	if err != nil {
 		return country.Receipt{}, fmt.Errorf("finding %s: %w", f.Number, err)
@@ -144,7 +144,7 @@ func (ch *channel) Find(ctx context.Context, f country.Filing, c country.Credent
 	return x.noted(r), err
 }
 
-func (a visit) find(ctx context.Context, f country.Filing, x extra) (country.Receipt, error) {
+func (a visit) find(ctx context.Context, f country.Filing, x Extra) (country.Receipt, error) {
 	if r, there, err := a.inBatches(ctx, f); err != nil || there && r.Outcome != country.NotTaken {
 		if err != nil {
 			err = fmt.Errorf("finding %s: %w", f.Number, classified(err))
@@ -197,12 +197,12 @@ func (d *days) forget() {
 }
 
 // under lists what KSeF may hold under an invoice's number.
-func (a visit) under(ctx context.Context, f country.Filing, x extra, day time.Time) ([]ksefwire.Metadata, error) {
+func (a visit) under(ctx context.Context, f country.Filing, x Extra, day time.Time) ([]ksefwire.Metadata, error) {
 	alone := ksefwire.MetadataRequest{
 		SubjectType: "Subject1", DateRange: dayRange("Issue", day), InvoiceNumber: f.Number, SellerNIP: f.Supplier,
 		FormType: ksefwire.FormValue, InvoiceTypes: []string{invoiceType(x.Type)},
 	}
-	now := a.ch.now()
+	now := a.ch.Now()
 	a.days.mu.Lock()
 	defer a.days.mu.Unlock()
 	if a.days.asks.within(time.Minute, now) < asksAlone {
@@ -220,9 +220,9 @@ func (a visit) under(ctx context.Context, f country.Filing, x extra, day time.Ti
 }
 
 // Registered lists what KSeF holds of a supplier by day of issue.
-func (ch *channel) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
-	nip := supplierNIP(&s)
-	a, err := ch.visit(nip, s.Settings.Text(settingAuth), c)
+func (ch *Client) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+	nip := NIP(&s)
+	a, err := ch.visit(nip, s.Settings.Text(SettingAuth), c)
 	if err != nil {
 		return nil, fmt.Errorf("listing the invoices of %s: %w", nip, err)
 	}
@@ -265,9 +265,9 @@ func dayRange(kind string, day time.Time) ksefwire.DateRange {
 // invoiceType is RodzajFaktury as the query spells it.
 func invoiceType(kind string) string {
 	switch kind {
-	case typeCorrection:
+	case "KOR":
 		return "Kor"
-	case typeSimplified:
+	case "UPR":
 		return "Upr"
 	}
 	return "Vat"
@@ -277,7 +277,7 @@ func invoiceType(kind string) string {
 // query; a list that is cut there is not known.
 func (a visit) list(ctx context.Context, in ksefwire.MetadataRequest) ([]ksefwire.Metadata, error) {
 	var all []ksefwire.Metadata
-	for page := range pagesMax {
+	for page := range PagesMax {
 		query := url.Values{"pageOffset": {strconv.Itoa(page)}, "pageSize": {strconv.Itoa(pageSize)}, "sortOrder": {"Asc"}}
 		var out ksefwire.MetadataResponse
 		req := request{method: http.MethodPost, path: ksefwire.PathMetadata, query: query.Encode(), want: http.StatusOK}
@@ -292,12 +292,12 @@ func (a visit) list(ctx context.Context, in ksefwire.MetadataRequest) ([]ksefwir
 			return nil, fmt.Errorf("querying invoices: there are more than KSeF shows (%d)", len(all))
 		}
 	}
-	return nil, fmt.Errorf("querying invoices: there is more after %d pages", pagesMax)
+	return nil, fmt.Errorf("querying invoices: there is more after %d pages", PagesMax)
 }
 
-// checkUPO looks whether an answer is a confirmation at all: XML without a
+// CheckUPO looks whether an answer is a confirmation at all: XML without a
 // document type whose root is Potwierdzenie.
-func checkUPO(body []byte) error {
+func CheckUPO(body []byte) error {
 	doc, err := xmltree.Limits{Bytes: upoBytesMax}.Read(body)
 	if err != nil {
 		return fmt.Errorf("it is no XML: %w", err)

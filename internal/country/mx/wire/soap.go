@@ -1,7 +1,7 @@
-package mx
+package wire
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -50,18 +50,10 @@ var errSOAPFault = errors.New("the provider answered with a SOAP fault")
 //
 // Failure policy: only an answer of the right form counts. Any other status
 // than 200, a page, a SOAP fault, a body cut short: nothing is known.
-func (ch *channel) ask(ctx context.Context, c call, result string) (*xmltree.Element, []byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(c.envelope()))
-	if err != nil {
-		return nil, nil, fmt.Errorf("calling %s: %w: %w", c.method, country.ErrNotTaken, err)
-	}
-	action := c.action
-	if action == "" {
-		action = c.method
-	}
-	r.Header.Set("Content-Type", soap.V11.ContentType(action))
-	r.Header.Set("SOAPAction", `"`+action+`"`)
-	reply, err := country.Exchange(ch.at.HTTP, r, answerBytesMax)
+func (ch *Client) ask(ctx context.Context, c call, result string) (*xmltree.Element, []byte, error) {
+	action := cmp.Or(c.action, c.method)
+	reply, err := country.Request{URL: c.url, Header: []string{"Content-Type", soap.V11.ContentType(action), "SOAPAction", `"` + action + `"`},
+		Body: c.envelope(), BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,19 +72,19 @@ func (ch *channel) ask(ctx context.Context, c call, result string) (*xmltree.Ele
 }
 
 // stampSOAP calls stamp or stamped with a voucher.
-func (ch *channel) stampSOAP(ctx context.Context, method string, f country.Filing, c country.Credentials) (answer, error) {
+func (ch *Client) stampSOAP(ctx context.Context, method string, f country.Filing, c country.Credentials) (Answer, error) {
 	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPStamp, space: satwire.SpaceSOAPStamp, method: method, args: []argument{
 		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret},
 	}}, method+"Result")
 	if err != nil {
-		return answer{}, err
+		return Answer{}, err
 	}
-	said := answer{document: []byte(result.Value("xml")), raw: raw}
+	said := Answer{Document: []byte(result.Value("xml")), Raw: raw}
 	if incident := result.At("Incidencias", "Incidencia"); incident != nil {
-		said.code, said.message = incident.Value("CodigoError"), tidy(incident.Value("MensajeIncidencia")+" "+incident.Value("ExtraInfo"))
+		said.Code, said.Message = incident.Value("CodigoError"), Tidy(incident.Value("MensajeIncidencia")+" "+incident.Value("ExtraInfo"))
 	}
-	if said.code == "" && len(said.document) == 0 {
-		return answer{}, fmt.Errorf("%w: neither a voucher nor a reason", errAwkward)
+	if said.Code == "" && len(said.Document) == 0 {
+		return Answer{}, fmt.Errorf("%w: neither a voucher nor a reason", ErrAwkward)
 	}
 	return said, nil
 }
@@ -106,7 +98,7 @@ type cancelled struct {
 	raw     []byte
 }
 
-func (ch *channel) cancelSOAP(ctx context.Context, f country.Filing, e errand, c country.Credentials) (cancelled, error) {
+func (ch *Client) cancelSOAP(ctx context.Context, f country.Filing, e Errand, c country.Credentials) (cancelled, error) {
 	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "cancel_signature", args: []argument{
 		{"xml", base64.StdEncoding.EncodeToString(f.Report)}, {"username", c.Username}, {"password", c.Secret}, {"store_pending", "false"},
 	}}, "cancel_signatureResult")
@@ -121,21 +113,21 @@ func (ch *channel) cancelSOAP(ctx context.Context, f country.Filing, e errand, c
 		said.status, said.message, _ = strings.Cut(result.Value("CodEstatus"), " ")
 	}
 	if said.status == "" {
-		return cancelled{}, fmt.Errorf("%w: no state of %s", errAwkward, e.UUID)
+		return cancelled{}, fmt.Errorf("%w: no state of %s", ErrAwkward, e.UUID)
 	}
 	return said, nil
 }
 
 // stateSOAP asks SAT about a voucher through the provider.
-func (ch *channel) stateSOAP(ctx context.Context, f country.Filing, e errand, c country.Credentials) (state, error) {
+func (ch *Client) stateSOAP(ctx context.Context, f country.Filing, e Errand, c country.Credentials) (State, error) {
 	result, raw, err := ch.ask(ctx, call{url: ch.base + satwire.PathSOAPCancel, space: satwire.SpaceSOAPCancel, method: "get_sat_status", args: []argument{
 		{"username", c.Username}, {"password", c.Secret}, {"taxpayer_id", f.Supplier}, {"rtaxpayer_id", e.Receiver}, {"uuid", e.UUID}, {"total", e.Total},
 	}}, "get_sat_statusResult")
 	if err != nil {
-		return state{}, err
+		return State{}, err
 	}
 	if text := result.Value("error"); text != "" {
-		return state{}, fmt.Errorf("%w: %s", errAwkward, text)
+		return State{}, fmt.Errorf("%w: %s", ErrAwkward, text)
 	}
 	return stateIn(result.At("sat"), raw)
 }

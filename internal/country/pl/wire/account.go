@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"context"
@@ -40,7 +40,7 @@ const (
 // others wait for it, so that a crowd of filings makes one session. Filings
 // then go in parallel.
 type account struct {
-	ch   *channel
+	ch   *Client
 	nip  string
 	auth string
 
@@ -72,16 +72,16 @@ type session struct {
 
 // visit answers the account of credentials. A way of authentication that the
 // credentials do not allow gives place to the one they do.
-func (ch *channel) visit(nip, auth string, c country.Credentials) (visit, error) {
+func (ch *Client) visit(nip, auth string, c country.Credentials) (visit, error) {
 	switch {
 	case c.Secret == "" && len(c.PKCS12) == 0:
 		return visit{}, fmt.Errorf("%w: %w: there is neither a KSeF token nor a certificate", country.ErrNotTaken, country.ErrCredentials)
 	case len(c.PKCS12) == 0:
-		auth = authToken
+		auth = AuthToken
 	case c.Secret == "":
-		auth = authXAdES
-	case auth != authToken:
-		auth = authXAdES
+		auth = AuthXAdES
+	case auth != AuthToken:
+		auth = AuthXAdES
 	}
 	key := accountKey(nip, auth, c)
 	ch.mu.Lock()
@@ -120,14 +120,14 @@ func (a visit) bearer(ctx context.Context) (string, error) {
 }
 
 func (a visit) bearerLocked(ctx context.Context) (string, error) {
-	soon := a.ch.now().Add(tokenMargin)
+	soon := a.ch.Now().Add(tokenMargin)
 	if a.access.Token != "" && soon.Before(a.access.ValidUntil) {
 		return a.access.Token, nil
 	}
 	if a.refresh.Token != "" && soon.Before(a.refresh.ValidUntil) {
 		var out ksefwire.Tokens
 		_, err := a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathRefresh, bearer: a.refresh.Token, want: http.StatusOK}, nil, &out)
-		var no *refusal
+		var no *Refusal
 		switch {
 		case err == nil && out.Access.Token != "":
 			a.access = out.Access
@@ -138,7 +138,7 @@ func (a visit) bearerLocked(ctx context.Context) (string, error) {
 	}
 	a.access, a.refresh = ksefwire.TimedToken{}, ksefwire.TimedToken{}
 	tokens, err := a.authenticate(ctx)
-	if errors.As(err, new(*refusal)) && keyRefused(err) {
+	if errors.As(err, new(*Refusal)) && keyRefused(err) {
 		a.ch.forgetKeys()
 		tokens, err = a.authenticate(ctx)
 	}
@@ -153,7 +153,7 @@ func (a visit) bearerLocked(ctx context.Context) (string, error) {
 }
 
 func keyRefused(err error) bool {
-	var no *refusal
+	var no *Refusal
 	return errors.As(err, &no) && no.has(ksefwire.CodeKey)
 }
 
@@ -174,7 +174,7 @@ func (a visit) authenticate(ctx context.Context) (ksefwire.Tokens, error) {
 		return ksefwire.Tokens{}, fmt.Errorf("asking for a challenge: %w", err)
 	}
 	begin := a.byToken
-	if a.auth == authXAdES && !a.signsCodesOnly() {
+	if a.auth == AuthXAdES && !a.signsCodesOnly() {
 		begin = a.bySignature
 	}
 	begun, err := begin(ctx, challenge)
@@ -201,7 +201,7 @@ func (a visit) signsCodesOnly() bool {
 	if a.creds.Secret == "" {
 		return false
 	}
-	id, err := a.ch.identities.Open(a.creds.Certificate(), a.ch.now())
+	id, err := a.ch.identities.Open(a.creds.Certificate(), a.ch.Now())
 	return err == nil && !authenticates(id.Leaf)
 }
 
@@ -225,7 +225,7 @@ func (a visit) byToken(ctx context.Context, c ksefwire.Challenge) (begun ksefwir
 
 // bySignature sends the challenge signed with the supplier's certificate.
 func (a visit) bySignature(ctx context.Context, c ksefwire.Challenge) (begun ksefwire.AuthResponse, err error) {
-	now := a.ch.now()
+	now := a.ch.Now()
 	id, err := a.ch.identities.Open(a.creds.Certificate(), now)
 	if err != nil {
 		return begun, err
@@ -233,7 +233,7 @@ func (a visit) bySignature(ctx context.Context, c ksefwire.Challenge) (begun kse
 	if !authenticates(id.Leaf) {
 		return begun, fmt.Errorf("%w: the KSeF certificate is of type Offline and cannot authenticate", country.ErrCredentials)
 	}
-	body, err := signedRequest(c.Challenge, a.nip, id, now)
+	body, err := SignedRequest(c.Challenge, a.nip, id, now)
 	if err != nil {
 		return begun, err
 	}
@@ -280,7 +280,7 @@ func (a visit) awaitAuthentication(ctx context.Context, begun ksefwire.AuthRespo
 func (a visit) seat(ctx context.Context) (session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s := a.session; s != nil && s.sent < ksefwire.SessionInvoicesMax && a.ch.now().Add(sessionMargin).Before(s.until) {
+	if s := a.session; s != nil && s.sent < a.ch.SessionMax && a.ch.Now().Add(sessionMargin).Before(s.until) {
 		s.sent++
 		return *s, nil
 	}
@@ -327,7 +327,7 @@ func (a visit) open(ctx context.Context) (*session, error) {
 		}
 		var out ksefwire.SessionResponse
 		_, err = a.ch.callJSON(ctx, request{method: http.MethodPost, path: ksefwire.PathOnline, bearer: bearer, want: http.StatusCreated}, in, &out)
-		var no *refusal
+		var no *Refusal
 		if errors.As(err, &no) && no.status == http.StatusUnauthorized && !again {
 			a.access = ksefwire.TimedToken{}
 			continue

@@ -1,4 +1,4 @@
-package mx
+package wire
 
 import (
 	"bytes"
@@ -18,7 +18,6 @@ import (
 
 const (
 	customKeyMax = 100
-	tokensMax    = 4096
 	tokenEarly   = 5 * time.Minute // a token is not used when it is about to end
 )
 
@@ -58,13 +57,11 @@ type restCancel struct {
 
 // session answers the bearer token of a user. Without a user name the password
 // is a token that never ends, as the provider's portal makes them.
-func (ch *channel) session(ctx context.Context, c country.Credentials, fresh bool) (string, error) {
+func (ch *Client) session(ctx context.Context, c country.Credentials, fresh bool) (string, error) {
 	if c.Username == "" {
 		return c.Secret, nil
 	}
-	ch.mu.Lock()
-	held, ok := ch.tokens[c.Username]
-	ch.mu.Unlock()
+	held, ok := ch.tokens.Get(c.Username)
 	if ok && !fresh && held.secret == c.Secret && time.Now().Before(held.until) {
 		return held.text, nil
 	}
@@ -72,22 +69,17 @@ func (ch *channel) session(ctx context.Context, c country.Credentials, fresh boo
 	if err != nil {
 		return "", err
 	}
-	ch.mu.Lock()
-	defer ch.mu.Unlock()
-	if len(ch.tokens) >= tokensMax {
-		clear(ch.tokens) // they are soon made again
-	}
-	ch.tokens[c.Username] = made
+	ch.tokens.Put(c.Username, made)
 	return made.text, nil
 }
 
 // login opens a session. Whatever goes wrong here, no voucher has left yet.
-func (ch *channel) login(ctx context.Context, c country.Credentials) (token, error) {
+func (ch *Client) login(ctx context.Context, c country.Credentials) (token, error) {
 	body, err := json.Marshal(map[string]string{"user": c.Username, "password": c.Secret})
 	if err != nil {
 		return token{}, fmt.Errorf("signing in: %w", err)
 	}
-	status, said, _, err := ch.post(ctx, satwire.PathRESTLogin, http.Header{"Content-Type": {"application/json"}}, body)
+	status, said, _, err := ch.post(ctx, satwire.PathRESTLogin, []string{"Content-Type", "application/json"}, body)
 	if err != nil {
 		return token{}, fmt.Errorf("signing in: %w: %w", country.ErrNotTaken, err)
 	}
@@ -109,13 +101,8 @@ func (ch *channel) login(ctx context.Context, c country.Credentials) (token, err
 }
 
 // post makes a call and reads the frame of its answer.
-func (ch *channel) post(ctx context.Context, path string, head http.Header, body []byte) (int, restReply, []byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, ch.base+path, bytes.NewReader(body))
-	if err != nil {
-		return 0, restReply{}, nil, fmt.Errorf("calling %s: %w: %w", path, country.ErrNotTaken, err)
-	}
-	r.Header = head
-	got, err := country.Exchange(ch.at.HTTP, r, answerBytesMax)
+func (ch *Client) post(ctx context.Context, path string, head []string, body []byte) (int, restReply, []byte, error) {
+	got, err := country.Request{URL: ch.base + path, Header: head, Body: body, BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return 0, restReply{}, nil, err
 	}
@@ -129,7 +116,7 @@ func (ch *channel) post(ctx context.Context, path string, head http.Header, body
 
 // upload posts an XML document as a form, in a session. A session that ended
 // is opened again once: the provider reads nothing of a call without one.
-func (ch *channel) upload(ctx context.Context, path string, f country.Filing, c country.Credentials, key string) (int, restReply, []byte, error) {
+func (ch *Client) upload(ctx context.Context, path string, f country.Filing, c country.Credentials, key string) (int, restReply, []byte, error) {
 	body, kind, err := form(f.Report)
 	if err != nil {
 		return 0, restReply{}, nil, err
@@ -139,10 +126,7 @@ func (ch *channel) upload(ctx context.Context, path string, f country.Filing, c 
 		if err != nil {
 			return 0, restReply{}, nil, err
 		}
-		head := http.Header{"Content-Type": {kind}, "Authorization": {"Bearer " + bearer}}
-		if key != "" {
-			head.Set("Customid", tail(key, customKeyMax))
-		}
+		head := []string{"Content-Type", kind, "Authorization", "Bearer " + bearer, "Customid", Tail(key, customKeyMax)}
 		status, said, raw, err := ch.post(ctx, path, head, body)
 		if err == nil && status == http.StatusUnauthorized {
 			if !fresh && c.Username != "" {
@@ -179,41 +163,41 @@ func codeOf(message string) (code, rest string) {
 	return strings.TrimRight(code, ".:-"), strings.TrimLeft(rest, "-–: ")
 }
 
-func (ch *channel) stampREST(ctx context.Context, f country.Filing, c country.Credentials) (answer, error) {
+func (ch *Client) stampREST(ctx context.Context, f country.Filing, c country.Credentials) (Answer, error) {
 	status, said, raw, err := ch.upload(ctx, satwire.PathRESTStamp, f, c, f.DedupeKey)
 	if err != nil {
-		return answer{}, err
+		return Answer{}, err
 	}
 	var data restStamp
 	if len(said.Data) > 0 && string(said.Data) != "null" {
 		if err := json.Unmarshal(said.Data, &data); err != nil {
-			return answer{}, fmt.Errorf("reading the provider's answer: %w", err)
+			return Answer{}, fmt.Errorf("reading the provider's answer: %w", err)
 		}
 	}
-	out := answer{document: []byte(data.CFDI), raw: raw}
+	out := Answer{Document: []byte(data.CFDI), Raw: raw}
 	switch {
 	case status == http.StatusOK && said.Status == "success":
 		return out, nil
 	case status >= 500 || status == http.StatusTooManyRequests || said.Status != "error":
-		return answer{}, fmt.Errorf("%w: status %d, %s", errAwkward, status, said.Message)
+		return Answer{}, fmt.Errorf("%w: status %d, %s", ErrAwkward, status, said.Message)
 	}
-	out.code, out.message = codeOf(said.Message)
-	if detail := tidy(said.Detail); detail != "" {
-		out.message += " " + detail
+	out.Code, out.Message = codeOf(said.Message)
+	if detail := Tidy(said.Detail); detail != "" {
+		out.Message += " " + detail
 	}
-	if out.code == "" {
-		return answer{}, fmt.Errorf("%w: status %d", errAwkward, status)
+	if out.Code == "" {
+		return Answer{}, fmt.Errorf("%w: status %d", ErrAwkward, status)
 	}
 	return out, nil
 }
 
-func (ch *channel) cancelREST(ctx context.Context, f country.Filing, e errand, c country.Credentials) (cancelled, error) {
+func (ch *Client) cancelREST(ctx context.Context, f country.Filing, e Errand, c country.Credentials) (cancelled, error) {
 	status, said, raw, err := ch.upload(ctx, satwire.PathRESTCancel, f, c, "")
 	if err != nil {
 		return cancelled{}, err
 	}
 	if status >= 500 || status == http.StatusTooManyRequests {
-		return cancelled{}, fmt.Errorf("%w: status %d, %s", errAwkward, status, said.Message)
+		return cancelled{}, fmt.Errorf("%w: status %d, %s", ErrAwkward, status, said.Message)
 	}
 	var data restCancel
 	if len(said.Data) > 0 && string(said.Data) != "null" {
@@ -231,7 +215,7 @@ func (ch *channel) cancelREST(ctx context.Context, f country.Filing, e errand, c
 		out.status, out.message = codeOf(said.Message + " " + said.Detail)
 	}
 	if out.status == "" {
-		return cancelled{}, fmt.Errorf("%w: no state of %s", errAwkward, e.UUID)
+		return cancelled{}, fmt.Errorf("%w: no state of %s", ErrAwkward, e.UUID)
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"archive/zip"
@@ -62,7 +62,7 @@ func pack(filings []country.Filing, s *session, partMax int) (parcel, error) {
 	p := parcel{size: int64(file.Len()), hash: sha256.Sum256(file.Bytes())}
 	for rest := file.Bytes(); len(rest) > 0; {
 		n := min(len(rest), partMax)
-		p.parts = append(p.parts, sealed(rest[:n], s.key, s.iv))
+		p.parts = append(p.parts, Seal(rest[:n], s.key, s.iv))
 		rest = rest[n:]
 	}
 	return p, nil
@@ -98,9 +98,9 @@ func (l *load) sendTogether(ctx context.Context, receipts []country.Receipt) err
 	killpoint.Reach(killpoint.Uploaded)
 	err = l.closeBatch(ctx, reference)
 	killpoint.Reach(killpoint.Closed)
-	var no *refusal
+	var no *Refusal
 	if errors.As(err, &no) && no.has(ksefwire.CodePartSize, ksefwire.CodePackageEmpty, ksefwire.CodeUploadTime, ksefwire.CodeSessionUnknown) {
-		l.pace.spoil(l.ch.now())
+		l.pace.spoil(l.ch.Now())
 		return unsent(err)
 	}
 	var wait time.Duration
@@ -123,7 +123,7 @@ func (l *load) sendTogether(ctx context.Context, receipts []country.Receipt) err
 // upload opens a batch session and brings all of its parts.
 func (l *load) upload(ctx context.Context) (reference string, err error) {
 	s := newSession()
-	p, err := pack(l.filings, s, l.ch.partMax)
+	p, err := pack(l.filings, s, l.ch.PartMax)
 	if err != nil {
 		return "", err
 	}
@@ -172,20 +172,15 @@ func (l *load) openBatch(ctx context.Context, s *session, p parcel) (out ksefwir
 
 // put brings one part to where KSeF wants it: without the access token, which
 // that place has no use for.
-func (ch *channel) put(ctx context.Context, u ksefwire.PartUpload, part []byte) error {
+func (ch *Client) put(ctx context.Context, u ksefwire.PartUpload, part []byte) error {
 	if err := ch.storage(u.URL); err != nil {
 		return err
 	}
-	r, err := http.NewRequestWithContext(ctx, u.Method, u.URL, bytes.NewReader(part))
-	if err != nil {
-		return err
-	}
+	var head []string
 	for name, value := range u.Headers {
-		if value != "" {
-			r.Header.Set(name, value)
-		}
+		head = append(head, name, value)
 	}
-	reply, err := country.Exchange(ch.at.HTTP, r, answerBytesMax)
+	reply, err := country.Request{Method: u.Method, URL: u.URL, Header: head, Body: part, BytesMax: answerBytesMax}.Do(ctx, ch.at.HTTP)
 	if err != nil {
 		return err
 	}
@@ -197,7 +192,7 @@ func (ch *channel) put(ctx context.Context, u ksefwire.PartUpload, part []byte) 
 
 // storage reports whether an address that KSeF names may be called: one of
 // https, or of the very host of a double.
-func (ch *channel) storage(address string) error {
+func (ch *Client) storage(address string) error {
 	target, err := url.Parse(address)
 	if err != nil {
 		return fmt.Errorf("KSeF names an address that is none: %w", err)
@@ -264,7 +259,7 @@ func (a visit) batch(ctx context.Context, reference, hash string) (*batch, error
 		return b, err
 	}
 	err = a.closeBatch(ctx, reference)
-	var no *refusal
+	var no *Refusal
 	if errors.As(err, &no) && no.has(ksefwire.CodePartSize, ksefwire.CodePackageEmpty, ksefwire.CodeUploadTime) {
 		b.done = true // nothing of it was ever taken
 		return b, nil
@@ -276,7 +271,7 @@ func (a visit) batch(ctx context.Context, reference, hash string) (*batch, error
 // batchLocked asks for the state of a batch session unless it is known. The
 // lock is held: a lane asks for hundreds of invoices of one session in turn.
 func (a visit) batchLocked(ctx context.Context, reference, hash string) (*batch, error) {
-	now := a.ch.now()
+	now := a.ch.Now()
 	if b := a.batches.known[reference]; b != nil && (b.done || now.Sub(b.at) < batchFresh && !b.told[hash]) {
 		b.told[hash] = true
 		return b, nil
@@ -315,10 +310,8 @@ func (a visit) invoicesOf(ctx context.Context, reference string) (map[string]kse
 	all, next := map[string]ksefwire.InvoiceStatus{}, ""
 	for range listPagesMax {
 		req := request{method: http.MethodGet, path: ksefwire.PathSessions + "/" + url.PathEscape(reference) + "/invoices",
-			query: url.Values{"pageSize": {fmt.Sprint(listPageSize)}}.Encode(), want: http.StatusOK, limit: listBytesMax}
-		if next != "" {
-			req.header = map[string]string{ksefwire.HeaderContinuation: next}
-		}
+			query: url.Values{"pageSize": {fmt.Sprint(listPageSize)}}.Encode(), want: http.StatusOK, limit: listBytesMax,
+			header: []string{ksefwire.HeaderContinuation, next}}
 		var out ksefwire.SessionInvoices
 		if _, err := a.authorised(ctx, req, nil, &out); err != nil {
 			return nil, fmt.Errorf("listing the invoices of %s: %w", reference, err)
@@ -370,7 +363,7 @@ func (a visit) inBatches(ctx context.Context, f country.Filing) (country.Receipt
 
 // batchesSince lists the batch sessions since an instant. The lock is held.
 func (a visit) batchesSince(ctx context.Context, since time.Time) ([]string, error) {
-	now := a.ch.now()
+	now := a.ch.Now()
 	if now.Sub(a.batches.listed) < batchFresh && !since.Before(a.batches.since) {
 		return a.batches.list, nil
 	}
@@ -389,17 +382,13 @@ func (a visit) storedUPO(ctx context.Context, state said) ([]byte, error) {
 	if state.UPODownloadURL == "" || a.ch.storage(state.UPODownloadURL) != nil {
 		return a.upo(ctx, path)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, state.UPODownloadURL, nil)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := country.Exchange(a.ch.at.HTTP, r, upoBytesMax)
+	reply, err := country.Request{Method: http.MethodGet, URL: state.UPODownloadURL, BytesMax: upoBytesMax}.Do(ctx, a.ch.at.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("fetching the UPO: %w", err)
 	}
 	sum := sha256.Sum256(reply.Body)
 	told := strings.TrimSpace(reply.Header.Get(ksefwire.HeaderHash))
-	if reply.Status != http.StatusOK || told != "" && told != base64.StdEncoding.EncodeToString(sum[:]) || checkUPO(reply.Body) != nil {
+	if reply.Status != http.StatusOK || told != "" && told != base64.StdEncoding.EncodeToString(sum[:]) || CheckUPO(reply.Body) != nil {
 		return a.upo(ctx, path) // the address has ended, or it is no UPO
 	}
 	return reply.Body, nil

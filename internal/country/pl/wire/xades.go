@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"crypto"
@@ -21,12 +21,12 @@ const (
 	idProperties = "signed-properties"
 )
 
-// signedRequest is AuthTokenRequest with an enveloped XAdES-BES signature.
+// SignedRequest is AuthTokenRequest with an enveloped XAdES-BES signature.
 //
 // Everything that is signed is written in its exclusive canonical form at
 // once: namespaces on the elements that use them, attributes in order, no
 // empty-element tags. So the text that is hashed is the text that is sent.
-func signedRequest(challenge, nip string, id *identity.Identity, now time.Time) ([]byte, error) {
+func SignedRequest(challenge, nip string, id *identity.Identity, now time.Time) ([]byte, error) {
 	head := `<AuthTokenRequest xmlns="` + ksefwire.SpaceAuth + `">` +
 		`<Challenge>` + escaped(challenge) + `</Challenge>` +
 		`<ContextIdentifier><Nip>` + escaped(nip) + `</Nip></ContextIdentifier>` +

@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type keyring struct {
 
 // encrypt encrypts a text for KSeF with RSA-OAEP and SHA-256, and says with
 // which key.
-func (ch *channel) encrypt(ctx context.Context, usage string, text []byte) (cipher []byte, keyID string, err error) {
+func (ch *Client) encrypt(ctx context.Context, usage string, text []byte) (cipher []byte, keyID string, err error) {
 	chosen, err := ch.publicKey(ctx, usage)
 	if err != nil {
 		return nil, "", err
@@ -52,10 +52,10 @@ func (ch *channel) encrypt(ctx context.Context, usage string, text []byte) (ciph
 // publicKey chooses as ksef-docs asks (klucze-publiczne-do-szyfrowania.md,
 // section 4.1): of those for the usage that are valid now, the one that became
 // valid last.
-func (ch *channel) publicKey(ctx context.Context, usage string) (ksefwire.PublicKey, error) {
+func (ch *Client) publicKey(ctx context.Context, usage string) (ksefwire.PublicKey, error) {
 	ch.keys.mu.Lock()
 	defer ch.keys.mu.Unlock()
-	now := ch.now()
+	now := ch.Now()
 	if !now.Before(ch.keys.until) {
 		var list []ksefwire.PublicKey
 		if _, err := ch.callJSON(ctx, request{method: http.MethodGet, path: ksefwire.PathKeys, want: http.StatusOK}, nil, &list); err != nil {
@@ -80,7 +80,7 @@ func (ch *channel) publicKey(ctx context.Context, usage string) (ksefwire.Public
 }
 
 // forgetKeys makes the next use read the list again.
-func (ch *channel) forgetKeys() {
+func (ch *Client) forgetKeys() {
 	ch.keys.mu.Lock()
 	defer ch.keys.mu.Unlock()
 	ch.keys.until = time.Time{}

@@ -1,4 +1,4 @@
-package pl
+package wire
 
 import (
 	"crypto"
@@ -26,9 +26,9 @@ const (
 	qrTest = "https://qr-test.ksef.mf.gov.pl"
 )
 
-// qrBase is the verification page that belongs to an endpoint. A simulator
+// QRBase is the verification page that belongs to an endpoint. A simulator
 // has none of its own: documents made with it point to the test environment.
-func qrBase(at country.Endpoint) string {
+func QRBase(at country.Endpoint) string {
 	switch {
 	case strings.Contains(at.BaseURL, "//api-demo.ksef.mf.gov.pl"):
 		return qrDemo
@@ -38,15 +38,15 @@ func qrBase(at country.Endpoint) string {
 	return qrTest
 }
 
-// codeOne is KOD I, by which anybody can ask whether KSeF holds the invoice.
-func codeOne(base, nip string, issued time.Time, sum [sha256.Size]byte) string {
+// CodeOne is KOD I, by which anybody can ask whether KSeF holds the invoice.
+func CodeOne(base, nip string, issued time.Time, sum [sha256.Size]byte) string {
 	return base + "/invoice/" + nip + "/" + issued.Format("02-01-2006") + "/" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// codeTwo is KOD II, by which anybody can verify the issuer of an invoice that
+// CodeTwo is KOD II, by which anybody can verify the issuer of an invoice that
 // KSeF does not hold yet: the address without its scheme, signed with the key
 // of a KSeF certificate.
-func codeTwo(base, nip string, sum [sha256.Size]byte, id *identity.Identity) (string, error) {
+func CodeTwo(base, nip string, sum [sha256.Size]byte, id *identity.Identity) (string, error) {
 	path := base + "/certificate/Nip/" + nip + "/" + nip + "/" + serial(id.Leaf) + "/" + base64.RawURLEncoding.EncodeToString(sum[:])
 	digest := sha256.Sum256([]byte(strings.TrimPrefix(path, "https://")))
 	var signature []byte
