@@ -13,16 +13,16 @@ import (
 )
 
 type annulCommand struct {
-	bookFlags
-	Operation  string            `arg:"" help:"Id of the operation whose report was wrong."`
-	Reason     string            `help:"Why, for the authority and the audit log." required:"" placeholder:"TEXT" setting:"-"`
-	Code       string            `help:"Of the authority's list; default its most general one (Hungary: ERRATIC_DATA)." placeholder:"CODE" setting:"-"`
-	Authority  map[string]string `help:"Addresses of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
-	Simulators simulatorsAt      `help:"Address of the simulated authorities: where test keys file, or where they listen." placeholder:"URL"`
+	accountFlags
+	Operation  string            `arg:"" help:"Operation id of the wrong report."`
+	Reason     string            `help:"Reason, for the authority and the audit log." required:"" placeholder:"TEXT" setting:"-"`
+	Code       string            `help:"Annulment code of the authority; default the most general one (Hungary: ERRATIC_DATA)." placeholder:"CODE" setting:"-"`
+	Authority  map[string]string `help:"URLs of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
+	Simulators simulatorsAt      `help:"URL or listen address of the simulated authorities, for test keys." placeholder:"URL"`
 }
 
 // errNotAnnulled ends the program with 1, so that a script notices.
-var errNotAnnulled = errors.New("the authority refuses the annulment")
+var errNotAnnulled = errors.New("the authority rejected the annulment")
 
 // Run asks, prints what the authority says and changes no result of ours.
 func (cmd *annulCommand) Run(c *command) error {
@@ -32,7 +32,7 @@ func (cmd *annulCommand) Run(c *command) error {
 		return err
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
-		said, err := server.Desk{Config: cfg, DB: d, Accounts: a}.Annul(ctx, cmd.Operation, country.Annulment{Code: cmd.Code, Reason: cmd.Reason}, actor())
+		said, err := server.Maintenance{Config: cfg, DB: d, Accounts: a}.Annul(ctx, cmd.Operation, country.Annulment{Code: cmd.Code, Reason: cmd.Reason}, actor())
 		if err != nil {
 			return err
 		}

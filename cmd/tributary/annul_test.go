@@ -51,7 +51,7 @@ func TestAReportIsAnnulledByAnOperator(t *testing.T) {
 	if code, out, _ := annul(s.operation); code != exitFailed || !strings.Contains(out, "ANNULMENT_IN_PROGRESS") {
 		t.Errorf("a second one: %d %s", code, out)
 	}
-	for operation, why := range map[string]string{reference: "annuls no reports", "nothing": "nothing was filed"} {
+	for operation, why := range map[string]string{reference: "does not support annulment", "nothing": "nothing was filed"} {
 		if code, _, errs := annul(operation); code == 0 || !strings.Contains(errs, why) {
 			t.Errorf("%s: %d %s", operation, code, errs)
 		}

@@ -18,13 +18,13 @@ import (
 )
 
 type auditCommand struct {
-	Verify auditVerify `cmd:"" help:"Verify all audit logs, by their key and by heads kept outside."`
+	Verify auditVerify `cmd:"" help:"Verify all audit logs against their key and exported heads."`
 }
 
 type auditVerify struct {
-	bookFlags
-	AuditHeads string   `help:"Where the signed heads of the audit logs are kept, once a day: file:///FOLDER, s3://BUCKET or https://LISTENER, out of reach of who writes the database." placeholder:"URL" name:"audit-heads"`
-	Heads      []string `arg:"" optional:"" name:"heads" help:"Files with heads that were kept outside." type:"path"`
+	accountFlags
+	AuditHeads string   `help:"Where to export the signed heads of the audit logs daily: file:///FOLDER, s3://BUCKET or https://LISTENER; a place that writers of the database cannot change." placeholder:"URL" name:"audit-heads"`
+	Heads      []string `arg:"" optional:"" name:"heads" help:"Files with exported heads." type:"path"`
 }
 
 // verified is what a script reads after a verification.
@@ -41,7 +41,7 @@ func (cmd *auditVerify) Run(c *command) error {
 		if err != nil {
 			return err
 		}
-		master, err := secret.OpenMaster(masterOf(&cmd.bookFlags))
+		master, err := secret.OpenMaster(masterOf(&cmd.accountFlags))
 		if err != nil {
 			return fmt.Errorf("--master-key: %w", err)
 		}
@@ -52,13 +52,13 @@ func (cmd *auditVerify) Run(c *command) error {
 			return err
 		}
 		err = cmd.show(c, verified{entries, len(kept), append([]string{}, wrong...)}, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "entries\t%d\nheads kept outside\t%d\n", entries, len(kept))
+			fmt.Fprintf(w, "entries\t%d\nexported heads\t%d\n", entries, len(kept))
 			for _, one := range wrong {
-				fmt.Fprintf(w, "does not hold\t%s\n", one)
+				fmt.Fprintf(w, "broken\t%s\n", one)
 			}
 		})
 		if err == nil && len(wrong) > 0 {
-			err = fmt.Errorf("the audit logs do not hold: %s", strings.Join(wrong, "; "))
+			err = fmt.Errorf("the audit logs are broken: %s", strings.Join(wrong, "; "))
 		}
 		return err
 	})
@@ -78,7 +78,7 @@ func (cmd *auditVerify) kept(ctx context.Context) (all [][]byte, err error) {
 	}
 	last, err := server.ReadLastHeads(ctx, cmd.AuditHeads)
 	if err == nil && last == nil {
-		err = fault.New(fault.Invalid, "--audit-heads: there are no heads")
+		err = fault.New(fault.Invalid, "--audit-heads: no heads found")
 	}
 	return append(all, last), err
 }

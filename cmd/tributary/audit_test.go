@@ -69,7 +69,7 @@ func TestAuditVerifyHoldsLogsAgainstHeadsKeptOutside(t *testing.T) {
 	if code, _, errs := call(t, "audit", "verify", gone, "--data", dir); code != 1 || !strings.Contains(errs, "client acme breaks at entry 99") {
 		t.Errorf("a log that was cut off: %d %s", code, errs)
 	}
-	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+t.TempDir(), "--data", dir); code == 0 || !strings.Contains(errs, "there are no heads") {
+	if code, _, errs := call(t, "audit", "verify", "--audit-heads", "file://"+t.TempDir(), "--data", dir); code == 0 || !strings.Contains(errs, "no heads found") {
 		t.Errorf("an empty folder: %d %s", code, errs)
 	}
 }

@@ -19,14 +19,14 @@ import (
 )
 
 type authorityCommand struct {
-	Set   authoritySet   `cmd:"" help:"Set an authority's address and who we are there. What is not named stays."`
-	List  authorityList  `cmd:"" help:"List what is set, without the secrets, and what is missing."`
-	Unset authorityUnset `cmd:"" help:"Forget everything that is set for an authority."`
+	Set   authoritySet   `cmd:"" help:"Set an authority's address and our credentials there. Unnamed settings stay unchanged."`
+	List  authorityList  `cmd:"" help:"List settings, without secrets, and what is missing."`
+	Unset authorityUnset `cmd:"" help:"Remove all settings of an authority."`
 }
 
 // authorityFlags say which database a command works on. A running server
 // notices changes within a second.
-type authorityFlags struct{ bookFlags }
+type authorityFlags struct{ accountFlags }
 
 // with opens the endpoints for one command. To list them no master key is needed.
 func (f *authorityFlags) with(c *command, sealed bool, do func(ctx context.Context, d *db.DB, e *server.Authorities) error) error {
@@ -34,7 +34,7 @@ func (f *authorityFlags) with(c *command, sealed bool, do func(ctx context.Conte
 		var master *secret.Master
 		if sealed {
 			var err error
-			if master, err = secret.OpenMaster(masterOf(&f.bookFlags)); err != nil {
+			if master, err = secret.OpenMaster(masterOf(&f.accountFlags)); err != nil {
 				return fmt.Errorf("--master-key: %w", err)
 			}
 		}
@@ -49,12 +49,12 @@ func (f *authorityFlags) with(c *command, sealed bool, do func(ctx context.Conte
 type authoritySet struct {
 	authorityFlags
 	Environment             string            `arg:"" help:"CC.live or CC.test." placeholder:"CC.ENV"`
-	URL                     *string           `help:"Address of the authority." placeholder:"URL" name:"url" setting:"-"`
-	Secret                  map[string]string `help:"A secret of ours at the authority, in a file: NAME=FILE." placeholder:"NAME=FILE" setting:"-"`
-	Certificate             string            `help:"Our key and certificate, PKCS#12." placeholder:"P12" setting:"-"`
+	URL                     *string           `help:"URL of the authority." placeholder:"URL" name:"url" setting:"-"`
+	Secret                  map[string]string `help:"A secret for the authority, read from a file: NAME=FILE." placeholder:"NAME=FILE" setting:"-"`
+	Certificate             string            `help:"Client key and certificate, PKCS#12." placeholder:"P12" setting:"-"`
 	CertificatePasswordFile string            `help:"File with its password." placeholder:"FILE" setting:"-"`
-	Host                    *string           `help:"Name under which the authority calls us; the certificate serves it." placeholder:"NAME" setting:"-"`
-	CA                      string            `help:"Who issues the certificates that the authority shows when it calls us, PEM." placeholder:"FILE" name:"ca" setting:"-"`
+	Host                    *string           `help:"Host name that the authority calls; the certificate is used for it." placeholder:"NAME" setting:"-"`
+	CA                      string            `help:"CA of the authority's client certificates for callbacks, PEM." placeholder:"FILE" name:"ca" setting:"-"`
 }
 
 // Run stores what is given and shows what is set then.
@@ -104,7 +104,7 @@ func (cmd *authoritySet) change() (server.AuthorityChange, error) {
 		}
 	}
 	if cmd.CertificatePasswordFile != "" && cmd.Certificate == "" {
-		return change, fault.New(fault.Invalid, "--certificate-password-file belongs to --certificate")
+		return change, fault.New(fault.Invalid, "--certificate-password-file requires --certificate")
 	}
 	if cmd.Certificate != "" {
 		file, err := readBounded("--certificate", cmd.Certificate, server.AuthorityFileBytesMax)
@@ -139,7 +139,7 @@ func readBounded(flag, path string, bytesMax int) ([]byte, error) {
 	case err != nil:
 		return nil, fault.New(fault.Invalid, "%s %s: %v", flag, path, err)
 	case len(content) > bytesMax:
-		return nil, fault.New(fault.Invalid, "%s %s: has more than %d bytes", flag, path, bytesMax)
+		return nil, fault.New(fault.Invalid, "%s %s: larger than %d bytes", flag, path, bytesMax)
 	}
 	return content, nil
 }
@@ -190,6 +190,6 @@ func (cmd *authorityUnset) Run(c *command) error {
 		if err := e.Unset(ctx, actor(), at); err != nil {
 			return err
 		}
-		return cmd.show(c, map[string]string{"unset": at.String()}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s\tis forgotten\n", at) })
+		return cmd.show(c, map[string]string{"unset": at.String()}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s\tremoved\n", at) })
 	})
 }

@@ -69,7 +69,7 @@ func TestAuthoritiesFromTheCommandLine(t *testing.T) {
 			{[]string{"set", "XX.test", "--secret", "client_id=" + key}, "XX asks for platform_key"},
 			{[]string{"set", "XX.test", "--secret", "platform_key=" + key + ".none"}, "--secret platform_key"},
 			{[]string{"set", "XX.test", "--certificate", p12}, "--certificate-password-file"},
-			{[]string{"set", "XX.test", "--certificate-password-file", word}, "belongs to --certificate"},
+			{[]string{"set", "XX.test", "--certificate-password-file", word}, "requires --certificate"},
 			{[]string{"set", "XX.test", "--certificate", write("large", bytes.Repeat([]byte("x"), identity.FileBytesMax+1))}, "more than 65536 bytes"},
 		} {
 			if said := ask(exitUsage, wrong.args...); !strings.Contains(said, wrong.want) {

@@ -12,15 +12,15 @@ import (
 type backupCommand struct {
 	Database string `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
 	Data     string `help:"Folder of database, documents, keys and simulated authorities." placeholder:"DIR"`
-	To       string `arg:"" help:"File to make. An existing one is never touched."`
+	To       string `arg:"" help:"File to create. An existing file is never overwritten."`
 }
 
 // Run makes the copy.
 func (b *backupCommand) Run(c *command) error {
 	if b.Database == "" && b.Data == "" {
-		return fault.New(fault.Invalid, "--database is missing: give --database sqlite:PATH, or --data DIR")
+		return fault.New(fault.Invalid, "--database is required: --database sqlite:PATH, or --data DIR")
 	}
-	from := databaseOf(&bookFlags{databaseFlags: databaseFlags{Database: b.Database}, dataFlags: dataFlags{Data: b.Data}})
+	from := databaseOf(&accountFlags{databaseFlags: databaseFlags{Database: b.Database}, dataFlags: dataFlags{Data: b.Data}})
 	if err := db.Backup(c.ctx, from, b.To); err != nil {
 		return err
 	}

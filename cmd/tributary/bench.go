@@ -12,14 +12,14 @@ import (
 // would reach the runs that --pair starts, and those would start others.
 type benchCommand struct {
 	Database string  `help:"sqlite:PATH or postgres://…; default a temporary SQLite file." placeholder:"URL" setting:"bench-database"`
-	Stored   int     `help:"First load this many settled transactions, and measure again with them." placeholder:"N"`
-	JSON     bool    `help:"Print one JSON object on standard output and nothing else there." name:"json"`
+	Stored   int     `help:"First load this many settled transactions and measure again." placeholder:"N"`
+	JSON     bool    `help:"Print one JSON object on standard output and nothing else." name:"json"`
 	Compare  string  `help:"Show the change against an earlier --json output." placeholder:"FILE"`
-	Plot     string  `help:"Draw the figures." placeholder:"FILE.svg"`
-	Quick    bool    `help:"A fraction of the load: shows that everything works, its figures say little."`
-	Nodes    int     `help:"Measure instead how many times as much this many processes settle on one PostgreSQL as one does, with an authority that takes its time." placeholder:"N"`
-	Pair     *string `help:"Compare this program with another build of it: run both in turns, and print the ratios (this / other) with their spread, on SQLite and, where --database names it, on PostgreSQL." placeholder:"BINARY" setting:"-"`
-	Rounds   int     `help:"Runs of each of the two, 3 to 100; default 3." default:"3" placeholder:"N" setting:"-"`
+	Plot     string  `help:"Plot the results." placeholder:"FILE.svg"`
+	Quick    bool    `help:"A fraction of the load: a smoke test, not a measurement."`
+	Nodes    int     `help:"Measure instead how throughput scales with this many processes on one PostgreSQL, with a slow authority." placeholder:"N"`
+	Pair     *string `help:"Compare with another build: run both alternately and print the ratios (this / other) with their spread, on SQLite and, if --database names one, on PostgreSQL." placeholder:"BINARY" setting:"-"`
+	Rounds   int     `help:"Runs of each build, 3 to 100; default 3." default:"3" placeholder:"N" setting:"-"`
 }
 
 // Run measures.
@@ -32,9 +32,9 @@ func (b *benchCommand) Run(c *command) error {
 	cfg := bench.Config{Database: b.Database, Stored: b.Stored, JSON: b.JSON, Compare: b.Compare, Plot: b.Plot, Quick: b.Quick, Nodes: b.Nodes, Rounds: b.Rounds, Program: program, Out: c.out, Err: c.err}
 	switch {
 	case b.Pair == nil && b.Rounds != bench.RoundsMin:
-		return fault.New(fault.Invalid, "--rounds belongs to --pair")
+		return fault.New(fault.Invalid, "--rounds requires --pair")
 	case b.Pair != nil && *b.Pair == "":
-		return fault.New(fault.Invalid, "--pair: names no file")
+		return fault.New(fault.Invalid, "--pair requires a file")
 	case b.Pair != nil:
 		cfg.Pair = *b.Pair
 	}

@@ -30,8 +30,8 @@ func TestAPairIsRefusedWhereItCannotBe(t *testing.T) {
 	}{
 		{[]string{"--pair", failing, "--rounds", "2"}, exitUsage, "--rounds: must be at least 3"},
 		{[]string{"--pair", failing, "--rounds", "101"}, exitUsage, "--rounds: must be at most 100"},
-		{[]string{"--rounds", "4"}, exitUsage, "--rounds belongs to --pair"},
-		{[]string{"--pair="}, exitUsage, "--pair: names no file"},
+		{[]string{"--rounds", "4"}, exitUsage, "--rounds requires --pair"},
+		{[]string{"--pair="}, exitUsage, "--pair requires a file"},
 		{[]string{"--pair", dir}, exitUsage, "not a file"},
 		{[]string{"--pair", filepath.Join(dir, "none")}, exitUsage, "no such file"},
 		{[]string{"--pair", failing, "--nodes", "2"}, exitUsage, "--pair and --nodes"},

@@ -23,19 +23,19 @@ import (
 	"tributary/internal/server"
 )
 
-// bookFlags say which database a command works on. It may be in use by a
+// accountFlags say which database a command works on. It may be in use by a
 // running server at the same time; the server notices changes within a second.
-type bookFlags struct {
+type accountFlags struct {
 	databaseFlags
 	dataFlags
 	JSON bool `help:"Print JSON." name:"json"`
-	Demo bool `help:"Allow webhook addresses as the demo does: loopback and plain http."`
+	Demo bool `help:"Allow webhook URLs as the demo does: loopback and plain http."`
 }
 
 // withDatabase opens the database for one command.
-func (f *bookFlags) withDatabase(c *command, do func(ctx context.Context, d *db.DB) error) (err error) {
+func (f *accountFlags) withDatabase(c *command, do func(ctx context.Context, d *db.DB) error) (err error) {
 	if f.Database == "" && f.Data == "" {
-		return fault.New(fault.Invalid, "--database is missing: give --database URL, or --data DIR of a SQLite installation")
+		return fault.New(fault.Invalid, "--database is required: --database URL, or --data DIR of a SQLite installation")
 	}
 	if f.Database == "" {
 		f.Database = "sqlite:" + filepath.Join(f.Data, "tributary.db")
@@ -58,7 +58,7 @@ func (f *bookFlags) withDatabase(c *command, do func(ctx context.Context, d *db.
 }
 
 // with opens the accounts for one command.
-func (f *bookFlags) with(c *command, do func(ctx context.Context, d *db.DB, a *account.Accounts) error) error {
+func (f *accountFlags) with(c *command, do func(ctx context.Context, d *db.DB, a *account.Accounts) error) error {
 	return f.withDatabase(c, func(ctx context.Context, d *db.DB) error {
 		master := f.MasterKey
 		if master == "" {
@@ -90,7 +90,7 @@ func actor() audit.Actor {
 }
 
 // show prints a value as JSON, or what plain prints.
-func (f *bookFlags) show(c *command, v any, plain func(w *tabwriter.Writer)) error {
+func (f *accountFlags) show(c *command, v any, plain func(w *tabwriter.Writer)) error {
 	if f.JSON {
 		return printJSON(c.out, v)
 	}
@@ -107,31 +107,31 @@ type clientCommand struct {
 	Audit     clientAudit     `cmd:"" help:"Verify and print a client's audit log."`
 }
 
-// lookFlags are the parts of the configuration that have a flag of their own.
-type lookFlags struct {
+// clientConfigFlags are the parts of the configuration that have a flag of their own.
+type clientConfigFlags struct {
 	receiverFlags
-	Name          string            `help:"Name shown to people." placeholder:"NAME"`
+	Name          string            `help:"Display name." placeholder:"NAME"`
 	Country       map[string]string `help:"Enable countries with a use case each: ES=BOTH;MX=REPORTING; * for all." placeholder:"CC=USECASE"`
-	WebhookURL    string            `help:"One receiver for all events; 'none' removes it." placeholder:"URL" name:"webhook-url" setting:"client-webhook-url"`
-	Webhook       map[string]string `help:"A receiver for one event type, beside the one for all; 'all': that one, 'none': not wanted." placeholder:"EVENT=URL"`
+	WebhookURL    string            `help:"URL for all events; 'none' removes it." placeholder:"URL" name:"webhook-url" setting:"client-webhook-url"`
+	Webhook       map[string]string `help:"URL for one event type; 'all': the URL for all events, 'none': off." placeholder:"EVENT=URL"`
 	Logo          string            `help:"Logo on documents, PNG or JPEG; 'none' removes it." placeholder:"FILE"`
-	LogoPlacement string            `help:"left, center or right." placeholder:"PLACE"`
+	LogoPlacement string            `help:"Logo position: left, center or right." placeholder:"PLACE"`
 	Accent        string            `help:"Accent colour, #RRGGBB." placeholder:"COLOUR"`
 	Ink           string            `help:"Colour of the text, #RRGGBB." placeholder:"COLOUR"`
-	Font          string            `help:"sans or serif." placeholder:"FONT"`
-	Template      map[string]string `help:"Template of documents: all=classic, modern or receipt (a roll of 80 mm for simplified documents); ES=modern for one country, ES=none takes it back." placeholder:"CC=TEMPLATE"`
-	Footer        string            `help:"Own words in the foot of documents, up to three lines; 'none' removes them." placeholder:"TEXT"`
-	Rate          int               `help:"Requests per second; 0 keeps, -1 means no limit." placeholder:"N"`
-	Burst         int               `help:"Burst of requests." placeholder:"N"`
-	Totals        string            `help:"What becomes of totals in a transaction that differ from ours: refuse or warn." placeholder:"WORD"`
-	Years         int               `help:"Years for which records are kept, where the law wants fewer; 0 keeps, -1 leaves it to the law." placeholder:"N" name:"retention-years"`
-	Days          int               `help:"Days for which calls and tries are kept, at most 90; 0 keeps, -1 means 90." placeholder:"N" name:"diagnostic-days"`
-	LegalHold     string            `help:"on: nothing of the client is forgotten until it is off." placeholder:"WORD"`
-	File          string            `help:"Whole configuration as JSON; flags apply on top." placeholder:"FILE"`
+	Font          string            `help:"Font: sans or serif." placeholder:"FONT"`
+	Template      map[string]string `help:"Document template: all=classic, modern or receipt (80 mm roll, for simplified documents); ES=modern for one country, ES=none resets it." placeholder:"CC=TEMPLATE"`
+	Footer        string            `help:"Footer text of documents, up to three lines; 'none' removes it." placeholder:"TEXT"`
+	Rate          int               `help:"Requests per second; 0: unchanged, -1: no limit." placeholder:"N"`
+	Burst         int               `help:"Burst limit." placeholder:"N"`
+	Totals        string            `help:"Mismatched totals: refuse or warn." placeholder:"WORD"`
+	Years         int               `help:"Retention in years, beyond the legal minimum; 0: unchanged, -1: the legal minimum." placeholder:"N" name:"retention-years"`
+	Days          int               `help:"Days to keep call and delivery logs, at most 90; 0: unchanged, -1: 90." placeholder:"N" name:"diagnostic-days"`
+	LegalHold     string            `help:"Legal hold: while on, retention deletes nothing." placeholder:"WORD"`
+	File          string            `help:"Full configuration as JSON; flags override it." placeholder:"FILE"`
 }
 
 // apply edits a configuration by the flags that were given.
-func (l *lookFlags) apply(c *account.Config) error {
+func (l *clientConfigFlags) apply(c *account.Config) error {
 	if l.File != "" {
 		text, err := os.ReadFile(l.File)
 		if err != nil {
@@ -180,7 +180,7 @@ func (l *lookFlags) apply(c *account.Config) error {
 	return l.receiverFlags.apply(c)
 }
 
-func (l *lookFlags) applyRetention(c *account.Config) error {
+func (l *clientConfigFlags) applyRetention(c *account.Config) error {
 	for _, set := range []struct {
 		flag int
 		to   *int
@@ -197,12 +197,12 @@ func (l *lookFlags) applyRetention(c *account.Config) error {
 	case "on", "off":
 		c.LegalHold = l.LegalHold == "on"
 	default:
-		return fault.New(fault.Invalid, "--legal-hold: %q is neither on nor off", l.LegalHold)
+		return fault.New(fault.Invalid, "--legal-hold: %q is not on or off", l.LegalHold)
 	}
 	return nil
 }
 
-func (l *lookFlags) applyCountries(c *account.Config) error {
+func (l *clientConfigFlags) applyCountries(c *account.Config) error {
 	said := map[string]bool{}
 	for _, given := range slices.Sorted(maps.Keys(l.Country)) {
 		code, use := strings.ToUpper(given), l.Country[given]
@@ -223,7 +223,7 @@ func (l *lookFlags) applyCountries(c *account.Config) error {
 }
 
 // applyTemplates sets the client's template, and those of single countries.
-func (l *lookFlags) applyTemplates(c *account.Config) {
+func (l *clientConfigFlags) applyTemplates(c *account.Config) {
 	for given, name := range l.Template {
 		template := account.Template(strings.ToLower(name))
 		if template == "none" {
@@ -234,7 +234,7 @@ func (l *lookFlags) applyTemplates(c *account.Config) {
 			continue
 		}
 		if c.Looks == nil {
-			c.Looks = map[string]account.CountryLook{}
+			c.Looks = map[string]account.CountryAppearance{}
 		}
 		look := c.Looks[strings.ToUpper(given)]
 		look.Template = template
@@ -244,7 +244,7 @@ func (l *lookFlags) applyTemplates(c *account.Config) {
 
 // applyWebhooks changes what is said and keeps the rest: a receiver for all
 // events and receivers of single ones stand side by side.
-func (l *lookFlags) applyWebhooks(w *account.Webhooks) {
+func (l *clientConfigFlags) applyWebhooks(w *account.Webhooks) {
 	switch {
 	case strings.EqualFold(l.WebhookURL, account.WebhookNone):
 		w.All = ""
@@ -259,7 +259,7 @@ func (l *lookFlags) applyWebhooks(w *account.Webhooks) {
 	}
 }
 
-func (l *lookFlags) logo() ([]byte, error) {
+func (l *clientConfigFlags) logo() ([]byte, error) {
 	if l.Logo == "" || l.Logo == "none" {
 		return nil, nil
 	}
@@ -271,12 +271,12 @@ func (l *lookFlags) logo() ([]byte, error) {
 }
 
 type clientCreate struct {
-	bookFlags
-	lookFlags
-	ID      string `arg:"" optional:"" help:"Id of the client; default random."`
-	Live    bool   `help:"The client files with real authorities; its keys are trb_live_…"`
-	Key     string `help:"Fix the key's text; better in a file." placeholder:"KEY"`
-	KeyFile string `help:"File with that text." placeholder:"FILE"`
+	accountFlags
+	clientConfigFlags
+	ID      string `arg:"" optional:"" help:"Client id; default random."`
+	Live    bool   `help:"File with real authorities; keys are trb_live_…"`
+	Key     string `help:"Use this key; prefer a file." placeholder:"KEY"`
+	KeyFile string `help:"File with the key." placeholder:"FILE"`
 }
 
 // createdClient is what a script reads after creating a client.
@@ -305,12 +305,12 @@ func (cmd *clientCreate) Run(c *command) error {
 			return err
 		}
 		return cmd.show(c, createdClient{made, key.RevealText()}, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "client\t%s\nAPI key\t%s\n\nThe key is shown only now. It is also the secret that signs webhooks.\n", made.ID, key.RevealText())
+			fmt.Fprintf(w, "client\t%s\nAPI key\t%s\n\nThe key is shown only once. It is also the secret that signs webhooks.\n", made.ID, key.RevealText())
 		})
 	})
 }
 
-type clientList struct{ bookFlags }
+type clientList struct{ accountFlags }
 
 // Run lists clients.
 func (cmd *clientList) Run(c *command) error {
@@ -329,8 +329,8 @@ func (cmd *clientList) Run(c *command) error {
 }
 
 type clientShow struct {
-	bookFlags
-	ID string `arg:"" help:"Id of the client."`
+	accountFlags
+	ID string `arg:"" help:"Client id."`
 }
 
 // Run shows a client.
@@ -344,7 +344,7 @@ func (cmd *clientShow) Run(c *command) error {
 	})
 }
 
-func (f *bookFlags) print(c *command, one account.Client) error {
+func (f *accountFlags) print(c *command, one account.Client) error {
 	return f.show(c, one, func(w *tabwriter.Writer) {
 		text, _ := json.MarshalIndent(one.Config, "", "  ") // plain data always encodes
 		fmt.Fprintf(w, "client\t%s (%s)\nconfiguration\t%s\n\nKID\tSTATE\tCREATED\n", one.ID, one.Environment(), text)
@@ -363,9 +363,9 @@ func (f *bookFlags) print(c *command, one account.Client) error {
 }
 
 type clientConfigure struct {
-	bookFlags
-	lookFlags
-	ID string `arg:"" help:"Id of the client."`
+	accountFlags
+	clientConfigFlags
+	ID string `arg:"" help:"Client id."`
 }
 
 // Run changes a configuration.
@@ -389,8 +389,8 @@ func (cmd *clientConfigure) Run(c *command) error {
 }
 
 type clientAudit struct {
-	bookFlags
-	ID string `arg:"" help:"Id of the client."`
+	accountFlags
+	ID string `arg:"" help:"Client id."`
 }
 
 const auditPage = 1000
@@ -411,14 +411,14 @@ func (cmd *clientAudit) Run(c *command) error {
 			return err
 		}
 		if verdict.Broken != nil {
-			return fmt.Errorf("the audit log of %s does not hold: %+v", cmd.ID, *verdict.Broken)
+			return fmt.Errorf("the audit log of %s is broken: %+v", cmd.ID, *verdict.Broken)
 		}
 		return cmd.show(c, entries, func(w *tabwriter.Writer) {
 			for _, e := range entries {
 				text, _ := json.Marshal(e) // plain data always encodes
 				fmt.Fprintf(w, "%s\n", text)
 			}
-			fmt.Fprintln(w, "the log holds")
+			fmt.Fprintln(w, "the log is intact")
 		})
 	})
 }

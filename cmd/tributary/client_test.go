@@ -64,7 +64,7 @@ func TestAReceiverOfOneEventLeavesTheCommonOneAlone(t *testing.T) {
 		e := s.event(func(_ int, status string) bool { return status != "pending" })
 		return e.Status == "unsubscribed" && common.Load() == before
 	})
-	if code, _, errs := call(t, "client", "configure", "demo", "--data", s.dir, "--webhook-url", "none", "--webhook", "transactions.transaction_completed=all"); code != exitUsage || !strings.Contains(errs, "no address for all") {
+	if code, _, errs := call(t, "client", "configure", "demo", "--data", s.dir, "--webhook-url", "none", "--webhook", "transactions.transaction_completed=all"); code != exitUsage || !strings.Contains(errs, "no URL for all") {
 		t.Errorf("an event sent to an address that is not there: %d %s", code, errs)
 	}
 }

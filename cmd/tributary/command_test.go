@@ -27,7 +27,7 @@ func TestMigrateSaysOnceThatASchemaIsMade(t *testing.T) {
 	t.Parallel()
 	dbtest.EachURL(t, func(t *testing.T, url string) {
 		t.Parallel()
-		if code, out, errs := call(t, "migrate", "--database", url); code != 0 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "its schema is made") || strings.Contains(out, "(0 steps") {
+		if code, out, errs := call(t, "migrate", "--database", url); code != 0 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "Created the database schema") || strings.Contains(out, "(0 steps") {
 			t.Fatalf("%d %s%s", code, out, errs)
 		}
 		if code, out, errs := call(t, "migrate", "--database", url); code != 0 || errs != "" || !strings.Contains(out, "(0 steps applied)") {

@@ -10,18 +10,18 @@ import (
 )
 
 type companyCommand struct {
-	Hold    companyHold    `cmd:"" help:"Forget nothing of a company, whatever its age: a legal hold."`
-	Release companyRelease `cmd:"" help:"End the legal hold of a company."`
+	Hold    companyHold    `cmd:"" help:"Place a company on legal hold."`
+	Release companyRelease `cmd:"" help:"Release a company from legal hold."`
 }
 
 type companyHold struct {
 	operatorFlags
-	Company string `arg:"" help:"Id of the company."`
+	Company string `arg:"" help:"Company id."`
 }
 
 type companyRelease struct {
 	operatorFlags
-	Company string `arg:"" help:"Id of the company."`
+	Company string `arg:"" help:"Company id."`
 }
 
 // Run holds a company.
@@ -44,9 +44,9 @@ func (f *operatorFlags) setHold(c *command, companyID string, hold bool) error {
 			return err
 		}
 		return f.show(c, done, func(w *tabwriter.Writer) {
-			state := "is no longer under a legal hold"
+			state := "is no longer on legal hold"
 			if hold {
-				state = "is under a legal hold: nothing of it is forgotten"
+				state = "is on legal hold: retention deletes nothing"
 			}
 			fmt.Fprintf(w, "company %s of client %s %s\n", companyID, done.ClientID, state)
 		})

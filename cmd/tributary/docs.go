@@ -11,15 +11,15 @@ import (
 )
 
 type docsCommand struct {
-	Out string `help:"Folder that the pages are written to; made if it is missing." placeholder:"DIR" setting:"docs-out"`
-	URL string `help:"Base address of the service." default:"http://127.0.0.1:8080" placeholder:"URL" name:"url"`
+	Out string `help:"Output folder; created if missing." placeholder:"DIR" setting:"docs-out"`
+	URL string `help:"Base URL of the service." default:"http://127.0.0.1:8080" placeholder:"URL" name:"url"`
 }
 
 // Run writes the documentation as a folder of files, to be opened as they are
 // or served by anything that serves files.
 func (cmd *docsCommand) Run(c *command) error {
 	if cmd.Out == "" {
-		return fault.New(fault.Invalid, "--out is missing: name the folder that the pages are written to")
+		return fault.New(fault.Invalid, "--out is required: the output folder")
 	}
 	files, err := server.Pages(strings.TrimSuffix(cmd.URL, "/"), versionText())
 	if err != nil {
@@ -33,6 +33,6 @@ func (cmd *docsCommand) Run(c *command) error {
 			return fault.New(fault.Invalid, "--out %s: %v", cmd.Out, err)
 		}
 	}
-	fmt.Fprintf(c.out, "%d files are in %s; begin with %s\n", len(files), cmd.Out, filepath.Join(cmd.Out, "index.html"))
+	fmt.Fprintf(c.out, "wrote %d files to %s; start with %s\n", len(files), cmd.Out, filepath.Join(cmd.Out, "index.html"))
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 type doctorCommand struct {
 	serveCommand
 	JSON    bool          `help:"Print one JSON object." name:"json"`
-	Timeout time.Duration `help:"How long one check may take." default:"10s"`
+	Timeout time.Duration `help:"Timeout of one check." default:"10s"`
 }
 
 // Run examines and prints. Exit code 0: nothing is broken; 1: something is; 2:

@@ -85,7 +85,7 @@ func TestDoctorFindsARunningDeploymentWell(t *testing.T) {
 		expect(t, findings, doctor.OK, check)
 	}
 	expect(t, findings, doctor.OK, "clock", "authority simulators")
-	expect(t, findings, doctor.Warn, "webhooks", "no webhook address")
+	expect(t, findings, doctor.Warn, "webhooks", "no webhook URL")
 	code, out, _ := call(t, "doctor", "--data", dir, "--simulators", "http://"+flagOf(args, "--simulators"), "--log-level", "error")
 	if code != 0 || !strings.Contains(out, "ok    schema") || !strings.Contains(out, "→ tributary client configure") {
 		t.Errorf("exit code %d\n%s", code, out)
@@ -123,7 +123,7 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 	_, findings := diagnose(t, "--data", dir)
 	expect(t, findings, doctor.OK, "data", "tributary demo")
 	expect(t, findings, doctor.OK, "webhooks", "can be reached")
-	expect(t, findings, doctor.Warn, "authority", "the demo does not run")
+	expect(t, findings, doctor.Warn, "authority", "the demo is not running")
 	if err := os.Remove(filepath.Join(dir, "demo.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 	_, findings = diagnose(t, "--data", dir)
 	expect(t, findings, doctor.Fail, "webhooks", "refused")                                // loopback and plain http
 	expect(t, findings, doctor.Warn, "alerts", "webhook_breaker_open", "planted")          // raised by age
-	expect(t, findings, doctor.Fail, "operations", "nobody takes them", "--role worker")   // the program is dead
+	expect(t, findings, doctor.Fail, "operations", "not picked up", "--role worker")       // the program is dead
 	expect(t, findings, doctor.Fail, "operations", "have not ended", "72h")                // and it is old
 	expect(t, findings, doctor.Warn, "authority", "XX.test", "--simulators")               // enabled, no address
 	expect(t, findings, doctor.Warn, "authority", "no address is configured", "documents") // none at all
@@ -264,7 +264,7 @@ func TestDoctorNamesWhatIsWrongWithTheDatabase(t *testing.T) {
 		}
 		expect(t, findings, doctor.OK, "operations")
 		expect(t, findings, doctor.OK, "alerts")
-		expect(t, findings, doctor.Warn, "clients", "no client yet")
+		expect(t, findings, doctor.Warn, "clients", "no clients yet")
 		if !strings.HasPrefix(url, "postgres") {
 			return
 		}

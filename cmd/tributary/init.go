@@ -12,20 +12,20 @@ import (
 // initCommand makes an installation for production in one call.
 type initCommand struct {
 	databaseFlags
-	Folder     string            `arg:"" help:"Folder of the installation: configuration, master key, documents and, without --database, a SQLite database."`
-	Operator   string            `help:"Name of the first operator, who may do everything." default:"admin" placeholder:"NAME"`
-	Client     string            `help:"Id of the first client." default:"first" placeholder:"ID"`
-	Live       bool              `help:"The client files with real authorities; its keys are trb_live_…"`
+	Folder     string            `arg:"" help:"Installation folder: configuration, master key, documents and, without --database, a SQLite database."`
+	Operator   string            `help:"Name of the first operator, an admin." default:"admin" placeholder:"NAME"`
+	Client     string            `help:"First client's id." default:"first" placeholder:"ID"`
+	Live       bool              `help:"File with real authorities; keys are trb_live_…"`
 	Country    map[string]string `help:"Enable countries with a use case each: ES=BOTH;MX=REPORTING; * for all." placeholder:"CC=USECASE"`
-	PublicURL  string            `help:"Base of every address handed out; default http:// and the listen address." placeholder:"URL" name:"public-url"`
-	Simulators simulatorsAt      `help:"Address of the simulated authorities: where test keys file, or where they listen." default:"127.0.0.1:8090"`
+	PublicURL  string            `help:"Public base URL; default http:// and the listen address." placeholder:"URL" name:"public-url"`
+	Simulators simulatorsAt      `help:"URL or listen address of the simulated authorities, for test keys." default:"127.0.0.1:8090"`
 }
 
 const initPatience = 2 * time.Minute
 
 // Run makes it and says how to go on.
 func (cmd *initCommand) Run(c *command) error {
-	look := lookFlags{Country: cmd.Country}
+	look := clientConfigFlags{Country: cmd.Country}
 	var cfg account.Config
 	if err := look.applyCountries(&cfg); err != nil {
 		return err
@@ -41,9 +41,9 @@ func (cmd *initCommand) Run(c *command) error {
 	}
 	fmt.Fprintf(c.out, "configuration  %s\n", made.ConfigFile)
 	if made.Password.IsZero() {
-		fmt.Fprintf(c.out, "operator       %s (it existed: tributary operator password %s gives it a new password)\n", cmd.Operator, cmd.Operator)
+		fmt.Fprintf(c.out, "operator       %s (exists; tributary operator password %s sets a new password)\n", cmd.Operator, cmd.Operator)
 	} else {
-		fmt.Fprintf(c.out, "operator       %s, password %s (shown only now)\n", cmd.Operator, made.Password.RevealText())
+		fmt.Fprintf(c.out, "operator       %s, password %s (shown only once)\n", cmd.Operator, made.Password.RevealText())
 	}
 	if len(cfg.Countries) == 0 {
 		fmt.Fprintf(c.out, "countries      none: tributary client configure %s --country CC=BOTH --config %s\n", cmd.Client, made.ConfigFile)

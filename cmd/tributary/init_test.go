@@ -43,7 +43,7 @@ func TestAnInterruptedInstallationGoesOn(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "tributary.json")); err != nil {
 		t.Fatal(err)
 	}
-	if out := must(t, "init", dir); !strings.Contains(out, "it existed") {
+	if out := must(t, "init", dir); !strings.Contains(out, "(exists;") {
 		t.Errorf("the second call said\n%s", out)
 	}
 	if readText(t, filepath.Join(dir, "master.key")) != master || readText(t, filepath.Join(dir, "client.key")) != key {

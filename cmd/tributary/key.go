@@ -19,10 +19,10 @@ import (
 )
 
 type keyCommand struct {
-	Create  keyCreate  `cmd:"" help:"Add a key beside the one in use."`
-	Rotate  keyRotate  `cmd:"" help:"Begin a rotation: add the next key; webhooks carry both signatures."`
-	Promote keyPromote `cmd:"" help:"Let the next key sign; the older one retires."`
-	Revoke  keyRevoke  `cmd:"" help:"End a key at once."`
+	Create  keyCreate  `cmd:"" help:"Add a key alongside the current one."`
+	Rotate  keyRotate  `cmd:"" help:"Start a rotation: add the next key; webhooks are signed with both."`
+	Promote keyPromote `cmd:"" help:"Sign with the next key; the old one retires."`
+	Revoke  keyRevoke  `cmd:"" help:"Revoke a key immediately."`
 }
 
 // createdKey is what a script reads after making a key.
@@ -32,12 +32,12 @@ type createdKey struct {
 }
 
 type keyCreate struct {
-	bookFlags
-	Client  string   `arg:"" help:"Id of the client."`
-	Scopes  []string `help:"Make a key with limits, which never signs webhooks: what it may be used for, of submit, read, onboard, lookup and webhooks." placeholder:"SCOPE" setting:"key-scopes"`
-	Expires string   `help:"When a key with limits ends: a time such as 2027-01-31T00:00:00Z, or a while such as 720h." placeholder:"WHEN" setting:"key-expires"`
-	CIDR    []string `help:"Networks from which a key with limits may be used." placeholder:"CIDR" name:"cidr" setting:"key-cidr"`
-	Name    string   `help:"Name of a key with limits." placeholder:"NAME" setting:"key-name"`
+	accountFlags
+	Client  string   `arg:"" help:"Client id."`
+	Scopes  []string `help:"Create a restricted key, which never signs webhooks, with these scopes: submit, read, onboard, lookup, webhooks." placeholder:"SCOPE" setting:"key-scopes"`
+	Expires string   `help:"Expiry of a restricted key: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h." placeholder:"WHEN" setting:"key-expires"`
+	CIDR    []string `help:"Networks from which a restricted key may be used." placeholder:"CIDR" name:"cidr" setting:"key-cidr"`
+	Name    string   `help:"Name of a restricted key." placeholder:"NAME" setting:"key-name"`
 }
 
 // createdLimitedKey is what a script reads after making a key with limits.
@@ -62,7 +62,7 @@ func (cmd *keyCreate) limits() (l account.Limits, limited bool, err error) {
 		if l.ExpiresAt, err = time.Parse(time.RFC3339, cmd.Expires); err != nil {
 			while, wrong := time.ParseDuration(cmd.Expires)
 			if wrong != nil {
-				return l, true, fault.New(fault.Invalid, "--expires: %q is neither a time such as 2027-01-31T00:00:00Z nor a while such as 720h", cmd.Expires)
+				return l, true, fault.New(fault.Invalid, "--expires: %q is neither a time such as 2027-01-31T00:00:00Z nor a duration such as 720h", cmd.Expires)
 			}
 			l.ExpiresAt = time.Now().Add(while)
 		}
@@ -81,7 +81,7 @@ func (cmd *keyCreate) runLimited(ctx context.Context, c *command, a *account.Acc
 		if len(key.Networks) > 0 {
 			networks = fmt.Sprint(key.Networks)
 		}
-		fmt.Fprintf(w, "kid\t%s\nname\t%s\nscopes\t%v\nexpires\t%s\nfrom\t%s\nAPI key\t%s\n\nThe key is shown only now. It never signs webhooks.\n",
+		fmt.Fprintf(w, "kid\t%s\nname\t%s\nscopes\t%v\nexpires\t%s\nfrom\t%s\nAPI key\t%s\n\nThe key is shown only once. It never signs webhooks.\n",
 			key.Kid, fault.Printable(key.Name), key.Scopes, orDash(key.ExpiresAt), networks, text.RevealText())
 	})
 }
@@ -101,18 +101,18 @@ func (cmd *keyCreate) Run(c *command) error {
 	})
 }
 
-func (f *bookFlags) made(c *command, key account.Key, text secret.Secret, err error) error {
+func (f *accountFlags) made(c *command, key account.Key, text secret.Secret, err error) error {
 	if err != nil {
 		return err
 	}
 	return f.show(c, createdKey{key, text.RevealText()}, func(w *tabwriter.Writer) {
-		fmt.Fprintf(w, "kid\t%s\nstate\t%s\nAPI key\t%s\n\nThe key is shown only now.\n", key.Kid, key.State, text.RevealText())
+		fmt.Fprintf(w, "kid\t%s\nstate\t%s\nAPI key\t%s\n\nThe key is shown only once.\n", key.Kid, key.State, text.RevealText())
 	})
 }
 
 type keyRotate struct {
-	bookFlags
-	Client string `arg:"" help:"Id of the client."`
+	accountFlags
+	Client string `arg:"" help:"Client id."`
 }
 
 // Run begins a rotation.
@@ -125,7 +125,7 @@ func (cmd *keyRotate) Run(c *command) error {
 
 // kidArgs name a key; the client follows from it.
 type kidArgs struct {
-	Kid string `arg:"" help:"Key id, the third part of the key's text."`
+	Kid string `arg:"" help:"Key id, the third part of the key."`
 }
 
 func (k kidArgs) change(ctx context.Context, d *db.DB, a *account.Accounts, do func(ctx context.Context, by audit.Actor, clientID, kid string) (account.Key, error)) (key account.Key, err error) {
@@ -136,7 +136,7 @@ func (k kidArgs) change(ctx context.Context, d *db.DB, a *account.Accounts, do f
 	return do(ctx, actor(), client, k.Kid)
 }
 
-func (f *bookFlags) changed(c *command, key account.Key, err error) error {
+func (f *accountFlags) changed(c *command, key account.Key, err error) error {
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (f *bookFlags) changed(c *command, key account.Key, err error) error {
 }
 
 type keyPromote struct {
-	bookFlags
+	accountFlags
 	kidArgs
 }
 
@@ -157,9 +157,9 @@ func (cmd *keyPromote) Run(c *command) error {
 }
 
 type keyRevoke struct {
-	bookFlags
+	accountFlags
 	kidArgs
-	StopWebhooks bool `help:"Revoke the key that signs webhooks as well, without asking; they wait until another one is promoted." name:"stop-webhooks"`
+	StopWebhooks bool `help:"Revoke the key that signs webhooks without asking; webhooks wait until another one is promoted." name:"stop-webhooks"`
 }
 
 // Run revokes a key. The one that signs webhooks is asked for: nothing of the
@@ -187,11 +187,11 @@ func (cmd *keyRevoke) agree(ctx context.Context, c *command, d *db.DB, a *accoun
 	if err != nil || signing.Kid != cmd.Kid {
 		return nil // it signs nothing
 	}
-	refusal := fault.New(fault.Conflict, "%s is the key that signs the webhooks of %s: promote another one first, or say --stop-webhooks", cmd.Kid, client)
+	refusal := fault.New(fault.Conflict, "%s signs the webhooks of %s: promote another key first, or use --stop-webhooks", cmd.Kid, client)
 	if f, ok := c.in.(*os.File); !ok || !terminal(f) {
 		return refusal
 	}
-	fmt.Fprintf(c.err, "%s signs the webhooks of %s. Without it they wait until another key is promoted. Revoke it? [y/N] ", cmd.Kid, client)
+	fmt.Fprintf(c.err, "%s signs the webhooks of %s, which wait until another key is promoted. Revoke it? [y/N] ", cmd.Kid, client)
 	line, err := bufio.NewReader(io.LimitReader(c.in, 64)).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
 		return refusal

@@ -34,40 +34,40 @@ type program struct {
 	Level   string           `help:"Log level." enum:"debug,info,warn,error" default:"info" name:"log-level"`
 	Version kong.VersionFlag `help:"Print the version." setting:"-"`
 
-	Demo          demoCommand          `cmd:"" help:"Run everything on this machine, with nothing to configure."`
-	Init          initCommand          `cmd:"" help:"Make an installation for production: folder, master key, database, operator, client, configuration."`
-	Serve         serveCommand         `cmd:"" help:"Run in production."`
-	Migrate       migrateCommand       `cmd:"" help:"Bring the database's schema up to date."`
-	Client        clientCommand        `cmd:"" help:"Clients and their configuration."`
-	Preview       previewCommand       `cmd:"" help:"Make a sample document in a client's look."`
-	Company       companyCommand       `cmd:"" help:"Companies whose records must not be forgotten."`
-	Key           keyCommand           `cmd:"" help:"API keys of a client."`
-	WebhookSecret webhookSecretCommand `cmd:"" name:"webhook-secret" help:"Secrets of a client's Standard Webhooks."`
-	Authority     authorityCommand     `cmd:"" help:"Authorities: their addresses, and who we are there."`
-	Audit         auditCommand         `cmd:"" help:"The audit logs of clients and operators."`
-	Operator      operatorCommand      `cmd:"" help:"People who use the console."`
-	MasterKey     masterKeyCommand     `cmd:"" name:"master-key" help:"The key that seals all others."`
-	Simulate      simulateCommand      `cmd:"" help:"Run the simulated authorities alone."`
+	Demo          demoCommand          `cmd:"" help:"Run everything locally, without configuration."`
+	Init          initCommand          `cmd:"" help:"Create a production installation: folder, master key, database, operator, client, configuration."`
+	Serve         serveCommand         `cmd:"" help:"Run the service in production."`
+	Migrate       migrateCommand       `cmd:"" help:"Migrate the database schema."`
+	Client        clientCommand        `cmd:"" help:"Manage clients and their configuration."`
+	Preview       previewCommand       `cmd:"" help:"Render a sample document with a client's appearance."`
+	Company       companyCommand       `cmd:"" help:"Manage legal holds of companies."`
+	Key           keyCommand           `cmd:"" help:"Manage API keys of a client."`
+	WebhookSecret webhookSecretCommand `cmd:"" name:"webhook-secret" help:"Manage a client's Standard Webhooks secrets."`
+	Authority     authorityCommand     `cmd:"" help:"Manage authorities: addresses and our credentials there."`
+	Audit         auditCommand         `cmd:"" help:"Verify the audit logs of clients and operators."`
+	Operator      operatorCommand      `cmd:"" help:"Manage console operators."`
+	MasterKey     masterKeyCommand     `cmd:"" name:"master-key" help:"Manage the master key, which encrypts all other secrets."`
+	Simulate      simulateCommand      `cmd:"" help:"Run only the simulated authorities."`
 	Submit        submitCommand        `cmd:"" help:"Submit files or folders and collect the results."`
-	Get           getCommand           `cmd:"" help:"Show a transaction: what became of it and why."`
+	Get           getCommand           `cmd:"" help:"Show the state of a transaction and the reason for it."`
 	List          listCommand          `cmd:"" help:"List transactions, newest first."`
 	Companies     companiesCommand     `cmd:"" help:"List onboarded companies."`
 	Events        eventsCommand        `cmd:"" help:"List webhook events, newest first."`
-	Trigger       triggerCommand       `cmd:"" help:"Make a real test transaction with an outcome of your choice."`
-	Series        seriesCommand        `cmd:"" help:"Number series of a client."`
+	Trigger       triggerCommand       `cmd:"" help:"Submit a real test transaction with a chosen outcome."`
+	Series        seriesCommand        `cmd:"" help:"Manage number series of a client."`
 	Verify        verifyCommand        `cmd:"" help:"Verify the signature of a webhook."`
 	Listen        listenCommand        `cmd:"" help:"Receive, verify, print and forward webhooks."`
-	Doctor        doctorCommand        `cmd:"" help:"Check a deployment and say what to fix. Takes the flags of serve."`
-	Annul         annulCommand         `cmd:"" help:"Ask an authority to forget a wrong report of a document that stands (Hungary: technical annulment)."`
-	Reconcile     reconcileCommand     `cmd:"" help:"Compare our successes with what an authority holds, per supplier and day."`
-	Periods       periodsCommand       `cmd:"" help:"Periods in which sales are gathered: what is in them, and what is due."`
-	Backup        backupCommand        `cmd:"" help:"Copy a SQLite database while it is served."`
-	Restored      restoredCommand      `cmd:"" help:"Decide about suppliers after a backup was restored, or whose chain is stopped."`
-	Docs          docsCommand          `cmd:"" help:"Write the documentation as a folder of pages."`
-	Bench         benchCommand         `cmd:"" help:"Measure this machine."`
-	Completion    completionCommand    `cmd:"" help:"Print a script that completes commands and flags in your shell."`
+	Doctor        doctorCommand        `cmd:"" help:"Check a deployment and report what to fix. Takes the flags of serve."`
+	Annul         annulCommand         `cmd:"" help:"Request technical annulment of a report (Hungary)."`
+	Reconcile     reconcileCommand     `cmd:"" help:"Compare our records with the authority's, per supplier and day."`
+	Periods       periodsCommand       `cmd:"" help:"List periods of summary documents: their sales and due dates."`
+	Backup        backupCommand        `cmd:"" help:"Back up a SQLite database while the service runs."`
+	Recovery      recoveryCommand      `cmd:"" aliases:"restored" help:"Manage suppliers held after a restore."`
+	Docs          docsCommand          `cmd:"" help:"Write the documentation as HTML pages."`
+	Bench         benchCommand         `cmd:"" help:"Run benchmarks on this machine."`
+	Completion    completionCommand    `cmd:"" help:"Print a shell completion script."`
 	Man           manCommand           `cmd:"" help:"Print the manual page."`
-	Explain       helpCommand          `cmd:"" name:"help" help:"Explain a command."`
+	Explain       helpCommand          `cmd:"" name:"help" help:"Show help for a command."`
 	ShowVersion   versionCommand       `cmd:"" name:"version" help:"Print the version, or verify this program."`
 }
 

@@ -17,33 +17,33 @@ import (
 )
 
 type masterKeyCommand struct {
-	Create masterKeyCreate `cmd:"" help:"Make a master key file, readable by its owner only."`
-	Rotate masterKeyRotate `cmd:"" help:"Add a new key to the file and move every client's data key to it; nothing stops."`
-	Rewrap masterKeyRewrap `cmd:"" help:"Move every data key to the current master key."`
-	Renew  masterKeyRenew  `cmd:"" help:"Give every client a fresh data key for what is sealed from now on, and document addresses a fresh key."`
-	Retire masterKeyRetire `cmd:"" help:"Take an old key out of the file, once nothing in the database needs it."`
+	Create masterKeyCreate `cmd:"" help:"Create a master key file, readable by its owner only."`
+	Rotate masterKeyRotate `cmd:"" help:"Add a new key to the file and rewrap every client's data key with it, without downtime."`
+	Rewrap masterKeyRewrap `cmd:"" help:"Rewrap every data key with the current master key."`
+	Renew  masterKeyRenew  `cmd:"" help:"Create a new data key per client for new secrets, and a new key for document URLs."`
+	Retire masterKeyRetire `cmd:"" help:"Remove an old key from the file once nothing in the database needs it."`
 }
 
 type masterKeyCreate struct {
-	File string `arg:"" help:"Where to put it. An existing file is never touched."`
+	File string `arg:"" help:"File to create. An existing file is never overwritten."`
 }
 
 // Run makes the file.
 func (cmd *masterKeyCreate) Run(c *command) error {
 	err := secret.CreateMasterFile(cmd.File)
 	if errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.Invalid, "%s exists: a master key that is overwritten is lost, and with it every secret it sealed", cmd.File)
+		return fault.New(fault.Invalid, "%s exists: overwriting a master key loses every secret encrypted with it", cmd.File)
 	}
 	if err != nil {
-		return fmt.Errorf("make the master key: %w", err)
+		return fmt.Errorf("create the master key: %w", err)
 	}
-	fmt.Fprintf(c.out, "%s is made. Keep a copy apart from the database's backups; without it nothing can be signed.\n", cmd.File)
+	fmt.Fprintf(c.out, "created %s. Keep a copy separate from the database backups; without it no secret can be read.\n", cmd.File)
 	return nil
 }
 
 type masterKeyRotate struct {
-	bookFlags
-	FileOnly bool `help:"Add the new key to the file and stop: for nodes with copies of the file, or its content in a variable. Distribute it, then rewrap."`
+	accountFlags
+	FileOnly bool `help:"Only add the new key to the file: for nodes with copies of the file, or its content in a variable. Distribute it, then rewrap."`
 }
 
 // rotated is what a script reads after a rotation.
@@ -55,9 +55,9 @@ type rotated struct {
 // Run rotates. Interrupted between the two steps it leaves data keys under the
 // older key, which stays in the file; rewrap moves them.
 func (cmd *masterKeyRotate) Run(c *command) error {
-	source := masterOf(&cmd.bookFlags)
+	source := masterOf(&cmd.accountFlags)
 	if !strings.HasPrefix(source, "file:") {
-		return fault.New(fault.Invalid, "--master-key: only file:PATH can be rotated here; for env: rotate the file it was made from, for a KMS rotate the key there, then rewrap")
+		return fault.New(fault.Invalid, "--master-key: only file:PATH can be rotated here; for env: rotate the original file, for a KMS rotate the key there, then rewrap")
 	}
 	if cmd.FileOnly {
 		id, err := rotateFile(source)
@@ -108,20 +108,20 @@ func rotateFile(source string) (keyID string, err error) {
 	return master.Rotate()
 }
 
-func (f *bookFlags) tell(c *command, r rotated) error {
-	return f.show(c, r, func(w *tabwriter.Writer) { fmt.Fprintf(w, "key\t%s\ndata keys moved\t%d\n", r.KeyID, r.Moved) })
+func (f *accountFlags) tell(c *command, r rotated) error {
+	return f.show(c, r, func(w *tabwriter.Writer) { fmt.Fprintf(w, "key\t%s\ndata keys rewrapped\t%d\n", r.KeyID, r.Moved) })
 }
 
-type masterKeyRewrap struct{ bookFlags }
+type masterKeyRewrap struct{ accountFlags }
 
 // Run moves every data key that is not under the current master key.
 func (cmd *masterKeyRewrap) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
-		moved, err := rewrapAll(ctx, c, masterOf(&cmd.bookFlags), d, a)
+		moved, err := rewrapAll(ctx, c, masterOf(&cmd.accountFlags), d, a)
 		if err != nil {
 			return err
 		}
-		master, err := secret.OpenMaster(masterOf(&cmd.bookFlags))
+		master, err := secret.OpenMaster(masterOf(&cmd.accountFlags))
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (cmd *masterKeyRewrap) Run(c *command) error {
 	})
 }
 
-type masterKeyRenew struct{ bookFlags }
+type masterKeyRenew struct{ accountFlags }
 
 // renewed is what a script reads after a renewal.
 type renewed struct {
@@ -143,7 +143,7 @@ type renewed struct {
 // Run renews what the master key wraps.
 func (cmd *masterKeyRenew) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
-		master, err := secret.OpenMaster(masterOf(&cmd.bookFlags))
+		master, err := secret.OpenMaster(masterOf(&cmd.accountFlags))
 		if err != nil {
 			return err
 		}
@@ -155,14 +155,14 @@ func (cmd *masterKeyRenew) Run(c *command) error {
 			return err
 		}
 		return cmd.show(c, renewed{n}, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "data keys renewed\t%d\ndocument addresses\ta fresh key signs within seconds; those signed before stay valid until they end\n", n)
+			fmt.Fprintf(w, "data keys renewed\t%d\ndocument URLs\tsigned with a new key within seconds; earlier ones stay valid until they expire\n", n)
 		})
 	})
 }
 
 type masterKeyRetire struct {
-	bookFlags
-	KeyID string `arg:"" name:"key-id" help:"Of the key, as rotate and doctor print it."`
+	accountFlags
+	KeyID string `arg:"" name:"key-id" help:"Key id, as printed by rotate and doctor."`
 }
 
 // retired is what a script reads after a retirement.
@@ -173,14 +173,14 @@ type retired struct {
 
 // Run proves that nothing needs a key and takes it out of its file.
 func (cmd *masterKeyRetire) Run(c *command) error {
-	source := masterOf(&cmd.bookFlags)
+	source := masterOf(&cmd.accountFlags)
 	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
 		master, err := secret.OpenMaster(source)
 		if err != nil {
 			return err
 		}
 		if current, err := master.KeyID(); err != nil || current == cmd.KeyID {
-			return errors.Join(err, fault.New(fault.Invalid, "%s is the key that wraps now: rotate first", cmd.KeyID))
+			return errors.Join(err, fault.New(fault.Invalid, "%s is the current key: rotate first", cmd.KeyID))
 		}
 		uses, err := server.KeysInUse(ctx, d)
 		if err != nil {
@@ -203,13 +203,13 @@ func (cmd *masterKeyRetire) Run(c *command) error {
 
 func retirement(taken bool) string {
 	if taken {
-		return "is taken out of the file; backups of the database made before the last rewrap need a copy of the old file"
+		return "was removed from the file; database backups from before the last rewrap need a copy of the old file"
 	}
-	return "is needed by nothing in this database; end it where it is kept (Vault: min_decryption_version), and keep it for older backups as long as you keep those"
+	return "is no longer needed by this database; retire it where it is kept (Vault: min_decryption_version), but keep it as long as you keep older backups"
 }
 
 // databaseOf is the flag, or the file that serve would take.
-func databaseOf(f *bookFlags) string {
+func databaseOf(f *accountFlags) string {
 	if f.Database == "" {
 		return "sqlite:" + filepath.Join(f.Data, "tributary.db")
 	}
@@ -217,7 +217,7 @@ func databaseOf(f *bookFlags) string {
 }
 
 // masterOf is the flag, or the file that serve would take.
-func masterOf(f *bookFlags) string {
+func masterOf(f *accountFlags) string {
 	if f.MasterKey != "" {
 		return f.MasterKey
 	}

@@ -21,26 +21,26 @@ import (
 type operatorCommand struct {
 	Create   operatorCreate   `cmd:"" help:"Create an operator."`
 	List     operatorList     `cmd:"" help:"List operators."`
-	Disable  operatorDisable  `cmd:"" help:"Sign an operator out everywhere and let it in no more."`
-	Enable   operatorEnable   `cmd:"" help:"Let a disabled operator in again."`
-	Unbind   operatorUnbind   `cmd:"" help:"Take an identity from an operator and sign it out everywhere; the next one with its address is bound."`
-	ResetMFA operatorResetMFA `cmd:"" name:"reset-mfa" help:"Take all second factors from an operator who lost them, and sign it out everywhere."`
-	Role     operatorRole     `cmd:"" help:"Change what an operator may do."`
-	Password operatorPassword `cmd:"" help:"Give an operator a new password and sign it out everywhere."`
-	Audit    operatorAudit    `cmd:"" help:"Verify and print what operators did."`
+	Disable  operatorDisable  `cmd:"" help:"Disable an operator and end their sessions."`
+	Enable   operatorEnable   `cmd:"" help:"Enable a disabled operator."`
+	Unbind   operatorUnbind   `cmd:"" help:"Unbind an operator's identity and end their sessions; the next identity with the same e-mail address is bound."`
+	ResetMFA operatorResetMFA `cmd:"" name:"reset-mfa" help:"Remove all second factors of an operator and end their sessions."`
+	Role     operatorRole     `cmd:"" help:"Change an operator's role."`
+	Password operatorPassword `cmd:"" help:"Set a new password for an operator and end their sessions."`
+	Audit    operatorAudit    `cmd:"" help:"Verify and print the operators' audit log."`
 }
 
 // operatorFlags say which database a command works on. With the master key what
 // a command does is authenticated in the log; without it it is done all the
 // same, and the next entry of the service covers it.
 type operatorFlags struct {
-	bookFlags
+	accountFlags
 }
 
 func (f *operatorFlags) with(c *command, do func(ctx context.Context, d *db.DB, o *operator.Operators) error) error {
 	return f.withDatabase(c, func(ctx context.Context, d *db.DB) error {
 		var key *audit.Key
-		if master, err := secret.OpenMaster(masterOf(&f.bookFlags)); err == nil {
+		if master, err := secret.OpenMaster(masterOf(&f.accountFlags)); err == nil {
 			key = account.ServiceKeys{DB: d, Master: master}.AuditKey()
 			if err := key.Load(ctx); err != nil {
 				return err
@@ -55,7 +55,7 @@ func (f *operatorFlags) with(c *command, do func(ctx context.Context, d *db.DB, 
 // passwordFlag says where a password comes from. It is never an argument:
 // those are in the shell's history and in the list of processes.
 type passwordFlag struct {
-	PasswordStdin bool `help:"Read the password from the first line of standard input; otherwise one is made." name:"password-stdin"`
+	PasswordStdin bool `help:"Read the password from the first line of standard input; default: generate one." name:"password-stdin"`
 }
 
 func (f *passwordFlag) read(c *command) (secret.Secret, error) {
@@ -86,7 +86,7 @@ func (f *operatorFlags) showPassword(c *command, one operator.Operator, password
 	return f.show(c, createdOperator{one, password.RevealText()}, func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "operator\t%s\nrole\t%s\n", one.Name, one.Role)
 		if !password.IsZero() {
-			fmt.Fprintf(w, "password\t%s\n\nThe password is shown only now.\n", password.RevealText())
+			fmt.Fprintf(w, "password\t%s\n\nThe password is shown only once.\n", password.RevealText())
 		}
 	})
 }
@@ -94,9 +94,9 @@ func (f *operatorFlags) showPassword(c *command, one operator.Operator, password
 type operatorCreate struct {
 	operatorFlags
 	passwordFlag
-	Name string `arg:"" help:"Name to sign in with; the e-mail address where an identity provider signs in."`
-	Role string `help:"viewer reads, operator acts, admin manages clients, keys and operators." enum:"viewer,operator,admin" default:"viewer" setting:"operator-role"`
-	OIDC bool   `help:"No password: the operator signs in through the identity provider." name:"oidc"`
+	Name string `arg:"" help:"Sign-in name; the e-mail address with an identity provider."`
+	Role string `help:"Role: viewer reads, operator acts, admin manages clients, keys and operators." enum:"viewer,operator,admin" default:"viewer" setting:"operator-role"`
+	OIDC bool   `help:"No password: sign in through the identity provider." name:"oidc"`
 }
 
 // Run creates the operator and shows its password, once.
@@ -171,7 +171,7 @@ func stateOf(p operator.Operator) string {
 
 type operatorDisable struct {
 	operatorFlags
-	Name string `arg:"" help:"Name of the operator."`
+	Name string `arg:"" help:"Operator name."`
 }
 
 // Run disables an operator.
@@ -184,7 +184,7 @@ func (cmd *operatorDisable) Run(c *command) error {
 
 type operatorEnable struct {
 	operatorFlags
-	Name string `arg:"" help:"Name of the operator."`
+	Name string `arg:"" help:"Operator name."`
 }
 
 // Run enables an operator.
@@ -197,7 +197,7 @@ func (cmd *operatorEnable) Run(c *command) error {
 
 type operatorUnbind struct {
 	operatorFlags
-	Name string `arg:"" help:"Name of the operator."`
+	Name string `arg:"" help:"Operator name."`
 }
 
 // Run unbinds an operator from its identity at the provider.
@@ -210,7 +210,7 @@ func (cmd *operatorUnbind) Run(c *command) error {
 
 type operatorResetMFA struct {
 	operatorFlags
-	Name string `arg:"" help:"Name of the operator."`
+	Name string `arg:"" help:"Operator name."`
 }
 
 // Run takes an operator's second factors.
@@ -223,8 +223,8 @@ func (cmd *operatorResetMFA) Run(c *command) error {
 
 type operatorRole struct {
 	operatorFlags
-	Name string `arg:"" help:"Name of the operator."`
-	Role string `arg:"" help:"viewer, operator or admin." enum:"viewer,operator,admin"`
+	Name string `arg:"" help:"Operator name."`
+	Role string `arg:"" help:"Role: viewer, operator or admin." enum:"viewer,operator,admin"`
 }
 
 // Run changes a role.
@@ -247,7 +247,7 @@ func (f *operatorFlags) showState(c *command, one operator.Operator, err error) 
 type operatorPassword struct {
 	operatorFlags
 	passwordFlag
-	Name string `arg:"" help:"Name of the operator."`
+	Name string `arg:"" help:"Operator name."`
 }
 
 // Run sets a password and shows it, once, where it was made here.
@@ -271,7 +271,7 @@ func (cmd *operatorPassword) Run(c *command) error {
 
 type operatorAudit struct {
 	operatorFlags
-	Limit int `help:"Newest entries to print." default:"100"`
+	Limit int `help:"Number of entries, newest first." default:"100"`
 }
 
 // Run verifies the log and prints its newest entries.
@@ -290,14 +290,14 @@ func (cmd *operatorAudit) Run(c *command) error {
 			return err
 		}
 		if verdict.Broken != nil {
-			return fmt.Errorf("the operators' audit log does not hold: %+v", *verdict.Broken)
+			return fmt.Errorf("the operators' audit log is broken: %+v", *verdict.Broken)
 		}
 		return cmd.show(c, append([]operator.Entry{}, list...), func(w *tabwriter.Writer) {
 			fmt.Fprintln(w, "SEQ\tAT\tWHO\tFROM\tACTION\tSUBJECT\tOUTCOME")
 			for _, e := range list {
 				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.At.Format(time.RFC3339), e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.Outcome)
 			}
-			fmt.Fprintf(w, "the log holds: %d entries\n", verdict.Entries)
+			fmt.Fprintf(w, "the log is intact: %d entries\n", verdict.Entries)
 		})
 	})
 }

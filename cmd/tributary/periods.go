@@ -13,10 +13,10 @@ import (
 
 // periodsCommand shows periods in which sales are gathered, and what is due.
 type periodsCommand struct {
-	bookFlags
-	Period   string `arg:"" optional:"" help:"Id of one period: its sales are listed."`
-	Client   string `help:"Of one client." placeholder:"ID" setting:"-"`
-	Supplier string `help:"Of one company." placeholder:"ID" setting:"-"`
+	accountFlags
+	Period   string `arg:"" optional:"" help:"Period id: list its sales."`
+	Client   string `help:"Filter by client id." placeholder:"ID" setting:"-"`
+	Supplier string `help:"Filter by company id." placeholder:"ID" setting:"-"`
 }
 
 // Run lists.

@@ -16,23 +16,23 @@ import (
 )
 
 type previewCommand struct {
-	bookFlags
-	ID       string   `arg:"" help:"Id of the client."`
-	Out      string   `help:"File that is written; standard output without it." placeholder:"FILE"`
-	Country  string   `help:"Country whose look is shown, two letters." placeholder:"CC" setting:"preview-country"`
-	Language string   `help:"Language of the captions, two letters." default:"EN"`
-	Template string   `help:"Template in place of the client's: classic, modern or receipt." placeholder:"TEMPLATE" setting:"preview-template"`
-	Fonts    []string `help:"Folders with fonts for documents, before the system's." placeholder:"DIR" setting:"preview-fonts"`
+	accountFlags
+	ID       string   `arg:"" help:"Client id."`
+	Out      string   `help:"Output file; default standard output." placeholder:"FILE"`
+	Country  string   `help:"Country whose appearance is shown, two letters." placeholder:"CC" setting:"preview-country"`
+	Language string   `help:"Language of the labels, two letters." default:"EN"`
+	Template string   `help:"Template instead of the client's: classic, modern or receipt." placeholder:"TEMPLATE" setting:"preview-template"`
+	Fonts    []string `help:"Folders with fonts for documents, searched before the system's." placeholder:"DIR" setting:"preview-fonts"`
 }
 
 // Run makes a sample document in a client's look: what the console shows, for
 // whoever works on a command line.
 func (cmd *previewCommand) Run(c *command) error {
 	if cmd.Template != "" && !slices.Contains(document.Templates(), document.Template(cmd.Template)) {
-		return fault.New(fault.Invalid, "--template: %q is none of %v", cmd.Template, document.Templates())
+		return fault.New(fault.Invalid, "--template: %q is not one of %v", cmd.Template, document.Templates())
 	}
 	if !slices.Contains(document.Languages(), strings.ToUpper(cmd.Language)) {
-		return fault.New(fault.Invalid, "--language: %q is none of %s", cmd.Language, strings.Join(document.Languages(), ", "))
+		return fault.New(fault.Invalid, "--language: %q is not one of %s", cmd.Language, strings.Join(document.Languages(), ", "))
 	}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
 		var one account.Client
@@ -55,7 +55,7 @@ func (cmd *previewCommand) Run(c *command) error {
 			return err
 		}
 		if len(made.Missing) > 0 {
-			fmt.Fprintf(c.err, "no font for %s: install one, or name a folder with --fonts\n", strings.Join(made.Missing, ", "))
+			fmt.Fprintf(c.err, "no font for %s: install one, or give a folder with --fonts\n", strings.Join(made.Missing, ", "))
 		}
 		if cmd.Out == "" {
 			_, err = c.out.Write(made.PDF)
@@ -71,7 +71,7 @@ func (cmd *previewCommand) Run(c *command) error {
 
 // look is the client's look in the country, with the template that was asked for.
 func (cmd *previewCommand) look(ctx context.Context, a *account.Accounts, one *account.Client) (document.Branding, error) {
-	stored := one.Config.LookIn(strings.ToUpper(cmd.Country))
+	stored := one.Config.AppearanceIn(strings.ToUpper(cmd.Country))
 	look := document.Branding{
 		Placement: document.Placement(stored.LogoPlacement), Accent: stored.Colours.Accent, Ink: stored.Colours.Ink, Font: string(stored.Font),
 		Template: document.Template(stored.Template), Footer: stored.Footer,

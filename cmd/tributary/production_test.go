@@ -51,7 +51,7 @@ func TestTheREADMEsProductionWorks(t *testing.T) {
 			t.Errorf("the live client: %s", out)
 		}
 		forOwnersOnly(t, filepath.Join(place.dir, "tributary"))
-		if again, err := place.command(blocks[making]).CombinedOutput(); err == nil || !strings.Contains(string(again), "exists: this installation is made") {
+		if again, err := place.command(blocks[making]).CombinedOutput(); err == nil || !strings.Contains(string(again), "exists: the installation is complete") {
 			t.Errorf("a second time: %v %s", err, again)
 		}
 	})

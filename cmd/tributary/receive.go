@@ -13,7 +13,7 @@ import (
 type verifyCommand struct {
 	keyFlags
 	Signature string        `help:"Value of X-Service-Hmac-SHA256." required:"" placeholder:"HEX"`
-	MaxAge    time.Duration `help:"Refuse notifications whose delivered_at is further away; 0 does not look." default:"0s"`
+	MaxAge    time.Duration `help:"Reject webhooks whose delivered_at differs by more than this; 0: no check." default:"0s"`
 	File      string        `arg:"" optional:"" help:"File with the raw body; default standard input."`
 }
 
@@ -37,10 +37,10 @@ func (v *verifyCommand) Run(c *command) error {
 
 type listenCommand struct {
 	keyFlags
-	Header  string `help:"Name of the signature header, where the client has one of its own." placeholder:"NAME" name:"signature-header"`
-	Listen  string `help:"Address to receive on." default:"127.0.0.1:8085" setting:"listen-listen"`
-	Forward string `help:"Send every verified notification on, unchanged, to this address." placeholder:"URL"`
-	JSON    bool   `help:"Print one JSON object per notification." name:"json"`
+	Header  string `help:"Name of the signature header, if the client has a custom one." placeholder:"NAME" name:"signature-header"`
+	Listen  string `help:"Listen address." default:"127.0.0.1:8085" setting:"listen-listen"`
+	Forward string `help:"Forward every verified webhook, unchanged, to this URL." placeholder:"URL"`
+	JSON    bool   `help:"Print one JSON object per webhook." name:"json"`
 }
 
 // Run receives until a signal.
@@ -53,7 +53,7 @@ func (l *listenCommand) Run(c *command) error {
 }
 
 type simulateCommand struct {
-	Simulators simulatorsAt `help:"Address of the simulated authorities: where test keys file, or where they listen." default:"127.0.0.1:8090"`
+	Simulators simulatorsAt `help:"URL or listen address of the simulated authorities, for test keys." default:"127.0.0.1:8090"`
 	Data       string       `help:"Folder of database, documents, keys and simulated authorities." required:"" placeholder:"DIR"`
 }
 

@@ -16,16 +16,16 @@ import (
 )
 
 type reconcileCommand struct {
-	bookFlags
-	Supplier   string            `help:"Id of the company." required:"" placeholder:"ID"`
+	accountFlags
+	Supplier   string            `help:"Company id." required:"" placeholder:"ID"`
 	Day        string            `help:"Document date, YYYY-MM-DD, in the supplier's time zone." required:"" placeholder:"DAY"`
-	Until      string            `help:"Compare every day up to this one." placeholder:"DAY"`
-	Authority  map[string]string `help:"Addresses of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
-	Simulators simulatorsAt      `help:"Address of the simulated authorities: where test keys file, or where they listen." placeholder:"URL"`
+	Until      string            `help:"Last day to compare." placeholder:"DAY"`
+	Authority  map[string]string `help:"URLs of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
+	Simulators simulatorsAt      `help:"URL or listen address of the simulated authorities, for test keys." placeholder:"URL"`
 }
 
 // errDiffers ends the program with 1, so that a script notices.
-var errDiffers = errors.New("our records and the authority's differ")
+var errDiffers = errors.New("our records differ from the authority's")
 
 // Run compares, prints and changes nothing.
 func (cmd *reconcileCommand) Run(c *command) error {
@@ -41,7 +41,7 @@ func (cmd *reconcileCommand) Run(c *command) error {
 		differs := false
 		var all []recovery.Reconciliation
 		for _, day := range days {
-			found, err := server.Desk{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}.Reconcile(ctx, day)
+			found, err := server.Maintenance{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}.Reconcile(ctx, day)
 			if err != nil {
 				return fmt.Errorf("%s: %w", day, err)
 			}

@@ -173,7 +173,7 @@ func verifies(t *testing.T, dir, name string, secret minisign.SecretKey) {
 	}
 	ask("verified: this program is "+name+` of the release "tributary v9.8.7", signed with key `+secret.Public().ID()+" (built in", true, "--checksums", sums)
 	ask("(given)", true, "--checksums", sums, "--key", secret.Public().Text())
-	ask("SHA256SUMS is not there", false)
+	ask("SHA256SUMS does not exist", false)
 	ask("made with key "+secret.Public().ID()+", not with key "+stranger.Public().ID(), false, "--checksums", sums, "--key", stranger.Public().Text())
 	ask("no public key of minisign", false, "--checksums", sums, "--key", "nonsense")
 	ask("the signature does not hold", false, "--checksums", changed("SHA256SUMS", "tributary", "Tributary"))
@@ -192,7 +192,7 @@ func verifies(t *testing.T, dir, name string, secret minisign.SecretKey) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	ask("none of them is this program's", false, "--checksums", sums)
+	ask("none matches this binary", false, "--checksums", sums)
 }
 
 // A stand-in for docker shows what would be built, and that nothing is without digest.

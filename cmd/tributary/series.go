@@ -5,12 +5,12 @@ import "tributary/internal/client"
 // seriesCommand is the client's own tool for number series.
 type seriesCommand struct {
 	List   seriesList   `cmd:"" help:"List number series."`
-	Create seriesCreate `cmd:"" help:"Make a number series: transactions of a supplier that come without a number get theirs from it."`
+	Create seriesCreate `cmd:"" help:"Create a number series for a supplier's transactions that come without a number."`
 }
 
 // serviceFlags say where the service is and who asks.
 type serviceFlags struct {
-	URL string `help:"Base address of the service." default:"http://127.0.0.1:8080" placeholder:"URL" name:"url"`
+	URL string `help:"Base URL of the service." default:"http://127.0.0.1:8080" placeholder:"URL" name:"url"`
 	keyFlags
 	JSON bool `help:"Print JSON." name:"json"`
 }
@@ -30,12 +30,12 @@ func (cmd *seriesList) Run(c *command) error { return cmd.series(c, nil) }
 
 type seriesCreate struct {
 	serviceFlags
-	Supplier string `arg:"" help:"Id of the company whose transactions are numbered."`
-	Pattern  string `arg:"" help:"Of the numbers, like F{YYYY}-{N:6}."`
-	Kind     string `help:"INVOICE, ADJUSTMENT, CREDIT or CANCELLATION." default:"INVOICE" setting:"-"`
+	Supplier string `arg:"" help:"Company id of the supplier."`
+	Pattern  string `arg:"" help:"Number pattern, e.g. F{YYYY}-{N:6}."`
+	Kind     string `help:"Kind: INVOICE, ADJUSTMENT, CREDIT or CANCELLATION." default:"INVOICE" setting:"-"`
 	Country  string `help:"Country of the transactions; default the company's." placeholder:"CC" setting:"-"`
-	Next     int64  `help:"The first number." default:"1" setting:"-"`
-	Yearly   bool   `help:"Count anew in each year." setting:"-"`
+	Next     int64  `help:"First number." default:"1" setting:"-"`
+	Yearly   bool   `help:"Restart every year." setting:"-"`
 }
 
 // Run makes one.

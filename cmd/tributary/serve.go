@@ -21,7 +21,7 @@ import (
 // databaseFlags say which database.
 type databaseFlags struct {
 	Database             string `help:"sqlite:PATH or postgres://USER@HOST/NAME." placeholder:"URL"`
-	DatabasePasswordFile string `help:"File with the password of the database." placeholder:"FILE"`
+	DatabasePasswordFile string `help:"File with the database password." placeholder:"FILE"`
 }
 
 func (f *databaseFlags) password() (secret.Secret, error) {
@@ -31,42 +31,42 @@ func (f *databaseFlags) password() (secret.Secret, error) {
 // dataFlags say where this machine keeps things.
 type dataFlags struct {
 	Data      string `help:"Folder of database, documents, keys and simulated authorities." placeholder:"DIR"`
-	MasterKey string `help:"Key that seals all secrets: file:PATH, env:NAME or hcvault://HOST/MOUNT/keys/NAME." placeholder:"SOURCE"`
+	MasterKey string `help:"Key that encrypts all secrets: file:PATH, env:NAME or hcvault://HOST/MOUNT/keys/NAME." placeholder:"SOURCE"`
 }
 
 // commonFlags are known to demo and serve alike.
 type commonFlags struct {
 	databaseFlags
 	dataFlags
-	Listen               string        `help:"Address of the public API." default:"127.0.0.1:8080"`
-	Admin                string        `help:"Address of console, metrics and pprof; loopback unless you mean it." default:"127.0.0.1:8081"`
-	Documents            string        `help:"Store of documents: file:///DIR or s3://BUCKET." placeholder:"URL"`
-	Fonts                []string      `help:"Folders with fonts for documents, before the system's." placeholder:"DIR"`
-	PublicURL            string        `help:"Base of every address handed out; default http:// and the listen address." placeholder:"URL" name:"public-url"`
-	WebhookRetryBase     time.Duration `help:"First retry of a webhook; then doubling." default:"5s"`
+	Listen               string        `help:"Listen address of the public API." default:"127.0.0.1:8080"`
+	Admin                string        `help:"Listen address of console, metrics and pprof; keep it on loopback unless needed." default:"127.0.0.1:8081"`
+	Documents            string        `help:"Document storage: file:///DIR or s3://BUCKET." placeholder:"URL"`
+	Fonts                []string      `help:"Folders with fonts for documents, searched before the system's." placeholder:"DIR"`
+	PublicURL            string        `help:"Public base URL; default http:// and the listen address." placeholder:"URL" name:"public-url"`
+	WebhookRetryBase     time.Duration `help:"Delay before the first retry of a webhook; then doubling." default:"5s"`
 	WebhookCA            string        `help:"Trusted CA for receivers, PEM." placeholder:"FILE" name:"webhook-ca"`
-	WebhookAllow         []string      `help:"Private networks that receivers may stand in, as CIDRs." placeholder:"CIDR" name:"webhook-allow"`
-	WebhookProxy         string        `help:"HTTP proxy for webhooks; the environment is never asked." placeholder:"URL"`
-	AuthorityRetryBase   time.Duration `help:"First retry to an authority; then doubling up to 5 minutes." default:"1s"`
-	AuthoritySlots       int           `help:"Suppliers of one country and environment that are filed for at the same time; a country whose authority hangs takes no slots from others." default:"32"`
-	Backlog              int           `help:"Transactions that could be worked and wait; past it submits are answered 503. What waits for an authority does not count." default:"2000000"`
-	DocumentTTL          time.Duration `help:"How long a document's address works." default:"15m" name:"document-ttl"`
+	WebhookAllow         []string      `help:"Private networks allowed for receivers, as CIDRs." placeholder:"CIDR" name:"webhook-allow"`
+	WebhookProxy         string        `help:"HTTP proxy for webhooks; proxy environment variables are ignored." placeholder:"URL"`
+	AuthorityRetryBase   time.Duration `help:"Delay before the first retry to an authority; then doubling up to 5 minutes." default:"1s"`
+	AuthoritySlots       int           `help:"Suppliers filed in parallel per country and environment; a hanging authority takes no slots from other countries." default:"32"`
+	Backlog              int           `help:"Maximum backlog of transactions ready to process; beyond it submissions get 503. Those waiting for an authority do not count." default:"2000000"`
+	DocumentTTL          time.Duration `help:"Lifetime of document URLs." default:"15m" name:"document-ttl"`
 	TLSCert              string        `help:"Certificate of the public API, PEM." placeholder:"FILE" name:"tls-cert"`
 	TLSKey               string        `help:"Its private key, PEM." placeholder:"FILE" name:"tls-key"`
-	AdminToken           string        `help:"Bearer token for metrics and pprof, needed when the admin listener is not on loopback; better in a file." placeholder:"TOKEN"`
-	AdminTokenFile       string        `help:"File with that token." placeholder:"FILE"`
-	AdminURL             string        `help:"Where browsers reach the console: its one name besides loopback's, for OIDC and secure cookies." placeholder:"URL" name:"admin-url"`
-	TrustProxy           bool          `help:"Take the caller's address from X-Forwarded-For."`
-	OIDCIssuer           string        `help:"OpenID Connect provider that may sign operators in." placeholder:"URL" name:"oidc-issuer"`
-	OIDCClientID         string        `help:"Our id at the provider." placeholder:"ID" name:"oidc-client-id"`
-	OIDCClientSecret     string        `help:"Our secret at the provider; better in a file." placeholder:"SECRET" name:"oidc-client-secret"`
-	OIDCClientSecretFile string        `help:"File with that secret." placeholder:"FILE" name:"oidc-client-secret-file"`
-	OperatorMFA          string        `help:"Second factor of operators who sign in with a password: off asks those who have one, required lets nobody in without." enum:"off,required" default:"off" name:"operator-mfa"`
-	AuditHeads           string        `help:"Where the signed heads of the audit logs are kept, once a day: file:///FOLDER, s3://BUCKET or https://LISTENER, out of reach of who writes the database." placeholder:"URL" name:"audit-heads"`
-	CallbacksURL         string        `help:"Where authorities reach the listener of --callbacks, on this node or another; default: the name that authority set gave it." placeholder:"URL" name:"callbacks-url"`
-	VIES                 string        `help:"Base address of the VAT register." placeholder:"URL" name:"vies"`
-	Restored             bool          `help:"The database is a restored backup: accept transactions only after the authorities were asked what it does not know."`
-	RestoredSince        string        `help:"First document date to ask the authorities for; default: decided by what the backup knows." placeholder:"YYYY-MM-DD"`
+	AdminToken           string        `help:"Bearer token for metrics and pprof, required when the admin listener is not on loopback; prefer a file." placeholder:"TOKEN"`
+	AdminTokenFile       string        `help:"File with the token." placeholder:"FILE"`
+	AdminURL             string        `help:"Public URL of the console, for OIDC and secure cookies; the only host name allowed besides loopback." placeholder:"URL" name:"admin-url"`
+	TrustProxy           bool          `help:"Trust X-Forwarded-For for the caller's address."`
+	OIDCIssuer           string        `help:"OpenID Connect provider for operators." placeholder:"URL" name:"oidc-issuer"`
+	OIDCClientID         string        `help:"OIDC client id." placeholder:"ID" name:"oidc-client-id"`
+	OIDCClientSecret     string        `help:"OIDC client secret; prefer a file." placeholder:"SECRET" name:"oidc-client-secret"`
+	OIDCClientSecretFile string        `help:"File with the secret." placeholder:"FILE" name:"oidc-client-secret-file"`
+	OperatorMFA          string        `help:"Second factor for password sign-in: off (used if set up) or required." enum:"off,required" default:"off" name:"operator-mfa"`
+	AuditHeads           string        `help:"Where to export the signed heads of the audit logs daily: file:///FOLDER, s3://BUCKET or https://LISTENER; a place that writers of the database cannot change." placeholder:"URL" name:"audit-heads"`
+	CallbacksURL         string        `help:"Public URL of the --callbacks listener, on this node or another; default: the host name set with authority set." placeholder:"URL" name:"callbacks-url"`
+	VIES                 string        `help:"Base URL of the VAT register (VIES)." placeholder:"URL" name:"vies"`
+	Restored             bool          `help:"The database is a restored backup: accept transactions only after querying the authorities for what it lacks."`
+	RestoredSince        string        `help:"First document date to query the authorities for; default: derived from the backup." placeholder:"YYYY-MM-DD"`
 }
 
 func (f *commonFlags) config(c *command) (server.Config, error) {
@@ -89,10 +89,10 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 	}
 	if f.RestoredSince != "" {
 		if cfg.RestoredSince, err = recovery.Day(f.RestoredSince); err != nil {
-			return cfg, fault.New(fault.Invalid, "--restored-since: %q is not a day of the form YYYY-MM-DD", f.RestoredSince)
+			return cfg, fault.New(fault.Invalid, "--restored-since: %q is not a date of the form YYYY-MM-DD", f.RestoredSince)
 		}
 		if !f.Restored {
-			return cfg, fault.New(fault.Invalid, "--restored-since belongs to --restored")
+			return cfg, fault.New(fault.Invalid, "--restored-since requires --restored")
 		}
 	}
 	for _, text := range f.WebhookAllow {
@@ -107,11 +107,11 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 
 type serveCommand struct {
 	commonFlags
-	Role       []string          `help:"What this node does: api, worker." default:"api,worker"`
-	Callbacks  string            `help:"Address on which authorities call us; none unless given." placeholder:"ADDR"`
-	Migrate    bool              `help:"Bring the schema up to date before serving."`
-	Authority  map[string]string `help:"Addresses of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
-	Simulators simulatorsAt      `help:"Address of the simulated authorities: where test keys file, or where they listen." placeholder:"URL"`
+	Role       []string          `help:"Roles of this node: api, worker." default:"api,worker"`
+	Callbacks  string            `help:"Listen address for callbacks of authorities; default none." placeholder:"ADDR"`
+	Migrate    bool              `help:"Migrate the schema before serving."`
+	Authority  map[string]string `help:"URLs of authorities: ES.live=https://…;ES.test=https://…" placeholder:"CC.ENV=URL"`
+	Simulators simulatorsAt      `help:"URL or listen address of the simulated authorities, for test keys." placeholder:"URL"`
 }
 
 // Run serves until a signal.
@@ -192,9 +192,9 @@ func serve(c *command, cfg server.Config, ready func(*server.Server)) error {
 type demoCommand struct {
 	commonFlags
 	keyFlags
-	Simulators simulatorsAt `help:"Address of the simulated authorities: where test keys file, or where they listen." default:"127.0.0.1:8090"`
-	Callbacks  string       `help:"Address on which authorities call us; none unless given." default:"127.0.0.1:8091"`
-	WebhookURL string       `help:"Where the demo client receives webhooks." placeholder:"URL" name:"webhook-url"`
+	Simulators simulatorsAt `help:"URL or listen address of the simulated authorities, for test keys." default:"127.0.0.1:8090"`
+	Callbacks  string       `help:"Listen address for callbacks of authorities; default none." default:"127.0.0.1:8091"`
+	WebhookURL string       `help:"Webhook URL of the demo client." placeholder:"URL" name:"webhook-url"`
 }
 
 // Run shows the whole product until Ctrl-C.
@@ -237,16 +237,16 @@ func (d *demoCommand) welcome(c *command, srv *server.Server) {
 
 type migrateCommand struct {
 	databaseFlags
-	ServeRole         string `help:"PostgreSQL: the role with which nodes will connect. It is made where it is missing, serves without changing schema or logs, and is remembered: later migrations give it what they add." placeholder:"NAME"`
-	ReadRole          string `help:"The role with which clients' requests read, behind row security; default: the other's name and _read." placeholder:"NAME"`
-	ServePassword     string `help:"The password that the serving role gets; better in a file." placeholder:"PASSWORD"`
-	ServePasswordFile string `help:"File with that password." placeholder:"FILE"`
+	ServeRole         string `help:"PostgreSQL role for the nodes. Created if missing; it cannot change the schema or the audit logs. It is remembered: later migrations grant it what they add." placeholder:"NAME"`
+	ReadRole          string `help:"PostgreSQL role for reads on behalf of clients, with row-level security; default: the serving role with _read." placeholder:"NAME"`
+	ServePassword     string `help:"Password of the serving role; prefer a file." placeholder:"PASSWORD"`
+	ServePasswordFile string `help:"File with the password." placeholder:"FILE"`
 }
 
 // Run applies the schema.
 func (m *migrateCommand) Run(c *command) error {
 	if m.Database == "" {
-		return fault.New(fault.Invalid, "--database is missing: give --database sqlite:PATH or --database postgres://USER@HOST/NAME")
+		return fault.New(fault.Invalid, "--database is required: --database sqlite:PATH or --database postgres://USER@HOST/NAME")
 	}
 	password, err := m.password()
 	if err != nil {
@@ -257,7 +257,7 @@ func (m *migrateCommand) Run(c *command) error {
 		return err
 	}
 	if roles.Serve == "" && (roles.Read != "" || !roles.Password.IsZero()) {
-		return fault.New(fault.Invalid, "--read-role and --serve-password belong to --serve-role")
+		return fault.New(fault.Invalid, "--read-role and --serve-password require --serve-role")
 	}
 	opening, cancel := context.WithTimeout(c.ctx, time.Minute)
 	defer cancel()
@@ -277,7 +277,7 @@ func (m *migrateCommand) Run(c *command) error {
 	}
 	fmt.Fprintf(c.out, "the schema is up to date (%d steps applied)\n", steps)
 	if roles.Serve != "" {
-		fmt.Fprintf(c.out, "%s serves: give its address to serve and to all other commands\n", roles.Serve)
+		fmt.Fprintf(c.out, "serving role %s: use it in --database of serve and all other commands\n", roles.Serve)
 	}
 	return nil
 }

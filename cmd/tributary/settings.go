@@ -129,7 +129,7 @@ func readConfig(path string) (map[string]any, error) {
 		return nil, err
 	}
 	if about.Mode().Perm()&writableMask != 0 {
-		return nil, fmt.Errorf("others can write it (mode %04o): chmod go-w", about.Mode().Perm())
+		return nil, fmt.Errorf("writable by others (mode %04o): chmod go-w", about.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(file, configBytesMax+1)) // the reader of JSON refuses what is longer
 	if err != nil {
@@ -220,7 +220,7 @@ func secretFrom(flag, text, path string) (secret.Secret, error) {
 		return secret.FromText(text), nil
 	}
 	if text != "" {
-		return secret.Secret{}, fault.New(fault.Invalid, "--%s and --%s-file are both given: one of them is enough", flag, flag)
+		return secret.Secret{}, fault.New(fault.Invalid, "--%s and --%s-file are mutually exclusive", flag, flag)
 	}
 	s, err := secret.ReadFile(path)
 	if err != nil {
@@ -231,8 +231,8 @@ func secretFrom(flag, text, path string) (secret.Secret, error) {
 
 // keyFlags name a client's API key.
 type keyFlags struct {
-	APIKey     string `help:"The client's API key; better in a file." placeholder:"KEY" name:"api-key"`
-	APIKeyFile string `help:"File with that key." placeholder:"FILE" name:"api-key-file"`
+	APIKey     string `help:"API key of the client; prefer a file." placeholder:"KEY" name:"api-key"`
+	APIKeyFile string `help:"File with the key." placeholder:"FILE" name:"api-key-file"`
 }
 
 func (f *keyFlags) key() (secret.Secret, error) { return secretFrom("api-key", f.APIKey, f.APIKeyFile) }
@@ -241,7 +241,7 @@ func (f *keyFlags) key() (secret.Secret, error) { return secretFrom("api-key", f
 func (f *keyFlags) neededKey() (secret.Secret, error) {
 	key, err := f.key()
 	if err == nil && key.IsZero() {
-		err = fault.New(fault.Invalid, "--api-key is missing: give it, --api-key-file or %s", variableOf("api-key"))
+		err = fault.New(fault.Invalid, "--api-key is required: use it, --api-key-file or %s", variableOf("api-key"))
 	}
 	return key, err
 }

@@ -288,8 +288,8 @@ func TestAConfigurationFileIsReadStrictly(t *testing.T) {
 		"not JSON":                  {`listen: a:1`, 0o600, "--config"},
 		"more after it":             {`{} {}`, 0o600, "--config"},
 		"too long":                  {`{"listen":"` + strings.Repeat("a", configBytesMax) + `"}`, 0o600, "--config"},
-		"writable by all":           {`{}`, 0o602, "others can write it"},
-		"writable by group":         {`{}`, 0o620, "others can write it"},
+		"writable by all":           {`{}`, 0o602, "writable by others"},
+		"writable by group":         {`{}`, 0o620, "writable by others"},
 		"a wrong kind":              {`{"document-ttl":{"a":"b"}}`, 0o600, "document-ttl"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 )
 
 type helpCommand struct {
-	Words []string `arg:"" optional:"" name:"command" help:"Command that is explained; without one all are listed."`
+	Words []string `arg:"" optional:"" name:"command" help:"Command; default: list all."`
 }
 
 // Run explains a command.
 func (h *helpCommand) Run(c *command) error {
 	if code := run(c.ctx, append(h.Words, "--help"), c.streams); code != 0 {
-		return fmt.Errorf("there is no command %s", strings.Join(h.Words, " "))
+		return fmt.Errorf("unknown command %s", strings.Join(h.Words, " "))
 	}
 	return nil
 }
@@ -148,6 +148,6 @@ func (manCommand) Run(c *command) error {
 			fmt.Fprintf(c.out, ".TP\n.B \\-\\-%s\n%s\n", roff(f.Name), roff(f.Help))
 		}
 	}
-	fmt.Fprint(c.out, ".SH SEE ALSO\nThe service answers its documentation at /docs; tributary docs \\-\\-out DIR writes it as files.\n")
+	fmt.Fprint(c.out, ".SH SEE ALSO\nThe service serves its documentation at /docs; tributary docs \\-\\-out DIR writes it as files.\n")
 	return nil
 }

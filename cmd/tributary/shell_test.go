@@ -9,7 +9,8 @@ import (
 )
 
 func TestHelpExplainsCommands(t *testing.T) {
-	for words, wanted := range map[string]string{"help": "Run everything on this machine", "help serve": "--authority", "help client create": "--country", "help completion": "bash, zsh or fish"} {
+	for words, wanted := range map[string]string{"help": "Run everything locally", "help serve": "--authority", "help client create": "--country", "help completion": "bash, zsh or fish",
+		"help recovery": "held after a restore", "help restored": "held after a restore"} {
 		if code, out, errs := call(t, strings.Fields(words)...); code != 0 || !strings.Contains(out, wanted) {
 			t.Errorf("%s: exit code %d, no %q in\n%s%s", words, code, wanted, out, errs)
 		}

@@ -178,7 +178,7 @@ func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
 	p := openPage(t, proxy)
 
 	p.do(chromedp.Navigate("https://"+consoleHost+"/console/queues"), chromedp.WaitVisible("#password"), chromedp.Click("a.button"))
-	p.sees("The identity provider cannot be reached")
+	p.sees("The identity provider is unreachable")
 	provider.start()
 	for late := time.Now().Add(pagePatience); !strings.Contains(p.text(), provider.issuer+"/interaction"); {
 		if time.Now().After(late) {
@@ -188,7 +188,7 @@ func TestOperatorsSignInThroughAnIdentityProvider(t *testing.T) {
 	}
 
 	p.throughProvider("ana")
-	p.sees("There is no operator ana@example.test")
+	p.sees("Unknown operator ana@example.test")
 	operator := func(args ...string) {
 		t.Helper()
 		if code, _, errs := call(t, append(append([]string{"operator"}, args...), "--data", dir)...); code != 0 {

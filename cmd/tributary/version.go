@@ -9,9 +9,9 @@ import (
 )
 
 type versionCommand struct {
-	Verify    bool   `help:"Verify that this program is the one that was released: its checksum, and the signature of the checksums." setting:"-"`
-	Checksums string `help:"The release's SHA256SUMS, with SHA256SUMS.minisig beside it." placeholder:"FILE" setting:"-"`
-	Key       string `help:"Public key of minisign, or a file with it; default: the one this program was built with." placeholder:"KEY" setting:"-"`
+	Verify    bool   `help:"Verify this binary against the release: its checksum and the signature of the checksums." setting:"-"`
+	Checksums string `help:"The release's SHA256SUMS, with SHA256SUMS.minisig in the same folder." placeholder:"FILE" setting:"-"`
+	Key       string `help:"minisign public key, or a file with it; default: the built-in one." placeholder:"KEY" setting:"-"`
 }
 
 // Run prints the version, and says whether this program is genuine.
@@ -19,7 +19,7 @@ func (v versionCommand) Run(c *command) error {
 	fmt.Fprintln(c.out, versionText())
 	if !v.Verify {
 		if v.Checksums != "" || v.Key != "" {
-			return fault.New(fault.Invalid, "--checksums and --key belong to --verify")
+			return fault.New(fault.Invalid, "--checksums and --key require --verify")
 		}
 		return nil
 	}

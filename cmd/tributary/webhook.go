@@ -18,8 +18,8 @@ import (
 // receiverFlags are what a client's configuration says of its receivers beside
 // their addresses.
 type receiverFlags struct {
-	WebhookCIDR     []string `help:"Private networks in which this client's receivers may stand; 'none' removes them." placeholder:"CIDR" name:"webhook-cidr"`
-	SignatureHeader string   `help:"Name of the header with the signature of notifications; 'none': the service's own." placeholder:"NAME" name:"webhook-signature-header"`
+	WebhookCIDR     []string `help:"Private networks allowed for this client's receivers; 'none' removes them." placeholder:"CIDR" name:"webhook-cidr"`
+	SignatureHeader string   `help:"Signature header of webhooks; 'none': the default." placeholder:"NAME" name:"webhook-signature-header"`
 }
 
 func (f *receiverFlags) apply(c *account.Config) error {
@@ -46,8 +46,8 @@ func (f *receiverFlags) apply(c *account.Config) error {
 }
 
 type webhookSecretCommand struct {
-	Create webhookSecretCreate `cmd:"" help:"Sign a client's notifications as Standard Webhooks, too, with a new secret."`
-	Revoke webhookSecretRevoke `cmd:"" help:"End a secret; with the last one the headers go."`
+	Create webhookSecretCreate `cmd:"" help:"Add a secret and sign webhooks as Standard Webhooks as well."`
+	Revoke webhookSecretRevoke `cmd:"" help:"Revoke a secret; without any, the Standard Webhooks headers are omitted."`
 }
 
 // createdWebhookSecret is what a script reads after making a secret.
@@ -57,9 +57,9 @@ type createdWebhookSecret struct {
 }
 
 type webhookSecretCreate struct {
-	bookFlags
-	Client string `arg:"" help:"Id of the client."`
-	File   string `help:"File with a whsec_… that the client has already; default a new one." placeholder:"FILE" name:"secret-file"`
+	accountFlags
+	Client string `arg:"" help:"Client id."`
+	File   string `help:"File with an existing whsec_… secret; default: generate one." placeholder:"FILE" name:"secret-file"`
 }
 
 // Run makes a secret and shows it, once.
@@ -78,15 +78,15 @@ func (cmd *webhookSecretCreate) Run(c *command) error {
 			return err
 		}
 		return cmd.show(c, createdWebhookSecret{made, text.RevealText()}, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "id\t%s\nsecret\t%s\n\nThe secret is shown only now. Older ones sign beside it until they are revoked.\n", made.ID, text.RevealText())
+			fmt.Fprintf(w, "id\t%s\nsecret\t%s\n\nThe secret is shown only once. Older ones keep signing until they are revoked.\n", made.ID, text.RevealText())
 		})
 	})
 }
 
 type webhookSecretRevoke struct {
-	bookFlags
-	Client string `arg:"" help:"Id of the client."`
-	ID     string `arg:"" help:"Id of the secret, as client show lists it."`
+	accountFlags
+	Client string `arg:"" help:"Client id."`
+	ID     string `arg:"" help:"Secret id, as listed by client show."`
 }
 
 // Run ends a secret.

@@ -62,7 +62,7 @@ type Options struct {
 	Failures FailureLimit   // zero: failed authentication is not limited
 }
 
-// Accounts is the open book of clients. It is safe for concurrent use.
+// Accounts is the register of clients. It is safe for concurrent use.
 type Accounts struct {
 	db       *db.DB
 	master   *secret.Master
@@ -72,7 +72,7 @@ type Accounts struct {
 	failures *failures
 	audit    *audit.Key
 
-	book     atomic.Pointer[book]
+	snapshot atomic.Pointer[snapshot]
 	turn     chan struct{} // one refresh at a time
 	begun    atomic.Int64  // refreshes begun
 	done     int64         // the last begun that ended well; guarded by turn
@@ -108,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Accounts, error) {
 	if a.failures, err = newFailures(o.Failures, o.Metrics); err != nil {
 		return nil, fmt.Errorf("open accounts: %w", err)
 	}
-	a.book.Store(emptyBook())
+	a.snapshot.Store(emptySnapshot())
 	if err := a.Refresh(ctx); err != nil {
 		return nil, fmt.Errorf("open accounts: %w", err)
 	}
@@ -132,7 +132,7 @@ func (a *Accounts) Run(ctx context.Context) error {
 			return nil
 		}
 		if err != nil && healthy {
-			a.log.Warn("look for changed clients: going on with what is known", "error", err)
+			a.log.Warn("check for changed clients: continuing with the cached ones", "error", err)
 		}
 		healthy = err == nil
 		a.watchFailures(ctx)
@@ -141,7 +141,7 @@ func (a *Accounts) Run(ctx context.Context) error {
 
 // Changed returns a channel that is closed when a client, a key or a
 // configuration changes next. Deliveries that wait for a key listen to it.
-func (a *Accounts) Changed() <-chan struct{} { return a.book.Load().changed }
+func (a *Accounts) Changed() <-chan struct{} { return a.snapshot.Load().changed }
 
 // Refresh reads what has changed since the last look. Callers that arrive while
 // one is under way share the next one.
@@ -159,14 +159,14 @@ func (a *Accounts) Refresh(ctx context.Context) error {
 	number := a.begun.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	old := a.book.Load()
-	next, err := a.readBook(ctx, old)
+	old := a.snapshot.Load()
+	next, err := a.readSnapshot(ctx, old)
 	if err != nil {
 		return fmt.Errorf("read changed clients: %w", err)
 	}
 	a.done = number
 	if next != old {
-		a.book.Store(next)
+		a.snapshot.Store(next)
 		a.forgetTexts(next)
 		close(old.changed)
 	}
@@ -177,6 +177,6 @@ func (a *Accounts) Refresh(ctx context.Context) error {
 // whatever happens here, so an error is only told: Run tries again.
 func (a *Accounts) catchUp(ctx context.Context) {
 	if err := a.Refresh(context.WithoutCancel(ctx)); err != nil {
-		a.log.Warn("the change is stored but not yet seen by this process", "error", err)
+		a.log.Warn("the change is stored but not yet visible to this process", "error", err)
 	}
 }

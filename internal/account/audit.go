@@ -140,7 +140,7 @@ func compare(r db.Reader, v *audit.Verdict, states map[string]audit.Digest) erro
 	}
 	limited, err := db.Collect(r, scanLimited, clientLimitedSQL, clientID)
 	if err != nil {
-		return fmt.Errorf("read the keys with limits of client %s: %w", clientID, err)
+		return fmt.Errorf("read the restricted keys of client %s: %w", clientID, err)
 	}
 	for _, k := range limited {
 		now[subjectLimited+k.Kid] = k.hash()
@@ -183,7 +183,7 @@ func firstDifference(logged, now map[string]audit.Digest) *audit.Break {
 	if subject == "" {
 		return nil
 	}
-	return &audit.Break{Reason: fmt.Sprintf("%s is not as the log recorded it", subject)}
+	return &audit.Break{Reason: fmt.Sprintf("%s differs from the log", subject)}
 }
 
 // VerifyAudits verifies every client's log and raises an alert for each that

@@ -102,8 +102,8 @@ func TestAClientsLogNeedsTheAuditKey(t *testing.T) {
 			t.Fatalf("before: %+v", v.Broken)
 		}
 		for sql, why := range map[string]string{
-			"UPDATE account_audit SET mac = NULL WHERE client_id = 'acme' AND seq = 3":                                                                          "holds the audit key",
-			"UPDATE account_audit SET mac = (SELECT o.mac FROM account_audit o WHERE o.client_id = 'other' AND o.seq = 3) WHERE client_id = 'acme' AND seq = 3": "another key",
+			"UPDATE account_audit SET mac = NULL WHERE client_id = 'acme' AND seq = 3":                                                                          "with the audit key",
+			"UPDATE account_audit SET mac = (SELECT o.mac FROM account_audit o WHERE o.client_id = 'other' AND o.seq = 3) WHERE client_id = 'acme' AND seq = 3": "a different key",
 		} {
 			if err := d.Write(t.Context(), func(tx *db.Tx) error { return tx.Exec(sql) }); err != nil {
 				t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 const (
 	// unknownFor is how long a kid that the database does not know is refused
-	// without asking again. A key made meanwhile is found in the book after the next poll.
+	// without asking again. A key made meanwhile is found in the snapshot after the next poll.
 	unknownFor     = time.Second
 	unknownKidsMax = 4096
 	// Looking for unknown kids spends database reads; somebody who invents kids gets this many and no more.
@@ -42,7 +42,7 @@ func (a *Accounts) Authenticate(ctx context.Context, keyText string, from netip.
 	if err != nil {
 		return Caller{}, a.refuse("", from, reasonMalformed)
 	}
-	found := a.book.Load().keys[key.Kid()]
+	found := a.snapshot.Load().keys[key.Kid()]
 	if found == nil {
 		if found, err = a.lookFor(ctx, key.Kid()); err != nil {
 			return Caller{}, err
@@ -68,7 +68,7 @@ func (a *Accounts) lookFor(ctx context.Context, kid string) (*entry, error) {
 	if err := a.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	found := a.book.Load().keys[kid]
+	found := a.snapshot.Load().keys[kid]
 	if found == nil {
 		a.unknown.remember(kid, time.Now())
 	}
@@ -78,7 +78,7 @@ func (a *Accounts) lookFor(ctx context.Context, kid string) (*entry, error) {
 func (a *Accounts) refuse(kid string, from netip.Addr, reason string) error {
 	// The alert about many of these points to this line; the key id is public.
 	if a.failures.telling.Allow() {
-		a.log.Warn("a request was refused because of its API key", "reason", reason, "kid", fault.Clip(kid, kidShownMax), "ip", from.String(), "refused", a.failures.total.Load()+1)
+		a.log.Warn("a request was rejected because of its API key", "reason", reason, "kid", fault.Clip(kid, kidShownMax), "ip", from.String(), "refused", a.failures.total.Load()+1)
 	}
 	if wait := a.failures.count(kid, from, reason, time.Now()); wait > 0 {
 		return limited("too many failed attempts", wait)

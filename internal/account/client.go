@@ -109,7 +109,7 @@ func (a *Accounts) storeClient(ctx context.Context, by audit.Actor, in NewClient
 	}
 	return a.edit(ctx, by, in.ID, func(e *edit) error {
 		if e.exists {
-			return fault.New(fault.Conflict, "there is a client %q already", in.ID)
+			return fault.New(fault.Conflict, "client %q already exists", in.ID)
 		}
 		now := db.Micros(e.tx.Now())
 		err := e.tx.Insert("clients", newClientColumns,

@@ -43,17 +43,17 @@ const AllCountries = "*"
 // Config is a client's product configuration. It is stored as JSON; its zero
 // value is a client that can sign in and has no country yet.
 type Config struct {
-	DisplayName   string                     `json:"display_name"`
-	Logo          *Logo                      `json:"logo,omitempty"` // set by SetLogo only
-	LogoPlacement Placement                  `json:"logo_placement,omitempty"`
-	Colours       Colours                    `json:"colours"`
-	Font          Font                       `json:"font,omitempty"`
-	Template      Template                   `json:"template,omitempty"`
-	Footer        string                     `json:"footer,omitempty"`
-	Looks         map[string]CountryLook     `json:"looks,omitempty"`     // what is otherwise in a country, by upper-case code
-	Countries     map[string]country.UseCase `json:"countries,omitempty"` // by upper-case code, or AllCountries
-	Webhooks      Webhooks                   `json:"webhooks"`
-	WebhookCIDRs  []netip.Prefix             `json:"webhook_cidrs,omitempty"` // private networks its receivers may stand in
+	DisplayName   string                       `json:"display_name"`
+	Logo          *Logo                        `json:"logo,omitempty"` // set by SetLogo only
+	LogoPlacement Placement                    `json:"logo_placement,omitempty"`
+	Colours       Colours                      `json:"colours"`
+	Font          Font                         `json:"font,omitempty"`
+	Template      Template                     `json:"template,omitempty"`
+	Footer        string                       `json:"footer,omitempty"`
+	Looks         map[string]CountryAppearance `json:"looks,omitempty"`     // what is otherwise in a country, by upper-case code
+	Countries     map[string]country.UseCase   `json:"countries,omitempty"` // by upper-case code, or AllCountries
+	Webhooks      Webhooks                     `json:"webhooks"`
+	WebhookCIDRs  []netip.Prefix               `json:"webhook_cidrs,omitempty"` // private networks its receivers may stand in
 	// SignatureHeader is the name of the header with the signature of the API key;
 	// empty: the service's own. During a rotation NAME-Next stands beside it.
 	SignatureHeader string    `json:"webhook_signature_header,omitempty"`
@@ -170,7 +170,7 @@ type rules struct {
 // is stored already is not judged again, because a change of the logo is no time
 // to hear that the rules for addresses are others here than where it was saved.
 // Whether it may be called is decided anew with every call. New networks are a
-// reason to look at all of them.
+// reason to appearance at all of them.
 func (r rules) settle(c *Config, live bool, before Config) error {
 	var wrong []fault.Fault
 	found := func(field string, code fault.Code, format string, args ...any) {
@@ -205,11 +205,11 @@ func (c *Config) settleLook(found finder) {
 	case n > DisplayNameMax:
 		found("display_name", fault.FieldNotValid, "has %d characters, at most %d are allowed", n, DisplayNameMax)
 	case !printable(c.DisplayName):
-		found("display_name", fault.FieldNotValid, "has characters that cannot be printed")
+		found("display_name", fault.FieldNotValid, "contains unprintable characters")
 	}
-	look := c.look()
-	look.settle(found)
-	c.Colours, c.Footer = look.Colours, look.Footer
+	appearance := c.appearance()
+	appearance.settle(found)
+	c.Colours, c.Footer = appearance.Colours, appearance.Footer
 	c.settleLooks(found)
 }
 
@@ -223,7 +223,7 @@ func (r rules) settleCountries(c *Config, live bool, found finder) {
 		code, use, field := strings.ToUpper(given), c.Countries[given], "countries."+given
 		use = country.UseCase(strings.ToUpper(string(use)))
 		if _, twice := settled[code]; twice {
-			found(field, fault.FieldNotValid, "is there twice")
+			found(field, fault.FieldNotValid, "must appear only once")
 		}
 		settled[code] = use
 		if !slices.Contains([]country.UseCase{country.Reporting, country.Invoicing, country.Both}, use) {
@@ -254,9 +254,9 @@ func (r rules) refuses(code string, use country.UseCase, live bool) string {
 	pack, known := r.atlas.Pack(code)
 	switch {
 	case !known:
-		return "is not a country of this service"
+		return "is not a supported country"
 	case !r.atlas.Offers(code, country.Live(live)):
-		return "is offered to test clients only"
+		return "is available to test clients only"
 	case use == country.Reporting && !pack.Reports():
 		return "has no authority to report to; use " + string(country.Invoicing)
 	}
@@ -266,7 +266,7 @@ func (r rules) refuses(code string, use country.UseCase, live bool) string {
 func (r rules) settleWebhooks(c *Config, before Config, found finder) {
 	w := &c.Webhooks
 	if len(w.ByEvent) > webhookAddressesMax {
-		found("webhooks.by_event", fault.FieldNotValid, "has %d addresses, at most %d are allowed", len(w.ByEvent), webhookAddressesMax)
+		found("webhooks.by_event", fault.FieldNotValid, "has %d URLs, at most %d are allowed", len(w.ByEvent), webhookAddressesMax)
 		return
 	}
 	var stored []string
@@ -292,9 +292,9 @@ func (r rules) settleWebhooks(c *Config, before Config, found finder) {
 		field, address := "webhooks.by_event."+event, w.ByEvent[event]
 		switch word := strings.ToLower(address); {
 		case !slices.Contains(r.events, event):
-			found(field, fault.FieldNotValid, "is not an event; there are %s", strings.Join(r.events, ", "))
+			found(field, fault.FieldNotValid, "is not an event type; supported: %s", strings.Join(r.events, ", "))
 		case word == WebhookCommon && w.All == "":
-			found(field, fault.ValidationMatchInvalid, "says %s, and there is no address for all events", WebhookCommon)
+			found(field, fault.ValidationMatchInvalid, "is %s, but there is no URL for all events", WebhookCommon)
 		case word == WebhookCommon, word == WebhookNone:
 			settled[event] = word
 		default:
@@ -342,7 +342,7 @@ func (c *Config) settleHeader(found finder) {
 	case !headerName.MatchString(name):
 		found(field, fault.FieldNotValid, "must be a header name of letters, digits and hyphens that begins with a letter, for example X-Signature")
 	case headerTaken.MatchString(name):
-		found(field, fault.FieldNotValid, "is a header with a meaning of its own: choose another name")
+		found(field, fault.FieldNotValid, "is a reserved header: choose another name")
 	}
 }
 
@@ -360,7 +360,7 @@ func (c *Config) settleLimits(found finder) {
 	between("rate.per_second", c.Rate.PerSecond, 0, RatePerSecondMax)
 	between("rate.burst", c.Rate.Burst, 0, RateBurstMax)
 	if (c.Rate.PerSecond == 0) != (c.Rate.Burst == 0) {
-		found("rate", fault.ValidationMatchInvalid, "needs per_second and burst, or neither for no limit")
+		found("rate", fault.ValidationMatchInvalid, "needs both per_second and burst, or neither for no limit")
 	}
 	between("retention.years", c.Retention.Years, 0, RetentionYearsMax)
 	between("retention.diagnostic_days", c.Retention.DiagnosticDays, 0, DiagnosticDaysMax)

@@ -176,12 +176,14 @@ func TestEveryLimitOfAConfigurationHoldsAtItAndPastIt(t *testing.T) {
 		{func(c *account.Config) { c.Footer = strings.Repeat("a\n", account.FooterLinesMax) + "b" }, "footer"},
 		{func(c *account.Config) { c.Footer = "a\u202eb" }, "footer"},
 		{func(c *account.Config) {
-			c.Looks = map[string]account.CountryLook{"es": {Template: account.Modern, Colours: account.Colours{Accent: "#aabbcc"}}}
+			c.Looks = map[string]account.CountryAppearance{"es": {Template: account.Modern, Colours: account.Colours{Accent: "#aabbcc"}}}
 		}, ""},
-		{func(c *account.Config) { c.Looks = map[string]account.CountryLook{"ES": {Font: "comic"}} }, "looks.ES.font"},
-		{func(c *account.Config) { c.Looks = map[string]account.CountryLook{"QQ": {Template: account.Modern}} }, "looks.QQ"},
+		{func(c *account.Config) { c.Looks = map[string]account.CountryAppearance{"ES": {Font: "comic"}} }, "looks.ES.font"},
 		{func(c *account.Config) {
-			c.Looks = map[string]account.CountryLook{"es": {Template: account.Modern}, "ES": {Template: account.Modern}}
+			c.Looks = map[string]account.CountryAppearance{"QQ": {Template: account.Modern}}
+		}, "looks.QQ"},
+		{func(c *account.Config) {
+			c.Looks = map[string]account.CountryAppearance{"es": {Template: account.Modern}, "ES": {Template: account.Modern}}
 		}, "looks.es"},
 		{func(c *account.Config) { c.Colours.Accent = "#12345G" }, "colours.accent"},
 		{func(c *account.Config) { c.Colours.Ink = "123456" }, "colours.ink"},

@@ -43,7 +43,7 @@ func (a *Accounts) change(ctx context.Context, by audit.Actor, clientID string, 
 func (a *Accounts) edit(ctx context.Context, by audit.Actor, clientID string, fn func(*edit) error) error {
 	by = by.Settled()
 	if by.Name == "" {
-		return errors.New("a change of a client needs the name of who makes it")
+		return errors.New("a change of a client needs an actor")
 	}
 	changed := false
 	err := a.db.Write(ctx, func(tx *db.Tx) error {

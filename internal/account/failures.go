@@ -58,7 +58,7 @@ func newFailures(l FailureLimit, reg prometheus.Registerer) (*failures, error) {
 		return f, nil
 	}
 	f.metric = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tributary_auth_failures_total", Help: "Requests refused because of their API key, by reason.",
+		Name: "tributary_auth_failures_total", Help: "Requests rejected because of their API key, by reason.",
 	}, []string{"reason"})
 	for _, reason := range []string{reasonMalformed, reasonUnknown, reasonMismatch} {
 		f.metric.WithLabelValues(reason)
@@ -120,7 +120,7 @@ func (a *Accounts) watchFailures(ctx context.Context) {
 	f, now, total := a.failures, time.Now(), a.failures.total.Load()
 	if spike := f.limit.SpikePerMinute; spike > 0 && !f.raised && total-f.base >= int64(spike) && a.alerts != nil {
 		f.raised = true
-		message := fmt.Sprintf("%d requests with a wrong API key within a minute on node %s", total-f.base, a.db.Node())
+		message := fmt.Sprintf("%d requests with an invalid API key within a minute on node %s", total-f.base, a.db.Node())
 		if err := a.alerts.Raise(ctx, alert.AuthFailuresSpike, "api", message); err != nil && ctx.Err() == nil {
 			a.log.Warn("raise the alert of failed authentication", "error", err)
 		}

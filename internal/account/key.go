@@ -79,10 +79,10 @@ func (a *Accounts) CreateKey(ctx context.Context, by audit.Actor, clientID strin
 func (a *Accounts) RotateKey(ctx context.Context, by audit.Actor, clientID string) (Key, secret.Secret, error) {
 	return a.issue(ctx, by, clientID, func(e *edit) error {
 		if e.keyIn(Active) == nil {
-			return conflict("the client has no active key to rotate: create one and promote it")
+			return conflict("the client has no active key to rotate: create and promote one")
 		}
 		if e.keyIn(Next) != nil {
-			return conflict("a rotation is under way: promote or revoke the next key first")
+			return conflict("a rotation is in progress: promote or revoke the next key first")
 		}
 		if old := e.keyIn(Retiring); old != nil {
 			return e.moveKey(old, Revoked)
@@ -100,7 +100,7 @@ func (a *Accounts) issue(ctx context.Context, by audit.Actor, clientID string, b
 	key := secret.NewAPIKey(p.Live)
 	sealed, err := a.sealKey(ctx, clientID, key)
 	if err != nil {
-		return Key{}, secret.Secret{}, fmt.Errorf("make a key of client %s: %w", clientID, err)
+		return Key{}, secret.Secret{}, fmt.Errorf("create a key of client %s: %w", clientID, err)
 	}
 	var made Key
 	err = a.change(ctx, by, clientID, func(e *edit) error {
@@ -108,7 +108,7 @@ func (a *Accounts) issue(ctx context.Context, by audit.Actor, clientID string, b
 			return err
 		}
 		if e.usable() >= usableKeysMax || e.keyIn(Next) != nil {
-			return conflict("the client has %d usable keys already: revoke one first", usableKeysMax)
+			return conflict("the client already has %d usable keys: revoke one first", usableKeysMax)
 		}
 		if err := e.addKey(key, sealed, Next); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (a *Accounts) issue(ctx context.Context, by audit.Actor, clientID string, b
 		return nil
 	})
 	if err != nil {
-		return Key{}, secret.Secret{}, fmt.Errorf("make a key of client %s: %w", clientID, err)
+		return Key{}, secret.Secret{}, fmt.Errorf("create a key of client %s: %w", clientID, err)
 	}
 	return made, key.Text(), nil
 }
@@ -205,7 +205,7 @@ func (a *Accounts) FixKey(ctx context.Context, by audit.Actor, clientID string, 
 	}
 	sealed, err := a.sealKey(ctx, clientID, key)
 	if err != nil {
-		return Key{}, fmt.Errorf("fix the key of client %s: %w", clientID, err)
+		return Key{}, fmt.Errorf("set the key of client %s: %w", clientID, err)
 	}
 	var fixed Key
 	err = a.change(ctx, by, clientID, func(e *edit) error {
@@ -216,7 +216,7 @@ func (a *Accounts) FixKey(ctx context.Context, by audit.Actor, clientID string, 
 		return nil
 	})
 	if err != nil {
-		return Key{}, fmt.Errorf("fix the key of client %s: %w", clientID, err)
+		return Key{}, fmt.Errorf("set the key of client %s: %w", clientID, err)
 	}
 	return fixed, nil
 }
@@ -280,10 +280,10 @@ func parseKey(text secret.Secret, live bool) (secret.APIKey, error) {
 
 func conflict(format string, args ...any) error {
 	e := fault.New(fault.Conflict, format, args...)
-	return e.With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "the keys of the client do not allow it"})
+	return e.With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "operation not allowed in the current key state"})
 }
 
 func unknownKey(kid string) error {
 	return fault.New(fault.NotFound, "the client has no key %q", kid).
-		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the key is not known"})
+		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "unknown key"})
 }

@@ -150,7 +150,7 @@ func (l *Limits) settle(now time.Time) error {
 	var found []fault.Fault
 	for _, s := range l.Scopes {
 		if !slices.Contains(Scopes(), s) {
-			found = append(found, fault.At("scopes", fault.FieldNotValid, "has %q; known are submit, read, onboard, lookup, webhooks", s))
+			found = append(found, fault.At("scopes", fault.FieldNotValid, "has unknown scope %q; supported: submit, read, onboard, lookup, webhooks", s))
 		}
 	}
 	if len(l.Scopes) == 0 {
@@ -170,7 +170,7 @@ func (l *Limits) settle(now time.Time) error {
 		l.Networks[i] = n.Masked()
 	}
 	if len(found) > 0 {
-		return fault.New(fault.Invalid, "the limits of the key are not valid").With(found...)
+		return fault.New(fault.Invalid, "invalid restrictions of the key").With(found...)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (a *Accounts) CreateLimitedKey(ctx context.Context, by audit.Actor, clientI
 			}
 		}
 		if usable >= limitedKeysMax {
-			return conflict("the client has %d keys with limits already: revoke one first", usable)
+			return conflict("the client already has %d restricted keys: revoke one first", usable)
 		}
 		made = LimitedKey{Kid: key.Kid(), Name: limits.Name, Scopes: limits.Scopes, ExpiresAt: limits.ExpiresAt.UTC().Truncate(time.Microsecond), Networks: limits.Networks, CreatedAt: e.tx.Now(), digest: key.Digest()}
 		err = e.tx.Insert("limited_keys", "kid,client_id,name,scopes,networks,expires_at,digest,created_at",
@@ -210,7 +210,7 @@ func (a *Accounts) CreateLimitedKey(ctx context.Context, by audit.Actor, clientI
 		return nil
 	})
 	if err != nil {
-		return LimitedKey{}, text, fmt.Errorf("make a key of client %s: %w", clientID, err)
+		return LimitedKey{}, text, fmt.Errorf("create a key of client %s: %w", clientID, err)
 	}
 	return made, key.Text(), nil
 }
@@ -246,7 +246,7 @@ func (e *edit) revokeLimited(kid string) (Key, bool, error) {
 func readLimited(r db.Reader, since int64, byID map[string]*card) error {
 	rows, err := r.Query(changedLimitedSQL, since)
 	if err != nil {
-		return fmt.Errorf("read keys with limits: %w", err)
+		return fmt.Errorf("read restricted keys: %w", err)
 	}
 	err = rows.Each(func(scan func(...any) error) error {
 		var id string
@@ -257,7 +257,7 @@ func readLimited(r db.Reader, since int64, byID map[string]*card) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("read keys with limits: %w", err)
+		return fmt.Errorf("read restricted keys: %w", err)
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func (c Caller) Require(scopes ...Scope) error {
 	for i, s := range scopes {
 		words[i] = string(s)
 	}
-	return forbidden("this key has not the scope " + strings.Join(words, " or "))
+	return forbidden("this key lacks the scope " + strings.Join(words, " or "))
 }
 
 func forbidden(message string) error {

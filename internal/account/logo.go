@@ -87,7 +87,7 @@ func logoHead(raw []byte) (media string, decode func(io.Reader) (image.Image, er
 	case bytes.HasPrefix(raw, []byte("\xFF\xD8\xFF")):
 		media, head, decode = "image/jpeg", jpeg.DecodeConfig, jpeg.Decode
 	default:
-		return "", nil, size, badLogo("is neither a PNG nor a JPEG image")
+		return "", nil, size, badLogo("is not a PNG or JPEG image")
 	}
 	if size, err = head(bytes.NewReader(raw)); err != nil {
 		return "", nil, size, badLogo("cannot be read: %v", err)

@@ -104,7 +104,7 @@ func (a *Accounts) openKey(ctx context.Context, clientID string, k bookKey) (Sig
 
 // forgetTexts drops opened keys that are in use no more. They are not wiped: a
 // delivery may be signing with one at this moment.
-func (a *Accounts) forgetTexts(b *book) {
+func (a *Accounts) forgetTexts(b *snapshot) {
 	used := make(map[audit.Digest]bool, len(b.keys))
 	for _, e := range b.keys {
 		used[e.digest] = true

@@ -88,13 +88,13 @@ func (a *Accounts) CreateWebhookSecret(ctx context.Context, by audit.Actor, clie
 		for _, s := range all {
 			switch {
 			case s.digest == made.digest:
-				return conflict("the client has or had this very secret")
+				return conflict("the client already has or had this secret")
 			case s.RevokedAt.IsZero():
 				usable++
 			}
 		}
 		if usable >= webhookSecretsMax {
-			return conflict("the client has %d webhook secrets already: revoke one first", usable)
+			return conflict("the client already has %d webhook secrets: revoke one first", usable)
 		}
 		made.CreatedAt = e.tx.Now()
 		err = e.tx.Insert("webhook_secrets", newSecretColumns, []any{made.ID, clientID, made.digest[:], sealed, db.Micros(made.CreatedAt)})

@@ -61,7 +61,7 @@ func New(d *db.DB, log *slog.Logger, reg prometheus.Registerer) (*Alerts, error)
 	if err := reg.Register(raised); err != nil {
 		return nil, fmt.Errorf("register the metric of alerts: %w", err)
 	}
-	for _, m := range meanings {
+	for _, m := range Meanings() {
 		raised.WithLabelValues(string(m.Name))
 	}
 	return &Alerts{db: d, log: log, raised: raised}, nil
@@ -101,7 +101,7 @@ func (a *Alerts) RaiseOnceIn(tx *db.Tx, since time.Time, what Alert) error {
 }
 
 func (a *Alerts) store(tx *db.Tx, name Name, subject, message string) error {
-	if !known(name) {
+	if name.Title() == "" {
 		return fmt.Errorf("%q is not in the list of alerts", name)
 	}
 	now := db.Micros(tx.Now())
@@ -109,7 +109,7 @@ func (a *Alerts) store(tx *db.Tx, name Name, subject, message string) error {
 }
 
 func (a *Alerts) tell(name Name, subject, message string, err error) {
-	if known(name) { // a label from outside the list could be anything, and as many
+	if name.Title() != "" { // a label from outside the list could be anything, and as many
 		a.raised.WithLabelValues(string(name)).Inc()
 	}
 	attrs := []any{"alert", string(name), "subject", subject}
@@ -162,8 +162,8 @@ func Acknowledge(tx *db.Tx, id, who string) error {
 		return fmt.Errorf("acknowledge alert %s: %w", id, err)
 	}
 	if open == 0 {
-		return fault.New(fault.NotFound, "there is no open alert with this id").
-			With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the alert is unknown or was acknowledged before"})
+		return fault.New(fault.NotFound, "no open alert with this id").
+			With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the alert is unknown or already acknowledged"})
 	}
 	return tx.Exec(acknowledgeSQL, db.Micros(tx.Now()), clip(who, SubjectBytesMax), id)
 }

@@ -284,7 +284,7 @@ func TestEveryNameHasAMeaningAndStartsAtZero(t *testing.T) {
 			t.Errorf("%s is listed twice", m.Name)
 		}
 		listed[string(m.Name)] = true
-		if m.Meaning == "" || m.Action == "" || m.Subject == "" {
+		if m.Title == "" || m.Meaning == "" || m.Action == "" || m.Subject == "" {
 			t.Errorf("%s says nothing", m.Name)
 		}
 		if n := k.counted(t, m.Name); n != 0 {

@@ -94,11 +94,11 @@ func (a *API) serve(path string, methods map[string]route) http.Handler {
 		rt, ok := methods[method]
 		switch {
 		case methods == nil:
-			a.refuse(c, notFound("there is nothing at this address"))
+			a.refuse(c, notFound("no such endpoint"))
 		case !ok:
 			head.Set("Allow", allow)
-			a.writeError(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "this address knows %s", allow).
-				With(fault.Fault{Code: fault.MethodNotAllowed, Type: fault.General, Message: "the method is not allowed here"}))
+			a.writeError(c, http.StatusMethodNotAllowed, fault.New(fault.Invalid, "supported methods: %s", allow).
+				With(fault.Fault{Code: fault.MethodNotAllowed, Type: fault.General, Message: "method not allowed"}))
 		default:
 			if err := a.run(c, rt); err != nil {
 				a.refuse(c, err)
@@ -128,7 +128,7 @@ func (a *API) run(c *call, rt route) error {
 		}
 	}
 	if !db.Storable(c.URL.Path) && rt.path != historyPath {
-		return notFound("there is nothing at this address")
+		return notFound("no such endpoint")
 	}
 	err = rt.handle(c)
 	c.caller.Spend(a.now(), c.unpaid())

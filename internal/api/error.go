@@ -59,7 +59,7 @@ func (a *API) refuse(c *call, err error) {
 	}
 	if e.Kind == fault.Unavailable {
 		if silent, speak := a.refusals.next(time.Now()); speak {
-			a.log.Warn("request refused", "request_id", c.id, "path", c.URL.Path, "error", err, "refused_before_silently", silent)
+			a.log.Warn("request rejected", "request_id", c.id, "path", c.URL.Path, "error", err, "refused_before_silently", silent)
 		}
 	}
 	a.writeError(c, statuses[e.Kind], e)
@@ -83,7 +83,7 @@ func (a *API) writeError(c *call, status int, e *fault.Error) {
 		body.Errors = []fault.Fault{f}
 	}
 	if len(body.Errors) > faultsMax {
-		body.Message = fmt.Sprintf("%s (%d faults, the first %d are listed)", body.Message, len(body.Errors), faultsMax)
+		body.Message = fmt.Sprintf("%s (%d errors, the first %d are listed)", body.Message, len(body.Errors), faultsMax)
 		body.Errors = body.Errors[:faultsMax]
 	}
 	text, err := json.Marshal(body)

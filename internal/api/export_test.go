@@ -62,3 +62,8 @@ func KeyOf(r *http.Request) string {
 func RequestID(r *http.Request) string { return requestID(r) }
 
 func AddressOf(r *http.Request) netip.Addr { return (&API{cfg: Config{TrustProxy: true}}).addressOf(r) }
+
+// RefusedQuery is what is wrong with a query where these parameters are known.
+func RefusedQuery(raw string, known ...string) error {
+	return (&call{Request: &http.Request{URL: &url.URL{RawQuery: raw}}}).query(known...).err()
+}

@@ -72,8 +72,8 @@ func (a *API) describe(routes []route) ([]byte, error) {
 		},
 		"servers": []any{object{"url": trimBase(a.cfg.BaseURL)}},
 		"tags": []any{
-			object{"name": "Transactions", "description": "Sales, and corrections of sales."}, object{"name": "Countries", "description": "What each country wants."},
-			object{"name": "Onboarding", "description": "Companies in whose name sales are issued."}, object{"name": "Lookup", "description": "Tax-number validation."},
+			object{"name": "Transactions", "description": "Sales, and corrections of sales."}, object{"name": "Countries", "description": "Requirements of each country."},
+			object{"name": "Onboarding", "description": "Companies on whose behalf sales are issued."}, object{"name": "Lookup", "description": "Tax-number validation."},
 			object{"name": "Webhooks", "description": "Events and their delivery."}, object{"name": "Documents", "description": "Generated files."},
 			object{"name": "Service", "description": "The service itself."},
 		},
@@ -114,14 +114,14 @@ func webhookDocs() object {
 	for _, event := range webhook.EventTypes() {
 		summary := "The resource is complete"
 		if event == webhook.TransactionUpdated {
-			summary = "There is news of a transaction after its success; sent only to who asked for this event by name"
+			summary = "A transaction was updated after its success; sent only if this event is subscribed to by name"
 		}
 		all[event] = object{"post": object{
 			"summary":     summary,
-			"description": "Signed: X-Service-Hmac-SHA256, or the name you chose, is the lower-case hex HMAC-SHA256 of the raw body with your API key. With a webhook secret of your own the headers of Standard Webhooks stand beside it. Any 2xx is success.",
+			"description": "Signed: X-Service-Hmac-SHA256, or the header you chose, is the lower-case hex HMAC-SHA256 of the raw body with your API key. With a webhook secret, the headers of Standard Webhooks are sent as well. Any 2xx is success.",
 			"parameters": []any{
 				object{"name": webhook.HeaderSignature, "in": "header", "required": true, "description": "HMAC-SHA256 of the body with your API key; during a rotation with the older one.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
-				object{"name": webhook.HeaderSignatureNext, "in": "header", "description": "The same with the other key of a rotation: the newer one before promote, the retiring one after it until it is revoked.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
+				object{"name": webhook.HeaderSignatureNext, "in": "header", "description": "The same with the other key of a rotation: the newer one before promotion, the retiring one afterwards until it is revoked.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
 			},
 			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": ref("Notification")}}},
 			"responses":   object{"2XX": object{"description": "Received."}},
@@ -216,14 +216,14 @@ func (b *schemaBook) content(v any) object {
 
 func describeAnswer(status int, content object) object {
 	header := func(about string) object { return object{"description": about, "schema": object{"type": "string"}} }
-	headers := object{"X-Request-Id": header("Of this exchange: yours if you sent one, else ours. Quote it when you ask for help.")}
+	headers := object{"X-Request-Id": header("Request id: yours if you sent one, otherwise ours. Quote it when you contact support.")}
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		headers["Retry-After"] = object{"description": "Seconds to wait.", "schema": object{"type": "integer", "minimum": 1}}
 	case http.StatusMethodNotAllowed:
-		headers["Allow"] = header("Methods of the address.")
+		headers["Allow"] = header("Supported methods.")
 	case http.StatusSeeOther:
-		headers["Location"] = header("Where to go.")
+		headers["Location"] = header("Redirect target.")
 	case http.StatusUnauthorized:
 		headers["WWW-Authenticate"] = header("Bearer.")
 	}

@@ -70,7 +70,7 @@ func (a *API) countries(c *call) error {
 func (a *API) country(c *call) error {
 	p, ok := a.cfg.Atlas.Pack(c.PathValue("code"))
 	if !ok || !a.cfg.Atlas.Offers(p.Code, country.Live(c.caller.Live)) {
-		return notFound("there is no such country")
+		return notFound("unknown country")
 	}
 	return c.answer(http.StatusOK, c.countryOf(p))
 }

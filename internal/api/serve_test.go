@@ -54,6 +54,20 @@ func TestUnknownPathsAre404WithoutAKey(t *testing.T) {
 	}
 }
 
+func TestAnUnknownParameterIsRefusedWithTheSupportedOnes(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"colour unknown query parameter; supported: limit, cursor": api.RefusedQuery("colour=red", "limit", "cursor"),
+		"colour unknown query parameter; this endpoint takes none": api.RefusedQuery("colour=red"),
+		"limit must appear only once":                              api.RefusedQuery("limit=1&limit=2", "limit"),
+		"the query string is not valid percent-encoding":           api.RefusedQuery("limit=%zz", "limit"),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func TestAWrongMethodIs405WithAllowOnEveryPath(t *testing.T) {
 	t.Parallel()
 	a := bare(t, nil)

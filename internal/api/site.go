@@ -44,7 +44,7 @@ func (a *API) docsPage(c *call) error {
 	case err != nil:
 		return err
 	case !found:
-		return notFound("there is no such page")
+		return notFound("page not found")
 	}
 	head := c.out.Header()
 	head.Set("Content-Security-Policy", site.Policy)

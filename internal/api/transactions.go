@@ -101,14 +101,14 @@ const historyPath = "/v1/transactions/history/{transaction_id}"
 func (a *API) history(c *call) error {
 	id := c.PathValue("transaction_id")
 	if !db.Storable(id) {
-		return c.answer(http.StatusNotFound, historyUnknown{"the transaction is not known", id})
+		return c.answer(http.StatusNotFound, historyUnknown{"unknown transaction", id})
 	}
 	list, err := a.cfg.Ledger.History(c.Context(), c.caller.ClientID, id)
 	if err != nil {
 		return err
 	}
 	if len(list) == 0 {
-		return c.answer(http.StatusNotFound, historyUnknown{"the transaction is not known", id})
+		return c.answer(http.StatusNotFound, historyUnknown{"unknown transaction", id})
 	}
 	return c.answer(http.StatusOK, historyAnswer{list})
 }
@@ -145,19 +145,27 @@ func (c *call) query(known ...string) *query {
 	values, err := url.ParseQuery(c.URL.RawQuery)
 	q := &query{values: values}
 	if err != nil {
-		q.faults = append(q.faults, fault.Fault{Code: fault.FieldNotValid, Type: fault.Validation, Message: "the query is not percent-encoded as it should be"})
+		q.faults = append(q.faults, fault.Fault{Code: fault.FieldNotValid, Type: fault.Validation, Message: "the query string is not valid percent-encoding"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case !slices.Contains(known, name):
-			q.wrong(strings.ToValidUTF8(name[:min(len(name), parameterShownMax)], "\uFFFD"), "is not a parameter of this address; it knows %s", strings.Join(known, ", "))
+			q.wrong(strings.ToValidUTF8(name[:min(len(name), parameterShownMax)], "\uFFFD"), "unknown query parameter; %s", supported(known))
 		case len(values[name]) > 1:
-			q.wrong(name, "must not stand twice")
+			q.wrong(name, "must appear only once")
 		case !db.Storable(values.Get(name)):
-			q.wrong(name, "must be text in UTF-8")
+			q.wrong(name, "must be valid UTF-8")
 		}
 	}
 	return q
+}
+
+// supported says which query parameters an endpoint takes.
+func supported(known []string) string {
+	if len(known) == 0 {
+		return "this endpoint takes none"
+	}
+	return "supported: " + strings.Join(known, ", ")
 }
 
 func (q *query) wrong(name, format string, args ...any) {
@@ -180,7 +188,7 @@ func (q *query) cursor() string {
 	text := q.values.Get("cursor")
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(plain) > 200 {
-		q.wrong("cursor", "must be a next_cursor of an earlier answer")
+		q.wrong("cursor", "must be a next_cursor of an earlier response")
 	}
 	return string(plain)
 }
@@ -202,7 +210,7 @@ func (q *query) time(name string) time.Time {
 		}
 		return t
 	}
-	q.wrong(name, "must be a time such as 2026-01-31T00:00:00Z or a day such as 2026-01-31")
+	q.wrong(name, "must be a time such as 2026-01-31T00:00:00Z or a date such as 2026-01-31")
 	return time.Time{}
 }
 
@@ -233,7 +241,7 @@ func (q *query) err() error {
 	if len(q.faults) == 0 {
 		return nil
 	}
-	return fault.New(fault.Invalid, "the query is not valid").With(q.faults...)
+	return fault.New(fault.Invalid, "invalid query").With(q.faults...)
 }
 
 var (
@@ -249,7 +257,7 @@ func (a *API) listTransactions(c *call) error {
 		From: q.time("from"), To: q.time("to"), Limit: q.limit(), After: q.cursor(),
 	}
 	if f.After != "" && !operationForm.MatchString(f.After) {
-		q.wrong("cursor", "must be a next_cursor of an earlier answer")
+		q.wrong("cursor", "must be a next_cursor of an earlier response")
 	}
 	if err := q.err(); err != nil {
 		return err

@@ -42,7 +42,7 @@ type headsSignature struct {
 // SignHeads writes heads as they are kept: a line of JSON and a line with its signature.
 func (k *Key) SignHeads(h Heads) ([]byte, error) {
 	if !k.loaded() {
-		return nil, errors.New("sign the heads of audit logs: there is no audit key")
+		return nil, errors.New("sign the heads of audit logs: no audit key")
 	}
 	h.Format, h.PublicKey = HeadsFormat, k.PublicKey()
 	line, err := json.Marshal(h)
@@ -74,12 +74,12 @@ func (k *Key) ReadHeads(text []byte) (h Heads, err error) {
 	line, rest, ok := bytes.Cut(text, []byte("\n"))
 	var s headsSignature
 	if !ok || json.Unmarshal(line, &h) != nil || json.Unmarshal(rest, &s) != nil || h.Format != HeadsFormat {
-		return h, fmt.Errorf("these are no heads of audit logs: want the form %q", HeadsFormat)
+		return h, fmt.Errorf("these are not audit heads: want the form %q", HeadsFormat)
 	}
 	key, errKey := base64.StdEncoding.DecodeString(h.PublicKey)
 	signature, errSignature := base64.StdEncoding.DecodeString(s.Signature)
 	if errKey != nil || errSignature != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, line, signature) {
-		return h, fmt.Errorf("the heads of %s: their signature does not hold", h.At.Format(time.RFC3339))
+		return h, fmt.Errorf("the heads of %s: invalid signature", h.At.Format(time.RFC3339))
 	}
 	if k.loaded() && h.PublicKey != k.PublicKey() {
 		return h, fmt.Errorf("the heads of %s were signed by another audit key than the one of this database: it is another database, or its key was replaced", h.At.Format(time.RFC3339))
@@ -96,11 +96,11 @@ func (head Head) Against(row *db.Row) (*Break, error) {
 	case head.Seq == 0:
 		return nil, nil
 	case errors.Is(err, db.ErrNoRows):
-		return &Break{Seq: head.Seq, Reason: "a head kept outside knows this entry, and it is gone"}, nil
+		return &Break{Seq: head.Seq, Reason: "an exported head has this entry, but it is missing"}, nil
 	case err != nil:
 		return nil, fmt.Errorf("read entry %d of the audit log of %s: %w", head.Seq, head.Log, err)
 	case hex.EncodeToString(hash) != head.Hash:
-		return &Break{Seq: head.Seq, Reason: "a head kept outside knows this entry otherwise: the log was rewritten"}, nil
+		return &Break{Seq: head.Seq, Reason: "an exported head has a different entry: the log was rewritten"}, nil
 	}
 	return nil, nil
 }

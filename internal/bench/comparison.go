@@ -111,18 +111,18 @@ func median(values []float64) float64 {
 func (c *Comparison) table(w io.Writer) {
 	fmt.Fprintf(w, "\nthis   %s  %s  sha256 %s\nother  %s  %s  sha256 %s\n", c.This.Path, c.This.Version, c.This.SHA256, c.Other.Path, c.Other.Version, c.Other.SHA256)
 	if c.This.SHA256 == c.Other.SHA256 {
-		fmt.Fprintln(w, "Both files are the same: the ratios show how much this machine varies.")
+		fmt.Fprintln(w, "Both binaries are identical: the ratios show how much this machine varies.")
 	}
 	if c.Quick {
-		fmt.Fprintln(w, "With --quick, a fraction of the load: these figures say little about speed.")
+		fmt.Fprintln(w, "With --quick, a fraction of the load: not a measurement of speed.")
 	}
 	for _, e := range c.Engines {
-		fmt.Fprintf(w, "\n%s, %d CPUs, %d rounds in turns, %s\n\n", e.Engine, c.CPUs, c.Rounds, c.StartedAt)
+		fmt.Fprintf(w, "\n%s, %d CPUs, %d alternating rounds, %s\n\n", e.Engine, c.CPUs, c.Rounds, c.StartedAt)
 		e.table(w)
 	}
-	fmt.Fprintln(w, "\nRatio: this / other within a round, the median; spread: lowest–highest of the rounds. Above 1 is more: better for rates, worse for times and memory.")
+	fmt.Fprintln(w, "\nRatio: median of this / other within a round; spread: lowest–highest of the rounds. Above 1 is better for rates, worse for times and memory.")
 	// Of equal binaries each round is as likely above 1 as below it.
-	fmt.Fprintf(w, "Of two equal binaries, %d rounds leave 1 out of the spread by chance for %.2g %% of the figures; more --rounds make it fewer.\n", c.Rounds, 100/math.Exp2(float64(c.Rounds-1)))
+	fmt.Fprintf(w, "For two identical binaries, the spread of %d rounds excludes 1 by chance for %.2g %% of the figures; use more --rounds for fewer.\n", c.Rounds, 100/math.Exp2(float64(c.Rounds-1)))
 	if !slices.ContainsFunc(c.Engines, func(e EngineComparison) bool { return e.Engine == "postgres" }) {
 		fmt.Fprintln(w, "PostgreSQL was not measured: give --database postgres://… to measure both engines.")
 	}
@@ -147,7 +147,7 @@ func (e EngineComparison) table(w io.Writer) {
 		says  string
 		names []string
 	}{
-		{"no difference shown, the spread includes 1", same},
+		{"no difference: the spread includes 1", same},
 		{"reported by this only", e.OnlyThis}, {"reported by other only", e.OnlyOther}, {"missing in some rounds", e.Incomplete},
 	} {
 		if len(list.names) > 0 {

@@ -105,7 +105,7 @@ func (m *mailbox) wait(ctx context.Context, n int) error {
 		case <-m.news:
 			deadline.Reset(2 * time.Minute)
 		case <-deadline.C:
-			return fmt.Errorf("%d of %d notifications arrived, and none for two minutes", m.count.Load(), n)
+			return fmt.Errorf("%d of %d webhooks arrived, and none for two minutes", m.count.Load(), n)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -26,7 +26,7 @@ func (r *run) growth(ctx context.Context) (err error) {
 		return err
 	}
 	if err := atRest(ctx, stored.database); err != nil {
-		return fmt.Errorf("bring the store to rest: %w", err)
+		return fmt.Errorf("wait for the store to settle: %w", err)
 	}
 	settle := func(s *subject) (outcome, error) { return r.settle(ctx, s, r.scale(journeyCount/2)) }
 	if err := r.oldAndEmpty(ctx, "settled", places{stored, empty}, nil, settle); err != nil {

@@ -65,7 +65,7 @@ func (r *run) largeDocuments(ctx context.Context) error {
 	done.took = time.Since(start)
 	select {
 	case text := <-wrong:
-		err = errors.Join(err, fmt.Errorf("a large sale was answered %s", text))
+		err = errors.Join(err, fmt.Errorf("a large sale got %s", text))
 	default:
 	}
 	peak := r.rss.anew()

@@ -174,7 +174,7 @@ func (r *run) withNodes(ctx context.Context, s *subject, n int, start func(i int
 		return all, err
 	}
 	if all.refused+all.failed > 0 {
-		return all, fmt.Errorf("%d of %d submits were refused and %d failed", all.refused, all.requests, all.failed)
+		return all, fmt.Errorf("%d of %d submissions were rejected and %d failed", all.refused, all.requests, all.failed)
 	}
 	err = s.WaitSettled(ctx)
 	all.took = time.Since(began)
@@ -215,7 +215,7 @@ func (r *run) startNode(ctx context.Context, at *place, i int, authority string)
 		}
 	}
 	said, err := os.ReadFile(log.Name())
-	return nil, errors.Join(fmt.Errorf("a node ended before it was ready: %s", said), err, cmd.Wait())
+	return nil, errors.Join(fmt.Errorf("a node exited before it was ready: %s", said), err, cmd.Wait())
 }
 
 func (n *node) end() error {

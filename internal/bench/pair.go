@@ -98,11 +98,11 @@ func (p *pair) run(ctx context.Context) error {
 func (p *pair) refused() error {
 	switch c := p.cfg; {
 	case c.Nodes != 0:
-		return fault.New(fault.Invalid, "--pair and --nodes measure different things: give one of them")
+		return fault.New(fault.Invalid, "--pair and --nodes are mutually exclusive")
 	case c.Compare != "":
-		return fault.New(fault.Invalid, "--pair and --compare: --pair measures both sides itself, an earlier report has no place in it")
+		return fault.New(fault.Invalid, "--pair and --compare are mutually exclusive: --pair measures both builds itself")
 	case c.Plot != "":
-		return fault.New(fault.Invalid, "--pair and --plot: only figures of a single run are drawn")
+		return fault.New(fault.Invalid, "--pair and --plot are mutually exclusive: only a single run can be plotted")
 	case c.Rounds < RoundsMin:
 		return fault.New(fault.Invalid, "--rounds: must be at least %d", RoundsMin)
 	case c.Rounds > roundsMax:
@@ -149,7 +149,7 @@ func (p *pair) unchanged() error {
 	for _, s := range p.sides {
 		now, err := checksum(s.Path)
 		if err == nil && now != s.SHA256 {
-			err = errors.New("its checksum is another one now")
+			err = errors.New("its checksum has changed")
 		}
 		if err != nil {
 			return fmt.Errorf("%s (%s) changed while it was measured: %w", s.name, s.Path, err)
@@ -236,7 +236,7 @@ func (c *call) run(ctx context.Context, grace time.Duration, args ...string) err
 	err := cmd.Run()
 	c.said.end()
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: interrupted, and a comparison without all of its rounds is not reported: %w", c.label, ctx.Err())
+		return fmt.Errorf("%s: interrupted; an incomplete comparison is not reported: %w", c.label, ctx.Err())
 	}
 	if c.out.over {
 		err = fmt.Errorf("printed more than %d bytes", reportBytesMax) // how it ended is our doing

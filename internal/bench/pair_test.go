@@ -105,13 +105,13 @@ func TestBothBinariesAreMeasuredInTurns(t *testing.T) {
 	}
 	for _, line := range []string{
 		"round 2 of 3, sqlite, other: measuring submits …\n", "round 3 of 3, postgres, this: measuring submits …\n",
-		"rate   1/s  120.00  100.00  1.200  1.100–1.300\n", "no difference shown, the spread includes 1: time\n",
+		"rate   1/s  120.00  100.00  1.200  1.100–1.300\n", "no difference:, the spread includes 1: time\n",
 	} {
 		if !strings.Contains(p.progress.String(), line) {
 			t.Errorf("%q is not told:\n%s", line, p.progress.String())
 		}
 	}
-	for _, line := range []string{"not of the progress", "PostgreSQL was not measured", "Both files are the same"} {
+	for _, line := range []string{"not of the progress", "PostgreSQL was not measured", "Both binaries are identical"} {
 		if strings.Contains(p.progress.String(), line) {
 			t.Errorf("%q is told:\n%s", line, p.progress.String())
 		}
@@ -130,7 +130,7 @@ func TestWithoutAServerPostgreSQLIsSaidToBeMissing(t *testing.T) {
 		if len(c.Engines) != 1 || c.Engines[0].Engine != "sqlite" || len(c.Engines[0].Figures[0].Ratios) != 4 {
 			t.Errorf("--database %q: reported %s", database, p.out.String())
 		}
-		for _, line := range []string{"PostgreSQL was not measured: give --database postgres://…", "Both files are the same", "4 rounds leave 1 out of the spread by chance for 12 % of the figures"} {
+		for _, line := range []string{"PostgreSQL was not measured: give --database postgres://…", "Both binaries are identical", "the spread of 4 rounds excludes 1 by chance for 12 % of the figures"} {
 			if !strings.Contains(p.progress.String(), line) {
 				t.Errorf("--database %q: %q is not told:\n%s", database, line, p.progress.String())
 			}
@@ -159,7 +159,7 @@ fi`)
 			t.Errorf("%q is not told:\n%s", line, p.progress.String())
 		}
 	}
-	if strings.Contains(p.progress.String(), "no difference shown") {
+	if strings.Contains(p.progress.String(), "no difference:") {
 		t.Errorf("a figure without a ratio, or half as large, is told to show no difference:\n%s", p.progress.String())
 	}
 }
@@ -273,7 +273,7 @@ func TestAnInterruptedComparisonEndsItsRun(t *testing.T) {
 	other := fake(t, "other", `trap 'echo ended >> "$CALLS"; exit 1' TERM; echo "measuring submits …" >&2; while :; do sleep 0.01; done`)
 	progress, out := &cancelOn{text: "other: measuring submits", cancel: cancel}, bytes.Buffer{}
 	err := Run(ctx, Config{Program: this, Pair: other, Rounds: 3, JSON: true, Out: &out, Err: progress})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "round 1 of 3, sqlite, other: interrupted, and a comparison without all of its rounds is not reported") || out.Len() > 0 {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "round 1 of 3, sqlite, other: interrupted; an incomplete comparison is not reported") || out.Len() > 0 {
 		t.Errorf("ended with %v, printed %q", err, out.String())
 	}
 	if text, err := os.ReadFile(calls); err != nil || string(text) != "this bench --json\nother bench --json\nended\n" {

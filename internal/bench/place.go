@@ -31,7 +31,7 @@ func ownDatabase(ctx context.Context, address, phase string) (own string, drop f
 	name := fmt.Sprintf("tributary_bench_%s_%x", strings.ReplaceAll(phase, "-", "_"), time.Now().UnixNano())
 	command := func(text string) error { return command(context.WithoutCancel(ctx), address, text) }
 	if err := command("CREATE DATABASE " + name); err != nil {
-		return "", nil, fmt.Errorf("make a database for the benchmark: %w", err)
+		return "", nil, fmt.Errorf("create a database for the benchmark: %w", err)
 	}
 	u.Path = "/" + name
 	return u.String(), func() error { return command("DROP DATABASE " + name + " WITH (FORCE)") }, nil

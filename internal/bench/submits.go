@@ -98,7 +98,7 @@ func (r *run) atPace(ctx context.Context, s *subject, name string, rate float64)
 	err := r.turns(func(counts bool) error {
 		o, err := l.run(ctx)
 		if err == nil && o.failed > 0 {
-			err = fmt.Errorf("%d of %d submits were not accepted", o.failed, o.requests)
+			err = fmt.Errorf("%d of %d submissions were not accepted", o.failed, o.requests)
 		}
 		l = l.behind(o)
 		if counts {

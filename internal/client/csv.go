@@ -226,15 +226,15 @@ func matchColumns(header []string) ([]column, error) {
 		c, ok := known[name]
 		switch {
 		case !ok:
-			wrong = append(wrong, fmt.Errorf("column %q is not known; `tributary submit --csv-template` prints all columns", cell))
+			wrong = append(wrong, fmt.Errorf("unknown column %q; `tributary submit --csv-template` prints all columns", cell))
 		case seen[name]:
-			wrong = append(wrong, fmt.Errorf("column %q is there twice", cell))
+			wrong = append(wrong, fmt.Errorf("column %q appears twice", cell))
 		}
 		seen[name] = true
 		columns = append(columns, c)
 	}
 	if !seen["transaction_id"] {
-		wrong = append(wrong, errors.New("there is no column transaction_id"))
+		wrong = append(wrong, errors.New("column transaction_id is missing"))
 	}
 	return columns, errors.Join(wrong...)
 }

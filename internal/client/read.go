@@ -50,7 +50,7 @@ func newEntry(source string, body []byte) (entry, error) {
 		return entry{}, err
 	}
 	if id == "" {
-		return entry{}, errors.New("has no transaction_id, without which it could not be submitted twice safely")
+		return entry{}, errors.New("has no transaction_id, which is required so that submitting twice is safe")
 	}
 	sum := sha256.Sum256(body)
 	return entry{source: source, id: id, number: number, body: body, digest: hex.EncodeToString(sum[:8])}, nil
@@ -85,7 +85,7 @@ func (in *input) add(source string, body []byte) {
 	}
 	if at, twice := in.byID[e.id]; twice {
 		if first := in.entries[at]; first.digest != e.digest {
-			in.fault(source, "has the transaction_id %q of %s but other content", e.id, first.source)
+			in.fault(source, "has the same transaction_id %q as %s but different content", e.id, first.source)
 		}
 		return
 	}
@@ -106,10 +106,10 @@ func readEntries(paths []string) ([]entry, error) {
 		}
 	}
 	if in.wrong > 0 {
-		return nil, fault.New(fault.Invalid, "nothing was submitted: the input has %d mistakes", in.wrong).With(in.faults...)
+		return nil, fault.New(fault.Invalid, "nothing was submitted: the input has %s", fault.Count(in.wrong, "error")).With(in.faults...)
 	}
 	if len(in.entries) == 0 {
-		return nil, fault.New(fault.Invalid, "there is no transaction in %s", strings.Join(paths, ", "))
+		return nil, fault.New(fault.Invalid, "no transactions in %s", strings.Join(paths, ", "))
 	}
 	return in.entries, nil
 }

@@ -90,7 +90,7 @@ func (l Receiver) Handler(to Streams) http.Handler {
 		}
 		n, err := webhook.VerifyHeaders(body, webhook.Signed{Header: r.Header, Name: l.Header}, key, webhook.Freshness{Now: time.Now(), Max: receivedAgeMax})
 		if err != nil {
-			fmt.Fprintf(to.Err, "refused: %v\n", err)
+			fmt.Fprintf(to.Err, "rejected: %v\n", err)
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
 		}
@@ -108,7 +108,7 @@ func (l Receiver) Handler(to Streams) http.Handler {
 			fmt.Fprintf(to.Err, "forward: %v\n", err)
 			status = http.StatusBadGateway
 		} else if status < 200 || status > 299 {
-			fmt.Fprintf(to.Err, "forward: %s answered %d; it is sent again later\n", l.Forward, status)
+			fmt.Fprintf(to.Err, "forward: %s answered %d; the webhook will be redelivered\n", l.Forward, status)
 		}
 		w.WriteHeader(status)
 	})

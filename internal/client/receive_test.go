@@ -72,7 +72,7 @@ func TestListenForwardsOnlyWhatVerifiesAndChangesNothing(t *testing.T) {
 	if h := behind.heads[0]; h.Get("X-Service-Hmac-SHA256") != signature || h.Get("X-Service-Hmac-SHA256-Next") != "next-one" || h.Get("Content-Type") != "application/json" {
 		t.Errorf("forwarded headers %v", h)
 	}
-	if !strings.Contains(out.String(), "op-1") || !strings.Contains(errs.String(), "refused") {
+	if !strings.Contains(out.String(), "op-1") || !strings.Contains(errs.String(), "rejected") {
 		t.Errorf("printed %q %q", out.String(), errs.String())
 	}
 	// What the receiver behind says decides whether it is sent again.

@@ -98,7 +98,7 @@ func summary(rows []Row) string {
 }
 
 // tableRowsMax is how many rows a terminal is shown; past it only those that
-// did not end well, and past that again the report has them.
+// failed, and past that again the report has them.
 const tableRowsMax = 50
 
 func printRows(w io.Writer, rows []Row) error {
@@ -121,7 +121,7 @@ func printRows(w io.Writer, rows []Row) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d transactions: %s\n", len(rows), summary(rows))
+	_, err := fmt.Fprintf(w, "%s: %s\n", fault.Count(len(rows), "transaction"), summary(rows))
 	return err
 }
 

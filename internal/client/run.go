@@ -51,7 +51,7 @@ func (s *submission) submitAll(ctx context.Context, parallel int) error {
 		s.outcomes[i] = entryOutcome{operation: known.OperationID, result: known.Result}
 	}
 	if skipped := len(s.entries) - len(todo); skipped > 0 {
-		fmt.Fprintf(s.progress, "%d of %d were accepted before\n", skipped, len(s.entries))
+		fmt.Fprintf(s.progress, "%d of %d already accepted\n", skipped, len(s.entries))
 	}
 	if len(todo) == 0 {
 		return nil

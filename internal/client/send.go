@@ -105,7 +105,7 @@ func (c *service) result(ctx context.Context, operation string) (*result, error)
 	}
 	r := &result{}
 	if err := json.Unmarshal(answer, r); err != nil || status != http.StatusOK || r.Status == "" {
-		return nil, fmt.Errorf("the service answered %d to the question for operation %s", status, operation)
+		return nil, fmt.Errorf("the service answered %d when asked for operation %s", status, operation)
 	}
 	return r, nil
 }
@@ -144,14 +144,14 @@ func (c *service) exchangeAny(ctx context.Context, method, path string, body []b
 		delay := min(backoffBase<<min(attempt, 10), backoffMax)
 		delay = delay*4/5 + rand.N(delay*2/5)
 		if err == nil {
-			err = fmt.Errorf("status %d", status)
+			err = fmt.Errorf("the service at %s is unavailable: status %d", c.base, status)
 			if wait, ok := webhook.ParseRetryAfter(head.Get("Retry-After"), time.Now()); ok {
 				delay = max(wait, delay)
 				c.pause(wait)
 			}
 		}
 		if time.Now().Add(delay).After(deadline) {
-			return 0, nil, fmt.Errorf("the service does not take it (%w); given up after %d tries", err, attempt+1)
+			return 0, nil, fault.New(fault.Unavailable, "%v (%s)", err, fault.Count(attempt+1, "attempt"))
 		}
 		if err := sleep(ctx, delay); err != nil {
 			return 0, nil, err
@@ -165,11 +165,11 @@ func (c *service) fatal(status int, answer []byte) error {
 	_ = json.Unmarshal(answer, &said) // without a message the status must do
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return &fatalError{fmt.Sprintf("the service refuses the API key (%d %s): check --api-key and --url", status, said.Message)}
+		return &fatalError{fmt.Sprintf("the service rejected the API key (%d %s): check --api-key and --url", status, said.Message)}
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed:
 		return &fatalError{fmt.Sprintf("the service at %s answers %d %s: check --url, and that --state belongs to this client", c.base, status, said.Message)}
 	case status >= 300 && status < 400:
-		return &fatalError{fmt.Sprintf("%s redirects elsewhere; give the final address with --url", c.base)}
+		return &fatalError{fmt.Sprintf("%s redirects elsewhere; use the final URL with --url", c.base)}
 	}
 	return nil
 }
@@ -189,11 +189,19 @@ func (c *service) once(parent context.Context, method, path string, body []byte)
 	}
 	answer, err := c.http.Do(req)
 	if err != nil {
-		return 0, nil, nil, err
+		return 0, nil, nil, fault.New(fault.Unavailable, "Cannot connect to %s: %v", c.base, cause(err))
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
 	return answer.StatusCode, answer.Header, text, err
+}
+
+// cause is the innermost reason why a request failed.
+func cause(err error) error {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err
 }
 
 // pause keeps everybody from asking for a while.
@@ -214,7 +222,7 @@ func (c *service) waitTurn(ctx context.Context, deadline time.Time) error {
 	case wait <= 0:
 		return ctx.Err()
 	case paused.After(deadline):
-		return fmt.Errorf("the service asked for a pause of another %s: run again later", wait.Round(time.Second))
+		return fmt.Errorf("rate limited for another %s: run again later", wait.Round(time.Second))
 	default:
 		return sleep(ctx, wait)
 	}

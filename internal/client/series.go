@@ -54,7 +54,7 @@ func (s Series) Run(ctx context.Context, out io.Writer) error {
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return fmt.Errorf("reach the service: %w", err)
+		return fmt.Errorf("call the service: %w", err)
 	}
 	defer func() { _ = answer.Body.Close() }() // only read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, seriesAnswerMax))

@@ -69,7 +69,7 @@ func openState(path string, head stateHead) (*stateFile, error) {
 func (s *stateFile) load(path string, head stateHead) error {
 	// Two runs on one file would each submit what the other already has.
 	if err := syscall.Flock(int(s.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("--state %s: another run uses it: %w", path, err)
+		return fmt.Errorf("--state %s: in use by another run: %w", path, err)
 	}
 	text, err := io.ReadAll(s.file)
 	if err != nil {
@@ -102,18 +102,18 @@ func (s *stateFile) parse(path string, text []byte, head stateHead) error {
 	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	var made stateHead
 	if err := json.Unmarshal(lines[0], &made); err != nil || made.Version == 0 {
-		return fault.New(fault.Invalid, "--state %s is not a state file of tributary submit: name another one", path)
+		return fault.New(fault.Invalid, "--state %s is not a state file of tributary submit: use another file", path)
 	}
 	if made.Version > stateVersion {
-		return fault.New(fault.Invalid, "--state %s was written by a newer program", path)
+		return fault.New(fault.Invalid, "--state %s was written by a newer version", path)
 	}
 	if made.URL != head.URL || made.Operation != head.Operation {
-		return fault.New(fault.Invalid, "--state %s belongs to --operation %s at %s, not to %s at %s: name another file", path, made.Operation, made.URL, head.Operation, head.URL)
+		return fault.New(fault.Invalid, "--state %s belongs to --operation %s at %s, not to %s at %s: use another file", path, made.Operation, made.URL, head.Operation, head.URL)
 	}
 	for i, line := range lines[1:] {
 		var r stateRecord
 		if err := json.Unmarshal(line, &r); err != nil || r.ID == "" || r.OperationID == "" {
-			return fault.New(fault.Invalid, "--state %s: line %d cannot be read; remove the file to submit everything again, which files nothing twice", path, i+2)
+			return fault.New(fault.Invalid, "--state %s: line %d is not readable; remove the file to submit everything again (nothing is filed twice)", path, i+2)
 		}
 		s.known[r.ID] = r
 	}

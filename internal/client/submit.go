@@ -111,7 +111,7 @@ func (s *Submission) tell(out io.Writer, rows []Row) (err error) {
 	return errors.Join(err, text.Encode(rows))
 }
 
-var errInterrupted = errors.New("interrupted: run the same command again and it goes on where it stopped")
+var errInterrupted = errors.New("interrupted: run the same command again to resume")
 
 func (s *Submission) check(warn io.Writer) error {
 	var faults []fault.Fault
@@ -119,10 +119,10 @@ func (s *Submission) check(warn io.Writer) error {
 		faults = append(faults, fault.At(flag, fault.FieldNotValid, format, args...))
 	}
 	if len(s.Paths) == 0 {
-		wrong("FILE", "is missing: name files or folders, or ask for --csv-template")
+		wrong("FILE", "is required: files or folders, or --csv-template")
 	}
 	if s.APIKey == "" {
-		wrong("--api-key", "is missing: give it, or set TRIBUTARY_API_KEY")
+		wrong("--api-key", "is required: give it, or set TRIBUTARY_API_KEY")
 	}
 	if s.Concurrency < 1 || s.Concurrency > ConcurrencyMax {
 		wrong("--concurrency", "must be 1 to %d", ConcurrencyMax)
@@ -138,10 +138,10 @@ func (s *Submission) check(warn io.Writer) error {
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.User != nil {
 		wrong("--url", "%q is not of the form https://HOST", s.URL)
 	} else if base.Scheme == "http" && !loopbackHost(base.Hostname()) {
-		fmt.Fprintf(warn, "the API key travels in clear text to %s: use https\n", base.Host)
+		fmt.Fprintf(warn, "warning: the API key is sent unencrypted to %s: use https\n", base.Host)
 	}
 	if len(faults) > 0 {
-		return fault.New(fault.Invalid, "the call is not valid").With(faults...)
+		return fault.New(fault.Invalid, "Invalid command").With(faults...)
 	}
 	return nil
 }
@@ -171,5 +171,5 @@ func verdict(rows []Row, wait bool) error {
 	if good == len(rows) {
 		return nil
 	}
-	return fmt.Errorf("%d of %d did not end well (%s)", len(rows)-good, len(rows), summary(rows))
+	return fmt.Errorf("%d of %d failed (%s)", len(rows)-good, len(rows), summary(rows))
 }

@@ -16,7 +16,7 @@ import (
 // Trigger makes a real transaction with a test key, so that an integration can
 // be tried: the simulated authority does what the outcome asks for.
 type Trigger struct {
-	Look
+	Query
 	Outcome  string // of Outcomes
 	Pack     country.Pack
 	Supplier string // its external id; empty: the first one of the country
@@ -33,10 +33,10 @@ func Outcomes() []string { return []string{"success", "reject", "slow", "outage"
 func (t Trigger) Run(ctx context.Context, to Streams) error {
 	ending, known := outcomes[t.Outcome]
 	if !known {
-		return fault.New(fault.Invalid, "%q is none of %s", t.Outcome, strings.Join(Outcomes(), ", "))
+		return fault.New(fault.Invalid, "%q is not one of %s", t.Outcome, strings.Join(Outcomes(), ", "))
 	}
 	if !strings.HasPrefix(t.APIKey, "trb_test_") {
-		return fault.New(fault.Invalid, "a trigger makes a transaction that nobody meant: it takes a test key only")
+		return fault.New(fault.Invalid, "trigger creates real transactions: use a test key")
 	}
 	c, err := t.open(to.Err)
 	if err != nil {
@@ -58,7 +58,7 @@ func (t Trigger) Run(ctx context.Context, to Streams) error {
 		return err
 	}
 	if refused != nil {
-		return fault.New(fault.Invalid, "the service refuses the example: %s", refused.Message).With(refused.Errors...)
+		return fault.New(fault.Invalid, "the service rejected the example: %s", refused.Message).With(refused.Errors...)
 	}
 	waiting, cancel := context.WithTimeout(ctx, t.Wait)
 	defer cancel()
@@ -91,7 +91,7 @@ func (t Trigger) supplier(ctx context.Context, c *service) (id string, err error
 		return nil
 	})
 	if err == nil && id == "" {
-		err = fault.New(fault.Invalid, "no active company of %s fits; the client has companies in: %s", t.Pack.Code, fmt.Sprint(others))
+		err = fault.New(fault.Invalid, "no matching active company in %s; the client has companies in: %s", t.Pack.Code, fmt.Sprint(others))
 	}
 	return id, err
 }

@@ -23,7 +23,7 @@ type authorityRow struct {
 	Calls       bool   // it calls us
 	Stored      endpoint.Shown
 	Callback    string
-	Expiry      string // mood of the certificate's end
+	Expiry      string // badgeClass of the certificate's end
 	Waits       []ledger.Waiting
 	Health      ledger.Authority // of the country, both environments
 	Breaker     *filing.Breaker  // nil: calls go through
@@ -44,7 +44,7 @@ const callsShown = 20
 
 // authorities shows where each authority is called, in whose name, and why what
 // waits for it waits.
-func (c *Console) authorities(v *visit) (page, error) {
+func (c *Console) authorities(v *request) (page, error) {
 	body := &authoritiesBody{Now: c.now()}
 	p := page{Title: "Authorities", Place: "Authorities", Body: body}
 	stored := map[string]endpoint.Shown{}

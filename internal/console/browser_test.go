@@ -269,11 +269,11 @@ func TestAnOperatorsDay(t *testing.T) {
 	// Find it with the keyboard alone, read why, retry, and see it happen.
 	c.do(chromedp.KeyEvent("/"), chromedp.SendKeys("#find", "inv 2026-0815\r"))
 	c.sees("1 failed call") // a single hit opens
-	c.sees("Next try")
+	c.sees("Next attempt")
 	c.shot("stuck-1280")
 	h.script()
 	c.click("#retry")
-	c.sees("It succeeded") // by itself: nothing is reloaded
+	c.sees("Succeeded after") // by itself: nothing is reloaded
 	c.sees("delivered")
 	if at := value(c, chromedp.Location()); strings.Contains(at, "notice") {
 		t.Errorf("the notice stays in the address: %s", at)

@@ -42,15 +42,15 @@ type chosenRow struct {
 
 // chosen shows what would happen, before anything does. It changes nothing, so
 // the rows stand in the address.
-func (c *Console) chosen(v *visit) (page, error) {
+func (c *Console) chosen(v *request) (page, error) {
 	query := v.r.URL.Query()
 	if query.Get("act") == "" {
 		query.Set("act", actRetry)
 	}
 	body := &chosenBody{Act: query.Get("act"), Back: local(query.Get("back"))}
-	p := page{Title: "Retry chosen transactions", Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}
+	p := page{Title: "Retry selected transactions", Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}
 	if body.Act == actRedeliver {
-		p.Title, p.Place, p.Crumbs = "Redeliver chosen events", "Deliveries", []crumb{{"Deliveries", Root + "/deliveries"}}
+		p.Title, p.Place, p.Crumbs = "Redeliver selected webhooks", "Deliveries", []crumb{{"Deliveries", Root + "/deliveries"}}
 	}
 	var err error
 	if body.Rows, err = c.chosenRows(v, query); err != nil {
@@ -65,13 +65,13 @@ func (c *Console) chosen(v *visit) (page, error) {
 }
 
 // chosenRows reads what was ticked: transactions as o, events as e.
-func (c *Console) chosenRows(v *visit, form url.Values) (rows []chosenRow, err error) {
+func (c *Console) chosenRows(v *request, form url.Values) (rows []chosenRow, err error) {
 	act := form.Get("act")
 	if act != actRetry && act != actRedeliver {
-		return nil, fault.New(fault.Invalid, "Chosen rows can be retried or redelivered.")
+		return nil, fault.New(fault.Invalid, "Selected rows can be retried or redelivered.")
 	}
 	if n := len(form["o"]) + len(form["e"]); n > chosenMax {
-		return nil, fault.New(fault.Invalid, "%d rows are chosen; at most %d go in one step.", n, chosenMax)
+		return nil, fault.New(fault.Invalid, "%d rows are selected; the maximum is %d.", n, chosenMax)
 	}
 	once := map[string]bool{}
 	for _, field := range []string{"o", "e"} {
@@ -87,7 +87,7 @@ func (c *Console) chosenRows(v *visit, form url.Values) (rows []chosenRow, err e
 				err = c.chosenEvent(v, act, &row)
 			}
 			if fault.KindOf(err) == fault.NotFound {
-				row.Left, err = "it is not there any more", nil
+				row.Left, err = "it no longer exists", nil
 			}
 			if err != nil {
 				return nil, err
@@ -98,7 +98,7 @@ func (c *Console) chosenRows(v *visit, form url.Values) (rows []chosenRow, err e
 	return rows, nil
 }
 
-func (c *Console) chosenTransaction(v *visit, act string, row *chosenRow) error {
+func (c *Console) chosenTransaction(v *request, act string, row *chosenRow) error {
 	life, err := c.cfg.Ledger.Life(v.ctx, row.ID)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c *Console) chosenTransaction(v *visit, act string, row *chosenRow) error 
 	if act == actRetry {
 		switch {
 		case life.Wait == nil:
-			row.Left = "it has ended"
+			row.Left = "it has finished"
 		case !life.Wait.CanRetry:
 			row.Left = "a retry would not help: it waits for " + string(life.Wait.Why)
 		default:
@@ -119,7 +119,7 @@ func (c *Console) chosenTransaction(v *visit, act string, row *chosenRow) error 
 		return nil
 	}
 	if len(life.Events) == 0 {
-		row.Left = "it has no event yet"
+		row.Left = "it has no webhook yet"
 		return nil
 	}
 	newest := slices.MaxFunc(life.Events, func(a, b webhook.EventRow) int { return a.CreatedAt.Compare(b.CreatedAt) })
@@ -127,7 +127,7 @@ func (c *Console) chosenTransaction(v *visit, act string, row *chosenRow) error 
 	return nil
 }
 
-func (c *Console) chosenEvent(v *visit, act string, row *chosenRow) error {
+func (c *Console) chosenEvent(v *request, act string, row *chosenRow) error {
 	if act != actRedeliver {
 		row.Left = "an event can be redelivered, not retried"
 		return nil
@@ -143,7 +143,7 @@ func (c *Console) chosenEvent(v *visit, act string, row *chosenRow) error {
 
 // actOnChosen does what was shown. One entry of the log has all ids and says how
 // many were done; a row that has changed meanwhile is left as it is.
-func (c *Console) actOnChosen(v *visit) (string, error) {
+func (c *Console) actOnChosen(v *request) (string, error) {
 	rows, err := c.chosenRows(v, v.r.PostForm)
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func (c *Console) actOnChosen(v *visit) (string, error) {
 		ids[i] = r.ID
 	}
 	if len(ids) == 0 {
-		return "", fault.New(fault.Invalid, "No row is chosen.")
+		return "", fault.New(fault.Invalid, "Nothing selected.")
 	}
 	act.Before = map[string]any{"chosen": ids}
 	err = c.do(v, act, func() (any, error) {
@@ -182,12 +182,12 @@ func (c *Console) actOnChosen(v *visit) (string, error) {
 	return noticed(local(v.r.PostFormValue("back")), notice), nil
 }
 
-func (c *Console) retryChosen(v *visit, r chosenRow) error {
+func (c *Console) retryChosen(v *request, r chosenRow) error {
 	_, err := c.cfg.Transactions.Retry(v.ctx, r.ID, func(*db.Tx, filing.Standing, filing.Standing) error { return nil })
 	return err
 }
 
-func (c *Console) redeliverChosen(v *visit, r chosenRow) error {
+func (c *Console) redeliverChosen(v *request, r chosenRow) error {
 	return c.cfg.Hooks.Redeliver(v.ctx, webhook.AnyClient, r.event)
 }
 

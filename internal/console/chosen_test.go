@@ -21,7 +21,7 @@ func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
 	h.run()
 	ended := h.submit("INV-0")
 	b := h.as(operator.Acting)
-	b.await("/transactions/"+ended, "It succeeded", "delivered")
+	b.await("/transactions/"+ended, "Succeeded after", "delivered")
 	h.script(authority.Step{Outcome: authority.Unavailable, Times: 100_000, On: authority.OnAny})
 	stuck := h.submit("INV-1")
 	b.await("/transactions/"+stuck, "1 failed call", "Retry now") // not while a call is under way
@@ -36,7 +36,7 @@ func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
 	}
 	query := url.Values{"act": {"retry"}, "o": {ended, stuck, stuck, "no-such-operation"}, "back": {"/console/transactions?status=PROCESSING"}}
 	preview := b.get("/chosen?" + query.Encode())
-	for _, wanted := range []string{"1 of 3 chosen can be retried", "It has ended.", "It is not there any more.", `name="o" value="` + stuck + `"`, "INV-1"} {
+	for _, wanted := range []string{"1 of 3 selected can be retried", "It has finished.", "It no longer exists.", `name="o" value="` + stuck + `"`, "INV-1"} {
 		if !strings.Contains(preview, wanted) {
 			t.Errorf("the preview lacks %q:\n%s", wanted, gist(preview))
 		}
@@ -49,7 +49,7 @@ func TestChosenTransactionsAreRetriedTogether(t *testing.T) {
 	if at := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther || at != "/console/transactions?notice=retried-together&status=PROCESSING" {
 		t.Fatalf("%d to %s", resp.StatusCode, at)
 	}
-	b.await("/transactions/"+stuck, "It succeeded")
+	b.await("/transactions/"+stuck, "Succeeded after")
 	log := h.audited("transactions.retried")
 	if len(log) != 1 || !strings.Contains(string(log[0].After), `"done":1`) || !strings.Contains(string(log[0].Before), ended) || !strings.Contains(string(log[0].Before), stuck) {
 		t.Errorf("the log has %+v", log)
@@ -66,14 +66,14 @@ func TestChosenEventsAreRedelivered(t *testing.T) {
 	sent := h.got.Load()
 	event := upTo(t, b.get("/deliveries"), `name="e" value="`)
 	for _, chosen := range []url.Values{{"act": {"redeliver"}, "e": {event}}, {"act": {"redeliver"}, "o": {id}}} {
-		if page := b.get("/chosen?" + chosen.Encode()); !strings.Contains(page, "1 of 1 chosen can be redelivered") {
+		if page := b.get("/chosen?" + chosen.Encode()); !strings.Contains(page, "1 of 1 selected can be redelivered") {
 			t.Fatalf("the preview is\n%s", gist(page))
 		}
 		b.noticed(b.post("/chosen", chosen), "redelivered-together")
 		sent++
 		b.await("/deliveries/events/"+event, "delivered")
 		for h.got.Load() < sent {
-			b.await("/deliveries/events/"+event, "The receiver took it")
+			b.await("/deliveries/events/"+event, "Delivered: 200")
 		}
 	}
 	if log := h.audited("events.redelivered"); len(log) != 2 || !strings.Contains(string(log[0].After), `"done":1`) {
@@ -89,7 +89,7 @@ func TestWhatCanBeChosenHasLimits(t *testing.T) {
 	for i := range 200 {
 		many.Add("o", fmt.Sprintf("operation-%d", i))
 	}
-	if page := b.get("/chosen?" + many.Encode()); !strings.Contains(page, "0 of 200 chosen") {
+	if page := b.get("/chosen?" + many.Encode()); !strings.Contains(page, "0 of 200 selected") {
 		t.Errorf("200 rows:\n%s", gist(page))
 	}
 	many.Add("o", "one-more")

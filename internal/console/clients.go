@@ -29,7 +29,7 @@ type clientsBody struct {
 	Days    int
 }
 
-func (c *Console) clients(v *visit) (page, error) {
+func (c *Console) clients(v *request) (page, error) {
 	body := &clientsBody{Usage: map[string]tally{}, Days: usageDays}
 	p := page{Title: "Clients", Place: "Clients", Body: body}
 	var err error
@@ -43,7 +43,7 @@ func (c *Console) clients(v *visit) (page, error) {
 	return p, err
 }
 
-func (c *Console) usage(v *visit, clientID string) ([]ledger.Usage, error) {
+func (c *Console) usage(v *request, clientID string) ([]ledger.Usage, error) {
 	to := c.now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
 	return c.cfg.Ledger.Usage(v.ctx, clientID, to.AddDate(0, 0, -usageDays), to)
 }
@@ -69,7 +69,7 @@ type clientBody struct {
 // Webhook is the address of events where there is one for all.
 func (b clientBody) Webhook() string { return b.Config.Webhooks.All }
 
-func (c *Console) client(v *visit) (client account.Client, err error) {
+func (c *Console) client(v *request) (client account.Client, err error) {
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		client, err = c.cfg.Accounts.Client(r, v.r.PathValue("client"))
 		return err
@@ -77,7 +77,7 @@ func (c *Console) client(v *visit) (client account.Client, err error) {
 	return client, err
 }
 
-func (c *Console) clientPage(v *visit) (page, error) {
+func (c *Console) clientPage(v *request) (page, error) {
 	client, err := c.client(v)
 	if err != nil {
 		return page{}, err
@@ -153,7 +153,7 @@ func clientAt(id, notice string) string {
 	return Root + "/clients/" + url.PathEscape(id) + "?notice=" + notice
 }
 
-func (c *Console) logo(v *visit) error {
+func (c *Console) logo(v *request) error {
 	client, err := c.client(v)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (c *Console) logo(v *visit) error {
 }
 
 // configure saves the whole configuration as JSON; a misspelt member is an error.
-func (c *Console) configure(v *visit) (string, error) {
+func (c *Console) configure(v *request) (string, error) {
 	given, err := account.DecodeConfig([]byte(v.r.PostFormValue("configuration")))
 	if err != nil {
 		return "", err
@@ -185,7 +185,7 @@ func (c *Console) configure(v *visit) (string, error) {
 }
 
 // change configures a client and records the configuration before and after.
-func (c *Console) change(v *visit, action string, edit func(*account.Config) error) (string, error) {
+func (c *Console) change(v *request, action string, edit func(*account.Config) error) (string, error) {
 	before, err := c.client(v)
 	if err != nil {
 		return "", err
@@ -201,7 +201,7 @@ func (c *Console) change(v *visit, action string, edit func(*account.Config) err
 	return clientAt(before.ID, notice), err
 }
 
-func (c *Console) setLogo(v *visit) (string, error) {
+func (c *Console) setLogo(v *request) (string, error) {
 	before, err := c.client(v)
 	if err != nil {
 		return "", err
@@ -233,12 +233,12 @@ type shown struct {
 	What, Subject, Secret, Advice, Back string
 }
 
-func (c *Console) showOnce(v *visit, title, place string, s shown) error {
+func (c *Console) showOnce(v *request, title, place string, s shown) error {
 	f := c.frame(v, route{}, page{Title: title, Place: place, Crumbs: []crumb{{place, Root + "/" + strings.ToLower(place)}}, Body: s})
 	return c.write(v.w, http.StatusOK, "once", f)
 }
 
-func (c *Console) createClient(v *visit) error {
+func (c *Console) createClient(v *request) error {
 	form := v.r.PostForm
 	in := account.NewClient{ID: form.Get("client_id"), Live: form.Get("environment") == "live", Config: account.Config{
 		DisplayName: form.Get("display_name"), Rate: account.Rate{PerSecond: account.RatePerSecondDefault, Burst: account.RateBurstDefault},
@@ -253,11 +253,11 @@ func (c *Console) createClient(v *visit) error {
 		return err
 	}
 	return c.showOnce(v, "Client created", "Clients", shown{What: "API key", Subject: client.ID, Secret: key.RevealText(),
-		Advice: "It is active at once: it authenticates requests and signs webhooks. It has no country yet; configure them next.", Back: clientAt(client.ID, "")})
+		Advice: "The key is active: it authenticates requests and signs webhooks. The client has no countries yet; configure them next.", Back: clientAt(client.ID, "")})
 }
 
 // rotateKey begins a rotation and shows the new key, this once.
-func (c *Console) rotateKey(v *visit) error {
+func (c *Console) rotateKey(v *request) error {
 	client, err := c.client(v)
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (c *Console) rotateKey(v *visit) error {
 		return err
 	}
 	return c.showOnce(v, "New key", "Clients", shown{What: "API key " + key.Kid, Subject: client.ID, Secret: text.RevealText(),
-		Advice: "Give it to the client. Both keys work now, and webhooks carry a signature of each. Promote the new key when the client has switched.", Back: clientAt(client.ID, "")})
+		Advice: "Give it to the client. Both keys work now, and webhooks are signed with both. Promote the new key when the client has switched.", Back: clientAt(client.ID, "")})
 }
 
 func keyStates(keys []account.Key) map[string]string {
@@ -287,19 +287,19 @@ func keyStates(keys []account.Key) map[string]string {
 	return states
 }
 
-func (c *Console) promoteKey(v *visit) (string, error) {
+func (c *Console) promoteKey(v *request) (string, error) {
 	return c.moveKey(v, "key.promoted", "promoted", func(id, kid string) (account.Key, error) {
 		return c.cfg.Accounts.PromoteKey(v.ctx, v.by(), id, kid)
 	})
 }
 
-func (c *Console) revokeKey(v *visit) (string, error) {
+func (c *Console) revokeKey(v *request) (string, error) {
 	return c.moveKey(v, "key.revoked", "revoked", func(id, kid string) (account.Key, error) {
 		return c.cfg.Accounts.RevokeKey(v.ctx, v.by(), id, kid)
 	})
 }
 
-func (c *Console) moveKey(v *visit, action, notice string, move func(id, kid string) (account.Key, error)) (string, error) {
+func (c *Console) moveKey(v *request, action, notice string, move func(id, kid string) (account.Key, error)) (string, error) {
 	client, err := c.client(v)
 	if err != nil {
 		return "", err
@@ -313,6 +313,6 @@ func (c *Console) moveKey(v *visit, action, notice string, move func(id, kid str
 }
 
 // do makes a change whose slice has a commit of its own, and records it.
-func (c *Console) do(v *visit, a operator.Act, fn func() (after any, err error)) error {
+func (c *Console) do(v *request, a operator.Act, fn func() (after any, err error)) error {
 	return c.cfg.Operators.Do(v.ctx, v.by(), a, func(context.Context) (any, error) { return fn() })
 }

@@ -30,7 +30,7 @@ func TestAClientShowsLimitedKeysAndSeries(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	admin := h.as(operator.Admin)
-	if page := admin.get("/clients/" + clientID); strings.Contains(page, "Keys with limits") || strings.Contains(page, "Number series") {
+	if page := admin.get("/clients/" + clientID); strings.Contains(page, "Restricted keys") || strings.Contains(page, "Number series") {
 		t.Error("what a client does not have is shown")
 	}
 	key := h.keyAndSeries()

@@ -18,7 +18,7 @@ func TestACodeOfTheAuthorityIsExplainedBesideItsOwnWords(t *testing.T) {
 	h.script(authority.Step{Outcome: authority.Reject})
 	id := h.submit("INV-REFUSED")
 	b := h.as(operator.Viewer)
-	b.await("/transactions/"+id, "It failed")
+	b.await("/transactions/"+id, "Rejected: ")
 	pack, _ := h.atlas.Pack("XX")
 	life, err := h.ledger.Life(t.Context(), id)
 	must(t, err)
@@ -28,7 +28,7 @@ func TestACodeOfTheAuthorityIsExplainedBesideItsOwnWords(t *testing.T) {
 		t.Fatalf("%q is explained by %v", said, codes)
 	}
 	page := b.get("/transactions/" + id)
-	for _, want := range []string{said, "means: " + codes[0].Meaning, codes[0].Do, "The client:"} {
+	for _, want := range []string{said, "means: " + codes[0].Meaning, codes[0].Do, "Client action:"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q:\n%s", want, gist(page))
 		}

@@ -119,7 +119,7 @@ func (f *settingsForm) into(config *account.Config) {
 			continue
 		}
 		if _, twice := config.Countries[line.Code]; twice {
-			f.wrong("countries."+line.Code, "is there twice")
+			f.wrong("countries."+line.Code, "must appear only once")
 		}
 		config.Countries[line.Code] = country.UseCase(line.Use)
 	}
@@ -127,7 +127,7 @@ func (f *settingsForm) into(config *account.Config) {
 	for _, e := range f.Events {
 		switch {
 		case e.Word == ownAddress && e.Address == "":
-			f.wrong("webhooks.by_event."+e.Name, "needs an address, or another choice")
+			f.wrong("webhooks.by_event."+e.Name, "needs a URL, or another option")
 		case e.Word == ownAddress:
 			config.Webhooks.ByEvent[e.Name] = e.Address
 		case e.Word != "":
@@ -176,7 +176,7 @@ func (f *settingsForm) place(faults []fault.Fault) {
 
 // configureSettings saves the form. What cannot be saved is answered as the same
 // page, with everything that was typed and the reasons beside the fields.
-func (c *Console) configureSettings(v *visit) error {
+func (c *Console) configureSettings(v *request) error {
 	form := typedSettings(v.r.PostForm)
 	to, err := c.change(v, "client.configured", func(config *account.Config) error {
 		form.into(config)
@@ -197,7 +197,7 @@ func (c *Console) configureSettings(v *visit) error {
 }
 
 // configureLook saves the part of the configuration that documents show.
-func (c *Console) configureLook(v *visit) error {
+func (c *Console) configureLook(v *request) error {
 	form := v.r.PostForm
 	edit := func(config *account.Config) error {
 		config.DisplayName = form.Get("display_name")
@@ -222,7 +222,7 @@ func (c *Console) configureLook(v *visit) error {
 }
 
 // again answers the client's page as a refusal, changed by what was typed.
-func (c *Console) again(v *visit, typed func(*clientBody)) error {
+func (c *Console) again(v *request, typed func(*clientBody)) error {
 	p, err := c.clientPage(v)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func TestSettingsAreFields(t *testing.T) {
 		t.Fatalf("a form that is not valid answers %d", resp.StatusCode)
 	}
 	for _, wanted := range []string{`name="country" value="ZZ"`, `value="ftp://hooks.example"`, `name="per_second" inputmode="numeric" value="many"`, `aria-describedby="wrong-per_second"`, "must be a whole number",
-		`id="wrong-` + event + `">needs an address`, `id="wrong-networks">10.1.0.0/99 is not a network`, "10.1.0.0/99</textarea>", `value="1000"`} {
+		`id="wrong-` + event + `">needs a URL`, `id="wrong-networks">10.1.0.0/99 is not a network`, "10.1.0.0/99</textarea>", `value="1000"`} {
 		if !strings.Contains(page, wanted) {
 			t.Errorf("the form that comes back lacks %q", wanted)
 		}
@@ -88,7 +88,7 @@ func TestTheDocumentStandsBesideTheTimeline(t *testing.T) {
 	h.run()
 	id := h.submit("INV-1")
 	b := h.as(operator.Viewer)
-	page := b.await("/transactions/"+id, "It succeeded", "show here")
+	page := b.await("/transactions/"+id, "Succeeded after", "show here")
 	if strings.Contains(page, "<object") {
 		t.Error("a document is read before anybody asked")
 	}

@@ -32,7 +32,7 @@ type deliveriesBody struct {
 	Acts      []string
 }
 
-func (c *Console) deliveries(v *visit) (page, error) {
+func (c *Console) deliveries(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &deliveriesBody{Client: query.Get("client"), Status: query.Get("status"), Now: c.now(), Here: Root + "/deliveries", Acts: []string{actRedeliver}}
 	if kept := (url.Values{"client": {body.Client}, "status": {body.Status}}); body.Client != "" || body.Status != "" {
@@ -69,7 +69,7 @@ type eventBody struct {
 	Now      time.Time
 }
 
-func (c *Console) event(v *visit) (page, error) {
+func (c *Console) event(v *request) (page, error) {
 	id := v.r.PathValue("event")
 	row, client, err := c.cfg.Hooks.Find(v.ctx, id)
 	if err != nil {
@@ -86,12 +86,12 @@ func (c *Console) event(v *visit) (page, error) {
 
 // probeOf is when the receiver of an event is tried next, if its breaker is
 // open: until then nothing goes there, whatever is due. Zero: it is closed.
-func (c *Console) probeOf(v *visit, client, event string) time.Time {
-	return c.cfg.Hooks.Receiver(v.ctx, client, event).Standing.NextProbe
+func (c *Console) probeOf(v *request, client, event string) time.Time {
+	return c.cfg.Hooks.Receiver(v.ctx, client, event).Breaker.NextProbe
 }
 
 // probesOf is probeOf of the events of a list that are due.
-func (c *Console) probesOf(v *visit, events []webhook.EventRow) map[string]time.Time {
+func (c *Console) probesOf(v *request, events []webhook.EventRow) map[string]time.Time {
 	probes := map[string]time.Time{}
 	for _, e := range events {
 		if e.NextTryAt.IsZero() {
@@ -105,7 +105,7 @@ func (c *Console) probesOf(v *visit, events []webhook.EventRow) map[string]time.
 }
 
 // redeliver sends one event again and goes back to where it was asked for.
-func (c *Console) redeliver(v *visit) (string, error) {
+func (c *Console) redeliver(v *request) (string, error) {
 	id := v.r.PathValue("event")
 	row, client, err := c.cfg.Hooks.Find(v.ctx, id)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Console) redeliver(v *visit) (string, error) {
 
 // redeliverLatest sends the newest event of one address again: a receiver that
 // was mended is tried with something real.
-func (c *Console) redeliverLatest(v *visit) (string, error) {
+func (c *Console) redeliverLatest(v *request) (string, error) {
 	client, address := v.r.PostFormValue("client"), v.r.PostFormValue("address")
 	events, _, err := c.cfg.Hooks.List(v.ctx, client, webhook.Filter{Limit: webhook.LimitMax})
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Console) redeliverLatest(v *visit) (string, error) {
 		v.r.SetPathValue("event", e.WebhookID)
 		return c.redeliver(v)
 	}
-	return "", fault.New(fault.NotFound, "None of the newest %d events of %s goes to this address.", webhook.LimitMax, client)
+	return "", fault.New(fault.NotFound, "None of the newest %d events of %s goes to this URL.", webhook.LimitMax, client)
 }
 
 // Last is the newest try, of which the page shows what was sent.
@@ -169,7 +169,7 @@ type replayBody struct {
 
 // replay asks for a window of time and says how many events stand in it, before
 // anything is sent.
-func (c *Console) replay(v *visit) (page, error) {
+func (c *Console) replay(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &replayBody{Client: query.Get("client"), Event: query.Get("event"), Status: query.Get("status"), From: query.Get("from"), To: query.Get("to"), Events: webhook.EventTypes()}
 	p := page{Title: "Replay events", Place: "Deliveries", Crumbs: []crumb{{"Deliveries", Root + "/deliveries"}}, Body: body}
@@ -215,17 +215,17 @@ func window(form url.Values) (w webhook.Window, faults []fault.Fault) {
 }
 
 // startReplay starts what replay has counted, in one commit with its entry in the log.
-func (c *Console) startReplay(v *visit) (string, error) {
+func (c *Console) startReplay(v *request) (string, error) {
 	w, faults := window(v.r.PostForm)
 	if len(faults) > 0 {
-		return "", fault.New(fault.Invalid, "The window is not valid.").With(faults...)
+		return "", fault.New(fault.Invalid, "Invalid time range.").With(faults...)
 	}
 	n, more, err := c.cfg.Hooks.CountWindow(v.ctx, w)
 	if err != nil {
 		return "", err
 	}
 	if n == 0 {
-		return "", fault.New(fault.Conflict, "There are no events in this window any more.")
+		return "", fault.New(fault.Conflict, "There are no events left in this time range.")
 	}
 	_, err = c.cfg.Hooks.Replay(v.ctx, w, v.session.Name, func(tx *db.Tx) error {
 		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "events.replayed", Subject: w.ClientID, ClientID: w.ClientID, After: map[string]any{

@@ -29,12 +29,12 @@ func statusOf(kind fault.Kind) (status int, known bool) {
 
 // fail answers an error. Operators see the sentence of a fault and its parts;
 // what is not a fault is our defect: the log has it, the page does not.
-func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
+func (c *Console) fail(w http.ResponseWriter, r *http.Request, v *request, err error) {
 	if r.Context().Err() != nil {
 		return // the reader left
 	}
 	status, known := statusOf(fault.KindOf(err))
-	t := trouble{Message: "Something went wrong on our side. The program's log says what."}
+	t := trouble{Message: "Internal error. See the service's log for details."}
 	if !known {
 		c.log.Error("console", "path", r.URL.Path, "error", err)
 	}
@@ -64,7 +64,7 @@ func asFault(err error) *fault.Error {
 
 // unknown answers a path or a method that is not in the table.
 func (c *Console) unknown(w http.ResponseWriter, r *http.Request) {
-	v, err := c.visitor(r, false)
+	v, err := c.signedIn(r, false)
 	if fault.KindOf(err) == fault.Unauthenticated && r.Method == http.MethodGet {
 		c.toSignIn(w, r)
 		return
@@ -74,7 +74,7 @@ func (c *Console) unknown(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.w = w
-	c.fail(w, r, v, fault.New(fault.NotFound, "There is no such page."))
+	c.fail(w, r, v, fault.New(fault.NotFound, "Page not found."))
 }
 
 // notice is what a page says after an action. Only what is listed here can be
@@ -83,21 +83,21 @@ type notice struct{ Text, Class string }
 
 func noticeOf(name string) notice {
 	return map[string]notice{
-		"retried":              {Text: "It is due now. This page follows what happens."},
-		"redelivered":          {Text: "The event goes out again now, with the same webhook_id."},
-		"behind-breaker":       {Text: "The event is due again, with the same webhook_id. Its receiver keeps failing, so it goes out when a single probe was answered; the page says when the next one is.", Class: "busy"},
-		"retried-together":     {Text: "They are due now; the audit log says how many. Those that still wait are listed."},
-		"redelivered-together": {Text: "Their events go out again now, each with its own webhook_id; the audit log says how many."},
-		"replaying":            {Text: "The replay has started. It goes on by itself, also after a restart."},
+		"retried":              {Text: "Retrying now. This page updates live."},
+		"redelivered":          {Text: "The event is being sent again, with the same webhook_id."},
+		"behind-breaker":       {Text: "The event will be sent again, with the same webhook_id. Its receiver is failing, so it waits until a probe succeeds; the page shows when the next one is.", Class: "busy"},
+		"retried-together":     {Text: "Retrying now; the audit log has the number. Those still waiting are listed."},
+		"redelivered-together": {Text: "The webhooks are being sent again, each with the same webhook_id; the audit log has the number."},
+		"replaying":            {Text: "The replay has started. It continues in the background, also after a restart."},
 		"saved":                {Text: "Saved."},
-		"unchanged":            {Text: "Nothing was different, so nothing was changed."},
-		"promoted":             {Text: "The key is active now: it signs webhooks. The one before it retires."},
-		"revoked":              {Text: "The key is revoked. Requests made with it are refused from now on."},
-		"acknowledged":         {Text: "The alert is acknowledged. Raised again, it opens anew."},
-		"ended":                {Text: "The session is over."},
+		"unchanged":            {Text: "No changes."},
+		"promoted":             {Text: "The key is now active: it signs webhooks. The previous one is retiring."},
+		"revoked":              {Text: "The key is revoked. Requests with it are rejected."},
+		"acknowledged":         {Text: "The alert is acknowledged. It reopens if it is raised again."},
+		"ended":                {Text: "The session has ended."},
 		"password":             {Text: "Your password is changed. Your other sessions have ended."},
 		"factor":               {Text: "Your second factors are changed."},
-		"scripted":             {Text: "The simulated authority follows the script from its next call on."},
+		"scripted":             {Text: "The simulated authority follows the script from its next call."},
 		"operator":             {Text: "Done. It is in the audit log."},
 	}[name]
 }

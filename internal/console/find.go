@@ -19,7 +19,7 @@ import (
 
 // find is the search that stands on every page: one hit opens, several are
 // listed; a text that is only a supplier's leads to the suppliers.
-func (c *Console) find(v *visit) error {
+func (c *Console) find(v *request) error {
 	text := strings.TrimSpace(v.r.URL.Query().Get("q"))
 	to := Root + "/transactions?q=" + url.QueryEscape(text)
 	if text == "" {
@@ -45,11 +45,11 @@ const exportMax = 10_000
 
 // export is the list of transactions as a file, with the same narrowing. It holds
 // customers' names, so who took it is recorded.
-func (c *Console) export(v *visit) error {
+func (c *Console) export(v *request) error {
 	f := readSearch(v.r.URL.Query())
 	q, faults := f.query()
 	if len(faults) > 0 {
-		return fault.New(fault.Invalid, "The list cannot be made.").With(faults...)
+		return fault.New(fault.Invalid, "Invalid list request.").With(faults...)
 	}
 	err := c.cfg.Operators.Record(v.ctx, v.by(), operator.Act{Action: "transactions.exported", Subject: "list", ClientID: f.Client, After: map[string]any{"query": v.r.URL.RawQuery}})
 	if err != nil {
@@ -82,9 +82,9 @@ func (c *Console) export(v *visit) error {
 }
 
 // cutExport ends a file that has begun: its last line tells.
-func (c *Console) cutExport(v *visit, out *csv.Writer, err error) error {
+func (c *Console) cutExport(v *request, out *csv.Writer, err error) error {
 	c.log.Error("export transactions", "error", err)
-	_ = out.Write([]string{"the list ends here because of an error"}) // the log has it
+	_ = out.Write([]string{"the list is incomplete because of an error"}) // the log has it
 	out.Flush()
 	return nil
 }
@@ -121,10 +121,10 @@ type togetherBody struct {
 
 // retryPreview says how many transactions wait for one reason, and which, before
 // anything is done.
-func (c *Console) retryPreview(v *visit) (page, error) {
+func (c *Console) retryPreview(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &togetherBody{Reason: query.Get("reason"), Country: strings.ToUpper(query.Get("country")), Reasons: ledger.Meanings()}
-	p := page{Title: "Retry together", Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}
+	p := page{Title: "Retry by reason", Place: "Transactions", Crumbs: []crumb{{"Transactions", Root + "/transactions"}}, Body: body}
 	if body.Reason == "" {
 		return p, nil
 	}
@@ -137,7 +137,7 @@ func (c *Console) retryPreview(v *visit) (page, error) {
 	return p, err
 }
 
-func (c *Console) waitingFor(v *visit, reason, code string) (list []ledger.Summary, more bool, err error) {
+func (c *Console) waitingFor(v *request, reason, code string) (list []ledger.Summary, more bool, err error) {
 	q := ledger.Query{Reason: fault.Code(reason), Country: code, Limit: 200}
 	for len(list) < together {
 		found, err := c.cfg.Ledger.Search(v.ctx, q)
@@ -155,10 +155,10 @@ func (c *Console) waitingFor(v *visit, reason, code string) (list []ledger.Summa
 
 // retryTogether makes all that wait for one reason due now. One entry of the
 // log says how many; each that could not be is left as it was.
-func (c *Console) retryTogether(v *visit) (string, error) {
+func (c *Console) retryTogether(v *request) (string, error) {
 	reason, code := v.r.PostFormValue("reason"), strings.ToUpper(v.r.PostFormValue("country"))
 	if reason == "" {
-		return "", fault.New(fault.Invalid, "Say for which reason they wait.")
+		return "", fault.New(fault.Invalid, "Choose a reason.")
 	}
 	list, _, err := c.waitingFor(v, reason, code)
 	if err != nil {
@@ -183,10 +183,10 @@ func (c *Console) retryTogether(v *visit) (string, error) {
 // view is a list that operators want often; it is no more than its address.
 type view struct{ Name, Address string }
 
-func (c *Console) views(v *visit) []view {
+func (c *Console) views(v *request) []view {
 	list := []view{
 		{"All", "/transactions"}, {"In progress", "/transactions?status=PROCESSING"}, {"Failed", "/transactions?status=FAILURE"},
-		{"Today", "/transactions?from=" + c.now().UTC().Format(time.DateOnly)}, {"Set aside", "/transactions?stage=quarantined"},
+		{"Today", "/transactions?from=" + c.now().UTC().Format(time.DateOnly)}, {"Quarantined", "/transactions?stage=quarantined"},
 	}
 	waits, err := c.cfg.Ledger.Waits(v.ctx)
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *Console) views(v *visit) []view {
 }
 
 // alike is how many others wait for the same reason.
-func (c *Console) alike(v *visit, life *ledger.Life) (int, error) {
+func (c *Console) alike(v *request, life *ledger.Life) (int, error) {
 	if life.Wait == nil {
 		return 0, nil
 	}

@@ -20,8 +20,8 @@ func TestFindAndExport(t *testing.T) {
 	h.run()
 	id, other := h.submit("INV-2026-0815"), h.submit("INV-2026-0816")
 	b := h.as(operator.Viewer)
-	b.await("/transactions/"+id, "It succeeded")
-	b.await("/transactions/"+other, "It succeeded")
+	b.await("/transactions/"+id, "Succeeded after")
+	b.await("/transactions/"+other, "Succeeded after")
 	b.await("/transactions?q=0816", other)
 	leads := func(text string) string {
 		resp := b.do(http.MethodGet, "/find?q="+url.QueryEscape(text), nil)
@@ -37,7 +37,7 @@ func TestFindAndExport(t *testing.T) {
 		}
 	}
 	page := b.get("/transactions?q=nobody")
-	for _, want := range []string{"Nothing was found for “nobody”", `id="find"`, "supplier's name"} {
+	for _, want := range []string{"Nothing found for “nobody”", `id="find"`, "tax numbers of customers"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q:\n%s", want, gist(page))
 		}
@@ -66,7 +66,7 @@ func TestAllThatWaitForOneReasonAreRetriedTogether(t *testing.T) {
 	h.run()
 	first, second := h.submit("INV-1"), h.submit("INV-2")
 	b := h.as(operator.Acting)
-	b.await("/transactions/"+first, "1 other waits for the same reason")
+	b.await("/transactions/"+first, "1 other transaction waits for the same reason")
 	b.await("/transactions?reason=authority_error", first, second, "authority error 2")
 	page := b.get("/retry?reason=authority_error&country=XX")
 	if !strings.Contains(page, "2 transactions wait for authority error") || !strings.Contains(page, "What to do first") || !strings.Contains(page, "INV-1") {
@@ -77,8 +77,8 @@ func TestAllThatWaitForOneReasonAreRetriedTogether(t *testing.T) {
 	}
 	h.script()
 	b.noticed(b.post("/retry", url.Values{"reason": {"authority_error"}}), "retried-together")
-	b.await("/transactions/"+first, "It succeeded")
-	b.await("/transactions/"+second, "It succeeded")
+	b.await("/transactions/"+first, "Succeeded after")
+	b.await("/transactions/"+second, "Succeeded after")
 	if list := h.audited("transactions.retried"); len(list) != 1 || list[0].Subject != "authority_error" || !strings.Contains(list[0].Before, "2") {
 		t.Errorf("recorded as %+v", list)
 	}

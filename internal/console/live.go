@@ -28,9 +28,9 @@ const (
 func (c *Console) live(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		// Who is not signed in hears so and holds nothing.
-		if v, err := c.visitor(r, false); err == nil {
+		if v, err := c.signedIn(r, false); err == nil {
 			if !c.streams.take(v.session.Name) {
-				http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+				http.Error(w, "too many open pages", http.StatusServiceUnavailable)
 				return
 			}
 			defer c.streams.give(v.session.Name)
@@ -93,7 +93,7 @@ func (c *Console) follow(ctx context.Context, r *http.Request, rt route, s *stre
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {
-		v, err := c.visitor(r, false)
+		v, err := c.signedIn(r, false)
 		if err != nil || !v.session.Role.Allows(rt.role) {
 			if ctx.Err() == nil {
 				_ = s.event("over", "Signed out: sign in again") // the stream ends either way
@@ -119,7 +119,7 @@ func (c *Console) follow(ctx context.Context, r *http.Request, rt route, s *stre
 	}
 }
 
-func (c *Console) update(v *visit, rt route, s *stream) error {
+func (c *Console) update(v *request, rt route, s *stream) error {
 	p, err := rt.show(v)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *Console) update(v *visit, rt route, s *stream) error {
 }
 
 // region renders the part of a page that changes, with a digest of it.
-func (c *Console) region(v *visit, rt route, p page) (html, digest string, err error) {
+func (c *Console) region(v *request, rt route, p page) (html, digest string, err error) {
 	var b bytes.Buffer
 	if err := c.pages.ExecuteTemplate(&b, rt.template+".live", c.frame(v, rt, p)); err != nil {
 		return "", "", fmt.Errorf("render %s: %w", rt.template, err)

@@ -38,7 +38,7 @@ func (c *Console) oidcBegin(w http.ResponseWriter, r *http.Request) {
 func (c *Console) notLetIn(w http.ResponseWriter, next string, err error) {
 	d := c.entrance()
 	d.Next = next
-	d.Message = "The identity provider did not let you in."
+	d.Message = "The identity provider refused the sign-in."
 	status, told := http.StatusUnauthorized, asFault(err)
 	if told != nil && told.Kind != fault.Internal {
 		d.Message = sentence(told.Message)

@@ -102,7 +102,7 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	refused := func(b *browser, back url.Values, why string) {
 		t.Helper()
 		resp := b.do(http.MethodGet, "/oidc/finish?"+back.Encode(), nil)
-		if page := read(t, resp); why == "there is no operator grace@example.test" && !strings.Contains(strings.ToLower(page), why) {
+		if page := read(t, resp); why == "unknown operator grace@example.test" && !strings.Contains(strings.ToLower(page), why) {
 			t.Errorf("the page does not say why:\n%s", gist(page))
 		}
 		if resp.StatusCode != http.StatusUnauthorized || strings.Contains(strings.Join(resp.Header.Values("Set-Cookie"), " "), "tributary_console") {
@@ -116,7 +116,7 @@ func TestAnIdentityProviderLetsInWhoWasMadeAnOperator(t *testing.T) {
 	if page := b.get("/sign-in"); !strings.Contains(page, "/console/oidc/begin") {
 		t.Errorf("the sign-in page does not offer the provider:\n%s", gist(page))
 	}
-	refused(b, begin(b), "there is no operator grace@example.test")
+	refused(b, begin(b), "unknown operator grace@example.test")
 	admin := h.as(operator.Admin)
 	admin.noticed(admin.post("/operators", url.Values{"name": {"grace@example.test"}, "role": {"viewer"}, "with": {"identity"}}), "operator")
 	back := begin(b)
@@ -157,7 +157,7 @@ func TestAProviderThatIsAwayIsSaidOnTheSignInPage(t *testing.T) {
 	b := h.browser()
 	resp := b.do(http.MethodGet, "/oidc/begin?next="+url.QueryEscape("/console/account"), nil)
 	page := read(t, resp)
-	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(page, "The identity provider cannot be reached") || !strings.Contains(page, `id="password"`) || !strings.Contains(page, "/console/account") {
+	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(page, "The identity provider is unreachable") || !strings.Contains(page, `id="password"`) || !strings.Contains(page, "/console/account") {
 		t.Errorf("%d\n%s", resp.StatusCode, gist(page))
 	}
 	if h.as(operator.Viewer).do(http.MethodGet, "/account", nil).StatusCode != http.StatusOK {

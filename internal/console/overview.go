@@ -76,9 +76,9 @@ func (r receiverRow) State() string {
 	switch {
 	case !r.Configured:
 		return "no address"
-	case r.Standing.Open:
+	case r.Breaker.Open:
 		return "open"
-	case r.Standing.Failures > 0:
+	case r.Breaker.Failures > 0:
 		return "failing"
 	case !r.Known:
 		return "quiet"
@@ -86,7 +86,7 @@ func (r receiverRow) State() string {
 	return "ok"
 }
 
-func (c *Console) overview(v *visit) (page, error) {
+func (c *Console) overview(v *request) (page, error) {
 	body := overviewBody{Period: choose(periods(), v.r.URL.Query().Get("over")), Periods: periods(), Now: c.now()}
 	p := page{Title: "Overview", Place: "Overview", Body: &body}
 	if err := c.countAll(v, &body); err != nil {
@@ -134,7 +134,7 @@ func choose(all []period, key string) period {
 }
 
 // countAll reads what was counted and how authorities are, by country.
-func (c *Console) countAll(v *visit, body *overviewBody) error {
+func (c *Console) countAll(v *request, body *overviewBody) error {
 	to := body.Now.UTC().Truncate(body.Period.step).Add(body.Period.step)
 	from := to.Add(-time.Duration(body.Period.steps) * body.Period.step)
 	counts, err := c.cfg.Ledger.Counts(v.ctx, from, to, body.Period.step)
@@ -192,7 +192,7 @@ func (c *Console) explain(code, text string) []country.AuthorityCode {
 }
 
 // receivers lists where every client's events go, those in trouble first.
-func (c *Console) receivers(v *visit) ([]receiverRow, error) {
+func (c *Console) receivers(v *request) ([]receiverRow, error) {
 	clients, err := c.clientList(v)
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func groupReceivers(list []webhook.Delivery, names map[string]string) (rows []re
 	return rows
 }
 
-func (c *Console) clientList(v *visit) (list []account.Client, err error) {
+func (c *Console) clientList(v *request) (list []account.Client, err error) {
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		list, err = c.cfg.Accounts.List(r)
 		return err

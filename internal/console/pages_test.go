@@ -31,16 +31,16 @@ func TestEveryPageIsThereOnBothEngines(t *testing.T) {
 		h.run()
 		id := h.submit("INV-1")
 		b := h.as(operator.Admin)
-		b.await("/transactions/"+id, "It succeeded")
+		b.await("/transactions/"+id, "Succeeded after")
 		_, err := h.lookups.CreateBatch(t.Context(), clientID, []byte(`{"batch_name":"spring","validations":[{"country_iso_code":"IE","tax_identification_number":"IE6388047V"}]}`))
 		must(t, err)
 		must(t, h.alerts.Raise(t.Context(), alert.ChainMismatch, "acme/XX", "<b>trouble</b>"))
 		for path, want := range map[string]string{
 			"/": "Activity", "/?over=week": "Countries and their authorities", "/transactions": "INV-1", "/transactions?status=SUCCESS&country=XX&client=acme": "INV-1",
-			"/deliveries": "takes events", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "Preview", "/suppliers": "Reference Trading Ltd",
-			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage", "/periods": "No sale was gathered yet", "/alerts": "chain mismatch", "/alerts?all=1": "chain mismatch",
-			"/audit": "signin", "/audit?verify=1": "is whole", "/audit?client=acme&verify=1": "The log of acme is whole", "/operators": "New operator", "/account": "Change your password",
-			"/simulators": "1 registered", "/authorities": "the simulated authority", "/deliveries/replay": "Nothing is sent before you have seen how many there are",
+			"/deliveries": "one line per URL", "/clients": "Acme &amp; &lt;Sons&gt;", "/clients/" + clientID: "Preview", "/suppliers": "Reference Trading Ltd",
+			"/suppliers?q=XX123456789": "Reference Trading Ltd", "/lookups": "spring", "/queues": "Operations by stage", "/periods": "No sales yet", "/alerts": "Chain stopped: heads differ", "/alerts?all=1": "Chain stopped: heads differ",
+			"/audit": "signin", "/audit?verify=1": "is intact", "/audit?client=acme&verify=1": "The log of acme is intact", "/operators": "New operator", "/account": "Change your password",
+			"/simulators": "1 registered", "/authorities": "simulated</span>", "/deliveries/replay": "Nothing is sent before you have seen how many there are",
 		} {
 			page := b.get(path)
 			if !strings.Contains(page, want) {
@@ -59,7 +59,7 @@ func TestTransactionsAreFoundByWhatIsKnownOfThem(t *testing.T) {
 	h.run()
 	id := h.submit("INV-77")
 	b := h.as(operator.Viewer)
-	b.await("/transactions/"+id, "It succeeded")
+	b.await("/transactions/"+id, "Succeeded after")
 	b.await("/transactions?amount=227.10", id) // numbers and amounts are indexed a moment later
 	searches := map[string]bool{               // address → the invoice is found
 		"q=INV-77": true, "q=order-INV-77": true, "q=inv 77": true, "q=INV-78": false, "status=SUCCESS": true, "status=FAILURE": false, "country=XX": true, "country=IE": false,
@@ -111,13 +111,13 @@ func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
 	h.run()
 	id := h.submit("INV-9")
 	b := h.as(operator.Acting)
-	b.await("/transactions/"+id, "PROCESSING", "The authority answered the last call with an error of its own", "Last error", "1 failed call", "Next try", "Retry now")
+	b.await("/transactions/"+id, "PROCESSING", "The reference authority is unavailable (unavailable). Retrying at ", "Last error", "1 failed call", "Next attempt", "Retry now")
 	if page := h.as(operator.Viewer).get("/transactions/" + id); strings.Contains(page, "Retry now") {
 		t.Error("a viewer is offered what a viewer may not do")
 	}
 	h.script()
 	b.noticed(b.post("/transactions/"+id+"/retry", nil), "retried")
-	b.await("/transactions/"+id, "It succeeded")
+	b.await("/transactions/"+id, "Succeeded after")
 	list := h.audited("transaction.retried")
 	if len(list) != 1 || list[0].Actor.Name != "operator" || list[0].Subject != id || list[0].Before == "" || list[0].After == "" || list[0].Actor.IP == "" {
 		t.Errorf("the log has %+v", list)
@@ -165,7 +165,7 @@ func TestAReplayIsCountedBeforeItStarts(t *testing.T) {
 	sent := h.got.Load()
 	now := time.Now().UTC()
 	form := url.Values{"client": {clientID}, "from": {now.Add(-time.Hour).Format("2006-01-02T15:04")}, "to": {now.Add(time.Hour).Format("2006-01-02T15:04")}}
-	if page := b.get("/deliveries/replay?" + form.Encode()); !strings.Contains(page, ">1 event<") || !strings.Contains(page, "Replay them") {
+	if page := b.get("/deliveries/replay?" + form.Encode()); !strings.Contains(page, ">1 event<") || !strings.Contains(page, ">Replay</button>") {
 		t.Errorf("the count is missing:\n%s", gist(page))
 	}
 	if got := h.got.Load(); got != sent {
@@ -213,7 +213,7 @@ func TestAnEventIsRedelivered(t *testing.T) {
 	if !strings.Contains(page, "INV-5") {
 		t.Error("it does not come back to where it was asked for")
 	}
-	b.await(event, "The receiver took it: 200")
+	b.await(event, "Delivered: 200")
 	if list := h.audited("event.redelivered"); len(list) != 1 || list[0].ClientID != clientID || !strings.Contains(list[0].Before, "pending") {
 		t.Errorf("the log has %+v", list)
 	}
@@ -422,7 +422,7 @@ func TestASimulatedAuthorityFollowsOneClick(t *testing.T) {
 	b := h.as(operator.Acting)
 	b.noticed(b.post("/simulators/XX/script", url.Values{"script": {"reject"}}), "scripted")
 	id := h.submit("INV-6")
-	b.await("/transactions/"+id, "It failed")
+	b.await("/transactions/"+id, "Rejected: ")
 	if page := b.get("/simulators"); !strings.Contains(page, "accepts") {
 		t.Error("the script does not end by itself")
 	}
@@ -454,7 +454,7 @@ func TestAPageIsToldWhatChanges(t *testing.T) {
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), "It succeeded") {
+		if strings.Contains(lines.Text(), "Succeeded after") {
 			break
 		}
 	}

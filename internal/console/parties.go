@@ -25,7 +25,7 @@ type suppliersBody struct {
 	Now       time.Time
 }
 
-func (c *Console) suppliers(v *visit) (page, error) {
+func (c *Console) suppliers(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &suppliersBody{Client: query.Get("client"), Country: query.Get("country"), Text: query.Get("q"), Ending: query.Get("ending"), Now: c.now()}
 	p := page{Title: "Suppliers", Place: "Suppliers", Body: body}
@@ -64,7 +64,7 @@ type supplierBody struct {
 
 // supplier shows one company: its credentials, its queues with what they wait
 // for, the head of its chain, and its newest transactions.
-func (c *Console) supplier(v *visit) (page, error) {
+func (c *Console) supplier(v *request) (page, error) {
 	client, id := v.r.PathValue("client"), v.r.PathValue("company")
 	list, _, err := c.cfg.Companies.ListAny(v.ctx, onboarding.AnyFilter{ClientID: client, Text: id, Limit: 1})
 	if err != nil {
@@ -96,7 +96,7 @@ type lookupsBody struct {
 	Clients []account.Client
 }
 
-func (c *Console) lookups(v *visit) (page, error) {
+func (c *Console) lookups(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &lookupsBody{Client: query.Get("client"), Status: query.Get("status")}
 	p := page{Title: "Lookups", Place: "Lookups", Body: body}
@@ -120,7 +120,7 @@ type batchBody struct {
 	NextAt   string
 }
 
-func (c *Console) batch(v *visit) (page, error) {
+func (c *Console) batch(v *request) (page, error) {
 	query := v.r.URL.Query()
 	client, id := v.r.PathValue("client"), v.r.PathValue("batch")
 	b, err := c.cfg.Lookups.Batch(v.ctx, client, id, 100, query.Get("after"))

@@ -21,7 +21,7 @@ type periodsBody struct {
 }
 
 // periods lists the periods in which sales are gathered, newest first.
-func (c *Console) periods(v *visit) (page, error) {
+func (c *Console) periods(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &periodsBody{Client: query.Get("client"), Now: c.now()}
 	p := page{Title: "Periods", Place: "Periods", Body: body}
@@ -45,7 +45,7 @@ type periodBody struct {
 }
 
 // period shows one, with its documents and its sales.
-func (c *Console) period(v *visit) (page, error) {
+func (c *Console) period(v *request) (page, error) {
 	body := &periodBody{Now: c.now()}
 	p := page{Title: "Period", Place: "Periods", Body: body, Crumbs: []crumb{{Name: "Periods", Address: Root + "/periods"}}}
 	id, query := v.r.PathValue("period"), v.r.URL.Query()

@@ -27,11 +27,11 @@ func TestPeriodsShowWhatIsInThemAndWhatIsDue(t *testing.T) {
 		h.run()
 		id := h.submit("P<1>")
 		b := h.as(operator.Viewer)
-		b.await("/transactions/"+id, "It succeeded")
+		b.await("/transactions/"+id, "Succeeded after")
 		page := b.await("/periods", "2026-04-02", "227.10", ">open<", "overdue")
 		at := page[strings.Index(page, `href="/console/periods/`)+len(`href="/console`):]
 		at = at[:strings.Index(at, `"`)]
-		b.await(at, "P&lt;1&gt;", "None is made before the period has ended", "none yet")
+		b.await(at, "P&lt;1&gt;", "Documents are created after the period ends", "none yet")
 		must(t, d.Write(t.Context(), func(tx *db.Tx) error {
 			tx.Wake("periods")
 			return tx.Exec("UPDATE periods SET due_at = 1")

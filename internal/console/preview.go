@@ -11,13 +11,13 @@ import (
 
 // preview answers a sample document in a client's look, with what the query
 // says in place of what is stored, so that a look can be seen before it is saved.
-func (c *Console) preview(v *visit) error {
+func (c *Console) preview(v *request) error {
 	client, err := c.client(v)
 	if err != nil {
 		return err
 	}
 	query := v.r.URL.Query()
-	stored := client.Config.LookIn(strings.ToUpper(query.Get("country")))
+	stored := client.Config.AppearanceIn(strings.ToUpper(query.Get("country")))
 	look := document.Branding{
 		Placement: document.Placement(stored.LogoPlacement), Accent: stored.Colours.Accent, Ink: stored.Colours.Ink, Font: string(stored.Font),
 		Template: document.Template(stored.Template), Footer: stored.Footer,

@@ -13,12 +13,12 @@ type route struct {
 	path   string // below Root
 	role   operator.Role
 
-	template string                       // of show
-	live     bool                         // the page has a region that follows what happens
-	embeds   bool                         // the page shows a document of ours
-	show     func(*visit) (page, error)   // a page
-	act      func(*visit) (string, error) // changes something; answers where to go
-	serve    func(*visit) error           // answers by itself
+	template string                         // of show
+	live     bool                           // the page has a region that follows what happens
+	embeds   bool                           // the page shows a document of ours
+	show     func(*request) (page, error)   // a page
+	act      func(*request) (string, error) // changes something; answers where to go
+	serve    func(*request) error           // answers by itself
 }
 
 // routes is everything an operator can reach after signing in.

@@ -122,11 +122,11 @@ func (c *Console) bare(w http.ResponseWriter, status int, name string, body any)
 // backToDoor lets somebody begin again whose half sign-in is over.
 func (c *Console) backToDoor(w http.ResponseWriter, next string, err error) {
 	d := c.entrance()
-	d.Next, d.Message = next, "That took too long, or too many tries. Sign in again."
+	d.Next, d.Message = next, "The sign-in expired, or there were too many attempts. Sign in again."
 	status, known := statusOf(fault.KindOf(err))
 	if !known || status == http.StatusServiceUnavailable {
 		c.log.Error("console", "path", secondPath, "error", err)
-		d.Message = "The service cannot answer now."
+		d.Message = "The service is unavailable. Try again later."
 	}
 	c.setHalfway(w, "", time.Time{})
 	c.door(w, status, d)
@@ -140,7 +140,7 @@ func (c *Console) second(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, formBytesMax)
 	if err := r.ParseForm(); err != nil {
-		c.backToDoor(w, Root+"/", fault.New(fault.Invalid, "the form cannot be read"))
+		c.backToDoor(w, Root+"/", fault.New(fault.Invalid, "the form is not valid"))
 		return
 	}
 	token, b := c.halfwayToken(r), secondBody{Next: local(r.PostFormValue("next"))}
@@ -173,14 +173,14 @@ func (c *Console) prove(w http.ResponseWriter, r *http.Request, token string, b 
 	}
 	kind := fault.KindOf(err)
 	status, known := statusOf(kind)
-	b.Message = "That is not right, or it was used before."
+	b.Message = "Incorrect code, or it was already used."
 	switch {
 	case !known:
 		c.backToDoor(w, b.Next, err)
 		return
 	case kind == fault.Limited:
 		told := asFault(err)
-		b.Message, b.Wait = "Too many tries.", told.RetryAfter.Round(time.Second)
+		b.Message, b.Wait = "Too many attempts.", told.RetryAfter.Round(time.Second)
 		w.Header().Set("Retry-After", strconv.Itoa(int(max(told.RetryAfter.Seconds(), 1))))
 	}
 	c.showSecond(w, r, status, b)
@@ -214,7 +214,7 @@ func (c *Console) enrolAtDoor(w http.ResponseWriter, r *http.Request, token stri
 }
 
 // secondFactors is an operator's own page about them.
-func (c *Console) secondFactors(v *visit) (page, error) {
+func (c *Console) secondFactors(v *request) (page, error) {
 	b := &secondBody{Fresh: v.session.Fresh(c.cfg.DB.Now()), Required: c.cfg.Operators.SecondRequired()}
 	p := page{Title: "Second factors", Place: "Your account", Crumbs: []crumb{{"Your account", Root + "/account"}}, Body: b}
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
@@ -234,7 +234,7 @@ func (c *Console) secondFactors(v *visit) (page, error) {
 const secondAt = Root + "/account/second"
 
 // enrol adds a factor; with the first one come recovery codes.
-func (c *Console) enrol(v *visit) error {
+func (c *Console) enrol(v *request) error {
 	codes, err := c.cfg.Operators.Enrol(v.ctx, v.session, enrolment(v.r))
 	if err != nil {
 		return err
@@ -246,12 +246,12 @@ func (c *Console) enrol(v *visit) error {
 	return c.showCodes(v, codes)
 }
 
-func (c *Console) showCodes(v *visit, codes []string) error {
+func (c *Console) showCodes(v *request, codes []string) error {
 	return c.showOnce(v, "Recovery codes", "Account", shown{What: "Recovery codes", Subject: v.session.Name, Secret: strings.Join(codes, "\n"),
-		Advice: "Each opens the console once, with your password, when your second factor is lost. Keep them where the factor is not.", Back: secondAt})
+		Advice: "Each signs you in once, together with your password, if you lose your second factor. Store them separately from it.", Back: secondAt})
 }
 
-func (c *Console) renewCodes(v *visit) error {
+func (c *Console) renewCodes(v *request) error {
 	codes, err := c.cfg.Operators.RenewRecovery(v.ctx, v.session)
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (c *Console) renewCodes(v *visit) error {
 	return c.showCodes(v, codes)
 }
 
-func (c *Console) removeFactor(v *visit) (string, error) {
+func (c *Console) removeFactor(v *request) (string, error) {
 	if id := v.r.PostFormValue("passkey"); id != "" {
 		return secondAt + "?notice=factor", c.cfg.Operators.RemovePasskey(v.ctx, v.session, id)
 	}

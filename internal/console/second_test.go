@@ -74,7 +74,7 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 	}
 	key := found(t, appKeyText, page)
 	form := url.Values{"csrf": {found(t, csrfField, page)}, "ticket": {found(t, ticketField, page)}, "next": {"/console/queues"}, "code": {"000000"}}
-	if resp := b.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusBadRequest || !strings.Contains(read(t, resp), "Check the clock of the phone") {
+	if resp := b.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusBadRequest || !strings.Contains(read(t, resp), "Check the phone&#39;s clock") {
 		t.Errorf("a wrong first code: %d", resp.StatusCode)
 	}
 	code := appCode(t, key, h.db.Now())
@@ -84,13 +84,13 @@ func TestAnAppIsEnrolledAndUsedWithoutScripts(t *testing.T) {
 	if len(codes) != operator.RecoveryCodes || !strings.Contains(shown, `href="/console/queues"`) {
 		t.Fatalf("recovery codes %q in\n%s", codes, gist(shown))
 	}
-	if !strings.Contains(b.get("/account/second"), "10 recovery codes are left") {
+	if !strings.Contains(b.get("/account/second"), "10 recovery codes left") {
 		t.Error("the account page does not count the recovery codes")
 	}
 	other := h.browser()
 	page = other.knock("admin")
 	form = url.Values{"csrf": {found(t, csrfField, page)}, "next": {"/console/queues"}, "code": {code}} // the same one, however late it is by now
-	if resp := other.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusUnauthorized || !strings.Contains(read(t, resp), "used before") {
+	if resp := other.do(http.MethodPost, "/sign-in/second", form); resp.StatusCode != http.StatusUnauthorized || !strings.Contains(read(t, resp), "already used") {
 		t.Errorf("the code of the enrolment again: %d", resp.StatusCode)
 	}
 	forged := url.Values{"csrf": {"forged"}, "code": {codes[0]}}

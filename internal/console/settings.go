@@ -36,7 +36,7 @@ type queuesBody struct {
 	Names       map[string]string
 }
 
-func (c *Console) queues(v *visit) (page, error) {
+func (c *Console) queues(v *request) (page, error) {
 	body := &queuesBody{Now: c.now(), Names: map[string]string{}}
 	p := page{Title: "Queues", Place: "Queues", Body: body}
 	var err error
@@ -87,7 +87,7 @@ type alertsBody struct {
 	All  bool // acknowledged ones as well
 }
 
-func (c *Console) alerts(v *visit) (page, error) {
+func (c *Console) alerts(v *request) (page, error) {
 	body := &alertsBody{All: v.r.URL.Query().Get("all") != ""}
 	meanings := map[alert.Name]alert.Meaning{}
 	for _, m := range alert.Meanings() {
@@ -104,7 +104,7 @@ func (c *Console) alerts(v *visit) (page, error) {
 }
 
 // acknowledge closes an alert, in one commit with its entry in the log.
-func (c *Console) acknowledge(v *visit) (string, error) {
+func (c *Console) acknowledge(v *request) (string, error) {
 	id := v.r.PathValue("alert")
 	err := c.cfg.DB.Write(v.ctx, func(tx *db.Tx) error {
 		if err := alert.Acknowledge(tx, id, v.session.Name); err != nil {
@@ -128,7 +128,7 @@ type auditBody struct {
 
 // audit shows who did what, newest first. With verify in the address the chain
 // is walked to its first break.
-func (c *Console) audit(v *visit) (page, error) {
+func (c *Console) audit(v *request) (page, error) {
 	query := v.r.URL.Query()
 	body := &auditBody{Actor: query.Get("actor"), Action: query.Get("action"), Subject: query.Get("subject"), Client: query.Get("client"), From: query.Get("from"), To: query.Get("to")}
 	p := page{Title: "Audit log", Place: "Audit log", Body: body}
@@ -190,7 +190,7 @@ type operatorsBody struct {
 	OIDC     bool
 }
 
-func (c *Console) operators(v *visit) (page, error) {
+func (c *Console) operators(v *request) (page, error) {
 	body := &operatorsBody{Roles: []operator.Role{operator.Viewer, operator.Acting, operator.Admin}, OIDC: c.cfg.OIDC != nil}
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {
 		if body.List, err = c.cfg.Operators.List(r); err != nil {
@@ -204,7 +204,7 @@ func (c *Console) operators(v *visit) (page, error) {
 
 // createOperator makes an operator and shows the password, this once. The
 // operators' own slice records it.
-func (c *Console) createOperator(v *visit) error {
+func (c *Console) createOperator(v *request) error {
 	role, err := operator.ParseRole(v.r.PostFormValue("role"))
 	if err != nil {
 		return err
@@ -219,11 +219,11 @@ func (c *Console) createOperator(v *visit) error {
 		return nil
 	}
 	return c.showOnce(v, "Operator created", "Operators", shown{What: "Password", Subject: o.Name, Secret: password.RevealText(),
-		Advice: "Hand it over in person or by a channel you trust. It can be changed under the operator's own name.", Back: Root + "/operators"})
+		Advice: "Hand it over in person or through a trusted channel. The operator can change it later on the account page.", Back: Root + "/operators"})
 }
 
 // changeOperator changes an operator; its slice records it.
-func (c *Console) changeOperator(v *visit) (err error) {
+func (c *Console) changeOperator(v *request) (err error) {
 	name := v.r.PathValue("name")
 	switch v.r.PathValue("change") {
 	case "password":
@@ -246,7 +246,7 @@ func (c *Console) changeOperator(v *visit) (err error) {
 	case "enable":
 		_, err = c.cfg.Operators.Enable(v.ctx, v.by(), name)
 	default:
-		err = fault.New(fault.NotFound, "There is no such change.")
+		err = fault.New(fault.NotFound, "Unknown action.")
 	}
 	if err == nil {
 		v.redirect(Root + "/operators?notice=operator")
@@ -254,18 +254,18 @@ func (c *Console) changeOperator(v *visit) (err error) {
 	return err
 }
 
-func (c *Console) endSession(v *visit) (string, error) {
+func (c *Console) endSession(v *request) (string, error) {
 	return Root + "/operators?notice=ended", c.cfg.Operators.EndSession(v.ctx, v.by(), v.r.PathValue("session"))
 }
 
-func (c *Console) ownAccount(v *visit) (page, error) {
+func (c *Console) ownAccount(v *request) (page, error) {
 	return page{Title: "Your account", Place: "Your account", Body: v.session}, nil
 }
 
-func (c *Console) changePassword(v *visit) (string, error) {
+func (c *Console) changePassword(v *request) (string, error) {
 	form := v.r.PostForm
 	if form.Get("new") != form.Get("again") {
-		return "", fault.New(fault.Invalid, "The new password was not typed the same way twice.")
+		return "", fault.New(fault.Invalid, "The new passwords do not match.")
 	}
 	err := c.cfg.Operators.ChangePassword(v.ctx, v.session, secret.New([]byte(form.Get("old"))), secret.New([]byte(form.Get("new"))))
 	return Root + "/account?notice=password", err

@@ -30,7 +30,7 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request) {
 
 func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 	next := local(r.URL.Query().Get("next"))
-	if _, err := c.visitor(r, false); err == nil {
+	if _, err := c.signedIn(r, false); err == nil {
 		http.Redirect(w, r, next, http.StatusSeeOther)
 		return
 	}
@@ -58,7 +58,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, formBytesMax)
 	if err := r.ParseForm(); err != nil {
-		d.Message = "The form cannot be read."
+		d.Message = "The form is not valid."
 		c.door(w, http.StatusBadRequest, d)
 		return
 	}
@@ -84,22 +84,22 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 func (c *Console) refuse(w http.ResponseWriter, d door, err error) {
 	switch kind := fault.KindOf(err); kind {
 	case fault.Unauthenticated, fault.Invalid:
-		d.Message = "Name or password is not right."
+		d.Message = "Incorrect name or password."
 		c.door(w, http.StatusUnauthorized, d)
 	case fault.Limited, fault.Unavailable:
 		if told := asFault(err); told.RetryAfter > 0 {
 			d.Wait = told.RetryAfter.Round(time.Second)
 			w.Header().Set("Retry-After", strconv.Itoa(int(max(told.RetryAfter.Seconds(), 1))))
 		}
-		d.Message = "Too many tries."
+		d.Message = "Too many attempts."
 		if kind == fault.Unavailable {
-			d.Message = "The service cannot answer now."
+			d.Message = "The service is unavailable. Try again later."
 		}
 		status, _ := statusOf(kind)
 		c.door(w, status, d)
 	default:
 		c.log.Error("console", "path", Root+"/sign-in", "error", err)
-		d.Message = "Something went wrong on our side. The program's log says what."
+		d.Message = "Internal error. See the service's log for details."
 		c.door(w, http.StatusInternalServerError, d)
 	}
 }
@@ -125,7 +125,7 @@ func (c *Console) remember(w http.ResponseWriter, r *http.Request, name string) 
 	}
 }
 
-func (c *Console) signOut(v *visit) (string, error) {
+func (c *Console) signOut(v *request) (string, error) {
 	if err := c.cfg.Operators.SignOut(v.ctx, v.session); err != nil {
 		return "", err
 	}

@@ -23,14 +23,14 @@ type script struct {
 // scripts end by themselves, so that a demo that was left alone works again.
 func scripts() []script {
 	return []script{
-		{"outage", "Outage", "Answers nobody 20 times, then accepts again.", []map[string]any{{"outcome": "unavailable", "times": 20, "on": "any"}}},
-		{"reject", "Reject the next", "Refuses the next document.", []map[string]any{{"outcome": "reject", "times": 1}}},
-		{"pending", "Decide later", "Takes the next document and decides after 10 s.", []map[string]any{{"outcome": "pending", "times": 1, "delay": "10s"}}},
-		{"lost", "Lose the answer", "Registers the next document and closes the connection without an answer.", []map[string]any{{"outcome": "drop_answer", "times": 1}}},
+		{"outage", "Outage", "Does not respond 20 times, then accepts again.", []map[string]any{{"outcome": "unavailable", "times": 20, "on": "any"}}},
+		{"reject", "Reject the next", "Rejects the next document.", []map[string]any{{"outcome": "reject", "times": 1}}},
+		{"pending", "Decide later", "Receives the next document and decides after 10 s.", []map[string]any{{"outcome": "pending", "times": 1, "delay": "10s"}}},
+		{"lost", "Lose the answer", "Registers the next document and closes the connection without answering.", []map[string]any{{"outcome": "drop_answer", "times": 1}}},
 		{"slow", "Slow", "Answers the next 5 calls after 5 s.", []map[string]any{{"outcome": "slow", "times": 5, "delay": "5s"}}},
-		{"garbage", "Garbage", "Answers the next 3 calls with a page in HTML.", []map[string]any{{"outcome": "garbage", "times": 3}}},
-		{"duplicate", "Number taken", "Says that the next number is taken by another document.", []map[string]any{{"outcome": "duplicate", "times": 1}}},
-		{"clear", "Accept everything", "Forgets its script.", []map[string]any{}},
+		{"garbage", "Garbage", "Answers the next 3 calls with an HTML page.", []map[string]any{{"outcome": "garbage", "times": 3}}},
+		{"duplicate", "Number taken", "Reports that another document has the next number.", []map[string]any{{"outcome": "duplicate", "times": 1}}},
+		{"clear", "Accept everything", "Clears the script.", []map[string]any{}},
 	}
 }
 
@@ -53,11 +53,11 @@ type simulatorsBody struct {
 	Address string
 }
 
-func (c *Console) simulators(v *visit) (page, error) {
+func (c *Console) simulators(v *request) (page, error) {
 	body := &simulatorsBody{Scripts: scripts(), Address: c.cfg.Simulators}
 	p := page{Title: "Simulators", Place: "Simulators", Body: body}
 	if c.cfg.Simulators == "" {
-		return p, fault.New(fault.NotFound, "This program runs no simulated authorities.")
+		return p, fault.New(fault.NotFound, "No simulated authorities run here.")
 	}
 	for _, code := range c.cfg.Atlas.Codes() {
 		pack, ok := c.cfg.Atlas.Pack(code)
@@ -83,7 +83,7 @@ func (c *Console) simulators(v *visit) (page, error) {
 	return p, nil
 }
 
-func (c *Console) setScript(v *visit) (string, error) {
+func (c *Console) setScript(v *request) (string, error) {
 	code := v.r.PathValue("country")
 	for _, s := range scripts() {
 		if s.Key != v.r.PostFormValue("script") {
@@ -94,7 +94,7 @@ func (c *Console) setScript(v *visit) (string, error) {
 		})
 		return Root + "/simulators?notice=scripted", err
 	}
-	return "", fault.New(fault.Invalid, "There is no such script.")
+	return "", fault.New(fault.Invalid, "Unknown script.")
 }
 
 const controlBytesMax = 64 << 20 // registrations are listed whole
@@ -120,7 +120,7 @@ func (c *Console) control(ctx context.Context, method, path string, in, out any)
 	}
 	resp, err := c.calls.Do(req)
 	if err != nil {
-		return fault.New(fault.Unavailable, "The simulated authorities do not answer.").Because(err)
+		return fault.New(fault.Unavailable, "The simulated authorities do not respond.").Because(err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, controlBytesMax))

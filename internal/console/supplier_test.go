@@ -22,9 +22,9 @@ func TestASupplierCanBeOpened(t *testing.T) {
 	h.run()
 	id := h.submit("INV-1")
 	b := h.as(operator.Viewer)
-	page := b.await("/transactions/"+id, "authority_error", "The client:", "files/filing")
+	page := b.await("/transactions/"+id, "authority_error", "Client action:", "files/filing")
 	at := upTo(t, page, `href="/console/suppliers/`)
-	b.await("/suppliers/"+at, "authority error", "Newest transactions", "INV-1", "on their way")
+	b.await("/suppliers/"+at, "authority error", "Newest transactions", "INV-1", "in progress")
 	for late := time.Now().Add(patience); !strings.Contains(b.get("/suppliers?q=trading"), at); time.Sleep(time.Millisecond) { // names are indexed behind the onboarding
 		if time.Now().After(late) {
 			t.Fatal("the supplier is not found by its name")
@@ -55,11 +55,11 @@ func TestAnEventShowsWhatWasSent(t *testing.T) {
 	b.await("/transactions/"+id, "delivered")
 	page := b.get("/deliveries")
 	event := upTo(t, page, `href="/console/deliveries/events/`)
-	b.await("/deliveries/events/"+event, "Request, as sent", "Content-Type: application", "X-Service-Hmac-SHA256", "takes events", `&#34;webhook_id&#34;</span>: <span class="hl-text">&#34;`+event)
+	b.await("/deliveries/events/"+event, "Request, as sent", "Content-Type: application", "X-Service-Hmac-SHA256", "Delivered: 200", `&#34;webhook_id&#34;</span>: <span class="hl-text">&#34;`+event)
 	address := upTo(t, page, `name="address" value="`)
 	sent := h.got.Load()
 	b.noticed(b.post("/deliveries/latest", url.Values{"client": {"acme"}, "address": {address}}), "redelivered")
-	b.await("/deliveries/events/"+event, "2 tries")
+	b.await("/deliveries/events/"+event, "2 attempts")
 	if h.got.Load() <= sent {
 		t.Error("nothing was sent again")
 	}

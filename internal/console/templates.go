@@ -16,46 +16,46 @@ import (
 // make it from numbers and times alone.
 func (c *Console) parsePages() (*template.Template, error) {
 	return template.New("console").Funcs(template.FuncMap{
-		"root":     func() string { return Root },
-		"asset":    c.assets.address,
-		"instant":  instant,
-		"ago":      ago,
-		"total":    total,
-		"amount":   func(minor int64, currency string) string { return money(minor, currency) },
-		"moment":   moment,
-		"clock":    clock,
-		"sentence": sentence,
-		"span":     span,
-		"since":    func(now, t time.Time) string { return span(now.Sub(t).Truncate(time.Second)) },
-		"until":    func(now, t time.Time) string { return span(t.Sub(now).Truncate(time.Second)) },
-		"day":      func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
-		"count":    countAny,
-		"bytes":    size,
-		"prose":    prose,
-		"explain":  c.explain,
-		"nextTry":  nextTry,
-		"money":    moneyAny,
-		"short":    short,
-		"mood":     mood,
-		"lit":      lit,
-		"picture":  picture,
-		"plot":     plot,
-		"spark":    spark,
-		"path":     func(parts ...string) string { return Root + "/" + joinEscaped(parts) },
-		"query":    url.QueryEscape,
-		"lower":    func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
-		"words":    func(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") },
-		"text":     func(v any) string { return fmt.Sprint(v) },
-		"deref":    deref,
-		"failed":   func(t webhook.Try) string { return failureText(t) },
-		"dict":     dict,
-		"pretty":   func(text string) template.HTML { return lit([]byte(text)) },
-		"stamp":    func(t onboarding.Timestamp) template.HTML { return instant(time.Time(t)) },
-		"ending":   ending,
-		"statuses": statusOptions,
-		"stages":   stageOptions,
-		"kinds":    kindOptions,
-		"fates":    eventStatuses,
+		"root":        func() string { return Root },
+		"asset":       c.assets.address,
+		"instant":     instant,
+		"ago":         ago,
+		"total":       total,
+		"amount":      func(minor int64, currency string) string { return money(minor, currency) },
+		"moment":      moment,
+		"clock":       clock,
+		"sentence":    sentence,
+		"span":        span,
+		"since":       func(now, t time.Time) string { return span(now.Sub(t).Truncate(time.Second)) },
+		"until":       func(now, t time.Time) string { return span(t.Sub(now).Truncate(time.Second)) },
+		"day":         func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"count":       countAny,
+		"bytes":       size,
+		"prose":       prose,
+		"explain":     c.explain,
+		"nextTry":     nextTry,
+		"money":       moneyAny,
+		"short":       short,
+		"badgeClass":  badgeClass,
+		"highlighted": highlighted,
+		"picture":     picture,
+		"plot":        plot,
+		"spark":       spark,
+		"path":        func(parts ...string) string { return Root + "/" + joinEscaped(parts) },
+		"query":       url.QueryEscape,
+		"lower":       func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
+		"words":       func(v any) string { return strings.ReplaceAll(fmt.Sprint(v), "_", " ") },
+		"text":        func(v any) string { return fmt.Sprint(v) },
+		"deref":       deref,
+		"failed":      func(t webhook.Try) string { return failureText(t) },
+		"dict":        dict,
+		"pretty":      func(text string) template.HTML { return highlighted([]byte(text)) },
+		"stamp":       func(t onboarding.Timestamp) template.HTML { return instant(time.Time(t)) },
+		"ending":      ending,
+		"statuses":    statusOptions,
+		"stages":      stageOptions,
+		"kinds":       kindOptions,
+		"fates":       eventStatuses,
 	}).ParseFS(pageFiles, "pages/*.html")
 }
 
@@ -93,7 +93,7 @@ func deref(text *string) string {
 }
 
 // term says how long a credential still holds.
-type term struct{ Text, Mood string }
+type term struct{ Text, BadgeClass string }
 
 func ending(now time.Time, at *onboarding.Timestamp) term {
 	if at == nil {
@@ -104,9 +104,9 @@ func ending(now time.Time, at *onboarding.Timestamp) term {
 	case left <= 0:
 		return term{"expired " + time.Time(*at).UTC().Format(time.DateOnly), "bad"}
 	case left < 7*24*time.Hour:
-		return term{"ends in " + span(left.Truncate(time.Minute)), "bad"}
+		return term{"expires in " + span(left.Truncate(time.Minute)), "bad"}
 	case left < 30*24*time.Hour:
-		return term{"ends in " + span(left.Truncate(24*time.Hour)), "busy"}
+		return term{"expires in " + span(left.Truncate(24*time.Hour)), "busy"}
 	}
 	return term{"until " + time.Time(*at).UTC().Format(time.DateOnly), "good"}
 }
@@ -126,12 +126,12 @@ func dict(pairs ...any) (map[string]any, error) {
 // failureText says why a try failed, for people.
 func failureText(t webhook.Try) string {
 	meaning, known := map[webhook.Class]string{
-		webhook.ClassURLRefused: "the configured address is not allowed", webhook.ClassAddressRefused: "the network address is not allowed",
-		webhook.ClassDNS: "the name has no address", webhook.ClassConnect: "no connection", webhook.ClassConnectTimeout: "no connection in time",
-		webhook.ClassProxy: "the proxy did not connect us", webhook.ClassTLS: "the certificate or handshake is not good", webhook.ClassTimeout: "no answer in time",
-		webhook.ClassClosed: "the connection was closed without an answer", webhook.ClassMalformed: "the answer is not HTTP", webhook.ClassStatus: "the receiver refused it",
-		webhook.ClassNoLocation: "a redirect that leads nowhere", webhook.ClassRedirectInsecure: "a redirect that leaves HTTPS", webhook.ClassRedirectRefused: "a redirect to an address that is not allowed",
-		webhook.ClassRedirectDepth: "too many redirects", webhook.ClassInterrupted: "cut by our own shutdown; not counted",
+		webhook.ClassURLRefused: "the configured URL is not allowed", webhook.ClassAddressRefused: "the network address is not allowed",
+		webhook.ClassDNS: "DNS lookup failed", webhook.ClassConnect: "connection failed", webhook.ClassConnectTimeout: "connection timed out",
+		webhook.ClassProxy: "the proxy refused the connection", webhook.ClassTLS: "TLS error", webhook.ClassTimeout: "response timed out",
+		webhook.ClassClosed: "the connection was closed without a response", webhook.ClassMalformed: "the response is not HTTP", webhook.ClassStatus: "the receiver returned an error",
+		webhook.ClassNoLocation: "redirect without a location", webhook.ClassRedirectInsecure: "redirect away from HTTPS", webhook.ClassRedirectRefused: "redirect to an address that is not allowed",
+		webhook.ClassRedirectDepth: "too many redirects", webhook.ClassInterrupted: "interrupted by a shutdown; not counted",
 	}[t.Class]
 	if !known {
 		return string(t.Class)

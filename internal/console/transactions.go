@@ -67,7 +67,7 @@ func kindOptions() []transaction.Kind {
 
 // transactions is the search. Everything it depends on is in the address, so a
 // search can be kept and passed on.
-func (c *Console) transactions(v *visit) (page, error) {
+func (c *Console) transactions(v *request) (page, error) {
 	query := v.r.URL.Query()
 	f := readSearch(query)
 	body := &transactionsBody{Form: f, First: query.Get("after") == "", Views: c.views(v), Reasons: ledger.Meanings(), Here: Root + "/transactions", Acts: []string{actRetry, actRedeliver}}
@@ -232,17 +232,30 @@ func (b transactionBody) Deadline() (at time.Time) {
 func (b transactionBody) Headline() string {
 	switch {
 	case b.Wait != nil && b.Wait.Text != "":
-		switch b.Wait.Why {
-		case ledger.WhyBehind, ledger.WhyQuarantine, ledger.WhyUnknown, ledger.WhyPutOff, ledger.WhyQueued:
-			return "it " + b.Wait.Text // these speak of the operation
-		}
 		return b.Wait.Text
 	case b.Status == filing.Success:
-		return "It succeeded" + b.took() + "."
+		return "Succeeded" + b.took() + "."
 	case b.Status == filing.Failure:
-		return "It failed" + b.took() + "; the errors below are what the client was told."
+		return b.failure()
 	}
-	return "It is being processed."
+	return "Being processed."
+}
+
+// failure is the reason of a failure: the first error that is no warning.
+func (b transactionBody) failure() string {
+	if b.Result == nil {
+		return "Failed" + b.took()
+	}
+	for _, f := range b.Result.Errors {
+		switch text := strings.TrimPrefix(f.Message, f.Field+": "); f.Type {
+		case fault.Warning:
+		case fault.General:
+			return "Failed: " + text
+		default:
+			return "Rejected: " + text
+		}
+	}
+	return "Failed" + b.took()
 }
 
 func (b transactionBody) took() string {
@@ -252,14 +265,14 @@ func (b transactionBody) took() string {
 	return " after " + span(b.SettledAt.Sub(b.AcceptedAt))
 }
 
-// Mood is the colour of the headline.
-func (b transactionBody) Mood() string { return mood(b.Status) }
+// BadgeClass is the colour of the headline.
+func (b transactionBody) BadgeClass() string { return badgeClass(b.Status) }
 
 // timelineMoment is a line of the timeline.
 type timelineMoment struct {
 	ledger.Moment
-	Date string // where a new day begins
-	Mood string
+	Date       string // where a new day begins
+	BadgeClass string
 }
 
 // Timeline is what happened, one line each: a night of retries is as long as it was.
@@ -267,9 +280,9 @@ func (b transactionBody) Timeline() []timelineMoment {
 	var lines []timelineMoment
 	day := ""
 	for _, m := range b.Moments {
-		line := timelineMoment{Moment: m, Mood: b.moodOf(m)}
+		line := timelineMoment{Moment: m, BadgeClass: b.momentBadgeClass(m)}
 		if m.What == "next" {
-			line.Text = "next try"
+			line.Text = "next attempt"
 		}
 		if date := m.At.UTC().Format("2 January 2006"); date != day {
 			line.Date, day = date, date
@@ -279,10 +292,10 @@ func (b transactionBody) Timeline() []timelineMoment {
 	return lines
 }
 
-func (b transactionBody) moodOf(m ledger.Moment) string {
+func (b transactionBody) momentBadgeClass(m ledger.Moment) string {
 	switch {
 	case m.What == "settled":
-		return mood(b.Status)
+		return badgeClass(b.Status)
 	case m.What == "next":
 		return "busy next"
 	case m.Severity == country.Problem:
@@ -290,13 +303,13 @@ func (b transactionBody) moodOf(m ledger.Moment) string {
 	case m.Severity == country.Info, m.What == "accepted":
 		return "good"
 	case m.Exchange != nil:
-		return moodOfCall(*m.Exchange)
+		return callBadgeClass(*m.Exchange)
 	}
 	return ""
 }
 
-// moodOfCall is good only where the authority said yes: an answer may be a no.
-func moodOfCall(x ledger.Exchange) string {
+// callBadgeClass is good only where the authority said yes: an answer may be a no.
+func callBadgeClass(x ledger.Exchange) string {
 	switch {
 	case !x.Answered, x.Refused():
 		return "bad"
@@ -308,7 +321,7 @@ func moodOfCall(x ledger.Exchange) string {
 	return ""
 }
 
-func (c *Console) transaction(v *visit) (page, error) {
+func (c *Console) transaction(v *request) (page, error) {
 	life, err := c.cfg.Ledger.Life(v.ctx, v.r.PathValue("operation"))
 	if err != nil {
 		return page{}, err
@@ -348,10 +361,10 @@ func (c *Console) transaction(v *visit) (page, error) {
 }
 
 // retry makes an operation due now, in one commit with its entry in the log.
-func (c *Console) retry(v *visit) (string, error) {
+func (c *Console) retry(v *request) (string, error) {
 	id := v.r.PathValue("operation")
 	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after filing.Standing) error {
-		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "transaction.retried", Subject: id, ClientID: before.ClientID, Before: standing(before), After: standing(after)})
+		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "transaction.retried", Subject: id, ClientID: before.ClientID, Before: retryState(before), After: retryState(after)})
 	})
 	if err != nil {
 		return "", err
@@ -359,14 +372,14 @@ func (c *Console) retry(v *visit) (string, error) {
 	return Root + "/transactions/" + url.PathEscape(id) + "?notice=retried", nil
 }
 
-// standing is the part of an operation that a retry changes.
-func standing(s filing.Standing) map[string]any {
+// retryState is the part of an operation that a retry changes.
+func retryState(s filing.Standing) map[string]any {
 	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": filing.Stamp(s.DueAt)}
 }
 
 // fetchStored answers what was made for the authority or what the client sent,
 // byte for byte and also of a transaction that failed; who took it is recorded.
-func (c *Console) fetchStored(v *visit) error {
+func (c *Console) fetchStored(v *request) error {
 	id, what := v.r.PathValue("operation"), v.r.PathValue("what")
 	life, err := c.cfg.Ledger.Life(v.ctx, id)
 	if err != nil {
@@ -396,7 +409,7 @@ func (c *Console) fetchStored(v *visit) error {
 }
 
 // showPaper answers a PDF to be shown beside the timeline.
-func (c *Console) showPaper(v *visit) error {
+func (c *Console) showPaper(v *request) error {
 	return c.document(v, func(h http.Header) {
 		h.Set("Content-Disposition", "inline")
 		h.Set("Content-Security-Policy", documentPolicy)
@@ -405,11 +418,11 @@ func (c *Console) showPaper(v *visit) error {
 }
 
 // fetchDocument answers a document as a download: never part of a page of ours.
-func (c *Console) fetchDocument(v *visit) error { return c.document(v, func(http.Header) {}) }
+func (c *Console) fetchDocument(v *request) error { return c.document(v, func(http.Header) {}) }
 
 // document answers a document of an operation, and records who read it:
 // documents hold customers' names and addresses.
-func (c *Console) document(v *visit, adapt func(http.Header)) error {
+func (c *Console) document(v *request, adapt func(http.Header)) error {
 	id, resource := v.r.PathValue("operation"), v.r.PathValue("resource")
 	life, err := c.cfg.Ledger.Life(v.ctx, id)
 	if err != nil {

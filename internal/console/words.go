@@ -51,16 +51,16 @@ func clock(t time.Time) template.HTML {
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339Nano) + `">` + t.Format("15:04:05.000") + `</time>`)
 }
 
-// nextTry says when something is tried again; behind an open breaker that is
-// not before its probe. What is overdue is due, it has no time in the past.
+// nextTry says when something is sent again; while its receiver is failing that
+// is not before the next probe. What is overdue is due, it has no time in the past.
 func nextTry(now, due, probe time.Time) template.HTML {
 	switch {
 	case due.IsZero():
 		return instant(due)
 	case !probe.IsZero() && probe.After(now):
-		return "behind an open breaker, probed " + instant(probe)
+		return "Paused: the receiver is failing. Next attempt " + instant(probe)
 	case !probe.IsZero():
-		return "behind an open breaker, probed now"
+		return "Paused: the receiver is failing. Next attempt now"
 	case due.After(now):
 		return instant(due)
 	}
@@ -189,8 +189,8 @@ func readable(body []byte) string {
 	return string(body)
 }
 
-// lit is a readable body in colours.
-func lit(body []byte) template.HTML {
+// highlighted is a readable body in colours.
+func highlighted(body []byte) template.HTML {
 	text := readable(body)
 	return web.Highlight(web.Language(text), text)
 }
@@ -227,8 +227,8 @@ func short(id string) string {
 	return string(r[:8]) + "…" + string(r[len(r)-6:])
 }
 
-// mood is the class of a state's colour and shape.
-func mood(state any) string {
+// badgeClass is the class of a state's colour and shape.
+func badgeClass(state any) string {
 	switch strings.ToLower(fmt.Sprint(state)) {
 	case "success", "delivered", "active", "completed", "ok", "accepted", "registered", "closed":
 		return "good"

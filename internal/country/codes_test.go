@@ -27,7 +27,7 @@ func TestCodesAreFoundWhereTheyAreMeantAsCodes(t *testing.T) {
 		"1142: El campo CuotaRepercutida tiene un valor incorrecto":                "1142",
 		"accepted with errors, 1142: El campo":                                     "1142",
 		"send: rejected, 1142: El campo":                                           "1142",
-		"the authority took nothing: AEAT refused the call: Codigo[3000].El XML":   "3000",
+		"nothing was submitted: AEAT refused the call: Codigo[3000].El XML":        "3000",
 		"CFDI40119: El campo Total no corresponde":                                 "CFDI40119",
 		"calling stamp: CFDI40119 - El campo":                                      "CFDI40119",
 		"KSeF: 440 Duplikat faktury: Duplikat faktury":                             "440",

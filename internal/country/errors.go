@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNotTaken marks an error after which the authority certainly holds nothing of the call.
-var ErrNotTaken = errors.New("the authority took nothing")
+var ErrNotTaken = errors.New("nothing was submitted")
 
 // ErrCredentials marks an error that only new credentials can fix: expired,
 // revoked, unreadable or refused by the authority before it read the filing.

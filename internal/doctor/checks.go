@@ -26,6 +26,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document/typeset"
+	"tributary/internal/fault"
 	"tributary/internal/files"
 	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
@@ -48,13 +49,13 @@ func (d *doctor) checkSealedKeys(ctx context.Context) {
 		case errors.Is(err, account.ErrNoSigningKey):
 			d.say(Warn, about{check: "signing keys", subject: c.ID, fix: "tributary key create " + c.ID + ", then tributary key promote"}, "the client has no active key: its webhooks wait")
 		case err != nil:
-			d.say(Fail, about{check: "signing keys", subject: c.ID, fix: "give the --master-key that sealed it, or revoke the key and create another"}, "%v", err)
+			d.say(Fail, about{check: "signing keys", subject: c.ID, fix: "use the --master-key that encrypted it, or revoke the key and create another"}, "%v", err)
 		default:
 			opened++
 		}
 	}
 	if opened > 0 {
-		d.say(OK, about{check: "signing keys"}, "%d clients' keys open", opened)
+		d.say(OK, about{check: "signing keys"}, "%s readable", fault.Count(opened, "signing key"))
 	}
 }
 
@@ -65,7 +66,7 @@ func (d *doctor) checkCompanies(ctx context.Context) {
 		for cursor := ""; seen < companiesMax; {
 			page, next, err := d.parts.Companies.List(ctx, c.ID, 100, cursor)
 			if err != nil {
-				d.say(Fail, about{check: "suppliers", subject: c.ID, fix: "look at the database's log"}, "%v", err)
+				d.say(Fail, about{check: "suppliers", subject: c.ID, fix: "check the database log"}, "%v", err)
 				return
 			}
 			for _, company := range page {
@@ -80,9 +81,9 @@ func (d *doctor) checkCompanies(ctx context.Context) {
 	}
 	more := ""
 	if seen >= companiesMax {
-		more = "; there are more, which were not looked at"
+		more = "; there are more, not checked"
 	}
-	d.say(OK, about{check: "suppliers"}, "%d looked at, credentials of %d open%s", seen, sealed, more)
+	d.say(OK, about{check: "suppliers"}, "%d checked, credentials of %d readable%s", seen, sealed, more)
 }
 
 // noteSender remembers where a company sends by choice: its country needs an address then.
@@ -101,7 +102,7 @@ func (d *doctor) checkCompany(ctx context.Context, clientID string, c onboarding
 		return 0
 	}
 	if _, err := d.parts.Companies.Credentials(ctx, clientID, c.ID); err != nil {
-		d.say(Fail, about{check: "tax credentials", subject: c.Meta.ExternalID, fix: "give the --master-key that sealed them, or have the client send them again"}, "%v", err)
+		d.say(Fail, about{check: "tax credentials", subject: c.Meta.ExternalID, fix: "use the --master-key that encrypted them, or have the client upload them again"}, "%v", err)
 	} else {
 		opened = 1
 	}
@@ -130,7 +131,7 @@ func (d *doctor) sayLogin(c onboarding.Company, end time.Time) {
 		}
 	}
 	if !d.sayEnd(check, c.Meta.ExternalID, end, fix) {
-		d.say(Warn, about{check: check, subject: c.Meta.ExternalID, fix: fix}, "the authority of %s takes user names, passwords and tokens until %s", c.Meta.CountryCode, end.Add(-time.Second).Format(time.DateOnly))
+		d.say(Warn, about{check: check, subject: c.Meta.ExternalID, fix: fix}, "the authority of %s accepts user names, passwords and tokens until %s", c.Meta.CountryCode, end.Add(-time.Second).Format(time.DateOnly))
 	}
 }
 
@@ -146,9 +147,9 @@ func (d *doctor) sayEnd(check, subject string, end time.Time, fix string) (told 
 	case left <= 0:
 		d.say(Fail, about{check: check, subject: subject, fix: fix}, "expired on %s", end.UTC().Format(time.DateOnly))
 	case left <= endBroken:
-		d.say(Fail, about{check: check, subject: subject, fix: fix}, "ends in %s", left.Round(time.Minute))
+		d.say(Fail, about{check: check, subject: subject, fix: fix}, "expires in %s", left.Round(time.Minute))
 	case left <= endDoubtful:
-		d.say(Warn, about{check: check, subject: subject, fix: fix}, "ends in %d days", int(left.Hours()/24))
+		d.say(Warn, about{check: check, subject: subject, fix: fix}, "expires in %d days", int(left.Hours()/24))
 	default:
 		return false
 	}
@@ -172,7 +173,7 @@ func (d *doctor) checkEnabledCountries(context.Context) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(missing)) {
-		d.say(Warn, about{check: "authority", subject: key, fix: "--authority " + key + "=https://…, or for test keys --simulators"}, "is enabled for a client but has no address: nothing can be filed there")
+		d.say(Warn, about{check: "authority", subject: key, fix: "--authority " + key + "=https://…, or for test keys --simulators"}, "is enabled for a client but has no address: nothing can be filed")
 	}
 }
 
@@ -190,7 +191,7 @@ func (d *doctor) receivers() (list []*receiver) {
 	for _, c := range d.clients {
 		addresses := c.Config.Webhooks.Addresses()
 		if len(addresses) == 0 {
-			d.say(Warn, about{check: "webhooks", subject: c.ID, fix: "tributary client configure " + c.ID + " --webhook-url https://…"}, "the client has no webhook address: it is not told of results")
+			d.say(Warn, about{check: "webhooks", subject: c.ID, fix: "tributary client configure " + c.ID + " --webhook-url https://…"}, "the client has no webhook URL: it is not notified of results")
 		}
 		for _, address := range addresses {
 			key := fmt.Sprint(address, " ", c.Config.WebhookCIDRs)
@@ -209,7 +210,7 @@ func (d *doctor) receivers() (list []*receiver) {
 func (d *doctor) checkReceivers(ctx context.Context) {
 	list := d.receivers()
 	if len(list) > receiversMax {
-		d.say(Warn, about{check: "webhooks"}, "%d addresses, of which %d were tried", len(list), receiversMax)
+		d.say(Warn, about{check: "webhooks"}, "%d URLs, %d tested", len(list), receiversMax)
 		list = list[:receiversMax]
 	}
 	errs := make([]error, len(list))
@@ -227,10 +228,10 @@ func (d *doctor) checkReceivers(ctx context.Context) {
 	for i, r := range list {
 		subject := strings.Join(r.owners, ", ") + " " + hostOf(r.address)
 		if errs[i] != nil {
-			d.say(Fail, about{check: "webhooks", subject: subject, fix: "have the client correct the address or its certificate; a private network is allowed with --webhook-allow CIDR or, for one client, webhook_cidrs in its configuration; a private CA with --webhook-ca"}, "%v", errs[i])
+			d.say(Fail, about{check: "webhooks", subject: subject, fix: "have the client correct the URL or its certificate; allow a private network with --webhook-allow CIDR or, for one client, webhook_cidrs in its configuration; a private CA with --webhook-ca"}, "%v", errs[i])
 			continue
 		}
-		d.say(OK, about{check: "webhooks", subject: subject}, "can be reached")
+		d.say(OK, about{check: "webhooks", subject: subject}, "reachable")
 	}
 }
 
@@ -250,7 +251,7 @@ func (d *doctor) checkAlerts(ctx context.Context) {
 	var open []alert.Alert
 	err := d.db.Read(ctx, func(r db.Reader) (err error) { open, err = alert.List(r, alert.Filter{Open: true}); return err })
 	if err != nil {
-		d.say(Fail, about{check: "alerts", fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: "alerts", fix: "check the database log"}, "%v", err)
 		return
 	}
 	fixes := map[alert.Name]string{}
@@ -262,10 +263,10 @@ func (d *doctor) checkAlerts(ctx context.Context) {
 			d.say(Warn, about{check: "alerts"}, "and %d more", len(open)-listedMax)
 			break
 		}
-		d.say(Warn, about{check: "alerts", subject: string(a.Name) + " " + a.Subject, fix: fixes[a.Name]}, "open since %s, %d times: %s", a.FirstAt.UTC().Format(time.DateTime), a.Times, a.Message)
+		d.say(Warn, about{check: "alerts", subject: string(a.Name) + " " + a.Subject, fix: fixes[a.Name]}, "open since %s, raised %d×: %s", a.FirstAt.UTC().Format(time.DateTime), a.Times, a.Message)
 	}
 	if len(open) == 0 {
-		d.say(OK, about{check: "alerts"}, "none is open")
+		d.say(OK, about{check: "alerts"}, "none open")
 	}
 }
 
@@ -286,19 +287,19 @@ func (d *doctor) checkBacklog(ctx context.Context) {
 	})
 	switch {
 	case err != nil:
-		d.say(Fail, about{check: "operations", fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: "operations", fix: "check the database log"}, "%v", err)
 		return
 	case b.Untaken > 0:
-		d.say(Fail, about{check: "operations", fix: "start a node with --role worker, or look why the running one does not work"}, "%d are due since %s and nobody takes them", b.Untaken, now.Sub(b.UntakenSince).Round(time.Second))
+		d.say(Fail, about{check: "operations", fix: "start a node with --role worker, or check why the running one does not work"}, "%d due since %s and not picked up", b.Untaken, now.Sub(b.UntakenSince).Round(time.Second))
 	}
 	waits := d.sayWaits(ctx)
 	switch {
 	case b.Old == 0 && b.Untaken == 0 && waits == 0:
-		d.say(OK, about{check: "operations"}, "none is stuck")
+		d.say(OK, about{check: "operations"}, "none stuck")
 	case b.Old > 0 && now.Sub(b.OldSince) > tooOldAfter:
-		d.say(Fail, about{check: "operations", fix: "see the alerts: an authority that does not answer, or credentials that it refuses"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
+		d.say(Fail, about{check: "operations", fix: "see the alerts: an authority that does not respond, or rejected credentials"}, "%d in progress, the oldest for %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
 	case b.Old > 0:
-		d.say(Warn, about{check: "operations", fix: "see the alerts"}, "%d have not ended, the oldest after %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
+		d.say(Warn, about{check: "operations", fix: "see the alerts"}, "%d in progress, the oldest for %s", b.Old, now.Sub(b.OldSince).Round(time.Hour))
 	}
 }
 
@@ -312,11 +313,11 @@ func (d *doctor) sayWaits(ctx context.Context) int {
 		return err
 	})
 	if err != nil {
-		d.say(Fail, about{check: "waiting", fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: "waiting", fix: "check the database log"}, "%v", err)
 	}
 	for _, w := range list {
 		d.say(Warn, about{check: "waiting", subject: w.At.String() + " " + string(w.Code), fix: ledger.Why(w.Code).Advice()},
-			"%d transactions of %d suppliers, the oldest for %s", w.Operations, w.Suppliers, now.Sub(w.OldestAt).Round(time.Second))
+			"%s of %s, the oldest for %s", fault.Count(w.Operations, "transaction"), fault.Count(w.Suppliers, "supplier"), now.Sub(w.OldestAt).Round(time.Second))
 	}
 	return len(list)
 }
@@ -325,17 +326,17 @@ func (d *doctor) checkDocuments(ctx context.Context) {
 	subject := hostOf(d.cfg.Documents)
 	switch err := files.Probe(ctx, d.cfg.Documents); {
 	case errors.Is(err, fs.ErrNotExist):
-		d.say(Warn, about{check: "documents", subject: subject, fix: "nothing, if the service has never run here; else restore the folder or correct --documents"}, "%v", err)
+		d.say(Warn, about{check: "documents", subject: subject, fix: "no action if the service has never run here; otherwise restore the folder or correct --documents"}, "%v", err)
 	case err != nil:
-		d.say(Fail, about{check: "documents", subject: subject, fix: "let the service's user write there, or correct --documents and its credentials"}, "%v", err)
+		d.say(Fail, about{check: "documents", subject: subject, fix: "make it writable for the service's user, or correct --documents and its credentials"}, "%v", err)
 	default:
-		d.say(OK, about{check: "documents", subject: subject}, "a file can be written, read and deleted")
+		d.say(OK, about{check: "documents", subject: subject}, "writable, readable, deletable")
 	}
 	if d.db == nil || d.db.Engine() != "postgres" {
 		return
 	}
 	if err := d.db.Read(ctx, func(r db.Reader) error { return files.CheckShared(r, d.cfg.Documents) }); err != nil {
-		d.say(Fail, about{check: "documents", subject: subject, fix: "name the folder that all nodes share, or s3://BUCKET"}, "%v", err)
+		d.say(Fail, about{check: "documents", subject: subject, fix: "use a folder shared by all nodes, or s3://BUCKET"}, "%v", err)
 	}
 }
 
@@ -343,12 +344,12 @@ func (d *doctor) checkDocuments(ctx context.Context) {
 func (d *doctor) checkFonts() {
 	library, err := typeset.NewLibrary(typeset.WithSystem(d.cfg.Fonts...))
 	if err != nil {
-		d.say(Fail, about{check: "fonts", fix: "report it: the fonts of the program are broken"}, "%v", err)
+		d.say(Fail, about{check: "fonts", fix: "report it: the built-in fonts are broken"}, "%v", err)
 		return
 	}
 	scripts, err := library.Scripts()
 	if err != nil {
-		d.say(Fail, about{check: "fonts", fix: "correct --fonts, or let the service's user read the folder"}, "%v", err)
+		d.say(Fail, about{check: "fonts", fix: "correct --fonts, or make the folder readable for the service's user"}, "%v", err)
 		return
 	}
 	var missing, wanted []string
@@ -359,11 +360,11 @@ func (d *doctor) checkFonts() {
 		}
 	}
 	if len(missing) == 0 {
-		d.say(OK, about{check: "fonts"}, "documents can be set in all %d scripts that are known", len(scripts))
+		d.say(OK, about{check: "fonts"}, "fonts for all %d supported scripts", len(scripts))
 		return
 	}
-	fix := "nothing, if no client sells there; else install a font for each, for example " + wanted[0] + " (Debian: fonts-noto-core, fonts-noto-cjk), or name a folder with --fonts"
-	d.say(Warn, about{check: "fonts", fix: fix}, "no font for %s: documents give such text in Latin letters", strings.Join(missing, ", "))
+	fix := "no action if no client sells there; otherwise install a font for each, for example " + wanted[0] + " (Debian: fonts-noto-core, fonts-noto-cjk), or give a folder with --fonts"
+	d.say(Warn, about{check: "fonts", fix: fix}, "no font for %s: documents transliterate such text to Latin", strings.Join(missing, ", "))
 }
 
 // Free space: a document takes about 100 KiB, an operation about 10.
@@ -393,7 +394,7 @@ func (d *doctor) checkDisk() {
 func (d *doctor) sayDisk(folder string, free uint64) {
 	verdict, fix := OK, ""
 	if free < freeDoubtful {
-		verdict, fix = Warn, "make room: on a full disk nothing is accepted any more"
+		verdict, fix = Warn, "free disk space: on a full disk nothing is accepted"
 	}
 	if free < freeBroken {
 		verdict = Fail
@@ -406,7 +407,7 @@ func (d *doctor) checkOwnCertificate() {
 	if d.cfg.TLSCert == "" {
 		return
 	}
-	const check, fix = "own certificate", "give a --tls-cert and --tls-key that belong together and are valid for --public-url"
+	const check, fix = "own certificate", "use a matching --tls-cert and --tls-key that are valid for --public-url"
 	pair, err := tls.LoadX509KeyPair(d.cfg.TLSCert, d.cfg.TLSKey)
 	if err != nil {
 		d.say(Fail, about{check: check, subject: d.cfg.TLSCert, fix: fix}, "%v", err)
@@ -440,7 +441,7 @@ func (d *doctor) checkAuthorities(ctx context.Context) {
 	}
 	slices.SortFunc(targets, func(a, b target) int { return strings.Compare(a.name, b.name) })
 	if len(targets) == 0 {
-		d.say(Warn, about{check: "authority", fix: "--authority CC.live=https://…"}, "no address is configured: only documents can be made")
+		d.say(Warn, about{check: "authority", fix: "--authority CC.live=https://…"}, "no address is configured: only documents can be created")
 	}
 	var told sync.Once
 	for _, t := range targets {
@@ -453,7 +454,7 @@ func (d *doctor) checkAuthorities(ctx context.Context) {
 // answers to it does not matter, and one that wants a client's certificate may
 // not answer at all.
 func (d *doctor) checkAuthority(ctx context.Context, name, address string, clock *sync.Once) {
-	const fix = "open the way to this address in the firewall, correct --authority, or wait if the authority is down"
+	const fix = "allow this address in the firewall, correct --authority, or wait if the authority is down"
 	u, err := url.Parse(address)
 	if err != nil {
 		d.say(Fail, about{check: "authority", subject: name, fix: fix}, "%v", err)
@@ -461,15 +462,15 @@ func (d *doctor) checkAuthority(ctx context.Context, name, address string, clock
 	}
 	end, err := connect(ctx, u)
 	if err != nil && d.cfg.Demo {
-		d.say(Warn, about{check: "authority", subject: name, fix: "start tributary demo with the same --data"}, "the demo does not run: %v", err)
+		d.say(Warn, about{check: "authority", subject: name, fix: "start tributary demo with the same --data"}, "the demo is not running: %v", err)
 		return
 	}
 	if err != nil {
 		d.say(Fail, about{check: "authority", subject: name, fix: fix}, "%v", err)
 		return
 	}
-	if end.IsZero() || !d.sayEnd("authority", name, end, "the authority has to renew it; watch its notices") {
-		d.say(OK, about{check: "authority", subject: name}, "%s can be reached", u.Host)
+	if end.IsZero() || !d.sayEnd("authority", name, end, "the authority must renew it; check its notices") {
+		d.say(OK, about{check: "authority", subject: name}, "%s is reachable", u.Host)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, address, nil)
 	if err != nil {
@@ -514,7 +515,7 @@ func connect(ctx context.Context, u *url.URL) (end time.Time, err error) {
 func certificateError(err error) error {
 	var invalid x509.CertificateInvalidError
 	if errors.As(err, &invalid) && invalid.Reason == x509.Expired {
-		return fmt.Errorf("its certificate is expired or our clock is wrong: %w", err)
+		return fmt.Errorf("its certificate has expired or our clock is wrong: %w", err)
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func (d *doctor) say(verdict Verdict, a about, format string, args ...any) {
 func (d *doctor) examine(ctx context.Context) (err error) {
 	if dir := d.dataFolder(); dir != "" {
 		if _, err := os.Stat(dir); err != nil {
-			d.say(Fail, about{check: "data", subject: dir, fix: "make the folder, owned by the service's user, or correct --data and --database"}, "%v", err)
+			d.say(Fail, about{check: "data", subject: dir, fix: "create the folder, owned by the service's user, or correct --data and --database"}, "%v", err)
 			return nil
 		}
 	}
@@ -169,7 +169,7 @@ func (d *doctor) recogniseDemo() {
 		return
 	}
 	d.cfg.Demo, d.cfg.SimulatorsURL = true, note.Simulators
-	d.say(OK, about{check: "data", subject: d.cfg.Data}, "of tributary demo: examined with its simulated authorities at %s and with receivers on this machine", note.Simulators)
+	d.say(OK, about{check: "data", subject: d.cfg.Data}, "of tributary demo: checked with its simulated authorities at %s and receivers on this machine", note.Simulators)
 }
 
 // within gives a check its time.
@@ -203,19 +203,19 @@ func (d *doctor) openDatabase(ctx context.Context) bool {
 	}
 	opened, err := db.Open(ctx, db.Config{URL: d.cfg.Database, Password: d.cfg.Password, Log: d.cfg.Log, NoWorkers: true})
 	if err != nil {
-		d.say(Fail, about{check: check, fix: "start the database, or correct --database, its password and the way to it"}, "%v", err)
+		d.say(Fail, about{check: check, fix: "start the database, or correct --database, its password or the network"}, "%v", err)
 		return false
 	}
 	switch err := schema.Check(ctx, opened); {
 	case errors.Is(err, schema.ErrOld):
 		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "run tributary migrate with the same --database"}, "%v", err)
 	case errors.Is(err, schema.ErrNew):
-		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "install the newer program on this machine"}, "%v", err)
+		d.say(Fail, about{check: "schema", subject: opened.Engine(), fix: "install the newer version on this machine"}, "%v", err)
 	case err != nil:
-		d.say(Fail, about{check: check, subject: opened.Engine(), fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: check, subject: opened.Engine(), fix: "check the database log"}, "%v", err)
 	default:
 		d.db = opened
-		d.say(OK, about{check: "schema", subject: opened.Engine()}, "fits this program")
+		d.say(OK, about{check: "schema", subject: opened.Engine()}, "up to date")
 		return true
 	}
 	_ = opened.Close() // the finding is told
@@ -235,7 +235,7 @@ func (d *doctor) checkWrites(ctx context.Context) {
 	for range commitProbes {
 		began := time.Now()
 		if err := server.ProbeWrite(ctx, d.db); err != nil {
-			d.say(Fail, about{check: "writes", subject: d.db.Engine(), fix: "make room on the disk, make the file writable for the service's user, or end the read-only mode of the database"}, "%v", err)
+			d.say(Fail, about{check: "writes", subject: d.db.Engine(), fix: "free disk space, make the file writable for the service's user, or end the database's read-only mode"}, "%v", err)
 			return
 		}
 		took = append(took, time.Since(began))
@@ -249,7 +249,7 @@ func (d *doctor) sayCommits(engine string, took []time.Duration) {
 	median, worst := took[len(took)/2], took[len(took)-1]
 	verdict, fix := OK, ""
 	if median > commitSlow {
-		verdict, fix = Warn, "use a faster disk, or a database nearer to this machine"
+		verdict, fix = Warn, "use a faster disk, or a database closer to this machine"
 	}
 	if median > commitTooSlow {
 		verdict = Fail
@@ -263,7 +263,7 @@ func (d *doctor) checkDurability(ctx context.Context) {
 	const check = "durability"
 	dangers, err := d.db.Dangers(ctx)
 	if err != nil {
-		d.say(Fail, about{check: check, subject: d.db.Engine(), fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: check, subject: d.db.Engine(), fix: "check the database log"}, "%v", err)
 		return
 	}
 	for _, danger := range dangers {
@@ -274,7 +274,7 @@ func (d *doctor) checkDurability(ctx context.Context) {
 		d.say(verdict, about{check: check, subject: danger.Setting, fix: danger.Fix}, "%s = %s: %s", danger.Setting, danger.Value, danger.Harm)
 	}
 	if len(dangers) == 0 {
-		d.say(OK, about{check: check, subject: d.db.Engine()}, "an acknowledged write is on disk")
+		d.say(OK, about{check: check, subject: d.db.Engine()}, "acknowledged writes are on disk")
 	}
 }
 
@@ -287,8 +287,8 @@ const (
 // checkDatabaseName says when the server of the database need not prove who it is.
 func (d *doctor) checkDatabaseName() {
 	if db.UnprovenServer(d.cfg.Database) {
-		d.say(Warn, about{check: "database", subject: "TLS", fix: "give the server a certificate and use sslmode=verify-full (sslrootcert=FILE for an authority of your own)"},
-			"the server need not prove its name: whoever answers in its place reads and writes everything")
+		d.say(Warn, about{check: "database", subject: "TLS", fix: "give the server a certificate and use sslmode=verify-full (sslrootcert=FILE for a private CA)"},
+			"the server's name is not verified: an impostor could read and write everything")
 	}
 }
 
@@ -300,13 +300,13 @@ func (d *doctor) checkDatabaseRole(ctx context.Context) {
 	const check, fix = "database role", "tributary migrate --serve-role NAME with this address, then serve as that role (docs/operations.md, PostgreSQL)"
 	switch is, err := schema.RightsOf(ctx, d.db); {
 	case err != nil:
-		d.say(Fail, about{check: check, fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: check, fix: "check the database log"}, "%v", err)
 	case is.Owner:
-		d.say(Warn, about{check: check, subject: is.Role, fix: fix}, "owns the tables: whoever gets hold of this node can change the schema and rewrite the audit logs")
+		d.say(Warn, about{check: check, subject: is.Role, fix: fix}, "owns the tables: whoever takes over this node can change the schema and rewrite the audit logs")
 	case is.Read == "":
-		d.say(Warn, about{check: check, subject: is.Role, fix: "repeat tributary migrate --serve-role " + is.Role + " as the owner"}, "cannot act as the role with which clients read: rows of others are kept from them by statements alone")
+		d.say(Warn, about{check: check, subject: is.Role, fix: "repeat tributary migrate --serve-role " + is.Role + " as the owner"}, "cannot use the read role of clients: only statements, not row-level security, separate clients")
 	default:
-		d.say(OK, about{check: check, subject: is.Role}, "changes neither schema nor logs; clients read as %s", is.Read)
+		d.say(OK, about{check: check, subject: is.Role}, "cannot change the schema or the audit logs; clients read as %s", is.Read)
 	}
 }
 
@@ -320,7 +320,7 @@ func (d *doctor) checkDatabaseClock(ctx context.Context) {
 		return r.Row("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&theirs)
 	})
 	if err != nil {
-		d.say(Fail, about{check: "clock", subject: "database", fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: "clock", subject: "database", fix: "check the database log"}, "%v", err)
 		return
 	}
 	// The server answered somewhere between the two readings.
@@ -331,7 +331,7 @@ func (d *doctor) sayClock(whose string, ahead time.Duration) {
 	off := ahead.Abs()
 	switch found := fmt.Sprintf("differs from ours by %s", off.Round(time.Millisecond)); {
 	case off > skewBroken:
-		d.say(Fail, about{check: "clock", subject: whose, fix: "set up time synchronisation (chrony, systemd-timesyncd) on this machine: filings with a wrong time are refused"}, "%s", found)
+		d.say(Fail, about{check: "clock", subject: whose, fix: "set up time synchronisation (chrony, systemd-timesyncd) on this machine: filings with a wrong time are rejected"}, "%s", found)
 	case off > skewDoubtful:
 		d.say(Warn, about{check: "clock", subject: whose, fix: "check time synchronisation on both machines"}, "%s", found)
 	default:
@@ -342,16 +342,16 @@ func (d *doctor) sayClock(whose string, ahead time.Duration) {
 func (d *doctor) checkMasterKey() bool {
 	key, err := secret.OpenMaster(d.cfg.MasterKey)
 	if err != nil {
-		d.say(Fail, about{check: "master key", fix: "restore the key from its own backup, and let only the service's user read it (chmod 0400); without it nothing can be signed"}, "%v", err)
+		d.say(Fail, about{check: "master key", fix: "restore the key from its own backup, readable by the service's user only (chmod 0400); without it nothing can be signed"}, "%v", err)
 		return false
 	}
 	id, err := key.KeyID()
 	if err != nil {
-		d.say(Fail, about{check: "master key", fix: "check the way to the key service and its token"}, "%v", err)
+		d.say(Fail, about{check: "master key", fix: "check the network to the key service and its token"}, "%v", err)
 		return false
 	}
 	source, _, _ := strings.Cut(d.cfg.MasterKey, ":")
-	d.say(OK, about{check: "master key", subject: source}, "opens, key %s", id)
+	d.say(OK, about{check: "master key", subject: source}, "readable, key %s", id)
 	return true
 }
 
@@ -359,18 +359,18 @@ func (d *doctor) checkMasterKey() bool {
 func (d *doctor) openParts(ctx context.Context) {
 	parts, err := server.Inspect(ctx, d.cfg, d.db)
 	if err != nil {
-		d.say(Fail, about{check: "configuration", fix: "correct the flag that is named"}, "%v", err)
+		d.say(Fail, about{check: "configuration", fix: "correct the named flag"}, "%v", err)
 		return
 	}
 	err = d.db.Read(ctx, func(r db.Reader) (err error) { d.clients, err = parts.Accounts.List(r); return err })
 	if err != nil {
-		d.say(Fail, about{check: "clients", fix: "look at the database's log"}, "%v", err)
+		d.say(Fail, about{check: "clients", fix: "check the database log"}, "%v", err)
 		_ = parts.Close() // the finding is told
 		return
 	}
 	d.parts = parts
 	if len(d.clients) == 0 {
-		d.say(Warn, about{check: "clients", fix: "tributary client create"}, "there is no client yet")
+		d.say(Warn, about{check: "clients", fix: "tributary client create"}, "no clients yet")
 		return
 	}
 	d.say(OK, about{check: "clients"}, "%d", len(d.clients))

@@ -36,11 +36,11 @@ func (g Genuine) Verify() (string, error) {
 	if at == "" {
 		at = filepath.Join(filepath.Dir(g.Program), "SHA256SUMS")
 	}
-	list, err := released(at, "the release's checksums", "name them with --checksums, or put them beside the program")
+	list, err := released(at, "the release's checksums", "give them with --checksums, or put them next to the binary")
 	if err != nil {
 		return "", err
 	}
-	signature, err := released(at+".minisig", "the signature of the checksums", "it is part of the release and belongs beside them")
+	signature, err := released(at+".minisig", "the signature of the checksums", "it is part of the release and belongs next to them")
 	if err != nil {
 		return "", err
 	}
@@ -54,16 +54,16 @@ func (g Genuine) Verify() (string, error) {
 	}
 	name, listed := listedAs(list, sum)
 	if !listed {
-		return "", fault.New(fault.Invalid, "not verified: the checksums hold (%s), but none of them is this program's (%s): it was changed, or is of another release", comment, sum)
+		return "", fault.New(fault.Invalid, "not verified: the checksums are valid (%s), but none matches this binary (%s): it was changed, or is from another release", comment, sum)
 	}
-	return fmt.Sprintf("this program is %s of the release %q, signed with key %s (%s)", name, comment, key.ID(), whose), nil
+	return fmt.Sprintf("this binary is %s of release %q, signed with key %s (%s)", name, comment, key.ID(), whose), nil
 }
 
 // publicKey is the key given, or the one built in. A key that came with the
 // program proves that it was not damaged; one from elsewhere, who made it.
 func (g Genuine) publicKey() (key minisign.PublicKey, whose string, err error) {
 	text := g.BuiltIn
-	whose = "built in: a forged program would bring its own, compare it with the one published"
+	whose = "built in: a forged binary would bring its own, compare it with the published one"
 	if g.Key != "" {
 		text, whose = g.Key, "given"
 		if file, err := os.ReadFile(g.Key); err == nil {
@@ -71,7 +71,7 @@ func (g Genuine) publicKey() (key minisign.PublicKey, whose string, err error) {
 		}
 	}
 	if text == "" {
-		return key, "", fault.New(fault.Invalid, "not verified: this program was built without a release key; give one with --key")
+		return key, "", fault.New(fault.Invalid, "not verified: this binary was built without a release key; give one with --key")
 	}
 	if key, err = minisign.ParsePublicKey([]byte(text)); err != nil {
 		return key, "", fault.New(fault.Invalid, "not verified: --key: %v", err)
@@ -83,7 +83,7 @@ func (g Genuine) publicKey() (key minisign.PublicKey, whose string, err error) {
 func released(path, what, advice string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.Invalid, "not verified: %s is not there: %s; %s", path, what, advice)
+		return nil, fault.New(fault.Invalid, "not verified: %s does not exist: %s; %s", path, what, advice)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "not verified: %s cannot be read: %v", what, err)
@@ -91,7 +91,7 @@ func released(path, what, advice string) ([]byte, error) {
 	defer func() { _ = f.Close() }() // read
 	text, err := io.ReadAll(io.LimitReader(f, checksumsBytesMax+1))
 	if err != nil || len(text) > checksumsBytesMax {
-		return nil, fault.New(fault.Invalid, "not verified: %s: %s cannot be read, or is too long to be it", path, what)
+		return nil, fault.New(fault.Invalid, "not verified: %s: %s is not readable, or too long", path, what)
 	}
 	return text, nil
 }

@@ -24,7 +24,7 @@ func (d *doctor) checkArguments() {
 	seen := false
 	warn := func(flag, fix string) {
 		seen = true
-		d.say(Warn, about{check: "secrets", subject: flag, fix: "give " + fix + ", or the variable of the same name"}, "a secret is among the arguments, where every user of this machine can read it")
+		d.say(Warn, about{check: "secrets", subject: flag, fix: "give " + fix + ", or the variable of the same name"}, "a secret is among the command-line arguments, readable by every user of this machine")
 	}
 	for i, arg := range d.arguments {
 		flag, value, joined := strings.Cut(arg, "=")
@@ -42,7 +42,7 @@ func (d *doctor) checkArguments() {
 		}
 	}
 	if !seen {
-		d.say(OK, about{check: "secrets"}, "none among the arguments")
+		d.say(OK, about{check: "secrets"}, "none among the command-line arguments")
 	}
 }
 
@@ -59,9 +59,9 @@ func (d *doctor) checkFiles() {
 		case err != nil:
 			d.say(Fail, about, "%v", err)
 		case info.Mode().Perm()&0o077 != 0:
-			d.say(Warn, about, "others can read %s (mode %04o)", path, info.Mode().Perm())
+			d.say(Warn, about, "%s is readable by others (mode %04o)", path, info.Mode().Perm())
 		default:
-			d.say(OK, about, "%s is its owner's alone", path)
+			d.say(OK, about, "%s is readable by its owner only", path)
 		}
 	}
 }
@@ -73,10 +73,10 @@ func (d *doctor) checkProvider(ctx context.Context) {
 	}
 	x := operator.NewOIDC(operator.New(operator.Config{DB: d.db}), operator.OIDCConfig{Issuer: d.cfg.OIDC.Issuer, ClientID: d.cfg.OIDC.ClientID})
 	defer x.Close()
-	at := about{check: "identity provider", subject: d.cfg.OIDC.Issuer, fix: "correct --oidc-issuer, or see to the provider; meanwhile operators with a password can sign in"}
+	at := about{check: "identity provider", subject: d.cfg.OIDC.Issuer, fix: "correct --oidc-issuer, or check the provider; meanwhile operators with a password can sign in"}
 	if err := x.Reach(ctx); err != nil {
 		d.say(Warn, at, "%v", errors.Unwrap(err))
 		return
 	}
-	d.say(OK, about{check: at.check, subject: at.subject}, "it answers; the redirect address is {admin-url}/console/oidc/finish")
+	d.say(OK, about{check: at.check, subject: at.subject}, "it responds; the redirect URL is {admin-url}/console/oidc/finish")
 }

@@ -111,7 +111,7 @@ func (e *Endpoints) Run(ctx context.Context) error {
 		}
 		err := e.Refresh(ctx)
 		if err != nil && healthy && ctx.Err() == nil {
-			e.log.Warn("look for changed authorities: going on with what is known", "error", err)
+			e.log.Warn("check for changed authorities: continuing with the cached ones", "error", err)
 		}
 		healthy = err == nil
 	}
@@ -164,7 +164,7 @@ func (e *Endpoints) open(one row, old *snapshot) *opened {
 	}
 	var err error
 	if o.identity, err = e.unseal(one); err != nil {
-		e.log.Error("the operator's identity at an authority cannot be opened: filings that need it wait", "authority", one.at.String(), "error", err)
+		e.log.Error("the operator's identity at an authority is not readable: filings that need it wait", "authority", one.at.String(), "error", err)
 	}
 	return o
 }
@@ -244,7 +244,7 @@ func (e *Endpoints) unseal(one row) (country.Identity, error) {
 	defer plain.Wipe()
 	var s sealed
 	if json.Unmarshal(plain.Reveal(), &s) != nil {
-		return country.Identity{}, errors.New("it is not in the form that was sealed") // the decoder's words could hold a part of it
+		return country.Identity{}, errors.New("it is not in the sealed format") // the decoder's words could hold a part of it
 	}
 	return country.Identity{Secrets: s.Secrets, Certificate: identity.PKCS12{File: s.PKCS12, Password: s.Password}}, nil
 }

@@ -165,19 +165,19 @@ func TestWhatCannotBeSetIsSaidAllAtOnce(t *testing.T) {
 		change endpoint.Change
 		want   []string
 	}{
-		"unknown secret":      {xx, endpoint.Change{Secrets: map[string]secret.Secret{"client_id": secret.FromText("x")}}, []string{"client_id is not known; XX asks for platform_key"}},
-		"no secrets at all":   {es, endpoint.Change{Secrets: map[string]secret.Secret{"token": secret.FromText("x")}}, []string{"ES asks the operator for no secrets"}},
+		"unknown secret":      {xx, endpoint.Change{Secrets: map[string]secret.Secret{"client_id": secret.FromText("x")}}, []string{"client_id is unknown; XX requires platform_key"}},
+		"no secrets at all":   {es, endpoint.Change{Secrets: map[string]secret.Secret{"token": secret.FromText("x")}}, []string{"ES requires no secrets of the operator"}},
 		"too long":            {xx, endpoint.Change{Secrets: map[string]secret.Secret{"platform_key": secret.FromText(strings.Repeat("x", 4097))}}, []string{"1 to 4096 bytes"}},
 		"address":             {es, endpoint.Change{URL: ptr("ftp://x")}, []string{"--url", "https"}},
 		"plain live address":  {es, endpoint.Change{URL: ptr("http://authority.example")}, []string{"--url", "https"}},
-		"host without calls":  {es, endpoint.Change{Host: ptr("in.example.com"), CA: []byte("x")}, []string{"--host the authority of ES never calls us", "--ca the authority of ES never calls us"}},
-		"certificate of none": {es, endpoint.Change{Certificate: soon}, []string{"--certificate ES asks the operator for none"}},
+		"host without calls":  {es, endpoint.Change{Host: ptr("in.example.com"), CA: []byte("x")}, []string{"--host the authority of ES makes no callbacks", "--ca the authority of ES makes no callbacks"}},
+		"certificate of none": {es, endpoint.Change{Certificate: soon}, []string{"--certificate ES requires none of the operator"}},
 		"wrong password":      {xx, endpoint.Change{Certificate: &identity.PKCS12{File: soon.File, Password: "x"}}, []string{"--certificate-password-file"}},
 		"no PKCS#12":          {xx, endpoint.Change{Certificate: &identity.PKCS12{File: []byte("x")}}, []string{"--certificate "}},
 		"expired":             {xx, endpoint.Change{Certificate: made(t, "x.example.com", time.Now().Add(-time.Hour))}, []string{"--certificate expired on"}},
-		"live XX":             {country.Environment{Code: "XX", Live: true}, endpoint.Change{URL: ptr("https://x.example")}, []string{"not offered with live keys"}},
+		"live XX":             {country.Environment{Code: "XX", Live: true}, endpoint.Change{URL: ptr("https://x.example")}, []string{"not available with live keys"}},
 		"documents only":      {country.Environment{Code: "GB"}, endpoint.Change{URL: ptr("https://x.example")}, []string{"documents only"}},
-		"no country":          {country.Environment{Code: "QQ"}, endpoint.Change{URL: ptr("https://x.example")}, []string{"no country QQ"}},
+		"no country":          {country.Environment{Code: "QQ"}, endpoint.Change{URL: ptr("https://x.example")}, []string{"unknown country QQ"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := n.Set(t.Context(), who, c.at, c.change)
@@ -267,7 +267,7 @@ func TestAnIdentityThatDoesNotOpenLeavesTheAddress(t *testing.T) {
 	must(t, err)
 	b := newNode(t, d, "")
 	at, err := b.atlas.Endpoint("XX", false)
-	if err != nil || at.BaseURL != "http://127.0.0.1:9" || at.Identity.Secrets != nil || !strings.Contains(b.log.String(), "cannot be opened") {
+	if err != nil || at.BaseURL != "http://127.0.0.1:9" || at.Identity.Secrets != nil || !strings.Contains(b.log.String(), "not readable") {
 		t.Errorf("%v %v %s", at.BaseURL, err, b.log)
 	}
 	if _, err := b.Set(t.Context(), who, xx, endpoint.Change{URL: ptr("http://127.0.0.1:8")}); err == nil {

@@ -86,11 +86,11 @@ func (e *Endpoints) offered(at country.Environment) (country.Pack, error) {
 	pack, ok := e.cfg.Atlas.Pack(at.Code)
 	switch {
 	case !ok:
-		return pack, fault.New(fault.Invalid, "there is no country %s", at.Code)
+		return pack, fault.New(fault.Invalid, "unknown country %s", at.Code)
 	case pack.Connect == nil:
-		return pack, fault.New(fault.Invalid, "%s has documents only: it has no authority to set", at.Code)
+		return pack, fault.New(fault.Invalid, "%s has documents only, no authority", at.Code)
 	case !e.cfg.Atlas.Offers(at.Code, at.Live):
-		return pack, fault.New(fault.Invalid, "%s is not offered with live keys", at.Code)
+		return pack, fault.New(fault.Invalid, "%s is not available with live keys", at.Code)
 	}
 	return pack, nil
 }
@@ -123,16 +123,16 @@ func (e *Endpoints) setPlain(to *row, pack country.Pack, c Change) (faults []fau
 		to.host = strings.ToLower(*c.Host)
 		switch {
 		case pack.Callbacks == nil && pack.Enrol == nil:
-			faults = append(faults, fault.At("--host", fault.UnsupportedField, "the authority of %s never calls us", pack.Code))
+			faults = append(faults, fault.At("--host", fault.UnsupportedField, "the authority of %s makes no callbacks", pack.Code))
 		case !hostName.MatchString(to.host) || len(to.host) > 253:
-			faults = append(faults, fault.At("--host", fault.FieldNotValid, "%q is not a name such as callbacks.example.com", clip(*c.Host)))
+			faults = append(faults, fault.At("--host", fault.FieldNotValid, "%q is not a host name such as callbacks.example.com", clip(*c.Host)))
 		}
 	}
 	if c.CA != nil {
 		pool, reason := readCA(c.CA)
 		switch {
 		case pack.Callbacks == nil:
-			faults = append(faults, fault.At("--ca", fault.UnsupportedField, "the authority of %s never calls us", pack.Code))
+			faults = append(faults, fault.At("--ca", fault.UnsupportedField, "the authority of %s makes no callbacks", pack.Code))
 		case reason != "":
 			faults = append(faults, fault.At("--ca", fault.FieldNotValid, "%s", reason))
 		}
@@ -143,7 +143,7 @@ func (e *Endpoints) setPlain(to *row, pack country.Pack, c Change) (faults []fau
 
 func cmpErr(err error) error {
 	if err == nil {
-		return fmt.Errorf("must be an address of at most %d characters", urlBytesMax)
+		return fmt.Errorf("must be a URL of at most %d characters", urlBytesMax)
 	}
 	return err
 }
@@ -159,20 +159,20 @@ func readCA(text []byte) (kept, reason string) {
 	n := 0
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
-			return "", fmt.Sprintf("holds a %s beside certificates", block.Type)
+			return "", fmt.Sprintf("contains a %s besides certificates", block.Type)
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return "", "holds a certificate that cannot be read"
+			return "", "contains an unreadable certificate"
 		}
 		if n++; n > caMax {
-			return "", fmt.Sprintf("holds more than %d certificates", caMax)
+			return "", fmt.Sprintf("contains more than %d certificates", caMax)
 		}
 		if err := pem.Encode(&out, &pem.Block{Type: block.Type, Bytes: block.Bytes}); err != nil {
 			return "", "cannot be stored"
 		}
 	}
 	if n == 0 {
-		return "", "holds no certificate in PEM"
+		return "", "contains no PEM certificate"
 	}
 	return out.String(), ""
 }
@@ -189,9 +189,9 @@ func setSecrets(to *row, pack country.Pack, id *country.Identity, given map[stri
 		value := given[name].RevealText()
 		switch {
 		case len(known) == 0:
-			faults = append(faults, fault.At("--secret "+clip(name), fault.UnsupportedField, "is not known: %s asks the operator for no secrets", pack.Code))
+			faults = append(faults, fault.At("--secret "+clip(name), fault.UnsupportedField, "is unknown: %s requires no secrets of the operator", pack.Code))
 		case !slices.Contains(known, name):
-			faults = append(faults, fault.At("--secret "+clip(name), fault.UnsupportedField, "is not known; %s asks for %s", pack.Code, strings.Join(known, ", ")))
+			faults = append(faults, fault.At("--secret "+clip(name), fault.UnsupportedField, "is unknown; %s requires %s", pack.Code, strings.Join(known, ", ")))
 		case value == "" || len(value) > secretBytesMax:
 			faults = append(faults, fault.At("--secret "+name, fault.FieldNotValid, "must have 1 to %d bytes", secretBytesMax))
 		default:
@@ -211,7 +211,7 @@ func (e *Endpoints) setCertificate(to *row, pack country.Pack, id *country.Ident
 		return nil
 	}
 	if pack.Callbacks == nil && (pack.Identity == nil || !pack.Identity.Certificate) {
-		return []fault.Fault{fault.At(flag, fault.UnsupportedField, "%s asks the operator for none", pack.Code)}
+		return []fault.Fault{fault.At(flag, fault.UnsupportedField, "%s requires none of the operator", pack.Code)}
 	}
 	if len(given.File) > identity.FileBytesMax {
 		return []fault.Fault{fault.At(flag, fault.FieldNotValid, "has more than %d bytes", identity.FileBytesMax)}
@@ -247,14 +247,14 @@ func (e *Endpoints) checkHost(ctx context.Context, one *row, id country.Identity
 	}
 	file, reason := identity.Read(id.Certificate.File)
 	if reason != "" {
-		return wrong("%s needs a certificate to be served with: give --certificate", one.host), nil
+		return wrong("%s needs a certificate: give --certificate", one.host), nil
 	}
 	found, problem := file.Open(id.Certificate.Password)
 	if problem != nil {
-		return wrong("%s cannot be served: the certificate %s", one.host, problem.Reason), nil
+		return wrong("%s cannot be used: the certificate %s", one.host, problem.Reason), nil
 	}
 	if found.Leaf.VerifyHostname(one.host) != nil {
-		return wrong("%s is not a name of the certificate", one.host), nil
+		return wrong("the certificate is not valid for %s", one.host), nil
 	}
 	var all []row
 	err := e.db.Read(ctx, func(r db.Reader) (err error) { all, err = readRows(r); return err })
@@ -263,7 +263,7 @@ func (e *Endpoints) checkHost(ctx context.Context, one *row, id country.Identity
 	}
 	for _, other := range all {
 		if other.at != one.at && other.host == one.host && *other.fingerprint != *one.fingerprint {
-			return wrong("%s is served for %s with another certificate", one.host, other.at), nil
+			return wrong("%s is already used for %s with another certificate", one.host, other.at), nil
 		}
 	}
 	return nil, nil
@@ -291,8 +291,8 @@ func (e *Endpoints) put(ctx context.Context, by audit.Actor, before, after row) 
 		return e.note(tx, by, before, &after)
 	})
 	if errors.Is(err, db.ErrStale) {
-		return fault.New(fault.Conflict, "somebody else changed it meanwhile: look, and set it again").
-			With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "it has changed meanwhile"})
+		return fault.New(fault.Conflict, "changed concurrently; reload and retry").
+			With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "changed concurrently"})
 	}
 	return err
 }
@@ -300,7 +300,7 @@ func (e *Endpoints) put(ctx context.Context, by audit.Actor, before, after row) 
 // note writes down who changed what; never a secret. Without an after it was unset.
 func (e *Endpoints) note(tx *db.Tx, by audit.Actor, before row, after *row) error {
 	if e.cfg.Operators == nil {
-		return errors.New("a change of an authority needs the operators' log")
+		return errors.New("a change of an authority needs the operators' audit log")
 	}
 	act := operator.Act{Action: "authority.unset", Subject: before.at.String()}
 	if before.version > 0 {

@@ -147,3 +147,11 @@ func Printable(text string) string {
 		return r
 	}, text)
 }
+
+// Count is a number with its noun: 1 transaction, 2 transactions.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -234,7 +234,7 @@ func renamed(last, next country.Link) bool {
 // another name. A chain is begun openly, by a person, or not at all.
 func (b *batch) stopRenamed(ctx context.Context, name string) error {
 	b.held = &Hold{Place: b.at, Reason: fault.ChainStopped,
-		Why: fmt.Sprintf("the company's settings changed the name of its chain at the authority from %q to %q: put them back, or begin the new chain with `tributary restored resume --anew`", b.chain.Name, name)}
+		Why: fmt.Sprintf("the company's settings changed the name of its chain at the authority from %q to %q: put them back, or begin the new chain with `tributary recovery resume --anew`", b.chain.Name, name)}
 	b.hold()
 	err := b.commit(ctx, nothing, func(tx *db.Tx) error {
 		if err := b.Hold(tx, *b.held); err != nil {

@@ -24,7 +24,7 @@ func (i *Inbox) Run(ctx context.Context) error {
 	if i.cfg.Companies != nil {
 		both.Go(func() {
 			if err := i.fetch(ctx); err != nil && ctx.Err() == nil {
-				i.log.Error("look into mailboxes", "error", err)
+				i.log.Error("check mailboxes", "error", err)
 			}
 		})
 	}
@@ -55,7 +55,7 @@ func (i *Inbox) deliver(ctx context.Context, lease *lease.Lease[stored]) {
 	if err == nil || errors.Is(err, db.ErrStale) || ctx.Err() != nil {
 		return
 	}
-	i.log.Error("hand a message on", "authority", m.at.String(), "message", m.message.Key, "error", err)
+	i.log.Error("process a message", "authority", m.at.String(), "message", m.message.Key, "error", err)
 	_ = i.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { // otherwise the lease runs out
 		return lease.Finish(tx, tx.Now().Add(pauseMax/10))
 	})

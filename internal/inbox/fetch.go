@@ -43,7 +43,7 @@ const (
 // a time; clients take turns.
 func (i *Inbox) fetch(ctx context.Context) error {
 	if err := i.followAll(ctx); err != nil && ctx.Err() == nil {
-		i.log.Error("mailboxes of companies that were onboarded before are found at the next start", "error", err)
+		i.log.Error("mailboxes of companies onboarded earlier are found at the next start", "error", err)
 	}
 	pump := &lease.Pump[mailbox]{DB: i.db, Queue: mailboxQueue, Log: i.log, InFlight: looksAtOnce, Work: i.look,
 		Room: func(string) int { return 1 }, Class: endpointOf, ClassMost: looksPerPlace}
@@ -70,14 +70,14 @@ func (i *Inbox) look(ctx context.Context, lease *lease.Lease[mailbox]) {
 	switch {
 	case got.err != nil:
 		outcome = fetchFailed
-		i.log.Warn("look into a mailbox", "authority", m.at.String(), "company", m.of.SupplierID, "error", got.err)
+		i.log.Warn("check a mailbox", "authority", m.at.String(), "company", m.of.SupplierID, "error", got.err)
 	case len(got.Messages) > 0:
 		outcome = fetchBrought
 	}
 	i.fetches.WithLabelValues(m.at.Code, outcome).Inc()
 	err := i.db.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return i.keep(tx, lease, got) })
 	if err != nil && !errors.Is(err, db.ErrStale) {
-		i.log.Error("store what a mailbox held", "authority", m.at.String(), "company", m.of.SupplierID, "error", err)
+		i.log.Error("store the messages of a mailbox", "authority", m.at.String(), "company", m.of.SupplierID, "error", err)
 		return
 	}
 	if len(got.Messages) > 0 {
@@ -127,7 +127,7 @@ func (i *Inbox) ask(ctx context.Context, m mailbox) (got looked) {
 func (i *Inbox) safely(ctx context.Context, at country.Environment, f *country.Fetch, in country.Inquiry) (got country.Fetched, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			i.log.Error("a pack panicked while it looked into a mailbox", "authority", at.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			i.log.Error("a pack panicked while checking a mailbox", "authority", at.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = errors.New("the pack panicked")
 		}
 	}()
@@ -137,10 +137,10 @@ func (i *Inbox) safely(ctx context.Context, at country.Environment, f *country.F
 // sound refuses what a look may not bring, and encodes the rest.
 func sound(at country.Environment, got country.Fetched, limit int) ([]string, error) {
 	if len(got.Messages) > limit {
-		return nil, fmt.Errorf("the mailbox gave %d messages where %d were asked for", len(got.Messages), limit)
+		return nil, fmt.Errorf("the mailbox returned %d messages, %d were requested", len(got.Messages), limit)
 	}
 	if len(got.Cursor) > cursorMax || !db.Storable(got.Cursor) {
-		return nil, fmt.Errorf("the cursor behind them, of %d bytes, cannot be kept", len(got.Cursor))
+		return nil, fmt.Errorf("the cursor of %d bytes is too long", len(got.Cursor))
 	}
 	if err := namedRight(at, got.Messages); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func sound(at country.Environment, got country.Fetched, limit int) ([]string, er
 		size += len(texts[n]) + len(got.Messages[n].Raw)
 	}
 	if size > country.FetchBytesMax {
-		return nil, fmt.Errorf("the messages of one look have %d bytes, more than %d", size, country.FetchBytesMax)
+		return nil, fmt.Errorf("the messages of one fetch have %d bytes, more than %d", size, country.FetchBytesMax)
 	}
 	return texts, nil
 }
@@ -207,7 +207,7 @@ func (i *Inbox) keepFailure(tx *db.Tx, lease *lease.Lease[mailbox], got looked) 
 	}
 	if i.cfg.Alerts != nil && (now.Sub(m.failingSince) >= silentFor || errors.Is(got.err, country.ErrCredentials)) {
 		err := i.cfg.Alerts.RaiseOnceIn(tx, m.failingSince, alert.Alert{Name: alert.MailboxUnread, Subject: m.of.SupplierID,
-			Message: fmt.Sprintf("what waits at %s for company %s cannot be fetched: %s", m.at, m.of.SupplierID, problem)})
+			Message: fmt.Sprintf("messages at %s for company %s cannot be fetched: %s", m.at, m.of.SupplierID, problem)})
 		if err != nil {
 			return err
 		}

@@ -219,7 +219,7 @@ func TestALookThatFailsIsMadeAgainAndTold(t *testing.T) {
 		"a panic": {func(context.Context, country.Inquiry) (country.Fetched, error) { panic("oh") }, 0, "panicked"},
 		"too many": {func(_ context.Context, in country.Inquiry) (country.Fetched, error) {
 			return country.Fetched{Messages: make([]country.Message, in.Limit+1)}, nil
-		}, 0, "were asked for"},
+		}, 0, "were requested"},
 		"too large": {func(_ context.Context, in country.Inquiry) (country.Fetched, error) {
 			return large(in, country.FetchBytesMax)
 		}, 0, "bytes, more than"},
@@ -228,7 +228,7 @@ func TestALookThatFailsIsMadeAgainAndTold(t *testing.T) {
 		}, 0, "names message"},
 		"a long cursor": {func(context.Context, country.Inquiry) (country.Fetched, error) {
 			return country.Fetched{Cursor: strings.Repeat("c", 4001)}, nil
-		}, 0, "cannot be kept"},
+		}, 0, "is too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

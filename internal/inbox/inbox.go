@@ -105,8 +105,8 @@ const (
 // New registers the metric and returns an inbox.
 func New(c Config) (*Inbox, error) {
 	i := &Inbox{cfg: c, db: c.DB, log: c.Log, words: rate.NewLimiter(1, 20),
-		calls:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_callbacks_total", Help: "Calls of authorities, by country and what became of them."}, []string{"country", "outcome"}),
-		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_fetches_total", Help: "Looks into companies' mailboxes at authorities, by country and what they brought."}, []string{"country", "outcome"})}
+		calls:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_callbacks_total", Help: "Calls from authorities, by country and outcome."}, []string{"country", "outcome"}),
+		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tributary_fetches_total", Help: "Fetches of companies' mailboxes at authorities, by country and outcome."}, []string{"country", "outcome"})}
 	if c.Metrics != nil {
 		if err := errors.Join(c.Metrics.Register(i.calls), c.Metrics.Register(i.fetches)); err != nil {
 			return nil, fmt.Errorf("register the metrics of messages: %w", err)
@@ -181,7 +181,7 @@ func (i *Inbox) take(w http.ResponseWriter, r *http.Request, at country.Environm
 	case errors.As(err, &large):
 		return country.CallReply{}, wasInvalid, fault.New(fault.TooLarge, "the call has more than %d bytes", BodyBytesMax)
 	case err != nil:
-		return country.CallReply{}, wasInvalid, fault.New(fault.Invalid, "the call broke off").Because(err)
+		return country.CallReply{}, wasInvalid, fault.New(fault.Invalid, "the call was interrupted").Because(err)
 	}
 	to, err := i.cfg.Atlas.Endpoint(at.Code, at.Live)
 	if err != nil && !errors.Is(err, country.ErrNoAddress) {
@@ -220,7 +220,7 @@ func (i *Inbox) client(r *http.Request, at country.Environment) (*x509.Certifica
 	chain := r.TLS.PeerCertificates
 	trust := i.cfg.Endpoints.Trust(at)
 	if trust == nil {
-		return nil, fault.New(fault.Forbidden, "no CA is set for %s: its certificate cannot be believed", at)
+		return nil, fault.New(fault.Forbidden, "no CA is set for %s: its certificate cannot be verified", at)
 	}
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
@@ -228,7 +228,7 @@ func (i *Inbox) client(r *http.Request, at country.Environment) (*x509.Certifica
 	}
 	_, err := chain[0].Verify(x509.VerifyOptions{Roots: trust, Intermediates: between, CurrentTime: i.db.Wall(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if err != nil {
-		return nil, fault.New(fault.Forbidden, "the certificate is not of the CA that is set for %s", at).Because(err)
+		return nil, fault.New(fault.Forbidden, "the certificate was not issued by the CA set for %s", at).Because(err)
 	}
 	return chain[0], nil
 }
@@ -237,7 +237,7 @@ func (i *Inbox) client(r *http.Request, at country.Environment) (*x509.Certifica
 func (i *Inbox) read(at country.Environment, to country.Endpoint, c country.Call) (list []country.Message, reply country.CallReply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			i.log.Error("a pack panicked while it read a call", "authority", at.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			i.log.Error("a pack panicked while reading a call", "authority", at.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = errors.New("the call could not be read")
 		}
 	}()
@@ -281,7 +281,7 @@ func (i *Inbox) refuse(w http.ResponseWriter, r *http.Request, at country.Enviro
 		w.Header().Set("Retry-After", "5")
 	}
 	if i.words.Allow() {
-		i.log.Warn("a call to the address of authorities is refused", "authority", at.String(), "from", r.RemoteAddr, "status", status, "error", err)
+		i.log.Warn("a call to the callback listener was rejected", "authority", at.String(), "from", r.RemoteAddr, "status", status, "error", err)
 	}
 	http.Error(w, http.StatusText(status), status)
 }

@@ -246,7 +246,7 @@ func TestStrangersAndWhatCannotBeReadLeaveNothing(t *testing.T) {
 	if n := h.counter("refused"); n != 1 {
 		t.Errorf("%v strangers counted", n)
 	}
-	if !strings.Contains(h.log.String(), "is refused") {
+	if !strings.Contains(h.log.String(), "was rejected") {
 		t.Error("nobody is told of the stranger")
 	}
 }

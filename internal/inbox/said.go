@@ -14,7 +14,7 @@ func Said(r db.Reader, d *db.DB, operations []string) (map[string][]country.Rece
 	said := map[string][]country.Receipt{}
 	rows, err := r.Query("SELECT operation_id, receipt FROM inbox_messages WHERE "+d.In("operation_id", "$1")+" ORDER BY message_id", db.Strings(operations))
 	if err != nil {
-		return nil, fmt.Errorf("read what came in: %w", err)
+		return nil, fmt.Errorf("read received messages: %w", err)
 	}
 	err = rows.Each(func(scan func(...any) error) error {
 		var id, text string
@@ -29,7 +29,7 @@ func Said(r db.Reader, d *db.DB, operations []string) (map[string][]country.Rece
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what came in: %w", err)
+		return nil, fmt.Errorf("read received messages: %w", err)
 	}
 	return said, nil
 }

@@ -58,7 +58,7 @@ func (s *Ledger) SearchStatements(r db.Reader, q Query) (list []Statement, err e
 
 // OverviewStatements are the queries of the overview.
 func OverviewStatements() []Statement {
-	return []Statement{{newestSQL, nil}, {openDueSQL, []any{openMax}}, {openIdleSQL, []any{openMax}}, {queuedSQL, []any{queueLook}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueLook}}, {depthsIdleSQL, []any{queueLook}}, {waitsSQL(), []any{queueLook, int64(1)}}}
+	return []Statement{{newestSQL, nil}, {openDueSQL, []any{openMax}}, {openIdleSQL, []any{openMax}}, {queuedSQL, []any{queueScanMax}}, {failingSQL, []any{lanesLook}}, {depthsDueSQL, []any{queueScanMax}}, {depthsIdleSQL, []any{queueScanMax}}, {waitsSQL(), []any{queueScanMax, int64(1)}}}
 }
 
 // PieceStatements are the queries of pieces.

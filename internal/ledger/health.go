@@ -14,8 +14,8 @@ import (
 
 // Bounds of what is looked at for the overview; past them counts are "at least".
 const (
-	queueLook = 20_000
-	lanesLook = 10_000
+	queueScanMax = 20_000
+	lanesLook    = 10_000
 )
 
 // Authority is how things stand with one country.
@@ -76,7 +76,7 @@ func queuedByCountry(r db.Reader, of func(string) *Authority) error {
 		n      int
 		oldest int64
 	}
-	rows, err := db.Collect(r, func(scan func(...any) error) (w row, err error) { return w, scan(&w.code, &w.n, &w.oldest) }, queuedSQL, queueLook)
+	rows, err := db.Collect(r, func(scan func(...any) error) (w row, err error) { return w, scan(&w.code, &w.n, &w.oldest) }, queuedSQL, queueScanMax)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func queuedByCountry(r db.Reader, of func(string) *Authority) error {
 		total += w.n
 	}
 	for _, w := range rows {
-		of(w.code).QueuedMore = total >= queueLook
+		of(w.code).QueuedMore = total >= queueScanMax
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (s *Ledger) Depths(ctx context.Context) (list []Depth, err error) {
 		for _, text := range []string{depthsDueSQL, depthsIdleSQL} {
 			some, err := db.Collect(r, func(scan func(...any) error) (d Depth, err error) {
 				return d, scan(&d.Stage, &d.Count, db.NullInstant(&d.OldestAt))
-			}, text, queueLook)
+			}, text, queueScanMax)
 			if err != nil {
 				return err
 			}
@@ -178,7 +178,7 @@ func mergeDepths(list, some []Depth) []Depth {
 		total += d.Count
 	}
 	for _, d := range some {
-		d.More = total >= queueLook
+		d.More = total >= queueScanMax
 		i := slices.IndexFunc(list, func(o Depth) bool { return o.Stage == d.Stage })
 		if i < 0 {
 			list = append(list, d)

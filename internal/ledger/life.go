@@ -80,16 +80,24 @@ func (x Exchange) Refused() bool {
 	return x.Decision == string(country.Rejected) || x.Decision == filing.Duplicate
 }
 
-// text says in one line what came of a call.
+// calls are the names of what is asked of an authority.
+var calls = map[string]string{"send": "submission", "poll": "status query", "find": "lookup", "head": "chain query", "listen": "status query", "told": "callback"}
+
+// text says in one line how a call ended.
 func (x Exchange) text() string {
-	what := x.Outcome
-	if x.Answered && x.Decision != "" {
-		what = strings.ReplaceAll(x.Decision, "_", " ")
+	call, said := cmp.Or(calls[x.Verb], x.Verb), x.Said
+	if said != "" {
+		said = ": " + said
 	}
-	if x.Said != "" {
-		what += ", " + x.Said
+	switch {
+	case !x.Answered:
+		return call + " failed: " + x.Outcome
+	case x.Decision == string(country.NotTaken):
+		return call + " refused" + cmp.Or(said, ": service unavailable")
+	case x.Decision != "":
+		return call + " " + strings.ReplaceAll(x.Decision, "_", " ") + said
 	}
-	return x.Verb + ": " + what
+	return call + " " + x.Outcome + said
 }
 
 // Filed is what was made for the authority, byte for byte.
@@ -270,9 +278,9 @@ func (l *Life) moments() []Moment {
 			list = append(list, Moment{At: at, What: what, Text: text})
 		}
 	}
-	add(l.StartedAt, "started", "taken by its lane")
+	add(l.StartedAt, "started", "picked up for filing")
 	if l.Filing != nil {
-		add(l.Filing.PreparedAt, "prepared", "the exact bytes were made and stored")
+		add(l.Filing.PreparedAt, "prepared", "document built and saved")
 	}
 	recorded := false
 	for i, x := range l.Exchanges {
@@ -282,15 +290,15 @@ func (l *Life) moments() []Moment {
 	switch { // the mark is of the last sending; a call that was recorded tells more of it
 	case recorded:
 	case l.SettledAt.IsZero():
-		add(l.SentAt, "sent", "marked as sent; no answer to this call is recorded")
+		add(l.SentAt, "sent", "sent; no answer recorded")
 	default:
-		add(l.SentAt, "sent", "marked as sent")
+		add(l.SentAt, "sent", "sent")
 	}
 	switch {
 	case l.SettledBy != "":
-		add(l.SettledAt, "settled", "ended with the result of attempt "+l.SettledBy)
+		add(l.SettledAt, "settled", "finished with the result of attempt "+l.SettledBy)
 	default:
-		add(l.SettledAt, "settled", "ended in "+string(l.Status))
+		add(l.SettledAt, "settled", "finished: "+string(l.Status))
 	}
 	for _, e := range l.Said {
 		text := fmt.Sprintf("%s: %s", strings.ToLower(strings.ReplaceAll(string(e.Source), "_", " ")), strings.Join(strings.Fields(e.Code+" "+e.Name+" "+e.Message), " "))

@@ -147,7 +147,7 @@ func documentsOf(r db.Reader, period string) ([]PeriodDocument, error) {
 func PeriodOf(r db.Reader, id, after string, limit int) (p Period, sales []PeriodSale, next string, err error) {
 	list, _, err := Periods(r, PeriodFilter{ID: id, Limit: 1})
 	if err == nil && len(list) == 0 {
-		err = fault.New(fault.NotFound, "there is no such period")
+		err = fault.New(fault.NotFound, "unknown period")
 	}
 	if err != nil {
 		return p, nil, "", err

@@ -35,28 +35,28 @@ func (w Why) Advice() string {
 }
 
 var meanings = []Meaning{
-	{fault.AuthorityNotConfigured, "The country's authority has no address for this kind of key, or asks for an identity of ours that is not set. No call was made.",
-		"`tributary authority list` says what is missing; set it with `tributary authority set CC.live --url https://…`. Filing goes on within seconds."},
-	{fault.AuthorityUnreachable, "The authority was called and gave no answer: no connection, or none in time.",
-		"Check its own notices, then the way to it: the address, the firewall, DNS. `tributary doctor` tries the connection. It is tried again by itself."},
-	{fault.AuthorityError, "The authority answered, but with an error of its own that says nothing about the document, for example HTTP 503.",
-		"Read the last error and the authority's notices; an address of another system answers like this too. It is tried again by itself."},
-	{fault.AuthorityWait, "The authority asked for a pause between calls, which is obeyed.",
-		"Nothing; filing goes on at the time it named."},
-	{fault.CredentialsInvalid, "The authority refuses the supplier's credentials.",
-		"Ask the client for new ones; `PATCH` of the company with them lets filing go on at once."},
-	{fault.ChainStopped, "The authority's last link of the supplier's chain is not ours; nothing is filed, so that the chain cannot fork.",
-		"Find out who else files for the supplier, then `tributary restored resume`."},
-	{fault.AwaitingAcceptance, "Somebody else must agree first, for example the buyer to a cancellation.",
-		"Nothing, or ask the client to remind the buyer."},
-	{fault.OutcomeUnknown, "It was sent, and the authority has not said whether it holds it.",
-		"Look it up at the authority's portal if it stays; do not file it again elsewhere. The authority is asked by itself where it can be."},
-	{fault.DocumentsUnavailable, "The document store takes nothing.",
-		"Check disk space or the object store; `tributary doctor` writes a probe. It is made again by itself."},
-	{fault.BehindAnother, "An earlier attempt, its original or another correction of that has not ended.",
-		"Look at what it waits for: that one has the reason."},
-	{fault.Held, "Somebody must look first: after a restored backup, or because the operation was in work each time the process ended.",
-		"After a restore see `tributary restored`; a single transaction is released with its button *Retry now*."},
+	{fault.AuthorityNotConfigured, "Nothing was sent: the authority has no address in this environment, or needs an identity that is not set.",
+		"`tributary authority list` shows what is missing; set it with `tributary authority set CC.live --url https://…`. Filing resumes within seconds."},
+	{fault.AuthorityUnreachable, "The authority does not respond: no connection, or a timeout.",
+		"Check its notices, then the network: address, firewall, DNS. `tributary doctor` tests the connection. It retries automatically."},
+	{fault.AuthorityError, "The authority returned an error that says nothing about the document, for example HTTP 503.",
+		"Read the last error and the authority's notices; a wrong address can answer like this too. It retries automatically."},
+	{fault.AuthorityWait, "The authority asked for a pause between calls.",
+		"No action needed; filing resumes at the time it gave."},
+	{fault.CredentialsInvalid, "The authority rejected the supplier's credentials.",
+		"Ask the client for new ones; filing resumes when they are uploaded (`PATCH` of the company)."},
+	{fault.ChainStopped, "The last link of the supplier's chain at the authority is not ours; nothing is filed, so that the chain cannot fork.",
+		"Find out who else files for the supplier, then `tributary recovery resume`."},
+	{fault.AwaitingAcceptance, "Another party must accept first, for example the buyer a cancellation.",
+		"No action needed, or ask the client to remind the buyer."},
+	{fault.OutcomeUnknown, "It was sent, and the authority has not confirmed it.",
+		"If it persists, look it up in the authority's portal; do not file it again elsewhere. Where possible the authority is queried automatically."},
+	{fault.DocumentsUnavailable, "Document storage is unavailable.",
+		"Check disk space or the object store; `tributary doctor` writes a test file. It retries automatically."},
+	{fault.BehindAnother, "An earlier attempt, its original or another correction of that has not finished.",
+		"See what it waits for: the reason is shown there."},
+	{fault.Held, "An operator must act first: after a restored backup, or because the service crashed repeatedly while processing it.",
+		"After a restore see `tributary recovery`; release a single transaction with *Retry now*."},
 }
 
 // Waiting is how much waits at one environment of an authority for one reason.
@@ -70,14 +70,14 @@ type Waiting struct {
 
 // Waits counts, by environment and published reason, what is not settled and
 // waits for something; what merely has its turn to come is not counted. At most
-// twice [queueLook] operations are looked at.
+// twice [queueScanMax] operations are looked at.
 func Waits(r db.Reader) ([]Waiting, error) {
 	list, err := db.Collect(r, func(scan func(...any) error) (w Waiting, err error) {
 		var live bool
 		err = scan(&w.At.Code, &live, &w.Code, &w.Operations, &w.Suppliers, db.NullInstant(&w.OldestAt))
 		w.At.Live = country.Live(live)
 		return w, err
-	}, waitsSQL(), queueLook, db.Micros(r.Now()))
+	}, waitsSQL(), queueScanMax, db.Micros(r.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("read what waits: %w", err)
 	}

@@ -52,6 +52,12 @@ func TestWaitsHaveTheReasonsOfTheirOperations(t *testing.T) {
 			must(t, d.Read(t.Context(), func(r db.Reader) (err error) { list, err = ledger.Waits(r); return err }))
 			return list
 		}
+		said := map[fault.Code]string{ // who, what, when
+			fault.AuthorityNotConfigured: "nothing was sent: the settings of " + byNumber + ".test are incomplete",
+			fault.AuthorityUnreachable:   "Office does not respond. Retrying at ",
+			fault.AuthorityError:         "Office returned an error. Retrying at ",
+			fault.CredentialsInvalid:     "the authority rejected the supplier's credentials. Filing resumes when new ones are uploaded",
+		}
 		for _, m := range ledger.Meanings() {
 			switch m.Code {
 			case fault.AwaitingAcceptance, fault.OutcomeUnknown:
@@ -72,6 +78,8 @@ func TestWaitsHaveTheReasonsOfTheirOperations(t *testing.T) {
 			}
 			if w := life(n, id).Wait; w.Why != ledger.Why(m.Code) || w.Why.Advice() != m.Do || w.Text == "" {
 				t.Errorf("%s is shown as %+v", m.Code, w)
+			} else if want, ok := said[m.Code]; ok && !strings.HasPrefix(w.Text, want) {
+				t.Errorf("%s is told as %q, want %q", m.Code, w.Text, want)
 			}
 		}
 		execSQL(t, d, "UPDATE operations SET stage = 'prepared', doubts = '' WHERE operation_id = $1", id)

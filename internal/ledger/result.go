@@ -142,18 +142,18 @@ func (w *Wait) warnings(s Summary, now time.Time) (list []fault.Fault) {
 
 // waits says to a client why a transaction waits.
 var waits = map[fault.Code]string{
-	fault.AuthorityNotConfigured: "the tax authority's address is not configured; the document is filed when it is",
-	fault.AuthorityUnreachable:   "the tax authority does not answer; the document is filed when it does",
-	fault.AuthorityError:         "the tax authority answers with an error of its own; the document is filed when it no longer does",
-	fault.AuthorityWait:          "the tax authority asked for a pause, which is obeyed",
+	fault.AuthorityNotConfigured: "the tax authority is not configured; the document will be filed once it is",
+	fault.AuthorityUnreachable:   "the tax authority does not respond; the document will be filed once it does",
+	fault.AuthorityError:         "the tax authority returned an error; it will be filed once the authority recovers",
+	fault.AuthorityWait:          "the tax authority asked for a pause between calls",
 	fault.AuthorityUnavailable:   "the tax authority could not be reached for more than 24 hours",
-	fault.CredentialsInvalid:     "the tax authority refuses the supplier's credentials; the document is filed with new ones",
-	fault.ChainStopped:           "the supplier's chain of documents is stopped until somebody has looked at it",
-	fault.AwaitingAcceptance:     "the tax authority waits for somebody else's acceptance",
-	fault.OutcomeUnknown:         "the tax authority may hold the document; it has not answered yet",
-	fault.DocumentsUnavailable:   "the document cannot be stored at the moment; it is made as soon as it can",
-	fault.BehindAnother:          "an earlier attempt, or what this transaction corrects, is still on its way",
-	fault.Held:                   "the transaction is held back until somebody has looked at it",
+	fault.CredentialsInvalid:     "the tax authority rejected the supplier's credentials; the document will be filed once new ones are uploaded",
+	fault.ChainStopped:           "the supplier's chain of documents is stopped until the operator resumes it",
+	fault.AwaitingAcceptance:     "the tax authority is waiting for acceptance by another party",
+	fault.OutcomeUnknown:         "the tax authority may have the document; it has not answered yet",
+	fault.DocumentsUnavailable:   "document storage is unavailable; the document will be created once it is back",
+	fault.BehindAnother:          "an earlier attempt, or the transaction this one corrects, is still in progress",
+	fault.Held:                   "the transaction is on hold until the operator releases it",
 }
 
 // attach adds the documents, whose addresses are made fresh for every answer.

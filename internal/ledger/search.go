@@ -107,11 +107,11 @@ func (q *Query) check() error {
 	}
 	if q.After != "" {
 		if _, ok := operationIn(q.After); !ok {
-			wrong = append(wrong, fault.At("after", fault.FieldNotValid, "is not a cursor of this service"))
+			wrong = append(wrong, fault.At("after", fault.FieldNotValid, "is not a valid cursor"))
 		}
 	}
 	if len(wrong) > 0 {
-		return fault.New(fault.Invalid, "the search cannot be made").With(wrong...)
+		return fault.New(fault.Invalid, "invalid search").With(wrong...)
 	}
 	return nil
 }

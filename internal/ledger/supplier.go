@@ -15,7 +15,7 @@ import (
 type SupplierLane struct {
 	Lane      string
 	At        country.Environment
-	Open      int // operations on their way, at most [queueLook]
+	Open      int // operations on their way, at most [queueScanMax]
 	DueAt     time.Time
 	Held      bool // it is being worked on
 	Failures  int64
@@ -34,7 +34,7 @@ func (s *Ledger) SupplierLanes(ctx context.Context, clientID, supplierID string)
 			err = scan(&l.Lane, db.NullInstant(&l.DueAt), db.NullInstant(&held), &l.Failures, &l.Reason, &l.Trouble, db.NullInstant(&l.TroubleAt), &l.Head, &l.Open)
 			l.Held = held.After(r.Now())
 			return l, err
-		}, supplierLanesSQL, "%|"+supplierID, queueLook)
+		}, supplierLanesSQL, "%|"+supplierID, queueScanMax)
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,13 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
@@ -19,8 +22,8 @@ const (
 	WhyQueued     Why = "queued"          // due; its lane has not come to it yet
 	WhyInWork     Why = "in_work"         // its lane is being worked right now
 	WhyAnswer     Why = "awaiting_answer" // the authority has it and has not decided
-	WhyPutOff     Why = "put_off"         // it could not be prepared or was not taken; tried again later
-	WhyQuarantine Why = "quarantined"     // set aside; a person must look. Clients read "held"
+	WhyPutOff     Why = "put_off"         // it could not be prepared or was refused for now; retried later
+	WhyQuarantine Why = "quarantined"     // set aside until an operator releases it. Clients read "held"
 
 	WhyUnconfigured = Why(fault.AuthorityNotConfigured) // the authority has no address
 	WhyUnreachable  = Why(fault.AuthorityUnreachable)   // the authority does not answer; the lane rests
@@ -48,7 +51,15 @@ type Wait struct {
 	CanRetry bool      // Retry would change something
 }
 
-// laneNow is a lane as it stands.
+// FailedCalls is how many calls to the authority failed in a row.
+func (w *Wait) FailedCalls() int64 {
+	if w.Why == WhyUnreachable || w.Why == WhyError || w.Why == WhyCredential {
+		return w.Failures
+	}
+	return 0
+}
+
+// laneNow is the state of a lane.
 type laneNow struct {
 	dueAt, leaseUntil time.Time
 	failures          int64
@@ -74,6 +85,9 @@ func (s *Ledger) lifeWait(r db.Reader, l *Life) (err error) {
 	if l.Wait, err = waitOf(r, l.Summary); err != nil {
 		return err
 	}
+	if text := s.wording(l, r.Now()); text != "" {
+		l.Wait.Text = text
+	}
 	switch {
 	case l.Stage == filing.Waiting:
 		l.Wait.Behind = l.openAttempt()
@@ -81,6 +95,66 @@ func (s *Ledger) lifeWait(r db.Reader, l *Life) (err error) {
 		l.Wait.Behind = l.Original.OperationID
 	}
 	return nil
+}
+
+// wording names who keeps an operation from moving, what they said and when it
+// is retried; "" where the reason says it all.
+func (s *Ledger) wording(l *Life, now time.Time) string {
+	w, what := l.Wait, ""
+	pack, _ := s.cfg.Atlas.Pack(l.Country)
+	who := "the authority"
+	if pack.Facts.Authority != nil {
+		who = pack.Facts.Authority.Name
+	}
+	switch w.Why {
+	case WhyUnconfigured:
+		return s.unconfigured(country.Environment{Code: l.Country, Live: country.Live(l.Live)})
+	case WhyUnreachable:
+		what = who + " does not respond"
+	case WhyError:
+		what = cmp.Or(meaningOf(pack, w.Trouble), who+" returned an error")
+	case WhyPutOff:
+		what = putOff(l, pack, who)
+	default:
+		return ""
+	}
+	if !w.NextAt.After(now) {
+		return what + ". Retrying"
+	}
+	return what + ". Retrying at " + w.NextAt.UTC().Format("15:04")
+}
+
+// putOff says why an operation goes later.
+func putOff(l *Life, pack country.Pack, who string) string {
+	n := len(l.Exchanges)
+	switch {
+	case l.Wait.Failures > 0:
+		return "an internal error occurred"
+	case n == 0:
+		return "not prepared yet"
+	}
+	last := l.Exchanges[n-1]
+	return cmp.Or(meaningOf(pack, last.Said), meaningOf(pack, last.Outcome), last.Said, who+" is unavailable")
+}
+
+// meaningOf is what the first of the authority's codes in a text means; "" without one.
+func meaningOf(pack country.Pack, text string) string {
+	codes := pack.Explain(text)
+	if len(codes) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(codes[0].Meaning, ".") + " (" + codes[0].Code + ")"
+}
+
+// unconfigured says what an authority's environment lacks.
+func (s *Ledger) unconfigured(at country.Environment) string {
+	switch _, err := s.cfg.Atlas.Endpoint(at.Code, at.Live); {
+	case errors.Is(err, country.ErrTestOnly):
+		return "nothing was sent: " + at.Code + " is available with test keys only"
+	case err != nil:
+		return "nothing was sent: no address is set for " + at.String() + ". Filing resumes as soon as one is"
+	}
+	return "nothing was sent: the settings of " + at.String() + " are incomplete. Filing resumes as soon as they are complete"
 }
 
 // waitOf says why an operation is not settled.
@@ -92,9 +166,9 @@ func waitOf(r db.Reader, s Summary) (*Wait, error) {
 	w := &Wait{Failures: lane.failures, Trouble: lane.trouble, Since: s.AcceptedAt, NextAt: s.DueAt, InWork: lane.leaseUntil.After(r.Now())}
 	switch s.Stage {
 	case filing.Waiting:
-		w.Why, w.NextAt, w.Text = WhyBehind, time.Time{}, "waits for an earlier attempt of the same transaction"
+		w.Why, w.NextAt, w.Text = WhyBehind, time.Time{}, "waiting for an earlier attempt of the same transaction"
 	case filing.Blocked:
-		w.Why, w.NextAt, w.Text = WhyBehind, time.Time{}, "corrects a transaction that is not settled yet, or that another correction is on its way for"
+		w.Why, w.NextAt, w.Text = WhyBehind, time.Time{}, "waiting for the transaction it corrects, or for another correction of it"
 	default:
 		w.CanRetry = true
 		w.explain(s, lane, r.Now())
@@ -110,15 +184,15 @@ func (w *Wait) explain(s Summary, lane laneNow, now time.Time) {
 	}
 	switch {
 	case s.SetAside():
-		w.Why, w.Text = WhyQuarantine, "was in work each time the process ended; it is set aside until somebody releases it"
+		w.Why, w.Text = WhyQuarantine, "quarantined: the service crashed repeatedly while processing this. Release it when the cause is fixed"
 	case lane.reason == fault.ChainStopped:
-		w.Why, w.CanRetry, w.Text = WhyChain, false, "the authority refused a link that does not follow the last one it holds; nothing is filed for the supplier until somebody resumes the chain"
+		w.Why, w.CanRetry, w.Text = WhyChain, false, "the authority rejected a link that does not follow its last one. Filing for the supplier resumes when an operator resumes the chain"
 	case lane.reason == fault.Held:
-		w.Why, w.CanRetry, w.Text = WhyHeld, false, "nothing is filed for the supplier: "+lane.trouble
+		w.Why, w.CanRetry, w.Text = WhyHeld, false, "filing for the supplier is on hold: "+lane.trouble
 	case lane.failures > 0 && w.troubled(lane):
 	case w.InWork && !s.DueAt.After(now):
 		w.Why, w.CanRetry, w.NextAt = WhyInWork, false, time.Time{}
-		w.Text = "its lane is being worked at this moment"
+		w.Text = "being processed right now"
 	default:
 		w.explainCalm(s, lane, now)
 	}
@@ -129,20 +203,17 @@ func (w *Wait) troubled(lane laneNow) bool {
 	w.Since = lane.troubleAt
 	switch lane.reason {
 	case fault.CredentialsInvalid:
-		w.Why, w.Text = WhyCredential, "the authority refuses the supplier's credentials; filing goes on with new ones"
+		w.Why, w.Text = WhyCredential, "the authority rejected the supplier's credentials. Filing resumes when new ones are uploaded"
 	case fault.AuthorityNotConfigured:
-		w.Why, w.Text = WhyUnconfigured, "the country's authority has no address for this kind of key, or asks for an identity of ours that is not set; filing goes on with it"
+		w.Why, w.Text = WhyUnconfigured, "nothing was sent: the authority is not configured"
 	case fault.DocumentsUnavailable:
-		w.Why, w.Text = WhyDocuments, "the document store takes nothing; the document is made again when it does"
+		w.Why, w.Text = WhyDocuments, "document storage is unavailable. The PDF is created when it is back"
 	case fault.AuthorityError:
-		w.Why, w.Text = WhyError, "the authority answered the last call with an error of its own"
+		w.Why, w.Text = WhyError, "the authority returned an error"
 	case fault.AuthorityUnreachable:
-		w.Why, w.Text = WhyUnreachable, "the authority did not answer the last call"
-		if lane.failures > 1 {
-			w.Text = fmt.Sprintf("the authority did not answer the last %d calls", lane.failures)
-		}
+		w.Why, w.Text = WhyUnreachable, "the authority does not respond"
 	default:
-		w.Why, w.Text = WhyPutOff, "something went wrong here; it is tried again"
+		w.Why, w.Text = WhyPutOff, "an internal error occurred. Retrying"
 	}
 	return true
 }
@@ -151,17 +222,17 @@ func (w *Wait) troubled(lane laneNow) bool {
 func (w *Wait) explainCalm(s Summary, lane laneNow, now time.Time) {
 	switch {
 	case s.Doubt == string(fault.OutcomeUnknown) || s.Stage == filing.Sent:
-		w.Why, w.Since, w.Text = WhyUnknown, s.SentAt, "was sent, and the authority has not said whether it holds it; it is asked before anything is sent again"
+		w.Why, w.Since, w.Text = WhyUnknown, s.SentAt, "sent, but the authority has not confirmed it. It is queried before anything is sent again"
 	case s.Doubt == string(fault.AwaitingAcceptance):
-		w.Why, w.Since, w.Text = WhyAcceptance, s.SentAt, "the authority waits for somebody else's acceptance"
+		w.Why, w.Since, w.Text = WhyAcceptance, s.SentAt, "the authority is waiting for acceptance by another party"
 	case s.Stage == filing.Pending:
-		w.Why, w.Since, w.Text = WhyAnswer, s.SentAt, "the authority has it and has not decided; it is asked again"
+		w.Why, w.Since, w.Text = WhyAnswer, s.SentAt, "received by the authority, which has not decided yet. It is queried again"
 	case lane.askedUntil.After(now):
-		w.Why, w.CanRetry, w.Text = WhyAsked, false, "the authority asked for a pause between calls, which is obeyed"
+		w.Why, w.CanRetry, w.Text = WhyAsked, false, "the authority asked for a pause between calls"
 	case s.DueAt.After(now):
-		w.Why, w.Text = WhyPutOff, "could not be prepared or was not taken; it is tried again"
+		w.Why, w.Text = WhyPutOff, "not prepared yet. Retrying"
 	default:
-		w.Why, w.Text = WhyQueued, "is due and waits for its turn"
+		w.Why, w.Text = WhyQueued, "queued"
 	}
 }
 

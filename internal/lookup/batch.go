@@ -48,7 +48,7 @@ func (c Cursor) position(entries int) (int, error) {
 	}
 	position, err := strconv.Atoi(string(c[1:]))
 	if err != nil || position < 0 || position > entries || cursorAt(position) != c {
-		return 0, fault.New(fault.Invalid, "the cursor is not one of this list").
+		return 0, fault.New(fault.Invalid, "invalid cursor").
 			With(fault.At("cursor", fault.FieldNotValid, "must be a next_cursor of this batch"))
 	}
 	return position, nil
@@ -88,7 +88,7 @@ func (l *Lookups) Batch(ctx context.Context, clientID, id string, limit int, cur
 		limit = pageDefault
 	}
 	if limit < 1 || limit > pageMax {
-		return Batch{}, fault.New(fault.Invalid, "the page cannot be that long").
+		return Batch{}, fault.New(fault.Invalid, "invalid page size").
 			With(fault.At("limit", fault.FieldNotValid, "must be between 1 and %d", pageMax))
 	}
 	err = l.db.Read(ctx, func(r db.Reader) error {

@@ -32,7 +32,7 @@ func (l *Lookups) Forget(ctx context.Context, clientID string, endedBefore time.
 			err = l.db.Write(ctx, func(tx *db.Tx) error { return l.remove(tx, ids) })
 		}
 		if err != nil {
-			return forgotten, fmt.Errorf("forget lookups of client %s: %w", clientID, err)
+			return forgotten, fmt.Errorf("delete lookups of client %s: %w", clientID, err)
 		}
 		forgotten, more, at = forgotten+len(ids), next != at, next
 	}

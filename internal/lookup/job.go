@@ -51,7 +51,7 @@ func (l *Lookups) Run(ctx context.Context) error {
 	}
 	pump := &lease.Pump[header]{DB: l.db, Queue: queue, Log: l.log, Grace: l.cfg.Grace, InFlight: workedMax, Room: room, Work: func(ctx context.Context, lease *lease.Lease[header]) {
 		if err := l.work(ctx, lease); err != nil && ctx.Err() == nil {
-			l.log.Warn("a lookup is tried again", "lookup_id", lease.ID, "error", err)
+			l.log.Warn("retrying a lookup", "lookup_id", lease.ID, "error", err)
 		}
 	}}
 	return pump.Run(ctx)
@@ -171,7 +171,7 @@ func (l *Lookups) leave(ctx context.Context, notes *recorder, err error) error {
 
 // giveUp answers what could not be answered because the program died of it.
 func (l *Lookups) giveUp(ctx context.Context, job *claimed, rest *remainder, notes *recorder) error {
-	l.log.Error("a lookup was given up after its workers died", "alert", "job_discarded", "lookup_id", job.id, "crashes", job.crashes-1)
+	l.log.Error("a lookup was discarded after its workers crashed", "alert", "job_discarded", "lookup_id", job.id, "crashes", job.crashes-1)
 	for _, position := range rest.positions {
 		r := Result{Format: FormatValid, Status: StatusUnknown, IsBusiness: BusinessUnknown, ErrorCode: string(fault.InternalError)}
 		if err := notes.add(ctx, position, r); err != nil {

@@ -211,7 +211,7 @@ func (l *Lookups) admit(tx *db.Tx, head *header) error {
 	if open < openBatchesMax {
 		return nil
 	}
-	e := fault.New(fault.Limited, "%d batches have not ended yet, please wait for them", open)
+	e := fault.New(fault.Limited, "%d batches are still running: wait for them", open)
 	e.RetryAfter = openBatchesRetry
 	return e.With(fault.Fault{Code: fault.RateLimited, Type: fault.General, Message: "too many batches are running"})
 }
@@ -244,7 +244,7 @@ func find(r db.Reader, k kind, clientID, id string) (*header, error) {
 }
 
 func notFound(k kind) *fault.Error {
-	return fault.New(fault.NotFound, "there is no such %s validation", k).
+	return fault.New(fault.NotFound, "unknown %s validation", k).
 		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the " + string(k) + " validation is unknown"})
 }
 

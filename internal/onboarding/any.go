@@ -54,7 +54,7 @@ func (c *Companies) ListAny(ctx context.Context, f AnyFilter) (page []AnyCompany
 		f.Limit = pageDefault
 	}
 	if f.Limit < 1 || f.Limit > pageMax {
-		return nil, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
+		return nil, "", fault.New(fault.Invalid, "invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
 	}
 	from, err := ids.ReadCursor(f.Cursor)
 	if err != nil {
@@ -148,7 +148,7 @@ func named(r db.Reader, text string, limit int) ([]string, error) {
 		some, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) },
 			"SELECT company_id FROM companies WHERE "+q.column+" = $1 LIMIT "+strconv.Itoa(limit), q.value)
 		if err != nil {
-			return nil, fmt.Errorf("look for companies: %w", err)
+			return nil, fmt.Errorf("search companies: %w", err)
 		}
 		ids = append(ids, some...)
 	}

@@ -22,7 +22,7 @@ func (q *request) branding(n *strictjson.Value, into *profile) {
 		into.Branding = nil
 		return
 	}
-	look := account.Look{}
+	look := account.Appearance{}
 	if into.Branding != nil {
 		look = *into.Branding
 	}
@@ -31,12 +31,12 @@ func (q *request) branding(n *strictjson.Value, into *profile) {
 	for _, f := range look.Settle() {
 		q.refuse(fieldBranding+"."+f.Field, f.Code, "%s", f.Reason())
 	}
-	if look == (account.Look{}) {
+	if look == (account.Appearance{}) {
 		into.Branding = nil
 	}
 }
 
-func (q *request) brandingMember(name, path string, n *strictjson.Value, look *account.Look) bool {
+func (q *request) brandingMember(name, path string, n *strictjson.Value, look *account.Appearance) bool {
 	const wordMax = 20
 	var text string
 	switch name {
@@ -73,7 +73,7 @@ func (q *request) brandingMember(name, path string, n *strictjson.Value, look *a
 	return true
 }
 
-func (q *request) logoMember(n *strictjson.Value, path string, look *account.Look) {
+func (q *request) logoMember(n *strictjson.Value, path string, look *account.Appearance) {
 	switch {
 	case n.Kind == strictjson.Null, n.Kind == strictjson.Text && strings.TrimSpace(n.Text) == "":
 		look.Logo, q.logo = nil, nil
@@ -111,7 +111,7 @@ func (j *job) insertLogo(tx *db.Tx) error {
 }
 
 // pruneLogos forgets the logos of a company that it does not have (any more).
-func pruneLogos(tx *db.Tx, job *claimed, kept *account.Look) error {
+func pruneLogos(tx *db.Tx, job *claimed, kept *account.Appearance) error {
 	sum := ""
 	if kept != nil && kept.Logo != nil {
 		sum = kept.Logo.SHA256
@@ -120,7 +120,7 @@ func pruneLogos(tx *db.Tx, job *claimed, kept *account.Look) error {
 }
 
 // keptLook is the look that a company has whatever becomes of a job.
-func keptLook(r db.Reader, job *claimed) (*account.Look, error) {
+func keptLook(r db.Reader, job *claimed) (*account.Appearance, error) {
 	var text string
 	err := r.Row(supplierSQL, job.clientID, job.companyID).Scan(&text)
 	if errors.Is(err, db.ErrNoRows) {
@@ -134,7 +134,7 @@ func keptLook(r db.Reader, job *claimed) (*account.Look, error) {
 	return p.Branding, err
 }
 
-func brandingOf(look *account.Look) country.Branding {
+func brandingOf(look *account.Appearance) country.Branding {
 	if look == nil {
 		return country.Branding{}
 	}

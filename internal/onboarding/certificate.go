@@ -66,7 +66,7 @@ func (c *Companies) openCertificate(ctx context.Context, clientID string, der []
 	case o := <-done:
 		return o.cert, o.problem, nil
 	case <-timer.C:
-		return nil, credentialFault(fieldCertificate, "takes too long to open"), nil
+		return nil, credentialFault(fieldCertificate, "takes too long to decrypt"), nil
 	case <-ctx.Done():
 		return nil, nil, fmt.Errorf("open a certificate: %w", ctx.Err())
 	}
@@ -112,7 +112,7 @@ func (c *certificate) check(now time.Time, rules certificateRules) []fault.Fault
 		refuse("is not valid before %s", c.leaf.NotBefore.UTC().Format(time.DateOnly))
 	}
 	if usage := c.leaf.KeyUsage; usage != 0 && usage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
-		refuse("may not be used to sign: its key usage has neither digitalSignature nor nonRepudiation")
+		refuse("cannot sign: its key usage has neither digitalSignature nor nonRepudiation")
 	}
 	if reason := c.keyReason(rules.key); reason != "" {
 		refuse("%s", reason)
@@ -132,13 +132,13 @@ func (c *certificate) keyReason(wanted string) string {
 	case *ecdsa.PublicKey:
 		found, bits, least = "EC", key.Curve.Params().BitSize, ecBitsMin
 	default:
-		return "has a key that is neither RSA nor EC"
+		return "has a key that is not RSA or EC"
 	}
 	switch {
 	case wanted != "" && wanted != found:
-		return fmt.Sprintf("has a key of type %s where the country needs %s", found, wanted)
+		return fmt.Sprintf("has a key of type %s; the country requires %s", found, wanted)
 	case bits < least:
-		return fmt.Sprintf("has a key of %d bits; at least %d are needed", bits, least)
+		return fmt.Sprintf("has a key of %d bits; at least %d are required", bits, least)
 	}
 	return ""
 }

@@ -105,7 +105,7 @@ func (c *Companies) pack(ctx context.Context, w *wish) (country.Pack, error) {
 		}
 	}
 	if !offered {
-		w.request.refuse(fieldCountry, fault.UnsupportedCountry, "is not a country that can be used with this key")
+		w.request.refuse(fieldCountry, fault.UnsupportedCountry, "is not a country enabled for this key")
 		return country.Pack{}, nil
 	}
 	return pack, nil
@@ -124,13 +124,13 @@ func (c *Companies) submit(ctx context.Context, w *wish) (jobID string, err erro
 	if err != nil {
 		return "", err
 	}
-	var found *standing
+	var found *earlierJob
 	err = c.db.Write(ctx, func(tx *db.Tx) error {
 		found = nil
 		if err := tx.Lock("onboarding:" + w.clientID + ":" + w.profile.ExternalID); err != nil {
 			return err
 		}
-		before, err := standingJob(tx, w)
+		before, err := findEarlierJob(tx, w)
 		if err != nil || before != nil {
 			found = before
 			return err
@@ -154,22 +154,22 @@ func (c *Companies) sealer(ctx context.Context, clientID string) (*secret.Sealer
 	return s, nil
 }
 
-// standing is a job that has not failed and answers for the same company.
-type standing struct {
+// earlierJob is a job that has not failed and answers for the same company.
+type earlierJob struct {
 	id        string
 	companyID string
 	digest    []byte
 	secret    []byte // sealed
 }
 
-// standingJob finds the job whose answer stands: of a new company the latest
+// findEarlierJob finds the job whose answer stands: of a new company the latest
 // that did not fail, of a known one the change that is under way.
-func standingJob(tx *db.Tx, w *wish) (*standing, error) {
+func findEarlierJob(tx *db.Tx, w *wish) (*earlierJob, error) {
 	text, key := openCreateSQL, w.profile.ExternalID
 	if w.kind == kindPatch {
 		text, key = openChangeSQL, w.companyID
 	}
-	s := &standing{}
+	s := &earlierJob{}
 	err := tx.Row(text, w.clientID, key).Scan(&s.id, &s.companyID, &s.digest, &s.secret)
 	if errors.Is(err, db.ErrNoRows) {
 		return nil, nil
@@ -178,7 +178,7 @@ func standingJob(tx *db.Tx, w *wish) (*standing, error) {
 }
 
 // same reports a conflict unless the wish is the one the job was made from.
-func (c *Companies) same(ctx context.Context, w *wish, s *standing) error {
+func (c *Companies) same(ctx context.Context, w *wish, s *earlierJob) error {
 	equal := bytes.Equal(w.digest, s.digest) && (w.secret == nil) == (s.secret == nil)
 	if equal && w.secret != nil {
 		sealer, err := c.sealer(ctx, w.clientID)
@@ -194,16 +194,16 @@ func (c *Companies) same(ctx context.Context, w *wish, s *standing) error {
 	if equal {
 		return nil
 	}
-	field, text := fieldExternalID, "belongs to a job with another body; its status is at "+c.jobReference(s.id).JobStatusLocation
+	field, text := fieldExternalID, "belongs to a job with a different body; its status is at "+c.jobReference(s.id).JobStatusLocation
 	if w.kind == kindPatch {
-		field, text = "", "another change of the company is under way; its status is at "+c.jobReference(s.id).JobStatusLocation
+		field, text = "", "another change of the company is in progress; its status is at "+c.jobReference(s.id).JobStatusLocation
 	}
 	return conflict(field, text)
 }
 
 func conflict(field, text string) error {
 	f := fault.Fault{Code: fault.CodeConflict, Type: fault.Validation, Field: field, Message: strings.TrimSpace(field + " " + text)}
-	return fault.New(fault.Conflict, "the request contradicts what is stored").With(f)
+	return fault.New(fault.Conflict, "conflicting request").With(f)
 }
 
 // job is a row of onboarding_jobs on its way in.
@@ -264,7 +264,7 @@ func (c *Companies) Patch(ctx context.Context, clientID, id string, body []byte)
 	}
 	if stored.profile.Closed {
 		return Envelope{}, fault.New(fault.Conflict, "the company is closed").
-			With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "a closed company is not changed"})
+			With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "a closed company cannot be changed"})
 	}
 	w := &wish{clientID: clientID, companyID: stored.id, live: stored.live, kind: kindPatch, profile: stored.profile}
 	q, err := read(body, true, &w.profile, c.pictures(ctx, clientID))

@@ -53,7 +53,7 @@ type Company struct {
 	CompanyNumber  *string             `json:"company_number"`
 	Address        transaction.Address `json:"address"`
 	TaxInformation TaxInformation      `json:"tax_information"`
-	Branding       *account.Look       `json:"branding,omitempty"`
+	Branding       *account.Appearance `json:"branding,omitempty"`
 	Settings       country.Settings    `json:"settings"`
 	Credentials    []Credential        `json:"credentials"`
 	Visit          *Visit              `json:"visit,omitempty"` // what a person must do before a change can end

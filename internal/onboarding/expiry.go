@@ -58,7 +58,7 @@ func (c *Companies) raiseStage(tx *db.Tx, days int, name alert.Name) (int, error
 		if err != nil {
 			return 0, err
 		}
-		message := fmt.Sprintf("the tax credentials of company %s (external_id %q, client %s) ends at %s",
+		message := fmt.Sprintf("the tax credentials of company %s (external_id %q, client %s) expire at %s",
 			e.companyID, e.externalID, e.clientID, db.FromMicros(e.at).Format(time.RFC3339))
 		if c.cfg.Alerts == nil {
 			tx.OnCommit(func() { c.log.Error(message, "alert", string(name), "subject", e.companyID) })

@@ -17,8 +17,8 @@ func Hold(tx *db.Tx, companyID string, hold bool) (clientID string, err error) {
 		return "", fmt.Errorf("hold company %s: %w", companyID, err)
 	}
 	if len(found) == 0 {
-		return "", fault.New(fault.NotFound, "there is no company %q", companyID).
-			With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the company is not known"})
+		return "", fault.New(fault.NotFound, "unknown company %q", companyID).
+			With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "unknown company"})
 	}
 	return found[0], nil
 }
@@ -28,7 +28,7 @@ func Held(r db.Reader, clientID string) ([]string, error) {
 	ids, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) },
 		"SELECT company_id FROM companies WHERE client_id = $1 AND legal_hold ORDER BY company_id", clientID)
 	if err != nil {
-		return nil, fmt.Errorf("list the companies of %s under a legal hold: %w", clientID, err)
+		return nil, fmt.Errorf("list the companies of %s on legal hold: %w", clientID, err)
 	}
 	return ids, nil
 }

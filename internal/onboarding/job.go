@@ -43,7 +43,7 @@ func (c *Companies) Run(ctx context.Context) error {
 		Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
 			_, err := c.work(ctx, func(tx *db.Tx) (*lease.Lease[struct{}], bool, error) { return l, true, l.Guard(tx) })
 			if err != nil && ctx.Err() == nil {
-				c.log.Warn("an onboarding job is tried again", "job_id", l.ID, "in", retryOwn, "error", err)
+				c.log.Warn("retrying an onboarding job", "job_id", l.ID, "in", retryOwn, "error", err)
 			}
 		}}
 	return pump.Run(ctx)
@@ -115,7 +115,7 @@ func (c *Companies) release(ctx context.Context, job *claimed) {
 	defer cancel()
 	job.tries-- // this one did not reach the authority
 	if _, err := c.giveBack(ctx, job, wait); err != nil {
-		c.log.Warn("an interrupted onboarding job waits until its lease runs out", "job_id", job.id, "error", err)
+		c.log.Warn("an interrupted onboarding job waits until its lease expires", "job_id", job.id, "error", err)
 	}
 }
 
@@ -202,7 +202,7 @@ func (c *Companies) carryOut(ctx context.Context, job *claimed) (again time.Dura
 			return c.giveBack(ctx, job, retryBase<<job.tries)
 		}
 		if e.visit != "" && visit.tooOld(c.db.Now()) {
-			e.faults = []fault.Fault{{Code: fault.CodeExpired, Type: fault.General, Message: "nobody visited the address that the authority asks for; please onboard the company again"}}
+			e.faults = []fault.Fault{{Code: fault.CodeExpired, Type: fault.General, Message: "the authorization was not granted in time; please onboard the company again"}}
 		} else if e.visit != "" {
 			return c.await(ctx, job, e)
 		}
@@ -212,11 +212,11 @@ func (c *Companies) carryOut(ctx context.Context, job *claimed) (again time.Dura
 
 // condemn fails a job that took its worker down again and again.
 func (c *Companies) condemn(ctx context.Context, job *claimed) error {
-	faults := []fault.Fault{{Code: fault.InternalError, Type: fault.General, Message: "the job could not be carried out; the operator has been told"}}
+	faults := []fault.Fault{{Code: fault.InternalError, Type: fault.General, Message: "the job could not be completed; the operator has been alerted"}}
 	if err := c.end(ctx, job, &examined{faults: faults}); err != nil {
 		return err
 	}
-	return c.alarm(ctx, alert.JobDiscarded, job.id, fmt.Sprintf("onboarding job %s was given up after %d crashes", job.id, job.crashes))
+	return c.alarm(ctx, alert.JobDiscarded, job.id, fmt.Sprintf("onboarding job %s was discarded after %d crashes", job.id, job.crashes))
 }
 
 func (c *Companies) alarm(ctx context.Context, name alert.Name, subject, message string) error {
@@ -247,7 +247,7 @@ func (c *Companies) enrol(ctx context.Context, job *claimed, e *examined) (fault
 		c.log.Error("a company cannot be enrolled", "country", job.country, "error", err)
 		return []fault.Fault{{
 			Code: fault.AuthorityUnavailable, Type: fault.General,
-			Message: "this service has no way to the country's authority; please tell its operator",
+			Message: "no authority endpoint is configured; contact the operator of this service",
 		}}, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, enrolFor)
@@ -306,7 +306,7 @@ func (c *Companies) end(ctx context.Context, job *claimed, e *examined) error {
 	}
 	err := c.db.Write(ctx, func(tx *db.Tx) error { return c.store(tx, job, e, sealed) })
 	if errors.Is(err, db.ErrStale) {
-		c.log.Warn("an onboarding job was ended by another worker", "job_id", job.id)
+		c.log.Warn("an onboarding job was finished by another worker", "job_id", job.id)
 		return nil
 	}
 	if err != nil {

@@ -113,6 +113,6 @@ func New(cfg Config) *Companies {
 var errNoSealer = fault.New(fault.Internal, "no sealer of tax credentials is configured")
 
 func notFound(what string) *fault.Error {
-	return fault.New(fault.NotFound, "there is no such %s", what).
+	return fault.New(fault.NotFound, "unknown %s", what).
 		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the " + what + " is unknown"})
 }

@@ -112,7 +112,7 @@ func (c *Companies) Job(ctx context.Context, clientID, jobID string) (Envelope, 
 	case Success:
 		e.Data = &Reference{ID: companyID, Location: c.companyLocation(companyID)}
 	case Failed:
-		e.Message = orNull("The job failed; errors lists everything that is wrong.")
+		e.Message = orNull("The job failed; see errors.")
 		if faults != nil {
 			if err := json.Unmarshal([]byte(*faults), &e.Errors); err != nil {
 				return Envelope{}, fmt.Errorf("read the errors of job %s: %w", jobID, err)
@@ -121,7 +121,7 @@ func (c *Companies) Job(ctx context.Context, clientID, jobID string) (Envelope, 
 	default:
 		e.Data = c.jobReference(jobID)
 		if e.Data.Visit = visit; visit != nil {
-			e.Message = orNull("A person must visit the address in visit.url and agree there.")
+			e.Message = orNull("Authorization required: a person must open visit.url and approve.")
 		}
 	}
 	return e, nil
@@ -244,7 +244,7 @@ func (c *Companies) List(ctx context.Context, clientID string, limit int, cursor
 		limit = pageDefault
 	}
 	if limit < 1 || limit > pageMax {
-		return nil, "", fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
+		return nil, "", fault.New(fault.Invalid, "invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", pageMax))
 	}
 	from, err := ids.ReadCursor(cursor)
 	if err != nil {

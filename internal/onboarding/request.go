@@ -57,7 +57,7 @@ type profile struct {
 	Address       transaction.Address `json:"address"`
 	TaxNumber     string              `json:"tax_number"`
 	Regime        string              `json:"regime,omitempty"`
-	Branding      *account.Look       `json:"branding,omitempty"`
+	Branding      *account.Appearance `json:"branding,omitempty"`
 	Settings      country.Settings    `json:"settings,omitempty"` // only what was sent; defaults are the pack's and may change
 	Closed        bool                `json:"closed,omitempty"`   // nothing more is issued in its name
 }
@@ -238,12 +238,12 @@ func (q *request) identity(sent **string, into *string, text string) {
 func (q *request) identifier(path, text string) bool {
 	for _, r := range text {
 		if !unicode.IsGraphic(r) {
-			q.refuse(path, fault.FieldNotValid, "must have printable characters only, but has U+%04X", r)
+			q.refuse(path, fault.FieldNotValid, "must contain printable characters only, but has U+%04X", r)
 			return false
 		}
 	}
 	if strings.TrimSpace(text) != text {
-		q.refuse(path, fault.FieldNotValid, "must not begin or end with a blank")
+		q.refuse(path, fault.FieldNotValid, "must not start or end with a blank")
 		return false
 	}
 	return true
@@ -419,7 +419,7 @@ func decodeBase64(text string) (raw []byte, ok bool) {
 func (q *request) note(text string) *string {
 	if len(q.ignored) > 0 {
 		shown := q.ignored[:min(len(q.ignored), 10)]
-		text += fmt.Sprintf(" Fields that are not known were ignored: %s.", strings.Join(shown, ", "))
+		text += fmt.Sprintf(" Unknown fields were ignored: %s.", strings.Join(shown, ", "))
 	}
 	return &text
 }

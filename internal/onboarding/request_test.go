@@ -108,7 +108,7 @@ func TestIgnoredFieldsAreNamedInTheMessage(t *testing.T) {
 	needs.NotRaced(t, "one goroutine after another")
 	w := newWorld(t, dbtest.SQLite(t))
 	e, err := w.Create(t.Context(), client, false, encode(company("trade_name", "T", "address.planet", "Earth")))
-	if err != nil || *e.Message != "The onboarding job was queued. Fields that are not known were ignored: address.planet, trade_name." {
+	if err != nil || *e.Message != "The onboarding job was queued. Unknown fields were ignored: address.planet, trade_name." {
 		t.Errorf("%v %v", *e.Message, err)
 	}
 }

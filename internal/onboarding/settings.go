@@ -49,7 +49,7 @@ func (q *request) setting(chosen country.Settings, key string, n *strictjson.Val
 	path := "settings." + strictjson.Printable(key)
 	i := slices.IndexFunc(facts.Settings, func(s country.Setting) bool { return s.Key == key })
 	if i < 0 {
-		q.refuse(path, fault.UnsupportedField, "is not a setting of the country")
+		q.refuse(path, fault.UnsupportedField, "is not a setting of this country")
 		return
 	}
 	if n.Kind == strictjson.Null {

@@ -68,7 +68,7 @@ func readVisit(r db.Reader, jobID string) (*visiting, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the visit of job %s: %w", jobID, err)
+		return nil, fmt.Errorf("read the authorization of job %s: %w", jobID, err)
 	}
 	v.createdAt, v.expires, v.used = db.FromMicros(created), db.FromMicros(expires), used != nil
 	return v, nil
@@ -118,7 +118,7 @@ func (c *Companies) grantOf(ctx context.Context, job *claimed, v *visiting) (url
 // await lets a job wait for a person who visits an address.
 func (c *Companies) await(ctx context.Context, job *claimed, e *examined) (time.Duration, error) {
 	if len(e.visit) > visitBytesMax {
-		return 0, fmt.Errorf("the address to visit for job %s has %d bytes", job.id, len(e.visit))
+		return 0, fmt.Errorf("the authorization URL of job %s has %d bytes", job.id, len(e.visit))
 	}
 	err := c.db.Write(ctx, func(tx *db.Tx) error {
 		now := tx.Now()
@@ -128,7 +128,7 @@ func (c *Companies) await(ctx context.Context, job *claimed, e *examined) (time.
 		return job.giveBack(tx, 0, now.Add(StateFor))
 	})
 	if err != nil {
-		return 0, fmt.Errorf("let onboarding job %s wait for a visit: %w", job.id, err)
+		return 0, fmt.Errorf("let onboarding job %s wait for authorization: %w", job.id, err)
 	}
 	return StateFor, nil
 }
@@ -146,15 +146,15 @@ func (c *Companies) Returned(ctx context.Context, at country.Environment, brough
 	})
 	switch {
 	case errors.Is(err, db.ErrNoRows):
-		return fault.New(fault.NotFound, "the state is not known")
+		return fault.New(fault.NotFound, "unknown state")
 	case err != nil:
-		return fmt.Errorf("look for a visit: %w", err)
+		return fmt.Errorf("find an authorization: %w", err)
 	case used != nil || status != Pending && status != Processing:
-		return fault.New(fault.Conflict, "the state was used before")
+		return fault.New(fault.Conflict, "the state was already used")
 	case !now.Before(db.FromMicros(expires)):
 		return fault.New(fault.Expired, "the state has expired")
 	case len(brought.Encode()) > broughtMax:
-		return fault.New(fault.Invalid, "the address is too long")
+		return fault.New(fault.Invalid, "the URL is too long")
 	}
 	sealer, err := c.sealer(ctx, clientID)
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *Companies) Returned(ctx context.Context, at country.Environment, brough
 	}
 	kept, err := sealJSON(sealer, brought, bound(clientID, jobID, purposeGrant))
 	if err != nil {
-		return fmt.Errorf("seal what was brought for job %s: %w", jobID, err)
+		return fmt.Errorf("seal the authorization of job %s: %w", jobID, err)
 	}
 	err = c.db.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.ExecOne(useVisitSQL, db.Micros(tx.Now()), kept, digest); err != nil {
@@ -172,10 +172,10 @@ func (c *Companies) Returned(ctx context.Context, at country.Environment, brough
 		return tx.Exec(dueSQL, db.Micros(tx.Now()), jobID)
 	})
 	if errors.Is(err, db.ErrStale) {
-		return fault.New(fault.Conflict, "the state was used before")
+		return fault.New(fault.Conflict, "the state was already used")
 	}
 	if err != nil {
-		return fmt.Errorf("keep what was brought for job %s: %w", jobID, err)
+		return fmt.Errorf("store the authorization of job %s: %w", jobID, err)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func openVisit(r db.Reader, clientID, companyID string) (*Visit, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for a visit: %w", err)
+		return nil, fmt.Errorf("find an authorization: %w", err)
 	}
 	return &Visit{URL: address, ExpiresAt: Timestamp(db.FromMicros(expires))}, nil
 }

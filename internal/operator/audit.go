@@ -113,7 +113,7 @@ func (o *Operators) record(ctx context.Context, by audit.Actor, a Act, outcome s
 
 func (o *Operators) recordIn(tx *db.Tx, by audit.Actor, a Act, outcome string) error {
 	if by.Name == "" || a.Action == "" {
-		return errors.New("an action in the log needs a name and who did it")
+		return errors.New("an audit entry needs an action and an actor")
 	}
 	before, err := stateText(a.Before)
 	if err != nil {
@@ -176,7 +176,7 @@ func (o *Operators) Audit(r db.Reader, f AuditFilter) (list []Entry, next int64,
 		f.Limit = auditDefault
 	}
 	if f.Limit > auditMax {
-		return nil, 0, fault.New(fault.Invalid, "the list cannot be made").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", auditMax))
+		return nil, 0, fault.New(fault.Invalid, "invalid list request").With(fault.At("limit", fault.FieldNotValid, "must be 1 to %d", auditMax))
 	}
 	where, args := f.conditions()
 	list, err = db.Collect(r, scanEntry, auditSQL+where+" ORDER BY seq DESC LIMIT "+strconv.Itoa(f.Limit+1), args...)

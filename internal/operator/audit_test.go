@@ -265,11 +265,11 @@ func TestALogRewrittenByTheOwnerOfTheDatabaseDoesNotHold(t *testing.T) {
 		if v := open(t, d).verdict(); v.Broken != nil {
 			t.Fatalf("without the key it is whole: %+v", v.Broken)
 		}
-		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "another key") {
+		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "a different key") {
 			t.Errorf("with the key: %+v", v.Broken)
 		}
 		must(t, execSQL(t, d, "UPDATE operator_audit SET mac = NULL"))
-		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "holds the audit key") {
+		if v := b.verdict(); v.Broken == nil || v.Broken.Seq != 2 || !strings.Contains(v.Broken.Reason, "with the audit key") {
 			t.Errorf("without its proofs: %+v", v.Broken)
 		}
 	})

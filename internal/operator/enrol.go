@@ -49,7 +49,7 @@ func (o *Operators) FinishEnrolment(ctx context.Context, token string, e Enrolme
 		return in, s, nil, err
 	}
 	if w.Factors.Any() {
-		return in, s, nil, o.turnedAway(ctx, w.Name, a.IP, "the second factor is wrong")
+		return in, s, nil, o.turnedAway(ctx, w.Name, a.IP, "incorrect second factor")
 	}
 	add, err := o.examine(ctx, w.Name, e, w.Challenge)
 	if err != nil {
@@ -98,7 +98,7 @@ func (o *Operators) examine(ctx context.Context, name string, e Enrolment, chall
 }
 
 func (o *Operators) examineApp(ctx context.Context, name string, e Enrolment) (func(*db.Tx, Factors) error, error) {
-	over := fault.New(fault.Invalid, "This key was shown too long ago. Begin again.")
+	over := fault.New(fault.Invalid, "This key has expired. Start over.")
 	if o.second.Sealer == nil {
 		return nil, over
 	}
@@ -120,7 +120,7 @@ func (o *Operators) examineApp(ctx context.Context, name string, e Enrolment) (f
 	code, _ := digitsOf(e.Code)
 	step, ok := totpMatch(key, code, o.db.Now(), 0)
 	if !ok {
-		return nil, fault.New(fault.Invalid, "That code is not the app's. Check the clock of the phone and try the next one.")
+		return nil, fault.New(fault.Invalid, "Incorrect code. Check the phone's clock and try the next code.")
 	}
 	sealer, err := o.second.Sealer(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *Operators) examineApp(ctx context.Context, name string, e Enrolment) (f
 	}
 	return func(tx *db.Tx, f Factors) error {
 		if f.App {
-			return fault.New(fault.Conflict, "There is an authenticator app already: remove it first.")
+			return fault.New(fault.Conflict, "An authenticator app is already set up: remove it first.")
 		}
 		return tx.Exec(addTOTPSQL, name, sealed, step, db.Micros(tx.Now()))
 	}, nil
@@ -140,7 +140,7 @@ func (o *Operators) examineApp(ctx context.Context, name string, e Enrolment) (f
 
 func (o *Operators) examinePasskey(name string, e Enrolment, challenge []byte) (func(*db.Tx, Factors) error, error) {
 	if o.PasskeyDomain() == "" {
-		return nil, fault.New(fault.Invalid, "Passkeys need a name for the console: start with --admin-url.")
+		return nil, fault.New(fault.Invalid, "Passkeys need a host name for the console: set --admin-url.")
 	}
 	var m made
 	err := readPasskey(e.Passkey, &m)
@@ -157,14 +157,14 @@ func (o *Operators) examinePasskey(name string, e Enrolment, challenge []byte) (
 	}
 	return func(tx *db.Tx, f Factors) error {
 		if len(f.Passkeys) >= passkeysMax {
-			return fault.New(fault.Conflict, "There are %d passkeys already: remove one first.", passkeysMax)
+			return fault.New(fault.Conflict, "You already have %d passkeys: remove one first.", passkeysMax)
 		}
 		var known int
 		if err := tx.Row(passkeyOwnerSQL, []byte(m.ID)).Scan(&known); err != nil {
 			return err
 		}
 		if known > 0 {
-			return fault.New(fault.Conflict, "This passkey is enrolled already.")
+			return fault.New(fault.Conflict, "This passkey is already registered.")
 		}
 		return tx.Exec(addPasskeySQL, []byte(m.ID), name, label, []byte(m.PublicKey), int64(said.count), db.Micros(tx.Now()))
 	}, nil
@@ -179,7 +179,7 @@ func (o *Operators) RemoveApp(ctx context.Context, s Session) error {
 func (o *Operators) RemovePasskey(ctx context.Context, s Session, id string) error {
 	raw, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {
-		return fault.New(fault.NotFound, "There is no such passkey.")
+		return fault.New(fault.NotFound, "Unknown passkey.")
 	}
 	return o.removeFactor(ctx, s, func(tx *db.Tx) error { return tx.ExecOne(dropPasskeySQL, s.Name, raw) })
 }
@@ -192,7 +192,7 @@ func (o *Operators) removeFactor(ctx context.Context, s Session, remove func(*db
 	}
 	_, err := o.change(ctx, s.Actor(), s.Name, func(tx *db.Tx, p *Operator) (string, error) {
 		if err := remove(tx); errors.Is(err, db.ErrStale) {
-			return "", fault.New(fault.NotFound, "There is no such second factor.")
+			return "", fault.New(fault.NotFound, "Unknown second factor.")
 		} else if err != nil {
 			return "", err
 		}
@@ -202,7 +202,7 @@ func (o *Operators) removeFactor(ctx context.Context, s Session, remove func(*db
 		}
 		p.App, p.Passkeys = left.App, len(left.Passkeys)
 		if !left.Any() && o.second.Required {
-			return "", fault.New(fault.Conflict, "A second factor is required here: add another one first.")
+			return "", fault.New(fault.Conflict, "A second factor is required: add another one first.")
 		}
 		if !left.Any() {
 			err = tx.Exec(dropRecoverySQL, p.Name)
@@ -223,7 +223,7 @@ func (o *Operators) RenewRecovery(ctx context.Context, s Session) (codes []strin
 			return "", err
 		}
 		if !f.Any() {
-			return "", fault.New(fault.Conflict, "Recovery codes belong to a second factor: add one first.")
+			return "", fault.New(fault.Conflict, "Recovery codes require a second factor: add one first.")
 		}
 		codes, err = renewRecovery(tx, p.Name)
 		return "operator.recovery_renewed", err

@@ -159,7 +159,7 @@ func network(ip string) string {
 // limited is the answer to one who guesses too often.
 func (o *Operators) limited(ctx context.Context, name, ip string, wait time.Duration) error {
 	if o.alerts != nil && o.guesses.alarming() {
-		message := fmt.Sprintf("sign-ins to the console fail so often that they are slowed down: the last one as %q from %s", name, ip)
+		message := fmt.Sprintf("too many failed console sign-ins, now throttled: the last one as %q from %s", name, ip)
 		if err := o.alerts.Raise(ctx, alert.AuthFailuresSpike, "console", message); err != nil && ctx.Err() == nil {
 			o.log.Warn("raise the alert of failed sign-ins", "error", err)
 		}

@@ -125,7 +125,7 @@ func (x *OIDC) provider(ctx context.Context) (*provider, error) {
 }
 
 func away(cause error) error {
-	return fault.New(fault.Unavailable, "the identity provider cannot be reached; try again in a moment, or sign in with a password").Because(cause)
+	return fault.New(fault.Unavailable, "the identity provider is unreachable; try again later, or sign in with a password").Because(cause)
 }
 
 // ticket is what the browser carries between Begin and Finish. It needs no
@@ -187,10 +187,10 @@ func (x *OIDC) Finish(ctx context.Context, ticketText string, query url.Values, 
 func (x *OIDC) readTicket(text string) (t ticket, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(text) > ticketBytesMax || json.Unmarshal(raw, &t) != nil || t.State == "" || t.Nonce == "" || t.Verifier == "" {
-		return ticket{}, signInFirst("the sign-in was not begun here: please begin again")
+		return ticket{}, signInFirst("the sign-in was not started here: please start over")
 	}
 	if x.operators.db.Now().Unix() >= t.Until {
-		return ticket{}, signInFirst("the sign-in took too long: please begin again")
+		return ticket{}, signInFirst("the sign-in expired: please start over")
 	}
 	return t, nil
 }
@@ -201,7 +201,7 @@ type identity struct{ name, issuer, subject string }
 // identify exchanges the code and checks the ID token.
 func (x *OIDC) identify(ctx context.Context, t ticket, query url.Values) (who identity, err error) {
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(t.State)) != 1 {
-		return who, signInFirst("the sign-in was not begun here: please begin again")
+		return who, signInFirst("the sign-in was not started here: please start over")
 	}
 	if problem := query.Get("error"); problem != "" || query.Get("code") == "" {
 		return who, because("the identity provider refused the sign-in", errors.New("it says "+clip(problem)))
@@ -222,14 +222,14 @@ func (x *OIDC) identify(ctx context.Context, t ticket, query url.Values) (who id
 	}
 	raw, ok := answer.Extra("id_token").(string)
 	if !ok {
-		return who, because("the identity provider sent no identity", errors.New("no id_token"))
+		return who, because("the identity provider returned no identity", errors.New("no id_token"))
 	}
 	id, err := p.verifier.Verify(ctx, raw)
 	if err != nil {
 		return who, because("the identity cannot be verified", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(t.Nonce)) != 1 {
-		return who, because("the identity cannot be verified", errors.New("the nonce is another one"))
+		return who, because("the identity cannot be verified", errors.New("nonce mismatch"))
 	}
 	email, err := p.email(ctx, id, answer)
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *provider) email(ctx context.Context, id *oidc.IDToken, answer *oauth2.T
 			return "", because(missing, fmt.Errorf("ask the UserInfo endpoint: %w", err))
 		}
 		if info.Subject != id.Subject {
-			return "", because("the identity cannot be verified", errors.New("the UserInfo endpoint speaks of another subject"))
+			return "", because("the identity cannot be verified", errors.New("the UserInfo endpoint returned another subject"))
 		}
 		claims.Email, claims.Verified = info.Email, flexible(info.EmailVerified)
 	}
@@ -302,7 +302,7 @@ func (x *OIDC) admit(ctx context.Context, who identity, a Attempt) error {
 	})
 	switch {
 	case errors.Is(err, db.ErrNoRows):
-		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("there is no operator %s: ask an admin to create one with this name", clip(who.name)))
+		return x.operators.turnedAway(ctx, who.name, a.IP, fmt.Sprintf("unknown operator %s: ask an admin to create one with this name", clip(who.name)))
 	case err != nil:
 		return fmt.Errorf("find the operator of an identity: %w", err)
 	case disabled != nil:

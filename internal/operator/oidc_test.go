@@ -396,7 +396,7 @@ func TestATicketEndsAfterTenMinutes(t *testing.T) {
 	must(t, err)
 	_, _, _, err = d.x.Finish(t.Context(), b64(raw), url.Values{"state": {fields["s"].(string)}, "code": {"x"}}, operator.Attempt{})
 	kind(t, "an old ticket", err, fault.Unauthenticated)
-	if !strings.Contains(err.Error(), "too long") {
+	if !strings.Contains(err.Error(), "expired") {
 		t.Error(err)
 	}
 }
@@ -471,7 +471,7 @@ func TestWhoIsProvenButNotLetInHearsWhy(t *testing.T) {
 		}
 	}
 	d.p.spoil(func(c map[string]any) { c["email"] = "bea@example.test" }, nil)
-	says("nobody", "there is no operator bea@example.test")
+	says("nobody", "unknown operator bea@example.test")
 	d.p.spoil(nil, nil)
 	_, _, err := d.signIn()
 	must(t, err)

@@ -154,8 +154,8 @@ func (o *Operators) List(r db.Reader) ([]Operator, error) {
 func (o *Operators) Operator(r db.Reader, name string) (Operator, error) {
 	one, err := scanOperator(r.Row(operatorsSQL+" WHERE name = $1", settle(name)).Scan)
 	if errors.Is(err, db.ErrNoRows) {
-		return one, fault.New(fault.NotFound, "there is no operator %q", name).
-			With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the operator is not known"})
+		return one, fault.New(fault.NotFound, "unknown operator %q", name).
+			With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "unknown operator"})
 	}
 	if err != nil {
 		return one, fmt.Errorf("read operator %s: %w", name, err)
@@ -188,7 +188,7 @@ func (o *Operators) Create(ctx context.Context, by audit.Actor, in NewOperator) 
 			return err
 		}
 		if _, err := o.Operator(tx, in.Name); err == nil {
-			return fault.New(fault.Conflict, "there is an operator %q already", in.Name)
+			return fault.New(fault.Conflict, "operator %q already exists", in.Name)
 		} else if fault.KindOf(err) != fault.NotFound {
 			return err
 		}
@@ -213,7 +213,7 @@ func (in NewOperator) check() error {
 		wrong = append(wrong, fault.At("role", fault.FieldNotValid, "must be %s, %s or %s", Viewer, Acting, Admin))
 	}
 	if in.WithoutPassword && !in.Password.IsZero() {
-		wrong = append(wrong, fault.At("password", fault.UnsupportedField, "cannot be given to an operator without one"))
+		wrong = append(wrong, fault.At("password", fault.UnsupportedField, "cannot be set for an operator without one"))
 	}
 	if len(wrong) > 0 {
 		return invalid(wrong...)
@@ -382,7 +382,7 @@ func lastAdmin(tx *db.Tx, p Operator) error {
 		return fmt.Errorf("count admins: %w", err)
 	}
 	if others == 0 {
-		return fault.New(fault.Conflict, "%s is the last admin: make another one first", p.Name).
+		return fault.New(fault.Conflict, "%s is the last admin: create another one first", p.Name).
 			With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "one admin must remain"})
 	}
 	return nil

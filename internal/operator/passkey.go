@@ -85,7 +85,7 @@ func readPasskey(text string, into any) error {
 		return wrongKey("it is too large")
 	}
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return wrongKey("it is not JSON of the form that is asked for")
+		return wrongKey("it is not JSON of the expected form")
 	}
 	return nil
 }
@@ -109,22 +109,22 @@ func (p relying) checkClient(raw []byte, kind string, challenge []byte) error {
 		CrossOrigin bool
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return wrongKey("what the browser did cannot be read")
+		return wrongKey("the browser's data is not readable")
 	}
 	switch {
 	case c.Type != kind:
-		return wrongKey("it was made for something else")
+		return wrongKey("it was created for another purpose")
 	case subtle.ConstantTimeCompare(c.Challenge, challenge) != 1:
-		return wrongKey("it answers another question")
+		return wrongKey("it answers another challenge")
 	case c.Origin != p.origin || c.CrossOrigin:
-		return wrongKey("it was made on another site")
+		return wrongKey("it was created on another site")
 	}
 	return nil
 }
 
 func (p relying) readAuthData(raw []byte) (a authData, err error) {
 	if len(raw) < authDataBytesMin {
-		return a, wrongKey("the authenticator's data is cut off")
+		return a, wrongKey("the authenticator's data is truncated")
 	}
 	domain := sha256.Sum256([]byte(p.domain))
 	a.flags, a.count = raw[32], binary.BigEndian.Uint32(raw[33:37])
@@ -132,17 +132,17 @@ func (p relying) readAuthData(raw []byte) (a authData, err error) {
 	case !bytes.Equal(raw[:32], domain[:]):
 		return a, wrongKey("it belongs to another domain")
 	case a.flags&authUserPresent == 0:
-		return a, wrongKey("nobody touched it")
+		return a, wrongKey("user presence is missing")
 	case a.flags&authBackedUp != 0 && a.flags&authBackupable == 0:
-		return a, wrongKey("it is backed up and cannot be")
+		return a, wrongKey("its backup flags contradict each other")
 	case a.flags&authHasKey == 0:
 		return a, nil
 	case len(raw) < authKeyBytesMin:
-		return a, wrongKey("the credential is cut off")
+		return a, wrongKey("the credential is truncated")
 	}
 	size := int(binary.BigEndian.Uint16(raw[53:55]))
 	if size == 0 || size > credentialBytesMax || len(raw) < authKeyBytesMin+size {
-		return a, wrongKey("the credential is cut off")
+		return a, wrongKey("the credential is truncated")
 	}
 	a.id = raw[authKeyBytesMin : authKeyBytesMin+size]
 	return a, nil
@@ -158,11 +158,11 @@ func (p relying) register(m made, challenge []byte) (authData, error) {
 		return a, err
 	}
 	if a.id == nil || !bytes.Equal(a.id, m.ID) {
-		return a, wrongKey("the credential's id is not the authenticator's")
+		return a, wrongKey("the credential id does not match the authenticator")
 	}
 	key, alg, err := parsePasskey(m.PublicKey)
 	if err != nil || key == nil || alg != m.Algorithm {
-		return a, wrongKey("its key is of a kind that was not asked for")
+		return a, wrongKey("its key type was not requested")
 	}
 	return a, nil
 }
@@ -184,7 +184,7 @@ func parsePasskey(der []byte) (key crypto.PublicKey, alg int, err error) {
 			return k, algRS256, nil
 		}
 	}
-	return nil, 0, errors.New("a key of another kind")
+	return nil, 0, errors.New("unsupported key type")
 }
 
 // assert checks the use of a passkey: section 7.2. It answers the new count.
@@ -203,12 +203,12 @@ func (p relying) assert(s shownKey, public, challenge []byte, before uint32) (ui
 	sum := sha256.Sum256(s.ClientData)
 	signed := append(append([]byte{}, s.AuthData...), sum[:]...)
 	if !verifySignature(key, signed, s.Signature) {
-		return 0, wrongKey("its signature does not hold")
+		return 0, wrongKey("its signature is not valid")
 	}
 	// An authenticator that counts never counts backwards; one that does was
 	// copied. One that does not count says 0 for ever.
 	if (a.count != 0 || before != 0) && a.count <= before {
-		return 0, wrongKey("it counts backwards: somebody may have copied it")
+		return 0, wrongKey("its counter went backwards: it may have been cloned")
 	}
 	return a.count, nil
 }

@@ -155,7 +155,7 @@ func checkPassword(name string, password secret.Secret) error {
 	case len(name) >= 4 && strings.Contains(strings.ToLower(text), name):
 		wrong = "must not contain the operator's name"
 	case trivial(text):
-		wrong = "is guessed early: it is made of well-known words, runs of keys, numbers or repetitions; take four words that have nothing to do with each other"
+		wrong = "is too easy to guess: it consists of common words, keyboard runs, numbers or repetitions; use four unrelated words"
 	default:
 		return nil
 	}

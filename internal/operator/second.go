@@ -117,7 +117,7 @@ func (o *Operators) halfway(ctx context.Context, name string) (*Halfway, error) 
 		return errors.Join(tx.Exec(oldHalfwaysSQL, db.Micros(tx.Now())), tx.Exec(newHalfwaySQL, digestOf(h.Token.RevealText()), name, challenge, db.Micros(h.Until)))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("begin the second half of a sign-in of %s: %w", name, err)
+		return nil, fmt.Errorf("start the second step of a sign-in of %s: %w", name, err)
 	}
 	return h, nil
 }
@@ -144,7 +144,7 @@ func (o *Operators) Waiting(ctx context.Context, token string) (w Waiting, err e
 		return w, signInFirst("please sign in again")
 	}
 	if err != nil {
-		return w, fmt.Errorf("read a half sign-in: %w", err)
+		return w, fmt.Errorf("read an unfinished sign-in: %w", err)
 	}
 	w.CSRF = csrfOf(token)
 	return w, nil
@@ -179,7 +179,7 @@ func (o *Operators) Finish(ctx context.Context, token string, p Proof, a Attempt
 		if failed := o.db.Write(ctx, func(tx *db.Tx) error { return tx.Exec(triedSQL, digestOf(token)) }); failed != nil {
 			o.log.Error("count a wrong second factor", "operator", w.Name, "error", failed)
 		}
-		return secret.Secret{}, Session{}, o.turnedAway(ctx, w.Name, a.IP, "the second factor is wrong")
+		return secret.Secret{}, Session{}, o.turnedAway(ctx, w.Name, a.IP, "incorrect second factor")
 	}
 	if err == nil { // trouble of our own forgives nothing
 		o.seconds.forgive(by)
@@ -199,7 +199,7 @@ func (o *Operators) prove(ctx context.Context, w Waiting, p Proof) (action strin
 	}
 	digest, ok := recoveryDigest(w.Name, p.Code)
 	if !ok {
-		return "", nil, signInFirst("the second factor is wrong")
+		return "", nil, signInFirst("incorrect second factor")
 	}
 	return "signin.recovery", func(tx *db.Tx) error { return tx.ExecOne(useRecoverySQL, db.Micros(tx.Now()), w.Name, digest) }, nil
 }
@@ -215,14 +215,14 @@ func (o *Operators) provePasskey(w Waiting, text string) (func(*db.Tx) error, er
 		}
 		count, err := o.relying().assert(s, k.public, w.Challenge, uint32(k.count))
 		if err != nil {
-			o.log.Warn("a passkey was refused", "operator", w.Name, "passkey", k.Label, "error", err)
+			o.log.Warn("a passkey was rejected", "operator", w.Name, "passkey", k.Label, "error", err)
 			return nil, signInFirst(err.Error())
 		}
 		return func(tx *db.Tx) error {
 			return tx.ExecOne(usePasskeySQL, int64(count), db.Micros(tx.Now()), k.id, w.Name, k.count)
 		}, nil
 	}
-	return nil, signInFirst("the passkey is not known")
+	return nil, signInFirst("unknown passkey")
 }
 
 func (o *Operators) proveApp(ctx context.Context, name, code string) (func(*db.Tx) error, error) {
@@ -237,7 +237,7 @@ func (o *Operators) proveApp(ctx context.Context, name, code string) (func(*db.T
 	}
 	step, ok := totpMatch(key, code, o.db.Now(), last)
 	if !ok {
-		return nil, signInFirst("the code is wrong")
+		return nil, signInFirst("incorrect code")
 	}
 	return func(tx *db.Tx) error { return tx.ExecOne(takeStepSQL, step, name) }, nil
 }
@@ -293,7 +293,7 @@ func (s Session) Challenge() []byte {
 func (s Session) Fresh(now time.Time) bool { return now.Sub(s.CreatedAt) < FreshMax }
 
 func notFresh() error {
-	return fault.New(fault.Forbidden, "Second factors are changed within %d minutes of signing in: sign out, sign in again and come back.", int(FreshMax.Minutes()))
+	return fault.New(fault.Forbidden, "Second factors can be changed within %d minutes of signing in: sign out and in again.", int(FreshMax.Minutes()))
 }
 
 // Offer is a new key for an authenticator app. Nothing is stored until a code
@@ -307,7 +307,7 @@ type Offer struct {
 // Offer makes a key for an operator's app.
 func (o *Operators) Offer(ctx context.Context, name string) (Offer, error) {
 	if o.second.Sealer == nil {
-		return Offer{}, fault.New(fault.Unavailable, "This program has no key to seal second factors with.")
+		return Offer{}, fault.New(fault.Unavailable, "No key to encrypt second factors is configured.")
 	}
 	sealer, err := o.second.Sealer(ctx)
 	if err != nil {

@@ -137,7 +137,7 @@ func (o *Operators) rehash(ctx context.Context, name, stored string, password se
 // refused notes a failed sign-in and answers it. The log has it even where the
 // note cannot be stored.
 func (o *Operators) refused(ctx context.Context, name, ip string) error {
-	return o.turnedAway(ctx, name, ip, "name or password is wrong")
+	return o.turnedAway(ctx, name, ip, "incorrect name or password")
 }
 
 // turnedAway is refused with a reason that the caller may hear.
@@ -184,10 +184,10 @@ func (o *Operators) begin(ctx context.Context, name string, a Attempt, action st
 		return o.RecordIn(tx, s.Actor(), Act{Action: action, Subject: name, After: map[string]string{"session": s.ID}})
 	})
 	if errors.Is(err, db.ErrStale) || fault.KindOf(err) == fault.NotFound {
-		return secret.Secret{}, Session{}, signInFirst("name or password is wrong") // disabled in this very moment
+		return secret.Secret{}, Session{}, signInFirst("incorrect name or password") // disabled in this very moment
 	}
 	if err != nil {
-		return secret.Secret{}, Session{}, fmt.Errorf("begin a session of %s: %w", name, err)
+		return secret.Secret{}, Session{}, fmt.Errorf("start a session of %s: %w", name, err)
 	}
 	return secret.FromText(token), s, nil
 }
@@ -254,7 +254,7 @@ func (o *Operators) EndSession(ctx context.Context, by audit.Actor, id string) e
 		return r.Row("SELECT name FROM operator_sessions WHERE session_id = $1", id).Scan(&name)
 	})
 	if errors.Is(err, db.ErrNoRows) {
-		return fault.New(fault.NotFound, "there is no such session")
+		return fault.New(fault.NotFound, "unknown session")
 	}
 	if err != nil {
 		return fmt.Errorf("read session %s: %w", id, err)

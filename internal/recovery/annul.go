@@ -26,7 +26,7 @@ func (s *Recovery) Annul(ctx context.Context, operationID string, why country.An
 		return country.Annulled{}, err
 	}
 	if of.Status != filing.Success {
-		return country.Annulled{}, fault.New(fault.Invalid, "operation %s is %s: only what the authority has taken can be annulled", operationID, of.Status)
+		return country.Annulled{}, fault.New(fault.Invalid, "operation %s is %s: only accepted reports can be annulled", operationID, of.Status)
 	}
 	channel, err := s.cfg.Atlas.Channel(of.Place.Code, of.Place.Live)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Recovery) Annul(ctx context.Context, operationID string, why country.An
 	}
 	annuller, ok := channel.(country.Annuller)
 	if !ok {
-		return country.Annulled{}, fault.New(fault.Invalid, "the authority of %s annuls no reports: correct the document", of.Place.Code)
+		return country.Annulled{}, fault.New(fault.Invalid, "the authority of %s does not support annulment: correct the document", of.Place.Code)
 	}
 	credentials, err := s.cfg.Companies.Credentials(ctx, of.Place.Scope, of.Place.SupplierID)
 	if err != nil {

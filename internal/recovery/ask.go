@@ -80,7 +80,7 @@ func (s *Recovery) ask(ctx context.Context, lease *lease.Lease[askRow]) {
 		err = s.db.Write(ctx, func(tx *db.Tx) error { return q.end(tx, state) })
 	}
 	if err != nil && !errors.Is(err, db.ErrStale) {
-		s.log.Error("leave a restored supplier", "supplier", lease.ID, "error", err)
+		s.log.Error("release a restored supplier", "supplier", lease.ID, "error", err)
 	}
 	select {
 	case s.asked <- struct{}{}:
@@ -166,7 +166,7 @@ func (q *question) days(ctx context.Context, register country.Register) error {
 		theirs, err := register.Registered(call, q.supplier, day, q.creds)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("ask the authority what it holds: %w", err)
+			return fmt.Errorf("query the authority's documents: %w", err)
 		}
 		gaps, err := q.unknown(ctx, day, theirs)
 		if err != nil {
@@ -311,12 +311,12 @@ func (q *question) fail(tx *db.Tx, cause error) error {
 		return err
 	}
 	if failures == asksBeforeOpen {
-		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredUnasked, q.subject(), "nothing is filed until the authority has said what it holds: "+cause.Error()); err != nil {
+		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredUnasked, q.subject(), "filing resumes when the authority has been queried: "+cause.Error()); err != nil {
 			return err
 		}
 	}
 	tx.OnCommit(func() {
-		q.log.Warn("the authority could not be asked after a restored backup", "supplier", q.lease.ID, "failures", failures, "error", cause)
+		q.log.Warn("the authority could not be queried after a restored backup", "supplier", q.lease.ID, "failures", failures, "error", cause)
 	})
 	return tx.Exec("UPDATE restored_suppliers SET state = $1, failures = $2, trouble = $3 WHERE supplier_id = $4", string(state), failures, cause.Error(), q.lease.ID)
 }
@@ -332,10 +332,10 @@ func (q *question) end(tx *db.Tx, state askState) error {
 	trouble, name, reason := "", alert.Name(""), fault.Held
 	switch state {
 	case stateUnlisted:
-		name, trouble = alert.RestoredUnasked, "nothing is filed: this authority cannot list what it holds; compare with its portal, then release the supplier"
+		name, trouble = alert.RestoredUnasked, "nothing is filed: this authority cannot list its documents; compare with its portal, then release the supplier"
 	case stateChain:
 		reason = fault.ChainStopped
-		name, trouble = alert.ChainMismatch, fmt.Sprintf("nothing is filed: the chain at the authority is not the one in the restored backup, which lacks %d documents", q.found)
+		name, trouble = alert.ChainMismatch, fmt.Sprintf("nothing is filed: the chain at the authority differs from the restored backup, which lacks %d documents", q.found)
 	}
 	if name != "" {
 		if err := q.cfg.Alerts.RaiseIn(tx, name, q.subject(), trouble); err != nil {
@@ -346,13 +346,13 @@ func (q *question) end(tx *db.Tx, state askState) error {
 		}
 	}
 	if q.found > 0 {
-		text := fmt.Sprintf("the authority holds %d documents that the restored backup does not know; they are adopted when the client submits them again", q.found)
+		text := fmt.Sprintf("the authority has %d documents that the restored backup lacks; they are adopted when the client submits them again", q.found)
 		if err := q.cfg.Alerts.RaiseIn(tx, alert.RestoredGaps, q.subject(), text); err != nil {
 			return err
 		}
 	}
 	tx.OnCommit(func() {
-		q.log.Info("the authority was asked after a restored backup", "supplier", q.lease.ID, "state", string(state), "gaps", q.found)
+		q.log.Info("the authority was queried after a restored backup", "supplier", q.lease.ID, "state", string(state), "gaps", q.found)
 	})
 	err := tx.Exec("UPDATE restored_suppliers SET state = $1, failures = 0, trouble = $2, next_day = $3 WHERE supplier_id = $4", string(state), trouble, q.next, q.lease.ID)
 	if err != nil || state != stateAsked {
@@ -399,7 +399,7 @@ func (s *Recovery) holdOf(r db.Reader, scope, supplierID string) (filing.Hold, e
 	}
 	hold, held, err := filing.HoldOf(r, scope, supplierID)
 	if err == nil && !held {
-		err = fault.New(fault.Conflict, "this supplier is not held")
+		err = fault.New(fault.Conflict, "this supplier is not on hold")
 	}
 	return hold, err
 }

@@ -116,7 +116,7 @@ func (q *question) standing(ctx context.Context, from From) (head country.Link, 
 	default:
 		keeper, ok := q.channel.(country.ChainKeeper)
 		if !ok {
-			return head, nil, fault.New(fault.Invalid, "the authority of %s does not say where a chain stands: give the last link", q.at.Code)
+			return head, nil, fault.New(fault.Invalid, "the authority of %s does not report the head of a chain: give the last link", q.at.Code)
 		}
 		if head, err = filing.Head(ctx, keeper, q.supplier, q.creds); err != nil {
 			return head, nil, err
@@ -198,7 +198,7 @@ func (q *question) numbersOn(ctx context.Context, register country.Register, tex
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("ask the authority what it holds: %w", err)
+		return nil, false, fmt.Errorf("query the authority's documents: %w", err)
 	}
 	numbers = map[string]bool{}
 	for _, e := range theirs {

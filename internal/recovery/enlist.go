@@ -23,7 +23,7 @@ const reonboardedWithin = 90 * 24 * time.Hour
 func restoredAt(r db.Reader) (began time.Time, err error) {
 	var us *int64
 	if err := r.Row("SELECT max(started_at) FROM restorations").Scan(&us); err != nil {
-		return began, fmt.Errorf("look for a restoration: %w", err)
+		return began, fmt.Errorf("find a restore: %w", err)
 	}
 	if us == nil || r.Now().Sub(db.FromMicros(*us)) > reonboardedWithin {
 		return began, nil
@@ -60,7 +60,7 @@ func (s *Recovery) enlist(ctx context.Context, worker bool) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("ask about new companies after a restored backup: %w", err)
+		return fmt.Errorf("query new companies after a restored backup: %w", err)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (s *Recovery) Reconcile(ctx context.Context, at filing.Place, day country.D
 		theirs, err = register.Registered(ctx, supplier, day, credentials)
 	}
 	if err != nil {
-		return out, fmt.Errorf("ask the authority what it holds: %w", err)
+		return out, fmt.Errorf("query the authority's documents: %w", err)
 	}
 	out.compare(ours, theirs)
 	return out, nil
@@ -131,7 +131,7 @@ type listing interface {
 
 // register is the authority's list, where it has one.
 func (s *Recovery) register(pack country.Pack, live country.Live) (listing, error) {
-	none := fault.New(fault.Invalid, "the authority of %s does not list what it holds", pack.Code)
+	none := fault.New(fault.Invalid, "the authority of %s does not list its documents", pack.Code)
 	if pack.Connect == nil {
 		return nil, none
 	}

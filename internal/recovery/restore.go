@@ -54,14 +54,14 @@ const (
 func (s *Recovery) Begin(ctx context.Context, since country.Day) error {
 	under, err := s.restoring(ctx)
 	if err != nil {
-		return fmt.Errorf("look for a restoration: %w", err)
+		return fmt.Errorf("find a restore: %w", err)
 	}
 	if under {
 		return s.learn(ctx)
 	}
 	known, err := s.habits(ctx)
 	if err != nil {
-		return fmt.Errorf("learn what the backup knows: %w", err)
+		return fmt.Errorf("read the state of the backup: %w", err)
 	}
 	companies, err := s.filers(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Recovery) Begin(ctx context.Context, since country.Day) error {
 	}
 	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.storeRestore(tx, known, companies, since) })
 	if err != nil {
-		return fmt.Errorf("begin a restoration: %w", err)
+		return fmt.Errorf("start a restore: %w", err)
 	}
 	return s.learn(ctx)
 }
@@ -103,7 +103,7 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 				knows = "everything accepted until " + filing.Stamp(known.to)
 			}
 			return s.cfg.Alerts.RaiseIn(tx, alert.Restoring, "service",
-				fmt.Sprintf("a backup was restored that knows %s; the intake is closed until the authorities were asked about %d suppliers", knows, len(rows)))
+				fmt.Sprintf("a backup was restored that contains %s; the intake is closed until the authorities have been queried for %d suppliers", knows, len(rows)))
 		},
 	}
 	for _, step := range steps {
@@ -130,7 +130,7 @@ func placeOf(c onboarding.AnyCompany) filing.Place {
 }
 
 // unaskedWhy is why a supplier is held until its authority has answered.
-const unaskedWhy = "a backup was restored, and the authority has not said yet what it holds"
+const unaskedWhy = "a backup was restored, and the authority has not been queried yet"
 
 // habits is what the backup says about when documents come.
 type habits struct {
@@ -265,7 +265,7 @@ func (s *Recovery) watch(ctx context.Context, worker bool) (done bool) {
 		open, err = s.cfg.Filing.LearnIntake(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.log.Error("watch the restoration", "error", err)
+		s.log.Error("watch the restore", "error", err)
 	}
 	return err == nil && open && (left.none() || !worker)
 }
@@ -299,7 +299,7 @@ func (s *Recovery) left(ctx context.Context) (left leftover, err error) {
 		return r.Row("SELECT coalesce(sum(CASE WHEN state = 'asking' THEN 1 ELSE 0 END), 0), count(due_at) FROM restored_suppliers").Scan(&left.asking, &left.due)
 	})
 	if err != nil {
-		return left, fmt.Errorf("look what is left of the restoration: %w", err)
+		return left, fmt.Errorf("read the progress of the restore: %w", err)
 	}
 	return left, nil
 }
@@ -313,14 +313,14 @@ func (s *Recovery) end(ctx context.Context) error {
 		if err != nil || !ended {
 			return err
 		}
-		tx.OnCommit(func() { s.log.Info("the authorities were asked; the intake is open") })
+		tx.OnCommit(func() { s.log.Info("the authorities were queried; the intake is open") })
 		if err := tx.Exec("UPDATE restorations SET ended_at = $1 WHERE ended_at IS NULL", db.Micros(tx.Now())); err != nil {
 			return err
 		}
 		return s.cfg.Filing.OpenIntake(tx)
 	})
 	if err != nil {
-		return fmt.Errorf("end the restoration: %w", err)
+		return fmt.Errorf("finish the restore: %w", err)
 	}
 	return nil
 }
@@ -342,13 +342,13 @@ type RestoredSupplier struct {
 // was stopped without one. closed tells whether the intake is.
 func Restored(r db.Reader) (list []RestoredSupplier, closed bool, err error) {
 	if err := r.Row("SELECT count(*) > 0 FROM restorations WHERE ended_at IS NULL").Scan(&closed); err != nil {
-		return nil, false, fmt.Errorf("read the restoration: %w", err)
+		return nil, false, fmt.Errorf("read the restore: %w", err)
 	}
 	list, err = db.Collect(r, func(scan func(...any) error) (v RestoredSupplier, err error) {
 		return v, scan(&v.ClientID, &v.SupplierID, &v.Country, &v.State, &v.FirstDay, &v.NextDay, &v.Trouble)
 	}, "SELECT client_id, supplier_id, country, state, first_day, next_day, trouble FROM restored_suppliers ORDER BY client_id, supplier_id")
 	if err != nil {
-		return nil, false, fmt.Errorf("read the restoration: %w", err)
+		return nil, false, fmt.Errorf("read the restore: %w", err)
 	}
 	adoptions, err := filing.Adoptions(r)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 func (r *Retention) days(ctx context.Context, clients []account.Client, now time.Time) (n Counts, err error) {
 	made, failed := schema.MakePartitions(ctx, r.cfg.DB, now)
 	if made > 0 {
-		r.cfg.Log.Info("partitions are made for the days to come", "partitions", made)
+		r.cfg.Log.Info("partitions created for the coming days", "partitions", made)
 	}
 	var held []filing.Held
 	var clientsHeld []string
@@ -31,7 +31,7 @@ func (r *Retention) days(ctx context.Context, clients []account.Client, now time
 		}
 		suppliers, err := r.held(ctx, c.ID)
 		if err != nil {
-			return n, errors.Join(failed, fmt.Errorf("who of %s is held: %w", c.ID, err))
+			return n, errors.Join(failed, fmt.Errorf("list holds of %s: %w", c.ID, err))
 		}
 		if len(suppliers) > 0 {
 			held = append(held, filing.Held{Scope: c.ID, Suppliers: suppliers})

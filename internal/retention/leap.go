@@ -50,13 +50,13 @@ func (r *Retention) waits(ctx context.Context, now time.Time) (bool, error) {
 		return err
 	})
 	if err != nil {
-		return true, fmt.Errorf("read earlier rounds: %w", err)
+		return true, fmt.Errorf("read earlier runs: %w", err)
 	}
 	until := doubted(started, now)
 	if until.IsZero() {
 		return false, nil
 	}
 	return true, r.cfg.Alerts.Raise(ctx, alert.RetentionFailed, "clock", fmt.Sprintf(
-		"the clock says %s, over a month after the round before: no record is destroyed before %s; correct the clock if it is wrong",
+		"the clock says %s, over a month after the previous run: no record is deleted before %s; correct the clock if it is wrong",
 		now.UTC().Format(time.DateOnly), until.UTC().Format(time.DateOnly)))
 }

@@ -109,7 +109,7 @@ func (r *retirement) step(ctx context.Context, after string) (aged filing.Aged, 
 		return r.cfg.Filing.Retire(tx, aged.Expired)
 	})
 	if err != nil {
-		return aged, fmt.Errorf("destroy records of client %s: %w", r.client.ID, err)
+		return aged, fmt.Errorf("delete records of client %s: %w", r.client.ID, err)
 	}
 	r.operations, r.documents = r.operations+len(aged.Expired), r.documents+documents
 	return aged, nil

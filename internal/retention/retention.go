@@ -177,7 +177,7 @@ func (r *Retention) client(ctx context.Context, c account.Client, now time.Time,
 		n.Operations, n.Documents = run.operations, run.documents
 	}
 	if n != (Counts{}) {
-		r.cfg.Log.Info("retention removed what has had its time", "client", c.ID, "records", n.Operations, "documents", n.Documents,
+		r.cfg.Log.Info("retention deleted expired records", "client", c.ID, "records", n.Operations, "documents", n.Documents,
 			"events", n.Events, "tries", n.Tries, "calls", n.Calls, "validations", n.Validations)
 	}
 	return n, errors.Join(all...)
@@ -208,7 +208,7 @@ func (r *Retention) held(ctx context.Context, clientID string) (held map[string]
 func (r *Retention) keep(ctx context.Context, report Report) error {
 	text, err := json.Marshal(report)
 	if err != nil {
-		return fmt.Errorf("keep the report of a round: %w", err)
+		return fmt.Errorf("store the report of a run: %w", err)
 	}
 	err = r.cfg.DB.Write(ctx, func(tx *db.Tx) error {
 		if err := tx.Exec(keepSQL, db.Micros(report.StartedAt), db.Micros(report.EndedAt), string(text)); err != nil {
@@ -217,7 +217,7 @@ func (r *Retention) keep(ctx context.Context, report Report) error {
 		return tx.Exec(dropSQL, roundsKept)
 	})
 	if err != nil {
-		return fmt.Errorf("keep the report of a round: %w", err)
+		return fmt.Errorf("store the report of a run: %w", err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestTheFirstMigrationIsOneLine(t *testing.T) {
 				}
 			}
 		}
-		if all <= steps || info != 1 || !strings.Contains(said.String(), "its schema is made") {
+		if all <= steps || info != 1 || !strings.Contains(said.String(), "Created the database schema") {
 			t.Errorf("%d steps are told in %d lines, %d of them above debug:\n%s", steps, all, info, said.String())
 		}
 	})

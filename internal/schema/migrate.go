@@ -157,7 +157,7 @@ func migrate(ctx context.Context, d *db.DB, all []migration) (steps int, err err
 		return steps, err
 	}
 	if applied == 0 {
-		d.Log().Info("the database was empty, its schema is made", "steps", steps, "took", time.Since(begun).Round(time.Millisecond))
+		d.Log().Info("Created the database schema", "steps", steps, "took", time.Since(begun).Round(time.Millisecond))
 	}
 	return steps, nil
 }

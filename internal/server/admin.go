@@ -68,7 +68,7 @@ func (s *Server) hostGuard(next http.Handler) http.Handler {
 	network := !onLoopback(s.admin.Addr())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !ownHost(r, own) && !(network && s.hasToken(r)) {
-			http.Error(w, fmt.Sprintf("%q is not a name of this listener: say --admin-url", r.Host), http.StatusMisdirectedRequest)
+			http.Error(w, fmt.Sprintf("%q is not a host name of this listener: set --admin-url", r.Host), http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -101,7 +101,7 @@ func (s *Server) tokenGuard(next http.Handler) http.Handler {
 		local := open && r.Header.Get("X-Forwarded-For") == "" && r.Header.Get("Forwarded") == ""
 		if !local && !s.hasToken(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "the admin token is needed: start with --admin-token-file", http.StatusUnauthorized)
+			http.Error(w, "an admin token is required: set --admin-token-file", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -127,7 +127,7 @@ func (s *Server) readiness(ctx context.Context) error {
 		return r.Row("SELECT 1").Scan(&one)
 	})
 	if err != nil {
-		return (&fault.Error{Kind: fault.Unavailable, Message: "the database does not answer", RetryAfter: time.Second}).Because(err)
+		return (&fault.Error{Kind: fault.Unavailable, Message: "the database does not respond", RetryAfter: time.Second}).Because(err)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func TestMetricsTellToWhomNothingGetsThrough(t *testing.T) {
 	t.Parallel()
 	p := &program{dir: t.TempDir(), inbox: newInbox(), ended: make(chan error, 1)}
 	t.Cleanup(p.inbox.server.Close)
-	furnished(t, p.dir, "")
+	seeded(t, p.dir, "")
 	var err error
 	p.Server, err = open(t.Context(), server.Config{
 		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Version: "test",

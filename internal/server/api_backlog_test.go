@@ -18,7 +18,7 @@ func TestAFullBacklogIsToldAndOutagesDoNotCount(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, database string) {
 		dir := t.TempDir()
-		furnished(t, dir, database)
+		seeded(t, dir, database)
 		// A process counts at its first submit, and then every ten seconds.
 		begin := func(backlog int) (*program, func()) {
 			p := &program{dir: dir, inbox: newInbox(), ended: make(chan error, 1)}

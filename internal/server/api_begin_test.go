@@ -70,9 +70,9 @@ func beginOnce() error {
 	return begun.err
 }
 
-// furnish fills the folder of a demo that has not run yet. database is as in
+// seed fills the folder of a demo that has not run yet. database is as in
 // server.Config: what is not a file is left as it is.
-func furnish(dir, database string) error {
+func seed(dir, database string) error {
 	if err := beginOnce(); err != nil {
 		return err
 	}
@@ -105,10 +105,10 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, text, 0o600)
 }
 
-// furnished is furnish for a test.
-func furnished(t testing.TB, dir, database string) {
+// seeded is seed for a test.
+func seeded(t testing.TB, dir, database string) {
 	t.Helper()
-	must(t, furnish(dir, database))
+	must(t, seed(dir, database))
 }
 
 // migratedFile makes a migrated, empty database in a folder, under the name that programs look for.

@@ -82,7 +82,7 @@ func TestTemplatesAreChosenByClientCountryAndCompany(t *testing.T) {
 		t.Error("the company's own template does not win")
 	}
 	configure(func(c *account.Config) {
-		c.Looks = map[string]account.CountryLook{"XX": {Template: account.Modern}}
+		c.Looks = map[string]account.CountryAppearance{"XX": {Template: account.Modern}}
 	})
 	if strings.Contains(sale("t-5", plain, false), roll) {
 		t.Error("the template of the country does not win")

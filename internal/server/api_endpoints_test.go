@@ -30,7 +30,7 @@ func demoAt(t *testing.T, database string, changes func(*server.Config)) *progra
 	if changes != nil {
 		changes(&cfg)
 	}
-	furnished(t, p.dir, database)
+	seeded(t, p.dir, database)
 	var err error
 	if p.Server, err = open(t.Context(), cfg); err != nil {
 		t.Fatal(err)

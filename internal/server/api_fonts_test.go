@@ -35,7 +35,7 @@ func TestFontsOfAFolderSetDocuments(t *testing.T) {
 		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Data: p.dir, Version: "test", Fonts: []string{folder},
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
 	}
-	furnished(t, p.dir, "")
+	seeded(t, p.dir, "")
 	if p.Server, err = open(ctx, config); err != nil {
 		t.Fatal(err)
 	}

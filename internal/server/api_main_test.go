@@ -103,7 +103,7 @@ func startAt(worker bool, database string, now func() time.Time) (*program, erro
 		WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
 		Packs: []country.Pack{hastySpain()},
 	}.AtTime(now)
-	if err := furnish(dir, database); err != nil {
+	if err := seed(dir, database); err != nil {
 		return nil, err
 	}
 	if err := p.launch(); err != nil {

@@ -98,7 +98,7 @@ func sdiCall(t *testing.T) (header http.Header, body []byte) {
 		draft.Sequence, draft.Transaction.Number = int64(n)+1, fmt.Sprint("A-", n)
 		drafts = append(drafts, draft)
 	}
-	for _, c := range packtest.Overheard(t, pack, drafts...) {
+	for _, c := range packtest.Callbacks(t, pack, drafts...) {
 		if strings.HasPrefix(c.Header.Get("Content-Type"), "text/xml") {
 			return http.Header{"Content-Type": c.Header["Content-Type"], "Soapaction": c.Header["Soapaction"]}, c.Body
 		}

@@ -196,10 +196,10 @@ func (s *Server) headsTrouble(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(fmt.Errorf("--audit-heads: %w", err), s.alerts.Raise(ctx, alert.AuditHeadsFailed, "heads", fmt.Sprintf("the heads of the audit logs cannot be written or read outside: %v", err)))
+	return errors.Join(fmt.Errorf("--audit-heads: %w", err), s.alerts.Raise(ctx, alert.AuditHeadsFailed, "heads", fmt.Sprintf("the heads of the audit logs cannot be exported or read: %v", err)))
 }
 
-// VerifyLogs verifies every log, and against heads kept outside. The text says
+// VerifyLogs verifies every log, and against exported heads. The text says
 // what does not hold; empty: all of it does.
 func (l Logs) VerifyLogs(ctx context.Context, kept ...[]byte) (entries int64, wrong []string, err error) {
 	if err := l.Key.Load(ctx); err != nil {
@@ -238,7 +238,7 @@ func ReadLastHeads(ctx context.Context, address string) (text []byte, err error)
 		return nil, err
 	}
 	if o == nil || o.files == nil {
-		return nil, fault.New(fault.Invalid, "--audit-heads: heads are read back from file:///FOLDER or s3://BUCKET; what a listener has kept is given as a file")
+		return nil, fault.New(fault.Invalid, "--audit-heads: heads are read from file:///FOLDER or s3://BUCKET; give those kept by a listener as files")
 	}
 	defer func() { err = errors.Join(err, o.close()) }()
 	return o.last(ctx)

@@ -18,7 +18,7 @@ import (
 // when. It speaks of the whole service, so every node says the same: rules take
 // the maximum, never the sum.
 //
-// Failure policy: while the database does not answer, its metrics are absent
+// Failure policy: while the database does not respond, its metrics are absent
 // rather than zero; a rule on absence sees that, and zero would look like peace.
 type backlog struct {
 	db      *db.DB
@@ -34,10 +34,10 @@ const backlogTimeout = 2 * time.Second
 func newBacklog(d *db.DB, atlas *country.Atlas) *backlog {
 	b := &backlog{
 		db: d, atlas: atlas,
-		wait:    prometheus.NewDesc("tributary_operations_waiting", "Operations that wait, by published reason.", []string{"country", "environment", "reason"}, nil),
-		breaker: prometheus.NewDesc("tributary_authority_breaker_open", "1 while nothing gets through to an authority and only probes are sent, else 0.", []string{"country", "environment"}, nil),
+		wait:    prometheus.NewDesc("tributary_operations_waiting", "Waiting operations, by published reason.", []string{"country", "environment", "reason"}, nil),
+		breaker: prometheus.NewDesc("tributary_authority_breaker_open", "1 while an authority is unavailable and only probes are sent, otherwise 0.", []string{"country", "environment"}, nil),
 	}
-	for _, of := range []struct{ name, what string }{{"operations", "Operations that have not ended."}, {"webhooks", "Webhook events that wait for a try."}} {
+	for _, of := range []struct{ name, what string }{{"operations", "Operations in progress."}, {"webhooks", "Webhook events waiting for delivery."}} {
 		b.open = append(b.open, prometheus.NewDesc("tributary_"+of.name+"_open", of.what, nil, nil))
 		b.age = append(b.age, prometheus.NewDesc("tributary_"+of.name+"_oldest_seconds", "Age of the oldest: "+of.what, nil, nil))
 	}

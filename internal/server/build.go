@@ -82,7 +82,7 @@ func (s *Server) abroad() (d guard.Dialer, err error) {
 		d.Proxy, err = url.Parse(s.cfg.WebhookProxy)
 	}
 	if err != nil {
-		return d, fmt.Errorf("make the guard: %w", err)
+		return d, fmt.Errorf("create the guard: %w", err)
 	}
 	return d, nil
 }
@@ -97,7 +97,7 @@ func (s *Server) master() (*secret.Master, error) {
 	path, isFile := strings.CutPrefix(s.cfg.MasterKey, "file:")
 	if isFile && s.cfg.Demo {
 		if err := secret.CreateMasterFile(path); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("make the master key: %w", err)
+			return nil, fmt.Errorf("create the master key: %w", err)
 		}
 	}
 	return secret.OpenMaster(s.cfg.MasterKey)
@@ -126,7 +126,7 @@ func (s *Server) buildAccounts(ctx context.Context) (err error) {
 // without: it writes nothing, and must say more of a wrong master key than that.
 func (s *Server) buildAudit(ctx context.Context) error { return s.auditKey.Load(ctx) }
 
-// OpenAccounts opens the book of clients alone, for the command line.
+// OpenAccounts opens the register of clients alone, for the command line.
 func OpenAccounts(ctx context.Context, cfg Config, d *db.DB, master *secret.Master) (*account.Accounts, error) {
 	packs, err := world.Packs(cfg.Packs...)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Server) webhookKeys(ctx context.Context, clientID string) (webhook.Keys
 func (s *Server) buildDocuments(ctx context.Context) (err error) {
 	key, beside, err := s.documentKeys(ctx)
 	if err != nil {
-		return fmt.Errorf("read the key of document addresses: %w", err)
+		return fmt.Errorf("read the key of document URLs: %w", err)
 	}
 	s.docs, err = files.OpenStore(ctx, files.Config{
 		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key, PreviousKey: beside, Log: s.cfg.Log, Alerts: s.alerts,

@@ -57,7 +57,7 @@ func (s *Server) serveCallbacks() net.Listener {
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			cert, err := s.endpoints.ServerCertificate(hello.ServerName, keeper, time.Now())
 			if err == nil && cert == nil {
-				err = fmt.Errorf("no authority calls us as %q", hello.ServerName)
+				err = fmt.Errorf("no authority uses the host name %q", hello.ServerName)
 			}
 			return cert, err
 		},

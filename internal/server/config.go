@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -93,24 +92,24 @@ func (c *Config) check() error {
 	}
 	for _, folder := range c.Fonts {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			wrong("fonts", "%q is not a folder that can be read", folder)
+			wrong("fonts", "%q is not a readable folder", folder)
 		}
 	}
 	if !c.API && !c.Worker {
-		wrong("role", "must name api, worker or both, for example --role api,worker")
+		wrong("role", "must be api, worker or both, for example --role api,worker")
 	}
 	if c.API && c.Listen == "" {
-		wrong("listen", "is missing, for example --listen 127.0.0.1:8080")
+		wrong("listen", "is required, for example --listen 127.0.0.1:8080")
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		wrong("tls-cert", "and --tls-key belong together: give both or none")
+		wrong("tls-cert", "and --tls-key must be set together")
 	}
 	c.checkAddresses(wrong)
 	if !c.API && c.Worker && c.PublicURL == "" {
-		wrong("public-url", "is missing: a worker alone has no listener to take it from, for example --public-url https://api.example.com")
+		wrong("public-url", "is required on a worker-only node, for example --public-url https://api.example.com")
 	}
 	if !c.Demo && c.Database == "" && c.Data == "" {
-		wrong("database", "is missing: give --database sqlite:PATH or --database postgres://USER@HOST/NAME")
+		wrong("database", "is required: --database sqlite:PATH or --database postgres://USER@HOST/NAME")
 	}
 	if c.AuthoritySlots < 0 || c.AuthoritySlots > slotsMost {
 		wrong("authority-slots", "must be 1 to %d, for example --authority-slots 32", slotsMost)
@@ -131,7 +130,7 @@ func (c *Config) check() error {
 		}
 	}
 	if len(faults) > 0 {
-		return fault.New(fault.Invalid, "the configuration is not valid").With(faults...)
+		return fault.New(fault.Invalid, "invalid configuration").With(faults...)
 	}
 	return c.complete()
 }
@@ -152,10 +151,10 @@ func (c *Config) checkAddresses(wrong func(key, format string, args ...any)) {
 		c.AdminURL = strings.TrimSuffix(c.AdminURL, "/")
 		u, err := url.Parse(c.AdminURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || strings.ContainsAny(c.AdminURL, "?#") {
-			wrong("admin-url", "%q is not of the form https://HOST; the console stands below it at %s", c.AdminURL, console.Root)
+			wrong("admin-url", "%q is not of the form https://HOST; the console is served below it at %s", c.AdminURL, console.Root)
 		}
 		if c.Admin == "" {
-			wrong("admin-url", "needs the admin listener: give --admin HOST:PORT")
+			wrong("admin-url", "needs the admin listener: set --admin HOST:PORT")
 		}
 	}
 	c.OIDC.check(c, wrong)
@@ -169,18 +168,18 @@ func (o OIDC) check(c *Config, wrong func(key, format string, args ...any)) {
 	}
 	switch u, err := url.Parse(o.Issuer); {
 	case o.Issuer == "":
-		wrong("oidc-issuer", "is missing: --oidc-client-id and --oidc-client-secret belong to it")
+		wrong("oidc-issuer", "is required with --oidc-client-id and --oidc-client-secret")
 	case err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		wrong("oidc-issuer", "%q is not of the form https://HOST", o.Issuer)
 	case u.Scheme != "https" && !(u.Scheme == "http" && loopbackName(u.Hostname())):
 		wrong("oidc-issuer", "%q must be https", o.Issuer)
 	}
 	if o.ClientID == "" {
-		wrong("oidc-client-id", "is missing: it is the name under which the provider knows this console")
+		wrong("oidc-client-id", "is required: the client id of this console at the provider")
 	}
 	host, _, err := net.SplitHostPort(c.Admin)
 	if at, parsed := netip.ParseAddr(host); err == nil && c.AdminURL == "" && (host == "" || parsed == nil && at.IsUnspecified()) {
-		wrong("admin-url", "is missing: the provider sends browsers back to it, for example --admin-url https://console.example.com")
+		wrong("admin-url", "is required: the provider redirects browsers to it, for example --admin-url https://console.example.com")
 	}
 }
 
@@ -206,7 +205,7 @@ const defaultFolder = "tributary-data"
 func (c *Config) folder() error {
 	if c.Demo || c.Data == defaultFolder {
 		if err := os.MkdirAll(c.Data, 0o700); err != nil {
-			return fmt.Errorf("make the folder --data: %w", err)
+			return fmt.Errorf("create the folder --data: %w", err)
 		}
 		return nil
 	}
@@ -215,10 +214,10 @@ func (c *Config) folder() error {
 	}
 	about, err := os.Stat(c.Data)
 	if err == nil && !about.IsDir() {
-		err = errors.New("it is no folder")
+		return fault.New(fault.Invalid, "%s is not a folder: correct --data or --database", c.Data)
 	}
 	if err != nil {
-		return fault.New(fault.Invalid, "the folder %s is not there (%v): correct --data or --database, or make an installation with tributary init", c.Data, err)
+		return fault.New(fault.Invalid, "%s does not exist: correct --data or --database, or create an installation with tributary init", c.Data)
 	}
 	return nil
 }
@@ -231,7 +230,7 @@ func (c *Config) complete() error {
 	if c.Data == "" && c.Demo {
 		dir, err := os.MkdirTemp("", "tributary-demo-")
 		if err != nil {
-			return fmt.Errorf("make the demo's folder: %w", err)
+			return fmt.Errorf("create the demo's folder: %w", err)
 		}
 		c.Data = dir
 	}
@@ -246,7 +245,7 @@ func (c *Config) complete() error {
 		return err
 	}
 	if !said && strings.HasPrefix(c.Database, "postgres") && c.Documents == "" {
-		c.Log.Warn("documents are kept in a folder of this machine: name one with --data, or a store with --documents", "folder", c.Data)
+		c.Log.Warn("documents need a folder or a store: set --data or --documents", "folder", c.Data)
 	}
 	var err error
 	if c.Data, err = filepath.Abs(c.Data); err != nil {

@@ -50,7 +50,7 @@ func (s *Server) reachProvider(ctx context.Context) error {
 		return nil
 	}
 	if err := s.oidc.Reach(ctx); err != nil && ctx.Err() == nil {
-		s.cfg.Log.Warn("--oidc-issuer: nobody can sign in through it yet", "error", errors.Unwrap(err))
+		s.cfg.Log.Warn("--oidc-issuer: the identity provider is unreachable", "error", errors.Unwrap(err))
 	}
 	return nil
 }
@@ -58,14 +58,14 @@ func (s *Server) reachProvider(ctx context.Context) error {
 // demoOperator may do everything in the demo.
 const demoOperator = "demo"
 
-// furnishOperator gives the demo's operator a fresh password at every start.
-func (s *Server) furnishOperator(ctx context.Context, by audit.Actor) (password string, err error) {
+// seedOperator gives the demo's operator a fresh password at every start.
+func (s *Server) seedOperator(ctx context.Context, by audit.Actor) (password string, err error) {
 	_, made, err := s.operators.Create(ctx, by, operator.NewOperator{Name: demoOperator, Role: operator.Admin})
 	if fault.KindOf(err) == fault.Conflict { // from last time
 		made, err = s.operators.SetPassword(ctx, by, demoOperator, secret.Secret{})
 	}
 	if err != nil {
-		return "", fmt.Errorf("make the demo's operator: %w", err)
+		return "", fmt.Errorf("create the demo's operator: %w", err)
 	}
 	return made.RevealText(), nil
 }

@@ -54,8 +54,8 @@ func (s *Server) leaveNote() error {
 	return os.WriteFile(filepath.Join(s.cfg.Data, demoNote), append(text, '\n'), 0o600)
 }
 
-// furnish makes the demo's client and suppliers, or finds them from last time.
-func (s *Server) furnish(ctx context.Context) (*Demo, error) {
+// seed makes the demo's client and suppliers, or finds them from last time.
+func (s *Server) seed(ctx context.Context) (*Demo, error) {
 	if err := s.leaveNote(); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 		return nil, err
 	}
 	demo := &Demo{APIKey: key.Text.RevealText(), ClientID: demoClient, Suppliers: map[string]string{}}
-	if demo.Password, err = s.furnishOperator(ctx, by); err != nil {
+	if demo.Password, err = s.seedOperator(ctx, by); err != nil {
 		return nil, err
 	}
 	demo.Operator = demoOperator
@@ -94,17 +94,17 @@ func (s *Server) furnish(ctx context.Context) (*Demo, error) {
 		if p.Example == nil {
 			continue
 		}
-		if demo.Suppliers[p.Code], err = s.furnishCompany(ctx, p); err != nil {
+		if demo.Suppliers[p.Code], err = s.seedCompany(ctx, p); err != nil {
 			return nil, fmt.Errorf("onboard the example of %s: %w", p.Code, err)
 		}
 	}
 	return demo, nil
 }
 
-// furnishCompany onboards the company of a pack's example, or finds it from
+// seedCompany onboards the company of a pack's example, or finds it from
 // last time. Its certificate, where the authority wants one, is made now and
 // never committed.
-func (s *Server) furnishCompany(ctx context.Context, p country.Pack) (id string, err error) {
+func (s *Server) seedCompany(ctx context.Context, p country.Pack) (id string, err error) {
 	of := p.Example.Company
 	c := onboarding.NewCompany{
 		ExternalID: "demo-" + p.Code, CountryCode: p.Code, LanguageCode: "en", LegalName: of.LegalName, CompanyNumber: cmp.Or(of.CompanyNumber, "demo-"+p.Code),

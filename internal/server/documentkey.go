@@ -46,7 +46,7 @@ func (s *Server) followKeys(ctx context.Context) error {
 		signs, beside, err := s.documentKeys(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.cfg.Log.Warn("read the key of document addresses", "error", err)
+				s.cfg.Log.Warn("read the key of document URLs", "error", err)
 			}
 			continue // what it has is good
 		}
@@ -80,7 +80,7 @@ func (s *Server) renewToken(ctx context.Context) (next time.Duration) {
 	case err != nil:
 		message = err.Error()
 	case left > 0 && left < tokenAlarm:
-		message = "the token of the key service ends in " + left.Round(time.Second).String() + " and could not be prolonged further"
+		message = "the token of the key service expires in " + left.Round(time.Second).String() + " and could not be renewed"
 	}
 	if message != "" {
 		if err := s.alerts.Raise(ctx, alert.KeyServiceToken, "master key", message); err != nil && ctx.Err() == nil {

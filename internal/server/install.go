@@ -61,17 +61,17 @@ func Install(ctx context.Context, in Installation) (made Installed, err error) {
 	}
 	made.ConfigFile, made.KeyFile = filepath.Join(in.Folder, configFileName), filepath.Join(in.Folder, clientKeyName)
 	if _, err := os.Stat(made.ConfigFile); err == nil {
-		return made, fault.New(fault.Invalid, "%s exists: this installation is made; start it with tributary serve --config %s", made.ConfigFile, made.ConfigFile)
+		return made, fault.New(fault.Invalid, "%s exists: the installation is complete; start it with tributary serve --config %s", made.ConfigFile, made.ConfigFile)
 	}
 	if in.Database == "" {
 		in.Database = "sqlite:" + filepath.Join(in.Folder, "tributary.db")
 	}
 	if err := os.MkdirAll(filepath.Join(in.Folder, "documents"), 0o700); err != nil {
-		return made, fmt.Errorf("make the folder: %w", err)
+		return made, fmt.Errorf("create the folder: %w", err)
 	}
 	keyFile := filepath.Join(in.Folder, "master.key")
 	if err := secret.CreateMasterFile(keyFile); err != nil && !errors.Is(err, fs.ErrExist) {
-		return made, fmt.Errorf("make the master key: %w", err)
+		return made, fmt.Errorf("create the master key: %w", err)
 	}
 	master, err := secret.OpenMaster("file:" + keyFile)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"tributary/internal/secret"
 )
 
-// Desk is where a person at the command line does something about one
+// Maintenance is where a person at the command line does something about one
 // supplier's filings. A server may run on the same database meanwhile.
-type Desk struct {
+type Maintenance struct {
 	Config     Config
 	DB         *db.DB
 	Accounts   *account.Accounts
@@ -27,7 +27,7 @@ type Desk struct {
 }
 
 // Reconcile compares our successes of a day with the authority's list.
-func (x Desk) Reconcile(ctx context.Context, day country.Day) (found recovery.Reconciliation, err error) {
+func (x Maintenance) Reconcile(ctx context.Context, day country.Day) (found recovery.Reconciliation, err error) {
 	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
 		found, err = s.Reconcile(ctx, at, day)
 		return err
@@ -37,7 +37,7 @@ func (x Desk) Reconcile(ctx context.Context, day country.Day) (found recovery.Re
 
 // Release lets a supplier file again whose authority could not be asked after a
 // backup was restored: somebody has looked by other means.
-func (x Desk) Release(ctx context.Context, by audit.Actor) error {
+func (x Maintenance) Release(ctx context.Context, by audit.Actor) error {
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	return x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
 		return s.Release(ctx, at.Scope, at.SupplierID, func(tx *db.Tx) error {
@@ -48,7 +48,7 @@ func (x Desk) Release(ctx context.Context, by audit.Actor) error {
 
 // ResumeChain lets a chain go on that stood elsewhere than we knew.
 // The zero value asks the authority where it stands.
-func (x Desk) ResumeChain(ctx context.Context, from recovery.From, by audit.Actor) (chain recovery.Chain, err error) {
+func (x Maintenance) ResumeChain(ctx context.Context, from recovery.From, by audit.Actor) (chain recovery.Chain, err error) {
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	err = x.open(ctx, func(s *recovery.Recovery, at filing.Place) error {
 		chain, err = s.ResumeChain(ctx, at, from, func(tx *db.Tx, c recovery.Chain) error {
@@ -61,7 +61,7 @@ func (x Desk) ResumeChain(ctx context.Context, from recovery.From, by audit.Acto
 
 // Annul asks the authority to forget the report of an operation. That it was
 // asked, and what was answered, is in the audit log.
-func (x Desk) Annul(ctx context.Context, operationID string, why country.Annulment, by audit.Actor) (said country.Annulled, err error) {
+func (x Maintenance) Annul(ctx context.Context, operationID string, why country.Annulment, by audit.Actor) (said country.Annulled, err error) {
 	err = x.DB.Read(ctx, func(r db.Reader) error {
 		of, err := filing.FiledOf(r, operationID)
 		x.SupplierID = of.Place.SupplierID
@@ -85,7 +85,7 @@ func (x Desk) Annul(ctx context.Context, operationID string, why country.Annulme
 }
 
 // open puts together what the desk needs.
-func (x Desk) open(ctx context.Context, do func(s *recovery.Recovery, at filing.Place) error) error {
+func (x Maintenance) open(ctx context.Context, do func(s *recovery.Recovery, at filing.Place) error) error {
 	packs, err := world.Packs(x.Config.Packs...)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (x Desk) open(ctx context.Context, do func(s *recovery.Recovery, at filing.
 }
 
 // clientOf finds the client of a company: its id is unique in the service.
-func (x Desk) clientOf(ctx context.Context, companies *onboarding.Companies) (clientID string, live country.Live, err error) {
+func (x Maintenance) clientOf(ctx context.Context, companies *onboarding.Companies) (clientID string, live country.Live, err error) {
 	err = x.DB.Read(ctx, func(r db.Reader) error {
 		clients, err := x.Accounts.List(r)
 		if err != nil {
@@ -126,10 +126,10 @@ func (x Desk) clientOf(ctx context.Context, companies *onboarding.Companies) (cl
 			clientID, live = client.ID, country.Live(client.Live)
 			return err
 		}
-		return fault.New(fault.NotFound, "no company has the id %q", x.SupplierID)
+		return fault.New(fault.NotFound, "unknown company %q", x.SupplierID)
 	})
 	if err != nil {
-		return "", false, fmt.Errorf("look for the supplier: %w", err)
+		return "", false, fmt.Errorf("find the supplier: %w", err)
 	}
 	return clientID, live, nil
 }

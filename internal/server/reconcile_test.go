@@ -29,7 +29,7 @@ func (p *program) reconciled(t *testing.T, simulators, supplier, day string) rec
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := server.Desk{Config: server.Config{Log: slog.New(slog.DiscardHandler), SimulatorsURL: simulators}, DB: guest, Accounts: p.Accounts(), SupplierID: supplier}.Reconcile(t.Context(), at)
+	found, err := server.Maintenance{Config: server.Config{Log: slog.New(slog.DiscardHandler), SimulatorsURL: simulators}, DB: guest, Accounts: p.Accounts(), SupplierID: supplier}.Reconcile(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}

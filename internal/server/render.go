@@ -72,21 +72,21 @@ func (s *Server) taxNumberName(code string) string {
 
 // look is how a document looks: what the company chose, and the client's for
 // its country for the rest.
-func (s *Server) look(ctx context.Context, clientID string, client *account.Config, supplier *country.Supplier) (document.Branding, error) {
-	own, his := supplier.Branding, client.LookIn(strings.ToUpper(supplier.CountryCode))
+func (s *Server) look(ctx context.Context, clientID string, config *account.Config, supplier *country.Supplier) (document.Branding, error) {
+	company, client := supplier.Branding, config.AppearanceIn(strings.ToUpper(supplier.CountryCode))
 	look := document.Branding{
-		Placement: document.Placement(cmp.Or(own.Placement, string(his.LogoPlacement))), Font: cmp.Or(own.Font, string(his.Font)),
-		Accent: cmp.Or(own.Accent, his.Colours.Accent), Ink: cmp.Or(own.Ink, his.Colours.Ink),
-		Template: document.Template(cmp.Or(own.Template, string(his.Template))), Footer: cmp.Or(own.Footer, his.Footer),
+		Placement: document.Placement(cmp.Or(company.Placement, string(client.LogoPlacement))), Font: cmp.Or(company.Font, string(client.Font)),
+		Accent: cmp.Or(company.Accent, client.Colours.Accent), Ink: cmp.Or(company.Ink, client.Colours.Ink),
+		Template: document.Template(cmp.Or(company.Template, string(client.Template))), Footer: cmp.Or(company.Footer, client.Footer),
 	}
 	var err error
 	switch {
-	case own.LogoSHA256 != "":
-		look.Logo, err = s.company.Logo(ctx, clientID, supplier.ID, own.LogoSHA256)
+	case company.LogoSHA256 != "":
+		look.Logo, err = s.company.Logo(ctx, clientID, supplier.ID, company.LogoSHA256)
 		if fault.KindOf(err) == fault.NotFound { // replaced a moment ago: the next document has the new one
 			look.Logo, err = nil, nil
 		}
-	case client.Logo != nil:
+	case config.Logo != nil:
 		look.Logo, err = s.accounts.Logo(ctx, clientID)
 	}
 	return look, err

@@ -7,7 +7,7 @@ import "context"
 // ended. It runs before anything is served or worked.
 func (s *Server) buildRestore(ctx context.Context) error {
 	if s.cfg.Restored {
-		s.cfg.Log.Warn("--restored: asking the authorities what the backup does not know; start without the flag from now on")
+		s.cfg.Log.Warn("--restored: querying the authorities for what the backup lacks; start without the flag from now on")
 		return s.recovery.Begin(ctx, s.cfg.RestoredSince)
 	}
 	_, err := s.service.LearnIntake(ctx)

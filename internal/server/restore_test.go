@@ -127,7 +127,7 @@ func TestHardCase15ARestoredProgramOpensWhenTheAuthoritiesWereAsked(t *testing.T
 	t.Parallel()
 	dir := t.TempDir()
 	database, backup := filepath.Join(dir, "tributary.db"), filepath.Join(dir, "backup.db")
-	furnished(t, dir, "")
+	seeded(t, dir, "")
 	p := demoIn(t, dir, false)
 	stop := p.run(t)
 	c := p.as(demoKey)

@@ -115,8 +115,8 @@ func Open(ctx context.Context, cfg Config) (s *Server, err error) {
 		s.simulators.serve(s.sims) // before anybody enrols with them
 	}
 	if cfg.Demo {
-		if s.demo, err = s.furnish(ctx); err != nil {
-			return s, fmt.Errorf("furnish the demo: %w", err)
+		if s.demo, err = s.seed(ctx); err != nil {
+			return s, fmt.Errorf("seed the demo: %w", err)
 		}
 	}
 	return s, nil

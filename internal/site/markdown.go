@@ -98,7 +98,7 @@ func (b *book) addDocuments(on int, paths []string, l links) error {
 			err = b.add(p)
 		}
 		if err != nil {
-			return fmt.Errorf("make the page of %s: %w", at, err)
+			return fmt.Errorf("render the page of %s: %w", at, err)
 		}
 	}
 	return nil

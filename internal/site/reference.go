@@ -363,7 +363,7 @@ func rules(s schema) string {
 		all = append(all, "one of "+strings.Join(names, ", "))
 	}
 	for _, r := range []struct{ key, words string }{{"minLength", "at least %s characters"}, {"maxLength", "at most %s characters"}, {"minItems", "at least %s entries"}, {"maxItems", "at most %s entries"},
-		{"minimum", "from %s"}, {"maximum", "up to %s"}, {"exclusiveMinimum", "more than %s"}, {"default", "by default %s"}, {"format", "%s"}} {
+		{"minimum", "from %s"}, {"maximum", "up to %s"}, {"exclusiveMinimum", "more than %s"}, {"default", "default %s"}, {"format", "%s"}} {
 		if v, ok := s[r.key]; ok && (r.key != "minLength" || v != float64(1)) {
 			all = append(all, strings.Replace(r.words, "%s", scalar(v), 1))
 		}

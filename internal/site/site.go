@@ -114,7 +114,7 @@ type shelf struct {
 func (s *Site) make() (*book, error) {
 	var api description
 	if err := json.Unmarshal(s.cfg.OpenAPI, &api); err != nil {
-		return nil, fmt.Errorf("read the description of the API: %w", err)
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
 	b := &book{pages: map[string]*page{}, assets: map[string]File{}, version: api.Info.Version, static: s.cfg.Static}
 	if s.cfg.Demo != nil {

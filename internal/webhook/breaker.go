@@ -193,8 +193,8 @@ func (r *Receiver) failure(now time.Time, p Permit, event string) Change {
 	return Opened
 }
 
-// Standing is what the API and the console show of a receiver.
-type Standing struct {
+// Breaker is what the API and the console show of a receiver.
+type Breaker struct {
 	Open      bool
 	OpenSince time.Time // zero when closed
 	NextProbe time.Time // zero when closed
@@ -204,9 +204,9 @@ type Standing struct {
 	TriesMax  int
 }
 
-// Standing returns the present state.
-func (r *Receiver) Standing() Standing {
-	s := Standing{Open: r.open, Failures: r.failures, InFlight: r.inFlight, Window: r.window, TriesMax: r.pace.TriesMax}
+// Breaker returns the present state.
+func (r *Receiver) Breaker() Breaker {
+	s := Breaker{Open: r.open, Failures: r.failures, InFlight: r.inFlight, Window: r.window, TriesMax: r.pace.TriesMax}
 	if r.open {
 		s.OpenSince, s.NextProbe, s.Window = r.openSince, r.probeAt, 1
 	}

@@ -16,7 +16,7 @@ func admit(t *testing.T, r *webhook.Receiver, now time.Time) webhook.Permit {
 	t.Helper()
 	a := r.Admit(now)
 	if !a.OK {
-		t.Fatalf("not admitted at %s: %+v", now, r.Standing())
+		t.Fatalf("not admitted at %s: %+v", now, r.Breaker())
 	}
 	return a.Permit
 }
@@ -78,8 +78,8 @@ func TestOpenBreakerSendsOneProbeEveryThirtySeconds(t *testing.T) {
 			t.Fatalf("change %d", c)
 		}
 	}
-	if s := r.Standing(); !s.Open || !s.OpenSince.Equal(breakerEpoch) || s.Failures != 70 {
-		t.Errorf("standing %+v", s)
+	if s := r.Breaker(); !s.Open || !s.OpenSince.Equal(breakerEpoch) || s.Failures != 70 {
+		t.Errorf("breaker %+v", s)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestSlowStartDoublesUpToTheCap(t *testing.T) {
 		}
 	}
 	if !r.Idle() {
-		t.Errorf("standing %+v", r.Standing())
+		t.Errorf("breaker %+v", r.Breaker())
 	}
 }
 
@@ -127,11 +127,11 @@ func TestFailureDuringSlowStartBeginsItAgain(t *testing.T) {
 	for range 4 {
 		r.Done(now, admit(t, r, now), webhook.Outcome{Event: "x", Delivered: true})
 	}
-	if w := r.Standing().Window; w != 4 {
+	if w := r.Breaker().Window; w != 4 {
 		t.Fatalf("window %d", w)
 	}
 	fail(t, r, now, 1)
-	if w := r.Standing().Window; w != 1 {
+	if w := r.Breaker().Window; w != 1 {
 		t.Errorf("window %d after a failure", w)
 	}
 }
@@ -144,8 +144,8 @@ func TestLateSuccessFromBeforeTheOpeningClosesTheBreaker(t *testing.T) {
 	if c := r.Done(breakerEpoch.Add(time.Second), slow, webhook.Outcome{Event: "x", Delivered: true}); c != webhook.Closed {
 		t.Fatalf("change %d", c)
 	}
-	if s := r.Standing(); s.Open || s.Window != 1 || s.InFlight != 0 {
-		t.Errorf("standing %+v", s)
+	if s := r.Breaker(); s.Open || s.Window != 1 || s.InFlight != 0 {
+		t.Errorf("breaker %+v", s)
 	}
 }
 
@@ -211,9 +211,9 @@ func TestBreakerKeepsItsLawUnderAnySequence(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				s := r.Standing()
+				s := r.Breaker()
 				if s.InFlight != len(m.flying) || s.InFlight > m.pace.TriesMax || s.Open != m.open || s.Window < 1 || s.Window > m.pace.TriesMax {
-					t.Fatalf("standing %+v, model %+v", s, m)
+					t.Fatalf("breaker %+v, model %+v", s, m)
 				}
 			},
 		})

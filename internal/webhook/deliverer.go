@@ -153,12 +153,12 @@ func (h *Hooks) work(ctx context.Context, a *attempt) {
 	}
 	switch admitted, err := h.admit(ctx, a); {
 	case err != nil:
-		h.cfg.Log.Warn("find the address of a webhook", "client", a.client, "event", a.event, "webhook_id", a.ID, "error", err)
+		h.cfg.Log.Warn("find the URL of a webhook", "client", a.client, "event", a.event, "webhook_id", a.ID, "error", err)
 		h.postpone(ctx, a, targetAgain)
 		return
 	case a.target.URL == "":
 		h.record(ctx, a, outcome{leased: a.leased, kind: closed, client: a.client})
-		h.cfg.Log.Info("a webhook is closed: its address was removed", "client", a.client, "event", a.event, "webhook_id", a.ID, "tries", a.Row.tries)
+		h.cfg.Log.Info("a webhook is closed: its URL was removed", "client", a.client, "event", a.event, "webhook_id", a.ID, "tries", a.Row.tries)
 		return
 	case !admitted:
 		h.postpone(ctx, a, 0)
@@ -251,7 +251,7 @@ func (h *Hooks) pause(ctx context.Context, a *attempt, cause error) {
 		h.cfg.Log.Warn("sign webhooks", "client", a.client, "error", cause)
 		return
 	}
-	h.raise(ctx, alert.SigningKeyMissing, a.client, "webhooks cannot be signed and wait: "+cause.Error())
+	h.raise(ctx, alert.SigningKeyMissing, a.client, "webhooks wait because they cannot be signed: "+cause.Error())
 }
 
 func (h *Hooks) raise(ctx context.Context, name alert.Name, subject, message string) {
@@ -269,7 +269,7 @@ func (h *Hooks) settle(ctx context.Context, a *attempt, try Try, deliveredAt tim
 		delay, again := h.cfg.Ladder.Delay(o.rung, try.RetryAfter, h.cfg.Random)
 		if o.status = Pending; !again {
 			o.status = Discarded
-			o.alerts = append(o.alerts, raised{alert.WebhookDiscarded, fmt.Sprintf("%s of %s (webhook_id %s) was given up after %d tries; the last one: %s",
+			o.alerts = append(o.alerts, raised{alert.WebhookDiscarded, fmt.Sprintf("%s of %s (webhook_id %s) was discarded after %d attempts; the last one: %s",
 				a.event, a.Row.resourceID, a.ID, a.Row.tries+1, try.Detail)})
 		} else {
 			o.next = h.cfg.DB.Now().Add(delay)
@@ -284,7 +284,7 @@ func (h *Hooks) settle(ctx context.Context, a *attempt, try Try, deliveredAt tim
 	h.record(ctx, a, o)
 	switch change {
 	case Opened:
-		h.raise(ctx, alert.WebhookBreakerOpen, a.client, fmt.Sprintf("%s fails: %s; it is probed every %s, nothing is lost", shown(a.target.URL), try.Detail, a.receiver.pace.ProbeEvery))
+		h.raise(ctx, alert.WebhookBreakerOpen, a.client, fmt.Sprintf("%s is failing: %s; it is probed every %s, nothing is lost", shown(a.target.URL), try.Detail, a.receiver.pace.ProbeEvery))
 	case Closed:
 		h.cfg.Log.Info("a webhook receiver is back", "client", a.client, "receiver", shown(a.target.URL))
 		h.cfg.DB.Wake(eventsTable)

@@ -16,10 +16,10 @@ type counts struct {
 func newCounts(reg prometheus.Registerer) (*counts, error) {
 	c := &counts{
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tributary_webhook_tries_total", Help: "Tries to deliver a webhook, by outcome.",
+			Name: "tributary_webhook_tries_total", Help: "Delivery attempts of webhooks, by outcome.",
 		}, []string{"outcome"}),
 		first: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "tributary_webhook_first_try_seconds", Help: "Time from an event to its first try.",
+			Name: "tributary_webhook_first_try_seconds", Help: "Time from an event to its first delivery attempt.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300},
 		}),
 	}

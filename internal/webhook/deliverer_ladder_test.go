@@ -173,7 +173,7 @@ func TestBreakerPausesWithoutSpendingTries(t *testing.T) {
 			o.notify(t, event("op"))
 		}
 		time.Sleep(time.Second)
-		if s := o.Receivers(client); len(s) != 1 || !s[0].Standing.Open {
+		if s := o.Receivers(client); len(s) != 1 || !s[0].Breaker.Open {
 			t.Fatalf("after 30 failed events: %+v", s)
 		}
 		if a := o.alerts(t, alert.WebhookBreakerOpen); len(a) != 1 || a[0].Subject != client {
@@ -198,7 +198,7 @@ func TestBreakerPausesWithoutSpendingTries(t *testing.T) {
 		if rows := o.list(t, webhook.Filter{Status: "delivered"}); len(rows) != 30 {
 			t.Errorf("%d delivered after the receiver came back", len(rows))
 		}
-		if s := o.Receivers(client); s[0].Standing.Open {
+		if s := o.Receivers(client); s[0].Breaker.Open {
 			t.Errorf("still open: %+v", s)
 		}
 	})

@@ -48,7 +48,7 @@ func (h *Hooks) Receivers(clientID string) []ReceiverState {
 type ReceiverState struct {
 	ClientID string
 	URL      string // without its query, which may hold a token
-	Standing Standing
+	Breaker  Breaker
 }
 
 // receivers are the receivers this node has dealt with. One is a client and an
@@ -110,7 +110,7 @@ func (rs *receivers) states(clientID string) []ReceiverState {
 	for key, r := range rs.all {
 		if clientID == key.clientID || clientID == AnyClient {
 			r.mu.Lock()
-			list = append(list, ReceiverState{key.clientID, shown(key.target), r.state.Standing()})
+			list = append(list, ReceiverState{key.clientID, shown(key.target), r.state.Breaker()})
 			r.mu.Unlock()
 		}
 	}
@@ -124,7 +124,7 @@ func (rs *receivers) states(clientID string) []ReceiverState {
 func shown(target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
-		return "an address that cannot be read"
+		return "an unreadable URL"
 	}
 	u.RawQuery, u.User, u.Fragment = "", nil, ""
 	return u.String()
@@ -143,7 +143,7 @@ type receiver struct {
 func (r *receiver) room() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.state.Standing()
+	s := r.state.Breaker()
 	switch {
 	case !s.Open:
 		return ahead * s.Window
@@ -158,7 +158,7 @@ func (r *receiver) enter(ctx context.Context) (Permit, bool) {
 	r.mu.Lock()
 	if len(r.waiting) == 0 {
 		a := r.state.Admit(r.now())
-		if a.OK || r.state.Standing().Open {
+		if a.OK || r.state.Breaker().Open {
 			r.mu.Unlock()
 			return a.Permit, a.OK
 		}
@@ -186,7 +186,7 @@ func (r *receiver) enter(ctx context.Context) (Permit, bool) {
 func (r *receiver) pass() {
 	for len(r.waiting) > 0 {
 		a := r.state.Admit(r.now())
-		if !a.OK && !r.state.Standing().Open {
+		if !a.OK && !r.state.Breaker().Open {
 			return
 		}
 		r.waiting[0] <- a

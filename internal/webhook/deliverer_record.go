@@ -64,7 +64,7 @@ func (h *Hooks) record(ctx context.Context, a *attempt, o outcome) {
 		}
 	}
 	if err != nil {
-		h.cfg.Log.Warn("record a webhook's try: it may be sent again", "client", o.client, "webhook_id", a.ID, "status", o.try.Status, "error", err)
+		h.cfg.Log.Warn("record a delivery attempt: it may be sent again", "client", o.client, "webhook_id", a.ID, "status", o.try.Status, "error", err)
 	}
 }
 
@@ -92,7 +92,7 @@ func (h *Hooks) store(tx *db.Tx, set []outcome) ([]struct{}, error) {
 		default:
 			text, err := encodeTry(o.try)
 			if err != nil {
-				return nil, fmt.Errorf("record try of %s: %w", o.ID, err)
+				return nil, fmt.Errorf("record a delivery attempt of %s: %w", o.ID, err)
 			}
 			number, inline := o.Row.tries+1, any(nil)
 			if number == 1 && o.status == Delivered {
@@ -156,7 +156,7 @@ func encodeTry(t Try) (string, error) {
 func decodeTry(text string) (Try, error) {
 	var r tryRecord
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		return Try{}, fmt.Errorf("read the record of a try: %w", err)
+		return Try{}, fmt.Errorf("read the record of a delivery attempt: %w", err)
 	}
 	return Try{
 		At: db.FromMicros(r.At), URL: r.URL, Address: r.Address, Status: r.Status, Reply: r.Reply, Latency: time.Duration(r.LatencyUS) * time.Microsecond,

@@ -197,7 +197,7 @@ func TestAnAlertIsRaisedForABreakerThatOpens(t *testing.T) {
 			t.Errorf("alert: %+v", a)
 		}
 		states := o.Receivers(webhook.AnyClient)
-		if len(states) != 1 || !states[0].Standing.Open || states[0].URL != url || states[0].ClientID != client || len(o.Receivers("c_other")) != 0 {
+		if len(states) != 1 || !states[0].Breaker.Open || states[0].URL != url || states[0].ClientID != client || len(o.Receivers("c_other")) != 0 {
 			t.Errorf("receivers: %+v", states)
 		}
 		tried := 0

@@ -25,7 +25,7 @@ type Delivery struct {
 	OldestAt            time.Time // when the first of them was due, or is
 	Discarded           int       // of the client, all event types
 	DiscardedMore       bool      // there are more than were counted
-	Standing            Standing  // the breaker, as this node sees it
+	Breaker             Breaker   // the breaker, as this node sees it
 	Known               bool      // false: this node has sent it nothing since it began
 }
 
@@ -36,7 +36,7 @@ func (h *Hooks) Deliveries(ctx context.Context, clients []string) ([]Delivery, e
 	of := func(clientID, eventType string) *Delivery {
 		lane := laneOf(clientID, eventType)
 		if all[lane] == nil {
-			all[lane] = h.standing(ctx, clientID, eventType)
+			all[lane] = h.breaker(ctx, clientID, eventType)
 		}
 		return all[lane]
 	}
@@ -82,32 +82,32 @@ func (h *Hooks) Deliveries(ctx context.Context, clients []string) ([]Delivery, e
 // Receiver is how things stand with the address of a client's event type,
 // without what is pending for it.
 func (h *Hooks) Receiver(ctx context.Context, clientID, eventType string) Delivery {
-	return *h.standing(ctx, clientID, eventType)
+	return *h.breaker(ctx, clientID, eventType)
 }
 
-// standing is what memory knows of a lane.
-func (h *Hooks) standing(ctx context.Context, clientID, eventType string) *Delivery {
+// breaker is what memory knows of a lane.
+func (h *Hooks) breaker(ctx context.Context, clientID, eventType string) *Delivery {
 	d := &Delivery{ClientID: clientID, EventType: eventType}
 	target, ok, err := h.cfg.Target(ctx, clientID, eventType)
 	if err != nil || !ok {
 		return d
 	}
 	d.URL, d.Configured = shown(target.URL), true
-	d.Standing, d.Known = h.receivers.standing(clientID, target.URL)
+	d.Breaker, d.Known = h.receivers.breaker(clientID, target.URL)
 	return d
 }
 
-// standing is the state of a receiver; false when nothing is remembered of it.
-func (rs *receivers) standing(clientID, target string) (Standing, bool) {
+// breaker is the state of a receiver; false when nothing is remembered of it.
+func (rs *receivers) breaker(clientID, target string) (Breaker, bool) {
 	rs.mu.Lock()
 	r := rs.all[receiverKey{clientID, target}]
 	rs.mu.Unlock()
 	if r == nil {
-		return NewReceiver(rs.pace).Standing(), false
+		return NewReceiver(rs.pace).Breaker(), false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state.Standing(), true
+	return r.state.Breaker(), true
 }
 
 func pendingByLane(r db.Reader, of func(clientID, eventType string) *Delivery) error {

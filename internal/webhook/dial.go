@@ -99,7 +99,7 @@ func LoadRoots(pem []byte) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("reading webhook CA: no certificate in it")
+		return nil, errors.New("reading webhook CA: no certificate found")
 	}
 	return pool, nil
 }

@@ -167,7 +167,7 @@ func TestHardCase21TheNextTryUsesTheAddressAndKeysOfItsInstant(t *testing.T) {
 		for i := range events {
 			o.notify(t, event(fmt.Sprint("op-", i)))
 		}
-		eventually(t, "the breaker opens", func() bool { r := o.Receivers(client); return len(r) == 1 && r[0].Standing.Open })
+		eventually(t, "the breaker opens", func() bool { r := o.Receivers(client); return len(r) == 1 && r[0].Breaker.Open })
 		o.change(func(targets map[string]string, keys map[string]webhook.Keys) {
 			targets[client], keys[client] = s.URL+"/new", webhook.Keys{Current: key("k2")}
 		})
@@ -205,7 +205,7 @@ func TestHardCase21ARemovedSubscriptionClosesWhatWaits(t *testing.T) {
 		if row.Tries == 0 || !row.NextTryAt.IsZero() || row.LastStatus != 500 || len(o.tries(t, row.WebhookID)) != row.Tries {
 			t.Errorf("closed: %+v", row)
 		}
-		if !strings.Contains(o.logged(), "its address was removed") {
+		if !strings.Contains(o.logged(), "its URL was removed") {
 			t.Errorf("nothing in the log:\n%s", o.logged())
 		}
 		b.set(nil)

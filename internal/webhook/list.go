@@ -100,10 +100,10 @@ func (f Filter) check() error {
 		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s, %s or %s", Pending, Delivered, Discarded, Unsubscribed))
 	}
 	if f.After != "" && !ValidID(f.After) {
-		wrong = append(wrong, fault.At("cursor", fault.FieldNotValid, "is not one this service has given"))
+		wrong = append(wrong, fault.At("cursor", fault.FieldNotValid, "is not a valid cursor"))
 	}
 	if len(wrong) > 0 {
-		return fault.New(fault.Invalid, "the list cannot be made").With(wrong...)
+		return fault.New(fault.Invalid, "invalid list request").With(wrong...)
 	}
 	return nil
 }
@@ -158,8 +158,8 @@ func (h *Hooks) scanRow(scan func(...any) error) (e EventRow, err error) {
 }
 
 func unknownEvent() error {
-	return fault.New(fault.NotFound, "there is no event with this webhook_id").
-		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the webhook_id is not known"})
+	return fault.New(fault.NotFound, "unknown webhook_id").
+		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "unknown webhook_id"})
 }
 
 // stored is what Redeliver and Tries read of an event.
@@ -191,10 +191,10 @@ func (h *Hooks) Redeliver(ctx context.Context, clientID, webhookID string) error
 			return err
 		}
 		if _, ok, err := h.cfg.Target(tx.Context(), e.clientID, e.event); err != nil {
-			return fmt.Errorf("find the address of %s: %w", webhookID, err)
+			return fmt.Errorf("find the URL of %s: %w", webhookID, err)
 		} else if !ok {
-			return fault.New(fault.Conflict, "no address is configured for %s", e.event).
-				With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "have an address configured, then ask again"})
+			return fault.New(fault.Conflict, "no URL is configured for %s", e.event).
+				With(fault.Fault{Code: fault.CodeConflict, Type: fault.General, Message: "have a URL configured, then try again"})
 		}
 		tx.WakeOld(eventsTable)
 		return tx.ExecOne(redeliverSQL, webhookID, db.Micros(tx.Now()))

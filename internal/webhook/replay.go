@@ -22,21 +22,21 @@ const replaySpanMax = 366 * 24 * time.Hour
 func (w Window) check() error {
 	var wrong []fault.Fault
 	if w.ClientID == "" || w.ClientID == AnyClient {
-		wrong = append(wrong, fault.At("client_id", fault.FieldRequired, "is needed"))
+		wrong = append(wrong, fault.At("client_id", fault.FieldRequired, "is required"))
 	}
 	if w.Status != "" && !w.Status.valid() {
 		wrong = append(wrong, fault.At("status", fault.FieldNotValid, "must be %s, %s, %s or %s", Pending, Delivered, Discarded, Unsubscribed))
 	}
 	switch {
 	case w.From.IsZero() || w.To.IsZero():
-		wrong = append(wrong, fault.At("from", fault.FieldRequired, "and to are needed"))
+		wrong = append(wrong, fault.At("from", fault.FieldRequired, "and to are required"))
 	case !w.From.Before(w.To):
 		wrong = append(wrong, fault.At("to", fault.FieldNotValid, "must be after from"))
 	case w.To.Sub(w.From) > replaySpanMax:
 		wrong = append(wrong, fault.At("to", fault.FieldNotValid, "must be within a year of from"))
 	}
 	if len(wrong) > 0 {
-		return fault.New(fault.Invalid, "the window is not valid").With(wrong...)
+		return fault.New(fault.Invalid, "invalid time range").With(wrong...)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (h *Hooks) Replay(ctx context.Context, w Window, by string, also func(tx *d
 		return also(tx)
 	})
 	if err != nil {
-		return "", fmt.Errorf("begin a replay: %w", err)
+		return "", fmt.Errorf("start a replay: %w", err)
 	}
 	return replayID, nil
 }
@@ -99,7 +99,7 @@ func (h *Hooks) runReplays(ctx context.Context) error {
 				var err error
 				if done, err = h.replayStep(ctx, l); err != nil {
 					if !errors.Is(err, db.ErrStale) && ctx.Err() == nil {
-						h.cfg.Log.Warn("a replay goes on when its lease has run out", "replay_id", l.ID, "error", err)
+						h.cfg.Log.Warn("a replay continues when its lease expires", "replay_id", l.ID, "error", err)
 					}
 					return
 				}

@@ -225,7 +225,7 @@ func TestDeliveriesShowEveryReceiverWithItsBreaker(t *testing.T) {
 		o.open(t)
 		eventually(t, "the breaker is open", func() bool {
 			list := must(o.Deliveries(t.Context(), []string{client}))(t)
-			return len(list) > 0 && slices.ContainsFunc(list, func(d webhook.Delivery) bool { return d.Standing.Open })
+			return len(list) > 0 && slices.ContainsFunc(list, func(d webhook.Delivery) bool { return d.Breaker.Open })
 		})
 		eventually(t, "both tries are recorded", func() bool { return o.count(t, "tries = 1 AND lease_until IS NULL") == 2 })
 		list := must(o.Deliveries(t.Context(), []string{client, "c_quiet", "c_unconfigured"}))(t)
@@ -240,7 +240,7 @@ func TestDeliveriesShowEveryReceiverWithItsBreaker(t *testing.T) {
 			if l.ClientID == client && l.EventType == webhook.TransactionCompleted {
 				pending = 2
 			}
-			if l.Pending != pending || (pending > 0) == l.OldestAt.IsZero() || l.Known != (l.ClientID == client) || l.Standing.Open != l.Known {
+			if l.Pending != pending || (pending > 0) == l.OldestAt.IsZero() || l.Known != (l.ClientID == client) || l.Breaker.Open != l.Known {
 				t.Errorf("%+v", l)
 			}
 		}

@@ -333,7 +333,7 @@ func silence(ctx context.Context, h *hop) (Class, error) {
 	var dial *dialFailure
 	switch {
 	case h.err == nil: // the standard parser takes three zeros for a status
-		return ClassMalformed, errors.New("the receiver answered with the status 000")
+		return ClassMalformed, errors.New("the receiver answered with status 000")
 	case ctx.Err() != nil:
 		return ClassInterrupted, h.err
 	case errors.As(h.err, &dial):

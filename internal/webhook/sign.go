@@ -52,9 +52,9 @@ const (
 
 // Why a received notification is not to be believed.
 var (
-	ErrSignature = errors.New("the signature does not belong to this body and key")
+	ErrSignature = errors.New("the signature does not match this body and key")
 	ErrStale     = errors.New("delivered_at is too far from now")
-	ErrBody      = errors.New("the body is not a notification")
+	ErrBody      = errors.New("the body is not a webhook")
 )
 
 // Notification is the body of a webhook. The order of its members is part of the
@@ -156,19 +156,19 @@ func (p Parcel) Headers() [][2]string { return p.headers }
 func Pack(n Notification, keys Keys) (Parcel, error) {
 	switch {
 	case !ValidID(n.WebhookID):
-		return Parcel{}, fmt.Errorf("packing notification: webhook_id %q is not 40 lower-case hex characters", n.WebhookID)
+		return Parcel{}, fmt.Errorf("encoding webhook: webhook_id %q is not 40 lower-case hex characters", n.WebhookID)
 	case n.EventType == "" || n.ResourceID == "" || n.ResourceURL == "":
-		return Parcel{}, fmt.Errorf("packing notification %s: event_type, resource_id and resource_url are needed", n.WebhookID)
+		return Parcel{}, fmt.Errorf("encoding webhook %s: event_type, resource_id and resource_url are needed", n.WebhookID)
 	case n.DeliveredAt.UTC().Year() < 1970 || n.DeliveredAt.UTC().Year() > 9999:
-		return Parcel{}, fmt.Errorf("packing notification %s: delivered_at is not set", n.WebhookID)
+		return Parcel{}, fmt.Errorf("encoding webhook %s: delivered_at is not set", n.WebhookID)
 	}
 	body, err := n.MarshalJSON()
 	if err != nil {
-		return Parcel{}, fmt.Errorf("packing notification %s: %w", n.WebhookID, err)
+		return Parcel{}, fmt.Errorf("encoding webhook %s: %w", n.WebhookID, err)
 	}
 	p := Parcel{Body: body, KeyID: keys.Current.ID}
 	if err := p.sign(n, keys); err != nil {
-		return Parcel{}, fmt.Errorf("packing notification %s: %w", n.WebhookID, err)
+		return Parcel{}, fmt.Errorf("encoding webhook %s: %w", n.WebhookID, err)
 	}
 	return p, nil
 }

@@ -118,7 +118,7 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	}
 	id, reply, err := u.report(ctx, navwire.ManageInvoice, batch)
 	if err != nil {
-		return nil, fmt.Errorf("reporting %d invoices: %w", len(batch), err)
+		return nil, fmt.Errorf("reporting %s: %w", fault.Count(len(batch), "invoice"), err)
 	}
 	receipts := make([]country.Receipt, len(filings))
 	for i := range filings {

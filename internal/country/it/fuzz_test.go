@@ -50,7 +50,7 @@ var simulated = country.Endpoint{Simulated: true}
 func TestTheKeptCallsAreBelieved(t *testing.T) {
 	if flag.Lookup("update").Value.String() == "true" {
 		var list []heardCall
-		for _, c := range packtest.Overheard(t, pack(), with(sale("CALL-1"), func(d *country.Draft) { d.Sequence = 7001 }), with(sale("CALL-2"), func(d *country.Draft) { d.Sequence = 7002 }),
+		for _, c := range packtest.Callbacks(t, pack(), with(sale("CALL-1"), func(d *country.Draft) { d.Sequence = 7001 }), with(sale("CALL-2"), func(d *country.Draft) { d.Sequence = 7002 }),
 			with(sale("CALL-3-MC"), func(d *country.Draft) { d.Sequence = 7003 })) {
 			list = append(list, heardCall{Type: c.Header.Get("Content-Type"), Action: c.Header.Get("SOAPAction"), Client: c.Header.Get(sdiwire.HeaderClient), Body: c.Body})
 		}

@@ -28,14 +28,14 @@ func hash(report []byte) string {
 
 // wiring is a channel to a fresh simulator over real HTTP.
 type wiring struct {
-	dir     string
-	pack    country.Pack
-	server  *httptest.Server
-	atlas   *country.Atlas
-	channel country.Channel
-	creds   country.Credentials
-	bounded func(context.Context) context.Context // bounds a call; nil: nothing does
-	ear     *ear                                  // where the authority calls, of one that tells by itself; nil: it is asked
+	dir       string
+	pack      country.Pack
+	server    *httptest.Server
+	atlas     *country.Atlas
+	channel   country.Channel
+	creds     country.Credentials
+	bounded   func(context.Context) context.Context // bounds a call; nil: nothing does
+	callbacks *callbackRecorder                     // where the authority calls, of one that tells by itself; nil: it is asked
 }
 
 func (s suite) wired(t *testing.T) *wiring { return s.wiredAt(t, t.TempDir()) }
@@ -76,7 +76,7 @@ func (s suite) wiredTo(t *testing.T, dir string, front func(http.Handler) http.H
 	}
 	w := &wiring{dir: dir, pack: s.pack, server: server, atlas: atlas, channel: channel, creds: s.o.Credentials}
 	if channel.Limits().Tells {
-		w.ear = heard
+		w.callbacks = heard
 	}
 	if s.pack.Enrol != nil {
 		at, err := atlas.Endpoint(s.pack.Code, false)
@@ -165,8 +165,8 @@ func (w *wiring) file(t *testing.T, f country.Filing) ending {
 		var err error
 		ctx, cancel := w.call(t)
 		switch {
-		case e.pendings > 0 && w.ear != nil:
-			r = w.ear.decision(t, f, func() bool { return e.sent > 1 || w.holds(t, f) })
+		case e.pendings > 0 && w.callbacks != nil:
+			r = w.callbacks.decision(t, f, func() bool { return e.sent > 1 || w.holds(t, f) })
 		case e.pendings > 0:
 			r, err = w.channel.Poll(ctx, f, e.receipt, w.creds)
 		case ask:
@@ -375,7 +375,7 @@ func (s suite) restart(t *testing.T) {
 		if held := w.registrations(t); len(held) != 1 || held[0].SHA256 != f.SHA256 {
 			t.Fatalf("held %+v", held)
 		}
-		if w.channel.Limits().Class == country.ByNothing || w.ear != nil {
+		if w.channel.Limits().Class == country.ByNothing || w.callbacks != nil {
 			return // it never knew what it has, or has told it
 		}
 		if e := w.file(t, f); e.verdict != accepted {

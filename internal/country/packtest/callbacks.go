@@ -21,7 +21,7 @@ func (s suite) callbacks(t *testing.T) {
 		t.Skip("the authority never calls")
 	}
 	w := s.wired(t)
-	calls := s.overhears(t, w)
+	calls := s.recordCallbacks(t, w)
 	at, err := w.atlas.Endpoint(s.pack.Code, false)
 	if err != nil {
 		t.Fatal(err)
@@ -46,8 +46,8 @@ func (s suite) callbacks(t *testing.T) {
 	}
 }
 
-// overhears takes the place of the inbox: the authority's calls as they come.
-func (s suite) overhears(t *testing.T, w *wiring) <-chan country.Call {
+// recordCallbacks takes the place of the inbox: the authority's calls as they come.
+func (s suite) recordCallbacks(t *testing.T, w *wiring) <-chan country.Call {
 	t.Helper()
 	calls := make(chan country.Call, 100)
 	listener := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -59,13 +59,13 @@ func (s suite) overhears(t *testing.T, w *wiring) <-chan country.Call {
 	return calls
 }
 
-// Overheard files documents with a pack's double and answers the first call that
+// Callbacks files documents with a pack's double and answers the first call that
 // it makes about each.
-func Overheard(t *testing.T, pack country.Pack, drafts ...country.Draft) (calls []country.Call) {
+func Callbacks(t *testing.T, pack country.Pack, drafts ...country.Draft) (calls []country.Call) {
 	t.Helper()
 	s := suite{pack: pack, sequence: new(atomic.Int64)}
 	w := s.wired(t)
-	heard := s.overhears(t, w)
+	heard := s.recordCallbacks(t, w)
 	ch, err := w.atlas.Channel(pack.Code, false)
 	if err != nil {
 		t.Fatal(err)

@@ -168,7 +168,7 @@ func (l *lookup) find(ctx context.Context, e envelope) (participant, error) {
 		address, err := in.register(ctx, to)
 		if errors.Is(err, errNoName) {
 			if why == "" {
-				why = to.value() + " is not registered on the Peppol network"
+				why = "the receiver is not registered on Peppol (" + to.value() + ")"
 			}
 			continue
 		}

@@ -19,8 +19,8 @@ import (
 	"tributary/internal/operator"
 )
 
-// visit is one request of somebody who is signed in.
-type visit struct {
+// request is an HTTP request of an operator who is signed in.
+type request struct {
 	ctx     context.Context
 	w       http.ResponseWriter // nil on a stream of updates
 	r       *http.Request
@@ -28,9 +28,9 @@ type visit struct {
 }
 
 // by is who acts, for the audit log.
-func (v *visit) by() audit.Actor { return v.session.Actor() }
+func (v *request) by() audit.Actor { return v.session.Actor() }
 
-func (v *visit) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) }
+func (v *request) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) }
 
 // page is what a view answers.
 type page struct {
@@ -95,7 +95,7 @@ func (o *recorder) WriteHeader(status int) {
 }
 
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, rt route) {
-	v, err := c.visitor(r, true)
+	v, err := c.signedIn(r, true)
 	if fault.KindOf(err) == fault.Unauthenticated {
 		c.toSignIn(w, r)
 		return
@@ -146,7 +146,7 @@ const (
 
 // noteRefusal writes down what somebody who has signed in may not do, or what
 // another site tried in their name. The refusal does not wait for the note.
-func (c *Console) noteRefusal(v *visit, rt route, err error) {
+func (c *Console) noteRefusal(v *request, rt route, err error) {
 	if fault.KindOf(err) != fault.Forbidden || !c.refusals.Allow() {
 		return
 	}
@@ -155,9 +155,9 @@ func (c *Console) noteRefusal(v *visit, rt route, err error) {
 	}
 }
 
-// visitor finds the session of a request. touch says that it is the operator
+// signedIn finds the session of a request. touch says that it is the operator
 // who asks, and not the page by itself.
-func (c *Console) visitor(r *http.Request, touch bool) (*visit, error) {
+func (c *Console) signedIn(r *http.Request, touch bool) (*request, error) {
 	token := c.cookie(r)
 	if token == "" {
 		return nil, fault.New(fault.Unauthenticated, "not signed in")
@@ -170,13 +170,13 @@ func (c *Console) visitor(r *http.Request, touch bool) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &visit{ctx: r.Context(), r: r, session: s}, nil
+	return &request{ctx: r.Context(), r: r, session: s}, nil
 }
 
 // checkForm refuses what does not come from a page of ours in this session. The
 // browser's own word on where a request comes from is checked first, then the
 // token, which also protects where a browser says nothing.
-func (c *Console) checkForm(v *visit) error {
+func (c *Console) checkForm(v *request) error {
 	stale := fault.New(fault.Forbidden, "This form does not belong to your session. Go back, reload the page and try again.")
 	if err := c.cross.Check(v.r); err != nil {
 		return stale.Because(err)
@@ -190,10 +190,10 @@ func (c *Console) checkForm(v *visit) error {
 	}
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return fault.New(fault.TooLarge, "That is more than %d KiB.", logoFormMax>>10)
+		return fault.New(fault.TooLarge, "The request is larger than %d KiB.", logoFormMax>>10)
 	}
 	if err != nil {
-		return fault.New(fault.Invalid, "The form cannot be read.").Because(err)
+		return fault.New(fault.Invalid, "The form is not valid.").Because(err)
 	}
 	if !v.session.CheckCSRF(v.r.PostFormValue("csrf")) {
 		return stale
@@ -211,7 +211,7 @@ func checkText(r *http.Request) error {
 	}
 	for _, text := range texts {
 		if !db.Storable(text) {
-			return fault.New(fault.Invalid, "The address or the form has bytes in it that are no text.")
+			return fault.New(fault.Invalid, "The URL or the form contains bytes that are not valid text.")
 		}
 	}
 	return nil
@@ -219,7 +219,7 @@ func checkText(r *http.Request) error {
 
 // render answers a whole page. It is made before its first byte is sent, so
 // that a page is never cut off by an error in the middle.
-func (c *Console) render(v *visit, rt route, p page) error {
+func (c *Console) render(v *request, rt route, p page) error {
 	f := c.frame(v, rt, p)
 	if rt.live {
 		region, digest, err := c.region(v, rt, p)
@@ -255,7 +255,7 @@ func (c *Console) write(w http.ResponseWriter, status int, name string, f frame)
 	return nil
 }
 
-func (c *Console) frame(v *visit, rt route, p page) frame {
+func (c *Console) frame(v *request, rt route, p page) frame {
 	query := v.r.URL.Query()
 	f := frame{page: p, Session: v.session, CSRF: v.session.CSRF, Notice: noticeOf(query.Get("notice")), Query: query, Path: v.r.URL.Path, Version: c.cfg.Version, Demo: c.cfg.Simulators != ""}
 	if v.w != nil { // a stream of updates sends no navigation
@@ -266,7 +266,7 @@ func (c *Console) frame(v *visit, rt route, p page) frame {
 
 // places is the navigation. The count of open alerts is decoration: without it
 // the page is still worth showing.
-func (c *Console) places(v *visit, current string) []group {
+func (c *Console) places(v *request, current string) []group {
 	open := 0
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) error {
 		list, err := alert.List(r, alert.Filter{Open: true, Limit: alertsShown})

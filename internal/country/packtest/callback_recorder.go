@@ -11,9 +11,9 @@ import (
 	"tributary/internal/country"
 )
 
-// ear hears an authority that tells its decisions by itself, as the inbox does:
-// each message once, by its name.
-type ear struct {
+// callbackRecorder takes the calls of an authority that reports its decisions,
+// as the inbox does: each message once, by its name.
+type callbackRecorder struct {
 	mu    sync.Mutex
 	said  []country.Message
 	known map[string]bool
@@ -21,13 +21,13 @@ type ear struct {
 }
 
 // listens configures an address at which the authority is heard.
-func (s suite) listens(t *testing.T, atlas *country.Atlas) *ear {
+func (s suite) listens(t *testing.T, atlas *country.Atlas) *callbackRecorder {
 	t.Helper()
 	if s.pack.Callbacks == nil {
 		s.configure(atlas, s.o.Identity)
 		return nil
 	}
-	e := &ear{known: map[string]bool{}, more: make(chan struct{})}
+	e := &callbackRecorder{known: map[string]bool{}, more: make(chan struct{})}
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		at, absent := atlas.Endpoint(s.pack.Code, false)
@@ -47,7 +47,7 @@ func (s suite) listens(t *testing.T, atlas *country.Atlas) *ear {
 	return e
 }
 
-func (e *ear) take(list []country.Message) {
+func (e *callbackRecorder) take(list []country.Message) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, m := range list {
@@ -65,7 +65,7 @@ const hearsWithin = 2 * time.Minute
 // decision waits for what the authority decides of a filing. The refusal of a
 // name as used is an echo where the authority had the filing before, and then
 // something else is said, too; otherwise it is the decision.
-func (e *ear) decision(t *testing.T, f country.Filing, had func() bool) country.Receipt {
+func (e *callbackRecorder) decision(t *testing.T, f country.Filing, had func() bool) country.Receipt {
 	t.Helper()
 	until := time.After(hearsWithin)
 	for {

@@ -14,16 +14,16 @@ import (
 	"tributary/internal/fault"
 )
 
-// book is everything authentication needs, as of one version. It is never
+// snapshot is everything authentication needs, as of one version. It is never
 // changed, only replaced: readers take no lock.
-type book struct {
+type snapshot struct {
 	version int64
 	clients map[string]*card
 	keys    map[string]*entry // by kid; revoked keys are not here
-	changed chan struct{}     // closed when the book is replaced
+	changed chan struct{}     // closed when the snapshot is replaced
 }
 
-// card is one client in the book.
+// card is one client in the snapshot.
 type card struct {
 	profile Profile
 	limiter *rate.Limiter // nil: no limit
@@ -79,7 +79,7 @@ func (c Caller) Allow(now time.Time, cost int) error {
 		return nil
 	}
 	r.CancelAt(now)
-	return limited("too many requests of this client", wait)
+	return limited("rate limit exceeded", wait)
 }
 
 // Spend takes what a request cost beyond what Allow was told. The next one waits for it.
@@ -92,18 +92,18 @@ func (c Caller) Spend(now time.Time, cost int) {
 func limited(message string, wait time.Duration) *fault.Error {
 	return &fault.Error{
 		Kind: fault.Limited, Message: message, RetryAfter: max(wait, time.Second),
-		Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Message: "wait before the next request"}},
+		Faults: []fault.Fault{{Code: fault.RateLimited, Type: fault.General, Message: "wait for Retry-After before the next request"}},
 	}
 }
 
 const versionNone = -1 // before any: a look since then reads everything
 
-func emptyBook() *book {
-	return &book{version: versionNone, clients: map[string]*card{}, keys: map[string]*entry{}, changed: make(chan struct{})}
+func emptySnapshot() *snapshot {
+	return &snapshot{version: versionNone, clients: map[string]*card{}, keys: map[string]*entry{}, changed: make(chan struct{})}
 }
 
-// readBook returns old when nothing has changed, else a new book.
-func (a *Accounts) readBook(ctx context.Context, old *book) (*book, error) {
+// readSnapshot returns old when nothing has changed, else a new snapshot.
+func (a *Accounts) readSnapshot(ctx context.Context, old *snapshot) (*snapshot, error) {
 	base := old
 	var version int64
 	var cards []*card
@@ -115,7 +115,7 @@ func (a *Accounts) readBook(ctx context.Context, old *book) (*book, error) {
 			return nil
 		}
 		if version < old.version {
-			base = emptyBook() // a backup was restored under us: nothing we know can be trusted
+			base = emptySnapshot() // a backup was restored under us: nothing we know can be trusted
 		}
 		var err error
 		cards, err = a.readCards(r, base.version)
@@ -142,7 +142,7 @@ func (a *Accounts) readCards(r db.Reader, since int64) ([]*card, error) {
 		c.profile.Config = new(Config)
 		if err := json.Unmarshal([]byte(text), c.profile.Config); err != nil {
 			// One damaged row must not keep the revocation of another client's key from being seen.
-			a.log.Error("the configuration of a client cannot be read: its keys are refused", "client", c.profile.ClientID, "error", err)
+			a.log.Error("the configuration of a client is not readable: its keys are rejected", "client", c.profile.ClientID, "error", err)
 			c.profile.Config = nil
 		}
 		byID[c.profile.ClientID] = c
@@ -202,9 +202,9 @@ func readSecrets(r db.Reader, since int64, byID map[string]*card) error {
 	return nil
 }
 
-// with returns the book of a later version, in which some clients have changed.
-func (b *book) with(version int64, cards []*card) *book {
-	next := &book{version: version, clients: maps.Clone(b.clients), keys: maps.Clone(b.keys), changed: make(chan struct{})}
+// with returns the snapshot of a later version, in which some clients have changed.
+func (b *snapshot) with(version int64, cards []*card) *snapshot {
+	next := &snapshot{version: version, clients: maps.Clone(b.clients), keys: maps.Clone(b.keys), changed: make(chan struct{})}
 	for _, c := range cards {
 		before := next.clients[c.profile.ClientID]
 		if before != nil {
@@ -255,19 +255,19 @@ func (a *Accounts) Profile(ctx context.Context, clientID string) (Profile, error
 }
 
 func (a *Accounts) card(ctx context.Context, clientID string) (*card, error) {
-	if c := a.book.Load().clients[clientID]; c != nil {
+	if c := a.snapshot.Load().clients[clientID]; c != nil {
 		return c, nil
 	}
 	if err := a.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	if c := a.book.Load().clients[clientID]; c != nil {
+	if c := a.snapshot.Load().clients[clientID]; c != nil {
 		return c, nil
 	}
 	return nil, unknownClient(clientID)
 }
 
 func unknownClient(id string) error {
-	return fault.New(fault.NotFound, "there is no client %q", id).
-		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "the client is not known"})
+	return fault.New(fault.NotFound, "unknown client %q", id).
+		With(fault.Fault{Code: fault.CodeNotFound, Type: fault.General, Message: "unknown client"})
 }

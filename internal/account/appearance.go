@@ -54,10 +54,10 @@ type Colours struct {
 	Ink    string `json:"ink,omitempty"`
 }
 
-// Look is how documents look. What is empty is left to whoever is asked next:
+// Appearance is how documents appearance. What is empty is left to whoever is asked next:
 // a company's to its client's for the country, that to the client's, a client's
 // to the renderer's own.
-type Look struct {
+type Appearance struct {
 	Logo          *Logo     `json:"logo"`
 	LogoPlacement Placement `json:"logo_placement,omitempty"`
 	Colours       Colours   `json:"colours"`
@@ -66,8 +66,8 @@ type Look struct {
 	Footer        string    `json:"footer,omitempty"`
 }
 
-// CountryLook is what a client wants otherwise in one country.
-type CountryLook struct {
+// CountryAppearance is what a client wants otherwise in one country.
+type CountryAppearance struct {
 	LogoPlacement Placement `json:"logo_placement,omitempty"`
 	Colours       Colours   `json:"colours,omitzero"`
 	Font          Font      `json:"font,omitempty"`
@@ -75,54 +75,54 @@ type CountryLook struct {
 	Footer        string    `json:"footer,omitempty"`
 }
 
-func (c *Config) look() Look {
-	return Look{Logo: c.Logo, LogoPlacement: c.LogoPlacement, Colours: c.Colours, Font: c.Font, Template: c.Template, Footer: c.Footer}
+func (c *Config) appearance() Appearance {
+	return Appearance{Logo: c.Logo, LogoPlacement: c.LogoPlacement, Colours: c.Colours, Font: c.Font, Template: c.Template, Footer: c.Footer}
 }
 
-// LookIn is how the client's documents look in a country, by upper-case code.
-func (c *Config) LookIn(code string) Look {
-	look, own := c.look(), c.Looks[code]
-	return Look{
-		Logo: look.Logo, LogoPlacement: cmp.Or(own.LogoPlacement, look.LogoPlacement), Font: cmp.Or(own.Font, look.Font),
-		Colours:  Colours{Accent: cmp.Or(own.Colours.Accent, look.Colours.Accent), Ink: cmp.Or(own.Colours.Ink, look.Colours.Ink)},
-		Template: cmp.Or(own.Template, look.Template), Footer: cmp.Or(own.Footer, look.Footer),
+// AppearanceIn is how the client's documents appearance in a country, by upper-case code.
+func (c *Config) AppearanceIn(code string) Appearance {
+	appearance, own := c.appearance(), c.Looks[code]
+	return Appearance{
+		Logo: appearance.Logo, LogoPlacement: cmp.Or(own.LogoPlacement, appearance.LogoPlacement), Font: cmp.Or(own.Font, appearance.Font),
+		Colours:  Colours{Accent: cmp.Or(own.Colours.Accent, appearance.Colours.Accent), Ink: cmp.Or(own.Colours.Ink, appearance.Colours.Ink)},
+		Template: cmp.Or(own.Template, appearance.Template), Footer: cmp.Or(own.Footer, appearance.Footer),
 	}
 }
 
-// settleLooks does for every country what settle does for the client's own look.
+// settleLooks does for every country what settle does for the client's own appearance.
 func (c *Config) settleLooks(found finder) {
-	settled := make(map[string]CountryLook, len(c.Looks))
+	settled := make(map[string]CountryAppearance, len(c.Looks))
 	for _, given := range slices.Sorted(maps.Keys(c.Looks)) {
 		code, own, field := strings.ToUpper(given), c.Looks[given], "looks."+given
 		if _, twice := settled[code]; twice {
-			found(field, fault.FieldNotValid, "is there twice")
+			found(field, fault.FieldNotValid, "must appear only once")
 		}
 		if !transaction.CountryKnown(code) {
 			found(field, fault.FieldNotValid, "is not a country code")
 		}
-		look := Look{LogoPlacement: own.LogoPlacement, Colours: own.Colours, Font: own.Font, Template: own.Template, Footer: own.Footer}
-		look.settle(func(at string, code fault.Code, format string, args ...any) {
+		appearance := Appearance{LogoPlacement: own.LogoPlacement, Colours: own.Colours, Font: own.Font, Template: own.Template, Footer: own.Footer}
+		appearance.settle(func(at string, code fault.Code, format string, args ...any) {
 			found(field+"."+at, code, format, args...)
 		})
-		settled[code] = CountryLook{LogoPlacement: look.LogoPlacement, Colours: look.Colours, Font: look.Font, Template: look.Template, Footer: look.Footer}
+		settled[code] = CountryAppearance{LogoPlacement: appearance.LogoPlacement, Colours: appearance.Colours, Font: appearance.Font, Template: appearance.Template, Footer: appearance.Footer}
 	}
-	maps.DeleteFunc(settled, func(_ string, l CountryLook) bool { return l == CountryLook{} })
+	maps.DeleteFunc(settled, func(_ string, l CountryAppearance) bool { return l == CountryAppearance{} })
 	if len(settled) == 0 {
 		settled = nil
 	}
 	c.Looks = settled
 }
 
-// Settle brings a look into its stored form and finds everything that is wrong
+// Settle brings a appearance into its stored form and finds everything that is wrong
 // with it, with paths below itself.
-func (l *Look) Settle() (wrong []fault.Fault) {
+func (l *Appearance) Settle() (wrong []fault.Fault) {
 	l.settle(func(field string, code fault.Code, format string, args ...any) {
 		wrong = append(wrong, fault.At(field, code, format, args...))
 	})
 	return wrong
 }
 
-func (l *Look) settle(found finder) {
+func (l *Appearance) settle(found finder) {
 	if !slices.Contains([]Placement{"", Left, Center, Right}, l.LogoPlacement) {
 		found("logo_placement", fault.FieldNotValid, "must be %s, %s or %s", Left, Center, Right)
 	}
@@ -144,7 +144,7 @@ func (l *Look) settle(found finder) {
 	}
 }
 
-func (l *Look) settleFooter(found finder) {
+func (l *Appearance) settleFooter(found finder) {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(l.Footer, "\r\n", "\n")), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])

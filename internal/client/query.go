@@ -21,8 +21,8 @@ import (
 	"tributary/internal/transaction"
 )
 
-// Look asks the service and prints what it says, for people or as JSON.
-type Look struct {
+// Query asks the service and prints what it says, for people or as JSON.
+type Query struct {
 	URL    string
 	APIKey string
 	JSON   bool
@@ -34,7 +34,7 @@ const (
 	LookRowsMax = 10_000           // of a list
 )
 
-func (l Look) open(warn io.Writer) (*service, error) {
+func (l Query) open(warn io.Writer) (*service, error) {
 	s := Submission{URL: l.URL, APIKey: l.APIKey, Operation: "transaction", Paths: []string{"-"}, Concurrency: 1, RetryFor: lookFor}
 	if err := s.check(warn); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ type shown struct {
 var operationID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // Get prints one operation, or all attempts of a transaction.
-func (l Look) Get(ctx context.Context, id string, to Streams) error {
+func (l Query) Get(ctx context.Context, id string, to Streams) error {
 	c, err := l.open(to.Err)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (l Look) Get(ctx context.Context, id string, to Streams) error {
 	return nil
 }
 
-func (l Look) get(ctx context.Context, c *service, id string, to Streams) error {
+func (l Query) get(ctx context.Context, c *service, id string, to Streams) error {
 	var r shown
 	answer, err := c.ask(ctx, "/v1/transactions/"+id, &r)
 	if err != nil {
@@ -173,7 +173,7 @@ type Wanted struct {
 }
 
 // List prints transactions, newest first.
-func (l Look) List(ctx context.Context, wanted Wanted, to Streams) error {
+func (l Query) List(ctx context.Context, wanted Wanted, to Streams) error {
 	return l.print(ctx, wanted, to, listing{"/v1/transactions", "TRANSACTION\tNUMBER\tDATED\tCOUNTRY\tKIND\tSTATUS\tTOTAL\tWHY", func(entry []byte) (string, error) {
 		var r shown
 		if err := json.Unmarshal(entry, &r); err != nil {
@@ -185,7 +185,7 @@ func (l Look) List(ctx context.Context, wanted Wanted, to Streams) error {
 }
 
 // Companies prints the suppliers that are onboarded.
-func (l Look) Companies(ctx context.Context, wanted Wanted, to Streams) error {
+func (l Query) Companies(ctx context.Context, wanted Wanted, to Streams) error {
 	return l.print(ctx, wanted, to, listing{"/onboarding/v2/companies", "COMPANY\tEXTERNAL ID\tCOUNTRY\tNAME\tSTATUS", func(entry []byte) (string, error) {
 		var r company
 		if err := json.Unmarshal(entry, &r); err != nil {
@@ -206,7 +206,7 @@ type company struct {
 }
 
 // Events prints webhook events, newest first.
-func (l Look) Events(ctx context.Context, wanted Wanted, to Streams) error {
+func (l Query) Events(ctx context.Context, wanted Wanted, to Streams) error {
 	return l.print(ctx, wanted, to, listing{"/v1/webhooks/events", "EVENT\tTYPE\tOF\tSTATUS\tTRIES\tLAST ANSWER\tMADE", func(entry []byte) (string, error) {
 		var r struct {
 			ID       string `json:"webhook_id"`
@@ -235,7 +235,7 @@ type listing struct {
 }
 
 // print walks the pages of a list.
-func (l Look) print(ctx context.Context, wanted Wanted, to Streams, list listing) error {
+func (l Query) print(ctx context.Context, wanted Wanted, to Streams, list listing) error {
 	if wanted.Rows < 1 || wanted.Rows > LookRowsMax {
 		return fault.New(fault.Invalid, "--limit must be 1 to %d", LookRowsMax)
 	}
@@ -268,7 +268,7 @@ func (l Look) print(ctx context.Context, wanted Wanted, to Streams, list listing
 		return err
 	}
 	if shown == 0 {
-		fmt.Fprintln(to.Err, "nothing there")
+		fmt.Fprintln(to.Err, "nothing found")
 	}
 	return w.Flush()
 }
@@ -306,7 +306,7 @@ func (c *service) pages(ctx context.Context, path string, wanted Wanted, each fu
 func printIndented(w io.Writer, answer []byte) error {
 	var text bytes.Buffer
 	if err := json.Indent(&text, answer, "", "  "); err != nil {
-		return fmt.Errorf("the service's answer is no JSON: %w", err)
+		return fmt.Errorf("the service's answer is not JSON: %w", err)
 	}
 	text.WriteByte('\n')
 	_, err := text.WriteTo(w)
