@@ -273,6 +273,34 @@ func (b *Book) Get(key string) (string, bool) {
 	return value, ok
 }
 
+// Keep puts a record of the simulator's own, as JSON.
+func (b *Book) Keep(key string, record any) { b.Put(key, Note(record)) }
+
+// Load reads a record that Keep put; where there is none, into stays as it is.
+func (b *Book) Load(key string, into any) bool {
+	text, ok := b.Get(key)
+	if ok {
+		ReadNote(text, into)
+	}
+	return ok
+}
+
+// Note is a record as a text, for the note of a registration.
+func Note(record any) string {
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(fmt.Sprintf("writing the authority's own book: %v", err)) // plain data always encodes
+	}
+	return string(text)
+}
+
+// ReadNote reads what Note made.
+func ReadNote(text string, into any) {
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		panic(fmt.Sprintf("reading the authority's own book: %v", err))
+	}
+}
+
 func (b *Book) enter(r Registration) {
 	at := len(b.registrations)
 	b.registrations = append(b.registrations, r)

@@ -322,7 +322,7 @@ func (t Turn) Begin(w http.ResponseWriter, busy func(http.ResponseWriter)) bool 
 // End waits as the script says and reports whether an answer may be written.
 // Otherwise the connection is cut, or the caller has left.
 func (t Turn) End(w http.ResponseWriter, r *http.Request) bool {
-	if !pause(r.Context(), t.delay) {
+	if !Pause(r.Context(), t.delay) {
 		return false
 	}
 	if t.call == DropAnswer {
@@ -332,9 +332,10 @@ func (t Turn) End(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits, and reports whether the caller is still there.
+func Pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
-		return true
+		return ctx.Err() == nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -227,7 +227,7 @@ func (o *Operators) newPassword(ctx context.Context, in NewOperator) (secret.Sec
 		return secret.Secret{}, "", nil
 	}
 	if in.Password.IsZero() {
-		in.Password = makePassword()
+		in.Password = secret.FromText(spoken(24, 6))
 	} else if err := checkPassword(in.Name, in.Password); err != nil {
 		return secret.Secret{}, "", err
 	}

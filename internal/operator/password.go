@@ -161,18 +161,3 @@ func checkPassword(name string, password secret.Secret) error {
 	}
 	return invalid(fault.At("password", fault.FieldNotValid, "%s", wrong))
 }
-
-// makePassword returns 120 random bits in groups that can be read aloud.
-func makePassword() secret.Secret {
-	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32, none of them mistaken for another
-	var b [24]byte
-	rand.Read(b[:]) // never fails: the runtime ends the program instead
-	var text strings.Builder
-	for i, c := range b {
-		if i > 0 && i%6 == 0 {
-			text.WriteByte('-')
-		}
-		text.WriteByte(letters[c%32])
-	}
-	return secret.FromText(text.String())
-}

@@ -15,12 +15,13 @@ const (
 	recoveryLength = 16                                 // 80 bits: no guess finds one, so a plain digest keeps them
 )
 
-func newRecoveryCode() string {
-	var b [recoveryLength]byte
-	rand.Read(b[:]) // never fails: the runtime ends the program instead
+// spoken returns letters of 5 random bits each, in groups that can be read aloud.
+func spoken(letters, group int) string {
+	b := make([]byte, letters)
+	rand.Read(b) // never fails: the runtime ends the program instead
 	var text strings.Builder
 	for i, c := range b {
-		if i > 0 && i%4 == 0 {
+		if i > 0 && i%group == 0 {
 			text.WriteByte('-')
 		}
 		text.WriteByte(recoveryLetter[c%32])
@@ -46,7 +47,7 @@ func renewRecovery(tx *db.Tx, name string) ([]string, error) {
 	}
 	codes := make([]string, RecoveryCodes)
 	for i := range codes {
-		codes[i] = newRecoveryCode()
+		codes[i] = spoken(recoveryLength, 4)
 		digest, _ := recoveryDigest(name, codes[i])
 		if err := tx.Exec(addRecoverySQL, name, digest); err != nil {
 			return nil, err

@@ -100,9 +100,8 @@ func (a *accessPoint) setParticipant(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	text, _ := json.Marshal(h) // strings and flags
 	who := strings.ToLower(r.PathValue("participant"))
-	a.put(w, map[string]string{"who/" + who: string(text), "label/" + labelOf(who): who})
+	a.put(w, map[string]string{"who/" + who: authority.Note(h), "label/" + labelOf(who): who})
 }
 
 func (a *accessPoint) put(w http.ResponseWriter, values map[string]string) {
@@ -120,11 +119,7 @@ func (a *accessPoint) put(w http.ResponseWriter, values map[string]string) {
 
 // habitsOf answers how a participant behaves, by its number with scheme.
 func (a *accessPoint) habitsOf(participant string) (h habits) {
-	a.desk.Read(func(b *authority.Book) {
-		if text, ok := b.Get("who/" + strings.ToLower(participant)); ok {
-			_ = json.Unmarshal([]byte(text), &h) // written by setParticipant
-		}
-	})
+	a.desk.Read(func(b *authority.Book) { b.Load("who/"+strings.ToLower(participant), &h) })
 	return h
 }
 

@@ -224,9 +224,8 @@ func (a *accessPoint) file(w http.ResponseWriter, r *http.Request, k kept, body 
 // enter keeps a document, and delivers it where nothing hinders. The status of an
 // identifier is that of its first document: there is no rule against a second.
 func enter(b *authority.Book, k kept) {
-	text, _ := json.Marshal(k) // strings, numbers and times
 	if _, twice := b.Get("tx/" + k.Instance); !twice {
-		b.Put("tx/"+k.Instance, string(text))
+		b.Keep("tx/"+k.Instance, k)
 	}
 	if k.Status == stateSent {
 		b.Register(authority.Registration{Supplier: value(k.Sender), Number: k.Number, SHA256: k.SHA256, AuthorityID: k.Instance, Key: k.Instance})
@@ -246,8 +245,7 @@ func (a *accessPoint) status(w http.ResponseWriter, r *http.Request) {
 	var k kept
 	found := false
 	err := a.desk.Write(func(b *authority.Book) {
-		text, ok := b.Get("tx/" + r.PathValue("instance"))
-		found = ok && json.Unmarshal([]byte(text), &k) == nil
+		found = b.Load("tx/"+r.PathValue("instance"), &k)
 		if found && k.Status == stateFailed && time.Since(k.Since) >= k.After {
 			k = a.again(b, k)
 		}
@@ -269,9 +267,7 @@ func (a *accessPoint) status(w http.ResponseWriter, r *http.Request) {
 // again is a further try of the access point's own.
 func (a *accessPoint) again(b *authority.Book, k kept) kept {
 	to := habits{}
-	if text, ok := b.Get("who/" + strings.ToLower(value(k.Receiver))); ok {
-		_ = json.Unmarshal([]byte(text), &to) // written by setParticipant
-	}
+	b.Load("who/"+strings.ToLower(value(k.Receiver)), &to)
 	step := authority.Step{Outcome: authority.Reject}
 	if !to.Unregistered && to.takes(k.Document) {
 		step = a.desk.Decide()
@@ -299,16 +295,15 @@ func (a *accessPoint) setMLS(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a status begins with received_", http.StatusBadRequest)
 		return
 	}
-	var text string
-	a.desk.Read(func(b *authority.Book) { text, _ = b.Get("tx/" + r.PathValue("instance")) })
 	var k kept
-	if json.Unmarshal([]byte(text), &k) != nil {
+	found := false
+	a.desk.Read(func(b *authority.Book) { found = b.Load("tx/"+r.PathValue("instance"), &k) })
+	if !found {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
 	k.MLS = in.Status
-	changed, _ := json.Marshal(k) // strings, numbers and times
-	a.put(w, map[string]string{"tx/" + k.Instance: string(changed)})
+	a.put(w, map[string]string{"tx/" + k.Instance: authority.Note(k)})
 }
 
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

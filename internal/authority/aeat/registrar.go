@@ -1,8 +1,6 @@
 package aeat
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -78,23 +76,13 @@ func (reg *registrar) close() {
 }
 
 func lookUp(book *authority.Book, nif, place string) (holding, bool) {
-	text, ok := book.Get(invoiceKey(nif, place))
-	if !ok {
-		return holding{}, false
-	}
 	var h holding
-	if err := json.Unmarshal([]byte(text), &h); err != nil {
-		panic(fmt.Sprintf("reading the authority's own book: %v", err))
-	}
-	return h, true
+	known := book.Load(invoiceKey(nif, place), &h)
+	return h, known
 }
 
 func (reg *registrar) keep(h holding) {
-	text, err := json.Marshal(h)
-	if err != nil {
-		panic(fmt.Sprintf("writing the authority's own book: %v", err))
-	}
-	reg.book.Put(invoiceKey(reg.nif, placeIn(h.ID)), string(text))
+	reg.book.Keep(invoiceKey(reg.nif, placeIn(h.ID)), h)
 }
 
 // take decides about one record, in the order in which AEAT would: can it be

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"crypto/aes"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -131,15 +130,8 @@ func wrongPackage(f ksefwire.BatchFile) *ksefwire.ProblemError {
 // takePart serves the addresses at which parts are brought: signed, for a while,
 // and for nobody who shows a token there.
 func (k *double) takePart(w http.ResponseWriter, r *http.Request) {
-	if err := k.prepareKeys(); err != nil {
-		broken(w)
-		return
-	}
-	reference, document, q := r.PathValue("session"), r.PathValue("document"), r.URL.Query()
-	end, err := strconv.ParseInt(q.Get("se"), 10, 64)
-	given, err2 := hex.DecodeString(q.Get("sig"))
-	if err != nil || err2 != nil || k.now().Unix() > end || !hmac.Equal(given, k.mac(pathStorage+"/"+reference+"/"+document+"?"+q.Get("se"))) {
-		http.Error(w, "the address is not valid, or not any more", http.StatusForbidden)
+	reference, document, ok := k.signedFor(w, r)
+	if !ok {
 		return
 	}
 	ordinal, err := strconv.Atoi(strings.TrimPrefix(document, "batch-part-"))
@@ -201,11 +193,11 @@ func (k *double) closeBatch(w http.ResponseWriter, r *http.Request) {
 	}
 	var late bool
 	err := k.desk.Write(func(b *authority.Book) {
-		if late = !get(b, "session/"+reference, &s) || s.Closed; late { // somebody else closed it meanwhile
+		if late = !b.Load("session/"+reference, &s) || s.Closed; late { // somebody else closed it meanwhile
 			return
 		}
 		s.Closed, s.Updated, s.Batch.Failed = true, k.now().UTC(), failed
-		put(b, "session/"+reference, s)
+		b.Keep("session/"+reference, s)
 		for i, a := range arrived {
 			a.session, a.reference = reference, k.newReference("EE")
 			k.take(b, a, turn.Steps[i])

@@ -68,7 +68,7 @@ func (k *double) settle(session string, s sessionRecord) error {
 		for i := range tallyOf(b, session).Sent {
 			var rec invoiceRecord
 			reference, _ := b.Get(sentKey(session, i+1))
-			if get(b, "invoice/"+reference, &rec) && rec.Summary != nil && !k.now().Before(rec.Due) {
+			if b.Load("invoice/"+reference, &rec) && rec.Summary != nil && !k.now().Before(rec.Due) {
 				k.decide(b, reference, &rec, k.desk.Decide())
 			}
 		}
@@ -126,7 +126,7 @@ func (k *double) listSessions(w http.ResponseWriter, r *http.Request) {
 			all, _ := b.Get("sessions/" + c.NIP)
 			for _, reference := range strings.Fields(all) {
 				var s sessionRecord
-				if !get(b, "session/"+reference, &s) {
+				if !b.Load("session/"+reference, &s) {
 					continue
 				}
 				t := tallyOf(b, reference)
@@ -208,7 +208,7 @@ func (k *double) listInvoices(w http.ResponseWriter, r *http.Request, shows func
 			for i := range tallyOf(b, session).Sent {
 				var rec invoiceRecord
 				reference, _ := b.Get(sentKey(session, i+1))
-				if get(b, "invoice/"+reference, &rec) && shows(rec) {
+				if b.Load("invoice/"+reference, &rec) && shows(rec) {
 					found = append(found, k.statusOf(r, reference, rec))
 				}
 			}
@@ -239,7 +239,7 @@ func (k *double) invoiceByNumber(w http.ResponseWriter, r *http.Request) {
 	var there bool
 	k.desk.Read(func(b *authority.Book) {
 		reference, _ := b.Get("number/" + number)
-		ok = get(b, "invoice/"+reference, &rec) && rec.NIP == c.NIP
+		ok = b.Load("invoice/"+reference, &rec) && rec.NIP == c.NIP
 		text, there = b.Get("xml/" + reference)
 	})
 	switch {

@@ -31,22 +31,12 @@ func (s *sum) add(text string) {
 
 func (s *sum) String() string { return s.total.FloatString(2) }
 
-func noteOf(s summary) string {
-	text, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("writing the book of KSeF's double: %v", err)) // plain data always encodes
-	}
-	return string(text)
-}
-
 func readNote(text string) summary {
 	var s summary
 	if text == "" {
 		return s
 	}
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		panic(fmt.Sprintf("reading the book of KSeF's double: %v", err))
-	}
+	authority.ReadNote(text, &s)
 	return s
 }
 

@@ -228,8 +228,8 @@ func (k *double) take(b *authority.Book, a *arrival, step authority.Step) {
 		rec = k.accept(b, a.reference, rec, a.summary)
 	}
 	count.note(rec.Status)
-	put(b, "invoice/"+a.reference, rec)
-	put(b, "tally/"+a.session, count)
+	b.Keep("invoice/"+a.reference, rec)
+	b.Keep("tally/"+a.session, count)
 	b.Put(sentKey(a.session, rec.Ordinal), a.reference)
 	if rec.Status.Code <= ksefwire.StatusSuccess {
 		b.Put("xml/"+a.reference, packed(a.text))
@@ -244,7 +244,7 @@ func sentKey(session string, ordinal int) string {
 func duplicateOf(b *authority.Book, held authority.Registration) ksefwire.Status {
 	var original invoiceRecord
 	reference, _ := b.Get("number/" + held.AuthorityID)
-	get(b, "invoice/"+reference, &original)
+	b.Load("invoice/"+reference, &original)
 	return ksefwire.Status{
 		Code: ksefwire.StatusDuplicate, Description: "Duplikat faktury",
 		Details:    []string{"Duplikat faktury. Faktura o numerze KSeF: " + held.AuthorityID + " została już prawidłowo przesłana do systemu w sesji: " + original.Session},
@@ -260,11 +260,11 @@ func (k *double) accept(b *authority.Book, reference string, rec invoiceRecord, 
 	rec.Status = ksefwire.Status{Code: ksefwire.StatusSuccess, Description: "Sukces"}
 	rec.Due, rec.Summary = time.Time{}, nil
 	s.Invoice = reference
-	put(b, "invoice/"+reference, rec)
+	b.Keep("invoice/"+reference, rec)
 	b.Put("number/"+rec.KSeF, reference)
 	b.Register(authority.Registration{
 		Supplier: rec.NIP, Number: rec.Number, SHA256: rec.Hash, AuthorityID: rec.KSeF, At: now,
-		Key: uniqueKey(rec.NIP, s.Type, rec.Number), Note: noteOf(s),
+		Key: uniqueKey(rec.NIP, s.Type, rec.Number), Note: authority.Note(s),
 	})
 	return rec
 }
@@ -279,7 +279,7 @@ func (k *double) ownInvoice(w http.ResponseWriter, r *http.Request, c claims) (i
 	var rec invoiceRecord
 	found := false
 	err := k.desk.Write(func(b *authority.Book) {
-		if found = get(b, "invoice/"+reference, &rec) && rec.Session == session; !found {
+		if found = b.Load("invoice/"+reference, &rec) && rec.Session == session; !found {
 			return
 		}
 		if rec.Summary == nil || k.now().Before(rec.Due) {
@@ -287,7 +287,7 @@ func (k *double) ownInvoice(w http.ResponseWriter, r *http.Request, c claims) (i
 		}
 		if !rec.Shown { // decided at a later question: a caller asks once right after sending
 			rec.Shown = true
-			put(b, "invoice/"+reference, rec)
+			b.Keep("invoice/"+reference, rec)
 			return
 		}
 		k.decide(b, reference, &rec, k.desk.Decide())
@@ -315,11 +315,11 @@ func (k *double) decide(b *authority.Book, reference string, rec *invoiceRecord,
 	default:
 		*rec = k.accept(b, reference, *rec, *rec.Summary)
 	}
-	put(b, "invoice/"+reference, *rec)
+	b.Keep("invoice/"+reference, *rec)
 	if rec.Summary == nil {
 		count := tallyOf(b, rec.Session)
 		count.note(rec.Status)
-		put(b, "tally/"+rec.Session, count)
+		b.Keep("tally/"+rec.Session, count)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/cipher"
 	"crypto/rsa"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -39,7 +38,7 @@ type tally struct {
 }
 
 func tallyOf(b *authority.Book, session string) (t tally) {
-	get(b, "tally/"+session, &t)
+	b.Load("tally/"+session, &t)
 	return t
 }
 
@@ -102,7 +101,7 @@ func (k *double) openSession(w http.ResponseWriter, r *http.Request) {
 
 // begin writes a new session into the book.
 func begin(b *authority.Book, reference string, s sessionRecord) {
-	put(b, "session/"+reference, s)
+	b.Keep("session/"+reference, s)
 	all, _ := b.Get("sessions/" + s.NIP)
 	b.Put("sessions/"+s.NIP, strings.TrimSpace(all+" "+reference))
 }
@@ -124,27 +123,6 @@ func (k *double) keyOf(form ksefwire.FormCode, e ksefwire.Encryption) ([]byte, *
 		return nil, &no
 	}
 	return key, nil
-}
-
-// put keeps a record as JSON.
-func put(b *authority.Book, key string, record any) {
-	text, err := json.Marshal(record)
-	if err != nil {
-		panic(fmt.Sprintf("writing the book of KSeF's double: %v", err)) // plain data always encodes
-	}
-	b.Put(key, string(text))
-}
-
-// get reads a record of the double's own.
-func get(b *authority.Book, key string, into any) bool {
-	text, ok := b.Get(key)
-	if !ok {
-		return false
-	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		panic(fmt.Sprintf("reading the book of KSeF's double: %v", err))
-	}
-	return true
 }
 
 // ownSession finds a session of the caller; another's is unknown to it.
@@ -171,7 +149,7 @@ func (k *double) ownSessionOf(w http.ResponseWriter, r *http.Request, nip string
 }
 
 func (k *double) sessionAt(reference string) (s sessionRecord, ok bool) {
-	k.desk.Read(func(b *authority.Book) { ok = get(b, "session/"+reference, &s) })
+	k.desk.Read(func(b *authority.Book) { ok = b.Load("session/"+reference, &s) })
 	return s, ok
 }
 
@@ -194,7 +172,7 @@ func (k *double) closeSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.Closed, s.Updated = true, k.now().UTC()
-	if k.desk.Write(func(b *authority.Book) { put(b, "session/"+reference, s) }) != nil {
+	if k.desk.Write(func(b *authority.Book) { b.Keep("session/"+reference, s) }) != nil {
 		broken(w)
 		return
 	}

@@ -58,7 +58,7 @@ func (k *double) makeToken(w http.ResponseWriter, r *http.Request) {
 	token := reference + "|nip-" + c.NIP + "|" + strings.ToLower(randomHex(64))
 	made := tokenRecord{NIP: c.NIP, Description: in.Description, Permissions: in.Permissions, Created: k.now().UTC(), Status: tokenIsActive, Hash: tokenHash(token)}
 	err := k.desk.Write(func(b *authority.Book) {
-		put(b, "token/"+reference, made)
+		b.Keep("token/"+reference, made)
 		all, _ := b.Get("tokens/" + c.NIP)
 		b.Put("tokens/"+c.NIP, strings.TrimSpace(all+" "+reference))
 	})
@@ -95,7 +95,7 @@ func (k *double) knownToken(token string) string {
 	reference, _, _ := strings.Cut(token, "|")
 	var t tokenRecord
 	known := false
-	k.desk.Read(func(b *authority.Book) { known = get(b, "token/"+reference, &t) })
+	k.desk.Read(func(b *authority.Book) { known = b.Load("token/"+reference, &t) })
 	switch {
 	case !known:
 		return ""
@@ -126,7 +126,7 @@ func (k *double) listTokens(w http.ResponseWriter, r *http.Request) {
 			all, _ := b.Get("tokens/" + c.NIP)
 			for _, reference := range strings.Fields(all) {
 				var t tokenRecord
-				if get(b, "token/"+reference, &t) && matches(t.shown(reference)) {
+				if b.Load("token/"+reference, &t) && matches(t.shown(reference)) {
 					found = append(found, t.shown(reference))
 				}
 			}
@@ -141,7 +141,7 @@ func (k *double) listTokens(w http.ResponseWriter, r *http.Request) {
 // ownToken finds a token of the caller.
 func (k *double) ownToken(w http.ResponseWriter, r *http.Request, nip string) (t tokenRecord, ok bool) {
 	reference := r.PathValue("reference")
-	k.desk.Read(func(b *authority.Book) { ok = get(b, "token/"+reference, &t) && t.NIP == nip })
+	k.desk.Read(func(b *authority.Book) { ok = b.Load("token/"+reference, &t) && t.NIP == nip })
 	if !ok {
 		refuse(w, r, http.StatusBadRequest, invalidInput("Token o numerze referencyjnym "+reference+" nie został znaleziony."))
 	}
@@ -167,7 +167,7 @@ func (k *double) revokeToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.Status = tokenIsRevoked
-	if k.desk.Write(func(b *authority.Book) { put(b, "token/"+r.PathValue("reference"), t) }) != nil {
+	if k.desk.Write(func(b *authority.Book) { b.Keep("token/"+r.PathValue("reference"), t) }) != nil {
 		broken(w)
 		return
 	}

@@ -31,7 +31,7 @@ func (k *double) upoByNumber(w http.ResponseWriter, r *http.Request) {
 		var rec invoiceRecord
 		k.desk.Read(func(b *authority.Book) {
 			reference, _ := b.Get("number/" + number)
-			ok = get(b, "invoice/"+reference, &rec) && rec.Session == session
+			ok = b.Load("invoice/"+reference, &rec) && rec.Session == session
 		})
 		if !ok {
 			refuse(w, r, http.StatusBadRequest, ksefwire.ProblemError{Code: ksefwire.CodeReceiptUnknown, Description: "Nie znaleziono UPO dla podanych kryteriów.", Details: []string{"UPO o numerze KSeF " + number + " i numerze referencyjnym sesji " + session + " nie zostało znalezione."}})
@@ -58,7 +58,7 @@ func (k *double) confirm(w http.ResponseWriter, r *http.Request, find func(claim
 		return
 	}
 	var s sessionRecord
-	k.desk.Read(func(b *authority.Book) { get(b, "session/"+rec.Session, &s) })
+	k.desk.Read(func(b *authority.Book) { b.Load("session/"+rec.Session, &s) })
 	if turn.End(w, r) {
 		sendXML(w, k.writeUPO(s, rec))
 	}
@@ -96,7 +96,7 @@ func (k *double) confirmedOf(session string) (recs []invoiceRecord) {
 		for i := range tallyOf(b, session).Sent {
 			var rec invoiceRecord
 			reference, _ := b.Get(sentKey(session, i+1))
-			if get(b, "invoice/"+reference, &rec) && rec.KSeF != "" {
+			if b.Load("invoice/"+reference, &rec) && rec.KSeF != "" {
 				recs = append(recs, rec)
 			}
 		}
@@ -131,25 +131,34 @@ func (k *double) storageURL(r *http.Request, session, document string, until tim
 	return scheme + r.Host + strings.TrimSuffix(asked, r.URL.EscapedPath()) + path + "?se=" + end + "&sig=" + hex.EncodeToString(k.mac(path+"?"+end))
 }
 
-// download serves the addresses that storageURL makes.
-func (k *double) download(w http.ResponseWriter, r *http.Request) {
+// signedFor reads an address of the storage, or refuses one that is not signed, or not any more.
+func (k *double) signedFor(w http.ResponseWriter, r *http.Request) (session, document string, ok bool) {
 	if err := k.prepareKeys(); err != nil {
 		broken(w)
-		return
+		return "", "", false
 	}
 	session, document, q := r.PathValue("session"), r.PathValue("document"), r.URL.Query()
 	end, err := strconv.ParseInt(q.Get("se"), 10, 64)
 	given, err2 := hex.DecodeString(q.Get("sig"))
 	if err != nil || err2 != nil || k.now().Unix() > end || !hmac.Equal(given, k.mac(pathStorage+"/"+session+"/"+document+"?"+q.Get("se"))) {
 		http.Error(w, "the address is not valid, or not any more", http.StatusForbidden)
+		return "", "", false
+	}
+	return session, document, true
+}
+
+// download serves the addresses that storageURL makes.
+func (k *double) download(w http.ResponseWriter, r *http.Request) {
+	session, document, ok := k.signedFor(w, r)
+	if !ok {
 		return
 	}
 	var s sessionRecord
 	var rec invoiceRecord
 	var known, one bool
 	k.desk.Read(func(b *authority.Book) {
-		known = get(b, "session/"+session, &s)
-		one = get(b, "invoice/"+document, &rec) && rec.Session == session && rec.KSeF != ""
+		known = b.Load("session/"+session, &s)
+		one = b.Load("invoice/"+document, &rec) && rec.Session == session && rec.KSeF != ""
 	})
 	recs := []invoiceRecord{rec}
 	if !one {

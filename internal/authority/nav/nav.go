@@ -21,9 +21,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -315,19 +313,6 @@ func clipped(text string, max int) string {
 		return string(runes[:max])
 	}
 	return text
-}
-
-func put(b *authority.Book, key string, value any) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(fmt.Sprintf("encoding %s: %v", key, err)) // strings and numbers
-	}
-	b.Put(key, string(text))
-}
-
-func get(b *authority.Book, key string, into any) bool {
-	text, ok := b.Get(key)
-	return ok && json.Unmarshal([]byte(text), into) == nil
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

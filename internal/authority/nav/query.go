@@ -44,7 +44,7 @@ func (a *double) status(c *call) {
 	var data []string
 	found := false
 	err := a.desk.Write(func(b *authority.Book) {
-		if found = get(b, "report/"+id, &r) && r.Taxpayer == c.taxpayer; !found {
+		if found = b.Load("report/"+id, &r) && r.Taxpayer == c.taxpayer; !found {
 			return
 		}
 		a.progress(b, id, &r)
@@ -136,7 +136,7 @@ func (a *double) progress(b *authority.Book, id string, r *report) {
 		a.decide(b, entrant{it, place{id, i + 1, r.Taxpayer, r.At}, a.open(op), step})
 	}
 	if changed {
-		put(b, "report/"+id, *r)
+		b.Keep("report/"+id, *r)
 	}
 }
 
@@ -174,7 +174,7 @@ func (a *double) list(c *call) {
 		for n := 1; n <= reportsOf(b, c.taxpayer); n++ {
 			id, _ := b.Get(fmt.Sprintf("reported/%s/%d", c.taxpayer, n))
 			var r report
-			if !get(b, "report/"+id, &r) || r.At.Before(begin.Add(-time.Second)) || r.At.After(end) {
+			if !b.Load("report/"+id, &r) || r.At.Before(begin.Add(-time.Second)) || r.At.After(end) {
 				continue
 			}
 			if slices.ContainsFunc(r.Items, func(it item) bool { return a.hidden(it.Number) }) {
@@ -240,7 +240,7 @@ func (a *double) invoiceOf(c *call) (number string, v invoice, data string, foun
 	}
 	number = q.Value("invoiceNumber")
 	err := a.desk.Write(func(b *authority.Book) {
-		if found = get(b, "invoice/"+key(c.taxpayer, number), &v); found {
+		if found = b.Load("invoice/"+key(c.taxpayer, number), &v); found {
 			data, _ = b.Get(dataKey(v.Report, v.Position))
 		}
 	})
@@ -307,10 +307,10 @@ func (a *double) digest(c *call) {
 	err := a.desk.Write(func(b *authority.Book) {
 		for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
 			var numbers []string
-			get(b, "day/"+key(c.taxpayer, day.Format(time.DateOnly)), &numbers)
+			b.Load("day/"+key(c.taxpayer, day.Format(time.DateOnly)), &numbers)
 			for _, number := range numbers {
 				var v invoice
-				if get(b, "invoice/"+key(c.taxpayer, number), &v) {
+				if b.Load("invoice/"+key(c.taxpayer, number), &v) {
 					rows = append(rows, row{number, v})
 				}
 			}

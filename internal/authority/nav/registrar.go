@@ -186,15 +186,15 @@ func freeID(b *authority.Book, taxpayer string) string {
 }
 
 func keepReport(b *authority.Book, id string, r report) {
-	put(b, "report/"+id, r)
+	b.Keep("report/"+id, r)
 	count := reportsOf(b, r.Taxpayer) + 1
-	put(b, "reports/"+r.Taxpayer, count)
+	b.Keep("reports/"+r.Taxpayer, count)
 	b.Put(fmt.Sprintf("reported/%s/%d", r.Taxpayer, count), id)
 }
 
 func reportsOf(b *authority.Book, taxpayer string) int {
 	var n int
-	get(b, "reports/"+taxpayer, &n)
+	b.Load("reports/"+taxpayer, &n)
 	return n
 }
 
@@ -277,12 +277,12 @@ func (a *double) register(b *authority.Book, at place, x *arrival, hash string) 
 	_, _ = fmt.Sscanf(main.Value("invoiceReference", "modificationIndex"), "%d", &v.Index) // none on an original
 	if v.Original != "" {
 		var chain []string
-		get(b, "chain/"+key(at.taxpayer, v.Original), &chain)
-		put(b, "chain/"+key(at.taxpayer, v.Original), append(chain, x.number))
+		b.Load("chain/"+key(at.taxpayer, v.Original), &chain)
+		b.Keep("chain/"+key(at.taxpayer, v.Original), append(chain, x.number))
 	}
-	put(b, "invoice/"+key(at.taxpayer, x.number), v)
+	b.Keep("invoice/"+key(at.taxpayer, x.number), v)
 	var day []string
-	get(b, "day/"+key(at.taxpayer, v.Issued), &day)
-	put(b, "day/"+key(at.taxpayer, v.Issued), append(day, x.number))
+	b.Load("day/"+key(at.taxpayer, v.Issued), &day)
+	b.Keep("day/"+key(at.taxpayer, v.Issued), append(day, x.number))
 	b.Register(authority.Registration{Supplier: at.taxpayer, Number: x.number, SHA256: hash, AuthorityID: at.report, At: at.at, Key: key(at.taxpayer, x.number)})
 }

@@ -246,7 +246,7 @@ func ruleChain(b *authority.Book, taxpayer string, x *arrival, main *xmltree.Ele
 	}
 	original, masterless := ref.Value("originalInvoiceNumber"), ref.Value("modifyWithoutMaster") == "true"
 	var held invoice
-	known := get(b, "invoice/"+key(taxpayer, original), &held) && held.Operation == navwire.Create
+	known := b.Load("invoice/"+key(taxpayer, original), &held) && held.Operation == navwire.Create
 	switch {
 	case !known && !masterless:
 		return []remark{fatal(navwire.InvalidReference, "A hivatkozott számla nem található: "+original)}
@@ -255,11 +255,11 @@ func ruleChain(b *authority.Book, taxpayer string, x *arrival, main *xmltree.Ele
 	}
 	taken, from := map[string]bool{}, held.Lines
 	var chain []string
-	get(b, "chain/"+key(taxpayer, original), &chain)
+	b.Load("chain/"+key(taxpayer, original), &chain)
 	var found []remark
 	for _, number := range chain {
 		var earlier invoice
-		get(b, "invoice/"+key(taxpayer, number), &earlier)
+		b.Load("invoice/"+key(taxpayer, number), &earlier)
 		taken[itoa(earlier.Index)] = true
 		from += earlier.Lines
 	}

@@ -45,7 +45,7 @@ func (a *double) callBack(r *http.Request, from caller, docs []arrival, answers 
 		}
 		number, key, pending := docs[i].Number, docs[i].Key, answers[i]
 		a.desk.Go(func(ctx context.Context) {
-			if !pause(ctx, callbackSoon) {
+			if !authority.Pause(ctx, callbackSoon) {
 				return
 			}
 			decided, ok := a.decideNow(from.supplier, number)
@@ -108,18 +108,8 @@ func (c platformCall) post(ctx context.Context, m xxwire.Callback) {
 				return
 			}
 		}
-		if !pause(ctx, callbackAgain) {
+		if !authority.Pause(ctx, callbackAgain) {
 			return
 		}
-	}
-}
-
-// pause waits; false when the desk was closed meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -78,9 +78,7 @@ func (reg *registrar) link(position int64) (hash, previous string, known bool) {
 }
 
 func (reg *registrar) corrected(number string) (count int, last string) {
-	if text, ok := reg.book.Get("corrected/" + reg.supplier + "\x00" + number); ok {
-		_ = json.Unmarshal([]byte(text), &[]any{&count, &last}) // written by count
-	}
+	reg.book.Load("corrected/"+reg.supplier+"\x00"+number, &[]any{&count, &last})
 	return count, last
 }
 
@@ -91,9 +89,5 @@ func (reg *registrar) count(number, text string) {
 		return
 	}
 	count, _ := reg.corrected(n.Reference)
-	entry, err := json.Marshal([]any{count + 1, number})
-	if err != nil {
-		panic("encoding a count: " + err.Error()) // a number and a string: cannot happen
-	}
-	reg.book.Put("corrected/"+reg.supplier+"\x00"+n.Reference, string(entry))
+	reg.book.Keep("corrected/"+reg.supplier+"\x00"+n.Reference, []any{count + 1, number})
 }

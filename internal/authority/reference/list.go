@@ -25,11 +25,7 @@ func (d *arrival) note() string {
 	if d.Reference != nil {
 		n.Reference = d.Reference.Number
 	}
-	text, err := json.Marshal(n)
-	if err != nil {
-		panic(fmt.Sprintf("encoding a note: %v", err)) // strings only: cannot happen
-	}
-	return string(text)
+	return authority.Note(n)
 }
 
 // list serves GET /v1/documents/list?day=…&after=…: what the authority holds

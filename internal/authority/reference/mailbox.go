@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -28,28 +27,18 @@ func (reg *registrar) mail(d *arrival) {
 }
 
 func (reg *registrar) mailings() (list []mailing) {
-	if text, ok := reg.book.Get("mailing/" + reg.supplier); ok && text != "" {
-		_ = json.Unmarshal([]byte(text), &list) // written by keepMailings
-	}
+	reg.book.Load("mailing/"+reg.supplier, &list)
 	return list
 }
 
 func (reg *registrar) keepMailings(list []mailing) {
-	text, err := json.Marshal(list)
-	if err != nil {
-		panic("encoding mailings: " + err.Error()) // strings only: cannot happen
-	}
-	reg.book.Put("mailing/"+reg.supplier, string(text))
+	reg.book.Keep("mailing/"+reg.supplier, list)
 }
 
 // drop puts a message into the mailbox, behind the others.
 func (reg *registrar) drop(m xxwire.Callback) {
-	text, err := json.Marshal(m)
-	if err != nil {
-		panic("encoding a message: " + err.Error()) // strings only: cannot happen
-	}
 	n := reg.mails() + 1
-	reg.book.Put(fmt.Sprintf("mail/%s\x00%d", reg.supplier, n), string(text))
+	reg.book.Keep(fmt.Sprintf("mail/%s\x00%d", reg.supplier, n), m)
 	reg.book.Put("mails/"+reg.supplier, strconv.Itoa(n))
 }
 
@@ -102,9 +91,8 @@ func (a *double) mailbox(w http.ResponseWriter, r *http.Request) {
 		reg.decideMailings()
 		all = reg.mails()
 		for ; last < all && last-after < min(limit, xxwire.MailboxMax); last++ {
-			text, _ := b.Get(fmt.Sprintf("mail/%s\x00%d", reg.supplier, last+1))
 			var m xxwire.Callback
-			_ = json.Unmarshal([]byte(text), &m) // written by drop
+			b.Load(fmt.Sprintf("mail/%s\x00%d", reg.supplier, last+1), &m)
 			lines = append(xxwire.SignMessage(lines, from.key, m), '\n')
 		}
 	})

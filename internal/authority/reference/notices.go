@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -71,16 +70,10 @@ func (reg *registrar) mailNotice(in xxwire.Said) {
 
 // notices are what was said about a document, oldest first. Keys of the book: "notices/".
 func (reg *registrar) notices(number string) (list []xxwire.Notice) {
-	if text, ok := reg.book.Get("notices/" + reg.supplier + "\x00" + number); ok {
-		_ = json.Unmarshal([]byte(text), &list) // written by keepNotices
-	}
+	reg.book.Load("notices/"+reg.supplier+"\x00"+number, &list)
 	return list
 }
 
 func (reg *registrar) keepNotices(number string, list []xxwire.Notice) {
-	text, err := json.Marshal(list)
-	if err != nil {
-		panic("encoding notices: " + err.Error()) // strings only: cannot happen
-	}
-	reg.book.Put("notices/"+reg.supplier+"\x00"+number, string(text))
+	reg.book.Keep("notices/"+reg.supplier+"\x00"+number, list)
 }

@@ -3,7 +3,6 @@ package reference
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -218,23 +217,13 @@ type openDocument struct {
 }
 
 func (reg *registrar) open(number string) (openDocument, bool) {
-	text, ok := reg.book.Get("open/" + reg.supplier + "\x00" + number)
-	if !ok {
-		return openDocument{}, false
-	}
 	var o openDocument
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		panic(fmt.Sprintf("reading the authority's own book: %v", err))
-	}
-	return o, true
+	known := reg.book.Load("open/"+reg.supplier+"\x00"+number, &o)
+	return o, known
 }
 
 func (reg *registrar) keepOpen(number string, o openDocument) {
-	text, err := json.Marshal(o)
-	if err != nil {
-		panic(fmt.Sprintf("writing the authority's own book: %v", err))
-	}
-	reg.book.Put("open/"+reg.supplier+"\x00"+number, string(text))
+	reg.book.Keep("open/"+reg.supplier+"\x00"+number, o)
 }
 
 func (reg *registrar) decide(number string, o openDocument, step authority.Step) {

@@ -3,8 +3,6 @@ package sat
 import (
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,9 +23,7 @@ func (g registrar) voucher(folio string) (authority.Registration, record, bool) 
 		return held, record{}, false
 	}
 	var r record
-	if err := json.Unmarshal([]byte(held.Note), &r); err != nil {
-		panic(fmt.Sprintf("reading the authority's own book: %v", err))
-	}
+	authority.ReadNote(held.Note, &r)
 	return held, r, true
 }
 
@@ -86,10 +82,6 @@ func (g registrar) take(a *arrival, step authority.Step) (record, refusal) {
 }
 
 func (g registrar) register(a *arrival, r record, hash string) {
-	note, err := json.Marshal(r)
-	if err != nil {
-		panic(fmt.Sprintf("writing the authority's own book: %v", err))
-	}
 	folio := folioOf(r.Sello)
 	if _, published := g.book.Get("certificate/" + r.NumberSAT); !published {
 		g.book.Put("certificate/"+r.NumberSAT, base64.StdEncoding.EncodeToString(a.leaf.Raw))
@@ -101,7 +93,7 @@ func (g registrar) register(a *arrival, r record, hash string) {
 		earlier, _ := g.book.Get("refers/" + of)
 		g.book.Put("refers/"+of, strings.TrimSpace(earlier+" "+folio))
 	}
-	g.book.Register(authority.Registration{Supplier: a.supply, Number: a.number, SHA256: hash, AuthorityID: folio, Key: "U/" + folio, Note: string(note)})
+	g.book.Register(authority.Registration{Supplier: a.supply, Number: a.number, SHA256: hash, AuthorityID: folio, Key: "U/" + folio, Note: authority.Note(r)})
 }
 
 // wish is a cancellation that was asked for.
@@ -114,23 +106,13 @@ type wish struct {
 }
 
 func (g registrar) wishFor(folio string) (wish, bool) {
-	text, ok := g.book.Get("cancel/" + folio)
-	if !ok {
-		return wish{}, false
-	}
 	var w wish
-	if err := json.Unmarshal([]byte(text), &w); err != nil {
-		panic(fmt.Sprintf("reading the authority's own book: %v", err))
-	}
-	return w, true
+	known := g.book.Load("cancel/"+folio, &w)
+	return w, known
 }
 
 func (g registrar) keep(folio string, w wish) {
-	text, err := json.Marshal(w)
-	if err != nil {
-		panic(fmt.Sprintf("writing the authority's own book: %v", err))
-	}
-	g.book.Put("cancel/"+folio, string(text))
+	g.book.Keep("cancel/"+folio, w)
 	if w.State == "done" {
 		g.book.Register(authority.Registration{Supplier: w.Supplier, Number: folio, SHA256: w.SHA256, AuthorityID: folio, Key: "C/" + folio})
 	}

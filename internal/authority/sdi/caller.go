@@ -32,7 +32,7 @@ func noticeKey(n int64) string { return "notice/" + itoa(n) }
 func queue(b *authority.Book, list ...notice) []notice {
 	for i := range list {
 		list[i].N = next(b, "notices")
-		put(b, noticeKey(list[i].N), list[i])
+		b.Keep(noticeKey(list[i].N), list[i])
 	}
 	return list
 }
@@ -42,10 +42,10 @@ func (a *double) resume() {
 	var open []notice
 	a.desk.Read(func(b *authority.Book) {
 		var count int64
-		get(b, "count/notices", &count) // none before the first
+		b.Load("count/notices", &count) // none before the first
 		for i := int64(1); i <= count; i++ {
 			var n notice
-			if get(b, noticeKey(i), &n) {
+			if b.Load(noticeKey(i), &n) {
 				open = append(open, n)
 			}
 		}
@@ -57,7 +57,7 @@ func (a *double) resume() {
 func (a *double) tell(list []notice) {
 	for _, n := range list {
 		a.desk.Go(func(ctx context.Context) {
-			if !pause(ctx, n.At.Sub(a.now())) {
+			if !authority.Pause(ctx, n.At.Sub(a.now())) {
 				return
 			}
 			if n.Open != nil {
@@ -103,7 +103,7 @@ func (a *double) deliver(ctx context.Context, n notice) {
 			left--
 			continue
 		}
-		if !pause(ctx, again) {
+		if !authority.Pause(ctx, again) {
 			return
 		}
 	}
@@ -112,7 +112,7 @@ func (a *double) deliver(ctx context.Context, n notice) {
 
 func (a *double) callback(name string) string {
 	var c channel
-	a.desk.Read(func(b *authority.Book) { get(b, channelKey(name), &c) })
+	a.desk.Read(func(b *authority.Book) { b.Load(channelKey(name), &c) })
 	return c.Callback
 }
 
@@ -167,19 +167,4 @@ func frame(m sdiwire.Message, n notice, name string, text []byte) (contentType s
 		return sdiwire.Pack(w.Bytes(), text, "text/xml")
 	}
 	return soap.V11.ContentType(""), w.Bytes()
-}
-
-// pause waits; false when the desk was closed meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

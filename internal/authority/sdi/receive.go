@@ -106,10 +106,10 @@ func readCall(r *http.Request, body []byte) (in arrival, reason string) {
 // disabled reports whether a channel may not send, and keeps the address that it names.
 func (a *double) disabled(r *http.Request, name string) bool {
 	var c channel
-	a.desk.Read(func(b *authority.Book) { get(b, channelKey(name), &c) })
+	a.desk.Read(func(b *authority.Book) { b.Load(channelKey(name), &c) })
 	if to := r.Header.Get(sdiwire.HeaderCallback); to != "" && to != c.Callback {
 		c.Callback = to
-		_ = a.desk.Write(func(b *authority.Book) { put(b, channelKey(name), c) }) // a broken book fails the call below
+		_ = a.desk.Write(func(b *authority.Book) { b.Keep(channelKey(name), c) }) // a broken book fails the call below
 	}
 	return c.Disabled
 }

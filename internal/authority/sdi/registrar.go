@@ -57,7 +57,7 @@ func (reg *registrar) take(steps []authority.Step) int64 {
 		reg.refuse(of, flawf(sdiwire.NameUsed, "%s", of.File))
 		return of.SdI
 	}
-	put(reg.book, nameKey(of.File), of)
+	reg.book.Keep(nameKey(of.File), of)
 	step := steps[0]
 	for _, s := range steps { // a lotto stands or falls as a whole
 		if s.Outcome != authority.Accept {
@@ -127,13 +127,13 @@ func heldKey(n numbered) string { return "of/" + n.Issuer + "\x00" + n.Entry.Num
 
 // held are the invoices of an issuer under one number.
 func (reg *registrar) held(n numbered) (all []entry) {
-	get(reg.book, heldKey(n), &all) // none at first
+	reg.book.Load(heldKey(n), &all) // none at first
 	return all
 }
 
 func (reg *registrar) register(of record, sha256 string) {
 	for _, n := range of.Invoices {
-		put(reg.book, heldKey(n), append(reg.held(n), n.Entry))
+		reg.book.Keep(heldKey(n), append(reg.held(n), n.Entry))
 		reg.book.Register(authority.Registration{Supplier: n.Issuer, Number: n.Entry.Number, SHA256: sha256, AuthorityID: itoa(of.SdI), At: reg.at})
 	}
 }

@@ -108,7 +108,7 @@ func (a *double) setChannel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.write(w, func(b *authority.Book) bool {
-		put(b, channelKey(r.PathValue("name")), c)
+		b.Keep(channelKey(r.PathValue("name")), c)
 		return true
 	})
 }
@@ -138,7 +138,7 @@ func (a *double) say(w http.ResponseWriter, r *http.Request) {
 	var queued []notice
 	a.write(w, func(b *authority.Book) bool {
 		var of record
-		if !get(b, nameKey(s.File), &of) {
+		if !b.Load(nameKey(s.File), &of) {
 			return false
 		}
 		n := of.notice(s.Kind, a.now())
@@ -177,23 +177,10 @@ func (a *double) write(w http.ResponseWriter, fn func(*authority.Book) bool) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func put(b *authority.Book, key string, value any) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(fmt.Sprintf("encoding %s: %v", key, err)) // strings, numbers and instants
-	}
-	b.Put(key, string(text))
-}
-
-func get(b *authority.Book, key string, into any) bool {
-	text, ok := b.Get(key)
-	return ok && json.Unmarshal([]byte(text), into) == nil
-}
-
 // next counts.
 func next(b *authority.Book, what string) int64 {
 	var n int64
-	get(b, "count/"+what, &n) // zero at the beginning
-	put(b, "count/"+what, n+1)
+	b.Load("count/"+what, &n) // zero at the beginning
+	b.Keep("count/"+what, n+1)
 	return n + 1
 }

@@ -1,7 +1,6 @@
 package vies
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -180,16 +179,4 @@ type question struct {
 // isCode reports whether a text can be a code of the register.
 func isCode(text string) bool {
 	return text != "" && len(text) <= 40 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
-}
-
-// waitFor waits, or gives up with the caller.
-func waitFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

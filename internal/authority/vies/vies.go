@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"tributary/internal/authority"
 	"tributary/internal/country/taxid"
 )
 
@@ -257,7 +258,7 @@ func (s *Register) serve(w http.ResponseWriter, r *http.Request, q question, at 
 		outcome, delay = s.outcome(q, at.decide)
 	}
 	s.record(q, outcome)
-	if delay > 0 && waitFor(r.Context(), delay) != nil {
+	if !authority.Pause(r.Context(), delay) {
 		return
 	}
 	switch outcome {

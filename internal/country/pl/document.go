@@ -226,11 +226,12 @@ func (d *document) kind() string {
 	case completes(d.Transaction):
 		return typeAdvance
 	case d.correction():
-		for _, o := range d.Originals {
-			if was := filedType(o); was == typeAdvance || was == typeSettlement {
-				return typeCorrection + "_" + was
-			}
-			break // of several the first decides: advances are corrected by themselves
+		was := ""
+		if len(d.Originals) > 0 { // of several the first decides: advances are corrected by themselves
+			was = filedType(d.Originals[0])
+		}
+		if was == typeAdvance || was == typeSettlement {
+			return typeCorrection + "_" + was
 		}
 		return typeCorrection
 	case len(d.OrderItems) > 0:
