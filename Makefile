@@ -24,6 +24,7 @@ setup: ## install what the tests need (PostgreSQL server binaries, Chromium and 
 
 test: setup check ## everything, on SQLite and PostgreSQL; a small part of it under the race detector
 	$(GOTEST) $(FLAGS) ./...
+	$(GO) -C tools test $(FLAGS) ./...
 	CGO_ENABLED=1 $(GOTEST) $(FLAGS) -race -short $(RACED)
 
 check: ## formatting, vet, staticcheck, unchecked errors

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"tributary/internal/files"
 )
@@ -72,6 +73,7 @@ func outsideStore(t *testing.T, bucket, region string, judge func(w http.Respons
 		mu.Lock()
 		defer mu.Unlock()
 		body, err := io.ReadAll(r.Body)
+		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 		if err != nil || judge(w, r, body) {
 			return
 		}
@@ -85,12 +87,16 @@ func outsideStore(t *testing.T, bucket, region string, judge func(w http.Respons
 }
 
 func TestEveryCallToS3IsSignedAndCarriesItsChecksums(t *testing.T) {
+	t.Setenv("AWS_SESSION_TOKEN", "for an hour")
 	var calls []string
 	text := []byte("bytes that somebody could change on the way")
 	o := outsideStore(t, "docs/2026 – a+b", "&region=eu-south-2", func(w http.ResponseWriter, r *http.Request, body []byte) bool {
 		calls = append(calls, r.Method)
 		if !signedS3(r, "s3cret") || !strings.Contains(r.Header.Get("Authorization"), "/eu-south-2/s3/aws4_request") {
 			t.Errorf("%s %s: the signature does not hold: %v", r.Method, r.URL, r.Header)
+		}
+		if r.Header.Get("X-Amz-Security-Token") != "for an hour" {
+			t.Errorf("%s: the token of the session is missing", r.Method)
 		}
 		sum, old := sha256.Sum256(body), md5.Sum(body)
 		if r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(sum[:]) {
@@ -129,7 +135,7 @@ func TestS3IsTriedAgainWhereThatHelps(t *testing.T) {
 		}
 	}
 	calls := 0
-	o := outsideStore(t, "docs", "", func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+	o := outsideStore(t, "docs", "&region=eu-west-1", func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
 		if calls++; calls < 3 {
 			w.WriteHeader(http.StatusBadGateway)
 		}
@@ -160,7 +166,8 @@ func TestS3TellsTheRegionWhereNobodyNamedIt(t *testing.T) {
 }
 
 func TestBucketsOfAmazonHaveHostsOfTheirOwn(t *testing.T) {
-	t.Parallel()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s3cret")
 	for address, want := range map[string]string{
 		"s3://docs?region=eu-west-1":                                    "https://docs.s3.eu-west-1.amazonaws.com/a%20b/c",
 		"s3://docs?region=cn-north-1":                                   "https://docs.s3.cn-north-1.amazonaws.com.cn/a%20b/c",
@@ -175,5 +182,19 @@ func TestBucketsOfAmazonHaveHostsOfTheirOwn(t *testing.T) {
 		if got := files.S3Address(t, address, "a b/c"); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
+	}
+}
+
+// A list without an end must not fill the memory.
+func TestAListThatNeverEndsIsCutOff(t *testing.T) {
+	o := outsideStore(t, "docs", "&region=eu-west-1", func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		_, _ = io.WriteString(w, "<ListBucketResult>")
+		for err := error(nil); err == nil; {
+			_, err = io.WriteString(w, strings.Repeat("<Contents><Key>heads-1</Key></Contents>", 1000))
+		}
+		return true
+	})
+	if _, err := o.Last(t.Context(), "heads-", 100); err == nil {
+		t.Error("all of it was read")
 	}
 }

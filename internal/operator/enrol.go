@@ -142,12 +142,7 @@ func (o *Operators) examinePasskey(name string, e Enrolment, challenge []byte) (
 	if o.PasskeyDomain() == "" {
 		return nil, fault.New(fault.Invalid, "Passkeys need a host name for the console: set --admin-url.")
 	}
-	var m made
-	err := readPasskey(e.Passkey, &m)
-	var said authData
-	if err == nil {
-		said, err = o.relying().register(m, challenge)
-	}
+	key, err := o.register(name, e.Passkey, challenge)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "The passkey was not accepted: %s.", err)
 	}
@@ -160,13 +155,13 @@ func (o *Operators) examinePasskey(name string, e Enrolment, challenge []byte) (
 			return fault.New(fault.Conflict, "You already have %d passkeys: remove one first.", passkeysMax)
 		}
 		var known int
-		if err := tx.Row(passkeyOwnerSQL, []byte(m.ID)).Scan(&known); err != nil {
+		if err := tx.Row(passkeyOwnerSQL, key.ID).Scan(&known); err != nil {
 			return err
 		}
 		if known > 0 {
 			return fault.New(fault.Conflict, "This passkey is already registered.")
 		}
-		return tx.Exec(addPasskeySQL, []byte(m.ID), name, label, []byte(m.PublicKey), int64(said.count), db.Micros(tx.Now()))
+		return tx.Exec(addPasskeySQL, key.ID, name, label, key.PublicKey, int64(key.Authenticator.SignCount), db.Micros(tx.Now()))
 	}, nil
 }
 

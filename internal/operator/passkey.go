@@ -1,227 +1,127 @@
 package operator
 
 import (
-	"bytes"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rsa"
-	"crypto/sha256"
-	"crypto/subtle"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/protocol/webauthncose"
+	"github.com/go-webauthn/webauthn/webauthn"
 )
 
-// Passkeys: Web Authentication, Level 3, sections 7.1 and 7.2, with the
-// attestation "none": which make of key somebody uses is nobody's business here,
-// so there is no statement to verify. The browser hands over the public key in
-// DER and the authenticator's data as bytes (section 5.2.1.1), so that no CBOR
-// has to be read.
+// Passkeys are Web Authentication, Level 3, judged by go-webauthn. The
+// attestation is "none": which make of key somebody uses is nobody's business
+// here. Public keys are stored as authenticators hand them out (COSE).
+
+const passkeyBytesMax = 16 << 10 // of what a browser hands over
 
 // PasskeyAlgorithms are the signatures that are asked for, by their COSE number,
 // best first.
-func PasskeyAlgorithms() []int { return []int{algEdDSA, algES256, algRS256} }
+func PasskeyAlgorithms() []int {
+	return []int{int(webauthncose.AlgEdDSA), int(webauthncose.AlgES256), int(webauthncose.AlgRS256)}
+}
 
-const (
-	algES256 = -7
-	algEdDSA = -8
-	algRS256 = -257
+// keyHolder is an operator as go-webauthn asks for one.
+type keyHolder struct {
+	name string
+	keys []webauthn.Credential
+}
 
-	passkeyBytesMax    = 16 << 10 // of what a browser hands over
-	credentialBytesMax = 1023     // section 5.8.3
-	rsaBitsMin         = 2048
-	rsaBitsMax         = 8192
+func (h keyHolder) WebAuthnID() []byte                         { return Handle(h.name) }
+func (h keyHolder) WebAuthnName() string                       { return h.name }
+func (h keyHolder) WebAuthnDisplayName() string                { return h.name }
+func (h keyHolder) WebAuthnCredentials() []webauthn.Credential { return h.keys }
 
-	authUserPresent  = 0x01
-	authBackupable   = 0x08
-	authBackedUp     = 0x10
-	authHasKey       = 0x40
-	authDataBytesMin = 37
-	authKeyBytesMin  = authDataBytesMin + 18
-)
-
-// bytes64 is how a browser hands bytes over.
-type bytes64 []byte
-
-// UnmarshalJSON reads base64url without padding.
-func (b *bytes64) UnmarshalJSON(text []byte) error {
-	var s string
-	if err := json.Unmarshal(text, &s); err != nil {
-		return err
+// relying is who asks browsers for passkeys. Without a domain nobody does, and it
+// is nil: an address of numbers is none (Web Authentication, section 5.1.3).
+func (o *Operators) relying() *webauthn.WebAuthn {
+	u, err := url.Parse(o.second.AdminURL)
+	if err != nil || u.Hostname() == "" {
+		return nil
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	*b = raw
-	return err
+	origin := u.Scheme + "://" + u.Host
+	w, err := webauthn.New(&webauthn.Config{RPID: u.Hostname(), RPDisplayName: issuerName, RPOrigins: []string{origin}})
+	if err != nil {
+		return nil
+	}
+	return w
 }
 
-// made is a new passkey as a browser hands it over.
-type made struct {
-	ID         bytes64 `json:"id"`
-	ClientData bytes64 `json:"client_data"`
-	AuthData   bytes64 `json:"authenticator_data"`
-	PublicKey  bytes64 `json:"public_key"`
-	Algorithm  int     `json:"algorithm"`
-}
-
-// shownKey is the use of a passkey as a browser hands it over.
-type shownKey struct {
-	ID         bytes64 `json:"id"`
-	ClientData bytes64 `json:"client_data"`
-	AuthData   bytes64 `json:"authenticator_data"`
-	Signature  bytes64 `json:"signature"`
+// PasskeyDomain is the domain of passkeys; "": there are none here.
+func (o *Operators) PasskeyDomain() string {
+	if w := o.relying(); w != nil {
+		return w.Config.RPID
+	}
+	return ""
 }
 
 var errPasskey = errors.New("the passkey's answer is not valid")
 
-func wrongKey(why string) error { return fmt.Errorf("%w: %s", errPasskey, why) }
-
-func readPasskey(text string, into any) error {
-	if len(text) > passkeyBytesMax {
-		return wrongKey("it is too large")
+func wrongKey(err error) error {
+	var told *protocol.Error
+	if errors.As(err, &told) && told.DevInfo != "" {
+		return fmt.Errorf("%w: %w (%s)", errPasskey, err, told.DevInfo)
 	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return wrongKey("it is not JSON of the expected form")
-	}
-	return nil
+	return fmt.Errorf("%w: %w", errPasskey, err)
 }
 
-// relying is who asks for a passkey.
-type relying struct{ domain, origin string }
-
-// authData is what an authenticator says.
-type authData struct {
-	flags byte
-	count uint32
-	id    []byte // of a new credential
-}
-
-// checkClient holds what the browser says it did against what was asked.
-func (p relying) checkClient(raw []byte, kind string, challenge []byte) error {
-	var c struct {
-		Type        string
-		Challenge   bytes64
-		Origin      string
-		CrossOrigin bool
+// asked is what was asked of an operator's browser.
+func asked(name string, challenge []byte) webauthn.SessionData {
+	s := webauthn.SessionData{Challenge: base64.RawURLEncoding.EncodeToString(challenge), UserID: Handle(name)}
+	for _, alg := range PasskeyAlgorithms() {
+		s.CredParams = append(s.CredParams, protocol.CredentialParameter{
+			Type: protocol.PublicKeyCredentialType, Algorithm: webauthncose.COSEAlgorithmIdentifier(alg)})
 	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return wrongKey("the browser's data is not readable")
-	}
-	switch {
-	case c.Type != kind:
-		return wrongKey("it was created for another purpose")
-	case subtle.ConstantTimeCompare(c.Challenge, challenge) != 1:
-		return wrongKey("it answers another challenge")
-	case c.Origin != p.origin || c.CrossOrigin:
-		return wrongKey("it was created on another site")
-	}
-	return nil
-}
-
-func (p relying) readAuthData(raw []byte) (a authData, err error) {
-	if len(raw) < authDataBytesMin {
-		return a, wrongKey("the authenticator's data is truncated")
-	}
-	domain := sha256.Sum256([]byte(p.domain))
-	a.flags, a.count = raw[32], binary.BigEndian.Uint32(raw[33:37])
-	switch {
-	case !bytes.Equal(raw[:32], domain[:]):
-		return a, wrongKey("it belongs to another domain")
-	case a.flags&authUserPresent == 0:
-		return a, wrongKey("user presence is missing")
-	case a.flags&authBackedUp != 0 && a.flags&authBackupable == 0:
-		return a, wrongKey("its backup flags contradict each other")
-	case a.flags&authHasKey == 0:
-		return a, nil
-	case len(raw) < authKeyBytesMin:
-		return a, wrongKey("the credential is truncated")
-	}
-	size := int(binary.BigEndian.Uint16(raw[53:55]))
-	if size == 0 || size > credentialBytesMax || len(raw) < authKeyBytesMin+size {
-		return a, wrongKey("the credential is truncated")
-	}
-	a.id = raw[authKeyBytesMin : authKeyBytesMin+size]
-	return a, nil
+	return s
 }
 
 // register checks a new passkey: section 7.1.
-func (p relying) register(m made, challenge []byte) (authData, error) {
-	if err := p.checkClient(m.ClientData, "webauthn.create", challenge); err != nil {
-		return authData{}, err
+func (o *Operators) register(name, text string, challenge []byte) (*webauthn.Credential, error) {
+	w := o.relying()
+	if w == nil || len(text) > passkeyBytesMax {
+		return nil, errPasskey
 	}
-	a, err := p.readAuthData(m.AuthData)
+	said, err := protocol.ParseCredentialCreationResponseBytes([]byte(text))
 	if err != nil {
-		return a, err
+		return nil, wrongKey(err)
 	}
-	if a.id == nil || !bytes.Equal(a.id, m.ID) {
-		return a, wrongKey("the credential id does not match the authenticator")
+	key, err := w.CreateCredential(keyHolder{name: name}, asked(name, challenge), said)
+	if err != nil {
+		return nil, wrongKey(err)
 	}
-	key, alg, err := parsePasskey(m.PublicKey)
-	if err != nil || key == nil || alg != m.Algorithm {
-		return a, wrongKey("its key type was not requested")
-	}
-	return a, nil
+	return key, nil
 }
 
-// parsePasskey reads a public key and answers the algorithm that it is used with.
-func parsePasskey(der []byte) (key crypto.PublicKey, alg int, err error) {
-	if key, err = x509.ParsePKIXPublicKey(der); err != nil {
-		return nil, 0, err
+// assert checks the use of one of an operator's passkeys: section 7.2. It answers
+// which one it was, and the new count.
+func (o *Operators) assert(name, text string, challenge []byte, known []Passkey) (used Passkey, count uint32, _ error) {
+	w := o.relying()
+	if w == nil || len(text) > passkeyBytesMax {
+		return used, 0, errPasskey
 	}
-	switch k := key.(type) {
-	case *ecdsa.PublicKey:
-		if k.Curve == elliptic.P256() {
-			return k, algES256, nil
+	said, err := protocol.ParseCredentialRequestResponseBytes([]byte(text))
+	if err != nil {
+		return used, 0, wrongKey(err)
+	}
+	who := keyHolder{name: name}
+	for _, k := range known {
+		if string(k.id) == string(said.RawID) {
+			used = k
 		}
-	case ed25519.PublicKey:
-		return k, algEdDSA, nil
-	case *rsa.PublicKey:
-		if k.N.BitLen() >= rsaBitsMin && k.N.BitLen() <= rsaBitsMax {
-			return k, algRS256, nil
-		}
+		// Whether a passkey can be copied to other devices decides nothing here, and
+		// is not stored: what it says of itself holds.
+		flags := webauthn.NewCredentialFlags(said.Response.AuthenticatorData.Flags)
+		who.keys = append(who.keys, webauthn.Credential{ID: k.id, PublicKey: k.public, Flags: flags,
+			Authenticator: webauthn.Authenticator{SignCount: uint32(k.count)}})
 	}
-	return nil, 0, errors.New("unsupported key type")
-}
-
-// assert checks the use of a passkey: section 7.2. It answers the new count.
-func (p relying) assert(s shownKey, public, challenge []byte, before uint32) (uint32, error) {
-	if err := p.checkClient(s.ClientData, "webauthn.get", challenge); err != nil {
-		return 0, err
-	}
-	a, err := p.readAuthData(s.AuthData)
+	key, err := w.ValidateLogin(who, asked(name, challenge), said)
 	if err != nil {
-		return 0, err
+		return used, 0, wrongKey(err)
 	}
-	key, _, err := parsePasskey(public)
-	if err != nil {
-		return 0, fmt.Errorf("read the stored passkey: %w", err)
+	if key.Authenticator.CloneWarning {
+		return used, 0, fmt.Errorf("%w: it counts backwards: somebody may have copied it", errPasskey)
 	}
-	sum := sha256.Sum256(s.ClientData)
-	signed := append(append([]byte{}, s.AuthData...), sum[:]...)
-	if !verifySignature(key, signed, s.Signature) {
-		return 0, wrongKey("its signature is not valid")
-	}
-	// An authenticator that counts never counts backwards; one that does was
-	// copied. One that does not count says 0 for ever.
-	if (a.count != 0 || before != 0) && a.count <= before {
-		return 0, wrongKey("its counter went backwards: it may have been cloned")
-	}
-	return a.count, nil
-}
-
-func verifySignature(key crypto.PublicKey, signed, signature []byte) bool {
-	sum := sha256.Sum256(signed)
-	switch k := key.(type) {
-	case *ecdsa.PublicKey:
-		return ecdsa.VerifyASN1(k, sum[:], signature)
-	case ed25519.PublicKey:
-		return ed25519.Verify(k, signed, signature)
-	case *rsa.PublicKey:
-		return rsa.VerifyPKCS1v15(k, crypto.SHA256, sum[:], signature) == nil
-	}
-	return false
+	return used, key.Authenticator.SignCount, nil
 }

@@ -8,11 +8,13 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/go-webauthn/webauthn/protocol/webauthncbor"
+	"github.com/go-webauthn/webauthn/protocol/webauthncose"
 
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
@@ -72,12 +74,38 @@ func (a *authenticator) data(more byte) []byte {
 	return binary.BigEndian.AppendUint32(append(sum[:], a.flags|more), a.count)
 }
 
-func (a *authenticator) register(challenge []byte) string {
-	public, err := x509.MarshalPKIXPublicKey(a.key.Public())
+// public is the authenticator's key in COSE (RFC 9053).
+func (a *authenticator) public() []byte {
+	kind := func(kty webauthncose.COSEKeyType) webauthncose.PublicKeyData {
+		return webauthncose.PublicKeyData{KeyType: int64(kty), Algorithm: int64(a.alg)}
+	}
+	var key any
+	switch k := a.key.Public().(type) {
+	case *ecdsa.PublicKey:
+		point, err := k.Bytes()
+		must(a.t, err)
+		key = webauthncose.EC2PublicKeyData{PublicKeyData: kind(webauthncose.EllipticKey), Curve: int64(webauthncose.P256), XCoord: point[1:33], YCoord: point[33:]}
+	case ed25519.PublicKey:
+		key = webauthncose.OKPPublicKeyData{PublicKeyData: kind(webauthncose.OctetKey), Curve: int64(webauthncose.Ed25519), XCoord: k}
+	case *rsa.PublicKey:
+		key = webauthncose.RSAPublicKeyData{PublicKeyData: kind(webauthncose.RSAKey), Modulus: k.N.Bytes(), Exponent: []byte{1, 0, 1}}
+	}
+	text, err := webauthncbor.Marshal(key)
 	must(a.t, err)
+	return text
+}
+
+func (a *authenticator) register(challenge []byte) string {
 	data := append(a.data(0x40), make([]byte, 16)...)
 	data = append(binary.BigEndian.AppendUint16(data, uint16(len(a.id))), a.id...)
-	text, err := json.Marshal(map[string]any{"id": b64(a.id), "client_data": b64(a.clientData("webauthn.create", challenge)), "authenticator_data": b64(data), "public_key": b64(public), "algorithm": a.alg})
+	object, err := webauthncbor.Marshal(map[string]any{"fmt": "none", "attStmt": map[string]any{}, "authData": append(data, a.public()...)})
+	must(a.t, err)
+	return a.answer(map[string]any{"clientDataJSON": b64(a.clientData("webauthn.create", challenge)), "attestationObject": b64(object)})
+}
+
+// answer is what a browser hands over.
+func (a *authenticator) answer(response map[string]any) string {
+	text, err := json.Marshal(map[string]any{"id": b64(a.id), "rawId": b64(a.id), "type": "public-key", "response": response})
 	must(a.t, err)
 	return string(text)
 }
@@ -93,9 +121,7 @@ func (a *authenticator) assert(challenge []byte) string {
 	}
 	signature, err := a.key.Sign(rand.Reader, message, opts)
 	must(a.t, err)
-	text, err := json.Marshal(map[string]any{"id": b64(a.id), "client_data": b64(client), "authenticator_data": b64(data), "signature": b64(signature)})
-	must(a.t, err)
-	return string(text)
+	return a.answer(map[string]any{"clientDataJSON": b64(client), "authenticatorData": b64(data), "signature": b64(signature)})
 }
 
 // enrolsPasskey enrols at the first sign-in.
@@ -200,9 +226,10 @@ func FuzzPasskey(f *testing.F) {
 	f.Add(a.register(make([]byte, 32)))
 	f.Add(a.assert(make([]byte, 32)))
 	f.Add(`{"id":"AA"}`)
+	public := a.public()
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		if operator.PasskeyHolds(text, origin, make([]byte, 31)) {
+		if operator.PasskeyHolds(text, origin, make([]byte, 31), a.id, public) {
 			t.Errorf("accepted for a challenge that was never made: %q", text)
 		}
 	})

@@ -9,9 +9,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"time"
+
+	"github.com/pquerna/otp/totp"
 
 	"tributary/internal/audit"
 	"tributary/internal/db"
@@ -205,24 +205,14 @@ func (o *Operators) prove(ctx context.Context, w Waiting, p Proof) (action strin
 }
 
 func (o *Operators) provePasskey(w Waiting, text string) (func(*db.Tx) error, error) {
-	var s shownKey
-	if err := readPasskey(text, &s); err != nil {
+	k, count, err := o.assert(w.Name, text, w.Challenge, w.Factors.Passkeys)
+	if err != nil {
+		o.log.Warn("a passkey was refused", "operator", w.Name, "passkey", k.Label, "error", err)
 		return nil, signInFirst(err.Error())
 	}
-	for _, k := range w.Factors.Passkeys {
-		if string(k.id) != string(s.ID) {
-			continue
-		}
-		count, err := o.relying().assert(s, k.public, w.Challenge, uint32(k.count))
-		if err != nil {
-			o.log.Warn("a passkey was rejected", "operator", w.Name, "passkey", k.Label, "error", err)
-			return nil, signInFirst(err.Error())
-		}
-		return func(tx *db.Tx) error {
-			return tx.ExecOne(usePasskeySQL, int64(count), db.Micros(tx.Now()), k.id, w.Name, k.count)
-		}, nil
-	}
-	return nil, signInFirst("unknown passkey")
+	return func(tx *db.Tx) error {
+		return tx.ExecOne(usePasskeySQL, int64(count), db.Micros(tx.Now()), k.id, w.Name, k.count)
+	}, nil
 }
 
 func (o *Operators) proveApp(ctx context.Context, name, code string) (func(*db.Tx) error, error) {
@@ -257,19 +247,6 @@ func (o *Operators) openFactor(ctx context.Context, sealed []byte, about secret.
 	}
 	return key.Reveal(), nil
 }
-
-// relying is who asks browsers for passkeys; without a domain nobody does: an
-// address of numbers is no domain (Web Authentication, section 5.1.3).
-func (o *Operators) relying() relying {
-	u, err := url.Parse(o.second.AdminURL)
-	if err != nil || u.Hostname() == "" || net.ParseIP(u.Hostname()) != nil {
-		return relying{}
-	}
-	return relying{domain: u.Hostname(), origin: u.Scheme + "://" + u.Host}
-}
-
-// PasskeyDomain is the domain of passkeys; "": there are none here.
-func (o *Operators) PasskeyDomain() string { return o.relying().domain }
 
 // SecondRequired reports whether nobody is let in without a second factor.
 func (o *Operators) SecondRequired() bool { return o.second.Required }
@@ -313,13 +290,18 @@ func (o *Operators) Offer(ctx context.Context, name string) (Offer, error) {
 	if err != nil {
 		return Offer{}, fmt.Errorf("open the key of second factors: %w", err)
 	}
-	key := newTOTPKey()
+	key := make([]byte, totpKeyBytes)
+	rand.Read(key) // never fails: the runtime ends the program instead
+	shown, err := totp.Generate(totp.GenerateOpts{Issuer: issuerName, AccountName: name, Secret: key})
+	if err != nil {
+		return Offer{}, fmt.Errorf("make a key for an app: %w", err)
+	}
 	dated := binary.BigEndian.AppendUint64(nil, uint64(o.db.Now().Add(OfferMax).Unix()))
 	sealed, err := sealer.Seal(secret.New(append(dated, key...)), aboutOffer(name))
 	if err != nil {
 		return Offer{}, fmt.Errorf("seal a second factor: %w", err)
 	}
-	return Offer{Text: totpText(key), Address: totpAddress(name, key), Ticket: base64.RawURLEncoding.EncodeToString(sealed)}, nil
+	return Offer{Text: shown.Secret(), Address: shown.URL(), Ticket: base64.RawURLEncoding.EncodeToString(sealed)}, nil
 }
 
 func aboutOffer(name string) secret.Context {

@@ -30,8 +30,7 @@ const (
 
 // vaultClient asks one Vault over HTTPS: the two calls of the transit engine
 // and the two about our own token (Vault API documentation, "Transit secrets
-// engine" and "Token auth method"). Vault's own client does the same and reads
-// every variable there is; it weighs as much as a country.
+// engine" and "Token auth method"). The package comment says why it is ours.
 type vaultClient struct {
 	http    *http.Client
 	base    string // https://HOST:PORT/v1/

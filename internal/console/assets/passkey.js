@@ -6,6 +6,8 @@
   if (!window.PublicKeyCredential) return;
   const raw = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   const text = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  // As toJSON of Web Authentication has it; passkeys of some password managers come without it.
+  const answer = (key, response) => ({ id: text(key.rawId), rawId: text(key.rawId), type: key.type, response: { clientDataJSON: text(key.response.clientDataJSON), ...response } });
 
   const get = async (q) => {
     const key = await navigator.credentials.get({ publicKey: {
@@ -13,7 +15,7 @@
       allowCredentials: q.known.map((id) => ({ type: "public-key", id: raw(id) })),
     } });
     const r = key.response;
-    return { id: text(key.rawId), client_data: text(r.clientDataJSON), authenticator_data: text(r.authenticatorData), signature: text(r.signature) };
+    return answer(key, { authenticatorData: text(r.authenticatorData), signature: text(r.signature), userHandle: text(r.userHandle ?? []) });
   };
   const create = async (q) => {
     const key = await navigator.credentials.create({ publicKey: {
@@ -23,8 +25,7 @@
       excludeCredentials: q.known.map((id) => ({ type: "public-key", id: raw(id) })),
       authenticatorSelection: { residentKey: "preferred", userVerification: "preferred" }, attestation: "none",
     } });
-    const r = key.response;
-    return { id: text(key.rawId), client_data: text(r.clientDataJSON), authenticator_data: text(r.getAuthenticatorData()), public_key: text(r.getPublicKey()), algorithm: r.getPublicKeyAlgorithm() };
+    return answer(key, { attestationObject: text(key.response.attestationObject) });
   };
 
   for (const form of document.querySelectorAll("form[data-passkey]")) {

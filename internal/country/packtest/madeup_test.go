@@ -13,6 +13,7 @@ import (
 
 	"github.com/invopop/gobl/num"
 
+	"tributary/internal/authority"
 	"tributary/internal/country"
 	"tributary/internal/country/amount"
 	"tributary/internal/country/packtest"
@@ -54,7 +55,7 @@ func ruritania() country.Pack {
 			base, err := at.Base("/ledger")
 			return &channel{at, base, by}, err
 		},
-		Simulator: func(d *country.Desk) http.Handler { return &treasury{d} },
+		Simulator: func(d *authority.Desk) http.Handler { return &treasury{d} },
 	}
 }
 
@@ -148,22 +149,22 @@ func (ch *channel) ask(ctx context.Context, method string, f country.Filing, bod
 
 // ---- The double: it judges filings without knowing the pack that made them.
 
-type treasury struct{ desk *country.Desk }
+type treasury struct{ desk *authority.Desk }
 
 func (a *treasury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // what is cut is no entry
 	seller, number := r.URL.Query().Get("seller"), r.URL.Query().Get("number")
 	turn := a.desk.QueryTurn()
 	if r.Method == http.MethodPost {
-		turn = a.desk.Turn(country.Arrival{Supplier: seller, Number: number})
+		turn = a.desk.Turn(authority.Arrival{Supplier: seller, Number: number})
 	}
 	if !turn.Begin(w, nil) {
 		return
 	}
 	var answer string
-	err := a.desk.Write(func(b *country.Book) {
+	err := a.desk.Write(func(b *authority.Book) {
 		if r.Method == http.MethodPost {
-			answer = enter(b, country.Registration{Supplier: seller, Number: number, SHA256: country.SHA256(body)}, turn.Steps[0])
+			answer = enter(b, authority.Registration{Supplier: seller, Number: number, SHA256: country.SHA256(body)}, turn.Steps[0])
 		} else {
 			answer = a.state(b, seller, number)
 		}
@@ -179,31 +180,31 @@ func (a *treasury) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // enter takes an entry as the script says.
-func enter(b *country.Book, r country.Registration, step country.Step) string {
+func enter(b *authority.Book, r authority.Registration, step authority.Step) string {
 	if held, taken := b.Find(r.Supplier, r.Number); taken {
 		return entered(held)
 	}
 	r.AuthorityID = fmt.Sprint("Z-", b.Count()+1)
 	switch step.Outcome {
-	case country.Reject:
+	case authority.Reject:
 		return "<State>refused</State><Why>E1: the script says so</Why>"
-	case country.Suspend:
+	case authority.Suspend:
 		b.Put(r.Supplier+"/"+r.Number, r.SHA256)
 		return "<State>waiting</State><Hash>" + r.SHA256 + "</Hash>"
-	case country.Duplicate:
-		if step.Of != country.OfOurs {
+	case authority.Duplicate:
+		if step.Of != authority.OfOurs {
 			r.SHA256 = strings.Repeat("0", 64)
 		}
 	}
 	return entered(b.Register(r))
 }
 
-func entered(r country.Registration) string {
+func entered(r authority.Registration) string {
 	return "<State>entered</State><Id>" + r.AuthorityID + "</Id><Hash>" + r.SHA256 + "</Hash>"
 }
 
 // state is what the ledger says of a number; what waits is decided when it is asked for.
-func (a *treasury) state(b *country.Book, seller, number string) string {
+func (a *treasury) state(b *authority.Book, seller, number string) string {
 	if held, taken := b.Find(seller, number); taken {
 		return entered(held)
 	}
@@ -212,11 +213,11 @@ func (a *treasury) state(b *country.Book, seller, number string) string {
 		return "<State>unknown</State>"
 	}
 	step := a.desk.Decide()
-	if step.Outcome == country.Suspend {
+	if step.Outcome == authority.Suspend {
 		return "<State>waiting</State><Hash>" + hash + "</Hash>"
 	}
 	b.Put(seller+"/"+number, "")
-	return enter(b, country.Registration{Supplier: seller, Number: number, SHA256: hash}, step)
+	return enter(b, authority.Registration{Supplier: seller, Number: number, SHA256: hash}, step)
 }
 
 // ---- The suite.

@@ -1,7 +1,7 @@
 // Command errcheck is errcheck as a tool of go vet, which hands it what the compiler has made of the imports and keeps
 // what it found of packages that stay as they are. errcheck by itself types every dependency from its source, each time.
 //
-//	go vet -vettool=TOOL -errcheck.exclude="$PWD/scripts/errcheck/exclude" ./...
+//	go vet -vettool="$(go -C tools tool -n errcheck)" -errcheck.exclude="$PWD/tools/errcheck/exclude" ./...
 package main
 
 import (

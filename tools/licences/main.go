@@ -1,7 +1,7 @@
 // Command licences lists the modules that the program is made of, with their licences.
 //
-//	go run ./packaging/licences notice > NOTICE
-//	go run ./packaging/licences report > tributary-VERSION.licences.txt
+//	go run -C tools ./licences notice > NOTICE
+//	go run -C tools ./licences report > tributary-VERSION.licences.txt
 //
 // The notice names modules and licences; the report, which goes with every
 // release, has their whole texts, as most of these licences want it. Both are
@@ -87,6 +87,7 @@ func modules() ([]*module, error) {
 	for _, system := range systems {
 		goos, goarch, _ := strings.Cut(system, "/")
 		cmd := exec.Command("go", "list", "-deps", "-json=Dir,Module", "./cmd/tributary")
+		cmd.Dir = ".." // the product's module
 		cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=")
 		cmd.Stderr = os.Stderr
 		listed, err := cmd.Output()

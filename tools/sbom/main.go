@@ -2,7 +2,7 @@
 // the build information that the linker put into it. It needs no network and
 // gives equal bytes for equal binaries.
 //
-//	go run ./packaging/sbom BINARY [VERSION] > BINARY.cdx.json
+//	go run -C tools ./sbom BINARY [VERSION] > BINARY.cdx.json
 //
 // The version is the module's unless given: -trimpath leaves the linker's flags,
 // and so the version they set, out of the build information.

@@ -4,7 +4,7 @@
 // that it cannot say anything else, and gives equal bytes for equal binaries:
 // no time, no machine.
 //
-//	go run ./packaging/provenance VERSION BINARY… > tributary-VERSION.provenance.json
+//	go run -C tools ./provenance VERSION BINARY… > tributary-VERSION.provenance.json
 //
 // The statement is not signed by itself: its checksum is in SHA256SUMS, which is.
 package main

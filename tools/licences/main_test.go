@@ -10,14 +10,14 @@ import (
 
 // The NOTICE of the repository is that of the modules that are built in.
 func TestTheNoticeIsCurrent(t *testing.T) {
-	t.Chdir("../..")
+	t.Chdir("..")
 	var made, report bytes.Buffer
 	if err := run(false, &made); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := os.ReadFile("NOTICE")
+	kept, err := os.ReadFile("../NOTICE")
 	if err != nil || !bytes.Equal(kept, made.Bytes()) {
-		t.Errorf("NOTICE is not current (%v): go run ./packaging/licences notice > NOTICE", err)
+		t.Errorf("NOTICE is not current (%v): go run -C tools ./licences notice > NOTICE", err)
 	}
 	if err := run(true, &report); err != nil {
 		t.Fatal(err)
