@@ -65,12 +65,12 @@ func TestAuthoritiesFromTheCommandLine(t *testing.T) {
 		}{
 			{[]string{"set", "XX.test"}, "nothing to set"},
 			{[]string{"set", "XX.prod", "--url", "https://x.example"}, "CC.live or CC.test"},
-			{[]string{"set", "XX.live", "--url", "https://x.example"}, "not offered with live keys"},
-			{[]string{"set", "XX.test", "--secret", "client_id=" + key}, "XX asks for platform_key"},
+			{[]string{"set", "XX.live", "--url", "https://x.example"}, "not available with live keys"},
+			{[]string{"set", "XX.test", "--secret", "client_id=" + key}, "XX requires platform_key"},
 			{[]string{"set", "XX.test", "--secret", "platform_key=" + key + ".none"}, "--secret platform_key"},
 			{[]string{"set", "XX.test", "--certificate", p12}, "--certificate-password-file"},
 			{[]string{"set", "XX.test", "--certificate-password-file", word}, "requires --certificate"},
-			{[]string{"set", "XX.test", "--certificate", write("large", bytes.Repeat([]byte("x"), identity.FileBytesMax+1))}, "more than 65536 bytes"},
+			{[]string{"set", "XX.test", "--certificate", write("large", bytes.Repeat([]byte("x"), identity.FileBytesMax+1))}, "larger than 65536 bytes"},
 		} {
 			if said := ask(exitUsage, wrong.args...); !strings.Contains(said, wrong.want) {
 				t.Errorf("%v says %s", wrong.args, said)

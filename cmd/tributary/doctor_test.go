@@ -122,7 +122,7 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 	// The demo's own data is no broken production: it is examined as the demo does.
 	_, findings := diagnose(t, "--data", dir)
 	expect(t, findings, doctor.OK, "data", "tributary demo")
-	expect(t, findings, doctor.OK, "webhooks", "can be reached")
+	expect(t, findings, doctor.OK, "webhooks", "reachable")
 	expect(t, findings, doctor.Warn, "authority", "the demo is not running")
 	if err := os.Remove(filepath.Join(dir, "demo.json")); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 	expect(t, findings, doctor.Fail, "webhooks", "refused")                                // loopback and plain http
 	expect(t, findings, doctor.Warn, "alerts", "webhook_breaker_open", "planted")          // raised by age
 	expect(t, findings, doctor.Fail, "operations", "not picked up", "--role worker")       // the program is dead
-	expect(t, findings, doctor.Fail, "operations", "have not ended", "72h")                // and it is old
+	expect(t, findings, doctor.Fail, "operations", "in progress", "72h")                   // and it is old
 	expect(t, findings, doctor.Warn, "authority", "XX.test", "--simulators")               // enabled, no address
 	expect(t, findings, doctor.Warn, "authority", "no address is configured", "documents") // none at all
 	expect(t, findings, doctor.OK, "schema")
@@ -158,7 +158,7 @@ func TestDoctorNamesWhatIsBrokenBesideTheDatabase(t *testing.T) {
 			{doctor.Fail, "master key", []string{"no such file"}},
 			{doctor.Warn, "documents", []string{"no such file"}},
 			{doctor.Fail, "authority", []string{"XX.test", "certificate"}},
-			{doctor.Warn, "own certificate", []string{"ends in 9 days"}},
+			{doctor.Warn, "own certificate", []string{"expires in 9 days"}},
 		}},
 		{slices.Concat(soon, []string{"--master-key", "file:" + public, "--documents", "gopher://x", "--authority", "XX.test=" + late.URL, "--public-url", "https://other.example.com"}), []wrong{
 			{doctor.Fail, "master key", []string{"0644", "chmod 0400"}},

@@ -49,7 +49,7 @@ func TestPrivateNetworksOpenToOneClient(t *testing.T) {
 		t.Errorf("client show: exit code %d\n%s", code, out)
 	}
 	_, findings := diagnose(t, append(book, "--webhook-ca", s.receiver.ca, "--simulators", s.sims, "--public-url", "https://api.example.test")...)
-	expect(t, findings, "ok", "webhooks", "crash", "can be reached")
+	expect(t, findings, "ok", "webhooks", "crash", "reachable")
 
 	s.opened = "" // the operator opened nothing to everybody
 	s.addNode()

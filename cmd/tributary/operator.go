@@ -297,7 +297,7 @@ func (cmd *operatorAudit) Run(c *command) error {
 			for _, e := range list {
 				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.At.Format(time.RFC3339), e.Actor.Name, e.Actor.IP, e.Action, e.Subject, e.Outcome)
 			}
-			fmt.Fprintf(w, "the log is intact: %d entries\n", verdict.Entries)
+			fmt.Fprintf(w, "the log is intact; entries: %d\n", verdict.Entries)
 		})
 	})
 }

@@ -126,13 +126,13 @@ func TestOperatorListForPeople(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Dir(strings.TrimPrefix(migrated(t), "sqlite:"))
 	code, out, errs := call(t, "operator", "create", "ana", "--data", dir)
-	if code != 0 || !strings.Contains(out, "password") || !strings.Contains(out, "only now") {
+	if code != 0 || !strings.Contains(out, "password") || !strings.Contains(out, "only once") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
 	if code, out, errs = call(t, "operator", "list", "--data", dir); code != 0 || !strings.Contains(out, "ana") || !strings.Contains(out, "enabled") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
-	if code, out, errs = call(t, "operator", "audit", "--data", dir); code != 0 || !strings.Contains(out, "the log holds: 1 entries") {
+	if code, out, errs = call(t, "operator", "audit", "--data", dir); code != 0 || !strings.Contains(out, "the log is intact; entries: 1") {
 		t.Fatalf("%d %s %s", code, out, errs)
 	}
 	if code, _, _ = call(t, "operator", "list"); code != 2 {

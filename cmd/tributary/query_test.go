@@ -49,7 +49,7 @@ func TestAClientLooksFromTheCommandLine(t *testing.T) {
 		t.Errorf("not waited for:\n%s", out)
 	}
 	authority.script("xx", `{"steps":[]}`)
-	if code, _, errs := call(t, append([]string{"trigger", "--supplier", "nobody"}, at...)...); code != exitUsage || !strings.Contains(errs, "no active company of XX fits") {
+	if code, _, errs := call(t, append([]string{"trigger", "--supplier", "nobody"}, at...)...); code != exitUsage || !strings.Contains(errs, "no matching active company in XX") {
 		t.Errorf("%d %s", code, errs)
 	}
 	id := regexp.MustCompile(`(?m)^transaction +(\S+)`).FindStringSubmatch(filed)[1]

@@ -78,7 +78,7 @@ func TestRolesMadeByAnAdministratorAreUsed(t *testing.T) {
 // without the owner's rights.
 func TestTheWholeProgramRunsWithoutTheOwnersRights(t *testing.T) {
 	owner := ownedDatabase(t)
-	if code, out, errs := call(t, "migrate", "--database", owner, "--serve-role", "plain_serve", "--serve-password", "open sesame"); code != 0 || !strings.Contains(out, "plain_serve serves") {
+	if code, out, errs := call(t, "migrate", "--database", owner, "--serve-role", "plain_serve", "--serve-password", "open sesame"); code != 0 || !strings.Contains(out, "serving role plain_serve") {
 		t.Fatalf("%d %s%s", code, out, errs)
 	}
 	served := strings.Replace(owner, "://plain_owner@", "://plain_serve:open%20sesame@", 1)

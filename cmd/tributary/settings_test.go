@@ -268,7 +268,7 @@ func TestWhatIsSetForOthersNeitherChangesNorStopsACommand(t *testing.T) {
 		}
 	}
 	t.Setenv("TRIBUTARY_VERSION", "1.2.3")
-	if code, out, errs := call(t, "master-key", "create", filepath.Join(t.TempDir(), "master.key")); code != 0 || !strings.Contains(out, "is made") {
+	if code, out, errs := call(t, "master-key", "create", filepath.Join(t.TempDir(), "master.key")); code != 0 || !strings.Contains(out, "created ") {
 		t.Errorf("with TRIBUTARY_VERSION set: %d %s%s", code, out, errs)
 	}
 }

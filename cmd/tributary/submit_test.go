@@ -111,7 +111,7 @@ func TestSubmitReadsEveryFormAndReportsEveryResult(t *testing.T) {
 	// What failed is mended under another number; nothing else is sent again.
 	write(t, filepath.Join(folder, "a.json"), "["+sale(supplier, "a-1", "A-1")+",\n"+sale(supplier, "a-2", "A-2")+"]")
 	code, out, errs = call(t, "submit", folder, "--url", url, "--api-key", testKey, "--wait", "--json")
-	if code != 0 || !strings.Contains(errs, "4 of 5 were accepted before") {
+	if code != 0 || !strings.Contains(errs, "4 of 5 already accepted") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	var listed []client.Row

@@ -56,7 +56,7 @@ var (
 			queryParam("country_code", "Filter by country.", object{"type": "string"}), queryParam("supplier_id", "Filter by supplier.", object{"type": "string"}),
 			queryParam("transaction_number", "Filter by number.", object{"type": "string"}),
 		}, timeParams("transaction_date"), pageParams)}
-	docMe         = operationDoc{tag: "Service", summary: "The key's client, scopes and limits", answers: map[int]any{200: meAnswer{}}}
+	docMe         = operationDoc{tag: "Service", summary: "Client, scopes and limits of the key", answers: map[int]any{200: meAnswer{}}}
 	docListSeries = operationDoc{tag: "Transactions", summary: "Number series, oldest first", answers: map[int]any{200: page[filing.Series]{}},
 		description: "next is that of the current year if a series restarts yearly."}
 	docCreateSeries = operationDoc{tag: "Transactions", summary: "Create a number series", request: "NewSeries", example: "series", refuses: append(shapeCodes[:3:3], fault.UnsupportedCountry, fault.SupplierUnknown), answers: map[int]any{201: filing.Series{}, 409: errorBody{}},

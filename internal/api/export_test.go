@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -18,12 +19,7 @@ func (a *API) Routes() (all []string) {
 
 // Details lists the members of answers that are described, as "Schema.member".
 func Details() (all []string) {
-	for _, table := range []map[string]detail{details, countryDetails} {
-		for key := range maps.Keys(table) {
-			all = append(all, key)
-		}
-	}
-	return all
+	return slices.Collect(maps.Keys(details))
 }
 
 // Refusals is the memory that keeps the log quiet under overload.

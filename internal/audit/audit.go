@@ -124,7 +124,7 @@ type Break struct {
 }
 
 // String tells of it behind the name of the log.
-func (b Break) String() string { return fmt.Sprintf("breaks at entry %d: %s", b.Seq, b.Reason) }
+func (b Break) String() string { return fmt.Sprintf("is broken at entry %d: %s", b.Seq, b.Reason) }
 
 // Proof is what an entry brings to be believed.
 type Proof struct {

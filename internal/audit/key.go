@@ -83,9 +83,9 @@ func (k *Key) wrong(log string, p *Proof) string {
 	case !k.loaded():
 		return ""
 	case p.MAC == nil && p.Must && !p.At.Before(k.since):
-		return "it was not written by who holds the audit key"
+		return "it was not written with the audit key"
 	case p.MAC != nil && !hmac.Equal(p.MAC, k.sum(log, p.Own)):
-		return "it is authenticated by another key than ours"
+		return "it is authenticated with a different key"
 	}
 	return ""
 }

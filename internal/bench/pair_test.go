@@ -105,7 +105,7 @@ func TestBothBinariesAreMeasuredInTurns(t *testing.T) {
 	}
 	for _, line := range []string{
 		"round 2 of 3, sqlite, other: measuring submits …\n", "round 3 of 3, postgres, this: measuring submits …\n",
-		"rate   1/s  120.00  100.00  1.200  1.100–1.300\n", "no difference:, the spread includes 1: time\n",
+		"rate   1/s  120.00  100.00  1.200  1.100–1.300\n", "no difference: the spread includes 1: time\n",
 	} {
 		if !strings.Contains(p.progress.String(), line) {
 			t.Errorf("%q is not told:\n%s", line, p.progress.String())

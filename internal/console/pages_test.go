@@ -111,7 +111,7 @@ func TestAStuckTransactionSaysWhyAndIsRetried(t *testing.T) {
 	h.run()
 	id := h.submit("INV-9")
 	b := h.as(operator.Acting)
-	b.await("/transactions/"+id, "PROCESSING", "The reference authority is unavailable (unavailable). Retrying at ", "Last error", "1 failed call", "Next attempt", "Retry now")
+	b.await("/transactions/"+id, "PROCESSING", "The reference authority is unavailable. Retrying at ", "Last error", "1 failed call", "Next attempt", "Retry now")
 	if page := h.as(operator.Viewer).get("/transactions/" + id); strings.Contains(page, "Retry now") {
 		t.Error("a viewer is offered what a viewer may not do")
 	}

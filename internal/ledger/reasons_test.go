@@ -54,8 +54,8 @@ func TestWaitsHaveTheReasonsOfTheirOperations(t *testing.T) {
 		}
 		said := map[fault.Code]string{ // who, what, when
 			fault.AuthorityNotConfigured: "nothing was sent: the settings of " + byNumber + ".test are incomplete",
-			fault.AuthorityUnreachable:   "Office does not respond. Retrying at ",
-			fault.AuthorityError:         "Office returned an error. Retrying at ",
+			fault.AuthorityUnreachable:   "Reference authority does not respond. Retrying at ",
+			fault.AuthorityError:         "The reference authority is unavailable. Retrying at ",
 			fault.CredentialsInvalid:     "the authority rejected the supplier's credentials. Filing resumes when new ones are uploaded",
 		}
 		for _, m := range ledger.Meanings() {

@@ -143,7 +143,11 @@ func meaningOf(pack country.Pack, text string) string {
 	if len(codes) == 0 {
 		return ""
 	}
-	return strings.TrimSuffix(codes[0].Meaning, ".") + " (" + codes[0].Code + ")"
+	text = strings.TrimSuffix(codes[0].Meaning, ".")
+	if strings.Contains(text, codes[0].Code) {
+		return text
+	}
+	return text + " (" + codes[0].Code + ")"
 }
 
 // unconfigured says what an authority's environment lacks.

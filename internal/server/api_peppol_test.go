@@ -142,7 +142,7 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 	}
 	p.participant(t, "0208:0404616494", `{"unregistered":true}`)
 	r := c.outcome(t, c.submit(t, "/v1/transactions", sale("W-1", to("0404616494"))))
-	if r["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(r["errors"]), "customer.electronic_address: 0208:0404616494 is not registered") || p.delivered(t, "W-1") != 0 {
+	if r["status"] != "FAILURE" || !strings.Contains(fmt.Sprint(r["errors"]), "customer.electronic_address: the receiver is not registered on Peppol (0208:0404616494)") || p.delivered(t, "W-1") != 0 {
 		t.Errorf("not registered: %v %v", r["status"], r["errors"])
 	}
 	p.participant(t, "0208:0404616494", `{}`)

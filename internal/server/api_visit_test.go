@@ -100,10 +100,10 @@ func TestACompanyIsOnboardedByAPersonsVisit(t *testing.T) {
 			t.Fatalf("%v", done)
 		}
 		company := done["data"].(object)["id"].(string)
-		if status, text := page(t)(visitor().Get(back)); status != http.StatusConflict || !strings.Contains(text, "used before") {
+		if status, text := page(t)(visitor().Get(back)); status != http.StatusConflict || !strings.Contains(text, "already used") {
 			t.Errorf("used again: %d %s", status, text)
 		}
-		if status, text := page(t)(visitor().Get(p.CallbacksURL() + "/authorities/xx/test/oauth?state=guessed&code=x")); status != http.StatusBadRequest || !strings.Contains(text, "not known") {
+		if status, text := page(t)(visitor().Get(p.CallbacksURL() + "/authorities/xx/test/oauth?state=guessed&code=x")); status != http.StatusBadRequest || !strings.Contains(text, "Unknown link") {
 			t.Errorf("a guess: %d %s", status, text)
 		}
 		sold := p.sale(t, "VISIT-1", object{"supplier": object{"id": company}})

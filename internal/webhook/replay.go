@@ -93,7 +93,7 @@ func (h *Hooks) Replay(ctx context.Context, w Window, by string, also func(tx *d
 
 // runReplays works replays until ctx ends, clients in turns.
 func (h *Hooks) runReplays(ctx context.Context) error {
-	pump := &lease.Pump[struct{}]{DB: h.cfg.DB, Queue: replayQueue, Log: h.cfg.Log, Grace: h.cfg.Grace, InFlight: replaysAtOnce, Room: func(string) int { return 1 },
+	pump := &lease.Pump[struct{}]{DB: h.cfg.DB, Queue: replayQueue, Log: h.cfg.Log, Poll: h.cfg.Poll, Grace: h.cfg.Grace, InFlight: replaysAtOnce, Room: func(string) int { return 1 },
 		Work: func(ctx context.Context, l *lease.Lease[struct{}]) {
 			for done := false; !done && ctx.Err() == nil; {
 				var err error

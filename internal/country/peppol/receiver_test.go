@@ -122,7 +122,7 @@ func TestReceiverIsLookedUpBeforeAnythingIsSent(t *testing.T) {
 	}{
 		"registered":           {nil, country.Accepted, "", ""},
 		"under its VAT number": {map[string]string{buyer: gone}, country.Accepted, "", ""},
-		"nowhere":              {map[string]string{buyer: gone, buyerVAT: gone}, country.Rejected, fault.AuthorityRejected, buyer + " is not registered"},
+		"nowhere":              {map[string]string{buyer: gone, buyerVAT: gone}, country.Rejected, fault.AuthorityRejected, "the receiver is not registered on Peppol (" + buyer},
 		"takes credits alone":  {map[string]string{buyer: `{"documents":["CreditNote"]}`, buyerVAT: gone}, country.Rejected, fault.AuthorityRejected, "does not take this type"},
 		"out of service":       {map[string]string{buyer: `{"expired":true}`, buyerVAT: gone}, country.Rejected, fault.AuthorityRejected, "at present"},
 		"wrong signature":      {map[string]string{buyer: `{"signature":"wrong"}`}, country.NotTaken, fault.AuthorityError, "not made with its certificate's key"},
