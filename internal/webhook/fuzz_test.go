@@ -32,7 +32,7 @@ func FuzzReply(f *testing.F) {
 	mutate.Corpus(f)
 	f.Fuzz(func(t *testing.T, text []byte, open bool) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true})})
+			s := newSender(t, webhook.SenderConfig{Guard: newGuard(t, guard.Config{Demo: true}), Exchange: webhook.ExchangeTimeout})
 			s.Over(func(context.Context, string, string) (net.Conn, error) {
 				ours, theirs := net.Pipe()
 				go func() {

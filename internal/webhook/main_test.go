@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -118,9 +119,15 @@ func newGuard(t testing.TB, c guard.Config) *guard.Guard {
 
 func newSender(t testing.TB, c webhook.SenderConfig) *webhook.Sender {
 	t.Helper()
-	s := must(webhook.NewSender(c))(t)
+	s := must(webhook.NewSender(patient(c)))(t)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// patient is c for receivers that answer: what a test does not limit itself may take as long as the machine stands still.
+func patient(c webhook.SenderConfig) webhook.SenderConfig {
+	c.Connect, c.Exchange = cmp.Or(c.Connect, time.Minute), cmp.Or(c.Exchange, time.Minute)
+	return c
 }
 
 func roots(t testing.TB, ca authority) *x509.CertPool {

@@ -65,7 +65,7 @@ func newOffice(t testing.TB, d *db.DB, roots *x509.CertPool, options ...officeOp
 		option(&c)
 	}
 	if c.Sender == nil {
-		s := must(webhook.NewSender(webhook.SenderConfig{Guard: guard, Roots: roots}))(t)
+		s := must(webhook.NewSender(patient(webhook.SenderConfig{Guard: guard, Roots: roots})))(t)
 		t.Cleanup(s.Close)
 		c.Sender = s
 	}

@@ -29,7 +29,7 @@ func TestReachGoesAsFarAsTheHandshakeAndSendsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sender, err := webhook.NewSender(webhook.SenderConfig{Guard: guard, Roots: trusted})
+		sender, err := webhook.NewSender(patient(webhook.SenderConfig{Guard: guard, Roots: trusted}))
 		if err != nil {
 			t.Fatal(err)
 		}
