@@ -19,9 +19,9 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
-	"tributary/internal/filing"
 	"tributary/internal/killpoint"
 	"tributary/internal/needs"
+	"tributary/internal/operation"
 )
 
 const (
@@ -475,7 +475,7 @@ func (c *crashRun) disordered() (n int) {
 			if err := scan(&text); err != nil {
 				return err
 			}
-			f, err := filing.ReadFiling(text, nil)
+			f, err := operation.ReadFiling(text, nil)
 			positions[f.Number] = f.Link.Position
 			return err
 		})

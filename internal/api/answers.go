@@ -11,6 +11,8 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/result"
+	"tributary/internal/series"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
@@ -32,12 +34,12 @@ var answerNames = map[reflect.Type]string{
 	reflect.TypeFor[totalsAnswer]():              "Totals",
 	reflect.TypeFor[historyAnswer]():             "History",
 	reflect.TypeFor[historyUnknown]():            "UnknownTransaction",
-	reflect.TypeFor[filing.Result]():             "TransactionResult",
-	reflect.TypeFor[filing.CorrectionEntry]():    "ResultCorrection",
-	reflect.TypeFor[filing.Row]():                "TransactionRow",
-	reflect.TypeFor[page[filing.Row]]():          "TransactionRowPage",
+	reflect.TypeFor[result.Result]():             "TransactionResult",
+	reflect.TypeFor[result.CorrectionEntry]():    "ResultCorrection",
+	reflect.TypeFor[result.Row]():                "TransactionRow",
+	reflect.TypeFor[page[result.Row]]():          "TransactionRowPage",
 	reflect.TypeFor[transaction.Address]():       "ResultAddress",
-	reflect.TypeFor[page[filing.Series]]():       "SeriesPage",
+	reflect.TypeFor[page[series.Series]]():       "SeriesPage",
 	reflect.TypeFor[meAnswer]():                  "Me",
 	reflect.TypeFor[meLimits]():                  "CallerLimits",
 	reflect.TypeFor[countryAnswer]():             "Country",

@@ -2,9 +2,10 @@ package api
 
 import (
 	"tributary/internal/fault"
-	"tributary/internal/filing"
 	"tributary/internal/lookup"
 	"tributary/internal/onboarding"
+	"tributary/internal/result"
+	"tributary/internal/series"
 	"tributary/internal/transaction"
 )
 
@@ -46,10 +47,10 @@ var (
 		description: "In countries with a document for it, such as Mexico (CFDI type P); otherwise 400 unsupported_operation. Partial payments are reported one by one, each with the remaining balance. A cancellation reverses a payment."}
 	docBackfill = operationDoc{tag: "Transactions", summary: "Register a document issued elsewhere", request: "Backfill", example: "backfill", answers: accepted(), refuses: saleCodes, results: resultCodes}
 	docResult   = operationDoc{tag: "Transactions", summary: "Result of an operation", params: []param{{"operation_id", "path", "As returned on submission.", object{"type": "string", "format": "uuid"}}},
-		answers: map[int]any{200: filing.Result{}, 404: errorBody{}, 410: errorBody{}}}
+		answers: map[int]any{200: result.Result{}, 404: errorBody{}, 410: errorBody{}}}
 	docHistory = operationDoc{tag: "Transactions", summary: "Attempts of a transaction, oldest first", params: []param{pathParam("transaction_id", "The client's id, percent-encoded.")},
 		answers: map[int]any{200: historyAnswer{}, 404: historyUnknown{}}}
-	docList = operationDoc{tag: "Transactions", summary: "List operations, newest first", answers: map[int]any{200: page[filing.Row]{}},
+	docList = operationDoc{tag: "Transactions", summary: "List operations, newest first", answers: map[int]any{200: page[result.Row]{}},
 		description: "A row is the result without items, payments, attachments and lifecycle. A page is limited in bytes and may be shorter than limit: continue while next_cursor is not null.",
 		params: params([]param{
 			queryParam("status", "Filter by status.", object{"type": "string", "enum": []any{"SUCCESS", "PROCESSING", "FAILURE"}}),
@@ -57,9 +58,9 @@ var (
 			queryParam("transaction_number", "Filter by number.", object{"type": "string"}),
 		}, timeParams("transaction_date"), pageParams)}
 	docMe         = operationDoc{tag: "Service", summary: "Client, scopes and limits of the key", answers: map[int]any{200: meAnswer{}}}
-	docListSeries = operationDoc{tag: "Transactions", summary: "Number series, oldest first", answers: map[int]any{200: page[filing.Series]{}},
+	docListSeries = operationDoc{tag: "Transactions", summary: "Number series, oldest first", answers: map[int]any{200: page[series.Series]{}},
 		description: "next is that of the current year if a series restarts yearly."}
-	docCreateSeries = operationDoc{tag: "Transactions", summary: "Create a number series", request: "NewSeries", example: "series", refuses: append(shapeCodes[:3:3], fault.UnsupportedCountry, fault.SupplierUnknown), answers: map[int]any{201: filing.Series{}, 409: errorBody{}},
+	docCreateSeries = operationDoc{tag: "Transactions", summary: "Create a number series", request: "NewSeries", example: "series", refuses: append(shapeCodes[:3:3], fault.UnsupportedCountry, fault.SupplierUnknown), answers: map[int]any{201: series.Series{}, 409: errorBody{}},
 		description: "Transactions of this supplier, country and kind without transaction_number get the next one. A number belongs to the transaction_id: it is assigned with the first attempt and kept by all later ones, also after a FAILURE; no number is assigned twice."}
 	docCountries = operationDoc{tag: "Countries", summary: "All countries", answers: map[int]any{200: page[countryAnswer]{}},
 		description: "enabled_use_case is what the country is enabled for; null: not enabled.",

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tributary/internal/account"
-	"tributary/internal/filing"
+	"tributary/internal/result"
 )
 
 // meAnswer says whose key this is and how far it goes.
@@ -44,7 +44,7 @@ func (a *API) me(c *call) error {
 		answer.Scopes = limits.Scopes
 		answer.Limits.Networks = append(answer.Limits.Networks, limits.Networks...)
 		if !limits.ExpiresAt.IsZero() {
-			until := filing.Stamp(limits.ExpiresAt)
+			until := result.Stamp(limits.ExpiresAt)
 			answer.ExpiresAt = &until
 		}
 	}

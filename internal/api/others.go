@@ -9,7 +9,8 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/files"
-	"tributary/internal/filing"
+	"tributary/internal/period"
+	"tributary/internal/result"
 	"tributary/internal/webhook"
 )
 
@@ -123,7 +124,7 @@ func (a *API) listCompanies(c *call) error {
 
 func (a *API) closeCompany(c *call) error {
 	id := c.PathValue("id")
-	err := a.cfg.Companies.Close(c.Context(), c.caller.ClientID, id, func(r db.Reader) (bool, error) { return filing.Open(r, c.caller.ClientID, id) })
+	err := a.cfg.Companies.Close(c.Context(), c.caller.ClientID, id, func(r db.Reader) (bool, error) { return period.Open(r, c.caller.ClientID, id) })
 	if err != nil {
 		return err
 	}
@@ -178,9 +179,9 @@ type eventAnswer struct {
 
 func eventOf(e webhook.EventRow) eventAnswer {
 	row := eventAnswer{WebhookID: e.WebhookID, EventType: e.EventType, ResourceID: e.ResourceID, ResourceURL: e.ResourceURL,
-		Status: e.Status, Tries: e.Tries, CreatedAt: filing.Stamp(e.CreatedAt)}
+		Status: e.Status, Tries: e.Tries, CreatedAt: result.Stamp(e.CreatedAt)}
 	if !e.NextTryAt.IsZero() {
-		next := filing.Stamp(e.NextTryAt)
+		next := result.Stamp(e.NextTryAt)
 		row.NextTryAt = &next
 	}
 	if e.LastStatus != 0 {

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"tributary/internal/filing"
+	"tributary/internal/series"
 	"tributary/internal/strictjson"
 	"tributary/internal/transaction"
 )
@@ -14,7 +14,7 @@ func (a *API) listSeries(c *call) error {
 	if err := c.query().err(); err != nil {
 		return err
 	}
-	list, err := a.cfg.Transactions.ListSeries(c.Context(), c.caller.ClientID)
+	list, err := a.cfg.Transactions.Series.List(c.Context(), c.caller.ClientID)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (a *API) createSeries(c *call) error {
 	if err != nil {
 		return err
 	}
-	made, err := a.cfg.Transactions.CreateSeries(c.Context(), c.caller.ClientID, in)
+	made, err := a.cfg.Transactions.Series.Create(c.Context(), c.caller.ClientID, in)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (a *API) createSeries(c *call) error {
 }
 
 // readSeries reads the shape; what a series may be is the transactions' matter.
-func readSeries(body []byte) (in filing.Series, err error) {
+func readSeries(body []byte) (in series.Series, err error) {
 	r := &strictjson.Reader{}
 	r.Open(body, bodyBytesMax)
 	supplier, pattern := strictjson.Absent, strictjson.Absent

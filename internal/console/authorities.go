@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"tributary/internal/breaker"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/endpoint"
-	"tributary/internal/filing"
 	"tributary/internal/inbox"
 	"tributary/internal/ledger"
 )
@@ -26,7 +26,7 @@ type authorityRow struct {
 	Expiry      string // badgeClass of the certificate's end
 	Waits       []ledger.Waiting
 	Health      ledger.Authority // of the country, both environments
-	Breaker     *filing.Breaker  // nil: calls go through
+	Breaker     *breaker.Open    // nil: calls go through
 }
 
 type authoritiesBody struct {
@@ -48,7 +48,7 @@ func (c *Console) authorities(v *request) (page, error) {
 	body := &authoritiesBody{Now: c.now()}
 	p := page{Title: "Authorities", Place: "Authorities", Body: body}
 	stored := map[string]endpoint.Shown{}
-	var open []filing.Breaker
+	var open []breaker.Open
 	err := c.cfg.DB.Read(v.ctx, func(r db.Reader) error {
 		list, err := c.cfg.Endpoints.List(r)
 		for _, s := range list {
@@ -58,7 +58,7 @@ func (c *Console) authorities(v *request) (page, error) {
 			body.Unknown, err = inbox.Unknown(r, unknownShown)
 		}
 		if err == nil {
-			open, err = filing.OpenBreakers(r, c.cfg.DB.Now())
+			open, err = breaker.All(r, c.cfg.DB.Now())
 		}
 		return err
 	})
@@ -105,7 +105,7 @@ func (c *Console) authorities(v *request) (page, error) {
 			if cert := row.Stored.Certificate; cert != nil {
 				row.Expiry = endMood(body.Now, cert.ExpiresAt)
 			}
-			if i := slices.IndexFunc(open, func(b filing.Breaker) bool { return b.At == at }); i >= 0 {
+			if i := slices.IndexFunc(open, func(b breaker.Open) bool { return b.At == at }); i >= 0 {
 				row.Breaker = &open[i]
 			}
 			body.Rows = append(body.Rows, row)

@@ -15,10 +15,10 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/document"
 	"tributary/internal/fault"
-	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
 	"tributary/internal/secret"
+	numbers "tributary/internal/series"
 )
 
 const usageDays = 30
@@ -55,7 +55,7 @@ type clientBody struct {
 	Sum       tally
 	Days      int
 	Log       []account.Entry
-	Series    []filing.Series
+	Series    []numbers.Series
 	Now       time.Time
 	Fonts     []string
 	Templates []document.Template
@@ -107,7 +107,7 @@ func (c *Console) clientPage(v *request) (page, error) {
 		}
 	}
 	body.Sum = body.Usage.sum()
-	if body.Series, err = c.cfg.Transactions.ListSeries(v.ctx, client.ID); err != nil {
+	if body.Series, err = c.cfg.Transactions.Series.List(v.ctx, client.ID); err != nil {
 		return p, err
 	}
 	err = c.cfg.DB.Read(v.ctx, func(r db.Reader) (err error) {

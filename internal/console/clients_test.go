@@ -9,8 +9,8 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/audit"
 	"tributary/internal/db/dbtest"
-	"tributary/internal/filing"
 	"tributary/internal/operator"
+	"tributary/internal/series"
 )
 
 // keyAndSeries gives the client a key with limits and a number series.
@@ -19,7 +19,7 @@ func (h *house) keyAndSeries() account.LimitedKey {
 	key, _, err := h.accounts.CreateLimitedKey(h.t.Context(), audit.Actor{Name: "test"}, clientID, account.Limits{
 		Name: "till <7>", Scopes: []account.Scope{account.ScopeSubmit}, Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	must(h.t, err)
-	_, err = h.service.CreateSeries(h.t.Context(), clientID, filing.Series{SupplierID: h.supplier, Pattern: "A-{YYYY}-{N:6}", Next: 42, Yearly: true})
+	_, err = h.service.Series.Create(h.t.Context(), clientID, series.Series{SupplierID: h.supplier, Pattern: "A-{YYYY}-{N:6}", Next: 42, Yearly: true})
 	must(h.t, err)
 	return key
 }

@@ -166,7 +166,7 @@ func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
 		DB: d, Atlas: atlas, Companies: h.companies, Documents: store, Hooks: h.hooks, Alerts: h.alerts, Log: log, RetryBase: time.Hour, // what is stuck stays stuck
 
 		Render: func(ctx context.Context, in filing.Issued) (document.Rendering, error) {
-			return renderer.Render(ctx, document.Visual{Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Language: "EN", IssuedAt: in.At, UniqueNumber: in.UniqueNumber})
+			return renderer.Render(ctx, document.Visual{Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Language: "EN", IssuedAt: in.At, UniqueNumber: in.UniqueNumber})
 		},
 	})
 	t.Cleanup(h.service.Close)
@@ -185,7 +185,7 @@ func buildWith(t testing.TB, d *db.DB, change func(*operator.Config)) *house {
 		must(t, err)
 	}
 	h.endpoints = endpoint.New(endpoint.Config{DB: d, Atlas: atlas, Master: h.master, Operators: h.operators, Log: log})
-	h.letters, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: h.endpoints, Log: log, Hear: h.service.Hear})
+	h.letters, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: h.endpoints, Log: log, HandleMessage: h.service.HandleMessage})
 	must(t, err)
 	h.console, err = console.New(console.Config{
 		DB: d, Operators: h.operators, Accounts: h.accounts, Endpoints: h.endpoints, Atlas: atlas, Transactions: h.service, Ledger: h.ledger, Companies: h.companies, Lookups: h.lookups, Documents: store, Hooks: h.hooks,

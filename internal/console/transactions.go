@@ -18,6 +18,7 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
@@ -374,7 +375,7 @@ func (c *Console) retry(v *request) (string, error) {
 
 // retryState is the part of an operation that a retry changes.
 func retryState(s filing.Standing) map[string]any {
-	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": filing.Stamp(s.DueAt)}
+	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": result.Stamp(s.DueAt)}
 }
 
 // fetchStored answers what was made for the authority or what the client sent,

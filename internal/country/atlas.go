@@ -1,6 +1,7 @@
 package country
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,8 +11,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tributary/internal/guard"
+	"tributary/internal/transaction"
 )
 
 // Errors of [Atlas.Channel] and [Atlas.Endpoint].
@@ -203,6 +206,22 @@ func (a *Atlas) Channel(code string, live Live) (Channel, error) {
 	}
 	a.channels[key] = c
 	return c, nil
+}
+
+// Zone is the time zone of a supplier's address: it decides the day on a document.
+func (a *Atlas) Zone(address transaction.Address, p Pack) *time.Location {
+	if home, ok := a.Pack(address.CountryCode); ok {
+		p = home
+	}
+	name := p.Facts.TimeZone
+	if p.ZoneOf != nil {
+		name = cmp.Or(p.ZoneOf(address), name)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" {
+		return time.UTC
+	}
+	return zone
 }
 
 // Close gives back idle connections.

@@ -18,10 +18,7 @@ type Terms struct {
 	Live    Live
 	Now     time.Time
 
-	// Numbered reports whether a transaction without a number gets one from a
-	// series of the client; nil: it has none. It is asked only for such ones.
-	Numbered func(code string, t *transaction.Transaction) bool
-
+	Numbered   bool // a transaction without a number gets one from a series of the client
 	WarnTotals bool // the client wants to be warned of totals that differ, not refused
 }
 
@@ -46,6 +43,12 @@ func Examine(kind transaction.Kind, body []byte, terms Terms) (*Examined, error)
 	if err != nil {
 		return nil, err
 	}
+	return ExamineRead(read, terms)
+}
+
+// ExamineRead is [Examine] for whoever has read the body, to learn what the terms
+// are for it.
+func ExamineRead(read *transaction.Reading, terms Terms) (*Examined, error) {
 	c := &examiner{Reading: read, tx: read.Transaction, terms: terms, shape: read.Faults.Listed()}
 	unknown := c.unknownCustomer()
 	c.shape = append(c.shape, unknown...)
@@ -155,24 +158,17 @@ func supports(p Pack, u UseCase) bool {
 // Deadlines need the original and are checked when the operation runs.
 func (c *examiner) operation() {
 	kind, facts := c.tx.Kind, &c.pack.Facts
-	switch {
-	case kind == transaction.Invoice:
+	switch kind {
+	case transaction.Invoice:
 		return
-	case kind == transaction.Backfill:
+	case transaction.Backfill:
 		// A backfill only makes a document known here; it is of use wherever anything can be corrected.
 		if len(facts.Corrections) == 0 {
 			c.found(fault.At("country_code", fault.UnsupportedOperation, "has no corrections that a backfill could serve"))
 		}
 		return
 	}
-	if slices.ContainsFunc(c.tx.Shares, func(p transaction.Share) bool {
-		return p.TransactionID != c.tx.ReferenceID && p.TransactionID == c.tx.ID
-	}) {
-		c.found(fault.At("references", fault.ValidationMatchInvalid, "must not name the transaction_id of what refers to them"))
-	}
-	if c.tx.ReferenceID != "" && c.tx.ReferenceID == c.tx.ID {
-		c.found(fault.At("reference_transaction_id", fault.ValidationMatchInvalid, "must not be the transaction_id of the correction itself"))
-	}
+	c.ownReference()
 	correction, known := facts.Correction(kind)
 	if !known {
 		c.found(fault.At("country_code", fault.UnsupportedOperation, "has no operation %s", kind))
@@ -181,28 +177,45 @@ func (c *examiner) operation() {
 	if kind == transaction.Adjustment && len(c.tx.Shares) > 1 && !correction.Several {
 		c.found(fault.At("references", fault.UnsupportedField, "has more than one entry: a correction of this country has one original"))
 	}
-	if kind == transaction.Credit || kind == transaction.PaymentReport {
-		return // their bodies have no reason
+	if kind == transaction.Adjustment || kind == transaction.Cancellation { // the bodies of others have no reason
+		c.correctionReason(correction)
 	}
-	if kind == transaction.Adjustment && len(correction.Reasons) == 0 {
-		if c.tx.Reason != "" {
-			c.found(fault.Warn("reason", fault.FieldUnknown, "is not read in adjustments of this country"))
-		}
-		return
+}
+
+// ownReference: nothing refers to itself.
+func (c *examiner) ownReference() {
+	own := func(p transaction.Share) bool {
+		return p.TransactionID != c.tx.ReferenceID && p.TransactionID == c.tx.ID
 	}
-	codes := make([]string, len(correction.Reasons))
+	if slices.ContainsFunc(c.tx.Shares, own) {
+		c.found(fault.At("references", fault.ValidationMatchInvalid, "must not name the transaction_id of what refers to them"))
+	}
+	if c.tx.ReferenceID != "" && c.tx.ReferenceID == c.tx.ID {
+		c.found(fault.At("reference_transaction_id", fault.ValidationMatchInvalid, "must not be the transaction_id of the correction itself"))
+	}
+}
+
+// correctionReason checks why something is corrected, in the country's own codes.
+func (c *examiner) correctionReason(correction Correction) {
+	reason, codes := c.tx.Reason, make([]string, len(correction.Reasons))
 	for i, r := range correction.Reasons {
 		codes[i] = r.Code
 	}
+	listed := strings.Join(codes, ", ")
 	switch {
-	case c.tx.Reason != "" && correction.ReasonPattern != "":
-		if fits, err := regexp.MatchString(correction.ReasonPattern, c.tx.Reason); err != nil || !fits {
-			c.found(fault.At("reason", fault.FieldNotValid, "must be one of %s, written as %s", strings.Join(codes, ", "), correction.ReasonPattern))
+	case c.tx.Kind == transaction.Adjustment && len(codes) == 0:
+		if reason != "" {
+			c.found(fault.Warn("reason", fault.FieldUnknown, "is not read in adjustments of this country"))
 		}
-	case c.tx.Reason == "" && correction.ReasonRequired:
-		c.found(fault.At("reason", fault.FieldRequired, "must not be empty: it is one of %s", strings.Join(codes, ", ")))
-	case c.tx.Reason != "" && len(codes) > 0 && !slices.Contains(codes, c.tx.Reason):
-		c.found(fault.At("reason", fault.FieldNotValid, "must be one of %s", strings.Join(codes, ", ")))
+	case reason == "" && correction.ReasonRequired:
+		c.found(fault.At("reason", fault.FieldRequired, "must not be empty: it is one of %s", listed))
+	case reason == "":
+	case correction.ReasonPattern != "":
+		if fits, err := regexp.MatchString(correction.ReasonPattern, reason); err != nil || !fits {
+			c.found(fault.At("reason", fault.FieldNotValid, "must be one of %s, written as %s", listed, correction.ReasonPattern))
+		}
+	case len(codes) > 0 && !slices.Contains(codes, reason):
+		c.found(fault.At("reason", fault.FieldNotValid, "must be one of %s", listed))
 	}
 }
 

@@ -18,10 +18,10 @@ func (c *examiner) facts() {
 	if !c.files() && c.terms.Atlas.simulators != "" && !bool(c.terms.Live) && authority.AsksForOutcome(c.tx.Number) {
 		c.found(fault.Warn("transaction_number", fault.UnsupportedOperation, "asks a simulated authority for an outcome, and nothing is filed in this country: it ends like any other"))
 	}
-	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" && !c.numbered() {
+	if c.tx.Whole() && !c.pack.Facts.NumberOptional && c.tx.Number == "" && !c.terms.Numbered {
 		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty"))
 	}
-	if c.tx.Kind == transaction.Credit && c.pack.Facts.NumberedCredits && c.tx.Number == "" && !c.numbered() {
+	if c.tx.Kind == transaction.Credit && c.pack.Facts.NumberedCredits && c.tx.Number == "" && !c.terms.Numbered {
 		c.found(fault.At("transaction_number", fault.FieldRequired, "must not be empty where no series of kind CREDIT gives one: a corrective document is numbered in a series of its own"))
 	}
 	if c.tx.Whole() {
@@ -56,11 +56,6 @@ func (c *examiner) roles() {
 // files reports whether the transaction may go to an authority at all.
 func (c *examiner) files() bool {
 	return c.pack.MayFile(c.tx)
-}
-
-// numbered asks for a series, where the shape of the number was not refused itself.
-func (c *examiner) numbered() bool {
-	return c.terms.Numbered != nil && c.terms.Numbered(c.pack.Code, c.tx)
 }
 
 // rules are the facts but for rates.

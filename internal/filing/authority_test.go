@@ -17,6 +17,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/onboarding"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 )
 
@@ -35,7 +36,7 @@ func TestHardCase01AnswerLostIsAdopted(t *testing.T) {
 				t.Fatalf("the authority holds %v", held)
 			}
 			same(t, "authority id", *r.AuthorityID1, held[0].AuthorityID)
-			same(t, "reported at", *r.ReportedAt, filing.Stamp(held[0].At))
+			same(t, "reported at", *r.ReportedAt, result.Stamp(held[0].At))
 			same(t, "hash of the filing", one[string](t, n.DB, "SELECT sha256 FROM filings WHERE operation_id = $1", id), held[0].SHA256)
 			same(t, "events", n.Events(id), 1)
 		})

@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/breaker"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
-	"tributary/internal/filing"
 	"tributary/internal/transaction"
 )
 
-func openBreakers(t *testing.T, d *db.DB) (list []filing.Breaker) {
+func openBreakers(t *testing.T, d *db.DB) (list []breaker.Open) {
 	t.Helper()
 	must(t, d.Read(context.Background(), func(r db.Reader) (err error) {
-		list, err = filing.OpenBreakers(r, d.Now())
+		list, err = breaker.All(r, d.Now())
 		return err
 	}))
 	return list

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 	"tributary/internal/transaction/transactiontest"
 )
@@ -33,7 +34,7 @@ func TestACreditTakesBackTheWhole(t *testing.T) {
 	o := n.Show(original)
 	same(t, "the original's status", o.Status, filing.Success)
 	same(t, "the original's amount", *o.TotalAmount, 22710)
-	same(t, "its corrections", fmt.Sprint(o.Corrections), fmt.Sprint([]filing.CorrectionEntry{{TransactionID: "c1", OperationID: r.OperationID, Kind: transaction.Credit, Status: filing.Success}}))
+	same(t, "its corrections", fmt.Sprint(o.Corrections), fmt.Sprint([]result.CorrectionEntry{{TransactionID: "c1", OperationID: r.OperationID, Kind: transaction.Credit, Status: filing.Success}}))
 	same(t, "registered", fmt.Sprint(a.Registered(byNumber)), "[N-t1 N-c1]")
 
 	// One full credit or one cancellation, and nothing after it.
@@ -244,8 +245,8 @@ func TestADeadlineForCorrections(t *testing.T) {
 	n := newNode(t, sqlite(t), o.Setup()).Start()
 	supplier := n.Supplier(officeCode, "s1")
 	today := n.DB.Now()
-	n.Succeeds(n.File(invoice(officeCode, supplier, "old").With("transaction_date", filing.Stamp(today.AddDate(0, 0, -2)))))
-	n.Succeeds(n.File(invoice(officeCode, supplier, "new").With("transaction_date", filing.Stamp(today))))
+	n.Succeeds(n.File(invoice(officeCode, supplier, "old").With("transaction_date", result.Stamp(today.AddDate(0, 0, -2)))))
+	n.Succeeds(n.File(invoice(officeCode, supplier, "new").With("transaction_date", result.Stamp(today))))
 	n.Fails(n.Hand(transaction.Credit, correction(officeCode, "old", "c1")), fault.UnsupportedOperation)
 	n.Succeeds(n.Hand(transaction.Credit, correction(officeCode, "new", "c2")))
 	n.Succeeds(n.Hand(transaction.Cancellation, correction(officeCode, "old", "c3")))

@@ -1,16 +1,18 @@
 package filing
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tributary/internal/db"
+	"tributary/internal/exchange"
 )
 
 // Backoff is the pause after the n-th failure in a row, with a given jitter in [0, 1).
 func Backoff(base time.Duration, n int64, jitter float64) time.Duration {
-	s := &Service{cfg: Config{RetryBase: base}, jitter: func() float64 { return jitter }}
-	return s.Backoff(n)
+	return exchange.Ladder{Base: base, Most: retryMax, Jitter: func() float64 { return jitter }}.Pause(n)
 }
 
 // Limits that tests go to and past.
@@ -42,12 +44,6 @@ func Within(most int64, sizes ...int64) int {
 	}
 	return len(within(due, most))
 }
-
-// The bounds of draws.
-const (
-	SequenceRate  = sequenceRate
-	SequenceBurst = sequenceBurst
-)
 
 // Shift is one move of one operation, for the test of the table.
 type Shift struct {
@@ -100,13 +96,20 @@ func VisitStatement(d *db.DB, ids []string) Statement {
 	return Statement{countVisitSQL(d), []any{db.Micros(d.Now()), db.Strings(ids)}}
 }
 
-// CallStatements are those that look for calls: about an operation, sent since, and of a lane, made before.
-func (s *Service) CallStatements(operation, lane string, since, before time.Time) map[string]Statement {
-	stored := IDAt(before.Add(recordedWithin))
-	return map[string]Statement{
-		"last told":   {s.lastToldSQL(), []any{db.Strings([]string{operation}), CallsFrom(since)}},
-		"sent before": {sentBeforeSQL, []any{operation, "x"}},
-		"old lanes":   {oldLanesSQL, []any{lane, lane + "}", db.Micros(before), stored}},
-		"old links":   {oldLinksSQL, []any{operation, "", IDAt(before), callLinksLook}},
+// Stages prints the table of moves in Markdown.
+func Stages() string {
+	var b strings.Builder
+	b.WriteString("| From | To | Move | What must hold |\n|---|---|---|---|\n")
+	for _, r := range rules {
+		from := make([]string, len(r.from))
+		for i, stage := range r.from {
+			from[i] = "`" + string(stage) + "`"
+		}
+		to := "the same"
+		if r.to != "" {
+			to = "`" + string(r.to) + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(from, ", "), to, r.move, r.when)
 	}
+	return b.String()
 }

@@ -19,6 +19,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/recovery"
+	"tributary/internal/series"
 	"tributary/internal/transaction"
 )
 
@@ -98,7 +99,7 @@ func TestDrawsOfASequenceAreBounded(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		same(t, "numbers", fmt.Sprint(given), "[100 101 102 103 104 105 106 107 108 109]")
-		if took := at[9].Sub(at[2]); took < 7*time.Second/filing.SequenceRate {
+		if took := at[9].Sub(at[2]); took < 7*time.Second/series.Rate {
 			t.Errorf("seven more than the room were drawn within %s", took)
 		}
 		same(t, "successes", one[int64](t, n.DB, "SELECT count(*) FROM operations WHERE status = 'SUCCESS'"), 10)

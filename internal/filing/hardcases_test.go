@@ -14,6 +14,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 	"tributary/internal/transaction/transactiontest"
 )
@@ -91,7 +92,7 @@ func TestHardCase24AnothersIDsAreUnknown(t *testing.T) {
 	same(t, "what a stranger sees", len(history)+len(list), 0)
 
 	ends := func(id string) string {
-		var r *filing.Result
+		var r *result.Result
 		n.Until("it is settled", func() bool {
 			r, err = n.Result(ctx, stranger, id)
 			must(t, err)

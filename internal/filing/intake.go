@@ -1,11 +1,13 @@
 package filing
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sort"
 	"time"
 
@@ -15,6 +17,10 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+	"tributary/internal/lifecycle"
+	"tributary/internal/operation"
+	"tributary/internal/result"
+	"tributary/internal/series"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
@@ -27,8 +33,8 @@ type submission struct {
 	body        []byte
 	digest      string // of what the body says; empty: taken when it is needed
 	lane        string
-	customer    string // facts of the company that it names as its customer, as stored
-	draw        *draw  // from which it gets its number; nil: it has one, or needs none
+	customer    string       // facts of the company that it names as its customer, as stored
+	draw        *series.Draw // from which it gets its number; nil: it has one, or needs none
 }
 
 // accepted is what the intake decided.
@@ -37,34 +43,33 @@ type accepted struct {
 	refused     bool // too many attempts wait
 }
 
-func (s submission) key() [2]string { return [2]string{s.caller.Scope, s.examined.Transaction.ID} }
+func (s submission) key() series.Transaction {
+	return series.Transaction{Scope: s.caller.Scope, ID: s.examined.Transaction.ID}
+}
 
 // Submit checks a body, stores it and answers the operation that will carry
 // its result: a new one, or the one that succeeded before: the table of
 // docs/specification.md, section 5.
 func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Kind, body []byte) (operationID string, err error) {
-	if s.gate.closed.Load() {
-		return "", errClosed()
-	}
-	if s.full(ctx) {
-		return "", errFull()
+	if err := s.Intake.Enter(ctx); err != nil {
+		return "", err
 	}
 	defer s.db.Pace().Submit()()
-	look := &looker{ctx: ctx, service: s, caller: caller}
-	examined, err := country.Examine(kind, body, look.terms())
+	read, err := transaction.Read(kind, body)
 	if err != nil {
-		return s.replay(ctx, caller, kind, refusal{body, err})
-	}
-	if err := look.complete(examined); err != nil {
 		return "", err
+	}
+	examined, found, err := s.examine(ctx, caller, read)
+	if err != nil {
+		return s.replay(ctx, caller, read.Transaction.ID, err)
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return "", fmt.Errorf("make an operation id: %w", err)
 	}
 	sub := s.submission(id.String(), caller, examined, body)
-	sub.draw, sub.customer = look.draw, look.customer
-	answer, err := s.intake.Do(ctx, sub)
+	sub.draw, sub.customer = found.draw, found.customer
+	answer, err := s.submits.Do(ctx, sub)
 	if err != nil {
 		return "", err
 	}
@@ -77,38 +82,112 @@ func (s *Service) Submit(ctx context.Context, caller Caller, kind transaction.Ki
 	return answer.operationID, nil
 }
 
-// refusal is a body that was not accepted, and why.
-type refusal struct {
-	body []byte
-	why  error
+// Validate makes the same checks as Submit and stores nothing.
+func (s *Service) Validate(ctx context.Context, caller Caller, kind transaction.Kind, body []byte) (*country.Examined, error) {
+	read, err := transaction.Read(kind, body)
+	if err != nil {
+		return nil, err
+	}
+	examined, _, err := s.examine(ctx, caller, read)
+	return examined, err
 }
 
 // replay answers a body that would be refused today with the success that its
 // transaction_id already has: replaying is safe any number of times, whatever
 // rules, dates or configurations say by now. Otherwise the refusal stands.
-func (s *Service) replay(ctx context.Context, caller Caller, kind transaction.Kind, r refusal) (operationID string, err error) {
-	if fault.KindOf(r.why) != fault.Invalid {
-		return "", r.why
+func (s *Service) replay(ctx context.Context, caller Caller, id string, refused error) (operationID string, err error) {
+	if fault.KindOf(refused) != fault.Invalid || id == "" {
+		return "", refused
 	}
-	read, err := transaction.Read(kind, r.body)
-	if err != nil || read.Transaction == nil || read.Transaction.ID == "" {
-		return "", r.why
-	}
-	id := read.Transaction.ID
 	err = s.db.Read(ctx, func(reader db.Reader) error {
 		return reader.Row("SELECT coalesce(success_id, '') FROM transactions WHERE client_id = $1 AND transaction_id = $2", caller.Scope, id).Scan(&operationID)
 	})
 	switch {
 	case errors.Is(err, db.ErrNoRows), err == nil && operationID == "":
-		return "", r.why
+		return "", refused
 	case err != nil:
 		return "", err
 	}
-	err = s.db.Write(ctx, func(tx *db.Tx) error { return s.cfg.Hooks.Notify(tx, completed(caller.Scope, id, operationID)) })
+	err = s.db.Write(ctx, func(tx *db.Tx) error {
+		return s.cfg.Hooks.Notify(tx, lifecycle.Completed(caller.Scope, id, operationID))
+	})
 	if err != nil {
 		return "", err
 	}
 	return operationID, nil
+}
+
+// examine checks a body that was read, with what it leaves to the client's own records.
+func (s *Service) examine(ctx context.Context, caller Caller, read *transaction.Reading) (*country.Examined, found, error) {
+	found, err := s.look(ctx, caller, read.Transaction)
+	if err != nil {
+		return nil, found, err
+	}
+	terms := s.terms(caller)
+	terms.Numbered = found.draw != nil
+	examined, err := country.ExamineRead(read, terms)
+	if err == nil && found.supplierID != "" {
+		examined.Transaction.SupplierID = found.supplierID
+	}
+	return examined, found, err
+}
+
+// found is what a body leaves to the client's own records: the company behind an
+// external_id or a customer's id, the series of a number that is missing.
+type found struct {
+	supplierID string       // by the client's own id; "" where the body names none
+	customer   string       // as stored, see operation.WithCustomer
+	draw       *series.Draw // nil: it has a number, or there is no series
+}
+
+// look finds it. A body that says everything itself costs no look. A backfill has
+// a number of its own.
+func (s *Service) look(ctx context.Context, caller Caller, t *transaction.Transaction) (f found, err error) {
+	pack, known := s.cfg.Atlas.Pack(t.CountryCode)
+	named := t.Customer != nil && t.Customer.ID != ""
+	numberless := t.Number == "" && t.Kind != transaction.Backfill
+	if !known || t.SupplierOwnID == "" && !named && !numberless || !storable(t) {
+		return f, nil // what is refused needs none either
+	}
+	err = s.db.Read(ctx, func(r db.Reader) (err error) {
+		of := *t
+		if t.SupplierOwnID != "" {
+			if f.supplierID, err = s.cfg.Companies.IDOf(r, caller.Scope, t.SupplierOwnID); err != nil {
+				return err
+			}
+			f.supplierID = cmp.Or(f.supplierID, result.UnknownSupplier+t.SupplierOwnID)
+			of.SupplierID = f.supplierID
+		}
+		if named {
+			if f.customer, err = s.customerOf(r, caller.Scope, t.Customer.ID); err != nil {
+				return err
+			}
+		}
+		if numberless {
+			f.draw, err = s.Series.For(r, caller.Scope, pack.Code, &of)
+		}
+		return err
+	})
+	return f, err
+}
+
+// storable reports whether the names by which something is looked for can be asked for at all.
+func storable(t *transaction.Transaction) bool {
+	ok := db.Storable(t.SupplierID) && db.Storable(t.SupplierOwnID) && db.Storable(t.ReferenceID)
+	return ok && (t.Customer == nil || db.Storable(t.Customer.ID))
+}
+
+// customerOf is the stored form of the customer that a body names by id; "" when
+// there is none, or none that could buy.
+func (s *Service) customerOf(r db.Reader, scope, id string) (string, error) {
+	company, err := s.cfg.Companies.Supplier(r, scope, id)
+	if fault.KindOf(err) == fault.NotFound || err == nil && company.Closed {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return operation.EncodeCustomer(company)
 }
 
 func (s *Service) submission(id string, caller Caller, examined *country.Examined, body []byte) submission {
@@ -124,16 +203,6 @@ func (s *Service) submission(id string, caller Caller, examined *country.Examine
 	return sub
 }
 
-// Validate makes the same checks as Submit and stores nothing.
-func (s *Service) Validate(ctx context.Context, caller Caller, kind transaction.Kind, body []byte) (*country.Examined, error) {
-	look := &looker{ctx: ctx, service: s, caller: caller}
-	examined, err := country.Examine(kind, body, look.terms())
-	if err == nil {
-		err = look.err
-	}
-	return examined, err
-}
-
 func (s *Service) terms(caller Caller) country.Terms {
 	return country.Terms{Atlas: s.cfg.Atlas, UseCase: caller.UseCase, Live: caller.Live, Now: s.db.Wall(), WarnTotals: caller.WarnTotals}
 }
@@ -142,36 +211,36 @@ func (s *Service) terms(caller Caller) country.Terms {
 // is the whole idempotency: it locks the key, reads its state and counts the
 // new attempts, for all of the set in one statement.
 func (s *Service) store(tx *db.Tx, set []submission) ([]accepted, error) {
-	byKey := map[[2]string][]int{}
+	byKey := map[series.Transaction][]int{}
 	for i, sub := range set {
 		byKey[sub.key()] = append(byKey[sub.key()], i)
 	}
-	keys := make([][2]string, 0, len(byKey))
+	keys := make([]series.Transaction, 0, len(byKey))
 	for key := range byKey {
 		keys = append(keys, key)
 	}
 	// One order for everybody, so that two sets never wait for each other.
 	sort.Slice(keys, func(i, j int) bool {
-		return keys[i][0] < keys[j][0] || keys[i][0] == keys[j][0] && keys[i][1] < keys[j][1]
+		return keys[i].Scope < keys[j].Scope || keys[i].Scope == keys[j].Scope && keys[i].ID < keys[j].ID
 	})
 	rows := make([][]any, len(keys))
 	for i, key := range keys {
 		n := len(byKey[key])
-		rows[i] = []any{key[0], key[1], n, n}
+		rows[i] = []any{key.Scope, key.ID, n, n}
 	}
-	in := &intakeSet{set: set, answers: make([]accepted, len(set))}
+	in := &intakeSet{set: set, answers: make([]accepted, len(set)), rows: map[int]int{}}
 	err := tx.InsertReturning(upsertTransactions, rows, func(r *db.Rows) error {
 		var st standing
 		if err := r.Scan(&st.scope, &st.id, &st.attempts, &st.open, &st.successID); err != nil {
 			return err
 		}
-		in.decide(st, byKey[[2]string{st.scope, st.id}], tx.Now())
+		in.decide(st, byKey[series.Transaction{Scope: st.scope, ID: st.id}], tx.Now())
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("register transactions: %w", err)
 	}
-	if err := in.numbers(tx); err != nil {
+	if err := in.number(tx); err != nil {
 		return nil, err
 	}
 	if err := in.write(tx); err != nil {
@@ -205,12 +274,13 @@ type intakeSet struct {
 	set        []submission
 	answers    []accepted
 	operations [][]any
+	rows       map[int]int // of operations, by member
 	bodies     [][]any
 	undo       [][]any
 	events     []webhook.Event
 
-	drawings []drawing
-	named    [][]any // operations with the series of their number
+	drawing []int   // members that get their numbers from a series
+	named   [][]any // operations with the series of their number
 }
 
 // decide applies the table of docs/specification.md, section 5, to the members of one key.
@@ -218,7 +288,7 @@ func (in *intakeSet) decide(st standing, members []int, now time.Time) {
 	if st.successID != nil {
 		for _, i := range members {
 			in.answers[i] = accepted{operationID: *st.successID}
-			in.events = append(in.events, completed(st.scope, st.id, *st.successID))
+			in.events = append(in.events, lifecycle.Completed(st.scope, st.id, *st.successID))
 		}
 		return
 	}
@@ -249,14 +319,38 @@ func (in *intakeSet) add(i int, attempt int64, waits bool, now time.Time) {
 	}
 	in.answers[i] = accepted{operationID: sub.operationID}
 	if sub.draw != nil {
-		in.drawings = append(in.drawings, drawing{row: len(in.operations), sub: i})
+		in.drawing = append(in.drawing, i)
+		in.rows[i] = len(in.operations)
 	}
 	in.operations = append(in.operations, []any{
 		sub.operationID, sub.caller.Scope, t.ID, attempt, string(t.Kind), sub.examined.Pack.Code, bool(sub.caller.Live),
 		string(sub.examined.UseCase), t.SupplierID, t.Number, db.Micros(t.Date), db.Micros(now), db.Null(t.ReferenceID),
 		sub.lane, string(stage), string(Processing), due, sub.examined.Pack.Version, len(sub.body),
 	})
-	in.bodies = append(in.bodies, []any{sub.operationID, sub.body, encodeFaults(sub.examined.Warnings), db.Null(sub.digest), db.Null(sub.customer)})
+	in.bodies = append(in.bodies, []any{sub.operationID, sub.body, operation.EncodeFaults(sub.examined.Warnings), db.Null(sub.digest), db.Null(sub.customer)})
+}
+
+const numberColumn = 9 // of operationColumns
+
+// number draws for the operations of a set that came without a number.
+func (in *intakeSet) number(tx *db.Tx) error {
+	if len(in.drawing) == 0 {
+		return nil
+	}
+	wants := make([]series.Want, len(in.drawing))
+	for n, i := range in.drawing {
+		wants[n] = series.Want{Of: in.set[i].key(), From: in.set[i].draw}
+	}
+	numbers, err := series.Numbers(tx, wants)
+	if err != nil {
+		return err
+	}
+	for _, i := range in.drawing {
+		sub := in.set[i]
+		in.operations[in.rows[i]][numberColumn] = numbers[sub.key()]
+		in.named = append(in.named, []any{sub.operationID, sub.draw.ID})
+	}
+	return nil
 }
 
 const operationColumns = "operation_id,client_id,transaction_id,attempt,kind,country,live,use_case,supplier_id,number,dated_at,accepted_at,reference_id,lane,stage,status,due_at,pack_version,bytes"
@@ -277,29 +371,85 @@ func (in *intakeSet) write(tx *db.Tx) error {
 	return nil
 }
 
-// completed is the event of a settled operation. Events of one transaction are
-// a series: their first tries keep the order of the attempts.
-func completed(scope, transactionID, operationID string) webhook.Event {
-	return webhook.Event{
-		ClientID: scope, Type: webhook.TransactionCompleted, ResourceID: operationID,
-		ResourcePath: "/v1/transactions/" + operationID, Series: scope + "/" + transactionID,
+// digestBytes is enough to tell bodies of one transaction apart.
+const digestBytes = 16
+
+// digestAhead is the size of a body from which its digest is taken before its
+// commit. Only attempts that wait for another one are ever compared, and those
+// are known in the commit; what is small is encoded there, and most never are.
+const digestAhead = 4 << 10
+
+// digest stands for what a body says, however it is written: the order of its
+// members and its blanks do not count. A supplier that was found by the client's
+// own id is not something that the body says.
+func digest(t *transaction.Transaction) string {
+	if t.SupplierOwnID != "" {
+		said := *t
+		said.SupplierID = ""
+		t = &said
 	}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return "" // nothing of ours fails to encode; whoever reads "" compares the bodies
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:digestBytes])
 }
 
-func encodeFaults(list []fault.Fault) any {
-	if len(list) == 0 {
-		return nil
+// digestOf is the digest of a stored body; of one that cannot be read it is that of its bytes.
+func digestOf(kind transaction.Kind, body []byte) string {
+	t, _, _ := transaction.Decode(kind, body)
+	if t == nil {
+		sum := sha256.Sum256(body)
+		return hex.EncodeToString(sum[:digestBytes])
 	}
-	text, _ := json.Marshal(list) // plain structs always encode
-	return string(text)
+	return digest(t)
 }
 
-// ReadFaults reads stored warnings.
-func ReadFaults(text *string) (list []fault.Fault) {
-	if text != nil {
-		_ = json.Unmarshal([]byte(*text), &list) // written by encodeFaults
+// Tallied is what a commit did to transactions of one client and country; see
+// [Config].Count.
+type Tallied struct {
+	Country, ClientID           string
+	Accepted, Succeeded, Failed int64
+}
+
+// together adds to the last entry where it is of the same client and country,
+// so that a set of one of them costs one entry.
+func together(list []Tallied, t Tallied) []Tallied {
+	if n := len(list); n > 0 && list[n-1].Country == t.Country && list[n-1].ClientID == t.ClientID {
+		list[n-1].Accepted += t.Accepted
+		list[n-1].Succeeded += t.Succeeded
+		list[n-1].Failed += t.Failed
+		return list
+	}
+	return append(list, t)
+}
+
+// tallied counts the new operations of an intake.
+func (in *intakeSet) tallied() (list []Tallied) {
+	for i, sub := range in.set {
+		if a := in.answers[i]; !a.refused && a.operationID == sub.operationID {
+			list = together(list, Tallied{Country: sub.examined.Pack.Code, ClientID: sub.caller.Scope, Accepted: 1})
+		}
 	}
 	return list
 }
 
-func randomJitter() float64 { return rand.Float64() }
+// talliedEnds counts operations that ended, those that waited behind them
+// included, those of our own not: nobody submitted them.
+func talliedEnds(endings []ending, joined []*op, own map[string]bool) (list []Tallied) {
+	for _, e := range endings {
+		if own[e.op.ID] {
+			continue
+		}
+		t := Tallied{Country: e.op.Code, ClientID: e.op.Scope, Failed: 1}
+		if e.status == Success {
+			t.Failed, t.Succeeded = 0, 1
+		}
+		list = together(list, t)
+	}
+	for _, o := range joined {
+		list = together(list, Tallied{Country: o.Code, ClientID: o.Scope, Succeeded: 1})
+	}
+	return list
+}

@@ -12,10 +12,12 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/correction"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/lease"
+	"tributary/internal/operation"
 	"tributary/internal/transaction"
 )
 
@@ -40,37 +42,6 @@ type laneState struct {
 	troubleAt   time.Time  // since when; zero without trouble
 	askedUntil  time.Time  // the end of a pause that the authority asked for
 	credentials int64      // version of the supplier's credentials that was acted on
-}
-
-// Place is a lane's name taken apart.
-type Place struct {
-	Scope      string
-	Code       string
-	Live       country.Live
-	SupplierID string
-}
-
-// Lane is the name of one of the lanes of a place. Corrections without a
-// supplier of their own begin in the lane of nobody and move once the original
-// is known.
-func (p Place) Lane(shard int) string {
-	return p.Scope + "|" + p.Code + "|" + environment(p.Live) + "|" + strconv.Itoa(shard) + "|" + p.SupplierID
-}
-
-func environment(live country.Live) string {
-	if live {
-		return "live"
-	}
-	return "test"
-}
-
-// ParseLane reads a name that Place.Lane made.
-func ParseLane(name string) (Place, error) {
-	parts := strings.SplitN(name, "|", 5)
-	if len(parts) != 5 {
-		return Place{}, fmt.Errorf("lane %q has no such form", name)
-	}
-	return Place{Scope: parts[0], Code: parts[1], Live: parts[2] == "live", SupplierID: parts[4]}, nil
 }
 
 // endpointOf is the country and environment of a lane: authorities that hang
@@ -133,28 +104,26 @@ func shardFor(operationID string, t *transaction.Transaction, pack country.Pack,
 	return shard
 }
 
-// lanesOfSupplier finds the lanes of a supplier: it has a handful of them, and
-// may have a million operations.
-func lanesOfSupplier(r db.Reader, clientID, supplierID string) (lanes []string, err error) {
-	all, err := db.Collect(r, func(scan func(...any) error) (lane string, err error) { return lane, scan(&lane) },
-		"SELECT lane FROM lanes WHERE lane LIKE $1 ORDER BY lane", "%|"+supplierID)
+// endPausesOf has the lanes of a supplier that stand still for one of two reasons
+// visited at once; also is what changes besides.
+func endPausesOf(tx *db.Tx, at [2]string, also string, reasons ...fault.Code) error {
+	lanes, err := db.Collect(tx, func(scan func(...any) error) (lane string, err error) { return lane, scan(&lane) },
+		"SELECT lane FROM lanes WHERE lane LIKE $1 ORDER BY lane", "%|"+at[1])
 	if err != nil {
-		return nil, fmt.Errorf("find the lanes of %s: %w", supplierID, err)
+		return fmt.Errorf("find the lanes of %s: %w", at[1], err)
 	}
-	for _, lane := range all {
-		if at, err := ParseLane(lane); err == nil && at.Scope == clientID && at.SupplierID == supplierID {
-			lanes = append(lanes, lane)
+	var rows [][]any
+	for _, lane := range lanes {
+		if of, err := operation.ParseLane(lane); err == nil && of.Scope == at[0] && of.SupplierID == at[1] {
+			rows = append(rows, []any{lane, db.Micros(tx.Now()), string(reasons[0]), string(reasons[len(reasons)-1])})
 		}
 	}
-	return lanes, nil
+	tx.Wake(laneQueue.Table)
+	return tx.ExecEach("UPDATE lanes SET "+soonAgain+also+" WHERE lane = $1 AND lease_until IS NULL AND reason IN ($3, $4)", rows)
 }
 
 // errDocuments marks trouble of the document store.
 var errDocuments = errors.New("the document cannot be stored")
-
-// errMissing marks what must be stored and is not: trouble of the storage,
-// never a reason to end an operation.
-var errMissing = errors.New("is missing in the database")
 
 // reasonOf names what went wrong, as clients and operators read it; "" is
 // trouble of our own that has no published name.
@@ -164,7 +133,7 @@ func reasonOf(err error) fault.Code {
 	switch {
 	case errors.Is(err, errDocuments):
 		return fault.DocumentsUnavailable
-	case errors.Is(err, errMissing), fault.KindOf(err) == fault.Unavailable:
+	case errors.Is(err, correction.ErrMissing), fault.KindOf(err) == fault.Unavailable:
 		return ""
 	case errors.Is(err, country.ErrNoAddress), errors.Is(err, country.ErrTestOnly), errors.Is(err, country.ErrNoIdentity):
 		return fault.AuthorityNotConfigured

@@ -230,7 +230,7 @@ func calling(o *office) setup {
 func hear(t *testing.T, n *node, m country.Message) (id string) {
 	t.Helper()
 	must(t, n.DB.Write(context.Background(), func(tx *db.Tx) (err error) {
-		id, err = n.Hear(tx, country.Environment{Code: officeCode}, country.Mailbox{}, m)
+		id, err = n.HandleMessage(tx, country.Environment{Code: officeCode}, country.Mailbox{}, m)
 		return err
 	}))
 	return id

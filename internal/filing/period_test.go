@@ -20,6 +20,7 @@ import (
 	"tributary/internal/ledger"
 	"tributary/internal/needs"
 	"tributary/internal/onboarding"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 )
 
@@ -72,7 +73,7 @@ func holds(n *node, a *authorities, want ...string) {
 }
 
 // saidOf are the codes of a life cycle.
-func saidOf(r *filing.Result) (codes []string) {
+func saidOf(r *result.Result) (codes []string) {
 	for _, e := range r.Lifecycle {
 		codes = append(codes, e.Code)
 	}
@@ -101,7 +102,7 @@ func TestSalesAreGatheredAndFiledInOneDocument(t *testing.T) {
 			t.Errorf("the id of the period's document is not filled in: %v", got.AuthorityID1)
 		}
 		same(t, "life cycle", fmt.Sprint(saidOf(got)), "[PERIOD_FILED]")
-		got.AuthorityID1, got.AuthorityID2, got.Lifecycle = nil, nil, []filing.LifecycleEntry{}
+		got.AuthorityID1, got.AuthorityID2, got.Lifecycle = nil, nil, []result.LifecycleEntry{}
 		same(t, "everything else of the result", plain(t, got), plain(t, first))
 
 		list, _, err := n.List(context.Background(), client, ledger.Filter{Limit: 10})

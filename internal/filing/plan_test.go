@@ -25,7 +25,13 @@ func TestAVisitFindsItsOperationsByTheirIDs(t *testing.T) {
 		for i := range 100 {
 			ids = append(ids, n.File(invoice(byNumber, supplier, fmt.Sprint("new", i))))
 		}
-		plan := planOf(t, d, filing.VisitStatement(d, ids))
+		var lines []string
+		must(t, d.Read(t.Context(), func(r db.Reader) (err error) {
+			s := filing.VisitStatement(d, ids)
+			lines, err = dbtest.Plan(r, d, s.Text, s.Args...)
+			return err
+		}))
+		plan := strings.Join(lines, "\n")
 		index := map[string]string{"postgres": "operations_pkey", "sqlite": "sqlite_autoindex_operations_1"}[d.Engine()]
 		if !strings.Contains(plan, index) {
 			t.Errorf("the plan does not use %s:\n%s", index, plan)

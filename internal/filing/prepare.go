@@ -5,178 +5,365 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"tributary/internal/correction"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/operation"
+	"tributary/internal/period"
+	"tributary/internal/series"
 	"tributary/internal/transaction"
 )
 
+// drafting makes the filings of a batch and stores them.
+type drafting struct {
+	b         *batch
+	chain     country.Link // the head, once read
+	chainRead bool
+	head      int64           // position of the head as stored
+	enlisted  map[string]bool // operations that are in a period already; nil: nobody has looked
+	numbers   series.Span     // of the endpoint's sequence, drawn and not given out
+}
+
 // prepare builds the filing of a received operation in memory, or finds out
 // why there will be none.
-func (b *batch) prepare(ctx context.Context, o *operation) error {
-	if err := o.decode(); err != nil {
-		b.log.Error("prepare", "operation", o.id, "error", err)
+func (d *drafting) prepare(ctx context.Context, o *op) error {
+	b, v := d.b, d.b.v
+	if err := o.Decode(); err != nil {
+		v.s.log.Error("prepare", "operation", o.ID, "error", err)
 		b.fail(o, internal())
 		return nil
 	}
-	if o.correction() {
-		if goOn, err := b.meetOriginal(ctx, o); err != nil || !goOn {
+	if o.Correction() {
+		if goOn, err := resolveOriginal(ctx, b, o); err != nil || !goOn {
 			return err
 		}
 	}
-	if b.unknownSupplier(o) {
-		known, err := b.confirmSupplier(ctx, o)
-		if err != nil {
-			return err
-		}
-		if known {
-			return fmt.Errorf("the company %s %w for this connection", o.supplierID, errMissing)
-		}
-		b.fail(o, fault.Fault{Code: fault.SupplierUnknown, Type: fault.Validation, Field: "supplier.id",
-			Message: "supplier.id is not the id of an onboarded company"})
+	if !v.known && (o.Kind != transaction.Backfill || o.SupplierID != "") {
+		return failUnknownSupplier(ctx, b, o)
+	}
+	if faults := checkCustomer(o, v.pack); len(faults) > 0 {
+		b.fail(o, faults...)
 		return nil
 	}
-	if !b.meetCustomer(o) {
-		return nil
-	}
-	if o.kind == transaction.Backfill {
+	if o.Kind == transaction.Backfill {
 		b.settle(outcome{op: o, status: Success})
 		return nil
 	}
-	if b.channel != nil && b.supplier.CountryCode != b.pack.Code {
-		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "belongs to a company onboarded in %s, not in %s", b.supplier.CountryCode, b.pack.Code))
+	if v.channel != nil && v.supplier.CountryCode != v.pack.Code {
+		b.fail(o, fault.At("supplier.id", fault.ValidationMatchInvalid, "belongs to a company onboarded in %s, not in %s", v.supplier.CountryCode, v.pack.Code))
 		return nil
 	}
-	if !b.files(o) {
-		if faults := b.structure(o); len(faults) > 0 {
+	if !isFiled(v, o) {
+		if faults := structure(v, o); len(faults) > 0 {
 			b.fail(o, faults...)
 			return nil
 		}
 		b.ready = append(b.ready, o) // documents only
 		return nil
 	}
-	if goOn, err := b.gather(ctx, o); err != nil || !goOn {
+	if goOn, err := d.gather(ctx, o); err != nil || !goOn {
 		return err
 	}
-	return b.draft(ctx, o)
+	return d.draft(ctx, o)
 }
 
-// structure makes the invoice as data of an operation that is not filed. A
-// document that its own law refuses ends the attempt; a defect of ours does not
-// undo a sale: the result says so, and a person looks at it.
-func (b *batch) structure(o *operation) []fault.Fault {
-	if b.pack.Structured == nil {
-		return nil
+// resolveOriginal finds the documents an operation refers to. It answers false
+// when the operation does not go on now: it failed, waits, or moved to the
+// lane of the original's supplier.
+func resolveOriginal(ctx context.Context, b *batch, o *op) (goOn bool, err error) {
+	v := b.v
+	refs, verdict, err := correction.Terms{DB: v.s.db, Pack: v.pack, EarlierMax: v.s.earlierMax}.Resolve(ctx, o.Operation)
+	if err != nil {
+		return false, err
 	}
-	in := b.issued(&ending{outcome: outcome{op: o}})
-	err := safely("make a structured invoice", func() (err error) {
-		o.structured, err = b.pack.Structured(in.Country(o.document.LanguageCode))
+	o.refs = refs
+	if verdict == (correction.Verdict{}) && v.pack.Periods != nil && refs.OperationID != "" {
+		if verdict, err = resolveEntry(ctx, v, o); err != nil {
+			return false, err
+		}
+	}
+	return act(ctx, b, o, verdict)
+}
+
+// resolveEntry tells a correction where its original stands in a period. While a
+// document of the period is on its way, the correction waits for it.
+func resolveEntry(ctx context.Context, v *visit, o *op) (verdict correction.Verdict, err error) {
+	var e *period.Entry
+	err = v.s.db.Read(ctx, func(r db.Reader) (err error) {
+		e, err = period.EntryOf(r, o.refs.OperationID)
 		return err
 	})
-	var wrong *fault.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &wrong) && wrong.Kind == fault.Invalid && len(wrong.Faults) > 0:
-		return wrong.Faults
+	if o.gather.Entry = e; err != nil || e == nil {
+		return verdict, err
 	}
-	b.log.Error("make a structured invoice", "operation", o.id, "error", err)
-	o.warnings = append(o.warnings, fault.Warn("", fault.InternalError, "the structured invoice could not be made; the document for people stands"))
+	if e.Left {
+		verdict.Refused = o.Refers(o.ReferenceID, fault.ReferenceAlreadyCorrected, "was taken out of its period by "+e.LeftBy+": correct that one")
+		return verdict, nil
+	}
+	if verdict.Behind = e.Behind; e.Behind == "" {
+		e.Tell(o.refs.Original)
+	}
+	return verdict, nil
+}
+
+// act does what a verdict says; true: the operation goes on.
+func act(ctx context.Context, b *batch, o *op, verdict correction.Verdict) (goOn bool, err error) {
+	switch {
+	case verdict.Refused != nil:
+		b.fail(o, *verdict.Refused)
+	case verdict.Move != "":
+		return false, move(ctx, b, o, verdict.Move)
+	case verdict.Again:
+		b.moved = append(b.moved, o) // it stays due
+	case verdict.Behind != "":
+		return false, block(ctx, b, o, verdict.Behind)
+	default:
+		return true, nil
+	}
+	return false, nil
+}
+
+// block lets a correction wait until its original is settled, or another
+// correction of it. Its 48 hours begin anew when it goes on.
+//
+// Failure policy: what it waits for may settle between our look and this write;
+// so the write looks again, under the lock of that transaction's row, and
+// otherwise leaves the operation due. Corrections that wait for each other would
+// wait for ever: blocks of one client are made one by one, and the one that
+// would close a circle fails.
+func block(ctx context.Context, b *batch, o *op, waitsFor string) error {
+	circle, behind := false, waitsFor
+	if behind == o.ReferenceID {
+		behind = ""
+	}
+	err := b.v.commit(ctx, func(time.Time) []transition {
+		if circle {
+			return nil
+		}
+		return []transition{o.to(blocked, db.Null(behind))}
+	}, func(tx *db.Tx) (err error) {
+		if err := tx.Lock("blocks|" + o.Scope); err != nil {
+			return err
+		}
+		if circle, err = closesCircle(tx, o, waitsFor); err != nil || circle {
+			return err
+		}
+		return tx.Exec("UPDATE transactions SET open = open WHERE client_id = $1 AND transaction_id = $2", o.Scope, waitsFor)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("wait for the original: %w", err)
+	case circle:
+		b.fail(o, *o.Refers(waitsFor, fault.ReferenceNotSuccessful, "waits for this transaction itself"))
+	default:
+		// Not uncounted: where the original has just settled, the count is still raised.
+		b.moved = append(b.moved, o)
+	}
 	return nil
 }
 
-// restructure learns of a filing that is the invoice as data what paper shows of
-// it: the filing may be older than this visit, and than this program.
-func (b *batch) restructure(o *operation, end Status) {
-	if end == Success && o.structured == nil && o.filing.Report != nil && b.pack.Structured != nil {
-		b.structure(o)
+// closesCircle follows what an operation would wait for, and what that waits for itself.
+func closesCircle(tx *db.Tx, o *op, waitsFor string) (bool, error) {
+	seen := map[string]bool{}
+	for id := waitsFor; !seen[id]; {
+		seen[id] = true
+		var next string
+		err := tx.Row("SELECT coalesce(behind, reference_id) FROM operations WHERE client_id = $1 AND transaction_id = $2 AND stage = 'blocked' LIMIT 1", o.Scope, id).Scan(&next)
+		if errors.Is(err, db.ErrNoRows) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("follow references: %w", err)
+		}
+		if next == o.TransactionID {
+			return true, nil
+		}
+		id = next
 	}
+	return false, nil
 }
 
-func (b *batch) unknownSupplier(o *operation) bool {
-	return !b.known && (o.kind != transaction.Backfill || o.supplierID != "")
+// move sends a correction that names no supplier to the lane of the original's.
+func move(ctx context.Context, b *batch, o *op, supplierID string) error {
+	b.moved = append(b.moved, o)
+	to, v := o.Place(), b.v
+	to.SupplierID = supplierID
+	lane := to.Lane(shardFor(o.ID, o.Document, v.pack, lanesOf(v.s.cfg.Atlas, v.pack, o.Live)))
+	return v.commit(ctx, func(time.Time) []transition { return []transition{o.to(moved, lane, supplierID)} }, func(tx *db.Tx) error {
+		tx.Wake(laneQueue.Table)
+		return nil
+	})
 }
 
-// confirmSupplier asks again where writes go before an operation ends for what
+// failUnknownSupplier asks again where writes go before an operation ends for what
 // a read did not find: a read may come from a server that no longer leads.
-func (b *batch) confirmSupplier(ctx context.Context, o *operation) (known bool, err error) {
-	err = b.db.Write(ctx, func(tx *db.Tx) error {
-		supplier, err := b.cfg.Companies.Supplier(tx, o.scope, o.supplierID)
+func failUnknownSupplier(ctx context.Context, b *batch, o *op) error {
+	known := false
+	err := b.v.s.db.Write(ctx, func(tx *db.Tx) error {
+		supplier, err := b.v.s.cfg.Companies.Supplier(tx, o.Scope, o.SupplierID)
 		known = err == nil && !supplier.Closed
 		if fault.KindOf(err) == fault.NotFound {
 			return nil
 		}
 		return err
 	})
-	return known, err
+	if err == nil && known {
+		err = fmt.Errorf("the company %s %w for this connection", o.SupplierID, correction.ErrMissing)
+	}
+	if err == nil {
+		b.fail(o, fault.Fault{Code: fault.SupplierUnknown, Type: fault.Validation, Field: "supplier.id",
+			Message: "supplier.id is not the id of an onboarded company"})
+	}
+	return err
 }
 
-// files reports whether the operation goes to an authority.
-func (b *batch) files(o *operation) bool {
-	if b.channel == nil {
+// checkCustomer makes the checks that the intake could not: on the facts of a
+// customer that is named by id.
+func checkCustomer(o *op, pack country.Pack) (wrong []fault.Fault) {
+	customer := o.Document.Customer
+	if customer == nil || customer.ID == "" || o.Whole() {
+		return nil // the original's was met
+	}
+	if customer.LegalName == "" {
+		return []fault.Fault{fault.At("customer.id", fault.FieldNotValid, "is not the id of a company that is onboarded and open")}
+	}
+	for _, f := range pack.Check(country.Case{Transaction: o.Document, Totals: o.Totals, UseCase: o.UseCase, Now: o.AcceptedAt}) {
+		if f.Type != fault.Warning {
+			wrong = append(wrong, f)
+		} else if !slices.ContainsFunc(o.Warnings, func(known fault.Fault) bool { return known.Code == f.Code && known.Field == f.Field }) {
+			o.Warnings = append(o.Warnings, f)
+		}
+	}
+	return wrong
+}
+
+// isFiled reports whether the operation goes to an authority.
+func isFiled(v *visit, o *op) bool {
+	if v.channel == nil {
 		return false
 	}
-	originals := []*country.Original{o.original}
-	for i := range o.shares {
-		originals = append(originals, &o.shares[i].Original)
+	originals := []*country.Original{o.refs.Original}
+	for i := range o.refs.Shares {
+		originals = append(originals, &o.refs.Shares[i].Original)
 	}
-	o.unfiled = !b.pack.Filed(o.useCase, &b.supplier, o.document, originals...)
+	o.unfiled = !v.pack.Filed(o.UseCase, &v.supplier, o.Document, originals...)
 	return !o.unfiled
 }
 
+// gather decides whether an operation is filed by itself, and loads what is in a
+// period's document. False: nothing is drafted.
+func (d *drafting) gather(ctx context.Context, o *op) (goOn bool, err error) {
+	b, v := d.b, d.b.v
+	if v.pack.Periods == nil {
+		return true, nil
+	}
+	if o.Kind == transaction.Period {
+		return assemble(ctx, b, o)
+	}
+	if err := d.learnEnlisted(ctx); err != nil {
+		return false, err
+	}
+	if d.enlisted[o.ID] {
+		o.gather.Waits = true
+		b.ready = append(b.ready, o)
+		return false, nil
+	}
+	var made *country.Gathered
+	err = country.Safely("gather a sale", func() (err error) {
+		made, err = v.pack.Periods.Gather(draftOf(v, o))
+		return err
+	})
+	var wrong *fault.Error
+	switch {
+	case errors.As(err, &wrong) && wrong.Kind == fault.Invalid && len(wrong.Faults) > 0:
+		b.fail(o, wrong.Faults...)
+		return false, nil
+	case err != nil:
+		v.s.log.Error("gather a sale", "operation", o.ID, "error", err)
+		b.retry = append(b.retry, o)
+		return false, nil
+	}
+	o.gather.Gathered = made
+	if made == nil || made.Filed {
+		return true, nil
+	}
+	o.gather.Waits = true
+	b.ready = append(b.ready, o)
+	return false, nil
+}
+
+// learnEnlisted asks which of the batch are in a period already, once.
+func (d *drafting) learnEnlisted(ctx context.Context) error {
+	if d.enlisted != nil {
+		return nil
+	}
+	return d.b.v.s.db.ReadEach(ctx, func(r db.Reader) (err error) {
+		d.enlisted, err = period.Enlisted(r, d.b.v.s.db, idsOf(d.b.ops))
+		return err
+	})
+}
+
+// assemble loads what is in a period's document.
+func assemble(ctx context.Context, b *batch, o *op) (goOn bool, err error) {
+	err = b.v.s.db.Read(ctx, func(r db.Reader) (err error) {
+		o.gather.Period, err = period.Assemble(r, o.ID, o.Document.Number)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	if len(o.gather.Period.Sales) == 0 {
+		b.fail(o, fault.Fault{Code: fault.UnsupportedOperation, Type: fault.General, Message: "every sale has left the period before its document was made"})
+		return false, nil
+	}
+	o.Totals = period.Totals(o.gather.Period)
+	return true, nil
+}
+
 // draft asks the pack for the exact bytes.
-func (b *batch) draft(ctx context.Context, o *operation) error {
-	if b.held != nil {
+func (d *drafting) draft(ctx context.Context, o *op) error {
+	b, v := d.b, d.b.v
+	if v.held != nil {
 		return nil // the chain was stopped a moment ago
 	}
-	if b.paused {
+	if v.paused {
 		return nil // the credentials were refused a moment ago: it stays due, and the lane rests
 	}
 	// By the client's own number first: what is registered needs no draft, which
 	// a law might refuse by now.
-	if decided, err := b.fillGap(ctx, o, o.document.Number); decided || err != nil {
+	if decided, err := fillGap(ctx, b, o, o.Document.Number); decided || err != nil {
 		return err
 	}
-	if b.chained {
-		if err := b.readChain(ctx); err != nil {
+	if v.chained() {
+		if err := d.readChain(ctx); err != nil {
 			return err
 		}
 	}
-	refused, err := b.refusedBefore(ctx, o)
+	refused, err := refusedBefore(ctx, v.s.db, o)
 	if err != nil {
 		return err
 	}
-	sequence, ready, err := b.sequence(ctx)
+	sequence, ready, err := d.sequence(ctx)
 	if err != nil || !ready {
 		return err
 	}
 	var filing country.Filing
-	err = safely("prepare a filing", func() (err error) {
-		draft := b.draftOf(o)
-		draft.Previous, draft.Refused, draft.Sequence = b.chain, refused, sequence
-		filing, err = b.channel.Prepare(draft)
+	err = country.Safely("prepare a filing", func() (err error) {
+		draft := draftOf(v, o)
+		draft.Previous, draft.Refused, draft.Sequence = d.chain, refused, sequence
+		filing, err = v.channel.Prepare(draft)
 		return err
 	})
 	var wrong *fault.Error
 	switch {
 	case err == nil:
-		if decided, err := b.fillGap(ctx, o, filing.Number); decided || err != nil {
-			return err
-		}
-		if renamed(b.chain, filing.Link) {
-			return b.stopRenamed(ctx, filing.Link.Name)
-		}
-		filing.OperationID, filing.Leaves = o.id, o.gathered != nil && o.gathered.Filed
-		filing.PreparedAt = b.db.Wall()
-		o.filing = filing
-		if b.chained {
-			b.chain = filing.Link
-		}
-		b.ready = append(b.ready, o)
+		return d.drafted(ctx, o, filing)
 	case errors.Is(err, country.ErrCredentials):
-		b.pause(err)
+		v.pause(err)
 	case errors.As(err, &wrong) && wrong.Kind == fault.Invalid:
 		faults := wrong.Faults
 		if len(faults) == 0 {
@@ -184,33 +371,85 @@ func (b *batch) draft(ctx context.Context, o *operation) error {
 		}
 		b.fail(o, faults...)
 	default:
-		b.log.Error("prepare a filing", "operation", o.id, "error", err)
+		v.s.log.Error("prepare a filing", "operation", o.ID, "error", err)
 		b.retry = append(b.retry, o)
 	}
 	return nil
 }
 
-// draftOf is what the pack is told of an operation.
-func (b *batch) draftOf(o *operation) country.Draft {
-	return country.Draft{
-		OperationID: o.id, UniqueNumber: uniqueNumber(o.code, o.id), Transaction: *o.document, Totals: o.totals,
-		Supplier: b.supplier, Original: o.original, Shares: o.shares, Period: o.period, Location: b.location, Now: b.db.Wall(),
-		Live: o.live, Late: b.lease.Row.failures > 0, Credentials: b.creds,
+// drafted takes the bytes that a pack made.
+func (d *drafting) drafted(ctx context.Context, o *op, filing country.Filing) error {
+	b, v := d.b, d.b.v
+	if decided, err := fillGap(ctx, b, o, filing.Number); decided || err != nil {
+		return err
 	}
+	if renamed(d.chain, filing.Link) {
+		return stopRenamed(ctx, v, d.chain.Name, filing.Link.Name)
+	}
+	filing.OperationID, filing.Leaves = o.ID, o.gather.Gathered != nil && o.gather.Gathered.Filed
+	filing.PreparedAt = v.s.db.Wall()
+	o.filing = filing
+	if v.chained() {
+		d.chain = filing.Link
+	}
+	b.ready = append(b.ready, o)
+	return nil
+}
+
+// draftOf is what the pack is told of an operation.
+func draftOf(v *visit, o *op) country.Draft {
+	return country.Draft{
+		OperationID: o.ID, UniqueNumber: o.UniqueNumber(), Transaction: *o.Document, Totals: o.Totals,
+		Supplier: v.supplier, Original: o.refs.Original, Shares: o.refs.Shares, Period: o.gather.Period, Location: v.location, Now: v.s.db.Wall(),
+		Live: o.Live, Late: v.lease.Row.failures > 0, Credentials: v.creds,
+	}
+}
+
+// sequence is the number of the next draft; 0 where the country has none. Not
+// ready: too many were drawn, and the lane rests until there is room.
+func (d *drafting) sequence(ctx context.Context) (number int64, ready bool, err error) {
+	v := d.b.v
+	if !v.pack.Sequence {
+		return 0, true, nil
+	}
+	if d.numbers.Empty() {
+		want, wait := int64(0), time.Duration(0)
+		for _, o := range d.b.ops {
+			if o.stage == Received && o.filing.Report == nil {
+				want++
+			}
+		}
+		err := v.s.db.Write(ctx, func(tx *db.Tx) (err error) {
+			if err := v.lease.Guard(tx); err != nil {
+				return err
+			}
+			d.numbers, wait, err = series.Sequence(tx, v.at.Environment(), v.s.db.Wall(), max(want, 1))
+			return err
+		})
+		if err != nil {
+			return 0, false, fmt.Errorf("draw %d numbers: %w", want, err)
+		}
+		if d.numbers.Empty() {
+			v.restUntil(v.now().Add(wait))
+			return 0, false, nil
+		}
+	}
+	d.numbers.Next++
+	return d.numbers.Next - 1, true, nil
 }
 
 // refusedBefore are the filings of earlier attempts that the authority refused:
 // some must be told that this is the mended one.
-func (b *batch) refusedBefore(ctx context.Context, o *operation) (refused []country.Filing, err error) {
-	if o.attempt <= 1 {
+func refusedBefore(ctx context.Context, d *db.DB, o *op) (refused []country.Filing, err error) {
+	if o.Attempt <= 1 {
 		return nil, nil
 	}
 	type attempt struct{ filing, receipt string }
-	err = b.db.Read(ctx, func(r db.Reader) error {
+	err = d.Read(ctx, func(r db.Reader) error {
 		attempts, err := db.Collect(r, func(scan func(...any) error) (a attempt, err error) { return a, scan(&a.filing, &a.receipt) },
 			`SELECT f.filing, f.receipt FROM operations o JOIN filings f ON f.operation_id = o.operation_id
-				WHERE o.client_id = $1 AND o.transaction_id = $2 AND o.attempt < $3 AND o.status = 'FAILURE' AND f.receipt IS NOT NULL ORDER BY o.attempt`,
-			o.scope, o.transactionID, o.attempt)
+				WHERE o.client_id = $1 AND o.transaction_id = $2 AND o.Attempt < $3 AND o.status = 'FAILURE' AND f.receipt IS NOT NULL ORDER BY o.Attempt`,
+			o.Scope, o.TransactionID, o.Attempt)
 		if err != nil {
 			return err
 		}
@@ -222,7 +461,7 @@ func (b *batch) refusedBefore(ctx context.Context, o *operation) (refused []coun
 			if before.Outcome != country.Rejected {
 				continue
 			}
-			f, err := ReadFiling(a.filing, nil)
+			f, err := operation.ReadFiling(a.filing, nil)
 			if err != nil {
 				return err
 			}
@@ -231,31 +470,7 @@ func (b *batch) refusedBefore(ctx context.Context, o *operation) (refused []coun
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for refusals of %s: %w", o.id, err)
+		return nil, fmt.Errorf("look for refusals of %s: %w", o.ID, err)
 	}
 	return refused, nil
-}
-
-func internal() fault.Fault {
-	return fault.Fault{Code: fault.InternalError, Type: fault.General, Message: "the transaction could not be processed; nothing was registered"}
-}
-
-// storeRetries puts off operations that could not be prepared. Each counts
-// twice, because it is known to be the cause: a body that makes the pack panic
-// ends in quarantine after the third time. Those held
-// back for their supplier's credentials stay due; their lane rests.
-func (b *batch) storeRetries(ctx context.Context) error {
-	if len(b.retry) == 0 {
-		return nil
-	}
-	err := b.commit(ctx, func(now time.Time) (list []transition) {
-		for _, o := range b.retry {
-			list = append(list, o.to(putOff, db.Micros(now.Add(b.Backoff((o.crashes+1)/2)))))
-		}
-		return list
-	})
-	if err != nil {
-		return fmt.Errorf("put off operations: %w", err)
-	}
-	return nil
 }

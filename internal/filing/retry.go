@@ -9,6 +9,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/operation"
 )
 
 // Standing is where an operation stands.
@@ -145,6 +146,6 @@ func linkOf(r db.Reader, operationID string) (position int64, filed bool, err er
 		return 0, false, err
 	}
 	var f country.Filing
-	f, err = ReadFiling(text, nil)
+	f, err = operation.ReadFiling(text, nil)
 	return f.Link.Position, true, err
 }

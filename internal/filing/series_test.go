@@ -12,7 +12,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
-	"tributary/internal/filing"
+	"tributary/internal/series"
 	"tributary/internal/transaction"
 )
 
@@ -36,7 +36,7 @@ func TestSixtyFourParallelSubmitsDrawConsecutiveNumbers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		n := newNode(t, d, newAuthorities(t).Setup())
 		supplier := n.Supplier(byNumber, "one")
-		made, err := n.CreateSeries(t.Context(), client, filing.Series{SupplierID: supplier, Pattern: "F{YYYY}-{N:6}", Yearly: true, Next: 7})
+		made, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: supplier, Pattern: "F{YYYY}-{N:6}", Yearly: true, Next: 7})
 		must(t, err)
 		const parallel = 64
 		var wg sync.WaitGroup
@@ -87,7 +87,7 @@ func TestDrawnNumbersAreFiledAndKeptByFailures(t *testing.T) {
 	n := newNode(t, sqlite(t), a.Setup()).Start()
 	supplier := n.Supplier(byNumber, "one")
 	for kind, pattern := range map[transaction.Kind]string{transaction.Invoice: "F{N:3}", transaction.Credit: "C{N:3}"} {
-		_, err := n.CreateSeries(t.Context(), client, filing.Series{SupplierID: supplier, Kind: kind, Pattern: pattern})
+		_, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: supplier, Kind: kind, Pattern: pattern})
 		must(t, err)
 	}
 	submit := func(kind transaction.Kind, body []byte) string {
@@ -119,18 +119,18 @@ func TestSeriesThatCouldRepeatANumberAreRefused(t *testing.T) {
 		"{N:13}": fault.FieldNotValid, "{M}{N:1}": fault.FieldNotValid, "}{N:1}": fault.FieldNotValid, " {N:1}": fault.FieldNotValid, "{YYYY}{YY}-{N:12}": "",
 		"0123456789012345678901234567890123456789{N:1}": fault.FieldNotValid, // with twelve digits longer than 50
 	} {
-		_, err := n.CreateSeries(t.Context(), client, filing.Series{SupplierID: supplier, Pattern: pattern})
+		_, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: supplier, Pattern: pattern})
 		if got := codeOfFirst(err); want != got && !(want == "" && got == fault.CodeConflict) {
 			t.Errorf("%q: %q (%v), want %q", pattern, got, err, want)
 		}
 	}
-	if _, err := n.CreateSeries(t.Context(), client, filing.Series{SupplierID: supplier, Kind: transaction.Credit, Pattern: "C{N:1}", Yearly: true}); codeOfFirst(err) != fault.FieldNotValid {
+	if _, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: supplier, Kind: transaction.Credit, Pattern: "C{N:1}", Yearly: true}); codeOfFirst(err) != fault.FieldNotValid {
 		t.Errorf("by years without a year: %v", err)
 	}
-	if _, err := n.CreateSeries(t.Context(), client, filing.Series{SupplierID: "nobody", Pattern: "C{N:1}"}); codeOfFirst(err) != fault.SupplierUnknown {
+	if _, err := n.Series.Create(t.Context(), client, series.Series{SupplierID: "nobody", Pattern: "C{N:1}"}); codeOfFirst(err) != fault.SupplierUnknown {
 		t.Errorf("nobody's: %v", err)
 	}
-	if _, err := n.CreateSeries(t.Context(), "another client", filing.Series{SupplierID: supplier, Pattern: "C{N:1}"}); codeOfFirst(err) != fault.SupplierUnknown {
+	if _, err := n.Series.Create(t.Context(), "another client", series.Series{SupplierID: supplier, Pattern: "C{N:1}"}); codeOfFirst(err) != fault.SupplierUnknown {
 		t.Errorf("another client's: %v", err)
 	}
 	// Without a fitting series the number stays required.

@@ -1,10 +1,11 @@
 // Package filing is the heart: submission, idempotency, the operation's state
-// machine, corrections, and the exactly-once protocol with authorities.
+// machine and the exactly-once protocol with authorities.
 //
 // It owns transactions, their processing attempts (operations), what was filed
 // and what came back, and the lanes in which filings travel. It does not own
 // HTTP, countries' rules, documents, webhooks or suppliers: it calls those who
-// do. What clients and operators read of it is the package ledger's. Law of
+// do; nor numbers, corrections, periods and life cycles, which it asks in its own
+// writes. What clients and operators read of it is the package ledger's. Law of
 // [Service.Submit]: when it answers, the body is on disk and will end in
 // exactly one result.
 //
@@ -20,15 +21,26 @@ package filing
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
+	"sync"
 	"time"
 
+	"tributary/internal/admission"
 	"tributary/internal/alert"
+	"tributary/internal/breaker"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/document"
+	"tributary/internal/exchange"
 	"tributary/internal/files"
 	"tributary/internal/killpoint"
+	"tributary/internal/lease"
+	"tributary/internal/lifecycle"
 	"tributary/internal/onboarding"
+	"tributary/internal/operation"
+	"tributary/internal/period"
+	"tributary/internal/series"
+	"tributary/internal/turnstile"
 	"tributary/internal/webhook"
 )
 
@@ -63,40 +75,35 @@ const (
 	retryBaseDefault = time.Second
 	retryMax         = 5 * time.Minute
 	waitingMax       = 1000 // attempts of one transaction that may wait; past it 429
-	doubtfulAfter    = DoubtfulAfter
-	hopelessAfter    = HopelessAfter
+
+	lanesAtOnce   = 32 // lanes in work on this node, of one country and environment; see Config.Slots
+	countries     = 16 // so many of which may have all of theirs in work
+	periodsAtOnce = 4  // periods that are closed at the same time; of one supplier one
 )
 
 // Service is the filing slice of a running program.
 type Service struct {
-	cfg    Config
-	db     *db.DB
-	log    *slog.Logger
-	intake *db.Gather[submission, accepted]
-	jitter func() float64 // 0 ≤ x < 1
-	begun  time.Time
+	Intake *admission.Gate // whether submissions are taken
+	Series series.Store    // of the clients' numbers
 
-	gate *gate // whether the intake is open
-	room *room // bytes that may be in work, see budget.go
+	cfg     Config
+	db      *db.DB
+	log     *slog.Logger
+	life    *lifecycle.Cycle
+	periods *period.Periods
+	submits *db.Gather[submission, accepted]
+	pauses  exchange.Ladder // between calls to an authority
+	begun   time.Time
 
-	backlog  backlog
-	breakers breakers
+	room     *turnstile.Parts // bytes that may be in work, by endpoint
+	breakers breaker.Breakers
 
 	suspectsAfter time.Duration // tests shorten it
 	earlierMax    int64         // tests lower it
 
 	// Tests only; zero in production.
-	signal   func(killpoint.Point, string) // called where a stage has just been stored or a call made
-	poll     time.Duration                 // between looks at idle lanes, see lease.Pump
-	pauseMax time.Duration                 // instead of retryMax
-}
-
-// reached passes a place at which a process may die.
-func (s *Service) reached(p killpoint.Point, lane string) {
-	killpoint.Reach(p)
-	if s.signal != nil {
-		s.signal(p, lane)
-	}
+	signal func(killpoint.Point, string) // called where a stage has just been stored or a call made
+	poll   time.Duration                 // between looks at idle lanes, see lease.Pump
 }
 
 // New returns a service that accepts submissions; [Service.Run] processes them.
@@ -107,21 +114,48 @@ func New(cfg Config) *Service {
 	if cfg.Slots == 0 {
 		cfg.Slots = lanesAtOnce
 	}
-	if cfg.Backlog == 0 {
-		cfg.Backlog = backlogMaxDefault
-	}
 	if cfg.Count == nil {
 		cfg.Count = func(*db.Tx, []Tallied) {}
 	}
-	s := &Service{cfg: cfg, db: cfg.DB, log: cfg.Log, jitter: randomJitter, begun: cfg.DB.Now(), gate: newGate(), room: newRoom(), suspectsAfter: suspectsAfterDefault}
-	s.backlog.most = cfg.Backlog
-	s.intake = db.NewIntake(cfg.DB, s.store)
+	pauses := exchange.Ladder{Base: cfg.RetryBase, Most: retryMax, Jitter: rand.Float64}
+	life := &lifecycle.Cycle{DB: cfg.DB, Atlas: cfg.Atlas, Companies: cfg.Companies, Hooks: cfg.Hooks, Alerts: cfg.Alerts, Log: cfg.Log, Pauses: pauses}
+	s := &Service{
+		Intake: admission.New(cfg.DB, cfg.Log, cfg.Backlog),
+		Series: series.Store{DB: cfg.DB, Atlas: cfg.Atlas, Companies: cfg.Companies},
+		cfg:    cfg, db: cfg.DB, log: cfg.Log, life: life, begun: cfg.DB.Now(), room: turnstile.NewParts(workBytesMax, endpointBytesMax), suspectsAfter: suspectsAfterDefault,
+		periods: &period.Periods{DB: cfg.DB, Atlas: cfg.Atlas, Cycle: life, Alerts: cfg.Alerts},
+		pauses:  pauses,
+	}
+	s.submits = db.NewIntake(cfg.DB, s.store)
 	return s
 }
 
 // Close ends the intake after everything accepted is stored.
 func (s *Service) Close() {
-	s.intake.Close()
+	s.submits.Close()
+}
+
+// Run processes operations until ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	pump := &lease.Pump[laneState]{DB: s.db, Queue: laneQueue, Log: s.log, InFlight: countries * s.cfg.Slots, Work: s.visit, Poll: s.poll,
+		Class: endpointOf, ClassMost: s.cfg.Slots}
+	listener := &lifecycle.Listener{Cycle: s.life, Poll: s.poll, Reached: func(lane string) { s.reached("listened", lane) }}
+	var others sync.WaitGroup
+	others.Go(func() { listener.Run(ctx) })
+	others.Go(func() { s.closePeriods(ctx) })
+	defer others.Wait()
+	return pump.Run(ctx)
+}
+
+// Pause is how long an authority is left alone after the n-th failure in a row.
+func (s *Service) Pause(n int64) time.Duration { return s.pauses.Pause(n) }
+
+// reached passes a place at which a process may die.
+func (s *Service) reached(p killpoint.Point, lane string) {
+	killpoint.Reach(p)
+	if s.signal != nil {
+		s.signal(p, lane)
+	}
 }
 
 // Caller is on whose behalf a call is made. Scope is the client's id; a client
@@ -134,28 +168,42 @@ type Caller struct {
 	WarnTotals bool // its totals that differ from ours are warnings
 }
 
-// Stage is where an operation stands. It is stored before anything is done
-// that could not be done twice.
-type Stage string
-
-// The stages.
-const (
-	Waiting     Stage = "waiting"     // behind earlier attempts of the same transaction
-	Blocked     Stage = "blocked"     // a correction behind its original
-	Received    Stage = "received"    // on disk, nothing built yet
-	Prepared    Stage = "prepared"    // exact bytes on disk, provably unsent
-	Sent        Stage = "sent"        // may be at the authority
-	Pending     Stage = "pending"     // at the authority, undecided
-	Quarantined Stage = "quarantined" // crashed the process too often; a person must look
-	Settled     Stage = "settled"
+// Those of the package operation.
+type (
+	Stage  = operation.Stage
+	Status = operation.Status
+	Place  = operation.Place
 )
 
-// Status is what the client sees.
-type Status string
-
-// The statuses of a result.
+// The stages and statuses.
 const (
-	Processing Status = "PROCESSING"
-	Success    Status = "SUCCESS"
-	Failure    Status = "FAILURE"
+	Waiting     = operation.Waiting
+	Blocked     = operation.Blocked
+	Received    = operation.Received
+	Prepared    = operation.Prepared
+	Sent        = operation.Sent
+	Pending     = operation.Pending
+	Quarantined = operation.Quarantined
+	Settled     = operation.Settled
+
+	Processing = operation.Processing
+	Success    = operation.Success
+	Failure    = operation.Failure
 )
+
+// For rehearsals: what tests and the simulation change, before Run. A program
+// that serves anybody calls none of this.
+
+// Observe calls fn at the points of an operation's journey, see [killpoint.Point].
+func (s *Service) Observe(fn func(point, lane string)) {
+	s.signal = func(p killpoint.Point, lane string) { fn(string(p), lane) }
+}
+
+// LookEvery sets how often idle lanes are looked at, so that virtual days are not spent looking.
+func (s *Service) LookEvery(d time.Duration) { s.poll = d }
+
+// SuspectLater lets suspects wait for so long after the start; 0: a young process works on them.
+func (s *Service) SuspectLater(d time.Duration) { s.suspectsAfter = d }
+
+// PauseAtMost lengthens the longest pause between retries and polls, for tests of virtual days.
+func (s *Service) PauseAtMost(d time.Duration) { s.pauses.Most, s.life.Pauses.Most = d, d }

@@ -19,6 +19,8 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/filing"
+	"tributary/internal/hold"
+	"tributary/internal/operation"
 	"tributary/internal/recovery"
 	"tributary/internal/simulation"
 	"tributary/internal/transaction"
@@ -353,9 +355,9 @@ func (g *play) settle() {
 // resume decides about chains that stopped at a refused link, as a person would.
 // A network that is not well yet is tried again.
 func (g *play) resume() {
-	var holds []filing.Hold
+	var holds []hold.Hold
 	must(g.t, g.node.DB.Read(context.Background(), func(r db.Reader) (err error) {
-		holds, err = filing.Holds(r)
+		holds, err = hold.List(r)
 		return err
 	}))
 	for _, h := range holds {
@@ -457,7 +459,7 @@ func (g *play) checkChains() {
 				g.t.Errorf("chain %s has no link %d of %d", lane, at+1, len(links))
 			}
 		}
-		if at, err := filing.ParseLane(lane); err == nil && at.Code == stopping {
+		if at, err := operation.ParseLane(lane); err == nil && at.Code == stopping {
 			continue // a refused link may stand at its end
 		}
 		same(g.t, "head of the chain", one[int64](g.t, g.node.DB, "SELECT position FROM chains WHERE lane = $1", lane), int64(len(links)))

@@ -2,16 +2,30 @@ package filing
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"tributary/internal/alert"
+	"tributary/internal/correction"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/killpoint"
+)
+
+const (
+	batchMax     = 1000 // operations taken together, less where the authority wants less
+	pressedBatch = 50   // the same while submits wait in numbers, see db.Pace
+	suspectBatch = 14   // operations together after a first crash
+	suspectsLook = 32   // so far a lane that takes few looks behind suspects for others
+	aloneFrom    = 2    // crashes after which an operation is worked alone
+	crashesMax   = 3    // crashes alone; then an operation is quarantined
+
+	// suspectsAfterDefault is how long a process must have lived before it works on
+	// operations that were twice in work when a process ended. A process that is
+	// killed again and again by somebody else never gets that far, so it does not
+	// take the operations that happen to come first for the cause.
+	suspectsAfterDefault = 5 * time.Second
 )
 
 // candidate is an operation that is due.
@@ -28,84 +42,92 @@ func (c candidate) aside() bool {
 	return c.crashes > aloneFrom+crashesMax && (c.stage == Prepared || c.stage == Sent)
 }
 
+func (c candidate) suspect() bool { return c.crashes >= aloneFrom }
+
 // take claims what is due in the lane, oldest first, and counts the visit
 // before any work: an operation that kills the process is recognised by its
 // count, first among a few suspects, then alone. Every other way out of a
-// visit takes the count back, see visit.leave.
-func (v *visit) take(ctx context.Context) (ops []*operation, full bool, err error) {
-	due, err := v.candidates(ctx)
+// visit takes the count back, see visit.leave. full: others are due behind them.
+func take(ctx context.Context, v *visit) (ops []*op, full bool, err error) {
+	due, err := candidates(ctx, v)
 	if err != nil {
 		return nil, false, err
 	}
-	chosen, full, err := v.choose(ctx, due)
-	if err != nil || len(chosen) == 0 {
+	chosen, err := choose(ctx, v, due)
+	if err != nil || len(chosen.ops) == 0 {
 		return nil, false, err
 	}
-	if fits := within(chosen, takenBytesMax); len(fits) < len(chosen) {
-		chosen, full = fits, true
-	}
-	if err := v.reserveBytes(ctx, chosen); err != nil {
+	fits := within(chosen.ops, takenBytesMax)
+	full = chosen.full || len(fits) < len(chosen.ops)
+	if err := v.reserveBytes(ctx, fits); err != nil {
 		return nil, false, err
 	}
+	if ops, err = claim(ctx, v, fits); err != nil {
+		return nil, false, err
+	}
+	if ops, err = quarantine(ctx, v, ops); err != nil || len(ops) == 0 {
+		return nil, full, err
+	}
+	done := v.s.db.Pace().Turn(ctx)
+	err = v.s.db.ReadEach(ctx, func(r db.Reader) error { return load(r, v.s.db, ops, v.pack.Speaks()) }) // the lease keeps them as they are
+	if done(); err != nil {
+		return nil, false, err
+	}
+	ops, err = refuseEmpty(ctx, v, ops)
+	return ops, full, err
+}
+
+// claim raises the crash counts of what was chosen.
+func claim(ctx context.Context, v *visit, chosen []candidate) (ops []*op, err error) {
 	ids := make([]string, len(chosen))
 	for i, c := range chosen {
 		ids[i] = c.id
 	}
-	err = v.db.Write(ctx, func(tx *db.Tx) error {
+	err = v.s.db.Write(ctx, func(tx *db.Tx) error {
 		if err := v.lease.Guard(tx); err != nil {
 			return err
 		}
-		ops, err = countVisit(tx, v.db, ids)
+		ops, err = countVisit(tx, v.s.db, ids)
 		return err
 	})
 	if err != nil {
-		return nil, false, fmt.Errorf("take operations: %w", err)
+		return nil, fmt.Errorf("take operations: %w", err)
 	}
 	killpoint.Reach(killpoint.Taken)
 	for _, o := range ops {
 		o.counted = true
 	}
 	sortByID(ops)
-	rest, err := v.quarantine(ctx, ops)
-	if err != nil || len(rest) == 0 {
-		return rest, full, err
-	}
-	done := v.db.Pace().Turn(ctx)
-	err = v.db.ReadEach(ctx, func(r db.Reader) error { return v.load(r, rest) }) // the lease keeps them as they are
-	if done(); err != nil {
-		return nil, false, err
-	}
-	rest, err = v.refuseEmpty(ctx, rest)
-	return rest, full, err
+	return ops, nil
 }
 
 // candidates are the next operations that are due, in their order.
-func (v *visit) candidates(ctx context.Context) (due []candidate, err error) {
-	defer v.db.Pace().Turn(ctx)()
-	err = v.db.ReadEach(ctx, func(r db.Reader) error {
+func candidates(ctx context.Context, v *visit) (due []candidate, err error) {
+	defer v.s.db.Pace().Turn(ctx)()
+	err = v.s.db.ReadEach(ctx, func(r db.Reader) error {
 		due, err = db.Collect(r, func(scan func(...any) error) (c candidate, err error) {
 			return c, scan(&c.id, &c.stage, &c.crashes, db.NullInstant(&c.due), &c.bytes)
 		}, `SELECT operation_id, stage, crashes, due_at,
 			CASE WHEN bytes > 0 THEN bytes ELSE coalesce((SELECT length(b.body) FROM bodies b WHERE b.operation_id = operations.operation_id), 0) END
 			FROM operations WHERE lane = $1 AND due_at <= $2 ORDER BY due_at, operation_id LIMIT $3`,
-			v.lease.ID, db.Micros(r.Now()), max(v.batchMax(), suspectsLook))
+			v.lease.ID, db.Micros(r.Now()), max(takeMax(v), suspectsLook))
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for due operations: %w", err)
 	}
 	if len(due) > 0 && due[0].stage == Received {
-		v.db.Pace().Waited(v.db.Now().Sub(due[0].due))
+		v.s.db.Pace().Waited(v.now().Sub(due[0].due))
 	}
 	return due, nil
 }
 
-// batchMax is how many operations of the lane go together.
+// takeMax is how many operations of the lane are taken together.
 // While submits wait in numbers it is fewer: what is written together is
 // written in front of them.
-func (v *visit) batchMax() int {
+func takeMax(v *visit) int {
 	most := batchMax
-	if v.db.Pace().Pressed() {
+	if v.s.db.Pace().Pressed() {
 		most = pressedBatch
 	}
 	if v.known && v.pack.Keeps(&v.supplier) {
@@ -114,20 +136,27 @@ func (v *visit) batchMax() int {
 	return min(most, max(1, v.limits.Batch))
 }
 
-// choose says which of the due operations are taken together, and whether
-// others are left for the next time.
+// choice is which of the due operations are taken together.
+type choice struct {
+	ops  []candidate
+	full bool // others are left for the next time
+}
+
+func first(due []candidate, n int) choice { return choice{due[:min(n, len(due))], len(due) >= n} }
+
+// choose says which of the due operations are taken together.
 //
 // Operations that were in work when a process ended are suspects. While this
 // process is young they wait and the others go, because whoever is killed again
 // and again by somebody else would take those that come first for the cause. In
 // a chain nobody overtakes: the lane waits as a whole, for suspects and for a
 // link that was set aside.
-func (v *visit) choose(ctx context.Context, due []candidate) (chosen []candidate, full bool, err error) {
-	if v.ordered {
+func choose(ctx context.Context, v *visit, due []candidate) (choice, error) {
+	if v.ordered() {
 		i := slices.IndexFunc(due, candidate.aside)
 		if i == 0 {
-			v.stopBehind(due[0])
-			return nil, false, nil
+			stopBehind(v, due[0])
+			return choice{}, nil
 		}
 		if i > 0 {
 			due = due[:i]
@@ -137,90 +166,43 @@ func (v *visit) choose(ctx context.Context, due []candidate) (chosen []candidate
 	for _, c := range due {
 		worst = max(worst, c.crashes)
 	}
-	n, young := v.batchMax(), v.db.Now().Before(v.begun.Add(v.suspectsAfter))
+	grownUp := v.s.begun.Add(v.s.suspectsAfter)
 	switch {
-	case worst >= aloneFrom && young && v.ordered:
-		v.rest = maxTime(v.rest, v.begun.Add(v.suspectsAfter))
-		return nil, false, nil
-	case worst >= aloneFrom && young:
-		innocent := due[:0:0]
-		for _, c := range due {
-			if c.crashes < aloneFrom {
-				innocent = append(innocent, c)
-			}
-		}
-		if len(innocent) == 0 {
-			return nil, false, v.db.Write(ctx, func(tx *db.Tx) error {
-				if err := v.lease.Guard(tx); err != nil {
-					return err
-				}
-				return deferSuspects(tx, v.lease.ID, aloneFrom, v.begun.Add(v.suspectsAfter))
-			})
-		}
-		due, n = innocent, min(n, suspectBatch)
-	case worst >= aloneFrom:
-		n = 1
-	case worst > 0:
-		n = min(n, suspectBatch)
+	case worst == 0:
+		return first(due, takeMax(v)), nil
+	case worst < aloneFrom:
+		return first(due, min(takeMax(v), suspectBatch)), nil
+	case !v.now().Before(grownUp):
+		return first(due, 1), nil
+	case v.ordered():
+		v.restUntil(grownUp)
+		return choice{}, nil
 	}
-	return due[:min(n, len(due))], len(due) >= n, nil
+	unaffected := slices.DeleteFunc(slices.Clone(due), candidate.suspect)
+	if len(unaffected) > 0 {
+		return first(unaffected, min(takeMax(v), suspectBatch)), nil
+	}
+	return choice{}, v.s.db.Write(ctx, func(tx *db.Tx) error {
+		if err := v.lease.Guard(tx); err != nil {
+			return err
+		}
+		return deferSuspects(tx, v.lease.ID, aloneFrom, grownUp)
+	})
 }
 
 // stopBehind lets a chained lane wait for a person: one of its links is set
 // aside, and nothing overtakes it.
-func (v *visit) stopBehind(c candidate) {
+func stopBehind(v *visit, c candidate) {
 	v.reason, v.trouble = fault.Held, "operation "+c.id+" has its place in the chain and is set aside; nothing is filed behind it until somebody releases it"
-	v.rest = maxTime(v.rest, v.db.Now().Add(v.doubled(v.cfg.RetryBase, holdDoublings)))
-}
-
-// load reads the bodies and, where there are any, the filings.
-func (v *visit) load(r db.Reader, ops []*operation) error {
-	byID := make(map[string]*operation, len(ops))
-	var all, filed []string
-	for _, o := range ops {
-		byID[o.id] = o
-		all = append(all, o.id)
-		if o.stage != Received {
-			filed = append(filed, o.id)
-		}
-	}
-	rows, err := r.Query("SELECT operation_id, body, warnings, coalesce(digest, ''), coalesce(customer, '') FROM bodies WHERE "+v.db.In("operation_id", "$1"), db.Strings(all))
-	if err != nil {
-		return fmt.Errorf("load bodies: %w", err)
-	}
-	if err := rows.Each(func(scan func(...any) error) error {
-		var id, digest, customer string
-		var body []byte
-		var warnings *string
-		if err := scan(&id, &body, &warnings, &digest, &customer); err != nil {
-			return err
-		}
-		byID[id].body, byID[id].warnings, byID[id].digest, byID[id].customer = body, ReadFaults(warnings), digest, customer
-		return nil
-	}); err != nil {
-		return err
-	}
-	if len(filed) > 0 {
-		if err := v.loadFilings(r, byID, filed); err != nil {
-			return err
-		}
-		if err := v.loadTold(r, byID, filed); err != nil {
-			return err
-		}
-	}
-	for _, o := range ops {
-		if len(o.body) == 0 {
-			return fmt.Errorf("the body of %s %w", o.id, errMissing)
-		}
-	}
-	return nil
+	v.restUntil(v.now().Add(v.heldPause()))
 }
 
 // quarantine sets aside operations that were in work when the process died too
-// often. One that certainly is not at the authority ends in FAILURE when it is
-// hopeless; one that may be there, or has its place in a chain, waits for a person.
-func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*operation, err error) {
-	var bad []*operation
+// often, and answers the others. One that certainly is not at the authority ends
+// in FAILURE when it is hopeless; one that may be there, or has its place in a
+// chain, waits for a person.
+func quarantine(ctx context.Context, v *visit, ops []*op) (rest []*op, err error) {
+	var bad []*op
 	for _, o := range ops {
 		if o.crashes > aloneFrom+crashesMax && o.stage != Quarantined {
 			bad = append(bad, o)
@@ -231,10 +213,10 @@ func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*opera
 	if len(bad) == 0 {
 		return ops, nil
 	}
-	err = v.commit(ctx, func(time.Time) []transition { return v.aside(bad) }, func(tx *db.Tx) error {
+	err = v.commit(ctx, func(time.Time) []transition { return aside(v, bad) }, func(tx *db.Tx) error {
 		for _, o := range bad {
-			if err := v.cfg.Alerts.RaiseIn(tx, alert.OperationQuarantined, o.id,
-				fmt.Sprintf("operation %s was alone in work when the process ended %d times; it is set aside in stage %s", o.id, crashesMax, o.stage)); err != nil {
+			if err := v.s.cfg.Alerts.RaiseIn(tx, alert.OperationQuarantined, o.ID,
+				fmt.Sprintf("operation %s was alone in work when the process ended %d times; it is set aside in stage %s", o.ID, crashesMax, o.stage)); err != nil {
 				return err
 			}
 		}
@@ -248,12 +230,12 @@ func (v *visit) quarantine(ctx context.Context, ops []*operation) (rest []*opera
 
 // aside moves operations out of the way. A link of a chain stays where it is,
 // and the lane stops at it, see choose.
-func (v *visit) aside(ops []*operation) (list []transition) {
+func aside(v *visit, ops []*op) (list []transition) {
 	for _, o := range ops {
 		switch {
-		case o.stage == Received, o.stage == Prepared && !v.chained:
-			list = append(list, o.to(setAside, db.Micros(o.startedAt.Add(hopelessAfter))))
-		case !v.ordered, o.stage == Pending:
+		case o.stage == Received, o.stage == Prepared && !v.chained():
+			list = append(list, o.to(setAside, db.Micros(o.startedAt.Add(HopelessAfter))))
+		case !v.ordered(), o.stage == Pending:
 			list = append(list, o.to(keptAside))
 		}
 	}
@@ -261,9 +243,9 @@ func (v *visit) aside(ops []*operation) (list []transition) {
 }
 
 // refuseEmpty keeps operations that lost their bytes from being sent or ended:
-// nobody can say what the authority holds of them.
-func (v *visit) refuseEmpty(ctx context.Context, ops []*operation) (rest []*operation, err error) {
-	var empty []*operation
+// nobody can say what the authority holds of them. It answers the others.
+func refuseEmpty(ctx context.Context, v *visit, ops []*op) (rest []*op, err error) {
+	var empty []*op
 	for _, o := range ops {
 		filed := o.stage == Prepared || o.stage == Sent || o.stage == Pending
 		if filed && len(o.filing.Report) == 0 {
@@ -277,34 +259,22 @@ func (v *visit) refuseEmpty(ctx context.Context, ops []*operation) (rest []*oper
 	}
 	err = v.commit(ctx, func(time.Time) (list []transition) {
 		for _, o := range empty {
-			if !v.ordered {
+			if !v.ordered() {
 				list = append(list, o.to(keptAside))
 			}
 		}
 		return list
 	}, func(tx *db.Tx) error {
 		for _, o := range empty {
-			if err := v.cfg.Alerts.RaiseOnceIn(tx, o.startedAt, alert.Alert{Name: alert.FilingMissing, Subject: o.id,
-				Message: fmt.Sprintf("operation %s is in stage %s, and its bytes are not stored; it is neither sent nor ended", o.id, o.stage)}); err != nil {
+			if err := v.s.cfg.Alerts.RaiseOnceIn(tx, o.startedAt, alert.Alert{Name: alert.FilingMissing, Subject: o.ID,
+				Message: fmt.Sprintf("operation %s is in stage %s, and its bytes are not stored; it is neither sent nor ended", o.ID, o.stage)}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err == nil && v.ordered {
-		err = fmt.Errorf("the filing of %s %w", empty[0].id, errMissing)
+	if err == nil && v.ordered() {
+		err = fmt.Errorf("the filing of %s %w", empty[0].ID, correction.ErrMissing)
 	}
 	return rest, err
 }
-
-// safely turns a panic of a pack into an error: one transaction must not end the process.
-func safely(what string, fn func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%s: %w: %v\n%s", what, errPanic, p, debug.Stack())
-		}
-	}()
-	return fn()
-}
-
-var errPanic = errors.New("panic")

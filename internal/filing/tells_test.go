@@ -41,7 +41,7 @@ func tellerSetup(o *office) setup {
 func told(t *testing.T, n *node, key, handle string, r country.Receipt) (operation string) {
 	t.Helper()
 	must(t, n.DB.Write(context.Background(), func(tx *db.Tx) (err error) {
-		operation, err = n.Service.Hear(tx, country.Environment{Code: officeCode}, country.Mailbox{}, country.Message{Key: key, Handle: handle, Receipt: r})
+		operation, err = n.Service.HandleMessage(tx, country.Environment{Code: officeCode}, country.Mailbox{}, country.Message{Key: key, Handle: handle, Receipt: r})
 		return err
 	}))
 	return operation

@@ -104,37 +104,19 @@ func ruleOf(m Move) (rule, bool) {
 	return rules[i], true
 }
 
-// Stages prints the table of moves in Markdown.
-func Stages() string {
-	var b strings.Builder
-	b.WriteString("| From | To | Move | What must hold |\n|---|---|---|---|\n")
-	for _, r := range rules {
-		from := make([]string, len(r.from))
-		for i, stage := range r.from {
-			from[i] = "`" + string(stage) + "`"
-		}
-		to := "the same"
-		if r.to != "" {
-			to = "`" + string(r.to) + "`"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", strings.Join(from, ", "), to, r.move, r.when)
-	}
-	return b.String()
-}
-
 // transition is one move of one operation, from the stage in which its maker
 // believes it to be.
 type transition struct {
 	move   Move
 	id     string
 	from   Stage
-	op     *operation // nil where nobody holds it in memory
-	values []any      // of the rule's columns, then what its guard compares
+	op     *op   // nil where nobody holds it in memory
+	values []any // of the rule's columns, then what its guard compares
 }
 
 // to makes a transition of an operation that is held in memory.
-func (o *operation) to(m Move, values ...any) transition {
-	return transition{move: m, id: o.id, from: o.stage, op: o, values: values}
+func (o *op) to(m Move, values ...any) transition {
+	return transition{move: m, id: o.ID, from: o.stage, op: o, values: values}
 }
 
 // step takes operations that the caller knows and says how they move, at the
@@ -209,19 +191,28 @@ func landed(list []transition) {
 	}
 }
 
+// moving are the operations of transitions.
+func moving(list []transition) []string {
+	ids := make([]string, len(list))
+	for i, t := range list {
+		ids[i] = t.id
+	}
+	return ids
+}
+
 // Taking operations and giving them back changes no stage: it counts visits
 // that ended with the process, see visit.take.
 
 // countVisit raises the crash counts of operations that a visit takes.
-func countVisit(tx *db.Tx, d *db.DB, ids []string) ([]*operation, error) {
-	return db.Collect(tx, scanOperation, countVisitSQL(d), db.Micros(tx.Now()), db.Strings(ids))
+func countVisit(tx *db.Tx, d *db.DB, ids []string) ([]*op, error) {
+	return db.Collect(tx, scanOp, countVisitSQL(d), db.Micros(tx.Now()), db.Strings(ids))
 }
 
 // countVisitSQL finds them by their ids: by a plain comparison of due_at PostgreSQL, which knows
 // that hardly anything stored has one, would read all that is due and pick them from it.
 func countVisitSQL(d *db.DB) string {
 	return `UPDATE operations SET crashes = crashes + 1, started_at = coalesce(started_at, $1)
-		WHERE ` + d.In("operation_id", "$2") + ` AND coalesce(due_at, 9223372036854775807) <= $1 RETURNING ` + operationFields
+		WHERE ` + d.In("operation_id", "$2") + ` AND coalesce(due_at, 9223372036854775807) <= $1 RETURNING ` + opFields
 }
 
 // uncountVisit takes the counts back.

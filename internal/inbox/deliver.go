@@ -37,7 +37,7 @@ func (i *Inbox) Run(ctx context.Context) error {
 func (i *Inbox) deliver(ctx context.Context, lease *lease.Lease[stored]) {
 	m := lease.Row
 	err := i.db.Write(ctx, func(tx *db.Tx) error {
-		operation, err := i.cfg.Hear(tx, m.at, m.of, m.message)
+		operation, err := i.cfg.HandleMessage(tx, m.at, m.of, m.message)
 		if err != nil {
 			return err
 		}

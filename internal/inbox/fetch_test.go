@@ -80,7 +80,7 @@ func buildFetching(t *testing.T, d *db.DB, every time.Duration) *fetching {
 		return f.Follow(tx, clientID, live, s)
 	}})
 	f.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: f.reg,
-		Companies: f.companies, Alerts: alerts, Hear: f.hear})
+		Companies: f.companies, Alerts: alerts, HandleMessage: f.hear})
 	must(t, err)
 	return f
 }

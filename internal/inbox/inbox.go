@@ -72,9 +72,9 @@ type Config struct {
 	Companies *onboarding.Companies // whose mailboxes are looked into; nil: nobody's
 	Alerts    *alert.Alerts         // nil: nobody is told
 
-	// Hear hands a message to the filing it speaks of, inside the write that takes
+	// HandleMessage hands a message to the filing it speaks of, inside the write that takes
 	// it. "" means that nobody knows its handle.
-	Hear func(tx *db.Tx, at country.Environment, of country.Mailbox, m country.Message) (operationID string, err error)
+	HandleMessage func(tx *db.Tx, at country.Environment, of country.Mailbox, m country.Message) (operationID string, err error)
 	// Grant takes what a browser brings back from a person's visit. A state that is
 	// not known is fault.NotFound, one that was used fault.Conflict, one whose time
 	// is over fault.Expired. Nil: 404.

@@ -60,7 +60,7 @@ func build(t *testing.T, d *db.DB) *house {
 	must(t, err)
 	t.Cleanup(atlas.Close)
 	log := slog.New(slog.NewTextHandler(h.log, nil))
-	h.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: h.reg, Hear: h.hear})
+	h.Inbox, err = inbox.New(inbox.Config{DB: d, Atlas: atlas, Endpoints: endpoint.New(endpoint.Config{DB: d, Atlas: atlas}), Log: log, Metrics: h.reg, HandleMessage: h.hear})
 	must(t, err)
 	server := httptest.NewServer(h.Inbox)
 	t.Cleanup(server.Close)

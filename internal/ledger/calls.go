@@ -8,7 +8,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/filing"
+	"tributary/internal/operation"
 )
 
 // Call is one call to an authority, of whatever supplier.
@@ -25,7 +25,7 @@ func (s *Ledger) LastCalls(ctx context.Context, limit int) (list []Call, err err
 			var at, took int64
 			err = scan(&c.ID, &c.Lane, &c.Verb, &at, &took, &c.Filings, &c.Outcome, &c.Counted, &c.Out, &c.In)
 			c.At, c.Took, c.Answered = db.FromMicros(at), time.Duration(took)*time.Microsecond, c.Outcome == "answered"
-			if lane, bad := filing.ParseLane(c.Lane); bad == nil {
+			if lane, bad := operation.ParseLane(c.Lane); bad == nil {
 				c.Environment = country.Environment{Code: lane.Code, Live: lane.Live}
 			}
 			return c, err

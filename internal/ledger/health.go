@@ -10,6 +10,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/operation"
 )
 
 // Bounds of what is looked at for the overview; past them counts are "at least".
@@ -109,7 +110,7 @@ func failingLanes(r db.Reader, of func(string) *Authority) error {
 		if err := scan(&name, db.NullInstant(&next), &failures, &reason, &trouble, db.NullInstant(&since)); err != nil {
 			return err
 		}
-		at, err := filing.ParseLane(name)
+		at, err := operation.ParseLane(name)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"tributary/internal/db"
-	"tributary/internal/filing"
+	"tributary/internal/operation"
 	"tributary/internal/webhook"
 )
 
@@ -157,7 +157,7 @@ func (x *indexer) indexNew(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	// A node whose clock is ahead must not take the cursor with it.
-	to := min(ids[len(ids)-1], filing.IDAt(x.now().Add(2*time.Second)))
+	to := min(ids[len(ids)-1], operation.IDAt(x.now().Add(2*time.Second)))
 	if to <= from {
 		return false, nil
 	}
@@ -276,7 +276,7 @@ func (x *indexer) sweep(ctx context.Context, cursor string, after time.Duration)
 		if err != nil {
 			return err
 		}
-		end = min(end, filing.IDAt(x.now().Add(-after)))
+		end = min(end, operation.IDAt(x.now().Add(-after)))
 		var late []string
 		found, err := r.Query(`SELECT o.operation_id, EXISTS (SELECT 1 FROM operation_terms t WHERE t.term = '#' || o.country AND t.operation_id = o.operation_id)
 			FROM operations o WHERE o.operation_id > $1 AND o.operation_id < $2 ORDER BY o.operation_id LIMIT $3`, from, end, sweepSet)

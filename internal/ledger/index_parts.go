@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/db"
-	"tributary/internal/filing"
+	"tributary/internal/operation"
 )
 
 // Cursors of what came with the search by pieces.
@@ -39,7 +39,7 @@ func (x *indexer) indexOlder(ctx context.Context) (more bool, err error) {
 		return err
 	})
 	if err == nil && until == "" {
-		return true, x.store(ctx, move{cursorOlderUntil, "", filing.IDAt(x.now().Add(olderFor))}, Entries{})
+		return true, x.store(ctx, move{cursorOlderUntil, "", operation.IDAt(x.now().Add(olderFor))}, Entries{})
 	}
 	if err != nil || len(ids) == 0 {
 		return false, err

@@ -13,9 +13,12 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/exchange"
 	"tributary/internal/fault"
 	"tributary/internal/files"
 	"tributary/internal/filing"
+	"tributary/internal/operation"
+	"tributary/internal/result"
 	"tributary/internal/webhook"
 )
 
@@ -30,7 +33,7 @@ const (
 // Life is everything that is known of one operation, for the operator.
 type Life struct {
 	Summary
-	Result      *filing.Result     // as the client sees it
+	Result      *result.Result     // as the client sees it
 	Attempts    []Summary          // of the same transaction, oldest first, this one among them
 	Moments     []Moment           // what happened when, oldest first
 	Exchanges   []Exchange         // every call to the authority, oldest first
@@ -56,7 +59,7 @@ type Moment struct {
 
 // Said is one entry of the life cycle, and when it was learned.
 type Said struct {
-	filing.LifecycleEntry
+	result.LifecycleEntry
 	LearnedAt time.Time
 }
 
@@ -68,7 +71,7 @@ type Exchange struct {
 	Filings        int64 // that were in the call
 	Outcome        string
 	Answered       bool   // else Outcome says what went wrong
-	Decision       string // about this operation's filing, of an answer: see [country.Outcome] and [filing.Duplicate]
+	Decision       string // about this operation's filing, of an answer: see [country.Outcome] and [exchange.Duplicate]
 	Said           string // about it, in the authority's words
 	Reply          []byte // what came back, cut to its first 16 KiB
 	Counted        bool   // the bytes of the bodies are known
@@ -77,7 +80,7 @@ type Exchange struct {
 
 // Refused reports whether the call was answered with a no.
 func (x Exchange) Refused() bool {
-	return x.Decision == string(country.Rejected) || x.Decision == filing.Duplicate
+	return x.Decision == string(country.Rejected) || x.Decision == exchange.Duplicate
 }
 
 // calls are the names of what is asked of an authority.
@@ -163,7 +166,7 @@ func (s *Ledger) lifeResult(r db.Reader, l *Life) (err error) {
 func (s *Ledger) lifeBody(r db.Reader, l *Life) error {
 	var warnings *string
 	err := r.Row("SELECT body, warnings FROM bodies WHERE operation_id = $1", l.OperationID).Scan(&l.Body, &warnings)
-	l.Warnings = filing.ReadFaults(warnings)
+	l.Warnings = operation.ReadFaults(warnings)
 	return err
 }
 
@@ -182,7 +185,7 @@ func (s *Ledger) lifeExchanges(r db.Reader, l *Life) (err error) {
 	}, `SELECT x.exchange_id, x.lane, x.verb, x.at, x.took, x.filings, x.outcome, x.reply, x.bytes_out IS NOT NULL, coalesce(x.bytes_out, 0), coalesce(x.bytes_in, 0), e.decision, e.said
 		FROM exchange_operations e
 		JOIN exchanges x ON x.exchange_id = e.exchange_id WHERE e.operation_id = $1 AND e.exchange_id >= $2
-		ORDER BY e.exchange_id DESC LIMIT `+strconv.Itoa(exchangesMax), l.OperationID, filing.CallsFrom(l.AcceptedAt))
+		ORDER BY e.exchange_id DESC LIMIT `+strconv.Itoa(exchangesMax), l.OperationID, exchange.From(l.AcceptedAt))
 	slices.Reverse(l.Exchanges)
 	return err
 }
@@ -198,7 +201,7 @@ func (s *Ledger) lifeFiling(r db.Reader, l *Life) error {
 	if err != nil {
 		return err
 	}
-	filing, err := filing.ReadFiling(text, report)
+	filing, err := operation.ReadFiling(text, report)
 	if err != nil {
 		return err
 	}
@@ -263,7 +266,7 @@ func (s *Ledger) lifeSaid(r db.Reader, l *Life) (err error) {
 	l.Said, err = db.Collect(r, func(scan func(...any) error) (e Said, err error) {
 		var at, learned int64
 		err = scan(&at, &e.Code, &e.Name, &e.Source, &e.Severity, &e.Message, &learned)
-		e.At, e.LearnedAt = filing.Stamp(db.FromMicros(at)), db.FromMicros(learned)
+		e.At, e.LearnedAt = result.Stamp(db.FromMicros(at)), db.FromMicros(learned)
 		return e, err
 	}, `SELECT at, code, name, source, severity, message, learned_at FROM lifecycle WHERE operation_id = $1
 		ORDER BY learned_at, at, message_key LIMIT `+strconv.Itoa(saidMax), cmp.Or(l.SettledBy, l.OperationID))

@@ -9,6 +9,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 )
 
@@ -89,7 +90,7 @@ func (l *Line) readResult(text string) error {
 	if text == "" {
 		return nil
 	}
-	var row filing.Row
+	var row result.Row
 	if err := json.Unmarshal([]byte(text), &row); err != nil {
 		return fmt.Errorf("read the result of %s: %w", l.OperationID, err)
 	}

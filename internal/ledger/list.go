@@ -10,6 +10,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/result"
 )
 
 // HistoryEntry is one attempt of a transaction.
@@ -46,7 +47,7 @@ const pageBytesMax = 4 << 20
 
 // List answers operations, newest accepted first, and where to go on. A page may
 // be shorter than its limit where documents are large.
-func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*filing.Row, next string, err error) {
+func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*result.Row, next string, err error) {
 	where, args := f.conditions(scope)
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		ids, err := db.Collect(r, func(scan func(...any) error) (id string, err error) { return id, scan(&id) },
@@ -58,7 +59,7 @@ func (s *Ledger) List(ctx context.Context, scope string, f Filter) (list []*fili
 			ids = ids[:f.Limit]
 			next = ids[f.Limit-1]
 		}
-		list = make([]*filing.Row, 0, len(ids))
+		list = make([]*result.Row, 0, len(ids))
 		for read, i := 0, 0; i < len(ids); i++ {
 			row, size, err := s.row(r, scope, ids[i])
 			if fault.KindOf(err) == fault.Expired {

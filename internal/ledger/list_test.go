@@ -18,6 +18,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 )
 
@@ -112,14 +113,14 @@ func TestAPageIsBoundedByBytes(t *testing.T) {
 	})
 }
 
-func listed(t *testing.T, n *node, f ledger.Filter) []*filing.Row {
+func listed(t *testing.T, n *node, f ledger.Filter) []*result.Row {
 	t.Helper()
 	list, _, err := n.List(context.Background(), client, f)
 	must(t, err)
 	return list
 }
 
-func idsOf(list []*filing.Row) []string {
+func idsOf(list []*result.Row) []string {
 	ids := []string{}
 	for _, r := range list {
 		ids = append(ids, r.TransactionID)

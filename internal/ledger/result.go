@@ -9,10 +9,13 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/lifecycle"
+	"tributary/internal/operation"
+	"tributary/internal/result"
 )
 
 // Result answers an operation's result in whatever state it is.
-func (s *Ledger) Result(ctx context.Context, scope, operationID string) (result *filing.Result, err error) {
+func (s *Ledger) Result(ctx context.Context, scope, operationID string) (result *result.Result, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
 		result, err = s.read(r, scope, operationID)
 		return err
@@ -20,7 +23,7 @@ func (s *Ledger) Result(ctx context.Context, scope, operationID string) (result 
 	return result, err
 }
 
-func (s *Ledger) read(r db.Reader, scope, id string) (*filing.Result, error) {
+func (s *Ledger) read(r db.Reader, scope, id string) (*result.Result, error) {
 	at, err := standing(r, scope, id)
 	if err != nil {
 		return nil, err
@@ -28,7 +31,7 @@ func (s *Ledger) read(r db.Reader, scope, id string) (*filing.Result, error) {
 	if !at.settled {
 		return s.unsettled(r, scope, id)
 	}
-	result, err := filing.StoredResult(r, at.winner)
+	result, err := result.Stored(r, at.winner)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +42,7 @@ func (s *Ledger) read(r db.Reader, scope, id string) (*filing.Result, error) {
 }
 
 // row is read for a list. size is what it took to make it.
-func (s *Ledger) row(r db.Reader, scope, id string) (row *filing.Row, size int, err error) {
+func (s *Ledger) row(r db.Reader, scope, id string) (row *result.Row, size int, err error) {
 	at, err := standing(r, scope, id)
 	if err != nil {
 		return nil, 0, err
@@ -52,7 +55,7 @@ func (s *Ledger) row(r db.Reader, scope, id string) (row *filing.Row, size int, 
 		own := result.Row // its lines may go
 		return &own, at.size, nil
 	}
-	if row, size, err = filing.StoredRow(r, at.winner); err != nil {
+	if row, size, err = result.StoredRow(r, at.winner); err != nil {
 		return nil, 0, err
 	}
 	return row, size, at.complete(r, scope, id, row)
@@ -83,13 +86,13 @@ func standing(r db.Reader, scope, id string) (at outcome, err error) {
 		at.size = *size
 	}
 	if settledBy != nil {
-		at.winner, at.extra = *settledBy, filing.ReadFaults(added)
+		at.winner, at.extra = *settledBy, operation.ReadFaults(added)
 	}
 	return at, nil
 }
 
 // complete adds what belongs to this attempt, and what is read fresh.
-func (at outcome) complete(r db.Reader, scope, id string, row *filing.Row) error {
+func (at outcome) complete(r db.Reader, scope, id string, row *result.Row) error {
 	row.OperationID = id
 	row.Errors = append(row.Errors, at.extra...)
 	list, err := correctionsOf(r, scope, row.TransactionID)
@@ -98,7 +101,7 @@ func (at outcome) complete(r db.Reader, scope, id string, row *filing.Row) error
 }
 
 // unsettled describes an operation on its way, and why it waits.
-func (s *Ledger) unsettled(r db.Reader, scope, id string) (*filing.Result, error) {
+func (s *Ledger) unsettled(r db.Reader, scope, id string) (*result.Result, error) {
 	result, err := s.cfg.Filing.Outline(r, scope, id)
 	if err != nil {
 		return nil, err
@@ -157,23 +160,23 @@ var waits = map[fault.Code]string{
 }
 
 // attach adds the documents, whose addresses are made fresh for every answer.
-func (s *Ledger) attach(r db.Reader, scope, id string, result *filing.Result) error {
+func (s *Ledger) attach(r db.Reader, scope, id string, to *result.Result) error {
 	list, err := s.cfg.Documents.Of(r, scope, id)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		result.Attachments = append(result.Attachments, filing.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
+		to.Attachments = append(to.Attachments, result.Attachment{Kind: a.Kind, ResourceID: a.ResourceID, ResourceURL: s.cfg.Documents.URL(a), Type: a.Type})
 	}
-	result.Lifecycle = []filing.LifecycleEntry{}
-	if result.Status == filing.Success {
-		result.Lifecycle, err = filing.Lifecycle(r, id)
+	to.Lifecycle = []result.LifecycleEntry{}
+	if to.Status == filing.Success {
+		to.Lifecycle, err = lifecycle.Read(r, id)
 	}
 	return err
 }
 
-func correctionsOf(r db.Reader, scope, transactionID string) ([]filing.CorrectionEntry, error) {
-	list, err := db.Collect(r, func(scan func(...any) error) (c filing.CorrectionEntry, err error) {
+func correctionsOf(r db.Reader, scope, transactionID string) ([]result.CorrectionEntry, error) {
+	list, err := db.Collect(r, func(scan func(...any) error) (c result.CorrectionEntry, err error) {
 		return c, scan(&c.TransactionID, &c.OperationID, &c.Kind, &c.Status)
 	}, `SELECT c.transaction_id, c.operation_id, c.kind, o.status FROM corrections c JOIN operations o ON o.operation_id = c.operation_id
 		WHERE c.client_id = $1 AND c.original_id = $2 ORDER BY c.operation_id`, scope, transactionID)

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/operation"
 	"tributary/internal/transaction"
 )
 
@@ -149,10 +150,10 @@ func (s *Ledger) search(r db.Reader, q Query) (page Page, err error) {
 	}
 	span := span{after: q.After}
 	if !q.From.IsZero() {
-		span.from = filing.IDAt(q.From)
+		span.from = operation.IDAt(q.From)
 	}
 	if !q.To.IsZero() {
-		span.before = filing.IDAt(q.To)
+		span.before = operation.IDAt(q.To)
 	}
 	for _, window := range windows {
 		ids, err := candidates(r, sources, span, window)

@@ -14,6 +14,7 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
 )
@@ -108,11 +109,11 @@ func fill(b *testing.B, n *node, stored int) (s stock) {
 
 func fillResult(b *testing.B) string {
 	b.Helper()
-	items := make([]filing.ResultItem, 3)
+	items := make([]result.ResultItem, 3)
 	for i := range items {
-		items[i] = filing.ResultItem{Number: int64(i), Name: "Widget of the best kind", Quantity: "3", UnitPrice: 7570, NetPrice: 18168}
+		items[i] = result.ResultItem{Number: int64(i), Name: "Widget of the best kind", Quantity: "3", UnitPrice: 7570, NetPrice: 18168}
 	}
-	text, err := json.Marshal(filing.Result{Row: filing.Row{Status: filing.Success}, Items: items})
+	text, err := json.Marshal(result.Result{Row: result.Row{Status: filing.Success}, Items: items})
 	must(b, err)
 	return string(text)
 }

@@ -8,7 +8,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
-	"tributary/internal/filing"
+	"tributary/internal/operation"
 )
 
 // SupplierLane is how things stand with one queue of a supplier's filings.
@@ -39,7 +39,7 @@ func (s *Ledger) SupplierLanes(ctx context.Context, clientID, supplierID string)
 			return err
 		}
 		for _, l := range rows {
-			at, err := filing.ParseLane(l.Lane)
+			at, err := operation.ParseLane(l.Lane)
 			if err == nil && at.Scope == clientID && at.SupplierID == supplierID {
 				l.At = country.Environment{Code: at.Code, Live: at.Live}
 				list = append(list, l)

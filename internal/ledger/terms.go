@@ -9,7 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"tributary/internal/filing"
+	"tributary/internal/operation"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 )
 
@@ -97,7 +98,7 @@ type indexed struct {
 func (o *indexed) decode() *transaction.Transaction {
 	t, _, _ := transaction.Decode(o.kind, o.body)
 	if t != nil {
-		filing.WithCustomer(t, o.customer)
+		operation.WithCustomer(t, o.customer)
 	}
 	return t
 }
@@ -154,7 +155,7 @@ type decided struct {
 	AuthorityID1 *string               `json:"tax_authority_id_1"`
 	AuthorityID2 *string               `json:"tax_authority_id_2"`
 	TotalAmount  *int64                `json:"total_amount"`
-	Supplier     filing.ResultSupplier `json:"supplier"`
+	Supplier     result.ResultSupplier `json:"supplier"`
 }
 
 func (d *decided) terms() (set termSet) {

@@ -8,6 +8,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/operation"
 )
 
 // Annul asks the authority to forget a report of ours, see [country.Annuller].
@@ -16,10 +17,10 @@ import (
 // Failure policy: our own records stay as they are: the document stands, and
 // whether its report does is for a person at the authority to say. A request
 // whose answer is lost may be made again; the authority refuses a second one.
-func (s *Recovery) Annul(ctx context.Context, operationID string, why country.Annulment, record func(tx *db.Tx, of filing.Filed, said *country.Annulled) error) (country.Annulled, error) {
-	var of filing.Filed
+func (s *Recovery) Annul(ctx context.Context, operationID string, why country.Annulment, record func(tx *db.Tx, of operation.Filed, said *country.Annulled) error) (country.Annulled, error) {
+	var of operation.Filed
 	err := s.db.Read(ctx, func(r db.Reader) (err error) {
-		of, err = filing.FiledOf(r, operationID)
+		of, err = operation.FiledOf(r, operationID)
 		return err
 	})
 	if err != nil {

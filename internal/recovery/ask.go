@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/adoption"
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/hold"
 	"tributary/internal/lease"
+	"tributary/internal/operation"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 )
 
@@ -116,7 +120,7 @@ func (q *question) run(ctx context.Context) (state askState, err error) {
 type tooEarly struct{ until time.Time }
 
 func (e *tooEarly) Error() string {
-	return "the authority may not list before " + filing.Stamp(e.until) + " everything that it holds"
+	return "the authority may not list before " + result.Stamp(e.until) + " everything that it holds"
 }
 
 // wait asks later. The intake does not wait for it; the supplier stays held.
@@ -145,7 +149,7 @@ func (q *question) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("read the supplier: %w", err)
 	}
-	q.knownTo, q.began, q.zone = db.FromMicros(known), db.FromMicros(began), filing.Zone(q.cfg.Atlas, q.supplier.Address, pack)
+	q.knownTo, q.began, q.zone = db.FromMicros(known), db.FromMicros(began), q.cfg.Atlas.Zone(q.supplier.Address, pack)
 	if q.creds, err = q.cfg.Companies.Credentials(ctx, q.at.Scope, q.at.SupplierID); err != nil {
 		return fmt.Errorf("open the supplier's credentials: %w", err)
 	}
@@ -184,13 +188,13 @@ func (q *question) days(ctx context.Context, register country.Register) error {
 }
 
 // record leaves the gaps of a day for adoption, and stores which day comes next.
-func (q *question) record(ctx context.Context, gaps []filing.Gap) error {
+func (q *question) record(ctx context.Context, gaps []adoption.Gap) error {
 	found := q.found
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
 		if err := q.lease.Guard(tx); err != nil {
 			return err
 		}
-		added, err := q.cfg.Filing.Adopt(tx, q.at.Scope, q.at.SupplierID, gaps)
+		added, err := adoption.Leave(tx, q.at, gaps)
 		if err != nil {
 			return err
 		}
@@ -204,15 +208,15 @@ func (q *question) record(ctx context.Context, gaps []filing.Gap) error {
 	return nil
 }
 
-func gapOf(e country.Entry, day country.Day) filing.Gap {
-	return filing.Gap{Number: e.Number, Reference: e.Reference, ID1: e.AuthorityID1, ID2: e.AuthorityID2, Kind: e.Kind, Day: day.String(),
+func gapOf(e country.Entry, day country.Day) adoption.Gap {
+	return adoption.Gap{Number: e.Number, Reference: e.Reference, ID1: e.AuthorityID1, ID2: e.AuthorityID2, Kind: e.Kind, Day: day.String(),
 		Gross: e.Gross, SHA256: e.SHA256, QRCode: e.QRCode, At: e.At}
 }
 
 // unknown leaves of a day's list what the backup does not know as SUCCESS.
 // What was registered before the backup's last acceptance is not lost but
 // somebody else's: it stays the authority's to refuse.
-func (q *question) unknown(ctx context.Context, day country.Day, theirs []country.Entry) (gaps []filing.Gap, err error) {
+func (q *question) unknown(ctx context.Context, day country.Day, theirs []country.Entry) (gaps []adoption.Gap, err error) {
 	var rest []country.Entry
 	for _, e := range theirs {
 		if q.afterBackup(e) || e.Cancelled {
@@ -242,7 +246,7 @@ func (q *question) unknown(ctx context.Context, day country.Day, theirs []countr
 			gaps = append(gaps, gapOf(e, day))
 		}
 		if e.Cancelled && e.Kind == "" && (lost || known && !own.Cancelled) {
-			gaps = append(gaps, filing.Gap{Kind: transaction.Cancellation, Reference: e.Number, Day: day.String()})
+			gaps = append(gaps, adoption.Gap{Kind: transaction.Cancellation, Reference: e.Number, Day: day.String()})
 		}
 	}
 	return gaps, nil
@@ -255,9 +259,9 @@ func (q *question) afterBackup(e country.Entry) bool {
 }
 
 // ownByNumber are our successes under the authority's numbers.
-type ownByNumber map[string][]filing.Own
+type ownByNumber map[string][]operation.Own
 
-func (m ownByNumber) add(list []filing.Own) {
+func (m ownByNumber) add(list []operation.Own) {
 	for _, own := range list {
 		if own.Status == filing.Success && own.Number != "" {
 			m[own.Number] = append(m[own.Number], own)
@@ -267,13 +271,13 @@ func (m ownByNumber) add(list []filing.Own) {
 
 // find looks for the document of an entry: the same number and, where both
 // sides have one, the same id.
-func (m ownByNumber) find(e country.Entry) (filing.Own, bool) {
+func (m ownByNumber) find(e country.Entry) (operation.Own, bool) {
 	for _, own := range m[e.Number] {
 		if own.AuthorityID == "" || e.AuthorityID1 == "" || own.AuthorityID == e.AuthorityID1 {
 			return own, true
 		}
 	}
-	return filing.Own{}, false
+	return operation.Own{}, false
 }
 
 func (m ownByNumber) covers(list []country.Entry) bool {
@@ -293,7 +297,7 @@ func (q *question) ours(ctx context.Context, theirs []country.Entry) (ownByNumbe
 	}
 	found := ownByNumber{}
 	err := q.db.Read(ctx, func(r db.Reader) error {
-		list, err := q.cfg.Filing.OwnUnder(r, q.at.Scope, q.at.SupplierID, numbers)
+		list, err := operation.OwnUnder(r, q.cfg.DB, q.at, numbers)
 		found.add(list)
 		return err
 	})
@@ -307,7 +311,7 @@ func (q *question) fail(tx *db.Tx, cause error) error {
 	if failures >= asksBeforeOpen {
 		state = stateUnasked
 	}
-	if err := q.lease.Finish(tx, tx.Now().Add(q.cfg.Filing.Backoff(failures))); err != nil {
+	if err := q.lease.Finish(tx, tx.Now().Add(q.cfg.Filing.Pause(failures))); err != nil {
 		return err
 	}
 	if failures == asksBeforeOpen {
@@ -341,7 +345,7 @@ func (q *question) end(tx *db.Tx, state askState) error {
 		if err := q.cfg.Alerts.RaiseIn(tx, name, q.subject(), trouble); err != nil {
 			return err
 		}
-		if err := q.cfg.Filing.Hold(tx, filing.Hold{Place: q.at, Reason: reason, Why: trouble}); err != nil {
+		if err := (hold.Hold{Place: q.at, Reason: reason, Why: trouble}).Store(tx); err != nil {
 			return err
 		}
 	}
@@ -393,11 +397,11 @@ func (s *Recovery) Release(ctx context.Context, scope, supplierID string, also f
 
 // holdOf is why a supplier is held: fault.NotFound for one that the client does
 // not have, fault.Conflict for one that is not held.
-func (s *Recovery) holdOf(r db.Reader, scope, supplierID string) (filing.Hold, error) {
+func (s *Recovery) holdOf(r db.Reader, scope, supplierID string) (hold.Hold, error) {
 	if _, err := s.cfg.Companies.Supplier(r, scope, supplierID); err != nil {
-		return filing.Hold{}, err
+		return hold.Hold{}, err
 	}
-	hold, held, err := filing.HoldOf(r, scope, supplierID)
+	hold, held, err := hold.Of(r, scope, supplierID)
 	if err == nil && !held {
 		err = fault.New(fault.Conflict, "this supplier is not on hold")
 	}

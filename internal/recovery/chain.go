@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"tributary/internal/chain"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/hold"
+	"tributary/internal/result"
 )
 
 // compareChain says whether the chain may go on where the backup left it: the
@@ -27,13 +30,13 @@ func (q *question) compareChain(ctx context.Context) (askState, error) {
 		}
 		return stateAsked, nil
 	}
-	head, err := filing.Head(ctx, keeper, q.supplier, q.creds)
+	head, err := chain.Head(ctx, keeper, q.supplier, q.creds)
 	if err != nil {
 		return "", err
 	}
 	state := stateChain
 	err = q.db.Read(ctx, func(r db.Reader) error {
-		own, err := filing.ReadChain(r, q.at.Lane(0))
+		own, err := chain.Read(r, q.at.Lane(0))
 		if err != nil || head.Position > own.Head.Position {
 			return err
 		}
@@ -106,7 +109,7 @@ func (q *question) standing(ctx context.Context, from From) (head country.Link, 
 	switch {
 	case from.Own:
 		err = q.db.Read(ctx, func(r db.Reader) error {
-			own, err := filing.ReadChain(r, q.at.Lane(0))
+			own, err := chain.Read(r, q.at.Lane(0))
 			head = own.Head
 			return err
 		})
@@ -118,7 +121,7 @@ func (q *question) standing(ctx context.Context, from From) (head country.Link, 
 		if !ok {
 			return head, nil, fault.New(fault.Invalid, "the authority of %s does not report the head of a chain: give the last link", q.at.Code)
 		}
-		if head, err = filing.Head(ctx, keeper, q.supplier, q.creds); err != nil {
+		if head, err = chain.Head(ctx, keeper, q.supplier, q.creds); err != nil {
 			return head, nil, err
 		}
 	}
@@ -128,7 +131,7 @@ func (q *question) standing(ctx context.Context, from From) (head country.Link, 
 
 // reopen learns about a stopped chain.
 func (s *Recovery) reopen(ctx context.Context, scope, supplierID string) (*question, error) {
-	var hold filing.Hold
+	var hold hold.Hold
 	err := s.db.Read(ctx, func(r db.Reader) (err error) {
 		hold, err = s.stopped(r, scope, supplierID)
 		return err
@@ -141,7 +144,7 @@ func (s *Recovery) reopen(ctx context.Context, scope, supplierID string) (*quest
 }
 
 // stopped is the hold of a supplier whose chain is stopped.
-func (s *Recovery) stopped(r db.Reader, scope, supplierID string) (filing.Hold, error) {
+func (s *Recovery) stopped(r db.Reader, scope, supplierID string) (hold.Hold, error) {
 	hold, err := s.holdOf(r, scope, supplierID)
 	if err == nil && hold.Reason != fault.ChainStopped {
 		err = fault.New(fault.Conflict, "the supplier's chain is not stopped: it is %q", string(hold.Reason))
@@ -154,9 +157,9 @@ func (s *Recovery) stopped(r db.Reader, scope, supplierID string) (filing.Hold, 
 // what was never sent, it does not hold. What was sent so lately that the
 // authority may not show it yet is nobody's to judge: fault.Conflict.
 func (q *question) absent(ctx context.Context) (ids map[string]bool, err error) {
-	var own filing.Chain
+	var own chain.Chain
 	err = q.db.Read(ctx, func(r db.Reader) error {
-		own, err = filing.ReadChain(r, q.at.Lane(0))
+		own, err = chain.Read(r, q.at.Lane(0))
 		return err
 	})
 	if err != nil {
@@ -177,7 +180,7 @@ func (q *question) absent(ctx context.Context) (ids map[string]bool, err error) 
 		}
 		if listed && !byDay[day][o.Number] || !listed && o.Stage == filing.Prepared {
 			if shown := o.SentAt.Add(q.channel.Limits().VisibleAfter); !o.SentAt.IsZero() && shown.After(q.db.Now()) {
-				return nil, fault.New(fault.Conflict, "the authority may not show operation %s yet; resume the chain after %s", o.OperationID, filing.Stamp(shown))
+				return nil, fault.New(fault.Conflict, "the authority may not show operation %s yet; resume the chain after %s", o.OperationID, result.Stamp(shown))
 			}
 			ids[o.OperationID] = true
 		}
@@ -212,11 +215,11 @@ func (q *question) rebuild(tx *db.Tx, head country.Link, absent map[string]bool)
 	if _, err := q.stopped(tx, q.at.Scope, q.at.SupplierID); err != nil {
 		return Chain{}, err // somebody was faster
 	}
-	own, err := filing.ReadChain(tx, q.at.Lane(0))
+	own, err := chain.Read(tx, q.at.Lane(0))
 	if err != nil {
 		return Chain{}, err
 	}
-	var anew []filing.OpenLink
+	var anew []chain.OpenLink
 	for _, l := range own.Open {
 		if absent[l.OperationID] {
 			anew = append(anew, l)

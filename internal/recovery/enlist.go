@@ -7,7 +7,7 @@ import (
 
 	"tributary/internal/db"
 	"tributary/internal/fault"
-	"tributary/internal/filing"
+	"tributary/internal/hold"
 )
 
 // A company that was onboarded after the backup is lost together with its
@@ -37,9 +37,9 @@ func (s *Recovery) enlist(ctx context.Context, worker bool) error {
 	if !worker {
 		return nil
 	}
-	var missing []filing.Hold
+	var missing []hold.Hold
 	err := s.db.Read(ctx, func(r db.Reader) error {
-		holds, err := filing.Holds(r)
+		holds, err := hold.List(r)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (s *Recovery) enlist(ctx context.Context, worker bool) error {
 	return nil
 }
 
-func (s *Recovery) enlistOne(ctx context.Context, h filing.Hold) error {
+func (s *Recovery) enlistOne(ctx context.Context, h hold.Hold) error {
 	return s.db.Write(ctx, func(tx *db.Tx) error {
 		first, err := firstDay(tx, h.Scope)
 		if err != nil {

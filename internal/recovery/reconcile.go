@@ -11,6 +11,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/inbox"
+	"tributary/internal/operation"
 	"tributary/internal/transaction"
 )
 
@@ -83,7 +84,7 @@ func (s *Recovery) Reconcile(ctx context.Context, at filing.Place, day country.D
 	}
 	// Ours first: what is settled meanwhile is then at worst known to the
 	// authority alone for a moment, and asking again shows it.
-	ours, err := s.held(ctx, at, dayWithin(day, filing.Zone(s.cfg.Atlas, supplier.Address, pack)))
+	ours, err := s.held(ctx, at, dayWithin(day, s.cfg.Atlas.Zone(supplier.Address, pack)))
 	if err != nil {
 		return out, err
 	}
@@ -102,7 +103,7 @@ func (s *Recovery) Reconcile(ctx context.Context, at filing.Place, day country.D
 
 // told is what an authority that cannot be asked has said by itself: of our
 // documents those that it took, under the ids that its messages name.
-func (s *Recovery) told(ctx context.Context, ours []filing.Own) (theirs []country.Entry, err error) {
+func (s *Recovery) told(ctx context.Context, ours []operation.Own) (theirs []country.Entry, err error) {
 	ids := make([]string, len(ours))
 	for i, own := range ours {
 		ids[i] = own.OperationID
@@ -154,9 +155,9 @@ func dayWithin(day country.Day, at *time.Location) [2]time.Time {
 }
 
 // held reads what we filed of a supplier in a span of document dates.
-func (s *Recovery) held(ctx context.Context, at filing.Place, within [2]time.Time) (list []filing.Own, err error) {
+func (s *Recovery) held(ctx context.Context, at filing.Place, within [2]time.Time) (list []operation.Own, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
-		list, err = filing.OwnBetween(r, at.Scope, at.SupplierID, within)
+		list, err = operation.OwnBetween(r, at, within)
 		return err
 	})
 	return list, err
@@ -164,7 +165,7 @@ func (s *Recovery) held(ctx context.Context, at filing.Place, within [2]time.Tim
 
 // compare pairs by number. One number can stand for several documents where a
 // country restarts its numbers, so pairs are taken off one by one.
-func (out *Reconciliation) compare(ours []filing.Own, theirs []country.Entry) {
+func (out *Reconciliation) compare(ours []operation.Own, theirs []country.Entry) {
 	there := map[string][]country.Entry{}
 	for _, e := range theirs {
 		there[e.Number] = append(there[e.Number], e)
@@ -173,7 +174,7 @@ func (out *Reconciliation) compare(ours []filing.Own, theirs []country.Entry) {
 	// Successes take their partner before those that are still on their way;
 	// cancellations come last, because some authorities list them as documents
 	// and others only show them at their original.
-	rank := func(own filing.Own) int {
+	rank := func(own operation.Own) int {
 		switch {
 		case own.Kind == transaction.Cancellation || own.Mends:
 			return 2
@@ -218,7 +219,7 @@ func (out *Reconciliation) compare(ours []filing.Own, theirs []country.Entry) {
 }
 
 // take finds the authority's entry for a document, by id where both have one.
-func take(there map[string][]country.Entry, own filing.Own) (country.Entry, bool) {
+func take(there map[string][]country.Entry, own operation.Own) (country.Entry, bool) {
 	rest := there[own.Number]
 	if len(rest) == 0 {
 		return country.Entry{}, false

@@ -7,13 +7,18 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/adoption"
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/hold"
 	"tributary/internal/lease"
 	"tributary/internal/onboarding"
+	"tributary/internal/operation"
+	"tributary/internal/result"
+	"tributary/internal/series"
 )
 
 // A restored backup is older than what the authorities hold. Until each of them
@@ -94,13 +99,13 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 			return tx.Insert("restored_suppliers", "supplier_id,client_id,country,live,state,first_day,next_day,ahead,due_at", rows...)
 		},
 		func() error { return s.holdAll(tx, companies) },
-		func() error { return s.cfg.Filing.CloseIntake(tx, tx.Now().Add(reonboardedWithin)) },
+		func() error { return s.cfg.Filing.Intake.Close(tx, tx.Now().Add(reonboardedWithin)) },
 		func() error { return s.cfg.Filing.TakeForSent(tx) },
-		func() error { return s.cfg.Filing.LeapSequences(tx) },
+		func() error { return series.Leap(tx, s.cfg.Atlas, s.cfg.DB.Wall()) },
 		func() error {
 			knows := "no transaction"
 			if !known.to.IsZero() {
-				knows = "everything accepted until " + filing.Stamp(known.to)
+				knows = "everything accepted until " + result.Stamp(known.to)
 			}
 			return s.cfg.Alerts.RaiseIn(tx, alert.Restoring, "service",
 				fmt.Sprintf("a backup was restored that contains %s; the intake is closed until the authorities have been queried for %d suppliers", knows, len(rows)))
@@ -117,7 +122,7 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 // holdAll lets nothing be filed for suppliers whose authority has not been asked.
 func (s *Recovery) holdAll(tx *db.Tx, companies []onboarding.AnyCompany) error {
 	for _, c := range companies {
-		err := s.cfg.Filing.Hold(tx, filing.Hold{Place: placeOf(c), Reason: fault.Held, Why: unaskedWhy})
+		err := hold.Hold{Place: placeOf(c), Reason: fault.Held, Why: unaskedWhy}.Store(tx)
 		if err != nil {
 			return err
 		}
@@ -135,14 +140,14 @@ const unaskedWhy = "a backup was restored, and the authority has not been querie
 // habits is what the backup says about when documents come.
 type habits struct {
 	to      time.Time // the last acceptance
-	of      map[[2]string]filing.Habit
-	clients map[string]filing.Habit
+	of      map[[2]string]operation.FilingLag
+	clients map[string]operation.FilingLag
 }
 
 func (s *Recovery) habits(ctx context.Context) (known habits, err error) {
-	known = habits{of: map[[2]string]filing.Habit{}, clients: map[string]filing.Habit{}}
+	known = habits{of: map[[2]string]operation.FilingLag{}, clients: map[string]operation.FilingLag{}}
 	err = s.db.Read(ctx, func(r db.Reader) error {
-		list, err := filing.Habits(r)
+		list, err := operation.Lags(r)
 		for _, h := range list {
 			known.of[[2]string{h.ClientID, h.SupplierID}] = h
 			all := known.clients[h.ClientID]
@@ -197,7 +202,7 @@ func (s *Recovery) filers(ctx context.Context) (all []onboarding.AnyCompany, err
 
 func (s *Recovery) zoneOf(c onboarding.AnyCompany) *time.Location {
 	pack, _ := s.cfg.Atlas.Pack(c.Meta.CountryCode)
-	return filing.Zone(s.cfg.Atlas, c.Address, pack)
+	return s.cfg.Atlas.Zone(c.Address, pack)
 }
 
 // restoring reports whether the intake is closed.
@@ -210,7 +215,7 @@ func (s *Recovery) restoring(ctx context.Context) (under bool, err error) {
 
 // learn closes the intake of this process.
 func (s *Recovery) learn(ctx context.Context) error {
-	_, err := s.cfg.Filing.LearnIntake(ctx)
+	_, err := s.cfg.Filing.Intake.Learn(ctx)
 	return err
 }
 
@@ -219,7 +224,7 @@ func (s *Recovery) learn(ctx context.Context) error {
 // is no worker only waits for those that are. It returns when nothing can come
 // any more, or ctx ends.
 func (s *Recovery) Run(ctx context.Context, worker bool) error {
-	open, err := s.cfg.Filing.LearnIntake(ctx)
+	open, err := s.cfg.Filing.Intake.Learn(ctx)
 	if err != nil {
 		return err
 	}
@@ -262,7 +267,7 @@ func (s *Recovery) watch(ctx context.Context, worker bool) (done bool) {
 		err = s.end(ctx)
 	}
 	if err == nil {
-		open, err = s.cfg.Filing.LearnIntake(ctx)
+		open, err = s.cfg.Filing.Intake.Learn(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("watch the restore", "error", err)
@@ -317,7 +322,7 @@ func (s *Recovery) end(ctx context.Context) error {
 		if err := tx.Exec("UPDATE restorations SET ended_at = $1 WHERE ended_at IS NULL", db.Micros(tx.Now())); err != nil {
 			return err
 		}
-		return s.cfg.Filing.OpenIntake(tx)
+		return s.cfg.Filing.Intake.Open(tx)
 	})
 	if err != nil {
 		return fmt.Errorf("finish the restore: %w", err)
@@ -350,7 +355,7 @@ func Restored(r db.Reader) (list []RestoredSupplier, closed bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("read the restore: %w", err)
 	}
-	adoptions, err := filing.Adoptions(r)
+	adoptions, err := adoption.Counts(r)
 	if err != nil {
 		return nil, false, err
 	}
@@ -364,7 +369,7 @@ func Restored(r db.Reader) (list []RestoredSupplier, closed bool, err error) {
 
 // withStopped adds, or shows as such, suppliers whose chain is stopped.
 func withStopped(r db.Reader, list []RestoredSupplier) ([]RestoredSupplier, error) {
-	holds, err := filing.Holds(r)
+	holds, err := hold.List(r)
 	for _, h := range holds {
 		if h.Reason != fault.ChainStopped {
 			continue

@@ -17,10 +17,12 @@ import (
 	"tributary/internal/db/dbtest"
 	"tributary/internal/fault"
 	"tributary/internal/filing"
+	"tributary/internal/hold"
 	"tributary/internal/ledger"
 	"tributary/internal/needs"
 	"tributary/internal/onboarding"
 	"tributary/internal/recovery"
+	"tributary/internal/result"
 	"tributary/internal/transaction"
 )
 
@@ -87,7 +89,7 @@ func complete(n *node) (stop func()) {
 	})
 	n.T.Cleanup(stop)
 	select {
-	case <-n.Opened():
+	case <-n.Intake.Opened():
 	case <-time.After(patience):
 		n.T.Fatalf("the intake stays closed\n%s", n.Log)
 	}
@@ -97,7 +99,7 @@ func complete(n *node) (stop func()) {
 // learn lets a process find out whether the intake is open, as a start does.
 func learn(t *testing.T, n *node) {
 	t.Helper()
-	_, err := n.LearnIntake(t.Context())
+	_, err := n.Intake.Learn(t.Context())
 	must(t, err)
 }
 
@@ -105,7 +107,7 @@ func learn(t *testing.T, n *node) {
 func holdOf(t *testing.T, n *node, supplier string) (reason fault.Code) {
 	t.Helper()
 	must(t, n.DB.Read(t.Context(), func(r db.Reader) error {
-		h, _, err := filing.HoldOf(r, client, supplier)
+		h, _, err := hold.Of(r, client, supplier)
 		reason = h.Reason
 		return err
 	}))
@@ -145,7 +147,7 @@ type sold struct {
 	ids  [3]string // both of the authority's, and the code
 }
 
-func authorityIDs(r *filing.Result) (ids [3]string) {
+func authorityIDs(r *result.Result) (ids [3]string) {
 	for i, id := range []*string{r.AuthorityID1, r.AuthorityID2, r.QRCode} {
 		if id != nil {
 			ids[i] = *id
@@ -609,7 +611,7 @@ func TestANodeWithoutWorkersOpensWhenAnotherHasAsked(t *testing.T) {
 	go func() { done <- reader.Recovery.Run(t.Context(), false) }()
 	closedToSubmits(reader, invoice(byNumber, "x", "t1"))
 	stop := complete(worker)
-	<-reader.Opened()
+	<-reader.Intake.Opened()
 	must(t, <-done)
 	stop()
 	execSQL(t, d, "UPDATE restorations SET started_at = started_at - $1", (91 * 24 * time.Hour).Microseconds())

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tributary/internal/account"
-	"tributary/internal/filing"
+	"tributary/internal/exchange"
 	"tributary/internal/schema"
 	"tributary/internal/webhook"
 )
@@ -22,11 +22,11 @@ func (r *Retention) days(ctx context.Context, clients []account.Client, now time
 	if made > 0 {
 		r.cfg.Log.Info("partitions created for the coming days", "partitions", made)
 	}
-	var held []filing.Held
+	var held []exchange.Held
 	var clientsHeld []string
 	for _, c := range clients {
 		if c.Config.LegalHold {
-			held, clientsHeld = append(held, filing.Held{Scope: c.ID}), append(clientsHeld, c.ID)
+			held, clientsHeld = append(held, exchange.Held{Scope: c.ID}), append(clientsHeld, c.ID)
 			continue
 		}
 		suppliers, err := r.held(ctx, c.ID)
@@ -34,10 +34,10 @@ func (r *Retention) days(ctx context.Context, clients []account.Client, now time
 			return n, errors.Join(failed, fmt.Errorf("list holds of %s: %w", c.ID, err))
 		}
 		if len(suppliers) > 0 {
-			held = append(held, filing.Held{Scope: c.ID, Suppliers: suppliers})
+			held = append(held, exchange.Held{Scope: c.ID, Suppliers: suppliers})
 		}
 	}
-	n.Calls, n.Links, err = r.cfg.Filing.ForgetDays(ctx, held, now.AddDate(0, 0, -account.DiagnosticDaysMax))
+	n.Calls, n.Links, err = exchange.ForgetDays(ctx, r.cfg.DB, held, now.AddDate(0, 0, -account.DiagnosticDaysMax))
 	var events error
 	n.Events, n.Tries, events = r.cfg.Hooks.ForgetDays(ctx, clientsHeld, now.AddDate(0, 0, -webhook.KeptDays))
 	if n != (Counts{}) {

@@ -10,7 +10,6 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/audit"
 	"tributary/internal/db"
-	"tributary/internal/filing"
 	"tributary/internal/inbox"
 	"tributary/internal/ledger"
 	"tributary/internal/operator"
@@ -23,8 +22,8 @@ const earliestYear = 14 * time.Hour
 // expiryOf says which records of a client have expired at an instant. The years
 // are the country's, counted from the end of the calendar year; a client may
 // have more, never fewer.
-func (r *Retention) expiryOf(c account.Client, now time.Time, held map[string]bool) filing.Expiry {
-	e := filing.Expiry{Before: map[string]time.Time{}, Held: held}
+func (r *Retention) expiryOf(c account.Client, now time.Time, held map[string]bool) expiry {
+	e := expiry{Before: map[string]time.Time{}, Held: held}
 	for _, code := range r.cfg.Atlas.Codes() {
 		pack, _ := r.cfg.Atlas.Pack(code) // the atlas has what it lists
 		years := max(pack.KeptYears(), c.Config.Retention.Years)
@@ -43,7 +42,7 @@ func (r *Retention) expiryOf(c account.Client, now time.Time, held map[string]bo
 type retirement struct {
 	*Retention
 	client     account.Client
-	expiry     filing.Expiry
+	expiry     expiry
 	operations int
 	documents  int
 }
@@ -83,36 +82,36 @@ func (r *retirement) all(ctx context.Context) error {
 }
 
 // step looks at a stretch and destroys what has expired of it.
-func (r *retirement) step(ctx context.Context, after string) (aged filing.Aged, err error) {
+func (r *retirement) step(ctx context.Context, after string) (old aged, err error) {
 	var entries ledger.Entries
 	err = r.cfg.DB.Read(ctx, func(reader db.Reader) error {
-		if aged, err = r.cfg.Filing.Aging(reader, r.client.ID, r.expiry, after); err != nil || len(aged.Expired) == 0 {
+		if old, err = aging(reader, r.client.ID, r.expiry, after); err != nil || len(old.Expired) == 0 {
 			return err
 		}
-		entries, err = r.cfg.Ledger.Entries(reader, aged.Expired)
+		entries, err = r.cfg.Ledger.Entries(reader, old.Expired)
 		return err
 	})
-	if err != nil || len(aged.Expired) == 0 {
-		return aged, err
+	if err != nil || len(old.Expired) == 0 {
+		return old, err
 	}
 	documents := 0
 	err = r.cfg.DB.Write(ctx, func(tx *db.Tx) (err error) {
 		if err := r.cfg.Ledger.Forget(tx, entries); err != nil {
 			return err
 		}
-		if documents, err = r.cfg.Documents.Drop(tx, r.client.ID, aged.Expired); err != nil {
+		if documents, err = r.cfg.Documents.Drop(tx, r.client.ID, old.Expired); err != nil {
 			return err
 		}
-		if err := inbox.Retire(tx, r.cfg.DB, aged.Expired); err != nil {
+		if err := inbox.Retire(tx, r.cfg.DB, old.Expired); err != nil {
 			return err
 		}
-		return r.cfg.Filing.Retire(tx, aged.Expired)
+		return r.cfg.Filing.Retire(tx, old.Expired)
 	})
 	if err != nil {
-		return aged, fmt.Errorf("delete records of client %s: %w", r.client.ID, err)
+		return old, fmt.Errorf("delete records of client %s: %w", r.client.ID, err)
 	}
-	r.operations, r.documents = r.operations+len(aged.Expired), r.documents+documents
-	return aged, nil
+	r.operations, r.documents = r.operations+len(old.Expired), r.documents+documents
+	return old, nil
 }
 
 // tell notes in the audit log what was destroyed.

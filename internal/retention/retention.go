@@ -27,6 +27,7 @@ import (
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/exchange"
 	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/lease"
@@ -169,7 +170,9 @@ func (r *Retention) client(ctx context.Context, c account.Client, now time.Time,
 	}
 	step(&n.Tries, func() (int, error) { return r.cfg.Hooks.ForgetTries(ctx, c.ID, diagnostics) })
 	step(&n.Events, func() (int, error) { return r.cfg.Hooks.ForgetEvents(ctx, c.ID, now.AddDate(0, 0, -webhook.KeptDays)) })
-	step(&n.Calls, func() (int, error) { return r.cfg.Filing.ForgetCalls(ctx, c.ID, held, diagnostics) })
+	step(&n.Calls, func() (int, error) {
+		return exchange.ForgetCalls(ctx, r.cfg.DB, exchange.Held{Scope: c.ID, Suppliers: held}, diagnostics)
+	})
 	step(&n.Validations, func() (int, error) { return r.cfg.Lookups.Forget(ctx, c.ID, now.AddDate(0, 0, -lookup.KeptDays)) })
 	if ctx.Err() == nil && !waits {
 		run := &retirement{Retention: r, client: c, expiry: r.expiryOf(c, now, held)}
@@ -186,7 +189,7 @@ func (r *Retention) client(ctx context.Context, c account.Client, now time.Time,
 // common is what belongs to no client.
 func (r *Retention) common(ctx context.Context, now time.Time) (n Counts, err error) {
 	var links, alerts error
-	n.Links, links = r.cfg.Filing.ForgetLinks(ctx, now)
+	n.Links, links = exchange.ForgetLinks(ctx, r.cfg.DB, now)
 	n.Alerts, alerts = r.cfg.Alerts.Forget(ctx, now.AddDate(0, 0, -account.DiagnosticDaysMax))
 	return n, errors.Join(links, alerts)
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"tributary/internal/breaker"
 	"tributary/internal/country"
 	"tributary/internal/db"
-	"tributary/internal/filing"
 	"tributary/internal/ledger"
 	"tributary/internal/webhook"
 )
@@ -62,7 +62,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	var oldest [2]time.Time
 	var now time.Time
 	var waits []ledger.Waiting
-	var breakers []filing.Breaker
+	var breakers []breaker.Open
 	err := b.db.Read(ctx, func(r db.Reader) (err error) {
 		now = r.Now()
 		if counts[0], oldest[0], err = ledger.Open(r); err != nil {
@@ -74,7 +74,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 		if waits, err = ledger.Waits(r); err != nil {
 			return err
 		}
-		breakers, err = filing.OpenBreakers(r, now)
+		breakers, err = breaker.All(r, now)
 		return err
 	})
 	if err != nil {
@@ -96,7 +96,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 }
 
 // collectBreakers tells the state of every authority that has an address.
-func (b *backlog) collectBreakers(breakers []filing.Breaker, to chan<- prometheus.Metric) {
+func (b *backlog) collectBreakers(breakers []breaker.Open, to chan<- prometheus.Metric) {
 	open := map[country.Environment]float64{}
 	for _, br := range breakers {
 		open[br.At] = 1

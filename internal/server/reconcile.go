@@ -12,6 +12,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/onboarding"
+	"tributary/internal/operation"
 	"tributary/internal/operator"
 	"tributary/internal/recovery"
 	"tributary/internal/secret"
@@ -63,7 +64,7 @@ func (x Maintenance) ResumeChain(ctx context.Context, from recovery.From, by aud
 // asked, and what was answered, is in the audit log.
 func (x Maintenance) Annul(ctx context.Context, operationID string, why country.Annulment, by audit.Actor) (said country.Annulled, err error) {
 	err = x.DB.Read(ctx, func(r db.Reader) error {
-		of, err := filing.FiledOf(r, operationID)
+		of, err := operation.FiledOf(r, operationID)
 		x.SupplierID = of.Place.SupplierID
 		return err
 	})
@@ -72,7 +73,7 @@ func (x Maintenance) Annul(ctx context.Context, operationID string, why country.
 	}
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	err = x.open(ctx, func(s *recovery.Recovery, _ filing.Place) error {
-		said, err = s.Annul(ctx, operationID, why, func(tx *db.Tx, of filing.Filed, said *country.Annulled) error {
+		said, err = s.Annul(ctx, operationID, why, func(tx *db.Tx, of operation.Filed, said *country.Annulled) error {
 			act := operator.Act{Action: "report.annulment_requested", Subject: operationID, ClientID: of.Place.Scope, After: why}
 			if said != nil {
 				act.Action, act.After = "report.annulment_answered", said

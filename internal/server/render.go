@@ -20,12 +20,12 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 	if err != nil {
 		return document.Rendering{}, err
 	}
-	look, err := s.look(ctx, in.Scope, profile.Config, &in.Supplier)
+	look, err := s.look(ctx, in.Scope, profile.Config, in.Supplier)
 	if err != nil {
 		return document.Rendering{}, err
 	}
 	v := document.Visual{
-		Transaction: in.Transaction, Totals: in.Totals, Supplier: in.Supplier, Simplified: country.DocumentType(&in.Transaction) == transaction.Simplified,
+		Transaction: *in.Transaction, Totals: in.Totals, Supplier: *in.Supplier, Simplified: country.DocumentType(in.Transaction) == transaction.Simplified,
 		Language: in.Transaction.LanguageCode, Location: in.Location, IssuedAt: in.At, UniqueNumber: in.UniqueNumber, Branding: look, Specimen: !profile.Live,
 	}
 	v.TaxNumberName = s.taxNumberName

@@ -10,7 +10,7 @@ func (s *Server) buildRestore(ctx context.Context) error {
 		s.cfg.Log.Warn("--restored: querying the authorities for what the backup lacks; start without the flag from now on")
 		return s.recovery.Begin(ctx, s.cfg.RestoredSince)
 	}
-	_, err := s.service.LearnIntake(ctx)
+	_, err := s.service.Intake.Learn(ctx)
 	return err
 }
 
@@ -21,4 +21,4 @@ func (s *Server) runRestore(ctx context.Context) error {
 
 // Opened is closed when transactions are accepted: together with Ready, or
 // later where a backup was restored. Reading works from Ready on.
-func (s *Server) Opened() <-chan struct{} { return s.service.Opened() }
+func (s *Server) Opened() <-chan struct{} { return s.service.Intake.Opened() }

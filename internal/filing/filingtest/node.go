@@ -33,6 +33,7 @@ import (
 	"tributary/internal/ledger"
 	"tributary/internal/onboarding"
 	"tributary/internal/recovery"
+	"tributary/internal/result"
 	"tributary/internal/secret"
 	"tributary/internal/transaction"
 	"tributary/internal/webhook"
@@ -188,7 +189,7 @@ func NewNode(t testing.TB, d *db.DB, s Setup) *Node {
 	n.Ledger = ledger.New(ledger.Config{
 		DB: d, Atlas: atlas, Companies: n.Companies, Documents: store, Hooks: n.Hooks, Filing: n.Service, Tally: tally, Log: log,
 	})
-	n.SuspectAtOnce()
+	n.SuspectLater(0)
 	n.Observe(n.observe)
 	t.Cleanup(func() {
 		n.Stop()
@@ -414,7 +415,7 @@ func (n *Node) HandAs(scope string, kind transaction.Kind, p Paper) string {
 func (n *Node) File(p Paper) string { n.T.Helper(); return n.Hand(transaction.Invoice, p) }
 
 // Show reads an operation as it is.
-func (n *Node) Show(id string) *filing.Result {
+func (n *Node) Show(id string) *result.Result {
 	n.T.Helper()
 	r, err := n.Result(context.Background(), Client, id)
 	Must(n.T, err)
@@ -422,9 +423,9 @@ func (n *Node) Show(id string) *filing.Result {
 }
 
 // Settled waits for an operation's end.
-func (n *Node) Settled(id string) *filing.Result {
+func (n *Node) Settled(id string) *result.Result {
 	n.T.Helper()
-	var r *filing.Result
+	var r *result.Result
 	n.Until("operation "+id+" is settled", func() bool {
 		r = n.Show(id)
 		return r.Status != filing.Processing
@@ -433,19 +434,19 @@ func (n *Node) Settled(id string) *filing.Result {
 }
 
 // Succeeds waits for a success and compares the codes that come with it, in order.
-func (n *Node) Succeeds(id string, codes ...fault.Code) *filing.Result {
+func (n *Node) Succeeds(id string, codes ...fault.Code) *result.Result {
 	n.T.Helper()
 	return n.Ends(id, filing.Success, codes...)
 }
 
 // Fails waits for a failure.
-func (n *Node) Fails(id string, codes ...fault.Code) *filing.Result {
+func (n *Node) Fails(id string, codes ...fault.Code) *result.Result {
 	n.T.Helper()
 	return n.Ends(id, filing.Failure, codes...)
 }
 
 // Ends waits for an end.
-func (n *Node) Ends(id string, status filing.Status, codes ...fault.Code) *filing.Result {
+func (n *Node) Ends(id string, status filing.Status, codes ...fault.Code) *result.Result {
 	n.T.Helper()
 	r := n.Settled(id)
 	if r.Status != status || !slices.Equal(CodesOf(r), codes) {
@@ -455,7 +456,7 @@ func (n *Node) Ends(id string, status filing.Status, codes ...fault.Code) *filin
 }
 
 // CodesOf lists the codes of a result.
-func CodesOf(r *filing.Result) (codes []fault.Code) {
+func CodesOf(r *result.Result) (codes []fault.Code) {
 	for _, f := range r.Errors {
 		codes = append(codes, f.Code)
 	}

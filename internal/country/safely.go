@@ -1,0 +1,20 @@
+package country
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// ErrPanic marks what a pack did instead of answering.
+var ErrPanic = errors.New("panic")
+
+// Safely turns a panic of a pack into an error: one transaction must not end the process.
+func Safely(what string, fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: %w: %v\n%s", what, ErrPanic, p, debug.Stack())
+		}
+	}()
+	return fn()
+}

@@ -1,0 +1,144 @@
+package filing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tributary/internal/breaker"
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/exchange"
+	"tributary/internal/fault"
+	"tributary/internal/operation"
+	"tributary/internal/result"
+)
+
+// mindBreaker lets the lane rest where nothing gets through to its authority:
+// what needs no call is done all the same.
+func (v *visit) mindBreaker() {
+	if v.channel == nil || v.callsNobody() {
+		return
+	}
+	ok, open := v.s.breakers.MayCall(v.at.Environment(), v.now())
+	if ok {
+		return
+	}
+	v.behind = true
+	v.countFailure(errors.New(open.Last))
+	v.reason = open.Reason
+	v.trouble = fmt.Sprintf("%s (one of %d calls in a row that brought nothing; the authority is tried again for all suppliers at %s)", open.Last, open.Calls, result.Stamp(open.Next))
+	v.backOff()
+	v.restUntil(open.Next)
+}
+
+// callsNobody reports whether nothing of the lane can need a call: filing is the
+// company's choice, and it chose not to, or the lane is one of documents for
+// those to whom nothing is delivered. Such a visit would only use up a probe.
+func (v *visit) callsNobody() bool {
+	return v.pack.Keeps(&v.supplier) || v.pack.Chosen() && shardIn(v.lease.ID) >= lanesOf(v.s.cfg.Atlas, v.pack, v.at.Live)
+}
+
+// learn tells the breaker of a call, and people of the breaker.
+func (b *batch) learn(x exchange.Call) {
+	v, at, node := b.v, b.v.at.Environment(), b.v.s.db.Node()
+	switch {
+	case x.Traffic == nil, errors.Is(x.Err, context.Canceled):
+		// nothing was called, or our own end cut it short
+	case x.Err == nil:
+		if !v.s.breakers.Answered(at) {
+			return
+		}
+		v.s.log.Info("an authority answers again", "authority", at.String())
+		v.answers = true
+		b.evidence = append(b.evidence, func(tx *db.Tx) error { return breaker.Clear(tx, node, at) })
+	default:
+		state, changed := v.s.breakers.Failed(at, breaker.Failure{Supplier: v.subject(), At: v.now(), Reason: reasonOf(x.Err), Err: x.Err}, v.s.pauses)
+		if !changed {
+			return
+		}
+		v.s.log.Warn("nothing gets through to an authority; only single calls are made", "authority", at.String(), "calls", state.Calls, "next", state.Next, "error", state.Last)
+		b.evidence = append(b.evidence, func(tx *db.Tx) error { return state.Store(tx, node, at) })
+	}
+}
+
+// tellOthers ends the pauses of those who waited while nothing got through. It
+// is called when the lane has been left: one that was kept back and left after
+// the call for all was answered has gone to rest when the others were told, until
+// a probe that nobody needs any more.
+func (v *visit) tellOthers(ctx context.Context) {
+	at := v.at.Environment()
+	if !v.answers && (!v.behind || v.s.breakers.IsOpen(at)) {
+		return
+	}
+	if err := v.s.endPauses(ctx, at, fault.AuthorityUnreachable, fault.AuthorityError); err != nil {
+		v.s.log.Error("an authority answers again", "authority", at.String(), "error", err) // the others come by themselves, later
+	}
+}
+
+// EndpointChanged ends our own pause of lanes that stand still for a reason that
+// a new address or identity of their authority may have taken away. Whoever holds
+// a lane at this instant goes by the ladder of retries.
+func (s *Service) EndpointChanged(ctx context.Context, at country.Environment) error {
+	return s.endPauses(ctx, at, fault.AuthorityNotConfigured, fault.AuthorityUnreachable, fault.AuthorityError, fault.CredentialsInvalid)
+}
+
+// endPauses has lanes of an endpoint that stand still for one of these reasons visited at once.
+func (s *Service) endPauses(ctx context.Context, at country.Environment, reasons ...fault.Code) error {
+	err := s.db.Write(ctx, func(tx *db.Tx) error {
+		tx.Wake(laneQueue.Table)
+		return tx.Exec("UPDATE lanes SET "+soonAgain+" WHERE lane LIKE $1 AND lease_until IS NULL AND "+s.db.In("reason", "$3"),
+			"%|"+at.Code+"|"+operation.Environment(at.Live)+"|%", db.Micros(tx.Now()), db.Strings(texts(reasons)))
+	})
+	if err != nil {
+		return fmt.Errorf("end the pauses at %s: %w", at, err)
+	}
+	return nil
+}
+
+func texts(codes []fault.Code) (list []string) {
+	for _, c := range codes {
+		list = append(list, string(c))
+	}
+	return list
+}
+
+// Everything that is taken together is loaded, drawn and settled together, so
+// what bounds memory is bytes, not a number of operations. A body stands for what
+// is made of it: decoded, filed and printed it takes a multiple of its size.
+const (
+	takenBytesMax    = 2 << 20  // of bodies, of one visit
+	endpointBytesMax = 4 << 20  // of all visits of a node at one authority
+	workBytesMax     = 16 << 20 // of all visits of a node
+)
+
+// within are the first of what is due that may be taken together: at least one.
+func within(due []candidate, most int64) []candidate {
+	sum := int64(0)
+	for i, c := range due {
+		if sum += c.bytes; sum > most && i > 0 {
+			return due[:i]
+		}
+	}
+	return due
+}
+
+// reserveBytes waits until this node has room for operations; see visit.freeBytes.
+func (v *visit) reserveBytes(ctx context.Context, chosen []candidate) error {
+	sum := int64(0)
+	for _, c := range chosen {
+		sum += c.bytes
+	}
+	sum = min(sum, endpointBytesMax)
+	if err := v.s.room.Acquire(ctx, endpointOf(v.lease.ID), sum); err != nil {
+		return fmt.Errorf("wait for room: %w", err)
+	}
+	v.bytes = sum
+	return nil
+}
+
+// freeBytes gives the room of a batch back.
+func (v *visit) freeBytes() {
+	v.s.room.Release(endpointOf(v.lease.ID), v.bytes)
+	v.bytes = 0
+}

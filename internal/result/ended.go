@@ -1,0 +1,126 @@
+package result
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/operation"
+	"tributary/internal/transaction"
+)
+
+// End is how an operation ended.
+type End struct {
+	Status     operation.Status
+	Faults     []fault.Fault
+	Filing     country.Filing
+	Receipt    country.Receipt
+	Structured *country.Structured // the invoice as data; nil: there is none
+	Visual     bool                // there is a document for people
+	At         time.Time
+}
+
+// Ended is what the settling commit keeps: final but for addresses and corrections.
+func Ended(o *operation.Operation, pack country.Pack, supplier country.Supplier, e End) *Result {
+	r := Describe(o, pack, supplier)
+	r.Status = e.Status
+	r.Errors = append(r.Errors, e.Faults...)
+	if e.Status != operation.Success {
+		return r
+	}
+	r.UniqueNumber = opt(o.UniqueNumber())
+	if e.Visual {
+		r.GeneratedAt = opt(Stamp(e.At))
+	}
+	if e.Structured != nil {
+		r.RoundingAmount = e.Structured.Rounding
+		if o.Whole() {
+			r.RoundingAmount = -r.RoundingAmount
+		}
+	}
+	r.AuthorityID1 = opt(e.Receipt.AuthorityID1)
+	r.AuthorityID2 = opt(cmp.Or(e.Receipt.AuthorityID2, e.Filing.AuthorityID))
+	r.QRCode = opt(cmp.Or(e.Receipt.QRCode, e.Filing.QRCode))
+	if e.Receipt.Outcome == country.Accepted {
+		at := e.Receipt.At
+		if at.IsZero() {
+			at = e.At
+		}
+		r.ReportedAt = opt(Stamp(at))
+	}
+	if o.Kind == transaction.Backfill {
+		r.AuthorityID1 = opt(o.Document.AuthorityID1)
+	}
+	return r
+}
+
+// Encode is the stored form.
+func (r *Result) Encode() string {
+	text, _ := json.Marshal(r) // plain data always encodes
+	return string(text)
+}
+
+// Stored is the result that a settling commit kept; fault.Expired once it was
+// destroyed.
+func Stored(r db.Reader, id string) (*Result, error) {
+	result := &Result{}
+	_, err := readStored(r, id, result, &result.Row)
+	return result, err
+}
+
+// StoredRow is the part of it that lists show, and how many bytes were read for
+// it. Lines are passed over, not decoded.
+func StoredRow(r db.Reader, id string) (*Row, int, error) {
+	row := &Row{}
+	size, err := readStored(r, id, row, row)
+	return row, size, err
+}
+
+func readStored(r db.Reader, id string, into any, row *Row) (size int, err error) {
+	var stored, id1, id2 *string
+	err = r.Row(`SELECT o.result, e.authority_id_1, e.authority_id_2 FROM operations o LEFT JOIN period_entries e ON e.operation_id = o.operation_id
+		WHERE o.operation_id = $1`, id).Scan(&stored, &id1, &id2)
+	if err != nil {
+		return 0, fmt.Errorf("read the result of %s: %w", id, err)
+	}
+	if stored == nil {
+		gone, err := Retired(r, id)
+		if err == nil && gone {
+			err = expired()
+		} else if err == nil {
+			err = fmt.Errorf("operation %s has no stored result", id)
+		}
+		return 0, err
+	}
+	if err := json.Unmarshal([]byte(*stored), into); err != nil {
+		return 0, fmt.Errorf("read the result of %s: %w", id, err)
+	}
+	if row.Status == operation.Success && row.AuthorityID1 == nil && id1 != nil {
+		row.AuthorityID1, row.AuthorityID2 = id1, id2
+	}
+	return len(*stored), nil
+}
+
+// Retired reports whether an operation's record was destroyed.
+func Retired(r db.Reader, id string) (bool, error) {
+	var one int
+	err := r.Row("SELECT 1 FROM retired_operations WHERE operation_id = $1", id).Scan(&one)
+	if errors.Is(err, db.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for %s among the retired: %w", id, err)
+	}
+	return true, nil
+}
+
+// expired is the answer to who asks for a record that was destroyed.
+func expired() error {
+	const message = "the record was kept for the years of the law, and is destroyed"
+	return fault.New(fault.Expired, message).With(fault.Fault{Code: fault.CodeExpired, Type: fault.General, Message: message})
+}
