@@ -183,7 +183,7 @@ func (c *Console) actOnChosen(v *request) (string, error) {
 }
 
 func (c *Console) retryChosen(v *request, r chosenRow) error {
-	_, err := c.cfg.Transactions.Retry(v.ctx, r.ID, func(*db.Tx, filing.Standing, filing.Standing) error { return nil })
+	_, err := c.cfg.Transactions.Retry(v.ctx, r.ID, func(*db.Tx, filing.OperationState, filing.OperationState) error { return nil })
 	return err
 }
 

@@ -168,7 +168,7 @@ func (c *Console) retryTogether(v *request) (string, error) {
 	err = c.do(v, act, func() (any, error) {
 		done := 0
 		for _, o := range list {
-			switch _, err := c.cfg.Transactions.Retry(v.ctx, o.OperationID, func(*db.Tx, filing.Standing, filing.Standing) error { return nil }); {
+			switch _, err := c.cfg.Transactions.Retry(v.ctx, o.OperationID, func(*db.Tx, filing.OperationState, filing.OperationState) error { return nil }); {
 			case err == nil:
 				done++
 			case fault.KindOf(err) != fault.Conflict:

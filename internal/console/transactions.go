@@ -364,7 +364,7 @@ func (c *Console) transaction(v *request) (page, error) {
 // retry makes an operation due now, in one commit with its entry in the log.
 func (c *Console) retry(v *request) (string, error) {
 	id := v.r.PathValue("operation")
-	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after filing.Standing) error {
+	_, err := c.cfg.Transactions.Retry(v.ctx, id, func(tx *db.Tx, before, after filing.OperationState) error {
 		return c.cfg.Operators.RecordIn(tx, v.by(), operator.Act{Action: "transaction.retried", Subject: id, ClientID: before.ClientID, Before: retryState(before), After: retryState(after)})
 	})
 	if err != nil {
@@ -374,7 +374,7 @@ func (c *Console) retry(v *request) (string, error) {
 }
 
 // retryState is the part of an operation that a retry changes.
-func retryState(s filing.Standing) map[string]any {
+func retryState(s filing.OperationState) map[string]any {
 	return map[string]any{"stage": s.Stage, "tries": s.Tries, "due_at": result.Stamp(s.DueAt)}
 }
 

@@ -230,7 +230,7 @@ func (s *Service) store(tx *db.Tx, set []submission) ([]accepted, error) {
 	}
 	in := &intakeSet{set: set, answers: make([]accepted, len(set)), rows: map[int]int{}}
 	err := tx.InsertReturning(upsertTransactions, rows, func(r *db.Rows) error {
-		var st standing
+		var st upserted
 		if err := r.Scan(&st.scope, &st.id, &st.attempts, &st.open, &st.successID); err != nil {
 			return err
 		}
@@ -262,8 +262,8 @@ var upsertTransactions = db.Insert{
 		RETURNING client_id, transaction_id, attempts, open, success_id`,
 }
 
-// standing is a transaction as the upsert left it.
-type standing struct {
+// upserted is a transaction as the upsert left it.
+type upserted struct {
 	scope, id      string
 	attempts, open int64
 	successID      *string
@@ -284,7 +284,7 @@ type intakeSet struct {
 }
 
 // decide applies the table of docs/specification.md, section 5, to the members of one key.
-func (in *intakeSet) decide(st standing, members []int, now time.Time) {
+func (in *intakeSet) decide(st upserted, members []int, now time.Time) {
 	if st.successID != nil {
 		for _, i := range members {
 			in.answers[i] = accepted{operationID: *st.successID}

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"tributary/internal/adoption"
-	"tributary/internal/files"
-
 	"tributary/internal/correction"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/lifecycle"
 	"tributary/internal/operation"
 	"tributary/internal/period"

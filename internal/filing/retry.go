@@ -12,8 +12,8 @@ import (
 	"tributary/internal/operation"
 )
 
-// Standing is where an operation stands.
-type Standing struct {
+// OperationState is how far an operation has come, as stored.
+type OperationState struct {
 	OperationID, ClientID, Lane string
 	Stage                       Stage
 	Status                      Status
@@ -24,11 +24,11 @@ type Standing struct {
 // SetAside reports whether an operation was set aside. One that may be at the
 // authority keeps its stage and has no due time; a link of a chain keeps both,
 // and its lane stands still.
-func (s Standing) SetAside() bool {
+func (s OperationState) SetAside() bool {
 	return s.Stage == Quarantined || s.Status == Processing && s.Crashes > aloneFrom+crashesMax
 }
 
-func standingOf(r db.Reader, operationID string) (s Standing, err error) {
+func stateOf(r db.Reader, operationID string) (s OperationState, err error) {
 	err = r.Row("SELECT operation_id, client_id, lane, stage, status, tries, crashes, due_at FROM operations WHERE operation_id = $1", operationID).
 		Scan(&s.OperationID, &s.ClientID, &s.Lane, &s.Stage, &s.Status, &s.Tries, &s.Crashes, db.NullInstant(&s.DueAt))
 	if errors.Is(err, db.ErrNoRows) {
@@ -51,9 +51,9 @@ func Unknown() error {
 // itself asked for. It only ends our own waiting; the stage decides what
 // happens next, as on any other visit. An operation that is settled, or waits
 // for another one, is fault.Conflict with the reason.
-func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *db.Tx, before, after Standing) error) (after Standing, err error) {
+func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *db.Tx, before, after OperationState) error) (after OperationState, err error) {
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
-		before, err := standingOf(tx, operationID)
+		before, err := stateOf(tx, operationID)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *d
 			return err
 		}
 		tx.Wake(laneQueue.Table)
-		if after, err = standingOf(tx, operationID); err != nil || also == nil {
+		if after, err = stateOf(tx, operationID); err != nil || also == nil {
 			return err
 		}
 		return also(tx, before, after)
@@ -78,12 +78,12 @@ func (s *Service) Retry(ctx context.Context, operationID string, also func(tx *d
 		err = cannotRetry("it is being worked at this moment")
 	}
 	if err != nil {
-		return Standing{}, fmt.Errorf("retry %s: %w", operationID, err)
+		return OperationState{}, fmt.Errorf("retry %s: %w", operationID, err)
 	}
 	return after, nil
 }
 
-func retryable(o Standing) error {
+func retryable(o OperationState) error {
 	why := ""
 	switch {
 	case o.Status != Processing:
@@ -105,7 +105,7 @@ func cannotRetry(why string) error {
 
 // release makes the operation due. In a chain that is its place in the chain;
 // one that was set aside goes back to the stage its stored bytes prove.
-func release(tx *db.Tx, o Standing) error {
+func release(tx *db.Tx, o OperationState) error {
 	position, filed, err := linkOf(tx, o.OperationID)
 	if err != nil {
 		return fmt.Errorf("read its filing: %w", err)

@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"tributary/internal/adoption"
-	"tributary/internal/hold"
-	"tributary/internal/lease"
-
 	"tributary/internal/alert"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/hold"
+	"tributary/internal/lease"
 	"tributary/internal/operation"
 )
 

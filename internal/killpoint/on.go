@@ -20,7 +20,7 @@ type order struct {
 	left  atomic.Int64
 }
 
-var standing = sync.OnceValue(func() *order {
+var armed = sync.OnceValue(func() *order {
 	name, count, ok := strings.Cut(os.Getenv("TRIBUTARY_KILL_AT"), ":")
 	n, err := strconv.ParseInt(count, 10, 64)
 	if !ok || err != nil || n < 1 {
@@ -33,7 +33,7 @@ var standing = sync.OnceValue(func() *order {
 
 // Reach ends the process as a power cut would, if it was told to end here.
 func Reach(p Point) {
-	o := standing()
+	o := armed()
 	if o == nil || o.point != p || o.left.Add(-1) != 0 {
 		return
 	}

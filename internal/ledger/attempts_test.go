@@ -31,7 +31,7 @@ func TestEveryAttemptStaysAFactOfItsOwn(t *testing.T) {
 		if m := marked.Moments[len(marked.Moments)-2]; m.What != "sent" || !strings.Contains(m.Text, "no answer") {
 			t.Errorf("a mark without a call is %+v", m)
 		}
-		_, err := n.Retry(t.Context(), id, func(*db.Tx, filing.Standing, filing.Standing) error { return nil })
+		_, err := n.Retry(t.Context(), id, func(*db.Tx, filing.OperationState, filing.OperationState) error { return nil })
 		must(t, err)
 		n.Succeeds(id)
 		l := life(n, id)

@@ -113,9 +113,9 @@ func TestRetryEndsOurOwnPause(t *testing.T) {
 		if len(l.Exchanges) == 0 || l.Exchanges[0].Answered || l.Exchanges[0].Outcome == "" {
 			t.Errorf("the failed call: %+v", l.Exchanges)
 		}
-		var noted []filing.Standing
-		_, err := n.Retry(t.Context(), id, func(tx *db.Tx, before, after filing.Standing) error {
-			noted = []filing.Standing{before, after}
+		var noted []filing.OperationState
+		_, err := n.Retry(t.Context(), id, func(tx *db.Tx, before, after filing.OperationState) error {
+			noted = []filing.OperationState{before, after}
 			return nil
 		})
 		must(t, err)
@@ -135,7 +135,7 @@ func TestARetryWhoseLogFailsChangesNothing(t *testing.T) {
 	a := newAuthorities(t)
 	n, id := rests(t, a, dbtest.SQLite(t))
 	full := errors.New("the log is full")
-	if _, err := n.Retry(t.Context(), id, func(*db.Tx, filing.Standing, filing.Standing) error { return full }); !errors.Is(err, full) {
+	if _, err := n.Retry(t.Context(), id, func(*db.Tx, filing.OperationState, filing.OperationState) error { return full }); !errors.Is(err, full) {
 		t.Fatal(err)
 	}
 	if w := life(n, id).Wait; w == nil || w.Why != ledger.WhyError {

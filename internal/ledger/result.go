@@ -24,7 +24,7 @@ func (s *Ledger) Result(ctx context.Context, scope, operationID string) (result 
 }
 
 func (s *Ledger) read(r db.Reader, scope, id string) (*result.Result, error) {
-	at, err := standing(r, scope, id)
+	at, err := outcomeOf(r, scope, id)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *Ledger) read(r db.Reader, scope, id string) (*result.Result, error) {
 
 // row is read for a list. size is what it took to make it.
 func (s *Ledger) row(r db.Reader, scope, id string) (row *result.Row, size int, err error) {
-	at, err := standing(r, scope, id)
+	at, err := outcomeOf(r, scope, id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -69,7 +69,7 @@ type outcome struct {
 	extra   []fault.Fault // what this attempt adds to the winner's
 }
 
-func standing(r db.Reader, scope, id string) (at outcome, err error) {
+func outcomeOf(r db.Reader, scope, id string) (at outcome, err error) {
 	var stage filing.Stage
 	var added, settledBy *string
 	var size *int

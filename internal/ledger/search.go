@@ -62,7 +62,7 @@ type Page struct {
 
 // Summary is an operation in a list.
 type Summary struct {
-	filing.Standing
+	filing.OperationState
 	TransactionID                string
 	Country, Number              string
 	SupplierID, ReferenceID      string

@@ -70,7 +70,7 @@ type Listener struct {
 // when nobody listens any more the row goes.
 func (l *Listener) Run(ctx context.Context) {
 	pump := &lease.Pump[listened]{
-		DB: l.DB, Queue: listenQueue, Log: l.Log, InFlight: listensAtOnce, Poll: l.Poll, Work: l.visit,
+		DB: l.DB, Queue: listenQueue, Log: l.Log, InFlight: listensAtOnce, Poll: l.Poll, Work: l.work,
 		Room: func(string) int { return 1 },
 	}
 	if err := pump.Run(ctx); err != nil && ctx.Err() == nil {
@@ -78,11 +78,11 @@ func (l *Listener) Run(ctx context.Context) {
 	}
 }
 
-// visit makes one look for one document.
-func (l *Listener) visit(ctx context.Context, lease *lease.Lease[listened]) {
-	v := &visit{l: l, lease: lease}
+// work makes one look for one document.
+func (l *Listener) work(ctx context.Context, lease *lease.Lease[listened]) {
+	q := &inquiry{l: l, lease: lease}
 	x := exchange.Call{Verb: "listen", At: l.DB.Now(), Operations: []string{lease.ID}}
-	said, wait, err := v.ask(ctx)
+	said, wait, err := q.ask(ctx)
 	if ctx.Err() != nil {
 		return // its lease ends, and it is asked for again
 	}
@@ -90,15 +90,15 @@ func (l *Listener) visit(ctx context.Context, lease *lease.Lease[listened]) {
 		l.Log.Warn("listen for news", "operation", lease.ID, "error", err)
 	}
 	x.Receipts, x.Err = []country.Receipt{said}, err
-	err = l.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return v.store(tx, x, wait) })
+	err = l.DB.Write(context.WithoutCancel(ctx), func(tx *db.Tx) error { return q.store(tx, x, wait) })
 	if err != nil && !errors.Is(err, db.ErrStale) {
 		l.Log.Error("store news", "operation", lease.ID, "error", err)
 	}
 	l.Reached(lease.Key)
 }
 
-// visit is one look.
-type visit struct {
+// inquiry is one look.
+type inquiry struct {
 	l      *Listener
 	lease  *lease.Lease[listened]
 	limits country.Limits
@@ -108,27 +108,27 @@ type visit struct {
 }
 
 // ask asks the authority. wait is a pause that it asked for before, instead of an answer.
-func (v *visit) ask(ctx context.Context) (said country.Receipt, wait time.Time, err error) {
-	at, err := operation.ParseLane(v.lease.Key)
+func (q *inquiry) ask(ctx context.Context) (said country.Receipt, wait time.Time, err error) {
+	at, err := operation.ParseLane(q.lease.Key)
 	if err != nil {
 		return said, wait, err
 	}
-	channel, err := v.l.Atlas.Channel(at.Code, at.Live)
+	channel, err := q.l.Atlas.Channel(at.Code, at.Live)
 	if err != nil {
 		return said, wait, err
 	}
-	v.limits = channel.Limits()
-	if wait, err = v.read(ctx); err != nil || wait.After(v.l.DB.Now()) {
+	q.limits = channel.Limits()
+	if wait, err = q.read(ctx); err != nil || wait.After(q.l.DB.Now()) {
 		return said, wait, err
 	}
-	creds, err := v.l.Companies.Credentials(ctx, at.Scope, at.SupplierID)
+	creds, err := q.l.Companies.Credentials(ctx, at.Scope, at.SupplierID)
 	if err != nil {
 		return said, wait, fmt.Errorf("open the supplier's credentials: %w", err)
 	}
-	call, cancel := exchange.Bounded(ctx, v.limits)
+	call, cancel := exchange.Bounded(ctx, q.limits)
 	defer cancel()
 	err = country.Safely("ask for news", func() (err error) {
-		said, err = channel.Poll(call, v.filing, v.last, creds)
+		said, err = channel.Poll(call, q.filing, q.last, creds)
 		said, err = said.Bounded(), country.BoundedError(err)
 		return err
 	})
@@ -136,44 +136,44 @@ func (v *visit) ask(ctx context.Context) (said country.Receipt, wait time.Time, 
 }
 
 // read loads what Poll needs, and until when the supplier's lane is asked to be silent.
-func (v *visit) read(ctx context.Context) (wait time.Time, err error) {
-	err = v.l.DB.Read(ctx, func(r db.Reader) error {
+func (q *inquiry) read(ctx context.Context) (wait time.Time, err error) {
+	err = q.l.DB.Read(ctx, func(r db.Reader) error {
 		var report []byte
 		var text, receipt string
 		err := r.Row(`SELECT o.operation_id, o.client_id, o.transaction_id, o.status = 'SUCCESS', f.report, f.filing, coalesce(f.receipt, '{}'), x.asked_until
-			FROM operations o JOIN filings f ON f.operation_id = o.operation_id LEFT JOIN lanes x ON x.lane = $2 WHERE o.operation_id = $1`, v.lease.ID, v.lease.Key).
-			Scan(&v.about.ID, &v.about.Scope, &v.about.TransactionID, &v.about.Succeeded, &report, &text, &receipt, db.NullInstant(&wait))
+			FROM operations o JOIN filings f ON f.operation_id = o.operation_id LEFT JOIN lanes x ON x.lane = $2 WHERE o.operation_id = $1`, q.lease.ID, q.lease.Key).
+			Scan(&q.about.ID, &q.about.Scope, &q.about.TransactionID, &q.about.Succeeded, &report, &text, &receipt, db.NullInstant(&wait))
 		if err != nil {
 			return err
 		}
-		if v.filing, err = operation.ReadFiling(text, report); err != nil {
+		if q.filing, err = operation.ReadFiling(text, report); err != nil {
 			return err
 		}
-		return json.Unmarshal([]byte(receipt), &v.last)
+		return json.Unmarshal([]byte(receipt), &q.last)
 	})
 	if err != nil {
-		err = fmt.Errorf("read the filing of %s: %w", v.lease.ID, err)
+		err = fmt.Errorf("read the filing of %s: %w", q.lease.ID, err)
 	}
 	return wait, err
 }
 
 // store keeps what was said and says when the next look is; past the end nobody listens.
-func (v *visit) store(tx *db.Tx, x exchange.Call, wait time.Time) error {
-	now, row := tx.Now(), v.lease.Row
+func (q *inquiry) store(tx *db.Tx, x exchange.Call, wait time.Time) error {
+	now, row := tx.Now(), q.lease.Row
 	next := wait
 	switch {
 	case x.Err != nil:
 		row.failures++
-		next = now.Add(v.l.Pauses.Pause(row.failures))
+		next = now.Add(q.l.Pauses.Pause(row.failures))
 	case wait.IsZero():
 		row.looks, row.failures = row.looks+1, 0
-		next = now.Add(look(v.limits.Listen, v.l.Pauses, row.looks))
+		next = now.Add(look(q.limits.Listen, q.l.Pauses, row.looks))
 		said := x.Receipts[0]
 		if news := append(said.News, contradiction(said)...); len(news) > 0 {
-			if err := v.l.Announce(tx, v.about, news); err != nil {
+			if err := q.l.Announce(tx, q.about, news); err != nil {
 				return err
 			}
-			if err := x.Record(v.l.DB, v.lease.Key)(tx); err != nil {
+			if err := x.Record(q.l.DB, q.lease.Key)(tx); err != nil {
 				return err
 			}
 		}
@@ -182,11 +182,11 @@ func (v *visit) store(tx *db.Tx, x exchange.Call, wait time.Time) error {
 	if !over && next.After(row.until) {
 		next = row.until // the last look
 	}
-	if err := v.lease.Finish(tx, next); err != nil {
+	if err := q.lease.Finish(tx, next); err != nil {
 		return err
 	}
 	if over {
-		return tx.Exec("DELETE FROM listening WHERE operation_id = $1", v.lease.ID)
+		return tx.Exec("DELETE FROM listening WHERE operation_id = $1", q.lease.ID)
 	}
-	return tx.Exec("UPDATE listening SET looks = $1, failures = $2 WHERE operation_id = $3", row.looks, row.failures, v.lease.ID)
+	return tx.Exec("UPDATE listening SET looks = $1, failures = $2 WHERE operation_id = $3", row.looks, row.failures, q.lease.ID)
 }

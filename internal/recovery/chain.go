@@ -88,7 +88,7 @@ func (s *Recovery) ResumeChain(ctx context.Context, at filing.Place, from From, 
 	if err != nil {
 		return c, err
 	}
-	head, absent, err := q.standing(ctx, from)
+	head, absent, err := q.resumeFrom(ctx, from)
 	if err != nil {
 		return c, err
 	}
@@ -104,8 +104,8 @@ func (s *Recovery) ResumeChain(ctx context.Context, at filing.Place, from From, 
 	return c, nil
 }
 
-// standing is the link on which the chain goes on, and which of our filings get new links.
-func (q *question) standing(ctx context.Context, from From) (head country.Link, absent map[string]bool, err error) {
+// resumeFrom is the link on which the chain goes on, and which of our filings get new links.
+func (q *question) resumeFrom(ctx context.Context, from From) (head country.Link, absent map[string]bool, err error) {
 	switch {
 	case from.Own:
 		err = q.db.Read(ctx, func(r db.Reader) error {

@@ -29,12 +29,12 @@ type Office struct {
 	Version string
 	Skew    time.Duration // of the times that it states
 
-	mu       sync.Mutex
-	calls    int
-	last     int // filings in the last call
-	book     map[string]authority.Registration
-	order    []string // numbers as they were registered
-	prepared int
+	mu         sync.Mutex
+	calls      int
+	last       int // filings in the last call
+	registered map[string]authority.Registration
+	order      []string // numbers as they were registered
+	prepared   int
 
 	OnPrepare func(o *Office, in country.Draft) (country.Filing, error)
 	OnSend    func(o *Office, f country.Filing) (country.Receipt, error) // per filing; the first error is the call's
@@ -45,7 +45,7 @@ type Office struct {
 // NewOffice makes one that takes everything.
 func NewOffice(class country.Class) *Office {
 	return &Office{
-		Version: "office-1", book: map[string]authority.Registration{},
+		Version: "office-1", registered: map[string]authority.Registration{},
 		Habits: country.Limits{Batch: 100, Parallel: 1, Class: class, Chain: class == country.ByChain, CallTimeout: time.Minute},
 	}
 }
@@ -169,9 +169,9 @@ func (o *Office) Registered() []string {
 // Take registers a filing, once.
 func (o *Office) Take(f country.Filing) country.Receipt {
 	o.mu.Lock()
-	if _, ok := o.book[f.Number]; !ok {
+	if _, ok := o.registered[f.Number]; !ok {
 		o.order = append(o.order, f.Number)
-		o.book[f.Number] = authority.Registration{Number: f.Number, SHA256: f.SHA256, AuthorityID: fmt.Sprintf("A-%d", len(o.order)), At: time.Now().Add(o.Skew)}
+		o.registered[f.Number] = authority.Registration{Number: f.Number, SHA256: f.SHA256, AuthorityID: fmt.Sprintf("A-%d", len(o.order)), At: time.Now().Add(o.Skew)}
 	}
 	o.mu.Unlock()
 	return o.Held(f)
@@ -181,7 +181,7 @@ func (o *Office) Take(f country.Filing) country.Receipt {
 func (o *Office) Held(f country.Filing) country.Receipt {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	r, ok := o.book[f.Number]
+	r, ok := o.registered[f.Number]
 	if !ok {
 		return country.Receipt{Outcome: country.Absent}
 	}
