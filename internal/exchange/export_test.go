@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"strings"
 	"time"
 
 	"tributary/internal/db"
@@ -20,7 +21,7 @@ func Statements(d *db.DB, operationID, lane string, sinceBefore [2]time.Time) ma
 	return map[string]Statement{
 		"last told":   {lastToldSQL(d), []any{db.Strings([]string{operationID}), From(since)}},
 		"sent before": {sentBeforeSQL, []any{operationID, "x"}},
-		"old lanes":   {oldLanesSQL, []any{lane, lane + "}", db.Micros(before), stored}},
+		"old lanes":   {oldLanesSQL, []any{strings.Split(lane, "|")[0], db.Micros(before), stored}},
 		"old links":   {oldLinksSQL, []any{operationID, "", operation.IDAt(before), callLinksLook}},
 	}
 }

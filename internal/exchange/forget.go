@@ -22,20 +22,21 @@ const recordedWithin = 24 * time.Hour
 // other write waiting. It answers how many. Links to them go by ForgetLinks.
 func ForgetCalls(ctx context.Context, d *db.DB, of Held, before time.Time) (forgotten int, err error) {
 	at, stored := db.Micros(before), operation.IDAt(before.Add(recordedWithin))
-	var lanes []string
+	type lane struct{ name, supplier string }
+	var lanes []lane
 	err = d.Read(ctx, func(r db.Reader) (err error) {
-		lanes, err = db.Collect(r, func(scan func(...any) error) (lane string, err error) { return lane, scan(&lane) }, oldLanesSQL, of.Scope+"|", of.Scope+"}", at, stored)
+		lanes, err = db.Collect(r, func(scan func(...any) error) (l lane, err error) { return l, scan(&l.name, &l.supplier) }, oldLanesSQL, of.Scope, at, stored)
 		return err
 	})
-	for _, lane := range lanes {
+	for _, l := range lanes {
 		if err != nil {
 			break
 		}
-		if place, unreadable := operation.ParseLane(lane); unreadable != nil || of.Suppliers[place.SupplierID] {
+		if of.Suppliers[l.supplier] {
 			continue
 		}
 		var n int
-		n, err = d.Trim(ctx, db.Trim{Table: "exchanges", Key: "exchange_id", By: "at", Before: at, Of: "lane = $1 AND exchange_id < $2", Args: []any{lane, stored}})
+		n, err = d.Trim(ctx, db.Trim{Table: "exchanges", Key: "exchange_id", By: "at", Before: at, Of: "lane = $1 AND exchange_id < $2", Args: []any{l.name, stored}})
 		forgotten += n
 	}
 	if err != nil {
@@ -44,9 +45,8 @@ func ForgetCalls(ctx context.Context, d *db.DB, of Held, before time.Time) (forg
 	return forgotten, nil
 }
 
-// '}' is the character behind '|', so that these are the lanes of one client.
-const oldLanesSQL = `SELECT l.lane FROM lanes l WHERE l.lane >= $1 AND l.lane < $2
-	AND EXISTS (SELECT 1 FROM exchanges x WHERE x.lane = l.lane AND x.at < $3 AND x.exchange_id < $4) ORDER BY l.lane`
+const oldLanesSQL = `SELECT l.lane, l.supplier_id FROM lanes l WHERE l.client_id = $1
+	AND EXISTS (SELECT 1 FROM exchanges x WHERE x.lane = l.lane AND x.at < $2 AND x.exchange_id < $3) ORDER BY l.lane`
 
 // ForgetLinks deletes the links between operations and calls whose call is
 // gone, in steps that keep no other write waiting; it answers how many. It looks

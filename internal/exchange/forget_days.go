@@ -32,7 +32,7 @@ func ForgetDays(ctx context.Context, d *db.DB, held []Held, before time.Time) (c
 
 // heldIn reports whether a day has a call of somebody who is held.
 func heldIn(r db.Reader, day schema.Partition, held []Held) (bool, error) {
-	where, args := day.Covers(2)
+	where, args := day.Covers(2) // '}' is the character behind '|', so that these are the lanes of one client
 	for _, h := range held {
 		lanes, err := db.Collect(r, func(scan func(...any) error) (lane string, err error) { return lane, scan(&lane) },
 			"SELECT DISTINCT lane FROM exchanges WHERE lane >= $1 AND lane < $2 AND "+where, append([]any{h.Scope + "|", h.Scope + "}"}, args...)...)

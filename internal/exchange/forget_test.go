@@ -53,7 +53,7 @@ func TestDaysOfCallsGoAsAWhole(t *testing.T) {
 				}
 				must(t, d.Write(t.Context(), func(tx *db.Tx) error {
 					return errors.Join(callAt(tx, lane, uuid.Must(uuid.NewV7()).String(), first.AddDate(0, 0, day).Add(12*time.Hour)),
-						tx.Exec("INSERT INTO lanes (lane) VALUES ($1) ON CONFLICT DO NOTHING", lane))
+						tx.Exec("INSERT INTO lanes (lane, "+operation.LaneFields+") VALUES ($1, $2, 'XX', 'test', 0, $3) ON CONFLICT DO NOTHING", lane, lane[:1], lane[len(lane)-2:]))
 				}))
 			}
 		}

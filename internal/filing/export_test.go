@@ -96,6 +96,14 @@ func VisitStatement(d *db.DB, ids []string) Statement {
 	return Statement{countVisitSQL(d), []any{db.Micros(d.Now()), db.Strings(ids)}}
 }
 
+// LaneStatements look for lanes of a supplier, and of an authority; by the index that each should use.
+func LaneStatements(d *db.DB) map[string]Statement {
+	return map[string]Statement{
+		"lanes_supplier": {supplierLanesSQL, []any{"c1", "s1"}},
+		"lanes_endpoint": {endPausesSQL + d.In("reason", "$4"), []any{"XX", db.Micros(d.Now()), "test", db.Strings([]string{"held"})}},
+	}
+}
+
 // Stages prints the table of moves in Markdown.
 func Stages() string {
 	var b strings.Builder

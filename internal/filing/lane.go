@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"tributary/internal/correction"
@@ -23,19 +21,21 @@ import (
 
 // laneQueue leases lanes; the operations that ride in them make them due.
 var laneQueue = &lease.Queue[laneState]{
-	Table: "lanes", ID: "lane", Key: "lane", Columns: "failures, reason, trouble, trouble_at, asked_until, credentials",
-	Feed:  &lease.Feed{Table: "operations", Column: "lane"},
+	Table: "lanes", ID: "lane", Key: "lane", Columns: operation.LaneFields + ", failures, reason, trouble, trouble_at, asked_until, credentials",
+	Feed: &lease.Feed{Table: "operations", Column: "lane", PartsOf: func(name string) []string { return laneOf(name).Parts() },
+		Parts: [][2]string{{"client_id", "text"}, {"country", "text"}, {"environment", "text"}, {"shard", "bigint"}, {"supplier_id", "text"}}},
 	Scan:  scanLane,
 	Group: "|", // a lane begins with its client
 }
 
 func scanLane(scan func(...any) error) (s laneState, err error) {
-	err = scan(&s.failures, &s.reason, &s.trouble, db.NullInstant(&s.troubleAt), db.NullInstant(&s.askedUntil), &s.credentials)
+	s.Lane, err = operation.ScanLane(scan, &s.failures, &s.reason, &s.trouble, db.NullInstant(&s.troubleAt), db.NullInstant(&s.askedUntil), &s.credentials)
 	return s, err
 }
 
 // laneState is what a lane remembers between visits.
 type laneState struct {
+	operation.Lane
 	failures    int64      // visits in a row that the authority did not answer
 	reason      fault.Code // why it stands still, see reasonOf; "" without trouble
 	trouble     string     // the same for the operator
@@ -47,20 +47,13 @@ type laneState struct {
 // endpointOf is the country and environment of a lane: authorities that hang
 // take slots from nobody but those who file with them.
 func endpointOf(lane string) string {
-	_, rest, _ := strings.Cut(lane, "|")
-	code, rest, _ := strings.Cut(rest, "|")
-	environment, _, _ := strings.Cut(rest, "|")
-	return code + "|" + environment
+	return laneOf(lane).Environment().String()
 }
 
-// shardIn is the number of a lane among those of its supplier.
-func shardIn(lane string) int {
-	parts := strings.Split(lane, "|")
-	if len(parts) < 4 {
-		return 0
-	}
-	n, _ := strconv.Atoi(parts[3]) // we wrote it
-	return n
+// laneOf reads the name of a lane, which this package made: one that is none is in no country.
+func laneOf(name string) operation.Lane {
+	l, _ := operation.ParseLane(name)
+	return l
 }
 
 // documentLanes spreads the operations of one supplier where the country has
@@ -108,19 +101,19 @@ func shardFor(operationID string, t *transaction.Transaction, pack country.Pack,
 // visited at once; also is what changes besides.
 func endPausesOf(tx *db.Tx, at [2]string, also string, reasons ...fault.Code) error {
 	lanes, err := db.Collect(tx, func(scan func(...any) error) (lane string, err error) { return lane, scan(&lane) },
-		"SELECT lane FROM lanes WHERE lane LIKE $1 ORDER BY lane", "%|"+at[1])
+		supplierLanesSQL, at[0], at[1])
 	if err != nil {
 		return fmt.Errorf("find the lanes of %s: %w", at[1], err)
 	}
-	var rows [][]any
-	for _, lane := range lanes {
-		if of, err := operation.ParseLane(lane); err == nil && of.Scope == at[0] && of.SupplierID == at[1] {
-			rows = append(rows, []any{lane, db.Micros(tx.Now()), string(reasons[0]), string(reasons[len(reasons)-1])})
-		}
+	rows := make([][]any, len(lanes))
+	for i, lane := range lanes {
+		rows[i] = []any{lane, db.Micros(tx.Now()), string(reasons[0]), string(reasons[len(reasons)-1])}
 	}
 	tx.Wake(laneQueue.Table)
 	return tx.ExecEach("UPDATE lanes SET "+soonAgain+also+" WHERE lane = $1 AND lease_until IS NULL AND reason IN ($3, $4)", rows)
 }
+
+const supplierLanesSQL = "SELECT lane FROM lanes WHERE client_id = $1 AND supplier_id = $2 ORDER BY lane"
 
 // errDocuments marks trouble of the document store.
 var errDocuments = errors.New("the document cannot be stored")

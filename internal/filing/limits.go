@@ -36,7 +36,7 @@ func (v *visit) mindBreaker() {
 // company's choice, and it chose not to, or the lane is one of documents for
 // those to whom nothing is delivered. Such a visit would only use up a probe.
 func (v *visit) callsNobody() bool {
-	return v.pack.Keeps(&v.supplier) || v.pack.Chosen() && shardIn(v.lease.ID) >= lanesOf(v.s.cfg.Atlas, v.pack, v.at.Live)
+	return v.pack.Keeps(&v.supplier) || v.pack.Chosen() && v.lease.Row.Shard >= lanesOf(v.s.cfg.Atlas, v.pack, v.at.Live)
 }
 
 // learn tells the breaker of a call, and people of the breaker.
@@ -87,14 +87,15 @@ func (s *Service) EndpointChanged(ctx context.Context, at country.Environment) e
 func (s *Service) endPauses(ctx context.Context, at country.Environment, reasons ...fault.Code) error {
 	err := s.db.Write(ctx, func(tx *db.Tx) error {
 		tx.Wake(laneQueue.Table)
-		return tx.Exec("UPDATE lanes SET "+soonAgain+" WHERE lane LIKE $1 AND lease_until IS NULL AND "+s.db.In("reason", "$3"),
-			"%|"+at.Code+"|"+operation.Environment(at.Live)+"|%", db.Micros(tx.Now()), db.Strings(texts(reasons)))
+		return tx.Exec(endPausesSQL+s.db.In("reason", "$4"), at.Code, db.Micros(tx.Now()), operation.Environment(at.Live), db.Strings(texts(reasons)))
 	})
 	if err != nil {
 		return fmt.Errorf("end the pauses at %s: %w", at, err)
 	}
 	return nil
 }
+
+const endPausesSQL = "UPDATE lanes SET " + soonAgain + " WHERE country = $1 AND environment = $3 AND lease_until IS NULL AND reason <> '' AND "
 
 func texts(codes []fault.Code) (list []string) {
 	for _, c := range codes {
@@ -130,7 +131,7 @@ func (v *visit) reserveBytes(ctx context.Context, chosen []candidate) error {
 		sum += c.bytes
 	}
 	sum = min(sum, endpointBytesMax)
-	if err := v.s.room.Acquire(ctx, endpointOf(v.lease.ID), sum); err != nil {
+	if err := v.s.room.Acquire(ctx, v.at.Environment().String(), sum); err != nil {
 		return fmt.Errorf("wait for room: %w", err)
 	}
 	v.bytes = sum
@@ -139,6 +140,6 @@ func (v *visit) reserveBytes(ctx context.Context, chosen []candidate) error {
 
 // freeBytes gives the room of a batch back.
 func (v *visit) freeBytes() {
-	v.s.room.Release(endpointOf(v.lease.ID), v.bytes)
+	v.s.room.Release(v.at.Environment().String(), v.bytes)
 	v.bytes = 0
 }

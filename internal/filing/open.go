@@ -10,7 +10,6 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/hold"
-	"tributary/internal/operation"
 )
 
 // documentsBatch is how many operations go together where only documents are made.
@@ -18,9 +17,6 @@ const documentsBatch = 40
 
 // open learns everything the lane's operations share.
 func (v *visit) open(ctx context.Context) (err error) {
-	if v.at, err = operation.ParseLane(v.lease.ID); err != nil {
-		return err
-	}
 	atlas := v.s.cfg.Atlas
 	var ok bool
 	if v.pack, ok = atlas.Pack(v.at.Code); !ok {

@@ -38,3 +38,30 @@ func TestAVisitFindsItsOperationsByTheirIDs(t *testing.T) {
 		}
 	})
 }
+
+// A lane's row has the parts of its name, and the lanes of a supplier or an
+// authority are found among many others by an index.
+func TestLanesAreFoundByTheirColumns(t *testing.T) {
+	needs.NotRaced(t, "thousands of lanes")
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		n := newNode(t, d, newAuthorities(t).Setup()).Start()
+		supplier := n.Supplier(byNumber, "s1")
+		n.Settled(n.File(invoice(byNumber, supplier, "first")))
+		same(t, "the lane's columns", one[string](t, d, "SELECT client_id || '|' || country || '|' || environment || '|' || shard || '|' || supplier_id FROM lanes"),
+			one[string](t, d, "SELECT lane FROM lanes"))
+		execSQL(t, d, `WITH RECURSIVE g(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM g WHERE i < 5000) INSERT INTO lanes (lane, client_id, country, environment, shard, supplier_id)
+			SELECT 'c' || (i % 7) || '|YY|test|0|s' || i, 'c' || (i % 7), 'YY', 'test', 0, 's' || i FROM g`)
+		execSQL(t, d, "ANALYZE lanes")
+		for index, s := range filing.LaneStatements(d) {
+			var lines []string
+			must(t, d.Read(t.Context(), func(r db.Reader) (err error) {
+				lines, err = dbtest.Plan(r, d, s.Text, s.Args...)
+				return err
+			}))
+			if plan := strings.Join(lines, "\n"); !strings.Contains(plan, index) {
+				t.Errorf("the plan does not use %s:\n%s", index, plan)
+			}
+		}
+	})
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"tributary/internal/correction"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -15,8 +17,6 @@ import (
 	"tributary/internal/period"
 	"tributary/internal/result"
 	"tributary/internal/transaction"
-
-	"github.com/google/uuid"
 )
 
 // Outline is the result of an operation that has not ended: what its body says.

@@ -114,7 +114,7 @@ type visit struct {
 
 func newVisit(s *Service, lease *lease.Lease[laneState]) *visit {
 	row := lease.Row
-	return &visit{s: s, lease: lease, health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, wait: row.askedUntil, acted: row.credentials}}
+	return &visit{s: s, lease: lease, lane: lane{at: row.Place}, health: health{failures: row.failures, reason: row.reason, trouble: row.trouble, wait: row.askedUntil, acted: row.credentials}}
 }
 
 func (v *visit) now() time.Time { return v.s.db.Now() }

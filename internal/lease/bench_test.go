@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
 	"tributary/internal/db"
 	"tributary/internal/db/dbtest"
 	"tributary/internal/lease"

@@ -128,12 +128,21 @@ func (q *Queue[T]) claimKeys(tx *db.Tx, keys []string, rooms []int64, days *span
 func (q *Queue[T]) claimFed(tx *db.Tx, keys []string) ([]*Lease[T], error) {
 	until, now := db.Micros(tx.Now().Add(Term)), db.Micros(tx.Now())
 	if dialectOf(tx).sets {
-		return q.claimed(tx.Query(q.fedSetText(), slices.Sorted(slices.Values(keys)), until, tx.Node(), now))
+		keys = slices.Sorted(slices.Values(keys))
+		args := []any{keys, until, tx.Node(), now}
+		for _, column := range q.Feed.parts(keys...) {
+			args = append(args, column)
+		}
+		return q.claimed(tx.Query(q.fedSetText(), args...))
 	}
 	var all []*Lease[T]
 	text := q.fedText()
 	for _, key := range keys {
-		got, err := q.claimed(tx.Query(text, key, until, tx.Node(), now))
+		args := []any{key, until, tx.Node(), now}
+		for _, column := range q.Feed.parts(key) {
+			args = append(args, column[0])
+		}
+		got, err := q.claimed(tx.Query(text, args...))
 		if err != nil {
 			return nil, err
 		}

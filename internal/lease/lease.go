@@ -58,6 +58,21 @@ type Queue[T any] struct {
 type Feed struct {
 	Table  string
 	Column string // holds the queue row's id
+
+	Parts   [][2]string              // columns that a row gets when it is made, with their types in PostgreSQL
+	PartsOf func(id string) []string // what they hold, as text, told by its id
+}
+
+// parts are the arguments behind those of a claim, one for each part: with many
+// ids an array each, in their order.
+func (f *Feed) parts(ids ...string) [][]string {
+	all := make([][]string, len(f.Parts))
+	for _, id := range ids {
+		for i := range all {
+			all[i] = append(all[i], f.PartsOf(id)[i])
+		}
+	}
+	return all
 }
 
 // Lease is one row held by this process.

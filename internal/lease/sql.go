@@ -99,7 +99,7 @@ func (q *Queue[T]) returning() string {
 
 // fedText claims, or makes, the row of one key.
 func (q *Queue[T]) fedText() string {
-	return q.feedText(`INSERT INTO {table} ({id}, due_at, lease_until, lease_token, lease_node) VALUES ($1, $2, $2, 1, $3)
+	return q.feedText(`INSERT INTO {table} ({id}, due_at, lease_until, lease_token, lease_node{parts}) VALUES ($1, $2, $2, 1, $3{values})
 		ON CONFLICT ({id}) DO UPDATE SET due_at = $2, lease_until = $2, lease_token = {table}.lease_token + 1, lease_node = $3
 		WHERE {table}.due_at IS NULL OR {table}.due_at <= $4 {returning}`)
 }
@@ -118,14 +118,24 @@ func (q *Queue[T]) fedSetText() string {
 			update {table} set due_at = $2::bigint, lease_until = $2::bigint, lease_token = lease_token + 1, lease_node = $3::text
 			where {id} in (select {id} from free) {returning}
 		), made as (
-			insert into {table} ({id}, due_at, lease_until, lease_token, lease_node)
-			select key, $2::bigint, $2::bigint, 1, $3::text from unnest($1::text[]) as k(key) where not exists (select 1 from {table} where {id} = key) order by key
+			insert into {table} ({id}, due_at, lease_until, lease_token, lease_node{parts})
+			select k.key, $2::bigint, $2::bigint, 1, $3::text{cast} from unnest($1::text[]{arrays}) as k(key{parts})
+			where not exists (select 1 from {table} where {table}.{id} = k.key) order by k.key
 			on conflict do nothing {returning}
 		) select * from taken union all select * from made`)
 }
 
+// feedText puts a queue's names into a claim with four arguments; the parts of rows that are made are behind those.
 func (q *Queue[T]) feedText(text string) string {
-	return strings.NewReplacer("{table}", q.Table, "{id}", q.ID, "{returning}", q.returning(), "{source}", q.Feed.Table, "{key}", q.Feed.Column).Replace(text)
+	parts, values, arrays, cast := "", "", "", ""
+	for i, p := range q.Feed.Parts {
+		parts += ", " + p[0]
+		values += fmt.Sprintf(", $%d", 5+i)
+		arrays += fmt.Sprintf(", $%d::text[]", 5+i)
+		cast += ", k." + p[0] + "::" + p[1]
+	}
+	return strings.NewReplacer("{table}", q.Table, "{id}", q.ID, "{returning}", q.returning(), "{source}", q.Feed.Table, "{key}", q.Feed.Column,
+		"{parts}", parts, "{values}", values, "{arrays}", arrays, "{cast}", cast).Replace(text)
 }
 
 // keyScanSQL goes from key to key: those behind $2, up to $4, and whether they are due and free.

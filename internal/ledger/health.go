@@ -107,10 +107,7 @@ func failingLanes(r db.Reader, of func(string) *Authority) error {
 		var failures int64
 		var reason fault.Code
 		var trouble string
-		if err := scan(&name, db.NullInstant(&next), &failures, &reason, &trouble, db.NullInstant(&since)); err != nil {
-			return err
-		}
-		at, err := operation.ParseLane(name)
+		at, err := operation.ScanLane(scan, &name, db.NullInstant(&next), &failures, &reason, &trouble, db.NullInstant(&since))
 		if err != nil {
 			return err
 		}
@@ -130,7 +127,7 @@ func failingLanes(r db.Reader, of func(string) *Authority) error {
 
 // failingSQL leaves out lanes that have nothing left to send: nobody visits
 // them, so they would be in trouble for ever.
-const failingSQL = `SELECT lane, due_at, failures, reason, trouble, trouble_at FROM lanes
+const failingSQL = `SELECT ` + operation.LaneFields + `, lane, due_at, failures, reason, trouble, trouble_at FROM lanes
 	WHERE failures > 0 AND EXISTS (SELECT 1 FROM operations o WHERE o.lane = lanes.lane AND o.due_at IS NOT NULL) ORDER BY lane LIMIT $1`
 
 // Depth is how many operations stand in a stage.

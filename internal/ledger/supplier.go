@@ -28,24 +28,16 @@ type SupplierLane struct {
 // SupplierLanes answers the lanes of one supplier: it has a handful.
 func (s *Ledger) SupplierLanes(ctx context.Context, clientID, supplierID string) (list []SupplierLane, err error) {
 	err = s.db.Read(ctx, func(r db.Reader) error {
-		list = nil
-		rows, err := db.Collect(r, func(scan func(...any) error) (l SupplierLane, err error) {
+		list, err = db.Collect(r, func(scan func(...any) error) (l SupplierLane, err error) {
 			var held time.Time
-			err = scan(&l.Lane, db.NullInstant(&l.DueAt), db.NullInstant(&held), &l.Failures, &l.Reason, &l.Trouble, db.NullInstant(&l.TroubleAt), &l.Head, &l.Open)
+			var at operation.Lane
+			at, err = operation.ScanLane(scan, &l.Lane, db.NullInstant(&l.DueAt), db.NullInstant(&held), &l.Failures,
+				&l.Reason, &l.Trouble, db.NullInstant(&l.TroubleAt), &l.Head, &l.Open)
+			l.At = at.Environment()
 			l.Held = held.After(r.Now())
 			return l, err
-		}, supplierLanesSQL, "%|"+supplierID, queueScanMax)
-		if err != nil {
-			return err
-		}
-		for _, l := range rows {
-			at, err := operation.ParseLane(l.Lane)
-			if err == nil && at.Scope == clientID && at.SupplierID == supplierID {
-				l.At = country.Environment{Code: at.Code, Live: at.Live}
-				list = append(list, l)
-			}
-		}
-		return nil
+		}, supplierLanesSQL, clientID, supplierID, queueScanMax)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the lanes of %s: %w", supplierID, err)
@@ -53,6 +45,7 @@ func (s *Ledger) SupplierLanes(ctx context.Context, clientID, supplierID string)
 	return list, nil
 }
 
-const supplierLanesSQL = `SELECT l.lane, l.due_at, l.lease_until, l.failures, l.reason, l.trouble, l.trouble_at, coalesce(c.position, 0),
-	(SELECT count(*) FROM (SELECT 1 FROM operations o WHERE o.lane = l.lane AND o.due_at IS NOT NULL LIMIT $2) AS q)
-	FROM lanes l LEFT JOIN chains c ON c.lane = l.lane WHERE l.lane LIKE $1 ORDER BY l.lane`
+const supplierLanesSQL = `SELECT l.client_id, l.country, l.environment, l.shard, l.supplier_id, l.lane,
+	l.due_at, l.lease_until, l.failures, l.reason, l.trouble, l.trouble_at, coalesce(c.position, 0),
+	(SELECT count(*) FROM (SELECT 1 FROM operations o WHERE o.lane = l.lane AND o.due_at IS NOT NULL LIMIT $3) AS q)
+	FROM lanes l LEFT JOIN chains c ON c.lane = l.lane WHERE l.client_id = $1 AND l.supplier_id = $2 ORDER BY l.lane`

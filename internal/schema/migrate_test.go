@@ -38,7 +38,7 @@ func migrationCases() map[int]migrationCase {
 				`INSERT INTO operations (operation_id, client_id, transaction_id, attempt, kind, country, live, use_case, supplier_id, number, dated_at, accepted_at, lane, stage, status, due_at, pack_version)
 					VALUES ('o{n}', 'c', 't{n}', 1, 'INVOICE', 'XX', false, 'BOTH', 's', 'N{n}', 1, 2, 'c|XX|live|0|Ü{n}', 'received', 'PROCESSING', 3, 'xx-1')`,
 				"INSERT INTO bodies (operation_id, body, digest) VALUES ('o{n}', '{}', 'd')",
-				"INSERT INTO lanes (lane, failures, trouble) VALUES ('c|XX|live|0|Ü{n}', 3, 'kept')",
+				"INSERT INTO lanes (lane, client_id, country, environment, shard, supplier_id, failures, trouble) VALUES ('c|XX|live|0|Ü{n}', 'c', 'XX', 'live', 0, 'Ü{n}', 3, 'kept')",
 				"INSERT INTO chains (lane, position, link) VALUES ('c|XX|live|0|Ü{n}', 7, '{}')",
 				"INSERT INTO exchanges (exchange_id, lane, verb, at, took, filings, outcome, bytes_out) VALUES ('01900000-0000-7000-8000-z{n}', 'c|XX|live|0|Ü{n}', 'send', 1, 2, 1, 'answered', 7)",
 				"INSERT INTO exchange_operations (operation_id, exchange_id, said) VALUES ('o{n}', '01900000-0000-7000-8000-z{n}', 'z')",

@@ -50,10 +50,7 @@ type visible struct {
 	rows    string // condition of the policy; "": rows belong to nobody
 }
 
-const (
-	ofClient = "client_id = (SELECT current_setting('" + db.ClientSetting + "', true))"
-	ofLane   = "split_part(lane, '|', 1) = (SELECT current_setting('" + db.ClientSetting + "', true))"
-)
+const ofClient = "client_id = (SELECT current_setting('" + db.ClientSetting + "', true))"
 
 // through is the rule of rows that hang on one of another table, which has a rule of its own.
 func through(parent, key string) string {
@@ -72,7 +69,7 @@ func clientTables() map[string]visible {
 		"corrections":         {rows: ofClient},
 		"lifecycle":           {rows: ofClient},
 		"attachments":         {rows: ofClient},
-		"lanes":               {rows: ofLane},
+		"lanes":               {rows: ofClient},
 		"supplier_holds":      {rows: ofClient},
 		"periods":             {rows: ofClient},
 		"period_entries":      {rows: ofOperation},

@@ -86,7 +86,7 @@ func oneOfEach(t *testing.T, d *db.DB) {
 				"INSERT INTO transactions (client_id, transaction_id, attempts, open) VALUES ('{c}', 't', 1, 0)",
 				"INSERT INTO bodies (operation_id, body) VALUES ('o{c}', 'text')",
 				"INSERT INTO filings (operation_id, report, sha256, filing) VALUES ('o{c}', 'text', '', '{}')",
-				"INSERT INTO lanes (lane) VALUES ('{c}|XX|test|0|s')",
+				"INSERT INTO lanes (lane, client_id, country, environment, shard, supplier_id) VALUES ('{c}|XX|test|0|s', '{c}', 'XX', 'test', 0, 's')",
 				"INSERT INTO lookups (lookup_id, client_id, kind, status, entries, requested_at, lane) VALUES ('l{c}', '{c}', 'batch', 'running', 1, 1, '{c}')",
 				"INSERT INTO lookup_entries (lookup_id, first, entries) VALUES ('l{c}', 0, '[]')",
 				"INSERT INTO companies (client_id, company_id, external_id, country, tax_key, live, profile, created_at, updated_at) VALUES ('{c}', 'c{c}', 'e', 'XX', 'k', false, '{}', 1, 2)",

@@ -48,7 +48,9 @@ func TestAFullBacklogIsToldAndOutagesDoNotCount(t *testing.T) {
 		}
 		p.as(demoKey).want(t, http.StatusOK, http.MethodGet, "/v1/transactions", nil)
 		err := p.DB().Write(t.Context(), func(tx *db.Tx) error {
-			return tx.Exec("INSERT INTO lanes (lane, due_at, reason) SELECT DISTINCT lane, CAST($1 AS BIGINT), 'authority_unreachable' FROM operations WHERE true ON CONFLICT (lane) DO UPDATE SET due_at = excluded.due_at", db.Micros(tx.Now().Add(time.Hour)))
+			return tx.Exec(`INSERT INTO lanes (lane, client_id, country, environment, shard, supplier_id, due_at, reason)
+				SELECT DISTINCT lane, client_id, country, CASE WHEN live THEN 'live' ELSE 'test' END, 0, supplier_id, CAST($1 AS BIGINT), 'authority_unreachable'
+				FROM operations WHERE true ON CONFLICT (lane) DO UPDATE SET due_at = excluded.due_at`, db.Micros(tx.Now().Add(time.Hour)))
 		})
 		if err != nil {
 			t.Fatal(err)

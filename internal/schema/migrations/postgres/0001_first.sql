@@ -1,4 +1,4 @@
--- The first schema. Every table has one owner, which alone writes it. Columns of leases: see db.Queue.
+-- The first schema. Every table has one owner, which alone writes it. Columns of leases: see lease.Queue.
 
 -- Owner: db.
 
@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS db_meta (
     value TEXT NOT NULL
 );
 
--- What is done again and again by one node among all, see db.Task.
+-- What is done again and again by one node among all, see lease.Task.
 CREATE TABLE periodic_tasks (
     name        TEXT   NOT NULL PRIMARY KEY,
     ran_at      BIGINT,                     -- the last run began
@@ -710,7 +710,7 @@ CREATE TABLE transactions (
 -- One processing attempt. due_at is when its lane should look at it; NULL while
 -- it waits for another attempt or its original, is quarantined or settled.
 -- Lanes stand in byte order, so that those of one client can be found together
--- (db.Queue.Group), whatever the locale of the database.
+-- (lease.Queue.Group), whatever the locale of the database.
 CREATE TABLE operations (
     operation_id   TEXT             NOT NULL PRIMARY KEY,
     client_id      TEXT             NOT NULL,
@@ -796,9 +796,14 @@ CREATE TABLE chains (
     link     TEXT             NOT NULL
 );
 
--- A lane carries the filings of one supplier. Made on demand, see db.Feed.
+-- A lane carries filings of one supplier; its name is made of its columns. Made on demand, see lease.Feed.
 CREATE TABLE lanes (
     lane        TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    client_id   TEXT             NOT NULL,
+    country     TEXT             NOT NULL,
+    environment TEXT             NOT NULL,            -- live or test
+    shard       BIGINT           NOT NULL,            -- of those that work side by side
+    supplier_id TEXT             NOT NULL,            -- empty: of those who are not known yet
     due_at      BIGINT,
     lease_until BIGINT,
     lease_token BIGINT           NOT NULL DEFAULT 0,
@@ -813,6 +818,8 @@ CREATE TABLE lanes (
 CREATE INDEX lanes_due ON lanes (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX lanes_node ON lanes (lease_node) WHERE lease_node IS NOT NULL;
 CREATE INDEX lanes_failing ON lanes (lane) WHERE failures > 0;
+CREATE INDEX lanes_supplier ON lanes (client_id, supplier_id);
+CREATE INDEX lanes_endpoint ON lanes (country, environment) WHERE reason <> '';
 -- Every claim and every end of a lease leaves a dead row behind, and claims step
 -- over dead rows. By its own rule the server would clean a table up when a fifth
 -- of it is dead, which for a large one is far too late.

@@ -1,4 +1,4 @@
--- The first schema. Every table has one owner, which alone writes it. Columns of leases: see db.Queue.
+-- The first schema. Every table has one owner, which alone writes it. Columns of leases: see lease.Queue.
 
 -- Owner: db.
 
@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS db_meta (
     value TEXT NOT NULL
 );
 
--- What is done again and again by one node among all, see db.Task.
+-- What is done again and again by one node among all, see lease.Task.
 CREATE TABLE periodic_tasks (
     name        TEXT   NOT NULL PRIMARY KEY,
     ran_at      BIGINT,                     -- the last run began
@@ -696,9 +696,14 @@ CREATE TABLE chains (
     link     TEXT   NOT NULL
 ) WITHOUT ROWID;
 
--- A lane carries the filings of one supplier. Made on demand, see db.Feed.
+-- A lane carries filings of one supplier; its name is made of its columns. Made on demand, see lease.Feed.
 CREATE TABLE lanes (
     lane        TEXT   NOT NULL PRIMARY KEY,
+    client_id   TEXT   NOT NULL,
+    country     TEXT   NOT NULL,
+    environment TEXT   NOT NULL,            -- live or test
+    shard       BIGINT NOT NULL,            -- of those that work side by side
+    supplier_id TEXT   NOT NULL,            -- empty: of those who are not known yet
     due_at      BIGINT,
     lease_until BIGINT,
     lease_token BIGINT NOT NULL DEFAULT 0,
@@ -713,6 +718,8 @@ CREATE TABLE lanes (
 CREATE INDEX lanes_due ON lanes (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX lanes_node ON lanes (lease_node) WHERE lease_node IS NOT NULL;
 CREATE INDEX lanes_failing ON lanes (lane) WHERE failures > 0;
+CREATE INDEX lanes_supplier ON lanes (client_id, supplier_id);
+CREATE INDEX lanes_endpoint ON lanes (country, environment) WHERE reason <> '';
 
 -- What was corrected by what. A row is there from preparing the correction; it goes when the correction fails.
 CREATE TABLE corrections (
