@@ -282,10 +282,10 @@ func (s *pgSession) bind(ctx context.Context, r Roles, table string, v visible) 
 	}
 	rule := strings.ReplaceAll(v.rows, "{table}", table)
 	mark := strings.Join([]string{r.Serve, r.Read, rule}, " | ")
-	var current bool
+	var standing bool
 	err := s.conn.QueryRow(ctx, `SELECT coalesce(bool_and(c.relrowsecurity AND obj_description(p.oid, 'pg_policy') = $2), false)
-		FROM pg_class c JOIN pg_policy p ON p.polrelid = c.oid WHERE c.oid = to_regclass($1) AND p.polname = $3`, table, mark, policyRead).Scan(&current)
-	if err != nil || current {
+		FROM pg_class c JOIN pg_policy p ON p.polrelid = c.oid WHERE c.oid = to_regclass($1) AND p.polname = $3`, table, mark, policyRead).Scan(&standing)
+	if err != nil || standing {
 		return err
 	}
 	return s.exec(ctx, strings.Join([]string{
