@@ -30,7 +30,7 @@ func (r *run) documents(ctx context.Context) error {
 		return err
 	}
 	visual := document.Visual{Transaction: *sale, Totals: totals, Supplier: supplier, Language: "EN", IssuedAt: time.Now(), UniqueNumber: "XX-BENCH",
-		Codes: []document.QR{{Text: "https://authority.invalid/xx/check?s=XX123456789&n=bench"}}}
+		Imprint: country.Imprint{Codes: []country.Code{{Text: "https://authority.invalid/xx/check?s=XX123456789&n=bench"}}}}
 	perSecond, err := r.everywhere(2, func(int) error {
 		_, err := renderer.Render(ctx, visual)
 		return err

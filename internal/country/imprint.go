@@ -57,7 +57,7 @@ type Imprint struct {
 
 // Code is a QR code with the words that stand above and below it.
 type Code struct {
-	Text    string
+	Text    string // encoded byte for byte
 	Title   string
 	Caption string
 	Leading bool // it stands first, on the side where reading begins, and its words are as large as the document's other data
@@ -65,7 +65,7 @@ type Code struct {
 
 // Identifier is a labelled id.
 type Identifier struct {
-	Label string
+	Label string // empty: the language's word for the authority's id
 	Value string
 }
 

@@ -89,7 +89,7 @@ func (l local) visual(t testing.TB) document.Visual {
 	v.Branding.Logo = logoPNG(t, "northwind", color.RGBA{0x33, 0x3D, 0x4A, 0xFF})
 	v = totalled(t, v)
 	v.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: v.Totals.Payable(), IBAN: "DE89370400440532013000", Reference: "2025-00042"}}
-	v.Codes = []document.QR{{Text: "https://example.com/check/" + v.UniqueNumber}}
+	v.Imprint.Codes = []country.Code{{Text: "https://example.com/check/" + v.UniqueNumber}}
 	return v
 }
 

@@ -151,8 +151,8 @@ func (r *Renderer) layOut(ctx context.Context, w *workspace, v *Visual, tight bo
 	c.paper = c.template.paper()
 	c.chooseWords(r)
 	c.palette(v.Branding)
-	if c.title = typeset.Clean(v.Title); c.title == "" {
-		c.title = c.words.Title(cmp.Or(v.TitleKind, v.Transaction.Kind), v.Simplified)
+	if c.title = typeset.Clean(v.Imprint.Title); c.title == "" {
+		c.title = c.words.Title(cmp.Or(v.Imprint.Kind, v.Transaction.Kind), v.Simplified)
 	}
 	if !v.Untagged {
 		c.root = w.element()

@@ -15,7 +15,7 @@ func (c *composition) drawParties() error {
 	}
 	const apart = 7 * millimetre
 	left, right := c.paper.side, c.paper.right()
-	leading := len(codes) > 0 && c.v.Codes[0].Leading
+	leading := len(codes) > 0 && c.v.Imprint.Codes[0].Leading
 	for _, code := range codes {
 		if leading {
 			left += code.width + apart
@@ -52,8 +52,8 @@ func (c *composition) drawParties() error {
 
 // newQRBlocks measures the codes; height is that of the tallest.
 func (c *composition) newQRBlocks() (codes []*qrBlock, height length, err error) {
-	for i := range c.v.Codes[:min(len(c.v.Codes), codesMax)] {
-		code, err := c.newQRBlock(&c.v.Codes[i])
+	for i := range c.v.Imprint.Codes[:min(len(c.v.Imprint.Codes), codesMax)] {
+		code, err := c.newQRBlock(&c.v.Imprint.Codes[i])
 		if err != nil {
 			return nil, 0, err
 		}

@@ -207,7 +207,7 @@ func (c *composition) tailHeight() length {
 
 func (c *composition) authorityFacts() []fact {
 	var out []fact
-	for _, id := range c.v.Authority {
+	for _, id := range c.v.Imprint.Identifiers {
 		label := typeset.Clean(id.Label)
 		if label == "" {
 			label = c.words.AuthorityID
@@ -229,9 +229,9 @@ type closingParagraph struct {
 // closing is what stands in small letters at the end.
 func (c *composition) closing() []closingParagraph {
 	var out []closingParagraph
-	for _, text := range c.v.LegalTexts {
+	for _, text := range c.v.Imprint.Texts {
 		for _, line := range typeset.CleanLines(text) {
-			out = append(out, closingParagraph{text: line, lang: strings.ToLower(c.v.LegalLanguage)})
+			out = append(out, closingParagraph{text: line, lang: strings.ToLower(c.v.Imprint.Language)})
 		}
 		if len(out) > 0 {
 			out[len(out)-1].after = 1500

@@ -15,7 +15,7 @@ func TestLeadingCodeStandsAtTheUpperLeft(t *testing.T) {
 	t.Parallel()
 	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	v := spanishInvoice(t)
-	v.Codes[0].Leading = true
+	v.Imprint.Codes[0].Leading = true
 	type box struct{ left, top, right, bottom float64 }
 	words := map[string]box{}
 	page := output(t, pdftotext, "-bbox", "-l", "1", written(t, v), "-")
@@ -47,9 +47,9 @@ func TestTitleOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	pdftotext := needs.Tool(t, "pdftotext", "poppler-utils")
 	v := spanishInvoice(t)
-	v.Title, v.Transaction.Kind, v.Language = "", transaction.Adjustment, "EN"
+	v.Imprint.Title, v.Transaction.Kind, v.Language = "", transaction.Adjustment, "EN"
 	before := output(t, pdftotext, "-layout", written(t, v), "-")
-	v.TitleKind = transaction.Invoice
+	v.Imprint.Kind = transaction.Invoice
 	after := output(t, pdftotext, "-layout", written(t, v), "-")
 	if before == after || !regexp.MustCompile(`(?m)^\s*Invoice\b`).MatchString(after) {
 		t.Errorf("%s", after)

@@ -3,6 +3,7 @@ package document
 import (
 	"strconv"
 
+	"tributary/internal/country"
 	"tributary/internal/document/qr"
 	"tributary/internal/document/typeset"
 	"tributary/internal/document/words"
@@ -51,7 +52,7 @@ type qrBlock struct {
 	words          string // for those who do not see it
 }
 
-func (c *composition) newQRBlock(in *QR) (*qrBlock, error) {
+func (c *composition) newQRBlock(in *country.Code) (*qrBlock, error) {
 	code, err := c.codes.Encode(in.Text)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"rsc.io/qr/coding"
 
+	"tributary/internal/country"
 	"tributary/internal/document"
 )
 
@@ -91,7 +92,7 @@ func TestQRCodeHasTheMaskOfTheLowestPenalty(t *testing.T) {
 		"short", "0000000000000000000000000000", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", strings.Repeat("x", 40), strings.Repeat("long and longer ", 70), "another one, to vary",
 	} {
 		v := spanishReceipt(t)
-		v.Codes[0].Text = text
+		v.Imprint.Codes[0].Text = text
 		drawn := drawnModules(t, v)
 		var data coding.Encoding = coding.String(text)
 		if coding.Num(text).Check() == nil {
@@ -139,9 +140,9 @@ func TestTwoCodesAreDrawnAndNoMore(t *testing.T) {
 	t.Parallel()
 	width := func(codes int) int {
 		v := spanishInvoice(t)
-		v.Codes = nil
+		v.Imprint.Codes = nil
 		for i := range codes {
-			v.Codes = append(v.Codes, document.QR{Text: "https://example.test/" + strings.Repeat("x", i), Caption: "code"})
+			v.Imprint.Codes = append(v.Imprint.Codes, country.Code{Text: "https://example.test/" + strings.Repeat("x", i), Caption: "code"})
 		}
 		return len(render(t, v))
 	}

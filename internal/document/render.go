@@ -40,7 +40,6 @@ import (
 type Visual struct {
 	Transaction transaction.Transaction // its Kind decides the title, its Note is sanitised here
 	Totals      transaction.Totals
-	Negated     bool // quantities, amounts and payments are printed with the opposite sign, see country.Imprint
 	Supplier    country.Supplier
 	Simplified  bool // a receipt instead of a full invoice
 
@@ -52,17 +51,10 @@ type Visual struct {
 	// a business's tax number, "" where the language's words do; nil: they always do.
 	TaxNumberName func(country string) string
 
-	Title        string // overrides the title of the kind where the law of the country has its own
 	UniqueNumber string
-	Authority    []Identifier     // ids the authority assigned
-	TitleKind    transaction.Kind // whose title the language gives it; empty: the transaction's
-	Codes        []QR             // left to right beside the parties; at most codesMax are drawn
-	LegalTexts   []string
-	// LegalLanguage is the language of LegalTexts, two letters: the law's, which
-	// is often not the document's.
-	LegalLanguage string
-	Original      *Reference  // corrections: the document that is corrected
-	Others        []Reference // further ones that the same correction is of
+	Imprint      country.Imprint // what the country's law wants; at most codesMax of its codes are drawn
+	Original     *Reference      // corrections: the document that is corrected
+	Others       []Reference     // further ones that the same correction is of
 
 	// LocalCurrency is the currency of the country when it is not the
 	// transaction's: with an exchange rate the tax is stated in it as well.
@@ -83,22 +75,8 @@ type Visual struct {
 	FacturX  *FacturX
 }
 
-// Identifier is a labelled id, for example the authority's own number of a document.
-type Identifier struct {
-	Label string // "" means the language's word for the authority's id
-	Value string
-}
-
 // codesMax codes stand beside the parties; no country prints more.
 const codesMax = 2
-
-// QR is a code of the country with the words it must be printed with.
-type QR struct {
-	Text    string // encoded byte for byte
-	Title   string // above the code
-	Caption string // below the code
-	Leading bool   // before the parties, with words as large as theirs
-}
 
 // Reference names the document that a correction corrects.
 type Reference struct {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tributary/internal/country"
 	"tributary/internal/document"
 	"tributary/internal/needs"
 )
@@ -60,7 +61,7 @@ func BenchmarkOnePage(b *testing.B) {
 	}{
 		{"full", nil},
 		{"untagged", func(v *document.Visual) { v.Untagged = true }},
-		{"without-code", func(v *document.Visual) { v.Codes = nil }},
+		{"without-code", func(v *document.Visual) { v.Imprint.Codes = nil }},
 		{"without-logo", func(v *document.Visual) { v.Branding.Logo = nil }},
 		{"without-note", func(v *document.Visual) { v.Transaction.Note = "" }},
 		{"hybrid", func(v *document.Visual) { // what the data inside costs: at most 1 ms more than full
@@ -76,14 +77,14 @@ func BenchmarkOnePage(b *testing.B) {
 // own each time: what cannot be kept from the one before.
 func BenchmarkPagesThatDiffer(b *testing.B) {
 	r, v, n := newRenderer(b), spanishInvoice(b), 0
-	code, note := v.Codes[0], v.Transaction.Note
+	code, note := v.Imprint.Codes[0], v.Transaction.Note
 	b.ReportAllocs()
 	begin := cpuTime(b, syscall.RUSAGE_SELF)
 	for b.Loop() {
 		number := strconv.Itoa(10000 + n)
 		v.Transaction.Number = "F-2025-" + number
-		code.Text = v.Codes[0].Text[:len(v.Codes[0].Text)-5] + number
-		v.Codes = []document.QR{code}
+		code.Text = v.Imprint.Codes[0].Text[:len(v.Imprint.Codes[0].Text)-5] + number
+		v.Imprint.Codes = []country.Code{code}
 		v.Transaction.Note = strings.Replace(note, "15", number, 1)
 		if _, err := r.Render(b.Context(), v); err != nil {
 			b.Fatal(err)
@@ -201,6 +202,6 @@ func asHTML(v document.Visual) string {
 		line := v.Totals.Lines[i]
 		fmt.Fprintf(&out, "<tr><td>%d<td>%s<td>%s<td>%s<td>%d<td>%d<td>%d", item.Number, e(item.Name), item.Quantity.String(), e(item.Unit), item.UnitPrice, line.Net, line.Gross)
 	}
-	fmt.Fprintf(&out, "</table><p>%d %d %d</p>%s<p>%s</p>", v.Totals.Net, v.Totals.Tax, v.Totals.Gross, v.Transaction.Note, e(v.LegalTexts[0]))
+	fmt.Fprintf(&out, "</table><p>%d %d %d</p>%s<p>%s</p>", v.Totals.Net, v.Totals.Tax, v.Totals.Gross, v.Transaction.Note, e(v.Imprint.Texts[0]))
 	return out.String()
 }

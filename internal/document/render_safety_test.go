@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tributary/internal/account"
+	"tributary/internal/country"
 	"tributary/internal/document"
 	"tributary/internal/document/typeset"
 	"tributary/internal/fault"
@@ -38,9 +39,9 @@ func hostile(t testing.TB) document.Visual {
 	v.Transaction.Customer.LegalName = attack
 	v.Supplier.LegalName = attack
 	v.Transaction.Items[0].Name, v.Transaction.Items[0].Unit = attack, attack
-	v.Title, v.UniqueNumber, v.LegalTexts = attack, attack, []string{attack}
-	v.Codes[0].Caption, v.Codes[0].Title = attack, attack
-	v.Authority = []document.Identifier{{Label: attack, Value: attack}}
+	v.Imprint.Title, v.UniqueNumber, v.Imprint.Texts = attack, attack, []string{attack}
+	v.Imprint.Codes[0].Caption, v.Imprint.Codes[0].Title = attack, attack
+	v.Imprint.Identifiers = []country.Identifier{{Label: attack, Value: attack}}
 	v.Original = &document.Reference{Number: attack, AuthorityID: attack}
 	return v
 }
@@ -91,7 +92,7 @@ func TestAnyTextMakesAWholeDocument(t *testing.T) {
 		customer.Address = &address
 		v.Transaction.Customer = &customer
 		v.Language = text.Draw(rt, "language")
-		v.LegalTexts = []string{text.Draw(rt, "legal")}
+		v.Imprint.Texts = []string{text.Draw(rt, "legal")}
 		v.Branding.Logo = nil
 		raw, err := r.Render(t.Context(), v)
 		if err != nil {
@@ -281,9 +282,9 @@ func bomb() []byte {
 func TestQRCodeLimits(t *testing.T) {
 	t.Parallel()
 	v := longInvoice(t, 1)
-	v.Codes = []document.QR{{Text: strings.Repeat("x", 2331)}}
+	v.Imprint.Codes = []country.Code{{Text: strings.Repeat("x", 2331)}}
 	render(t, v)
-	v.Codes = []document.QR{{Text: strings.Repeat("x", 2332)}}
+	v.Imprint.Codes = []country.Code{{Text: strings.Repeat("x", 2332)}}
 	refused(t, v)
 }
 
@@ -292,7 +293,7 @@ func TestLongTextsFlowOverPages(t *testing.T) {
 	v := longInvoice(t, 1)
 	v.Transaction.Items[0].Name = strings.Repeat("word ", 4000) // no contract lets this in
 	v.Transaction.Customer.LegalName = strings.Repeat("name ", 2000)
-	v.LegalTexts = []string{strings.Repeat("law ", 5000)}
+	v.Imprint.Texts = []string{strings.Repeat("law ", 5000)}
 	text := parsePDF(t, render(t, v)).allText()
 	if strings.Count(text, "word") != 4000 || strings.Count(text, "name") != 2000 || strings.Count(text, "law") != 5000 {
 		t.Error("words are lost between pages")

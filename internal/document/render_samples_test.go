@@ -133,11 +133,13 @@ func spanishInvoice(t testing.TB) document.Visual {
 			Address: transaction.Address{CountryCode: "ES", City: "Madrid", PostalCode: "28014", AddressLine1: "Calle del Prado", Number: "8", AddressLine2: "3.º izquierda", Province: "Madrid"}},
 		Location: location(t, "Europe/Madrid"), IssuedAt: time.Date(2025, 11, 14, 0, 0, 5, 0, time.UTC),
 		UniqueNumber: "ES-000000042-7",
-		Authority:    []document.Identifier{{Label: "CSV", Value: "A-7K3M9QX2LT4WPD"}, {Label: "Huella", Value: "3C464DAF61ACB827C65FDA19F352A4E3BDC2C640E9E9FC4CC058073F38F12F60"}},
-		Codes: []document.QR{{Title: "QR tributario:", Caption: "VERI*FACTU",
-			Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=B12345674&numserie=F-2025-00042&fecha=14-11-2025&importe=4339.50"}},
-		LegalTexts: []string{"Factura verificable en la sede electrónica de la AEAT. Inscrita en el Registro Mercantil de Madrid, tomo 12.345, folio 67, hoja M-123456."},
-		Branding:   document.Branding{Logo: logoPNG(t, "norte", color.RGBA{0xB4, 0x53, 0x09, 0xFF}), Accent: "#B45309"},
+		Imprint: country.Imprint{
+			Identifiers: []country.Identifier{{Label: "CSV", Value: "A-7K3M9QX2LT4WPD"}, {Label: "Huella", Value: "3C464DAF61ACB827C65FDA19F352A4E3BDC2C640E9E9FC4CC058073F38F12F60"}},
+			Codes: []country.Code{{Title: "QR tributario:", Caption: "VERI*FACTU",
+				Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=B12345674&numserie=F-2025-00042&fecha=14-11-2025&importe=4339.50"}},
+			Texts: []string{"Factura verificable en la sede electrónica de la AEAT. Inscrita en el Registro Mercantil de Madrid, tomo 12.345, folio 67, hoja M-123456."},
+		},
+		Branding: document.Branding{Logo: logoPNG(t, "norte", color.RGBA{0xB4, 0x53, 0x09, 0xFF}), Accent: "#B45309"},
 	})
 }
 
@@ -158,8 +160,10 @@ func spanishReceipt(t testing.TB) document.Visual {
 		Supplier: country.Supplier{CountryCode: "ES", LegalName: "Cafetería La Espiga, C.B.", TaxNumber: "E12345678",
 			Address: transaction.Address{CountryCode: "ES", City: "Salamanca", PostalCode: "37002", AddressLine1: "Plaza Mayor", Number: "14"}},
 		Location: location(t, "Europe/Madrid"), IssuedAt: time.Date(2025, 11, 14, 9, 12, 3, 0, time.UTC), UniqueNumber: "ES-000000043-5",
-		Codes: []document.QR{{Title: "QR tributario:", Caption: "VERI*FACTU",
-			Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=E12345678&numserie=T-88121&fecha=14-11-2025&importe=11.70"}},
+		Imprint: country.Imprint{
+			Codes: []country.Code{{Title: "QR tributario:", Caption: "VERI*FACTU",
+				Text: "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?nif=E12345678&numserie=T-88121&fecha=14-11-2025&importe=11.70"}},
+		},
 	})
 }
 
@@ -182,9 +186,11 @@ func polishCreditNote(t testing.TB) document.Visual {
 		Supplier: country.Supplier{CountryCode: "PL", LegalName: "Świetlik S.A.", TaxNumber: "PL7740001454",
 			Address: transaction.Address{CountryCode: "PL", City: "Kraków", PostalCode: "31-042", AddressLine1: "Rynek Główny 5"}},
 		Location: location(t, "Europe/Warsaw"), IssuedAt: time.Date(2025, 11, 14, 10, 0, 4, 0, time.UTC), UniqueNumber: "PL-000000044-3",
-		Original:      &document.Reference{Number: "FV/2025/10/311", Date: time.Date(2025, 10, 28, 9, 0, 0, 0, time.UTC), AuthorityID: "7740001454-20251028-0B1C2D3E4F50-A1"},
-		Authority:     []document.Identifier{{Label: "Numer KSeF", Value: "7740001454-20251114-5265877635AB-6C"}},
-		Codes:         []document.QR{{Caption: "7740001454-20251114-5265877635AB-6C", Text: "https://qr.ksef.mf.gov.pl/invoice/7740001454/14-11-2025/UtQp9Gpc51y-u3xApZjIjgkpZ01js-J8KflSPW8WzIE"}},
+		Original: &document.Reference{Number: "FV/2025/10/311", Date: time.Date(2025, 10, 28, 9, 0, 0, 0, time.UTC), AuthorityID: "7740001454-20251028-0B1C2D3E4F50-A1"},
+		Imprint: country.Imprint{
+			Identifiers: []country.Identifier{{Label: "Numer KSeF", Value: "7740001454-20251114-5265877635AB-6C"}},
+			Codes:       []country.Code{{Caption: "7740001454-20251114-5265877635AB-6C", Text: "https://qr.ksef.mf.gov.pl/invoice/7740001454/14-11-2025/UtQp9Gpc51y-u3xApZjIjgkpZ01js-J8KflSPW8WzIE"}},
+		},
 		LocalCurrency: "PLN",
 		Branding:      document.Branding{Accent: "#7A1F3D"},
 	})
@@ -228,10 +234,12 @@ func mexicanCancellation(t testing.TB) document.Visual {
 		Supplier: country.Supplier{CountryCode: "MX", LegalName: "ESCUELA KEMPER URGATE", TaxNumber: "EKU9003173C9",
 			Address: transaction.Address{CountryCode: "MX", City: "Monterrey", PostalCode: "64000", State: "Nuevo León"}},
 		Location: location(t, "America/Mexico_City"), IssuedAt: time.Date(2025, 11, 14, 17, 0, 9, 0, time.UTC), UniqueNumber: "MX-000000046-9",
-		Original:  &document.Reference{Number: "A-1188", Date: time.Date(2025, 11, 12, 18, 0, 0, 0, time.UTC), AuthorityID: "6F1B6A0C-9D0E-4B0A-8C55-1E0C9C1D2F3A"},
-		Authority: []document.Identifier{{Value: "6F1B6A0C-9D0E-4B0A-8C55-1E0C9C1D2F3A"}},
-		Specimen:  true,
-		Branding:  document.Branding{Logo: logoPNG(t, "kemper", color.RGBA{0x0F, 0x76, 0x6E, 0xFF}), Accent: "#0F766E", Placement: document.Center},
+		Original: &document.Reference{Number: "A-1188", Date: time.Date(2025, 11, 12, 18, 0, 0, 0, time.UTC), AuthorityID: "6F1B6A0C-9D0E-4B0A-8C55-1E0C9C1D2F3A"},
+		Imprint: country.Imprint{
+			Identifiers: []country.Identifier{{Value: "6F1B6A0C-9D0E-4B0A-8C55-1E0C9C1D2F3A"}},
+		},
+		Specimen: true,
+		Branding: document.Branding{Logo: logoPNG(t, "kemper", color.RGBA{0x0F, 0x76, 0x6E, 0xFF}), Accent: "#0F766E", Placement: document.Center},
 	})
 }
 
@@ -277,7 +285,9 @@ func frenchFacturX(t testing.TB) document.Visual {
 		Supplier: country.Supplier{CountryCode: "FR", LegalName: "Énergie Œuvrée SARL", TaxNumber: "FR23334175221", CompanyNumber: "334 175 221",
 			Address: transaction.Address{CountryCode: "FR", City: "Nantes", PostalCode: "44000", AddressLine1: "18 rue Crébillon"}},
 		Location: location(t, "Europe/Paris"), IssuedAt: time.Date(2025, 11, 14, 9, 0, 2, 0, time.UTC), UniqueNumber: "FR-000000048-5",
-		LegalTexts: []string{"En cas de retard de paiement, pénalités au taux de trois fois l’intérêt légal et indemnité forfaitaire de recouvrement de 40 €."},
+		Imprint: country.Imprint{
+			Texts: []string{"En cas de retard de paiement, pénalités au taux de trois fois l’intérêt légal et indemnité forfaitaire de recouvrement de 40 €."},
+		},
 		Files: []document.EmbeddedFile{{Name: "factur-x.xml", MIME: "text/xml", Description: "Factur-X invoice", Relationship: document.Alternative,
 			ModifiedAt: time.Date(2025, 11, 14, 9, 0, 2, 0, time.UTC), Content: []byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rsm:CrossIndustryInvoice xmlns:rsm=\"urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100\"/>\n")}},
 		FacturX:  &document.FacturX{FileName: "factur-x.xml", Level: "EN 16931"},
@@ -302,8 +312,10 @@ func greekInvoice(t testing.TB) document.Visual {
 		Supplier: country.Supplier{CountryCode: "GR", LegalName: "Λέξις Μεταφραστική Ε.Π.Ε.", TaxNumber: "EL094259216",
 			Address: transaction.Address{CountryCode: "GR", City: "Θεσσαλονίκη", PostalCode: "546 24", AddressLine1: "Τσιμισκή 43"}},
 		Location: location(t, "Europe/Athens"), IssuedAt: time.Date(2025, 11, 14, 9, 0, 2, 0, time.UTC), UniqueNumber: "GR-000000049-2",
-		Authority: []document.Identifier{{Label: "MARK", Value: "400001234567890"}},
-		Codes:     []document.QR{{Text: "https://mydataapi.aade.gr/myDATA/TimologioQR/QRInfo?q=abc123", Caption: "myDATA"}},
+		Imprint: country.Imprint{
+			Identifiers: []country.Identifier{{Label: "MARK", Value: "400001234567890"}},
+			Codes:       []country.Code{{Text: "https://mydataapi.aade.gr/myDATA/TimologioQR/QRInfo?q=abc123", Caption: "myDATA"}},
+		},
 	})
 }
 

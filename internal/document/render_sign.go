@@ -14,20 +14,20 @@ import (
 // FA(3) has it.
 func (v *Visual) sign() {
 	back := v.Transaction.Kind == transaction.Credit || v.Transaction.Kind == transaction.Adjustment
-	if !v.Negated && !back {
+	if !v.Imprint.Negated && !back {
 		return
 	}
 	v.Transaction.Items = slices.Clone(v.Transaction.Items)
 	for i := range v.Transaction.Items {
 		item := &v.Transaction.Items[i]
-		if v.Negated {
+		if v.Imprint.Negated {
 			item.Quantity = item.Quantity.Negate()
 		}
 		if back && item.UnitPrice < 0 {
 			item.UnitPrice, item.Quantity = -item.UnitPrice, item.Quantity.Negate()
 		}
 	}
-	if !v.Negated {
+	if !v.Imprint.Negated {
 		return
 	}
 	v.Totals, v.Rounding = negated(v.Totals), -v.Rounding

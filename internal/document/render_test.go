@@ -13,6 +13,7 @@ import (
 
 	"github.com/invopop/gobl/num"
 
+	"tributary/internal/country"
 	"tributary/internal/document"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
@@ -165,7 +166,7 @@ func TestDiscountsOfLinesArePrinted(t *testing.T) {
 		if text := plain.Replace(parsePDF(t, render(t, v)).allText()); !strings.Contains(text, c.sold) {
 			t.Errorf("a sale has no %q in %q", c.sold, text)
 		}
-		v.Transaction.Kind, v.Negated = transaction.Credit, true
+		v.Transaction.Kind, v.Imprint.Negated = transaction.Credit, true
 		if text := plain.Replace(parsePDF(t, render(t, v)).allText()); !strings.Contains(text, c.given) {
 			t.Errorf("a credit has no %q in %q", c.given, text)
 		}
@@ -188,8 +189,8 @@ func TestTitleTellsTheKind(t *testing.T) {
 		}
 	}
 	v := longInvoice(t, 1)
-	v.Title = "Self-billed invoice"
-	if got := largest(t, render(t, v)); got != v.Title {
+	v.Imprint.Title = "Self-billed invoice"
+	if got := largest(t, render(t, v)); got != v.Imprint.Title {
 		t.Errorf("the country's own title is drawn as %q", got)
 	}
 }
@@ -329,7 +330,7 @@ func widest(t testing.TB) document.Visual {
 	v.Supplier.LegalName = strings.Repeat("M ", 225)
 	v.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Code: strings.Repeat("W", 32), Amount: most}}
 	v.UniqueNumber = strings.Repeat("8", 90)
-	v.Authority = []document.Identifier{{Label: strings.Repeat("L", 40), Value: strings.Repeat("A", 500)}}
+	v.Imprint.Identifiers = []country.Identifier{{Label: strings.Repeat("L", 40), Value: strings.Repeat("A", 500)}}
 	return totalled(t, v)
 }
 

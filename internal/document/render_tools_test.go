@@ -71,7 +71,7 @@ func TestPDFToTextFindsEveryNameAndAmount(t *testing.T) {
 		for _, item := range v.Transaction.Items {
 			wanted = append(wanted, strings.Fields(item.Name)...)
 		}
-		for _, id := range v.Authority {
+		for _, id := range v.Imprint.Identifiers {
 			wanted = append(wanted, id.Value)
 		}
 		for _, want := range wanted {
@@ -129,11 +129,11 @@ func TestPDFFontsShowsEmbeddedSubsetsOnly(t *testing.T) {
 func TestZBarReadsTheCodeBack(t *testing.T) {
 	t.Parallel()
 	zbarimg, pdftoppm := needs.Tool(t, "zbarimg", "zbar-tools"), needs.Tool(t, "pdftoppm", "poppler-utils")
-	texts := []string{spanishInvoice(t).Codes[0].Text, polishCreditNote(t).Codes[0].Text, greekInvoice(t).Codes[0].Text,
+	texts := []string{spanishInvoice(t).Imprint.Codes[0].Text, polishCreditNote(t).Imprint.Codes[0].Text, greekInvoice(t).Imprint.Codes[0].Text,
 		"0123456789012345678901234567890123456789", "HTTPS://EXAMPLE.COM/ALPHANUMERIC", "ñandú €uro", strings.Repeat("long text ", 60)}
 	for _, text := range texts {
 		v := spanishReceipt(t)
-		v.Codes[0].Text = text
+		v.Imprint.Codes[0].Text = text
 		page := filepath.Join(t.TempDir(), "page")
 		output(t, pdftoppm, "-r", "200", "-x", "1150", "-W", "504", "-y", "350", "-H", "500", "-gray", "-png", "-singlefile", written(t, v), page)
 		if got := strings.TrimSuffix(output(t, zbarimg, "-q", "--raw", page+".png"), "\n"); got != text {

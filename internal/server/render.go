@@ -35,16 +35,8 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 	if v.Language == "" {
 		v.Language = "EN"
 	}
-	printed := in.Pack.Printed(in.Country(v.Language))
-	v.Title, v.LegalTexts, v.LegalLanguage, v.Negated = printed.Title, printed.Texts, printed.Language, printed.Negated
-	for _, id := range printed.Identifiers {
-		v.Authority = append(v.Authority, document.Identifier(id))
-	}
-	v.TitleKind = printed.Kind
-	for _, code := range printed.Codes {
-		v.Codes = append(v.Codes, document.QR(code))
-	}
-	if in.Original != nil && in.Transaction.Kind != transaction.PaymentReport && printed.Kind != transaction.Invoice { // a payment corrects nothing; its imprint names what was paid
+	v.Imprint = in.Pack.Printed(in.Country(v.Language))
+	if in.Original != nil && in.Transaction.Kind != transaction.PaymentReport && v.Imprint.Kind != transaction.Invoice { // a payment corrects nothing; its imprint names what was paid
 		v.Original = &document.Reference{Number: in.Original.Transaction.Number, Date: in.Original.Transaction.Date, AuthorityID: in.Original.AuthorityID1}
 		for _, s := range in.Shares[min(1, len(in.Shares)):] {
 			v.Others = append(v.Others, document.Reference{Number: s.Transaction.Number, Date: s.Transaction.Date, AuthorityID: s.AuthorityID1})
