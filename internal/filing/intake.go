@@ -193,7 +193,7 @@ func (s *Service) customerOf(r db.Reader, scope, id string) (string, error) {
 func (s *Service) submission(id string, caller Caller, examined *country.Examined, body []byte) submission {
 	shard := 0
 	if examined.Transaction.SupplierID != "" {
-		shard = shardFor(id, examined.Transaction, examined.Pack, lanesOf(s.cfg.Atlas, examined.Pack, caller.Live))
+		shard = operation.Shard(id, examined.Transaction, examined.Pack, operation.Shards(s.cfg.Atlas, examined.Pack, caller.Live))
 	}
 	at := Place{Scope: caller.Scope, Code: examined.Pack.Code, Live: caller.Live, SupplierID: examined.Transaction.SupplierID}
 	sub := submission{operationID: id, caller: caller, examined: examined, body: body, lane: at.Lane(shard)}

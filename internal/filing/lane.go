@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"net"
 	"net/url"
@@ -16,7 +15,6 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/lease"
 	"tributary/internal/operation"
-	"tributary/internal/transaction"
 )
 
 // laneQueue leases lanes; the operations that ride in them make them due.
@@ -54,47 +52,6 @@ func endpointOf(lane string) string {
 func laneOf(name string) operation.Lane {
 	l, _ := operation.ParseLane(name)
 	return l
-}
-
-// documentLanes spreads the operations of one supplier where the country has
-// no authority and so no order to keep.
-const documentLanes = 4
-
-// lanesOf is how many lanes the filings of one supplier may use side by side.
-func lanesOf(atlas *country.Atlas, pack country.Pack, live country.Live) int {
-	if pack.Connect == nil {
-		return documentLanes
-	}
-	channel, err := atlas.Channel(pack.Code, live)
-	if err != nil {
-		return 1 // the lane will find out and say so
-	}
-	if limits := channel.Limits(); !limits.Chain && limits.Parallel > 1 {
-		return limits.Parallel
-	}
-	return 1
-}
-
-// shardOf spreads operations evenly and always alike.
-func shardOf(operationID string, shards int) int {
-	if shards <= 1 {
-		return 0
-	}
-	h := fnv.New32a()
-	h.Write([]byte(operationID))
-	return int(h.Sum32() % uint32(shards))
-}
-
-// shardFor is the lane of an operation among those of its supplier. Where filing
-// is a choice, what nobody can choose to file has lanes of its own: documents for
-// consumers do not wait for an access point that is away. A correction whose body
-// names no customer may be of either kind, and goes with what may be filed.
-func shardFor(operationID string, t *transaction.Transaction, pack country.Pack, lanes int) int {
-	shard := shardOf(operationID, lanes)
-	if pack.Chosen() && t.Whole() && !pack.MayFile(t) {
-		shard += lanes
-	}
-	return shard
 }
 
 // endPausesOf has the lanes of a supplier that stand still for one of two reasons

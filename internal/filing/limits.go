@@ -36,7 +36,7 @@ func (v *visit) mindBreaker() {
 // company's choice, and it chose not to, or the lane is one of documents for
 // those to whom nothing is delivered. Such a visit would only use up a probe.
 func (v *visit) callsNobody() bool {
-	return v.pack.Keeps(&v.supplier) || v.pack.Chosen() && v.lease.Row.Shard >= lanesOf(v.s.cfg.Atlas, v.pack, v.at.Live)
+	return v.pack.Keeps(&v.supplier) || v.pack.Chosen() && v.lease.Row.Shard >= operation.Shards(v.s.cfg.Atlas, v.pack, v.at.Live)
 }
 
 // learn tells the breaker of a call, and people of the breaker.

@@ -10,6 +10,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/fault"
 	"tributary/internal/hold"
+	"tributary/internal/operation"
 )
 
 // documentsBatch is how many operations go together where only documents are made.
@@ -22,7 +23,7 @@ func (v *visit) open(ctx context.Context) (err error) {
 	if v.pack, ok = atlas.Pack(v.at.Code); !ok {
 		return fmt.Errorf("country %s is not in this program any more", v.at.Code)
 	}
-	v.limits = country.Limits{Batch: documentsBatch, Parallel: documentLanes}
+	v.limits = country.Limits{Batch: documentsBatch, Parallel: operation.DocumentShards}
 	if v.pack.Connect != nil {
 		if v.channel, err = atlas.Channel(v.at.Code, v.at.Live); err != nil {
 			return err

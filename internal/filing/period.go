@@ -8,6 +8,7 @@ import (
 	"tributary/internal/db"
 	"tributary/internal/killpoint"
 	"tributary/internal/lease"
+	"tributary/internal/operation"
 	"tributary/internal/period"
 )
 
@@ -52,7 +53,7 @@ func (s *Service) storeOwn(tx *db.Tx, own *period.Own) error {
 	}
 	pack, _ := s.cfg.Atlas.Pack(own.At.Code)
 	now := db.Micros(tx.Now())
-	lane := own.At.Lane(shardOf(own.ID, lanesOf(s.cfg.Atlas, pack, own.At.Live)))
+	lane := own.At.Lane(operation.Shard(own.ID, nil, pack, operation.Shards(s.cfg.Atlas, pack, own.At.Live)))
 	tx.Wake(laneQueue.Table)
 	return errors.Join(
 		tx.Insert("transactions", "client_id,transaction_id,attempts,open", []any{own.At.Scope, own.TransactionID, 1, 1}),

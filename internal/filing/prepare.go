@@ -192,7 +192,7 @@ func move(ctx context.Context, b *batch, o *op, supplierID string) error {
 	b.moved = append(b.moved, o)
 	to, v := o.Place(), b.v
 	to.SupplierID = supplierID
-	lane := to.Lane(shardFor(o.ID, o.Document, v.pack, lanesOf(v.s.cfg.Atlas, v.pack, o.Live)))
+	lane := to.Lane(operation.Shard(o.ID, o.Document, v.pack, operation.Shards(v.s.cfg.Atlas, v.pack, o.Live)))
 	return v.commit(ctx, func(time.Time) []transition { return []transition{o.to(moved, lane, supplierID)} }, func(tx *db.Tx) error {
 		tx.Wake(laneQueue.Table)
 		return nil
