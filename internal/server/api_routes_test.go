@@ -96,7 +96,7 @@ func TestTheREADMEsLinesWork(t *testing.T) {
 	if !strings.Contains(blocks[2][1], base) {
 		t.Fatalf("the README's lines do not begin with %s", base)
 	}
-	run := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Replace(blocks[2][1], base, "BASE="+p.URL(), 1))
+	run := exec.CommandContext(t.Context(), "sh", "-eu", "-c", strings.Replace(blocks[2][1], base, "BASE="+p.URL(), 1))
 	run.Dir = "../.."
 	out, err := run.CombinedOutput()
 	if err != nil {

@@ -64,7 +64,7 @@ func (u user) annulled(ctx context.Context, id string) (country.Annulled, error)
 	for range annulPolls {
 		t, err := u.transaction(ctx, id, false)
 		if err != nil {
-			return out, fmt.Errorf("NAV took the annulment as %s and does not say what became of it: %w", id, err)
+			return out, fmt.Errorf("NAV accepted the annulment as %s, but its status cannot be read: %w", id, err)
 		}
 		if p, ok := t.at(1); ok {
 			out.State = p.status

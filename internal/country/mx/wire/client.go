@@ -58,7 +58,7 @@ type Errand struct {
 }
 
 // ErrAwkward is an answer that says neither yes nor no.
-var ErrAwkward = errors.New("the provider's answer does not say what became of it")
+var ErrAwkward = errors.New("the provider's answer gives no status")
 
 // Answer is what a provider said of a stamping, in either protocol.
 type Answer struct {
