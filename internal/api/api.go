@@ -103,6 +103,9 @@ func New(cfg Config) (*API, error) {
 			a.mux.Handle(before+"{$}", a.slash(strings.TrimSuffix(parameter, "}"), handler))
 		}
 	}
+	for _, name := range site.Texts {
+		a.mux.Handle("/"+name, a.serve("/docs", byPath["/docs"])) // where language models look for them
+	}
 	a.unknown = a.serve("unknown", nil)
 	a.mux.Handle("/", a.unknown)
 	var err error

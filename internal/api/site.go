@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	documents "tributary"
@@ -21,7 +22,10 @@ func (a *API) Pages() ([]site.File, error) { return a.newSite(true).Files() }
 // docsStart leads to the first page: the links of pages are relative.
 func (a *API) docsStart(c *call) error {
 	to := "docs/" + site.Index
-	if strings.HasSuffix(c.URL.Path, "/") {
+	switch name := strings.TrimPrefix(c.URL.Path, "/"); {
+	case slices.Contains(site.Texts, name):
+		to = "docs/" + name
+	case strings.HasSuffix(name, "/"):
 		to = site.Index
 	}
 	c.out.Header().Set("Location", to)

@@ -203,6 +203,54 @@ func TestADemosDocumentationIsFilledIn(t *testing.T) {
 	}
 }
 
+// What people look for stands first, by whatever name they know it; why the product is made as it is they do not look for.
+func TestASearchFindsWhereAThingIsExplainedFirst(t *testing.T) {
+	t.Parallel()
+	a := bare(t, nil)
+	first := regexp.MustCompile(`<li><a href="([^"]*)"`)
+	for words, wanted := range map[string]string{
+		"pagination": "specification.html#lists", "sandbox": "testing.html", "refund": "corrections.html",
+		"rate limit": "specification.html#14-limits", "SDK": "guide.html#client-libraries",
+	} {
+		page := ask(a, http.MethodGet, "/docs/search.html?q="+url.QueryEscape(words)).Body.String()
+		if found := first.FindStringSubmatch(page); found == nil || found[1] != wanted {
+			t.Errorf("%q finds %q first, not %s", words, found, wanted)
+		}
+	}
+	if page := ask(a, http.MethodGet, "/docs/search.html?q=decision").Body.String(); strings.Contains(page, `href="decision-`) {
+		t.Error("decision records are found")
+	}
+}
+
+func TestTextsForLanguageModels(t *testing.T) {
+	t.Parallel()
+	a := bare(t, nil)
+	for _, name := range site.Texts {
+		if w := ask(a, http.MethodGet, "/"+name); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "docs/"+name {
+			t.Errorf("/%s answers %d to %q", name, w.Code, w.Header().Get("Location"))
+		}
+		w := ask(a, http.MethodGet, "/docs/"+name)
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+			t.Fatalf("%s answers %d, %s", name, w.Code, w.Header().Get("Content-Type"))
+		}
+		text := w.Body.String()
+		for _, m := range regexp.MustCompile(`\]\(([a-z0-9-]+\.html)`).FindAllStringSubmatch(text, -1) {
+			if page := ask(a, http.MethodGet, "/docs/"+m[1]); page.Code != http.StatusOK {
+				t.Errorf("%s links to %s, which answers %d", name, m[1], page.Code)
+			}
+		}
+		if !strings.Contains(text, "](concepts.html)") {
+			t.Errorf("%s does not lead to the pages", name)
+		}
+	}
+	full := ask(a, http.MethodGet, "/docs/llms-full.txt").Body.String()
+	for _, wanted := range []string{"# Specification", "# Webhooks", "# Errors", "VERI*FACTU", "# Changelog"} {
+		if !strings.Contains(full, wanted) {
+			t.Errorf("the whole text lacks %q", wanted)
+		}
+	}
+}
+
 func TestTheDocumentationCanBeSearched(t *testing.T) {
 	t.Parallel()
 	a := bare(t, nil)

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -25,17 +26,18 @@ import (
 type documentShelf struct {
 	title string
 	paths []string
+	inner bool // for those who work on the product: neither searched nor among the texts
 }
 
 func documentShelves() []documentShelf {
 	return []documentShelf{
-		{"Guide", []string{"docs/guide/README.md", "docs/guide/concepts.md", "docs/guide/first-integration.md", "docs/onboarding.md", "docs/guide/webhooks.md", "docs/webhooks/README.md",
+		{title: "Guide", paths: []string{"docs/guide/README.md", "docs/guide/concepts.md", "docs/guide/first-integration.md", "docs/onboarding.md", "docs/guide/webhooks.md", "docs/webhooks/README.md",
 			"docs/guide/corrections.md", "docs/guide/errors.md", "docs/guide/testing.md", "docs/guide/files.md", "docs/guide/moving-in.md", "docs/guide/going-live.md", "docs/guide/*.md", "docs/specification.md",
 			"docs/webhooks/verify.*", "docs/webhooks/Verify.java", "docs/webhooks/go/main.go"}},
-		{"Countries", []string{"docs/countries/README.md", "docs/countries/??.md", "docs/countries/*.md"}},
-		{"Operating", []string{"docs/operations.md", "docs/console.md", "docs/documents.md", "docs/reliability.md", "docs/hard-cases.md", "docs/security.md", "ARCHITECTURE.md", "docs/*.md"}},
-		{"Changelog", []string{"CHANGELOG.md"}},
-		{"Decisions", []string{"docs/decisions/README.md", "docs/decisions/*.md"}},
+		{title: "Countries", paths: []string{"docs/countries/README.md", "docs/countries/??.md", "docs/countries/*.md"}},
+		{title: "Operating", paths: []string{"docs/operations.md", "docs/console.md", "docs/documents.md", "docs/reliability.md", "docs/hard-cases.md", "docs/security.md", "ARCHITECTURE.md", "docs/*.md"}},
+		{title: "Changelog", paths: []string{"CHANGELOG.md"}},
+		{title: "Decisions", paths: []string{"docs/decisions/README.md", "docs/decisions/*.md"}, inner: true},
 	}
 }
 
@@ -135,6 +137,9 @@ func (l links) resolve(to string) (string, bool) {
 	return "", false
 }
 
+// alsoCalled is a comment below a heading: words by which a reader looks for the section and that it does not use itself.
+var alsoCalled = regexp.MustCompile(`^<!-- also: (.*) -->`)
+
 // convert makes a page of Markdown. Raw HTML in it is left out.
 func (b *book) convert(p *page, source []byte, l links) error {
 	md := goldmark.New(
@@ -150,6 +155,11 @@ func (b *book) convert(p *page, source []byte, l links) error {
 		}
 	}
 	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
+		if c, ok := n.(*ast.HTMLBlock); ok {
+			if m := alsoCalled.FindSubmatch(c.Lines().Value(source)); m != nil {
+				at.Also = strings.ToLower(string(m[1]))
+			}
+		}
 		h, ok := n.(*ast.Heading)
 		if !ok {
 			at.Text += plainText(n, source) + " "

@@ -24,6 +24,7 @@ type section struct {
 	Anchor string `json:"a,omitempty"`
 	Title  string `json:"t"`
 	Of     string `json:"o,omitempty"` // title of the page
+	Also   string `json:"w,omitempty"` // other words for it
 	Text   string `json:"x"`
 }
 
@@ -40,8 +41,9 @@ func within(query string) string {
 	return query
 }
 
-// search finds the sections that have all words, those with words in their
-// headings first. site.js does the same for pages that are files.
+// search finds the sections that have all words: first those that are also called
+// so, then those with words in their headings. site.js does the same for pages that
+// are files.
 func (b *book) search(query string) []Hit {
 	words := strings.Fields(strings.ToLower(query))
 	words = words[:min(len(words), queryWordsMax)]
@@ -58,13 +60,16 @@ func (b *book) search(query string) []Hit {
 		title, text := strings.ToLower(s.Title+" "+s.Of), strings.ToLower(s.Text)
 		rank, at := 0, -1
 		for _, w := range words {
-			inTitle, inText := strings.Contains(title, w), strings.Index(text, w)
-			if !inTitle && inText < 0 {
+			also, inTitle, inText := strings.Contains(s.Also, w), strings.Contains(title, w), strings.Index(text, w)
+			if !also && !inTitle && inText < 0 {
 				rank = -1
 				break
 			}
 			if inTitle {
 				rank++
+			}
+			if also {
+				rank += 2
 			}
 			if at < 0 {
 				at = inText

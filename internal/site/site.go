@@ -147,12 +147,15 @@ func (b *book) bind(documents fs.FS, api *description) error {
 				return err
 			}
 		}
-		on := b.shelve(s.title)
+		on, searched := b.shelve(s.title), len(b.sections)
 		if err := b.addDocuments(on, shelves[i], links{known: names, documents: documents}); err != nil {
 			return err
 		}
+		if s.inner {
+			b.sections = b.sections[:searched]
+		}
 	}
-	return nil
+	return b.addTexts(shelves, links{known: names, documents: documents})
 }
 
 func (b *book) shelve(title string) int {

@@ -51,8 +51,10 @@
     for (const s of words.length ? tributaryIndex : []) {
       const title = (s.t + " " + (s.o ?? "")).toLowerCase();
       const text = s.x.toLowerCase();
-      if (!words.every((w) => title.includes(w) || text.includes(w))) continue;
-      found.push({ s, rank: words.filter((w) => title.includes(w)).length, at: text.indexOf(words[0]) });
+      const also = s.w ?? "";
+      if (!words.every((w) => also.includes(w) || title.includes(w) || text.includes(w))) continue;
+      const rank = words.filter((w) => title.includes(w)).length + 2 * words.filter((w) => also.includes(w)).length;
+      found.push({ s, rank, at: text.indexOf(words[0]) });
     }
     found.sort((a, b) => b.rank - a.rank);
     for (const { s, at } of found.slice(0, 40)) {
