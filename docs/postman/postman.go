@@ -203,7 +203,7 @@ func request(method, path string, op operation) (Item, error) {
 		r.Body.Options.Raw.Language = "json"
 		r.Header = append(r.Header, Variable{Key: "Content-Type", Value: "application/json"})
 	}
-	if op.Security != nil && len(*op.Security) == 1 && len((*op.Security)[0]) == 0 {
+	if op.Security != nil && len(*op.Security) == 0 {
 		r.Auth = &Auth{Type: "noauth"}
 	}
 	return Item{Name: op.Summary, Request: r, Response: []string{}}, nil

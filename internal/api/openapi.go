@@ -123,7 +123,7 @@ func webhookDocs() object {
 				object{"name": webhook.HeaderSignature, "in": "header", "required": true, "description": "HMAC-SHA256 of the body with your API key; during a rotation with the older one.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
 				object{"name": webhook.HeaderSignatureNext, "in": "header", "description": "The same with the other key of a rotation: the newer one before promotion, the retiring one afterwards until it is revoked.", "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}},
 			},
-			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": ref("Notification")}}},
+			"requestBody": object{"required": true, "content": object{"application/json": object{"schema": notification()}}},
 			"responses":   object{"2XX": object{"description": "Received."}},
 		}}
 	}
@@ -147,7 +147,7 @@ func (a *API) describeRoute(r route, schemas *schemaBook) object {
 	case r.path == documentPath:
 		op["security"] = append([]any{object{}}, security()...)
 	case r.open:
-		op["security"] = []any{object{}}
+		op["security"] = []any{}
 	}
 	var params []any
 	for _, p := range d.params {

@@ -218,7 +218,7 @@ func itemSchema() object {
 		}, "scheme", "code")},
 		"tax_breakdowns": taxes("Taxes of the line."), "tax_breakdown": taxes("Alias of tax_breakdowns; send one of them."),
 	}, "number", "name", "quantity", "unit_price")
-	item["not"] = object{"required": list("tax_breakdowns", "tax_breakdown"), "properties": object{"tax_breakdowns": object{"type": "array"}, "tax_breakdown": object{"type": "array"}}}
+	item["not"] = object{"required": list("tax_breakdowns", "tax_breakdown"), "properties": object{"tax_breakdowns": object{"type": "array", "items": object{}}, "tax_breakdown": object{"type": "array", "items": object{}}}}
 	return item
 }
 
@@ -340,7 +340,9 @@ func companySchemas() object {
 	credentials := typed(record("Credentials for the country's authority; see /v1/countries/{code}.", object{
 		"certificate_base64": certificate, "certificate_password": secretText("Password of the certificate.", 1000), "username": secretText("User name.", 200), "password": secretText("Password or token.", 4000),
 	}), "object", "null")
-	credentials["additionalProperties"] = secretText("A country-specific secret, as named by /v1/countries/{code}.", 4000)
+	country := secretText("A country-specific secret, as named by /v1/countries/{code}.", 4000)
+	country["type"] = "string" // generators of clients cannot make a map whose values may be null
+	credentials["additionalProperties"] = country
 	properties := func() object {
 		return object{
 			"meta": record("Your metadata of the company.", object{
@@ -402,12 +404,17 @@ func lookupSchemas() object {
 			"batch_name":  line("Your own name of the batch.", 150),
 			"validations": object{"type": "array", "items": ref("SingleRequest"), "minItems": 1, "maxItems": 10000, "description": "Numbers; duplicates are each answered but looked up once."},
 		}, "validations"),
-		"Notification": record("Body of a webhook.", object{
-			"event_type":   object{"type": "string", "description": "What happened.", "examples": []any{"transactions.transaction_completed"}},
-			"delivered_at": object{"type": "string", "format": "date-time", "pattern": stampPattern, "description": "Time of this delivery attempt, strictly YYYY-MM-DDTHH:mm:ssZ."},
-			"resource_id":  object{"type": "string", "description": "Id of the resource; for transactions the operation_id."},
-			"resource_url": object{"type": "string", "format": "uri", "description": "URL of the resource, to fetch with your API key."},
-			"webhook_id":   object{"type": "string", "pattern": "^[0-9a-f]{40}$", "description": "Idempotency key of the event; the same on retries."},
-		}, "event_type", "delivered_at", "resource_id", "resource_url", "webhook_id"),
 	}
+}
+
+// notification is written where it is used: generators drop an object of its own that only webhooks name, and use it all
+// the same.
+func notification() object {
+	return record("Body of a webhook.", object{
+		"event_type":   object{"type": "string", "description": "What happened.", "examples": []any{"transactions.transaction_completed"}},
+		"delivered_at": object{"type": "string", "format": "date-time", "pattern": stampPattern, "description": "Time of this delivery attempt, strictly YYYY-MM-DDTHH:mm:ssZ."},
+		"resource_id":  object{"type": "string", "description": "Id of the resource; for transactions the operation_id."},
+		"resource_url": object{"type": "string", "format": "uri", "description": "URL of the resource, to fetch with your API key."},
+		"webhook_id":   object{"type": "string", "pattern": "^[0-9a-f]{40}$", "description": "Idempotency key of the event; the same on retries."},
+	}, "event_type", "delivered_at", "resource_id", "resource_url", "webhook_id")
 }

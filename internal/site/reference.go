@@ -132,7 +132,7 @@ func (o *operation) Path() string { return o.path }
 
 // Open reports that the operation needs no key.
 func (o *operation) Open() bool {
-	return o.Security != nil && len(*o.Security) == 1 && len((*o.Security)[0]) == 0
+	return o.Security != nil && len(*o.Security) == 0
 }
 
 // words are what a search finds the operation by.
@@ -245,8 +245,7 @@ func (d *description) answer(status string, r response) answer {
 // event is a notification with what it carries.
 type event struct {
 	Name, Summary, About string
-	Headers              []field
-	Object               template.HTML
+	Headers, Fields      []field
 }
 
 func (b *book) eventsPage(api *description) []event {
@@ -263,7 +262,7 @@ func (b *book) eventsPage(api *description) []event {
 			e.Headers = append(e.Headers, f)
 		}
 		if body := op.body(); body != nil {
-			e.Object = api.typeOf(body.Schema)
+			e.Fields = api.fields(body.Schema)
 		}
 		all = append(all, e)
 		b.sections = append(b.sections, section{Page: "events.html", Anchor: name, Title: name, Of: "Events", Text: e.Summary + ". " + e.About})
