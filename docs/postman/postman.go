@@ -8,6 +8,7 @@ package postman
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,7 +25,24 @@ type Collection struct {
 	Info     Info       `json:"info"`
 	Auth     *Auth      `json:"auth"`
 	Variable []Variable `json:"variable"`
+	Event    []Event    `json:"event"`
 	Item     []Folder   `json:"item"`
+}
+
+// Event is a script that runs before or after requests.
+type Event struct {
+	Listen string `json:"listen"` // prerequest or test
+	Script Script `json:"script"`
+}
+
+// Script is JavaScript, line by line.
+type Script struct {
+	Type string   `json:"type"`
+	Exec []string `json:"exec"`
+}
+
+func script(listen, text string) Event {
+	return Event{Listen: listen, Script: Script{Type: "text/javascript", Exec: strings.Split(text, "\n")}}
 }
 
 // Info names the collection.
@@ -60,6 +78,7 @@ type Folder struct {
 // Item is one request.
 type Item struct {
 	Name     string   `json:"name"`
+	Event    []Event  `json:"event,omitempty"`
 	Request  Request  `json:"request"`
 	Response []string `json:"response"` // always empty: examples are in the reference
 }
@@ -119,7 +138,6 @@ type operation struct {
 
 // Generate makes the collection of an OpenAPI document.
 func Generate(openAPI []byte) ([]byte, error) {
-	methods := []string{"get", "post", "put", "patch", "delete"} // in the order a reader expects
 	var d description
 	if err := json.Unmarshal(openAPI, &d); err != nil {
 		return nil, fmt.Errorf("reading the description: %w", err)
@@ -130,38 +148,43 @@ func Generate(openAPI []byte) ([]byte, error) {
 		Variable: []Variable{
 			{Key: "base_url", Value: "http://127.0.0.1:8080", Type: "string"},
 			{Key: "api_key", Value: "", Type: "string"},
+			{Key: "supplier_id", Value: "", Type: "string"}, // empty: the demo's, from the list of companies
 		},
+		Event: []Event{script("prerequest", before), script("test", after)},
+	}
+	for _, name := range []string{"run", "transaction_id", "operation_id", "company_id", "job_id", "resource_id", "format", "webhook_id", "batch_id", "validation_id"} {
+		c.Variable = append(c.Variable, Variable{Key: name, Type: "string"})
 	}
 	for _, tag := range d.Tags {
 		c.Item = append(c.Item, Folder{Name: tag.Name, Description: tag.Description, Item: []Item{}})
 	}
-	for _, path := range sortedKeys(d.Paths) {
-		for method := range d.Paths[path] {
-			if !slices.Contains(methods, method) {
-				return nil, fmt.Errorf("%s %s: the method is not known here", method, path)
-			}
-		}
-		for _, method := range methods {
-			op, ok := d.Paths[path][method]
-			if !ok {
-				continue
-			}
-			at := slices.IndexFunc(c.Item, func(f Folder) bool { return len(op.Tags) > 0 && f.Name == op.Tags[0] })
-			if at < 0 {
-				return nil, fmt.Errorf("%s %s has no tag that is described", method, path)
-			}
-			item, err := request(method, path, op)
-			if err != nil {
-				return nil, err
-			}
-			c.Item[at].Item = append(c.Item[at].Item, item)
-		}
+	calls, err := d.calls()
+	if err != nil {
+		return nil, err
 	}
+	for _, call := range calls {
+		method, path, _ := strings.Cut(call, " ")
+		op := d.Paths[path][method]
+		at := slices.IndexFunc(c.Item, func(f Folder) bool { return len(op.Tags) > 0 && f.Name == op.Tags[0] })
+		if at < 0 {
+			return nil, fmt.Errorf("%s has no tag that is described", call)
+		}
+		item, err := request(method, path, op)
+		if err != nil {
+			return nil, err
+		}
+		if text, ok := scripts[call]; ok {
+			item.Event = []Event{script("test", text)}
+		}
+		c.Item[at].Item = append(c.Item[at].Item, item)
+	}
+	// Newman and Postman run folders from the first to the last: in the order of their first requests.
+	slices.SortStableFunc(c.Item, func(a, b Folder) int { return cmp.Compare(firstOf(a), firstOf(b)) })
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	err := encoder.Encode(c)
+	err = encoder.Encode(c)
 	return out.Bytes(), err
 }
 
@@ -178,6 +201,7 @@ func request(method, path string, op operation) (Item, error) {
 		v := Variable{Key: p.Name, Description: p.Description}
 		switch p.In {
 		case "path":
+			v.Value = known(path, p.Name)
 			r.URL.Variable = append(r.URL.Variable, v)
 		case "query":
 			v.Disabled = true
@@ -199,7 +223,7 @@ func request(method, path string, op operation) (Item, error) {
 		} else {
 			pretty.WriteString("{}")
 		}
-		r.Body = &Body{Mode: "raw", Raw: pretty.String()}
+		r.Body = &Body{Mode: "raw", Raw: chained(pretty.String())}
 		r.Body.Options.Raw.Language = "json"
 		r.Header = append(r.Header, Variable{Key: "Content-Type", Value: "application/json"})
 	}
@@ -209,11 +233,32 @@ func request(method, path string, op operation) (Item, error) {
 	return Item{Name: op.Summary, Request: r, Response: []string{}}, nil
 }
 
-func sortedKeys(m map[string]map[string]operation) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// calls are the operations as "method path", in the order of the tour.
+func (d *description) calls() (all []string, err error) {
+	for path, methods := range d.Paths {
+		for method := range methods {
+			if !slices.Contains([]string{"get", "post", "put", "patch", "delete"}, method) {
+				return nil, fmt.Errorf("%s %s: the method is not known here", method, path)
+			}
+			all = append(all, method+" "+path)
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
+	return all, nil
+}
+
+// firstOf is where the first request of a folder stands on the tour.
+func firstOf(f Folder) int {
+	if len(f.Item) == 0 {
+		return len(tour)
+	}
+	r := f.Item[0].Request
+	path := ""
+	for _, part := range r.URL.Path {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			part = "{" + name + "}"
+		}
+		path += "/" + part
+	}
+	return place(strings.ToLower(r.Method) + " " + path)
 }
