@@ -52,6 +52,20 @@ func TestAnInterruptedInstallationGoesOn(t *testing.T) {
 	must(t, "client", "show", "first", "--config", filepath.Join(dir, "tributary.json"))
 }
 
+func TestAFolderOfOthersIsNoPlaceForAnInstallation(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := write(t, filepath.Join(dir, "thesis.txt"), "x")
+	for folder, says := range map[string]string{dir: "is not empty: it has thesis.txt", file: "not a directory"} {
+		if code, _, errs := call(t, "init", folder); code != 2 || !strings.Contains(errs, says) {
+			t.Errorf("%s: %d %s", folder, code, errs)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "master.key")); err == nil {
+		t.Error("a key was made all the same")
+	}
+}
+
 // must calls the program and answers what it printed.
 func must(t *testing.T, args ...string) string {
 	t.Helper()

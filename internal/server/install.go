@@ -63,6 +63,9 @@ func Install(ctx context.Context, in Installation) (made Installed, err error) {
 	if _, err := os.Stat(made.ConfigFile); err == nil {
 		return made, fault.New(fault.Invalid, "%s exists: the installation is complete; start it with tributary serve --config %s", made.ConfigFile, made.ConfigFile)
 	}
+	if err := onlyOurs(in.Folder); err != nil {
+		return made, err
+	}
 	if in.Database == "" {
 		in.Database = "sqlite:" + filepath.Join(in.Folder, "tributary.db")
 	}
@@ -89,6 +92,23 @@ func Install(ctx context.Context, in Installation) (made Installed, err error) {
 		return made, err
 	}
 	return made, writeNew(made.ConfigFile, in.configuration())
+}
+
+// onlyOurs refuses a folder in which something is that an interrupted installation did not leave: backups of the
+// installation would carry it, and its owner would not look for secrets there.
+func onlyOurs(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.Invalid, "%s cannot be used: %v", folder, err)
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == "documents", name == "master.key", name == clientKeyName, strings.HasPrefix(name, "tributary.db"):
+		default:
+			return fault.New(fault.Invalid, "%s is not empty: it has %s; name a new folder", folder, name)
+		}
+	}
+	return nil
 }
 
 func (in *Installation) open(ctx context.Context) (*db.DB, error) {
