@@ -3,12 +3,14 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"tributary/internal/fault"
@@ -21,6 +23,7 @@ const (
 	receivedBytesMax = 1 << 20
 	receivedAgeMax   = 15 * time.Minute
 	forwardTimeout   = 15 * time.Second
+	outcomeTimeout   = 3 * time.Second // what is told meanwhile waits for the line
 )
 
 // Verification looks at one notification that was received elsewhere.
@@ -97,7 +100,7 @@ func (l Receiver) Handler(to Streams) http.Handler {
 		if l.JSON {
 			fmt.Fprintf(to.Out, "%s\n", body)
 		} else {
-			fmt.Fprintf(to.Out, "%s  %-40s  %s  %s\n", n.DeliveredAt.Format("15:04:05"), n.EventType, n.ResourceID, n.ResourceURL)
+			fmt.Fprintf(to.Out, "%s  %-40s  %s  %s\n", n.DeliveredAt.Format("15:04:05"), n.EventType, n.ResourceID, l.outcome(r.Context(), onward, n))
 		}
 		if l.Forward == "" {
 			w.WriteHeader(http.StatusNoContent)
@@ -112,6 +115,36 @@ func (l Receiver) Handler(to Streams) http.Handler {
 		}
 		w.WriteHeader(status)
 	})
+}
+
+// outcome is what the resource of a notification says, in a line; its URL where it cannot be read. The URL is the
+// service's own: the notification's signature covers it.
+func (l Receiver) outcome(ctx context.Context, client *http.Client, n webhook.Notification) string {
+	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
+	defer cancel()
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, n.ResourceURL, nil)
+	if err != nil {
+		return n.ResourceURL
+	}
+	ask.Header.Set("Authorization", "Bearer "+l.APIKey)
+	answer, err := client.Do(ask)
+	if err != nil {
+		return n.ResourceURL
+	}
+	defer answer.Body.Close()
+	var said struct {
+		result
+		TransactionID string `json:"transaction_id"`
+	}
+	err = json.NewDecoder(io.LimitReader(answer.Body, answerBytesMax)).Decode(&said)
+	if err != nil || answer.StatusCode != http.StatusOK || said.Status == "" {
+		return n.ResourceURL
+	}
+	line := strings.TrimSpace(said.Status + " " + said.TransactionID + " " + money(said.Total, said.Currency))
+	if len(said.Errors) > 0 {
+		line += ": " + string(said.Errors[0].Code) + " " + said.Errors[0].Message
+	}
+	return line
 }
 
 // forward sends a notification on with its body and signatures as they came.

@@ -40,7 +40,7 @@ func TestListenForwardsOnlyWhatVerifiesAndChangesNothing(t *testing.T) {
 	defer front.Close()
 
 	body := `{ "event_type":"transactions.transaction_completed", "delivered_at":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") +
-		`","resource_id":"op-1","resource_url":"https://x/y","webhook_id":"` + strings.Repeat("ab", 20) + `" }`
+		`","resource_id":"op-1","resource_url":"http://127.0.0.1:1/y","webhook_id":"` + strings.Repeat("ab", 20) + `" }`
 	signature, err := secret.HMACHex(secret.FromText(testKey), []byte(body))
 	if err != nil {
 		t.Fatal(err)
@@ -88,5 +88,45 @@ func TestListenForwardsOnlyWhatVerifiesAndChangesNothing(t *testing.T) {
 	target.Close()
 	if got := send(body, signature); got != http.StatusBadGateway {
 		t.Errorf("nobody behind: %d", got)
+	}
+}
+
+// What happened is what a developer wants to see: the result's status, sale and total, or why it failed.
+func TestListenPrintsOutcomes(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		`{"status":"SUCCESS","transaction_id":"order-1","total_amount":22710,"currency_code":"EUR"}`:                                "SUCCESS order-1 227.10 EUR\n",
+		`{"status":"FAILURE","transaction_id":"order-2","errors":[{"code":"authority_rejected","message":"The number is taken."}]}`: "FAILURE order-2: authority_rejected The number is taken.\n",
+		`no JSON`: "/v1/transactions/op-1\n",
+	} {
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer "+testKey {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+			_, _ = io.WriteString(w, answer)
+		}))
+		defer service.Close()
+		var out bytes.Buffer
+		front := httptest.NewServer(client.Receiver{APIKey: testKey}.Handler(client.Streams{Out: &out, Err: io.Discard}))
+		defer front.Close()
+		body := `{"event_type":"transactions.transaction_completed","delivered_at":"` + time.Now().UTC().Format("2006-01-02T15:04:05Z") +
+			`","resource_id":"op-1","resource_url":"` + service.URL + `/v1/transactions/op-1","webhook_id":"` + strings.Repeat("ab", 20) + `"}`
+		signature, err := secret.HMACHex(secret.FromText(testKey), []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequest(http.MethodPost, front.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Service-Hmac-SHA256", signature)
+		got, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+		if got.StatusCode != http.StatusNoContent || !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%d, printed %q, want %q at its end", got.StatusCode, out.String(), want)
+		}
 	}
 }
