@@ -71,7 +71,7 @@ func collectSeldom() {
 
 // patience is how long a test waits for what must come. It is never used up where
 // all is well, however slow the machine.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // process is the program running for a test, in a process of its own or in this one.
 type process struct {

@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 
 const (
 	clientID = "acme"
-	patience = 3 * time.Minute
+	patience = 10 * time.Minute
 	liveMax  = 8
 	liveEach = 5
 	password = "a river runs through it 1976"

@@ -60,7 +60,7 @@ func (c *Companies) openCertificate(ctx context.Context, clientID string, der []
 		cert, problem := opened(file, password)
 		done <- outcome{cert, problem}
 	}()
-	timer := time.NewTimer(openFor)
+	timer := time.NewTimer(c.openFor)
 	defer timer.Stop()
 	select {
 	case o := <-done:

@@ -52,6 +52,7 @@ func (c *Companies) Abandon(ctx context.Context, jobID string) (begun bool, err 
 
 // OpenPKCS12 opens a file as a job does; reason is empty when it opened.
 func OpenPKCS12(c *Companies, der []byte, password string) (subject, field, reason string, err error) {
+	c.openFor = time.Hour // what is refused is refused by its rounds, not by a slow machine
 	cert, problem, err := c.openCertificate(context.Background(), "", der, password)
 	switch {
 	case err != nil:

@@ -82,6 +82,7 @@ type Companies struct {
 	db      *db.DB
 	log     *slog.Logger
 	now     func() time.Time
+	openFor time.Duration      // the constant, unless a test has all the time
 	opening *turnstile.Gate    // of certificates: pure computing, so as many at a time as there are cores but one
 	ended   func(jobID string) // tests wait for it; nil otherwise
 
@@ -104,8 +105,8 @@ func New(cfg Config) *Companies {
 	cfg.BaseURL = strings.TrimSuffix(cfg.BaseURL, "/")
 	return &Companies{
 		cfg: cfg, db: cfg.DB, log: cfg.Log, now: cfg.Now,
-		opening: turnstile.New(int64(max(1, runtime.GOMAXPROCS(0)-1)), 2*workedAtOnce),
-		logos:   map[string][]byte{},
+		openFor: openFor, opening: turnstile.New(int64(max(1, runtime.GOMAXPROCS(0)-1)), 2*workedAtOnce),
+		logos: map[string][]byte{},
 	}
 }
 

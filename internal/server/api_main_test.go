@@ -27,7 +27,7 @@ import (
 // The README's key: its lines are run against the program of the tests.
 const demoKey = "trb_test_demo_0123456789012345678901234567890123456789012"
 
-const patience = 3 * time.Minute // for what a machine under load does in the end; never waited out when all is well
+const patience = 10 * time.Minute // for what a machine under load does in the end; never waited out when all is well
 
 func TestMain(m *testing.M) {
 	leaks.AtEnd(func() (err error) {

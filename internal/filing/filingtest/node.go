@@ -40,7 +40,7 @@ import (
 )
 
 // Patience is how long a test waits for what must come; it is never waited out when all is well.
-const Patience = 3 * time.Minute
+const Patience = 10 * time.Minute
 
 // Client is whose transactions these are, unless a test says otherwise.
 const Client = "c_one"
