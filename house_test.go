@@ -32,7 +32,7 @@ var staircase = [][]string{
 	{"transaction", "authority"},
 	{"transaction/transactiontest"},
 	{"country/taxid", "country/amount", "country/text"},
-	{"country/identity"},
+	{"country/identity", "country/territory"},
 	{"country"},
 	{"country/sale"},
 	{"country/en16931"},

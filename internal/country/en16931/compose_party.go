@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tributary/internal/country/territory"
 	"tributary/internal/transaction"
 )
 
@@ -118,7 +119,7 @@ func (c *composer) buyerAddress(b *transaction.Party, home string) Identifier {
 func addressOf(a *transaction.Address) Address {
 	street := strings.Join(strings.Fields(strings.Join([]string{a.AddressLine1, a.Prefix, a.Number, a.Suffix}, " ")), " ")
 	out := Address{Line1: street, Line2: a.AddressLine2, Line3: cmp.Or(a.Neighbourhood, a.District), City: a.City, PostCode: a.PostalCode,
-		Subdivision: cmp.Or(a.Province, a.Region, a.State, a.Canton), Country: strings.ToUpper(a.CountryCode)}
+		Subdivision: cmp.Or(a.Province, a.Region, a.State, a.Canton), Country: territory.Code(strings.ToUpper(a.CountryCode))}
 	if out.Country == "EL" {
 		out.Country = "GR"
 	}

@@ -31,6 +31,9 @@ func Extend(base country.Pack, p Page) country.Pack {
 		Reads:   []string{"customer", "currency_code", "transaction_date", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount", "items.*.tax_breakdowns"},
 		Amounts: true,
 		Find:    func(c country.Case) []fault.Fault { return p.check(c, base) },
+	}, country.Check{
+		Reads: []string{"customer", "transaction_date", "items.*.type", "items.*.tax_breakdowns"},
+		Find:  func(c country.Case) []fault.Fault { return p.untaxed(c, base) },
 	})
 	pack.CheckCompany = func(s country.Supplier, k country.Credentials) []fault.Fault {
 		var found []fault.Fault

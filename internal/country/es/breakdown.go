@@ -10,6 +10,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/amount"
 	"tributary/internal/country/sale"
+	"tributary/internal/country/territory"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -220,9 +221,12 @@ func misplacedType(t *transaction.Transaction, i int, tax transaction.Tax) strin
 		return ""
 	}
 	services := country.IsServices(t.Items, i) && !followsGoods(t.Items)
+	at := territory.Of(home, t.Customer, lawDay, services)
 	switch {
 	case services && tax.Type == transaction.TaxIntraEU:
 		return "does not fit services: to a business of another member state they are REVERSE"
+	case tax.Type == transaction.TaxIntraEU && taxOf(tax.Regime) == taxIVA && at.Apart != "":
+		return at.Exported()
 	case services && tax.Type == transaction.TaxExport:
 		return "does not fit services, which are OUTSIDE where the customer is abroad; those of article 21.5 are said with the code E2"
 	case tax.Type == transaction.TaxReverse && t.Customer != nil && t.Customer.Type != transaction.Business && isAway(t, taxOf(tax.Regime)):

@@ -5,6 +5,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
 	"tributary/internal/transaction"
 )
 
@@ -22,42 +23,27 @@ const (
 	elsewhere land = "elsewhere" // outside the Union
 )
 
-// Codes that ISO 3166 reserves for the parts of Spain outside its VAT.
-const (
-	codeCanary = "IC"
-	codeCities = "EA"
-)
-
 // canaryZone is the time of the islands, an hour behind the mainland.
 const canaryZone = "Atlantic/Canary"
 
 // landOf is where an address lies; none is on the mainland.
 func landOf(a *transaction.Address) land {
-	if a == nil {
-		return mainland
-	}
-	switch code := strings.ToUpper(a.CountryCode); {
-	case code == codeCanary:
+	return landOfParty(&transaction.Party{Address: a}, true)
+}
+
+// landOfParty is where somebody is, for goods or for services.
+func landOfParty(p *transaction.Party, services bool) land {
+	switch at := territory.Of(home, p, lawDay, services); {
+	case at.Apart == territory.Canary:
 		return canary
-	case code == codeCities:
+	case at.Country == home && at.Apart != "":
 		return cities
-	case code == "" || code == "ES":
-		return provinceLand(a.PostalCode)
-	case inUnion(code):
+	case at.Country == home:
+		return mainland
+	case at.Union:
 		return union
 	}
 	return elsewhere
-}
-
-// provinceLand tells the parts of Spain by the province of a postal code.
-func provinceLand(postal string) land {
-	switch province(postal) {
-	case "35", "38":
-		return canary
-	case "51", "52":
-		return cities
-	}
-	return mainland
 }
 
 // province is the part of a Spanish postal code that names the province.
@@ -122,10 +108,10 @@ func hasPrefix(number, code string) bool {
 	return strings.HasPrefix(strings.ToUpper(strings.TrimSpace(number)), code)
 }
 
-// northernIrish reports whether a party has a number of Northern Ireland, which
-// is in the Union for goods (protocol, article 8).
+// northernIrish reports whether a party is in Northern Ireland, which is in the
+// Union for goods (protocol, article 8).
 func northernIrish(p *transaction.Party) bool {
-	return p != nil && homeOf(p) == "GB" && hasPrefix(p.TaxNumber, "XI")
+	return territory.Of(home, p, lawDay, false).Country == territory.NorthernIreland
 }
 
 // zeroType is what a rate of 0 without a type means: see derivations.

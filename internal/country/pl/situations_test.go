@@ -83,6 +83,35 @@ func zeroSituations() []situation {
 	}
 }
 
+// placed is a business at an address whose postal code decides.
+func placed(code, postal, number string) *transaction.Party {
+	p := foreignBuyer(code, number, transaction.Business)
+	p.Address.PostalCode = postal
+	return p
+}
+
+// placeSituations are buyers whose country alone does not say whether they are in
+// the Union's VAT.
+func placeSituations() []situation {
+	open := vat("0", transaction.Added)
+	const french, spanish = "FR61954506077", "ESA28015865"
+	return []situation{
+		{name: "Goods to a business in Réunion", draft: draft("T/1", placed("FR", "97400", french), goods(open)),
+			files: []string{"<P_12>0 EX</P_12>", "<P_13_6_3>100.00<", "<KodKraju>FR</KodKraju><NrID>FR61954506077<"}, not: []string{"KodUE", "WDT"}},
+		{name: "Goods to a business in Åland", draft: draft("T/2", placed("AX", "22100", "FI20774740"), goods(open)), files: []string{"<P_12>0 EX</P_12>"}, not: []string{"KodUE"}},
+		{name: "Goods to a business in the Canary Islands", draft: draft("T/3", placed("IC", "35001", spanish), goods(open)),
+			files: []string{"<P_12>0 EX</P_12>", "<KodKraju>ES</KodKraju>"}, not: []string{"KodUE", "WDT"}},
+		{name: "Goods to a business in the Canary Islands, called INTRA_EU", draft: draft("T/4", placed("ES", "35001", spanish), goods(typed(transaction.TaxIntraEU))),
+			refuse: "VAT does not hold in the Canary Islands", field: "items.0.tax_breakdowns.0.type"},
+		{name: "Services to a business in the Canary Islands", draft: draft("T/5", placed("ES", "35001", spanish), work(open)), files: []string{"<P_12>np I</P_12>"}, not: []string{"np II"}},
+		{name: "Goods to a business in Monaco", draft: draft("T/6", placed("MC", "98000", french), goods(open)), files: []string{"<P_12>0 WDT</P_12>", "<KodUE>FR<"}},
+		{name: "Goods to a business in Northern Ireland that says no type", draft: draft("T/7", placed("GB", "BT1 5GS", "XI110305878"), goods(open)),
+			files: []string{"<P_12>0 WDT</P_12>", "<KodUE>XI<"}},
+		{name: "Goods to a business in Northern Ireland, called EXPORT", draft: draft("T/8", placed("GB", "BT1 5GS", "XI110305878"), goods(typed(transaction.TaxExport))),
+			refuse: "in the Union for goods", field: "items.0.tax_breakdowns.0.type"},
+	}
+}
+
 func saleSituations() []situation {
 	annexed := func(d country.Draft) country.Draft {
 		d.Supplier.Settings = country.Settings{"split_payment": true}
@@ -309,7 +338,7 @@ func thirdSituations() []situation {
 }
 
 func situations(ch country.Channel) []situation {
-	all := append(zeroSituations(), saleSituations()...)
+	all := append(append(zeroSituations(), placeSituations()...), saleSituations()...)
 	all = append(all, specialSituations()...)
 	all = append(all, dateSituations()...)
 	all = append(all, correctionSituations()...)

@@ -11,7 +11,6 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/amount"
 	"tributary/internal/country/sale"
-	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -65,7 +64,7 @@ func oneStopShop(t *transaction.Transaction) []fault.Fault {
 			found = append(found, fault.At(at+".rate", fault.FieldNotValid, "must be more than 0 with the regime OSS: it is the rate of the customer's country"))
 		}
 		z := zeroCase{buyer: identify(t.Customer), customer: t.Customer, day: t.Date}
-		if where := taxid.CountryOf(home, t.Customer); t.Customer != nil && (z.standing() != unionConsumer || t.Customer.Type != transaction.Individual) && where != "XI" {
+		if t.Customer != nil && (z.standing() != unionConsumer || t.Customer.Type != transaction.Individual) {
 			found = append(found, fault.At(at+".regime", fault.ValidationMatchInvalid,
 				"does not fit: the one stop shop is for consumers in another member state; a business there is INTRA_EU (goods) or REVERSE (services)"))
 		}

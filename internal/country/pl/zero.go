@@ -4,9 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
 	"tributary/internal/country/sale"
-	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -32,28 +31,30 @@ type zeroCase struct {
 }
 
 // standing tells the buyer's. Northern Ireland (XI) is in the Union for goods
-// and outside of it for services (protocol on Ireland, art. 8).
+// and outside of it for services (protocol on Ireland, art. 8); who is in a part of
+// a member state without the Union's VAT is outside of it, whatever the number.
 func (z zeroCase) standing() standing {
-	switch {
-	case z.customer == nil:
+	if z.customer == nil {
 		return nobody
+	}
+	switch at := z.at(); {
 	case z.buyer.nip != "":
 		return homeBusiness
-	case z.buyer.union == "XI":
-		if z.services {
-			return elsewhere
-		}
-		return unionBusiness
+	case at.Apart != "", z.buyer.union == territory.NorthernIreland && z.services:
+		return elsewhere
 	case z.buyer.union != "":
 		return unionBusiness
-	}
-	switch where := taxid.CountryOf(home, z.customer); {
-	case where == home:
+	case at.Country == home:
 		return homeConsumer
-	case country.InUnion(where, z.day):
+	case at.Union:
 		return unionConsumer
 	}
 	return elsewhere
+}
+
+// at is where the buyer is.
+func (z zeroCase) at() territory.Place {
+	return territory.Of(home, z.customer, z.day, z.services)
 }
 
 // zeroColumn is the table of zero rates: type × kind of item × buyer. It answers
@@ -82,6 +83,8 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 		switch {
 		case z.services:
 			return zeroIntraEU, "is for goods: services to a business in another member state are REVERSE (np II)"
+		case z.at().Apart != "":
+			return zeroIntraEU, z.at().Exported()
 		case z.standing() != unionBusiness:
 			return zeroIntraEU, "needs a customer with a VAT number of another member state (0 WDT, art. 42 of the VAT act)"
 		}
@@ -89,6 +92,9 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 	case transaction.TaxExport:
 		if z.services {
 			return zeroExport, "is for goods: services that are taxed in another country are OUTSIDE (np I)"
+		}
+		if z.buyer.union == territory.NorthernIreland {
+			return zeroExport, "does not fit a number of Northern Ireland (XI), which is in the Union for goods: INTRA_EU (0 WDT); a buyer in Great Britain is named by its GB number"
 		}
 		return zeroExport, ""
 	case transaction.TaxOutside:
