@@ -212,6 +212,7 @@ func itemSchema() object {
 		"unit_price": amount("May be negative. Includes tax unless a tax entry says otherwise."), "type": optionalOneOf("Default GOODS.", "GOODS", "SERVICES", "DISCOUNT"),
 		"description": line("Description.", 200), "code": line("Your item code; MX reads it as ClaveProdServ.", 60), "ean": line("European Article Number.", 13),
 		"net_price": stated("Net amount of the line"),
+		"ancillary": object{"type": []any{"boolean", "null"}, "description": "True for shipping, packing or insurance that share the treatment of the goods of this document."},
 		"discount":  discountSchema(),
 		"classification": object{"type": []any{"array", "null"}, "maxItems": 20, "description": "Codes of external classifications.", "items": record("One code.", object{
 			"scheme": object{"type": "string", "minLength": 1, "maxLength": 20, "pattern": wordPattern, "description": "Classification scheme: HSN, CPV, KPD, MY, UNSPSC …", "examples": []any{"CPV"}}, "code": filled("Code in the scheme.", 50),

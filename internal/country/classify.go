@@ -20,7 +20,7 @@ func DerivationRules() []string {
 		"A rate of 0 to a customer whose address is in another country: EXPORT for goods that leave the country, INTRA_EU when both countries are in the European Union and the customer is a business with a tax number; for services REVERSE in that last case, OUTSIDE from a member state to a country outside the Union, EXPORT from any other country.",
 		"What is in the Union is decided by its VAT territory (Directive 2006/112/EC, articles 5 to 7): the Canary Islands, Ceuta, Melilla, the French overseas territories, Åland, Livigno, Campione d'Italia, Helgoland, Büsingen and Mount Athos are outside, by country code or postal code; Monaco counts as France; Northern Ireland (postal code BT or a number that begins with XI) is inside for goods alone.",
 		"A rate of 0 otherwise: ZERO when the country's rate table has a rate of 0 for the tax or there is no table, else EXEMPT.",
-		"A discount line is read as services when every other line is, otherwise as goods.",
+		"A discount line is read as services when every other line is, otherwise as goods. A line with ancillary true (shipping, packing, insurance) is read as goods; at a rate of 0 without a type it has that of the document's untaxed goods.",
 	}
 }
 
@@ -39,26 +39,39 @@ func ClassifyTaxes(f Facts, c Case) []transaction.Item {
 	items := append([]transaction.Item(nil), c.Transaction.Items...)
 	for i := range items {
 		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
-		services := IsServices(c.Transaction.Items, i)
-		abroad := destinationOf(c.Transaction, services)
-		for j := range items[i].Taxes {
-			tax := &items[i].Taxes[j]
-			switch {
-			case tax.Type != "":
-			case tax.Withheld():
-				tax.Type = transaction.Withholding
-			case tax.Quota != nil:
-				tax.Type = transaction.TaxStandard
-			case !tax.Rate.IsZero():
-				tax.Type = f.taxedType(*tax, c.Transaction)
-			case abroad != domestic:
-				tax.Type = abroad.untaxedType(services)
-			default:
-				tax.Type = f.zeroType(*tax, c.Transaction)
-			}
+		if !items[i].Ancillary {
+			f.classify(c.Transaction, items, i)
+		}
+	}
+	FollowGoods(items)
+	for i := range items {
+		if items[i].Ancillary {
+			f.classify(c.Transaction, items, i)
 		}
 	}
 	return items
+}
+
+// classify gives the entries of a line their types.
+func (f Facts) classify(t *transaction.Transaction, items []transaction.Item, i int) {
+	services := IsServices(t.Items, i)
+	abroad := destinationOf(t, services)
+	for j := range items[i].Taxes {
+		tax := &items[i].Taxes[j]
+		switch {
+		case tax.Type != "":
+		case tax.Withheld():
+			tax.Type = transaction.Withholding
+		case tax.Quota != nil:
+			tax.Type = transaction.TaxStandard
+		case !tax.Rate.IsZero():
+			tax.Type = f.taxedType(*tax, t)
+		case abroad != domestic:
+			tax.Type = abroad.untaxedType(services)
+		default:
+			tax.Type = f.zeroType(*tax, t)
+		}
+	}
 }
 
 // ClassifyCodes derives types from codes of the country first, of entries of rate
@@ -122,18 +135,18 @@ func (d destination) untaxedType(services bool) string {
 	return transaction.TaxExport
 }
 
-// IsServices reports whether a line is one of services; a discount is what the
-// other lines are.
+// IsServices reports whether a line is taxed as services; a discount is what the
+// other lines are, and what goes with goods is taxed as they are.
 func IsServices(items []transaction.Item, i int) bool {
 	if items[i].Type != transaction.Discount {
-		return items[i].Type == transaction.Services
+		return items[i].Type == transaction.Services && !items[i].Ancillary
 	}
 	others := 0
 	for j := range items {
 		if items[j].Type == transaction.Discount {
 			continue
 		}
-		if items[j].Type != transaction.Services {
+		if items[j].Type != transaction.Services || items[j].Ancillary {
 			return false
 		}
 		others++

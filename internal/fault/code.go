@@ -44,6 +44,7 @@ const (
 	LanguageFallback          Code = "language_fallback"
 	DateMoved                 Code = "date_moved"
 	WaitsForPeriod            Code = "waits_for_period"
+	ValueAssumed              Code = "value_assumed"
 	ScriptUnavailable         Code = "script_unavailable"
 	AlreadyOnboarded          Code = "already_onboarded"
 	JSONNotValid              Code = "json_not_valid"

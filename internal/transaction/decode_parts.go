@@ -77,6 +77,8 @@ func (d *decoder) item() {
 			d.Line(&item.EAN, eanMax)
 		case "net_price":
 			d.stated(&item.StatedNet)
+		case "ancillary":
+			d.Bool(&item.Ancillary)
 		case "classification":
 			d.classification(&item)
 		case "discount":

@@ -19,7 +19,7 @@ func FieldPaths() []string {
 		"project_reference", "due_date", "delivery_date", "payment_terms", memberTotal, memberTotalNet, memberTotalTax}
 	for _, items := range []string{"items", memberOrder} {
 		paths = append(paths, below(items, "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
-			"net_price", "discount", "discount.amount", "discount.rate")...)
+			"net_price", "discount", "discount.amount", "discount.rate", "ancillary")...)
 		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount", "quota", "quota_base")...)
 		paths = append(paths, below(items+".*.classification", "scheme", "code")...)
 	}
@@ -252,6 +252,11 @@ func (i *Item) field(member string) (string, bool) {
 		return count(len(i.Classifications)), true
 	case "net_price":
 		return integer(i.StatedNet), true
+	case "ancillary":
+		if !i.Ancillary {
+			return "", true
+		}
+		return "true", true
 	}
 	if strings.HasPrefix(member, "discount") {
 		return i.Discount.field(member)

@@ -138,6 +138,7 @@ type Item struct {
 	Discount        *LineDiscount
 	Classifications []Classification
 	StatedNet       *int64 // net_price as the client worked it out
+	Ancillary       bool   `json:",omitempty"` // shipping, packing, insurance: it shares the treatment of the document's goods
 }
 
 // LineDiscount lowers a line, in the terms of its price: with tax where the price

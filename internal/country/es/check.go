@@ -36,6 +36,7 @@ func (p *pack) checks() []country.Check {
 			_, wrong := breakDown(c.Transaction, p.classify(c), c.Totals)
 			return wrong
 		}},
+		{Reads: lines, Find: func(c country.Case) []fault.Fault { return silentZeroes(c.Transaction, p.classify(c)) }},
 		{Reads: append(party("customer"), append(lines, "transaction_number", "reason", "items", "delivery_date")...), Amounts: true, Find: p.contradictions},
 	}
 }

@@ -106,6 +106,8 @@ func placeSituations() []situation {
 	islander := at(company, "ES", "35001", "A28015865")
 	shipping := work(1000, zero)
 	shipping.Name = "Portes"
+	ancillary := shipping
+	ancillary.Ancillary = true
 	return []situation{
 		{Name: "Goods sent to a business in Las Palmas", Draft: draft("S-30", islander, goods(10000, zero)), Files: e2},
 		{Name: "Goods sent to a consumer in Tenerife", Draft: draft("S-31", at(private, "IC", "38001", ""), goods(10000, zero)), Files: append(flagged, e2...)},
@@ -123,6 +125,14 @@ func placeSituations() []situation {
 		{Name: "Services abroad to nobody", Draft: draft("S-43", nil, work(10000, entry("VAT", "0", "", "N2"))), Refuse: "article 4.4", Field: "customer"},
 		{Name: "Goods to a business in Germany", Draft: draft("S-44", german, goods(10000, zero)), Files: []string{"ClaveRegimen>01<", "OperacionExenta>E5<", "<sf:IDType>02</sf:IDType>\n<sf:ID>DE111111125<"}},
 		{Name: "Goods to a business in Germany with their shipping", Draft: draft("S-45", german, goods(10000, zero), shipping), Files: []string{"OperacionExenta>E5<", "NoSujeto>110.00<"}, Not: []string{"N2"}},
+		{Name: "Goods to a business in Germany with shipping that says so", Draft: draft("S-45-1", german, goods(10000, typed(transaction.TaxIntraEU)), ancillary), Files: []string{"OperacionExenta>E5<", "NoSujeto>110.00<"}, Not: []string{"N2"}},
+		{Name: "Shipping with a rate of its own beside goods for Germany", Draft: draft("S-45-2", german, goods(10000, zero), func() transaction.Item { i := ancillary; i.Taxes = []transaction.Tax{entry("VAT", "21", "", "")}; return i }()), Refuse: "rate and type of goods", Field: "items.1.ancillary"},
+		{Name: "Shipping that says so beside nothing", Draft: draft("S-45-3", german, ancillary), Refuse: "needs goods", Field: "items.0.ancillary"},
+		{Name: "A rate of 0 in Spain that says nothing", Draft: draft("S-45-4", at(company, "ES", madrid, "A28015865"), work(10000, zero)), Refuse: "which zero it is: EXEMPT (E1", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "A lesson that says it is exempt", Draft: draft("S-45-5", at(company, "ES", madrid, "A28015865"), work(10000, typed(transaction.TaxExempt))), Files: []string{"OperacionExenta>E1<"}},
+		{Name: "Goods at 0 to a consumer in France", Draft: draft("S-45-6", at(private, "FR", "75001", ""), goods(10000, zero)), Refuse: "one stop shop", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "Services at 0 to a consumer in Germany", Draft: draft("S-45-7", at(private, "DE", "10115", ""), work(10000, zero)), Refuse: "one stop shop", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "Services at 0 to a consumer in Las Palmas", Draft: draft("S-45-8", at(private, "ES", "35001", ""), work(10000, zero)), Refuse: "69.Uno.2", Field: "items.0.tax_breakdowns.0.type"},
 		{Name: "Services to a business in Germany", Draft: draft("S-46", german, work(10000, zero)), Files: []string{"ClaveRegimen>01<", n2}},
 		{Name: "Services called INTRA_EU", Draft: draft("S-47", german, work(10000, typed(transaction.TaxIntraEU))), Refuse: "REVERSE", Field: "items.0.tax_breakdowns.0.type"},
 		{Name: "A German address with a Spanish NIF, INTRA_EU", Draft: draft("S-48", at(company, "DE", "10115", "A28015865"), goods(10000, typed(transaction.TaxIntraEU))), Refuse: "VAT number", Field: "customer.tax_information.tax_number"},

@@ -4,8 +4,10 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/country/taxid"
 	"tributary/internal/country/territory"
+	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
 
@@ -140,6 +142,41 @@ func zeroType(t *transaction.Transaction, i int, tax string) string {
 		return transaction.TaxOutside
 	}
 	return transaction.TaxExport
+}
+
+// silentZeroes refuses a rate of 0 of IVA of which nothing says why: Spain has no
+// such rate, and an exemption by article 20 follows from no customer. Items are typed.
+func silentZeroes(t *transaction.Transaction, items []transaction.Item) (found []fault.Fault) {
+	_, decided := country.TreatmentOfGoods(items)
+	for i := range items {
+		if items[i].Ancillary && decided {
+			continue // its goods say why
+		}
+		for j, tax := range t.Items[i].Taxes {
+			grade, _, _ := readCode(tax.Code)
+			if tax.Type != "" || grade != "" || tax.Withheld() || !tax.Rate.IsZero() || taxOf(tax.Regime) != taxIVA || items[i].Taxes[j].Type != transaction.TaxExempt {
+				continue
+			}
+			found = append(found, fault.At(sale.TaxPath(i, j, "type"), fault.FieldRequired, "must say which zero it is: %s", choicesFor(t, i)))
+		}
+	}
+	return found
+}
+
+// choicesFor names what a line without tax may be, by where its customer is.
+func choicesFor(t *transaction.Transaction, i int) string {
+	const all = "EXEMPT (E1, article 20), REVERSE (S2, article 84), OUTSIDE (N1, article 7), or a grade as code (E1 to E6, N1, N2)"
+	services := country.IsServices(t.Items, i) && !followsGoods(t.Items)
+	where := landOfParty(t.Customer, services)
+	switch {
+	case where == union && t.Customer.Type == transaction.Business:
+		return "goods to a business of another member state are INTRA_EU and services REVERSE with its VAT number, without one IVA is due as at home; else " + all
+	case where == union:
+		return "consumers of another member state pay IVA, or the tax of their country in the one stop shop (regime OSS; articles 68, 69, 73); else " + all
+	case where.spanish() && where != mainland:
+		return "services to consumers in the rest of Spain bear IVA (article 69.Uno.2); else " + all
+	}
+	return all
 }
 
 // followsGoods reports whether services of a document belong to its goods, as

@@ -2,6 +2,8 @@ package hu_test
 
 import (
 	"bytes"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,4 +194,24 @@ func TestEveryScriptOfEveryPack(t *testing.T) {
 		})
 	}
 	packtest.Exercise(t, pack(), packtest.Options{Cases: cases(), Credentials: credentials(), Schema: schema, Stable: steady})
+}
+
+// What goes with goods is taxed as they are, and stays a service to NAV.
+func TestShippingOfGoodsIsReportedAsTheGoodsAre(t *testing.T) {
+	shipping := service(item("Szállítás", one(), 20_00, vat("0", transaction.Added)))
+	shipping.Ancillary = true
+	d := draft("SH-1", abroad("DE", "DE136695976", transaction.Business), item("Szék", one(), 100_00, typed(transaction.TaxIntraEU, "")), shipping)
+	d.Transaction.CurrencyCode = "HUF"
+	ch, err := pack().Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := ch.Prepare(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(f.Report)
+	if strings.Count(text, "<case>KBAET</case>") != 3 || strings.Contains(text, "EUFAD37") || !strings.Contains(text, "<lineNatureIndicator>SERVICE<") {
+		t.Errorf("both lines and their sum should be KBAET:\n%s", text)
+	}
 }

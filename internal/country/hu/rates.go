@@ -156,7 +156,7 @@ func rateOf(tax transaction.Tax, s supply) (rate, string) {
 		r := rate{element: "vatExemption", code: navwire.KBAET}
 		switch {
 		case s.services:
-			return r, "is for goods: services to a business in another member state are REVERSE (EUFAD37)"
+			return r, "is for goods: services to a business in another member state are REVERSE (EUFAD37); shipping, packing or insurance of the goods says ancillary: true"
 		case s.at().Apart != "":
 			return r, s.at().Exported()
 		case s.union() == "":
@@ -171,7 +171,7 @@ func rateOf(tax transaction.Tax, s supply) (rate, string) {
 		}
 		switch {
 		case s.services:
-			return r, "is for goods: services that are taxed in another country are OUTSIDE (HO)"
+			return r, "is for goods: services that are taxed in another country are OUTSIDE (HO); shipping, packing or insurance of the goods says ancillary: true"
 		case s.atHome() || s.abroad():
 			return r, "needs a customer outside of the Union (EAM, §§ 98–109)"
 		}
@@ -218,9 +218,8 @@ func reverseOf(code string, s supply) (rate, string) {
 func untaxed(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) (found []fault.Fault) {
 	s := supply{buyer: identify(customer), customer: customer, day: day, exempt: navwire.TAM}
 	for e := range sale.Untaxed(sent, typed) {
-		if e.Open && e.Type == transaction.TaxZero {
-			found = append(found, e.Fault("type", fault.FieldRequired,
-				"must say why there is no tax: EXEMPT (AAM, TAM), REVERSE, OUTSIDE (ATK, EUE, HO), or a code of the country; NAV has no rate of 0"))
+		if asked := e.Asked("must say why there is no tax: EXEMPT (AAM, TAM), REVERSE, OUTSIDE (ATK, EUE, HO), or a code of the country; NAV has no rate of 0"); asked != nil {
+			found = append(found, asked...)
 			continue
 		}
 		s.services = e.Services

@@ -12,6 +12,10 @@ func abroadSituations() []situation {
 	return []situation{
 		{Name: "Goods to a German business", Draft: draft("EX-1", german(), goods(free(transaction.TaxIntraEU, ""))),
 			Files: []string{"<CodiceDestinatario>XXXXXXX<", "<IdPaese>DE</IdPaese><IdCodice>136695976<", "<CAP>00000<", "<Natura>N3.2<"}, Not: []string{"DatiBollo"}},
+		{Name: "Goods to a German business and their transport", Draft: draft("EX-20", german(), goods(free(transaction.TaxIntraEU, "")), with(work(vat("0", transaction.Added)), func(i *transaction.Item) { i.Ancillary = true })),
+			Files: []string{"<Natura>N3.2</Natura><ImponibileImporto>200.00<"}, Not: []string{"N2.1"}},
+		{Name: "Goods to a German business and services that say nothing", Draft: draft("EX-21", german(), goods(free(transaction.TaxIntraEU, "")), work(vat("0", transaction.Added))),
+			Refuse: "must be true for shipping", Field: "items.1.ancillary"},
 		{Name: "Goods to a German business, nothing said", Draft: draft("EX-2", german(), goods(vat("0", transaction.Added))),
 			Files: []string{"<Natura>N3.2<"}},
 		{Name: "Goods to a German business without a VAT number", Draft: draft("EX-3", abroad("DE", "", transaction.Business), goods(free(transaction.TaxIntraEU, ""))),

@@ -125,9 +125,9 @@ func (s supply) fits(n natura) string {
 	case n.code == "N3.1":
 		return s.fitsExport()
 	case n.code == "N3.2" && s.services:
-		return "is for goods: services to a business of another member state are REVERSE (N2.1)"
+		return "is for goods: services to a business of another member state are REVERSE (N2.1); shipping, packing or insurance of the goods says ancillary: true"
 	case n.code == "N3.2" && s.at().Apart != "":
-		return s.at().Exported()
+		return s.at().Exported() + " (N3.1, not N3.2)"
 	case n.code == "N3.2" && !s.taxableInUnion():
 		return "needs a buyer in another member state with its VAT number (N3.2, art. 41 DL 331/93)"
 	case n.code == "N3.2" && s.flat:
@@ -149,7 +149,7 @@ func (s supply) fits(n natura) string {
 func (s supply) fitsExport() string {
 	switch {
 	case s.services:
-		return "is for goods: services that are taxed abroad are OUTSIDE (N2.1)"
+		return "is for goods: services that are taxed abroad are OUTSIDE (N2.1); shipping, packing or insurance of the goods says ancillary: true"
 	case s.buyer.nation == sanMarino:
 		return "is not for San Marino, which has a code of its own (N3.3, art. 71)"
 	case s.atHome() || s.inUnion():

@@ -83,6 +83,13 @@ func zeroSituations() []situation {
 	}
 }
 
+// ancillary is shipping of 20.00 that goes with the goods.
+func ancillary(tax transaction.Tax) transaction.Item {
+	i := service(item("Transport", one(), 20_00, tax))
+	i.Ancillary = true
+	return i
+}
+
 // placed is a business at an address whose postal code decides.
 func placed(code, postal, number string) *transaction.Party {
 	p := foreignBuyer(code, number, transaction.Business)
@@ -107,6 +114,14 @@ func placeSituations() []situation {
 		{name: "Goods to a business in Monaco", draft: draft("T/6", placed("MC", "98000", french), goods(open)), files: []string{"<P_12>0 WDT</P_12>", "<KodUE>FR<"}},
 		{name: "Goods to a business in Northern Ireland that says no type", draft: draft("T/7", placed("GB", "BT1 5GS", "XI110305878"), goods(open)),
 			files: []string{"<P_12>0 WDT</P_12>", "<KodUE>XI<"}},
+		{name: "Goods to Germany and their shipping", draft: draft("T/10", german(), goods(open), ancillary(open)),
+			files: []string{"<P_13_6_2>120.00<"}, not: []string{"np II", "P_13_9"}},
+		{name: "Goods to the United States and their shipping", draft: draft("T/11", foreignBuyer("US", "12-3456789", transaction.Business), goods(typed(transaction.TaxExport)), ancillary(typed(transaction.TaxExport))),
+			files: []string{"<P_13_6_3>120.00<"}, not: []string{"np I"}},
+		{name: "Goods to Germany and shipping that does not say what it is", draft: draft("T/12", german(), goods(open), work(open)), refuse: "must be true for shipping", field: "items.1.ancillary"},
+		{name: "Goods to Germany and shipping called INTRA_EU", draft: draft("T/13", german(), goods(open), work(typed(transaction.TaxIntraEU))), refuse: "ancillary: true", field: "items.1.tax_breakdowns.0.type"},
+		{name: "Goods to Germany and an assembly there", draft: draft("T/14", german(), goods(open), work(typed(transaction.TaxReverse))), files: []string{"<P_13_6_2>100.00<", "<P_13_9>100.00<"}},
+		{name: "Goods at 0 to a consumer in Germany", draft: draft("T/15", foreignBuyer("DE", "", transaction.Individual), goods(open)), refuse: "which zero", field: "items.0.tax_breakdowns.0.type"},
 		{name: "Goods to a business in Northern Ireland, called EXPORT", draft: draft("T/8", placed("GB", "BT1 5GS", "XI110305878"), goods(typed(transaction.TaxExport))),
 			refuse: "in the Union for goods", field: "items.0.tax_breakdowns.0.type"},
 	}

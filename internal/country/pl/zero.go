@@ -22,6 +22,9 @@ const (
 	elsewhere
 )
 
+// orAncillary is said of services that may belong to goods (art. 29a sec. 6 point 2).
+const orAncillary = "; shipping, packing or insurance of the goods says ancillary: true"
+
 // zeroCase is what decides which zero a line has.
 type zeroCase struct {
 	buyer    identifier
@@ -82,7 +85,7 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 	case transaction.TaxIntraEU:
 		switch {
 		case z.services:
-			return zeroIntraEU, "is for goods: services to a business in another member state are REVERSE (np II)"
+			return zeroIntraEU, "is for goods: services to a business in another member state are REVERSE (np II)" + orAncillary
 		case z.at().Apart != "":
 			return zeroIntraEU, z.at().Exported()
 		case z.standing() != unionBusiness:
@@ -91,7 +94,7 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 		return zeroIntraEU, ""
 	case transaction.TaxExport:
 		if z.services {
-			return zeroExport, "is for goods: services that are taxed in another country are OUTSIDE (np I)"
+			return zeroExport, "is for goods: services that are taxed in another country are OUTSIDE (np I)" + orAncillary
 		}
 		if z.buyer.union == territory.NorthernIreland {
 			return zeroExport, "does not fit a number of Northern Ireland (XI), which is in the Union for goods: INTRA_EU (0 WDT); a buyer in Great Britain is named by its GB number"
@@ -134,9 +137,8 @@ func reverseColumn(code string, z zeroCase) (column, string) {
 func zeroes(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) (found []fault.Fault) {
 	z := zeroCase{buyer: identify(customer), customer: customer, day: day}
 	for e := range sale.Untaxed(sent, typed) {
-		if e.Open && e.Type == transaction.TaxZero {
-			found = append(found, e.Fault("type", fault.FieldRequired,
-				"must say which zero it is: ZERO (0 KR, taxed at 0 in Poland), EXEMPT (zw), REVERSE (oo) or OUTSIDE (np I); or a code of the country"))
+		if asked := e.Asked("must say which zero it is: ZERO (0 KR, taxed at 0 in Poland), EXEMPT (zw), REVERSE (oo) or OUTSIDE (np I); or a code of the country"); asked != nil {
+			found = append(found, asked...)
 			continue
 		}
 		z.services = e.Services
