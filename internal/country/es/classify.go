@@ -59,13 +59,15 @@ func grades() []country.Meaning {
 }
 
 // specialRegimes are the values of ClaveRegimen that a code may name (lists
-// L8A and L8B). 03, 05, 06 and 14 need data that a transaction does not have:
-// the margin, the cost, the day of payment.
+// L8A and L8B). 06 and 14 need data that a transaction does not have: the cost, the
+// day of payment.
 func specialRegimes() []country.Meaning {
 	return []country.Meaning{
 		{Code: "01", Meaning: "General regime"},
 		{Code: "02", Meaning: "Export"},
+		{Code: regimeUsed, Meaning: "Used goods, works of art, antiques: taxed on the margin, which a classification MARGIN says"},
 		{Code: "04", Meaning: "Investment gold"},
+		{Code: regimeTravel, Meaning: "Travel agencies: taxed on the margin, which a classification MARGIN says"},
 		{Code: "07", Meaning: "Cash accounting (criterio de caja)"},
 		{Code: "08", Meaning: "Subject to IPSI or IGIC (where the tax is IVA) or to IVA (where it is another)"},
 		{Code: "09", Meaning: "Travel agencies as intermediaries"},
@@ -115,6 +117,7 @@ func derivations() []string {
 		"A discount line is read as services when every other line is, otherwise as goods. Services in a document with goods that bear no tax (their shipping), and lines with ancillary true, are read as goods.",
 		"CalificacionOperacion or OperacionExenta is the grade that the code names; otherwise it follows from the type: STANDARD, REDUCED and ZERO S1; EXEMPT E1; REVERSE S2 for a customer in the tax's territory or with a Spanish NIF, N2 elsewhere; EXPORT E2; INTRA_EU E5; OUTSIDE N2 for a customer outside the territory and N1 for one in it; entries of the regime OSS N2.",
 		"ClaveRegimen is the regime that the code names; otherwise 17 for the regime OSS, 02 for E2 and E3 (IPSI 01), 08 for N2 to a customer under another Spanish tax (from the Canary Islands to Ceuta and Melilla 20), 18 for a line with an equivalence surcharge, and 01.",
+		"An entry of rate 0 with the code 03 or 05 is taxed on the margin that the line's classification MARGIN says, tax included (200000@21): S1, base and tax of the margin; ImporteTotal is the price. Its type is EXEMPT.",
 		"TipoFactura of an invoice: F1 for a customer with a number; otherwise F2, a simplified invoice within the company's simplified_limit; with FacturaSinIdentifDestinatarioArt61d, and without a limit, where a customer is named and every line is E2 or N2.",
 		"TipoFactura of a credit: R5 where the original is F2 or R5, otherwise R1; by difference (I), amounts negated.",
 		"TipoFactura of an adjustment: R5 where the original is F2 or R5 and R1 where it is not; by difference (I). reason chooses another: R1 to R5, with -S by substitution, F3, or S.",
@@ -150,6 +153,9 @@ func classifyLine(t *transaction.Transaction, i int) {
 		}
 		grade, _, _ := readCode(tax.Code)
 		tax.Type = typeOfGrade(grade)
+		if onMargin(tax.Code) {
+			tax.Type = transaction.TaxExempt // no tax is shown, as in Poland
+		}
 		if main := taxOf(tax.Regime); tax.Type == "" && main != "" && tax.Rate.IsZero() && grade == "" {
 			tax.Type = zeroType(t, i, main)
 		}
@@ -178,7 +184,7 @@ func gradeOf(t *transaction.Transaction, tax transaction.Tax) (detail, string) {
 	d := detail{tax: taxOf(tax.Regime)}
 	grade, regime, ok := readCode(tax.Code)
 	if !ok {
-		return d, "must be a grade (S1 to E8), a regime (01 to 21), or both joined by a hyphen; 03 and 05 (taxed on a margin, which a transaction cannot say), 06 and 14 are not supported"
+		return d, "must be a grade (S1 to E8), a regime (01 to 21), or both joined by a hyphen; 06 and 14 are not supported"
 	}
 	if tax.Regime == regimeOSS {
 		return gradeOfOSS(t, grade, regime)

@@ -154,7 +154,7 @@ func silentZeroes(t *transaction.Transaction, items []transaction.Item) (found [
 		}
 		for j, tax := range t.Items[i].Taxes {
 			grade, _, _ := readCode(tax.Code)
-			if tax.Type != "" || grade != "" || tax.Withheld() || !tax.Rate.IsZero() || taxOf(tax.Regime) != taxIVA || items[i].Taxes[j].Type != transaction.TaxExempt {
+			if tax.Type != "" || grade != "" || onMargin(tax.Code) || tax.Withheld() || !tax.Rate.IsZero() || taxOf(tax.Regime) != taxIVA || items[i].Taxes[j].Type != transaction.TaxExempt {
 				continue
 			}
 			found = append(found, fault.At(sale.TaxPath(i, j, "type"), fault.FieldRequired, "must say which zero it is: %s", choicesFor(t, i)))

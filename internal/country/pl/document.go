@@ -108,7 +108,7 @@ func (d *document) lineOf(from sale.Line) line {
 	l.reversed = tax.Rate.IsZero() && (tax.Type == transaction.TaxReverse || l.column == outsideToEU)
 	switch {
 	case l.column == taxi && l.included:
-		l.Tax = taxWithin(l.Gross, tax.Rate)
+		l.Tax = amount.Within(l.Gross, tax.Rate)
 		l.Net = l.Gross - l.Tax
 	case l.column == oneStop:
 		l.foreignRate = tax.Rate.MinimalString()

@@ -2,11 +2,8 @@ package pl
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 	"time"
-
-	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/amount"
@@ -127,12 +124,4 @@ func rateDay(t *transaction.Transaction, zone *time.Location) []fault.Fault {
 		return []fault.Fault{fault.Warn("exchange_rate_date", fault.RateUnusual, "is not %s, the last working day before the supply or the invoice (art. 31a of the VAT act)", want)}
 	}
 	return nil
-}
-
-// taxWithin is the tax in an amount that includes it, taken directly (art. 106e
-// sec. 7 of the VAT act). At 4 % it is a grosz more than what a rounded net
-// amount leaves wherever both end in half a grosz: 0.13 has 0.01 of tax.
-func taxWithin(gross int64, rate num.Amount) int64 {
-	whole := new(big.Int).Add(amount.Power(2+int(rate.Exp())), big.NewInt(rate.Value())) // 100 and the rate, in its decimals
-	return amount.Divided(new(big.Int).Mul(big.NewInt(gross), big.NewInt(rate.Value())), whole).Int64()
 }
