@@ -28,6 +28,22 @@ func (c *checker) guesses() {
 	}
 }
 
+// cards warns of cards of which nobody said whether they are of credit or debit,
+// and of a form of payment of nothing.
+func (c *checker) cards() {
+	t := c.in.Transaction
+	for i := range t.Payments {
+		if said := codePattern.FindStringSubmatch(t.Payments[i].Code); t.Payments[i].Type == "CARD" && (said == nil || said[2]+said[3] == "") {
+			c.found = append(c.found, fault.Warn(fmt.Sprintf("payments.%d.code", i), fault.ValueAssumed,
+				"does not say which card: credit (FormaPago 04) was assumed; say PUE:28 for a debit card, PUE:29 for a service card, PUE:04 for credit"))
+		}
+	}
+	to := receiverOf(t.Customer, "", satwire.TypeIncome, "")
+	if t.Kind == transaction.Invoice && len(t.Payments) == 0 && len(t.Items) > 0 && c.in.Totals.Payable() == 0 && to.rfc != satwire.RFCPublic {
+		c.found = append(c.found, fault.Warn("payments", fault.ValueAssumed, "do not say how a sale of nothing was paid: PUE in cash (FormaPago 01) was assumed, because nothing can be paid later"))
+	}
+}
+
 // public checks a sale to the general public, which becomes a global invoice:
 // it is paid, and nobody withholds anything.
 func (c *checker) public() {
