@@ -68,7 +68,8 @@ func (z zeroCase) at() territory.Place {
 //	EXEMPT    zw                                zw
 //	INTRA_EU  0 WDT with a VAT number abroad    refused
 //	EXPORT    0 EX                              refused
-//	OUTSIDE   np I                              np II for a business in the Union, else np I
+//	OUTSIDE   np I; to a buyer in Poland by a   np II for a business in the Union, else np I;
+//	          code alone (NP1, or POZA)         the same
 //	REVERSE   oo for a Polish business,         oo for a Polish business, np II for one in
 //	          np I for one abroad               the Union, np I elsewhere
 //
@@ -101,6 +102,9 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 		}
 		return zeroExport, ""
 	case transaction.TaxOutside:
+		if at := z.standing(); code == "" && (at == homeBusiness || at == homeConsumer) {
+			return outside, "to a buyer in Poland must say by a code what it is: NP1 where the place of supply is in another country, POZA for a deposit or damages, which are no supply"
+		}
 		if code == "" && z.services && z.standing() == unionBusiness {
 			return outsideToEU, ""
 		}
@@ -137,7 +141,7 @@ func reverseColumn(code string, z zeroCase) (column, string) {
 func zeroes(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) (found []fault.Fault) {
 	z := zeroCase{buyer: identify(customer), customer: customer, day: day}
 	for e := range sale.Untaxed(sent, typed) {
-		if asked := e.Asked("must say which zero it is: ZERO (0 KR, taxed at 0 in Poland), EXEMPT (zw), REVERSE (oo) or OUTSIDE (np I); or a code of the country"); asked != nil {
+		if asked := e.Asked("must say which zero it is: ZERO (0 KR, taxed at 0 in Poland), EXEMPT (zw), REVERSE (oo) or OUTSIDE with NP1 (np I) or POZA (a deposit, damages); or a code of the country"); asked != nil {
 			found = append(found, asked...)
 			continue
 		}
