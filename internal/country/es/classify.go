@@ -17,6 +17,9 @@ const (
 	regimeOSS       = "OSS" // VAT of another member state, declared in the one stop shop
 )
 
+// codeSuplido is of money that was laid out for the customer. It is known to be refused.
+const codeSuplido = "SUPLIDO"
+
 // Taxes of the records (list L1).
 const (
 	taxIVA  = "01"
@@ -183,6 +186,9 @@ func typeOfGrade(grade string) string {
 func gradeOf(t *transaction.Transaction, tax transaction.Tax) (detail, string) {
 	d := detail{tax: taxOf(tax.Regime)}
 	grade, regime, ok := readCode(tax.Code)
+	if strings.EqualFold(tax.Code, codeSuplido) {
+		return d, "is of what was paid in the customer's name and on his account, which is no part of the base (Ley 37/1992, article 78.Tres.3): how a record states it is not settled, so bill it apart from the invoice"
+	}
 	if !ok {
 		return d, "must be a grade (S1 to E8), a regime (01 to 21), or both joined by a hyphen; 06 and 14 are not supported"
 	}
