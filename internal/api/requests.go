@@ -304,8 +304,8 @@ func transactionSchemas() object {
 		[]string{"country_code", "transaction_id", "transaction_number", "transaction_date", "tax_authority_id_1", "supplier", "customer", "currency_code", "items"},
 		[]string{"country_code", "transaction_id", "transaction_number", "transaction_date"})
 	backfill["properties"].(object)["transaction_number"] = filled("The document's number.", 50)
-	payment := bodyOf("Money received for earlier transactions, in their currency; transaction_date is the date of receipt."+rest,
-		[]string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "references", "payments", "exchange_rate", "exchange_rate_date", "note"},
+	payment := bodyOf("Money received for earlier transactions, in their currency unless currency_code says another: then references have amounts in that of the transactions; transaction_date is the date of receipt."+rest,
+		[]string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "references", "payments", "currency_code", "exchange_rate", "exchange_rate_date", "note"},
 		[]string{"country_code", "transaction_date", "transaction_id", "payments"})
 	payment["properties"].(object)["payments"] = object{"type": "array", "items": ref("Payment"), "minItems": 1, "description": "Payments received, each amount above 0; the method is its type, or the country's code."}
 	payment["oneOf"] = []any{object{"required": list("reference_transaction_id")}, object{"required": list("references")}}

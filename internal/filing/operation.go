@@ -137,7 +137,9 @@ func (o *operation) refersTo() (ids []string) {
 func (o *operation) complete(source *operation) {
 	t, from := o.document, source.document
 	t.SupplierID = o.supplierID
-	t.CurrencyCode = from.CurrencyCode
+	if o.kind != transaction.PaymentReport || t.CurrencyCode == "" {
+		t.CurrencyCode = from.CurrencyCode
+	}
 	t.Customer, t.Issuer, t.ThirdParties = from.Customer, from.Issuer, from.ThirdParties
 	if t.LanguageCode == "" {
 		t.LanguageCode = from.LanguageCode

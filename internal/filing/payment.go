@@ -3,6 +3,7 @@ package filing
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -51,8 +52,8 @@ func unpayable(o, paid *operation, original *country.Original) *fault.Fault {
 		f = o.refers(paid.transactionID, fault.UnsupportedOperation, "was backfilled without supplier or items, so nothing is known of what is owed")
 	case paid.supplierID != o.supplierID:
 		f = fault.At("references", fault.ValidationMatchInvalid, "must be of one supplier")
-	case paid.document.CurrencyCode != o.document.CurrencyCode:
-		f = fault.At("references", fault.ValidationMatchInvalid, "must be in one currency, that of the payment")
+	case !strings.EqualFold(paid.document.CurrencyCode, o.original.Transaction.CurrencyCode):
+		f = fault.At("references", fault.ValidationMatchInvalid, "must be in one currency")
 	case slices.ContainsFunc(original.Corrections, func(e country.Earlier) bool { return e.Transaction.Kind == transaction.Cancellation }):
 		f = o.refers(paid.transactionID, fault.ReferenceAlreadyCorrected, "was cancelled")
 	default:

@@ -287,13 +287,15 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		withheld := sign * o.totals.Withheld
 		r.TotalWithheld = &withheld
 	}
-	shared := int64(0)
 	for _, p := range t.Shares {
-		shared += p.Amount
 		r.References = append(r.References, ResultShare(p))
 	}
 	if o.kind == transaction.PaymentReport && len(t.Shares) > 0 {
-		r.TotalAmount = &shared
+		received := int64(0)
+		for i := range t.Payments {
+			received += t.Payments[i].Amount
+		}
+		r.TotalAmount = &received
 	}
 	if days := pack.Facts.DeadlineDays; days > 0 && o.kind != transaction.PaymentReport && o.kind != transaction.Period {
 		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))

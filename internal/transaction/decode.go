@@ -160,7 +160,9 @@ func memberKinds(name string) kinds {
 	switch name {
 	case "country_code", "transaction_date", "transaction_id", "transaction_number":
 		return every
-	case "currency_code", "supplier":
+	case "currency_code":
+		return whole | backfills | periods | reports
+	case "supplier":
 		return whole | backfills | periods
 	case "customer", "items":
 		return whole | backfills

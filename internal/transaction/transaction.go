@@ -104,7 +104,7 @@ type Transaction struct {
 // earlier transaction.
 type Share struct {
 	TransactionID string
-	Amount        int64 // minor units of its currency
+	Amount        int64 // minor units of that transaction's currency
 }
 
 // Stated are the totals as the client worked them out; nil: not said. They are
