@@ -124,6 +124,7 @@ func TestDollarsInMexicoArePaidInPesos(t *testing.T) {
 			}
 		}
 	}
+	checkPrinted(t, c, got, "0.00 USD, equivalencia 0.0500000000")
 	again := paid("MX-USD-2", "MX-USD", 1)
 	if more := c.outcome(t, c.submit(t, "/v1/transactions/payment", again)); more["status"] != "FAILURE" {
 		t.Errorf("a sale that is paid takes more: %v", more)
