@@ -53,6 +53,10 @@ type Imprint struct {
 	// Negated says that the amounts were filed with the opposite sign of the
 	// transaction's, a credit of Spain for one: paper shows what was filed.
 	Negated bool
+
+	// Untaxed are the lines whose price shows neither rate, net nor tax: what is
+	// taxed on its margin (Directive 2006/112/EC, articles 310 and 325).
+	Untaxed []int
 }
 
 // Code is a QR code with the words that stand above and below it.

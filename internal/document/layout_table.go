@@ -160,7 +160,9 @@ func (t *linesTable) place(m widths, quantity length) {
 		return col
 	}
 	t.amount = take(m.amount)
-	t.net = take(m.net)
+	if !t.c.v.bare() {
+		t.net = take(m.net)
+	}
 	if t.taxed {
 		t.tax = take(m.tax)
 	}
@@ -246,7 +248,9 @@ func (t *linesTable) drawHeader() {
 	if t.taxed {
 		head(&t.tax, c.words.Tax)
 	}
-	head(&t.net, c.words.Net)
+	if !c.v.bare() {
+		head(&t.net, c.words.Net)
+	}
 	head(&t.amount, c.words.Amount)
 	c.y += c.lead(p) + 3*point
 	if c.template != Modern {
@@ -298,7 +302,9 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, bel
 			return rates
 		})
 	}
-	cell(func() column { return one(t.net, t.body, f.net) })
+	if !c.v.bare() {
+		cell(func() column { return one(t.net, t.body, f.net) })
+	}
 	cell(func() column { return one(t.amount, t.body, f.amount) })
 	level(columns)
 	var height length
@@ -386,7 +392,9 @@ func (t *linesTable) drawCarry(label string) {
 	c, p := t.c, t.strong()
 	c.y += rowPadding
 	c.text(p, t.description.x, c.y+c.base(p), label)
-	c.textIn(p, &t.net, c.y+c.base(p), c.words.Format.Amount(t.netSum, t.decimals))
+	if !c.v.bare() {
+		c.textIn(p, &t.net, c.y+c.base(p), c.words.Format.Amount(t.netSum, t.decimals))
+	}
 	c.textIn(p, &t.amount, c.y+c.base(p), c.words.Format.Amount(t.amountSum, t.decimals))
 	c.y += c.lead(p) + rowPadding
 	if label == c.words.Brought {

@@ -58,8 +58,11 @@ func (c *composition) totalRows() []totalRow {
 		{label: w.TaxTotal, value: w.Money(c.taxTotal(), c.currency)},
 		{label: w.Total, value: w.Money(t.Gross, c.currency), strong: t.Withheld == 0 && c.v.Rounding == 0},
 	}
+	if c.v.bare() {
+		rows = rows[2:]
+	}
 	if c.v.Rounding != 0 {
-		rows[2].value = w.Money(t.Gross-c.v.Rounding, c.currency)
+		rows[len(rows)-1].value = w.Money(t.Gross-c.v.Rounding, c.currency)
 		rows = append(rows, totalRow{label: w.Rounding, value: w.Money(c.v.Rounding, c.currency)})
 	}
 	if t.Withheld != 0 {
@@ -69,7 +72,7 @@ func (c *composition) totalRows() []totalRow {
 		rows = append(rows, totalRow{label: w.Payable, value: w.Money(t.Payable(), c.currency), strong: true})
 	}
 	tx := &c.v.Transaction
-	if tx.ExchangeRate == nil || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {
+	if tx.ExchangeRate == nil || c.v.bare() || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {
 		return rows
 	}
 	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.Format.Number(*tx.ExchangeRate), typeset.Clean(c.v.LocalCurrency))

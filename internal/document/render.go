@@ -40,7 +40,8 @@ import (
 type Visual struct {
 	Transaction transaction.Transaction // its Kind decides the title, its Note is sanitised here
 	Totals      transaction.Totals
-	Negated     bool // quantities, amounts and payments are printed with the opposite sign, see country.Imprint
+	Negated     bool  // quantities, amounts and payments are printed with the opposite sign, see country.Imprint
+	Untaxed     []int // lines that show neither rate, net nor tax, see country.Imprint
 	Supplier    country.Supplier
 	Simplified  bool // a receipt instead of a full invoice
 
@@ -224,6 +225,7 @@ func (r *Renderer) Render(ctx context.Context, v Visual) (Rendering, error) {
 		return Rendering{}, err
 	}
 	v.sign()
+	v.hideTax()
 	w := r.workspace()
 	defer r.release(w)
 	p, err := r.compose(ctx, w, &v)

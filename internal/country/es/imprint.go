@@ -35,6 +35,11 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	}
 	filed := filedRecord(in)
 	out.Negated = in.Transaction.Kind == transaction.Credit // see correct
+	for i := range in.Transaction.Items {
+		if itemOnMargin(in.Transaction.Items[i]) {
+			out.Untaxed = append(out.Untaxed, i)
+		}
+	}
 	if in.Language == "ES" {
 		out.Title = title(filed, in.Transaction.Kind)
 	}
