@@ -85,34 +85,6 @@ func nothingSold(in country.Case) []fault.Fault {
 	return nil
 }
 
-// taxed reports whether a transaction states tax, which is in zloty (art. 106e sec.
-// 11 of the VAT act).
-func taxed(t *transaction.Transaction) bool {
-	for i := range t.Items {
-		for _, tax := range t.Items[i].Taxes {
-			if !tax.Withheld() && !tax.Rate.IsZero() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// rated wants the exchange rate where tax is stated in zloty; an invoice without
-// tax, as np I in dollars, needs none.
-func rated(t *transaction.Transaction) (found []fault.Fault) {
-	if t.CurrencyCode == "" || strings.EqualFold(t.CurrencyCode, ownMoney) || !taxed(t) {
-		return nil
-	}
-	if t.ExchangeRate == nil {
-		found = append(found, fault.At("exchange_rate", fault.FieldRequired, "must not be empty: the tax is stated in zloty"))
-	}
-	if t.ExchangeRateDate == "" {
-		found = append(found, fault.At("exchange_rate_date", fault.FieldRequired, "must not be empty: the tax is stated in zloty"))
-	}
-	return found
-}
-
 // takeRate takes the rate of the original for a correction, whatever it was told:
 // a base that changes is converted as it was before (VAT act, art. 31b sec. 1, since
 // 1 July 2023). A collective one of a period may have its own (sec. 2).

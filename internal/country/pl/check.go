@@ -2,7 +2,6 @@ package pl
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"tributary/internal/country"
@@ -53,10 +52,9 @@ func (c *checker) checks() []country.Check {
 		}},
 		{Reads: append(append(lines, orderReads()...), "items", "reason", "references", "payments", "payments.*.date"), Amounts: true, Find: c.advances},
 		{Reads: append(lines, "items"), Amounts: true, Find: nothingSold},
-		{Reads: []string{"currency_code", "exchange_rate", "exchange_rate_date"}, Find: func(in country.Case) []fault.Fault { return rated(in.Transaction) }},
 		{Reads: []string{"reason"}, Find: func(in country.Case) []fault.Fault { return checkPeriod(in.Transaction) }},
 		{Reads: append(partyReads("customer"), "items", "items.*.classification", "currency_code"), Amounts: true, Find: simplified},
-		{Reads: append(partyReads("customer"), "customer.address", "items.*.classification"), Find: func(in country.Case) []fault.Fault { return addressed(in.Transaction) }},
+		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault { return addressed(in.Transaction) }},
 		{Reads: append(lines, "items", "customer", "issuer", "currency_code", "exchange_rate"), Amounts: true, Find: c.size},
 	}
 }
@@ -109,15 +107,12 @@ func party(name string, p *transaction.Party) []fault.Fault {
 	return found
 }
 
-// addressed wants the address of a business, and of a person who is named by no number.
+// addressed wants the address of a person who is named by no number; that of a
+// business is among the facts.
 func addressed(t *transaction.Transaction) []fault.Fault {
 	c := t.Customer
 	if !t.Whole() || c == nil || c.Address != nil && addressLine(*c.Address) != "" {
 		return nil
-	}
-	if c.Type == transaction.Business && t.Kind == transaction.Invoice && !slices.ContainsFunc(t.Items, func(i transaction.Item) bool { return marked(&i, codeSimplified) }) {
-		return []fault.Fault{fault.At("customer.address", fault.FieldRequired,
-			"must say where the buyer is: an invoice names its buyer with the address (art. 106e sec. 1 point 3 of the VAT act)")}
 	}
 	if c.Type != transaction.Individual || identify(c) != (identifier{}) {
 		return nil

@@ -184,11 +184,6 @@ func lawSituations() []situation {
 	homeless := polishBuyer()
 	homeless.Address = nil
 	deposit := item("Kaucja za butelki", one(), 5_00, coded(vat("0", transaction.Added), "", "POZA"))
-	dollars := func(number string, tax transaction.Tax) country.Draft {
-		d := draft(number, foreignBuyer("US", "12-3456789", transaction.Business), work(tax))
-		d.Transaction.CurrencyCode = "USD"
-		return d
-	}
 	accounts := invoice("L/1")
 	accounts.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: 22710, IBAN: "PL61 1090 1014 0000 0712 1981 2874"}}
 	advance := draft("L/2", polishBuyer(), item("Zaliczka", one(), 246_00, full))
@@ -196,8 +191,7 @@ func lawSituations() []situation {
 	advance.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: 246_00, Date: "2025-10-02"}}
 	return []situation{
 		{name: "A transfer to the account that the payment names", draft: accounts, files: []string{"<RachunekBankowy><NrRB>PL61109010140000071219812874</NrRB></RachunekBankowy>"}},
-		{name: "A business without an address", draft: draft("L/3", homeless, goods(full)), refuse: "names its buyer with the address", field: "customer.address"},
-		{name: "A simplified invoice without an address", draft: draft("L/4", homeless, marked(goods(full), "PL", "UPR")), files: []string{"<RodzajFaktury>UPR<"}},
+		{name: "A business without an address", draft: draft("L/3", homeless, goods(full)), refuse: "names its buyer with the address", field: "customer.address.address_line_1"},
 		{name: "An advance that is invoiced after the money came", draft: advance, files: []string{"<RodzajFaktury>ZAL<", "<P_1>2025-10-07<", "<P_6>2025-10-02<"}},
 		{name: "A sale below zero", draft: draft("L/5", polishBuyer(), item("Zwrot", one(), -100_00, full)), refuse: "as an adjustment of the original", field: "items"},
 		{name: "A deposit for bottles", draft: draft("L/6", polishBuyer(), goods(full), deposit),
@@ -206,8 +200,6 @@ func lawSituations() []situation {
 			files: []string{"<P_15>-100.00<", "<Odliczenia><Kwota>5.00</Kwota>", "<DoZaplaty>-105.00<"}},
 		{name: "Damages alone", draft: draft("L/8", polishBuyer(), deposit), refuse: "billed by a note", field: "items.0.tax_breakdowns.0.code"},
 		{name: "OUTSIDE to a buyer in Poland that does not say what it is", draft: draft("L/9", polishBuyer(), goods(full), goods(typed(transaction.TaxOutside))), refuse: "POZA for a deposit", field: "items.1.tax_breakdowns.0.type"},
-		{name: "Services to the United States in dollars, without tax", draft: dollars("L/10", typed(transaction.TaxOutside)), files: []string{"<KodWaluty>USD<", "<P_12>np I</P_12>"}, not: []string{"KursWaluty", "P_14"}},
-		{name: "Taxed services in dollars without a rate", draft: dollars("L/11", vat("23", transaction.Added)), refuse: "stated in zloty", field: "exchange_rate"},
 	}
 }
 
