@@ -182,8 +182,8 @@ func (n *notice) message(raw []byte) country.Message {
 		r.Outcome = country.Accepted
 	case sdiwire.Undelivered, sdiwire.Attested:
 		r.Outcome = country.Accepted
-		r.Faults = []fault.Fault{fault.Warn("", fault.AuthorityRejected,
-			"accepted with a remark, %s: the invoice counts as issued and could not be delivered; it lies in the buyer's reserved area at the Agenzia delle Entrate, and the seller must tell the buyer", n.kind)}
+		r.Faults = []fault.Fault{fault.Warn("", fault.BuyerMustBeTold,
+			"%s: the invoice counts as issued and could not be delivered; it lies in the buyer's reserved area at the Agenzia delle Entrate, and the seller must tell the buyer", n.kind)}
 	case sdiwire.Refused:
 		n.refuse(&r)
 	case sdiwire.Outcome:

@@ -20,11 +20,11 @@ func (c *checker) guesses() {
 	to := receiverOf(t.Customer, "", satwire.TypeIncome, "")
 	named := to.rfc != satwire.RFCPublic && to.rfc != satwire.RFCForeign
 	if named && regimePattern.FindStringSubmatch(t.Customer.TaxRegime) == nil {
-		c.found = append(c.found, fault.Warn("customer.tax_information.regime", fault.FieldRequired,
+		c.found = append(c.found, fault.Warn("customer.tax_information.regime", fault.ValueAssumed,
 			"does not say the customer's fiscal regime: %s was assumed, which SAT compares with its file (CFDI40158)", to.regime))
 	}
 	if t.Kind == transaction.Invoice && len(t.Payments) == 0 && to.rfc == satwire.RFCPublic {
-		c.found = append(c.found, fault.Warn("payments", fault.FieldRequired, "do not say how the sale was paid: cash (FormaPago 01) was assumed"))
+		c.found = append(c.found, fault.Warn("payments", fault.ValueAssumed, "do not say how the sale was paid: cash (FormaPago 01) was assumed"))
 	}
 }
 
