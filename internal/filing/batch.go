@@ -256,19 +256,20 @@ func (b *batch) postpone(ctx context.Context, ops []*operation) error {
 	}
 	return b.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
-			list = append(list, o.to(notTaken, db.Micros(b.dueAgain(now, o)), o.hindrance()))
+			code, said := o.hindrance()
+			list = append(list, o.to(notTaken, db.Micros(b.dueAgain(now, o)), code, said))
 		}
 		return list
 	})
 }
 
 // hindrance is the published reason that the authority gave for not taking this
-// one document, while it takes others; "" where it gave none.
-func (o *operation) hindrance() string {
+// one document, while it takes others, and its words; "" where it gave none.
+func (o *operation) hindrance() (code string, said any) {
 	if o.receipt.Outcome != country.NotTaken || len(o.receipt.Faults) == 0 {
-		return ""
+		return "", nil
 	}
-	return string(o.receipt.Faults[0].Code)
+	return string(o.receipt.Faults[0].Code), encodeFaults(o.receipt.Faults[:1])
 }
 
 // dueAgain is when an operation goes on. While the lane rests as a whole the

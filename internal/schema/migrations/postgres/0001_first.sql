@@ -734,6 +734,7 @@ CREATE TABLE operations (
     tries          BIGINT           NOT NULL DEFAULT 0,
     crashes        BIGINT           NOT NULL DEFAULT 0,
     doubts         TEXT             NOT NULL DEFAULT '',
+    said           TEXT,                                -- the fault of an authority that did not take this one document yet
     settled_at     BIGINT,
     settled_by     TEXT,
     pack_version   TEXT             NOT NULL,

@@ -637,6 +637,7 @@ CREATE TABLE operations (
     tries          BIGINT  NOT NULL DEFAULT 0,
     crashes        BIGINT  NOT NULL DEFAULT 0,
     doubts         TEXT    NOT NULL DEFAULT '',
+    said           TEXT,                       -- the fault of an authority that did not take this one document yet
     settled_at     BIGINT,
     settled_by     TEXT,
     pack_version   TEXT    NOT NULL,
@@ -661,7 +662,7 @@ CREATE TRIGGER operations_success_stays BEFORE UPDATE ON operations WHEN OLD.sta
     AND NEW.kind IS OLD.kind AND NEW.country IS OLD.country AND NEW.live IS OLD.live AND NEW.use_case IS OLD.use_case AND NEW.supplier_id IS OLD.supplier_id
     AND NEW.number IS OLD.number AND NEW.dated_at IS OLD.dated_at AND NEW.accepted_at IS OLD.accepted_at AND NEW.reference_id IS OLD.reference_id AND NEW.lane IS OLD.lane
     AND NEW.stage IS OLD.stage AND NEW.status IS OLD.status AND NEW.due_at IS OLD.due_at AND NEW.started_at IS OLD.started_at AND NEW.sent_at IS OLD.sent_at
-    AND NEW.tries IS OLD.tries AND NEW.crashes IS OLD.crashes AND NEW.doubts IS OLD.doubts AND NEW.settled_at IS OLD.settled_at AND NEW.settled_by IS OLD.settled_by
+    AND NEW.tries IS OLD.tries AND NEW.crashes IS OLD.crashes AND NEW.doubts IS OLD.doubts AND NEW.said IS OLD.said AND NEW.settled_at IS OLD.settled_at AND NEW.settled_by IS OLD.settled_by
     AND NEW.pack_version IS OLD.pack_version AND NEW.behind IS OLD.behind AND NEW.bytes IS OLD.bytes
     AND NEW.series IS OLD.series)
 BEGIN SELECT RAISE(ABORT, 'a successful operation never changes'); END;
