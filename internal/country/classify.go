@@ -260,12 +260,17 @@ func DocumentType(t *transaction.Transaction) string {
 	return transaction.Full
 }
 
+// SelfBilled reports whether the customer issues the document itself.
+func SelfBilled(t *transaction.Transaction) bool {
+	return t.Issuer != nil && t.Customer != nil && t.Issuer.TaxNumber != "" &&
+		taxid.Bare(t.Issuer.TaxNumber) == taxid.Bare(t.Customer.TaxNumber)
+}
+
 // OperationRegime is SELF_BILLING when the customer issues the document
 // itself, EXPORT when every taxed line is exported, otherwise GENERAL. items
 // are those with types, of [Pack.TypedItems].
 func OperationRegime(t *transaction.Transaction, items []transaction.Item) string {
-	if t.Issuer != nil && t.Customer != nil && t.Issuer.TaxNumber != "" &&
-		taxid.Bare(t.Issuer.TaxNumber) == taxid.Bare(t.Customer.TaxNumber) {
+	if SelfBilled(t) {
 		return transaction.SelfBilling
 	}
 	entries := 0

@@ -30,17 +30,21 @@ func (c *composer) seller() {
 	if ok {
 		p.VATID = vat
 	} else {
-		p.TaxID = s.TaxNumber // a local number, BT-32
+		p.TaxID = cmp.Or(s.TaxNumber, s.CompanyNumber) // a local number, BT-32; a seller without VAT is known by its register
+	}
+	number := s.CompanyNumber
+	if number == "" && vat == "" {
+		number = s.TaxNumber // Norway's is that of the register
 	}
 	if s.CompanyNumber != "" {
 		p.LegalID = LegalForm(home, s.CompanyNumber)
-	} else if id := Derive(home, "", vat); id.ID != "" && LegalScheme(home, id.ID) == id.Scheme {
+	} else if id := Derive(home, number, vat); id.ID != "" && LegalScheme(home, id.ID) == id.Scheme {
 		p.LegalID = id // the VAT number contains the number of the register
 	}
 	p.Contact = Contact{Name: c.setting("contact_name"), Phone: c.setting("contact_phone"), Email: c.setting("contact_email")}
 	p.Electronic = Identifier{ID: c.setting("endpoint_id"), Scheme: c.setting("endpoint_scheme")}
 	if p.Electronic.ID == "" {
-		p.Electronic = Derive(home, s.CompanyNumber, vat)
+		p.Electronic = Derive(home, number, vat)
 	}
 	if p.Electronic.ID == "" && c.profile.German && p.Contact.Email != "" {
 		p.Electronic = Identifier{ID: p.Contact.Email, Scheme: "EM"}
@@ -75,8 +79,7 @@ func (c *composer) buyer(b *transaction.Party) {
 			p.VATID = vat
 		}
 	}
-	leitweg := IsLeitwegID(b.EntityNumber)
-	if b.EntityNumber != "" && !leitweg {
+	if route, _ := routed(c.t); b.EntityNumber != "" && b.EntityNumber != route {
 		p.LegalID = LegalForm(home, b.EntityNumber)
 		if p.LegalID.Scheme != "" && !ValidIn(p.LegalID.Scheme, p.LegalID.ID) {
 			p.LegalID.Scheme = "" // the client's own number, not one of the register
@@ -98,12 +101,13 @@ func (c *composer) buyer(b *transaction.Party) {
 // can be derived from the numbers, then mail where the profile takes it.
 func (c *composer) buyerAddress(b *transaction.Party, home string) Identifier {
 	if e := b.Electronic; e != nil && e.Scheme != transaction.SchemeSDI && e.Scheme != transaction.SchemePEC {
+		if e.Scheme == "0225" && len(e.ID) == 14 && digits(e.ID) == e.ID {
+			return Identifier{ID: schemeForm(e.Scheme, home, e.ID), Scheme: e.Scheme}
+		}
 		return Identifier{ID: e.ID, Scheme: e.Scheme}
 	}
-	for _, id := range []string{b.EntityNumber, c.t.References.Buyer} {
-		if IsLeitwegID(id) {
-			return Identifier{ID: id, Scheme: "0204"}
-		}
+	if id, _ := routed(c.t); id != "" {
+		return Identifier{ID: id, Scheme: "0204"}
 	}
 	if id := Derive(home, b.EntityNumber, c.d.Buyer.VATID); id.ID != "" {
 		return id

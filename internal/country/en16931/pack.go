@@ -1,6 +1,7 @@
 package en16931
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func Extend(base country.Pack, p Page) country.Pack {
 		Reads:   []string{"customer", "currency_code", "transaction_date", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount", "items.*.tax_breakdowns"},
 		Amounts: true,
 		Find:    func(c country.Case) []fault.Fault { return p.check(c, base) },
-	})
+	}, country.Check{Reads: []string{"customer", "buyer_reference"}, Find: misrouted})
 	pack.CheckCompany = func(s country.Supplier, k country.Credentials) []fault.Fault {
 		var found []fault.Fault
 		if base.CheckCompany != nil {
@@ -46,6 +47,12 @@ func Extend(base country.Pack, p Page) country.Pack {
 	pack.Imprint = func(in country.Issue) country.Imprint {
 		out := base.Printed(in)
 		out.Texts = append(slices.Clone(out.Texts), p.printed(in)...)
+		if country.SelfBilled(in.Transaction) {
+			out.Texts = append(out.Texts, cmp.Or(p.SelfBilled, "Self-billing"))
+			if p.SelfBilled == germanSelfBilled && in.Transaction.Kind == transaction.Invoice && (in.Language == "" || in.Language == "DE") {
+				out.Title = germanSelfBilled // § 14 (4) no. 10 UStG, § 11 (8) UStG in Austria
+			}
+		}
 		return out
 	}
 	return pack
@@ -114,7 +121,7 @@ func (p Page) check(c country.Case, base country.Pack) []fault.Fault {
 	if t.Kind != transaction.Invoice {
 		in.Original = &country.Original{Transaction: transaction.Transaction{Number: "-", Date: t.Date}}
 	}
-	offer := p.Offer(saleOf(in.Supplier, &t))
+	offer := issuedBy(p.Offer(saleOf(in.Supplier, &t)), &t)
 	if len(offer) == 0 {
 		return nil
 	}
@@ -151,6 +158,21 @@ func unsupported(t *transaction.Transaction) (found []fault.Fault) {
 	return found
 }
 
+// issuedBy puts Peppol's profile of self-billing in place of the ordinary one where
+// the buyer issues the document.
+func issuedBy(offer []Profile, t *transaction.Transaction) []Profile {
+	if !country.SelfBilled(t) {
+		return offer
+	}
+	offer = slices.Clone(offer)
+	for i := range offer {
+		if offer[i].Peppol {
+			offer[i] = PeppolSelfBilling()
+		}
+	}
+	return offer
+}
+
 // structured makes the invoice as data.
 func (p Page) structured(in country.Issue) (*country.Structured, error) {
 	format := in.Supplier.Settings.Text("format")
@@ -169,6 +191,7 @@ func (p Page) structured(in country.Issue) (*country.Structured, error) {
 	if len(offer) == 0 {
 		return nil, nil
 	}
+	offer = issuedBy(offer, in.Transaction)
 	found := unsupported(in.Transaction)
 	for _, profile := range offer {
 		if len(found) > 0 && found[0].Code == fault.UnsupportedField {

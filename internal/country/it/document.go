@@ -2,6 +2,7 @@ package it
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -363,8 +364,11 @@ func (d *invoice) pay() {
 	}
 }
 
+// methodForm is ModalitaPagamento.
+var methodForm = regexp.MustCompile(`^MP(0[1-9]|1[0-9]|2[0-3])$`)
+
 func methodOf(p transaction.Payment) string {
-	if code := strings.ToUpper(p.Code); len(code) == 4 && code >= "MP01" && code <= "MP23" {
+	if code := strings.ToUpper(p.Code); methodForm.MatchString(code) {
 		return code
 	}
 	return cmp.Or(map[string]string{"CASH": "MP01", "CHECK": "MP02", "CARD": "MP08"}[p.Type], "MP05")
