@@ -57,6 +57,10 @@ func compose(in *country.Draft, by *sale.Rules) *document {
 	d := &document{Document: by.Of(in)}
 	d.buyer = identify(d.Customer)
 	d.supplier, _ = readNumber(in.Supplier.TaxNumber)
+	if who := d.supplier.payer; who != "" && who == d.buyer.home.payer {
+		d.flaws = append(d.flaws, fault.At("customer.tax_information.tax_number", fault.ValidationMatchInvalid,
+			"is the supplier's own: seller and buyer are two taxable persons (SUPPLIER_CUSTOMER_MATCH_TAXPAYER)"))
+	}
 	s := supply{buyer: d.buyer, customer: d.Customer, day: d.Date, exempt: d.Setting(settingExemption, navwire.TAM)}
 	if d.supplier.kind == kindExempt {
 		s.exempt = navwire.AAM // the company itself is exempt

@@ -46,6 +46,8 @@ type Words struct {
 	Note, Authority, AuthorityID, Page, ExchangeRate, TaxIn, Specimen string
 	VAT, Zero, Exempt, Reverse, Export, IntraEU, Outside, FiscalCode  string
 	Transliterated, QR                                                string
+	Period, DeliveryAddress, Payee, Mandate, ScanToPay, Charge        string
+	Attachments                                                       string
 }
 
 //go:embed ??.txt zh-*.txt
@@ -72,7 +74,8 @@ func (w *Words) slots() map[string]*string {
 // letters in either case. For others they are in English, and the caller adds
 // the warning language_fallback.
 func Speaks(code string) bool {
-	return slices.Contains(Languages(), strings.ToUpper(code))
+	code = strings.ToUpper(code)
+	return code == "NO" || slices.Contains(Languages(), code)
 }
 
 // Languages lists the languages of documents, in upper case as transactions
@@ -80,7 +83,7 @@ func Speaks(code string) bool {
 // asked for. Chinese is in the script of the country.
 func Languages() []string {
 	return []string{
-		"AR", "BG", "CS", "DA", "DE", "EL", "EN", "ES", "ET", "FI", "FR", "GA", "HE", "HI", "HR", "HU", "ID", "IT", "JA", "KO", "LT", "LV", "MT", "NL", "PL", "PT", "RO", "SK", "SL", "SV",
+		"AR", "BG", "CS", "DA", "DE", "EL", "EN", "ES", "ET", "FI", "FR", "GA", "HE", "HI", "HR", "HU", "ID", "IT", "JA", "KO", "LT", "LV", "MT", "NB", "NL", "NN", "PL", "PT", "RO", "SK", "SL", "SV",
 		"TH", "TR", "UK", "VI", "ZH",
 	}
 }
@@ -199,6 +202,9 @@ func readWords(text string) (*Words, error) {
 // Words returns the words of a language, the English ones for an unknown one,
 // with the numbers of the country where those differ from the language's.
 func (v *Vocabulary) Words(code, countryCode string) Words {
+	if code == "NO" {
+		code = "NB" // what most people write who say Norwegian
+	}
 	if code == "ZH" && slices.Contains([]string{"TW", "HK", "MO"}, countryCode) {
 		code = "ZH-HANT"
 	}

@@ -1,0 +1,60 @@
+package hu_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/invopop/gobl/num"
+
+	"tributary/internal/country"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
+)
+
+// failure is why a draft is not filed.
+func failure(t *testing.T, d country.Draft) []fault.Fault {
+	t.Helper()
+	ch, err := pack().Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ch.Prepare(d)
+	var wrong *fault.Error
+	if errors.As(err, &wrong) {
+		return wrong.Faults
+	}
+	return nil
+}
+
+func TestASecondCreditIsRefusedAsOne(t *testing.T) {
+	whole := draft("2026/A", homeBuyer(), item("Szék", num.MakeAmount(1, 0), 100000, vat("27", transaction.Added)))
+	first := correct(transaction.Credit, draft("2026/AS1", homeBuyer(), whole.Transaction.Items...), whole)
+	second := correct(transaction.Credit, draft("2026/AS2", homeBuyer(), whole.Transaction.Items...), whole, first)
+	if got := failure(t, second); len(got) != 1 || got[0].Code != fault.ReferenceAlreadyCorrected || got[0].Field != "reference_transaction_id" {
+		t.Errorf("%+v", got)
+	}
+	if got := failure(t, first); len(got) > 0 {
+		t.Errorf("the first: %+v", got)
+	}
+}
+
+func TestNobodySellsToThemselves(t *testing.T) {
+	own := homeBuyer()
+	own.TaxNumber = supplierNumber[:8]
+	got := failure(t, draft("2026/B", own, item("Szék", num.MakeAmount(1, 0), 100000, vat("27", transaction.Added))))
+	if len(got) != 1 || got[0].Field != "customer.tax_information.tax_number" || !strings.Contains(got[0].Message, "SUPPLIER_CUSTOMER_MATCH_TAXPAYER") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestLateReportsAreWarnedOf(t *testing.T) {
+	d := invoice("2026/C")
+	for days, want := range map[int]bool{0: false, 1: false, 2: true, 300: true} {
+		found := pack().Check(country.Case{Transaction: &d.Transaction, Totals: d.Totals, UseCase: country.Both, Now: d.Transaction.Date.AddDate(0, 0, days)})
+		if got := slices.ContainsFunc(found, func(f fault.Fault) bool { return f.Field == "transaction_date" && f.Type == fault.Warning }); got != want {
+			t.Errorf("after %d days: %+v", days, found)
+		}
+	}
+}
