@@ -66,7 +66,11 @@ func (c *composition) totalRows() []totalRow {
 		rows = append(rows, totalRow{label: w.Withheld, value: w.Money(-t.Withheld, c.currency)})
 	}
 	if t.Withheld != 0 || c.v.Rounding != 0 {
-		rows = append(rows, totalRow{label: w.Payable, value: w.Money(t.Payable(), c.currency), strong: true})
+		label := w.Payable
+		if c.credits() {
+			label = w.Refund
+		}
+		rows = append(rows, totalRow{label: label, value: w.Money(t.Payable(), c.currency), strong: true})
 	}
 	tx := &c.v.Transaction
 	if tx.ExchangeRate == nil || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {

@@ -64,6 +64,8 @@ type Visual struct {
 	Original      *Reference  // corrections: the document that is corrected
 	Others        []Reference // further ones that the same correction is of
 
+	Advice country.Advice // how to pay, beside what the transaction says
+
 	// LocalCurrency is the currency of the country when it is not the
 	// transaction's: with an exchange rate the tax is stated in it as well.
 	LocalCurrency string

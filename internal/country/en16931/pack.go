@@ -47,6 +47,7 @@ func Extend(base country.Pack, p Page) country.Pack {
 	pack.Imprint = func(in country.Issue) country.Imprint {
 		out := base.Printed(in)
 		out.Texts = append(slices.Clone(out.Texts), p.printed(in)...)
+		out.Advice = p.advice(in)
 		if country.SelfBilled(in.Transaction) {
 			out.Texts = append(out.Texts, cmp.Or(p.SelfBilled, "Self-billing"))
 			if p.SelfBilled == germanSelfBilled && in.Transaction.Kind == transaction.Invoice && (in.Language == "" || in.Language == "DE") {
@@ -249,6 +250,28 @@ func (p Page) trial(s *country.Supplier) country.Issue {
 			Taxes: []transaction.Tax{{Rate: quantityOne, Regime: transaction.VAT, Mode: transaction.Added, Type: transaction.TaxStandard}}}}}
 	totals, _ := transaction.Calculate(t.Items)
 	return country.Issue{Transaction: t, Totals: totals, Supplier: s, Location: time.UTC}
+}
+
+// advice is how to pay, as the structured invoice says it. A consumer who gets
+// none is not given days that nobody agreed on.
+func (p Page) advice(in country.Issue) (out country.Advice) {
+	t := in.Transaction
+	if t.Kind == transaction.Credit || t.Kind == transaction.Cancellation || in.Supplier == nil || len(t.Items) == 0 {
+		return out
+	}
+	c := composer{page: p, in: in, t: t, d: &Invoice{}, profile: Core()}
+	c.head()
+	c.payment()
+	out = country.Advice{Reference: c.d.Payment.Remittance, DueDate: t.DueDate, Terms: c.d.PaymentTerms}
+	if t.Customer != nil && t.Customer.Type == transaction.Business {
+		out.DueDate = string(c.d.DueDate)
+	}
+	for _, m := range c.d.Payment.Means {
+		if m.Account.ID != "" {
+			out.Account, out.BIC, out.Holder = m.Account.ID, m.Account.BIC, m.Account.Name
+		}
+	}
+	return out
 }
 
 // printed are the reasons for which no VAT is charged: the law wants them on

@@ -27,6 +27,7 @@ func imprint(in country.Issue) country.Imprint {
 			out.Title = "Módosító számla"
 		}
 	}
+	out.Advice = country.Advice{Account: in.Supplier.Settings.Text(settingBankAccount), Reference: in.Transaction.Number}
 	out.Language, out.Texts = "HU", compose(in.Draft(), reading(facts())).texts()
 	return out
 }

@@ -16,11 +16,7 @@ import (
 // failure is why a draft is not filed.
 func failure(t *testing.T, d country.Draft) []fault.Fault {
 	t.Helper()
-	ch, err := pack().Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = ch.Prepare(d)
+	_, err := open(t).channel.Prepare(d)
 	var wrong *fault.Error
 	if errors.As(err, &wrong) {
 		return wrong.Faults

@@ -1,0 +1,97 @@
+package document_test
+
+import (
+	"fmt"
+
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tributary/internal/country"
+	"tributary/internal/document"
+	"tributary/internal/needs"
+	"tributary/internal/transaction"
+)
+
+// owed is an invoice in euro that somebody is to pay by transfer.
+func owed(t *testing.T) document.Visual {
+	v := longInvoice(t, 2)
+	v.Transaction.LanguageCode, v.Transaction.CurrencyCode, v.Transaction.Number = "DE", "EUR", "R-2026-17"
+	v.Transaction.Payments, v.Codes = nil, nil
+	v.Supplier.LegalName = "Müller & Söhne GmbH"
+	v.Advice = country.Advice{Account: "DE89 3704 0044 0532 0130 00", BIC: "COBADEFFXXX", Reference: "R-2026-17", DueDate: "2026-12-15", Terms: "30 Tage netto"}
+	return totalled(t, v)
+}
+
+// scanned are the codes that a camera finds on the first page.
+func scanned(t *testing.T, v document.Visual) []string {
+	t.Helper()
+	zbarimg, pdftoppm := needs.Tool(t, "zbarimg", "zbar-tools"), needs.Tool(t, "pdftoppm", "poppler-utils")
+	page := filepath.Join(t.TempDir(), "page")
+	output(t, pdftoppm, "-r", "200", "-png", "-singlefile", written(t, v), page)
+	found, _ := exec.CommandContext(t.Context(), zbarimg, "-q", page+".png").Output() // it fails where there is none
+	var codes []string
+	for _, part := range strings.Split(string(found), "QR-Code:") {
+		if part = strings.TrimSpace(part); part != "" {
+			codes = append(codes, part)
+		}
+	}
+	return codes
+}
+
+// Whoever is to pay by transfer in euro finds how on the page, and a code for it.
+func TestHowToPayIsOnThePage(t *testing.T) {
+	t.Parallel()
+	v := owed(t)
+	text := parsePDF(t, render(t, v)).allText()
+	for _, want := range []string{"DE89 3704 0044 0532 0130 00", "COBADEFFXXX", "R-2026-17", "15.12.2026", "30 Tage netto", "Zum Bezahlen scannen"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	amount := fmt.Sprintf("%d.%02d", v.Totals.Payable()/100, v.Totals.Payable()%100)
+	want := "BCD\n002\n1\nSCT\nCOBADEFFXXX\nMüller & Söhne GmbH\nDE89370400440532013000\nEUR" + amount + "\n\n\nR-2026-17"
+	if got := scanned(t, v); !slices.Equal(got, []string{want}) {
+		t.Errorf("scanned %q instead of %q", got, want)
+	}
+	fiscal := v
+	fiscal.Codes = []document.QR{{Text: "https://authority.example/1", Title: "QR"}}
+	if got := scanned(t, fiscal); len(got) != 2 || !slices.Contains(got, want) || !slices.Contains(got, "https://authority.example/1") {
+		t.Errorf("beside a fiscal code: %q", got)
+	}
+	reference := v
+	reference.Advice.Reference = "RF18 5390 0754 7034"
+	if got := scanned(t, reference); len(got) != 1 || !strings.HasSuffix(got[0], "\n\nRF18539007547034") {
+		t.Errorf("a structured reference: %q", got)
+	}
+	long := v
+	long.Supplier.LegalName, long.Advice.Reference = strings.Repeat("Ü", 100), strings.Repeat("ß", 200)
+	if got := scanned(t, long); len(got) != 1 || len(got[0]) > 331 || !strings.Contains(got[0], "\n"+strings.Repeat("Ü", 70)+"\n") {
+		t.Errorf("long words: %d bytes %q", len(got[0]), got)
+	}
+}
+
+// There is no code where nothing is to be transferred, and a credit is owed to the buyer.
+func TestNoCodeWhereNothingIsToBePaid(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*document.Visual){
+		"credit":  func(v *document.Visual) { v.Transaction.Kind = transaction.Credit },
+		"dollars": func(v *document.Visual) { v.Transaction.CurrencyCode = "USD" },
+		"paid": func(v *document.Visual) {
+			v.Transaction.Payments = []transaction.Payment{{Type: "CARD", Amount: v.Totals.Payable()}}
+		},
+		"no account": func(v *document.Visual) { v.Advice.Account = "" },
+	} {
+		v := owed(t)
+		change(&v)
+		if got := scanned(t, v); len(got) > 0 {
+			t.Errorf("%s: %q", name, got)
+		}
+		text := parsePDF(t, render(t, v)).allText()
+		if name == "credit" && (!strings.Contains(text, "\nZu Ihren Gunsten\n") || strings.Contains(text, "Zahlbetrag") || strings.Contains(text, "DE89")) {
+			t.Errorf("a credit asks for money:\n%s", text)
+		}
+	}
+}
