@@ -91,6 +91,14 @@ func (c *composition) credits() bool {
 	return kind == transaction.Credit || kind == transaction.Cancellation
 }
 
+// span writes a period of days; "" without one.
+func (c *composition) span(s *transaction.Span) string {
+	if s == nil {
+		return ""
+	}
+	return words.Join(" – ", c.day(s.From), c.day(s.To))
+}
+
 // due is until when the document is to be paid.
 func (c *composition) due() string {
 	return c.day(cmp.Or(c.v.Transaction.DueDate, c.v.Advice.DueDate))
@@ -211,6 +219,7 @@ func (c *composition) facts() []fact {
 	}
 	add(w.Reason, t.Reason)
 	add(w.DeliveryDate, c.day(t.DeliveryDate))
+	add(w.Period, c.span(t.Period))
 	if c.isPaid() {
 		add(w.DueDate, c.due())
 	}

@@ -330,6 +330,9 @@ func (t *linesTable) describe(item *transaction.Item, line *transaction.Line) co
 	if d := typeset.Clean(item.Description); d != name {
 		col.lines.add(c, small, d, col.width)
 	}
+	if span := c.span(item.Period); span != "" {
+		col.lines.add(c, small, words.Join(" ", c.words.Period, span), col.width)
+	}
 	col.lines.add(c, small, c.discount(item, line), col.width)
 	col.lines.add(c, small, t.codes(item), col.width)
 	return col

@@ -94,6 +94,9 @@ func (c *composition) paymentFacts() []fact {
 	for _, p := range t.Payments {
 		add("IBAN", grouped(p.IBAN))
 		add(c.words.PaymentReference, p.Reference)
+		if p.Debited() {
+			add(c.words.Mandate, words.Join(" · ", p.Mandate.Reference, p.Mandate.CreditorID))
+		}
 	}
 	owed := !c.isPaid() && !c.credits() && c.v.Totals.Payable() > 0
 	if account := c.account(); len(out) == 0 && owed && account.Account != "" {
@@ -121,7 +124,16 @@ func (c *composition) paymentFacts() []fact {
 // account is where the money goes that nobody has paid yet.
 func (c *composition) account() country.Advice {
 	advice, settings := c.v.Advice, c.v.Supplier.Settings
+	if payee := c.v.Transaction.Payee; payee != nil {
+		advice.Holder = payee.Name
+		if payee.IBAN != "" {
+			advice.Account, advice.BIC = payee.IBAN, ""
+		}
+	}
 	for _, p := range c.v.Transaction.Payments {
+		if p.Debited() {
+			return country.Advice{} // nobody transfers what is collected
+		}
 		if p.IBAN != "" {
 			advice.Account, advice.Reference = p.IBAN, cmp.Or(p.Reference, advice.Reference)
 			break

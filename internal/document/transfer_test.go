@@ -95,3 +95,27 @@ func TestNoCodeWhereNothingIsToBePaid(t *testing.T) {
 		}
 	}
 }
+
+// Period, place of delivery, payee and mandate are printed; what is collected has
+// no code to transfer it.
+func TestHowItIsSuppliedAndPaidIsPrinted(t *testing.T) {
+	t.Parallel()
+	v := owed(t)
+	v.Transaction.Period = &transaction.Span{From: "2026-11-01", To: "2026-11-30"}
+	v.Transaction.Items[0].Period = &transaction.Span{From: "2026-11-03", To: "2026-11-05"}
+	v.Transaction.Delivery = &transaction.Delivery{Name: "Lager 2", Address: &transaction.Address{CountryCode: "DE", City: "Hamm", AddressLine1: "Am Tor 4"}}
+	v.Transaction.Payee = &transaction.Payee{Name: "Faktor AG", IBAN: "DE02120300000000202051"}
+	text := strings.ReplaceAll(parsePDF(t, render(t, v)).allText(), "\u00A0", " ")
+	for _, want := range []string{"Leistungszeitraum", "01.11.2026 – 30.11.2026", "Leistungszeitraum 03.11.2026 – 05.11.2026", "Lieferanschrift", "Lager 2", "Am Tor 4", "Zahlungsempfänger", "Faktor AG", "DE02 1203 0000 0000 2020 51"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if got := scanned(t, v); len(got) != 1 || !strings.Contains(got[0], "\nFaktor AG\nDE02120300000000202051\n") {
+		t.Errorf("%q", got)
+	}
+	v.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Amount: v.Totals.Payable(), Mandate: &transaction.Mandate{Reference: "M-1", CreditorID: "DE98ZZZ09999999999"}}}
+	if text := parsePDF(t, render(t, v)).allText(); !strings.Contains(text, "Lastschriftmandat") || !strings.Contains(text, "M-1 · DE98ZZZ09999999999") || len(scanned(t, v)) > 0 {
+		t.Errorf("direct debit:\n%s", text)
+	}
+}

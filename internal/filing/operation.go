@@ -139,6 +139,7 @@ func (o *operation) complete(source *operation) {
 	t.SupplierID = o.supplierID
 	t.CurrencyCode = from.CurrencyCode
 	t.Customer, t.Issuer, t.ThirdParties = from.Customer, from.Issuer, from.ThirdParties
+	t.Period, t.Delivery = from.Period, from.Delivery
 	if t.LanguageCode == "" {
 		t.LanguageCode = from.LanguageCode
 	}

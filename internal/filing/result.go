@@ -77,6 +77,10 @@ type ResultTerms struct {
 	DueDate           *string `json:"due_date"`
 	DeliveryDate      *string `json:"delivery_date"`
 	PaymentTerms      *string `json:"payment_terms"`
+
+	Period   *transaction.Span     `json:"period,omitempty"`
+	Delivery *transaction.Delivery `json:"delivery,omitempty"`
+	Payee    *transaction.Payee    `json:"payee,omitempty"`
 }
 
 // Attachment points to a document; its address is fresh and short-lived.
@@ -102,6 +106,7 @@ type ResultItem struct {
 	Taxes       []ResultTax `json:"tax_breakdown"`
 
 	Discount        *ResultDiscount        `json:"discount,omitempty"`
+	Period          *transaction.Span      `json:"period,omitempty"`
 	Classifications []ResultClassification `json:"classification,omitempty"`
 }
 
@@ -139,6 +144,8 @@ type ResultPayment struct {
 	IBAN      *string `json:"iban"`
 	Reference *string `json:"reference"`
 	Date      *string `json:"date,omitempty"`
+
+	Mandate *transaction.Mandate `json:"mandate,omitempty"`
 }
 
 // ResultShare is what a payment was for, or what an adjustment of several corrects.
@@ -262,6 +269,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 	r.ResultTerms = ResultTerms{
 		BuyerReference: opt(t.References.Buyer), OrderReference: opt(t.References.Order), ContractReference: opt(t.References.Contract),
 		ProjectReference: opt(t.References.Project), DueDate: opt(t.DueDate), DeliveryDate: opt(t.DeliveryDate), PaymentTerms: opt(t.PaymentTerms),
+		Period: t.Period, Delivery: t.Delivery, Payee: t.Payee,
 	}
 	if r.LanguageCode == nil && len(pack.Facts.Languages) > 0 {
 		r.LanguageCode = &pack.Facts.Languages[0]
@@ -279,7 +287,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 		r.OrderItems = append(r.OrderItems, resultItem(t.OrderItems[i], order.Lines[i], 1))
 	}
 	for _, p := range t.Payments {
-		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference), Date: opt(p.Date)})
+		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference), Date: opt(p.Date), Mandate: p.Mandate})
 	}
 	if len(items) > 0 || o.kind == transaction.Period {
 		gross, net, tax := sign*o.totals.Gross, sign*o.totals.Net, sign*o.totals.Tax
@@ -304,7 +312,7 @@ func describe(o *operation, pack country.Pack, supplier country.Supplier) *Resul
 func resultItem(item transaction.Item, line transaction.Line, sign int64) ResultItem {
 	r := ResultItem{
 		Number: item.Number, Name: item.Name, Description: opt(item.Description), Code: opt(item.Code), EAN: opt(item.EAN), Unit: opt(item.Unit),
-		Quantity: decimalOf(item.Quantity), UnitPrice: sign * item.UnitPrice, NetPrice: sign * line.Net, Type: item.Type, Taxes: []ResultTax{},
+		Quantity: decimalOf(item.Quantity), UnitPrice: sign * item.UnitPrice, NetPrice: sign * line.Net, Type: item.Type, Taxes: []ResultTax{}, Period: item.Period,
 	}
 	for i, tax := range item.Taxes {
 		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code), Mode: opt(string(tax.Mode)), Quota: perhaps(tax.Quota), QuotaBase: perhaps(tax.QuotaBase)})

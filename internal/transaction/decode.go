@@ -166,7 +166,7 @@ func memberKinds(name string) kinds {
 		return whole | backfills
 	case "payments", "exchange_rate", "exchange_rate_date":
 		return whole | reports
-	case "language_code", "issuer", memberThird, memberOrder, "due_date", "delivery_date", "payment_terms",
+	case "language_code", "issuer", memberThird, memberOrder, "due_date", "delivery_date", "payment_terms", "period", "delivery", "payee",
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet, memberTotalTax:
 		return whole
 	case "note":
@@ -290,6 +290,12 @@ func (d *decoder) member(name string, got *given) {
 		d.day(&tx.DueDate)
 	case "delivery_date":
 		d.day(&tx.DeliveryDate)
+	case "period":
+		tx.Period = d.period()
+	case "delivery":
+		tx.Delivery = d.delivery()
+	case "payee":
+		tx.Payee = d.payee()
 	case "payment_terms":
 		d.Lines(&tx.PaymentTerms, termsMax)
 	default:

@@ -116,12 +116,14 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"items.*.tax_breakdowns.*.amount": json.Number("4"), "items.*.discount.amount": json.Number("7"), "items.*.discount.rate": json.Number("7.5"),
 		"references.*.amount":  json.Number("6"),
 		"third_parties.*.role": "PAYER", "third_parties.*.share": json.Number("12.5"), "payments.*.date": "2026-02-05", "items.*.tax_breakdowns.*.quota": json.Number("12.5"), "items.*.tax_breakdowns.*.quota_base": json.Number("1.5"), "third_parties.*.type": "BUSINESS", "third_parties.*.address.country_code": "PL", "third_parties.*.electronic_address.scheme": "EM",
-		"payments.*.iban": "GB82WEST12345698765432",
+		"payments.*.iban": "GB82WEST12345698765432", "payee.iban": "GB82WEST12345698765432", "delivery.address.country_code": "FR",
+		"period.from": "2026-02-01", "period.to": "2026-02-28", "items.*.period.from": "2026-02-01", "items.*.period.to": "2026-02-28",
 		"exchange_rate":   json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
 	containers := map[string]bool{
 		"items": true, "items.*.tax_breakdowns": true, "payments": true, "references": true, "supplier": true, "customer": true, "issuer": true,
 		"items.*.classification": true, "items.*.discount": true, "customer.electronic_address": true, "issuer.electronic_address": true, "customer.address": true, "customer.tax_information": true, "issuer.address": true, "issuer.tax_information": true,
+		"period": true, "items.*.period": true, "delivery": true, "delivery.address": true, "payee": true, "payments.*.mandate": true,
 		"third_parties": true, "third_parties.*.address": true, "third_parties.*.tax_information": true, "third_parties.*.electronic_address": true,
 	}
 	for path, value := range maps.Clone(sent) {

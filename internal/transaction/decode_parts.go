@@ -81,6 +81,8 @@ func (d *decoder) item() {
 			d.classification(&item)
 		case "discount":
 			item.Discount = d.discount()
+		case "period":
+			item.Period = d.period()
 		case "tax_breakdowns", aliasTaxes:
 			if breakdowns != "" && !d.Null() {
 				d.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", breakdowns)
@@ -357,6 +359,8 @@ func (d *decoder) payments() strictjson.State {
 				d.iban(&p.IBAN)
 			case "reference":
 				d.Line(&p.Reference, remittanceMax)
+			case "mandate":
+				p.Mandate = d.mandate()
 			case "date":
 				d.day(&p.Date)
 			default:

@@ -95,6 +95,10 @@ type Transaction struct {
 	DeliveryDate     string
 	PaymentTerms     string // may have several lines
 
+	Period   *Span     `json:",omitempty"`
+	Delivery *Delivery `json:",omitempty"`
+	Payee    *Payee    `json:",omitempty"`
+
 	Stated Stated
 
 	Shares []Share `json:",omitempty"` // of payment reports at least one; of adjustments where they correct several transactions
@@ -137,6 +141,7 @@ type Item struct {
 
 	Discount        *LineDiscount
 	Classifications []Classification
+	Period          *Span  `json:",omitempty"`
 	StatedNet       *int64 // net_price as the client worked it out
 }
 
@@ -244,5 +249,6 @@ type Payment struct {
 
 	IBAN      string // as sent, blanks and all
 	Reference string
-	Date      string `json:",omitempty"` // YYYY-MM-DD on which the money came; empty: not said
+	Mandate   *Mandate `json:",omitempty"`
+	Date      string   `json:",omitempty"` // YYYY-MM-DD on which the money came; empty: not said
 }

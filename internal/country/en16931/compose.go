@@ -83,6 +83,7 @@ func (c *composer) head() {
 	d.IssueDate = c.day(t.Date)
 	d.Currency = strings.ToUpper(t.CurrencyCode)
 	d.Delivery.Date = Date(cmp.Or(t.DeliveryDate, string(d.IssueDate)))
+	d.Period = periodOf(t.Period)
 	if !c.credit {
 		d.DueDate = cmp.Or(Date(t.DueDate), c.dueDate())
 		d.PaymentTerms = cmp.Or(t.PaymentTerms, c.setting("payment_terms"))
@@ -95,6 +96,13 @@ func (c *composer) head() {
 		d.Preceding = []Preceding{{Number: cmp.Or(o.Transaction.Number, o.UniqueNumber), Date: c.day(o.Transaction.Date)}}
 	}
 	d.BuyerReference = c.buyerReference()
+}
+
+func periodOf(s *transaction.Span) Period {
+	if s == nil {
+		return Period{}
+	}
+	return Period{Start: Date(s.From), End: Date(s.To)}
 }
 
 // daysDefault is how long a buyer has where the settings do not say.
@@ -195,8 +203,8 @@ func (c *composer) lines() {
 func (c *composer) line(item *transaction.Item, amounts transaction.Line, category string, rate Decimal) Line {
 	quantity, full := decimalOf(item.Quantity), amounts.Net+amounts.NetDiscount
 	l := Line{ID: strconv.FormatInt(item.Number, 10), Unit: UnitCode(item.Unit), Net: Dec(amounts.Net, c.decimals), Category: category, Rate: rate,
-		Price: PriceFor(full, quantity, c.decimals),
-		Item:  Item{Name: item.Name, Description: item.Description, SellerID: item.Code}}
+		Price: PriceFor(full, quantity, c.decimals), Period: periodOf(item.Period),
+		Item: Item{Name: item.Name, Description: item.Description, SellerID: item.Code}}
 	if full < 0 {
 		quantity = quantity.Neg()
 	}

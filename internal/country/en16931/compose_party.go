@@ -13,6 +13,18 @@ func (c *composer) parties() {
 	if c.t.Customer != nil {
 		c.buyer(c.t.Customer)
 	}
+	if to := c.t.Delivery; to != nil {
+		c.d.Delivery.Name = to.Name
+		if to.Address != nil {
+			c.d.Delivery.Address = addressOf(to.Address)
+		}
+	}
+	if p := c.t.Payee; p != nil {
+		c.d.Payee = &Party{Name: p.Name}
+		if p.ID != "" {
+			c.d.Payee.IDs = []Identifier{{ID: p.ID}}
+		}
+	}
 }
 
 func (c *composer) seller() {
@@ -152,9 +164,17 @@ func (c *composer) payment() {
 	}
 	c.d.Payment.Remittance = c.d.Number
 	iban := c.setting("iban")
-	for _, p := range c.t.Payments {
+	if c.t.Payee != nil && c.t.Payee.IBAN != "" {
+		iban = c.t.Payee.IBAN
+	}
+	for i := range c.t.Payments {
+		p := &c.t.Payments[i]
 		if settledAtOnce(p.Type) {
 			continue
+		}
+		if p.Debited() && !c.credit {
+			c.debit(p)
+			return
 		}
 		if p.IBAN != "" {
 			iban = p.IBAN
@@ -179,6 +199,19 @@ func (c *composer) payment() {
 	c.d.Payment.Means = []PaymentMeans{m}
 }
 
+// debit says that the payee collects the money: then there is no account to pay to.
+func (c *composer) debit(p *transaction.Payment) {
+	m := PaymentMeans{Code: "49", DebitAccount: strings.ReplaceAll(p.IBAN, " ", "")}
+	if c.d.Currency == "EUR" {
+		m.Code = "59"
+	}
+	c.d.Payment.Means = []PaymentMeans{m}
+	c.d.Payment.Mandate, c.d.Payment.Creditor = p.Mandate.Reference, p.Mandate.CreditorID
+	if p.Reference != "" {
+		c.d.Payment.Remittance = p.Reference
+	}
+}
+
 // transfer is a credit transfer to the account that the payment or the settings
 // name.
 func (c *composer) transfer(iban string) PaymentMeans {
@@ -186,6 +219,9 @@ func (c *composer) transfer(iban string) PaymentMeans {
 		return PaymentMeans{Code: c.page.meansCode("OTHER")}
 	}
 	m := PaymentMeans{Code: "30", Account: Account{ID: iban, Name: c.setting("account_name"), BIC: c.setting("bic")}}
+	if c.t.Payee != nil {
+		m.Account.Name, m.Account.BIC = c.t.Payee.Name, ""
+	}
 	if c.d.Currency == "EUR" && ValidIBAN(iban) {
 		m.Code = "58"
 	}

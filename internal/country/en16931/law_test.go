@@ -47,10 +47,37 @@ var lawfuls = []lawful{
 		exemptLines(t)
 		s.TaxNumber = ""
 	}, func(d *en16931.Invoice) bool { return d.Seller.VATID == "" && d.Seller.TaxID != "" }},
+	{"period, delivery and payee", supplied, suppliedSaid},
+	{"direct debit", debited, debitSaid},
 	{"a seller with a local number", func(t *transaction.Transaction, s *country.Supplier) {
 		exemptLines(t)
 		s.TaxNumber = "29/815/08157"
 	}, func(d *en16931.Invoice) bool { return d.Seller.VATID == "" && d.Seller.TaxID == "29/815/08157" }},
+}
+
+// supplied says all that a client can of how a sale is supplied and who is paid.
+func supplied(t *transaction.Transaction, _ *country.Supplier) {
+	t.Period = &transaction.Span{From: "2026-11-01", To: "2026-11-30"}
+	t.Items[1].Period = &transaction.Span{From: "2026-11-03", To: "2026-11-05"}
+	t.Delivery = &transaction.Delivery{Name: "Warehouse 2", Address: &transaction.Address{CountryCode: t.CountryCode, City: "Elsewhere", PostalCode: "10115", AddressLine1: "Dock 4"}}
+	t.Payee = &transaction.Payee{Name: "Factor & Co", ID: "F-4711", IBAN: "DE02120300000000202051"}
+}
+
+func suppliedSaid(d *en16931.Invoice) bool {
+	return d.Period == (en16931.Period{Start: "2026-11-01", End: "2026-11-30"}) && d.Lines[1].Period == (en16931.Period{Start: "2026-11-03", End: "2026-11-05"}) &&
+		d.Delivery.Name == "Warehouse 2" && d.Delivery.Address.City == "Elsewhere" && d.Payee != nil && d.Payee.Name == "Factor & Co" &&
+		d.Payee.IDs[0].ID == "F-4711" && d.Payment.Means[0].Account.ID == "DE02120300000000202051"
+}
+
+func debited(t *transaction.Transaction, _ *country.Supplier) {
+	totals, _ := transaction.Calculate(t.Items)
+	t.Payments = []transaction.Payment{{Type: "OTHER", Amount: totals.Gross, IBAN: "DE02120300000000202051", Mandate: &transaction.Mandate{Reference: "M-2026-1", CreditorID: "DE98ZZZ09999999999"}}}
+}
+
+func debitSaid(d *en16931.Invoice) bool {
+	m := d.Payment.Means[0]
+	return (m.Code == "59" || m.Code == "49" && d.Currency != "EUR") && d.Payment.Mandate == "M-2026-1" && d.Payment.Creditor == "DE98ZZZ09999999999" &&
+		m.DebitAccount == "DE02120300000000202051" && m.Account == (en16931.Account{})
 }
 
 // lawTrials: what the law asks for is said, and the official rules take it.

@@ -266,6 +266,9 @@ func (p Page) advice(in country.Issue) (out country.Advice) {
 	if t.Customer != nil && t.Customer.Type == transaction.Business {
 		out.DueDate = string(c.d.DueDate)
 	}
+	if t.Payee != nil {
+		out.Holder = t.Payee.Name
+	}
 	for _, m := range c.d.Payment.Means {
 		if m.Account.ID != "" {
 			out.Account, out.BIC, out.Holder = m.Account.ID, m.Account.BIC, m.Account.Name

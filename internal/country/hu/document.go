@@ -220,8 +220,12 @@ func (d *document) writeDetail(w *xmltree.Writer) {
 	if d.Foreign() && d.ExchangeRate != nil {
 		rate = d.ExchangeRate.Rescale(min(d.ExchangeRate.Exp(), 6)).MinimalString()
 	}
+	var span transaction.Span
+	if d.Period != nil {
+		span = *d.Period
+	}
 	w.Start("invoiceDetail")
-	w.Leaves("invoiceCategory", "NORMAL", "invoiceDeliveryDate", d.delivered(), "currencyCode", strings.ToUpper(d.CurrencyCode), "exchangeRate", rate,
+	w.Leaves("invoiceCategory", "NORMAL", "invoiceDeliveryDate", d.delivered(), "?invoiceDeliveryPeriodStart", span.From, "?invoiceDeliveryPeriodEnd", span.To, "currencyCode", strings.ToUpper(d.CurrencyCode), "exchangeRate", rate,
 		"?selfBillingIndicator", yes(d.SelfBilled()), "?paymentMethod", paymentMethod(d.Payments), "?paymentDate", d.DueDate,
 		"?cashAccountingIndicator", yes(d.Set(settingCash)), "invoiceAppearance", d.Setting(settingAppearance, "ELECTRONIC"))
 	d.writeReferences(w)

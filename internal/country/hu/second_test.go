@@ -54,3 +54,18 @@ func TestLateReportsAreWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+// The period of supply is reported, and NAV takes it.
+func TestThePeriodIsReported(t *testing.T) {
+	o := open(t)
+	d := invoice("2026/D")
+	d.Transaction.Period = &transaction.Span{From: "2026-10-01", To: "2026-10-31"}
+	f := o.prepare(d)
+	if !strings.Contains(string(f.Report), "<invoiceDeliveryPeriodStart>2026-10-01</invoiceDeliveryPeriodStart><invoiceDeliveryPeriodEnd>2026-10-31<") {
+		t.Errorf("%s", f.Report)
+	}
+	if r := o.settle(f); r.Outcome != country.Accepted {
+		t.Errorf("%s %+v", r.Outcome, r.Faults)
+	}
+	schema(t, [][]byte{f.Report})
+}

@@ -118,3 +118,40 @@ func TestASignatureIsJudgedAtTheMessagesTime(t *testing.T) {
 		}
 	}
 }
+
+// Period, place of delivery, payee and mandate stand where FatturaPA has them.
+func TestHowItIsSuppliedAndPaidIsFiled(t *testing.T) {
+	d := sale("P-1")
+	d.Transaction.Period = &transaction.Span{From: "2025-02-01", To: "2025-02-28"}
+	d.Transaction.Delivery = &transaction.Delivery{Name: "Magazzino 2", Address: &transaction.Address{CountryCode: "IT", City: "Pisa", PostalCode: "56121", AddressLine1: "Via Aurelia 1", Province: "PI"}}
+	d.Transaction.Payee = &transaction.Payee{Name: "Factor S.p.A.", IBAN: "IT60X0542811101000000123456"}
+	d.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: d.Totals.Payable()}}
+	d.Sequence = 7
+	debit := sale("P-2")
+	debit.Transaction.Payments = []transaction.Payment{{Type: "OTHER", Amount: debit.Totals.Payable(), IBAN: "IT60X0542811101000000123456", Mandate: &transaction.Mandate{Reference: "M-1", CreditorID: "IT66ZZZA1B2C3D4E5F6G7H8"}}}
+	debit.Sequence = 8
+	var reports [][]byte
+	for _, c := range []struct {
+		draft country.Draft
+		files []string
+	}{
+		{d, []string{"<DataInizioPeriodo>2025-02-01</DataInizioPeriodo><DataFinePeriodo>2025-02-28<", "<DatiTrasporto><IndirizzoResa><Indirizzo>Via Aurelia 1<", "<Causale>Consegna presso: Magazzino 2<",
+			"<Beneficiario>Factor S.p.A.</Beneficiario><ModalitaPagamento>MP05<", "<IBAN>IT60X0542811101000000123456<"}},
+		{debit, []string{"<ModalitaPagamento>MP19<", "mandato M-1, creditore IT66ZZZA1B2C3D4E5F6G7H8<"}},
+	} {
+		f, err := offline(t).Prepare(c.draft)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.files {
+			if !strings.Contains(string(f.Report), want) {
+				t.Errorf("no %s in %s", want, f.Report)
+			}
+		}
+		reports = append(reports, f.Report)
+	}
+	if strings.Contains(string(reports[1]), "<IBAN>") {
+		t.Error("the account that is debited is filed as one to pay to")
+	}
+	schema(t, reports)
+}

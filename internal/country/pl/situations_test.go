@@ -145,6 +145,8 @@ func dateSituations() []situation {
 	monday := friday.AddDate(0, 0, 3)
 	return []situation{
 		{name: "Delivered a week before the invoice", draft: at("S/50", day, func(t *transaction.Transaction) { t.DeliveryDate = "2025-09-30" }), files: []string{"<P_1>2025-10-07<", "<P_6>2025-09-30<"}},
+		{name: "A subscription of a month", draft: at("S/59P", day, func(t *transaction.Transaction) { t.Period = &transaction.Span{From: "2025-09-01", To: "2025-09-30"} }),
+			files: []string{"<OkresFa><P_6_Od>2025-09-01</P_6_Od><P_6_Do>2025-09-30</P_6_Do></OkresFa>"}, not: []string{"<P_6>"}},
 		{name: "Delivered on the day of the invoice", draft: at("S/51", day, func(t *transaction.Transaction) { t.DeliveryDate = "2025-10-07" }), files: []string{"<P_1>2025-10-07<"}, not: []string{"P_6"}},
 		{name: "Submitted on the next working day", draft: at("S/52", monday, func(t *transaction.Transaction) { t.Date = friday }), files: []string{"<P_1>2025-10-10<"}, not: []string{"P_6"}},
 		{name: "Submitted later than the next working day", draft: at("S/53", monday, still), files: []string{"<P_1>2025-10-13<", "<P_6>2025-10-07<"}},

@@ -105,7 +105,10 @@ func (d *document) writeIssuer(w *xmltree.Writer) {
 
 func (d *document) writeSums(w *xmltree.Writer) {
 	w.Leaves("KodWaluty", strings.ToUpper(d.CurrencyCode), "P_1", d.Day(d.issued), "?P_1M", token(d.Draft.Supplier.Address.City, textMax), "?P_2", d.Number())
-	if d.supplied != d.Day(d.issued) {
+	switch {
+	case d.Period != nil:
+		w.Group("OkresFa", "P_6_Od", d.Period.From, "P_6_Do", d.Period.To)
+	case d.supplied != d.Day(d.issued):
 		w.Maybe("P_6", d.supplied)
 	}
 	for c, at := range columns {
