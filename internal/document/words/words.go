@@ -7,6 +7,7 @@
 package words
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -46,8 +47,7 @@ type Words struct {
 	Note, Authority, AuthorityID, Page, ExchangeRate, TaxIn, Specimen string
 	VAT, Zero, Exempt, Reverse, Export, IntraEU, Outside, FiscalCode  string
 	Transliterated, QR                                                string
-	Period, DeliveryAddress, Payee, Mandate, ScanToPay, Charge        string
-	Attachments                                                       string
+	Period, DeliveryAddress, Payee, Mandate, ScanToPay                string
 }
 
 //go:embed ??.txt zh-*.txt
@@ -75,7 +75,7 @@ func (w *Words) slots() map[string]*string {
 // the warning language_fallback.
 func Speaks(code string) bool {
 	code = strings.ToUpper(code)
-	return code == "NO" || slices.Contains(Languages(), code)
+	return forms[code] != "" || slices.Contains(Languages(), code)
 }
 
 // Languages lists the languages of documents, in upper case as transactions
@@ -87,6 +87,10 @@ func Languages() []string {
 		"TH", "TR", "UK", "VI", "ZH",
 	}
 }
+
+// forms are the written forms of languages that have several, for whoever names
+// the language alone: Norwegian is Bokmål for most.
+var forms = map[string]string{"NO": "NB"}
 
 // Vocabulary is all that documents know of languages and countries. It is safe
 // for concurrent use.
@@ -202,9 +206,7 @@ func readWords(text string) (*Words, error) {
 // Words returns the words of a language, the English ones for an unknown one,
 // with the numbers of the country where those differ from the language's.
 func (v *Vocabulary) Words(code, countryCode string) Words {
-	if code == "NO" {
-		code = "NB" // what most people write who say Norwegian
-	}
+	code = cmp.Or(forms[code], code)
 	if code == "ZH" && slices.Contains([]string{"TW", "HK", "MO"}, countryCode) {
 		code = "ZH-HANT"
 	}
