@@ -54,6 +54,10 @@ type Imprint struct {
 	// transaction's, a credit of Spain for one: paper shows what was filed.
 	Negated bool
 
+	// LocalTax is the tax in the country's currency as it was filed, in its minor
+	// units; nil: paper works it out.
+	LocalTax *int64
+
 	// Advice is how to pay, where the document as data says more than the
 	// transaction: paper says the same.
 	Advice Advice

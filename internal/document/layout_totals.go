@@ -78,6 +78,9 @@ func (c *composition) totalRows() []totalRow {
 	}
 	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.Format.Number(*tx.ExchangeRate), typeset.Clean(c.v.LocalCurrency))
 	local := words.Exchanged(c.taxTotal(), c.currency, *tx.ExchangeRate, c.v.LocalCurrency)
+	if c.v.LocalTax != nil {
+		local = big.NewInt(*c.v.LocalTax)
+	}
 	value := w.Digits(local.String(), words.DecimalsOf(c.v.LocalCurrency)) + words.NBSP + typeset.Clean(c.v.LocalCurrency)
 	return append(rows,
 		totalRow{label: words.Join(" ", w.ExchangeRate, c.day(tx.ExchangeRateDate)), value: rate},

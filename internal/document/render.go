@@ -69,6 +69,7 @@ type Visual struct {
 	// LocalCurrency is the currency of the country when it is not the
 	// transaction's: with an exchange rate the tax is stated in it as well.
 	LocalCurrency string
+	LocalTax      *int64 // as it was filed, in minor units of LocalCurrency; nil: by the exchange rate
 	// Rounding is what brings a total whose taxes are computed per rate to what is
 	// payable (EN 16931, BT-114); 0 without.
 	Rounding int64

@@ -119,3 +119,17 @@ func TestHowItIsSuppliedAndPaidIsPrinted(t *testing.T) {
 		t.Errorf("direct debit:\n%s", text)
 	}
 }
+
+// A person's passport is no number of businesses, and tax is stated as it was filed.
+func TestWordsOnPaperAreTrue(t *testing.T) {
+	t.Parallel()
+	v := owed(t)
+	v.Transaction.LanguageCode = "EN"
+	v.Transaction.Customer = &transaction.Party{LegalName: "Jo Doe", Type: transaction.Individual, TaxNumber: "C01X00T47", Address: &transaction.Address{CountryCode: "US", City: "Boston"}}
+	rate, filed := amount(t, "395.12"), int64(66412)
+	v.Transaction.ExchangeRate, v.LocalCurrency, v.LocalTax = &rate, "HUF", &filed
+	text := strings.ReplaceAll(parsePDF(t, render(t, v)).allText(), "\u00A0", " ")
+	if strings.Contains(text, "EIN") || !strings.Contains(text, "C01X00T47") || strings.Count(text, "664.12") != 1 {
+		t.Errorf("%s", text)
+	}
+}

@@ -37,7 +37,7 @@ func (s *Server) render(ctx context.Context, in filing.Issued) (document.Renderi
 	}
 	printed := in.Pack.Printed(in.Country(v.Language))
 	v.Title, v.LegalTexts, v.LegalLanguage, v.Negated = printed.Title, printed.Texts, printed.Language, printed.Negated
-	v.Advice = printed.Advice
+	v.Advice, v.LocalTax = printed.Advice, printed.LocalTax
 	for _, id := range printed.Identifiers {
 		v.Authority = append(v.Authority, document.Identifier(id))
 	}

@@ -2,6 +2,7 @@ package hu_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,4 +69,21 @@ func TestThePeriodIsReported(t *testing.T) {
 		t.Errorf("%s %+v", r.Outcome, r.Faults)
 	}
 	schema(t, [][]byte{f.Report})
+}
+
+// Paper has the tax in forints once, as it was filed.
+func TestForintsAreOnPaperOnceAsFiled(t *testing.T) {
+	d := euros(draft("2026/E", homeBuyer(), item("Gép", num.MakeAmount(333, 2), 10001, vat("27", transaction.Added)), item("Alkatrész", num.MakeAmount(7, 0), 333, vat("27", transaction.Added))))
+	f := open(t).prepare(d)
+	_, filed, _ := strings.Cut(string(f.Report), "<invoiceVatAmountHUF>")
+	filed, _, _ = strings.Cut(filed, "<")
+	out := pack().Printed(country.Issue{Transaction: &d.Transaction, Totals: d.Totals, Supplier: &d.Supplier, Location: budapest(), At: d.Now, Filing: &f})
+	if out.LocalTax == nil || fmt.Sprintf("%d.%02d", *out.LocalTax/100, *out.LocalTax%100) != filed {
+		t.Errorf("%v is printed, %s filed", out.LocalTax, filed)
+	}
+	for _, text := range out.Texts {
+		if strings.Contains(text, "HUF") {
+			t.Errorf("again: %s", text)
+		}
+	}
 }
