@@ -118,7 +118,7 @@ func TestEachFieldVisitsWhatWasSent(t *testing.T) {
 		"third_parties.*.role": "PAYER", "third_parties.*.share": json.Number("12.5"), "payments.*.date": "2026-02-05", "items.*.tax_breakdowns.*.quota": json.Number("12.5"), "items.*.tax_breakdowns.*.quota_base": json.Number("1.5"), "third_parties.*.type": "BUSINESS", "third_parties.*.address.country_code": "PL", "third_parties.*.electronic_address.scheme": "EM",
 		"payments.*.iban": "GB82WEST12345698765432", "payee.iban": "GB82WEST12345698765432", "delivery.address.country_code": "FR",
 		"period.from": "2026-02-01", "period.to": "2026-02-28", "items.*.period.from": "2026-02-01", "items.*.period.to": "2026-02-28",
-		"exchange_rate":   json.Number("1.25"), "exchange_rate_date": "2026-02-03",
+		"exchange_rate": json.Number("1.25"), "exchange_rate_date": "2026-02-03",
 	}
 	containers := map[string]bool{
 		"items": true, "items.*.tax_breakdowns": true, "payments": true, "references": true, "supplier": true, "customer": true, "issuer": true,
