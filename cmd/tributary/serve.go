@@ -241,6 +241,7 @@ type migrateCommand struct {
 	ReadRole          string `help:"PostgreSQL role for reads on behalf of clients, with row-level security; default: the serving role with _read." placeholder:"NAME"`
 	ServePassword     string `help:"Password of the serving role; prefer a file." placeholder:"PASSWORD"`
 	ServePasswordFile string `help:"File with the password." placeholder:"FILE"`
+	DropRole          string `help:"Serving role to end: its policies and rights go, then the role. Refused while somebody is connected as it, and for the only one." placeholder:"NAME"`
 }
 
 // Run applies the schema.
@@ -269,6 +270,10 @@ func (m *migrateCommand) Run(c *command) error {
 	if err == nil && roles.Serve != "" {
 		err = schema.Grant(c.ctx, d, roles)
 	}
+	var left string
+	if err == nil && m.DropRole != "" {
+		left, err = schema.Drop(c.ctx, d, m.DropRole)
+	}
 	if closing := d.Close(); err == nil {
 		err = closing
 	}
@@ -278,6 +283,9 @@ func (m *migrateCommand) Run(c *command) error {
 	fmt.Fprintf(c.out, "the schema is up to date (%d steps applied)\n", steps)
 	if roles.Serve != "" {
 		fmt.Fprintf(c.out, "serving role %s: use it in --database of serve and all other commands\n", roles.Serve)
+	}
+	if m.DropRole != "" {
+		fmt.Fprintf(c.out, "serving role %s ended\n%s", m.DropRole, left)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const (
 	LockNotAvailable      = "55P03"
 	ObjectInUse           = "55006"
 	queryCanceled         = "57014"
-	insufficientPrivilege = "42501"
+	InsufficientPrivilege = "42501"
 	undefinedFunction     = "42883"
 	notSupported          = "0A000"
 	DuplicateObject       = "42710"

@@ -26,10 +26,10 @@ CREATE INDEX periodic_tasks_name ON periodic_tasks (name, due_at) WHERE due_at I
 CREATE INDEX periodic_tasks_node ON periodic_tasks (lease_node) WHERE lease_node IS NOT NULL;
 
 -- Roles that `tributary migrate --serve-role` was told of: a later migration gives them what it adds.
+-- Several serve side by side while one takes over from another.
 CREATE TABLE schema_roles (
-    one   BIGINT NOT NULL PRIMARY KEY CHECK (one = 1),
-    serve TEXT   NOT NULL, -- with which nodes connect
-    read  TEXT   NOT NULL  -- with which clients read, bound by policies
+    serve TEXT NOT NULL PRIMARY KEY, -- with which nodes connect
+    read  TEXT NOT NULL              -- with which clients read, bound by policies
 );
 
 -- Tables that stand in a partition for each day (UTC), by ids that begin with their time (UUID version 7). What is
@@ -884,6 +884,7 @@ CREATE TABLE intake (
     newcomers_from  BIGINT, -- companies onboarded from then on are held at their first filing,
     newcomers_until BIGINT  -- until then
 );
+INSERT INTO intake (one) VALUES (1); -- readiness asks for it
 
 -- What was said about a document beside its outcome. Entries are
 -- added and never change; only forgetting after the years of the law removes them.

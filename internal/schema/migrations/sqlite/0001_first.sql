@@ -780,6 +780,7 @@ CREATE TABLE intake (
     newcomers_from  BIGINT, -- companies onboarded from then on are held at their first filing,
     newcomers_until BIGINT  -- until then
 ) WITHOUT ROWID;
+INSERT INTO intake (one) VALUES (1); -- readiness asks for it
 
 -- What was said about a document beside its outcome. Entries are
 -- added and never change; only forgetting after the years of the law removes them.
