@@ -18,6 +18,8 @@ type recoveryCommand struct {
 	List    recoveryList    `cmd:"" help:"List suppliers held after a restore, and stopped chains."`
 	Release recoveryRelease `cmd:"" help:"Resume filing for a supplier whose authority could not be queried."`
 	Resume  recoveryResume  `cmd:"" help:"Resume a stopped chain from the authority's last link."`
+
+	Documents recoveryDocuments `cmd:"" help:"Show whether the document store is this database's, and decide it after a restore."`
 }
 
 type recoveryList struct{ accountFlags }
@@ -103,5 +105,28 @@ func (cmd *recoveryResume) Run(c *command) error {
 			return err
 		}
 		return cmd.show(c, chain, func(w *tabwriter.Writer) { fmt.Fprintf(w, "chain of %s resumed\n", cmd.Supplier) })
+	})
+}
+
+type recoveryDocuments struct {
+	accountFlags
+	Claim   bool   `help:"This database is the real one: another that used the document store, or a later state of this one, is gone or a copy."`
+	Release bool   `help:"Remove files that the restored backup may not know, if nothing mentions them."`
+	Reason  string `help:"Why; kept in the audit log." placeholder:"TEXT"`
+}
+
+// Run shows whose the documents are, or decides it.
+func (cmd *recoveryDocuments) Run(c *command) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
+		own, err := server.JudgeDocuments(ctx, d, actor(), server.DocumentsVerdict{Claim: cmd.Claim, Release: cmd.Release, Reason: cmd.Reason})
+		if err != nil {
+			return err
+		}
+		return cmd.show(c, own, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "the document store is\t%s\n", own.State)
+			if own.HeldTo != "" {
+				fmt.Fprintf(w, "nothing is removed of hours\tfrom %s to %s\n", own.HeldFrom, own.HeldTo)
+			}
+		})
 	})
 }

@@ -15,9 +15,9 @@ import (
 // Procedures of docs/operations.md are walked as they are printed, with a process
 // of the program and a server of PostgreSQL.
 
-// walked are the commands of the first indented block below a heading of the
+// walkedLines are the commands of the first indented block below a heading of the
 // page: without the remarks at their ends, with the page's words replaced by those of a test.
-func walked(t *testing.T, heading string, words ...string) (commands [][]string) {
+func walkedLines(t *testing.T, heading string, words ...string) (commands []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
@@ -37,7 +37,7 @@ func walked(t *testing.T, heading string, words ...string) (commands [][]string)
 		}
 		text, _, _ = strings.Cut(text, "  (")
 		text, _, _ = strings.Cut(text, " …")
-		commands = append(commands, strings.Fields(strings.NewReplacer(words...).Replace(text)))
+		commands = append(commands, strings.NewReplacer(words...).Replace(text))
 	}
 	return commands
 }
@@ -124,8 +124,12 @@ func TestTheDatabasesPasswordIsRotatedAsPrinted(t *testing.T) {
 	serving(t, before, "turned-1")
 
 	password := write(t, filepath.Join(t.TempDir(), "password"), "second word\n")
-	steps := walked(t, "Rotating the database's password", "tributary_serve", named, "postgres://tributary@HOST/tributary", owner,
+	lines := walkedLines(t, "Rotating the database's password", "tributary_serve", named, "postgres://tributary@HOST/tributary", owner,
 		"postgres://tributary_serve2@HOST/tributary", strings.Replace(owner, "://plain_owner@", "://"+named+"2:second%20word@", 1), "FILE", password)
+	var steps [][]string
+	for _, line := range lines {
+		steps = append(steps, strings.Fields(line))
+	}
 	if len(steps) != 3 || steps[0][1] != "migrate" || steps[1][1] != "serve" || steps[2][3] != owner {
 		t.Fatalf("the page prints %q", steps)
 	}

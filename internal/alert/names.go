@@ -45,6 +45,7 @@ const (
 	JobDiscarded            Name = "job_discarded"
 	RetentionFailed         Name = "retention_failed"
 	DocumentsUnavailable    Name = "documents_unavailable"
+	DocumentsContested      Name = "documents_contested"
 	DocumentDamaged         Name = "document_damaged"
 	DocumentFailed          Name = "document_failed"
 	WorkerPanic             Name = "worker_panic"

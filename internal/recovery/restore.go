@@ -11,6 +11,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/lease"
 	"tributary/internal/onboarding"
@@ -97,6 +98,7 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 		func() error { return s.cfg.Filing.CloseIntake(tx, tx.Now().Add(reonboardedWithin)) },
 		func() error { return s.cfg.Filing.TakeForSent(tx) },
 		func() error { return s.cfg.Filing.LeapSequences(tx) },
+		func() error { return files.Hold(tx) },
 		func() error {
 			knows := "no transaction"
 			if !known.to.IsZero() {
@@ -315,6 +317,9 @@ func (s *Recovery) end(ctx context.Context) error {
 		}
 		tx.OnCommit(func() { s.log.Info("the authorities were queried; the intake is open") })
 		if err := tx.Exec("UPDATE restorations SET ended_at = $1 WHERE ended_at IS NULL", db.Micros(tx.Now())); err != nil {
+			return err
+		}
+		if err := files.EndHold(tx, tx.Now()); err != nil {
 			return err
 		}
 		return s.cfg.Filing.OpenIntake(tx)

@@ -7,6 +7,7 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
+	"tributary/internal/files"
 )
 
 // A clock that leaps is believed after a week. Rounds are a day apart: where one
@@ -59,4 +60,15 @@ func (r *Retention) waits(ctx context.Context, now time.Time) (bool, error) {
 	return true, r.cfg.Alerts.Raise(ctx, alert.RetentionFailed, "clock", fmt.Sprintf(
 		"the clock says %s, over a month after the previous run: no record is deleted before %s; correct the clock if it is wrong",
 		now.UTC().Format(time.DateOnly), until.UTC().Format(time.DateOnly)))
+}
+
+// certain reports whether this database is the one whose documents the store holds, and no restoration is under way: a
+// copy destroys nothing.
+func (r *Retention) certain(ctx context.Context) (certain bool, err error) {
+	err = r.cfg.DB.Read(ctx, func(reader db.Reader) error {
+		own, err := files.OwnershipOf(reader)
+		certain = own.Certain()
+		return err
+	})
+	return certain, err
 }

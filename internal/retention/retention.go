@@ -125,6 +125,10 @@ func (r *Retention) Round(ctx context.Context) (Report, error) {
 	waits, err := r.waits(ctx, now)
 	report.Waits = waits
 	fail("clock", err)
+	if certain, err := r.certain(ctx); err != nil || !certain {
+		report.Waits, waits = true, true
+		fail("documents", err)
+	}
 	days, err := r.days(ctx, clients, now)
 	report.Removed.add(days)
 	fail("partitions", err)

@@ -406,7 +406,12 @@ CREATE TABLE document_store (
     one       BIGINT NOT NULL PRIMARY KEY CHECK (one = 1),
     store_id  TEXT   NOT NULL,
     open_from TEXT   NOT NULL, -- files on earlier shelves can no longer be attached
-    swept_to  TEXT   NOT NULL  -- earlier shelves hold nothing that is not attached
+    swept_to  TEXT   NOT NULL, -- earlier shelves hold nothing that is not attached
+    mark      TEXT   NOT NULL DEFAULT '',     -- by which the store shows that it is ours, see package files
+    next_mark TEXT   NOT NULL DEFAULT '',     -- on its way there
+    state     TEXT   NOT NULL DEFAULT 'ours' CHECK (state IN ('ours', 'claimed', 'contested')),
+    held_from TEXT   NOT NULL DEFAULT '',     -- of these shelves nothing is removed:
+    held_to   TEXT   NOT NULL DEFAULT ''      -- a restored backup may not know what is there
 );
 
 -- Shelves before swept_to that must be swept again.
