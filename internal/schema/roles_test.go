@@ -68,6 +68,21 @@ func TestTheServingRoleChangesNeitherSchemaNorLogs(t *testing.T) {
 	}
 	_, err = conn.Exec(t.Context(), `SELECT forget_lifecycle('["retired"]')`)
 	must(t, err)
+	// Who serves can retire what is young, and what was said of it stays all the same.
+	d := dbtest.Open(t, db.Config{URL: served})
+	oneOfEach(t, d)
+	for _, statement := range []string{
+		"UPDATE operations SET accepted_at = (extract(epoch FROM now() - interval '5 years') * 1000000)::bigint WHERE operation_id = 'oa'", "INSERT INTO retired_operations VALUES ('oa', 1)", fmt.Sprintf(life, "oa"),
+	} {
+		_, err := conn.Exec(t.Context(), statement)
+		must(t, err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`); err == nil || !strings.Contains(err.Error(), "six years") {
+		t.Errorf("what is young is forgotten: %v", err)
+	}
+	dbtest.Ahead(t, d, 2*365)
+	_, err = conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`)
+	must(t, err)
 	var left string
 	must(t, dbtest.Connect(t, owner).QueryRow(t.Context(), "SELECT string_agg(operation_id, ',') FROM lifecycle").Scan(&left))
 	if left != "kept" {

@@ -85,7 +85,12 @@ BEGIN
     RETURN TRUE;
 END $$;
 
--- A partition goes as a whole, if it ends with that day or before, and never the rest. What was opened again since somebody
+-- Today, in days since 1970, by the clock of the server: functions that destroy on behalf of the serving role believe no other.
+CREATE FUNCTION service_day() RETURNS BIGINT LANGUAGE sql STABLE AS $$
+    SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::BIGINT
+$$;
+
+-- A partition goes as a whole, if it ends with that day or before, ninety days ago, and never the rest. What was opened again since somebody
 -- looked keeps its day: nobody can open anything while the table is held.
 CREATE FUNCTION drop_partition(part TEXT, day BIGINT) RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -96,6 +101,9 @@ BEGIN
         WHERE c.oid = to_regclass(quote_ident(part)) AND substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']+)''\)') <= day_id(day + 1, p.digits);
     IF parent IS NULL THEN
         RAISE EXCEPTION '% is no partition that ends with day %', part, day;
+    END IF;
+    IF day > service_day() - 90 THEN
+        RAISE EXCEPTION '% is not ninety days old', part;
     END IF;
     EXECUTE format('LOCK TABLE ONLY %I IN ACCESS EXCLUSIVE MODE', parent);
     IF EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(quote_ident(part)) AND attname = 'due_at' AND NOT attisdropped) THEN
@@ -920,11 +928,20 @@ CREATE TRIGGER lifecycle_stays BEFORE UPDATE ON lifecycle
 FOR EACH ROW EXECUTE FUNCTION refuse_lifecycle_change();
 CREATE TRIGGER lifecycle_goes_with_its_record BEFORE DELETE ON lifecycle
 FOR EACH ROW EXECUTE FUNCTION refuse_lifecycle_delete();
--- The role that serves may not delete from the life cycle: retention asks its owner to. Temporary tables come last in the
--- path, so that nobody can put one of his own in the place of ours.
+-- The role that serves may not delete from the life cycle: retention asks its owner to, who looks at the years himself. Six
+-- are the least that any country has. Temporary tables come last in the path, so that nobody can put one of his own in the
+-- place of ours.
 DO $$ BEGIN
-    EXECUTE format('CREATE FUNCTION forget_lifecycle(ids TEXT) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, %I, pg_temp AS %L',
-        current_schema(), 'DELETE FROM lifecycle WHERE operation_id = ANY(ARRAY(SELECT jsonb_array_elements_text(ids::jsonb)))');
+    EXECUTE format('CREATE FUNCTION forget_lifecycle(ids TEXT) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, %I, pg_temp AS %L',
+        current_schema(), $f$
+DECLARE
+    gone TEXT[] := ARRAY(SELECT jsonb_array_elements_text(ids::jsonb));
+BEGIN
+    IF EXISTS (SELECT 1 FROM operations o WHERE o.operation_id = ANY(gone) AND o.accepted_at > (service_day() - 6 * 365) * 86400000000) THEN
+        RAISE EXCEPTION 'the life cycle of a record stays for six years';
+    END IF;
+    DELETE FROM lifecycle WHERE operation_id = ANY(gone);
+END $f$);
 END $$;
 REVOKE ALL ON FUNCTION forget_lifecycle(TEXT) FROM PUBLIC;
 
