@@ -73,3 +73,14 @@ func (s *Server) WriteHeads(ctx context.Context) error {
 	}
 	return s.heads.put(ctx, at, "test", text)
 }
+
+// FailStorage has the program learn that a sync failed, of the database or of documents, and answers how it ends.
+func (s *Server) FailStorage(err error, documents bool) (code int) {
+	s.exit = func(c int) { code = c }
+	if documents {
+		s.documentsFailed(err)
+	} else {
+		s.databaseFailed(err)
+	}
+	return code
+}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +59,7 @@ const (
 // Server is a program, opened but not yet running.
 type Server struct {
 	cfg       Config
+	exit      func(code int) // of the process
 	db        *db.DB
 	metrics   *prometheus.Registry
 	alerts    *alert.Alerts
@@ -96,7 +98,7 @@ func Open(ctx context.Context, cfg Config) (s *Server, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	s = &Server{cfg: cfg, metrics: prometheus.NewRegistry(), ready: make(chan struct{})}
+	s = &Server{cfg: cfg, exit: os.Exit, metrics: prometheus.NewRegistry(), ready: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -174,7 +176,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	var err error
-	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Password: s.cfg.Password, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups}); err != nil {
+	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Password: s.cfg.Password, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups, Fatal: s.databaseFailed}); err != nil {
 		return err
 	}
 	if s.cfg.Migrate || s.cfg.Demo {
