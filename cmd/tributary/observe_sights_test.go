@@ -96,6 +96,7 @@ var elsewhere = map[string]string{
 	"plot":             "internal/bench TestARunGivesEveryFigure",
 	"nodes":            "cmd/tributary TestASecondNodeDoublesWhatIsUnderWay",
 	"quick":            "cmd/tributary TestTheProgramIsComparedWithItself",
+	"drain":            "internal/server TestAStoppingNodeSaysSoAndServesOn",
 	"claim":            "cmd/tributary TestABackupIsRestoredAsPrinted",
 	"release":          "cmd/tributary TestABackupIsRestoredAsPrinted",
 	"reason":           "cmd/tributary TestABackupIsRestoredAsPrinted",

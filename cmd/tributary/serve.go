@@ -57,6 +57,7 @@ type commonFlags struct {
 	AdminTokenFile       string        `help:"File with the token." placeholder:"FILE"`
 	AdminURL             string        `help:"Public URL of the console, for OIDC and secure cookies; the only host name allowed besides loopback." placeholder:"URL" name:"admin-url"`
 	TrustProxy           bool          `help:"Trust X-Forwarded-For for the caller's address."`
+	Drain                time.Duration `help:"How long a stopping node still serves while /readyz is 503, so that load balancers notice; up to 30s." placeholder:"DURATION"`
 	OIDCIssuer           string        `help:"OpenID Connect provider for operators." placeholder:"URL" name:"oidc-issuer"`
 	OIDCClientID         string        `help:"OIDC client id." placeholder:"ID" name:"oidc-client-id"`
 	OIDCClientSecret     string        `help:"OIDC client secret; prefer a file." placeholder:"SECRET" name:"oidc-client-secret"`
@@ -73,7 +74,7 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 	cfg := server.Config{
 		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, Fonts: f.Fonts, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
 		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase, AuthoritySlots: f.AuthoritySlots, Backlog: f.Backlog,
-		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, AdminURL: f.AdminURL,
+		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, Drain: f.Drain, AdminURL: f.AdminURL,
 		VIES: f.VIES, CallbacksURL: f.CallbacksURL, Log: c.log, Version: versionText(), Restored: f.Restored,
 		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID}, MFA: f.OperatorMFA == "required", AuditHeads: f.AuditHeads,
 	}

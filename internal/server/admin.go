@@ -122,6 +122,9 @@ func onLoopback(a net.Addr) bool {
 func (s *Server) readiness(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
+	if s.leaving.Load() {
+		return &fault.Error{Kind: fault.Unavailable, Message: "this node is stopping", RetryAfter: time.Second}
+	}
 	if err := schema.Shows(ctx, s.db); err != nil {
 		return (&fault.Error{Kind: fault.Unavailable, Message: "the database does not respond", RetryAfter: time.Second}).Because(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,6 +50,7 @@ import (
 const (
 	openTimeout     = 10 * time.Second // to reach the database
 	drainHTTP       = 3 * time.Second  // for requests under way
+	drainMost       = 30 * time.Second // of a node that says that it is not ready
 	headerTimeout   = 5 * time.Second
 	exchangeTimeout = 15 * time.Second
 	adminTimeout    = time.Minute // for a page; streams and profiles take the time they need
@@ -60,6 +62,8 @@ const (
 type Server struct {
 	cfg       Config
 	exit      func(code int) // of the process
+	leaving   atomic.Bool    // /readyz says no
+	left      chan struct{}  // nil but in tests
 	db        *db.DB
 	metrics   *prometheus.Registry
 	alerts    *alert.Alerts
@@ -259,6 +263,9 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	s.cfg.Log.Info("stopping")
+	if err == nil {
+		s.leave()
+	}
 	if s.console != nil {
 		s.console.Close() // open pages would hold the listener
 	}
@@ -273,6 +280,17 @@ func (s *Server) Run(ctx context.Context) error {
 		err = errors.Join(err, h.Close())
 	}
 	return err
+}
+
+// leave serves on for a while as a node that is not ready: whoever sends requests here has heard it before the listener closes.
+func (s *Server) leave() {
+	s.leaving.Store(true)
+	if s.cfg.Drain > 0 && s.public != nil {
+		select {
+		case <-time.After(s.cfg.Drain):
+		case <-s.left: // a test has seen enough
+		}
+	}
 }
 
 func (s *Server) runTasks(ctx context.Context) error {
