@@ -30,6 +30,7 @@ const (
 	Restoring               Name = "restoring"
 	RestoredUnasked         Name = "restored_unasked"
 	RestoredGaps            Name = "restored_gaps"
+	OperationHeld           Name = "operation_held"
 	WebhookBreakerOpen      Name = "webhook_breaker_open"
 	WebhookAddressRefused   Name = "webhook_address_refused"
 	WebhookDiscarded        Name = "webhook_discarded"

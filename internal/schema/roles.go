@@ -77,6 +77,7 @@ func clientTables() map[string]visible {
 		"period_documents":    {rows: ofOperation},
 		"number_series":       {rows: ofClient},
 		"series_counters":     {rows: through("number_series", "series_id")},
+		"series_gaps":         {rows: through("number_series", "series_id")},
 		"drawn_numbers":       {rows: ofClient},
 		"companies":           {rows: ofClient},
 		"company_logos":       {rows: ofClient},

@@ -855,7 +855,9 @@ CREATE TABLE number_series (
     kind        TEXT    NOT NULL,
     pattern     TEXT    NOT NULL, -- with {N:width}, {YYYY}, {YY}
     yearly      BOOLEAN NOT NULL, -- counts anew in each year of documents
-    created_at  BIGINT  NOT NULL
+    created_at  BIGINT  NOT NULL,
+    leapt       BIGINT  NOT NULL DEFAULT 0, -- behind so many a counter begins that a restored backup did not know,
+    leapt_year  BIGINT  NOT NULL DEFAULT 0  -- if it is of this year or an earlier one
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX number_series_for ON number_series (client_id, supplier_id, country, kind);
 
@@ -864,7 +866,20 @@ CREATE TABLE series_counters (
     series_id TEXT   NOT NULL REFERENCES number_series (series_id),
     year      BIGINT NOT NULL,
     next      BIGINT NOT NULL,
+    room      BIGINT NOT NULL, -- how many may be drawn at once, as of
+    at        BIGINT NOT NULL, -- this instant
     PRIMARY KEY (series_id, year)
+) WITHOUT ROWID;
+
+-- Numbers of a series that were left out, and why.
+CREATE TABLE series_gaps (
+    series_id TEXT   NOT NULL REFERENCES number_series (series_id),
+    year      BIGINT NOT NULL,
+    first     BIGINT NOT NULL,
+    last      BIGINT NOT NULL,
+    reason    TEXT   NOT NULL CHECK (reason IN ('restored', 'registered_before', 'number_used')),
+    at        BIGINT NOT NULL,
+    PRIMARY KEY (series_id, year, first)
 ) WITHOUT ROWID;
 
 -- The number of a transaction, for all its attempts. Never deleted: a number is never used again.
@@ -1032,6 +1047,10 @@ CREATE TABLE adoptions (
     kind           TEXT   NOT NULL, -- '' where the authority does not say
     day            TEXT   NOT NULL, -- document date, YYYY-MM-DD
     gross          BIGINT,          -- NULL where the authority does not say
+    net            BIGINT,          -- the same
+    tax            BIGINT,          -- the same
+    customer       TEXT   NOT NULL, -- tax number; '' where the authority does not say
+    sales          TEXT,            -- numbers in the document of a period, JSON; NULL where the authority does not say
     sha256         TEXT   NOT NULL,
     qr_code        TEXT   NOT NULL,
     registered_at  BIGINT,
@@ -1040,6 +1059,26 @@ CREATE TABLE adoptions (
     PRIMARY KEY (client_id, supplier_id, number, reference, authority_id_1, authority_id_2)
 ) WITHOUT ROWID;
 CREATE INDEX adoptions_open ON adoptions (client_id, supplier_id) WHERE operation_id IS NULL;
+
+-- One row per operation that waits for a person: a document at the authority may be its own.
+CREATE TABLE held_operations (
+    operation_id TEXT   NOT NULL PRIMARY KEY,
+    client_id    TEXT   NOT NULL,
+    supplier_id  TEXT   NOT NULL,
+    number       TEXT   NOT NULL, -- of the document there; '' where the authority has no list
+    why          TEXT   NOT NULL, -- for people
+    since        BIGINT NOT NULL,
+    decision     TEXT   NOT NULL DEFAULT '' CHECK (decision IN ('', 'adopt', 'file')),
+    decided_at   BIGINT
+) WITHOUT ROWID;
+
+-- Suppliers whose authority has no list: what it was told of periods that had ended nobody knows but a person.
+CREATE TABLE unlisted_suppliers (
+    client_id   TEXT   NOT NULL,
+    supplier_id TEXT   NOT NULL,
+    began       BIGINT NOT NULL, -- the restoration
+    PRIMARY KEY (client_id, supplier_id)
+) WITHOUT ROWID;
 
 -- Owner: ledger.
 
