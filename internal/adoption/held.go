@@ -112,3 +112,22 @@ func Untold(r db.Reader, of operation.Place, ended time.Time) (untold bool, err 
 		of.Scope, of.SupplierID, db.Micros(ended)).Scan(&untold)
 	return untold, err
 }
+
+// Left is a gap, and who adopted it.
+type Left struct {
+	Gap
+	OperationID string // "" while nobody did
+}
+
+// Under reads the gaps of a supplier whose numbers begin alike, adopted or not.
+func Under(r db.Reader, of operation.Place, prefix string) ([]Left, error) {
+	list, err := db.Collect(r, func(scan func(...any) error) (l Left, err error) {
+		l.Gap, err = scanGap(func(to ...any) error { return scan(append(to, &l.OperationID)...) })
+		return l, err
+	}, "SELECT "+gapColumns+", coalesce(operation_id, '') FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND number >= $3 AND number < $4 ORDER BY number",
+		of.Scope, of.SupplierID, prefix, prefix+"~")
+	if err != nil {
+		return nil, fmt.Errorf("look for documents of a period: %w", err)
+	}
+	return list, nil
+}

@@ -336,6 +336,9 @@ func (q *question) end(tx *db.Tx, state askState) error {
 	trouble, name, reason := "", alert.Name(""), fault.Held
 	switch state {
 	case stateUnlisted:
+		if err := adoption.Unlisted(tx, q.at, q.began); err != nil {
+			return err
+		}
 		name, trouble = alert.RestoredUnasked, "nothing is filed: this authority cannot list its documents; compare with its portal, then release the supplier"
 	case stateChain:
 		reason = fault.ChainStopped
