@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"tributary/internal/account"
+	"tributary/internal/adoption"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -18,6 +19,7 @@ type recoveryCommand struct {
 	List    recoveryList    `cmd:"" help:"List suppliers held after a restore, and stopped chains."`
 	Release recoveryRelease `cmd:"" help:"Resume filing for a supplier whose authority could not be queried."`
 	Resume  recoveryResume  `cmd:"" help:"Resume a stopped chain from the authority's last link."`
+	Decide  recoveryDecide  `cmd:"" help:"Decide whether a held operation is registered with the authority already."`
 }
 
 type recoveryList struct{ accountFlags }
@@ -26,9 +28,13 @@ type recoveryList struct{ accountFlags }
 func (cmd *recoveryList) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
 		var list []recovery.RestoredSupplier
+		var held []adoption.Held
 		var closed bool
 		err := d.Read(ctx, func(r db.Reader) (err error) {
-			list, closed, err = recovery.Restored(r)
+			if list, closed, err = recovery.Restored(r); err != nil {
+				return err
+			}
+			held, err = adoption.HeldList(r)
 			return err
 		})
 		if err != nil {
@@ -37,11 +43,18 @@ func (cmd *recoveryList) Run(c *command) error {
 		shown := struct {
 			Closed    bool                        `json:"intake_closed"`
 			Suppliers []recovery.RestoredSupplier `json:"suppliers"`
-		}{closed, list}
+			Held      []adoption.Held             `json:"held_operations"`
+		}{closed, list, append([]adoption.Held{}, held...)}
 		return cmd.show(c, shown, func(w *tabwriter.Writer) {
 			fmt.Fprintf(w, "intake closed: %v\n\nSUPPLIER\tCLIENT\tCOUNTRY\tSTATE\tQUERIED TO\tFOUND\tADOPTED\tERROR\n", closed)
 			for _, s := range list {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", s.SupplierID, s.ClientID, s.Country, s.State, s.NextDay, s.Found, s.Adopted, s.Trouble)
+			}
+			if len(held) > 0 {
+				fmt.Fprint(w, "\nHELD OPERATION\tSUPPLIER\tAT THE AUTHORITY\tWHY\n")
+			}
+			for _, h := range held {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", h.OperationID, h.SupplierID, h.Number, h.Why)
 			}
 		})
 	})
@@ -103,5 +116,36 @@ func (cmd *recoveryResume) Run(c *command) error {
 			return err
 		}
 		return cmd.show(c, chain, func(w *tabwriter.Writer) { fmt.Fprintf(w, "chain of %s resumed\n", cmd.Supplier) })
+	})
+}
+
+type recoveryDecide struct {
+	supplierFlags
+	Operation string `arg:"" help:"Operation id."`
+	Adopt     bool   `help:"The document at the authority is this one: adopt it."`
+	File      bool   `help:"It is not registered: file it."`
+	Number    string `help:"Number at the authority, where it has no list." placeholder:"NUMBER"`
+	ID        string `help:"The authority's id of it." placeholder:"ID"`
+}
+
+// Run decides.
+func (cmd *recoveryDecide) Run(c *command) error {
+	cfg, err := cmd.config(c)
+	if err != nil {
+		return err
+	}
+	if cmd.Adopt == cmd.File {
+		return fault.New(fault.Invalid, "say --adopt or --file")
+	}
+	said := adoption.File
+	if cmd.Adopt {
+		said = adoption.Adopt
+	}
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		desk := server.Maintenance{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}
+		if err := desk.Decide(ctx, cmd.Operation, said, adoption.Gap{Number: cmd.Number, ID1: cmd.ID}, actor()); err != nil {
+			return err
+		}
+		return cmd.show(c, map[string]string{"decided": cmd.Operation}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s: %s\n", cmd.Operation, said) })
 	})
 }

@@ -3,16 +3,19 @@ package wire
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/official/ksefwire"
+	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
 
@@ -233,9 +236,32 @@ func (ch *Client) Registered(ctx context.Context, s country.Supplier, day countr
 	}
 	entries := make([]country.Entry, 0, len(held))
 	for _, m := range held {
-		entries = append(entries, country.Entry{Number: m.InvoiceNumber, AuthorityID1: m.KSeFNumber, At: m.AcquisitionDate})
+		entries = append(entries, entryOf(m))
 	}
 	return entries, nil
+}
+
+// entryOf is what the list says of an invoice. A correction's sums are a matter of
+// how it was written, and the tax of other currencies is in zloty: they say nothing here.
+func entryOf(m ksefwire.Metadata) country.Entry {
+	e := country.Entry{Number: m.InvoiceNumber, AuthorityID1: m.KSeFNumber, At: m.AcquisitionDate}
+	if m.InvoiceType == "Vat" && m.Currency == "PLN" {
+		e.Kind, e.Gross, e.Net, e.Tax = transaction.Invoice, minor(m.Gross), minor(m.Net), minor(m.VAT)
+	}
+	return e
+}
+
+// minor reads a sum of the list in hundredths; nil: it has none that can be read.
+func minor(text json.Number) *int64 {
+	whole, part, _ := strings.Cut(text.String(), ".")
+	if len(part) > 2 {
+		return nil
+	}
+	n, err := strconv.ParseInt(whole+(part + "00")[:2], 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
 }
 
 // byKSeFNumber asks for one invoice. The query wants a range of days, and a
