@@ -70,6 +70,9 @@ func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Creden
 	}
 	if child(v, "InformacionGlobal") != nil {
 		e.Sales = soldIn(v)
+	} else if v.Attr("TipoDeComprobante") == satwire.TypeIncome && v.Attr("Moneda") == "MXN" && !withheld(v) {
+		gross := minor(v.Attr("Total"), 2)
+		e.Gross = &gross
 	}
 	return e, day, nil
 }
@@ -82,4 +85,10 @@ func soldIn(v *xmltree.Element) (numbers []string) {
 		}
 	}
 	return numbers
+}
+
+// withheld reports whether a voucher's total is less than what was sold.
+func withheld(v *xmltree.Element) bool {
+	taxes := child(v, "Impuestos")
+	return taxes != nil && taxes.Attr("TotalImpuestosRetenidos") != ""
 }
