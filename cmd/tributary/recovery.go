@@ -6,7 +6,6 @@ import (
 	"text/tabwriter"
 
 	"tributary/internal/account"
-	"tributary/internal/adoption"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -28,13 +27,13 @@ type recoveryList struct{ accountFlags }
 func (cmd *recoveryList) Run(c *command) error {
 	return cmd.with(c, func(ctx context.Context, d *db.DB, _ *account.Accounts) error {
 		var list []recovery.RestoredSupplier
-		var held []adoption.Held
+		var held []recovery.Held
 		var closed bool
 		err := d.Read(ctx, func(r db.Reader) (err error) {
 			if list, closed, err = recovery.Restored(r); err != nil {
 				return err
 			}
-			held, err = adoption.HeldList(r)
+			held, err = recovery.HeldOperations(r)
 			return err
 		})
 		if err != nil {
@@ -43,8 +42,8 @@ func (cmd *recoveryList) Run(c *command) error {
 		shown := struct {
 			Closed    bool                        `json:"intake_closed"`
 			Suppliers []recovery.RestoredSupplier `json:"suppliers"`
-			Held      []adoption.Held             `json:"held_operations"`
-		}{closed, list, append([]adoption.Held{}, held...)}
+			Held      []recovery.Held             `json:"held_operations"`
+		}{closed, list, append([]recovery.Held{}, held...)}
 		return cmd.show(c, shown, func(w *tabwriter.Writer) {
 			fmt.Fprintf(w, "intake closed: %v\n\nSUPPLIER\tCLIENT\tCOUNTRY\tSTATE\tQUERIED TO\tFOUND\tADOPTED\tERROR\n", closed)
 			for _, s := range list {
@@ -137,15 +136,12 @@ func (cmd *recoveryDecide) Run(c *command) error {
 	if cmd.Adopt == cmd.File {
 		return fault.New(fault.Invalid, "say --adopt or --file")
 	}
-	said := adoption.File
-	if cmd.Adopt {
-		said = adoption.Adopt
-	}
+	said := recovery.Word{Adopt: cmd.Adopt, Number: cmd.Number, ID: cmd.ID}
 	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
 		desk := server.Maintenance{Config: cfg, DB: d, Accounts: a, SupplierID: cmd.Supplier}
-		if err := desk.Decide(ctx, cmd.Operation, said, adoption.Gap{Number: cmd.Number, ID1: cmd.ID}, actor()); err != nil {
+		if err := desk.Decide(ctx, cmd.Operation, said, actor()); err != nil {
 			return err
 		}
-		return cmd.show(c, map[string]string{"decided": cmd.Operation}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s: %s\n", cmd.Operation, said) })
+		return cmd.show(c, map[string]string{"decided": cmd.Operation}, func(w *tabwriter.Writer) { fmt.Fprintf(w, "%s goes on\n", cmd.Operation) })
 	})
 }

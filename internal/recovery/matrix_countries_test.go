@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"tributary/internal/adoption"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
 	"tributary/internal/db"
@@ -16,6 +15,7 @@ import (
 	"tributary/internal/filing"
 	"tributary/internal/filing/filingtest"
 	"tributary/internal/onboarding"
+	"tributary/internal/recovery"
 	"tributary/internal/series"
 )
 
@@ -119,7 +119,7 @@ func restoreExample(t *testing.T, x examples, drawn bool) {
 		return m.Stage(again) == string(filing.Quarantined) || m.Show(again).Status != filing.Processing
 	})
 	if m.Stage(again) == string(filing.Quarantined) {
-		must(t, m.Decide(t.Context(), again, adoption.Adopt, adoption.Gap{}, nil))
+		must(t, m.Decide(t.Context(), again, recovery.Word{Adopt: true}, nil))
 	}
 	got := m.Settled(again)
 	same(t, "status", got.Status, filing.Success)

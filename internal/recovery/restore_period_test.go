@@ -11,6 +11,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/onboarding"
+	"tributary/internal/recovery"
 )
 
 func gathersDaily(c *onboarding.NewCompany) {
@@ -117,7 +118,7 @@ func TestARestoredPeriodWithoutAListIsHeld(t *testing.T) {
 			m.Until("the period's document waits", func() bool { return one[string](t, restored, waits) != "" })
 			id := one[string](t, restored, waits)
 			same(t, "stage", m.Stage(id), string(filing.Quarantined))
-			must(t, m.Decide(t.Context(), id, said, adoption.Gap{Number: number, ID1: "A-7"}, nil))
+			must(t, m.Decide(t.Context(), id, recovery.Word{Adopt: said == adoption.Adopt, Number: number, ID: "A-7"}, nil))
 			registered := told(m, sale)
 			same(t, "what the authority holds", len(a.Registered(byNumber)), 1)
 			same(t, "the person's word", registered == "A-7", said == adoption.Adopt)

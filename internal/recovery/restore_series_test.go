@@ -15,6 +15,7 @@ import (
 	"tributary/internal/fault"
 	"tributary/internal/filing"
 	"tributary/internal/ledger"
+	"tributary/internal/recovery"
 	"tributary/internal/result"
 	"tributary/internal/series"
 )
@@ -188,12 +189,12 @@ func TestWhatCannotBeComparedWaitsForAPerson(t *testing.T) {
 			same(t, "why", life.Wait.Why, ledger.WhyHeld)
 			same(t, "alerts", fmt.Sprint(m.Raised("operation_held")), "map["+id+":1]")
 			same(t, "registered", len(l.office.Registered()), 2)
-			must(t, m.Decide(t.Context(), id, said, adoption.Gap{}, nil))
+			must(t, m.Decide(t.Context(), id, recovery.Word{Adopt: said == adoption.Adopt}, nil))
 			got := m.Succeeds(id, codesOf(m.Settled(id))...)
 			want := map[adoption.Decision]int{adoption.Adopt: 2, adoption.File: 3}[said]
 			same(t, "registered", len(l.office.Registered()), want)
 			same(t, "it is the lost one", *got.Number == *lost.Number, said == adoption.Adopt)
-			if err := m.Decide(t.Context(), id, said, adoption.Gap{}, nil); fault.KindOf(err) != fault.Conflict {
+			if err := m.Decide(t.Context(), id, recovery.Word{Adopt: said == adoption.Adopt}, nil); fault.KindOf(err) != fault.Conflict {
 				t.Errorf("deciding twice: %v", err)
 			}
 		})

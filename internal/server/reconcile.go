@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"tributary/internal/account"
-	"tributary/internal/adoption"
 	"tributary/internal/audit"
 	"tributary/internal/country"
 	"tributary/internal/country/world"
@@ -50,11 +49,11 @@ func (x Maintenance) Release(ctx context.Context, by audit.Actor) error {
 
 // Decide ends the wait of an operation that may be registered since before a
 // backup was restored: somebody has looked.
-func (x Maintenance) Decide(ctx context.Context, operationID string, said adoption.Decision, doc adoption.Gap, by audit.Actor) error {
+func (x Maintenance) Decide(ctx context.Context, operationID string, said recovery.Word, by audit.Actor) error {
 	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
 	return x.open(ctx, func(s *recovery.Recovery, _ filing.Place) error {
-		return s.Decide(ctx, operationID, said, doc, func(tx *db.Tx, h adoption.Held) error {
-			return log.RecordIn(tx, by, operator.Act{Action: "restored.decided", Subject: operationID, ClientID: h.ClientID, After: map[string]string{"decision": string(said), "number": h.Number}})
+		return s.Decide(ctx, operationID, said, func(tx *db.Tx, h recovery.Held) error {
+			return log.RecordIn(tx, by, operator.Act{Action: "restored.decided", Subject: operationID, ClientID: h.ClientID, After: said})
 		})
 	})
 }
