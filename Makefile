@@ -40,10 +40,10 @@ long: setup race fuzz ## what is long by nature: 200 kills, 10,000 seeds, soak, 
 race: setup ## everything under the race detector
 	CGO_ENABLED=1 $(GOTEST) $(FLAGS) -timeout=8h -race ./...
 
-conformance: ## judged from outside: official rules on 1,000 documents, and programs of npm (axe, KSeF clients, an OpenID provider, an S3 server)
+conformance: ## judged from outside: official rules on 1,000 documents, and programs of npm (axe, KSeF clients, an OpenID provider, an S3 server), and promtool
 	@scripts/setup conformance
 	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) ./internal/authority/ksef ./internal/console ./internal/country/en16931 ./internal/files
-	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket|OapiCodegen|Spectral|Newman' ./cmd/tributary ./internal/server
+	TRIBUTARY_CONFORMANCE=1000 $(GOTEST) $(FLAGS) -run 'IdentityProvider|InABucket|OapiCodegen|Spectral|Newman|Promtool' ./cmd/tributary ./internal/server
 
 bench: setup ## the benchmarks of the packages, one run each
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./internal/db ./internal/lease ./internal/schema ./internal/secret ./internal/account ./internal/webhook ./internal/document ./internal/files ./internal/country/... ./internal/filing ./internal/lookup
@@ -66,7 +66,7 @@ hostile: ## ten tenants who take what they can get, 512 MiB (HOSTILE=1m)
 
 ha: setup ## three PostgreSQL servers under Patroni lose their leader, two nodes go on (HA_KILLS=20 HA_SWITCHOVERS=5 HA_FREEZES=5 SEED=)
 	@scripts/setup ha
-	TRIBUTARY_HA=1 TRIBUTARY_ETCD=$(abspath .cache/etcd/usr/bin/etcd) TRIBUTARY_HA_KILLS=$(HA_KILLS) TRIBUTARY_HA_SWITCHOVERS=$(HA_SWITCHOVERS) TRIBUTARY_HA_FREEZES=$(HA_FREEZES) \
+	TRIBUTARY_HA=1 TRIBUTARY_ETCD=$(abspath .cache/etcd-server/usr/bin/etcd) TRIBUTARY_HA_KILLS=$(HA_KILLS) TRIBUTARY_HA_SWITCHOVERS=$(HA_SWITCHOVERS) TRIBUTARY_HA_FREEZES=$(HA_FREEZES) \
 		TRIBUTARY_CRASH_SEED=$${SEED:-$$(date +%s)} $(GO) test $(FLAGS) -timeout=2h -run '^TestHighAvailability$$' -v ./cmd/tributary
 
 release: ## static binaries into bin/ (RELEASE_KEY=FILE signs, RELEASE_TWICE=1 builds twice and compares)

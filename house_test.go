@@ -32,11 +32,11 @@ var staircase = [][]string{
 	{"transaction", "authority"},
 	{"transaction/transactiontest"},
 	{"country/taxid", "country/amount", "country/text"},
-	{"country/identity"},
+	{"country/identity", "country/territory"},
 	{"country"},
 	{"country/sale"},
 	{"country/en16931"},
-	{"country/peppol", "country/??/wire"},            // the way to an authority, below its country's law
+	{"country/peppol", "country/??/wire"}, // the way to an authority, below its country's law
 	{"country/??", "country/generic", "authority/*"}, // a country is a folder of two letters
 	{"country/world"},
 	{"country/packtest"},

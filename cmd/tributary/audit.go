@@ -19,13 +19,17 @@ import (
 
 type auditCommand struct {
 	Verify auditVerify `cmd:"" help:"Verify all audit logs against their key and exported heads."`
+	Accept auditAccept `cmd:"" help:"Accept logs that differ from exported heads because a backup was restored; new heads are signed with the reason."`
 }
 
-type auditVerify struct {
+// headsFlags name logs and the heads that were exported of them.
+type headsFlags struct {
 	accountFlags
 	AuditHeads string   `help:"Where to export the signed heads of the audit logs daily: file:///FOLDER, s3://BUCKET or https://LISTENER; a place that writers of the database cannot change." placeholder:"URL" name:"audit-heads"`
 	Heads      []string `arg:"" optional:"" name:"heads" help:"Files with exported heads." type:"path"`
 }
+
+type auditVerify struct{ headsFlags }
 
 // verified is what a script reads after a verification.
 type verified struct {
@@ -36,17 +40,7 @@ type verified struct {
 
 // Run verifies the logs. What does not hold ends it with 1.
 func (cmd *auditVerify) Run(c *command) error {
-	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
-		kept, err := cmd.kept(ctx)
-		if err != nil {
-			return err
-		}
-		master, err := secret.OpenMaster(masterOf(&cmd.accountFlags))
-		if err != nil {
-			return fmt.Errorf("--master-key: %w", err)
-		}
-		key := account.ServiceKeys{DB: d, Master: master}.AuditKey()
-		logs := server.Logs{DB: d, Accounts: a, Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key}
+	return cmd.withLogs(c, func(ctx context.Context, logs server.Logs, kept [][]byte) error {
 		entries, wrong, err := logs.VerifyLogs(ctx, kept...)
 		if err != nil {
 			return err
@@ -64,8 +58,44 @@ func (cmd *auditVerify) Run(c *command) error {
 	})
 }
 
-// kept reads the heads that are named.
-func (cmd *auditVerify) kept(ctx context.Context) (all [][]byte, err error) {
+type auditAccept struct {
+	headsFlags
+	Reason string `help:"Why the logs differ from the exported heads, for example which backup was restored; signed with the new heads." placeholder:"TEXT"`
+}
+
+// Run accepts logs that a restored backup made shorter.
+func (cmd *auditAccept) Run(c *command) error {
+	return cmd.withLogs(c, func(ctx context.Context, logs server.Logs, kept [][]byte) error {
+		broken, err := logs.Accept(ctx, cmd.AuditHeads, kept, actor(), cmd.Reason)
+		if err != nil {
+			return err
+		}
+		return cmd.show(c, map[string][]string{"accepted": broken}, func(w *tabwriter.Writer) {
+			for _, one := range broken {
+				fmt.Fprintf(w, "accepted\t%s\n", one)
+			}
+		})
+	})
+}
+
+// withLogs opens the logs and the heads that are named.
+func (cmd *headsFlags) withLogs(c *command, do func(ctx context.Context, logs server.Logs, kept [][]byte) error) error {
+	return cmd.with(c, func(ctx context.Context, d *db.DB, a *account.Accounts) error {
+		kept, err := cmd.kept(ctx)
+		if err != nil {
+			return err
+		}
+		master, err := secret.OpenMaster(masterOf(&cmd.accountFlags))
+		if err != nil {
+			return fmt.Errorf("--master-key: %w", err)
+		}
+		key := account.ServiceKeys{DB: d, Master: master}.AuditKey()
+		return do(ctx, server.Logs{DB: d, Accounts: a, Operators: operator.New(operator.Config{DB: d, Audit: key, Log: c.log}), Key: key}, kept)
+	})
+}
+
+// kept reads the heads that are named. Those of a listener cannot be asked for.
+func (cmd *headsFlags) kept(ctx context.Context) (all [][]byte, err error) {
 	for _, path := range cmd.Heads {
 		text, err := readHeadsFile(path)
 		if err != nil {
@@ -73,7 +103,7 @@ func (cmd *auditVerify) kept(ctx context.Context) (all [][]byte, err error) {
 		}
 		all = append(all, text)
 	}
-	if cmd.AuditHeads == "" {
+	if cmd.AuditHeads == "" || strings.HasPrefix(cmd.AuditHeads, "http") && len(all) > 0 {
 		return all, nil
 	}
 	last, err := server.ReadLastHeads(ctx, cmd.AuditHeads)

@@ -36,7 +36,12 @@ func TestHighAvailability(t *testing.T) {
 		stage: newStageOn(t, fastBinary(t), 2, cluster.URL("tributary")), random: rand.New(rand.NewPCG(seed, 1)),
 		killed: map[string]int{}, accepted: map[string][]string{}, credited: map[string]bool{}, seen: map[string]string{},
 	}
-	c.open = nil // deliveries whose end could not be stored come again, whichever they were
+	c.open = nil       // deliveries whose end could not be stored come again, whichever they were
+	t.Cleanup(func() { // before the cluster's folder is removed, or kept
+		for i, n := range c.nodes {
+			write(t, filepath.Join(cluster.Dir(), fmt.Sprintf("node-%d.log", i+1)), n.process.stderr())
+		}
+	})
 	for _, n := range c.nodes {
 		n.process.waitReady()
 	}

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/account"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/operator"
 	"tributary/internal/secret"
 	"tributary/internal/server"
 )
@@ -20,7 +21,7 @@ type masterKeyCommand struct {
 	Create masterKeyCreate `cmd:"" help:"Create a master key file, readable by its owner only."`
 	Rotate masterKeyRotate `cmd:"" help:"Add a new key to the file and rewrap every client's data key with it, without downtime."`
 	Rewrap masterKeyRewrap `cmd:"" help:"Rewrap every data key with the current master key."`
-	Renew  masterKeyRenew  `cmd:"" help:"Create a new data key per client for new secrets, and a new key for document URLs."`
+	Renew  masterKeyRenew  `cmd:"" help:"Create a new data key per client for new secrets, and new keys for document URLs, operators' second factors and remembered browsers."`
 	Retire masterKeyRetire `cmd:"" help:"Remove an old key from the file once nothing in the database needs it."`
 }
 
@@ -151,11 +152,13 @@ func (cmd *masterKeyRenew) Run(c *command) error {
 		if err != nil {
 			return err
 		}
-		if err := (account.ServiceKeys{DB: d, Master: master}).Renew(ctx, account.DocumentAddresses); err != nil {
+		keys := account.ServiceKeys{DB: d, Master: master}
+		err = errors.Join(keys.Renew(ctx, account.DocumentAddresses), keys.Renew(ctx, account.OperatorDevices), keys.Reseal(ctx, account.OperatorFactors, operator.ResealFactors))
+		if err != nil {
 			return err
 		}
 		return cmd.show(c, renewed{n}, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "data keys renewed\t%d\ndocument URLs\tsigned with a new key within seconds; earlier ones stay valid until they expire\n", n)
+			fmt.Fprintf(w, "data keys renewed\t%d\ndocument URLs\tsigned with a new key within seconds; earlier ones stay valid until they expire\nsecond factors of operators\tencrypted with a new key\nremembered browsers of operators\tforgotten\n", n)
 		})
 	})
 }

@@ -96,6 +96,11 @@ var elsewhere = map[string]string{
 	"plot":             "internal/bench TestARunGivesEveryFigure",
 	"nodes":            "cmd/tributary TestASecondNodeDoublesWhatIsUnderWay",
 	"quick":            "cmd/tributary TestTheProgramIsComparedWithItself",
+	"drain":            "internal/server TestAStoppingNodeSaysSoAndServesOn",
+	"claim":            "cmd/tributary TestABackupIsRestoredAsPrinted",
+	"release":          "cmd/tributary TestABackupIsRestoredAsPrinted",
+	"reason":           "cmd/tributary TestABackupIsRestoredAsPrinted",
+	"recovery-reason":  "cmd/tributary TestABackupIsRestoredAsPrinted",
 	"position":         "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"hash":             "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
 	"extra":            "internal/recovery TestAChainWithoutAHeadIsJudgedByItsList",
@@ -238,6 +243,17 @@ var sights = map[string]func(*observatory) (without, with string){
 	"read-role":              granted("SELECT count(*) FROM schema_roles WHERE read = 'tributary_seeing'", "--serve-role=tributary_seen", "--read-role=tributary_seeing"),
 	"serve-password":         granted("SELECT rolpassword LIKE 'SCRAM-SHA-256$4096:%' FROM pg_authid WHERE rolname = 'tributary_told'", "--serve-role=tributary_told", "--serve-password=open sesame"),
 	"serve-password-file":    granted("SELECT rolpassword LIKE 'SCRAM-SHA-256$4096:%' FROM pg_authid WHERE rolname = 'tributary_read_to'", "--serve-role=tributary_read_to", "--serve-password-file=FILE"),
+
+	"drop-role": func(o *observatory) (without, with string) {
+		database := dbtest.PostgresURL(o.t)
+		for _, role := range []string{"tributary_ends", "tributary_stays"} {
+			o.says("migrate", "--database", database, "--serve-role", role)
+		}
+		const standing = "SELECT string_agg(serve, ' ') FROM schema_roles"
+		without = query(o.t, database, standing)
+		o.says("migrate", "--database", database, "--drop-role", "tributary_ends")
+		return without, query(o.t, database, standing)
+	},
 
 	// Of clients, keys, operators and the master key.
 	"name":                     configures("--name=Acme renamed"),

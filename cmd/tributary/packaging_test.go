@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"gopkg.in/yaml.v3"
@@ -132,7 +133,7 @@ func TestTheImageIsEmptyButForTheProgramAndRunsAsNobody(t *testing.T) {
 		}
 		final[in.word] = in.rest
 	}
-	if !strings.Contains(copied, "/etc/ssl/certs/ca-certificates.crt") || !strings.Contains(copied, "/tributary /tributary") || !strings.Contains(copied, "--chown=65532:65532") {
+	if !strings.Contains(copied, "/etc/ssl/certs/ca-certificates.crt") || !strings.Contains(copied, "/out/release/ /") || !strings.Contains(copied, "--chown=65532:65532") {
 		t.Errorf("copied is\n%s", copied)
 	}
 	if final["USER"] != "65532:65532" || final["ENTRYPOINT"] != `["/tributary"]` || final["CMD"] != `["serve"]` || final["STOPSIGNAL"] != "SIGTERM" {
@@ -400,6 +401,28 @@ func TestKubernetesRunsAPIAndWorkerApartOnTheSameSecrets(t *testing.T) {
 	}
 }
 
+// Manifests start as printed: the database's certificate is verified by an authority that is mounted, X-Forwarded-For is believed
+// of the ingress controller alone, names are found, and a node says that it leaves before it does.
+func TestKubernetesReachesWhatItNeedsAndNothingElseReachesIt(t *testing.T) {
+	text := readFile(t, "kubernetes/tributary.yaml")
+	ca := regexp.MustCompile(`sslrootcert=(\S+)/ca\.pem`).FindAllStringSubmatch(text, -1)
+	if len(ca) != 2 || strings.Count(text, "mountPath: "+ca[0][1]+",") != 3 || strings.Count(text, "configMap: {name: tributary-database-ca}") != 3 || !strings.Contains(text, "  name: tributary-database-ca\n") {
+		t.Errorf("the authority of the database is at %v", ca)
+	}
+	policy := text[strings.LastIndex(text, "kind: NetworkPolicy"):]
+	if strings.Contains(text, `TRIBUTARY_TRUST_PROXY: "true"`) && !strings.Contains(policy, "namespaceSelector") {
+		t.Error("whoever reaches the API may say whose call it is")
+	}
+	if !strings.Contains(text, "{port: 53, protocol: UDP}") || !strings.Contains(text, "{port: 53, protocol: TCP}") || !strings.Contains(text, "169.254.20.10/32") {
+		t.Error("names are not found where the node has a cache of its own")
+	}
+	drain, err := time.ParseDuration(regexp.MustCompile(`TRIBUTARY_DRAIN: (\S+)`).FindStringSubmatch(text)[1])
+	grace := regexp.MustCompile(`terminationGracePeriodSeconds: (\d+)`).FindStringSubmatch(text)
+	if whole, _ := time.ParseDuration(grace[1] + "s"); err != nil || drain < 5*time.Second || whole < drain+10*time.Second {
+		t.Errorf("a node leaves for %s and is killed after %s s: %v", drain, grace[1], err)
+	}
+}
+
 func checkProbes(t *testing.T, where string, ports map[string]int, probes ...probe) {
 	t.Helper()
 	for _, p := range probes {
@@ -419,7 +442,7 @@ func TestTheReleaseScriptCoversTheThreeSystemsReproducibly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, has := range []string{"linux/amd64", "linux/arm64", "darwin/arm64", "-trimpath", "-buildid=", "CGO_ENABLED=0", "main.version=$version", "unset GOFLAGS", "SHA256SUMS", ".cdx.json"} {
+	for _, has := range []string{"linux/amd64", "linux/arm64", "darwin/arm64", "-trimpath", "-buildid=", "CGO_ENABLED=0", "GOENV=off", "GOAMD64=v1", "main.version=$version", "unset GOFLAGS", "SHA256SUMS", ".cdx.json"} {
 		if !strings.Contains(string(text), has) {
 			t.Errorf("%s is missing", has)
 		}

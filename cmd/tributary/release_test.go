@@ -1,8 +1,10 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -195,20 +197,67 @@ func verifies(t *testing.T, dir, name string, secret minisign.SecretKey) {
 	ask("none matches this binary", false, "--checksums", sums)
 }
 
-// A stand-in for docker shows what would be built, and that nothing is without digest.
+// What is not committed is not released, and nothing is signed before it was compared.
+func TestADirtyTreeIsNotReleased(t *testing.T) {
+	t.Parallel()
+	at := t.TempDir()
+	script := `cd "$0" && git init -q && mkdir scripts && cp "$1" scripts/release && git add -A && git -c user.name=t -c user.email=t@example.com commit -qm one && echo more >file`
+	source, err := filepath.Abs("../../scripts/release")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("bash", "-euc", script, at, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command(filepath.Join(at, "scripts", "release")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "the tree is dirty") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	text := text(t, filepath.Dir(source), "release")
+	if compared, signed := strings.Index(text, "cmp "), strings.Index(text, `sign" file`); compared < 0 || signed < compared {
+		t.Error("it is signed before two builds were compared")
+	}
+}
+
+// A stand-in for docker shows what would be built, that nothing is without digest, and that the image is asked whether it is genuine.
 func TestAnImageIsBuiltFromDigestsAlone(t *testing.T) {
 	t.Parallel()
-	tools := t.TempDir()
+	tools, made := t.TempDir(), t.TempDir()
+	program := "tributary-v9.8.7-linux-" + runtime.GOARCH
+	write(t, filepath.Join(made, program), "the program")
+	sum := sha256.Sum256([]byte("the program"))
+	write(t, filepath.Join(made, "SHA256SUMS"), fmt.Sprintf("%x  %s\n", sum, program))
 	if err := os.WriteFile(filepath.Join(tools, "docker"), []byte("#!/bin/sh\necho called \"$@\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	digest := "golang:1.26-trixie@sha256:" + strings.Repeat("ab", 32)
-	for image, good := range map[string]bool{"": false, "golang:1.26-trixie": false, "golang@sha256:abcd": false, "@" + digest: false, digest + "0": false, digest: true} {
-		run := exec.Command("../../scripts/image")
-		run.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "GO_IMAGE="+image, "RELEASE_VERSION=v9.8.7")
+	image := func(image, at string) (string, error) {
+		run := exec.Command(filepath.Join(at, "scripts/image"))
+		run.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "GO_IMAGE="+image, "RELEASE_VERSION=v9.8.7", "RELEASE_DIR="+made)
 		out, err := run.CombinedOutput()
-		if (err == nil) != good || strings.Contains(string(out), "called") != good || good && !strings.Contains(string(out), "GO_IMAGE="+digest) {
-			t.Errorf("%q: %v\n%s", image, err, out)
+		return string(out), err
+	}
+	at := t.TempDir() // as it copies into bin/
+	if err := os.MkdirAll(filepath.Join(at, "scripts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, "../../scripts/image", filepath.Join(at, "scripts/image"))
+	if err := os.Chmod(filepath.Join(at, "scripts/image"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := image(digest, at); err == nil || !strings.Contains(out, "SHA256SUMS.minisig is missing") {
+		t.Errorf("a release that is not signed: %v\n%s", err, out)
+	}
+	write(t, filepath.Join(made, "SHA256SUMS.minisig"), "signed")
+	for name, good := range map[string]bool{"": false, "golang:1.26-trixie": false, "golang@sha256:abcd": false, "@" + digest: false, digest + "0": false, digest: true} {
+		out, err := image(name, at)
+		if (err == nil) != good || strings.Contains(out, "called") != good || good && (!strings.Contains(out, "GO_IMAGE="+digest) || !strings.Contains(out, "RELEASE="+program) ||
+			!strings.Contains(out, "called run --rm --network=none tributary:v9.8.7 version --verify")) {
+			t.Errorf("%q: %v\n%s", name, err, out)
 		}
+	}
+	write(t, filepath.Join(made, program), "another program")
+	if out, err := image(digest, at); err == nil || !strings.Contains(out, "is not what SHA256SUMS says") {
+		t.Errorf("another binary: %v\n%s", err, out)
 	}
 }

@@ -57,6 +57,7 @@ type commonFlags struct {
 	AdminTokenFile       string        `help:"File with the token." placeholder:"FILE"`
 	AdminURL             string        `help:"Public URL of the console, for OIDC and secure cookies; the only host name allowed besides loopback." placeholder:"URL" name:"admin-url"`
 	TrustProxy           bool          `help:"Trust X-Forwarded-For for the caller's address."`
+	Drain                time.Duration `help:"How long a stopping node still serves while /readyz is 503, so that load balancers notice; up to 30s." placeholder:"DURATION"`
 	OIDCIssuer           string        `help:"OpenID Connect provider for operators." placeholder:"URL" name:"oidc-issuer"`
 	OIDCClientID         string        `help:"OIDC client id." placeholder:"ID" name:"oidc-client-id"`
 	OIDCClientSecret     string        `help:"OIDC client secret; prefer a file." placeholder:"SECRET" name:"oidc-client-secret"`
@@ -73,7 +74,7 @@ func (f *commonFlags) config(c *command) (server.Config, error) {
 	cfg := server.Config{
 		Listen: f.Listen, Admin: f.Admin, Data: f.Data, Database: f.Database, Documents: f.Documents, Fonts: f.Fonts, PublicURL: f.PublicURL, MasterKey: f.MasterKey,
 		WebhookRetryBase: f.WebhookRetryBase, WebhookCA: f.WebhookCA, WebhookProxy: f.WebhookProxy, AuthorityRetryBase: f.AuthorityRetryBase, AuthoritySlots: f.AuthoritySlots, Backlog: f.Backlog,
-		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, AdminURL: f.AdminURL,
+		DocumentTTL: f.DocumentTTL, TLSCert: f.TLSCert, TLSKey: f.TLSKey, TrustProxy: f.TrustProxy, Drain: f.Drain, AdminURL: f.AdminURL,
 		VIES: f.VIES, CallbacksURL: f.CallbacksURL, Log: c.log, Version: versionText(), Restored: f.Restored,
 		OIDC: server.OIDC{Issuer: f.OIDCIssuer, ClientID: f.OIDCClientID}, MFA: f.OperatorMFA == "required", AuditHeads: f.AuditHeads,
 	}
@@ -241,6 +242,7 @@ type migrateCommand struct {
 	ReadRole          string `help:"PostgreSQL role for reads on behalf of clients, with row-level security; default: the serving role with _read." placeholder:"NAME"`
 	ServePassword     string `help:"Password of the serving role; prefer a file." placeholder:"PASSWORD"`
 	ServePasswordFile string `help:"File with the password." placeholder:"FILE"`
+	DropRole          string `help:"Serving role to end: its policies and rights go, then the role. Refused while somebody is connected as it, and for the only one." placeholder:"NAME"`
 }
 
 // Run applies the schema.
@@ -269,6 +271,10 @@ func (m *migrateCommand) Run(c *command) error {
 	if err == nil && roles.Serve != "" {
 		err = schema.Grant(c.ctx, d, roles)
 	}
+	var left string
+	if err == nil && m.DropRole != "" {
+		left, err = schema.Drop(c.ctx, d, m.DropRole)
+	}
 	if closing := d.Close(); err == nil {
 		err = closing
 	}
@@ -278,6 +284,9 @@ func (m *migrateCommand) Run(c *command) error {
 	fmt.Fprintf(c.out, "the schema is up to date (%d steps applied)\n", steps)
 	if roles.Serve != "" {
 		fmt.Fprintf(c.out, "serving role %s: use it in --database of serve and all other commands\n", roles.Serve)
+	}
+	if m.DropRole != "" {
+		fmt.Fprintf(c.out, "serving role %s ended\n%s", m.DropRole, left)
 	}
 	return nil
 }

@@ -122,8 +122,8 @@ func (s ServiceKeys) open(ctx context.Context, name string) (key secret.Secret, 
 }
 
 // Sealer answers what seals under a service key's data key, for secrets that have
-// rows of their own. Such a key is re-wrapped and never renewed: nothing would
-// open what it has sealed.
+// rows of their own. Such a key is renewed by Reseal: else nothing would open what
+// it has sealed.
 func (s ServiceKeys) Sealer(ctx context.Context, name string) (*secret.Sealer, error) {
 	if _, err := s.Key(ctx, name); err != nil {
 		return nil, err
@@ -153,6 +153,33 @@ func (s ServiceKeys) Renew(ctx context.Context, name string) error {
 	err = s.DB.Write(ctx, func(tx *db.Tx) error {
 		at := db.Micros(tx.Now())
 		return errors.Join(tx.Exec(putServiceKeySQL, name+previousSuffix, before, sealedBefore, at), tx.Exec(putServiceKeySQL, name, wrapped, sealed, at))
+	})
+	if err != nil {
+		return fmt.Errorf("renew the service key %s: %w", name, err)
+	}
+	return nil
+}
+
+// Reseal replaces the data key of a service key that seals rows of others, in one write with those rows: move opens each
+// with the old one and seals it with the fresh one. What somebody else seals with the old one meanwhile is lost to him.
+func (s ServiceKeys) Reseal(ctx context.Context, name string, move func(tx *db.Tx, old, fresh *secret.Sealer) error) error {
+	old, err := s.Sealer(ctx, name)
+	if err != nil {
+		return err
+	}
+	wrapped, sealed, err := s.seal(name, freshKey())
+	if err != nil {
+		return fmt.Errorf("renew the service key %s: %w", name, err)
+	}
+	fresh, err := s.Master.Open(wrapped, aboutService(name))
+	if err != nil {
+		return fmt.Errorf("renew the service key %s: %w", name, err)
+	}
+	err = s.DB.Write(ctx, func(tx *db.Tx) error {
+		if err := move(tx, old, fresh); err != nil {
+			return err
+		}
+		return tx.Exec(putServiceKeySQL, name, wrapped, sealed, db.Micros(tx.Now()))
 	})
 	if err != nil {
 		return fmt.Errorf("renew the service key %s: %w", name, err)

@@ -2,7 +2,7 @@
 // does not know, until the operations come that made them: these adopt them
 // instead of being filed.
 //
-// It owns the table adoptions.
+// It owns adoptions, held_operations and unlisted_suppliers.
 package adoption
 
 import (
@@ -22,7 +22,10 @@ type Gap struct {
 	ID1, ID2  string
 	Kind      transaction.Kind // "" where the authority does not say
 	Day       string
-	Gross     *int64
+	Gross     *int64 // sums are nil where the authority does not say
+	Net, Tax  *int64
+	Customer  string   // tax number; "" where the authority does not say
+	Sales     []string // numbers in the document of a period; nil where the authority does not say
 	SHA256    string
 	QRCode    string
 	At        time.Time
@@ -40,16 +43,18 @@ func Leave(tx *db.Tx, of operation.Place, gaps []Gap) (added int64, err error) {
 		if !g.At.IsZero() {
 			at = db.Micros(g.At)
 		}
-		rows[i] = []any{of.Scope, of.SupplierID, g.Number, g.Reference, g.ID1, g.ID2, string(g.Kind), g.Day, g.Gross, g.SHA256, g.QRCode, at, db.Micros(tx.Now())}
+		rows[i] = []any{of.Scope, of.SupplierID, g.Number, g.Reference, g.ID1, g.ID2, string(g.Kind), g.Day,
+			g.Gross, g.Net, g.Tax, g.Customer, encodeSales(g.Sales), g.SHA256, g.QRCode, at, db.Micros(tx.Now())}
 	}
 	err = tx.InsertReturning(insert, rows, func(*db.Rows) error { added++; return nil })
 	return added, err
 }
 
 var insert = db.Insert{
-	Table:   "adoptions",
-	Columns: "client_id,supplier_id,number,reference,authority_id_1,authority_id_2,kind,day,gross,sha256,qr_code,registered_at,found_at",
-	Suffix:  "ON CONFLICT (client_id, supplier_id, number, reference, authority_id_1, authority_id_2) DO NOTHING RETURNING number",
+	Table: "adoptions",
+	Columns: "client_id,supplier_id,number,reference,authority_id_1,authority_id_2,kind,day," +
+		"gross,net,tax,customer,sales,sha256,qr_code,registered_at,found_at",
+	Suffix: "ON CONFLICT (client_id, supplier_id, number, reference, authority_id_1, authority_id_2) DO NOTHING RETURNING number",
 }
 
 // Counts counts, by supplier, what was left for adoption, and how much of it was adopted.
@@ -77,44 +82,6 @@ func (g *Gap) Key() Key { return Key{g.Number, g.Reference, g.ID1, g.ID2} }
 // Receipt is the authority's word on the document, as far as it can be had.
 func (g *Gap) Receipt() country.Receipt {
 	return country.Receipt{Outcome: country.Accepted, AuthorityID1: g.ID1, AuthorityID2: g.ID2, QRCode: g.QRCode, SHA256: g.SHA256, At: g.At}
-}
-
-// Names are those by which an authority may know an operation's document.
-type Names struct {
-	Number   string // its own
-	Original string // that of what it corrects
-}
-
-// Find reads the gaps that an operation's document might be.
-func Find(r db.Reader, of operation.Place, by Names) ([]Gap, error) {
-	list, err := db.Collect(r, scanGap, `SELECT number, reference, authority_id_1, authority_id_2, kind, day, gross, sha256, qr_code, registered_at
-		FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL AND (number = $3 OR reference = $4 AND reference <> '')`,
-		of.Scope, of.SupplierID, by.Number, by.Original)
-	if err != nil {
-		return nil, fmt.Errorf("look for a gap: %w", err)
-	}
-	return list, nil
-}
-
-func scanGap(scan func(...any) error) (g Gap, err error) {
-	err = scan(&g.Number, &g.Reference, &g.ID1, &g.ID2, &g.Kind, &g.Day, &g.Gross, &g.SHA256, &g.QRCode, db.NullInstant(&g.At))
-	return g, err
-}
-
-// Means reports whether a gap is an operation's document. A correction that came
-// without a number got one of our own, which is lost with the operation that had
-// it; it is known by what it corrects.
-func (g *Gap) Means(o *operation.Operation, by Names, where *time.Location) bool {
-	if g.Number != "" && g.Number == by.Number {
-		return near(o.Document.Date, where, g.Day)
-	}
-	numberless := o.Document.Number == o.UniqueNumber()
-	return o.Whole() && g.Kind == o.Kind && g.Reference == by.Original && (g.Number == "" || numberless)
-}
-
-// Differs reports whether the authority holds something else under the name.
-func (g *Gap) Differs(o *operation.Operation) bool {
-	return g.Kind != "" && g.Kind != o.Kind || g.Gross != nil && *g.Gross != o.Totals.Gross
 }
 
 // near reports whether a document's day is a given one, or next to it.

@@ -138,6 +138,21 @@ func List(r db.Reader, f Filter) ([]Alert, error) {
 	return all, nil
 }
 
+// Open counts alerts that nobody has acknowledged, by name.
+func Open(r db.Reader) (map[Name]int, error) {
+	counts := map[Name]int{}
+	_, err := db.Collect(r, func(scan func(...any) error) (name Name, err error) {
+		var n int
+		err = scan(&name, &n)
+		counts[name] = n
+		return name, err
+	}, openSQL)
+	if err != nil {
+		return nil, fmt.Errorf("count open alerts: %w", err)
+	}
+	return counts, nil
+}
+
 func scanAlert(scan func(...any) error) (Alert, error) {
 	var a Alert
 	var first, last int64

@@ -13,6 +13,7 @@ const listSQL = `SELECT alert_id, name, subject, message, first_at, last_at, tim
 	ORDER BY last_at DESC, alert_id LIMIT $3`
 
 const (
+	openSQL        = "SELECT name, count(*) FROM alerts WHERE acknowledged_at IS NULL GROUP BY name"
 	countOpenSQL   = "SELECT count(*) FROM alerts WHERE alert_id = $1 AND acknowledged_at IS NULL"
 	acknowledgeSQL = "UPDATE alerts SET acknowledged_at = $1, acknowledged_by = $2 WHERE alert_id = $3 AND acknowledged_at IS NULL"
 )

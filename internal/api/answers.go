@@ -155,7 +155,7 @@ var shapes = map[string]detail{
 	"TransactionResult.delivery_date":               {with: object{"format": "date"}},
 	"TransactionResult.latest_by":                   stampShape(),
 	"LifecycleEntry.at":                             stampShape(),
-	"LifecycleEntry.source":                         enumShape(string(country.FromAuthority), string(country.FromPlatform), string(country.FromAccessPoint), string(country.FromBuyer)),
+	"LifecycleEntry.source":                         enumShape(string(country.FromAuthority), string(country.FromPlatform), string(country.FromAccessPoint), string(country.FromBuyer), string(country.FromService)),
 	"LifecycleEntry.severity":                       enumShape(string(country.Info), string(country.Caution), string(country.Problem)),
 	"Attachment.kind":                               enumShape("VISUAL", "REPORT", "RECEIPT"),
 	"Attachment.resource_id":                        patternShape(hex32),

@@ -128,8 +128,9 @@ func requestSchemas() object {
 func partSchemas() object {
 	payment := record("One payment of the total.", object{
 		"type": oneOf("Payment method.", "CREDIT", "CARD", "CASH", "TRANSFER", "CHECK", "OTHER"), "code": line("Your own or the country's code (MX: PUE, PPD).", 32), "amount": amount("Amount paid this way."),
-		"iban": object{"type": []any{"string", "null"}, "maxLength": 42, "pattern": `^([A-Z]{2}\d{2}[A-Za-z0-9 ]*)?$`, "description": "Account to pay to; check digits are verified, blanks are allowed.", "examples": []any{"DE89 3704 0044 0532 0130 00"}}, "reference": line("Payment reference.", 140),
-		"date": day("Date of receipt, if different from the document date."),
+		"iban": iban("Account to pay to; check digits are verified, blanks are allowed."), "reference": line("Payment reference.", 140),
+		"date":    day("Date of receipt, if different from the document date."),
+		"mandate": typed(record("Direct debit: iban is then the account that is debited.", object{"reference": filled("Mandate reference.", 35), "creditor_id": line("Creditor identifier.", 35)}, "reference"), "object", "null"),
 	}, "type", "amount")
 	supplier := record("The onboarded company on whose behalf the sale is issued.", object{"id": line("As returned by onboarding.", 150), "external_id": line("Your own company id, instead of id.", 150)})
 	supplier["oneOf"] = []any{needs("id"), needs("external_id")}
@@ -212,7 +213,9 @@ func itemSchema() object {
 		"unit_price": amount("May be negative. Includes tax unless a tax entry says otherwise."), "type": optionalOneOf("Default GOODS.", "GOODS", "SERVICES", "DISCOUNT"),
 		"description": line("Description.", 200), "code": line("Your item code; MX reads it as ClaveProdServ.", 60), "ean": line("European Article Number.", 13),
 		"net_price": stated("Net amount of the line"),
+		"ancillary": object{"type": []any{"boolean", "null"}, "description": "True for shipping, packing or insurance that share the treatment of the goods of this document."},
 		"discount":  discountSchema(),
+		"period":    daysFromTo("Period of supply of this line."),
 		"classification": object{"type": []any{"array", "null"}, "maxItems": 20, "description": "Codes of external classifications.", "items": record("One code.", object{
 			"scheme": object{"type": "string", "minLength": 1, "maxLength": 20, "pattern": wordPattern, "description": "Classification scheme: HSN, CPV, KPD, MY, UNSPSC …", "examples": []any{"CPV"}}, "code": filled("Code in the scheme.", 50),
 		}, "scheme", "code")},
@@ -260,6 +263,9 @@ func members() object {
 			"number", "null"),
 		"exchange_rate_date": day("Date of the exchange rate."), "due_date": day("Due date; not before the document date."), "delivery_date": day("Date of supply; default: the document date."),
 		"total_amount": stated("With tax"), "total_net_amount": stated("Without tax"), "total_tax_amount": stated("The tax"),
+		"period":          daysFromTo("Period of supply."),
+		"delivery":        typed(record("Where the goods go, if not to the customer's address.", object{"name": line("Who receives them.", 450), "address": ref("Address")}, "address"), "object", "null"),
+		"payee":           typed(record("Who is paid, if not the supplier.", object{"name": filled("Name.", 450), "id": line("Identifier.", 100), "iban": iban("Account to pay to.")}, "name"), "object", "null"),
 		"payment_terms":   object{"type": []any{"string", "null"}, "maxLength": 500, "pattern": notePattern, "description": "Payment terms in words."},
 		"buyer_reference": line("The buyer's reference; DE: a Leitweg-ID.", 100), "order_reference": line("Purchase order reference.", 100), "contract_reference": line("Contract reference.", 100), "project_reference": line("Project reference.", 100),
 		"references": object{"type": "array", "minItems": 1, "maxItems": 100, "description": "The transactions that the payment was for, or that the adjustment corrects, if more than one; the amounts must add up to the payments, or to the items. Adjustments: where /v1/countries/{code} says several_originals. Replaces reference_transaction_id.", "items": record("One transaction.", object{
@@ -268,6 +274,15 @@ func members() object {
 		"reference_transaction_id": identifier("transaction_id of the original."), "reason": line("Country-specific code, where required: the reason of a correction, or the kind of document of a sale (sale_reasons).", 200),
 		"tax_authority_id_1": line("The authority's id of the document, if known.", 200),
 	}
+}
+
+func iban(about string) object {
+	return object{"type": []any{"string", "null"}, "maxLength": 42, "pattern": `^([A-Z]{2}\d{2}[A-Za-z0-9 ]*)?$`, "description": about, "examples": []any{"DE89 3704 0044 0532 0130 00"}}
+}
+
+// daysFromTo is two days, both included.
+func daysFromTo(about string) object {
+	return typed(record(about, object{"from": day("First day."), "to": day("Last day; not before the first.")}, "from", "to"), "object", "null")
 }
 
 // day is an optional calendar day.
@@ -294,7 +309,7 @@ func bodyOf(about string, names, required []string) object {
 }
 
 func transactionSchemas() object {
-	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount", "reason"}
+	whole := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number", "transaction_id", "items", "supplier", "customer", "issuer", "third_parties", "order_items", "note", "payments", "exchange_rate", "exchange_rate_date", "due_date", "delivery_date", "period", "delivery", "payee", "payment_terms", "buyer_reference", "order_reference", "contract_reference", "project_reference", "total_amount", "total_net_amount", "total_tax_amount", "reason"}
 	wholeRequired := []string{"country_code", "currency_code", "transaction_date", "transaction_id", "supplier", "items"}
 	short := []string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "note"}
 	shortRequired := []string{"country_code", "transaction_date", "transaction_id", "reference_transaction_id"}
@@ -303,8 +318,8 @@ func transactionSchemas() object {
 		[]string{"country_code", "transaction_id", "transaction_number", "transaction_date", "tax_authority_id_1", "supplier", "customer", "currency_code", "items"},
 		[]string{"country_code", "transaction_id", "transaction_number", "transaction_date"})
 	backfill["properties"].(object)["transaction_number"] = filled("The document's number.", 50)
-	payment := bodyOf("Money received for earlier transactions, in their currency; transaction_date is the date of receipt."+rest,
-		[]string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "references", "payments", "exchange_rate", "exchange_rate_date", "note"},
+	payment := bodyOf("Money received for earlier transactions, in their currency unless currency_code says another: then references have amounts in that of the transactions; transaction_date is the date of receipt."+rest,
+		[]string{"country_code", "transaction_date", "transaction_id", "transaction_number", "reference_transaction_id", "references", "payments", "currency_code", "exchange_rate", "exchange_rate_date", "note"},
 		[]string{"country_code", "transaction_date", "transaction_id", "payments"})
 	payment["properties"].(object)["payments"] = object{"type": "array", "items": ref("Payment"), "minItems": 1, "description": "Payments received, each amount above 0; the method is its type, or the country's code."}
 	payment["oneOf"] = []any{object{"required": list("reference_transaction_id")}, object{"required": list("references")}}

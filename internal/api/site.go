@@ -68,7 +68,8 @@ var (
 	queryCodes   = []fault.Code{fault.FieldNotValid}
 	resultCodes  = []fault.Code{fault.SupplierUnknown, fault.AuthorityRejected, fault.AuthorityNumberUsed, fault.AuthorityUnavailable, fault.CredentialsInvalid, fault.InternalError,
 		fault.AuthorityNotConfigured, fault.AuthorityUnreachable, fault.AuthorityError, fault.AuthorityWait, fault.ChainStopped, fault.OutcomeUnknown, fault.DocumentsUnavailable, fault.BehindAnother, fault.Held,
-		fault.FieldUnknown, fault.AuthorityIDUnavailable, fault.PayloadDiffers, fault.NumberReused, fault.RateUnusual, fault.TaxNumberDoubtful, fault.LanguageFallback, fault.ScriptUnavailable, fault.DateMoved}
+		fault.FieldUnknown, fault.AuthorityIDUnavailable, fault.PayloadDiffers, fault.NumberReused, fault.RateUnusual, fault.TaxNumberDoubtful, fault.LanguageFallback, fault.ScriptUnavailable, fault.DateMoved,
+		fault.AuthorityRemark, fault.BuyerMustBeTold, fault.ValueAssumed}
 	correctionCodes = append([]fault.Code{fault.ReferenceUnknown, fault.ReferenceNotSuccessful, fault.ReferenceAlreadyCorrected, fault.ReferenceExceeded, fault.UnsupportedOperation, fault.ValidationMatchInvalid, fault.AwaitingAcceptance}, resultCodes...)
 )
 

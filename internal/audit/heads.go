@@ -26,6 +26,17 @@ type Heads struct {
 	At        time.Time `json:"at"`
 	PublicKey string    `json:"public_key"` // Ed25519, base64
 	Logs      []Head    `json:"logs"`
+
+	// Accepted is set where somebody took logs that differ from the heads before: after a restored backup.
+	Accepted *Acceptance `json:"accepted,omitempty"`
+}
+
+// Acceptance is who took logs that earlier heads do not fit, and why.
+type Acceptance struct {
+	Before time.Time `json:"before"` // of the earlier heads
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	Broken []string  `json:"broken"` // how the logs differ from them
 }
 
 // Head is the last entry of one log.

@@ -35,6 +35,9 @@ type seriesRow struct {
 	Pattern    string `json:"pattern"`
 	Next       int64  `json:"next"`
 	Yearly     bool   `json:"yearly"`
+	Gaps       []struct {
+		From, To, Reason, At string
+	} `json:"gaps"`
 }
 
 // Run asks the service and prints its answer. What it refuses is fault.Invalid.
@@ -102,5 +105,13 @@ func (s Series) print(out io.Writer, text []byte) error {
 	for _, one := range list.Data {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%t\n", one.ID, one.SupplierID, one.Country, one.Kind, one.Pattern, one.Next, one.Yearly)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, one := range list.Data {
+		for _, gap := range one.Gaps {
+			fmt.Fprintf(out, "%s left out %s to %s: %s, %s\n", one.ID, gap.From, gap.To, gap.Reason, gap.At)
+		}
+	}
+	return nil
 }

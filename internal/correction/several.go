@@ -3,6 +3,7 @@ package correction
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"tributary/internal/country"
 	"tributary/internal/fault"
@@ -58,7 +59,7 @@ func (t Terms) resolvePaid(ctx context.Context, o *operation.Operation) (refs Re
 		if i == 0 {
 			o.Complete(ref.op)
 		}
-		if f := unpayable(o, ref.op, &refs.Shares[i].Original); f != nil {
+		if f := unpayable(o, ref.op, refs.Shares, i); f != nil {
 			return refs, Verdict{Refused: f}, nil
 		}
 	}
@@ -69,16 +70,18 @@ func (t Terms) resolvePaid(ctx context.Context, o *operation.Operation) (refs Re
 	return refs, v, nil
 }
 
-// unpayable says why a document cannot be paid by a report; nil: it can.
-func unpayable(o, paid *operation.Operation, original *country.Original) *fault.Fault {
+// unpayable says why a document cannot be paid by a report; nil: it can. Those
+// that are paid together are in one currency, which the payment need not be in.
+func unpayable(o, paid *operation.Operation, shares []country.Share, i int) *fault.Fault {
+	original := &shares[i].Original
 	var f fault.Fault
 	switch {
 	case paid.SupplierID == "" || len(paid.Document.Items) == 0:
 		return o.Refers(paid.TransactionID, fault.UnsupportedOperation, "was backfilled without supplier or items, so nothing is known of what is owed")
 	case paid.SupplierID != o.SupplierID:
 		f = fault.At("references", fault.ValidationMatchInvalid, "must be of one supplier")
-	case paid.Document.CurrencyCode != o.Document.CurrencyCode:
-		f = fault.At("references", fault.ValidationMatchInvalid, "must be in one currency, that of the payment")
+	case !strings.EqualFold(paid.Document.CurrencyCode, shares[0].Original.Transaction.CurrencyCode):
+		f = fault.At("references", fault.ValidationMatchInvalid, "must be in one currency")
 	case slices.ContainsFunc(original.Corrections, func(e country.Earlier) bool { return e.Transaction.Kind == transaction.Cancellation }):
 		return o.Refers(paid.TransactionID, fault.ReferenceAlreadyCorrected, "was cancelled")
 	default:

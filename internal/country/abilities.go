@@ -100,6 +100,7 @@ const (
 	FromPlatform    Source = "PLATFORM"
 	FromAccessPoint Source = "ACCESS_POINT"
 	FromBuyer       Source = "BUYER"
+	FromService     Source = "SERVICE" // this one; never a pack
 )
 
 // Severity says how much a piece of news matters.

@@ -45,8 +45,7 @@ func (c *examiner) checks() {
 		return // a list that is full does not say what is sound
 	}
 	in := Case{Transaction: c.tx, Totals: c.totals, UseCase: c.useCase, Now: c.terms.Now}
-	for i := range c.pack.Checks {
-		check := &c.pack.Checks[i]
+	for _, check := range append([]Check{c.pack.ancillary(), c.pack.elsewhere()}, c.pack.Checks...) {
 		if !check.of(c.tx) || check.Amounts && !c.counted || !concerns(check.UseCase, c.useCase) {
 			continue
 		}

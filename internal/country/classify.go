@@ -5,10 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/invopop/gobl/cal"
-	"github.com/invopop/gobl/l10n"
-
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -20,8 +18,9 @@ func DerivationRules() []string {
 		"A tax entry that carries a type keeps it; a withheld entry (RET) without one gets the type RET.",
 		"A rate above 0 gets the type that the country's rate table gives it on the transaction's day; a rate the table does not have is REDUCED when it is below the standard rate of that day, otherwise STANDARD.",
 		"A rate of 0 to a customer whose address is in another country: EXPORT for goods that leave the country, INTRA_EU when both countries are in the European Union and the customer is a business with a tax number; for services REVERSE in that last case, OUTSIDE from a member state to a country outside the Union, EXPORT from any other country.",
+		"What is in the Union is decided by its VAT territory (Directive 2006/112/EC, articles 5 to 7): the Canary Islands, Ceuta, Melilla, the French overseas territories, Åland, Livigno, Campione d'Italia, Helgoland, Büsingen and Mount Athos are outside, by country code or postal code; Monaco counts as France; Northern Ireland (postal code BT or a number that begins with XI) is inside for goods alone.",
 		"A rate of 0 otherwise: ZERO when the country's rate table has a rate of 0 for the tax or there is no table, else EXEMPT.",
-		"A discount line is read as services when every other line is, otherwise as goods.",
+		"A discount line is read as services when every other line is, otherwise as goods. A line with ancillary true (shipping, packing, insurance) is read as goods; at a rate of 0 without a type it has that of the document's untaxed goods.",
 	}
 }
 
@@ -38,28 +37,41 @@ func (p Pack) TypedItems(c Case) []transaction.Item {
 // by [DerivationRules]. It returns a copy and shares nothing it changes.
 func ClassifyTaxes(f Facts, c Case) []transaction.Item {
 	items := append([]transaction.Item(nil), c.Transaction.Items...)
-	abroad := destinationOf(c.Transaction)
 	for i := range items {
 		items[i].Taxes = append([]transaction.Tax(nil), items[i].Taxes...)
-		services := IsServices(c.Transaction.Items, i)
-		for j := range items[i].Taxes {
-			tax := &items[i].Taxes[j]
-			switch {
-			case tax.Type != "":
-			case tax.Withheld():
-				tax.Type = transaction.Withholding
-			case tax.Quota != nil:
-				tax.Type = transaction.TaxStandard
-			case !tax.Rate.IsZero():
-				tax.Type = f.taxedType(*tax, c.Transaction)
-			case abroad != domestic:
-				tax.Type = abroad.untaxedType(services)
-			default:
-				tax.Type = f.zeroType(*tax, c.Transaction)
-			}
+		if !items[i].Ancillary {
+			f.classify(c.Transaction, items, i)
+		}
+	}
+	FollowGoods(items)
+	for i := range items {
+		if items[i].Ancillary {
+			f.classify(c.Transaction, items, i)
 		}
 	}
 	return items
+}
+
+// classify gives the entries of a line their types.
+func (f Facts) classify(t *transaction.Transaction, items []transaction.Item, i int) {
+	services := IsServices(t.Items, i)
+	abroad := destinationOf(t, services)
+	for j := range items[i].Taxes {
+		tax := &items[i].Taxes[j]
+		switch {
+		case tax.Type != "":
+		case tax.Withheld():
+			tax.Type = transaction.Withholding
+		case tax.Quota != nil:
+			tax.Type = transaction.TaxStandard
+		case !tax.Rate.IsZero():
+			tax.Type = f.taxedType(*tax, t)
+		case abroad != domestic:
+			tax.Type = abroad.untaxedType(services)
+		default:
+			tax.Type = f.zeroType(*tax, t)
+		}
+	}
 }
 
 // ClassifyCodes derives types from codes of the country first, of entries of rate
@@ -81,11 +93,6 @@ func ClassifyCodes(f Facts, c Case, typeOf func(code string) (kind string, known
 	return ClassifyTaxes(f, c)
 }
 
-// InUnion reports whether a country is a member of the European Union on a day.
-func InUnion(code string, day time.Time) bool {
-	return l10n.Union(l10n.EU).HasMemberOn(cal.DateOf(day.UTC()), l10n.Code(code))
-}
-
 // destination is where the customer is, seen from the transaction's country.
 type destination int
 
@@ -96,21 +103,21 @@ const (
 	betweenCountries             // from a country outside the EU
 )
 
-func destinationOf(t *transaction.Transaction) destination {
-	if t.Customer == nil || t.Customer.Address == nil || t.Customer.Address.CountryCode == "" {
+// destinationOf finds it for goods or for services, which differ in Northern Ireland.
+func destinationOf(t *transaction.Transaction, services bool) destination {
+	from := strings.ToUpper(t.CountryCode)
+	if t.Customer == nil || t.Customer.Address == nil {
 		return domestic
 	}
-	from, to := strings.ToUpper(t.CountryCode), strings.ToUpper(t.Customer.Address.CountryCode)
-	if from == to {
+	to := territory.Of(from, t.Customer, t.Date, services)
+	switch {
+	case to.Country == from && to.Apart == "":
 		return domestic
-	}
-	if !InUnion(from, t.Date) {
+	case !territory.InUnion(from, t.Date):
 		return betweenCountries
-	}
-	if !InUnion(to, t.Date) {
+	case !to.Union:
 		return outOfUnion
-	}
-	if t.Customer.Type == transaction.Business && t.Customer.TaxNumber != "" {
+	case t.Customer.Type == transaction.Business && t.Customer.TaxNumber != "":
 		return withinUnion
 	}
 	return domestic // a consumer in the Union is taxed like one at home
@@ -128,18 +135,18 @@ func (d destination) untaxedType(services bool) string {
 	return transaction.TaxExport
 }
 
-// IsServices reports whether a line is one of services; a discount is what the
-// other lines are.
+// IsServices reports whether a line is taxed as services; a discount is what the
+// other lines are, and what goes with goods is taxed as they are.
 func IsServices(items []transaction.Item, i int) bool {
 	if items[i].Type != transaction.Discount {
-		return items[i].Type == transaction.Services
+		return items[i].Type == transaction.Services && !items[i].Ancillary
 	}
 	others := 0
 	for j := range items {
 		if items[j].Type == transaction.Discount {
 			continue
 		}
-		if items[j].Type != transaction.Services {
+		if items[j].Type != transaction.Services || items[j].Ancillary {
 			return false
 		}
 		others++
@@ -260,12 +267,17 @@ func DocumentType(t *transaction.Transaction) string {
 	return transaction.Full
 }
 
+// SelfBilled reports whether the customer issues the document itself.
+func SelfBilled(t *transaction.Transaction) bool {
+	return t.Issuer != nil && t.Customer != nil && t.Issuer.TaxNumber != "" &&
+		taxid.Bare(t.Issuer.TaxNumber) == taxid.Bare(t.Customer.TaxNumber)
+}
+
 // OperationRegime is SELF_BILLING when the customer issues the document
 // itself, EXPORT when every taxed line is exported, otherwise GENERAL. items
 // are those with types, of [Pack.TypedItems].
 func OperationRegime(t *transaction.Transaction, items []transaction.Item) string {
-	if t.Issuer != nil && t.Customer != nil && t.Issuer.TaxNumber != "" &&
-		taxid.Bare(t.Issuer.TaxNumber) == taxid.Bare(t.Customer.TaxNumber) {
+	if SelfBilled(t) {
 		return transaction.SelfBilling
 	}
 	entries := 0

@@ -53,6 +53,26 @@ type Imprint struct {
 	// Negated says that the amounts were filed with the opposite sign of the
 	// transaction's, a credit of Spain for one: paper shows what was filed.
 	Negated bool
+
+	// Untaxed are the lines whose price shows neither rate, net nor tax: what is
+	// taxed on its margin (Directive 2006/112/EC, articles 310 and 325).
+	Untaxed []int
+
+	// LocalTax is the tax in the country's currency as it was filed, in its minor
+	// units; nil: paper works it out.
+	LocalTax *int64
+
+	// Advice is how to pay, where the document as data says more than the
+	// transaction: paper says the same.
+	Advice Advice
+}
+
+// Advice is how a document is to be paid.
+type Advice struct {
+	Account, BIC, Holder string // of the money; Holder: where it is not the supplier
+	Reference            string // what to write with the payment
+	DueDate              string // YYYY-MM-DD
+	Terms                string
 }
 
 // Code is a QR code with the words that stand above and below it.

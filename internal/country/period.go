@@ -102,6 +102,15 @@ type Period struct {
 	Sales  []PeriodSale
 }
 
+// Numbers are those of its sales.
+func (p *Period) Numbers() []string {
+	list := make([]string, len(p.Sales))
+	for i, s := range p.Sales {
+		list[i] = s.Number
+	}
+	return list
+}
+
 // PeriodSale is a sale in a period's document.
 type PeriodSale struct {
 	TransactionID   string

@@ -61,4 +61,8 @@ type Entry struct {
 	SHA256    string // of the document
 	QRCode    string // as on the document
 	Gross     *int64 // as [Totals].Gross of the draft it was made from; nil where the list does not say
+	Net, Tax  *int64 // the same
+
+	Customer string   // tax number
+	Sales    []string // numbers in the document of a period; nil where the list does not say
 }

@@ -95,3 +95,6 @@ const NotifyEvery = notifyEvery
 
 // CountNodes has a node on PostgreSQL look now how many nodes there are.
 func CountNodes(d *DB) error { return d.eng.(*pgEngine).peers.look() }
+
+// WorkConns is how many connections the program's own reads have.
+const WorkConns = pgWorkConns

@@ -62,7 +62,8 @@ func (e *pgEngine) beginRead(ctx context.Context, conn *pgx.Conn, b *budget) (pg
 // Becomes is what a role must have of another to SET ROLE: since PostgreSQL 16 who made a role is a member that may not.
 const Becomes = "CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END"
 
-// findRoles learns with which role clients read: the one that was granted, where this session may become it.
+// findRoles learns with which role clients read: the one that was granted beside the role of this session, or for the
+// owner any that it may become.
 func (e *pgEngine) findRoles(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pgConnectTimeout+pgQuestionFor)
 	defer cancel()
@@ -71,7 +72,7 @@ func (e *pgEngine) findRoles(ctx context.Context) error {
 		return err
 	}
 	var role string
-	err := e.work.QueryRow(ctx, "SELECT r.rolname FROM schema_roles s JOIN pg_roles r ON r.rolname = s.read WHERE pg_has_role(r.oid, "+Becomes+")").Scan(&role)
+	err := e.work.QueryRow(ctx, "SELECT r.rolname FROM schema_roles s JOIN pg_roles r ON r.rolname = s.read WHERE pg_has_role(r.oid, "+Becomes+") ORDER BY s.serve <> current_user, s.serve LIMIT 1").Scan(&role)
 	switch {
 	case err == nil:
 		e.readRole.Store(&role)

@@ -201,7 +201,7 @@ func (e *pgEngine) readOnce(ctx context.Context, agree agreement, fn func(Reader
 	if c.on = conn; agree == oneSnapshot || visitor || walled {
 		begin, err := e.beginRead(ctx, conn.Conn(), b)
 		if err != nil {
-			return err
+			return e.classify(err)
 		}
 		tx, err := conn.BeginTx(ctx, begin)
 		if err != nil {
@@ -223,7 +223,7 @@ func (e *pgEngine) readOnce(ctx context.Context, agree agreement, fn func(Reader
 func (e *pgEngine) readError(ctx context.Context, visitor bool, err error) error {
 	switch {
 	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
-		return ctx.Err()
+		return e.classify(ctx.Err())
 	case visitor && (SQLState(err) == queryCanceled || errors.Is(err, context.DeadlineExceeded)):
 		return overBudget(err)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:

@@ -50,7 +50,7 @@ func (c *cluster) admit(ctx context.Context, conn *pgconn.PgConn) error {
 	}
 	results, err := conn.Exec(ctx, identitySQL).ReadAll()
 	if err != nil {
-		if state := SQLState(err); state == insufficientPrivilege || state == undefinedFunction || state == notSupported {
+		if state := SQLState(err); state == InsufficientPrivilege || state == undefinedFunction || state == notSupported {
 			c.mu.Lock()
 			c.hidden = true
 			c.mu.Unlock()

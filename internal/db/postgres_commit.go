@@ -198,7 +198,8 @@ func (e *pgEngine) members(c *pgTx, group []*write) (stored int, err error) {
 		case w.err == nil:
 			stored++
 		case c.drop(mark):
-			// nothing of it was sent: the others go on without it
+			// Nothing of it was sent: the others go on without it. It may have asked the catalog on another connection.
+			w.err = e.classify(w.err)
 		default:
 			return stored, w.err
 		}

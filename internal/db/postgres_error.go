@@ -16,7 +16,7 @@ const (
 	LockNotAvailable      = "55P03"
 	ObjectInUse           = "55006"
 	queryCanceled         = "57014"
-	insufficientPrivilege = "42501"
+	InsufficientPrivilege = "42501"
 	undefinedFunction     = "42883"
 	notSupported          = "0A000"
 	DuplicateObject       = "42710"
@@ -60,20 +60,26 @@ func connectionLost(err error) bool {
 // errLost marks an error of a connection that died before COMMIT was sent.
 var errLost = errors.New("the connection to the database was lost")
 
-// classify turns connection trouble into Unavailable and leaves the writer's own errors alone.
+// classify turns connection trouble into Unavailable and leaves the writer's own errors alone. A server that ends the
+// session (FATAL, as the timers of one that was frozen do, or PANIC), that has become a standby, or that gave the
+// transaction up beside others (class 40) is one that another try may find well; so is one that said nothing until a
+// deadline, ours or the caller's.
 func (e *pgEngine) classify(err error) error {
 	if err == nil || errors.Is(err, ErrStale) {
 		return err
 	}
-	if state := SQLState(err); state != "" {
-		switch state[:2] {
-		case "08", "53", "57", "58":
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code[:min(2, len(pg.Code))] {
+		case "08", "40", "53", "57", "58":
 			return unavailable(err)
 		}
-		if state == readOnlyTransaction || state == LockNotAvailable {
+		if pg.Code == readOnlyTransaction || pg.Code == LockNotAvailable || pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC" {
 			return unavailable(err)
 		}
 		return err
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return unavailable(err)
 	}
 	if errors.Is(err, errLost) || connectionLost(err) || pgconn.Timeout(err) || cutOff(err) {
 		return unavailable(err)
@@ -84,5 +90,5 @@ func (e *pgEngine) classify(err error) error {
 // cutOff: the line broke while rows were read. Nothing else in a write or a read talks to a network.
 func cutOff(err error) bool {
 	_, line := errors.AsType[*net.OpError](err)
-	return line || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded)
+	return line || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded)
 }

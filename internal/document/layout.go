@@ -112,6 +112,7 @@ type composition struct {
 	english bool         // the language asked for could not be had
 	logo    *picture
 	feet    []string // lines of the foot, the same on every page
+	aside   length   // room beside names and values that something else takes
 	y       length   // where the next thing begins, from the top of the page
 	end     length   // where it must end
 
@@ -187,7 +188,9 @@ func (c *composition) drawPage() error {
 		}
 		c.drawTotals()
 	}
-	c.drawPayments()
+	if err := c.drawPayments(); err != nil {
+		return err
+	}
 	c.drawNote()
 	c.drawTail()
 	c.drawFeet()

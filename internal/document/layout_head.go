@@ -1,11 +1,13 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"tributary/internal/document/typeset"
 	"tributary/internal/document/words"
+	"tributary/internal/transaction"
 )
 
 // The pens of a document. Nothing that is meant to be read is smaller than
@@ -74,12 +76,32 @@ func (c *composition) payable() (label, value string) {
 	amount := c.v.Totals.Payable()
 	label = c.words.Payable
 	switch {
-	case amount < 0:
+	case amount < 0 || c.credits():
 		label = c.words.Refund
 	case c.open() < amount:
 		label = c.words.Total
 	}
 	return label, c.words.Money(amount, c.currency)
+}
+
+// credits reports whether the document takes another back: what it comes to is
+// owed to the buyer, whatever sign its amounts have.
+func (c *composition) credits() bool {
+	kind := cmp.Or(c.v.Imprint.Kind, c.v.Transaction.Kind)
+	return kind == transaction.Credit || kind == transaction.Cancellation
+}
+
+// span writes a period of days; "" without one.
+func (c *composition) span(s *transaction.Span) string {
+	if s == nil {
+		return ""
+	}
+	return words.Join(" – ", c.day(s.From), c.day(s.To))
+}
+
+// due is until when the document is to be paid.
+func (c *composition) due() string {
+	return c.day(cmp.Or(c.v.Transaction.DueDate, c.v.Imprint.Advice.DueDate))
 }
 
 // open is the part that was not paid when the document was made: card, cash and
@@ -99,8 +121,10 @@ func (c *composition) isPaid() bool { return len(c.v.Transaction.Payments) > 0 &
 // paymentState says whether and how the amount is paid, or until when; "" where
 // the transaction does not say.
 func (c *composition) paymentState() string {
-	t, due := &c.v.Transaction, c.day(c.v.Transaction.DueDate)
+	t, due := &c.v.Transaction, c.due()
 	switch {
+	case c.credits() && !c.isPaid():
+		return ""
 	case c.isPaid():
 		return words.Join(" · ", c.words.Paid, c.words.Payment(t.Payments[0].Type))
 	case c.open() < c.v.Totals.Payable() && c.open() > 0: // a part is paid
@@ -195,8 +219,9 @@ func (c *composition) facts() []fact {
 	}
 	add(w.Reason, t.Reason)
 	add(w.DeliveryDate, c.day(t.DeliveryDate))
+	add(w.Period, c.span(t.Period))
 	if c.isPaid() {
-		add(w.DueDate, c.day(t.DueDate))
+		add(w.DueDate, c.due())
 	}
 	add(w.BuyerReference, t.References.Buyer)
 	add(w.OrderReference, t.References.Order)
@@ -374,7 +399,7 @@ func (c *composition) drawFactRow(all []fact) {
 
 // stateFact is whether the amount is paid, as a fact of its own.
 func (c *composition) stateFact() fact {
-	if due := c.day(c.v.Transaction.DueDate); due != "" && !c.isPaid() {
+	if due := c.due(); due != "" && !c.isPaid() && !c.credits() {
 		return fact{c.words.DueDate, due}
 	}
 	if state := c.paymentState(); state != "" {

@@ -34,6 +34,9 @@ func (c *composition) drawParties() error {
 	if c.v.Transaction.Customer != nil {
 		c.addParty(&buyer, c.words.Customer, *c.v.Transaction.Customer, width)
 	}
+	if to := c.v.Transaction.Delivery; to != nil {
+		c.addParty(&buyer, c.words.DeliveryAddress, transaction.Party{LegalName: to.Name, Address: to.Address}, width)
+	}
 	x := right + apart
 	if leading {
 		x = c.paper.side

@@ -160,7 +160,9 @@ func (t *linesTable) place(m widths, quantity length) {
 		return col
 	}
 	t.amount = take(m.amount)
-	t.net = take(m.net)
+	if !t.c.v.bare() {
+		t.net = take(m.net)
+	}
 	if t.taxed {
 		t.tax = take(m.tax)
 	}
@@ -246,7 +248,9 @@ func (t *linesTable) drawHeader() {
 	if t.taxed {
 		head(&t.tax, c.words.Tax)
 	}
-	head(&t.net, c.words.Net)
+	if !c.v.bare() {
+		head(&t.net, c.words.Net)
+	}
 	head(&t.amount, c.words.Amount)
 	c.y += c.lead(p) + 3*point
 	if c.template != Modern {
@@ -298,7 +302,9 @@ func (t *linesTable) drawRow(item *transaction.Item, line *transaction.Line, bel
 			return rates
 		})
 	}
-	cell(func() column { return one(t.net, t.body, f.net) })
+	if !c.v.bare() {
+		cell(func() column { return one(t.net, t.body, f.net) })
+	}
 	cell(func() column { return one(t.amount, t.body, f.amount) })
 	level(columns)
 	var height length
@@ -329,6 +335,9 @@ func (t *linesTable) describe(item *transaction.Item, line *transaction.Line) co
 	col.lines.add(c, t.body, name, col.width)
 	if d := typeset.Clean(item.Description); d != name {
 		col.lines.add(c, small, d, col.width)
+	}
+	if span := c.span(item.Period); span != "" {
+		col.lines.add(c, small, words.Join(" ", c.words.Period, span), col.width)
 	}
 	col.lines.add(c, small, c.discount(item, line), col.width)
 	col.lines.add(c, small, t.codes(item), col.width)
@@ -386,7 +395,9 @@ func (t *linesTable) drawCarry(label string) {
 	c, p := t.c, t.strong()
 	c.y += rowPadding
 	c.text(p, t.description.x, c.y+c.base(p), label)
-	c.textIn(p, &t.net, c.y+c.base(p), c.words.Format.Amount(t.netSum, t.decimals))
+	if !c.v.bare() {
+		c.textIn(p, &t.net, c.y+c.base(p), c.words.Format.Amount(t.netSum, t.decimals))
+	}
 	c.textIn(p, &t.amount, c.y+c.base(p), c.words.Format.Amount(t.amountSum, t.decimals))
 	c.y += c.lead(p) + rowPadding
 	if label == c.words.Brought {

@@ -1,26 +1,53 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"tributary/internal/country"
 	"tributary/internal/document/typeset"
 	"tributary/internal/document/words"
 )
 
-// drawPayments draws how the total is paid, and how to pay what is open.
-func (c *composition) drawPayments() {
+// drawPayments draws how the total is paid, and how to pay what is open, with a
+// code for it beside. It stands apart from the codes of authorities, which are
+// beside the parties.
+func (c *composition) drawPayments() error {
 	rows, more := c.paymentRows(), c.paymentFacts()
 	if len(rows) == 0 && len(more) == 0 {
-		return
+		return nil
 	}
+	var code *qrBlock
+	if text := c.transfer(); text != "" {
+		var err error
+		if code, err = c.newQRBlock(&country.Code{Text: text, Title: c.words.ScanToPay, Caption: "SEPA"}); err != nil {
+			return err
+		}
+		c.need(code.height + c.lead(c.labelPen()) + 2*point)
+	}
+	top, page := c.y, len(c.sheets)
 	c.heading(c.words.Payments)
 	p := c.bodyPen()
+	if code != nil {
+		c.aside = code.width + 7*millimetre
+	}
 	if len(rows) > 0 {
 		c.drawPaymentRows(rows, p)
 	}
 	c.drawPairs(more, p)
+	c.aside = 0
+	if code != nil {
+		if page != len(c.sheets) {
+			top = c.y // the words went on behind the page
+			c.need(code.height)
+		}
+		code.draw(c, c.paper.right()-code.width, top)
+		c.y = max(c.y, top+code.height)
+	}
 	c.y += c.space(sectionGap)
+	return nil
 }
 
 // drawPaymentRows draws amounts below each other, from where the values of the
@@ -53,34 +80,38 @@ func (c *composition) paymentRows() []fact {
 }
 
 // paymentFacts are the account, what to write with a payment, until when, and on
-// which terms. The account is the payment's own, else that of the company.
+// which terms. The account is the payment's own, else what the data beside the
+// document says, else that of the company. Nobody pays a credit.
 func (c *composition) paymentFacts() []fact {
-	t := &c.v.Transaction
+	t, advice := &c.v.Transaction, &c.v.Imprint.Advice
 	var out []fact
 	add := func(label, value string) {
 		f := fact{label, typeset.Clean(value)}
-		if f.value == "" {
-			return
+		if f.value != "" && !slices.Contains(out, f) {
+			out = append(out, f)
 		}
-		for _, had := range out {
-			if had == f {
-				return
-			}
-		}
-		out = append(out, f)
 	}
 	for _, p := range t.Payments {
 		add("IBAN", grouped(p.IBAN))
 		add(c.words.PaymentReference, p.Reference)
+		if p.Debited() {
+			add(c.words.Mandate, words.Join(" · ", p.Mandate.Reference, p.Mandate.CreditorID))
+		}
 	}
-	if len(out) == 0 && len(t.Payments) > 0 && !c.isPaid() && c.v.Totals.Payable() > 0 {
-		add("IBAN", grouped(c.v.Supplier.Settings.Text("iban")))
-		add("BIC", c.v.Supplier.Settings.Text("bic"))
+	owed := !c.isPaid() && !c.credits() && c.v.Totals.Payable() > 0
+	if account := c.account(); len(out) == 0 && owed && account.Account != "" {
+		add(accountLabel(account.Account), grouped(account.Account))
+		add("BIC", account.BIC)
+		add(c.words.Payee, account.Holder)
+		add(c.words.PaymentReference, account.Reference)
 	}
-	if !c.isPaid() {
-		add(c.words.DueDate, c.day(t.DueDate))
+	if owed {
+		add(c.words.DueDate, c.due())
 	}
-	for i, line := range typeset.CleanLines(t.PaymentTerms) {
+	if c.credits() {
+		return out
+	}
+	for i, line := range typeset.CleanLines(cmp.Or(t.PaymentTerms, advice.Terms)) {
 		label := c.words.Terms
 		if i > 0 {
 			label = ""
@@ -88,6 +119,38 @@ func (c *composition) paymentFacts() []fact {
 		add(label, line)
 	}
 	return out
+}
+
+// account is where the money goes that nobody has paid yet.
+func (c *composition) account() country.Advice {
+	advice, settings := c.v.Imprint.Advice, c.v.Supplier.Settings
+	if payee := c.v.Transaction.Payee; payee != nil {
+		advice.Holder = payee.Name
+		if payee.IBAN != "" {
+			advice.Account, advice.BIC = payee.IBAN, ""
+		}
+	}
+	for _, p := range c.v.Transaction.Payments {
+		if p.Debited() {
+			return country.Advice{} // nobody transfers what is collected
+		}
+		if p.IBAN != "" {
+			advice.Account, advice.Reference = p.IBAN, cmp.Or(p.Reference, advice.Reference)
+			break
+		}
+	}
+	if advice.Account == "" && len(c.v.Transaction.Payments) > 0 {
+		advice.Account, advice.BIC = settings.Text("iban"), settings.Text("bic")
+	}
+	return advice
+}
+
+// accountLabel: an account of another form than ISO 13616 is shown without its name.
+func accountLabel(account string) string {
+	if len(account) > 2 && account[0] >= 'A' && account[1] >= 'A' {
+		return "IBAN"
+	}
+	return "№"
 }
 
 // grouped writes an account number in groups of four, as banks print it.
@@ -110,7 +173,7 @@ const pairLabelWidth = 44 * millimetre
 func (c *composition) pairLines(all []fact, value pen) (labels, values block) {
 	label := value
 	label.color = c.muted
-	width := c.paper.room() - pairLabelWidth
+	width := c.paper.room() - pairLabelWidth - c.aside
 	for _, f := range all {
 		var left, right block
 		c.within("TR", func() {
@@ -145,7 +208,7 @@ func (c *composition) drawPairs(all []fact, value pen) {
 	defer c.done()
 	labels, values := c.pairLines(all, value)
 	c.drawColumns(column{x: c.paper.side, width: pairLabelWidth, lines: labels},
-		column{x: c.paper.side + pairLabelWidth, width: c.paper.room() - pairLabelWidth, lines: values})
+		column{x: c.paper.side + pairLabelWidth, width: c.paper.room() - pairLabelWidth - c.aside, lines: values})
 }
 
 // drawTail draws what closes a document: the authority's ids, what the law

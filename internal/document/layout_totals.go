@@ -58,22 +58,32 @@ func (c *composition) totalRows() []totalRow {
 		{label: w.TaxTotal, value: w.Money(c.taxTotal(), c.currency)},
 		{label: w.Total, value: w.Money(t.Gross, c.currency), strong: t.Withheld == 0 && c.v.Rounding == 0},
 	}
+	if c.v.bare() {
+		rows = rows[2:]
+	}
 	if c.v.Rounding != 0 {
-		rows[2].value = w.Money(t.Gross-c.v.Rounding, c.currency)
+		rows[len(rows)-1].value = w.Money(t.Gross-c.v.Rounding, c.currency)
 		rows = append(rows, totalRow{label: w.Rounding, value: w.Money(c.v.Rounding, c.currency)})
 	}
 	if t.Withheld != 0 {
 		rows = append(rows, totalRow{label: w.Withheld, value: w.Money(-t.Withheld, c.currency)})
 	}
 	if t.Withheld != 0 || c.v.Rounding != 0 {
-		rows = append(rows, totalRow{label: w.Payable, value: w.Money(t.Payable(), c.currency), strong: true})
+		label := w.Payable
+		if c.credits() {
+			label = w.Refund
+		}
+		rows = append(rows, totalRow{label: label, value: w.Money(t.Payable(), c.currency), strong: true})
 	}
 	tx := &c.v.Transaction
-	if tx.ExchangeRate == nil || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {
+	if tx.ExchangeRate == nil || c.v.bare() || c.v.LocalCurrency == "" || c.v.LocalCurrency == c.currency {
 		return rows
 	}
 	rate := fmt.Sprintf("1 %s = %s %s", c.currency, w.Format.Number(*tx.ExchangeRate), typeset.Clean(c.v.LocalCurrency))
 	local := words.Exchanged(c.taxTotal(), c.currency, *tx.ExchangeRate, c.v.LocalCurrency)
+	if c.v.Imprint.LocalTax != nil {
+		local = big.NewInt(*c.v.Imprint.LocalTax)
+	}
 	value := w.Digits(local.String(), words.DecimalsOf(c.v.LocalCurrency)) + words.NBSP + typeset.Clean(c.v.LocalCurrency)
 	return append(rows,
 		totalRow{label: words.Join(" ", w.ExchangeRate, c.day(tx.ExchangeRateDate)), value: rate},

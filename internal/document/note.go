@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tributary/internal/country/text"
 	"tributary/internal/document/typeset"
 
 	"github.com/microcosm-cc/bluemonday"
@@ -68,7 +69,7 @@ func readNote(policy *bluemonday.Policy, raw string) []paragraph {
 		}
 		return n.paragraphs()
 	}
-	tokens := html.NewTokenizer(strings.NewReader(policy.Sanitize(raw)))
+	tokens := html.NewTokenizer(strings.NewReader(policy.Sanitize(text.Markup(raw))))
 	for {
 		switch tokens.Next() {
 		case html.ErrorToken:

@@ -202,6 +202,7 @@ func (r *Renderer) Render(ctx context.Context, v Visual) (Rendering, error) {
 		return Rendering{}, err
 	}
 	v.sign()
+	v.hideTax()
 	w := r.workspace()
 	defer r.release(w)
 	p, err := r.compose(ctx, w, &v)

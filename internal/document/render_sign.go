@@ -37,6 +37,36 @@ func (v *Visual) sign() {
 	}
 }
 
+// hideTax takes the taxes from lines that show none, but for what is withheld.
+func (v *Visual) hideTax() {
+	if len(v.Imprint.Untaxed) == 0 {
+		return
+	}
+	items := slices.Clone(v.Transaction.Items)
+	for _, i := range v.Imprint.Untaxed {
+		if i < 0 || i >= len(items) || i >= len(v.Totals.Lines) || len(v.Totals.Lines[i].Taxes) != len(items[i].Taxes) {
+			continue
+		}
+		line := v.Totals.Lines[i]
+		var taxes []transaction.Tax
+		var amounts []int64
+		for j, tax := range items[i].Taxes {
+			if tax.Withheld() {
+				taxes, amounts = append(taxes, tax), append(amounts, line.Taxes[j])
+			}
+		}
+		items[i].Taxes, line.Taxes = taxes, amounts
+		v.Totals.Lines = slices.Clone(v.Totals.Lines)
+		v.Totals.Lines[i] = line
+	}
+	v.Transaction.Items = items
+}
+
+// bare reports whether no line at all shows tax: then there is no net either.
+func (v *Visual) bare() bool {
+	return len(v.Imprint.Untaxed) > 0 && len(v.Imprint.Untaxed) == len(v.Transaction.Items)
+}
+
 func negated(t transaction.Totals) transaction.Totals {
 	lines := make([]transaction.Line, len(t.Lines))
 	for i, l := range t.Lines {

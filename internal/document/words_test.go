@@ -42,6 +42,8 @@ func TestLanguagesWriteDatesNumbersAndMoneyTheirWay(t *testing.T) {
 		"CS": {"Faktura", "4. 3. 2025", "1 543 209,86", "DPH 5,5 %", "1 543 209,86 €"},
 		"SV": {"Faktura", "2025-03-04", "1 543 209,86", "Moms 5,5 %", "1 543 209,86 €"},
 		"DA": {"Faktura", "04.03.2025", "1.543.209,86", "Moms 5,5 %", "1.543.209,86 €"},
+		"NB": {"Faktura", "04.03.2025", "1 543 209,86", "Mva 5,5 %", "1 543 209,86 €"},
+		"NN": {"Faktura", "04.03.2025", "1 543 209,86", "Mva 5,5 %", "1 543 209,86 €"},
 		"FI": {"Lasku", "4.3.2025", "1 543 209,86", "ALV 5,5 %", "1 543 209,86 €"},
 		"BG": {"Фактура", "04.03.2025", "1 543 209,86", "ДДС 5,5%", "1 543 209,86 €"},
 		"ET": {"Arve", "04.03.2025", "1 543 209,86", "Käibemaks 5,5 %", "1 543 209,86 €"},
@@ -66,7 +68,7 @@ func TestLanguagesWriteDatesNumbersAndMoneyTheirWay(t *testing.T) {
 			t.Errorf("%s is not said to be spoken", language)
 		}
 	}
-	if len(words.Languages()) != 35 {
+	if len(words.Languages()) != 37 {
 		t.Errorf("languages are %v", words.Languages())
 	}
 }
@@ -89,6 +91,14 @@ func TestCountriesOfOneLanguageKeepTheirNumbers(t *testing.T) {
 		if text := "\n" + in(t, c.language, c.country, c.currency); !strings.Contains(text, "\n"+c.want+"\n") {
 			t.Errorf("%s in %s: no %q in\n%s", c.language, c.country, c.want, text)
 		}
+	}
+}
+
+// Norwegian has two written forms; who says neither gets the common one.
+func TestNorwegianIsBokmålUnlessSaid(t *testing.T) {
+	t.Parallel()
+	if !words.Speaks("NO") || in(t, "NO", "NO", "NOK") != in(t, "NB", "NO", "NOK") || in(t, "NN", "NO", "NOK") == in(t, "NB", "NO", "NOK") {
+		t.Error("NO, NB and NN")
 	}
 }
 

@@ -46,6 +46,7 @@ func TestDaysOfCallsGoAsAWhole(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		first := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 40)
 		second(t)(schema.MakePartitions(t.Context(), d, first))
+		dbtest.Ahead(t, d, 40+4+90)
 		for day := range 4 {
 			for _, lane := range []string{"a|XX|test|0|s1", "a|XX|test|0|s2", "b|XX|test|0|s3"} {
 				if day == 1 && strings.HasPrefix(lane, "b") || day == 2 && strings.HasSuffix(lane, "s2") {

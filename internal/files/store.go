@@ -142,6 +142,8 @@ type Store struct {
 	floor string          // no earlier shelf is open, as far as we have heard
 	kept  map[string]kept // by SHA256: on disk, and to be attached
 
+	marked time.Time // when keeping files last moved the mark, see owner.go
+
 	dead atomic.Pointer[error] // why nothing may be acknowledged any more
 	once sync.Once
 	ends sync.Once
@@ -257,6 +259,7 @@ func (s *Store) Keep(ctx context.Context, files ...File) error {
 		s.release(c.reused)
 		return err
 	}
+	s.markWhileKeeping(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for sum, times := range c.fresh {

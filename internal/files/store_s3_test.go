@@ -112,8 +112,8 @@ func TestS3StoresServesAndSweeps(t *testing.T) {
 	must(t, s.Keep(ctx, content...))
 	must(t, s.Keep(ctx, content[0]))
 	must(t, s.attach(visual("a", "0", content[0]), visual("a", "1", content[1])))
-	if remote.puts != 7 {
-		t.Errorf("%d puts, want 7", remote.puts)
+	if remote.puts != 8 {
+		t.Errorf("%d puts, want 7 and the store's mark", remote.puts)
 	}
 	for id, want := range map[string]string{"0": "content 0", "1": "content 1"} {
 		if got, err := s.fetch(s.of("a", id)[0]); err != nil || string(got) != want {
@@ -121,7 +121,7 @@ func TestS3StoresServesAndSweeps(t *testing.T) {
 		}
 	}
 	s.clock.pass(5 * time.Hour)
-	if n := s.sweep(0); n != 5 || len(remote.blobs) != 2 {
+	if n := s.sweep(0); n != 5 || len(remote.blobs) != 3 {
 		t.Errorf("swept %d, left %d", n, len(remote.blobs))
 	}
 	clear(remote.blobs)

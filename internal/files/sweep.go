@@ -23,14 +23,22 @@ const (
 	shelvesCommit = 24   // shelves swept before that is recorded
 )
 
+// errNotOurs ends a sweep during which another database came.
+var errNotOurs = errors.New("the store is no longer certain to be ours")
+
 // Sweep removes blobs that no attachment mentions and that are older than
 // olderThan, which is never less than an hour, and returns how many those were.
 // Several nodes may sweep at the same time.
 //
 // Failure policy: a shelf is closed in the database before it is looked at, so
 // that what is not mentioned then is never mentioned again. A sweep that is
-// cut off is done again from where the last one was recorded.
+// cut off is done again from where the last one was recorded. Nothing is removed
+// from a store that may be another database's, see owner.go.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (removed int, err error) {
+	own, ours, err := s.prove(ctx)
+	if err != nil || !ours || !own.Certain() {
+		return 0, err
+	}
 	to := shelfOf(s.now().Add(-max(olderThan, sweepAfter))) // shelves before it ended by then
 	var from string
 	err = s.db.Write(ctx, func(tx *db.Tx) error {
@@ -43,12 +51,15 @@ func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (removed int
 		return 0, fmt.Errorf("close shelves before %s: %w", to, err)
 	}
 	s.heard(to)
-	removed, err = s.sweepListed(ctx, to)
+	removed, err = s.sweepListed(ctx, own, to)
 	if err != nil {
 		return removed, err
 	}
 	count := 0
 	for shelf := from; shelf < to; shelf = shelfOf(shelfEnd(shelf)) {
+		if own.holds(shelf) {
+			continue // whoever releases it puts it on the list
+		}
 		n, err := s.sweepShelf(ctx, shelf)
 		removed += n
 		if err != nil {
@@ -87,7 +98,7 @@ func (s *Store) sweepAgain(ctx context.Context, shelf string) error {
 }
 
 // sweepListed sweeps closed shelves that were put on the list.
-func (s *Store) sweepListed(ctx context.Context, to string) (removed int, err error) {
+func (s *Store) sweepListed(ctx context.Context, own Ownership, to string) (removed int, err error) {
 	var list []string
 	err = s.db.Read(ctx, func(r db.Reader) (err error) {
 		list, err = db.Collect(r, scanText, againSQL, to)
@@ -96,7 +107,7 @@ func (s *Store) sweepListed(ctx context.Context, to string) (removed int, err er
 	if err != nil {
 		return 0, fmt.Errorf("list shelves to sweep again: %w", err)
 	}
-	for _, shelf := range list {
+	for _, shelf := range own.open(list) {
 		n, err := s.sweepShelf(ctx, shelf)
 		removed += n
 		if err == nil {
@@ -112,6 +123,9 @@ func (s *Store) sweepListed(ctx context.Context, to string) (removed int, err er
 // sweepShelf removes what no attachment mentions from a closed shelf. It goes
 // by folders where there are any: listing a folder's page reads all of it.
 func (s *Store) sweepShelf(ctx context.Context, shelf string) (removed int, err error) {
+	if stays, err := s.stays(ctx); err != nil || !stays {
+		return 0, errors.Join(err, errNotOurs)
+	}
 	prefixes := []string{s.prefix + shelf + "/"}
 	if s.folder != nil {
 		if prefixes, err = s.folder.below(prefixes[0]); err != nil {

@@ -4,60 +4,172 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"tributary/internal/adoption"
+	"tributary/internal/alert"
+	"tributary/internal/correction"
 	"tributary/internal/country"
 	"tributary/internal/db"
+	"tributary/internal/exchange"
 	"tributary/internal/fault"
+	"tributary/internal/lifecycle"
 	"tributary/internal/operation"
+	"tributary/internal/series"
 )
 
-// fillGap looks for an operation's document among the gaps, under the number by
-// which the authority would know it. True: the operation is decided and must
-// not be filed.
+// fillGap looks for an operation's document among those that the authority held
+// before a backup was restored, under the names by which it would know it; see
+// [adoption.Judge]. True: the operation is decided and must not be filed now.
 //
-// The bytes that were registered are lost, and bytes made now differ from them
-// in times, keys and links, so hashes say nothing. What is compared is what the
-// authority tells: the number, the day (give or take one: authorities and
-// suppliers may count in different zones), the kind and the total. A number on
-// another day is another document where numbers begin anew each year; the
-// authority decides about it as about any other. A kind or total that differs
-// is FAILURE: the number belongs to something else.
-func fillGap(ctx context.Context, b *batch, o *op, number string) (decided bool, err error) {
-	v, by := b.v, adoption.Names{Number: number}
-	if !v.adopting {
+// What differs is never adopted: the number belongs to something else. A client's
+// own number then ends in FAILURE; one that our series drew is replaced by the
+// next. Where the authority does not tell enough a person decides.
+func fillGap(ctx context.Context, b *batch, o *op, by adoption.Names) (decided bool, err error) {
+	v := b.v
+	if !v.adopting && (!v.restored || o.gather.Period == nil) {
 		return false, nil
 	}
-	if original := o.refs.Original; original != nil {
-		by.Original = cmp.Or(original.Transaction.Number, original.UniqueNumber)
-	}
-	var gaps []adoption.Gap
-	err = v.s.db.ReadEach(ctx, func(r db.Reader) (err error) {
-		gaps, err = adoption.Find(r, v.at, by)
-		return err
-	})
+	g, verdict, err := judge(ctx, v, o, &by)
 	if err != nil {
 		return false, err
 	}
-	for i := range gaps {
-		g := &gaps[i]
-		if v.spoken[g.Key()] || !g.Means(o.Operation, by, v.location) {
-			continue
-		}
-		if g.Differs(o.Operation) {
-			b.fail(o, numberUsed(g.Receipt()))
-			return true, nil
-		}
-		if v.spoken == nil {
-			v.spoken = map[adoption.Key]bool{}
-		}
-		v.spoken[g.Key()] = true
-		o.gap = g
-		o.filing = country.Filing{OperationID: o.ID, Number: cmp.Or(g.Number, number), Kind: o.Kind, SHA256: g.SHA256, PreparedAt: v.s.db.Wall()}
-		b.ready = append(b.ready, o)
+	switch {
+	case verdict == adoption.Other:
+		return false, nil
+	case verdict == adoption.Unclear:
+		return true, holdBack(ctx, b, o, g)
+	case verdict == adoption.Used && o.Series != "":
+		return true, renumber(ctx, b, o)
+	case verdict == adoption.Used:
+		b.fail(o, numberUsed(g.Receipt()))
 		return true, nil
 	}
-	return false, nil
+	if v.spoken == nil {
+		v.spoken = map[adoption.Key]bool{}
+	}
+	v.spoken[g.Key()] = true
+	o.gap = g
+	if o.Series != "" && g.Number != "" {
+		o.Document.Number = g.Number
+	}
+	o.filing = country.Filing{OperationID: o.ID, Number: cmp.Or(g.Number, by.Number), Kind: o.Kind, SHA256: g.SHA256, PreparedAt: v.s.db.Wall()}
+	b.ready = append(b.ready, o)
+	return true, nil
+}
+
+// judge reads what an operation's document may be, and what a person said of it.
+func judge(ctx context.Context, v *visit, o *op, by *adoption.Names) (g *adoption.Gap, verdict adoption.Verdict, err error) {
+	if original := o.refs.Original; original != nil {
+		by.Original = cmp.Or(original.Transaction.Number, original.UniqueNumber)
+	}
+	if o.gather.Period != nil {
+		by.Sales = o.gather.Period.Numbers()
+	}
+	var gaps []adoption.Gap
+	var said adoption.Decision
+	var number string
+	untold := false
+	err = v.s.db.ReadEach(ctx, func(r db.Reader) (err error) {
+		if o.Series != "" {
+			drawn, err := series.Of(r, o.Series)
+			if err != nil {
+				return err
+			}
+			by.Drawn = drawn.Gives
+		}
+		if said, number, err = adoption.Decided(r, o.ID); err != nil {
+			return err
+		}
+		if o.gather.Period != nil {
+			if untold, err = adoption.Untold(r, v.at, o.gather.Period.Next); err != nil {
+				return err
+			}
+		}
+		asked := *by
+		if said == adoption.Adopt {
+			asked.Number = number
+		}
+		gaps, err = adoption.Find(r, v.at, asked)
+		return err
+	})
+	gaps = slices.DeleteFunc(gaps, func(g adoption.Gap) bool { return v.spoken[g.Key()] })
+	if i := slices.IndexFunc(gaps, func(g adoption.Gap) bool { return g.Number == number }); said == adoption.Adopt && i >= 0 {
+		return &gaps[i], adoption.Same, err
+	}
+	g, verdict = adoption.Judge(gaps, o.Operation, *by, v.location)
+	switch {
+	case said == adoption.File && verdict != adoption.Used:
+		verdict = adoption.Other
+	case verdict == adoption.Other && untold && said == "":
+		g, verdict = &adoption.Gap{}, adoption.Unclear
+	}
+	return g, verdict, err
+}
+
+// holdBack lets an operation wait for a person.
+func holdBack(ctx context.Context, b *batch, o *op, g *adoption.Gap) error {
+	v := b.v
+	why := "the authority has no list that says whether the period's document was registered before the backup was restored"
+	if g.Number != "" {
+		why = "the authority holds " + g.Number + " since before the backup was restored, and does not say enough to tell whether it is this document"
+	}
+	b.moved = append(b.moved, o)
+	return v.commit(ctx, func(time.Time) []transition { return []transition{o.to(heldBack)} }, func(tx *db.Tx) error {
+		if err := (adoption.Held{OperationID: o.ID, ClientID: o.Scope, SupplierID: v.at.SupplierID, Number: g.Number, Why: why}).Store(tx); err != nil {
+			return err
+		}
+		return v.s.cfg.Alerts.RaiseIn(tx, alert.OperationHeld, o.ID, "operation "+o.ID+" waits for a decision: "+why)
+	})
+}
+
+// renumber gives an operation the next number of its series: the authority holds
+// another document under the one it has. What was made of it is made anew.
+func renumber(ctx context.Context, b *batch, o *op) error {
+	v, number := b.v, ""
+	b.moved = append(b.moved, o)
+	return v.commit(ctx, func(now time.Time) []transition {
+		return []transition{o.to(renumbered, number, db.Micros(now))}
+	}, func(tx *db.Tx) error {
+		if err := exchange.KeepMarks(tx, v.s.db, v.lease.ID, []exchange.Mark{{OperationID: o.ID, At: o.sentAt}}); err != nil {
+			return err
+		}
+		draw, err := v.s.Series.For(tx, o.Scope, o.Code, o.Document)
+		if err != nil || draw == nil {
+			return cmp.Or(err, fmt.Errorf("the series of %s %w", o.ID, correction.ErrMissing))
+		}
+		if number, err = series.Redraw(tx, series.Transaction{Scope: o.Scope, ID: o.TransactionID}, draw, o.Number); err != nil {
+			return err
+		}
+		if err := renumberWaiting(tx, o, number); err != nil {
+			return err
+		}
+		_, err = v.s.life.Append(tx, lifecycle.Of(&o.Accepted), []country.News{{Key: "number:" + number, Source: country.FromService, Severity: country.Caution,
+			Code: "NUMBER_REPLACED", Name: "The number was replaced", Message: "the authority holds another document under " + o.Number + " since before a backup was restored; this one is " + number}})
+		return err
+	})
+}
+
+// renumberUsed takes those out of the outcomes that get another number instead. A
+// link keeps its place in its chain, and its number with it.
+func renumberUsed(ctx context.Context, b *batch) error {
+	if !b.v.restored || b.v.chained() {
+		return nil
+	}
+	list := b.outcomes
+	b.outcomes = nil
+	for _, out := range list {
+		used := slices.ContainsFunc(out.faults, func(f fault.Fault) bool { return f.Code == fault.AuthorityNumberUsed })
+		if out.status != Failure || out.op.Series == "" || !used {
+			b.settle(out)
+			continue
+		}
+		if err := renumber(ctx, b, out.op); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // adopted is how an operation ends that adopts a gap.
@@ -99,8 +211,25 @@ func writeAdopted(tx *db.Tx, v *visit, endings []ending) error {
 			return fmt.Errorf("store adopted filings: %w", err)
 		}
 	}
+	for _, e := range endings {
+		if err := keepNumber(tx, v, e.op); err != nil {
+			return err
+		}
+	}
 	if err := adoption.Take(tx, v.at, taken); err != nil {
 		return err
 	}
 	return adoption.Fill(tx, v.at, filled)
+}
+
+// keepNumber gives a transaction back the number under which its document is registered.
+func keepNumber(tx *db.Tx, v *visit, o *op) error {
+	if o.gap == nil || o.Series == "" || o.Document.Number == o.Number {
+		return nil
+	}
+	draw, err := v.s.Series.For(tx, o.Scope, o.Code, o.Document)
+	if err != nil || draw == nil {
+		return err
+	}
+	return series.Renumber(tx, series.Transaction{Scope: o.Scope, ID: o.TransactionID}, draw, series.Change{Had: o.Number, Gets: o.Document.Number, Reason: series.GapRegistered})
 }

@@ -106,7 +106,8 @@ func (v *visit) postpone(ctx context.Context, ops []*op) error {
 	}
 	return v.commit(ctx, func(now time.Time) (list []transition) {
 		for _, o := range ops {
-			list = append(list, o.to(notTaken, db.Micros(v.dueAgain(now, o)), o.hindrance()))
+			code, said := o.hindrance()
+			list = append(list, o.to(notTaken, db.Micros(v.dueAgain(now, o)), code, said))
 		}
 		return list
 	})

@@ -78,12 +78,12 @@ func internal() fault.Fault {
 }
 
 // hindrance is the published reason that the authority gave for not taking this
-// one document, while it takes others; "" where it gave none.
-func (o *op) hindrance() string {
+// one document, while it takes others, and its words; "" where it gave none.
+func (o *op) hindrance() (code string, said any) {
 	if o.receipt.Outcome != country.NotTaken || len(o.receipt.Faults) == 0 {
-		return ""
+		return "", nil
 	}
-	return string(o.receipt.Faults[0].Code)
+	return string(o.receipt.Faults[0].Code), operation.EncodeFaults(o.receipt.Faults[:1])
 }
 
 // chainDue makes links due in the order of the chain, before everything that

@@ -79,10 +79,10 @@ func (v *visit) learnHold(r db.Reader) error {
 	var released *int64
 	var looked, newcomers bool
 	var gaps int
-	err := r.Row(`SELECT h.reason, h.why, h.released_at, h.client_id IS NOT NULL, coalesce(i.newcomers_until, 0) > $3,
+	err := r.Row(`SELECT h.reason, h.why, h.released_at, h.client_id IS NOT NULL, coalesce(i.newcomers_until, 0) > $3, i.newcomers_from IS NOT NULL,
 		(SELECT count(*) FROM (SELECT 1 FROM adoptions WHERE client_id = $1 AND supplier_id = $2 AND operation_id IS NULL LIMIT 1) AS one)
 		FROM (SELECT 1 AS one) AS x LEFT JOIN supplier_holds h ON h.client_id = $1 AND h.supplier_id = $2 LEFT JOIN intake i ON i.one = x.one`,
-		v.at.Scope, v.at.SupplierID, db.Micros(r.Now())).Scan(&reason, &why, &released, &looked, &newcomers, &gaps)
+		v.at.Scope, v.at.SupplierID, db.Micros(r.Now())).Scan(&reason, &why, &released, &looked, &newcomers, &v.restored, &gaps)
 	if err != nil {
 		return fmt.Errorf("look for a hold: %w", err)
 	}

@@ -2,12 +2,12 @@ package filing
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"tributary/internal/adoption"
 	"tributary/internal/correction"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -335,7 +335,7 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 	}
 	// By the client's own number first: what is registered needs no draft, which
 	// a law might refuse by now.
-	if decided, err := fillGap(ctx, b, o, o.Document.Number); decided || err != nil {
+	if decided, err := fillGap(ctx, b, o, adoption.Names{Number: o.Document.Number}); decided || err != nil {
 		return err
 	}
 	if v.chained() {
@@ -343,7 +343,7 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 			return err
 		}
 	}
-	refused, err := refusedBefore(ctx, v.s.db, o)
+	refused, err := operation.Refused(ctx, v.s.db, &o.Accepted)
 	if err != nil {
 		return err
 	}
@@ -380,7 +380,7 @@ func (d *drafting) draft(ctx context.Context, o *op) error {
 // drafted takes the bytes that a pack made.
 func (d *drafting) drafted(ctx context.Context, o *op, filing country.Filing) error {
 	b, v := d.b, d.b.v
-	if decided, err := fillGap(ctx, b, o, filing.Number); decided || err != nil {
+	if decided, err := fillGap(ctx, b, o, adoption.Names{Number: filing.Number, SHA256: filing.SHA256}); decided || err != nil {
 		return err
 	}
 	if renamed(d.chain, filing.Link) {
@@ -436,41 +436,4 @@ func (d *drafting) sequence(ctx context.Context) (number int64, ready bool, err 
 	}
 	d.numbers.Next++
 	return d.numbers.Next - 1, true, nil
-}
-
-// refusedBefore are the filings of earlier attempts that the authority refused:
-// some must be told that this is the mended one.
-func refusedBefore(ctx context.Context, d *db.DB, o *op) (refused []country.Filing, err error) {
-	if o.Attempt <= 1 {
-		return nil, nil
-	}
-	type attempt struct{ filing, receipt string }
-	err = d.Read(ctx, func(r db.Reader) error {
-		attempts, err := db.Collect(r, func(scan func(...any) error) (a attempt, err error) { return a, scan(&a.filing, &a.receipt) },
-			`SELECT f.filing, f.receipt FROM operations o JOIN filings f ON f.operation_id = o.operation_id
-				WHERE o.client_id = $1 AND o.transaction_id = $2 AND o.Attempt < $3 AND o.status = 'FAILURE' AND f.receipt IS NOT NULL ORDER BY o.Attempt`,
-			o.Scope, o.TransactionID, o.Attempt)
-		if err != nil {
-			return err
-		}
-		for _, a := range attempts {
-			var before country.Receipt
-			if err := json.Unmarshal([]byte(a.receipt), &before); err != nil {
-				return err
-			}
-			if before.Outcome != country.Rejected {
-				continue
-			}
-			f, err := operation.ReadFiling(a.filing, nil)
-			if err != nil {
-				return err
-			}
-			refused = append(refused, f)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for refusals of %s: %w", o.ID, err)
-	}
-	return refused, nil
 }

@@ -26,6 +26,9 @@ import (
 // Failure policy: documents are on disk before the commit that mentions them;
 // a crash in between leaves files nobody mentions, which the sweeper removes.
 func storeOutcomes(ctx context.Context, b *batch) error {
+	if err := renumberUsed(ctx, b); err != nil {
+		return err
+	}
 	if len(b.outcomes) == 0 {
 		return b.storeEvidence(ctx)
 	}

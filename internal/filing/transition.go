@@ -30,6 +30,8 @@ const (
 	undecided    Move = "undecided"
 	relinked     Move = "relinked"
 	takenForSent Move = "taken for sent"
+	heldBack     Move = "held back"
+	renumbered   Move = "renumbered"
 	setAside     Move = "set aside"
 	keptAside    Move = "kept aside"
 	begunAnew    Move = "begun anew"
@@ -75,16 +77,20 @@ var rules = []rule{
 	{move: marked, from: []Stage{Prepared, Sent}, to: Sent, when: "its exact bytes are stored; not one of them leaves before this commit",
 		columns: []string{"sent_at"}, also: "tries = tries + 1", guard: stored},
 	{move: notTaken, from: []Stage{Prepared, Sent, Pending}, to: Prepared, when: "the authority certainly holds nothing of it; the same bytes go again",
-		columns: []string{"due_at", "doubts"}, also: "crashes = 0", uncounts: true},
+		columns: []string{"due_at", "doubts", "said"}, also: "crashes = 0", uncounts: true},
 	{move: unknown, from: []Stage{Sent, Pending}, to: Sent, when: "nobody knows whether the authority holds it; it is asked again",
-		columns: []string{"due_at", "doubts"}, also: "tries = tries + 1, crashes = 0", uncounts: true},
+		columns: []string{"due_at", "doubts"}, also: "tries = tries + 1, crashes = 0, said = NULL", uncounts: true},
 	{move: notYetShown, from: []Stage{Sent}, to: Sent, when: "the authority may hold it and not show it yet; it is asked again",
 		columns: []string{"due_at"}, also: "crashes = 0", uncounts: true},
 	{move: undecided, from: []Stage{Sent, Pending}, to: Pending, when: "the authority has it and has not decided",
-		columns: []string{"due_at", "doubts"}, also: "tries = tries + 1, crashes = 0", uncounts: true},
+		columns: []string{"due_at", "doubts"}, also: "tries = tries + 1, crashes = 0, said = NULL", uncounts: true},
 	{move: relinked, from: []Stage{Prepared, Sent, Pending}, to: Received, when: "the authority does not hold it, and the link it hangs on is not the last one there",
-		also: "due_at = accepted_at, sent_at = NULL, tries = 0, doubts = ''"},
+		also: "due_at = accepted_at, sent_at = NULL, tries = 0, doubts = '', said = NULL"},
 	{move: takenForSent, from: []Stage{Prepared}, to: Sent, when: "a backup was restored: what was unsent then may have been sent since", columns: []string{"sent_at"}},
+	{move: heldBack, from: []Stage{Received}, to: Quarantined, when: "a document that the authority held before a backup was restored may be its own; a person decides",
+		also: "due_at = NULL, crashes = 0", uncounts: true},
+	{move: renumbered, from: []Stage{Received, Prepared, Sent, Pending}, to: Received, when: "after a restored backup the authority holds another document under the number that our series drew",
+		columns: []string{"number", "due_at"}, also: "sent_at = NULL, tries = 0, crashes = 0, doubts = ''", uncounts: true},
 	{move: setAside, from: []Stage{Received, Prepared}, to: Quarantined, when: "it was alone in work each time the process ended, and is certainly not at the authority",
 		columns: []string{"due_at"}},
 	{move: keptAside, from: []Stage{Prepared, Sent, Pending}, when: "the same, but it may be at the authority; or its bytes are lost", also: "due_at = NULL"},
@@ -93,7 +99,7 @@ var rules = []rule{
 	{move: hurried, from: []Stage{Received, Prepared, Sent, Pending}, when: "an operator ends its pause", columns: []string{"due_at", "crashes"}, guard: "crashes = $6"},
 	{move: spokenOf, from: []Stage{Sent, Pending}, when: "the authority's decision came by itself and is stored in the same commit", columns: []string{"due_at"}},
 	{move: settled, from: []Stage{Received, Prepared, Sent, Pending, Quarantined}, to: Settled, when: "its outcome is known; result, documents and events are stored in the same commit",
-		columns: []string{"status", "settled_at", "result", "supplier_id", "number"}, also: "due_at = NULL, crashes = 0, doubts = ''", uncounts: true},
+		columns: []string{"status", "settled_at", "result", "supplier_id", "number"}, also: "due_at = NULL, crashes = 0, doubts = '', said = NULL", uncounts: true},
 }
 
 func ruleOf(m Move) (rule, bool) {
@@ -250,4 +256,13 @@ func dropResults(tx *db.Tx, d *db.DB, ids []string) error {
 // noteSeries notes of which series the numbers of new operations are: operation, series.
 func noteSeries(tx *db.Tx, rows [][]any) error {
 	return tx.ExecEach("UPDATE operations SET series = $2 WHERE operation_id = $1", rows)
+}
+
+// renumberWaiting gives an operation's later attempts its new number, and forgets
+// the bytes with the old one.
+func renumberWaiting(tx *db.Tx, o *op, number string) error {
+	if err := tx.Exec("DELETE FROM filings WHERE operation_id = $1", o.ID); err != nil {
+		return err
+	}
+	return tx.Exec("UPDATE operations SET number = $3 WHERE client_id = $1 AND transaction_id = $2 AND stage = 'waiting' AND series <> ''", o.Scope, o.TransactionID, number)
 }

@@ -30,6 +30,7 @@ type lane struct {
 	version  int64 // of the credentials
 	newcomer bool  // it may have filed before a restored backup, and nobody has asked yet
 	adopting bool  // documents wait for their operations
+	restored bool  // a backup was restored, at any time
 }
 
 // chained reports whether filings hang on each other.

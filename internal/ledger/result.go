@@ -121,7 +121,9 @@ func (s *Ledger) unsettled(r db.Reader, scope, id string) (*result.Result, error
 // warnings are what a client reads of a wait.
 func (w *Wait) warnings(s Summary, now time.Time) (list []fault.Fault) {
 	add := func(code fault.Code) {
-		if text, published := waits[code]; published {
+		if len(s.Said) > 0 && s.Said[0].Code == code {
+			list = append(list, s.Said...)
+		} else if text, published := waits[code]; published {
 			list = append(list, fault.Warn("", code, "%s", text))
 		}
 	}

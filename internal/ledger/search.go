@@ -71,19 +71,22 @@ type Summary struct {
 	UseCase                      country.UseCase
 	Attempt                      int64
 	AcceptedAt, DatedAt          time.Time
-	StartedAt, SentAt, SettledAt time.Time // zero: not, or not yet
-	Doubt                        string    // code of a warning
-	SettledBy                    string    // the attempt that succeeded in this one's place
+	StartedAt, SentAt, SettledAt time.Time     // zero: not, or not yet
+	Doubt                        string        // code of a warning
+	Said                         []fault.Fault // in which words, where the authority had its own for this one
+	SettledBy                    string        // the attempt that succeeded in this one's place
 }
 
 const summaryColumns = `o.operation_id, o.transaction_id, o.client_id, o.country, o.number, o.supplier_id, coalesce(o.reference_id, ''), o.live, o.kind, o.use_case,
-	o.stage, o.status, o.attempt, o.tries, o.crashes, o.accepted_at, o.dated_at, o.started_at, o.sent_at, o.settled_at, o.due_at, o.doubts, coalesce(o.settled_by, ''), o.lane`
+	o.stage, o.status, o.attempt, o.tries, o.crashes, o.accepted_at, o.dated_at, o.started_at, o.sent_at, o.settled_at, o.due_at, o.doubts, o.said, coalesce(o.settled_by, ''), o.lane`
 
 func scanSummary(scan func(...any) error) (s Summary, err error) {
 	var accepted, dated int64
+	var said *string
 	err = scan(&s.OperationID, &s.TransactionID, &s.ClientID, &s.Country, &s.Number, &s.SupplierID, &s.ReferenceID, &s.Live, &s.Kind, &s.UseCase,
 		&s.Stage, &s.Status, &s.Attempt, &s.Tries, &s.Crashes, &accepted, &dated,
-		db.NullInstant(&s.StartedAt), db.NullInstant(&s.SentAt), db.NullInstant(&s.SettledAt), db.NullInstant(&s.DueAt), &s.Doubt, &s.SettledBy, &s.Lane)
+		db.NullInstant(&s.StartedAt), db.NullInstant(&s.SentAt), db.NullInstant(&s.SettledAt), db.NullInstant(&s.DueAt), &s.Doubt, &said, &s.SettledBy, &s.Lane)
+	s.Said = operation.ReadFaults(said)
 	s.AcceptedAt, s.DatedAt = db.FromMicros(accepted), db.FromMicros(dated)
 	return s, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tributary/internal/adoption"
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
@@ -176,6 +177,15 @@ func waitOf(r db.Reader, s Summary) (*Wait, error) {
 	default:
 		w.CanRetry = true
 		w.explain(s, lane, r.Now())
+	}
+	if s.Stage == filing.Quarantined {
+		why, err := adoption.WhyHeld(r, s.OperationID)
+		if err != nil {
+			return nil, fmt.Errorf("look for a decision: %w", err)
+		}
+		if why != "" {
+			w.Why, w.CanRetry, w.Text = WhyHeld, false, "waiting for an operator's decision: "+why
+		}
 	}
 	return w, nil
 }

@@ -150,7 +150,7 @@ func (c *Cycle) kept(n country.News) country.News {
 	if n.At.IsZero() {
 		n.At = c.DB.Wall()
 	}
-	if !slices.Contains([]country.Source{country.FromAuthority, country.FromPlatform, country.FromAccessPoint, country.FromBuyer}, n.Source) {
+	if !slices.Contains([]country.Source{country.FromAuthority, country.FromPlatform, country.FromAccessPoint, country.FromBuyer, country.FromService}, n.Source) {
 		n.Source = country.FromAuthority
 	}
 	if !slices.Contains([]country.Severity{country.Info, country.Caution, country.Problem}, n.Severity) {

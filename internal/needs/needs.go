@@ -101,6 +101,19 @@ func Npm(t testing.TB, name string) string {
 	return folder
 }
 
+// Unpacked is a program of a Debian package that scripts/setup conformance unpacks. It judges us in make conformance only.
+func Unpacked(t testing.TB, pkg, program string) string {
+	t.Helper()
+	if !Conformance() {
+		t.Skipf("%s judges this in make conformance", filepath.Base(program))
+	}
+	path := filepath.Join(Root(t), ".cache", pkg, program)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s is not there: run scripts/setup conformance (%v)", pkg, err)
+	}
+	return path
+}
+
 // Long leaves a test to make long; what says what makes it long.
 func Long(t testing.TB, what string) {
 	t.Helper()

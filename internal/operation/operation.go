@@ -165,8 +165,11 @@ func (o *Operation) Refers(id string, code fault.Code, what string) *fault.Fault
 func (o *Operation) Complete(source *Operation) {
 	t, from := o.Document, source.Document
 	t.SupplierID = o.SupplierID
-	t.CurrencyCode = from.CurrencyCode
+	if o.Kind != transaction.PaymentReport || t.CurrencyCode == "" {
+		t.CurrencyCode = from.CurrencyCode
+	}
 	t.Customer, t.Issuer, t.ThirdParties = from.Customer, from.Issuer, from.ThirdParties
+	t.Period, t.Delivery = from.Period, from.Delivery
 	if t.LanguageCode == "" {
 		t.LanguageCode = from.LanguageCode
 	}

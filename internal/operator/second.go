@@ -232,6 +232,32 @@ func (o *Operators) proveApp(ctx context.Context, name, code string) (func(*db.T
 	return func(tx *db.Tx) error { return tx.ExecOne(takeStepSQL, step, name) }, nil
 }
 
+// ResealFactors seals the shared keys of all apps anew: their service key is renewed.
+func ResealFactors(tx *db.Tx, old, fresh *secret.Sealer) error {
+	type app struct {
+		name   string
+		sealed []byte
+	}
+	all, err := db.Collect(tx, func(scan func(...any) error) (a app, err error) { return a, scan(&a.name, &a.sealed) }, allTOTPSQL)
+	if err != nil {
+		return fmt.Errorf("read the second factors: %w", err)
+	}
+	for _, a := range all {
+		key, err := old.Open(a.sealed, aboutApp(a.name))
+		if err != nil {
+			return fmt.Errorf("open the second factor of %s: %w", a.name, err)
+		}
+		sealed, err := fresh.Seal(key, aboutApp(a.name))
+		if err != nil {
+			return fmt.Errorf("seal the second factor of %s: %w", a.name, err)
+		}
+		if err := tx.ExecOne(resealTOTPSQL, sealed, a.name); err != nil {
+			return fmt.Errorf("store the second factor of %s: %w", a.name, err)
+		}
+	}
+	return nil
+}
+
 func aboutApp(name string) secret.Context {
 	return secret.Context{Kid: name, Purpose: "operator totp", Version: 1}
 }

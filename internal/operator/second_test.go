@@ -286,3 +286,31 @@ func TestNothingStoredOpensASecondFactor(t *testing.T) {
 		t.Error("a factor copied to another operator opens")
 	}
 }
+
+// Second factors are encrypted with a new key, work as before, and the old key opens nothing any more.
+func TestTheKeyOfSecondFactorsIsRenewed(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		keys := account.ServiceKeys{DB: d, Master: newMaster(t)}
+		b := open(t, d, func(c *operator.Config) {
+			c.Second = operator.Second{Required: true, AdminURL: origin, Sealer: func(ctx context.Context) (*secret.Sealer, error) { return keys.Sealer(ctx, account.OperatorFactors) }}
+		})
+		password := b.hire("ana", operator.Viewer)
+		key, _ := b.enrols("ana", password)
+		sealed := func() (text []byte) {
+			must(t, d.Read(t.Context(), func(r db.Reader) error { return r.Row("SELECT sealed FROM operator_totp").Scan(&text) }))
+			return text
+		}
+		old, err := keys.Sealer(t.Context(), account.OperatorFactors)
+		must(t, err)
+		before := sealed()
+		about := secret.Context{Kid: "ana", Purpose: "operator totp", Version: 1}
+		_, err = old.Open(before, about)
+		must(t, err)
+		must(t, keys.Reseal(t.Context(), account.OperatorFactors, operator.ResealFactors))
+		if _, err := old.Open(sealed(), about); err == nil {
+			t.Error("the old key still opens it")
+		}
+		must(t, b.finish(b.knocks("ana", password), operator.CodeAt(key, d.Now().Add(30*time.Second))))
+	})
+}

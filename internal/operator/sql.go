@@ -47,6 +47,8 @@ const (
 		(SELECT count(*) FROM operator_recovery WHERE name = $1 AND used_at IS NULL)`
 	totpSQL         = "SELECT sealed, last_step FROM operator_totp WHERE name = $1"
 	addTOTPSQL      = "INSERT INTO operator_totp (name, sealed, last_step, created_at) VALUES ($1, $2, $3, $4)"
+	allTOTPSQL      = "SELECT name, sealed FROM operator_totp ORDER BY name"
+	resealTOTPSQL   = "UPDATE operator_totp SET sealed = $1 WHERE name = $2"
 	takeStepSQL     = "UPDATE operator_totp SET last_step = $1 WHERE name = $2 AND last_step < $1"
 	dropTOTPSQL     = "DELETE FROM operator_totp WHERE name = $1"
 	passkeysSQL     = "SELECT credential_id, label, public_key, sign_count, created_at, used_at FROM operator_passkeys WHERE name = $1 ORDER BY created_at, credential_id"

@@ -68,12 +68,15 @@ func (p *Periods) Next(tx *db.Tx, lease *lease.Lease[Row]) (*Own, error) {
 	if pause.After(tx.Now()) { // whatever woke it: what was refused a moment ago would be refused again
 		return nil, lease.Finish(tx, pause)
 	}
+	if own, rests, err := p.rests(tx, lease); err != nil || rests || own != nil {
+		return own, err
+	}
 	sales, err := nextSales(tx, lease.ID, pack.Periods)
 	if err != nil {
 		return nil, err
 	}
 	if len(sales) > 0 {
-		return p.makeDocument(tx, lease, sales)
+		return p.makeDocument(tx, lease, sales, "")
 	}
 	left, err := nextPendingWithdrawal(tx, lease.ID)
 	if err != nil {
@@ -116,18 +119,18 @@ func nextSales(tx *db.Tx, period string, limits *country.Periods) ([]sized, erro
 	return all, nil
 }
 
-// makeDocument gives sales to a new document.
-func (p *Periods) makeDocument(tx *db.Tx, lease *lease.Lease[Row], sales []sized) (*Own, error) {
+// makeDocument gives sales to a new document. number is the one under which the
+// authority holds it; "": it is a new one.
+func (p *Periods) makeDocument(tx *db.Tx, lease *lease.Lease[Row], sales []sized, number string) (*Own, error) {
 	own, err := p.newOwn(lease, transaction.Period)
 	if err != nil {
 		return nil, err
 	}
-	var earlier int64
-	if err := tx.Row(`SELECT count(*) FROM period_documents d JOIN periods p ON p.period_id = d.period_id WHERE p.client_id = $1 AND p.supplier_id = $2 AND p.currency = $3
-		AND p.cadence = $4 AND p.first_day = $5 AND d.withdraws IS NULL`, lease.Row.at.Scope, lease.Row.at.SupplierID, lease.Row.currency, lease.Row.cadence, lease.Row.firstDay).Scan(&earlier); err != nil {
-		return nil, fmt.Errorf("count documents: %w", err)
+	if own.Number = number; number == "" {
+		if own.Number, err = freeNumber(tx, lease.Row); err != nil {
+			return nil, err
+		}
 	}
-	own.Number = documentNumber(lease.Row, earlier+1)
 	own.body["transaction_number"] = own.Number
 	own.body["currency_code"] = lease.Row.currency
 	own.body["supplier"] = map[string]any{"id": lease.Row.at.SupplierID}

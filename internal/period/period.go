@@ -198,9 +198,13 @@ func (p *Periods) enlistSale(tx *db.Tx, o *operation.Operation, g *country.Gathe
 	if err != nil {
 		return err
 	}
-	row := []any{o.ID, period, o.TransactionID, cmp.Or(o.Document.Number, o.UniqueNumber()), g.Data, g.Lines, g.Gross, g.Net, g.Tax}
+	number := cmp.Or(o.Document.Number, o.UniqueNumber())
+	row := []any{o.ID, period, o.TransactionID, number, g.Data, g.Lines, g.Gross, g.Net, g.Tax}
 	if err := tx.Insert("period_entries", "operation_id,period_id,transaction_id,number,data,lines,gross,net,tax", row); err != nil {
 		return fmt.Errorf("enlist %s: %w", o.ID, err)
+	}
+	if err := hurryKnown(tx, o, period, number); err != nil {
+		return fmt.Errorf("look whether %s is registered: %w", o.ID, err)
 	}
 	return tx.ExecOne("UPDATE periods SET sales = sales + 1, gross = gross + $2 WHERE period_id = $1", period, g.Gross)
 }

@@ -210,7 +210,7 @@ func (q *question) record(ctx context.Context, gaps []adoption.Gap) error {
 
 func gapOf(e country.Entry, day country.Day) adoption.Gap {
 	return adoption.Gap{Number: e.Number, Reference: e.Reference, ID1: e.AuthorityID1, ID2: e.AuthorityID2, Kind: e.Kind, Day: day.String(),
-		Gross: e.Gross, SHA256: e.SHA256, QRCode: e.QRCode, At: e.At}
+		Gross: e.Gross, Net: e.Net, Tax: e.Tax, Customer: e.Customer, Sales: e.Sales, SHA256: e.SHA256, QRCode: e.QRCode, At: e.At}
 }
 
 // unknown leaves of a day's list what the backup does not know as SUCCESS.
@@ -336,6 +336,9 @@ func (q *question) end(tx *db.Tx, state askState) error {
 	trouble, name, reason := "", alert.Name(""), fault.Held
 	switch state {
 	case stateUnlisted:
+		if err := adoption.Unlisted(tx, q.at, q.began); err != nil {
+			return err
+		}
 		name, trouble = alert.RestoredUnasked, "nothing is filed: this authority cannot list its documents; compare with its portal, then release the supplier"
 	case stateChain:
 		reason = fault.ChainStopped

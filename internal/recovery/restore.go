@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/filing"
 	"tributary/internal/hold"
 	"tributary/internal/lease"
@@ -102,6 +103,7 @@ func (s *Recovery) storeRestore(tx *db.Tx, known habits, companies []onboarding.
 		func() error { return s.cfg.Filing.Intake.Close(tx, tx.Now().Add(reonboardedWithin)) },
 		func() error { return s.cfg.Filing.TakeForSent(tx) },
 		func() error { return series.Leap(tx, s.cfg.Atlas, s.cfg.DB.Wall()) },
+		func() error { return files.Hold(tx) },
 		func() error {
 			knows := "no transaction"
 			if !known.to.IsZero() {
@@ -320,6 +322,9 @@ func (s *Recovery) end(ctx context.Context) error {
 		}
 		tx.OnCommit(func() { s.log.Info("the authorities were queried; the intake is open") })
 		if err := tx.Exec("UPDATE restorations SET ended_at = $1 WHERE ended_at IS NULL", db.Micros(tx.Now())); err != nil {
+			return err
+		}
+		if err := files.EndHold(tx, tx.Now()); err != nil {
 			return err
 		}
 		return s.cfg.Filing.Intake.Open(tx)

@@ -84,6 +84,10 @@ type ResultTerms struct {
 	DueDate           *string `json:"due_date"`
 	DeliveryDate      *string `json:"delivery_date"`
 	PaymentTerms      *string `json:"payment_terms"`
+
+	Period   *transaction.Span     `json:"period,omitempty"`
+	Delivery *transaction.Delivery `json:"delivery,omitempty"`
+	Payee    *transaction.Payee    `json:"payee,omitempty"`
 }
 
 // Attachment points to a document; its address is fresh and short-lived.
@@ -109,6 +113,7 @@ type ResultItem struct {
 	Taxes       []ResultTax `json:"tax_breakdown"`
 
 	Discount        *ResultDiscount        `json:"discount,omitempty"`
+	Period          *transaction.Span      `json:"period,omitempty"`
 	Classifications []ResultClassification `json:"classification,omitempty"`
 }
 
@@ -146,6 +151,8 @@ type ResultPayment struct {
 	IBAN      *string `json:"iban"`
 	Reference *string `json:"reference"`
 	Date      *string `json:"date,omitempty"`
+
+	Mandate *transaction.Mandate `json:"mandate,omitempty"`
 }
 
 // ResultShare is what a payment was for, or what an adjustment of several corrects.
@@ -284,6 +291,7 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 	r.ResultTerms = ResultTerms{
 		BuyerReference: opt(t.References.Buyer), OrderReference: opt(t.References.Order), ContractReference: opt(t.References.Contract),
 		ProjectReference: opt(t.References.Project), DueDate: opt(t.DueDate), DeliveryDate: opt(t.DeliveryDate), PaymentTerms: opt(t.PaymentTerms),
+		Period: t.Period, Delivery: t.Delivery, Payee: t.Payee,
 	}
 	if r.LanguageCode == nil && len(pack.Facts.Languages) > 0 {
 		r.LanguageCode = &pack.Facts.Languages[0]
@@ -301,7 +309,7 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 		r.OrderItems = append(r.OrderItems, resultItem(t.OrderItems[i], order.Lines[i], 1))
 	}
 	for _, p := range t.Payments {
-		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference), Date: opt(p.Date)})
+		r.Payments = append(r.Payments, ResultPayment{Type: p.Type, Code: opt(p.Code), Amount: sign * p.Amount, IBAN: opt(p.IBAN), Reference: opt(p.Reference), Date: opt(p.Date), Mandate: p.Mandate})
 	}
 	if len(items) > 0 || o.Kind == transaction.Period {
 		gross, net, tax := sign*o.Totals.Gross, sign*o.Totals.Net, sign*o.Totals.Tax
@@ -309,13 +317,15 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 		withheld := sign * o.Totals.Withheld
 		r.TotalWithheld = &withheld
 	}
-	shared := int64(0)
 	for _, p := range t.Shares {
-		shared += p.Amount
 		r.References = append(r.References, ResultShare(p))
 	}
 	if o.Kind == transaction.PaymentReport && len(t.Shares) > 0 {
-		r.TotalAmount = &shared
+		received := int64(0)
+		for i := range t.Payments {
+			received += t.Payments[i].Amount
+		}
+		r.TotalAmount = &received
 	}
 	if days := pack.Facts.DeadlineDays; days > 0 && o.Kind != transaction.PaymentReport && o.Kind != transaction.Period {
 		r.LatestBy = opt(Stamp(t.Date.AddDate(0, 0, days)))
@@ -326,7 +336,7 @@ func Describe(o *operation.Operation, pack country.Pack, supplier country.Suppli
 func resultItem(item transaction.Item, line transaction.Line, sign int64) ResultItem {
 	r := ResultItem{
 		Number: item.Number, Name: item.Name, Description: opt(item.Description), Code: opt(item.Code), EAN: opt(item.EAN), Unit: opt(item.Unit),
-		Quantity: decimalOf(item.Quantity), UnitPrice: sign * item.UnitPrice, NetPrice: sign * line.Net, Type: item.Type, Taxes: []ResultTax{},
+		Quantity: decimalOf(item.Quantity), UnitPrice: sign * item.UnitPrice, NetPrice: sign * line.Net, Type: item.Type, Taxes: []ResultTax{}, Period: item.Period,
 	}
 	for i, tax := range item.Taxes {
 		r.Taxes = append(r.Taxes, ResultTax{Amount: sign * line.Taxes[i], Rate: decimalOf(tax.Rate), Regime: tax.Regime, Type: tax.Type, Code: opt(tax.Code), Mode: opt(string(tax.Mode)), Quota: perhaps(tax.Quota), QuotaBase: perhaps(tax.QuotaBase)})

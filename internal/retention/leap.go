@@ -7,14 +7,15 @@ import (
 
 	"tributary/internal/alert"
 	"tributary/internal/db"
+	"tributary/internal/files"
 )
 
 // A clock that leaps is believed after a week. Rounds are a day apart: where one
 // comes much later than the one before, the service was off for long, or its
 // clock is wrong, and years that are over by a wrong clock are not over.
 //
-// Failure policy: what is destroyed cannot be had back, so the legal record
-// waits and somebody is told; diagnostics do not wait.
+// Failure policy: what is destroyed cannot be had back, so everything waits,
+// the legal record and diagnostics, and somebody is told.
 const (
 	leapMin  = 30 * 24 * time.Hour // between two rounds
 	leapWait = 7 * 24 * time.Hour
@@ -38,7 +39,7 @@ func doubted(started []time.Time, now time.Time) (until time.Time) {
 	return time.Time{}
 }
 
-// waits reports whether the legal record is left alone in this round, and tells somebody.
+// waits reports whether nothing is forgotten in this round, and tells somebody.
 func (r *Retention) waits(ctx context.Context, now time.Time) (bool, error) {
 	var started []time.Time
 	err := r.cfg.DB.Read(ctx, func(reader db.Reader) (err error) {
@@ -57,6 +58,17 @@ func (r *Retention) waits(ctx context.Context, now time.Time) (bool, error) {
 		return false, nil
 	}
 	return true, r.cfg.Alerts.Raise(ctx, alert.RetentionFailed, "clock", fmt.Sprintf(
-		"the clock says %s, over a month after the previous run: no record is deleted before %s; correct the clock if it is wrong",
+		"the clock says %s, over a month after the previous run: nothing is deleted before %s; correct the clock if it is wrong",
 		now.UTC().Format(time.DateOnly), until.UTC().Format(time.DateOnly)))
+}
+
+// certain reports whether this database is the one whose documents the store holds, and no restoration is under way: a
+// copy destroys nothing.
+func (r *Retention) certain(ctx context.Context) (certain bool, err error) {
+	err = r.cfg.DB.Read(ctx, func(reader db.Reader) error {
+		own, err := files.OwnershipOf(reader)
+		certain = own.Certain()
+		return err
+	})
+	return certain, err
 }

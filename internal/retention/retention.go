@@ -96,7 +96,7 @@ type Report struct {
 	StartedAt time.Time `json:"-"`
 	EndedAt   time.Time `json:"-"`
 	Removed   Counts    `json:"removed"`
-	Waits     bool      `json:"waits,omitempty"`  // the clock leapt: no record was destroyed
+	Waits     bool      `json:"waits,omitempty"`  // the clock leapt, or another database may be the real one: nothing was forgotten
 	Held      []string  `json:"held,omitempty"`   // clients under a legal hold, left alone
 	Failed    []string  `json:"failed,omitempty"` // what went wrong, by client
 }
@@ -126,7 +126,11 @@ func (r *Retention) Round(ctx context.Context) (Report, error) {
 	waits, err := r.waits(ctx, now)
 	report.Waits = waits
 	fail("clock", err)
-	days, err := r.days(ctx, clients, now)
+	if certain, err := r.certain(ctx); err != nil || !certain {
+		report.Waits, waits = true, true
+		fail("documents", err)
+	}
+	days, err := r.days(ctx, clients, now, waits)
 	report.Removed.add(days)
 	fail("partitions", err)
 	for _, c := range clients {
@@ -137,19 +141,24 @@ func (r *Retention) Round(ctx context.Context) (Report, error) {
 			report.Held = append(report.Held, c.ID)
 			continue
 		}
-		removed, err := r.client(ctx, c, now, waits)
+		if waits {
+			continue
+		}
+		removed, err := r.client(ctx, c, now)
 		report.Removed.add(removed)
 		fail(c.ID, err)
 	}
-	removed, err := r.common(ctx, now)
-	report.Removed.add(removed)
-	fail("service", err)
+	if !waits {
+		removed, err := r.common(ctx, now)
+		report.Removed.add(removed)
+		fail("service", err)
+	}
 	report.EndedAt = r.cfg.Now()
 	return report, errors.Join(errors.Join(all...), ctx.Err(), r.keep(context.WithoutCancel(ctx), report))
 }
 
-// client does one client's part; waits: the legal record is left alone.
-func (r *Retention) client(ctx context.Context, c account.Client, now time.Time, waits bool) (n Counts, err error) {
+// client does one client's part.
+func (r *Retention) client(ctx context.Context, c account.Client, now time.Time) (n Counts, err error) {
 	days := c.Config.Retention.DiagnosticDays
 	if days == 0 {
 		days = account.DiagnosticDaysMax
@@ -174,7 +183,7 @@ func (r *Retention) client(ctx context.Context, c account.Client, now time.Time,
 		return exchange.ForgetCalls(ctx, r.cfg.DB, exchange.Held{Scope: c.ID, Suppliers: held}, diagnostics)
 	})
 	step(&n.Validations, func() (int, error) { return r.cfg.Lookups.Forget(ctx, c.ID, now.AddDate(0, 0, -lookup.KeptDays)) })
-	if ctx.Err() == nil && !waits {
+	if ctx.Err() == nil {
 		run := &retirement{Retention: r, client: c, expiry: r.expiryOf(c, now, held)}
 		all = append(all, run.all(ctx))
 		n.Operations, n.Documents = run.operations, run.documents

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
 	"tributary/internal/db"
 )
 

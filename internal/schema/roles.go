@@ -7,8 +7,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -26,7 +26,8 @@ import (
 //
 // Rights are taken away and given anew in one transaction by each migration, so
 // that what an older version gave does not linger, and the roles are stored, so
-// that a forgotten flag does not break the next version. What the service asks for
+// that a forgotten flag does not break the next version. Several may serve side by
+// side, which is how a password is changed without a pause; [Drop] ends one. What the service asks for
 // itself while it answers a client says so ([db.AsService]); documents opened by a
 // signed address are read as the service, because the address is the proof. Why
 // there are three: docs/decisions/0010.
@@ -42,6 +43,9 @@ const appendOnly = "account_audit, operator_audit, lifecycle"
 // ownerOnly are what migrations know about themselves.
 const ownerOnly = "schema_version, schema_begun, schema_roles, partitioned"
 
+// functions are what the serving role may call with the owner's rights.
+const functions = "forget_lifecycle(TEXT), make_partition(TEXT, BIGINT, BIGINT), drop_partition(TEXT, BIGINT)"
+
 // visible says which of a client's rows of a table a read for it may see. A
 // table that is not listed is closed to such reads: a new one is opened here,
 // with its rule, or the API's first look at it fails loudly.
@@ -50,7 +54,11 @@ type visible struct {
 	rows    string // condition of the policy; "": rows belong to nobody
 }
 
-const ofClient = "client_id = (SELECT current_setting('" + db.ClientSetting + "', true))"
+const (
+	ofClient = "client_id = (SELECT current_setting('" + db.ClientSetting + "', true))"
+	// ofAnyone is every client's. The serving role, a member of the reading one, does not pass by it.
+	ofAnyone = "coalesce((SELECT current_setting('" + db.ClientSetting + "', true)), '') <> ''"
+)
 
 // through is the rule of rows that hang on one of another table, which has a rule of its own.
 func through(parent, key string) string {
@@ -77,6 +85,7 @@ func clientTables() map[string]visible {
 		"period_documents":    {rows: ofOperation},
 		"number_series":       {rows: ofClient},
 		"series_counters":     {rows: through("number_series", "series_id")},
+		"series_gaps":         {rows: through("number_series", "series_id")},
 		"drawn_numbers":       {rows: ofClient},
 		"companies":           {rows: ofClient},
 		"company_logos":       {rows: ofClient},
@@ -88,7 +97,7 @@ func clientTables() map[string]visible {
 		"lookup_answers":      {rows: ofLookup},
 		"webhook_events":      {rows: ofClient},
 		"webhook_tries":       {rows: through("webhook_events", "webhook_id")},
-		"intake":              {},
+		"intake":              {rows: ofAnyone}, // its one row shows who reads that the policies are theirs: see [Shows]
 		"restorations":        {},
 		"authority_breakers":  {},
 	}
@@ -126,12 +135,12 @@ func Grant(ctx context.Context, d *db.DB, r Roles) error {
 	if err := s.makeRoles(ctx, r); err != nil {
 		return err
 	}
-	remember := fmt.Sprintf("INSERT INTO schema_roles (one, serve, read) VALUES (1, '%[1]s', '%[2]s') ON CONFLICT (one) DO UPDATE SET serve = '%[1]s', read = '%[2]s'",
+	remember := fmt.Sprintf("INSERT INTO schema_roles (serve, read) VALUES ('%[1]s', '%[2]s') ON CONFLICT (serve) DO UPDATE SET read = '%[2]s'",
 		quoted(r.Serve), quoted(r.Read))
 	if err := s.exec(ctx, remember); err != nil {
 		return fmt.Errorf("remember the roles: %w", err)
 	}
-	return s.grant(ctx, r)
+	return s.grantAgain(ctx)
 }
 
 // makeRoles makes roles that are missing, and refuses those that no wall would hold.
@@ -177,43 +186,58 @@ func (s *pgSession) grantAgain(ctx context.Context) error {
 	if err := s.conn.QueryRow(ctx, "SELECT to_regclass('schema_roles') IS NOT NULL").Scan(&known); err != nil || !known {
 		return err // a test migrates up to an older version
 	}
-	var r Roles
-	err := s.conn.QueryRow(ctx, `SELECT serve, read FROM schema_roles WHERE pg_has_role((SELECT relowner FROM pg_class WHERE oid = to_regclass('operations')), 'MEMBER')
-		AND (SELECT count(*) FROM pg_roles WHERE rolname IN (serve, read)) = 2`).Scan(&r.Serve, &r.Read)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil // there are none, or we are not the owner and have added nothing
+	all, err := s.standing(ctx)
+	if err != nil || len(all) == 0 {
+		return err // there are none, or we are not the owner and have added nothing
 	}
-	if err != nil {
-		return fmt.Errorf("read the roles: %w", err)
-	}
-	return s.grant(ctx, r)
+	return s.grant(ctx, all)
 }
 
-func (s *pgSession) grant(ctx context.Context, r Roles) error {
-	tables, err := s.names(ctx, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND pg_has_role(c.relowner, 'USAGE')`)
+// standing are the remembered roles that exist, if the tables are ours.
+func (s *pgSession) standing(ctx context.Context) ([]Roles, error) {
+	rows, err := s.conn.Query(ctx, `SELECT serve, read FROM schema_roles WHERE pg_has_role((SELECT relowner FROM pg_class WHERE oid = to_regclass('operations')), 'MEMBER')
+		AND (SELECT count(*) FROM pg_roles WHERE rolname IN (serve, read)) = 2 ORDER BY serve`)
+	if err != nil {
+		return nil, fmt.Errorf("read the roles: %w", err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Roles, err error) { return r, row.Scan(&r.Serve, &r.Read) })
+}
+
+// grant gives all serving roles their rights: while one takes over from another, both serve.
+func (s *pgSession) grant(ctx context.Context, all []Roles) error {
+	tables, err := s.tables(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.join(ctx, r); err != nil {
-		return err
-	}
-	if err := s.exec(ctx, grantScript(r, tables)); err != nil {
-		return fmt.Errorf("give the roles their rights: %w", err)
+	for _, r := range all {
+		if err := s.join(ctx, r); err != nil {
+			return err
+		}
+		if err := s.exec(ctx, grantScript(r, tables)); err != nil {
+			return fmt.Errorf("give the roles their rights: %w", err)
+		}
 	}
 	for table, v := range clientTables() {
-		if err := s.bind(ctx, r, table, v); err != nil {
+		if err := s.bind(ctx, all, table, v); err != nil {
 			return fmt.Errorf("bind %s: %w", table, err)
 		}
 	}
-	var schema string
-	var creates bool
-	if err := s.conn.QueryRow(ctx, "SELECT current_schema(), has_schema_privilege($1, current_schema(), 'CREATE')", r.Serve).Scan(&schema, &creates); err != nil {
-		return fmt.Errorf("look whether %s could change the schema: %w", r.Serve, err)
-	}
-	if creates {
-		return fault.New(fault.Invalid, "role %s could still make tables: have the owner of the schema run REVOKE CREATE ON SCHEMA %s FROM PUBLIC", r.Serve, ident(schema))
+	for _, r := range all {
+		var schema string
+		var creates bool
+		if err := s.conn.QueryRow(ctx, "SELECT current_schema(), has_schema_privilege($1, current_schema(), 'CREATE')", r.Serve).Scan(&schema, &creates); err != nil {
+			return fmt.Errorf("look whether %s could change the schema: %w", r.Serve, err)
+		}
+		if creates {
+			return fault.New(fault.Invalid, "role %s could still make tables: have the owner of the schema run REVOKE CREATE ON SCHEMA %s FROM PUBLIC", r.Serve, ident(schema))
+		}
 	}
 	return s.d.FindRoles(ctx)
+}
+
+// tables are those that belong to us.
+func (s *pgSession) tables(ctx context.Context) ([]string, error) {
+	return s.names(ctx, `SELECT c.relname FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND pg_has_role(c.relowner, 'USAGE')`)
 }
 
 // join lets the serving role become the reading one, unless somebody did that already: an owner who made neither of
@@ -244,11 +268,7 @@ func (s *pgSession) names(ctx context.Context, sql string) ([]string, error) {
 // transaction nobody sees the moment in between.
 func grantScript(r Roles, tables []string) string {
 	serve, read := ident(r.Serve), ident(r.Read)
-	all := make([]string, len(tables))
-	for i, name := range tables {
-		all[i] = ident(name)
-	}
-	list := strings.Join(all, ", ")
+	list := listed(tables)
 	script := []string{
 		"DO $$ BEGIN EXECUTE format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC, " + quoted(serve) + ", " + quoted(read) + "', current_schema()); " +
 			"EXECUTE format('GRANT USAGE ON SCHEMA %I TO " + quoted(serve) + ", " + quoted(read) + "', current_schema()); " +
@@ -257,7 +277,7 @@ func grantScript(r Roles, tables []string) string {
 		"REVOKE ALL ON " + list + " FROM " + serve + ", " + read,
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + list + " TO " + serve,
 		"REVOKE UPDATE, DELETE ON " + appendOnly + " FROM " + serve,
-		"GRANT EXECUTE ON FUNCTION forget_lifecycle(TEXT), make_partition(TEXT, BIGINT, BIGINT), drop_partition(TEXT, BIGINT) TO " + serve,
+		"GRANT EXECUTE ON FUNCTION " + functions + " TO " + serve,
 	}
 	for _, name := range strings.Split(ownerOnly, ", ") {
 		if strings.Contains(", "+list+", ", ", "+ident(name)+", ") {
@@ -276,12 +296,19 @@ func grantScript(r Roles, tables []string) string {
 
 // bind makes the policies of a table, unless they stand already: changing them
 // needs the table for a moment, and a migration without news should need nothing.
-func (s *pgSession) bind(ctx context.Context, r Roles, table string, v visible) error {
+func (s *pgSession) bind(ctx context.Context, all []Roles, table string, v visible) error {
 	if v.rows == "" {
 		return nil
 	}
 	rule := strings.ReplaceAll(v.rows, "{table}", table)
-	mark := strings.Join([]string{r.Serve, r.Read, rule}, " | ")
+	var serve, read []string
+	for _, r := range all {
+		serve = append(serve, r.Serve)
+		if !slices.Contains(read, r.Read) { // two may share one
+			read = append(read, r.Read)
+		}
+	}
+	mark := strings.Join([]string{strings.Join(serve, " "), strings.Join(read, " "), rule}, " | ")
 	var standing bool
 	err := s.conn.QueryRow(ctx, `SELECT coalesce(bool_and(c.relrowsecurity AND obj_description(p.oid, 'pg_policy') = $2), false)
 		FROM pg_class c JOIN pg_policy p ON p.polrelid = c.oid WHERE c.oid = to_regclass($1) AND p.polname = $3`, table, mark, policyRead).Scan(&standing)
@@ -291,8 +318,8 @@ func (s *pgSession) bind(ctx context.Context, r Roles, table string, v visible) 
 	return s.exec(ctx, strings.Join([]string{
 		"DROP POLICY IF EXISTS " + policyServe + " ON " + table,
 		"DROP POLICY IF EXISTS " + policyRead + " ON " + table,
-		"CREATE POLICY " + policyServe + " ON " + table + " TO " + ident(r.Serve) + " USING (true) WITH CHECK (true)",
-		"CREATE POLICY " + policyRead + " ON " + table + " FOR SELECT TO " + ident(r.Read) + " USING (" + rule + ")",
+		"CREATE POLICY " + policyServe + " ON " + table + " TO " + listed(serve) + " USING (true) WITH CHECK (true)",
+		"CREATE POLICY " + policyRead + " ON " + table + " FOR SELECT TO " + listed(read) + " USING (" + rule + ")",
 		"COMMENT ON POLICY " + policyRead + " ON " + table + " IS '" + quoted(mark) + "'",
 		"ALTER TABLE " + table + " ENABLE ROW LEVEL SECURITY",
 	}, ";\n"))
@@ -318,6 +345,15 @@ func RightsOf(ctx context.Context, d *db.DB) (s Rights, err error) {
 	}
 	s.Read = d.ReadRole()
 	return s, nil
+}
+
+// listed are names within a statement.
+func listed(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = ident(name)
+	}
+	return strings.Join(all, ", ")
 }
 
 func ident(name string) string { return pgx.Identifier{name}.Sanitize() }

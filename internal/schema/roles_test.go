@@ -68,6 +68,21 @@ func TestTheServingRoleChangesNeitherSchemaNorLogs(t *testing.T) {
 	}
 	_, err = conn.Exec(t.Context(), `SELECT forget_lifecycle('["retired"]')`)
 	must(t, err)
+	// Who serves can retire what is young, and what was said of it stays all the same.
+	d := dbtest.Open(t, db.Config{URL: served})
+	oneOfEach(t, d)
+	for _, statement := range []string{
+		"UPDATE operations SET accepted_at = (extract(epoch FROM now() - interval '5 years') * 1000000)::bigint WHERE operation_id = 'oa'", "INSERT INTO retired_operations VALUES ('oa', 1)", fmt.Sprintf(life, "oa"),
+	} {
+		_, err := conn.Exec(t.Context(), statement)
+		must(t, err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`); err == nil || !strings.Contains(err.Error(), "six years") {
+		t.Errorf("what is young is forgotten: %v", err)
+	}
+	dbtest.Ahead(t, d, 2*365)
+	_, err = conn.Exec(t.Context(), `SELECT forget_lifecycle('["oa"]')`)
+	must(t, err)
 	var left string
 	must(t, dbtest.Connect(t, owner).QueryRow(t.Context(), "SELECT string_agg(operation_id, ',') FROM lifecycle").Scan(&left))
 	if left != "kept" {
@@ -93,7 +108,7 @@ func oneOfEach(t *testing.T, d *db.DB) {
 				"INSERT INTO webhook_events (webhook_id, client_id, event_type, resource_id, resource_path, lane, status, created_at) VALUES ('w{c}', '{c}', 'x', 'r', '/r', '{c}|x', 'pending', 1)",
 				"INSERT INTO webhook_tries (webhook_id, try, record) VALUES ('w{c}', 1, '{}')",
 				"INSERT INTO number_series (series_id, client_id, supplier_id, country, kind, pattern, yearly, created_at) VALUES ('s{c}', '{c}', 's', 'XX', 'INVOICE', '{N:6}', false, 1)",
-				"INSERT INTO series_counters (series_id, year, next) VALUES ('s{c}', 0, 1)",
+				"INSERT INTO series_counters (series_id, year, next, room, at) VALUES ('s{c}', 0, 1, 1, 1)",
 			} {
 				if err := tx.Exec(strings.ReplaceAll(statement, "{c}", client)); err != nil {
 					return err

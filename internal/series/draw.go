@@ -62,14 +62,12 @@ func drawFresh(tx *db.Tx, fresh []Want, known map[Transaction]string) error {
 		for n < len(fresh) && fresh[n].From.ID == first.ID && fresh[n].From.from == first.from {
 			n++
 		}
-		var next int64
-		err := tx.Row(`INSERT INTO series_counters (series_id, year, next) VALUES ($1, $2, 1 + $3)
-			ON CONFLICT (series_id, year) DO UPDATE SET next = series_counters.next + $3 RETURNING next`, first.ID, first.from, n).Scan(&next)
+		next, err := advance(tx, first, int64(n))
 		if err != nil {
-			return fmt.Errorf("draw from series %s: %w", first.ID, err)
+			return err
 		}
 		for i, w := range fresh[:n] {
-			number := w.From.number(next-int64(n)+int64(i), w.From.of)
+			number := w.From.number(next+int64(i), w.From.of)
 			known[w.Of] = number
 			rows = append(rows, []any{w.Of.Scope, w.Of.ID, w.From.ID, number, db.Micros(tx.Now())})
 		}

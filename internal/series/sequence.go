@@ -61,7 +61,7 @@ func Sequence(tx *db.Tx, of country.Environment, wall time.Time, want int64) (dr
 	return drawn, 0, tx.ExecOne("UPDATE sequences SET next = $3, room = $4, at = $5 WHERE country = $1 AND live = $2", of.Code, bool(of.Live), drawn.End, room-take, at)
 }
 
-// Leap moves every sequence past whatever can have been drawn since a
+// Leap moves every sequence and every series past whatever can have been drawn since a
 // backup was made: the backup knows when numbers were drawn last, and nobody
 // draws more than Burst and Rate allow. So after a restoration
 // numbers are left out and none is given twice.
@@ -88,6 +88,10 @@ func Leap(tx *db.Tx, atlas *country.Atlas, wall time.Time) error {
 		}
 	}
 	now := db.Micros(wall)
-	return tx.Exec(`UPDATE sequences SET next = next + $1 + (CASE WHEN at < $2 THEN $2 - at ELSE 0 END + $3) / 1000000 * $4 + $4, room = $1, at = $2`,
+	err = tx.Exec(`UPDATE sequences SET next = next + $1 + (CASE WHEN at < $2 THEN $2 - at ELSE 0 END + $3) / 1000000 * $4 + $4, room = $1, at = $2`,
 		Burst, now, leapSlack.Microseconds(), Rate)
+	if err != nil {
+		return err
+	}
+	return leapSeries(tx, wall)
 }

@@ -2,7 +2,7 @@
 // client's own series, and to filings, where an authority wants a number that was
 // never used at its endpoint.
 //
-// It owns number_series, series_counters, drawn_numbers and sequences. Whoever
+// It owns number_series, series_counters, series_gaps, drawn_numbers and sequences. Whoever
 // accepts or files draws in a write of their own.
 package series
 
@@ -38,7 +38,8 @@ const (
 //
 // Law: a number belongs to the transaction_id. It is drawn in the commit that
 // accepts the first attempt and kept by all later ones, whatever becomes of
-// them; the count has no gaps and no number is drawn twice.
+// them; the count has no gaps and no number is drawn twice. After a restored
+// backup, and only then, numbers are left out: see leap.go.
 //
 // A FAILURE keeps its number: the document may have been printed, and the next
 // attempt is the same document. A number of a transaction that is never submitted
@@ -59,6 +60,7 @@ type Series struct {
 	Pattern    string           `json:"pattern"`
 	Next       int64            `json:"next"`
 	Yearly     bool             `json:"yearly"`
+	Gaps       []SeriesGap      `json:"gaps,omitempty"` // numbers that were left out
 }
 
 // Store keeps the series of all clients.
@@ -123,7 +125,8 @@ func (s Store) Create(ctx context.Context, scope string, in Series) (Series, err
 		if err != nil {
 			return err
 		}
-		return tx.Insert("series_counters", "series_id,year,next", []any{in.ID, in.year(now, s.Atlas.Zone(supplier.Address, pack)), in.Next})
+		return tx.Insert("series_counters", "series_id,year,next,room,at",
+			[]any{in.ID, in.year(now, s.Atlas.Zone(supplier.Address, pack)), in.Next, Burst, db.Micros(tx.Now())})
 	})
 	if err != nil {
 		return Series{}, fmt.Errorf("store a series: %w", err)
@@ -223,7 +226,10 @@ func (s Store) List(ctx context.Context, scope string) (list []Series, err error
 		}, `SELECT s.series_id, s.supplier_id, s.kind, s.country, s.pattern, s.yearly, coalesce(c.next, 1) FROM number_series s
 			LEFT JOIN series_counters c ON c.series_id = s.series_id AND c.year = CASE WHEN s.yearly THEN $2 ELSE 0 END
 			WHERE s.client_id = $1 ORDER BY s.series_id`, scope, year)
-		return err
+		if err != nil {
+			return err
+		}
+		return withGaps(r, scope, list)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list series: %w", err)

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"tributary/internal/console"
-	"tributary/internal/db"
 	"tributary/internal/fault"
+	"tributary/internal/schema"
 )
 
 // adminHandler serves what only the operator may see. The console has its own
@@ -118,15 +118,14 @@ func onLoopback(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// readiness answers whether requests can be served: the database answers.
+// readiness answers whether requests can be served: the database answers, and shows its rows.
 func (s *Server) readiness(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	err := s.db.Read(ctx, func(r db.Reader) error {
-		var one int
-		return r.Row("SELECT 1").Scan(&one)
-	})
-	if err != nil {
+	if s.leaving.Load() {
+		return &fault.Error{Kind: fault.Unavailable, Message: "this node is stopping", RetryAfter: time.Second}
+	}
+	if err := schema.Shows(ctx, s.db); err != nil {
 		return (&fault.Error{Kind: fault.Unavailable, Message: "the database does not respond", RetryAfter: time.Second}).Because(err)
 	}
 	return nil

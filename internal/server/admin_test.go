@@ -70,6 +70,37 @@ func ask(t *testing.T, address, path, host string, headers ...string) (status in
 	return answer.StatusCode, string(text)
 }
 
+// Whoever sends requests to a node that stops hears it before its listener closes.
+func TestAStoppingNodeSaysSoAndServesOn(t *testing.T) {
+	t.Parallel()
+	left := make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
+	dir := t.TempDir()
+	must(t, secret.CreateMasterFile(dir+"/master.key"))
+	migratedFile(t, dir)
+	s, err := server.Open(ctx, server.Config{API: true, Worker: true, Migrate: true, Listen: "127.0.0.1:0", Data: dir, PublicURL: "https://api.example.test", MasterKey: "file:" + dir + "/master.key",
+		Version: "test", Drain: 30 * time.Second})
+	must(t, err)
+	s.LeavesUntil(left)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	<-s.Ready()
+	at := s.Address()
+	if status, _ := ask(t, at, "/readyz", at); status != http.StatusOK {
+		t.Errorf("before: %d", status)
+	}
+	stop()
+	eventually(t, "it says that it is not ready", func() bool {
+		status, _ := ask(t, at, "/readyz", at)
+		return status == http.StatusServiceUnavailable
+	})
+	if status, _ := ask(t, at, "/healthz", at); status != http.StatusOK {
+		t.Errorf("meanwhile: %d", status)
+	}
+	close(left)
+	must(t, errors.Join(<-ended, s.Close()))
+}
+
 func TestTheAdminTokenCountsOnLoopbackToo(t *testing.T) {
 	t.Parallel()
 	_, at := adminOf(t, func(c *server.Config) { c.AdminToken = secret.FromText(adminToken) })

@@ -94,3 +94,39 @@ func TestASaleInMexicoIsPaidInParts(t *testing.T) {
 		t.Errorf("%s", no.body)
 	}
 }
+
+// A sale in dollars is paid in pesos: the report names its currency, and what was
+// paid of the sale in the sale's own.
+func TestDollarsInMexicoArePaidInPesos(t *testing.T) {
+	t.Parallel()
+	p := busy(t)
+	c := p.as(demoKey)
+	a := realAuthorities(t)["MX"]
+	sale := p.abroad(t, a, "MX-USD")
+	sale["currency_code"], sale["exchange_rate"] = "USD", json.Number("18.5")
+	total, err := c.outcome(t, c.submit(t, "/v1/transactions", sale))["total_amount"].(json.Number).Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pesos := paid("MX-USD-1", "", total*20)
+	delete(pesos, "reference_transaction_id")
+	pesos["currency_code"], pesos["references"] = "MXN", []any{object{"transaction_id": "MX-USD", "amount": total}}
+	got := c.outcome(t, c.submit(t, "/v1/transactions/payment", pesos))
+	a.checkSuccess(t, c, "pesos", got)
+	if sum, err := got["total_amount"].(json.Number).Int64(); err != nil || sum != total*20 || got["currency_code"] != "MXN" {
+		t.Errorf("%v %v", got["total_amount"], got["currency_code"])
+	}
+	for _, entry := range got["attachments"].([]any) {
+		if at := entry.(object); at["kind"] == "REPORT" {
+			body := c.want(t, 200, http.MethodGet, "/invoicing/v1/invoices/"+at["resource_id"].(string)+"/xml", nil).body
+			if !bytes.Contains(body, []byte(`MonedaDR="USD" EquivalenciaDR="0.0500000000"`)) || !bytes.Contains(body, []byte(`ImpSaldoInsoluto="0.00"`)) {
+				t.Errorf("%.2000s", body)
+			}
+		}
+	}
+	checkPrinted(t, c, got, "0.00 USD, equivalencia 0.0500000000")
+	again := paid("MX-USD-2", "MX-USD", 1)
+	if more := c.outcome(t, c.submit(t, "/v1/transactions/payment", again)); more["status"] != "FAILURE" {
+		t.Errorf("a sale that is paid takes more: %v", more)
+	}
+}

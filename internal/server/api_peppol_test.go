@@ -130,7 +130,8 @@ func TestABelgianSaleGoesOverTheNetwork(t *testing.T) {
 }
 
 // A receiver that is not there ends the attempt with its reason; one whose
-// register cannot be trusted waits and says why, and holds up nobody else.
+// register cannot be trusted, or whose name server fails, waits and says for whom
+// and why, and holds up nobody else.
 func TestAReceiverThatCannotBeReached(t *testing.T) {
 	t.Parallel()
 	p := busy(t)
@@ -149,15 +150,20 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 	if r = c.outcome(t, c.submit(t, "/v1/transactions", sale("W-1", to("0404616494")))); r["status"] != "SUCCESS" || p.delivered(t, "W-1") != 1 {
 		t.Errorf("registered since: %v %v", r["status"], r["errors"])
 	}
-	p.participant(t, "0208:0403053608", `{"signature":"wrong"}`)
-	waiting := c.submit(t, "/v1/transactions", sale("W-2", to("0403053608")))
-	c.warned(t, waiting, "authority_error")
-	if r = c.outcome(t, c.submit(t, "/v1/transactions", sale("W-3", nil))); r["status"] != "SUCCESS" {
-		t.Errorf("another receiver: %v %v", r["status"], r["errors"])
-	}
-	p.participant(t, "0208:0403053608", `{}`)
-	if r = c.outcome(t, waiting); r["status"] != "SUCCESS" || p.delivered(t, "W-2") != 1 {
-		t.Errorf("mended: %v %v", r["status"], r["errors"])
+	for habits, why := range map[string]string{`{"signature":"wrong"}`: "its register", `{"failing":true}`: "the registry's name servers"} {
+		p.participant(t, "0208:0403053608", habits)
+		number := fmt.Sprint("W-2-", len(habits))
+		waiting := c.submit(t, "/v1/transactions", sale(number, to("0403053608")))
+		if said := c.warned(t, waiting, "authority_error"); said["field"] != "customer.electronic_address" || !strings.Contains(fmt.Sprint(said["message"]), "0208:0403053608: "+why) {
+			t.Errorf("it waits without saying for whom: %v", said)
+		}
+		if r = c.outcome(t, c.submit(t, "/v1/transactions", sale(number+"-other", nil))); r["status"] != "SUCCESS" {
+			t.Errorf("another receiver: %v %v", r["status"], r["errors"])
+		}
+		p.participant(t, "0208:0403053608", `{}`)
+		if r = c.outcome(t, waiting); r["status"] != "SUCCESS" || len(r["errors"].([]any)) != 0 || p.delivered(t, number) != 1 {
+			t.Errorf("mended: %v %v", r["status"], r["errors"])
+		}
 	}
 }
 
@@ -220,8 +226,8 @@ func TestWithoutAnAccessPointPaperGoesOn(t *testing.T) {
 	}
 }
 
-// warned waits until an operation that is not settled gives a reason.
-func (c *caller) warned(t *testing.T, operation, code string) {
+// warned waits until an operation that is not settled gives a reason, and answers it.
+func (c *caller) warned(t *testing.T, operation, code string) object {
 	t.Helper()
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
 		r := c.want(t, http.StatusOK, "GET", "/v1/transactions/"+operation, nil).json(t)
@@ -230,9 +236,10 @@ func (c *caller) warned(t *testing.T, operation, code string) {
 		}
 		for _, e := range r["errors"].([]any) {
 			if e := e.(object); e["code"] == code && e["type"] == "warning" {
-				return
+				return e
 			}
 		}
 	}
 	t.Fatalf("%s never warned of %s", operation, code)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,5 +205,25 @@ func TestSpanishWordsOfTheLawHaveTheirLanguage(t *testing.T) {
 	}
 	if !bytes.Contains(plain, []byte("/Lang (en")) || !bytes.Contains(plain, []byte("/Lang (es)")) {
 		t.Errorf("languages of the document: %q", regexp.MustCompile(`/Lang[^\n]*`).FindAll(plain, -1))
+	}
+}
+
+// What is taxed on its margin is printed with its price alone: no rate, no net, no
+// tax, and the words of the scheme.
+func TestASpanishMarginShowsNoTax(t *testing.T) {
+	t.Parallel()
+	s := spanish(t)
+	got := s.ends(t, "a used car", s.submit(t, "/v1/transactions", s.document("MARGIN-1", 0, object{"items": []any{object{
+		"number": 1, "name": "Coche usado", "quantity": 1, "unit_price": 1_000_000, "tax_breakdowns": []any{object{"rate": 0, "regime": "VAT", "code": "03"}},
+		"classification": []any{object{"scheme": "MARGIN", "code": "200000@21"}}}}})), "SUCCESS")
+	if report := string(s.report(t, got)); !strings.Contains(report, "<sf:CuotaTotal>347.11<") || !strings.Contains(report, "<sf:ImporteTotal>10000.00<") {
+		t.Errorf("%s", report)
+	}
+	checkPrinted(t, s.caller, got, "Coche usado", "10.000,00", "Régimen especial de los bienes usados")
+	words := onPaperWords(t, s.caller, got)
+	for _, hidden := range []string{"347,11", "1.652,89", "IVA", "%", "Base", "imponible", "Neto", "Impuestos"} {
+		if slices.ContainsFunc(words, func(w string) bool { return w == hidden }) {
+			t.Errorf("%s is on the page: %v", hidden, words)
+		}
 	}
 }

@@ -124,7 +124,11 @@ func (l Logs) Against(ctx context.Context, kept []byte) (h audit.Heads, broken m
 
 // Heads reads and signs where all logs stand.
 func (l Logs) Heads(ctx context.Context) (text []byte, at time.Time, err error) {
-	h := audit.Heads{}
+	return l.heads(ctx, nil)
+}
+
+func (l Logs) heads(ctx context.Context, accepted *audit.Acceptance) (text []byte, at time.Time, err error) {
+	h := audit.Heads{Accepted: accepted}
 	err = l.DB.Read(ctx, func(r db.Reader) error {
 		own, err := l.Operators.Head(r)
 		if err != nil {
@@ -229,6 +233,56 @@ func (l Logs) VerifyLogs(ctx context.Context, kept ...[]byte) (entries int64, wr
 		}
 	}
 	return entries, wrong, nil
+}
+
+// Accept takes logs that differ from the last heads, because a backup was restored:
+// the operators' log says who and why, and new heads, signed, say so outside.
+//
+// Failure policy: logs that do not hold by themselves, by chain and key, are never
+// accepted. The note is stored before the heads are written; if those cannot be,
+// the command is repeated, and the log has two notes.
+func (l Logs) Accept(ctx context.Context, address string, kept [][]byte, by audit.Actor, reason string) (broken []string, err error) {
+	if reason == "" {
+		return nil, fault.New(fault.Invalid, "--reason is required: it is signed with the heads")
+	}
+	_, wrong, err := l.VerifyLogs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(wrong) > 0 {
+		return nil, fault.New(fault.Conflict, "the logs do not hold by themselves, which no restore explains: %s", strings.Join(wrong, "; "))
+	}
+	if _, broken, err = l.VerifyLogs(ctx, kept...); err != nil {
+		return nil, err
+	}
+	if len(broken) == 0 {
+		return nil, fault.New(fault.Conflict, "the logs fit the exported heads: there is nothing to accept")
+	}
+	accepted := audit.Acceptance{By: by.Name, Reason: reason, Broken: broken}
+	for _, text := range kept {
+		h, err := l.Key.ReadHeads(text)
+		if err != nil {
+			return nil, err
+		}
+		if h.At.After(accepted.Before) {
+			accepted.Before = h.At
+		}
+	}
+	if err := l.Operators.Record(ctx, by, operator.Act{Action: "audit.heads_accepted", Subject: "heads", After: accepted}); err != nil {
+		return nil, err
+	}
+	text, at, err := l.heads(ctx, &accepted)
+	if err != nil {
+		return nil, err
+	}
+	o, err := openHeads(address)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		return nil, fault.New(fault.Invalid, "--audit-heads is required: where the new heads go")
+	}
+	return broken, errors.Join(o.put(ctx, at, "accepted", text), o.close())
 }
 
 // ReadLastHeads reads the newest heads at an address of --audit-heads; nil: there are none.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"tributary/internal/alert"
 	"tributary/internal/breaker"
 	"tributary/internal/country"
 	"tributary/internal/db"
@@ -26,6 +27,7 @@ type backlog struct {
 	open    []*prometheus.Desc // by queue
 	age     []*prometheus.Desc
 	wait    *prometheus.Desc
+	alerts  *prometheus.Desc
 	breaker *prometheus.Desc
 }
 
@@ -35,6 +37,7 @@ func newBacklog(d *db.DB, atlas *country.Atlas) *backlog {
 	b := &backlog{
 		db: d, atlas: atlas,
 		wait:    prometheus.NewDesc("tributary_operations_waiting", "Waiting operations, by published reason.", []string{"country", "environment", "reason"}, nil),
+		alerts:  prometheus.NewDesc("tributary_alerts_open", "Alerts that nobody has acknowledged, by name.", []string{"name"}, nil),
 		breaker: prometheus.NewDesc("tributary_authority_breaker_open", "1 while an authority is unavailable and only probes are sent, otherwise 0.", []string{"country", "environment"}, nil),
 	}
 	for _, of := range []struct{ name, what string }{{"operations", "Operations in progress."}, {"webhooks", "Webhook events waiting for delivery."}} {
@@ -51,6 +54,7 @@ func (b *backlog) Describe(to chan<- *prometheus.Desc) {
 		to <- b.age[i]
 	}
 	to <- b.wait
+	to <- b.alerts
 	to <- b.breaker
 }
 
@@ -63,6 +67,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	var now time.Time
 	var waits []ledger.Waiting
 	var breakers []breaker.Open
+	var alerts map[alert.Name]int
 	err := b.db.Read(ctx, func(r db.Reader) (err error) {
 		now = r.Now()
 		if counts[0], oldest[0], err = ledger.Open(r); err != nil {
@@ -72,6 +77,9 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 			return err
 		}
 		if waits, err = ledger.Waits(r); err != nil {
+			return err
+		}
+		if alerts, err = alert.Open(r); err != nil {
 			return err
 		}
 		breakers, err = breaker.All(r, now)
@@ -91,6 +99,9 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	for _, w := range waits {
 		code, environment, _ := strings.Cut(w.At.String(), ".")
 		to <- prometheus.MustNewConstMetric(b.wait, prometheus.GaugeValue, float64(w.Operations), code, environment, string(w.Code))
+	}
+	for _, m := range alert.Meanings() { // also those that are not open: a rule on them is never without an answer
+		to <- prometheus.MustNewConstMetric(b.alerts, prometheus.GaugeValue, float64(alerts[m.Name]), string(m.Name))
 	}
 	b.collectBreakers(breakers, to)
 }

@@ -39,7 +39,7 @@ import (
 // build makes every part, from left to right on the staircase.
 func (s *Server) build(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.buildCountries, s.buildAccounts, s.buildAudit, s.buildEndpoints, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildInbox, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
+		s.buildCountries, s.tellFailure, s.buildAccounts, s.buildAudit, s.buildEndpoints, s.buildWebhooks, s.buildDocuments, s.buildParties, s.buildTransactions, s.buildInbox, s.buildRestore, s.buildAPI, s.buildConsole, s.buildRetention,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -213,7 +213,7 @@ func (s *Server) buildDocuments(ctx context.Context) (err error) {
 		return fmt.Errorf("read the key of document URLs: %w", err)
 	}
 	s.docs, err = files.OpenStore(ctx, files.Config{
-		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key, PreviousKey: beside, Log: s.cfg.Log, Alerts: s.alerts,
+		DB: s.db, URL: s.cfg.Documents, BaseURL: s.cfg.PublicURL, TTL: s.cfg.DocumentTTL, SigningKey: key, PreviousKey: beside, Log: s.cfg.Log, Alerts: s.alerts, Fatal: s.documentsFailed,
 		Record: func(r db.Reader, a files.Attachment) ([]byte, error) { return s.service.Stored(r, a) },
 	})
 	return err

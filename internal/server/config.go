@@ -48,6 +48,7 @@ type Config struct {
 	TLSKey     string
 	AdminToken secret.Secret // asked for metrics and pprof; needed when Admin is not on loopback
 	TrustProxy bool
+	Drain      time.Duration // how long /readyz says no, and requests are still served, before the listeners close
 
 	APIKey      secret.Secret   // demo: the client's key
 	WebhookURL  string          // demo: the client's receiver
@@ -113,6 +114,9 @@ func (c *Config) check() error {
 	}
 	if c.AuthoritySlots < 0 || c.AuthoritySlots > slotsMost {
 		wrong("authority-slots", "must be 1 to %d, for example --authority-slots 32", slotsMost)
+	}
+	if c.Drain < 0 || c.Drain > drainMost {
+		wrong("drain", "must be 0 to %s, for example --drain 5s", drainMost)
 	}
 	if c.Backlog < 0 {
 		wrong("backlog", "must not be negative, for example --backlog 2000000")

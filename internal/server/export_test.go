@@ -73,3 +73,20 @@ func (s *Server) WriteHeads(ctx context.Context) error {
 	}
 	return s.heads.put(ctx, at, "test", text)
 }
+
+// LeavesUntil has a stopping node serve on until the channel is closed.
+func (s *Server) LeavesUntil(left chan struct{}) { s.left = left }
+
+// FailStorage has the program learn that a sync failed, of the database or of documents, and answers how it ends.
+func (s *Server) FailStorage(err error, documents bool) (code int) {
+	s.exit = func(c int) { code = c }
+	if documents {
+		s.documentsFailed(err)
+	} else {
+		s.databaseFailed(err)
+	}
+	return code
+}
+
+// Address is where the public API listens.
+func (s *Server) Address() string { return s.public.Addr().String() }

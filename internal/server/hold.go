@@ -5,6 +5,8 @@ import (
 
 	"tributary/internal/audit"
 	"tributary/internal/db"
+	"tributary/internal/fault"
+	"tributary/internal/files"
 	"tributary/internal/onboarding"
 	"tributary/internal/operator"
 )
@@ -20,4 +22,44 @@ func HoldCompany(ctx context.Context, d *db.DB, by audit.Actor, companyID string
 		return operators.RecordIn(tx, by, operator.Act{Action: "company.legal_hold", Subject: companyID, ClientID: clientID, After: map[string]bool{"legal_hold": hold}})
 	})
 	return clientID, err
+}
+
+// DocumentsVerdict is what an operator decides about the document store after a
+// restored backup, or beside a copied database.
+type DocumentsVerdict struct {
+	Claim   bool   `json:"claim"`   // this database is the real one
+	Release bool   `json:"release"` // what the backup may not know is removed like everything else
+	Reason  string `json:"reason"`  // why, for the audit log
+}
+
+// JudgeDocuments stores a verdict, if there is one, and answers how things stand.
+func JudgeDocuments(ctx context.Context, d *db.DB, by audit.Actor, v DocumentsVerdict) (own files.Ownership, err error) {
+	if v.Claim || v.Release {
+		if v.Reason == "" {
+			return own, fault.New(fault.Invalid, "--reason is required: it is kept in the audit log")
+		}
+		operators := operator.New(operator.Config{DB: d})
+		err = d.Write(ctx, func(tx *db.Tx) error {
+			action := "documents.released"
+			if v.Claim {
+				action = "documents.claimed"
+				if err := files.Claim(tx, tx.Now()); err != nil {
+					return err
+				}
+			}
+			if v.Release {
+				if err := files.Release(tx); err != nil {
+					return err
+				}
+			}
+			return operators.RecordIn(tx, by, operator.Act{Action: action, Subject: "documents", After: v})
+		})
+	}
+	if err == nil {
+		err = d.Read(ctx, func(r db.Reader) error {
+			own, err = files.OwnershipOf(r)
+			return err
+		})
+	}
+	return own, err
 }

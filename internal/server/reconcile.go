@@ -47,6 +47,17 @@ func (x Maintenance) Release(ctx context.Context, by audit.Actor) error {
 	})
 }
 
+// Decide ends the wait of an operation that may be registered since before a
+// backup was restored: somebody has looked.
+func (x Maintenance) Decide(ctx context.Context, operationID string, said recovery.Word, by audit.Actor) error {
+	log := operator.New(operator.Config{DB: x.DB, Log: x.Config.Log})
+	return x.open(ctx, func(s *recovery.Recovery, _ filing.Place) error {
+		return s.Decide(ctx, operationID, said, func(tx *db.Tx, h recovery.Held) error {
+			return log.RecordIn(tx, by, operator.Act{Action: "restored.decided", Subject: operationID, ClientID: h.ClientID, After: said})
+		})
+	})
+}
+
 // ResumeChain lets a chain go on that stood elsewhere than we knew.
 // The zero value asks the authority where it stands.
 func (x Maintenance) ResumeChain(ctx context.Context, from recovery.From, by audit.Actor) (chain recovery.Chain, err error) {

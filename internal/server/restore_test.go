@@ -31,7 +31,7 @@ func demoIn(t *testing.T, dir string, restored bool, packs ...country.Pack) *pro
 	p.inbox.trust(demoKey)
 	var err error
 	p.Server, err = open(t.Context(), server.Config{
-		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0", Data: dir, Version: "test", Restored: restored, Packs: append(packs, hastySpain()),
+		Demo: true, API: true, Worker: true, Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", Simulators: "127.0.0.1:0", Callbacks: "127.0.0.1:0", Data: dir, Version: "test", Restored: restored, Packs: append(packs, hastySpain()),
 		APIKey: secret.New([]byte(demoKey)), WebhookURL: p.inbox.server.URL, WebhookRetryBase: 50 * time.Millisecond, AuthorityRetryBase: 50 * time.Millisecond,
 	})
 	if err != nil {

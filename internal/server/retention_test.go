@@ -23,12 +23,13 @@ import (
 // aged is a program whose rounds of retention are made at another time.
 type aged struct {
 	*program
+	t     *testing.T
 	ahead atomic.Int64
 }
 
 func startAged(t *testing.T, url string) *aged {
 	t.Helper()
-	a := &aged{}
+	a := &aged{t: t}
 	p, err := startAt(true, url, func() time.Time { return time.Now().Add(time.Duration(a.ahead.Load())) })
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +45,11 @@ func startAged(t *testing.T, url string) *aged {
 	return a
 }
 
-// leap sets the clock of retention.
-func (a *aged) leap(when time.Time) { a.ahead.Store(int64(time.Until(when))) }
+// leap sets the clock of retention, and that of the database.
+func (a *aged) leap(when time.Time) {
+	a.ahead.Store(int64(time.Until(when)))
+	dbtest.Ahead(a.t, a.DB(), int(time.Until(when)/(24*time.Hour)))
+}
 
 // at sets the clock of retention as if it had come there day by day: a round
 // was made longer ago than a leap is doubted.
@@ -67,13 +71,17 @@ func TestAClockThatLeapsDestroysNothing(t *testing.T) {
 	c := p.as(demoKey)
 	operation := c.submit(t, "/v1/transactions", p.sale(t, "leapt-1", nil))
 	c.outcome(t, operation)
+	eventually(t, "the call on record", func() bool { return p.count(t, "SELECT count(*) FROM exchanges") > 0 })
 	p.round(t)
 	far := time.Date(time.Now().UTC().Year()+20, time.June, 1, 0, 0, 0, 0, time.UTC)
 	for day := range 7 {
 		p.leap(far.AddDate(0, 0, day))
-		if report := p.round(t); !report.Waits || report.Removed.Operations != 0 {
+		if report := p.round(t); !report.Waits || report.Removed != (retention.Counts{}) {
 			t.Errorf("day %d: %+v", day, report)
 		}
+	}
+	if p.count(t, "SELECT count(*) FROM exchanges") == 0 {
+		t.Error("the calls are gone by a clock that nobody believes")
 	}
 	c.want(t, http.StatusOK, "GET", "/v1/transactions/"+operation, nil)
 	if n := p.count(t, "SELECT count(*) FROM alerts WHERE name = 'retention_failed' AND subject = 'clock'"); n != 1 {
@@ -84,6 +92,28 @@ func TestAClockThatLeapsDestroysNothing(t *testing.T) {
 		t.Errorf("a week later: %+v", report)
 	}
 	c.want(t, http.StatusGone, "GET", "/v1/transactions/"+operation, nil)
+}
+
+// A copy of the database, beside the store of its original, forgets nothing either, until somebody says that it is the real one.
+func TestACopyForgetsNothing(t *testing.T) {
+	t.Parallel()
+	p := startAged(t, dbtest.SQLiteURL(t))
+	c := p.as(demoKey)
+	operation := c.submit(t, "/v1/transactions", p.sale(t, "copied-1", nil))
+	c.outcome(t, operation)
+	p.newYear(12)
+	must(t, p.DB().Write(t.Context(), func(tx *db.Tx) error { return tx.Exec("UPDATE document_store SET state = 'contested'") }))
+	if report := p.round(t); !report.Waits || report.Removed != (retention.Counts{}) {
+		t.Errorf("contested: %+v", report)
+	}
+	if _, err := server.JudgeDocuments(t.Context(), p.DB(), audit.Actor{Name: "test"}, server.DocumentsVerdict{Claim: true}); err == nil {
+		t.Error("claimed without a reason")
+	}
+	_, err := server.JudgeDocuments(t.Context(), p.DB(), audit.Actor{Name: "test"}, server.DocumentsVerdict{Claim: true, Reason: "the original is gone"})
+	must(t, err)
+	if report := p.round(t); report.Removed.Operations != 1 {
+		t.Errorf("claimed: %+v", report)
+	}
 }
 
 func (a *aged) days(n int) { a.at(time.Now().AddDate(0, 0, n)) }

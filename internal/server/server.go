@@ -13,9 +13,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,6 +50,7 @@ import (
 const (
 	openTimeout     = 10 * time.Second // to reach the database
 	drainHTTP       = 3 * time.Second  // for requests under way
+	drainMost       = 30 * time.Second // of a node that says that it is not ready
 	headerTimeout   = 5 * time.Second
 	exchangeTimeout = 15 * time.Second
 	adminTimeout    = time.Minute // for a page; streams and profiles take the time they need
@@ -58,6 +61,9 @@ const (
 // Server is a program, opened but not yet running.
 type Server struct {
 	cfg       Config
+	exit      func(code int) // of the process
+	leaving   atomic.Bool    // /readyz says no
+	left      chan struct{}  // nil but in tests
 	db        *db.DB
 	metrics   *prometheus.Registry
 	alerts    *alert.Alerts
@@ -96,7 +102,7 @@ func Open(ctx context.Context, cfg Config) (s *Server, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	s = &Server{cfg: cfg, metrics: prometheus.NewRegistry(), ready: make(chan struct{})}
+	s = &Server{cfg: cfg, exit: os.Exit, metrics: prometheus.NewRegistry(), ready: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -174,7 +180,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	var err error
-	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Password: s.cfg.Password, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups}); err != nil {
+	if s.db, err = db.Open(opening, db.Config{URL: s.cfg.Database, Password: s.cfg.Password, Log: s.cfg.Log, NoGroups: s.cfg.NoGroups, Fatal: s.databaseFailed}); err != nil {
 		return err
 	}
 	if s.cfg.Migrate || s.cfg.Demo {
@@ -257,6 +263,9 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	s.cfg.Log.Info("stopping")
+	if err == nil {
+		s.leave()
+	}
 	if s.console != nil {
 		s.console.Close() // open pages would hold the listener
 	}
@@ -271,6 +280,17 @@ func (s *Server) Run(ctx context.Context) error {
 		err = errors.Join(err, h.Close())
 	}
 	return err
+}
+
+// leave serves on for a while as a node that is not ready: whoever sends requests here has heard it before the listener closes.
+func (s *Server) leave() {
+	s.leaving.Store(true)
+	if s.cfg.Drain > 0 && s.public != nil {
+		select {
+		case <-time.After(s.cfg.Drain):
+		case <-s.left: // a test has seen enough
+		}
+	}
 }
 
 func (s *Server) runTasks(ctx context.Context) error {

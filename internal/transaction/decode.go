@@ -160,13 +160,15 @@ func memberKinds(name string) kinds {
 	switch name {
 	case "country_code", "transaction_date", "transaction_id", "transaction_number":
 		return every
-	case "currency_code", "supplier":
+	case "currency_code":
+		return whole | backfills | periods | reports
+	case "supplier":
 		return whole | backfills | periods
 	case "customer", "items":
 		return whole | backfills
 	case "payments", "exchange_rate", "exchange_rate_date":
 		return whole | reports
-	case "language_code", "issuer", memberThird, memberOrder, "due_date", "delivery_date", "payment_terms",
+	case "language_code", "issuer", memberThird, memberOrder, "due_date", "delivery_date", "payment_terms", "period", "delivery", "payee",
 		"buyer_reference", "order_reference", "contract_reference", "project_reference", memberTotal, memberTotalNet, memberTotalTax:
 		return whole
 	case "note":
@@ -290,6 +292,12 @@ func (d *decoder) member(name string, got *given) {
 		d.day(&tx.DueDate)
 	case "delivery_date":
 		d.day(&tx.DeliveryDate)
+	case "period":
+		tx.Period = d.period()
+	case "delivery":
+		tx.Delivery = d.delivery()
+	case "payee":
+		tx.Payee = d.payee()
 	case "payment_terms":
 		d.Lines(&tx.PaymentTerms, termsMax)
 	default:

@@ -77,10 +77,14 @@ func (d *decoder) item() {
 			d.Line(&item.EAN, eanMax)
 		case "net_price":
 			d.stated(&item.StatedNet)
+		case "ancillary":
+			d.Bool(&item.Ancillary)
 		case "classification":
 			d.classification(&item)
 		case "discount":
 			item.Discount = d.discount()
+		case "period":
+			item.Period = d.period()
 		case "tax_breakdowns", aliasTaxes:
 			if breakdowns != "" && !d.Null() {
 				d.Refuse(fault.ValidationMatchInvalid, "says the same as %s; send one of them", breakdowns)
@@ -357,6 +361,8 @@ func (d *decoder) payments() strictjson.State {
 				d.iban(&p.IBAN)
 			case "reference":
 				d.Line(&p.Reference, remittanceMax)
+			case "mandate":
+				p.Mandate = d.mandate()
 			case "date":
 				d.day(&p.Date)
 			default:

@@ -16,14 +16,15 @@ func FieldPaths() []string {
 	paths := []string{"country_code", "language_code", "currency_code", "transaction_date", "transaction_number",
 		"transaction_id", "reference_transaction_id", "reason", "note", "exchange_rate", "exchange_rate_date",
 		"tax_authority_id_1", "supplier", "supplier.id", "supplier.external_id", "buyer_reference", "order_reference", "contract_reference",
-		"project_reference", "due_date", "delivery_date", "payment_terms", memberTotal, memberTotalNet, memberTotalTax}
+		"project_reference", "due_date", "delivery_date", "payment_terms", "period", "period.from", "period.to",
+		"payee", "payee.name", "payee.id", "payee.iban", "delivery", "delivery.name", "delivery.address", memberTotal, memberTotalNet, memberTotalTax}
 	for _, items := range []string{"items", memberOrder} {
 		paths = append(paths, below(items, "number", "name", "quantity", "unit", "unit_price", "type", "description", "code", "ean",
-			"net_price", "discount", "discount.amount", "discount.rate")...)
+			"net_price", "discount", "discount.amount", "discount.rate", "ancillary", "period", "period.from", "period.to")...)
 		paths = append(paths, below(items+".*.tax_breakdowns", "rate", "regime", "application_mode", "type", "code", "amount", "quota", "quota_base")...)
 		paths = append(paths, below(items+".*.classification", "scheme", "code")...)
 	}
-	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference", "date")...)
+	paths = append(paths, below("payments", "type", "code", "amount", "iban", "reference", "date", "mandate", "mandate.reference", "mandate.creditor_id")...)
 	paths = append(paths, below(memberShares, "transaction_id", "amount")...)
 	paths = append(paths, "customer.id", "customer.email", "customer.phone", "customer.tax_information.fiscal_code", "customer.tax_information.use")
 	paths = append(paths, memberThird, memberThird+".*.role", memberThird+".*.share")
@@ -40,9 +41,15 @@ func FieldPaths() []string {
 			paths = append(paths, party+"."+member)
 		}
 	}
+	for _, member := range addressMembers {
+		paths = append(paths, "delivery.address."+member)
+	}
 	slices.Sort(paths)
 	return paths
 }
+
+var addressMembers = []string{"country_code", "city", "postal_code", "address_line_1", "address_line_2", "province", "region", "state", "district",
+	"canton", "city_code", "neighbourhood", "number", "prefix", "suffix"}
 
 // below returns an array's own path and those of the members of its entries.
 func below(array string, members ...string) []string {
@@ -99,11 +106,11 @@ func (t *Transaction) EachField(path string, visit func(at Place, text string)) 
 		visit(Place{}, t.SupplierID)
 		return rest == "" || rest == "id"
 	}
-	text, known := t.field(path)
-	if known {
+	if text, known := t.field(path); known {
 		visit(Place{}, text)
+		return true
 	}
-	return known
+	return t.supplyField(path, visit)
 }
 
 func (t *Transaction) field(path string) (string, bool) {
@@ -252,9 +259,17 @@ func (i *Item) field(member string) (string, bool) {
 		return count(len(i.Classifications)), true
 	case "net_price":
 		return integer(i.StatedNet), true
+	case "ancillary":
+		if !i.Ancillary {
+			return "", true
+		}
+		return "true", true
 	}
 	if strings.HasPrefix(member, "discount") {
 		return i.Discount.field(member)
+	}
+	if strings.HasPrefix(member, "period") {
+		return i.Period.field(member)
 	}
 	return "", false
 }
@@ -360,6 +375,16 @@ func (p *Payment) field(member string) (string, bool) {
 		return p.Reference, true
 	case "date":
 		return p.Date, true
+	}
+	m := p.Mandate
+	if m == nil {
+		m = &Mandate{}
+	}
+	switch member {
+	case "mandate", "mandate.reference":
+		return m.Reference, true
+	case "mandate.creditor_id":
+		return m.CreditorID, true
 	}
 	return "", false
 }

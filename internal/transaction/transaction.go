@@ -95,6 +95,10 @@ type Transaction struct {
 	DeliveryDate     string
 	PaymentTerms     string // may have several lines
 
+	Period   *Span     `json:",omitempty"`
+	Delivery *Delivery `json:",omitempty"`
+	Payee    *Payee    `json:",omitempty"`
+
 	Stated Stated
 
 	Shares []Share `json:",omitempty"` // of payment reports at least one; of adjustments where they correct several transactions
@@ -104,7 +108,7 @@ type Transaction struct {
 // earlier transaction.
 type Share struct {
 	TransactionID string
-	Amount        int64 // minor units of its currency
+	Amount        int64 // minor units of that transaction's currency
 }
 
 // Stated are the totals as the client worked them out; nil: not said. They are
@@ -137,7 +141,9 @@ type Item struct {
 
 	Discount        *LineDiscount
 	Classifications []Classification
+	Period          *Span  `json:",omitempty"`
 	StatedNet       *int64 // net_price as the client worked it out
+	Ancillary       bool   `json:",omitempty"` // shipping, packing, insurance: it shares the treatment of the document's goods
 }
 
 // LineDiscount lowers a line, in the terms of its price: with tax where the price
@@ -244,5 +250,6 @@ type Payment struct {
 
 	IBAN      string // as sent, blanks and all
 	Reference string
-	Date      string `json:",omitempty"` // YYYY-MM-DD on which the money came; empty: not said
+	Mandate   *Mandate `json:",omitempty"`
+	Date      string   `json:",omitempty"` // YYYY-MM-DD on which the money came; empty: not said
 }

@@ -92,6 +92,11 @@ func run(version string, paths []string, w io.Writer) error {
 			}
 			d.Internal[key] = settings[key]
 		}
+		for _, key := range []string{"GOAMD64", "GOARM64"} { // the least processor that runs it
+			if level := settings[key]; level != "" {
+				d.Internal[key] = level
+			}
+		}
 		if len(d.Dependencies) > 0 {
 			continue
 		}

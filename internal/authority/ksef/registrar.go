@@ -255,7 +255,7 @@ func duplicateOf(b *authority.Book, held authority.Registration) ksefwire.Status
 // accept gives an invoice its number and registers it.
 func (k *double) accept(b *authority.Book, reference string, rec invoiceRecord, s summary) invoiceRecord {
 	now := k.now()
-	rec.KSeF = ksefwire.Number(rec.NIP, rec.Sent.In(k.zone).Format("20060102"), fmt.Sprintf("0100%08X", b.Count()+1))
+	rec.KSeF = ksefwire.Number(rec.NIP, now.In(k.zone).Format("20060102"), fmt.Sprintf("0100%08X", b.Count()+1))
 	rec.Acquired, rec.Offline = now.UTC(), s.Offline
 	rec.Status = ksefwire.Status{Code: ksefwire.StatusSuccess, Description: "Sukces"}
 	rec.Due, rec.Summary = time.Time{}, nil

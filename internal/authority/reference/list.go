@@ -18,12 +18,18 @@ type note struct {
 	Reference string           `json:"reference,omitempty"` // number of the document it corrects
 	Currency  string           `json:"currency,omitempty"`
 	Gross     *int64           `json:"gross,omitempty"`
+	Sales     []string         `json:"sales,omitempty"` // in the document of a period
 }
 
 func (d *arrival) note() string {
 	n := note{Day: d.Day, Kind: d.Kind, Currency: d.Currency, Gross: &d.Gross}
 	if d.Reference != nil {
 		n.Reference = d.Reference.Number
+	}
+	for _, line := range d.Lines {
+		if d.Kind == transaction.Period {
+			n.Sales = append(n.Sales, line.Name)
+		}
 	}
 	return authority.Note(n)
 }
@@ -73,7 +79,7 @@ func listed(all []authority.Registration, supplier, day string, after int) (page
 			break
 		}
 		entry := registered(r)
-		entry.Kind, entry.Reference, entry.Currency, entry.Gross = string(n.Kind), n.Reference, n.Currency, n.Gross
+		entry.Kind, entry.Reference, entry.Currency, entry.Gross, entry.Sales = string(n.Kind), n.Reference, n.Currency, n.Gross, n.Sales
 		page = append(page, entry)
 	}
 	for _, r := range all[max(next, 0):] { // a cancellation may stand behind the page

@@ -2,6 +2,7 @@ package sat
 
 import (
 	"math/big"
+	"strings"
 
 	"tributary/internal/official/satwire"
 	"tributary/internal/transaction"
@@ -90,7 +91,7 @@ func payRule(p *xmltree.Element) string {
 		if code := debtRule(p, d, taxes); code != "" {
 			return code
 		}
-		sum += written(d, "ImpPagado").value
+		sum += inPaid(d, written(d, "ImpPagado").value)
 	}
 	if sum > amount.value {
 		return "CRP20217"
@@ -98,15 +99,39 @@ func payRule(p *xmltree.Element) string {
 	return payTaxRule(p, taxes)
 }
 
-// debtRule checks one DoctoRelacionado, in the currency of the payment, and adds
-// its taxes up.
+// equivalence is EquivalenciaDR, exactly; nil where it is none: a number above 0
+// with at most ten decimals.
+func equivalence(d *xmltree.Element) *big.Rat {
+	text := d.Attr("EquivalenciaDR")
+	_, places, _ := strings.Cut(text, ".")
+	e, ok := new(big.Rat).SetString(text)
+	if !ok || e.Sign() <= 0 || len(places) > 10 || strings.Trim(text, "0123456789.") != "" {
+		return nil
+	}
+	return e
+}
+
+// inPaid is an amount of a document in the currency of the payment, to the last
+// place that is kept.
+func inPaid(d *xmltree.Element, value int64) int64 {
+	e := equivalence(d)
+	if e == nil {
+		return value
+	}
+	q := new(big.Rat).Quo(new(big.Rat).SetInt64(value), e)
+	doubled := new(big.Int).Add(new(big.Int).Mul(q.Num(), big.NewInt(2)), q.Denom()) // half up; amounts are not below 0
+	return new(big.Int).Quo(doubled, new(big.Int).Mul(q.Denom(), big.NewInt(2))).Int64()
+}
+
+// debtRule checks one DoctoRelacionado, and adds its taxes up in the currency of
+// the payment.
 func debtRule(p, d *xmltree.Element, taxes map[string]int64) string {
 	before, paid, left := written(d, "ImpSaldoAnt"), written(d, "ImpPagado"), written(d, "ImpSaldoInsoluto")
 	taxed := d.At("ImpuestosDR") != nil
 	switch {
-	case d.Attr("MonedaDR") != p.Attr("MonedaP"):
-		return "CRP20999" // this double knows payments in one currency
-	case d.Attr("EquivalenciaDR") != "1":
+	case equivalence(d) == nil:
+		return "CRP20999" // the schema's: required where the currencies differ
+	case d.Attr("MonedaDR") == p.Attr("MonedaP") && d.Attr("EquivalenciaDR") != "1":
 		return "CRP20238"
 	case before.value <= 0:
 		return "CRP20239"
@@ -123,15 +148,15 @@ func debtRule(p, d *xmltree.Element, taxes map[string]int64) string {
 		if !partFits(t) {
 			return "CRP20254"
 		}
-		taxes["w"+t.Attr("ImpuestoDR")] += written(t, "ImporteDR").value
+		taxes["w"+t.Attr("ImpuestoDR")] += inPaid(d, written(t, "ImporteDR").value)
 	}
 	for _, t := range d.At("ImpuestosDR", "TrasladosDR").All("TrasladoDR") {
 		if !partFits(t) {
 			return "CRP20261"
 		}
 		name := t.Attr("ImpuestoDR") + t.Attr("TipoFactorDR") + t.Attr("TasaOCuotaDR")
-		taxes["b"+name] += written(t, "BaseDR").value
-		taxes["t"+name] += written(t, "ImporteDR").value
+		taxes["b"+name] += inPaid(d, written(t, "BaseDR").value)
+		taxes["t"+name] += inPaid(d, written(t, "ImporteDR").value)
 	}
 	return ""
 }

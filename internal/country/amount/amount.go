@@ -70,6 +70,12 @@ func Percent(of int64, rate num.Amount) int64 {
 	return part
 }
 
+// Within is the tax in an amount that includes it, taken directly.
+func Within(gross int64, rate num.Amount) int64 {
+	whole := new(big.Int).Add(Power(2+int(rate.Exp())), big.NewInt(rate.Value())) // 100 and the rate, in its decimals
+	return Divided(new(big.Int).Mul(big.NewInt(gross), big.NewInt(rate.Value())), whole).Int64()
+}
+
 // Number is a decimal of any length: so many units of 10^-places.
 type Number struct {
 	units  *big.Int

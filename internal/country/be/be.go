@@ -28,6 +28,7 @@ func Page() en16931.Page {
 		Required:   addressed(),
 		TaxNumber:  "BE0403170701",
 		Reasons:    map[string]string{"AE": "Btw verlegd / Autoliquidation", "K": "Intracommunautaire levering / Livraison intracommunautaire", "G": "Uitvoer / Exportation", "O": "Niet onderworpen aan btw / Non soumis à la TVA"},
+		SelfBilled: "Factuur uitgereikt door afnemer / Autofacturation",
 		Exempt:     "Vrijgesteld van btw, artikel 44 WBTW / Exempté de la TVA, article 44 CTVA",
 		Example: &country.Example{
 			Company: country.Supplier{LegalName: "Voorbeeld NV", CompanyNumber: "0202239951", TaxNumber: "BE0202239951",

@@ -3,7 +3,10 @@ package en16931
 import (
 	"strings"
 
+	"tributary/internal/country"
 	"tributary/internal/country/taxid"
+	"tributary/internal/fault"
+	"tributary/internal/transaction"
 )
 
 // Source says which of a party's numbers an electronic address is made of.
@@ -117,7 +120,13 @@ func schemeForm(scheme, country, id string) string {
 	switch scheme {
 	case "0208":
 		return pad(digits(id), 10)
-	case "0106", "0190", "0225", "0002", "0009", "0196":
+	case "0225":
+		d := digits(id)
+		if len(d) == 14 { // an establishment (SIRET) is addressed behind its company (SIREN)
+			return d[:9] + "_" + d
+		}
+		return d
+	case "0106", "0190", "0002", "0009", "0196":
 		return digits(id)
 	case "0184", "0191", "0192":
 		return digits(id)
@@ -155,6 +164,9 @@ func VATID(country, number string) (string, bool) {
 		prefix = "EL"
 	}
 	compact := strings.Map(letterOrDigit, number)
+	if country == "NO" && !strings.HasSuffix(compact, "MVA") {
+		return "", false // the number of an organisation that is not registered for VAT
+	}
 	rest, ok := strings.CutPrefix(compact, prefix)
 	if !ok && country == "GR" {
 		rest, ok = strings.CutPrefix(compact, country)
@@ -214,7 +226,7 @@ func ValidIn(scheme, id string) bool {
 	case "0198":
 		return len(d) == 8 && id == "DK"+d
 	case "0204":
-		return IsLeitwegID(id)
+		return leitwegForm(id)
 	case "0208":
 		return all && len(id) == 10 && mod97Belgian(id)
 	case "0216":
@@ -239,10 +251,15 @@ func addressChars(id string) bool {
 	return len(id) <= 125
 }
 
-// IsLeitwegID recognises the routing identifier of German public buyers: two
-// to twelve digits, an optional fine address, and two check digits by ISO 7064
-// MOD 97-10. Source: KoSIT, Formatspezifikation Leitweg-ID 2.0.2.
+// IsLeitwegID recognises the routing identifier of German public buyers by its
+// form and its check digits, ISO 7064 MOD 97-10.
 func IsLeitwegID(id string) bool {
+	return leitwegForm(id) && mod97(strings.ReplaceAll(id, "-", "")) == 1
+}
+
+// leitwegForm: two to twelve digits, an optional fine address, and two check
+// digits. Source: KoSIT, Formatspezifikation Leitweg-ID 2.0.2.
+func leitwegForm(id string) bool {
 	parts := strings.Split(id, "-")
 	if len(parts) < 2 || len(parts) > 3 || len(id) > 46 {
 		return false
@@ -251,12 +268,34 @@ func IsLeitwegID(id string) bool {
 	if len(coarse) < 2 || len(coarse) > 12 || digits(coarse) != coarse || len(check) != 2 || digits(check) != check {
 		return false
 	}
-	if len(parts) == 3 {
-		if len(parts[1]) > 30 || strings.Trim(parts[1], "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			return false
+	return len(parts) == 2 || len(parts[1]) <= 30 && strings.Trim(parts[1], "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// routed finds the routing identifier of a buyer, and where the client gave it.
+// Wrong check digits make no other number of it where a German buyer has one in
+// all its parts: public offices publish such ones. A shorter text may be any
+// reference, so its digits decide.
+func routed(t *transaction.Transaction) (id, field string) {
+	b := t.Customer
+	if b == nil {
+		return "", ""
+	}
+	german := b.Address != nil && strings.EqualFold(b.Address.CountryCode, "DE")
+	for _, at := range [][2]string{{b.EntityNumber, "customer.entity_number"}, {t.References.Buyer, "buyer_reference"}} {
+		if IsLeitwegID(at[0]) || german && strings.Count(at[0], "-") == 2 && leitwegForm(at[0]) {
+			return at[0], at[1]
 		}
 	}
-	return mod97(strings.Join(parts, "")) == 1
+	return "", ""
+}
+
+// misrouted warns of a routing identifier whose check digits are wrong.
+func misrouted(c country.Case) []fault.Fault {
+	id, field := routed(c.Transaction)
+	if id == "" || IsLeitwegID(id) {
+		return nil
+	}
+	return []fault.Fault{fault.Warn(field, fault.TaxNumberDoubtful, "is a Leitweg-ID by its form, but its check digits are wrong: the invoice may not find its office")}
 }
 
 // mod97 is the remainder of a text in which letters count from 10.

@@ -40,9 +40,13 @@ func (p Page) compose(in country.Issue, profile Profile) Composed {
 	c.decimals, _ = transaction.CurrencyExponent(strings.ToUpper(t.CurrencyCode))
 	c.credit = t.Kind == transaction.Credit || t.Kind == transaction.Cancellation
 	d := &Invoice{Specification: profile.Specification, Process: profile.Process, TypeCode: "380"}
-	switch {
+	switch own := country.SelfBilled(t); {
+	case c.credit && own && !profile.German:
+		d.TypeCode = "261"
 	case c.credit:
 		d.TypeCode = "381"
+	case own:
+		d.TypeCode = "389"
 	case t.Kind == transaction.Adjustment && p.Corrected != "" && !profile.Peppol:
 		d.TypeCode = p.Corrected
 	}
@@ -79,6 +83,7 @@ func (c *composer) head() {
 	d.IssueDate = c.day(t.Date)
 	d.Currency = strings.ToUpper(t.CurrencyCode)
 	d.Delivery.Date = Date(cmp.Or(t.DeliveryDate, string(d.IssueDate)))
+	d.Period = periodOf(t.Period)
 	if !c.credit {
 		d.DueDate = cmp.Or(Date(t.DueDate), c.dueDate())
 		d.PaymentTerms = cmp.Or(t.PaymentTerms, c.setting("payment_terms"))
@@ -91,6 +96,13 @@ func (c *composer) head() {
 		d.Preceding = []Preceding{{Number: cmp.Or(o.Transaction.Number, o.UniqueNumber), Date: c.day(o.Transaction.Date)}}
 	}
 	d.BuyerReference = c.buyerReference()
+}
+
+func periodOf(s *transaction.Span) Period {
+	if s == nil {
+		return Period{}
+	}
+	return Period{Start: Date(s.From), End: Date(s.To)}
 }
 
 // daysDefault is how long a buyer has where the settings do not say.
@@ -106,7 +118,8 @@ func (c *composer) dueDate() Date {
 	case float64:
 		days = int(n)
 	}
-	return c.day(c.t.Date.AddDate(0, 0, days))
+	// Days are counted where the supplier is: a change of clocks has 23 or 25 hours.
+	return Date(c.t.Date.In(cmp.Or(c.in.Location, time.UTC)).AddDate(0, 0, days).Format(time.DateOnly))
 }
 
 // buyerReference: the client's own, a routing identifier, what the settings
@@ -115,8 +128,8 @@ func (c *composer) buyerReference() string {
 	if c.t.References.Buyer != "" {
 		return c.t.References.Buyer
 	}
-	if b := c.t.Customer; b != nil && IsLeitwegID(b.EntityNumber) {
-		return b.EntityNumber
+	if id, _ := routed(c.t); id != "" {
+		return id
 	}
 	if s := c.setting("buyer_reference"); s != "" {
 		return s
@@ -140,7 +153,7 @@ func (c *composer) settle() {
 	for i, own := range c.taxes {
 		c.out.bySum = c.out.bySum || minor(c.d.Breakdown[i].Tax, c.decimals) != own.Amount
 	}
-	if c.profile.German || c.profile.Peppol && c.d.Seller.Address.Country == "DE" && c.d.Buyer.Address.Country == "DE" {
+	if c.profile.German || c.profile.Peppol && !c.profile.SelfBilled && c.d.Seller.Address.Country == "DE" && c.d.Buyer.Address.Country == "DE" {
 		for i := range c.d.Breakdown {
 			if !c.d.Breakdown[i].Rate.Given() {
 				c.d.Breakdown[i].Rate = Dec(0, 0) // BR-DE-14 wants one even where there is no VAT
@@ -190,8 +203,8 @@ func (c *composer) lines() {
 func (c *composer) line(item *transaction.Item, amounts transaction.Line, category string, rate Decimal) Line {
 	quantity, full := decimalOf(item.Quantity), amounts.Net+amounts.NetDiscount
 	l := Line{ID: strconv.FormatInt(item.Number, 10), Unit: UnitCode(item.Unit), Net: Dec(amounts.Net, c.decimals), Category: category, Rate: rate,
-		Price: PriceFor(full, quantity, c.decimals),
-		Item:  Item{Name: item.Name, Description: item.Description, SellerID: item.Code}}
+		Price: PriceFor(full, quantity, c.decimals), Period: periodOf(item.Period),
+		Item: Item{Name: item.Name, Description: item.Description, SellerID: item.Code}}
 	if full < 0 {
 		quantity = quantity.Neg()
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tributary/internal/country/territory"
 	"tributary/internal/transaction"
 )
 
@@ -12,6 +13,18 @@ func (c *composer) parties() {
 	c.seller()
 	if c.t.Customer != nil {
 		c.buyer(c.t.Customer)
+	}
+	if to := c.t.Delivery; to != nil {
+		c.d.Delivery.Name = to.Name
+		if to.Address != nil {
+			c.d.Delivery.Address = addressOf(to.Address)
+		}
+	}
+	if p := c.t.Payee; p != nil {
+		c.d.Payee = &Party{Name: p.Name}
+		if p.ID != "" {
+			c.d.Payee.IDs = []Identifier{{ID: p.ID}}
+		}
 	}
 }
 
@@ -30,17 +43,21 @@ func (c *composer) seller() {
 	if ok {
 		p.VATID = vat
 	} else {
-		p.TaxID = s.TaxNumber // a local number, BT-32
+		p.TaxID = cmp.Or(s.TaxNumber, s.CompanyNumber) // a local number, BT-32; a seller without VAT is known by its register
+	}
+	number := s.CompanyNumber
+	if number == "" && vat == "" {
+		number = s.TaxNumber // Norway's is that of the register
 	}
 	if s.CompanyNumber != "" {
 		p.LegalID = LegalForm(home, s.CompanyNumber)
-	} else if id := Derive(home, "", vat); id.ID != "" && LegalScheme(home, id.ID) == id.Scheme {
+	} else if id := Derive(home, number, vat); id.ID != "" && LegalScheme(home, id.ID) == id.Scheme {
 		p.LegalID = id // the VAT number contains the number of the register
 	}
 	p.Contact = Contact{Name: c.setting("contact_name"), Phone: c.setting("contact_phone"), Email: c.setting("contact_email")}
 	p.Electronic = Identifier{ID: c.setting("endpoint_id"), Scheme: c.setting("endpoint_scheme")}
 	if p.Electronic.ID == "" {
-		p.Electronic = Derive(home, s.CompanyNumber, vat)
+		p.Electronic = Derive(home, number, vat)
 	}
 	if p.Electronic.ID == "" && c.profile.German && p.Contact.Email != "" {
 		p.Electronic = Identifier{ID: p.Contact.Email, Scheme: "EM"}
@@ -75,8 +92,7 @@ func (c *composer) buyer(b *transaction.Party) {
 			p.VATID = vat
 		}
 	}
-	leitweg := IsLeitwegID(b.EntityNumber)
-	if b.EntityNumber != "" && !leitweg {
+	if route, _ := routed(c.t); b.EntityNumber != "" && b.EntityNumber != route {
 		p.LegalID = LegalForm(home, b.EntityNumber)
 		if p.LegalID.Scheme != "" && !ValidIn(p.LegalID.Scheme, p.LegalID.ID) {
 			p.LegalID.Scheme = "" // the client's own number, not one of the register
@@ -98,12 +114,13 @@ func (c *composer) buyer(b *transaction.Party) {
 // can be derived from the numbers, then mail where the profile takes it.
 func (c *composer) buyerAddress(b *transaction.Party, home string) Identifier {
 	if e := b.Electronic; e != nil && e.Scheme != transaction.SchemeSDI && e.Scheme != transaction.SchemePEC {
+		if e.Scheme == "0225" && len(e.ID) == 14 && digits(e.ID) == e.ID {
+			return Identifier{ID: schemeForm(e.Scheme, home, e.ID), Scheme: e.Scheme}
+		}
 		return Identifier{ID: e.ID, Scheme: e.Scheme}
 	}
-	for _, id := range []string{b.EntityNumber, c.t.References.Buyer} {
-		if IsLeitwegID(id) {
-			return Identifier{ID: id, Scheme: "0204"}
-		}
+	if id, _ := routed(c.t); id != "" {
+		return Identifier{ID: id, Scheme: "0204"}
 	}
 	if id := Derive(home, b.EntityNumber, c.d.Buyer.VATID); id.ID != "" {
 		return id
@@ -118,7 +135,7 @@ func (c *composer) buyerAddress(b *transaction.Party, home string) Identifier {
 func addressOf(a *transaction.Address) Address {
 	street := strings.Join(strings.Fields(strings.Join([]string{a.AddressLine1, a.Prefix, a.Number, a.Suffix}, " ")), " ")
 	out := Address{Line1: street, Line2: a.AddressLine2, Line3: cmp.Or(a.Neighbourhood, a.District), City: a.City, PostCode: a.PostalCode,
-		Subdivision: cmp.Or(a.Province, a.Region, a.State, a.Canton), Country: strings.ToUpper(a.CountryCode)}
+		Subdivision: cmp.Or(a.Province, a.Region, a.State, a.Canton), Country: territory.Code(strings.ToUpper(a.CountryCode))}
 	if out.Country == "EL" {
 		out.Country = "GR"
 	}
@@ -148,9 +165,17 @@ func (c *composer) payment() {
 	}
 	c.d.Payment.Remittance = c.d.Number
 	iban := c.setting("iban")
-	for _, p := range c.t.Payments {
+	if c.t.Payee != nil && c.t.Payee.IBAN != "" {
+		iban = c.t.Payee.IBAN
+	}
+	for i := range c.t.Payments {
+		p := &c.t.Payments[i]
 		if settledAtOnce(p.Type) {
 			continue
+		}
+		if p.Debited() && !c.credit {
+			c.debit(p)
+			return
 		}
 		if p.IBAN != "" {
 			iban = p.IBAN
@@ -175,6 +200,19 @@ func (c *composer) payment() {
 	c.d.Payment.Means = []PaymentMeans{m}
 }
 
+// debit says that the payee collects the money: then there is no account to pay to.
+func (c *composer) debit(p *transaction.Payment) {
+	m := PaymentMeans{Code: "49", DebitAccount: strings.ReplaceAll(p.IBAN, " ", "")}
+	if c.d.Currency == "EUR" {
+		m.Code = "59"
+	}
+	c.d.Payment.Means = []PaymentMeans{m}
+	c.d.Payment.Mandate, c.d.Payment.Creditor = p.Mandate.Reference, p.Mandate.CreditorID
+	if p.Reference != "" {
+		c.d.Payment.Remittance = p.Reference
+	}
+}
+
 // transfer is a credit transfer to the account that the payment or the settings
 // name.
 func (c *composer) transfer(iban string) PaymentMeans {
@@ -182,6 +220,9 @@ func (c *composer) transfer(iban string) PaymentMeans {
 		return PaymentMeans{Code: c.page.meansCode("OTHER")}
 	}
 	m := PaymentMeans{Code: "30", Account: Account{ID: iban, Name: c.setting("account_name"), BIC: c.setting("bic")}}
+	if c.t.Payee != nil {
+		m.Account.Name, m.Account.BIC = c.t.Payee.Name, ""
+	}
 	if c.d.Currency == "EUR" && ValidIBAN(iban) {
 		m.Code = "58"
 	}

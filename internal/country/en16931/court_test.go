@@ -90,6 +90,7 @@ func TestOfficialRules(t *testing.T) {
 	var c court
 	modelTrials(t, &c)
 	familyTrials(t, &c)
+	lawTrials(t, &c)
 	for i, v := range packtest.Judge(t, c.trials) {
 		c.after[i](v)
 	}

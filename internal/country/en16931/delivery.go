@@ -36,6 +36,8 @@ func (p Page) Delivered(s *country.Supplier, t *transaction.Transaction, _ *coun
 	switch {
 	case s == nil:
 		return saleOf(&country.Supplier{}, t).Business
+	case t != nil && country.SelfBilled(t):
+		return false // its sender on the network would be the customer
 	case t != nil:
 		sale = saleOf(s, t)
 	}
@@ -74,7 +76,8 @@ func saleOf(supplier *country.Supplier, t *transaction.Transaction) Sale {
 	}
 	if b := t.Customer; b != nil {
 		s.Business = b.Type == transaction.Business
-		s.Leitweg = IsLeitwegID(b.EntityNumber) || IsLeitwegID(t.References.Buyer)
+		id, _ := routed(t)
+		s.Leitweg = id != ""
 		if b.Address != nil {
 			s.BuyerCountry = strings.ToUpper(b.Address.CountryCode)
 		}

@@ -90,14 +90,14 @@ var bodyPaths = map[string]string{
 	"BG-8": "customer.address", "BT-50": "customer.address.address_line_1", "BT-52": "customer.address.city", "BT-53": "customer.address.postal_code",
 	"BT-54": "customer.address.province", "BT-55": "customer.address.country_code",
 	"BT-77": "customer.address.city", "BT-78": "customer.address.postal_code", "BT-80": "customer.address.country_code",
-	"BT-72": "delivery_date", "BT-111": "exchange_rate",
+	"BT-72": "delivery_date", "BT-74": "period.to", "BT-59": "payee.name", "BT-89": "payments", "BT-90": "payments", "BT-91": "payments", "BT-111": "exchange_rate",
 }
 
 // linePaths are the members of an item that a line's terms come from.
 var linePaths = map[string]string{
 	"BT-126": "number", "BT-129": "quantity", "BT-130": "unit", "BT-131": "unit_price", "BT-146": "unit_price", "BT-149": "quantity", "BT-150": "unit",
 	"BT-151": "tax_breakdowns.0.type", "BT-152": "tax_breakdowns.0.rate", "BT-153": "name", "BT-154": "description", "BT-155": "code", "BT-157": "ean",
-	"BT-136": "discount", "BT-139": "discount", "BT-158": "classification",
+	"BT-134": "period.from", "BT-135": "period.to", "BT-136": "discount", "BT-139": "discount", "BT-158": "classification",
 }
 
 // allowancePaths are those of a discount.

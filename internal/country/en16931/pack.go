@@ -1,6 +1,7 @@
 package en16931
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,10 @@ func Extend(base country.Pack, p Page) country.Pack {
 		Reads:   []string{"customer", "currency_code", "transaction_date", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount", "items.*.tax_breakdowns"},
 		Amounts: true,
 		Find:    func(c country.Case) []fault.Fault { return p.check(c, base) },
-	})
+	}, country.Check{
+		Reads: []string{"customer", "transaction_date", "items.*.type", "items.*.tax_breakdowns"},
+		Find:  func(c country.Case) []fault.Fault { return p.untaxed(c, base) },
+	}, country.Check{Reads: []string{"customer", "buyer_reference"}, Find: misrouted})
 	pack.CheckCompany = func(s country.Supplier, k country.Credentials) []fault.Fault {
 		var found []fault.Fault
 		if base.CheckCompany != nil {
@@ -46,6 +50,13 @@ func Extend(base country.Pack, p Page) country.Pack {
 	pack.Imprint = func(in country.Issue) country.Imprint {
 		out := base.Printed(in)
 		out.Texts = append(slices.Clone(out.Texts), p.printed(in)...)
+		out.Advice = p.advice(in)
+		if country.SelfBilled(in.Transaction) {
+			out.Texts = append(out.Texts, cmp.Or(p.SelfBilled, "Self-billing"))
+			if p.SelfBilled == germanSelfBilled && in.Transaction.Kind == transaction.Invoice && (in.Language == "" || in.Language == "DE") {
+				out.Title = germanSelfBilled // § 14 (4) no. 10 UStG, § 11 (8) UStG in Austria
+			}
+		}
 		return out
 	}
 	return pack
@@ -114,7 +125,7 @@ func (p Page) check(c country.Case, base country.Pack) []fault.Fault {
 	if t.Kind != transaction.Invoice {
 		in.Original = &country.Original{Transaction: transaction.Transaction{Number: "-", Date: t.Date}}
 	}
-	offer := p.Offer(saleOf(in.Supplier, &t))
+	offer := issuedBy(p.Offer(saleOf(in.Supplier, &t)), &t)
 	if len(offer) == 0 {
 		return nil
 	}
@@ -151,6 +162,21 @@ func unsupported(t *transaction.Transaction) (found []fault.Fault) {
 	return found
 }
 
+// issuedBy puts Peppol's profile of self-billing in place of the ordinary one where
+// the buyer issues the document.
+func issuedBy(offer []Profile, t *transaction.Transaction) []Profile {
+	if !country.SelfBilled(t) {
+		return offer
+	}
+	offer = slices.Clone(offer)
+	for i := range offer {
+		if offer[i].Peppol {
+			offer[i] = PeppolSelfBilling()
+		}
+	}
+	return offer
+}
+
 // structured makes the invoice as data.
 func (p Page) structured(in country.Issue) (*country.Structured, error) {
 	format := in.Supplier.Settings.Text("format")
@@ -169,6 +195,7 @@ func (p Page) structured(in country.Issue) (*country.Structured, error) {
 	if len(offer) == 0 {
 		return nil, nil
 	}
+	offer = issuedBy(offer, in.Transaction)
 	found := unsupported(in.Transaction)
 	for _, profile := range offer {
 		if len(found) > 0 && found[0].Code == fault.UnsupportedField {
@@ -226,6 +253,31 @@ func (p Page) trial(s *country.Supplier) country.Issue {
 			Taxes: []transaction.Tax{{Rate: quantityOne, Regime: transaction.VAT, Mode: transaction.Added, Type: transaction.TaxStandard}}}}}
 	totals, _ := transaction.Calculate(t.Items)
 	return country.Issue{Transaction: t, Totals: totals, Supplier: s, Location: time.UTC}
+}
+
+// advice is how to pay, as the structured invoice says it. A consumer who gets
+// none is not given days that nobody agreed on.
+func (p Page) advice(in country.Issue) (out country.Advice) {
+	t := in.Transaction
+	if t.Kind == transaction.Credit || t.Kind == transaction.Cancellation || in.Supplier == nil || len(t.Items) == 0 {
+		return out
+	}
+	c := composer{page: p, in: in, t: t, d: &Invoice{}, profile: Core()}
+	c.head()
+	c.payment()
+	out = country.Advice{Reference: c.d.Payment.Remittance, DueDate: t.DueDate, Terms: c.d.PaymentTerms}
+	if t.Customer != nil && t.Customer.Type == transaction.Business {
+		out.DueDate = string(c.d.DueDate)
+	}
+	if t.Payee != nil {
+		out.Holder = t.Payee.Name
+	}
+	for _, m := range c.d.Payment.Means {
+		if m.Account.ID != "" {
+			out.Account, out.BIC, out.Holder = m.Account.ID, m.Account.BIC, m.Account.Name
+		}
+	}
+	return out
 }
 
 // printed are the reasons for which no VAT is charged: the law wants them on

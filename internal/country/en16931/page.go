@@ -36,6 +36,10 @@ type Page struct {
 	// O), as its law wants it on the invoice; English where there is none.
 	Reasons map[string]string
 
+	// SelfBilled is what a document says that the buyer issues (Directive
+	// 2006/112/EC, article 226 (10a)), in the country's words.
+	SelfBilled string
+
 	// Exempt is the text of the exemption where nothing says more.
 	Exempt string
 
@@ -56,6 +60,9 @@ type Page struct {
 	// Example takes the place of the country's own, where it has one. Nil: none.
 	Example *country.Example
 }
+
+// germanSelfBilled is also the title of such a document.
+const germanSelfBilled = "Gutschrift"
 
 // Sale is what the choice of a profile depends on.
 type Sale struct {

@@ -13,17 +13,25 @@ type Profile struct {
 	German        bool   // the rules of XRechnung 3.0
 	Code          string // as settings.format names it
 	CII           bool   // written as CII instead of UBL
+	SelfBilled    bool   // Peppol's profile of documents that the buyer issues, which has no national rules
 }
 
 const (
 	specificationCore = "urn:cen.eu:en16931:2017"
 	processBilling    = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"
+	processSelfBilled = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0"
 )
 
 // PeppolBIS is Peppol BIS Billing 3.0.
 func PeppolBIS() Profile {
 	return Profile{Code: "PEPPOL_UBL", Peppol: true, Process: processBilling,
 		Specification: specificationCore + "#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0"}
+}
+
+// PeppolSelfBilling is Peppol BIS Self-Billing 3.0.
+func PeppolSelfBilling() Profile {
+	return Profile{Code: "PEPPOL_UBL", Peppol: true, SelfBilled: true, Process: processSelfBilled,
+		Specification: specificationCore + "#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0"}
 }
 
 // XRechnung is XRechnung 3.0, in UBL or in CII.
@@ -74,9 +82,11 @@ func Check(d *Invoice, p Profile) []Finding {
 	}
 	if p.Peppol {
 		c.peppol()
+	}
+	if p.Peppol && !p.SelfBilled {
 		c.national()
 	}
-	if p.German || p.Peppol && d.Seller.Address.Country == "DE" && d.Buyer.Address.Country == "DE" {
+	if p.German || p.Peppol && !p.SelfBilled && d.Seller.Address.Country == "DE" && d.Buyer.Address.Country == "DE" {
 		c.german()
 	}
 	return c.found

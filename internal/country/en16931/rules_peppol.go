@@ -63,11 +63,16 @@ func (c *checker) peppol() {
 	german := d.Seller.Address.Country == "DE" && d.Buyer.Address.Country == "DE"
 	c.must("PEPPOL-EN16931-R002", "BT-22", len(d.Notes) <= 1 || german, "occurs more than once")
 	c.need("PEPPOL-EN16931-R003", "BT-10", d.BuyerReference != "" || d.OrderReference != "")
-	c.must("PEPPOL-EN16931-R004", "BT-24", strings.HasPrefix(d.Specification, PeppolBIS().Specification) && !strings.Contains(d.Specification, "::"), "is not Peppol BIS Billing 3.0")
-	c.must("PEPPOL-EN16931-R007", "BT-23", billingProcess(d.Process), "is not a process of Peppol billing")
-	if d.IsCreditNote() {
+	c.must("PEPPOL-EN16931-R004", "BT-24", strings.HasPrefix(d.Specification, c.profile.Specification) && !strings.Contains(d.Specification, "::"), "is not Peppol BIS Billing 3.0")
+	c.must("PEPPOL-EN16931-R007", "BT-23", billingProcess(d.Process) || c.profile.SelfBilled && d.Process == processSelfBilled, "is not a process of Peppol billing")
+	switch {
+	case c.profile.SelfBilled && d.IsCreditNote():
+		c.must("PEPPOL-EN16931-P0101", "BT-3", d.TypeCode == "261", notListed)
+	case c.profile.SelfBilled:
+		c.must("PEPPOL-EN16931-P0100", "BT-3", among(" 389 527 ", d.TypeCode), notListed)
+	case d.IsCreditNote():
 		c.must("PEPPOL-EN16931-P0101", "BT-3", among(" 381 396 81 83 532 ", d.TypeCode), notListed)
-	} else {
+	default:
 		c.must("PEPPOL-EN16931-P0100", "BT-3", among(" 71 80 82 84 102 218 219 326 331 380 382 383 384 386 388 393 395 553 575 623 780 817 870 875 876 877 ", d.TypeCode), notListed)
 		c.must("PEPPOL-EN16931-P0112", "BT-3", d.TypeCode != "326" && d.TypeCode != "384" || german, "is only for invoices between German parties")
 	}
@@ -159,9 +164,10 @@ func (c *checker) vatex(s *TaxSubtotal) {
 func (c *checker) national() {
 	switch c.d.Seller.Address.Country {
 	case "NO":
-		number, norwegian := strings.CutPrefix(c.d.Seller.VATID, "NO")
-		number, registered := strings.CutSuffix(number, "MVA")
-		c.must("NO-R-001", "BT-31", norwegian && registered && ValidIn("0192", number), "is not a Norwegian VAT number")
+		if number, norwegian := strings.CutPrefix(c.d.Seller.VATID, "NO"); norwegian {
+			number, registered := strings.CutSuffix(number, "MVA")
+			c.must("NO-R-001", "BT-31", registered && ValidIn("0192", number), "is not a Norwegian VAT number")
+		}
 	case "DK":
 		c.danish()
 	case "SE":

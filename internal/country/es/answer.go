@@ -194,7 +194,7 @@ func flaw(code, text string) []fault.Fault {
 	if code == "2001" {
 		return []fault.Fault{fault.Warn("", fault.TaxNumberDoubtful, "%s: %s", code, text)}
 	}
-	return []fault.Fault{fault.Warn("", fault.AuthorityRejected, "accepted with errors, %s: %s", code, text)}
+	return []fault.Fault{fault.Warn("", fault.AuthorityRemark, "accepted with errors, %s: %s", code, text)}
 }
 
 func idLost() fault.Fault {

@@ -10,6 +10,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/amount"
 	"tributary/internal/country/sale"
+	"tributary/internal/country/territory"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -39,9 +40,10 @@ type detail struct {
 type breakdown struct {
 	details          []detail
 	base, tax, extra int64
+	untaxed          int64 // of prices that are taxed on their margin: the rest
 }
 
-func (b *breakdown) total() int64 { return b.base + b.tax + b.extra }
+func (b *breakdown) total() int64 { return b.base + b.tax + b.extra + b.untaxed }
 func (b *breakdown) quota() int64 { return b.tax + b.extra }
 
 // negated is the same with every sign turned.
@@ -51,7 +53,7 @@ func (b breakdown) negated() breakdown {
 		d := &b.details[i]
 		d.base, d.amount, d.extra = -d.base, -d.amount, -d.extra
 	}
-	b.base, b.tax, b.extra = -b.base, -b.tax, -b.extra
+	b.base, b.tax, b.extra, b.untaxed = -b.base, -b.tax, -b.extra, -b.untaxed
 	return b
 }
 
@@ -112,8 +114,13 @@ type tally struct {
 func breakDown(t *transaction.Transaction, items []transaction.Item, totals transaction.Totals) (breakdown, []fault.Fault) {
 	groups := make(map[detail]*tally, 4)
 	var faults []fault.Fault
+	untaxed := int64(0)
 	for i := range items {
 		key, main, extra, wrong := detailOf(t, items[i], i)
+		var on margin
+		if wrong == nil && onMargin(items[i].Taxes[main].Code) {
+			key, on, wrong = marginLine(&items[i], i, main, totals.Lines[i].Net)
+		}
 		if len(wrong) > 0 {
 			faults = append(faults, wrong...)
 			continue
@@ -124,6 +131,11 @@ func breakDown(t *transaction.Transaction, items []transaction.Item, totals tran
 			groups[key] = g
 		}
 		line := &totals.Lines[i]
+		if onMargin(items[i].Taxes[main].Code) {
+			base, tax := on.split()
+			g.base, g.amount, untaxed = g.base+base, g.amount+tax, untaxed+line.Net-on.amount
+			continue
+		}
 		g.base += line.Net
 		if items[i].Taxes[main].Regime == regimeOSS {
 			g.base += line.Taxes[main] // nothing of what is paid is subject here, the tax of the other state included
@@ -141,11 +153,11 @@ func breakDown(t *transaction.Transaction, items []transaction.Item, totals tran
 		return breakdown{}, []fault.Fault{fault.At("items", fault.FieldNotValid,
 			"must not have more than %d different combinations of tax, rate and reason: a record has room for no more", detailsMax)}
 	}
-	return sumUp(groups, func(minor int64) int64 { return cents(t, minor) })
+	return sumUp(groups, untaxed, func(minor int64) int64 { return cents(t, minor) })
 }
 
-func sumUp(groups map[detail]*tally, in func(int64) int64) (breakdown, []fault.Fault) {
-	out := breakdown{details: make([]detail, len(groups))}
+func sumUp(groups map[detail]*tally, untaxed int64, in func(int64) int64) (breakdown, []fault.Fault) {
+	out := breakdown{details: make([]detail, len(groups)), untaxed: in(untaxed)}
 	for _, g := range groups {
 		d := g.detail
 		d.base, d.amount, d.extra = in(g.base), in(g.amount), in(g.extra)
@@ -190,9 +202,16 @@ func detailOf(t *transaction.Transaction, item transaction.Item, i int) (key det
 		return key, 0, 0, []fault.Fault{fault.At(fmt.Sprintf("items.%d.tax_breakdowns", i), fault.FieldRequired,
 			"must have an entry of %s: a record says of every line how it is taxed", strings.Join(mainRegimes(), ", "))}
 	}
+	if onMargin(item.Taxes[main].Code) {
+		return key, main, -1, nil // see marginLine
+	}
 	key, reason := gradeOf(t, item.Taxes[main])
 	if reason != "" {
 		return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, main, "code"), fault.ValidationMatchInvalid, "%s", reason)}
+	}
+	if key.grade == "S2" && t.Customer != nil && t.Customer.Type == transaction.Individual {
+		return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, main, "type"), fault.ValidationMatchInvalid,
+			"does not fit a customer of type INDIVIDUAL: only a business owes the tax in the seller's place (Ley 37/1992, article 84.Uno.2)")}
 	}
 	if reason := misplacedType(t, i, item.Taxes[main]); reason != "" {
 		return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, main, "type"), fault.ValidationMatchInvalid, "%s", reason)}
@@ -205,7 +224,7 @@ func detailOf(t *transaction.Transaction, item transaction.Item, i int) (key det
 		if reason := checkSurcharge(key); reason != "" {
 			return key, 0, 0, []fault.Fault{fault.At(sale.TaxPath(i, extra, "rate"), fault.ValidationMatchInvalid, "%s", reason)}
 		}
-		if item.Taxes[main].Code == "" {
+		if _, regime, _ := readCode(item.Taxes[main].Code); regime == "" {
 			key.regime = "18" // list L8A: recargo de equivalencia
 		}
 	}
@@ -220,9 +239,12 @@ func misplacedType(t *transaction.Transaction, i int, tax transaction.Tax) strin
 		return ""
 	}
 	services := country.IsServices(t.Items, i) && !followsGoods(t.Items)
+	at := territory.Of(home, t.Customer, lawDay, services)
 	switch {
 	case services && tax.Type == transaction.TaxIntraEU:
 		return "does not fit services: to a business of another member state they are REVERSE"
+	case tax.Type == transaction.TaxIntraEU && taxOf(tax.Regime) == taxIVA && at.Apart != "":
+		return at.Exported()
 	case services && tax.Type == transaction.TaxExport:
 		return "does not fit services, which are OUTSIDE where the customer is abroad; those of article 21.5 are said with the code E2"
 	case tax.Type == transaction.TaxReverse && t.Customer != nil && t.Customer.Type != transaction.Business && isAway(t, taxOf(tax.Regime)):

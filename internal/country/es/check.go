@@ -20,7 +20,7 @@ func (p *pack) checks() []country.Check {
 	party := func(name string) []string {
 		return []string{name + ".type", name + ".legal_name", name + ".tax_information", name + ".address.country_code", name + ".address.postal_code"}
 	}
-	lines := []string{"items.*.tax_breakdowns", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount",
+	lines := []string{"items.*.tax_breakdowns", "items.*.classification", "items.*.type", "items.*.quantity", "items.*.unit_price", "items.*.discount",
 		"customer.type", "customer.tax_information", "customer.address.country_code", "customer.address.postal_code", "currency_code", "exchange_rate", "transaction_date"}
 	return []country.Check{
 		{Reads: party("customer"), Find: func(c country.Case) []fault.Fault {
@@ -36,6 +36,7 @@ func (p *pack) checks() []country.Check {
 			_, wrong := breakDown(c.Transaction, p.classify(c), c.Totals)
 			return wrong
 		}},
+		{Reads: lines, Find: func(c country.Case) []fault.Fault { return silentZeroes(c.Transaction, p.classify(c)) }},
 		{Reads: append(party("customer"), append(lines, "transaction_number", "reason", "items", "delivery_date")...), Amounts: true, Find: p.contradictions},
 	}
 }

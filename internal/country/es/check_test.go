@@ -61,7 +61,7 @@ func TestWhatAEATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		{"large sale to somebody without a NIF", draft("A-1", person, line("x", 300_001, "21")), "field_required customer.tax_information.tax_number"},
 		{"margin of used goods", draft("A-1", acme, with("21", "VAT", "", "03")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
 		{"margin of a travel agency", draft("A-1", acme, with("21", "VAT", "", "S1-05")), "validation_match_invalid items.0.tax_breakdowns.0.code"},
-		{"reverse charge without a number", draft("A-1", person, with("0", "VAT", transaction.TaxReverse, "")), "field_required customer.tax_information.tax_number"},
+		{"reverse charge without a number", draft("A-1", person, with("0", "VAT", transaction.TaxReverse, "")), "validation_match_invalid items.0.tax_breakdowns.0.type"},
 		{"union supply within Spain", draft("A-1", acme, with("0", "VAT", transaction.TaxIntraEU, "")), "validation_match_invalid customer.tax_information.tax_number"},
 		{"collection for others to a foreigner", draft("A-1", business("X", "US", "1"), with("0", "VAT", "", "N1-10")), "validation_match_invalid customer.tax_information.tax_number"},
 		{"no tax", draft("A-1", acme, line("x", 1000, "")), "field_required items.0.tax_breakdowns"},

@@ -17,6 +17,9 @@ const (
 	regimeOSS       = "OSS" // VAT of another member state, declared in the one stop shop
 )
 
+// codeSuplido is of money that was laid out for the customer. It is known to be refused.
+const codeSuplido = "SUPLIDO"
+
 // Taxes of the records (list L1).
 const (
 	taxIVA  = "01"
@@ -59,13 +62,15 @@ func grades() []country.Meaning {
 }
 
 // specialRegimes are the values of ClaveRegimen that a code may name (lists
-// L8A and L8B). 03, 05, 06 and 14 need data that a transaction does not have:
-// the margin, the cost, the day of payment.
+// L8A and L8B). 06 and 14 need data that a transaction does not have: the cost, the
+// day of payment.
 func specialRegimes() []country.Meaning {
 	return []country.Meaning{
 		{Code: "01", Meaning: "General regime"},
 		{Code: "02", Meaning: "Export"},
+		{Code: regimeUsed, Meaning: "Used goods, works of art, antiques: taxed on the margin, which a classification MARGIN says"},
 		{Code: "04", Meaning: "Investment gold"},
+		{Code: regimeTravel, Meaning: "Travel agencies: taxed on the margin, which a classification MARGIN says"},
 		{Code: "07", Meaning: "Cash accounting (criterio de caja)"},
 		{Code: "08", Meaning: "Subject to IPSI or IGIC (where the tax is IVA) or to IVA (where it is another)"},
 		{Code: "09", Meaning: "Travel agencies as intermediaries"},
@@ -109,12 +114,13 @@ func derivations() []string {
 		"A tax entry that carries a type keeps it; a withheld entry (RET) without one gets the type RET.",
 		"A tax entry without a type whose code names a grade gets the type of that grade: S2 REVERSE; N1 and N2 OUTSIDE; E2 and E3 EXPORT; E5 INTRA_EU; other E EXEMPT.",
 		"A rate above 0 gets the type that the country's rate table gives it on the transaction's day; a rate the table does not have is REDUCED when it is below the standard rate of that day, otherwise STANDARD.",
-		"Where the customer is, the address says: country IC and postal codes 35 and 38 are the Canary Islands, EA and 51 and 52 Ceuta and Melilla; the rest of ES, and a document without a customer, is the mainland. Outside of the territory of IVA (VAT) is everything but the mainland, of IGIC everything but the Canary Islands, of IPSI everything but Ceuta and Melilla.",
-		"A rate of 0 of IVA to a customer outside its territory: goods EXPORT, to a business of another member state with a tax number INTRA_EU; services OUTSIDE, to such a business REVERSE; to consumers in the Union and services to consumers in Spain EXEMPT. Of IGIC and IPSI: goods EXPORT, services OUTSIDE.",
-		"A rate of 0 otherwise: EXEMPT of IVA, ZERO of IGIC and IPSI.",
-		"A discount line is read as services when every other line is, otherwise as goods. Services in a document with goods that bear no tax (their shipping) are read as goods.",
+		"Where the customer is, the address says: country IC and postal codes 35 and 38 are the Canary Islands, EA and 51 and 52 Ceuta and Melilla; the rest of ES, and a document without a customer, is the mainland. Other member states are those of the Union's VAT (Directive 2006/112/EC, articles 5 to 7): not Réunion, Åland, Livigno and the like, Monaco as France, Northern Ireland for goods. Outside of the territory of IVA (VAT) is everything but the mainland, of IGIC everything but the Canary Islands, of IPSI everything but Ceuta and Melilla.",
+		"A rate of 0 of IVA to a customer outside its territory: goods EXPORT, to a business of another member state with a tax number INTRA_EU; services OUTSIDE, to such a business REVERSE. Of IGIC and IPSI: goods EXPORT, services OUTSIDE.",
+		"A rate of 0 otherwise: ZERO of IGIC and IPSI; of IVA, which has no such rate, it is refused unless a type or a grade says why. So are a rate of 0 to consumers in the Union and to consumers of services in the rest of Spain, who pay IVA or, in the Union, that of their country (regime OSS).",
+		"A discount line is read as services when every other line is, otherwise as goods. Services in a document with goods that bear no tax (their shipping), and lines with ancillary true, are read as goods.",
 		"CalificacionOperacion or OperacionExenta is the grade that the code names; otherwise it follows from the type: STANDARD, REDUCED and ZERO S1; EXEMPT E1; REVERSE S2 for a customer in the tax's territory or with a Spanish NIF, N2 elsewhere; EXPORT E2; INTRA_EU E5; OUTSIDE N2 for a customer outside the territory and N1 for one in it; entries of the regime OSS N2.",
 		"ClaveRegimen is the regime that the code names; otherwise 17 for the regime OSS, 02 for E2 and E3 (IPSI 01), 08 for N2 to a customer under another Spanish tax (from the Canary Islands to Ceuta and Melilla 20), 18 for a line with an equivalence surcharge, and 01.",
+		"An entry of rate 0 with the code 03 or 05 is taxed on the margin that the line's classification MARGIN says, tax included (200000@21): S1, base and tax of the margin; ImporteTotal is the price. Its type is EXEMPT.",
 		"TipoFactura of an invoice: F1 for a customer with a number; otherwise F2, a simplified invoice within the company's simplified_limit; with FacturaSinIdentifDestinatarioArt61d, and without a limit, where a customer is named and every line is E2 or N2.",
 		"TipoFactura of a credit: R5 where the original is F2 or R5, otherwise R1; by difference (I), amounts negated.",
 		"TipoFactura of an adjustment: R5 where the original is F2 or R5 and R1 where it is not; by difference (I). reason chooses another: R1 to R5, with -S by substitution, F3, or S.",
@@ -127,20 +133,36 @@ func (p *pack) classify(c country.Case) []transaction.Item {
 	t.Items = slices.Clone(t.Items)
 	for i := range t.Items {
 		t.Items[i].Taxes = slices.Clone(t.Items[i].Taxes)
-		for j := range t.Items[i].Taxes {
-			tax := &t.Items[i].Taxes[j]
-			if tax.Type != "" || tax.Withheld() {
-				continue
-			}
-			grade, _, _ := readCode(tax.Code)
-			tax.Type = typeOfGrade(grade)
-			if main := taxOf(tax.Regime); tax.Type == "" && main != "" && tax.Rate.IsZero() && grade == "" {
-				tax.Type = zeroType(c.Transaction, i, main)
-			}
+		if !t.Items[i].Ancillary {
+			classifyLine(&t, i)
+		}
+	}
+	country.FollowGoods(t.Items)
+	for i := range t.Items {
+		if t.Items[i].Ancillary {
+			classifyLine(&t, i)
 		}
 	}
 	c.Transaction = &t
 	return country.ClassifyTaxes(p.facts, c)
+}
+
+// classifyLine gives types by codes and to what bears no tax.
+func classifyLine(t *transaction.Transaction, i int) {
+	for j := range t.Items[i].Taxes {
+		tax := &t.Items[i].Taxes[j]
+		if tax.Type != "" || tax.Withheld() {
+			continue
+		}
+		grade, _, _ := readCode(tax.Code)
+		tax.Type = typeOfGrade(grade)
+		if onMargin(tax.Code) {
+			tax.Type = transaction.TaxExempt // no tax is shown, as in Poland
+		}
+		if main := taxOf(tax.Regime); tax.Type == "" && main != "" && tax.Rate.IsZero() && grade == "" {
+			tax.Type = zeroType(t, i, main)
+		}
+	}
 }
 
 func typeOfGrade(grade string) string {
@@ -164,8 +186,11 @@ func typeOfGrade(grade string) string {
 func gradeOf(t *transaction.Transaction, tax transaction.Tax) (detail, string) {
 	d := detail{tax: taxOf(tax.Regime)}
 	grade, regime, ok := readCode(tax.Code)
+	if strings.EqualFold(tax.Code, codeSuplido) {
+		return d, "is of what was paid in the customer's name and on his account, which is no part of the base (Ley 37/1992, article 78.Tres.3): how a record states it is not settled, so bill it apart from the invoice"
+	}
 	if !ok {
-		return d, "must be a grade (S1 to E8), a regime (01 to 21), or both joined by a hyphen; 03 and 05 (taxed on a margin, which a transaction cannot say), 06 and 14 are not supported"
+		return d, "must be a grade (S1 to E8), a regime (01 to 21), or both joined by a hyphen; 06 and 14 are not supported"
 	}
 	if tax.Regime == regimeOSS {
 		return gradeOfOSS(t, grade, regime)

@@ -1,6 +1,8 @@
 package es
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +81,9 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 		return r.replace(list, of)
 	}
 	r.method = method
+	if wrong := anotherCustomer(r, in, about); wrong != nil {
+		return invalid(*wrong)
+	}
 	for _, each := range of {
 		r.rectified = append(r.rectified, each.id)
 	}
@@ -86,6 +91,23 @@ func (p *pack) correct(r *record, in *country.Draft, where *time.Location) error
 		return p.substitute(r, list)
 	}
 	return nil
+}
+
+// anotherCustomer refuses a correction by difference for somebody else than the
+// original's customer: what changes of an invoice is between the two who had it
+// (Real Decreto 1619/2012, article 15). A wrong customer is put right by credit and
+// a new invoice, or by substitution.
+func anotherCustomer(r *record, in *country.Draft, about original) *fault.Fault {
+	before := about.customer
+	if mended, _ := partyID(lastMended(in.Original), "customer"); mended != nil {
+		before = mended
+	}
+	if r.method != "I" || r.kind == "R5" || before == nil || r.customer == nil || cmp.Or(before.NIF, before.ID) == cmp.Or(r.customer.NIF, r.customer.ID) {
+		return nil
+	}
+	f := fault.At("customer.tax_information.tax_number", fault.ValidationMatchInvalid,
+		"must be that of the original for a correction by difference (Real Decreto 1619/2012, article 15): credit the original and issue a new invoice, or correct by substitution (R1-S to R4-S)")
+	return &f
 }
 
 // replace makes the record a full invoice in place of simplified ones (Real
@@ -107,6 +129,9 @@ func (r *record) replace(list []sale.Original, of []original) error {
 func (p *pack) substitute(r *record, list []sale.Original) error {
 	var all breakdown
 	for _, share := range list {
+		if slices.ContainsFunc(share.Transaction.Items, itemOnMargin) {
+			return invalid(fault.At("reason", fault.UnsupportedOperation, "does not fit: what is taxed on its margin is corrected by difference, because a substitution would show the tax (Ley 37/1992, articles 138 and 142)"))
+		}
 		if len(share.Transaction.Items) == 0 {
 			return invalid(fault.At(share.Path, fault.UnsupportedOperation,
 				"was backfilled without items: a substitution must say what it takes back"))

@@ -132,7 +132,7 @@ func taxCases(acme *transaction.Party) (list collection) {
 		return transaction.Tax{Rate: percent(rate), Regime: regime, Mode: transaction.Included, Type: kind, Code: code}
 	}
 	list = list.add("zero rated", draft("A-10", acme, line("Donativo", 1000, "", entry("VAT", "0", transaction.TaxZero, ""))))
-	list = list.add("exempt", draft("A-11", acme, line("Curso", 1000, "0")))
+	list = list.add("exempt", draft("A-11", acme, line("Curso", 1000, "", typed(transaction.TaxExempt))))
 	list = list.add("reverse charge", draft("A-12", acme, line("Obra", 1000, "", entry("VAT", "0", transaction.TaxReverse, ""))))
 	list = list.add("not subject", draft("A-13", acme, line("Suplido", 1000, "", entry("IVA", "0", "", "N1"))))
 	list = list.add("igic and ipsi", draft("A-14", acme, line("Plátanos", 10700, "", entry("IGIC", "7", "", "")),

@@ -90,7 +90,7 @@ func rates() []country.Rate {
 
 // withinUnion is met by customers in Spain and the other member states.
 func withinUnion() country.Condition {
-	codes := []string{"ES", codeCanary, codeCities}
+	codes := []string{home, "IC", "EA", "MC"}
 	for _, c := range l10n.Union(l10n.EU).Members {
 		if inUnion(string(c.Code)) {
 			codes = append(codes, string(c.Code))

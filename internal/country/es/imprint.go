@@ -35,6 +35,11 @@ func (p *pack) imprint(in country.Issue) country.Imprint {
 	}
 	filed := filedRecord(in)
 	out.Negated = in.Transaction.Kind == transaction.Credit // see correct
+	for i := range in.Transaction.Items {
+		if itemOnMargin(in.Transaction.Items[i]) {
+			out.Untaxed = append(out.Untaxed, i)
+		}
+	}
 	if in.Language == "ES" {
 		out.Title = title(filed, in.Transaction.Kind)
 	}
@@ -122,6 +127,11 @@ func (p *pack) words(in country.Issue, kind string) []string {
 			if taxOf(tax.Regime) == "" {
 				continue
 			}
+			if onMargin(tax.Code) {
+				_, regime, _ := readCode(tax.Code)
+				add(marginWords[regime])
+				continue
+			}
 			if d, reason := gradeOf(in.Transaction, tax); reason == "" {
 				for _, text := range d.mentions() {
 					add(text)
@@ -131,6 +141,9 @@ func (p *pack) words(in country.Issue, kind string) []string {
 	}
 	return out
 }
+
+// marginWords are the mentions of Real Decreto 1619/2012, article 6.1, letters o and p.
+var marginWords = map[string]string{regimeTravel: "Régimen especial de las agencias de viajes", regimeUsed: "Régimen especial de los bienes usados"}
 
 // mentions are those of Real Decreto 1619/2012, article 6.1, letters j to p.
 func (d *detail) mentions() []string {

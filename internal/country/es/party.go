@@ -4,15 +4,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/invopop/gobl/cal"
-	"github.com/invopop/gobl/l10n"
+	"time"
 
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
+
+const home = "ES"
 
 const (
 	nameMax = 120 // NombreRazon
@@ -84,11 +85,13 @@ func identify(name, from, number string, business bool) (person, string) {
 	return person{Name: name, Country: placeOf(from), IDType: idOfficial, ID: id}, ""
 }
 
+// lawDay stands for every day that can be filed: no member has left the Union
+// since the first one.
+var lawDay = time.Date(2024, 10, 28, 12, 0, 0, 0, time.UTC)
+
 // inUnion reports whether a country other than Spain is a member of the
-// European Union. No member has left since the first day that can be filed.
-func inUnion(code string) bool {
-	return code != "ES" && l10n.Union(l10n.EU).HasMemberOn(cal.MakeDate(2024, 10, 28), l10n.Code(code))
-}
+// European Union.
+func inUnion(code string) bool { return code != home && territory.InUnion(code, lawDay) }
 
 func vatPrefix(code string) string {
 	if code == "GR" {
@@ -113,14 +116,14 @@ func placeOf(code string) string {
 	return code
 }
 
-// homeOf is the country that a party's tax number belongs to.
+// homeOf is the country that a party's tax number belongs to: numbers of Monaco
+// are French.
 func homeOf(p *transaction.Party) string {
-	switch code := taxid.CountryOf("ES", p); code {
-	case codeCanary, codeCities:
-		return "ES"
-	default:
-		return code
+	code := territory.Code(taxid.CountryOf(home, p))
+	if at := territory.Of(home, p, lawDay, true); at.Union && !territory.InUnion(code, lawDay) {
+		return at.Country
 	}
+	return code
 }
 
 // partyID identifies a customer or an issuer; field is its path. Nil without

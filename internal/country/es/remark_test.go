@@ -83,7 +83,7 @@ func TestChannelTellsOfErrorsInAnAcceptedRecord(t *testing.T) {
 	if r.Outcome != country.Accepted || r.AuthorityID1 == "" || len(r.Faults) != 1 || !r.ChainBroken {
 		t.Fatalf("%s", asJSON(r))
 	}
-	if w := r.Faults[0]; w.Type != fault.Warning || !strings.Contains(w.Message, "2007: No debe informarse como primer registro") {
+	if w := r.Faults[0]; w.Type != fault.Warning || w.Code != fault.AuthorityRemark || !strings.Contains(w.Message, "2007: No debe informarse como primer registro") {
 		t.Errorf("%+v", w)
 	}
 	found, err := o.channel.Find(t.Context(), second, credentials())

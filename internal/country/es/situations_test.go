@@ -38,6 +38,13 @@ func work(price int64, tax transaction.Tax) transaction.Item {
 	return item
 }
 
+// onMargin is a line that is taxed on its margin.
+func onMargin(price int64, code, margin string) transaction.Item {
+	i := goods(price, entry("VAT", "0", "", code))
+	i.Classifications = []transaction.Classification{{Scheme: "MARGIN", Code: margin}}
+	return i
+}
+
 // at is somebody at a place, with a number or without.
 func at(kind, code, postal, number string) *transaction.Party {
 	return &transaction.Party{LegalName: "Cliente", Type: kind, TaxNumber: number, Address: &transaction.Address{CountryCode: code, PostalCode: postal, AddressLine1: "Calle Mayor 1"}}
@@ -106,6 +113,8 @@ func placeSituations() []situation {
 	islander := at(company, "ES", "35001", "A28015865")
 	shipping := work(1000, zero)
 	shipping.Name = "Portes"
+	ancillary := shipping
+	ancillary.Ancillary = true
 	return []situation{
 		{Name: "Goods sent to a business in Las Palmas", Draft: draft("S-30", islander, goods(10000, zero)), Files: e2},
 		{Name: "Goods sent to a consumer in Tenerife", Draft: draft("S-31", at(private, "IC", "38001", ""), goods(10000, zero)), Files: append(flagged, e2...)},
@@ -123,12 +132,29 @@ func placeSituations() []situation {
 		{Name: "Services abroad to nobody", Draft: draft("S-43", nil, work(10000, entry("VAT", "0", "", "N2"))), Refuse: "article 4.4", Field: "customer"},
 		{Name: "Goods to a business in Germany", Draft: draft("S-44", german, goods(10000, zero)), Files: []string{"ClaveRegimen>01<", "OperacionExenta>E5<", "<sf:IDType>02</sf:IDType>\n<sf:ID>DE111111125<"}},
 		{Name: "Goods to a business in Germany with their shipping", Draft: draft("S-45", german, goods(10000, zero), shipping), Files: []string{"OperacionExenta>E5<", "NoSujeto>110.00<"}, Not: []string{"N2"}},
+		{Name: "Goods to a business in Germany with shipping that says so", Draft: draft("S-45-1", german, goods(10000, typed(transaction.TaxIntraEU)), ancillary), Files: []string{"OperacionExenta>E5<", "NoSujeto>110.00<"}, Not: []string{"N2"}},
+		{Name: "Shipping with a rate of its own beside goods for Germany", Draft: draft("S-45-2", german, goods(10000, zero), func() transaction.Item {
+			i := ancillary
+			i.Taxes = []transaction.Tax{entry("VAT", "21", "", "")}
+			return i
+		}()), Refuse: "rate and type of goods", Field: "items.1.ancillary"},
+		{Name: "Shipping that says so beside nothing", Draft: draft("S-45-3", german, ancillary), Refuse: "needs goods", Field: "items.0.ancillary"},
+		{Name: "A rate of 0 in Spain that says nothing", Draft: draft("S-45-4", at(company, "ES", madrid, "A28015865"), work(10000, zero)), Refuse: "which zero it is: EXEMPT (E1", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "A lesson that says it is exempt", Draft: draft("S-45-5", at(company, "ES", madrid, "A28015865"), work(10000, typed(transaction.TaxExempt))), Files: []string{"OperacionExenta>E1<"}},
+		{Name: "Goods at 0 to a consumer in France", Draft: draft("S-45-6", at(private, "FR", "75001", ""), goods(10000, zero)), Refuse: "one stop shop", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "Services at 0 to a consumer in Germany", Draft: draft("S-45-7", at(private, "DE", "10115", ""), work(10000, zero)), Refuse: "one stop shop", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "Services at 0 to a consumer in Las Palmas", Draft: draft("S-45-8", at(private, "ES", "35001", ""), work(10000, zero)), Refuse: "69.Uno.2", Field: "items.0.tax_breakdowns.0.type"},
 		{Name: "Services to a business in Germany", Draft: draft("S-46", german, work(10000, zero)), Files: []string{"ClaveRegimen>01<", n2}},
 		{Name: "Services called INTRA_EU", Draft: draft("S-47", german, work(10000, typed(transaction.TaxIntraEU))), Refuse: "REVERSE", Field: "items.0.tax_breakdowns.0.type"},
 		{Name: "A German address with a Spanish NIF, INTRA_EU", Draft: draft("S-48", at(company, "DE", "10115", "A28015865"), goods(10000, typed(transaction.TaxIntraEU))), Refuse: "VAT number", Field: "customer.tax_information.tax_number"},
 		{Name: "A German address with a Spanish NIF, taxed", Draft: draft("S-49", at(company, "DE", "10115", "ESA28015865"), goods(12100, entry("VAT", "21", "", ""))), Files: []string{"<sf:NIF>A28015865<"}, Not: []string{"IDOtro"}},
 		{Name: "A person abroad called INTRA_EU", Draft: draft("S-50", at(private, "DE", "10115", "12345"), goods(10000, typed(transaction.TaxIntraEU))), Refuse: "VAT number", Field: "customer.tax_information.tax_number"},
 		{Name: "Goods to a business in Northern Ireland", Draft: draft("S-51", irish, goods(10000, zero)), Files: []string{"OperacionExenta>E5<", "<sf:ID>XI110305878<"}},
+		{Name: "Goods to a business in Réunion", Draft: draft("S-51-1", at(company, "FR", "97400", "FR61954506077"), goods(10000, zero)), Files: e2, Not: []string{"E5"}},
+		{Name: "Goods to a business in Réunion, called INTRA_EU", Draft: draft("S-51-2", at(company, "RE", "97400", "FR61954506077"), goods(10000, typed(transaction.TaxIntraEU))), Refuse: "VAT does not hold in Réunion", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "Goods to a business in Åland", Draft: draft("S-51-3", at(company, "FI", "22100", "FI20774740"), goods(10000, zero)), Files: e2, Not: []string{"E5"}},
+		{Name: "Goods to a business in Monaco, called INTRA_EU", Draft: draft("S-51-4", at(company, "MC", "98000", "FR61954506077"), goods(10000, typed(transaction.TaxIntraEU))), Files: []string{"OperacionExenta>E5<", "<sf:IDType>02</sf:IDType>\n<sf:ID>FR61954506077<"}},
+		{Name: "Services to a business in Büsingen", Draft: draft("S-51-5", at(company, "DE", "78266", "DE111111125"), work(10000, zero)), Files: []string{n2, "ClaveRegimen>01<"}},
 		{Name: "Building work with reverse charge", Draft: draft("S-52", at(company, "ES", madrid, "A28015865"), work(10000, typed(transaction.TaxReverse))),
 			Files: []string{"CalificacionOperacion>S2<", "TipoImpositivo>0<", "words: Inversión del sujeto pasivo"}},
 		{Name: "Reverse charge to a consumer abroad", Draft: draft("S-53", at(private, "DE", "10115", ""), work(10000, typed(transaction.TaxReverse))), Refuse: "OUTSIDE", Field: "items.0.tax_breakdowns.0.type"},
@@ -180,6 +206,19 @@ func dateSituations() []situation {
 		{Name: "Food delivered while its rate was 2 %", Draft: delivered("S-75", "2024-11-15", entry("VAT", "2", "", "")), Files: []string{"TipoImpositivo>2<", "FechaOperacion>15-11-2024<"}},
 		{Name: "A rate of 2 % that holds no more", Draft: draft("S-76", acme, work(12100, entry("VAT", "2", "", ""))), Refuse: "is not a VAT rate", Field: "items.0.tax_breakdowns.0.rate"},
 		{Name: "A rate of 2 % before it began", Draft: delivered("S-77", "2024-09-30", entry("VAT", "2", "", "")), Refuse: "is not a VAT rate", Field: "items.0.tax_breakdowns.0.rate"},
+		{Name: "A used car, taxed on its margin", Draft: draft("S-74-1", acme, onMargin(1_000_000, "03", "200000@21")),
+			Files: []string{"ClaveRegimen>03<", "CalificacionOperacion>S1<", "TipoImpositivo>21<", "NoSujeto>1652.89<", "CuotaRepercutida>347.11<", "CuotaTotal>347.11<", "ImporteTotal>10000.00<", "words: Régimen especial de los bienes usados"}},
+		{Name: "A journey, taxed on the agency's margin", Draft: draft("S-74-2", at(private, "ES", madrid, "12345678Z"), onMargin(150_000, "05", "12100")),
+			Files: []string{"ClaveRegimen>05<", "NoSujeto>100.00<", "CuotaRepercutida>21.00<", "ImporteTotal>1500.00<", "words: Régimen especial de las agencias de viajes"}},
+		{Name: "A used car sold at a loss", Draft: draft("S-74-3", acme, onMargin(500_000, "03", "0")), Files: []string{"NoSujeto>0.00<", "CuotaTotal>0.00<", "ImporteTotal>5000.00<"}},
+		{Name: "A used car and new tyres", Draft: draft("S-74-4", acme, onMargin(1_000_000, "03", "200000"), goods(12100, vat)), Files: []string{"ClaveRegimen>03<", "ClaveRegimen>01<", "CuotaTotal>368.11<", "ImporteTotal>10121.00<"}},
+		{Name: "A margin that is more than the price", Draft: draft("S-74-5", acme, onMargin(1_000, "03", "200000")), Refuse: "not be more than the line", Field: "items.0.tax_breakdowns.0.code"},
+		{Name: "A margin with a rate of tax", Draft: draft("S-74-6", acme, func() transaction.Item { i := onMargin(1_210, "03", "100"); i.Taxes[0].Rate = percent("21"); return i }()), Refuse: "shows no tax", Field: "items.0.tax_breakdowns.0.rate"},
+		{Name: "Money laid out for the customer (suplido)", Draft: draft("S-74-13", acme, work(12100, vat), work(5000, entry("VAT", "0", transaction.TaxOutside, "SUPLIDO"))), Refuse: "78.Tres.3", Field: "items.1.tax_breakdowns.0.code"},
+		{Name: "A French business without a VAT number", Draft: draft("S-74-14", settledParty(at(company, "FR", "75001", "552100554"), "04"), goods(12100, vat)), Files: []string{"TipoFactura>F1<", "<sf:CodigoPais>FR</sf:CodigoPais>\n<sf:IDType>04<", "CalificacionOperacion>S1<"}},
+		{Name: "A French business without a VAT number, called INTRA_EU", Draft: draft("S-74-15", settledParty(at(company, "FR", "75001", "552100554"), "04"), goods(10000, typed(transaction.TaxIntraEU))), Refuse: "VAT number", Field: "customer.tax_information.tax_number"},
+		{Name: "Reverse charge to a person in Spain", Draft: draft("S-74-7", at(private, "ES", madrid, "12345678Z"), work(10000, typed(transaction.TaxReverse))), Refuse: "84.Uno.2", Field: "items.0.tax_breakdowns.0.type"},
+		{Name: "A surcharge with a code", Draft: draft("S-74-8", acme, line("Género", 12620, "", entry("VAT", "21", "", "S1"), entry("RE", "5.2", "", ""))), Files: []string{"ClaveRegimen>18<", "CuotaRecargoEquivalencia>"}},
 		{Name: "Margin of used goods", Draft: draft("S-74", acme, goods(12100, entry("VAT", "21", "", "03"))), Refuse: "margin", Field: "items.0.tax_breakdowns.0.code"},
 	}
 }
@@ -226,6 +265,14 @@ func correctionSituations() []situation {
 		return d
 	}
 	return []situation{
+		{Name: "A used car comes back", Draft: about(transaction.Credit, "", "S-74-9", draft("S-74-1", acme, onMargin(1_000_000, "03", "200000@21")), onMargin(1_000_000, "03", "200000@21")),
+			Files: []string{"TipoFactura>R1<", "NoSujeto>-1652.89<", "CuotaTotal>-347.11<", "ImporteTotal>-10000.00<"}},
+		{Name: "A margin is replaced", Draft: about(transaction.Adjustment, "R4-S", "S-74-10", draft("S-74-1", acme, onMargin(1_000_000, "03", "200000@21")), onMargin(900_000, "03", "100000")),
+			Refuse: "corrected by difference", Field: "reason"},
+		{Name: "A discount to somebody else than the invoice was for", Draft: with(about(transaction.Adjustment, "", "S-74-11", bill, work(-1210, vat)), func(d *country.Draft) { d.Transaction.Customer = at(company, "ES", madrid, "B98602642") }),
+			Refuse: "must be that of the original", Field: "customer.tax_information.tax_number"},
+		{Name: "An invoice is replaced by one to somebody else", Draft: with(about(transaction.Adjustment, "R4-S", "S-74-12", bill, work(12100, vat)), func(d *country.Draft) { d.Transaction.Customer = at(company, "ES", madrid, "B12345674") }),
+			Files: []string{"TipoRectificativa>S<", "<sf:NIF>B12345674<"}},
 		{Name: "A discount after the invoice", Draft: about(transaction.Adjustment, "", "S-82", bill, work(-1210, vat)),
 			Files: []string{"TipoFactura>R1<", "TipoRectificativa>I<", "<sf:NumSerieFactura>S-70<", "ImporteTotal>-12.10<", "title: Factura rectificativa"}},
 		{Name: "An invoice is replaced as a whole", Draft: about(transaction.Adjustment, "R4-S", "S-83", bill, work(6050, vat)),

@@ -4,7 +4,10 @@ import (
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/country/sale"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
+	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
 
@@ -22,42 +25,27 @@ const (
 	elsewhere land = "elsewhere" // outside the Union
 )
 
-// Codes that ISO 3166 reserves for the parts of Spain outside its VAT.
-const (
-	codeCanary = "IC"
-	codeCities = "EA"
-)
-
 // canaryZone is the time of the islands, an hour behind the mainland.
 const canaryZone = "Atlantic/Canary"
 
 // landOf is where an address lies; none is on the mainland.
 func landOf(a *transaction.Address) land {
-	if a == nil {
-		return mainland
-	}
-	switch code := strings.ToUpper(a.CountryCode); {
-	case code == codeCanary:
+	return landOfParty(&transaction.Party{Address: a}, true)
+}
+
+// landOfParty is where somebody is, for goods or for services.
+func landOfParty(p *transaction.Party, services bool) land {
+	switch at := territory.Of(home, p, lawDay, services); {
+	case at.Apart == territory.Canary:
 		return canary
-	case code == codeCities:
+	case at.Country == home && at.Apart != "":
 		return cities
-	case code == "" || code == "ES":
-		return provinceLand(a.PostalCode)
-	case inUnion(code):
+	case at.Country == home:
+		return mainland
+	case at.Union:
 		return union
 	}
 	return elsewhere
-}
-
-// provinceLand tells the parts of Spain by the province of a postal code.
-func provinceLand(postal string) land {
-	switch province(postal) {
-	case "35", "38":
-		return canary
-	case "51", "52":
-		return cities
-	}
-	return mainland
 }
 
 // province is the part of a Spanish postal code that names the province.
@@ -122,10 +110,10 @@ func hasPrefix(number, code string) bool {
 	return strings.HasPrefix(strings.ToUpper(strings.TrimSpace(number)), code)
 }
 
-// northernIrish reports whether a party has a number of Northern Ireland, which
-// is in the Union for goods (protocol, article 8).
+// northernIrish reports whether a party is in Northern Ireland, which is in the
+// Union for goods (protocol, article 8).
 func northernIrish(p *transaction.Party) bool {
-	return p != nil && homeOf(p) == "GB" && hasPrefix(p.TaxNumber, "XI")
+	return territory.Of(home, p, lawDay, false).Country == territory.NorthernIreland
 }
 
 // zeroType is what a rate of 0 without a type means: see derivations.
@@ -154,6 +142,41 @@ func zeroType(t *transaction.Transaction, i int, tax string) string {
 		return transaction.TaxOutside
 	}
 	return transaction.TaxExport
+}
+
+// silentZeroes refuses a rate of 0 of IVA of which nothing says why: Spain has no
+// such rate, and an exemption by article 20 follows from no customer. Items are typed.
+func silentZeroes(t *transaction.Transaction, items []transaction.Item) (found []fault.Fault) {
+	_, decided := country.TreatmentOfGoods(items)
+	for i := range items {
+		if items[i].Ancillary && decided {
+			continue // its goods say why
+		}
+		for j, tax := range t.Items[i].Taxes {
+			grade, _, _ := readCode(tax.Code)
+			if tax.Type != "" || grade != "" || onMargin(tax.Code) || tax.Withheld() || !tax.Rate.IsZero() || taxOf(tax.Regime) != taxIVA || items[i].Taxes[j].Type != transaction.TaxExempt {
+				continue
+			}
+			found = append(found, fault.At(sale.TaxPath(i, j, "type"), fault.FieldRequired, "must say which zero it is: %s", choicesFor(t, i)))
+		}
+	}
+	return found
+}
+
+// choicesFor names what a line without tax may be, by where its customer is.
+func choicesFor(t *transaction.Transaction, i int) string {
+	const all = "EXEMPT (E1, article 20), REVERSE (S2, article 84), OUTSIDE (N1, article 7), or a grade as code (E1 to E6, N1, N2)"
+	services := country.IsServices(t.Items, i) && !followsGoods(t.Items)
+	where := landOfParty(t.Customer, services)
+	switch {
+	case where == union && t.Customer.Type == transaction.Business:
+		return "goods to a business of another member state are INTRA_EU and services REVERSE with its VAT number, without one IVA is due as at home; else " + all
+	case where == union:
+		return "consumers of another member state pay IVA, or the tax of their country in the one stop shop (regime OSS; articles 68, 69, 73); else " + all
+	case where.spanish() && where != mainland:
+		return "services to consumers in the rest of Spain bear IVA (article 69.Uno.2); else " + all
+	}
+	return all
 }
 
 // followsGoods reports whether services of a document belong to its goods, as

@@ -88,7 +88,11 @@ func corrects(in *country.Draft, f country.Facts) []fault.Fault {
 	t := &in.Transaction
 	if t.Kind == transaction.Credit {
 		for _, earlier := range in.Original.Corrections {
-			if !earlier.Cancelled {
+			switch {
+			case earlier.Cancelled:
+			case earlier.Transaction.Kind == transaction.Credit:
+				return []fault.Fault{fault.At("reference_transaction_id", fault.ReferenceAlreadyCorrected, "was already credited: a STORNO invalidates an invoice once")}
+			default:
 				return []fault.Fault{fault.At("reference_transaction_id", fault.ValidationMatchInvalid,
 					"names an invoice that was adjusted before: a STORNO says what the whole chain comes to; adjust the rest instead")}
 			}

@@ -49,6 +49,10 @@ func (c *checker) days(in country.Case) []fault.Fault {
 	if t.Whole() && !in.Now.IsZero() && t.Date.Before(in.Now.AddDate(-1, 0, 0)) {
 		found = append(found, fault.At("transaction_date", fault.FieldNotValid, "is more than a year ago, which NAV refuses (%s)", navwire.IssueDateLate))
 	}
+	if issued := t.Date.In(c.by.Zone).Format(time.DateOnly); t.Whole() && !in.Now.IsZero() && len(found) == 0 && issued < in.Now.In(c.by.Zone).AddDate(0, 0, -1).Format(time.DateOnly) {
+		found = append(found, fault.Warn("transaction_date", fault.ValidationMatchInvalid,
+			"is %s: an invoice is reported at once when it is issued (Act CXXVII of 2007, annex 10), and this one comes late", issued))
+	}
 	if t.DeliveryDate > t.Date.In(c.by.Zone).AddDate(5, 0, 0).Format(time.DateOnly) {
 		found = append(found, fault.At("delivery_date", fault.FieldNotValid, "is more than five years after the invoice, which NAV refuses (%s)", navwire.DeliveryDateLate))
 	}

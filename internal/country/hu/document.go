@@ -57,6 +57,10 @@ func compose(in *country.Draft, by *sale.Rules) *document {
 	d := &document{Document: by.Of(in)}
 	d.buyer = identify(d.Customer)
 	d.supplier, _ = readNumber(in.Supplier.TaxNumber)
+	if who := d.supplier.payer; who != "" && who == d.buyer.home.payer {
+		d.flaws = append(d.flaws, fault.At("customer.tax_information.tax_number", fault.ValidationMatchInvalid,
+			"is the supplier's own: seller and buyer are two taxable persons (SUPPLIER_CUSTOMER_MATCH_TAXPAYER)"))
+	}
 	s := supply{buyer: d.buyer, customer: d.Customer, day: d.Date, exempt: d.Setting(settingExemption, navwire.TAM)}
 	if d.supplier.kind == kindExempt {
 		s.exempt = navwire.AAM // the company itself is exempt
@@ -216,8 +220,12 @@ func (d *document) writeDetail(w *xmltree.Writer) {
 	if d.Foreign() && d.ExchangeRate != nil {
 		rate = d.ExchangeRate.Rescale(min(d.ExchangeRate.Exp(), 6)).MinimalString()
 	}
+	var span transaction.Span
+	if d.Period != nil {
+		span = *d.Period
+	}
 	w.Start("invoiceDetail")
-	w.Leaves("invoiceCategory", "NORMAL", "invoiceDeliveryDate", d.delivered(), "currencyCode", strings.ToUpper(d.CurrencyCode), "exchangeRate", rate,
+	w.Leaves("invoiceCategory", "NORMAL", "invoiceDeliveryDate", d.delivered(), "?invoiceDeliveryPeriodStart", span.From, "?invoiceDeliveryPeriodEnd", span.To, "currencyCode", strings.ToUpper(d.CurrencyCode), "exchangeRate", rate,
 		"?selfBillingIndicator", yes(d.SelfBilled()), "?paymentMethod", paymentMethod(d.Payments), "?paymentDate", d.DueDate,
 		"?cashAccountingIndicator", yes(d.Set(settingCash)), "invoiceAppearance", d.Setting(settingAppearance, "ELECTRONIC"))
 	d.writeReferences(w)

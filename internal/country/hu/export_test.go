@@ -21,3 +21,6 @@ var Opened = opened
 func Bound(ch country.Channel, pages, transactions int) {
 	ch.(*channel).bounds = bounds{pages: pages, transactions: transactions}
 }
+
+// UnitNames are the words for units, each with NAV's own.
+var UnitNames = unitNames

@@ -2,6 +2,8 @@ package hu_test
 
 import (
 	"bytes"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,12 +186,34 @@ func steady(report []byte) []byte {
 	return report
 }
 
+// schema holds reports against NAV's own.
+func schema(t *testing.T, reports [][]byte) {
+	xsd := packtest.XSD{Path: needs.Schemas(t, "hu-nav", "all.xsd"), Catalog: needs.Schemas(t, "hu-nav", "nav", "gov", "hu", "OSA", "catalog.xml")}
+	xsd.AllConform(t, reports, func(r []byte) []byte {
+		return bytes.Replace(r, []byte("<invoiceCategory>"), []byte("<invoiceKind>x</invoiceKind><invoiceCategory>"), 1)
+	})
+}
+
 func TestEveryScriptOfEveryPack(t *testing.T) {
-	schema := func(t *testing.T, reports [][]byte) {
-		xsd := packtest.XSD{Path: needs.Schemas(t, "hu-nav", "all.xsd"), Catalog: needs.Schemas(t, "hu-nav", "nav", "gov", "hu", "OSA", "catalog.xml")}
-		xsd.AllConform(t, reports, func(r []byte) []byte {
-			return bytes.Replace(r, []byte("<invoiceCategory>"), []byte("<invoiceKind>x</invoiceKind><invoiceCategory>"), 1)
-		})
-	}
 	packtest.Exercise(t, pack(), packtest.Options{Cases: cases(), Credentials: credentials(), Schema: schema, Stable: steady})
+}
+
+// What goes with goods is taxed as they are, and stays a service to NAV.
+func TestShippingOfGoodsIsReportedAsTheGoodsAre(t *testing.T) {
+	shipping := service(item("Szállítás", one(), 20_00, vat("0", transaction.Added)))
+	shipping.Ancillary = true
+	d := draft("SH-1", abroad("DE", "DE136695976", transaction.Business), item("Szék", one(), 100_00, typed(transaction.TaxIntraEU, "")), shipping)
+	d.Transaction.CurrencyCode = "HUF"
+	ch, err := pack().Connect(country.Endpoint{BaseURL: "http://127.0.0.1:1", HTTP: http.DefaultClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := ch.Prepare(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(f.Report)
+	if strings.Count(text, "<case>KBAET</case>") != 3 || strings.Contains(text, "EUFAD37") || !strings.Contains(text, "<lineNatureIndicator>SERVICE<") {
+		t.Errorf("both lines and their sum should be KBAET:\n%s", text)
+	}
 }

@@ -2,10 +2,8 @@ package hu
 
 import (
 	"fmt"
-	"strings"
 
 	"tributary/internal/country"
-	"tributary/internal/country/amount"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
 )
@@ -27,7 +25,12 @@ func imprint(in country.Issue) country.Imprint {
 			out.Title = "Módosító számla"
 		}
 	}
-	out.Language, out.Texts = "HU", compose(in.Draft(), reading(facts())).texts()
+	out.Advice = country.Advice{Account: in.Supplier.Settings.Text(settingBankAccount), Reference: in.Transaction.Number}
+	d := compose(in.Draft(), reading(facts()))
+	out.Language, out.Texts = "HU", d.texts()
+	if d.Foreign() && d.ExchangeRate != nil {
+		out.LocalTax = &d.vat.huf // the sum of what the lines report, § 172
+	}
 	return out
 }
 
@@ -53,9 +56,6 @@ func (d *document) texts() []string {
 		for _, o := range d.Originals {
 			texts = append(texts, fmt.Sprintf("Az eredeti számla száma: %s, kelte: %s", o.Number, d.Day(o.Transaction.Date)))
 		}
-	}
-	if d.Foreign() && d.ExchangeRate != nil && d.vat.huf != 0 {
-		texts = append(texts, strings.TrimSpace(fmt.Sprintf("Áfa összege: %s HUF, árfolyam: %s %s", amount.Text(d.vat.huf, hufDecimals), d.ExchangeRate.MinimalString(), d.ExchangeRateDate)))
 	}
 	return texts
 }

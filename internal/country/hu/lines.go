@@ -41,7 +41,7 @@ func (l *line) nature() string {
 	switch {
 	case l.Item.Type == transaction.Discount:
 		return "OTHER"
-	case l.Services:
+	case l.Item.Type == transaction.Services: // what it is, however it is taxed
 		return "SERVICE"
 	}
 	return "PRODUCT"

@@ -86,7 +86,7 @@ func (p processing) warnings() []fault.Fault {
 	var found []fault.Fault
 	for _, m := range p.messages {
 		if m.severity == navwire.Warning || m.severity == navwire.Info {
-			found = append(found, fault.Warn("", fault.AuthorityRejected, "accepted with a remark, %s", m))
+			found = append(found, fault.Warn("", fault.AuthorityRemark, "accepted with a remark, %s", m))
 		}
 	}
 	return found

@@ -9,7 +9,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/sale"
-	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
 	"tributary/internal/fault"
 	"tributary/internal/official/navwire"
 	"tributary/internal/transaction"
@@ -100,14 +100,27 @@ type supply struct {
 	exempt   string // the company's case of exemption
 }
 
-// abroad reports whether the buyer is in another member state.
+// at is where the buyer is, for what is sold.
+func (s supply) at() territory.Place { return territory.Of(home, s.customer, s.day, s.services) }
+
+// abroad reports whether the buyer is in the VAT territory of another member state.
 func (s supply) abroad() bool {
-	where := taxid.CountryOf(home, s.customer)
-	return s.buyer.union != "" || where != home && country.InUnion(where, s.day)
+	at := s.at()
+	return at.Apart == "" && (s.union() != "" || at.Union && at.Country != home)
+}
+
+// union is the buyer's VAT number of another member state; "" where it has none,
+// or none that counts: Northern Ireland is in the Union for goods alone, and
+// places outside its VAT have no such numbers.
+func (s supply) union() string {
+	if s.at().Apart != "" || s.services && strings.HasPrefix(s.buyer.union, territory.NorthernIreland) {
+		return ""
+	}
+	return s.buyer.union
 }
 
 // atHome reports whether the buyer, if there is one, is in Hungary.
-func (s supply) atHome() bool { return taxid.CountryOf(home, s.customer) == home }
+func (s supply) atHome() bool { return s.at().Country == home }
 
 // percentage is a rate as NAV writes it: 27 is 0.27.
 func percentage(r num.Amount) string {
@@ -143,8 +156,10 @@ func rateOf(tax transaction.Tax, s supply) (rate, string) {
 		r := rate{element: "vatExemption", code: navwire.KBAET}
 		switch {
 		case s.services:
-			return r, "is for goods: services to a business in another member state are REVERSE (EUFAD37)"
-		case s.buyer.union == "":
+			return r, "is for goods: services to a business in another member state are REVERSE (EUFAD37); shipping, packing or insurance of the goods says ancillary: true"
+		case s.at().Apart != "":
+			return r, s.at().Exported()
+		case s.union() == "":
 			return r, "needs a customer with a VAT number of another member state (KBAET, § 89)"
 		}
 		return r, ""
@@ -156,7 +171,7 @@ func rateOf(tax transaction.Tax, s supply) (rate, string) {
 		}
 		switch {
 		case s.services:
-			return r, "is for goods: services that are taxed in another country are OUTSIDE (HO)"
+			return r, "is for goods: services that are taxed in another country are OUTSIDE (HO); shipping, packing or insurance of the goods says ancillary: true"
 		case s.atHome() || s.abroad():
 			return r, "needs a customer outside of the Union (EAM, §§ 98–109)"
 		}
@@ -186,11 +201,11 @@ func reverseOf(code string, s supply) (rate, string) {
 			return rate{}, "with the code " + code + " is for a buyer in another member state"
 		}
 		return rate{reverse: true}, ""
-	case s.buyer.union != "" && s.services && code != navwire.EUFADE:
+	case s.union() != "" && s.services && code != navwire.EUFADE:
 		return rate{element: "vatOutOfScope", code: navwire.EUFAD37}, ""
-	case s.buyer.union != "" && code != navwire.EUFAD37:
+	case s.union() != "" && code != navwire.EUFAD37:
 		return rate{element: "vatOutOfScope", code: navwire.EUFADE}, ""
-	case s.buyer.union != "":
+	case s.union() != "":
 		return rate{}, "with the code EUFAD37 is for services"
 	case s.customer != nil && s.customer.Type == transaction.Business && !s.abroad() && !s.atHome():
 		return rate{element: "vatOutOfScope", code: navwire.HO}, ""
@@ -203,9 +218,8 @@ func reverseOf(code string, s supply) (rate, string) {
 func untaxed(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) (found []fault.Fault) {
 	s := supply{buyer: identify(customer), customer: customer, day: day, exempt: navwire.TAM}
 	for e := range sale.Untaxed(sent, typed) {
-		if e.Open && e.Type == transaction.TaxZero {
-			found = append(found, e.Fault("type", fault.FieldRequired,
-				"must say why there is no tax: EXEMPT (AAM, TAM), REVERSE, OUTSIDE (ATK, EUE, HO), or a code of the country; NAV has no rate of 0"))
+		if asked := e.Asked("must say why there is no tax: EXEMPT (AAM, TAM), REVERSE, OUTSIDE (ATK, EUE, HO), or a code of the country; NAV has no rate of 0"); asked != nil {
+			found = append(found, asked...)
 			continue
 		}
 		s.services = e.Services

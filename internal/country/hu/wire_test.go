@@ -228,7 +228,8 @@ func TestDocumentsAreTakenWithoutARemark(t *testing.T) {
 func TestRemarksAreWarnings(t *testing.T) {
 	o := open(t)
 	r := o.settle(o.prepare(invoice("C-WARN")))
-	if r.Outcome != country.Accepted || len(r.Faults) != 1 || r.Faults[0].Type != fault.Warning || !strings.Contains(r.Faults[0].Message, "LINE_SUMMARY_GROSS_AMOUNT_MISMATCH") {
+	if r.Outcome != country.Accepted || len(r.Faults) != 1 || r.Faults[0].Type != fault.Warning || r.Faults[0].Code != fault.AuthorityRemark ||
+		!strings.Contains(r.Faults[0].Message, "LINE_SUMMARY_GROSS_AMOUNT_MISMATCH") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -141,6 +141,19 @@ type notice struct {
 	at   time.Time
 }
 
+// instant reads a time of SdI. Most have no offset: they are Rome's.
+func instant(text string) time.Time {
+	text = strings.TrimSpace(text)
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at
+	}
+	at, err := time.ParseInLocation("2006-01-02T15:04:05", text, rome())
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
 // readNotice reads the file inside a call, by SdI's own structures. Samples of
 // public messages come without a signature; the structure wants one, so it must be there.
 func readNotice(m sdiwire.Message, file []byte) (*notice, error) {
@@ -162,8 +175,7 @@ func readNotice(m sdiwire.Message, file []byte) (*notice, error) {
 	}
 	n := &notice{kind: m.Kind, doc: doc, root: root, file: file, name: strings.TrimSpace(root.Value("NomeFile")), id: strings.TrimSpace(root.Value("IdentificativoSdI"))}
 	for _, member := range []string{"DataOraConsegna", "DataOraRicezione"} {
-		if at, err := time.Parse(time.RFC3339, strings.TrimSpace(root.Value(member))); err == nil {
-			n.at = at
+		if n.at = instant(root.Value(member)); !n.at.IsZero() {
 			break
 		}
 	}
@@ -180,19 +192,27 @@ func (n *notice) message(raw []byte) country.Message {
 	switch n.kind {
 	case sdiwire.Delivered:
 		r.Outcome = country.Accepted
+		r.News = n.told("Ricevuta di consegna", country.Info, "the buyer has the invoice")
 	case sdiwire.Undelivered, sdiwire.Attested:
 		r.Outcome = country.Accepted
-		r.Faults = []fault.Fault{fault.Warn("", fault.AuthorityRejected,
-			"accepted with a remark, %s: the invoice counts as issued and could not be delivered; it lies in the buyer's reserved area at the Agenzia delle Entrate, and the seller must tell the buyer", n.kind)}
+		r.News = n.told(map[sdiwire.Kind]string{sdiwire.Undelivered: "Mancata consegna", sdiwire.Attested: "Attestazione di avvenuta trasmissione"}[n.kind], country.Caution,
+			"the invoice could not be delivered; it lies in the buyer's reserved area")
+		r.Faults = []fault.Fault{fault.Warn("", fault.BuyerMustBeTold,
+			"%s: the invoice counts as issued and could not be delivered; it lies in the buyer's reserved area at the Agenzia delle Entrate, and the seller must tell the buyer", n.kind)}
 	case sdiwire.Refused:
 		n.refuse(&r)
 	case sdiwire.Outcome:
 		r = country.Receipt{News: []country.News{n.esito()}}
 	case sdiwire.Expired:
-		r = country.Receipt{News: []country.News{{Key: n.key(), At: n.at, Code: string(n.kind), Name: "Decorrenza termini", Source: country.FromAuthority, Severity: country.Info,
-			Message: "the buyer said nothing within 15 days"}}}
+		r = country.Receipt{News: n.told("Decorrenza termini", country.Info, "the buyer said nothing within 15 days")}
 	}
 	return country.Message{Key: n.key(), Handle: n.name, Receipt: r, Raw: raw}
+}
+
+// told is the message as an entry of the life cycle: they come in any order, and
+// only the first one ends the operation.
+func (n *notice) told(name string, severity country.Severity, words string) []country.News {
+	return []country.News{{Key: n.key(), At: n.at, Code: string(n.kind), Name: name, Source: country.FromAuthority, Severity: severity, Message: words}}
 }
 
 func (n *notice) key() string {

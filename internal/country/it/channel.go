@@ -141,14 +141,17 @@ func (ch *channel) name(in *country.Draft, d *invoice) (string, error) {
 	return name, nil
 }
 
-// unfit finds lines without tax of an adjustment that do not fit the original's buyer.
+// unfit finds what an adjustment says that does not fit its original: another
+// type, or lines without tax that are not of its buyer.
 func unfit(in *country.Draft, f country.Facts) []fault.Fault {
 	t := &in.Transaction
-	if t.Kind != transaction.Adjustment || t.Customer != nil {
-		return nil // checked at submit
+	found := mistyped(in)
+	if t.Kind != transaction.Adjustment || t.Customer != nil || len(found) > 0 {
+		return found // the rest was checked at submit
 	}
 	items := classify(f, country.Case{Transaction: t, Totals: in.Totals, Now: in.Now})
-	return exemptions(t.Items, items, supply{buyer: identify(in.Original.Transaction.Customer), day: t.Date})
+	kind, _ := typed(in)
+	return exemptions(t.Items, items, supply{buyer: identify(in.Original.Transaction.Customer), day: t.Date, bought: kind.side != selling})
 }
 
 // Send hands over files, each in a call of its own.

@@ -3,6 +3,7 @@ package it
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,8 @@ func (c *checker) checks() []country.Check {
 	return []country.Check{
 		{Reads: parties, Find: customer},
 		{Reads: []string{"reason"}, Kind: transaction.Adjustment, Find: reasons},
+		{Reads: []string{"payments"}, Find: methods},
+		{Reads: []string{"customer", "issuer"}, Find: cutShort},
 		{Reads: lines, Find: c.taxes},
 		{Reads: []string{"transaction_date", "delivery_date", "reason"}, Find: late},
 		{Reads: append(lines, "items", "issuer", "transaction_number"), Amounts: true, Find: c.document},
@@ -41,6 +44,51 @@ func customer(in country.Case) []fault.Fault {
 		found = append(found, fault.At("issuer."+p.flawAt, fault.FieldNotValid, "%s", p.flaw))
 	}
 	return found
+}
+
+// methods refuses codes that look like ModalitaPagamento and are none.
+func methods(in country.Case) (found []fault.Fault) {
+	for i, p := range in.Transaction.Payments {
+		if code := strings.ToUpper(p.Code); len(code) == 4 && strings.HasPrefix(code, "MP") && !methodForm.MatchString(code) {
+			found = append(found, fault.At(fmt.Sprintf("payments.%d.code", i), fault.FieldNotValid, "must be MP01 to MP23 (ModalitaPagamento)"))
+		}
+	}
+	return found
+}
+
+// cutShort warns of names and addresses for which FatturaPA has no room.
+func cutShort(in country.Case) (found []fault.Fault) {
+	for member, p := range map[string]*transaction.Party{"customer": in.Transaction.Customer, "issuer": in.Transaction.Issuer} {
+		if p == nil {
+			continue
+		}
+		for _, at := range tooLong(p.LegalName, p.Address) {
+			found = append(found, fault.Warn(member+"."+at.field, fault.FieldNotValid, "is filed with its first %d characters: FatturaPA has no room for more (%s)", at.max, at.name))
+		}
+	}
+	slices.SortFunc(found, func(a, b fault.Fault) int { return strings.Compare(a.Field, b.Field) })
+	return found
+}
+
+// room is a member of a party for which FatturaPA has too little of it.
+type room struct {
+	field, name string
+	max         int
+}
+
+func tooLong(legalName string, a *transaction.Address) (list []room) {
+	add := func(r room, words string) {
+		if latin(words, r.max) != latin(words, 1<<16) {
+			list = append(list, r)
+		}
+	}
+	add(room{"legal_name", "Denominazione", nameMax}, legalName)
+	if a != nil {
+		add(room{"address.address_line_1", "Indirizzo", addressMax}, a.AddressLine1+" "+a.AddressLine2)
+		add(room{"address.number", "NumeroCivico", houseMax}, a.Number)
+		add(room{"address.city", "Comune", addressMax}, a.City)
+	}
+	return list
 }
 
 func reasons(in country.Case) []fault.Fault {
@@ -161,6 +209,9 @@ func checkCompany(s country.Supplier, _ country.Credentials) []fault.Fault {
 		if latin(must[1], addressMax) == "" {
 			add(must[0], fault.FieldRequired, "%s", must[2])
 		}
+	}
+	for _, at := range tooLong(s.LegalName, &s.Address) {
+		add(at.field, fault.FieldNotValid, "must have at most %d characters (%s): send the form in which the register shortens it", at.max, at.name)
 	}
 	if code := taxid.Bare(s.Address.PostalCode); len(code) != len(noPostalCode) || !text.Digits(code) {
 		add("address.postal_code", fault.FieldNotValid, "must have five digits (CAP)")

@@ -2,6 +2,7 @@ package it
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,7 +76,8 @@ type line struct {
 	held     bool
 	intent   related // declaration of intent: protocol and day
 	fund     fund    // it is a contribution, not a line
-	contin   bool    // services to a business of the Union: INVCONT
+	span     transaction.Span
+	contin   bool // services to a business of the Union: INVCONT
 }
 
 // group is DatiRiepilogo: lines of one rate, one Natura and one time of payment.
@@ -211,6 +213,9 @@ func (d *invoice) references() {
 	if d.PaymentTerms != "" {
 		d.say("Condizioni di pagamento: " + d.PaymentTerms)
 	}
+	if d.Delivery != nil && d.Delivery.Name != "" {
+		d.say("Consegna presso: " + d.Delivery.Name)
+	}
 	if d.DeliveryDate != "" && d.DeliveryDate != d.date {
 		d.say("Data di effettuazione dell'operazione: " + d.DeliveryDate)
 	}
@@ -225,6 +230,9 @@ func (d *invoice) say(text string) {
 func (d *invoice) line(i int, from sale.Line, s supply) line {
 	item := from.Item
 	l := line{Line: from, text: describe(item), quantity: item.Quantity}
+	if span := cmp.Or(item.Period, d.Period); span != nil {
+		l.span = *span
+	}
 	l.fund, _ = fundOf(item)
 	if l.quantity.IsZero() {
 		l.quantity = num.MakeAmount(1, 0)
@@ -342,6 +350,9 @@ func (d *invoice) splitTax() (sum int64) {
 // the seller; how several payments share it, nobody says.
 func (d *invoice) pay() {
 	split, iban := d.splitTax(), taxid.Bare(d.Setting(settingIBAN, ""))
+	if d.Payee != nil && d.Payee.IBAN != "" {
+		iban = taxid.Bare(d.Payee.IBAN)
+	}
 	if d.kind.side != selling || d.Correction() {
 		return
 	}
@@ -356,16 +367,26 @@ func (d *invoice) pay() {
 	}
 	for _, p := range d.Payments {
 		out := payment{method: methodOf(p), iban: taxid.Bare(p.IBAN), reference: ascii(p.Reference, 60), amount: p.Amount - split}
-		if out.iban == "" && out.method == "MP05" {
+		switch {
+		case p.Debited(): // the account is the one that is debited, which has no place here
+			out.iban = ""
+			d.say("Addebito diretto SEPA, mandato " + text.Join(", creditore ", p.Mandate.Reference, p.Mandate.CreditorID))
+		case out.iban == "" && out.method == "MP05":
 			out.iban = iban
 		}
 		d.payments = append(d.payments, out)
 	}
 }
 
+// methodForm is ModalitaPagamento.
+var methodForm = regexp.MustCompile(`^MP(0[1-9]|1[0-9]|2[0-3])$`)
+
 func methodOf(p transaction.Payment) string {
-	if code := strings.ToUpper(p.Code); len(code) == 4 && code >= "MP01" && code <= "MP23" {
+	if code := strings.ToUpper(p.Code); methodForm.MatchString(code) {
 		return code
+	}
+	if p.Debited() {
+		return "MP19"
 	}
 	return cmp.Or(map[string]string{"CASH": "MP01", "CHECK": "MP02", "CARD": "MP08"}[p.Type], "MP05")
 }

@@ -12,6 +12,7 @@ import (
 	"tributary/internal/country"
 	"tributary/internal/country/it"
 	"tributary/internal/country/packtest"
+	"tributary/internal/fault"
 	"tributary/internal/mutate"
 	"tributary/internal/official/sdiwire"
 )
@@ -72,6 +73,26 @@ func TestTheKeptCallsAreBelieved(t *testing.T) {
 	}
 	if len(kinds) != 2 {
 		t.Errorf("calls are kept of %v: they come plainly and in parts", kinds)
+	}
+}
+
+// An invoice that SdI could not deliver is issued, and its seller has to tell the buyer.
+func TestAnUndeliveredInvoiceAsksTheSellerToTellTheBuyer(t *testing.T) {
+	told := 0
+	for _, c := range keptCalls(t) {
+		list, _, err := it.Pack().Callbacks.Read(simulated, c.call())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list[0].Receipt.Faults {
+			if list[0].Receipt.Outcome != country.Accepted || f.Code != fault.BuyerMustBeTold || f.Type != fault.Warning {
+				t.Errorf("%s: %+v", list[0].Receipt.Outcome, f)
+			}
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("%d calls ask for it", told)
 	}
 }
 

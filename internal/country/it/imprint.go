@@ -1,6 +1,7 @@
 package it
 
 import (
+	"cmp"
 	"fmt"
 
 	"tributary/internal/country"
@@ -29,6 +30,11 @@ func imprint(in country.Issue) country.Imprint {
 		out.Kind = transaction.Adjustment
 	}
 	out.Negated = d.Sign < 0
+	for _, p := range d.payments {
+		if p.iban != "" {
+			out.Advice = country.Advice{Account: p.iban, Reference: cmp.Or(p.reference, d.Number())}
+		}
+	}
 	return out
 }
 

@@ -1,11 +1,14 @@
 package it
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"tributary/internal/country"
+	"tributary/internal/fault"
 	"tributary/internal/transaction"
+	"tributary/internal/xmltree"
 )
 
 // Types of documents that are named here.
@@ -86,24 +89,25 @@ func adjustReasons() []country.Meaning {
 // typed is what a document is and with which sign its amounts are written. A
 // credit note has positive amounts; a correction of what the company issued as a
 // buyer is the same type again with negative ones (guide of AdE to the
-// electronic invoice, 1.9, TD16–TD23).
+// electronic invoice, 1.9, TD16–TD23). The original says which it is; at submit,
+// where it is not known, the reason.
 func typed(in *country.Draft) (kind docKind, sign int64) {
 	t := &in.Transaction
 	reason := strings.ToUpper(t.Reason)
-	switch t.Kind {
-	case transaction.Credit:
+	if t.Kind == transaction.Adjustment || t.Kind == transaction.Credit {
 		if in.Original != nil {
-			if k, known := docKindOf(strings.ToUpper(in.Original.Transaction.Reason)); known && k.side != selling {
-				return k, -1
-			}
+			reason = issuedAs(in.Original)
 		}
-		return docKind{code: tdCredit}, 1
-	case transaction.Adjustment:
-		if k, known := docKindOf(reason); known && k.side != selling {
+		k, known := docKindOf(reason)
+		switch lowers := t.Kind == transaction.Credit || in.Totals.Gross < 0; {
+		case known && k.side != selling && t.Kind == transaction.Credit:
+			return k, -1
+		case known && k.side != selling:
 			return k, 1
-		}
-		if in.Totals.Gross < 0 {
+		case lowers && t.Kind == transaction.Adjustment:
 			return docKind{code: tdCredit}, -1
+		case lowers:
+			return docKind{code: tdCredit}, 1
 		}
 		return docKind{code: tdDebit}, 1
 	}
@@ -111,6 +115,31 @@ func typed(in *country.Draft) (kind docKind, sign int64) {
 		return k, 1
 	}
 	return docKind{code: tdInvoice}, 1
+}
+
+// issuedAs is TipoDocumento of an original: what was filed, else what the client
+// asked for.
+func issuedAs(o *country.Original) string {
+	if doc, err := xmltree.Read(o.Report); err == nil {
+		if kind := doc.Root.Value("FatturaElettronicaBody", "DatiGenerali", "DatiGeneraliDocumento", "TipoDocumento"); kind != "" {
+			return kind
+		}
+	}
+	return strings.ToUpper(o.Transaction.Reason)
+}
+
+// mistyped refuses an adjustment whose reason is not what its original makes of
+// it: with another type the parties would change places.
+func mistyped(in *country.Draft) []fault.Fault {
+	reason := strings.ToUpper(in.Transaction.Reason)
+	if in.Transaction.Kind != transaction.Adjustment || reason == "" {
+		return nil
+	}
+	if kind, _ := typed(in); kind.code != reason {
+		return []fault.Fault{fault.At("reason", fault.ValidationMatchInvalid, "must be %s, or be left out: the original is %s, and a correction is of its original's kind",
+			kind.code, cmp.Or(issuedAs(in.Original), tdInvoice))}
+	}
+	return nil
 }
 
 func among(list []country.Meaning, code string) bool {

@@ -1,6 +1,7 @@
 package it
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,10 +126,12 @@ func ofIncome(tax transaction.Tax) bool {
 // c. 4). They are filed all the same: late is better than never.
 func late(in country.Case) []fault.Fault {
 	t := in.Transaction
-	supplied, err := time.Parse(time.DateOnly, t.DeliveryDate)
+	day := t.Date.In(rome()).Format(time.DateOnly)
+	supplied, err := time.Parse(time.DateOnly, cmp.Or(t.DeliveryDate, day))
 	if err != nil || t.Kind != transaction.Invoice {
 		return nil
 	}
+	day = max(day, todayInRome(in.Now)) // it is issued when SdI has it
 	kind, known := docKindOf(strings.ToUpper(t.Reason))
 	if known && kind.side != selling {
 		return nil // they count from the day on which the seller's invoice came
@@ -138,8 +141,8 @@ func late(in country.Case) []fault.Fault {
 		last = time.Date(supplied.Year(), supplied.Month()+1, daysDeferred, 0, 0, 0, 0, time.UTC)
 		rule = "until the 15th of the month after the sale"
 	}
-	if day := t.Date.In(rome()).Format(time.DateOnly); day > last.Format(time.DateOnly) {
-		return []fault.Fault{fault.Warn("transaction_date", fault.ValidationMatchInvalid, "is after %s: an invoice is issued %s (art. 21 c. 4 DPR 633/72)", last.Format(time.DateOnly), rule)}
+	if day > last.Format(time.DateOnly) {
+		return []fault.Fault{fault.Warn("transaction_date", fault.ValidationMatchInvalid, "is too late, or comes too late: SdI has the invoice %s and should by %s, %s (art. 21 c. 4 DPR 633/72)", day, last.Format(time.DateOnly), rule)}
 	}
 	return nil
 }

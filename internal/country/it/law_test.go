@@ -102,3 +102,38 @@ func TestAFlatRateBusinessOwesTheTaxOfWhatItBuysAbroad(t *testing.T) {
 		t.Errorf("RF02: %v", err)
 	}
 }
+
+// A person's code may begin with the letters of a member state; it is no VAT
+// number of that state. A number of another state is one where it is valid there.
+func TestACodeOfAPersonIsNoForeignNumber(t *testing.T) {
+	for _, c := range []struct{ number, address, want string }{
+		{"FRRGNN85A41H501W", "IT", "<CodiceFiscale>FRRGNN85A41H501W</CodiceFiscale>"},
+		{"PLMRCC80A01F205V", "IT", "<CodiceFiscale>PLMRCC80A01F205V</CodiceFiscale>"},
+		{"MTTLCU90B02L219V", "IT", "<CodiceFiscale>MTTLCU90B02L219V</CodiceFiscale>"},
+		{"LVRNNA75C43F839W", "IT", "<CodiceFiscale>LVRNNA75C43F839W</CodiceFiscale>"},
+		{"PTRFNC60D04D612I", "FR", "<CodiceFiscale>PTRFNC60D04D612I</CodiceFiscale>"},
+		{"FR61954506077", "IT", "<IdPaese>FR</IdPaese><IdCodice>61954506077</IdCodice>"},
+		{"DE136695976", "DE", "<IdPaese>DE</IdPaese><IdCodice>136695976</IdCodice>"},
+		{"IT12345670017", "IT", "<IdPaese>IT</IdPaese><IdCodice>12345670017</IdCodice>"},
+	} {
+		buyer := abroad(c.address, c.number, transaction.Individual)
+		f, err := offline(t).Prepare(draft("CF-1", buyer, item("Merce", "1", 10000, vat("22", transaction.Included))))
+		if err != nil {
+			t.Errorf("%s: %v", c.number, err)
+			continue
+		}
+		_, filed, _ := strings.Cut(string(f.Report), "<CessionarioCommittente>")
+		if got, _, _ := strings.Cut(filed, "</DatiAnagrafici>"); !strings.Contains(got, c.want) || strings.Contains(got, "CodiceFiscale") != strings.Contains(c.want, "CodiceFiscale") ||
+			strings.Contains(got, "IdPaese") != strings.Contains(c.want, "IdPaese") {
+			t.Errorf("%s is filed as %s", c.number, got)
+		}
+	}
+	for _, number := range []string{"FR12345678901", "DE136695977", "PLMRCC80A01F205X"} {
+		buyer := person()
+		buyer.TaxNumber = number
+		if list := found(draft("CF-2", buyer, item("Merce", "1", 10000, vat("22", transaction.Included)))); len(list) != 1 ||
+			list[0].Field != "customer.tax_information.tax_number" {
+			t.Errorf("%s: %+v", number, list)
+		}
+	}
+}

@@ -110,9 +110,13 @@ func exemptions(sent, typed []transaction.Item, s supply) (found []fault.Fault) 
 		}
 	}
 	for e := range sale.Untaxed(sent, typed) {
-		if e.Open && (s.bought || e.Type == transaction.TaxExempt || e.Type == transaction.TaxZero) {
-			found = append(found, e.Fault("type", fault.FieldRequired,
-				"must say why there is no tax: EXEMPT (N4), OUTSIDE (N2.2), REVERSE (N6.9), ZERO (N1), or a code N1 to N7 (00400)"))
+		const choices = "must say why there is no tax: EXEMPT (N4), OUTSIDE (N2.2), REVERSE (N6.9), ZERO (N1), or a code N1 to N7 (00400)"
+		if e.Open && s.bought {
+			found = append(found, e.Fault("type", fault.FieldRequired, choices))
+			continue
+		}
+		if asked := e.Asked(choices); asked != nil {
+			found = append(found, asked...)
 			continue
 		}
 		s.services = e.Services

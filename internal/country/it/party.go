@@ -2,6 +2,7 @@ package it
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 
 	"tributary/internal/country"
@@ -83,11 +84,8 @@ func identify(c *transaction.Party) party {
 }
 
 func (p *party) number(c *transaction.Party) {
-	number, where := taxid.Bare(c.TaxNumber), p.nation
-	if state := taxid.Prefix(number); state != "" && len(number) > 4 {
-		where = state
-	}
-	switch {
+	number := taxid.Bare(c.TaxNumber)
+	switch where := p.issuedBy(number); {
 	case number == "" && p.nation != home:
 		p.country, p.id = p.nation, personAbroad
 		if c.Type == transaction.Business {
@@ -99,6 +97,23 @@ func (p *party) number(c *transaction.Party) {
 	default:
 		p.foreign(where, c.TaxNumber)
 	}
+}
+
+// personCode is the form of a person's codice fiscale, with the letters that
+// stand for digits where two people would have one code (omocodia).
+var personCode = regexp.MustCompile(`^[A-Z]{6}[0-9LMNP-V]{2}[A-EHLMPR-T][0-9LMNP-V]{2}[A-Z][0-9LMNP-V]{3}[A-Z]$`)
+
+// issuedBy is the country whose number it is. Codes of people begin with any
+// letters, a member state's as well (FRRGNN85…): Italy's own are tried first, and
+// letters count only where the number is valid there.
+func (p *party) issuedBy(number string) string {
+	if personCode.MatchString(number) && fiscalCode(number) || p.nation == home && taxid.Check(home, number).Valid {
+		return home
+	}
+	if state := taxid.Prefix(number); state != "" && taxid.Check(state, number).Valid {
+		return state
+	}
+	return p.nation
 }
 
 func (p *party) italian(text string) {

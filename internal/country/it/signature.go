@@ -37,6 +37,9 @@ func (n *notice) verify(roots *x509.CertPool, now time.Time) error {
 	if info == nil {
 		return errors.New("there is no signature")
 	}
+	if !n.at.IsZero() && n.at.Before(now) {
+		now = n.at // SdI repeats what it said long ago
+	}
 	leaf, err := signerOf(signature, roots, now)
 	if err != nil {
 		return err

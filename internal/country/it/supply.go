@@ -1,22 +1,16 @@
 package it
 
 import (
-	"slices"
-	"strings"
 	"time"
 
-	"tributary/internal/country"
-	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
 	"tributary/internal/transaction"
 )
 
 // Countries and numbers with rules of their own.
 const (
-	sanMarino       = "SM"
-	vatican         = "VA"
-	monaco          = "MC" // in France's VAT territory (Directive 2006/112/EC, article 7)
-	france          = "FR"
-	northernIreland = "XI" // of VAT numbers; in the Union for goods (protocol on Ireland, article 8)
+	sanMarino = "SM"
+	vatican   = "VA"
 )
 
 // supply is what decides the Natura of a line without tax.
@@ -28,42 +22,22 @@ type supply struct {
 	bought   bool // the company issues the document as the buyer, or is both
 }
 
-// inUnion reports whether the buyer is in the VAT territory of another member
-// state, for what is sold.
-func (s supply) inUnion() bool {
-	nation := s.buyer.nation
-	switch {
-	case nation == monaco:
-		nation = france
-	case s.buyer.country == northernIreland:
-		return !s.services
-	}
-	return nation != home && country.InUnion(nation, s.day) && !outsideVAT(nation, s.buyer.address.PostalCode)
+// at is where the buyer is, for what is sold.
+func (s supply) at() territory.Place {
+	return territory.Of(home, &transaction.Party{Address: &s.buyer.address, TaxNumber: s.buyer.country + s.buyer.id}, s.day, s.services)
 }
 
-// outsideVAT reports places that belong to a member state and not to the VAT
-// territory of the Union (Directive 2006/112/EC, article 6; DPR 633/72, article
-// 7): goods that are sent there are exported.
-func outsideVAT(nation, postal string) bool {
-	var places []string
-	switch nation {
-	case home:
-		places = []string{"23041", "22061"} // Livigno, Campione d'Italia
-	case "ES":
-		places = []string{"35", "38", "51", "52"} // Canary Islands, Ceuta, Melilla
-	case france:
-		places = []string{"97"} // overseas departments
-	case "DE":
-		places = []string{"27498", "78266"} // Helgoland, Büsingen
-	case "FI":
-		places = []string{"22"} // Åland
-	}
-	return slices.ContainsFunc(places, func(p string) bool { return strings.HasPrefix(taxid.Bare(postal), p) })
+// inUnion reports whether the buyer is in the VAT territory of another member
+// state.
+func (s supply) inUnion() bool {
+	at := s.at()
+	return at.Union && at.Country != home
 }
 
 // atHome reports whether the buyer is in Italy's VAT territory.
 func (s supply) atHome() bool {
-	return s.buyer.nation == home && !outsideVAT(home, s.buyer.address.PostalCode)
+	at := s.at()
+	return at.Union && at.Country == home
 }
 
 // taxable reports whether the buyer is registered for VAT in Italy.
@@ -151,7 +125,9 @@ func (s supply) fits(n natura) string {
 	case n.code == "N3.1":
 		return s.fitsExport()
 	case n.code == "N3.2" && s.services:
-		return "is for goods: services to a business of another member state are REVERSE (N2.1)"
+		return "is for goods: services to a business of another member state are REVERSE (N2.1); shipping, packing or insurance of the goods says ancillary: true"
+	case n.code == "N3.2" && s.at().Apart != "":
+		return s.at().Exported() + " (N3.1, not N3.2)"
 	case n.code == "N3.2" && !s.taxableInUnion():
 		return "needs a buyer in another member state with its VAT number (N3.2, art. 41 DL 331/93)"
 	case n.code == "N3.2" && s.flat:
@@ -173,7 +149,7 @@ func (s supply) fits(n natura) string {
 func (s supply) fitsExport() string {
 	switch {
 	case s.services:
-		return "is for goods: services that are taxed abroad are OUTSIDE (N2.1)"
+		return "is for goods: services that are taxed abroad are OUTSIDE (N2.1); shipping, packing or insurance of the goods says ancillary: true"
 	case s.buyer.nation == sanMarino:
 		return "is not for San Marino, which has a code of its own (N3.3, art. 71)"
 	case s.atHome() || s.inUnion():

@@ -70,8 +70,10 @@ func (p party) writeParty(w *xmltree.Writer, regime string) {
 	w.End()
 }
 
-func (s sede) write(w *xmltree.Writer) {
-	w.Group("Sede", "Indirizzo", s.street, "?NumeroCivico", s.house, "CAP", s.cap, "Comune", s.city, "?Provincia", s.province, "Nazione", s.nation)
+func (s sede) write(w *xmltree.Writer) { s.writeAs(w, "Sede") }
+
+func (s sede) writeAs(w *xmltree.Writer, name string) {
+	w.Group(name, "Indirizzo", s.street, "?NumeroCivico", s.house, "CAP", s.cap, "Comune", s.city, "?Provincia", s.province, "Nazione", s.nation)
 }
 
 func (d *invoice) writeSeller(w *xmltree.Writer) {
@@ -120,6 +122,11 @@ func (d *invoice) writeGeneral(w *xmltree.Writer) {
 	d.contract.write(w, "DatiContratto")
 	d.original.write(w, "DatiFattureCollegate")
 	d.writeDeliveries(w)
+	if to := d.Delivery; to != nil && to.Address != nil {
+		w.Start("DatiTrasporto")
+		sedeOf(*to.Address, strings.ToUpper(to.Address.CountryCode)).writeAs(w, "IndirizzoResa")
+		w.End()
+	}
 	w.End()
 }
 
@@ -136,7 +143,8 @@ func (l *line) write(w *xmltree.Writer, at int) {
 		w.Leaf("TipoCessionePrestazione", "SC")
 	}
 	l.writeCodes(w)
-	w.Leaves("Descrizione", l.text, "Quantita", amount.Of(l.quantity).Trimmed(cents), "?UnitaMisura", ascii(l.Item.Unit, 10), "PrezzoUnitario", l.price.Trimmed(cents))
+	w.Leaves("Descrizione", l.text, "Quantita", amount.Of(l.quantity).Trimmed(cents), "?UnitaMisura", ascii(l.Item.Unit, 10),
+		"?DataInizioPeriodo", l.span.From, "?DataFinePeriodo", l.span.To, "PrezzoUnitario", l.price.Trimmed(cents))
 	if l.discount != nil {
 		kind, off := "SC", *l.discount
 		if off.Sign() < 0 { // it follows the sign of its line: a negative one is lowered by less
@@ -182,6 +190,14 @@ func (g *group) write(w *xmltree.Writer, law string) {
 		"?EsigibilitaIVA", g.due, "?RiferimentoNormativo", law)
 }
 
+// beneficiary is who gets the money, where that is not the seller.
+func (d *invoice) beneficiary() string {
+	if d.Payee == nil {
+		return ""
+	}
+	return latin(d.Payee.Name, 200)
+}
+
 func (d *invoice) writePayments(w *xmltree.Writer) {
 	if len(d.payments) == 0 {
 		return
@@ -193,7 +209,7 @@ func (d *invoice) writePayments(w *xmltree.Writer) {
 	w.Start("DatiPagamento")
 	w.Leaf("CondizioniPagamento", terms)
 	for _, p := range d.payments {
-		w.Group("DettaglioPagamento", "ModalitaPagamento", p.method, "?DataScadenzaPagamento", d.DueDate, "ImportoPagamento", euros(p.amount),
+		w.Group("DettaglioPagamento", "?Beneficiario", d.beneficiary(), "ModalitaPagamento", p.method, "?DataScadenzaPagamento", d.DueDate, "ImportoPagamento", euros(p.amount),
 			"?IBAN", p.iban, "?CodicePagamento", p.reference)
 	}
 	w.End()

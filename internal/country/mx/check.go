@@ -68,8 +68,12 @@ func checks(cat *catalog) []country.Check {
 	sums.Amounts = true
 	received := one(func(c *checker) { c.received() }, "payments", "payments.*.date", "transaction_date")
 	received.Kind = transaction.PaymentReport
+	cards := one(func(c *checker) { c.cards() }, "payments", "payments.*.code", "payments.*.type", "items", "customer.tax_information")
+	cards.Amounts = true
+	cardsOf := one(func(c *checker) { c.cards() }, "payments", "payments.*.code", "payments.*.type")
+	cardsOf.Kind = transaction.PaymentReport
 	return []country.Check{
-		received,
+		received, cards, cardsOf,
 		one(func(c *checker) { c.customer(c.in.Transaction.Customer) }, "customer.type", "customer.tax_information", "customer.address.country_code", "customer.legal_name"),
 		one(func(c *checker) { c.money(c.in.Transaction) }, "exchange_rate"),
 		one(func(c *checker) { c.number(c.in.Transaction.Number) }, "transaction_number"),
@@ -136,6 +140,8 @@ func (c *checker) registered(p *transaction.Party, rfc string) {
 		c.add(field, fault.ValidationMatchInvalid, "is a regime that a person with such an RFC cannot be in")
 	case said[2] != "" && !slices.Contains(satwire.Uses(), said[2]):
 		c.add(field, fault.FieldNotValid, "names a use that SAT's catalogue does not have: %s", strings.Join(satwire.Uses(), ", "))
+	case unwritten(said[2]) != "":
+		c.add("customer.tax_information.regime", fault.UnsupportedField, "%s", unwritten(said[2]))
 	case said[2] != "" && !useFits(said[2], rfc, said[1]):
 		c.add(field, fault.ValidationMatchInvalid, "names a use that the regime does not have")
 	}
@@ -150,7 +156,21 @@ func (c *checker) use(p *transaction.Party, rfc string) {
 		c.add(field, fault.FieldNotValid, "is not a use of SAT's catalogue: %s", strings.Join(satwire.Uses(), ", "))
 	case !useFits(p.TaxUse, rfc, registered(p, rfc, satwire.TypeIncome, "").regime):
 		c.add(field, fault.ValidationMatchInvalid, "is a use that the customer's regime does not have")
+	case unwritten(p.TaxUse) != "":
+		c.add(field, fault.UnsupportedField, "%s", unwritten(p.TaxUse))
 	}
+}
+
+// unwritten says why a voucher of a use cannot be made: it needs a complement
+// that no schema judges here.
+func unwritten(use string) string {
+	switch use {
+	case "D04":
+		return "D04 needs the complement Donatarias (CFF 29-A V b; RMF 2.7.1.8), which this service does not write"
+	case "D10":
+		return "D10 needs the complement of private schools, iedu (decree of 26 December 2013, article 1.8; RMF 2.7.1.8), which this service does not write"
+	}
+	return ""
 }
 
 // number checks that a long one can be cut into Serie and Folio.
@@ -315,6 +335,9 @@ func checkCompany(cat *catalog, keys *identity.Keeper, s country.Supplier, with 
 	found = append(found, checkThirds(s.Settings)...)
 	if regime := s.Settings.Text(settingRegime); regime != "" && !regimeFits(rfc, regime) {
 		found = append(found, fault.At("settings."+settingRegime, fault.ValidationMatchInvalid, "is a regime that a person with such an RFC cannot be in"))
+	}
+	if why := unwritten(s.Settings.Text(settingUse)); why != "" {
+		found = append(found, fault.At("settings."+settingUse, fault.FieldNotValid, "%s", why))
 	}
 	if !postalPattern.MatchString(placeOf(&s)) {
 		found = append(found, fault.At("address.postal_code", fault.FieldRequired, "must have five digits: it is the place of issue unless settings.place_of_issue names another"))

@@ -110,6 +110,21 @@ func TestWhatSATWouldRefuseIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+// What the voucher must say and the client did not is assumed, and named as such.
+func TestWhatIsAssumedIsWarnedOf(t *testing.T) {
+	for field, edit := range map[string]func(*country.Draft){
+		"payments":                        func(d *country.Draft) { d.Transaction.Customer, d.Transaction.Payments = nil, nil },
+		"customer.tax_information.regime": func(d *country.Draft) { d.Transaction.Customer.TaxRegime = "" },
+	} {
+		said := examined(draft("C-3", edit))
+		if !slices.ContainsFunc(said, func(f fault.Fault) bool {
+			return f.Field == field && f.Code == fault.ValueAssumed && f.Type == fault.Warning
+		}) {
+			t.Errorf("%s: %+v", field, said)
+		}
+	}
+}
+
 func TestWhatSATTakesIsNotRefused(t *testing.T) {
 	for name, edit := range map[string]func(*country.Draft){
 		"72 hours ago":          func(d *country.Draft) { d.Transaction.Date = now.Add(-72 * time.Hour) },

@@ -20,11 +20,27 @@ func (c *checker) guesses() {
 	to := receiverOf(t.Customer, "", satwire.TypeIncome, "")
 	named := to.rfc != satwire.RFCPublic && to.rfc != satwire.RFCForeign
 	if named && regimePattern.FindStringSubmatch(t.Customer.TaxRegime) == nil {
-		c.found = append(c.found, fault.Warn("customer.tax_information.regime", fault.FieldRequired,
+		c.found = append(c.found, fault.Warn("customer.tax_information.regime", fault.ValueAssumed,
 			"does not say the customer's fiscal regime: %s was assumed, which SAT compares with its file (CFDI40158)", to.regime))
 	}
 	if t.Kind == transaction.Invoice && len(t.Payments) == 0 && to.rfc == satwire.RFCPublic {
-		c.found = append(c.found, fault.Warn("payments", fault.FieldRequired, "do not say how the sale was paid: cash (FormaPago 01) was assumed"))
+		c.found = append(c.found, fault.Warn("payments", fault.ValueAssumed, "do not say how the sale was paid: cash (FormaPago 01) was assumed"))
+	}
+}
+
+// cards warns of cards of which nobody said whether they are of credit or debit,
+// and of a form of payment of nothing.
+func (c *checker) cards() {
+	t := c.in.Transaction
+	for i := range t.Payments {
+		if said := codePattern.FindStringSubmatch(t.Payments[i].Code); t.Payments[i].Type == "CARD" && (said == nil || said[2]+said[3] == "") {
+			c.found = append(c.found, fault.Warn(fmt.Sprintf("payments.%d.code", i), fault.ValueAssumed,
+				"does not say which card: credit (FormaPago 04) was assumed; say PUE:28 for a debit card, PUE:29 for a service card, PUE:04 for credit"))
+		}
+	}
+	to := receiverOf(t.Customer, "", satwire.TypeIncome, "")
+	if t.Kind == transaction.Invoice && len(t.Payments) == 0 && len(t.Items) > 0 && c.in.Totals.Payable() == 0 && to.rfc != satwire.RFCPublic {
+		c.found = append(c.found, fault.Warn("payments", fault.ValueAssumed, "do not say how a sale of nothing was paid: PUE in cash (FormaPago 01) was assumed, because nothing can be paid later"))
 	}
 }
 

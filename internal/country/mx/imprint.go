@@ -127,7 +127,11 @@ func paidFor(e *xmltree.Element, label func(name, value string)) {
 		label("Pago", strings.TrimSpace(e.Attr("FechaPago")+" forma "+e.Attr("FormaDePagoP")+" "+e.Attr("Monto")+" "+e.Attr("MonedaP")+" "+e.Attr("NumOperacion")))
 	case e.Is(satwire.SpacePagos, "DoctoRelacionado"):
 		label("Documento pagado, parcialidad "+e.Attr("NumParcialidad"), e.Attr("IdDocumento"))
-		label("Saldo anterior, pagado, insoluto", e.Attr("ImpSaldoAnt")+", "+e.Attr("ImpPagado")+", "+e.Attr("ImpSaldoInsoluto"))
+		other := ""
+		if worth := e.Attr("EquivalenciaDR"); worth != "1" {
+			other = " " + e.Attr("MonedaDR") + ", equivalencia " + worth
+		}
+		label("Saldo anterior, pagado, insoluto", e.Attr("ImpSaldoAnt")+", "+e.Attr("ImpPagado")+", "+e.Attr("ImpSaldoInsoluto")+other)
 	}
 }
 

@@ -3,12 +3,14 @@ package mx
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/mx/wire"
 	"tributary/internal/official/satwire"
+	"tributary/internal/xmltree"
 )
 
 var errNoList = fmt.Errorf("%w: a REST provider does not list what it stamped", country.ErrNoList)
@@ -62,8 +64,31 @@ func (ch *channel) entry(ctx context.Context, rfc, uuid string, c country.Creden
 		return country.Entry{}, "", err
 	}
 	day, _, _ := strings.Cut(v.Attr("Fecha"), "T")
-	return country.Entry{
+	e := country.Entry{
 		Number: v.Attr("Serie") + v.Attr("Folio"), AuthorityID1: got.uuid(), AuthorityID2: got.number(),
 		Cancelled: now.Voucher == satwire.VoucherCancelled, At: got.at(ch.cat),
-	}, day, nil
+	}
+	if child(v, "InformacionGlobal") != nil {
+		e.Sales = soldIn(v)
+	} else if v.Attr("TipoDeComprobante") == satwire.TypeIncome && v.Attr("Moneda") == "MXN" && !withheld(v) {
+		gross := minor(v.Attr("Total"), 2)
+		e.Gross = &gross
+	}
+	return e, day, nil
+}
+
+// soldIn are the numbers of the sales in a global invoice, each once.
+func soldIn(v *xmltree.Element) (numbers []string) {
+	for _, c := range child(v, "Conceptos").All("Concepto") {
+		if number := c.Attr("NoIdentificacion"); !slices.Contains(numbers, number) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
+}
+
+// withheld reports whether a voucher's total is less than what was sold.
+func withheld(v *xmltree.Element) bool {
+	taxes := child(v, "Impuestos")
+	return taxes != nil && taxes.Attr("TotalImpuestosRetenidos") != ""
 }

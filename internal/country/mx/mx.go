@@ -24,7 +24,7 @@
 //     voucher, else of the last payment reported for it. 15 (Condonación) is
 //     left for what was never paid, 30 for advances.
 //   - What SAT accepts and we had to guess (a receiver's regime, cash) is a
-//     warning of code field_required: the sale is filed, and the client learns
+//     warning of code value_assumed: the sale is filed, and the client learns
 //     what to send.
 //   - A receipt of payment is cancelled by an ordinary cancellation; adjusting
 //     or crediting one is refused, because SAT wants it cancelled and made

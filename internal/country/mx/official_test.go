@@ -100,6 +100,36 @@ func TestEveryCaseIsValidByTheOfficialSchema(t *testing.T) {
 	}
 }
 
+// No schema of the complement Impuestos Locales is at hand: SAT's own sheet reads
+// every situation that has one, and finds what is written, attribute by attribute.
+func TestLocalTaxesAreReadByTheOfficialSheet(t *testing.T) {
+	b := open(t)
+	var documents [][]byte
+	for _, s := range situations() {
+		if s.Refuse != "" || !strings.Contains(strings.Join(s.Files, ""), "implocal:") {
+			continue
+		}
+		report := b.prepare(t, s.Draft).Report
+		got, err := mx.Original(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, complement, _ := strings.Cut(string(report), "<implocal:ImpuestosLocales ")
+		var want []string
+		for _, part := range regexp.MustCompile(`[A-Za-z]+="([^"]*)"`).FindAllStringSubmatch(complement[:strings.Index(complement, "</implocal:ImpuestosLocales>")], -1) {
+			want = append(want, part[1])
+		}
+		if text := "|" + strings.Join(want, "|") + "||"; !strings.Contains(string(got), text) {
+			t.Errorf("%s: %s is not at the end of %s", s.Name, text, got)
+		}
+		documents = append(documents, report)
+	}
+	if len(documents) < 2 {
+		t.Fatalf("only %d situations with local taxes", len(documents))
+	}
+	sameOriginal(t, documents...)
+}
+
 func samples(t *testing.T) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(needs.Schemas(t, "mx-cfdi", "examples"), "*.xml"))

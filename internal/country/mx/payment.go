@@ -2,6 +2,8 @@ package mx
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +75,9 @@ func receipt(cat *catalog, in *country.Draft) (*plan, *xmltree.Element, error) {
 	if f != nil {
 		found = append(found, *f)
 	}
+	if len(found) == 0 {
+		found = p.convert(in, debts)
+	}
 	if len(found) > 0 {
 		return nil, nil, invalid(found...)
 	}
@@ -81,6 +86,38 @@ func receipt(cat *catalog, in *country.Draft) (*plan, *xmltree.Element, error) {
 	p.rate = rate
 	came := t.Date.In(cat.zone(p.place, in.Location))
 	return p, p.receiptOf(spread(in, debts), came), nil
+}
+
+// convert finds EquivalenciaDR: how much of the documents' currency one unit of
+// the payment's is worth, by what was received and what it paid (Pagos 2.0). It is
+// rounded up at its tenth decimal, so that what is paid never comes to more than
+// what came (CRP20217).
+func (p *plan) convert(in *country.Draft, debts []*debt) []fault.Fault {
+	t := &in.Transaction
+	var received, settled int64
+	for i := range t.Payments {
+		received += t.Payments[i].Amount
+	}
+	for i := range in.Shares {
+		settled += in.Shares[i].Amount
+	}
+	other := slices.ContainsFunc(debts, func(d *debt) bool { return !strings.EqualFold(d.currency, p.currency) })
+	switch {
+	case !other && received != settled:
+		return []fault.Fault{fault.At("references", fault.ValidationMatchInvalid, "must add up to what was received, %d, but add up to %d", received, settled)}
+	case !other:
+		return nil
+	case slices.ContainsFunc(debts, func(d *debt) bool { return d.currency != debts[0].currency }):
+		return []fault.Fault{fault.At("references", fault.ValidationMatchInvalid, "must be in one currency")}
+	case len(t.Payments) > 1:
+		return []fault.Fault{fault.At("payments", fault.ValidationMatchInvalid, "must be one where sales in another currency are paid: report each by itself")}
+	case received == settled:
+		return []fault.Fault{fault.At("references", fault.FieldRequired,
+			"must say what was paid of each sale in its own currency, %s: one %s is not one %s", debts[0].currency, strings.ToUpper(p.currency), debts[0].currency)}
+	}
+	decimals, _ := transaction.CurrencyExponent(strings.ToUpper(p.currency))
+	p.worth = worthOf(settled, debts[0].decimals, received, decimals)
+	return nil
 }
 
 // exchange is TipoCambioP: 1 in pesos.
@@ -100,12 +137,16 @@ func exchange(t *transaction.Transaction) (string, *fault.Fault) {
 func spread(in *country.Draft, debts []*debt) []remittance {
 	list := make([]remittance, 0, len(in.Transaction.Payments))
 	left := make([]int64, len(debts))
+	other := debts[0].currency != strings.ToUpper(in.Transaction.CurrencyCode)
 	for i := range debts {
 		left[i] = in.Shares[i].Amount
 	}
 	for i := range in.Transaction.Payments {
 		r := remittance{payment: &in.Transaction.Payments[i]}
 		rest := r.payment.Amount
+		if other {
+			rest = math.MaxInt64 // the one payment is for all, see convert
+		}
 		for k, d := range debts {
 			paid := min(rest, left[k])
 			if paid == 0 {
@@ -150,7 +191,7 @@ func (p *plan) receiptOf(list []remittance, came time.Time) *xmltree.Element {
 
 // remitted writes one Pago.
 func (p *plan) remitted(r *remittance, came time.Time, sum *paySums) *xmltree.Element {
-	decimals := r.shares[0].debt.decimals
+	decimals, _ := transaction.CurrencyExponent(strings.ToUpper(p.currency))
 	_, form := methodOf(r.payment)
 	at := came.Format(satwire.LocalTime)
 	if day := r.payment.Date; day != "" && day != came.Format(time.DateOnly) {
@@ -159,7 +200,7 @@ func (p *plan) remitted(r *remittance, came time.Time, sum *paySums) *xmltree.El
 	n := xmltree.New("pago20:Pago", "FechaPago", at, "FormaDePagoP", form, "MonedaP", strings.ToUpper(p.currency),
 		"TipoCambioP", p.rate, "Monto", money(r.payment.Amount, decimals))
 	n.Set("NumOperacion", text.Cut(wire.Tidy(r.payment.Reference), 100))
-	taxes := &payTaxes{}
+	taxes := &payTaxes{worth: p.worth}
 	for _, s := range r.shares {
 		n.Add(s.document(taxes))
 	}

@@ -98,7 +98,7 @@ func (s portion) document(sum *payTaxes) *xmltree.Element {
 	n.Set("Serie", d.serie)
 	n.Set("Folio", d.folio)
 	n.Set("MonedaDR", d.currency)
-	n.Set("EquivalenciaDR", "1")
+	n.Set("EquivalenciaDR", sum.worth.String())
 	n.Set("NumParcialidad", strconv.Itoa(s.part))
 	n.Set("ImpSaldoAnt", money(s.before, d.decimals))
 	n.Set("ImpPagado", money(s.paid, d.decimals))
@@ -113,7 +113,7 @@ func (s portion) document(sum *payTaxes) *xmltree.Element {
 	for _, x := range d.taxes {
 		base := fine(x.base, s.paid, d.total, x.levy.baseDecimals(d.decimals))
 		amount := decimal.Divided(new(big.Int).Mul(base, new(big.Int).SetUint64(x.levy.rate)), big.NewInt(rateHundred))
-		sum.add(x.levy, base, amount)
+		sum.add(x.levy, sum.worth.paid(base), sum.worth.paid(amount))
 		i, list, entry := 1, "pago20:TrasladosDR", "pago20:TrasladoDR"
 		if x.levy.withheld {
 			i, list, entry = 0, "pago20:RetencionesDR", "pago20:RetencionDR"
@@ -144,8 +144,42 @@ func (l levy) part(name, suffix string, base, amount *big.Int) *xmltree.Element 
 	return n
 }
 
+// worth is EquivalenciaDR in units of its tenth decimal; 0: one currency, 1.
+type worth int64
+
+const worthDecimals = 10
+
+// worthOf is settled ÷ received, each with decimals of its own, rounded up.
+func worthOf(settled int64, decimals int, received int64, of int) worth {
+	top := new(big.Int).Mul(big.NewInt(settled), decimal.Power(worthDecimals+of))
+	bottom := new(big.Int).Mul(big.NewInt(received), decimal.Power(decimals))
+	q, rest := new(big.Int).QuoRem(top, bottom, new(big.Int))
+	if rest.Sign() > 0 {
+		q.Add(q, big.NewInt(1))
+	}
+	return worth(q.Int64())
+}
+
+func (w worth) String() string {
+	if w == 0 {
+		return "1"
+	}
+	return decimal.Text(int64(w), worthDecimals)
+}
+
+// paid is an amount of a document in the currency of the payment.
+func (w worth) paid(x *big.Int) *big.Int {
+	if w == 0 {
+		return x
+	}
+	return decimal.Divided(new(big.Int).Mul(x, decimal.Power(worthDecimals)), big.NewInt(int64(w)))
+}
+
 // payTaxes are those of one payment, by tax.
-type payTaxes struct{ list []*payTax }
+type payTaxes struct {
+	worth worth
+	list  []*payTax
+}
 
 type payTax struct {
 	levy

@@ -219,6 +219,11 @@ func (p *plan) paid(in *country.Draft) (method, form string) {
 	switch {
 	case p.kind == satwire.TypeExpense:
 		return satwire.MethodOnce, p.refunded(in)
+	case in.Totals.Payable() == 0: // nothing is owed that could be paid later
+		if _, form = paymentOf(payments); form == satwire.FormUndefined {
+			form = formCash
+		}
+		return satwire.MethodOnce, form
 	case len(payments) == 0 && p.receiver.rfc == satwire.RFCPublic:
 		return satwire.MethodOnce, formCash // a sale over the counter is paid
 	}

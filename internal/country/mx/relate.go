@@ -53,6 +53,9 @@ func (p *plan) relate(in *country.Draft) error {
 		return invalid(fault.At("reference_transaction_id", fault.ReferenceNotSuccessful,
 			"has no folio fiscal (UUID): a document issued elsewhere is backfilled with it as tax_authority_id_1"))
 	}
+	if f := replaced(in); f != nil {
+		return invalid(*f)
+	}
 	p.related = []string{strings.ToUpper(uuid)}
 	relation, more, _ := strings.Cut(in.Transaction.Reason, ":")
 	for also := range strings.SplitSeq(strings.ToUpper(more), ",") {
@@ -69,6 +72,21 @@ func (p *plan) relate(in *country.Draft) error {
 		p.relation = relationReturn
 	default:
 		p.relation = relationCredit
+	}
+	return nil
+}
+
+// replaced refuses what would correct a sale that another voucher has taken the
+// place of (relation 04): the original is cancelled then, and what is left to
+// correct is the replacement (RMF 2.7.1.35; Guía de llenado, TipoRelacion 04).
+func replaced(in *country.Draft) *fault.Fault {
+	for _, e := range in.Original.Corrections {
+		if e.Cancelled || e.AuthorityID1 == "" || e.Transaction.Kind != transaction.Adjustment || !strings.HasPrefix(e.Transaction.Reason, relationReplace) {
+			continue
+		}
+		f := fault.At("reference_transaction_id", fault.ReferenceAlreadyCorrected,
+			"was replaced by %s (%s): cancel it with the reason 01:%s, and correct the replacement", e.AuthorityID1, e.Transaction.ID, strings.ToUpper(e.AuthorityID1))
+		return &f
 	}
 	return nil
 }

@@ -59,6 +59,14 @@ func sold(number string, list ...transaction.Item) country.Draft {
 	return draft(number, func(d *country.Draft) { d.Transaction.Items = list })
 }
 
+// used is a sale to a person who deducts it in a way of their own.
+func used(number, use string) country.Draft {
+	return draft(number, func(d *country.Draft) {
+		d.Transaction.Customer = &transaction.Party{LegalName: "XOCHILT CASAS CHAVEZ", Type: transaction.Individual, TaxNumber: "CACX7605101P8", TaxRegime: "612", TaxUse: use,
+			Address: &transaction.Address{CountryCode: "MX", PostalCode: "36257"}}
+	})
+}
+
 func american() *transaction.Party {
 	return &transaction.Party{LegalName: "Acme Inc.", Type: transaction.Business, TaxNumber: "12-3456789", Address: &transaction.Address{CountryCode: "US", PostalCode: "10001"}}
 }
@@ -200,6 +208,11 @@ func lineSituations() []situation {
 		{Name: "A marketplace elsewhere sells for a shop at the border", Draft: atBorder, Files: []string{`TasaOCuota="0.080000" Importe="8.00"`, `DomicilioFiscalACuentaTerceros="22000"`}},
 		{Name: "A marketplace sells for somebody unknown", Draft: third("S-89", "H&E951128469"), Refuse: "settings.third_parties", Field: "items.0.classification.0.code"},
 		{Name: "Something is given away with a sale", Draft: sold("S-90", given...), Files: []string{` Descuento="50.00" ObjetoImp="04"`, ` Total="116.00"`}},
+		{Name: "Everything is given away", Draft: sold("S-90-1", given[1]), Files: []string{`FormaPago="01"`, `MetodoPago="PUE"`, ` Total="0.00"`}, Warns: "payments"},
+		{Name: "A card that does not say which", Draft: draft("S-90-2", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE", 116000) }), Files: []string{`FormaPago="04"`}, Warns: "payments.0.code"},
+		{Name: "A debit card", Draft: draft("S-90-3", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE:28", 116000) }), Files: []string{`FormaPago="28"`}},
+		{Name: "A donation (D04)", Draft: used("S-90-4", "D04"), Refuse: "Donatarias", Field: "customer.tax_information.use"},
+		{Name: "Tuition (D10)", Draft: used("S-90-5", "D10"), Refuse: "iedu", Field: "customer.tax_information.use"},
 		{Name: "A line with a price of nothing", Draft: sold("S-91", free...), Refuse: "discount of 100 %", Field: "items.1.unit_price"},
 	}
 }
@@ -229,6 +242,16 @@ func correctionSituations() []situation {
 		{Name: "Goods come back", Draft: change("S-44", credit, "", -116000), Files: []string{`TipoRelacion="03"`}},
 		{Name: "Something is added to the price", Draft: change("S-45", credit, "", 1160), Files: []string{`TipoDeComprobante="I"`, `TipoRelacion="02"`}},
 		{Name: "A wrong invoice is replaced", Draft: change("S-46", credit, "04", 58000), Files: []string{`TipoDeComprobante="I"`, `TipoRelacion="04"`}},
+		{Name: "A sale that was replaced is credited", Draft: func() country.Draft {
+			d := correction(transaction.Credit, "S-46-1", credit, nil)
+			d.Original.Corrections = []country.Earlier{{Transaction: transaction.Transaction{Kind: transaction.Adjustment, ID: "N-4", Reason: "04"}, AuthorityID1: other}}
+			return d
+		}(), Refuse: "01:" + other, Field: "reference_transaction_id"},
+		{Name: "A sale whose replacement was cancelled is credited", Draft: func() country.Draft {
+			d := correction(transaction.Credit, "S-46-2", credit, nil)
+			d.Original.Corrections = []country.Earlier{{Transaction: transaction.Transaction{Kind: transaction.Adjustment, ID: "N-4", Reason: "04"}, AuthorityID1: other, Cancelled: true}}
+			return d
+		}(), Files: []string{`TipoDeComprobante="E"`}},
 		{Name: "A replacement that gives back", Draft: change("S-47", credit, "04", -58000), Refuse: "01, 03 or 07", Field: "reason"},
 		{Name: "The sale of which an advance was paid", Draft: change("S-48", credit, "07", 232000), Files: []string{`TipoDeComprobante="I"`, `TipoRelacion="07"`}},
 		{Name: "An advance is applied", Draft: change("S-49", credit, "07", -116000), Files: []string{`TipoDeComprobante="E"`, `TipoRelacion="07"`, `FormaPago="30"`}},
@@ -309,6 +332,15 @@ func paymentSituations(t *testing.T, b bench) []situation {
 			Files: []string{`ImpSaldoAnt="953.33"`, `TotalRetencionesIVA="106.67" TotalRetencionesISR="100.00"`, `<pago20:RetencionP ImpuestoP="001"`}},
 		{Name: "Dollars are paid at another rate", Draft: payment("S-67", transfer(116000), func(d *country.Draft) { d.Transaction.ExchangeRate = &later }, owing(t, b, 116000, dollars)),
 			Files: []string{`MonedaP="USD" TipoCambioP="19"`, `MonedaDR="USD" EquivalenciaDR="1"`, `MontoTotalPagos="22040.00"`, `TotalTrasladosBaseIVA16="19000.00"`}},
+		{Name: "Dollars are paid in pesos", Draft: payment("S-67-2", transfer(2_175_000), func(d *country.Draft) { d.Transaction.CurrencyCode = "MXN" }, owing(t, b, 116000, dollars)),
+			Files: []string{`MonedaP="MXN" TipoCambioP="1" Monto="21750.00"`, `MonedaDR="USD" EquivalenciaDR="0.0533333334" NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="1160.00" ImpSaldoInsoluto="0.00"`,
+				`BaseDR="1000.000000"`, `BaseP="18749.999977"`, `MontoTotalPagos="21750.00"`, `TotalTrasladosBaseIVA16="18750.00"`}},
+		{Name: "A part of dollars is paid in pesos", Draft: payment("S-67-3", transfer(1_000_000), func(d *country.Draft) { d.Transaction.CurrencyCode = "MXN" }, owing(t, b, 50000, dollars)),
+			Files: []string{`EquivalenciaDR="0.0500000000" NumParcialidad="1" ImpSaldoAnt="1160.00" ImpPagado="500.00" ImpSaldoInsoluto="660.00"`}},
+		{Name: "Pesos are paid in dollars", Draft: payment("S-67-4", transfer(5800), func(d *country.Draft) { d.Transaction.CurrencyCode, d.Transaction.ExchangeRate = "USD", &later }, paid(110200)),
+			Files: []string{`MonedaP="USD" TipoCambioP="19" Monto="58.00"`, `MonedaDR="MXN" EquivalenciaDR="19.0000000000"`, `ImpPagado="1102.00" ImpSaldoInsoluto="58.00"`, `MontoTotalPagos="1102.00"`}},
+		{Name: "Dollars are paid in pesos, and nobody says how many", Draft: payment("S-67-5", transfer(116000), func(d *country.Draft) { d.Transaction.CurrencyCode = "MXN" }, owing(t, b, 116000, dollars)),
+			Refuse: "in its own currency", Field: "references"},
 		{Name: "Dollars are paid without a rate", Draft: payment("S-68", transfer(116000), nil, owing(t, b, 116000, dollars)), Refuse: "on the day of the payment", Field: "exchange_rate"},
 		{Name: "A payment for what was paid at once", Draft: payment("S-69", transfer(116000), nil, owing(t, b, 116000, draft("S-69-1", func(d *country.Draft) { d.Transaction.Payments = paidBy("CARD", "PUE", 116000) }))),
 			Refuse: "paid at once", Field: "reference_transaction_id"},

@@ -24,6 +24,7 @@ type plan struct {
 	method   string
 	currency string
 	rate     string
+	worth    worth // of payments in another currency than what they pay
 	place    string
 	issuer   taxpayer
 	receiver taxpayer

@@ -126,9 +126,10 @@ func (ch *channel) open(f country.Filing, c country.Credentials) (message, error
 // Failure policy: whatever goes wrong before the access point is called leaves
 // nothing there, and says so. A receiver that is not registered, or does not
 // take the document, ends the attempt: it may be registered tomorrow, so
-// nothing remembers the answer. A register that does not answer, or whose
-// answer cannot be trusted, puts off this document alone; a name server that
-// does not answer would put off every other as well, and stops the lane.
+// nothing remembers the answer. A register or a name server that does not
+// answer, or whose answer cannot be trusted, puts off this document alone, and
+// says which receiver is meant: other buyers are found elsewhere. Only what the
+// access point itself says, or that it cannot be reached, holds the lane.
 func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country.Credentials) ([]country.Receipt, error) {
 	if len(filings) != 1 {
 		return nil, fmt.Errorf("%w: an access point takes one document at a time, not %d", country.ErrNotTaken, len(filings))
@@ -141,7 +142,7 @@ func (ch *channel) Send(ctx context.Context, filings []country.Filing, c country
 	m.to, err = ch.lookup.receiver(finding, m.envelope)
 	cancel()
 	var no *unwilling
-	var broken *register
+	var broken *unseen
 	switch {
 	case errors.As(err, &no):
 		return []country.Receipt{{Outcome: country.Rejected, Raw: []byte(no.Error()),

@@ -47,22 +47,22 @@ type unwilling struct{ why string }
 
 func (e *unwilling) Error() string { return e.why }
 
-// register says that the register of one receiver is of no use now.
-type register struct {
-	address string
-	err     error
+// unseen says that one receiver cannot be looked up now: its own register, or the
+// name servers that know where that is, are of no use. Others may be found.
+type unseen struct {
+	who   participant
+	where string // that fails, for the client
+	err   error
 }
 
-func (e *register) Error() string {
-	return fmt.Sprintf("the receiver's register %s: %s", e.address, e.err)
-}
+func (e *unseen) Error() string { return fmt.Sprintf("%s: %s: %s", e.who.value(), e.where, e.err) }
 
-func (e *register) Unwrap() error { return e.err }
+func (e *unseen) Unwrap() error { return e.err }
 
 // reason is the published name of the trouble.
-func (e *register) reason() fault.Code {
-	var call *url.Error
-	if errors.As(e.err, &call) || errors.Is(e.err, context.DeadlineExceeded) {
+func (e *unseen) reason() fault.Code {
+	var line net.Error // also of a call by HTTP
+	if errors.As(e.err, &line) || errors.Is(e.err, context.DeadlineExceeded) {
 		return fault.AuthorityUnreachable
 	}
 	return fault.AuthorityError
@@ -146,7 +146,7 @@ func (l *lookup) where(ctx context.Context) (*registry, error) {
 }
 
 // receiver answers the first of an envelope's receivers that takes its document.
-// An [*unwilling] error: none does. A [*register] error: one might.
+// An [*unwilling] error: none does. An [*unseen] error: one might.
 func (l *lookup) receiver(ctx context.Context, e envelope) (to participant, err error) {
 	defer func() {
 		if err != nil && l.at.Simulated { // it may have started again, elsewhere
@@ -173,7 +173,7 @@ func (l *lookup) find(ctx context.Context, e envelope) (participant, error) {
 			continue
 		}
 		if err != nil {
-			return participant{}, err
+			return participant{}, &unseen{to, "the registry's name servers", err}
 		}
 		err = l.takes(ctx, in, address, to, e)
 		var no *unwilling
@@ -183,7 +183,7 @@ func (l *lookup) find(ctx context.Context, e envelope) (participant, error) {
 		case errors.As(err, &no):
 			why = no.why // it is registered, which says more
 		default:
-			return participant{}, &register{address, err}
+			return participant{}, &unseen{to, "its register " + address, err}
 		}
 	}
 	return participant{}, &unwilling{why}

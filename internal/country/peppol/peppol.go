@@ -25,6 +25,7 @@ import (
 
 	"tributary/internal/country"
 	"tributary/internal/country/en16931"
+	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
 
@@ -58,6 +59,7 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 		{Name: secretZone, Description: "The zone of the register of participants (SML), where it is not OpenPeppol's own."},
 		{Name: secretTrusted, Description: "Certificates (PEM) under which registers (SMP) sign, where they are not OpenPeppol's."},
 	}}
+	pack.Checks = append(slices.Clone(base.Checks), country.Check{Reads: []string{"issuer", "customer"}, Find: selfBilled})
 	pack.Files = country.Filed{By: country.ByCompany, Of: page.Delivered}
 	pack.Codes = country.ReadCodes(codesFile)
 	pack.Structured = func(in country.Issue) (*country.Structured, error) {
@@ -68,6 +70,16 @@ func Extend(base country.Pack, page en16931.Page) country.Pack {
 	}
 	pack.Connect = func(at country.Endpoint) (country.Channel, error) { return connect(at, pack, base.Structured) }
 	return pack
+}
+
+// selfBilled warns that a document of the buyer's own making is not sent: on the
+// network the buyer would be its sender, and the company its receiver.
+func selfBilled(in country.Case) []fault.Fault {
+	if t := in.Transaction; !country.SelfBilled(t) || t.Customer.Type != transaction.Business {
+		return nil
+	}
+	return []fault.Fault{fault.Warn("issuer", fault.UnsupportedOperation,
+		"is the customer: a self-billed invoice is made and not sent over Peppol, where its sender is the customer")}
 }
 
 // typed is a draft as an issue: what the invoice is made of.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -169,20 +168,21 @@ func TestReceiverThatRegistersIsFoundAtOnce(t *testing.T) {
 	}
 }
 
-func TestNameServerInTroubleStopsTheLane(t *testing.T) {
-	for name, habits := range map[string]string{"silent": `{"silent":true}`, "failing": `{"failing":true}`} {
-		t.Run(name, func(t *testing.T) {
+// A name server that does not answer for one receiver says nothing of the others:
+// the document waits alone, and says for whom.
+func TestNameServerInTroublePutsOffOneReceiver(t *testing.T) {
+	for habits, reason := range map[string]fault.Code{`{"silent":true}`: fault.AuthorityUnreachable, `{"failing":true}`: fault.AuthorityError} {
+		t.Run(habits, func(t *testing.T) {
 			w := wire(t, nil)
 			put(t, w.server.URL+"/be/participants/"+buyer, habits)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			_, _, err := w.send(t, ctx)
-			if !errors.Is(err, country.ErrNotTaken) || w.held(t) != 0 {
-				t.Fatalf("%d held, %v", w.held(t), err)
+			_, r, err := w.send(t, ctx)
+			if err != nil || r.Outcome != country.NotTaken || w.held(t) != 0 || len(r.Faults) != 1 {
+				t.Fatalf("%d held, %+v %v", w.held(t), r, err)
 			}
-			var line net.Error
-			if name == "silent" && (!errors.As(err, &line) || !line.Timeout()) {
-				t.Errorf("no time-out: %v", err)
+			if f := r.Faults[0]; f.Code != reason || f.Type != fault.Warning || f.Field != "customer.electronic_address" || !strings.Contains(f.Message, buyer) {
+				t.Errorf("%+v", f)
 			}
 		})
 	}

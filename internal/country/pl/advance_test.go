@@ -1,6 +1,7 @@
 package pl_test
 
 import (
+	"strings"
 	"testing"
 
 	"tributary/internal/country"
@@ -106,9 +107,11 @@ func advanceSituations(ch country.Channel) []situation {
 	}
 }
 
-// Advances, settlements and corrections of several are taken by KSeF's double.
+// Advances, settlements and corrections of several are taken by KSeF's double, and
+// each is found again by its own type after its answer was lost.
 func TestAdvancesAndTheirKinAreTaken(t *testing.T) {
 	m := newMinistry(t)
+	kinds := map[string]bool{}
 	list := append(advanceSituations(m.channel), collectiveSituations()...)
 	for _, s := range append(list, thirdSituations()...) {
 		if s.refuse != "" {
@@ -116,9 +119,25 @@ func TestAdvancesAndTheirKinAreTaken(t *testing.T) {
 		}
 		d := s.draft
 		d.Transaction.Date, d.Now = m.clock(), m.clock()
-		r, err := m.sendFiling(m.prepare(d), token())
+		f := m.prepare(d)
+		r, err := m.sendFiling(f, token())
 		if err != nil || r.Outcome != country.Accepted {
 			t.Errorf("%s: %+v %v", s.name, r, err)
+		}
+		_, kind, _ := strings.Cut(string(f.Report), "<RodzajFaktury>")
+		kind, _, _ = strings.Cut(kind, "<")
+		if kinds[kind] {
+			continue
+		}
+		kinds[kind] = true
+		m.reconnect()
+		if found, err := m.channel.Find(t.Context(), f, token()); err != nil || found.Outcome != country.Accepted || found.AuthorityID1 != r.AuthorityID1 {
+			t.Errorf("%s of type %s is not found: %+v %v", s.name, kind, found, err)
+		}
+	}
+	for _, kind := range []string{"VAT", "KOR", "ZAL", "ROZ", "KOR_ZAL", "KOR_ROZ"} {
+		if !kinds[kind] {
+			t.Errorf("nothing of type %s was asked for", kind)
 		}
 	}
 }

@@ -655,3 +655,46 @@ func TestListOfADayHasAllPages(t *testing.T) {
 		t.Error("a list that KSeF cut is taken for whole")
 	}
 }
+
+// What comes before midnight and is numbered after it carries the next day in its
+// KSeF number: it is found all the same.
+func TestADuplicateNumberedAfterMidnightIsResolved(t *testing.T) {
+	m := newMinistry(t)
+	now := m.clock().In(warsaw())
+	midnight := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, warsaw())
+	m.advance(midnight.Sub(now) - 2*time.Second)
+	if err := m.desk.SetScript([]authority.Step{{Outcome: authority.Suspend, Delay: 10 * time.Second}}); err != nil {
+		t.Fatal(err)
+	}
+	d := invoice("FV/1")
+	d.Transaction.Date, d.Now = m.clock(), m.clock()
+	f := m.prepare(d)
+	sent, err := m.sendFiling(f, token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if sent.Outcome != country.Pending {
+			break
+		}
+		m.advance(2 * time.Second)
+		if sent, err = m.channel.Poll(t.Context(), f, sent, token()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if day := midnight.Format("20060102"); sent.Outcome != country.Accepted || sent.AuthorityID1[11:19] != day {
+		t.Fatalf("%+v is not numbered on %s", sent, day)
+	}
+	m.reconnect()
+	again, err := m.sendFiling(f, token())
+	for range 20 {
+		if err != nil || again.Outcome != country.Pending {
+			break
+		}
+		m.advance(2 * time.Second)
+		again, err = m.channel.Poll(t.Context(), f, again, token())
+	}
+	if err != nil || again.Outcome != country.Accepted || !again.Duplicate || again.AuthorityID1 != sent.AuthorityID1 {
+		t.Errorf("%+v %v", again, err)
+	}
+}

@@ -51,9 +51,10 @@ func (c *checker) checks() []country.Check {
 			return rateDay(in.Transaction, c.by.Zone)
 		}},
 		{Reads: append(append(lines, orderReads()...), "items", "reason", "references", "payments", "payments.*.date"), Amounts: true, Find: c.advances},
+		{Reads: append(lines, "items"), Amounts: true, Find: nothingSold},
 		{Reads: []string{"reason"}, Find: func(in country.Case) []fault.Fault { return checkPeriod(in.Transaction) }},
 		{Reads: append(partyReads("customer"), "items", "items.*.classification", "currency_code"), Amounts: true, Find: simplified},
-		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault { return person(in.Transaction) }},
+		{Reads: append(partyReads("customer"), "customer.address"), Find: func(in country.Case) []fault.Fault { return addressed(in.Transaction) }},
 		{Reads: append(lines, "items", "customer", "issuer", "currency_code", "exchange_rate"), Amounts: true, Find: c.size},
 	}
 }
@@ -106,10 +107,14 @@ func party(name string, p *transaction.Party) []fault.Fault {
 	return found
 }
 
-// person wants the address of a buyer who is named by no number.
-func person(t *transaction.Transaction) []fault.Fault {
+// addressed wants the address of a person who is named by no number; that of a
+// business is among the facts.
+func addressed(t *transaction.Transaction) []fault.Fault {
 	c := t.Customer
-	if !t.Whole() || c == nil || c.Type != transaction.Individual || identify(c) != (identifier{}) || c.Address != nil && addressLine(*c.Address) != "" {
+	if !t.Whole() || c == nil || c.Address != nil && addressLine(*c.Address) != "" {
+		return nil
+	}
+	if c.Type != transaction.Individual || identify(c) != (identifier{}) {
 		return nil
 	}
 	return []fault.Fault{fault.At("customer.address", fault.FieldRequired,
@@ -166,7 +171,7 @@ func taxes(i int, item *transaction.Item) []fault.Fault {
 	meant, known := typeOf(strings.ToUpper(tax.Code))
 	switch {
 	case !known:
-		found = append(found, fault.At(at+".code", fault.FieldNotValid, "must be 0KR, 0WDT, 0EX, NP1, NP2, OO, ZW, 113, 82.3, DIR, 43.1.N, MT, MU, MD or MA"))
+		found = append(found, fault.At(at+".code", fault.FieldNotValid, "must be 0KR, 0WDT, 0EX, NP1, POZA, NP2, OO, ZW, 113, 82.3, DIR, 43.1.N, MT, MU, MD or MA"))
 	case meant != tax.Type:
 		found = append(found, fault.At(at+".code", fault.ValidationMatchInvalid, "means %s, but the entry is %s", meant, tax.Type))
 	}

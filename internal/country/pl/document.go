@@ -52,6 +52,7 @@ type document struct {
 	supplied string    // P_6, where it is another day; "" the same
 	moved    bool      // P_1 is not the transaction's day
 	lines    []line
+	charges  []sale.Line // what is no supply, see writeSettling
 	net, tax [columnsCount]int64
 	used     [columnsCount]bool
 	grounds  []ground
@@ -59,10 +60,12 @@ type document struct {
 	note     string // without markup
 	reason   string
 
-	annexed    bool // some line is of annex 15
-	split      bool // the words of the split payment mechanism belong on the invoice
-	reversed   bool // the words "odwrotne obciążenie" do
-	renumbered bool // a line's own number is too large for FA(3)
+	unsaid     string // the first exempt entry whose ground nobody named
+	otherRate  string // of the original, where the correction was told another
+	annexed    bool   // some line is of annex 15
+	split      bool   // the words of the split payment mechanism belong on the invoice
+	reversed   bool   // the words "odwrotne obciążenie" do
+	renumbered bool   // a line's own number is too large for FA(3)
 }
 
 // reading is how drafts are resolved here.
@@ -78,6 +81,7 @@ func reading(f country.Facts) *sale.Rules {
 func compose(in *country.Draft, by *sale.Rules) *document {
 	d := &document{Document: by.Of(in), nip: wire.NIP(&in.Supplier)}
 	d.buyer = identify(d.Customer)
+	d.takeRate()
 	d.setDays()
 	d.note = paragraphs(text.Note(d.Note), footerMax)
 	d.reason = d.note
@@ -85,10 +89,17 @@ func compose(in *country.Draft, by *sale.Rules) *document {
 		d.reason = d.Reason
 	}
 	for _, l := range d.Lines {
+		if noSupply(l.Item) {
+			d.charges = append(d.charges, l)
+			continue
+		}
 		d.add(d.lineOf(l))
 		d.renumbered = d.renumbered || l.Item.Number > rowMax
 	}
 	d.form = d.kind()
+	if d.form == typeAdvance && d.DeliveryDate == "" && len(d.Payments) == 1 && d.Payments[0].Date != "" {
+		d.supplied = d.Payments[0].Date // P_6 of an advance is when the money came
+	}
 	d.annexes()
 	d.split = d.splitPayment()
 	return d
@@ -108,7 +119,7 @@ func (d *document) lineOf(from sale.Line) line {
 	l.reversed = tax.Rate.IsZero() && (tax.Type == transaction.TaxReverse || l.column == outsideToEU)
 	switch {
 	case l.column == taxi && l.included:
-		l.Tax = taxWithin(l.Gross, tax.Rate)
+		l.Tax = amount.Within(l.Gross, tax.Rate)
 		l.Net = l.Gross - l.Tax
 	case l.column == oneStop:
 		l.foreignRate = tax.Rate.MinimalString()
@@ -121,6 +132,9 @@ func (d *document) add(l line) {
 		switch g, _ := groundOf(l.Item.Taxes[l.At].Code); l.column {
 		case exempt:
 			d.ground(g)
+			if g.field == "" && d.unsaid == "" && d.Setting(settingExemption, exemptionDefault) == exemptionDefault {
+				d.unsaid = sale.TaxPath(len(d.lines)+len(d.charges), l.At, "code")
+			}
 		case onMargin:
 			d.margin = g
 		}

@@ -61,10 +61,26 @@ func imprint(in country.Issue) country.Imprint {
 	case polish && t != nil && t.Kind == transaction.Invoice && len(t.OrderItems) > 0:
 		out.Title = "Faktura zaliczkowa"
 	}
+	if in.Transaction != nil {
+		out.Untaxed = untaxed(in.Transaction.Items)
+	}
 	if in.Transaction != nil && in.Supplier != nil {
 		out.Language, out.Texts = "PL", legalTexts(in)
 	}
 	return out
+}
+
+// untaxed are the lines that are taxed on their margin: they show neither rate nor
+// tax (art. 106e sec. 2 and 3 of the VAT act).
+func untaxed(items []transaction.Item) (list []int) {
+	for i := range items {
+		if j := items[i].OnlyTax(); j >= 0 {
+			if g, _ := groundOf(items[i].Taxes[j].Code); g.onMargin() {
+				list = append(list, i)
+			}
+		}
+	}
+	return list
 }
 
 // legalTexts are the words that art. 106e fixes, in Polish whatever the

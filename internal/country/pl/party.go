@@ -3,9 +3,11 @@ package pl
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
 	"tributary/internal/country/text"
 	"tributary/internal/official/ksefwire"
 	"tributary/internal/transaction"
@@ -65,12 +67,12 @@ func identify(p *transaction.Party) identifier {
 		return identifier{}
 	case n.Of == home:
 		return identifier{flaw: "is not a NIP: " + n.Verdict.Reason}
-	case n.Union != "" && len(n.Union) <= unionMax:
+	case n.Union != "" && len(n.Union) <= unionMax && territory.Of(home, p, time.Time{}, false).Apart == "": // no VAT of the Union, no such number
 		return identifier{union: n.State, number: n.Union}
 	case len([]rune(number)) > foreignMax:
 		return identifier{flaw: "must be at most 50 characters long: that is all FA(3) has room for (NrID)"}
 	default:
-		return identifier{country: n.Of, number: number}
+		return identifier{country: territory.Code(n.Of), number: number}
 	}
 }
 
@@ -110,7 +112,7 @@ func writeAddress(w *xmltree.Writer, a transaction.Address) {
 	if first == "" {
 		return
 	}
-	w.Group("Adres", "KodKraju", cmp.Or(strings.ToUpper(a.CountryCode), home), "AdresL1", first, "?AdresL2", second)
+	w.Group("Adres", "KodKraju", cmp.Or(territory.Code(strings.ToUpper(a.CountryCode)), home), "AdresL1", first, "?AdresL2", second)
 }
 
 // addressLine is the first line of an address, "" where nothing is known.

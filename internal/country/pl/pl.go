@@ -111,6 +111,8 @@ func facts() country.Facts {
 			country.FieldRule{Field: "customer.address.address_line_1", Kind: transaction.Invoice, BusinessModel: transaction.B2C,
 				When:   []country.Condition{{Field: "customer.tax_information.tax_number", Unless: country.Matching(".")}},
 				Reason: "a person who is named by no tax number is named by name and address (art. 106e sec. 1 point 3 of the VAT act)"},
+			country.FieldRule{Field: "customer.address.address_line_1", Kind: transaction.Invoice, BusinessModel: transaction.B2B,
+				Reason: "an invoice names its buyer with the address (art. 106e sec. 1 point 3 of the VAT act)"},
 			country.FieldRule{Field: "items.*.tax_breakdowns", Reason: "every line has a rate (P_12 of FA(3))"},
 			country.FieldRule{Field: "customer.tax_information.tax_number", BusinessModel: transaction.B2B, When: []country.Condition{country.In("PL")},
 				Reason: "a business in Poland is named by its NIP (art. 106e sec. 1 point 5 of the VAT act)"},

@@ -37,7 +37,7 @@ func (ch *channel) Prepare(in country.Draft) (country.Filing, error) {
 	if len(report) > ksefwire.DocumentBytesMax {
 		return country.Filing{}, fault.New(fault.Invalid, "the document is too large for KSeF").With(tooLarge("", len(report)))
 	}
-	f, err := ch.Filing(&in, report, d.Number(), wire.Extra{Issued: d.Day(d.issued), Type: d.form, Moved: d.moved})
+	f, err := ch.Filing(&in, report, d.Number(), wire.Extra{Issued: d.Day(d.issued), Type: d.form, Moved: d.moved, Rate: d.otherRate, Unsaid: d.unsaid})
 	if err != nil {
 		return country.Filing{}, err
 	}

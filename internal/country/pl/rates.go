@@ -65,6 +65,7 @@ var grounds = []ground{
 	{"0WDT", transaction.TaxIntraEU, "", "", "0 %, intra-Community supply of goods (0 WDT)"},
 	{"0EX", transaction.TaxExport, "", "", "0 %, export of goods (0 EX)"},
 	{"NP1", transaction.TaxOutside, "", "", "place of supply outside Poland (np I)"},
+	{codeNoSupply, transaction.TaxOutside, "", "", "no supply at all: a deposit (kaucja), damages; added to the total in Rozliczenie"},
 	{codeOutsideToEU, transaction.TaxReverse, "", "", "services to a business of another member state, art. 100 sec. 1 point 4 (np II)"},
 	{codeReverse, transaction.TaxReverse, "", "", "domestic reverse charge (oo)"},
 	{"ZW", transaction.TaxExempt, "", "", "exempt (zw) on the ground in the company's setting exemption_basis"},

@@ -7,6 +7,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,50 @@ func zeroSituations() []situation {
 	}
 }
 
+// ancillary is shipping of 20.00 that goes with the goods.
+func ancillary(tax transaction.Tax) transaction.Item {
+	i := service(item("Transport", one(), 20_00, tax))
+	i.Ancillary = true
+	return i
+}
+
+// placed is a business at an address whose postal code decides.
+func placed(code, postal, number string) *transaction.Party {
+	p := foreignBuyer(code, number, transaction.Business)
+	p.Address.PostalCode = postal
+	return p
+}
+
+// placeSituations are buyers whose country alone does not say whether they are in
+// the Union's VAT.
+func placeSituations() []situation {
+	open := vat("0", transaction.Added)
+	const french, spanish = "FR61954506077", "ESA28015865"
+	return []situation{
+		{name: "Goods to a business in Réunion", draft: draft("T/1", placed("FR", "97400", french), goods(open)),
+			files: []string{"<P_12>0 EX</P_12>", "<P_13_6_3>100.00<", "<KodKraju>FR</KodKraju><NrID>FR61954506077<"}, not: []string{"KodUE", "WDT"}},
+		{name: "Goods to a business in Åland", draft: draft("T/2", placed("AX", "22100", "FI20774740"), goods(open)), files: []string{"<P_12>0 EX</P_12>"}, not: []string{"KodUE"}},
+		{name: "Goods to a business in the Canary Islands", draft: draft("T/3", placed("IC", "35001", spanish), goods(open)),
+			files: []string{"<P_12>0 EX</P_12>", "<KodKraju>ES</KodKraju>"}, not: []string{"KodUE", "WDT"}},
+		{name: "Goods to a business in the Canary Islands, called INTRA_EU", draft: draft("T/4", placed("ES", "35001", spanish), goods(typed(transaction.TaxIntraEU))),
+			refuse: "VAT does not hold in the Canary Islands", field: "items.0.tax_breakdowns.0.type"},
+		{name: "Services to a business in the Canary Islands", draft: draft("T/5", placed("ES", "35001", spanish), work(open)), files: []string{"<P_12>np I</P_12>"}, not: []string{"np II"}},
+		{name: "Goods to a business in Monaco", draft: draft("T/6", placed("MC", "98000", french), goods(open)), files: []string{"<P_12>0 WDT</P_12>", "<KodUE>FR<"}},
+		{name: "Goods to a business in Northern Ireland that says no type", draft: draft("T/7", placed("GB", "BT1 5GS", "XI110305878"), goods(open)),
+			files: []string{"<P_12>0 WDT</P_12>", "<KodUE>XI<"}},
+		{name: "Goods to Germany and their shipping", draft: draft("T/10", german(), goods(open), ancillary(open)),
+			files: []string{"<P_13_6_2>120.00<"}, not: []string{"np II", "P_13_9"}},
+		{name: "Goods to the United States and their shipping", draft: draft("T/11", foreignBuyer("US", "12-3456789", transaction.Business), goods(typed(transaction.TaxExport)), ancillary(typed(transaction.TaxExport))),
+			files: []string{"<P_13_6_3>120.00<"}, not: []string{"np I"}},
+		{name: "Goods to Germany and shipping that does not say what it is", draft: draft("T/12", german(), goods(open), work(open)), refuse: "must be true for shipping", field: "items.1.ancillary"},
+		{name: "Goods to Germany and shipping called INTRA_EU", draft: draft("T/13", german(), goods(open), work(typed(transaction.TaxIntraEU))), refuse: "ancillary: true", field: "items.1.tax_breakdowns.0.type"},
+		{name: "Goods to Germany and an assembly there", draft: draft("T/14", german(), goods(open), work(typed(transaction.TaxReverse))), files: []string{"<P_13_6_2>100.00<", "<P_13_9>100.00<"}},
+		{name: "Goods at 0 to a consumer in Germany", draft: draft("T/15", foreignBuyer("DE", "", transaction.Individual), goods(open)), refuse: "which zero", field: "items.0.tax_breakdowns.0.type"},
+		{name: "Goods to a business in Northern Ireland, called EXPORT", draft: draft("T/8", placed("GB", "BT1 5GS", "XI110305878"), goods(typed(transaction.TaxExport))),
+			refuse: "in the Union for goods", field: "items.0.tax_breakdowns.0.type"},
+	}
+}
+
 func saleSituations() []situation {
 	annexed := func(d country.Draft) country.Draft {
 		d.Supplier.Settings = country.Settings{"split_payment": true}
@@ -133,6 +178,31 @@ func saleSituations() []situation {
 	}
 }
 
+// lawSituations: addresses, accounts, deposits, currencies.
+func lawSituations() []situation {
+	full := vat("23", transaction.Included)
+	homeless := polishBuyer()
+	homeless.Address = nil
+	deposit := item("Kaucja za butelki", one(), 5_00, coded(vat("0", transaction.Added), "", "POZA"))
+	accounts := invoice("L/1")
+	accounts.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: 22710, IBAN: "PL61 1090 1014 0000 0712 1981 2874"}}
+	advance := draft("L/2", polishBuyer(), item("Zaliczka", one(), 246_00, full))
+	advance.Transaction.OrderItems = []transaction.Item{item("Kuchnia", one(), 1230_00, full)}
+	advance.Transaction.Payments = []transaction.Payment{{Type: "TRANSFER", Amount: 246_00, Date: "2025-10-02"}}
+	return []situation{
+		{name: "A transfer to the account that the payment names", draft: accounts, files: []string{"<RachunekBankowy><NrRB>PL61109010140000071219812874</NrRB></RachunekBankowy>"}},
+		{name: "A business without an address", draft: draft("L/3", homeless, goods(full)), refuse: "names its buyer with the address", field: "customer.address.address_line_1"},
+		{name: "An advance that is invoiced after the money came", draft: advance, files: []string{"<RodzajFaktury>ZAL<", "<P_1>2025-10-07<", "<P_6>2025-10-02<"}},
+		{name: "A sale below zero", draft: draft("L/5", polishBuyer(), item("Zwrot", one(), -100_00, full)), refuse: "as an adjustment of the original", field: "items"},
+		{name: "A deposit for bottles", draft: draft("L/6", polishBuyer(), goods(full), deposit),
+			files: []string{"<P_15>100.00<", "<Rozliczenie><Obciazenia><Kwota>5.00</Kwota><Powod>Kaucja za butelki</Powod></Obciazenia><SumaObciazen>5.00</SumaObciazen><DoZaplaty>105.00</DoZaplaty></Rozliczenie>"}, not: []string{"P_13_8", "<P_7>Kaucja"}},
+		{name: "The deposit is given back", draft: correct(transaction.Credit, draft("L/7", polishBuyer(), goods(full), deposit), draft("L/6", polishBuyer(), goods(full), deposit)),
+			files: []string{"<P_15>-100.00<", "<Odliczenia><Kwota>5.00</Kwota>", "<DoZaplaty>-105.00<"}},
+		{name: "Damages alone", draft: draft("L/8", polishBuyer(), deposit), refuse: "billed by a note", field: "items.0.tax_breakdowns.0.code"},
+		{name: "OUTSIDE to a buyer in Poland that does not say what it is", draft: draft("L/9", polishBuyer(), goods(full), goods(typed(transaction.TaxOutside))), refuse: "POZA for a deposit", field: "items.1.tax_breakdowns.0.type"},
+	}
+}
+
 func dateSituations() []situation {
 	at := func(number string, now time.Time, change func(*transaction.Transaction)) country.Draft {
 		d := invoice(number)
@@ -145,6 +215,8 @@ func dateSituations() []situation {
 	monday := friday.AddDate(0, 0, 3)
 	return []situation{
 		{name: "Delivered a week before the invoice", draft: at("S/50", day, func(t *transaction.Transaction) { t.DeliveryDate = "2025-09-30" }), files: []string{"<P_1>2025-10-07<", "<P_6>2025-09-30<"}},
+		{name: "A subscription of a month", draft: at("S/59P", day, func(t *transaction.Transaction) { t.Period = &transaction.Span{From: "2025-09-01", To: "2025-09-30"} }),
+			files: []string{"<OkresFa><P_6_Od>2025-09-01</P_6_Od><P_6_Do>2025-09-30</P_6_Do></OkresFa>"}, not: []string{"<P_6>"}},
 		{name: "Delivered on the day of the invoice", draft: at("S/51", day, func(t *transaction.Transaction) { t.DeliveryDate = "2025-10-07" }), files: []string{"<P_1>2025-10-07<"}, not: []string{"P_6"}},
 		{name: "Submitted on the next working day", draft: at("S/52", monday, func(t *transaction.Transaction) { t.Date = friday }), files: []string{"<P_1>2025-10-10<"}, not: []string{"P_6"}},
 		{name: "Submitted later than the next working day", draft: at("S/53", monday, still), files: []string{"<P_1>2025-10-13<", "<P_6>2025-10-07<"}},
@@ -309,7 +381,7 @@ func thirdSituations() []situation {
 }
 
 func situations(ch country.Channel) []situation {
-	all := append(zeroSituations(), saleSituations()...)
+	all := slices.Concat(zeroSituations(), placeSituations(), lawSituations(), saleSituations())
 	all = append(all, specialSituations()...)
 	all = append(all, dateSituations()...)
 	all = append(all, correctionSituations()...)

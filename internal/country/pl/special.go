@@ -2,16 +2,12 @@ package pl
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 	"time"
-
-	"github.com/invopop/gobl/num"
 
 	"tributary/internal/country"
 	"tributary/internal/country/amount"
 	"tributary/internal/country/sale"
-	"tributary/internal/country/taxid"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
@@ -65,7 +61,7 @@ func oneStopShop(t *transaction.Transaction) []fault.Fault {
 			found = append(found, fault.At(at+".rate", fault.FieldNotValid, "must be more than 0 with the regime OSS: it is the rate of the customer's country"))
 		}
 		z := zeroCase{buyer: identify(t.Customer), customer: t.Customer, day: t.Date}
-		if where := taxid.CountryOf(home, t.Customer); t.Customer != nil && (z.standing() != unionConsumer || t.Customer.Type != transaction.Individual) && where != "XI" {
+		if t.Customer != nil && (z.standing() != unionConsumer || t.Customer.Type != transaction.Individual) {
 			found = append(found, fault.At(at+".regime", fault.ValidationMatchInvalid,
 				"does not fit: the one stop shop is for consumers in another member state; a business there is INTRA_EU (goods) or REVERSE (services)"))
 		}
@@ -128,12 +124,4 @@ func rateDay(t *transaction.Transaction, zone *time.Location) []fault.Fault {
 		return []fault.Fault{fault.Warn("exchange_rate_date", fault.RateUnusual, "is not %s, the last working day before the supply or the invoice (art. 31a of the VAT act)", want)}
 	}
 	return nil
-}
-
-// taxWithin is the tax in an amount that includes it, taken directly (art. 106e
-// sec. 7 of the VAT act). At 4 % it is a grosz more than what a rounded net
-// amount leaves wherever both end in half a grosz: 0.13 has 0.01 of tax.
-func taxWithin(gross int64, rate num.Amount) int64 {
-	whole := new(big.Int).Add(amount.Power(2+int(rate.Exp())), big.NewInt(rate.Value())) // 100 and the rate, in its decimals
-	return amount.Divided(new(big.Int).Mul(big.NewInt(gross), big.NewInt(rate.Value())), whole).Int64()
 }

@@ -1,6 +1,7 @@
 package pl
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func (d *document) write() []byte {
 			d.writeLine(w, i)
 		}
 	}
-	d.writeDeductions(w)
+	d.writeSettling(w)
 	d.writePayment(w)
 	d.writeTerms(w)
 	d.writeOrder(w)
@@ -105,7 +106,10 @@ func (d *document) writeIssuer(w *xmltree.Writer) {
 
 func (d *document) writeSums(w *xmltree.Writer) {
 	w.Leaves("KodWaluty", strings.ToUpper(d.CurrencyCode), "P_1", d.Day(d.issued), "?P_1M", token(d.Draft.Supplier.Address.City, textMax), "?P_2", d.Number())
-	if d.supplied != d.Day(d.issued) {
+	switch {
+	case d.Period != nil:
+		w.Group("OkresFa", "P_6_Od", d.Period.From, "P_6_Do", d.Period.To)
+	case d.supplied != d.Day(d.issued):
 		w.Maybe("P_6", d.supplied)
 	}
 	for c, at := range columns {
@@ -121,7 +125,7 @@ func (d *document) writeSums(w *xmltree.Writer) {
 			w.Leaf(at.tax+"W", amount.Text(own, 2))
 		}
 	}
-	w.Leaf("P_15", d.money(d.Sign*d.Draft.Totals.Gross))
+	w.Leaf("P_15", d.money(d.total()))
 	if d.form == typeAdvance && d.Foreign() && d.ExchangeRate != nil {
 		w.Leaf("KursWalutyZ", d.ExchangeRate.MinimalString())
 	}
@@ -225,28 +229,13 @@ func unit(item *transaction.Item) string {
 	return "szt."
 }
 
-// writeDeductions says what is withheld from the total.
-func (d *document) writeDeductions(w *xmltree.Writer) {
-	var withheld int64
-	for i := range d.lines {
-		withheld += d.lines[i].Withheld
-	}
-	if withheld == 0 {
-		return
-	}
-	w.Start("Rozliczenie")
-	w.Group("Odliczenia", "Kwota", d.money(withheld), "Powod", "Podatek pobrany u źródła")
-	w.Leaves("SumaOdliczen", d.money(withheld), "DoZaplaty", d.money(d.Sign*d.Draft.Totals.Gross-withheld))
-	w.End()
-}
-
 // writePayment says whether, when and how the total is paid. Payments are made
 // when the transaction is submitted: with all of it paid the invoice is paid on
 // its day, with a part of it partly. FA(3) has one form for the whole; several
 // are described in words.
 func (d *document) writePayment(w *xmltree.Writer) {
-	account := taxid.Bare(d.Setting(settingBankAccount, ""))
-	if len(d.Payments) == 0 && account == "" && d.DueDate == "" {
+	accounts := d.accounts()
+	if len(d.Payments) == 0 && len(accounts) == 0 && d.DueDate == "" {
 		return
 	}
 	w.Start("Platnosc")
@@ -259,10 +248,23 @@ func (d *document) writePayment(w *xmltree.Writer) {
 	} else if words != "" {
 		w.Leaves("PlatnoscInna", "1", "OpisPlatnosci", words)
 	}
-	if account != "" {
+	for _, account := range accounts {
 		w.Group("RachunekBankowy", "NrRB", account)
 	}
 	w.End()
+}
+
+// accounts are those that payments name, else the company's.
+func (d *document) accounts() (list []string) {
+	for i := range d.Payments {
+		if account := taxid.Bare(d.Payments[i].IBAN); account != "" && !slices.Contains(list, account) {
+			list = append(list, account)
+		}
+	}
+	if account := taxid.Bare(d.Setting(settingBankAccount, "")); len(list) == 0 && account != "" {
+		list = []string{account}
+	}
+	return list
 }
 
 // writePaid writes Zaplacono, or the parts that are paid. Cash, cards and other

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"tributary/internal/country"
 	"tributary/internal/country/sale"
-	"tributary/internal/country/taxid"
+	"tributary/internal/country/territory"
 	"tributary/internal/fault"
 	"tributary/internal/transaction"
 )
@@ -23,6 +22,9 @@ const (
 	elsewhere
 )
 
+// orAncillary is said of services that may belong to goods (art. 29a sec. 6 point 2).
+const orAncillary = "; shipping, packing or insurance of the goods says ancillary: true"
+
 // zeroCase is what decides which zero a line has.
 type zeroCase struct {
 	buyer    identifier
@@ -32,28 +34,30 @@ type zeroCase struct {
 }
 
 // standing tells the buyer's. Northern Ireland (XI) is in the Union for goods
-// and outside of it for services (protocol on Ireland, art. 8).
+// and outside of it for services (protocol on Ireland, art. 8); who is in a part of
+// a member state without the Union's VAT is outside of it, whatever the number.
 func (z zeroCase) standing() standing {
-	switch {
-	case z.customer == nil:
+	if z.customer == nil {
 		return nobody
+	}
+	switch at := z.at(); {
 	case z.buyer.nip != "":
 		return homeBusiness
-	case z.buyer.union == "XI":
-		if z.services {
-			return elsewhere
-		}
-		return unionBusiness
+	case at.Apart != "", z.buyer.union == territory.NorthernIreland && z.services:
+		return elsewhere
 	case z.buyer.union != "":
 		return unionBusiness
-	}
-	switch where := taxid.CountryOf(home, z.customer); {
-	case where == home:
+	case at.Country == home:
 		return homeConsumer
-	case country.InUnion(where, z.day):
+	case at.Union:
 		return unionConsumer
 	}
 	return elsewhere
+}
+
+// at is where the buyer is.
+func (z zeroCase) at() territory.Place {
+	return territory.Of(home, z.customer, z.day, z.services)
 }
 
 // zeroColumn is the table of zero rates: type × kind of item × buyer. It answers
@@ -64,7 +68,8 @@ func (z zeroCase) standing() standing {
 //	EXEMPT    zw                                zw
 //	INTRA_EU  0 WDT with a VAT number abroad    refused
 //	EXPORT    0 EX                              refused
-//	OUTSIDE   np I                              np II for a business in the Union, else np I
+//	OUTSIDE   np I; to a buyer in Poland by a   np II for a business in the Union, else np I;
+//	          code alone (NP1, or POZA)         the same
 //	REVERSE   oo for a Polish business,         oo for a Polish business, np II for one in
 //	          np I for one abroad               the Union, np I elsewhere
 //
@@ -81,17 +86,25 @@ func zeroColumn(tax transaction.Tax, z zeroCase) (column, string) {
 	case transaction.TaxIntraEU:
 		switch {
 		case z.services:
-			return zeroIntraEU, "is for goods: services to a business in another member state are REVERSE (np II)"
+			return zeroIntraEU, "is for goods: services to a business in another member state are REVERSE (np II)" + orAncillary
+		case z.at().Apart != "":
+			return zeroIntraEU, z.at().Exported()
 		case z.standing() != unionBusiness:
 			return zeroIntraEU, "needs a customer with a VAT number of another member state (0 WDT, art. 42 of the VAT act)"
 		}
 		return zeroIntraEU, ""
 	case transaction.TaxExport:
 		if z.services {
-			return zeroExport, "is for goods: services that are taxed in another country are OUTSIDE (np I)"
+			return zeroExport, "is for goods: services that are taxed in another country are OUTSIDE (np I)" + orAncillary
+		}
+		if z.buyer.union == territory.NorthernIreland {
+			return zeroExport, "does not fit a number of Northern Ireland (XI), which is in the Union for goods: INTRA_EU (0 WDT); a buyer in Great Britain is named by its GB number"
 		}
 		return zeroExport, ""
 	case transaction.TaxOutside:
+		if at := z.standing(); code == "" && (at == homeBusiness || at == homeConsumer) {
+			return outside, "to a buyer in Poland must say by a code what it is: NP1 where the place of supply is in another country, POZA for a deposit or damages, which are no supply"
+		}
 		if code == "" && z.services && z.standing() == unionBusiness {
 			return outsideToEU, ""
 		}
@@ -128,9 +141,8 @@ func reverseColumn(code string, z zeroCase) (column, string) {
 func zeroes(sent, typed []transaction.Item, customer *transaction.Party, day time.Time) (found []fault.Fault) {
 	z := zeroCase{buyer: identify(customer), customer: customer, day: day}
 	for e := range sale.Untaxed(sent, typed) {
-		if e.Open && e.Type == transaction.TaxZero {
-			found = append(found, e.Fault("type", fault.FieldRequired,
-				"must say which zero it is: ZERO (0 KR, taxed at 0 in Poland), EXEMPT (zw), REVERSE (oo) or OUTSIDE (np I); or a code of the country"))
+		if asked := e.Asked("must say which zero it is: ZERO (0 KR, taxed at 0 in Poland), EXEMPT (zw), REVERSE (oo) or OUTSIDE with NP1 (np I) or POZA (a deposit, damages); or a code of the country"); asked != nil {
+			found = append(found, asked...)
 			continue
 		}
 		z.services = e.Services

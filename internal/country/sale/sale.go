@@ -224,23 +224,52 @@ type Entry struct {
 	transaction.Tax
 	Item, At int
 	Services bool
-	Open     bool // the client gave neither a type nor a code
+	Open     bool // the client gave neither a type nor a code, and no goods decide
+	Beside   bool // services beside goods that leave without tax, of which nothing says whether they go with them
 }
 
 // Untaxed visits the lines without tax; sent are the items as they came.
 func Untaxed(sent, typed []transaction.Item) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
+		_, decided := country.TreatmentOfGoods(typed)
 		for i := range typed {
 			j := typed[i].OnlyTax()
 			if j < 0 || !typed[i].Taxes[j].Rate.IsZero() {
 				continue
 			}
 			was := &sent[i].Taxes[j]
-			if !yield(Entry{typed[i].Taxes[j], i, j, country.IsServices(typed, i), was.Type == "" && was.Code == ""}) {
+			e := Entry{Tax: typed[i].Taxes[j], Item: i, At: j, Services: country.IsServices(typed, i),
+				Open: was.Type == "" && was.Code == "" && !(sent[i].Ancillary && decided)}
+			e.Beside = e.Open && sent[i].Type == transaction.Services && !sent[i].Ancillary && leaving(typed)
+			if !yield(e) {
 				return
 			}
 		}
 	}
+}
+
+// leaving reports whether goods of a document leave its country without tax.
+func leaving(items []transaction.Item) bool {
+	for i := range items {
+		j := items[i].OnlyTax()
+		if j >= 0 && !country.IsServices(items, i) && (items[i].Taxes[j].Type == transaction.TaxIntraEU || items[i].Taxes[j].Type == transaction.TaxExport) {
+			return true
+		}
+	}
+	return false
+}
+
+// Asked is what a line that says nothing is asked: whether it goes with the
+// goods, or which of the country's zeros it is. None: the line says enough.
+func (e Entry) Asked(choices string) []fault.Fault {
+	switch {
+	case e.Beside:
+		return []fault.Fault{fault.At(fmt.Sprintf("items.%d.ancillary", e.Item), fault.FieldRequired,
+			"must be true for shipping, packing or insurance of the goods of this document, whose treatment it shares (Directive 2006/112/EC, article 78); other services say their type, REVERSE or OUTSIDE")}
+	case e.Open && (e.Type == transaction.TaxExempt || e.Type == transaction.TaxZero):
+		return []fault.Fault{e.Fault("type", fault.FieldRequired, "%s", choices)}
+	}
+	return nil
 }
 
 // Fault is a finding about a member of the entry.

@@ -6,6 +6,7 @@ package text
 
 import (
 	"html"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -55,7 +56,31 @@ var (
 // Note is a client's note without its markup; blocks become lines.
 func Note(note string) string {
 	if strings.ContainsAny(note, "<&") {
-		note = html.UnescapeString(markup().Sanitize(breaks.Replace(note)))
+		note = html.UnescapeString(markup().Sanitize(breaks.Replace(Markup(note))))
 	}
 	return strings.TrimSpace(note)
+}
+
+// tag is a tag from its beginning to its end, or a comment.
+var tag = regexp.MustCompile(`(?s)^<(?:!--.*?--|/?[A-Za-z][A-Za-z0-9]*(?:[\s/][^<>]*)?)>`)
+
+// Markup is a note whose angle brackets are all of markup. A bare one is text: a
+// reader of markup would take everything behind it for a tag that never ends.
+func Markup(note string) string {
+	var out strings.Builder
+	for {
+		at := strings.IndexByte(note, '<')
+		if at < 0 {
+			out.WriteString(note)
+			return out.String()
+		}
+		out.WriteString(note[:at])
+		if found := tag.FindString(note[at:]); found != "" {
+			out.WriteString(found)
+			note = note[at+len(found):]
+			continue
+		}
+		out.WriteString("&lt;")
+		note = note[at+1:]
+	}
 }

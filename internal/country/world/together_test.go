@@ -50,7 +50,7 @@ func TestAllFaultsComeInOneAnswer(t *testing.T) {
 			"field_not_valid customer.tax_information.tax_number, field_not_valid items.0.number, field_not_valid transaction_date, field_not_valid transaction_number, field_required customer.address.address_line_1, field_required items.1.name, field_required transaction_id"},
 		{"Poland: euros without a rate, a business without a NIP, a rate that is none, an issuer's NIP", sale("PL", "EUR", "19", body{
 			"customer": body{"legal_name": "Acme", "type": "BUSINESS"}, "issuer": body{"legal_name": "Shop", "type": "BUSINESS", "tax_information": body{"tax_number": "7740001455"}}}),
-			"field_not_valid issuer.tax_information.tax_number, field_not_valid items.0.number, field_not_valid items.0.tax_breakdowns.0.rate, field_not_valid items.1.tax_breakdowns.0.rate, field_required customer.tax_information.tax_number, field_required exchange_rate, field_required exchange_rate_date, field_required items.1.name, field_required transaction_id"},
+			"field_not_valid issuer.tax_information.tax_number, field_not_valid items.0.number, field_not_valid items.0.tax_breakdowns.0.rate, field_not_valid items.1.tax_breakdowns.0.rate, field_required customer.address.address_line_1, field_required customer.tax_information.tax_number, field_required exchange_rate, field_required exchange_rate_date, field_required items.1.name, field_required transaction_id"},
 		{"Germany: withheld tax, no id", func() body {
 			b := sale("DE", "EUR", "19", body{"customer": body{"legal_name": "Acme", "type": "BUSINESS", "address": body{"country_code": "DE", "city": "Berlin", "postal_code": "10115", "address_line_1": "1"}}})
 			x.set(b, "items.*.tax_breakdowns", []any{body{"rate": 19, "regime": "VAT"}, body{"rate": 15, "regime": "RET"}})

@@ -48,7 +48,7 @@ func entryOf(r xxwire.Receipt, supplier, day string) country.Entry {
 	at, _ := time.Parse(time.RFC3339, r.At) // absent is zero
 	e := country.Entry{
 		Number: r.Number, AuthorityID1: r.AuthorityID, AuthorityID2: r.SHA256, Cancelled: r.Cancelled, At: at,
-		Kind: transaction.Kind(r.Kind), Reference: r.Reference, SHA256: r.SHA256, Gross: r.Gross,
+		Kind: transaction.Kind(r.Kind), Reference: r.Reference, SHA256: r.SHA256, Gross: r.Gross, Sales: r.Sales,
 	}
 	if r.Gross != nil && len(r.SHA256) == hex.EncodedLen(sha256.Size) {
 		e.QRCode = qrCode(document{Supplier: supplier, Number: r.Number, Day: day, Gross: *r.Gross, Currency: r.Currency}, r.SHA256)

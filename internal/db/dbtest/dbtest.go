@@ -222,6 +222,25 @@ func ServedURL(t testing.TB) (served, owner string) {
 	return strings.Replace(owner, "://tributary@", "://"+ServeRole+"@", 1), owner
 }
 
+// Ahead sets the day by which a PostgreSQL database lets its serving role destroy, as its owner may. Another engine has none.
+func Ahead(t testing.TB, d *db.DB, days int) {
+	t.Helper()
+	if d.Engine() != "postgres" {
+		return
+	}
+	own, err := d.Session(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = own.Close(context.Background()) }() // a test's own connection
+	owner := strings.Replace(own.Config().ConnString(), "://"+ServeRole+"@", "://tributary@", 1)
+	_, err = Connect(t, owner).Exec(context.Background(), fmt.Sprintf(`CREATE OR REPLACE FUNCTION service_day() RETURNS BIGINT LANGUAGE sql STABLE AS
+		'SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::BIGINT + %d'`, days))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (s *Server) create(t testing.TB, template string) string {
 	t.Helper()
 	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))

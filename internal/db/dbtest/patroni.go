@@ -275,6 +275,9 @@ func (c *Cluster) copied(program string) string {
 	return path
 }
 
+// Dir is the folder with the logs of the cluster's programs. It is kept when the test fails.
+func (c *Cluster) Dir() string { return c.dir }
+
 func (c *Cluster) stop() {
 	for _, m := range c.members {
 		if m.cmd != nil {

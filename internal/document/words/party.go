@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"tributary/internal/country/taxid"
 	"tributary/internal/document/typeset"
 	"tributary/internal/transaction"
 )
@@ -24,6 +25,9 @@ func (v *Vocabulary) TaxNumberLabel(w *Words, p transaction.Party, known func(co
 		if unicode.IsDigit(r) || unicode.IsLetter(r) {
 			size++
 		}
+	}
+	if p.Type == transaction.Individual && !taxid.Check(code, number).Valid {
+		return w.TaxNumber // a passport, or whatever else a person is known by
 	}
 	habit := v.countries[code]
 	if other := habit.others[size]; other != "" {

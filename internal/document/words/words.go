@@ -7,6 +7,7 @@
 package words
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ type Words struct {
 	Note, Authority, AuthorityID, Page, ExchangeRate, TaxIn, Specimen string
 	VAT, Zero, Exempt, Reverse, Export, IntraEU, Outside, FiscalCode  string
 	Transliterated, QR                                                string
+	Period, DeliveryAddress, Payee, Mandate, ScanToPay                string
 }
 
 //go:embed ??.txt zh-*.txt
@@ -72,7 +74,8 @@ func (w *Words) slots() map[string]*string {
 // letters in either case. For others they are in English, and the caller adds
 // the warning language_fallback.
 func Speaks(code string) bool {
-	return slices.Contains(Languages(), strings.ToUpper(code))
+	code = strings.ToUpper(code)
+	return forms[code] != "" || slices.Contains(Languages(), code)
 }
 
 // Languages lists the languages of documents, in upper case as transactions
@@ -80,10 +83,14 @@ func Speaks(code string) bool {
 // asked for. Chinese is in the script of the country.
 func Languages() []string {
 	return []string{
-		"AR", "BG", "CS", "DA", "DE", "EL", "EN", "ES", "ET", "FI", "FR", "GA", "HE", "HI", "HR", "HU", "ID", "IT", "JA", "KO", "LT", "LV", "MT", "NL", "PL", "PT", "RO", "SK", "SL", "SV",
+		"AR", "BG", "CS", "DA", "DE", "EL", "EN", "ES", "ET", "FI", "FR", "GA", "HE", "HI", "HR", "HU", "ID", "IT", "JA", "KO", "LT", "LV", "MT", "NB", "NL", "NN", "PL", "PT", "RO", "SK", "SL", "SV",
 		"TH", "TR", "UK", "VI", "ZH",
 	}
 }
+
+// forms are the written forms of languages that have several, for whoever names
+// the language alone: Norwegian is Bokmål for most.
+var forms = map[string]string{"NO": "NB"}
 
 // Vocabulary is all that documents know of languages and countries. It is safe
 // for concurrent use.
@@ -199,6 +206,7 @@ func readWords(text string) (*Words, error) {
 // Words returns the words of a language, the English ones for an unknown one,
 // with the numbers of the country where those differ from the language's.
 func (v *Vocabulary) Words(code, countryCode string) Words {
+	code = cmp.Or(forms[code], code)
 	if code == "ZH" && slices.Contains([]string{"TW", "HK", "MO"}, countryCode) {
 		code = "ZH-HANT"
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -242,7 +243,13 @@ func sealers(t testing.TB, path string) func(context.Context, string) (*secret.S
 			return s, nil
 		}
 		whose := secret.Context{Client: clientID, Purpose: "tax_credentials"}
-		wrapped, err := master.NewKey(whose)
+		kept := path + "." + clientID // for a node that is started again, or on a restored database
+		wrapped, err := os.ReadFile(kept)
+		if err != nil {
+			if wrapped, err = master.NewKey(whose); err == nil {
+				err = os.WriteFile(kept, wrapped, 0o600)
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

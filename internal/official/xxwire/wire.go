@@ -96,6 +96,8 @@ type Receipt struct {
 	Currency  string `json:"currency,omitempty"`
 	Gross     *int64 `json:"gross,omitempty"`
 
+	Sales []string `json:"sales,omitempty"` // numbers in the document of a period
+
 	Position int64 `json:"position,omitempty"` // the head of a chain only
 
 	News []Notice `json:"news,omitempty"` // status of a registered document only

@@ -37,10 +37,12 @@ func NIP(s *country.Supplier) string { return strings.TrimPrefix(taxid.Bare(s.Ta
 // filing, so names once used keep their meaning.
 type Extra struct {
 	Auth    string `json:"auth,omitempty"`
-	Issued  string `json:"issued"`          // P_1
-	Type    string `json:"type"`            // RodzajFaktury
-	CodeTwo string `json:"code2,omitempty"` // KOD II: the invoice can be declared offline
-	Moved   bool   `json:"moved,omitempty"` // P_1 is not the transaction's day
+	Issued  string `json:"issued"`           // P_1
+	Type    string `json:"type"`             // RodzajFaktury
+	CodeTwo string `json:"code2,omitempty"`  // KOD II: the invoice can be declared offline
+	Moved   bool   `json:"moved,omitempty"`  // P_1 is not the transaction's day
+	Unsaid  string `json:"unsaid,omitempty"` // an exempt entry whose ground nobody named
+	Rate    string `json:"rate,omitempty"`   // a correction was told another rate than its original's, which is this
 }
 
 // Offline reports whether an invoice that KSeF takes on a day was issued
@@ -54,6 +56,14 @@ func (x Extra) noted(r country.Receipt) country.Receipt {
 	if x.Moved && r.Outcome == country.Accepted {
 		r.Faults = append(r.Faults, fault.Warn("transaction_date", fault.DateMoved,
 			"is before the previous working day: the invoice was issued on %s (P_1), with that day as the day of supply (P_6)", x.Issued))
+	}
+	if x.Unsaid != "" && r.Outcome == country.Accepted {
+		r.Faults = append(r.Faults, fault.Warn(x.Unsaid, fault.ValueAssumed,
+			"does not say on which ground the sale is exempt: art. 43 sec. 1 was filed without its point (P_19A, art. 106e sec. 1 point 19 of the VAT act); say 43.1.N, 113 or another code, or the company's exemption_basis"))
+	}
+	if x.Rate != "" && r.Outcome == country.Accepted {
+		r.Faults = append(r.Faults, fault.Warn("exchange_rate", fault.RateUnusual,
+			"differs from the original's, %s, which was filed: a correction is converted at the rate of what it corrects (art. 31b of the VAT act)", x.Rate))
 	}
 	return r
 }

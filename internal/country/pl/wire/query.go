@@ -1,18 +1,22 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"tributary/internal/country"
 	"tributary/internal/official/ksefwire"
+	"tributary/internal/transaction"
 	"tributary/internal/xmltree"
 )
 
@@ -233,19 +237,43 @@ func (ch *Client) Registered(ctx context.Context, s country.Supplier, day countr
 	}
 	entries := make([]country.Entry, 0, len(held))
 	for _, m := range held {
-		entries = append(entries, country.Entry{Number: m.InvoiceNumber, AuthorityID1: m.KSeFNumber, At: m.AcquisitionDate})
+		entries = append(entries, entryOf(m))
 	}
 	return entries, nil
 }
 
+// entryOf is what the list says of an invoice. A correction's sums are a matter of
+// how it was written, and the tax of other currencies is in zloty: they say nothing here.
+func entryOf(m ksefwire.Metadata) country.Entry {
+	e := country.Entry{Number: m.InvoiceNumber, AuthorityID1: m.KSeFNumber, At: m.AcquisitionDate}
+	if m.InvoiceType == "Vat" && m.Currency == "PLN" {
+		e.Kind, e.Gross, e.Net, e.Tax = transaction.Invoice, minor(m.Gross), minor(m.Net), minor(m.VAT)
+	}
+	return e
+}
+
+// minor reads a sum of the list in hundredths; nil: it has none that can be read.
+func minor(text json.Number) *int64 {
+	whole, part, _ := strings.Cut(text.String(), ".")
+	if len(part) > 2 {
+		return nil
+	}
+	n, err := strconv.ParseInt(whole+(part + "00")[:2], 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
 // byKSeFNumber asks for one invoice. The query wants a range of days, and a
-// KSeF number carries the day of receipt.
+// KSeF number carries the day on which it was given, which is the next one for what
+// came before midnight: a day on either side is asked for.
 func (a visit) byKSeFNumber(ctx context.Context, number string) (ksefwire.Metadata, bool, error) {
 	day, err := time.ParseInLocation("20060102", number[11:19], a.ch.zone)
 	if err != nil {
 		return ksefwire.Metadata{}, false, fmt.Errorf("reading the day of %s: %w", number, err)
 	}
-	held, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: dayRange("Invoicing", day), KSeFNumber: number})
+	held, err := a.list(ctx, ksefwire.MetadataRequest{SubjectType: "Subject1", DateRange: around("Invoicing", day), KSeFNumber: number})
 	if err != nil {
 		return ksefwire.Metadata{}, false, err
 	}
@@ -262,15 +290,18 @@ func dayRange(kind string, day time.Time) ksefwire.DateRange {
 	return ksefwire.DateRange{DateType: kind, From: day.Format(time.RFC3339), To: day.AddDate(0, 0, 1).Add(-time.Second).Format(time.RFC3339)}
 }
 
-// invoiceType is RodzajFaktury as the query spells it.
+// around is a day of KSeF's time zone with the one before and the one after.
+func around(kind string, day time.Time) ksefwire.DateRange {
+	return ksefwire.DateRange{DateType: kind, From: day.AddDate(0, 0, -1).Format(time.RFC3339), To: day.AddDate(0, 0, 2).Add(-time.Second).Format(time.RFC3339)}
+}
+
+// invoiceType is RodzajFaktury as the query spells it: KOR_ZAL is KorZal.
 func invoiceType(kind string) string {
-	switch kind {
-	case "KOR":
-		return "Kor"
-	case "UPR":
-		return "Upr"
+	var b strings.Builder
+	for part := range strings.SplitSeq(cmp.Or(kind, "VAT"), "_") {
+		b.WriteString(part[:1] + strings.ToLower(part[1:]))
 	}
-	return "Vat"
+	return b.String()
 }
 
 // list reads all pages of a query. KSeF shows at most 10,000 invoices of one

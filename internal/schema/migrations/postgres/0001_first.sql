@@ -26,10 +26,10 @@ CREATE INDEX periodic_tasks_name ON periodic_tasks (name, due_at) WHERE due_at I
 CREATE INDEX periodic_tasks_node ON periodic_tasks (lease_node) WHERE lease_node IS NOT NULL;
 
 -- Roles that `tributary migrate --serve-role` was told of: a later migration gives them what it adds.
+-- Several serve side by side while one takes over from another.
 CREATE TABLE schema_roles (
-    one   BIGINT NOT NULL PRIMARY KEY CHECK (one = 1),
-    serve TEXT   NOT NULL, -- with which nodes connect
-    read  TEXT   NOT NULL  -- with which clients read, bound by policies
+    serve TEXT NOT NULL PRIMARY KEY, -- with which nodes connect
+    read  TEXT NOT NULL              -- with which clients read, bound by policies
 );
 
 -- Tables that stand in a partition for each day (UTC), by ids that begin with their time (UUID version 7). What is
@@ -85,7 +85,12 @@ BEGIN
     RETURN TRUE;
 END $$;
 
--- A partition goes as a whole, if it ends with that day or before, and never the rest. What was opened again since somebody
+-- Today, in days since 1970, by the clock of the server: functions that destroy on behalf of the serving role believe no other.
+CREATE FUNCTION service_day() RETURNS BIGINT LANGUAGE sql STABLE AS $$
+    SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::BIGINT
+$$;
+
+-- A partition goes as a whole, if it ends with that day or before, ninety days ago, and never the rest. What was opened again since somebody
 -- looked keeps its day: nobody can open anything while the table is held.
 CREATE FUNCTION drop_partition(part TEXT, day BIGINT) RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -96,6 +101,9 @@ BEGIN
         WHERE c.oid = to_regclass(quote_ident(part)) AND substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''([^'']+)''\)') <= day_id(day + 1, p.digits);
     IF parent IS NULL THEN
         RAISE EXCEPTION '% is no partition that ends with day %', part, day;
+    END IF;
+    IF day > service_day() - 90 THEN
+        RAISE EXCEPTION '% is not ninety days old', part;
     END IF;
     EXECUTE format('LOCK TABLE ONLY %I IN ACCESS EXCLUSIVE MODE', parent);
     IF EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(quote_ident(part)) AND attname = 'due_at' AND NOT attisdropped) THEN
@@ -406,7 +414,12 @@ CREATE TABLE document_store (
     one       BIGINT NOT NULL PRIMARY KEY CHECK (one = 1),
     store_id  TEXT   NOT NULL,
     open_from TEXT   NOT NULL, -- files on earlier shelves can no longer be attached
-    swept_to  TEXT   NOT NULL  -- earlier shelves hold nothing that is not attached
+    swept_to  TEXT   NOT NULL, -- earlier shelves hold nothing that is not attached
+    mark      TEXT   NOT NULL DEFAULT '',     -- the last ones by which the store shows that it is ours, see package files
+    next_mark TEXT   NOT NULL DEFAULT '',     -- on its way there
+    state     TEXT   NOT NULL DEFAULT 'ours' CHECK (state IN ('ours', 'claimed', 'contested')),
+    held_from TEXT   NOT NULL DEFAULT '',     -- of these shelves nothing is removed:
+    held_to   TEXT   NOT NULL DEFAULT ''      -- a restored backup may not know what is there
 );
 
 -- Shelves before swept_to that must be swept again.
@@ -734,6 +747,7 @@ CREATE TABLE operations (
     tries          BIGINT           NOT NULL DEFAULT 0,
     crashes        BIGINT           NOT NULL DEFAULT 0,
     doubts         TEXT             NOT NULL DEFAULT '',
+    said           TEXT,                                -- the fault of an authority that did not take this one document yet
     settled_at     BIGINT,
     settled_by     TEXT,
     pack_version   TEXT             NOT NULL,
@@ -891,6 +905,7 @@ CREATE TABLE intake (
     newcomers_from  BIGINT, -- companies onboarded from then on are held at their first filing,
     newcomers_until BIGINT  -- until then
 );
+INSERT INTO intake (one) VALUES (1); -- readiness asks for it
 
 -- What was said about a document beside its outcome. Entries are
 -- added and never change; only forgetting after the years of the law removes them.
@@ -921,11 +936,20 @@ CREATE TRIGGER lifecycle_stays BEFORE UPDATE ON lifecycle
 FOR EACH ROW EXECUTE FUNCTION refuse_lifecycle_change();
 CREATE TRIGGER lifecycle_goes_with_its_record BEFORE DELETE ON lifecycle
 FOR EACH ROW EXECUTE FUNCTION refuse_lifecycle_delete();
--- The role that serves may not delete from the life cycle: retention asks its owner to. Temporary tables come last in the
--- path, so that nobody can put one of his own in the place of ours.
+-- The role that serves may not delete from the life cycle: retention asks its owner to, who looks at the years himself. Six
+-- are the least that any country has. Temporary tables come last in the path, so that nobody can put one of his own in the
+-- place of ours.
 DO $$ BEGIN
-    EXECUTE format('CREATE FUNCTION forget_lifecycle(ids TEXT) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, %I, pg_temp AS %L',
-        current_schema(), 'DELETE FROM lifecycle WHERE operation_id = ANY(ARRAY(SELECT jsonb_array_elements_text(ids::jsonb)))');
+    EXECUTE format('CREATE FUNCTION forget_lifecycle(ids TEXT) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, %I, pg_temp AS %L',
+        current_schema(), $f$
+DECLARE
+    gone TEXT[] := ARRAY(SELECT jsonb_array_elements_text(ids::jsonb));
+BEGIN
+    IF EXISTS (SELECT 1 FROM operations o WHERE o.operation_id = ANY(gone) AND o.accepted_at > (service_day() - 6 * 365) * 86400000000) THEN
+        RAISE EXCEPTION 'the life cycle of a record stays for six years';
+    END IF;
+    DELETE FROM lifecycle WHERE operation_id = ANY(gone);
+END $f$);
 END $$;
 REVOKE ALL ON FUNCTION forget_lifecycle(TEXT) FROM PUBLIC;
 
@@ -974,7 +998,9 @@ CREATE TABLE number_series (
     kind        TEXT    NOT NULL,
     pattern     TEXT    NOT NULL, -- with {N:width}, {YYYY}, {YY}
     yearly      BOOLEAN NOT NULL, -- counts anew in each year of documents
-    created_at  BIGINT  NOT NULL
+    created_at  BIGINT  NOT NULL,
+    leapt       BIGINT  NOT NULL DEFAULT 0, -- behind so many a counter begins that a restored backup did not know,
+    leapt_year  BIGINT  NOT NULL DEFAULT 0  -- if it is of this year or an earlier one
 );
 CREATE UNIQUE INDEX number_series_for ON number_series (client_id, supplier_id, country, kind);
 
@@ -983,7 +1009,20 @@ CREATE TABLE series_counters (
     series_id TEXT   NOT NULL REFERENCES number_series (series_id),
     year      BIGINT NOT NULL,
     next      BIGINT NOT NULL,
+    room      BIGINT NOT NULL, -- how many may be drawn at once, as of
+    at        BIGINT NOT NULL, -- this instant
     PRIMARY KEY (series_id, year)
+);
+
+-- Numbers of a series that were left out, and why.
+CREATE TABLE series_gaps (
+    series_id TEXT   NOT NULL REFERENCES number_series (series_id),
+    year      BIGINT NOT NULL,
+    first     BIGINT NOT NULL,
+    last      BIGINT NOT NULL,
+    reason    TEXT   NOT NULL CHECK (reason IN ('restored', 'registered_before', 'number_used')),
+    at        BIGINT NOT NULL,
+    PRIMARY KEY (series_id, year, first)
 );
 
 -- The number of a transaction, for all its attempts. Never deleted: a number is never used again.
@@ -1154,6 +1193,10 @@ CREATE TABLE adoptions (
     kind           TEXT   NOT NULL, -- '' where the authority does not say
     day            TEXT   NOT NULL, -- document date, YYYY-MM-DD
     gross          BIGINT,          -- NULL where the authority does not say
+    net            BIGINT,          -- the same
+    tax            BIGINT,          -- the same
+    customer       TEXT   NOT NULL, -- tax number; '' where the authority does not say
+    sales          TEXT,            -- numbers in the document of a period, JSON; NULL where the authority does not say
     sha256         TEXT   NOT NULL,
     qr_code        TEXT   NOT NULL,
     registered_at  BIGINT,
@@ -1162,6 +1205,26 @@ CREATE TABLE adoptions (
     PRIMARY KEY (client_id, supplier_id, number, reference, authority_id_1, authority_id_2)
 );
 CREATE INDEX adoptions_open ON adoptions (client_id, supplier_id) WHERE operation_id IS NULL;
+
+-- One row per operation that waits for a person: a document at the authority may be its own.
+CREATE TABLE held_operations (
+    operation_id TEXT   NOT NULL PRIMARY KEY,
+    client_id    TEXT   NOT NULL,
+    supplier_id  TEXT   NOT NULL,
+    number       TEXT   NOT NULL, -- of the document there; '' where the authority has no list
+    why          TEXT   NOT NULL, -- for people
+    since        BIGINT NOT NULL,
+    decision     TEXT   NOT NULL DEFAULT '' CHECK (decision IN ('', 'adopt', 'file')),
+    decided_at   BIGINT
+);
+
+-- Suppliers whose authority has no list: what it was told of periods that had ended nobody knows but a person.
+CREATE TABLE unlisted_suppliers (
+    client_id   TEXT   NOT NULL,
+    supplier_id TEXT   NOT NULL,
+    began       BIGINT NOT NULL, -- the restoration
+    PRIMARY KEY (client_id, supplier_id)
+);
 
 -- Owner: ledger.
 

@@ -312,7 +312,12 @@ CREATE TABLE document_store (
     one       BIGINT NOT NULL PRIMARY KEY CHECK (one = 1),
     store_id  TEXT   NOT NULL,
     open_from TEXT   NOT NULL, -- files on earlier shelves can no longer be attached
-    swept_to  TEXT   NOT NULL  -- earlier shelves hold nothing that is not attached
+    swept_to  TEXT   NOT NULL, -- earlier shelves hold nothing that is not attached
+    mark      TEXT   NOT NULL DEFAULT '',     -- the last ones by which the store shows that it is ours, see package files
+    next_mark TEXT   NOT NULL DEFAULT '',     -- on its way there
+    state     TEXT   NOT NULL DEFAULT 'ours' CHECK (state IN ('ours', 'claimed', 'contested')),
+    held_from TEXT   NOT NULL DEFAULT '',     -- of these shelves nothing is removed:
+    held_to   TEXT   NOT NULL DEFAULT ''      -- a restored backup may not know what is there
 );
 
 -- Shelves before swept_to that must be swept again.
@@ -637,6 +642,7 @@ CREATE TABLE operations (
     tries          BIGINT  NOT NULL DEFAULT 0,
     crashes        BIGINT  NOT NULL DEFAULT 0,
     doubts         TEXT    NOT NULL DEFAULT '',
+    said           TEXT,                       -- the fault of an authority that did not take this one document yet
     settled_at     BIGINT,
     settled_by     TEXT,
     pack_version   TEXT    NOT NULL,
@@ -661,7 +667,7 @@ CREATE TRIGGER operations_success_stays BEFORE UPDATE ON operations WHEN OLD.sta
     AND NEW.kind IS OLD.kind AND NEW.country IS OLD.country AND NEW.live IS OLD.live AND NEW.use_case IS OLD.use_case AND NEW.supplier_id IS OLD.supplier_id
     AND NEW.number IS OLD.number AND NEW.dated_at IS OLD.dated_at AND NEW.accepted_at IS OLD.accepted_at AND NEW.reference_id IS OLD.reference_id AND NEW.lane IS OLD.lane
     AND NEW.stage IS OLD.stage AND NEW.status IS OLD.status AND NEW.due_at IS OLD.due_at AND NEW.started_at IS OLD.started_at AND NEW.sent_at IS OLD.sent_at
-    AND NEW.tries IS OLD.tries AND NEW.crashes IS OLD.crashes AND NEW.doubts IS OLD.doubts AND NEW.settled_at IS OLD.settled_at AND NEW.settled_by IS OLD.settled_by
+    AND NEW.tries IS OLD.tries AND NEW.crashes IS OLD.crashes AND NEW.doubts IS OLD.doubts AND NEW.said IS OLD.said AND NEW.settled_at IS OLD.settled_at AND NEW.settled_by IS OLD.settled_by
     AND NEW.pack_version IS OLD.pack_version AND NEW.behind IS OLD.behind AND NEW.bytes IS OLD.bytes
     AND NEW.series IS OLD.series)
 BEGIN SELECT RAISE(ABORT, 'a successful operation never changes'); END;
@@ -787,6 +793,7 @@ CREATE TABLE intake (
     newcomers_from  BIGINT, -- companies onboarded from then on are held at their first filing,
     newcomers_until BIGINT  -- until then
 ) WITHOUT ROWID;
+INSERT INTO intake (one) VALUES (1); -- readiness asks for it
 
 -- What was said about a document beside its outcome. Entries are
 -- added and never change; only forgetting after the years of the law removes them.
@@ -855,7 +862,9 @@ CREATE TABLE number_series (
     kind        TEXT    NOT NULL,
     pattern     TEXT    NOT NULL, -- with {N:width}, {YYYY}, {YY}
     yearly      BOOLEAN NOT NULL, -- counts anew in each year of documents
-    created_at  BIGINT  NOT NULL
+    created_at  BIGINT  NOT NULL,
+    leapt       BIGINT  NOT NULL DEFAULT 0, -- behind so many a counter begins that a restored backup did not know,
+    leapt_year  BIGINT  NOT NULL DEFAULT 0  -- if it is of this year or an earlier one
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX number_series_for ON number_series (client_id, supplier_id, country, kind);
 
@@ -864,7 +873,20 @@ CREATE TABLE series_counters (
     series_id TEXT   NOT NULL REFERENCES number_series (series_id),
     year      BIGINT NOT NULL,
     next      BIGINT NOT NULL,
+    room      BIGINT NOT NULL, -- how many may be drawn at once, as of
+    at        BIGINT NOT NULL, -- this instant
     PRIMARY KEY (series_id, year)
+) WITHOUT ROWID;
+
+-- Numbers of a series that were left out, and why.
+CREATE TABLE series_gaps (
+    series_id TEXT   NOT NULL REFERENCES number_series (series_id),
+    year      BIGINT NOT NULL,
+    first     BIGINT NOT NULL,
+    last      BIGINT NOT NULL,
+    reason    TEXT   NOT NULL CHECK (reason IN ('restored', 'registered_before', 'number_used')),
+    at        BIGINT NOT NULL,
+    PRIMARY KEY (series_id, year, first)
 ) WITHOUT ROWID;
 
 -- The number of a transaction, for all its attempts. Never deleted: a number is never used again.
@@ -1032,6 +1054,10 @@ CREATE TABLE adoptions (
     kind           TEXT   NOT NULL, -- '' where the authority does not say
     day            TEXT   NOT NULL, -- document date, YYYY-MM-DD
     gross          BIGINT,          -- NULL where the authority does not say
+    net            BIGINT,          -- the same
+    tax            BIGINT,          -- the same
+    customer       TEXT   NOT NULL, -- tax number; '' where the authority does not say
+    sales          TEXT,            -- numbers in the document of a period, JSON; NULL where the authority does not say
     sha256         TEXT   NOT NULL,
     qr_code        TEXT   NOT NULL,
     registered_at  BIGINT,
@@ -1040,6 +1066,26 @@ CREATE TABLE adoptions (
     PRIMARY KEY (client_id, supplier_id, number, reference, authority_id_1, authority_id_2)
 ) WITHOUT ROWID;
 CREATE INDEX adoptions_open ON adoptions (client_id, supplier_id) WHERE operation_id IS NULL;
+
+-- One row per operation that waits for a person: a document at the authority may be its own.
+CREATE TABLE held_operations (
+    operation_id TEXT   NOT NULL PRIMARY KEY,
+    client_id    TEXT   NOT NULL,
+    supplier_id  TEXT   NOT NULL,
+    number       TEXT   NOT NULL, -- of the document there; '' where the authority has no list
+    why          TEXT   NOT NULL, -- for people
+    since        BIGINT NOT NULL,
+    decision     TEXT   NOT NULL DEFAULT '' CHECK (decision IN ('', 'adopt', 'file')),
+    decided_at   BIGINT
+) WITHOUT ROWID;
+
+-- Suppliers whose authority has no list: what it was told of periods that had ended nobody knows but a person.
+CREATE TABLE unlisted_suppliers (
+    client_id   TEXT   NOT NULL,
+    supplier_id TEXT   NOT NULL,
+    began       BIGINT NOT NULL, -- the restoration
+    PRIMARY KEY (client_id, supplier_id)
+) WITHOUT ROWID;
 
 -- Owner: ledger.
 

@@ -1,0 +1,132 @@
+package recovery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"tributary/internal/country"
+	"tributary/internal/country/world"
+	"tributary/internal/db"
+	"tributary/internal/db/dbtest"
+	"tributary/internal/filing"
+	"tributary/internal/filing/filingtest"
+	"tributary/internal/onboarding"
+	"tributary/internal/recovery"
+	"tributary/internal/series"
+)
+
+// examples says how a country's own example is onboarded and sold.
+type examples struct {
+	pack  country.Pack
+	creds country.Credentials
+	day   time.Time
+}
+
+func examplesOf(t *testing.T, code string) examples {
+	t.Helper()
+	packs, err := world.Packs()
+	must(t, err)
+	pack := packs[slices.IndexFunc(packs, func(p country.Pack) bool { return p.Code == code })]
+	connect := pack.Connect
+	pack.Connect = func(e country.Endpoint) (country.Channel, error) {
+		c, err := connect(e)
+		return prompt{c}, err
+	}
+	creds, err := pack.Example.Open(time.Now())
+	must(t, err)
+	return examples{pack, creds, time.Now().Add(-time.Minute)}
+}
+
+func (x examples) company(c *onboarding.NewCompany) {
+	e := x.pack.Example.Company
+	c.CountryCode, c.LegalName, c.CompanyNumber, c.Address, c.TaxNumber, c.TaxRegime, c.Settings = x.pack.Code, e.LegalName, e.CompanyNumber, e.Address, e.TaxNumber, e.TaxRegime, e.Settings
+	c.Credentials = x.creds
+}
+
+// sale is the country's example, of so many pieces of everything.
+func (x examples) sale(t *testing.T, supplier, id string, number any) paper {
+	t.Helper()
+	text, err := x.pack.ExampleSale(country.SaleID{Transaction: id, Number: id, Supplier: supplier, Date: x.day})
+	must(t, err)
+	p := paper{}
+	must(t, json.Unmarshal(text, &p))
+	delete(p, "transaction_number")
+	if number != nil {
+		p["transaction_number"] = number
+	}
+	return p
+}
+
+// prompt is a way to an authority that shows at once what it took, as its double does.
+type prompt struct{ country.Channel }
+
+func (p prompt) Limits() country.Limits {
+	l := p.Channel.Limits()
+	l.VisibleAfter = 0
+	return l
+}
+
+func (p prompt) Registered(ctx context.Context, s country.Supplier, day country.Day, c country.Credentials) ([]country.Entry, error) {
+	return p.Channel.(country.Register).Registered(ctx, s, day, c)
+}
+
+// The countries' own packs and doubles: what is lost comes back under its number
+// and registration, whoever gave the number, and a new sale gets its own. Where a
+// list tells no sums, a person says which document it is.
+func TestTheMatrixOfRestoresInCountries(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"HU", "MX", "PL"} {
+		for _, drawn := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/series=%v", code, drawn), func(t *testing.T) {
+				t.Parallel()
+				restoreExample(t, examplesOf(t, code), drawn)
+			})
+		}
+	}
+}
+
+func restoreExample(t *testing.T, x examples, drawn bool) {
+	a := newAuthorities(t, x.pack)
+	s := a.Setup()
+	s.Master = filingtest.NewMaster(t)
+	url := dbtest.SQLiteURL(t)
+	n := newNode(t, dbtest.Open(t, db.Config{URL: url}), s).Start()
+	supplier := n.Supplier(x.pack.Code, "s1", x.company)
+	number := func(text string) any { return "M-" + text }
+	if drawn {
+		counts(t, n, series.Series{SupplierID: supplier, Pattern: "F-{N:4}"})
+		number = func(string) any { return nil }
+	}
+	file := func(n *node, id string) string { return n.File(x.sale(t, supplier, id, number(id))) }
+	n.Settled(file(n, "a"))
+	restored := copier(t, url)()
+	lost := n.Settled(file(n, "b"))
+	same(t, "the lost one", lost.Status, filing.Success)
+	n.Stop()
+	before := a.Registered(x.pack.Code)
+
+	m := restore(t, restored, s).Start()
+	complete(m)
+	if reason := holdOf(t, m, supplier); reason != "" {
+		t.Fatalf("the supplier is %s: %s", reason, one[string](t, restored, "SELECT state || ' ' || trouble FROM restored_suppliers"))
+	}
+	again := file(m, "b")
+	m.Until("it is adopted, or waits for a person", func() bool {
+		return m.Stage(again) == string(filing.Quarantined) || m.Show(again).Status != filing.Processing
+	})
+	if m.Stage(again) == string(filing.Quarantined) {
+		must(t, m.Decide(t.Context(), again, recovery.Word{Adopt: true}, nil))
+	}
+	got := m.Settled(again)
+	same(t, "status", got.Status, filing.Success)
+	same(t, "number", *got.Number, *lost.Number)
+	same(t, "what the authority holds", fmt.Sprint(a.Registered(x.pack.Code)), fmt.Sprint(before))
+	fresh := m.Settled(file(m, "c"))
+	same(t, "a new one", fresh.Status, filing.Success)
+	once(t, a.Registered(x.pack.Code))
+	same(t, "documents", len(a.Registered(x.pack.Code)), len(before)+1)
+}
